@@ -1,4 +1,4 @@
-//! Spending a budget in view of what came out: a filter asked before each release, and an odometer that has no budget.
+//! Adaptive use of a budget: a filter called before each release, and an odometer without a budget.
 //!
 //! `cargo run -p dp-accountant --example adaptive`
 
@@ -13,8 +13,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
     let mut out = std::io::stdout().lock();
 
-    // An analyst asks for a mean with much noise, and again with half of it until two answers agree. How often, depends
-    // on the answers: no accountant may simply add up what was spent, but the filter's promise stands.
+    // An analyst asks for a mean with much noise, and again with half of it until two answers agree. The number of releases
+    // depends on the answers: no accountant may simply add up the losses, but the filter's guarantee holds.
     let answers = [19.0, 3.5, 8.1, 5.2, 6.4, 5.9, 6.1];
     let mut filter = GdpFilter::<ReplaceOne>::new(epsilon, delta)?;
     let mut std_dev = 40.0;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let found = semantics::true_positive_rate(0.01, promised.epsilon(), promised.delta())?;
     writeln!(out, "an attacker with 1 % false alarms finds a record in at most {:.1} % of the cases", 100.0 * found)?;
 
-    // Nobody set a budget here: the bound so far may be read after every release, and one may stop because of it.
+    // Without a budget, the bound so far may be read after every release, and the run may stop because of it.
     let mut odometer = RdpOdometer::<ReplaceOne>::new(delta)?;
     for (day, epsilon) in [0.05, 0.02, 0.1, 0.02, 0.2].into_iter().enumerate() {
         odometer.record(&DpEvent::PureDp { epsilon }, 20)?;

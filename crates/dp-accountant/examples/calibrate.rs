@@ -1,4 +1,4 @@
-//! How much noise does a target need? Three mechanisms for the same budget, and a whole plan calibrated at once.
+//! The noise that meets a target: three mechanisms for the same budget, and a whole plan calibrated at once.
 //!
 //! `cargo run -p dp-accountant --example calibrate`
 
@@ -11,7 +11,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
     let mut out = std::io::stdout().lock();
 
-    // One number of sensitivity 1. The analytic Gaussian against the textbook's formula (which needs epsilon < 1).
+    // One number of sensitivity 1. The analytic Gaussian compared with the textbook's formula (which needs epsilon < 1).
     let analytic = gaussian::noise_multiplier(epsilon, delta)?;
     let almost_one = Epsilon::new(1.0f64.next_down())?;
     let classical = gaussian::classical_noise_multiplier(almost_one, delta)?;
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     writeln!(out, "the plan: std {noise:.3} for epsilon = {:.9} by {}", reached.value, reached.theorem)?;
     assert!(reached.value <= epsilon.get());
 
-    // A hidden random sensitivity (the position of one's record in a shuffled pass) needs less noise than its worst.
+    // A hidden random sensitivity (the position of one's record in a shuffled pass) needs less noise than its maximum.
     let hidden = |std_dev: f64| DpEvent::GaussianMixture {
         std_dev,
         sensitivities: (1..=100).map(|position| f64::from(position) / 100.0).collect(),
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     writeln!(out, "hidden position: std {averaged:.4} against {analytic:.4} for the worst position")?;
     assert!(averaged < analytic.get());
 
-    // A target that no noise reaches is an error that says why.
+    // A target that no noise meets is an error that states the reason.
     match calibrate::least_scale(Epsilon::new(0.05)?, delta, plan) {
         Err(error) => writeln!(out, "epsilon = 0.05: {error}")?,
         Ok(noise) => writeln!(out, "epsilon = 0.05: std {noise}")?,

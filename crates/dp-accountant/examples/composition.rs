@@ -1,5 +1,4 @@
-//! Accounting for what another system did: a log of releases, the tightest statement for it, and what each theorem
-//! would say.
+//! Accounting for releases of another system: a log of releases, its tightest guarantee, and the bound of each theorem.
 //!
 //! `cargo run -p dp-accountant --example composition`
 
@@ -37,7 +36,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         writeln!(out, "  {times} releases: epsilon = {:.4} by {}", bound.value, bound.theorem)?;
     }
 
-    // The same spending as a statement that can be printed and kept.
+    // The total as a guarantee that can be printed and stored.
     writeln!(out, "{}", renyi.guarantee(delta)?)?;
     assert!(best.value <= renyi.epsilon(delta) && renyi.epsilon(delta) <= zcdp.epsilon(delta) * (1.0 + 1e-9));
     Ok(())

@@ -1,4 +1,4 @@
-//! What every accountant does.
+//! The interface common to all accountants.
 
 use crate::adjacency::Adjacency;
 use crate::error::Error;
@@ -7,9 +7,9 @@ use crate::event_log::EventLog;
 use crate::guarantee::Guarantee;
 use crate::params::{Delta, Epsilon};
 
-/// Interprets events as privacy loss under the relation `A`, one release after another.
+/// Converts events into privacy loss under the relation `A`, one release after another.
 ///
-/// The relation is part of the accountant's type, so that a log kept under another relation cannot be added:
+/// The relation is part of the accountant's type, so that adding a log kept under another relation does not compile:
 ///
 /// ```compile_fail,E0308
 /// use dp_accountant::{Accountant, AddRemoveOne, EventLog, ReplaceOne, rdp::RdpAccountant};
@@ -33,16 +33,16 @@ use crate::params::{Delta, Epsilon};
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 pub trait Accountant<A: Adjacency> {
-    /// Adds `count` occurrences of `event`: all of it, or nothing where an error is returned.
+    /// Adds `count` occurrences of `event`. On an error nothing is added.
     ///
     /// # Errors
     /// A number out of range, or an event that this accountant has no theorem for, at any depth.
     fn compose(&mut self, event: &DpEvent, count: u64) -> Result<(), Error>;
 
-    /// A bound on epsilon at `delta`: 0 for nothing, infinite where there is no guarantee.
+    /// Returns an upper bound on epsilon at `delta`: 0 if nothing was released, infinite if there is no guarantee.
     fn epsilon(&self, delta: Delta) -> f64;
 
-    /// A bound on delta at `epsilon`: 0 for nothing, 1 where there is no guarantee.
+    /// Returns an upper bound on delta at `epsilon`: 0 if nothing was released, 1 if there is no guarantee.
     ///
     /// # Errors
     /// `epsilon` negative, NaN or infinite.
@@ -51,12 +51,12 @@ pub trait Accountant<A: Adjacency> {
     /// Adds everything in `log`. A log that is not private counts as a release without any guarantee.
     ///
     /// # Errors
-    /// Those of [`compose`](Self::compose); nothing is added then.
+    /// Those of [`compose`](Self::compose); in this case nothing is added.
     fn compose_log(&mut self, log: &EventLog<A>) -> Result<(), Error> {
         if log.is_private() { self.compose(&log.to_event(), 1) } else { self.compose(&DpEvent::NonPrivate, 1) }
     }
 
-    /// The statement at `delta`, for one record.
+    /// Returns the guarantee for one record at `delta`.
     ///
     /// # Errors
     /// [`Error::NotFinite`] where there is no guarantee.

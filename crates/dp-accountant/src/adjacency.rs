@@ -1,8 +1,8 @@
-//! Neighbouring relations as types, and the same as a value for files and command lines.
+//! Neighbouring relations, as types and as a run-time value for files and command lines.
 //!
-//! A privacy statement holds for pairs of *neighbouring* data sets; which pairs, is part of the statement. Each
-//! relation is a zero-sized type here, so that a guarantee under one cannot be composed with a guarantee under
-//! another: it does not compile. [`AdjacencyKind`] is the run-time value of the same for certificates and flags.
+//! A privacy guarantee holds for pairs of *neighbouring* data sets, and the relation is part of the guarantee. Each relation is a
+//! zero-sized type here, so that composing guarantees under different relations does not compile. [`AdjacencyKind`] is the
+//! corresponding run-time value for certificates and flags.
 //!
 //! ```compile_fail,E0308
 //! use dp_accountant::{Delta, Epsilon, Guarantee, ReplaceOne, ZeroOut};
@@ -60,7 +60,7 @@ relation! {
     ChangeListLabels
 }
 
-/// A neighbouring relation as a value.
+/// A neighbouring relation as a run-time value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "AdjacencyRecord", into = "AdjacencyRecord"))]
@@ -76,8 +76,8 @@ pub enum AdjacencyKind {
 }
 
 impl AdjacencyKind {
-    /// The word for it on command lines, in JSON and in certificates. [`AddRemoveOne`] and [`ZeroOut`] share
-    /// `add-remove` and are told apart by [`n_public`](Self::n_public).
+    /// Returns the word for the relation on command lines, in JSON and in certificates. [`AddRemoveOne`] and [`ZeroOut`] share
+    /// `add-remove`; [`n_public`](Self::n_public) distinguishes them.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::AddRemoveOne | Self::ZeroOut => "add-remove",
@@ -86,12 +86,12 @@ impl AdjacencyKind {
         }
     }
 
-    /// Whether the number of records is public under this relation.
+    /// Returns whether the number of records is public under this relation.
     pub const fn n_public(self) -> bool {
         !matches!(self, Self::AddRemoveOne)
     }
 
-    /// The relation for a word and a flag, or `None` where the pair means nothing.
+    /// Returns the relation for a word and a flag, or `None` if no relation matches the pair.
     pub fn from_words(word: &str, n_public: bool) -> Option<Self> {
         match (word, n_public) {
             ("add-remove", false) => Some(Self::AddRemoveOne),

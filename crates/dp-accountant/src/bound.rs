@@ -1,6 +1,6 @@
-//! The tightest bound that this crate has for an event tree, with the theorem that gives it.
+//! The tightest bound of this crate for an event tree, with the theorem that gives it.
 //!
-//! Where accountants answer for releases one after another, these functions see the whole tree and choose:
+//! Accountants add releases one after another; these functions see the whole tree and choose the theorem:
 //!
 //! | tree | theorem |
 //! |---|---|
@@ -14,13 +14,13 @@
 //! | approximate guarantees anywhere | their deltas as failures, their epsilons as pure guarantees |
 //! | several records at once | each release by itself for the group, or one record's whole curve along a path |
 //!
-//! For disjoint parts: given what the other parts gave, which has the same law for both neighbours, only one part's law
-//! differs, so delta at any epsilon is a mean of that part's; for one of several it is a mean over them.
+//! Disjoint parts: the other parts' outputs have the same law for both neighbours, so delta at any epsilon is an average of the
+//! deltas of single parts. One of several releases: delta is an average over the releases.
 //!
-//! The last line is sound because every `(epsilon, delta)`-DP mechanism is a post-processing of: fail with probability
-//! `delta`, else answer `epsilon`-DP (Kairouz, Oh and Viswanath 2015, Theorem 3.1 and its proof). So the whole tree
-//! fails with probability `d = 1 - prod (1 - delta_i)` and is otherwise a tree of pure guarantees, and has
-//! `delta = d + (1 - d) delta'`.
+//! The line on approximate guarantees is sound because every `(epsilon, delta)`-DP mechanism is a post-processing of the
+//! mechanism that fails with probability `delta` and otherwise gives an `epsilon`-DP answer (Kairouz, Oh and Viswanath 2015,
+//! Theorem 3.1 and its proof). So the whole tree fails with probability `d = 1 - prod (1 - delta_i)`, is otherwise a tree of pure
+//! guarantees, and has `delta = d + (1 - d) delta'`.
 
 mod path;
 
@@ -40,15 +40,15 @@ use crate::pure;
 use crate::rdp::RdpCurve;
 use crate::rounding::{add_up, count_up, mul_up};
 
-/// An exact bracket whose ends agree to this factor is not compared with other theorems.
+/// Relative width below which an exact bracket is not compared with other theorems.
 const SETTLED: f64 = 1.0 + 1e-6;
 
-/// A bound and where it comes from.
+/// A bound and the theorem that gives it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bound {
     /// The epsilon or delta, rounded up; infinite (or 1) where there is no guarantee.
     pub value: f64,
-    /// The theorem that gave it.
+    /// The theorem that gives it.
     pub theorem: Theorem,
 }
 
@@ -84,7 +84,7 @@ pub enum Theorem {
     ZeroConcentrated,
     /// The exact curve of a Gaussian-DP parameter.
     GaussianDp,
-    /// One record's delta at a part of epsilon, added up along a path of neighbours.
+    /// Group privacy: one record's delta at a fraction of epsilon, summed along a path of neighbours.
     GroupPrivacy,
 }
 
@@ -133,10 +133,10 @@ impl fmt::Display for Theorem {
     }
 }
 
-/// The least epsilon known for `event` at `delta`.
+/// Returns the least known epsilon for `event` at `delta`.
 ///
 /// # Privacy
-/// Under the relation for which the event's sensitivities hold.
+/// The bound holds under the relation for which the event's sensitivities hold.
 ///
 /// # Errors
 /// A number in the tree that is out of range, or a tree too deep or with too many repetitions to read.
@@ -158,8 +158,8 @@ pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
     epsilon_beside(event, delta, None)
 }
 
-/// The same where the exact curve was already asked: what [`PrivacyCurve::epsilon`] answered for `event` at `delta` is
-/// taken, not computed again.
+/// As [`epsilon`](self::epsilon()), with a known exact curve: takes `known`, the result of [`PrivacyCurve::epsilon`] for `event`
+/// at `delta`, instead of computing it again.
 ///
 /// # Errors
 /// Those of [`epsilon`](self::epsilon()).
@@ -183,7 +183,7 @@ fn epsilon_of(leaves: Leaves, delta: Delta, known: Option<Bracket>) -> Result<Bo
         let value = if theorem == Theorem::NothingReleased { 0.0 } else { f64::INFINITY };
         return Ok(Bound { value, theorem });
     }
-    // The delta' with d + (1 - d) delta' = delta for the failures' probability d, rounded down.
+    // The delta' with d + (1 - d) delta' = delta, where d is the failure probability; rounded down.
     let left = match parts.failure {
         0.0 => delta.get(),
         failure => (delta.get() - failure) / (1.0 - failure) * (1.0 - 4.0 * f64::EPSILON),
@@ -224,10 +224,10 @@ fn epsilon_of(leaves: Leaves, delta: Delta, known: Option<Bracket>) -> Result<Bo
     Ok(best)
 }
 
-/// The least delta known for `event` at `epsilon`.
+/// Returns the least known delta for `event` at `epsilon`.
 ///
 /// # Privacy
-/// Under the relation for which the event's sensitivities hold.
+/// The bound holds under the relation for which the event's sensitivities hold.
 ///
 /// # Errors
 /// `epsilon` negative, NaN or infinite; a number in the tree that is out of range, or a tree too deep or with too many
@@ -245,8 +245,8 @@ pub fn delta(event: &DpEvent, epsilon: f64) -> Result<Bound, Error> {
     delta_beside(event, epsilon, None)
 }
 
-/// The same where the exact curve was already asked: what [`PrivacyCurve::delta`] answered for `event` at `epsilon` is
-/// taken, not computed again.
+/// As [`delta`](self::delta()), with a known exact curve: takes `known`, the result of [`PrivacyCurve::delta`] for `event` at
+/// `epsilon`, instead of computing it again.
 ///
 /// # Errors
 /// Those of [`delta`](self::delta()).
@@ -261,7 +261,7 @@ pub fn delta_beside(event: &DpEvent, epsilon: f64, known: Option<Bracket>) -> Re
     }
 }
 
-/// Whether [`delta`](self::delta()) asks no [`PrivacyCurve`], since it has an exact curve of its own.
+/// Returns whether [`delta`](self::delta()) has its own exact curve for `event` and does not call a [`PrivacyCurve`].
 pub(crate) fn has_own_curve(event: &DpEvent) -> Result<bool, Error> {
     Ok(Parts::new(leaves(event, 1)?)?.has_exact_curve())
 }
@@ -296,7 +296,7 @@ fn delta_of(leaves: Leaves, epsilon: f64, known: Option<Bracket>) -> Result<Boun
         }
     }
     if best.value > 0.0 && !parts.has_exact_curve() {
-        // What is known counts failures already; they are counted twice then, which is careful.
+        // `known` includes the failures already; they are then counted twice, which is conservative.
         let exact = known.or_else(|| parts.exact_curve()?.delta(epsilon).ok());
         if let Some(bracket) = exact {
             best.improve(bracket.upper, bracket.engine.into());
@@ -316,8 +316,8 @@ fn delta_of(leaves: Leaves, epsilon: f64, known: Option<Bracket>) -> Result<Boun
     Ok(best)
 }
 
-/// The parts, where one release from disjoint parts, or of one of several kinds, is all that there is; else what there
-/// is.
+/// Returns the parts if `leaves` consists of a single release from disjoint parts or of one of several kinds; otherwise returns
+/// `leaves` as the error.
 fn one_of(mut leaves: Leaves) -> Result<Vec<Leaves>, Leaves> {
     match leaves.pop() {
         Some((Leaf::Parallel { parts }, 1)) if leaves.is_empty() => Ok(parts),
@@ -328,7 +328,7 @@ fn one_of(mut leaves: Leaves) -> Result<Vec<Leaves>, Leaves> {
     }
 }
 
-/// The largest bound of several.
+/// Returns the largest of the bounds.
 fn worst(parts: Vec<Leaves>, bound: impl Fn(Leaves) -> Result<Bound, Error>) -> Result<Bound, Error> {
     let mut worst = Bound { value: 0.0, theorem: Theorem::NothingReleased };
     for part in parts {
@@ -341,7 +341,7 @@ fn worst(parts: Vec<Leaves>, bound: impl Fn(Leaves) -> Result<Bound, Error>) -> 
 }
 
 impl Bound {
-    /// Takes the smaller; NaN never wins.
+    /// Takes the smaller value; NaN is ignored.
     fn improve(&mut self, value: f64, theorem: Theorem) {
         if value < self.value {
             *self = Self { value, theorem };
@@ -349,26 +349,25 @@ impl Bound {
     }
 }
 
-/// The leaves of a tree, sorted into what the theorems need.
+/// The leaves of a tree, sorted by the theorems that apply to them.
 struct Parts {
-    /// The Gaussians, with at most one mixture, as one mixture; absent where there are none or they have no exact
-    /// curve together.
+    /// The Gaussians, with at most one mixture, as one mixture; `None` if there are none or they have no joint exact curve.
     exact_gaussian: Option<GaussianMixture>,
-    /// Whether a mixture is among the Gaussians.
+    /// True if a mixture is among the Gaussians.
     has_mixture: bool,
-    /// Whether there is a release that is neither Gaussian nor pure (zCDP, more than one mixture).
+    /// True if some release is neither Gaussian nor pure (zCDP, a second mixture).
     others: bool,
-    /// The releases with a pure guarantee, with how often.
+    /// The releases with a pure guarantee, with their counts.
     pure: Leaves,
-    /// The probability that one of the approximate guarantees fails, rounded up.
+    /// The probability that at least one of the approximate guarantees fails, rounded up.
     failure: f64,
-    /// Everything but the failures.
+    /// The Renyi curve of everything except the failures.
     renyi: RdpCurve,
-    /// Everything but the failures, each as it is, or as a pure guarantee where that is all that its pair is known by.
+    /// Everything except the failures: each release itself, or its pure guarantee if its own dominating pair is not known.
     dominated: Leaves,
-    /// Whether the latter never happened, so that the exact curve cannot be above the Renyi curve.
+    /// True if no release was replaced by its pure guarantee, so that the exact curve is at most the Renyi curve.
     is_dominated: bool,
-    /// Whether something was released without a guarantee.
+    /// True if something was released without a guarantee.
     non_private: bool,
 }
 
@@ -407,7 +406,7 @@ impl Parts {
         }
         parts.has_mixture = mixture.is_some();
         if !parts.others {
-            // The mu of a single release is kept as it is; a root of a sum is rounded up.
+            // The mu of a single release is kept unchanged; the square root of a sum is rounded up.
             let mu = single_mu.unwrap_or_else(|| mu_squared.sqrt() * (1.0 + 4.0 * f64::EPSILON));
             parts.exact_gaussian = match mixture {
                 Some(mixture) if mu == 0.0 => Some(mixture),
@@ -419,12 +418,12 @@ impl Parts {
         Ok(parts)
     }
 
-    /// The exact curve of everything but the failures, where there is one.
+    /// Returns the exact curve of everything except the failures, if there is one.
     fn exact_curve(&self) -> Option<PrivacyCurve> {
         PrivacyCurve::from_leaves(self.dominated.clone()).ok()
     }
 
-    /// The exact curve of what has no pure guarantee, where something else has one.
+    /// Returns the exact curve of the releases without a pure guarantee, if there are also releases with one.
     fn curve_without_pure(&self) -> Option<PrivacyCurve> {
         if self.pure.is_empty() || !self.others {
             return None;
@@ -433,7 +432,7 @@ impl Parts {
         PrivacyCurve::from_leaves(rest.cloned().collect()).ok()
     }
 
-    /// Whether no other theorem can improve on this exact bracket to speak of.
+    /// Returns whether no other theorem can noticeably improve on this exact bracket.
     fn is_settled(&self, exact: Option<Bracket>) -> bool {
         exact.is_some_and(|bracket| self.is_dominated && bracket.upper <= bracket.lower * SETTLED)
     }
@@ -451,7 +450,7 @@ impl Parts {
         self.exact_gaussian.is_none() && !self.others
     }
 
-    /// Whether the curve is known in closed form, so that no other bound can be smaller.
+    /// Returns whether the curve is known in closed form, so that no other bound can be smaller.
     fn has_exact_curve(&self) -> bool {
         if self.pure.is_empty() {
             self.exact_gaussian.is_some()
@@ -472,8 +471,8 @@ impl Parts {
         self.pure.iter().fold(0.0, |sum, (leaf, count)| add_up(sum, mul_up(count_up(*count), pure_epsilon(leaf))))
     }
 
-    /// The one Laplace release, or L2 ball, where there is nothing else; coordinate-wise noise is dominated by that on a
-    /// line.
+    /// Returns the Laplace or L2 ball release if it is the only one; coordinate-wise noise is dominated by noise in one
+    /// dimension.
     fn single_laplace(&self) -> Option<Ball> {
         match self.pure.as_slice() {
             [(Leaf::Laplace { x }, 1)] => Some(Ball::new(*x, 1)),
@@ -482,7 +481,7 @@ impl Parts {
         }
     }
 
-    /// The common epsilon and the number of all pure guarantees, where they are equal and not too many.
+    /// Returns the common epsilon and the number of the pure guarantees if they are equal and not too many.
     fn equal_pure(&self) -> Option<(f64, u64)> {
         let epsilon = pure_epsilon(&self.pure.first()?.0);
         let mut total: u64 = 0;
@@ -496,7 +495,7 @@ impl Parts {
     }
 }
 
-/// The pure guarantee that stands for a release in an exact curve, where its own dominating pair is not known.
+/// Returns the pure guarantee that represents a release in an exact curve if its own dominating pair is not known.
 fn dominating(leaf: &Leaf) -> Option<Leaf> {
     let has_no_pair = matches!(
         leaf,

@@ -1,11 +1,11 @@
-//! From a target back to what reaches it: noise, sampling rate, number of steps, number of releases left.
+//! Calibration: the noise, sampling rate, number of steps or number of remaining releases that meets a privacy target.
 //!
-//! Each search takes a closure that builds, for a trial value, everything that would be released with it, and asks an
-//! [`Evaluator`] what that costs. The answer is always on the safe side: the evaluator was asked at exactly that value
-//! and its *upper* bound met the target. Real values are within 1e-6, relatively, of the best that does; counts are
-//! exact: `steps` meets the target and `steps + 1` does not.
+//! Each search takes a closure that builds, for a trial value, everything that would be released with it, and evaluates its cost
+//! with an [`Evaluator`]. The result is always safe: it was itself evaluated, and its *upper* bound meets the target. Real values
+//! are within 1e-6, relatively, of the best value that meets the target; counts are exact: `steps` meets the target and `steps +
+//! 1` does not.
 //!
-//! | looked for | function | cost must |
+//! | searched value | function | the cost must |
 //! |---|---|---|
 //! | noise: a standard deviation, scale or multiplier | [`least_scale`] | not grow with it |
 //! | sampling rate | [`largest_rate`] | not fall with it |
@@ -13,13 +13,13 @@
 //! | further releases after those already made | [`releases_left`] | - |
 //! | epsilon, delta | [`Evaluator::epsilon`], [`Evaluator::delta`] | - |
 //!
-//! Within a [limit](crate::work::limited) evaluations are coarse once it is reached; the answer still meets the target, also
-//! when it is evaluated without a limit: coarse evaluations count 0.2% higher. [`Limited::is_short`](crate::work::Limited::is_short)
-//! tells whether it is less close for it.
+//! Once a [limit](crate::work::limited) on work is reached, evaluations are coarse. The result still meets the target, also when
+//! evaluated without a limit, because coarse evaluations are increased by 0.2%.
+//! [`Limited::is_short`](crate::work::Limited::is_short) tells whether the limit made the result less tight.
 //!
-//! Where the cost is not monotone the answer still meets the target, but another may be better. A target that nothing
-//! reaches, or everything, is [`Error::Unreachable`]. [`Calibration`] is the same with an evaluator, a relation and a
-//! starting point of the caller's choice; it tells what the answer costs and, if asked, proves that it is tight.
+//! If the cost is not monotone, the result still meets the target, but another value may be better. A target that no value or
+//! every value meets gives [`Error::Unreachable`]. [`Calibration`] does the same with an evaluator, a relation and a starting
+//! point of the caller's choice; it returns the cost of the result and, on request, a proof that it is tight.
 //!
 //! ```
 //! use dp_accountant::calibrate::{Calibration, Evaluator};
@@ -57,50 +57,49 @@ use crate::work;
 use most::Most;
 use search::{Found, Range, Start};
 
-/// Scales are looked for between the inverse of this and this.
+/// Scales are searched between the inverse of this and this.
 const FARTHEST_SCALE: f64 = 1e120;
 
-/// Smallest sampling rate looked for.
+/// Smallest sampling rate of the search.
 const LEAST_RATE: f64 = 1e-12;
 
-/// From this rate on, whether everything may be taken is asked too.
+/// From this rate on, a rate of 1 is tried as well.
 const NEAR_ONE: f64 = 0.5;
 
-/// Largest number of steps looked for: all below it are exact as floating point numbers.
+/// Largest number of steps of the search: all integers below it are exact in floating point.
 const MOST_STEPS: u64 = 1 << 53;
 
-/// How far beyond the answer [`Calibration::certifying`] proves that the target is missed, relatively.
+/// Relative distance beyond the result at which [`Calibration::certifying`] proves that the target is missed.
 const BEYOND: f64 = 1e-4;
 
-/// What a calibration found.
+/// The result of a calibration.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibrated<T> {
-    /// The value that was looked for.
+    /// The calibrated value.
     pub value: T,
     /// The evaluator's epsilon at that value; at most the target.
     pub epsilon: f64,
-    /// How often the evaluator was asked.
+    /// Number of evaluations.
     pub evaluations: u32,
-    /// The proof that the answer is tight; [`Calibration::certifying`] asks for it.
+    /// The proof that the result is tight, if [`Calibration::certifying`] asked for it.
     pub beyond: Option<Beyond<T>>,
 }
 
-/// A value just beyond the answer, and what is certainly spent there.
+/// A value just beyond the result, with a lower bound on epsilon there.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Beyond<T> {
-    /// The answer made worse by 1e-4, relatively (counts: by at least one).
+    /// The result made worse by 1e-4, relatively (a count by at least one).
     pub value: T,
-    /// A certified lower bound of epsilon there, of the dominating pairs of laws that the events stand for. Above the
-    /// target, it proves that no accountant that knows no more than the events finds an answer beyond this value
-    /// (epsilon growing that way).
+    /// A certified lower bound on epsilon there, for the dominating pairs of the events. If it is above the target, no accountant
+    /// that knows only the events finds a result beyond this value (if epsilon grows in that direction).
     pub epsilon_lower: f64,
 }
 
-/// Relative margin of evaluations that a limit on work changed. Without the limit the ends are within [`exact::WIDE`] of each
-/// other, or lie no higher than the changed ones, since everything that a limit leaves out is asked besides.
+/// Relative margin for evaluations that a limit on work changed. Without the limit, the ends are within [`exact::WIDE`] of each
+/// other, or are no higher than the changed ones, since everything that a limit omits is evaluated in addition.
 const MARGIN: f64 = 2.0 * exact::WIDE;
 
-/// A target, with the way of evaluating it.
+/// A privacy target and the method of evaluating it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
     target: Epsilon,
@@ -112,32 +111,32 @@ pub struct Calibration {
 }
 
 impl Calibration {
-    /// At most `target` at `delta`, by the [tightest](Evaluator::Tightest) bound.
+    /// Creates the target epsilon at most `target` at `delta`, with the [tightest](Evaluator::Tightest) bound.
     pub fn new(target: Epsilon, delta: Delta) -> Self {
         Self { target, delta, evaluator: Evaluator::Tightest, relation: None, start: None, certifying: false }
     }
 
-    /// The same by another evaluator.
+    /// Sets the evaluator.
     pub fn with_evaluator(self, evaluator: Evaluator) -> Self {
         Self { evaluator, ..self }
     }
 
-    /// The same with events refused that do not hold under `relation`.
+    /// Refuses events that do not hold under `relation`.
     pub fn under(self, relation: AdjacencyKind) -> Self {
         Self { relation: Some(relation), ..self }
     }
 
-    /// The same with the search starting at `value`. A good guess saves evaluations and changes nothing else.
+    /// Sets the start of the search. A good guess saves evaluations and changes nothing else.
     pub fn near(self, value: f64) -> Self {
         Self { start: Some(value), ..self }
     }
 
-    /// The same with a [proof](Beyond) that the answer is tight, where an exact curve exists: one more evaluation.
+    /// Requests a [proof](Beyond) that the result is tight, if an exact curve exists: one more evaluation.
     pub fn certifying(self) -> Self {
         Self { certifying: true, ..self }
     }
 
-    /// The evaluator.
+    /// Returns the evaluator.
     pub fn evaluator(&self) -> Evaluator {
         self.evaluator
     }
@@ -167,7 +166,7 @@ impl Calibration {
             }
         };
         if found.value >= NEAR_ONE && found.value < 1.0 {
-            // Without sampling a tighter theorem may hold than with nearly none.
+            // A tighter theorem may hold without sampling than with a rate just below 1.
             let count = Cell::new(found.evaluations);
             let epsilon = self.epsilon(&event_at(1.0), &count)?;
             found.evaluations = count.get();
@@ -224,7 +223,7 @@ impl Calibration {
     }
 
     fn count(&self, what: &'static str, event_at: impl Fn(u64) -> DpEvent) -> Result<Calibrated<u64>, Error> {
-        // Conversion of a float saturates.
+        // The conversion from a float saturates.
         let start = (self.start_or(1000.0)? as u64).clamp(1, MOST_STEPS);
         let evaluations = Cell::new(0);
         let search = || {
@@ -249,7 +248,7 @@ impl Calibration {
         Ok(Calibrated { value, epsilon, evaluations: evaluations.get(), beyond })
     }
 
-    /// The search on a logarithmic scale, with epsilon at the answer and the number of evaluations.
+    /// Runs the search on a logarithmic scale; returns its result with epsilon there and the number of evaluations.
     fn search(
         &self,
         range: Range,
@@ -282,7 +281,7 @@ impl Calibration {
         Ok(if work::changes() > before { mul_up(epsilon, 1.0 + MARGIN) } else { epsilon })
     }
 
-    /// Logarithm of epsilon over the target: not positive exactly where the target is met.
+    /// Returns the logarithm of epsilon over the target: at most 0 exactly if the target is met.
     fn excess(&self, epsilon: f64) -> f64 {
         let ratio = (epsilon / self.target.get()).ln();
         if epsilon <= self.target.get() {
@@ -314,16 +313,17 @@ fn unreachable(what: &'static str, why: &'static str) -> Error {
     Error::Unreachable { what, why }
 }
 
-/// The least noise scale for which `event_at(scale)` costs at most `target` at `delta`, by [`bound::epsilon`](crate::bound::epsilon).
+/// Returns the least noise scale for which `event_at(scale)` costs at most `target` at `delta`, by
+/// [`bound::epsilon`](crate::bound::epsilon).
 ///
-/// `event_at` builds, for a noise scale (a standard deviation, a Laplace scale, a noise multiplier: whatever unit the
-/// caller likes), everything that would be released with it. Epsilon must not grow with the scale; the answer always
-/// meets the target, and is within 1e-6, relatively, of the least one that does (1e-9 where the cost has a closed
-/// form).
+/// `event_at` builds everything that would be released with a given noise scale (a standard deviation, a Laplace scale or a noise
+/// multiplier, in any unit). Epsilon must not grow with the scale. The result always meets the target, and is within 1e-6,
+/// relatively, of the least one that does (1e-9 if the cost has a closed form).
 ///
 /// # Errors
-/// [`Error::Unreachable`] where no scale up to 1e120 meets the target (noise cannot help: a part of the event does not
-/// depend on the scale) or every scale down to 1e-120 (1e-3 for a noise multiplier of DP-SGD) does; and what `event_at`'s events give [`bound::epsilon`](crate::bound::epsilon).
+/// [`Error::Unreachable`] if no scale up to 1e120 meets the target (a part of the event does not depend on the scale), or if
+/// every scale down to 1e-120 (1e-3 for a noise multiplier of DP-SGD) does; and the errors of
+/// [`bound::epsilon`](crate::bound::epsilon).
 ///
 /// # Examples
 /// ```
@@ -343,13 +343,13 @@ pub fn least_scale(target: Epsilon, delta: Delta, event_at: impl Fn(f64) -> DpEv
     Ok(Calibration::new(target, delta).least_scale(event_at)?.value)
 }
 
-/// The largest sampling rate, up to 1, for which `event_at(rate)` costs at most `target` at `delta`, by
+/// Returns the largest sampling rate, up to 1, for which `event_at(rate)` costs at most `target` at `delta`, by
 /// [`bound::epsilon`](crate::bound::epsilon).
 ///
-/// Epsilon must not fall as the rate grows.
+/// Epsilon must not decrease as the rate grows.
 ///
 /// # Errors
-/// [`Error::Unreachable`] where not even a rate of 1e-12 meets the target; and what `event_at`'s events give
+/// [`Error::Unreachable`] if a rate of 1e-12 does not meet the target; and the errors of
 /// [`bound::epsilon`](crate::bound::epsilon).
 ///
 /// # Examples
@@ -365,14 +365,15 @@ pub fn largest_rate(target: Epsilon, delta: Delta, event_at: impl Fn(f64) -> DpE
     Ok(Calibration::new(target, delta).largest_rate(event_at)?.value)
 }
 
-/// The largest number of steps for which `event_at(steps)` costs at most `target` at `delta`, by [`bound::epsilon`](crate::bound::epsilon):
-/// that many meet the target and one more does not. It is 0 where not even one step does but none do.
+/// Returns the largest number of steps for which `event_at(steps)` costs at most `target` at `delta`, by
+/// [`bound::epsilon`](crate::bound::epsilon): one more step does not meet the target. Returns 0 if one step misses the target and
+/// zero steps meet it.
 ///
-/// Epsilon must not fall as the number grows.
+/// Epsilon must not decrease as the number grows.
 ///
 /// # Errors
-/// [`Error::Unreachable`] where `event_at(0)` already costs more, or 2^53 steps still cost less; and what `event_at`'s
-/// events give [`bound::epsilon`](crate::bound::epsilon).
+/// [`Error::Unreachable`] if `event_at(0)` already costs more, or 2^53 steps still cost less; and the errors of
+/// [`bound::epsilon`](crate::bound::epsilon).
 ///
 /// # Examples
 /// ```
@@ -390,16 +391,16 @@ pub fn most_steps(target: Epsilon, delta: Delta, event_at: impl Fn(u64) -> DpEve
     Ok(Calibration::new(target, delta).most_steps(event_at)?.value)
 }
 
-/// How often `next` can still be released after `spent`, with everything together costing at most `target` at `delta`,
-/// by [`bound::epsilon`](crate::bound::epsilon).
+/// Returns how many times `next` can still be released after `spent` such that everything together costs at most `target` at
+/// `delta`, by [`bound::epsilon`](crate::bound::epsilon).
 ///
 /// # Privacy
-/// A plan, made before anything is released: what is composed has parameters fixed in advance. Where later parameters
-/// depend on earlier outcomes, this number included, ask a [filter](crate::filter) instead.
+/// This is a plan made before anything is released: the composed parameters are fixed in advance. If later parameters depend on
+/// earlier outcomes, including this number, use a [filter](crate::filter) instead.
 ///
 /// # Errors
-/// [`Error::Unreachable`] where `spent` alone costs more than the target, or `next` costs nothing; and what the events
-/// give [`bound::epsilon`](crate::bound::epsilon).
+/// [`Error::Unreachable`] if `spent` alone costs more than the target, or `next` costs nothing; and the errors of
+/// [`bound::epsilon`](crate::bound::epsilon).
 ///
 /// # Examples
 /// ```

@@ -1,10 +1,10 @@
-//! The certificate of a released model: enough to recompute its guarantee without the data.
+//! The certificate of a released model, from which its guarantee is recomputed without the data.
 //!
-//! `verify` has two halves. This crate checks that the event tree implies the stated (epsilon, delta). The crate that
-//! knows the recipe implements [`Derivation`], which recomputes that event tree (noise scale and sensitivity included)
-//! from the recipe's public parameters, so that an edited sensitivity is found out as well.
+//! Verification has two halves. This crate checks that the event tree implies the stated (epsilon, delta). The crate of the
+//! recipe implements [`Derivation`], which recomputes that event tree (including noise scale and sensitivity) from the recipe's
+//! public parameters, so that an edited sensitivity is detected as well.
 //!
-//! A certificate holds no path, no time finer than a day, no seed, no key and no hash of data.
+//! A certificate contains no path, no time finer than a day, no seed, no key and no hash of data.
 
 use std::collections::BTreeMap;
 
@@ -23,21 +23,21 @@ pub use verify::{Verified, VerifyError};
 /// The schema name written into every certificate.
 pub const SCHEMA: &str = "dp.certificate/1";
 
-/// How a released value was rounded; see `dp-mechanisms`.
+/// The rounding of released values; see `dp-mechanisms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum NoiseMode {
-    /// Exact samplers on the grid: the theorem as stated.
+    /// Exact samplers on the grid: the theorem holds as stated.
     Exact,
-    /// Double-precision samplers rounded to the grid: the theorem for ideal reals (`idealised_float`).
+    /// Double-precision samplers rounded to the grid: the theorem holds for ideal reals (`idealised_float`).
     Rounded,
-    /// Nothing was drawn.
+    /// No noise was drawn.
     None,
 }
 
-/// Something that the guarantee rests on and that nobody but the curator can vouch for.
+/// A condition of the guarantee that only the curator can vouch for.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(tag = "assumption", rename_all = "snake_case", deny_unknown_fields))]
@@ -62,38 +62,38 @@ pub enum Assumption {
     /// One row is one person.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     OneRowPerUnit,
-    /// Training arithmetic is float32; its rounding is covered by an inflated sensitivity that is measured, not proved.
+    /// Training arithmetic is float32; an inflated sensitivity, measured and not proved, covers its rounding.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     FloatTraining,
-    /// Noise is drawn by double-precision samplers and rounded to a grid; the theorem is for ideal reals.
+    /// Noise is drawn by double-precision samplers and rounded to a grid; the theorem holds for ideal reals.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     IdealisedFloat,
-    /// Contributions were added in floating point; the rounding of the sum is inside the clipping slack, by a bound on
-    /// the order of summation that the caller vouches for.
+    /// Contributions were added in floating point. The clipping slack covers the rounding of the sum, by a bound for the order of
+    /// summation that the caller vouches for.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     FloatSum,
     /// Neighbouring data sets move all scores of a selection (or all queries of a sparse vector) in one direction.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     MonotonicScores,
-    /// A mechanism that is not one of the library's costs what its author says.
+    /// The privacy loss of a mechanism from outside the library is the one claimed by its author.
     ClaimedByUser {
         /// The mechanism's name.
         mechanism: String,
     },
-    /// Rows were read in an order that the curator vouches for as independent of the records' values.
+    /// The curator vouches that rows were read in an order independent of the records' values.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     DeclaredOrder,
     /// Features were projected at random; the seed of the map is public and was chosen without looking at a record.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     PublicProjection,
-    /// No record is such that it stops the training: each conforms to what the reader of the records refuses else. A change
-    /// of one record to any other is one to a record that conforms.
+    /// No record stops the training: each conforms to what the reader of the records requires. A record changed to any other
+    /// still conforms.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     EveryRecordConforms,
-    /// These settings were chosen among several on records that the curator believes to be public; were they not, the
-    /// choice would tell of them.
+    /// These settings were chosen among several on records that the curator believes to be public. If they were not public, the
+    /// choice would reveal information about them.
     ChosenOnPublic {
-        /// The values to choose from, by setting.
+        /// The candidate values by setting.
         grid: BTreeMap<String, Vec<f64>>,
     },
     /// Earlier releases about the same people are not part of this statement.
@@ -101,13 +101,13 @@ pub enum Assumption {
     EarlierRunsNotAccounted,
     /// Anything else, in words.
     Other {
-        /// The sentence.
+        /// The text of the assumption.
         text: String,
     },
 }
 
 impl Assumption {
-    /// The name in the serialised form, with what it is about.
+    /// Returns the name in the serialised form, with its argument if there is one.
     pub fn name(&self) -> String {
         match self {
             Self::PublicN => "public_n".to_owned(),
@@ -144,25 +144,25 @@ pub struct EpsilonDelta {
     pub delta: f64,
 }
 
-/// A recipe with its public parameters, able to say again what it released.
+/// A recipe with its public parameters, from which its release can be recomputed.
 pub trait Derivation {
-    /// What can go wrong while recomputing.
+    /// The error of a recomputation.
     type Error: core::fmt::Display;
     /// Recomputes the event tree from the recipe alone.
     ///
     /// # Errors
-    /// Parameters outside the recipe's proven range.
+    /// Parameters outside the range for which the recipe's theorem is proved.
     fn event(&self) -> Result<DpEvent, Self::Error>;
-    /// The relation that the recipe's theorem was applied under.
+    /// Returns the relation under which the recipe's theorem was applied.
     fn adjacency(&self) -> AdjacencyKind;
-    /// What the recipe's theorem takes on trust; each must be listed in the certificate.
+    /// Returns the assumptions of the recipe's theorem; each must be listed in the certificate.
     fn assumptions(&self) -> Vec<Assumption>;
 }
 
 /// The certificate of a released model. `D` is the recipe's derivation.
 ///
-/// With the `serde` feature it reads and writes one flat object, in which `adjacency` and `n_public` together name the
-/// relation; unknown fields and unknown schemas are refused.
+/// With the `serde` feature a certificate is one flat object, in which `adjacency` and `n_public` together name the relation;
+/// unknown fields and unknown schemas are refused.
 ///
 /// # Examples
 /// ```
@@ -206,29 +206,29 @@ pub trait Derivation {
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Certificate<D> {
-    /// [`SCHEMA`].
+    /// The schema, [`SCHEMA`].
     pub schema: String,
     /// The neighbouring relation (and whether n is public).
     pub adjacency: AdjacencyKind,
     /// The unit of privacy.
     pub unit: Unit,
-    /// Whether a guarantee is claimed at all: false for reproducible noise and for non-private training.
+    /// True if a guarantee is claimed; false for reproducible noise and for non-private training.
     pub private: bool,
-    /// What was asked for; absent where nothing was.
+    /// The requested guarantee; `None` if none was requested.
     pub requested: Option<EpsilonDelta>,
-    /// What was reached: at most what was asked for; absent where nothing is claimed.
+    /// The achieved guarantee, at most the requested one; `None` if none is claimed.
     pub reached: Option<EpsilonDelta>,
     /// Everything that was released.
     pub event: DpEvent,
-    /// How the noise was drawn.
+    /// The kind of noise.
     pub noise: NoiseMode,
     /// The recipe from which `event` follows.
     pub derivation: D,
-    /// What the statement rests on.
+    /// The assumptions of the guarantee.
     pub assumptions: Vec<Assumption>,
     /// SHA-256 of the canonical model, in hexadecimal.
     pub model_sha256: String,
-    /// Versions of the crates that made it.
+    /// Versions of the crates that made the model.
     pub versions: BTreeMap<String, String>,
 }
 

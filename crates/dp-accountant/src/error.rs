@@ -1,11 +1,11 @@
-//! What can go wrong: a parameter outside its range, or an event that an accountant has no theorem for.
+//! Errors: a parameter out of its range, or an event for which an accountant has no theorem.
 //!
 //! Every parameter error names the parameter, its value and the accepted range, in the caller's words.
 
 use crate::adjacency::AdjacencyKind;
 use crate::relations::Relations;
 
-/// Errors of this crate. Every parameter error names the parameter, its value and the accepted range.
+/// The error type of this crate. Every parameter error names the parameter, its value and the accepted range.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -35,7 +35,7 @@ pub enum Error {
         /// The accepted range in words, e.g. `[0, 1)`.
         range: &'static str,
     },
-    /// Two lists that belong together differ in length, or are empty.
+    /// Two lists that must have the same length differ in length, or are empty.
     #[error("{left} has {left_length} entries and {right} has {right_length}; they must be as many, and at least one")]
     LengthMismatch {
         /// The first list's name.
@@ -56,12 +56,12 @@ pub enum Error {
     /// No theorem of this accountant covers the event.
     #[error("the {accountant} accountant has no theorem for {event}")]
     Unsupported {
-        /// Which accountant was asked.
+        /// The accountant.
         accountant: &'static str,
         /// The event's name.
         event: &'static str,
     },
-    /// Two statements under different neighbouring relations were to be combined.
+    /// An attempt to combine two statements under different neighbouring relations.
     #[error("adjacency mismatch: expected {expected}, found {found}")]
     AdjacencyMismatch {
         /// The relation that was required.
@@ -69,34 +69,34 @@ pub enum Error {
         /// The relation that was found.
         found: AdjacencyKind,
     },
-    /// A theorem was asked for under a relation that it does not hold under.
+    /// A theorem was requested under a relation for which it does not hold.
     #[error("{event} holds under {holds_under}, not under {found}")]
     NotUnderRelation {
         /// The event's name.
         event: &'static str,
-        /// The relations that it holds under.
+        /// The relations under which it holds.
         holds_under: Relations,
-        /// The relation that was asked for.
+        /// The requested relation.
         found: AdjacencyKind,
     },
-    /// Parts of an event tree hold under no relation in common.
+    /// Parts of an event tree have no relation in common under which they hold.
     #[error("{left} holds under {left_holds_under} and {right} under {right_holds_under}: they cannot be combined")]
     RelationsConflict {
         /// One event's name.
         left: &'static str,
-        /// The relations that it holds under.
+        /// The relations under which it holds.
         left_holds_under: Relations,
         /// The other event's name.
         right: &'static str,
-        /// The relations that the other holds under.
+        /// The relations under which the other event holds.
         right_holds_under: Relations,
     },
     /// No parameter reaches the target.
     #[error("no {what} meets the target: {why}")]
     Unreachable {
-        /// What was looked for.
+        /// The quantity of the search.
         what: &'static str,
-        /// Why there is none.
+        /// The reason.
         why: &'static str,
     },
 }

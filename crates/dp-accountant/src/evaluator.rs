@@ -21,24 +21,24 @@ const NARROW: f64 = 1e-6;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Evaluator {
-    /// The tightest of all that this crate has: [`bound`].
+    /// The tightest bound of this crate: [`bound`].
     #[default]
     Tightest,
     /// The Renyi curve at its best order: [`RdpCurve`].
     Renyi,
     /// Zero-concentrated differential privacy: [`zcdp`].
     Zcdp,
-    /// Gaussian differential privacy: [`gdp`]. Refuses what is not known to be Gaussian-DP.
+    /// Gaussian differential privacy: [`gdp`]. Refuses events that are not known to be Gaussian-DP.
     Gdp,
-    /// The exact curve's upper bound: [`exact`]. Refuses what has none.
+    /// The upper bound of the exact curve: [`exact`]. Refuses events without one.
     Exact,
 }
 
 impl Evaluator {
-    /// An upper bound of epsilon at `delta`; infinite where there is none.
+    /// Returns an upper bound on epsilon at `delta`; infinite if there is none.
     ///
     /// # Errors
-    /// A number in the tree that is out of range, or an event that the evaluator has no theorem for.
+    /// A number in the tree that is out of range, or an event for which the evaluator has no theorem.
     ///
     /// # Examples
     /// ```
@@ -65,7 +65,7 @@ impl Evaluator {
         })
     }
 
-    /// An upper bound of delta at `epsilon`; 1 where there is none.
+    /// Returns an upper bound on delta at `epsilon`; 1 if there is none.
     ///
     /// # Errors
     /// `epsilon` negative, NaN or infinite, and those of [`epsilon`](Self::epsilon).
@@ -129,7 +129,7 @@ pub struct Evaluation<'a> {
 }
 
 impl<'a> Evaluation<'a> {
-    /// Checks the relation; bounds are computed when they are asked for.
+    /// Checks the relation. Bounds are computed on demand.
     ///
     /// # Errors
     /// A number in the tree that is out of range, and [`Error::NotUnderRelation`].
@@ -142,10 +142,10 @@ impl<'a> Evaluation<'a> {
         self.exact.get_or_init(|| PrivacyCurve::new_under(self.event, self.relation)).as_ref().map_err(Clone::clone)
     }
 
-    /// Epsilon at `delta`; the upper bound is infinite where there is no guarantee.
+    /// Returns the interval of epsilon at `delta`. The upper bound is infinite if there is no guarantee.
     ///
     /// # Errors
-    /// An event that the evaluator has no theorem for.
+    /// An event for which the evaluator has no theorem.
     pub fn epsilon(&self, delta: Delta) -> Result<Interval, Error> {
         self.interval(
             || self.exact()?.epsilon(delta),
@@ -154,10 +154,10 @@ impl<'a> Evaluation<'a> {
         )
     }
 
-    /// Delta at `epsilon`; the upper bound is 1 or more where there is no guarantee.
+    /// Returns the interval of delta at `epsilon`. The upper bound is 1 or more if there is no guarantee.
     ///
     /// # Errors
-    /// `epsilon` negative, NaN or infinite; an event that the evaluator has no theorem for.
+    /// `epsilon` negative, NaN or infinite; an event for which the evaluator has no theorem.
     pub fn delta(&self, epsilon: f64) -> Result<Interval, Error> {
         self.interval(
             || self.exact()?.delta(epsilon),
@@ -192,7 +192,7 @@ impl From<Bracket> for Interval {
     }
 }
 
-/// The exact interval where it is narrow, else the smaller of its upper end and that of other theorems.
+/// Returns the exact interval if it is narrow, else the smaller of its upper bound and that of other theorems.
 fn tightest(
     exact: Result<Bracket, Error>,
     beside: impl FnOnce(Option<Bracket>) -> Result<Bound, Error>,

@@ -1,14 +1,13 @@
-//! The event language: what was done to the data, as a small tree that every accountant reads.
+//! The event language: a small tree that describes a release and that every accountant reads.
 //!
 //! Mechanisms and optimisers emit events; they never compute an epsilon of their own. The meaning of a variant never
-//! changes once released; a new meaning is a new variant. Events say nothing of the neighbouring relation: the
-//! sensitivity inside an event holds under the relation of the [`EventLog`](crate::EventLog) or certificate that
-//! carries it. Where a theorem holds under some relations only, accountants check it: see [`DpEvent::relations`].
+//! changes once released; a new meaning is a new variant. Events do not state the neighbouring relation: the sensitivity inside
+//! an event holds under the relation of the [`EventLog`](crate::EventLog) or certificate that contains it. Accountants check
+//! theorems that hold under some relations only: see [`DpEvent::relations`].
 //!
-//! With the `serde` feature a tree reads and writes as JSON objects tagged by `type`; unknown types and unknown fields
-//! are refused. Numbers are checked where events are used ([`bound`](crate::bound), accountants), because an event
-//! from a file is only a claim until then: a bad number is a typed error there, and trees nested deeper than
-//! [`MAX_DEPTH`] are refused without recursion.
+//! With the `serde` feature a tree is read and written as JSON objects tagged by `type`; unknown types and unknown fields are
+//! refused. An event from a file is only a claim, so numbers are checked when an event is used ([`bound`](crate::bound),
+//! accountants): an invalid number gives a typed error, and trees nested deeper than [`MAX_DEPTH`] are refused without recursion.
 //!
 //! ```
 //! use dp_accountant::DpEvent;
@@ -23,7 +22,7 @@ mod fields;
 
 pub use crate::leaves::MAX_DEPTH;
 
-/// One node of the tree of what was released.
+/// One node of an event tree.
 ///
 /// Noise scale and sensitivity are kept apart, in the units of the query, because a bare "noise multiplier" means
 /// different things under different neighbouring relations.
@@ -67,7 +66,7 @@ pub enum DpEvent {
         /// The pure guarantee.
         epsilon: f64,
     },
-    /// Anything that is `(epsilon, delta)`-DP and of which no more is known.
+    /// Anything that is `(epsilon, delta)`-DP and has no other known guarantee.
     ApproximateDp {
         /// Epsilon of the guarantee.
         epsilon: f64,
@@ -108,22 +107,22 @@ pub enum DpEvent {
         /// L1 sensitivity in steps.
         sensitivity: u64,
     },
-    /// Each record answers for itself: its own of `buckets` values, or with probability `noise` a uniform one of them.
+    /// Each record sends its own of `buckets` values, or with probability `noise` a uniformly random one.
     RandomizedResponse {
         /// Number of possible answers, at least 2.
         buckets: u64,
         /// Probability of a uniform answer.
         noise: f64,
     },
-    /// Anything whose privacy loss has, for each pair of neighbours, a range of at most `epsilon`: the exponential
-    /// mechanism and its kin.
+    /// Anything whose privacy loss has, for each pair of neighbours, a range of length at most `epsilon`, such as the exponential
+    /// mechanism.
     BoundedRange {
-        /// Length of the loss's range.
+        /// Length of the range of the privacy loss.
         epsilon: f64,
     },
     /// Anything that is `mu`-Gaussian-DP: no easier to test than `N(0, 1)` against `N(mu, 1)`.
     Gdp {
-        /// The parameter.
+        /// The Gaussian-DP parameter.
         mu: f64,
     },
     /// Anything whose Renyi divergence, in both directions, is at most `divergences[i]` at `orders[i]`.
@@ -133,10 +132,10 @@ pub enum DpEvent {
         /// The divergence at each order.
         divergences: Vec<f64>,
     },
-    /// Anything dominated by a pair of laws on finitely many outcomes: for each pair of neighbours (first, second),
-    /// `(p, q)` dominates one order of them and `(q, p)` the other. Under add/remove, `p` is the law with the record;
-    /// under the symmetric relations, where every pair occurs in both orders, `(p, q)` dominates both: else two releases
-    /// of opposite orders would compose to neither `(p, q)` twice nor `(q, p)` twice.
+    /// Anything dominated by a pair of laws on finitely many outcomes: for each pair of neighbours, `(p, q)` dominates it in one
+    /// order and `(q, p)` in the other. Under add/remove, `p` is the law with the record. Under the symmetric relations, where
+    /// every pair occurs in both orders, `(p, q)` must dominate both orders: otherwise two releases of opposite orders would
+    /// compose to neither `(p, q)` twice nor `(q, p)` twice.
     DominatingPair {
         /// Probabilities of the outcomes under one law, with sum 1.
         p: Vec<f64>,
@@ -148,54 +147,54 @@ pub enum DpEvent {
     PoissonSampled {
         /// Probability that a record takes part.
         sampling_rate: f64,
-        /// What was done to the subset; its sensitivity is for one of *its* records.
+        /// The release from the subset; its sensitivity is for one of *its* records.
         event: Box<DpEvent>,
     },
-    /// `value + N(0, std_dev² I)` about a Poisson sample, where one record's contribution is replaced by another: the sample
-    /// holds each record independently with probability `sampling_rate`; given the rest of the sample, the record moves the
-    /// value by at most `radius` from what it is without it, and by at most `distance` when it is changed. Sums of clipped
-    /// contributions have `radius` the norm that they are clipped to, and `distance` twice that. In place only: a record
-    /// replaced, a list's labels changed. See [`sampled_replacement`](crate::sampled_replacement).
+    /// `value + N(0, std_dev² I)` from a Poisson sample, where one record's contribution is replaced by another. The sample holds
+    /// each record independently with probability `sampling_rate`. Given the rest of the sample, adding the record moves the
+    /// value by at most `radius`, and changing the record moves it by at most `distance`. For sums of clipped contributions,
+    /// `radius` is the clipping norm and `distance` twice that. Only for relations that replace in place: a record replaced, a
+    /// list's labels changed. See [`sampled_replacement`](crate::sampled_replacement).
     PoissonSampledReplacement {
         /// Probability that a record takes part.
         sampling_rate: f64,
         /// Standard deviation of each coordinate's noise, in the units of the value.
         std_dev: f64,
-        /// How far two contributions of the same record are apart at most (L2), in the same units.
+        /// Largest L2 distance between two contributions of the same record, in the same units.
         distance: f64,
-        /// L2 norm of a contribution at most, in the same units; at most `distance`. A radius below `distance/2` makes the distance
-        /// smaller. Where contributing nothing is among a record's possible contributions, the distance itself is a radius.
+        /// Largest L2 norm of a contribution, in the same units; at most `distance`. If it is below `distance/2`, it reduces the
+        /// distance. If a record may contribute nothing, the distance itself is a valid radius.
         radius: f64,
     },
-    /// `event`, on a uniformly random subset of fixed size. In place only. The sensitivity inside must hold for a record of the
-    /// subset exchanged for any *other* record, not only for another version of itself: a bound on what a change of labels does
-    /// is not enough.
+    /// `event`, on a uniformly random subset of fixed size. Only for relations that replace in place. The sensitivity inside must
+    /// hold for a record of the subset exchanged for any *other* record, not only for another version of itself: a bound on the
+    /// effect of a change of labels is not enough.
     SampledWithoutReplacement {
-        /// Size of the subset over the number of records.
+        /// Size of the subset divided by the number of records.
         sampling_rate: f64,
-        /// What was done to the subset; its sensitivity is for one of *its* records.
+        /// The release from the subset; its sensitivity is for one of *its* records.
         event: Box<DpEvent>,
     },
-    /// Each of `records` records is randomised by itself, `epsilon`-DP, and the answers are published in random order.
-    /// Replace-one only.
+    /// Each of `records` records is randomised separately by an `epsilon`-DP mechanism, and the answers are published in random
+    /// order. Replace-one only.
     Shuffled {
         /// Guarantee of one record's answer.
         epsilon: f64,
         /// Number of records.
         records: u64,
     },
-    /// The last iterate of noisy contractions `w <- psi_t(w) + N(0, std_devs[t]² I)`, each of which reads records of its
-    /// own, in an order that does not depend on their values; no other iterate is released. Where the number of records
-    /// is public: replace-one, or add-remove with a null record.
+    /// The last iterate of noisy contractions `w <- psi_t(w) + N(0, std_devs[t]² I)`. Each step reads its own records, in an
+    /// order that does not depend on their values; no other iterate is released. For relations with a public number of records:
+    /// replace-one, or add-remove with a null record.
     AmplifiedByIteration {
-        /// How far two neighbouring records can move iterate t: `sup |psi_t(w) - psi_t'(w)|`.
+        /// Largest change of iterate t between two neighbouring records: `sup |psi_t(w) - psi_t'(w)|`.
         sensitivities: Vec<f64>,
         /// Standard deviation of the noise added to iterate t.
         std_devs: Vec<f64>,
         /// Lipschitz constant of every `psi_t`, at most 1.
         contraction: f64,
     },
-    /// Which of a stream of queries is the first above a threshold; Laplace noise on both. One positive answer.
+    /// The index of the first of a stream of queries above a threshold; Laplace noise on both. One positive answer.
     AboveThresholdLaplace {
         /// Scale of the threshold's noise.
         threshold_scale: f64,
@@ -204,8 +203,7 @@ pub enum DpEvent {
         /// Sensitivity of each query.
         sensitivity: f64,
     },
-    /// Which of at most `max_queries` queries is the first above a threshold; Gaussian noise on both. One positive
-    /// answer.
+    /// The index of the first of at most `max_queries` queries above a threshold; Gaussian noise on both. One positive answer.
     AboveThresholdGaussian {
         /// Standard deviation of the threshold's noise.
         threshold_std_dev: f64,
@@ -213,50 +211,50 @@ pub enum DpEvent {
         query_std_dev: f64,
         /// Sensitivity of each query.
         sensitivity: f64,
-        /// Number of queries after which it stops in any case.
+        /// Number of queries after which the mechanism stops in any case.
         max_queries: u64,
-        /// Whether all queries move within one interval, which holds 0 and is `sensitivity` long. An event that does not say
-        /// has queries that move by up to `sensitivity` in either direction.
+        /// True if all queries move within one interval that holds 0 and has length `sensitivity`. If absent, queries move by up
+        /// to `sensitivity` in either direction.
         #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "core::ops::Not::not"))]
         range_bounded: bool,
     },
-    /// Each of `events` on a part of the records of its own; a pair of neighbours differs in one part only. So it is
-    /// under add/remove; under replace-one, where parts are fixed by a public index and not by the record's values.
+    /// Each of `events` reads its own part of the records; a pair of neighbours differs in one part only. This holds under
+    /// add/remove, and under replace-one if a public index, and not the record's values, determines the parts.
     Parallel {
         /// The parts.
         events: Vec<DpEvent>,
     },
-    /// Each of `events` on a part of the records of its own, chosen by the record's own values, under replace-one: one
-    /// part may lose the record and another gain it. The parts' sensitivities are those of add/remove.
+    /// Each of `events` reads its own part of the records, chosen by the records' values, under replace-one: one part may lose
+    /// the record and another gain it. The parts' sensitivities are those of add/remove.
     ParallelByValue {
         /// The parts.
         events: Vec<DpEvent>,
     },
-    /// One of `events`, all on the same records, drawn at random by a law that does not depend on any record; which one
-    /// it was may be published.
+    /// One of `events`, all on the same records, drawn at random from a law that does not depend on any record; the drawn index
+    /// may be published.
     OneOf {
-        /// What may have happened.
+        /// The possible releases.
         events: Vec<DpEvent>,
     },
     /// `event`, read as a statement about `size` records at once.
     Group {
         /// Number of records.
         size: u64,
-        /// What was done, with the sensitivities of one record.
+        /// The release, with the sensitivities of one record.
         event: Box<DpEvent>,
     },
-    /// `event` under replace-one, though its sensitivities and theorems are those of add/remove: a replacement is a
-    /// removal and an addition. Gaussian noise about Poisson samples is read as
-    /// [`PoissonSampledReplacement`](Self::PoissonSampledReplacement) with its sensitivity as the radius.
+    /// `event` under replace-one, although its sensitivities and theorems are those of add/remove: a replacement is a removal and
+    /// an addition. Gaussian noise on Poisson samples is read as [`PoissonSampledReplacement`](Self::PoissonSampledReplacement)
+    /// with its sensitivity as the radius.
     AddRemoveTwice {
-        /// What was done, under add/remove.
+        /// The release under add/remove.
         event: Box<DpEvent>,
     },
     /// `event` repeated a random number of times, with only the best outcome published.
     RandomStopping {
         /// Law of the number of repetitions.
         repetitions: Repetitions,
-        /// One repetition, its quality score included.
+        /// One repetition, including its quality score.
         event: Box<DpEvent>,
     },
     /// The minimiser of a convex objective with a random linear term `<b, w>`, `b ~ N(0, std_dev² I)`, and the term
@@ -269,21 +267,21 @@ pub enum DpEvent {
         /// The margin loss.
         loss: MarginLoss,
     },
-    /// All of `events` happened; later ones may depend on the outcomes of earlier ones, their parameters may not.
+    /// All of `events`. Later events may depend on the outcomes of earlier ones; their parameters may not.
     Composed {
         /// The parts.
         events: Vec<DpEvent>,
     },
-    /// `event` happened `count` times, each on the same data.
+    /// `event`, `count` times on the same data.
     SelfComposed {
-        /// What was repeated.
+        /// The repeated event.
         event: Box<DpEvent>,
-        /// How often.
+        /// Number of repetitions.
         count: u64,
     },
 }
 
-/// Law of the number of repetitions in [`DpEvent::RandomStopping`]. Nothing else about it is published.
+/// Law of the number of repetitions in [`DpEvent::RandomStopping`]. Nothing else about this number is published.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(tag = "law", rename_all = "kebab-case", deny_unknown_fields))]
@@ -296,14 +294,14 @@ pub enum Repetitions {
         /// Success probability, in (0, 1).
         gamma: f64,
     },
-    /// Poisson; no outcome at all where it is 0.
+    /// Poisson; no outcome if the number is 0.
     Poisson {
         /// Mean number of repetitions.
         mean: f64,
     },
 }
 
-/// A monotone margin loss or its kin in [`DpEvent::ObjectivePerturbation`].
+/// The loss in [`DpEvent::ObjectivePerturbation`]: a monotone margin loss or a similar one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(tag = "loss", rename_all = "kebab-case", deny_unknown_fields))]
@@ -318,7 +316,7 @@ pub enum MarginLoss {
     },
     /// `width ln cosh(residual / width)`: its derivative `a` is in (-1, 1), its second derivative `(1 - a²) / width`.
     LogCosh {
-        /// Size of the residual at which the loss turns from a parabola to a line.
+        /// Size of the residual at which the loss changes from quadratic to linear.
         width: f64,
     },
     /// Any loss of one residual with a derivative of either sign: `|derivative| <= slope`, `second derivative <=
@@ -337,7 +335,7 @@ pub enum MarginLoss {
     },
 }
 
-/// Reads a variant without fields; serde would let any field pass there.
+/// Deserialises a variant without fields; serde would accept any field there.
 #[cfg(feature = "serde")]
 pub(crate) fn no_fields<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     #[derive(serde::Deserialize)]
@@ -347,7 +345,7 @@ pub(crate) fn no_fields<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Re
 }
 
 impl DpEvent {
-    /// The variant's name, as in the serialised form.
+    /// Returns the variant's name, as in the serialised form.
     pub fn name(&self) -> &'static str {
         match self {
             Self::NoOp => "no-op",

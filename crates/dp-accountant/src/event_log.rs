@@ -7,14 +7,14 @@ use crate::adjacency::{Adjacency, AdjacencyKind};
 use crate::certificate::Assumption;
 use crate::event::DpEvent;
 
-/// What has been released so far in one run, under the neighbouring relation `A`.
+/// The releases of one run so far, under the neighbouring relation `A`.
 ///
-/// A mechanism appends to it in the same call that releases. It remembers for good whether any release drew from a
-/// reproducible generator: such a run carries no guarantee (see [`is_private`](Self::is_private)). And it collects what
-/// the releases take on trust (see [`assumptions`](Self::assumptions)), so that no certificate can leave it out.
+/// A mechanism appends to it in the same call that releases. The log records permanently whether any release drew from a
+/// reproducible generator: such a run has no guarantee (see [`is_private`](Self::is_private)). It also collects the assumptions
+/// of the releases (see [`assumptions`](Self::assumptions)), so that no certificate can omit them.
 ///
-/// It has an [identity](Self::id), so that what was paid for in one log is not answered into another; a copy is another
-/// log. Two logs are equal if they say the same.
+/// It has an [identity](Self::id), so that a release paid for in one log is not answered into another; a copy has a new identity.
+/// Two logs are equal if their contents are equal.
 ///
 /// # Examples
 /// ```
@@ -37,7 +37,7 @@ pub struct EventLog<A: Adjacency> {
     relation: PhantomData<A>,
 }
 
-/// Which log of this process it is.
+/// The identity of a log within this process.
 ///
 /// # Examples
 /// ```
@@ -82,7 +82,7 @@ impl<A: Adjacency> Default for EventLog<A> {
 }
 
 impl<A: Adjacency> EventLog<A> {
-    /// An empty log: nothing released, zero loss.
+    /// Creates an empty log.
     pub fn new() -> Self {
         Self { id: LogId::next(), entries: Vec::new(), private: true, assumptions: Vec::new(), relation: PhantomData }
     }
@@ -100,8 +100,7 @@ impl<A: Adjacency> EventLog<A> {
         log
     }
 
-    /// Appends `count` releases of `event`; equal neighbours are merged, which no accountant can tell from separate
-    /// entries.
+    /// Appends `count` releases of `event`. Equal adjacent entries are merged; accountants treat them as separate entries.
     pub fn record(&mut self, event: DpEvent, count: u64) {
         if count == 0 {
             return;
@@ -112,7 +111,7 @@ impl<A: Adjacency> EventLog<A> {
         }
     }
 
-    /// Appends what `part` holds, released from the same records, as one entry: the two compose.
+    /// Appends the contents of `part`, released from the same records, as one entry: the two compose.
     ///
     /// # Examples
     /// ```
@@ -133,11 +132,11 @@ impl<A: Adjacency> EventLog<A> {
         part.assumptions.into_iter().for_each(|assumption| self.assume(assumption));
     }
 
-    /// Appends what `parts` hold, each released from records of its own that the others never saw; it costs as much as the
-    /// costliest of them ([`DpEvent::Parallel`]). A part's releases may depend on those of the parts before it.
+    /// Appends the contents of `parts`, each released from its own records, disjoint from the others'. It costs as much as the
+    /// costliest part ([`DpEvent::Parallel`]). A part's releases may depend on those of the parts before it.
     ///
     /// # Privacy
-    /// Which records make up a part must be fixed by public positions, not by the records' values.
+    /// The records of a part must be determined by public positions, not by the records' values.
     ///
     /// # Examples
     /// ```
@@ -164,44 +163,44 @@ impl<A: Adjacency> EventLog<A> {
         }
     }
 
-    /// Marks the run as drawn from a generator that is not secret. Irrevocable.
+    /// Marks the run as drawn from a generator that is not secret. This cannot be undone.
     pub fn mark_not_private(&mut self) {
         self.private = false;
     }
 
-    /// Whether every release so far drew from a cryptographically secure, secretly seeded generator.
+    /// Returns whether every release so far drew from a cryptographically secure, secretly seeded generator.
     pub fn is_private(&self) -> bool {
         self.private
     }
 
-    /// Notes something that a release takes on trust; noted once, however often it is said. Irrevocable.
+    /// Adds an assumption of a release; a repeated assumption is listed once. This cannot be undone.
     pub fn assume(&mut self, assumption: Assumption) {
         if !self.assumptions.contains(&assumption) {
             self.assumptions.push(assumption);
         }
     }
 
-    /// What the releases so far take on trust, in the order in which it was first said.
+    /// Returns the assumptions of the releases so far, in the order of their first mention.
     pub fn assumptions(&self) -> &[Assumption] {
         &self.assumptions
     }
 
-    /// Which log it is; it stays the same where the log is moved.
+    /// Returns the identity of the log, which is unchanged by a move.
     pub fn id(&self) -> LogId {
         self.id
     }
 
-    /// The entries in order.
+    /// Returns the entries in order.
     pub fn entries(&self) -> &[(DpEvent, u64)] {
         &self.entries
     }
 
-    /// The neighbouring relation.
+    /// Returns the neighbouring relation.
     pub fn adjacency(&self) -> AdjacencyKind {
         A::KIND
     }
 
-    /// The whole run as one event tree.
+    /// Returns the whole run as one event tree.
     pub fn to_event(&self) -> DpEvent {
         let mut events: Vec<DpEvent> = self
             .entries

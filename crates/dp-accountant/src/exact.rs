@@ -1,8 +1,8 @@
-//! The privacy curve itself, between two certified bounds.
+//! The exact privacy curve, between two certified bounds.
 //!
-//! Where a tree is made of releases whose dominating pairs of laws are known, delta at epsilon is a number and not only
-//! bounded by one: a closed form, a contour integral or a composed loss distribution gives it as a [`Bracket`], both
-//! ends of which account for every error made on the way. What is promised is the upper end.
+//! If the dominating pairs of all releases of a tree are known, delta at epsilon is determined. A closed form, a contour integral
+//! or a composed privacy loss distribution computes it as a [`Bracket`], both ends of which account for every error of the
+//! computation. The upper end is the guarantee.
 
 mod accountant;
 mod closed_form;
@@ -35,18 +35,18 @@ use crate::leaves::{Leaf, Leaves, leaves, leaves_under};
 use crate::params::Delta;
 use crate::rdp::RdpCurve;
 
-/// A number and how well it is known: the true value lies between `lower` and `upper`.
+/// A number with certified bounds: the true value lies between `lower` and `upper`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bracket {
     /// Certified lower bound.
     pub lower: f64,
-    /// Certified upper bound: what may be promised.
+    /// Certified upper bound: the guarantee.
     pub upper: f64,
-    /// What computed it.
+    /// The engine that computed it.
     pub engine: Engine,
 }
 
-/// How a [`Bracket`] was computed.
+/// The engine that computed a [`Bracket`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Engine {
@@ -58,23 +58,23 @@ pub enum Engine {
     LossDistribution,
 }
 
-/// The exact privacy curve of an event tree, prepared for several questions.
+/// The exact privacy curve of an event tree, prepared for several evaluations.
 ///
 /// | tree | engine |
 /// |---|---|
 /// | Gaussians; one mixture beside them; one Laplace release; one sampled Gaussian, also of a replaced record; equal pure guarantees | closed forms |
-/// | any of these together, many times | contour integral |
-/// | the same a few times; what has another dominating pair of laws; anything that is given as a pair | composed loss distributions |
-/// | a replaced record of a Poisson sample whose contributions may be farther from nothing than half their distance | composed loss distributions; below, the pair that two contributions attain |
+/// | any of these together, with many repetitions | contour integral |
+/// | the same with few repetitions; releases with another dominating pair; events given as a pair | composed loss distributions |
+/// | a replaced record of a Poisson sample whose contributions' norms may exceed half their distance | composed loss distributions; below, the pair that two contributions attain |
 /// | objective perturbation: its envelope above, the Gaussian mechanism below | a closed form; composed loss distributions |
 /// | approximate guarantees anywhere | their failures as a probability, their epsilons as pure guarantees |
 ///
-/// A pure or approximate guarantee stands for the worst mechanism that has it (randomised response). Ratios of
-/// sensitivity to noise are rounded up when the tree is read, by less than one unit in the last place; the lower ends are
-/// those of the ratios so rounded.
+/// A pure or approximate guarantee represents the worst mechanism that has it (randomised response). Ratios of sensitivity to
+/// noise are rounded up when the tree is read, by less than one unit in the last place; the lower ends are those of the rounded
+/// ratios.
 ///
 /// # Privacy
-/// The upper end of an epsilon or a delta is a guarantee, under every relation that the tree holds under.
+/// The upper end of an epsilon or a delta is a guarantee under every relation under which the tree holds.
 ///
 /// # Examples
 /// ```
@@ -95,11 +95,11 @@ pub struct PrivacyCurve {
     method: Method,
 }
 
-/// What answers for a tree.
+/// The method that evaluates a tree.
 #[derive(Debug, Clone)]
 enum Method {
     Closed(ClosedForm),
-    /// The contour where every part has a moment function, and the parts themselves for the loss distributions.
+    /// Numerical engines: the contour if every part has a moment function, and the parts for the loss distributions.
     Numeric(Numeric),
 }
 
@@ -108,25 +108,25 @@ enum Method {
 struct Numeric {
     contour: Option<Contour>,
     leaves: Leaves,
-    /// The most that delta can be: the logarithm of the probability that the record is in any sample.
+    /// Upper bound on the logarithm of delta: the logarithm of the probability that the record is in any sample.
     log_participation: f64,
-    /// Prepared when the contour leaves an answer open.
+    /// Prepared when the contour cannot give a result.
     composed: OnceLock<Option<Composed>>,
 }
 
-/// Ends farther apart than this, relatively, are worth another engine's answer.
+/// Relative distance of the ends above which another engine is tried.
 pub(crate) const WIDE: f64 = 1e-3;
 
 impl PrivacyCurve {
-    /// Prepares the curve.
+    /// Prepares the curve of `event`.
     ///
     /// # Errors
-    /// A number out of range; [`Error::Unsupported`] where no dominating pair is known for a part.
+    /// A number out of range; [`Error::Unsupported`] if no dominating pair is known for a part.
     pub fn new(event: &DpEvent) -> Result<Self, Error> {
         Self::from_leaves(leaves(event, 1)?)
     }
 
-    /// Prepares the curve, under one relation.
+    /// Prepares the curve of `event` under one relation.
     ///
     /// # Errors
     /// Those of [`new`](Self::new), and [`Error::NotUnderRelation`].
@@ -145,7 +145,7 @@ impl PrivacyCurve {
         let slack = f64::EPSILON * (8.0 + 2.0 * leaves.len() as f64);
         let (upper, mut leaves) = take_failures(leaves);
         let failure = Ends { lower: (-log_survival.exp_m1() * (1.0 - slack)).min(upper), upper };
-        // What costs nothing is left out, so that it is no obstacle.
+        // Releases without privacy loss are omitted, because an engine might not support them.
         leaves.retain(|(leaf, _)| !matches!(leaf, Leaf::Pure { epsilon: 0.0 }));
         let method = match ClosedForm::new(&leaves) {
             Some(closed) => Method::Closed(closed),
@@ -165,10 +165,10 @@ impl PrivacyCurve {
         Ok(Self { failure, method })
     }
 
-    /// Epsilon at `delta`: infinite where there is no guarantee, as at `delta` = 0 with Gaussian noise.
+    /// Returns epsilon at `delta`: infinite if there is no guarantee, as at `delta` = 0 with Gaussian noise.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where no engine answers.
+    /// [`Error::Unsupported`] if no engine gives a result.
     pub fn epsilon(&self, delta: Delta) -> Result<Bracket, Error> {
         let (low, high) = self.targets(delta.get());
         let (Some(high), low) = (high, low.unwrap_or(f64::NEG_INFINITY)) else {
@@ -182,17 +182,17 @@ impl PrivacyCurve {
         Ok(bracket(if possible { ends } else { Ends { upper: f64::INFINITY, ..ends } }, engine))
     }
 
-    /// Delta at `epsilon`.
+    /// Returns delta at `epsilon`.
     ///
     /// # Errors
-    /// `epsilon` negative, NaN or infinite; [`Error::Unsupported`] where no engine answers.
+    /// `epsilon` negative, NaN or infinite; [`Error::Unsupported`] if no engine gives a result.
     pub fn delta(&self, epsilon: f64) -> Result<Bracket, Error> {
         let bracket = self.log_delta(epsilon)?;
         let lower = if bracket.lower == 0.0 { 1.0 } else { exp_down(bracket.lower) };
         Ok(Bracket { lower, upper: exp_up(bracket.upper), ..bracket })
     }
 
-    /// The natural logarithm of delta at `epsilon`.
+    /// Returns the natural logarithm of delta at `epsilon`.
     ///
     /// # Errors
     /// Those of [`delta`](Self::delta).
@@ -215,13 +215,13 @@ impl PrivacyCurve {
         Ok(bracket(ends, engine))
     }
 
-    /// The logarithms of what is left of `delta` after the failures, rounded down and up, divided by the probability
-    /// that nothing fails; none where nothing is left.
+    /// Returns the logarithms of `delta` minus the failure probability, divided by the probability that nothing fails, rounded
+    /// down and up; `None` if the difference is not positive.
     fn targets(&self, delta: f64) -> (Option<f64>, Option<f64>) {
         let left = |failure: f64, sign: f64| {
             let left = delta - failure;
             let (left, survival) = (left, 1.0 - failure);
-            // Exactly nothing left is a target of its own: delta = 0.
+            // A difference of exactly zero is the target delta = 0.
             let log = if failure == 0.0 { left.ln() } else { (left / survival).ln() };
             let margin = f64::EPSILON * (4.0 + log.abs() + if failure == 0.0 { 0.0 } else { delta / left });
             if log == f64::NEG_INFINITY { log } else { log + sign * margin }
@@ -240,13 +240,13 @@ impl Numeric {
         self.composed.get_or_init(|| Composed::new(&self.leaves)).as_ref()
     }
 
-    /// Epsilon where delta lies between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
+    /// Returns epsilon for a delta between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
     fn epsilon_between(&self, low: f64, high: f64) -> (Ends, Engine) {
         let Self { contour, leaves, log_participation, .. } = self;
         if low >= *log_participation {
             return (Ends::exactly(0.0), Engine::ClosedForm);
         }
-        // What is pure is so at every delta.
+        // A pure guarantee holds at every delta.
         let unknown = Ends { lower: 0.0, upper: pure_epsilon_of_all(leaves) };
         if high == f64::NEG_INFINITY {
             let found = contour.as_ref().map_or(unknown, |contour| contour.supremum().both(unknown));
@@ -273,7 +273,7 @@ impl Numeric {
         )
     }
 
-    /// The logarithm of delta at `epsilon`.
+    /// Returns the logarithm of delta at `epsilon`.
     fn log_delta_at(&self, epsilon: f64) -> (Ends, Engine) {
         let Self { contour, leaves, log_participation, .. } = self;
         let unknown = Ends { lower: f64::NEG_INFINITY, upper: *log_participation };
@@ -296,9 +296,9 @@ impl Numeric {
         )
     }
 
-    /// What more is known where the usual lines of the contour leave the ends apart, in units of `size`: what the loss
-    /// distributions say where they are promising, else patient lines of the contour, else all that the distributions say; and
-    /// the Renyi curve where that is not close.
+    /// Improves ends that the usual lines of the contour leave far apart, in units of `size`: by the loss distributions if they
+    /// are promising, otherwise by more costly lines of the contour, otherwise by the distributions at full effort; then by the
+    /// Renyi curve if the ends are still far apart.
     fn with_more_work(
         &self,
         known: Ends,
@@ -329,7 +329,7 @@ impl Numeric {
     }
 }
 
-/// What the Renyi curve says of epsilon: an upper bound that is never far off, where the engines leave the end open.
+/// Returns the upper bound on epsilon by the Renyi curve, which is never far off, for ends that the engines leave open.
 fn renyi_epsilon(leaves: &Leaves, log_delta: f64) -> Ends {
     let delta = Delta::new(exp_down(log_delta));
     let upper = match (RdpCurve::from_leaves(leaves.clone()), delta) {
@@ -339,27 +339,27 @@ fn renyi_epsilon(leaves: &Leaves, log_delta: f64) -> Ends {
     Ends { lower: 0.0, upper }
 }
 
-/// What the Renyi curve says of delta.
+/// Returns the upper bound on delta by the Renyi curve.
 fn renyi_log_delta(leaves: &Leaves, epsilon: f64) -> Ends {
     let delta = RdpCurve::from_leaves(leaves.clone()).and_then(|curve| curve.delta(epsilon));
-    // A delta that underflowed says no more than that it is small.
+    // A delta that underflowed is only known to be small.
     let upper = delta.map_or(0.0, |delta| delta.max(f64::MIN_POSITIVE).ln() * (1.0 - 4.0 * f64::EPSILON));
     Ends { lower: f64::NEG_INFINITY, upper }
 }
 
-/// The first event that no engine has a dominating pair for.
+/// Returns the name of the first event for which no engine has a dominating pair.
 fn unsupported(leaves: &Leaves) -> &'static str {
     let alone = |leaf: &Leaf| Composed::new(&vec![(leaf.clone(), 1)]);
     let refused = leaves.iter().find(|(leaf, _)| alone(leaf).is_none());
     refused.or(leaves.first()).map_or("no-op", |(leaf, _)| leaf.name())
 }
 
-/// `e^log` rounded down; a positive number never becomes larger.
+/// Returns `e^log` rounded down; a positive result stays below the true value.
 fn exp_down(log: f64) -> f64 {
     (log.exp() * (1.0 - 2.0 * f64::EPSILON)).next_down().max(0.0)
 }
 
-/// Epsilon of an event tree at `delta`; see [`PrivacyCurve`].
+/// Returns epsilon of an event tree at `delta`; see [`PrivacyCurve`].
 ///
 /// # Errors
 /// Those of [`PrivacyCurve::new`] and [`PrivacyCurve::epsilon`].
@@ -367,7 +367,7 @@ pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bracket, Error> {
     PrivacyCurve::new(event)?.epsilon(delta)
 }
 
-/// Delta of an event tree at `epsilon`; see [`PrivacyCurve`].
+/// Returns delta of an event tree at `epsilon`; see [`PrivacyCurve`].
 ///
 /// # Errors
 /// Those of [`PrivacyCurve::new`] and [`PrivacyCurve::delta`].

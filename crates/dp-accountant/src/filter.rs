@@ -1,28 +1,26 @@
-//! Privacy filters: a budget that holds although what is spent is chosen in view of earlier outcomes.
+//! Privacy filters: a budget that holds although later privacy parameters depend on earlier outcomes.
 //!
-//! Plain composition, and every accountant of this crate, takes privacy parameters that were fixed in advance. Where
-//! the noise of the next release, or whether there is one, depends on what came out before, adding up what happened to
-//! be spent is *not* a proof. A filter is one: its budget and its [`Guarantee`] are fixed when it is made, it is asked
-//! *before* each release, and a release that does not fit is refused and leaves no trace. Whatever was admitted then
-//! satisfies the guarantee, however it was chosen and whenever it stopped.
+//! Plain composition, and every accountant of this crate, requires privacy parameters fixed in advance. If the noise of the next
+//! release, or whether there is one, depends on earlier outcomes, adding up the privacy loss of the releases made is *not* a
+//! proof. A filter is: its budget and its [`Guarantee`] are fixed when it is created, it is called *before* each release, and a
+//! release that does not fit is refused and spends nothing. All admitted releases together satisfy the guarantee, however they
+//! were chosen and whenever they stopped.
 //!
-//! | filter | spends | budget | loses against parameters fixed in advance |
+//! | filter | spends | budget | loss compared with parameters fixed in advance |
 //! |---|---|---|---|
-//! | [`RdpFilter`] | the Renyi divergence at an order fixed in advance | what that order converts to `(epsilon, delta)` | nothing, where that order is the best one |
-//! | [`RdpFilter::with_orders`] | the same at several orders | the mixture's `(epsilon, delta)` | a little: the price of not knowing which order will be best |
-//! | [`ZcdpFilter`] | `rho` | the largest `rho` that gives `(epsilon, delta)` | nothing |
-//! | [`GdpFilter`] | `mu^2` of Gaussians | the exact Gaussian curve's | nothing |
+//! | [`RdpFilter`] | the Renyi divergence at an order fixed in advance | converts at that order to `(epsilon, delta)` | none if that order is the best one |
+//! | [`RdpFilter::with_orders`] | the same at several orders | the mixture's `(epsilon, delta)` | a little, because the best order is not known in advance |
+//! | [`ZcdpFilter`] | `rho` | the largest `rho` that gives `(epsilon, delta)` | none |
+//! | [`GdpFilter`] | `mu^2` of Gaussians | the exact Gaussian curve | none |
 //!
-//! **Why the first is valid.** Let the spent divergences at order `a` never exceed `B` in total, on any path of outcomes.
-//! The mean under `Q` of `(P/Q)^a`, taken release by release from the last one backwards, is at most
-//! `e^((a-1) B)`: the last release contributes at most `e^((a-1) e_n)` given the past, and `e_n + ... <= B`. So
-//! everything together has divergence at most `B` at order `a`. For zCDP this holds at every order at once; for Gaussians
-//! the statement about all tests is a theorem of its own.
+//! **Validity of the first filter.** Let the total divergence spent at order `a` never exceed `B`, on any path of outcomes. The
+//! mean under `Q` of `(P/Q)^a`, taken release by release from the last one backwards, is at most `e^((a-1) B)`: the last release
+//! contributes at most `e^((a-1) e_n)` given the past, and `e_n + ... <= B`. So everything together has divergence at most `B` at
+//! order `a`. For zCDP this holds at every order at once; for Gaussians the statement about all tests is a separate theorem.
 //!
-//! **What is not valid**: going on while *some* order's budget is not yet exceeded, each order having the whole of
-//! delta. Which order survives depends on the outcomes, and the union over the orders must be paid for:
-//! [`RdpFilter::with_orders`] does. Nor is it valid to go on while the tightest composition of what was spent so far is
-//! below the target.
+//! **What is not valid**: continuing while *some* order's budget is not yet exceeded, with the whole of delta for each order.
+//! Which order survives depends on the outcomes, and the union over the orders must be paid for, as [`RdpFilter::with_orders`]
+//! does. It is not valid either to continue while the tightest composition of the releases so far is below the target.
 //!
 //! # Examples
 //! ```
@@ -63,45 +61,45 @@ use crate::error::Error;
 use crate::event::DpEvent;
 use crate::guarantee::Guarantee;
 
-/// How much a filter made for a plan has to spare, relatively: the rounding of the plan's parts, spent one by one.
+/// Relative headroom of a filter made for a plan: the rounding of the plan's parts when spent one by one.
 const HEADROOM: f64 = 1e-12;
 
-/// A budget under the relation `A`, fixed in advance, for releases that are not.
+/// A privacy budget under the relation `A`, fixed in advance, for adaptively chosen releases.
 pub trait Filter<A: Adjacency> {
-    /// Asks whether `count` releases of `event` still fit, and spends them if so. To be called *before* they are made.
+    /// Spends `count` releases of `event` if they fit the budget. Must be called *before* they are made.
     ///
     /// # Errors
-    /// [`Refused`]: nothing is spent then, and the releases must not be made. Something cheaper may still fit.
+    /// [`Refused`]: nothing is spent, and the releases must not be made. A cheaper release may still fit.
     fn spend(&mut self, event: &DpEvent, count: u64) -> Result<Admitted, Refused>;
 
-    /// What holds of everything admitted, whatever more is admitted later. It does not depend on what was spent.
+    /// Returns the guarantee of everything admitted, now or later. It does not depend on the amount spent.
     fn guarantee(&self) -> Guarantee<A>;
 
-    /// The fraction of the budget that is left, from 1 to 0.
+    /// Returns the remaining fraction of the budget, from 1 to 0.
     fn left(&self) -> f64;
 }
 
-/// Leave to make the releases that were asked for. Only a filter gives it.
+/// Permission to make the requested releases. Only a filter creates it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Admitted(());
 
-/// Why releases must not be made.
+/// The reason for which releases must not be made.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Refused {
-    /// They do not fit.
+    /// They do not fit the budget.
     #[error("the release needs {needed} of the privacy budget, of which {left} is left")]
     Exceeded {
-        /// The fraction of the whole budget that they need, taken alone.
+        /// The fraction of the whole budget that they need alone.
         needed: f64,
-        /// The fraction that is left.
+        /// The remaining fraction.
         left: f64,
     },
-    /// They cannot be accounted for at all.
+    /// They cannot be accounted for.
     #[error(transparent)]
     Invalid(#[from] Error),
 }
 
-/// The total with `cost` added, where that stays within the budget.
+/// Returns the total with `cost` added, if it stays within the budget.
 fn admit(spent: f64, cost: f64, budget: f64) -> Result<f64, Refused> {
     let total = crate::rounding::add_up(spent, cost);
     if total <= budget {
@@ -110,7 +108,7 @@ fn admit(spent: f64, cost: f64, budget: f64) -> Result<f64, Refused> {
     Err(Refused::Exceeded { needed: fraction(cost, budget), left: 1.0 - fraction(spent, budget) })
 }
 
-/// `part / whole`, from 0.
+/// Returns `part / whole`, at least 0.
 fn fraction(part: f64, whole: f64) -> f64 {
     if part == 0.0 { 0.0 } else { part / whole }
 }

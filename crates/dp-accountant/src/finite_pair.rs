@@ -1,9 +1,9 @@
-//! A pair of laws on finitely many outcomes, as a user states it.
+//! A pair of laws on finitely many outcomes, as stated by a user.
 
 use crate::error::{Error, non_negative};
 use crate::logspace::CompensatedSum;
 
-/// How far the sum of a law's masses may be from 1.
+/// Largest distance of the sum of a law's masses from 1.
 const SUM_TOLERANCE: f64 = 1e-12;
 
 /// Two laws on the same outcomes; no outcome has mass 0 under both.
@@ -13,10 +13,10 @@ pub(crate) struct FinitePair {
 }
 
 impl FinitePair {
-    /// Checks the masses.
+    /// Checks the masses and creates the pair.
     ///
-    /// A shortfall of a law's sum that is no more than the rounding of its masses is given to the outcome where it makes
-    /// the loss worse: that of the largest `p/q` for `p`, of the largest `q/p` for `q`. A larger one, within the
+    /// If a law's sum falls short of 1 by no more than the rounding of its masses, the shortfall is added to the outcome that
+    /// makes the loss worse: that of the largest `p/q` for `p`, of the largest `q/p` for `q`. A larger shortfall, within the
     /// tolerance, is charged as an outcome that the other law does not have.
     pub(crate) fn new(p: &[f64], q: &[f64]) -> Result<Self, Error> {
         if p.len() != q.len() || p.is_empty() {
@@ -41,19 +41,19 @@ impl FinitePair {
         Ok(Self { outcomes })
     }
 
-    /// The largest absolute privacy loss of an outcome, rounded up; infinite where one law lacks it.
+    /// Returns the largest absolute privacy loss of an outcome, rounded up; infinite if one law lacks it.
     pub(crate) fn largest_loss(&self) -> f64 {
         let loss = |&(p, q): &(f64, f64)| (p / q).ln().abs() * (1.0 + 4.0 * f64::EPSILON) + f64::EPSILON;
         self.outcomes.iter().filter(|(p, q)| p != q).map(loss).fold(0.0, f64::max)
     }
 
-    /// The masses of each outcome under both laws.
+    /// Returns the masses of each outcome under both laws.
     pub(crate) fn outcomes(&self) -> &[(f64, f64)] {
         &self.outcomes
     }
 }
 
-/// What a law's masses lack to sum 1, rounded up.
+/// Returns 1 minus the sum of a law's masses, rounded up.
 fn missing(name: &'static str, masses: &[f64]) -> Result<f64, Error> {
     let mut sum = CompensatedSum::default();
     for &mass in masses {

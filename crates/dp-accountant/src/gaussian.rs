@@ -1,9 +1,9 @@
-//! The exact privacy curve of the Gaussian mechanism, both ways, and the least noise that meets a target.
+//! The exact privacy curve of the Gaussian mechanism, its inverse, and the least noise that meets a target.
 //!
-//! All of it is a function of one number, `mu` = L2 sensitivity / noise standard deviation (the parameter of Gaussian
-//! DP). Several Gaussian releases about the same data are one with `mu` = [`compose_mu`] of theirs, exactly.
+//! All functions depend on one number, `mu` = L2 sensitivity / noise standard deviation (the parameter of Gaussian DP). Several
+//! Gaussian releases of the same data are exactly equivalent to one with the [`compose_mu`] of their `mu`.
 //!
-//! Results are rounded towards claiming less privacy: `delta` and `epsilon` are never below the true value, a noise
+//! Results are rounded towards claiming less privacy: `delta` and `epsilon` are never below the true value, and a noise
 //! multiplier is re-evaluated until it meets its target.
 
 use crate::error::{Error, non_negative, positive};
@@ -18,25 +18,25 @@ const SERIES_BELOW: f64 = 0.05;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CurvePoint {
     pub(crate) log_delta: f64,
-    /// The same rounded down.
+    /// The logarithm of delta rounded down.
     pub(crate) log_delta_down: f64,
     pub(crate) by_epsilon: f64,
     by_mu: f64,
 }
 
-/// Natural logarithm of the least delta for which the Gaussian mechanism is `(epsilon, delta)`-DP.
+/// Returns the natural logarithm of the least delta for which the Gaussian mechanism is `(epsilon, delta)`-DP.
 ///
 /// # Formula
 /// ```text
 /// delta = Phi(mu/2 - epsilon/mu) - e^epsilon Phi(-mu/2 - epsilon/mu)
 ///       = phi(x) (R(x) - R(x + mu)),   x = epsilon/mu - mu/2,
 /// ```
-/// with `phi` the normal density and `R` the Mills ratio, because `e^epsilon phi(x + mu) = phi(x)`. The difference is
-/// a series of positive terms for small `mu`, and `1 - delta` is summed where `x < 0`, so that nothing cancels.
-/// Accurate to about 1e-12 (absolute, in the logarithm) or 1e-15 relative, whichever is larger, and rounded up.
+/// with `phi` the normal density and `R` the Mills ratio, because `e^epsilon phi(x + mu) = phi(x)`. To avoid cancellation, the
+/// difference is computed by a series of positive terms for small `mu`, and `1 - delta` is computed if `x < 0`. Accurate to about
+/// 1e-12 (absolute, in the logarithm) or 1e-15 relative, whichever is larger, and rounded up.
 ///
 /// # Privacy
-/// Any neighbouring relation under which the sensitivity holds; real arithmetic in the mechanism.
+/// Holds under any neighbouring relation under which the sensitivity holds, for real arithmetic in the mechanism.
 ///
 /// # Errors
 /// `mu` or `epsilon` negative, NaN or infinite.
@@ -58,7 +58,7 @@ pub fn log_delta(mu: f64, epsilon: f64) -> Result<f64, Error> {
     Ok(curve_point(mu, epsilon).log_delta)
 }
 
-/// The least delta for which the Gaussian mechanism is `(epsilon, delta)`-DP, rounded up; see [`log_delta`].
+/// Returns the least delta for which the Gaussian mechanism is `(epsilon, delta)`-DP, rounded up; see [`log_delta`].
 ///
 /// # Errors
 /// `mu` or `epsilon` negative, NaN or infinite.
@@ -73,10 +73,10 @@ pub fn delta(mu: f64, epsilon: f64) -> Result<f64, Error> {
     log_delta(mu, epsilon).map(exp_up)
 }
 
-/// The least epsilon for which the Gaussian mechanism is `(epsilon, delta)`-DP, rounded up.
+/// Returns the least epsilon for which the Gaussian mechanism is `(epsilon, delta)`-DP, rounded up.
 ///
-/// Zero where `delta` is at least the total variation distance, infinite where `delta` is 0 (and `mu` is not).
-/// Newton's method on the logarithm of delta, which is concave in epsilon: every step stays on the safe side.
+/// Zero if `delta` is at least the total variation distance, infinite if `delta` is 0 (and `mu` is not). Uses Newton's method on
+/// the logarithm of delta, which is concave in epsilon, so that every step stays on the safe side.
 ///
 /// # Errors
 /// `mu` negative, NaN or infinite.
@@ -102,7 +102,7 @@ pub fn epsilon(mu: f64, delta: Delta) -> Result<f64, Error> {
     Ok(epsilon_at(mu, safe_log(delta)))
 }
 
-/// The least epsilon at which the logarithm of delta is at most `target`, for `mu > 0`; rounded up.
+/// Returns the least epsilon at which the logarithm of delta is at most `target`, for `mu > 0`; rounded up.
 pub(crate) fn epsilon_at(mu: f64, target: f64) -> f64 {
     if curve_point(mu, 0.0).log_delta <= target {
         return 0.0;
@@ -118,10 +118,10 @@ pub(crate) fn epsilon_at(mu: f64, target: f64) -> f64 {
     })
 }
 
-/// The least noise multiplier (standard deviation / sensitivity) with which the Gaussian mechanism is
-/// `(epsilon, delta)`-DP.
+/// Returns the least noise multiplier (standard deviation / sensitivity) with which the Gaussian mechanism is `(epsilon,
+/// delta)`-DP.
 ///
-/// The answer meets the target as [`delta`] evaluates it, and is within 1e-12 of the least that does.
+/// The result meets the target as [`delta`] evaluates it, and is within 1e-12 of the least that does.
 ///
 /// # Errors
 /// [`Error::Unreachable`] for `delta` = 0: no Gaussian noise gives pure differential privacy.
@@ -143,8 +143,8 @@ pub fn noise_multiplier(epsilon: Epsilon, delta: Delta) -> Result<NoiseMultiplie
         return Err(unreachable("Gaussian noise never gives delta = 0"));
     }
     let (epsilon, target) = (epsilon.get(), safe_log(delta));
-    // The multiplier at which zCDP's simple conversion reaches epsilon is enough; it solves
-    // 1/(2 s^2) + sqrt(2 ln(1/delta))/s = epsilon.
+    // The multiplier at which zCDP's simple conversion gives epsilon suffices; it solves 1/(2 s^2) + sqrt(2 ln(1/delta))/s =
+    // epsilon.
     let root = (-2.0 * target).sqrt();
     let safe = (root + (2.0 * epsilon - 2.0 * target).sqrt()) / (2.0 * epsilon);
     let multiplier = least_safe(0.0, safe, safe, |multiplier| {
@@ -155,11 +155,11 @@ pub fn noise_multiplier(epsilon: Epsilon, delta: Delta) -> Result<NoiseMultiplie
     NoiseMultiplier::new(multiplier).map_err(|_| unreachable("the target lies outside the range of floating point"))
 }
 
-/// The classical noise multiplier `sqrt(2 ln(1.25/delta)) / epsilon`, for `epsilon < 1` only; kept for papers that
-/// use it. [`noise_multiplier`] is always smaller.
+/// Returns the classical noise multiplier `sqrt(2 ln(1.25/delta)) / epsilon`, for `epsilon < 1` only; for comparison with papers
+/// that use it. [`noise_multiplier`] is always smaller.
 ///
 /// # Errors
-/// `epsilon >= 1`, where the theorem does not hold, and `delta` = 0.
+/// `epsilon >= 1`, for which the theorem does not hold, and `delta` = 0.
 ///
 /// # References
 /// Dwork and Roth 2014, "The algorithmic foundations of differential privacy", Theorem A.1.
@@ -170,7 +170,7 @@ pub fn classical_noise_multiplier(epsilon: Epsilon, delta: Delta) -> Result<Nois
     NoiseMultiplier::new((2.0 * (1.25 / positive("delta", delta.get())?).ln()).sqrt() / epsilon.get())
 }
 
-/// The `mu` of all these Gaussian releases together: the root of the sum of squares.
+/// Returns the `mu` of the composition of Gaussian releases: the root of the sum of squares.
 ///
 /// # Errors
 /// A `mu` that is negative, NaN or infinite.
@@ -181,7 +181,7 @@ pub fn compose_mu(mus: &[f64]) -> Result<f64, Error> {
     mus.iter().try_fold(0.0, |total: f64, &mu| Ok(total.hypot(non_negative("mu", mu)?)))
 }
 
-/// `e^x` rounded up and capped at 1; a finite logarithm never becomes 0.
+/// Returns `e^x` rounded up and capped at 1; a finite logarithm never gives 0.
 pub(crate) fn exp_up(log: f64) -> f64 {
     if log == f64::NEG_INFINITY {
         return 0.0;
@@ -189,23 +189,22 @@ pub(crate) fn exp_up(log: f64) -> f64 {
     (log.exp() * (1.0 + 2.0 * f64::EPSILON)).next_up().min(1.0)
 }
 
-/// A logarithm so far below that of `delta` that [`exp_up`] of it does not exceed `delta`.
+/// Returns a logarithm slightly below that of `delta`, so that [`exp_up`] of it does not exceed `delta`.
 pub(crate) fn safe_log(delta: Delta) -> f64 {
     let log = delta.get().ln();
     log - f64::EPSILON * (4.0 + log.abs())
 }
 
-/// The curve at `mu > 0`, `epsilon >= 0`, both finite.
+/// Computes the curve at `mu > 0`, `epsilon >= 0`, both finite.
 ///
-/// The margin that rounds `log_delta` up covers: the error of `x` (one unit of `epsilon/mu`), multiplied by the
-/// derivative of `x^2/2` and of the Mills ratios; and the error of each Mills ratio, multiplied by what their
-/// subtraction loses.
+/// The margin by which `log_delta` is rounded up covers the error of `x` (one unit of `epsilon/mu`), multiplied by the
+/// derivatives of `x^2/2` and of the Mills ratios; and the error of each Mills ratio, amplified by their subtraction.
 pub(crate) fn curve_point(mu: f64, epsilon: f64) -> CurvePoint {
     let half = 0.5 * mu;
     let centre = epsilon / mu;
     let (near, far) = (centre - half, centre + half);
     let far_ratio = mills_ratio(far);
-    // `difference` is R(near) - R(far); `loss` is what forming it amplified the rounding errors by.
+    // `difference` is R(near) - R(far); `loss` is the factor by which the subtraction amplified rounding errors.
     let (log_delta, difference, loss) = if mu < SERIES_BELOW {
         let difference = mills_difference(centre, half);
         (log_density(near) + difference.ln(), difference, 1.0)
@@ -222,7 +221,7 @@ pub(crate) fn curve_point(mu: f64, epsilon: f64) -> CurvePoint {
     let down = log_delta - margin;
     let log_delta_down = if down.is_nan() { f64::NEG_INFINITY } else { down.min(0.0) };
     let log_delta = log_delta + margin;
-    // Where x^2 leaves the range of floating point, delta is zero to any purpose; but it is not zero, nor NaN.
+    // If x^2 overflows, delta is zero for all purposes; but the result must be neither zero nor NaN.
     let log_delta = if log_delta.is_nan() { f64::MIN } else { log_delta.clamp(f64::MIN, 0.0) };
     CurvePoint { log_delta, log_delta_down, by_epsilon: -far_ratio / difference, by_mu: difference.recip() }
 }
@@ -231,13 +230,13 @@ fn log_density(x: f64) -> f64 {
     -0.5 * x * x - LN_SQRT_2_PI
 }
 
-/// `R(centre - half) - R(centre + half)` for `centre >= 0` and small `half`, without cancellation.
+/// Returns `R(centre - half) - R(centre + half)` for `centre >= 0` and small `half`, without cancellation.
 ///
-/// With `M_n = integral t^n exp(-centre t - t^2/2) dt` over `t > 0`, which is `(-1)^n` times the n-th derivative of
-/// `R`, the difference is `2 sum h^n M_n / n!` over odd n. The moments obey `M_(n+1) = n M_(n-1) - centre M_n`, used
-/// forwards for small `centre` and as the continued fraction `M_n / M_(n-1) = n / (centre + M_(n+1) / M_n)` otherwise,
-/// whose error falls like `exp(-2 centre sqrt(terms))` once `terms` exceeds `centre`; at least `e^-40` is kept here. Four terms leave `h^8 M_9 / (9! M_1) < 1e-15` at
-/// `half = 0.025`.
+/// With `M_n = integral t^n exp(-centre t - t^2/2) dt` over `t > 0`, which is `(-1)^n` times the n-th derivative of `R`, the
+/// difference is `2 sum h^n M_n / n!` over odd n. The moments satisfy `M_(n+1) = n M_(n-1) - centre M_n`, used forwards for small
+/// `centre` and as the continued fraction `M_n / M_(n-1) = n / (centre + M_(n+1) / M_n)` otherwise, whose error falls like
+/// `exp(-2 centre sqrt(terms))` once `terms` exceeds `centre`; the number of terms makes it at most `e^-40`. Four terms of the
+/// sum leave `h^8 M_9 / (9! M_1) < 1e-15` at `half = 0.025`.
 fn mills_difference(centre: f64, half: f64) -> f64 {
     let zeroth = mills_ratio(centre);
     let mut moments = [zeroth; 8];

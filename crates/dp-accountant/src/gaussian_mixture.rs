@@ -1,4 +1,4 @@
-//! A Gaussian release whose sensitivity depends on a secret random index, which neighbours share.
+//! A Gaussian release whose sensitivity depends on a secret random index, with the same law for both neighbours.
 
 use crate::error::{Error, non_negative, positive};
 use crate::gaussian::{self, curve_point, exp_up, safe_log};
@@ -7,30 +7,29 @@ use crate::params::Delta;
 use crate::root::{Tangent, least_safe};
 use crate::rounding::div_up;
 
-/// How far the weights' sum may be from 1.
+/// Largest distance of the weights' sum from 1.
 const WEIGHT_SUM_TOLERANCE: f64 = 1e-9;
 
-/// The number of components of a large mixture's summary, or a little more.
+/// The approximate number of components of a large mixture's summary.
 const SUMMARY_SIZE: usize = 1024;
 
-/// Pairs (`mu`, probability), largest `mu` first, equal ones merged, probabilities summing to at least 1.
+/// Pairs (`mu`, probability), sorted by decreasing `mu`, equal ones merged, with probabilities summing to at least 1.
 ///
-/// Giving the index away can only help the adversary, and then each component is a plain Gaussian pair:
+/// Revealing the index can only help the adversary, and then each component is a Gaussian pair:
 ///
 /// ```text
 /// delta(epsilon) <= sum_r w_r delta_Gauss(epsilon; mu_r)
 /// ```
 ///
-/// by joint convexity of the hockey-stick divergence, with equality when the index can be told from the output. The
-/// same pair (index, output) dominates under composition, so that a Gaussian released beside it adds its `mu^2` to
-/// every component's.
+/// by joint convexity of the hockey-stick divergence, with equality if the output determines the index. The same pair (index,
+/// output) dominates under composition, so that a Gaussian released as well adds its `mu^2` to every component's.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GaussianMixture {
     components: Vec<(f64, f64)>,
 }
 
 impl GaussianMixture {
-    /// Checks the event's numbers, sorts and merges.
+    /// Checks the event's numbers, sorts and merges the components.
     pub(crate) fn new(std_dev: f64, sensitivities: &[f64], weights: &[f64]) -> Result<Self, Error> {
         let std_dev = positive("std_dev", std_dev)?;
         if sensitivities.len() != weights.len() || sensitivities.is_empty() {
@@ -63,39 +62,39 @@ impl GaussianMixture {
             }
             equal
         });
-        // Weights that were rounded down are scaled up to sum 1; weights that sum to more are left: an upper bound.
+        // Weights that were rounded down are scaled up to sum 1; weights with a larger sum are kept, as an upper bound.
         if sum < 1.0 {
             components.iter_mut().for_each(|component| component.1 /= sum);
         }
         Ok(Self { components })
     }
 
-    /// The plain Gaussian.
+    /// Creates a mixture with a single Gaussian component.
     pub(crate) fn single(mu: f64) -> Self {
         Self { components: vec![(mu, 1.0)] }
     }
 
-    /// The largest `mu` of a component.
+    /// Returns the largest `mu` of a component.
     pub(crate) fn largest_mu(&self) -> f64 {
         self.components.first().map_or(0.0, |component| component.0)
     }
 
-    /// The components, largest `mu` first.
+    /// Returns the components, largest `mu` first.
     pub(crate) fn components(&self) -> &[(f64, f64)] {
         &self.components
     }
 
-    /// The mixture released together with independent Gaussians of total `mu^2 = mu_squared`.
+    /// Returns the mixture released together with independent Gaussians of total `mu^2 = mu_squared`.
     pub(crate) fn with_gaussian(&self, mu_squared: f64) -> Self {
         let root_up = |square: f64| square.sqrt() * (1.0 + 2.0 * f64::EPSILON);
         let components = self.components.iter().map(|&(mu, weight)| (root_up(mu * mu + mu_squared), weight)).collect();
         Self { components }
     }
 
-    /// The logarithm of delta (rounded up) and its derivative in epsilon.
+    /// Returns the logarithm of delta (rounded up) and its derivative in epsilon.
     ///
-    /// Components are visited from the largest `mu` down; delta grows with `mu`, so once the rest of the probability
-    /// at the current delta no longer matters it is added whole and the walk ends.
+    /// Components are visited by decreasing `mu`. Delta grows with `mu`, so once the remaining probability times the current
+    /// delta is negligible, it is added as a whole and the iteration ends.
     fn log_curve(&self, epsilon: f64) -> Tangent {
         let mut reference = f64::NEG_INFINITY;
         let (mut sum, mut slope, mut weight_left) = (CompensatedSum::default(), 0.0, 1.0f64);
@@ -108,7 +107,7 @@ impl GaussianMixture {
                 reference = point.log_delta;
             }
             let delta = (point.log_delta - reference).exp();
-            // Not below the tolerance of the weights' sum, nor below what its own rounding may have lost.
+            // At least the tolerance of the weights' sum, which covers the rounding of this difference.
             let left = weight_left.max(WEIGHT_SUM_TOLERANCE);
             if !(delta * left > 1e-18 * sum.value()) {
                 sum.add(delta * left);
@@ -128,17 +127,17 @@ impl GaussianMixture {
         Tangent { value: (reference + total.ln() + margin).min(0.0), slope: slope / total }
     }
 
-    /// The least delta at `epsilon >= 0`, rounded up.
+    /// Returns the least delta at `epsilon >= 0`, rounded up.
     pub(crate) fn delta(&self, epsilon: f64) -> f64 {
         exp_up(self.log_curve(epsilon).value)
     }
 
-    /// Its logarithm.
+    /// Returns the logarithm of delta.
     pub(crate) fn log_delta(&self, epsilon: f64) -> f64 {
         self.log_curve(epsilon).value
     }
 
-    /// The least epsilon at `delta`, rounded up.
+    /// Returns the least epsilon at `delta`, rounded up.
     pub(crate) fn epsilon(&self, delta: Delta) -> Result<f64, Error> {
         if delta.get() == 0.0 {
             gaussian::epsilon(self.largest_mu(), delta)
@@ -147,7 +146,7 @@ impl GaussianMixture {
         }
     }
 
-    /// The least epsilon at which the logarithm of delta is at most `target`, rounded up.
+    /// Returns the least epsilon at which the logarithm of delta is at most `target`, rounded up.
     pub(crate) fn epsilon_at(&self, target: f64) -> f64 {
         if self.largest_mu() == 0.0 {
             return 0.0;
@@ -160,7 +159,7 @@ impl GaussianMixture {
             let point = mixture.log_curve(epsilon);
             Tangent { value: point.value - target, slope: point.slope }
         };
-        // Every evaluation of a large mixture counts: its summary says where the answer lies, and that it is not 0.
+        // An evaluation of a large mixture is costly: its summary gives a start, and shows that the result is not 0.
         let start = match self.summary() {
             Some(summary) if excess(&summary, 0.0).value > 0.0 => {
                 least_safe(0.0, largest, largest, |epsilon| excess(&summary, epsilon)).min(largest)
@@ -171,8 +170,8 @@ impl GaussianMixture {
         least_safe(0.0, start, largest, |epsilon| excess(self, epsilon))
     }
 
-    /// Runs of neighbours replaced by their means: close to the mixture, but no bound. Where a search of a large
-    /// mixture starts.
+    /// Returns a mixture in which runs of adjacent components are replaced by their means: close to the mixture, but not a bound.
+    /// The start of a search for a large mixture.
     fn summary(&self) -> Option<Self> {
         let run = self.components.len() / SUMMARY_SIZE;
         (run > 1).then(|| {

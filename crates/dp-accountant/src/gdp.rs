@@ -1,8 +1,8 @@
-//! Gaussian differential privacy: one number, `mu`, whose squares add under composition, and an exact curve.
+//! Gaussian differential privacy: a single parameter `mu`, whose squares add under composition, and an exact curve.
 //!
-//! A release is `mu`-GDP when no test tells neighbours apart better than `N(0, 1)` from `N(mu, 1)`. Only what is known
-//! to be so has a place here (Gaussian noise and [`DpEvent::Gdp`], composed or read as groups): for sampled Gaussians
-//! `mu` is a central limit, not a bound, and this accountant refuses them.
+//! A release is `mu`-GDP if no test distinguishes neighbours better than `N(0, 1)` from `N(mu, 1)`. This module covers only
+//! events for which this is known (Gaussian noise and [`DpEvent::Gdp`], composed or read as groups). For sampled Gaussians `mu`
+//! is a central limit and not a bound, so this accountant refuses them.
 
 use core::marker::PhantomData;
 
@@ -15,7 +15,7 @@ use crate::leaves::{Leaf, Leaves, leaves, leaves_under};
 use crate::params::{Delta, NoiseMultiplier, SamplingRate};
 use crate::rounding::{add_up, count_up, mul_up};
 
-/// The least `mu` of an event tree, rounded up; infinite where something was released without a guarantee.
+/// Returns the least `mu` of an event tree, rounded up; infinite if something was released without a guarantee.
 ///
 /// # Formula
 /// ```text
@@ -23,7 +23,7 @@ use crate::rounding::{add_up, count_up, mul_up};
 /// ```
 ///
 /// # Errors
-/// A number out of range, and [`Error::Unsupported`] for what is not known to be Gaussian-DP.
+/// A number out of range, and [`Error::Unsupported`] for events that are not known to be Gaussian-DP.
 ///
 /// # Examples
 /// ```
@@ -56,8 +56,8 @@ fn mu_of_all(leaves: &Leaves) -> Result<f64, Error> {
     Ok(square.sqrt() * (1.0 + 2.0 * f64::EPSILON))
 }
 
-/// The parameter that noisy gradient descent on Poisson samples has in the limit of many steps at a small sampling rate.
-/// **Not a bound**: epsilon can be far larger than that of a `mu`-GDP release. For figures beside papers only.
+/// Returns the central-limit `mu` of noisy gradient descent on Poisson samples, for many steps at a small sampling rate. **Not a
+/// bound**: epsilon can be far larger than that of a `mu`-GDP release. Only for comparison with papers.
 ///
 /// # Formula
 /// ```text
@@ -104,12 +104,12 @@ impl<A: Adjacency> Default for GdpAccountant<A> {
 }
 
 impl<A: Adjacency> GdpAccountant<A> {
-    /// Nothing released yet.
+    /// Creates an accountant without any release.
     pub fn new() -> Self {
         Self { mu: 0.0, relation: PhantomData }
     }
 
-    /// The parameter of everything composed so far; infinite where there is no guarantee.
+    /// Returns the parameter of everything composed so far; infinite if there is no guarantee.
     pub fn mu(&self) -> f64 {
         self.mu
     }

@@ -1,17 +1,17 @@
-//! An (epsilon, delta) statement under a neighbouring relation and a unit of privacy, and what follows from it.
+//! An (epsilon, delta) guarantee under a neighbouring relation and for a unit of privacy, and its consequences.
 //!
-//! A statement under one relation says something about another only by a theorem, and each has a function with its name:
+//! A guarantee under one relation implies one under another only by a theorem. Each theorem has its own function:
 //!
-//! | from | to | why | function |
+//! | from | to | reason | function |
 //! |---|---|---|---|
 //! | add/remove | replace-one | a replacement is a removal and an addition | [`replace_one`](Guarantee::replace_one) |
 //! | zero-out | replace-one | the old record nulled, the new one unnulled | [`replace_one`](Guarantee::replace_one) |
 //! | add/remove | zero-out | a replacement by the null record | [`zero_out`](Guarantee::zero_out) |
 //! | add/remove, zero-out | each other | the mechanism ignores null records | [`zero_out_ignoring_null`](Guarantee::zero_out_ignoring_null), [`add_remove_ignoring_null`](Guarantee::add_remove_ignoring_null) |
-//! | one record | a group of k | k steps from neighbour to neighbour | [`for_group`](Guarantee::for_group) |
+//! | one record | a group of k | a path of k neighbours | [`for_group`](Guarantee::for_group) |
 //!
-//! Nothing leads from replace-one to add/remove: the number of records may be anything there, even published. What has
-//! no function does not compile:
+//! No conversion leads from replace-one to add/remove: under replace-one the number of records is unprotected and may even be
+//! published. A conversion without a function does not compile:
 //!
 //! ```compile_fail,E0599
 //! use dp_accountant::{Delta, Epsilon, Guarantee, ReplaceOne};
@@ -39,7 +39,7 @@ use crate::error::Error;
 use crate::params::{Delta, Epsilon};
 use crate::rounding::{count_up, mul_up};
 
-/// Whose presence or values are protected: one row of the table, one list of a ranker or one of its documents, all rows of one user.
+/// The unit of privacy: one row of the table, one list of a ranker or one of its documents, all rows of one user.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -54,11 +54,11 @@ pub enum Unit {
     Document,
     /// All records that share a value in the named column.
     Column(String),
-    /// Any `size` of these at once.
+    /// Any `size` units at once.
     Group {
-        /// How many.
+        /// Number of units.
         size: u64,
-        /// Of what.
+        /// The unit.
         of: Box<Unit>,
     },
 }
@@ -98,7 +98,7 @@ impl<A: Adjacency> Guarantee<A> {
         Self { epsilon, delta, unit: Unit::Record, relation: PhantomData }
     }
 
-    /// The same for another unit of privacy.
+    /// Sets the unit of privacy.
     pub fn with_unit(self, unit: Unit) -> Self {
         Self { unit, ..self }
     }
@@ -113,28 +113,28 @@ impl<A: Adjacency> Guarantee<A> {
         self.delta
     }
 
-    /// The unit of privacy.
+    /// Returns the unit of privacy.
     pub fn unit(&self) -> &Unit {
         &self.unit
     }
 
-    /// The neighbouring relation.
+    /// Returns the neighbouring relation.
     pub fn adjacency(&self) -> AdjacencyKind {
         A::KIND
     }
 }
 
 impl<A: Adjacency> Guarantee<A> {
-    /// What this says about `size` units at once.
+    /// Returns the guarantee for `size` units at once.
     ///
     /// # Formula
     /// ```text
     /// (k epsilon, delta (e^(k epsilon) - 1)/(e^epsilon - 1)),   k = size,
     /// ```
-    /// by k steps from neighbour to neighbour: `P_0(S) <= e^epsilon P_1(S) + delta <= ...`.
+    /// by a path of k neighbours: `P_0(S) <= e^epsilon P_1(S) + delta <= ...`.
     ///
     /// # Errors
-    /// `size` = 0, and a delta or epsilon that leaves its range: nothing is said then.
+    /// `size` = 0, or a delta or epsilon that leaves its range: there is no guarantee then.
     ///
     /// # Examples
     /// ```
@@ -159,12 +159,12 @@ impl<A: Adjacency> Guarantee<A> {
         }
     }
 
-    /// The same numbers for the same unit under `B`, which the caller has a theorem for.
+    /// Returns the same numbers for the same unit under `B`; the caller has a theorem for this.
     fn read_under<B: Adjacency>(self) -> Guarantee<B> {
         Guarantee { epsilon: self.epsilon, delta: self.delta, unit: self.unit, relation: PhantomData }
     }
 
-    /// A group of two under `A` as one step under `B`.
+    /// Returns the guarantee for a group of two under `A` as one for a single change under `B`.
     fn in_two_steps<B: Adjacency>(self) -> Result<Guarantee<B>, Error> {
         let (epsilon, delta) = group(self.epsilon, self.delta, 2)?;
         Ok(Guarantee { epsilon, delta, unit: self.unit, relation: PhantomData })
@@ -172,7 +172,7 @@ impl<A: Adjacency> Guarantee<A> {
 }
 
 impl Guarantee<AddRemoveOne> {
-    /// What this says about the replacement of a record by any other: a removal and an addition.
+    /// Returns the guarantee for the replacement of a record by any other: a removal and an addition.
     ///
     /// # Formula
     /// ```text
@@ -180,7 +180,7 @@ impl Guarantee<AddRemoveOne> {
     /// ```
     ///
     /// # Errors
-    /// A delta that reaches 1: nothing is said then.
+    /// A delta that reaches 1: there is no guarantee then.
     ///
     /// # Examples
     /// ```
@@ -198,27 +198,27 @@ impl Guarantee<AddRemoveOne> {
         self.in_two_steps()
     }
 
-    /// What this says about the replacement of a record by the null record, whatever the mechanism does with null
-    /// records: as [`replace_one`](Self::replace_one), by a removal and the addition of a null record.
+    /// Returns the guarantee for the replacement of a record by the null record, for any treatment of null records by the
+    /// mechanism: as [`replace_one`](Self::replace_one), by a removal and the addition of a null record.
     ///
     /// # Errors
-    /// A delta that reaches 1: nothing is said then.
+    /// A delta that reaches 1: there is no guarantee then.
     pub fn zero_out(self) -> Result<Guarantee<ZeroOut>, Error> {
         self.in_two_steps()
     }
 
-    /// The same numbers under zero-out, for a mechanism that ignores null records and reads the number of records only
-    /// as a public constant: a record nulled is then a record removed.
+    /// Returns the same numbers under zero-out, for a mechanism that ignores null records and uses the number of records only as
+    /// a public constant: replacing a record by the null record is then equivalent to removing it.
     ///
     /// # Privacy
-    /// The caller declares both; neither can be seen from the numbers.
+    /// The caller declares both properties; neither follows from the numbers.
     pub fn zero_out_ignoring_null(self) -> Guarantee<ZeroOut> {
         self.read_under()
     }
 }
 
 impl Guarantee<ZeroOut> {
-    /// What this says about the replacement of a record by any other: nulled, then unnulled.
+    /// Returns the guarantee for the replacement of a record by any other: replaced by the null record, and this by the other.
     ///
     /// # Formula
     /// ```text
@@ -226,7 +226,7 @@ impl Guarantee<ZeroOut> {
     /// ```
     ///
     /// # Errors
-    /// A delta that reaches 1: nothing is said then.
+    /// A delta that reaches 1: there is no guarantee then.
     ///
     /// # References
     /// Vadhan 2017, "The complexity of differential privacy", Lemma 2.2, for a group of two.
@@ -234,23 +234,23 @@ impl Guarantee<ZeroOut> {
         self.in_two_steps()
     }
 
-    /// The same numbers under add/remove, for a mechanism that ignores null records and whose only use of the number
-    /// of records is a public constant, which does not change when a record comes or goes.
+    /// Returns the same numbers under add/remove, for a mechanism that ignores null records and uses the number of records only
+    /// as a public constant, which does not change when a record is added or removed.
     ///
     /// # Privacy
-    /// The caller declares both; neither can be seen from the numbers.
+    /// The caller declares both properties; neither follows from the numbers.
     pub fn add_remove_ignoring_null(self) -> Guarantee<AddRemoveOne> {
         self.read_under()
     }
 }
 
-/// `(size epsilon, delta (1 + e^epsilon + ... + e^((size - 1) epsilon)))`, rounded up.
+/// Returns `(size epsilon, delta (1 + e^epsilon + ... + e^((size - 1) epsilon)))`, rounded up.
 fn group(epsilon: Epsilon, delta: Delta, size: u64) -> Result<(Epsilon, Delta), Error> {
     let total = mul_up(count_up(size), epsilon.get());
     let total_delta = if delta.get() == 0.0 {
         0.0
     } else {
-        // Rounded up beyond the errors of the two exponentials; NaN, of infinities, becomes infinite.
+        // Rounded up beyond the errors of the two exponentials; NaN, from infinities, becomes infinite.
         let factor = total.exp_m1() / epsilon.get().exp_m1() * (1.0 + 8.0 * f64::EPSILON * (1.0 + total));
         let factor = if factor.is_nan() { f64::INFINITY } else { factor };
         mul_up(factor, delta.get())
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn a_group_statement_bounds_the_exact_curve_of_scaled_noise() {
-        // Gaussian noise protects k records as one of k times the sensitivity.
+        // Gaussian noise protects a group of k records like one record of k times the sensitivity.
         for (mu, epsilon, size) in [(0.1, 0.2, 3u64), (0.5, 1.0, 2), (0.02, 0.01, 10)] {
             let delta = crate::gaussian::delta(mu, epsilon).unwrap();
             let group = guarantee::<AddRemoveOne>(epsilon, delta).for_group(size).unwrap();

@@ -1,15 +1,15 @@
-//! Amplification by iteration: what the last of many noisy contractions reveals about a record used long before.
+//! Amplification by iteration: the privacy loss of the last of many noisy contractions for a record used long before.
 //!
 //! # Formula
-//! The `psi_t` are contractions with Lipschitz constant `c <= 1`, the record of interest moves one of them, `psi_t`, by
-//! at most `s_t`, and Gaussian noise of standard deviation `sigma_t` follows each. For neighbours that differ in the
-//! record of iterate t, with `T` iterates in all, the last iterate is mu-Gaussian-DP with
+//! The `psi_t` are contractions with Lipschitz constant `c <= 1`, each followed by Gaussian noise of standard deviation
+//! `sigma_t`. The record of interest changes one of them, `psi_t`, by at most `s_t`. For neighbours that differ in the record of
+//! iterate t, with `T` iterates in total, the last iterate is mu-Gaussian-DP with
 //!
 //! ```text
 //! mu = max_t mu_t,    mu_t = c^(T-t) s_t / sqrt(sum_(i>=t) c^(2(T-i)) sigma_i^2),
 //! ```
 //!
-//! and therefore `mu^2/2`-zCDP, which is what Feldman, Mironov, Talwar and Thakurta 2018 prove for `c = 1`.
+//! and therefore `mu^2/2`-zCDP, as proved by Feldman, Mironov, Talwar and Thakurta 2018 for `c = 1`.
 //!
 //! # Proof
 //! Let `X_i = psi_i(X_(i-1)) + Z_i` and `X'_i = psi'_i(X'_(i-1)) + Z'_i` be the two runs from the same start, and choose
@@ -20,19 +20,17 @@
 //! ```
 //!
 //! 1. `Y_T = X_T`.
-//! 2. With `|psi_i(x) - psi'_i(y)| <= c |x - y| + s_i` it stays near: `|X_i - Y_i| <= z_i` surely, where `z_0 = 0`,
-//!    `z_i = c z_(i-1) + s_i - a_i` and `a_i = l_i (c z_(i-1) + s_i)`.
-//! 3. Given `Y_(i-1) = y`, `Y_i` is `psi'_i(y)` with Gaussian noise and a further shift that is at most `a_i` long and
-//!    independent of that noise; given `X'_(i-1) = y`, `X'_i` is the same without the shift. Telling them apart is no
-//!    easier than `N(0, 1)` from `N(a_i / sigma_i, 1)`: it is so for each value of the shift, and trade-off functions
-//!    are convex. Adaptive composition (Dong, Roth and Su 2022, Theorem 3.2) gives
-//!    `mu^2 = sum_i (a_i / sigma_i)^2` for `X_T = Y_T` against `X'_T`.
+//! 2. With `|psi_i(x) - psi'_i(y)| <= c |x - y| + s_i` it stays near: `|X_i - Y_i| <= z_i` almost surely, where `z_0 = 0`, `z_i =
+//!    c z_(i-1) + s_i - a_i` and `a_i = l_i (c z_(i-1) + s_i)`.
+//! 3. Given `Y_(i-1) = y`, `Y_i` is `psi'_i(y)` with Gaussian noise and a further shift, of length at most `a_i` and independent
+//!    of that noise; given `X'_(i-1) = y`, `X'_i` is the same without the shift. Distinguishing them is no easier than `N(0, 1)`
+//!    from `N(a_i / sigma_i, 1)`: this holds for each value of the shift, and trade-off functions are convex. Adaptive
+//!    composition (Dong, Roth and Su 2022, Theorem 3.2) gives `mu^2 = sum_i (a_i / sigma_i)^2` for `X_T = Y_T` against `X'_T`.
 //! 4. Any `a_i >= 0` with all `z_i >= 0` and `z_T = 0` are possible. For one record, `sum_(i>=t) c^(T-i) a_i = c^(T-t) s_t`,
 //!    and `a_i` proportional to `c^(T-i) sigma_i^2` has the least sum of squares (Cauchy and Schwarz), `mu_t^2`.
 //!
-//! Step 2 needs no more than the stated inequality: maps computed in floating point satisfy it with a larger `s_i`.
-//! Affine maps attain the bound. The proof holds whatever the two neighbours' records are: a record may be exchanged,
-//! or replaced by a null record.
+//! Step 2 needs only the stated inequality: maps computed in floating point satisfy it with a larger `s_i`. Affine maps attain
+//! the bound. The proof holds for any two records: a record may be exchanged, or replaced by a null record.
 //!
 //! # References
 //! J. Bok, W. Su, J. M. Altschuler, "Shifted interpolation for differential privacy", ICML 2024, arXiv 2403.00278: steps 1
@@ -41,10 +39,10 @@
 
 use crate::error::{Error, non_negative, positive};
 
-/// Below this a sum of squares is not accurate to rounding.
+/// Value below which a sum of squares is not accurate to rounding.
 const LEAST_VARIANCE: f64 = 1e-290;
 
-/// The largest `mu_t` over all iterates, rounded up; infinite where nothing is protected.
+/// Returns the largest `mu_t` over all iterates, rounded up; infinite if there is no guarantee.
 pub(crate) fn mu(sensitivities: &[f64], std_devs: &[f64], contraction: f64) -> Result<f64, Error> {
     if sensitivities.len() != std_devs.len() || sensitivities.is_empty() {
         return Err(Error::LengthMismatch {
@@ -64,14 +62,14 @@ pub(crate) fn mu(sensitivities: &[f64], std_devs: &[f64], contraction: f64) -> R
     // In units of the largest noise, so that no square overflows.
     let unit = std_devs.iter().copied().fold(0.0, f64::max);
     let mut largest: f64 = 0.0;
-    // Noise and shift as they arrive at the last iterate: `shrink` is c^(T-t).
+    // Noise and shift as propagated to the last iterate: `shrink` is c^(T-t).
     let (mut variance, mut shrink) = (0.0, 1.0f64);
     for (&sensitivity, &std_dev) in sensitivities.iter().zip(std_devs).rev() {
         let arriving = shrink * (std_dev / unit);
         variance += arriving * arriving;
         let shift = shrink * (non_negative("sensitivity", sensitivity)? / unit);
         if sensitivity > 0.0 {
-            // A variance that lost digits to underflow protects nothing; a cost that did is not zero.
+            // A variance that lost digits to underflow counts as no protection; a ratio that underflowed must not become zero.
             let ratio = if variance > LEAST_VARIANCE { shift / variance.sqrt() } else { f64::INFINITY };
             largest = largest.max(ratio).max(f64::MIN_POSITIVE);
         }
@@ -126,7 +124,7 @@ mod tests {
             let got = rho(&scaled([1.0, 2.0, 0.5]), &scaled([2.0, 1.0, 3.0]), 0.9).unwrap();
             assert!((got / expected - 1.0).abs() < 1e-14, "{unit}: {got} {expected}");
         }
-        // Noise that vanishes beside the other iterates' is not counted on.
+        // Noise that underflows relative to that of the other iterates is not used.
         assert_eq!(rho(&[0.0, 1e-200], &[1e200, 1e-200], 1.0).unwrap(), f64::INFINITY);
         assert!(mu(&[1e-200], &[1e200], 1.0).unwrap() > 0.0);
     }
@@ -140,8 +138,8 @@ mod tests {
         assert!(rho(&[-1.0], &[1.0], 1.0).is_err());
     }
 
-    /// An affine chain of three steps, in one dimension: the law of the last iterate is exactly Gaussian in both worlds,
-    /// and no test tells them apart better than the event allows.
+    /// An affine chain of three steps, in one dimension: the law of the last iterate is exactly Gaussian for both neighbours, and
+    /// no test distinguishes them better than the event allows.
     #[test]
     fn the_trade_off_of_affine_maps_is_the_claimed_one() {
         let event =

@@ -1,19 +1,18 @@
 //! The exact privacy curve of the L2 Laplace ball, in any dimension.
 //!
-//! Noise on R^d with density proportional to `exp(-|z|/b)`, added to a value of L2 sensitivity `D`. With `x = D/b` the
-//! loss between neighbours a full sensitivity apart is `L = (|z - D e| - |z|)/b`, between `-x` and `x`. In one dimension
-//! this is Laplace noise; in many the loss concentrates near 0, where it is nearly Gaussian with mean `x²/(2d)` and
+//! Noise on R^d with density proportional to `exp(-|z|/b)`, added to a value of L2 sensitivity `D`. With `x = D/b` the loss
+//! between neighbours at a distance of the full sensitivity is `L = (|z - D e| - |z|)/b`, between `-x` and `x`. In one dimension
+//! this is Laplace noise. In many dimensions the loss concentrates near 0, where it is nearly Gaussian with mean `x²/(2d)` and
 //! variance `x²/d`, so that a release costs far less than its pure `x`.
 //!
-//! **A full sensitivity is the worst shift.** Given the part of `z` orthogonal to the shift, which both neighbours
-//! share, the density along it is log-concave; so each conditional pair has a monotone likelihood ratio, and its
-//! hockey-stick divergence grows with the shift. Averaging over the orthogonal part keeps that. The pair dominates,
-//! also under composition (Zhu, Dong and Wang 2022, Theorem 10), and it is symmetric.
+//! **A full sensitivity is the worst shift.** Given the part of `z` orthogonal to the shift, which has the same law for both
+//! neighbours, the density along it is log-concave; so each conditional pair has a monotone likelihood ratio, and its
+//! hockey-stick divergence grows with the shift. Averaging over the orthogonal part preserves this. The pair dominates, also
+//! under composition (Zhu, Dong and Wang 2022, Theorem 10), and it is symmetric.
 //!
 //! **The law of the loss has a closed form.** Take `u = (|z| + |z - D e|)/D >= 1` and `t = L/x` in `[-1, 1]`: elliptic
-//! coordinates with foci at the two centres. The volume element is proportional to
-//! `(u² - t²) ((u² - 1)(1 - t²))^((d-3)/2)`, and the density of the noise is proportional to `exp(-x(u - t)/2)`. So the
-//! two separate, and `t` has density proportional to
+//! coordinates with foci at the two centres. The volume element is proportional to `(u² - t²) ((u² - 1)(1 - t²))^((d-3)/2)`, and
+//! the density of the noise is proportional to `exp(-x(u - t)/2)`. So `u` and `t` separate, and `t` has density proportional to
 //!
 //! ```text
 //! e^(x t/2) (1 - t²)^((d-3)/2) (m + 1 - t²),    m = E[u² - 1] = 2(d-1)/x K_(v+1)(x/2)/K_v(x/2),    v = d/2 - 1,
@@ -40,19 +39,19 @@ use crate::root::{Tangent, least_safe};
 
 pub(crate) use law::BallLaw;
 
-/// Beyond this ratio of sensitivity to scale nobody is protected, and the one-dimensional curve serves.
+/// Ratio of sensitivity to scale beyond which there is no protection, and the one-dimensional curve is used.
 const LARGEST_RATIO: f64 = 1e6;
 
-/// The part of the integrand that is dropped lies this far, in logarithm, below its maximum.
+/// The integrand is dropped where its logarithm is this far below its maximum.
 const DROPPED: f64 = 60.0;
 
-/// Panels that the quadrature starts from.
+/// Number of initial panels of the quadrature.
 const PANELS: u32 = 10;
 
-/// Relative error asked of the quadrature.
+/// Target relative error of the quadrature.
 const TOLERANCE: f64 = 1e-13;
 
-/// Delta at `epsilon` of one release of the L2 Laplace ball in `dim` dimensions, `x` = L2 sensitivity / scale.
+/// Returns delta at `epsilon` of one release of the L2 Laplace ball in `dim` dimensions, `x` = L2 sensitivity / scale.
 ///
 /// # Formula
 /// With `h_0 = asin(epsilon/x)` and `w(h)` the density of the [module's page](self),
@@ -61,7 +60,7 @@ const TOLERANCE: f64 = 1e-13;
 /// ```
 ///
 /// # Privacy
-/// Any relation under which `x` is computed; both directions of a pair have the same curve. The bracket accounts for
+/// Holds under any relation under which `x` is computed; both directions of a pair have the same curve. The bracket accounts for
 /// the error of the quadrature.
 ///
 /// # Errors
@@ -80,7 +79,7 @@ pub fn delta(x: f64, dim: u64, epsilon: f64) -> Result<Bracket, Error> {
     Ok(ball.delta(non_negative("epsilon", epsilon)?))
 }
 
-/// Epsilon at `delta` of one release of the L2 Laplace ball in `dim` dimensions, `x` = L2 sensitivity / scale.
+/// Returns epsilon at `delta` of one release of the L2 Laplace ball in `dim` dimensions, `x` = L2 sensitivity / scale.
 ///
 /// # Errors
 /// `x` not positive or `dim` zero; NaN or infinity.
@@ -97,7 +96,7 @@ pub fn epsilon(x: f64, dim: u64, delta: Delta) -> Result<Bracket, Error> {
     Ok(Ball::checked(x, dim)?.epsilon(delta.get()))
 }
 
-/// The Renyi divergence of one release of the L2 Laplace ball in `dim` dimensions, `x` = L2 sensitivity / scale.
+/// Returns the Renyi divergence of one release of the L2 Laplace ball in `dim` dimensions, `x` = L2 sensitivity / scale.
 ///
 /// # Formula
 /// With `a` the order, `v = d/2 - 1`, `k = K_(v+1)(x/2)/K_v(x/2)`, and `p(z) = z^-v I_v(z)`,
@@ -119,14 +118,14 @@ pub fn rdp(order: RdpOrder, x: f64, dim: u64) -> Result<f64, Error> {
     Ok(Ball::checked(x, dim)?.rdp(order.get()))
 }
 
-/// One release, with what its integrals share.
+/// One release, with the values common to its integrals.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ball {
     x: f64,
     dim: u64,
     /// `d - 2`, the power of the cosine.
     power: f64,
-    /// `1/m`, between two bounds.
+    /// Bounds on `1/m`.
     weight: (f64, f64),
     /// Sine and cosine of the density's mode, without the factor `m + cos²`.
     mode: (f64, f64),
@@ -154,7 +153,7 @@ impl Ball {
         Self { x, dim, power, weight: (of_ratio(high), of_ratio(low)), mode: (sine, cosine) }
     }
 
-    /// Whether the one-dimensional curve takes its place: exactly in one dimension, as a bound for absurd ratios.
+    /// Returns whether the one-dimensional curve is used: exactly in one dimension, as a bound for extreme ratios.
     fn is_line(&self) -> bool {
         self.dim == 1 || self.x > LARGEST_RATIO
     }
@@ -164,8 +163,8 @@ impl Ball {
         if self.is_line() { line } else { moments::divergence(self, order).min(line) }
     }
 
-    /// The logarithm of the density at an angle `from_mode` beyond the mode, less that at the mode; without the factor
-    /// `1 + cos²/m`. Differences, so that nothing cancels when `d` or `x` is large.
+    /// Returns the logarithm of the density at an angle `from_mode` beyond the mode, minus that at the mode; without the factor
+    /// `1 + cos²/m`. It is computed by differences, so that nothing cancels for large `d` or `x`.
     fn log_density(&self, from_mode: f64) -> f64 {
         let (sine, cosine) = self.mode;
         let (half_sine, half_cosine) = (0.5 * from_mode).sin_cos();
@@ -176,20 +175,20 @@ impl Ball {
         exponential + 0.5 * self.power * (-self.squared_sine_excess(from_mode) / (cosine * cosine)).max(-1.0).ln_1p()
     }
 
-    /// `sin²` at an angle beyond the mode less `sin²` at the mode.
+    /// Returns `sin²` at an angle beyond the mode minus `sin²` at the mode.
     fn squared_sine_excess(&self, from_mode: f64) -> f64 {
         let (sine, cosine) = self.mode;
         let (s, c) = from_mode.sin_cos();
         (2.0 * sine * cosine * c + (cosine - sine) * (cosine + sine) * s) * s
     }
 
-    /// The density relative to that at the mode, with `1/m` = `weight`.
+    /// Returns the density relative to that at the mode, with `1/m` = `weight`.
     fn density(&self, from_mode: f64, weight: f64) -> f64 {
         let square = (self.mode.1 * self.mode.1 - self.squared_sine_excess(from_mode)).max(0.0);
         self.log_density(from_mode).exp() * (1.0 + weight * square)
     }
 
-    /// Sine and cosine of the angle at which the loss is `epsilon`, and that angle beyond the mode.
+    /// Returns sine and cosine of the angle at which the loss is `epsilon`, and the difference of that angle to the mode.
     fn angle(&self, epsilon: f64) -> (f64, f64, f64) {
         let (sine, cosine) = (epsilon / self.x, ((self.x - epsilon) * (self.x + epsilon)).max(0.0).sqrt() / self.x);
         let (mode_sine, mode_cosine) = self.mode;
@@ -197,12 +196,13 @@ impl Ball {
         (sine, cosine, angle)
     }
 
-    /// From the mode to `pi/2`.
+    /// Returns the distance from the mode to `pi/2`.
     fn end(&self) -> f64 {
         self.mode.1.atan2(self.mode.0)
     }
 
-    /// Where, from `from` towards `to`, the density has fallen by `drop` in logarithm; `to` if it does not.
+    /// Returns the point between `from` and `to` at which the logarithm of the density has fallen by `drop`; `to` if there is
+    /// none.
     ///
     /// The logarithm is monotone on either side of the mode.
     fn cut(&self, from: f64, to: f64, drop: f64) -> f64 {
@@ -222,7 +222,7 @@ impl Ball {
         outside
     }
 
-    /// The integral of the density times `factor`, which is at most 2, over angles from `from >= -mode` on.
+    /// Returns the integral of the density times `factor`, which is at most 2, over angles from `from >= -mode` on.
     fn integral(&self, from: f64, weight: f64, factor: impl Fn(f64) -> f64) -> Estimate {
         let end = self.end();
         let peak = from.max(0.0);
@@ -237,32 +237,32 @@ impl Ball {
         Estimate { error: inside.error + dropped + rounding, ..inside }
     }
 
-    /// The relative rounding error of the density: of the terms of its logarithm, which nearly cancel at first order.
+    /// Returns the relative rounding error of the density, from the terms of its logarithm, which nearly cancel to first order.
     fn rounding(&self, width: f64) -> f64 {
         8.0 * f64::EPSILON * (16.0 + DROPPED + self.x * width)
     }
 
-    /// The integral over all angles: both signs at once.
+    /// Returns the integral over all angles, with both signs.
     fn total(&self, weight: f64) -> Estimate {
         let (_, _, zero) = self.angle(0.0);
         self.integral(zero, weight, |h| 1.0 + (-self.x * (h - zero).sin()).exp())
     }
 
-    /// Delta without the rounding of the normaliser, for one of the two bounds of `1/m`.
+    /// Returns delta without the rounding of the normaliser, for one of the two bounds on `1/m`.
     fn delta_with(&self, epsilon: f64, weight: f64) -> (Estimate, Estimate) {
         let (sine, cosine, start) = self.angle(epsilon);
         let numerator = self.integral(start, weight, |h| {
             let (half_sine, half_cosine) = (0.5 * (h - start)).sin_cos();
             -(-2.0 * self.x * (cosine * half_cosine - sine * half_sine).max(0.0) * half_sine).exp_m1()
         });
-        // Near the support's end rounding of angles and of squared sines is large beside the cosine.
+        // Near the end of the support the rounding of angles and of squared sines is large relative to the cosine.
         let excess = ((sine - self.mode.0) * (sine + self.mode.0)).max(0.0);
         let steepness = self.power * excess / (cosine * cosine) + 6.0 * start.abs() / cosine;
         let rounding = 16.0 * f64::EPSILON * steepness * numerator.value;
         (Estimate { error: numerator.error + rounding, ..numerator }, self.total(weight))
     }
 
-    /// Delta falls as `1/m` grows: more weight on small losses, by a monotone likelihood ratio.
+    /// Returns bounds on delta, which decreases as `1/m` grows: small losses gain weight, by a monotone likelihood ratio.
     pub(crate) fn delta(&self, epsilon: f64) -> Bracket {
         let line = laplace::delta(self.x, epsilon);
         if self.is_line() || epsilon >= self.x {
@@ -277,7 +277,7 @@ impl Ball {
         };
         let upper = (upper_numerator.upper() / upper_total.lower()).next_up();
         let lower = (lower_numerator.lower() / lower_total.upper()).next_down().max(0.0);
-        // NaN, which no accepted argument gives, would lose here.
+        // `min` would drop a NaN, but no accepted argument gives one.
         Bracket { lower: lower.min(line), upper: upper.min(line), engine: Engine::ClosedForm }
     }
 
@@ -287,9 +287,9 @@ impl Ball {
             let lower = if self.dim == 1 { line * (1.0 - 16.0 * f64::EPSILON) } else { 0.0 };
             return Bracket { lower, upper: line, engine: Engine::ClosedForm };
         }
-        // Rounded down, so that the answer's delta is below the one that was asked for and not beside it.
+        // Rounded down, so that delta at the result is below the requested one.
         let log_delta = delta.ln() - 4.0 * f64::EPSILON * (1.0 - delta.ln());
-        // The slope of ln delta is -e^epsilon Q(L > epsilon)/delta; a secant of the curve itself is near enough.
+        // The slope of ln delta is -e^epsilon Q(L > epsilon)/delta; a secant of the curve itself is close enough.
         let search = |side: fn(&Bracket) -> f64| {
             least_safe(0.0, 0.5 * line, line, |epsilon| {
                 let step = 1e-6 * self.x;

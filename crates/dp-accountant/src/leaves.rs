@@ -1,7 +1,7 @@
-//! What an event tree amounts to: its releases, checked, each with the number of times it happened.
+//! The releases of an event tree: checked, each with its number of occurrences.
 //!
-//! Composition of releases whose parameters are fixed in advance does not depend on their order, so every accountant
-//! reads this flat list. The walk keeps its own stack: a tree of any depth is refused or read, never a stack overflow.
+//! Composition of releases with parameters fixed in advance does not depend on their order, so every accountant reads this flat
+//! list. The traversal uses its own stack, so that a tree of any depth is read or refused without a stack overflow.
 
 mod combined;
 pub(crate) mod failures;
@@ -20,21 +20,21 @@ use crate::rdp::{self, RenyiPoints};
 use crate::relations::{Narrowed, Relations};
 use crate::sampled_replacement;
 
-/// Trees nested deeper than this are refused.
+/// Greatest accepted depth of a tree.
 pub const MAX_DEPTH: usize = 256;
 
-/// The releases of a tree, each with the number of times it happened.
+/// The releases of a tree, each with its number of occurrences.
 pub(crate) type Leaves = Vec<(Leaf, u64)>;
 
-/// One release, with its numbers checked and reduced to what matters.
+/// One release, with its numbers checked and reduced to the relevant ones.
 ///
-/// What amplifies or combines other releases (sampling, disjoint parts, groups, random stopping) is a leaf that holds
-/// the leaves of its own tree.
+/// Events that amplify or combine other releases (sampling, disjoint parts, groups, random stopping) are leaves that hold the
+/// leaves of their own tree.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Leaf {
-    /// No guarantee at all.
+    /// No guarantee.
     NonPrivate,
-    /// Gaussian noise, `mu` = sensitivity / standard deviation; also what is `mu`-Gaussian-DP.
+    /// Gaussian noise, `mu` = sensitivity / standard deviation; also any `mu`-Gaussian-DP release.
     Gaussian { mu: f64 },
     /// Coordinate-wise Laplace noise, `x` = L1 sensitivity / scale.
     Laplace { x: f64 },
@@ -48,9 +48,9 @@ pub(crate) enum Leaf {
     Zcdp { rho: f64 },
     /// A Gaussian with a hidden random sensitivity.
     Mixture(GaussianMixture),
-    /// The discrete Gaussian, everything in steps.
+    /// The discrete Gaussian, with all numbers in steps.
     DiscreteGaussian { scale: f64, sensitivity: f64, dim: u64 },
-    /// The discrete Laplace law, everything in steps.
+    /// The discrete Laplace law, with all numbers in steps.
     DiscreteLaplace { scale: f64, sensitivity: u64 },
     /// k-ary randomised response.
     RandomizedResponse { buckets: u64, noise: f64 },
@@ -60,13 +60,13 @@ pub(crate) enum Leaf {
     Renyi(RenyiPoints),
     /// A pair of laws on finitely many outcomes.
     Pair(FinitePair),
-    /// A Gaussian on a Poisson sample, `0 < rate < 1`.
+    /// A Gaussian release from a Poisson sample, `0 < rate < 1`.
     PoissonGaussian { rate: f64, mu: f64 },
-    /// Anything else on a Poisson sample, `0 < rate < 1`.
+    /// Any other release from a Poisson sample, `0 < rate < 1`.
     Poisson { rate: f64, base: Leaves },
-    /// A Gaussian on a Poisson sample, `0 < rate < 1`, of which one record's contribution is replaced by another.
+    /// A Gaussian release from a Poisson sample, `0 < rate < 1`, in which one record's contribution is replaced by another.
     PoissonReplacement(sampled_replacement::Pair),
-    /// Anything on a sample of fixed size, `0 < rate < 1`.
+    /// A release from a sample of fixed size, `0 < rate < 1`.
     WithoutReplacement { rate: f64, base: Leaves },
     /// Shuffled answers of `epsilon`-DP local randomisers.
     Shuffled { epsilon: f64, records: u64 },
@@ -79,7 +79,7 @@ pub(crate) enum Leaf {
     Parallel { parts: Vec<Leaves> },
     /// Disjoint parts, two of which differ.
     ParallelByValue { parts: Vec<Leaves> },
-    /// A statement about one record, read as one about `size` of them.
+    /// A release for one record, read as one for `size` records.
     Group { size: u64, base: Leaves },
     /// The best of a random number of repetitions.
     RandomStopping { repetitions: Repetitions, base: Leaves },
@@ -88,7 +88,7 @@ pub(crate) enum Leaf {
 }
 
 impl Leaf {
-    /// The name of the event that gives it.
+    /// Returns the name of the corresponding event.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::NonPrivate => "non-private",
@@ -121,30 +121,30 @@ impl Leaf {
 }
 
 impl DpEvent {
-    /// The neighbouring relations under which every theorem that this tree rests on holds.
+    /// Returns the neighbouring relations under which all theorems used for this tree hold.
     ///
     /// # Errors
-    /// A number out of range, a tree too deep, or parts that hold under no relation in common.
+    /// A number out of range, a tree too deep, or parts with no relation in common.
     pub fn relations(&self) -> Result<Relations, Error> {
         Ok(read(self, 1)?.narrowed.relations)
     }
 }
 
-/// The releases of `event` that happened `count` times, or the first number that is out of range.
+/// Returns the releases of `event`, occurring `count` times, or the first number that is out of range.
 ///
-/// The relation is the caller's word: any that the whole tree holds under; there must be one.
+/// The relation is the caller's choice among those under which the whole tree holds; there must be one.
 pub(crate) fn leaves(event: &DpEvent, count: u64) -> Result<Leaves, Error> {
     Ok(read(event, count)?.leaves)
 }
 
-/// As [`leaves`], under one relation; refused where some part of the tree does not hold under it.
+/// As [`leaves`], under one relation; refused if some part of the tree does not hold under it.
 pub(crate) fn leaves_under(event: &DpEvent, count: u64, relation: AdjacencyKind) -> Result<Leaves, Error> {
     let reading = read(event, count)?;
     reading.narrowed.check(relation)?;
     Ok(reading.leaves)
 }
 
-/// A tree's leaves and the relations that it holds under.
+/// A tree's leaves and the relations under which it holds.
 struct Reading {
     leaves: Leaves,
     narrowed: Narrowed,
@@ -156,7 +156,7 @@ fn read(event: &DpEvent, count: u64) -> Result<Reading, Error> {
     Ok(reading)
 }
 
-/// The reading of a tree inside another, for one occurrence.
+/// Reads a tree inside another, for one occurrence.
 fn read_inner(event: &DpEvent, depth: usize) -> Result<Reading, Error> {
     let mut reading = Reading::new();
     reading.add(event, 1, depth + 1)?;
@@ -168,7 +168,7 @@ impl Reading {
         Self { leaves: Vec::new(), narrowed: Narrowed::ANY }
     }
 
-    /// Adds `count` occurrences of `event`, which lies `depth` levels deep.
+    /// Adds `count` occurrences of `event`, which is nested `depth` levels deep.
     fn add(&mut self, event: &DpEvent, count: u64, depth: usize) -> Result<(), Error> {
         let mut open = vec![(event, count, depth)];
         while let Some((event, count, depth)) = open.pop() {

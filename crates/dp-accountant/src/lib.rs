@@ -1,22 +1,21 @@
-//! Differential-privacy accounting: from what was released to (epsilon, delta), soundly and tightly.
+//! Differential-privacy accounting: sound and tight (epsilon, delta) guarantees for a description of a release.
 //!
-//! The principal type is [`DpEvent`], a small tree that says what was done to the data. Everything else reads it:
+//! The principal type is [`DpEvent`], a small tree that describes a release. All other parts work on it:
 //!
-//! - [`bound`]: the tightest epsilon or delta of a tree, with the theorem that gives it. Start here; [`which_bound`] says
-//!   when something else is called for.
-//! - [`exact`]: the privacy curve between two certified ends.
-//! - [`Accountant`]: privacy spent release by release; [`RdpAccountant`],
-//!   [`ZcdpAccountant`] and [`GdpAccountant`].
-//! - [`calibrate`]: noise, sampling rate, steps or releases left that meet a target.
-//! - [`filter`] and [`odometer`]: budgets and running bounds where what is spent is chosen in view of outcomes.
-//! - [`semantics`] and [`trade_off`]: what a curve means to an attacker.
+//! - [`bound`]: the tightest epsilon or delta of a tree, with the theorem that gives it. Start here; [`which_bound`] describes
+//!   when to use another module.
+//! - [`exact`]: the exact privacy curve, between two certified bounds.
+//! - [`Accountant`]: privacy loss accumulated release by release; [`RdpAccountant`], [`ZcdpAccountant`] and [`GdpAccountant`].
+//! - [`calibrate`]: the noise, sampling rate, steps or remaining releases that meet a target.
+//! - [`filter`] and [`odometer`]: budgets and running bounds for adaptively chosen privacy parameters.
+//! - [`semantics`] and [`trade_off`]: the meaning of a curve for an attacker.
 //! - [`gaussian`]: the exact Gaussian curve as plain functions of numbers; [`rdp`] and [`zcdp`] likewise.
-//! - [`EventLog`]: the releases of one run under one [neighbouring relation](adjacency), which mechanisms append to;
-//!   the relation is a type parameter of logs, accountants and [`Guarantee`]s, so that mixing relations does not compile.
-//! - [`certificate`]: the statement that accompanies a released model, and its recomputation.
+//! - [`EventLog`]: the releases of one run under one [neighbouring relation](adjacency), appended by mechanisms; the relation is
+//!   a type parameter of logs, accountants and [`Guarantee`]s, so that mixing relations does not compile.
+//! - [`certificate`]: the statement that accompanies a released model, and its verification.
 //!
-//! Numbers that must not be confused are [validated newtypes](params). Results are rounded towards claiming less
-//! privacy; NaN fails every comparison; a bad number in an event is an [`Error`] that names it.
+//! Parameters that could be confused are [validated newtypes](params). Results are rounded towards claiming less privacy; NaN
+//! fails every check; an invalid number in an event gives an [`Error`] that names it.
 //!
 //! # Examples
 //! ```

@@ -1,6 +1,6 @@
-//! Sums, differences and shifted exponentials of numbers that are known by their logarithms.
+//! Sums, differences and shifted exponentials of numbers given by their logarithms.
 
-/// `ln(e^a + e^b)`; negative infinity stands for zero.
+/// Returns `ln(e^a + e^b)`; negative infinity represents zero.
 pub(crate) fn log_add(a: f64, b: f64) -> f64 {
     let (large, small) = if a > b { (a, b) } else { (b, a) };
     if small == f64::NEG_INFINITY || large == f64::INFINITY {
@@ -9,7 +9,7 @@ pub(crate) fn log_add(a: f64, b: f64) -> f64 {
     large + (small - large).exp().ln_1p()
 }
 
-/// `ln(e^a - e^b)` for `a >= b`; negative infinity where they are equal.
+/// Returns `ln(e^a - e^b)` for `a >= b`; negative infinity if they are equal.
 pub(crate) fn log_sub(a: f64, b: f64) -> f64 {
     if b == f64::NEG_INFINITY {
         return a;
@@ -20,23 +20,23 @@ pub(crate) fn log_sub(a: f64, b: f64) -> f64 {
     a + log_one_minus_exp(b - a)
 }
 
-/// `ln(1 - e^x)` for `x <= 0`; switches branch at `-ln 2`, where both lose at most one bit (Maechler 2012).
+/// Returns `ln(1 - e^x)` for `x <= 0`; switches branch at `-ln 2`, where both lose at most one bit (Maechler 2012).
 pub(crate) fn log_one_minus_exp(x: f64) -> f64 {
     if x > -core::f64::consts::LN_2 { (-x.exp_m1()).ln() } else { (-x.exp()).ln_1p() }
 }
 
-/// `ln(e^x - 1)` for `x >= 0`, without overflow.
+/// Returns `ln(e^x - 1)` for `x >= 0`, without overflow.
 pub(crate) fn log_exp_m1(x: f64) -> f64 {
     if x == f64::INFINITY { x } else { x + log_one_minus_exp(-x) }
 }
 
-/// `ln(1 + e^x)`, without overflow.
+/// Returns `ln(1 + e^x)`, without overflow.
 pub(crate) fn log_one_plus_exp(x: f64) -> f64 {
     if x > 0.0 { x + (-x).exp().ln_1p() } else { x.exp().ln_1p() }
 }
 
-/// `ln(1 - rate + rate e^x)` for `x` so large that `e^x` may overflow: without cancellation also where the rate is so
-/// small that the sum is close to 1.
+/// Returns `ln(1 - rate + rate e^x)` for `x` so large that `e^x` may overflow, without cancellation even if the rate is so small
+/// that the sum is close to 1.
 pub(crate) fn log_mixed(rate: f64, x: f64) -> f64 {
     let log = x + rate.ln();
     if log < 0.0 { (log.exp() - rate).ln_1p() } else { log + ((1.0 - rate) * (-log).exp()).ln_1p() }
@@ -52,7 +52,7 @@ pub(crate) struct CompensatedSum {
 impl CompensatedSum {
     #[inline]
     pub(crate) fn add(&mut self, term: f64) {
-        // The rounding of the sum, exactly, whichever of the two is larger (Knuth's two-sum): there is no branch to mispredict.
+        // The exact rounding error of the sum, whichever operand is larger (Knuth's two-sum), without a branch to mispredict.
         let sum = self.sum + term;
         let added = sum - self.sum;
         self.correction += (self.sum - (sum - added)) + (term - added);

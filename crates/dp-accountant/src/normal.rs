@@ -1,4 +1,4 @@
-//! The standard normal tail and its Mills ratio, accurate in relative terms however far out.
+//! The standard normal tail and its Mills ratio, with small relative error at any distance.
 
 use core::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, SQRT_2};
 
@@ -8,26 +8,26 @@ pub(crate) const LN_SQRT_2_PI: f64 = 0.918_938_533_204_672_8;
 /// `sqrt(pi / 2)`.
 const SQRT_FRAC_PI_2: f64 = 1.253_314_137_315_500_3;
 
-/// `P(N(0,1) > x)`.
+/// Returns `P(N(0,1) > x)`.
 pub(crate) fn upper_tail(x: f64) -> f64 {
     0.5 * libm::erfc(x * FRAC_1_SQRT_2)
 }
 
-/// The normal density at `x`.
+/// Returns the normal density at `x`.
 pub(crate) fn density(x: f64) -> f64 {
     (-0.5 * x * x - LN_SQRT_2_PI).exp()
 }
 
-/// The Mills ratio `P(N(0,1) > x) / density(x)` for `x >= 0`: from `sqrt(pi/2)` at 0 down to about `1/x`.
+/// Returns the Mills ratio `P(N(0,1) > x) / density(x)` for `x >= 0`: from `sqrt(pi/2)` at 0 down to about `1/x`.
 pub(crate) fn mills_ratio(x: f64) -> f64 {
     SQRT_FRAC_PI_2 * scaled_erfc(x / SQRT_2)
 }
 
-/// `e^(z^2) erfc(z)` for `z >= 0`, to about three units in the last place.
+/// Returns `e^(z^2) erfc(z)` for `z >= 0`, to about three units in the last place.
 ///
-/// Up to 25 the product is formed as written, with `z^2` split into its rounded value and the exact remainder, which
-/// matters because `e^(z^2)` magnifies the error of its argument by `z^2`. Beyond, six terms of the asymptotic series
-/// leave a relative error below the seventh, `135135 / (2 z^2)^7 < 3e-17`.
+/// Up to 25 the product is computed directly, with `z^2` split into its rounded value and the exact remainder, because `e^(z^2)`
+/// magnifies the error of its argument by `z^2`. Beyond, six terms of the asymptotic series have a relative error below the
+/// seventh, `135135 / (2 z^2)^7 < 3e-17`.
 fn scaled_erfc(z: f64) -> f64 {
     if z < 25.0 {
         let square = z * z;

@@ -1,57 +1,56 @@
 //! Objective perturbation: a convex objective with a random linear term, minimised exactly.
 //!
 //! The released `w` minimises `sum_i loss(w; z_i) + lambda |w|²/2 + <b, w>`, `b ~ N(0, s² I)`, over rows of norm at most 1.
-//! For an output `w`, `b` is a function of `w` and of the data, so the densities of `w` under two data sets are those of
-//! two values of `b`, times the ratio of two determinants. Let one record more change the summed gradient by `-a y`,
-//! `|y| <= 1`: with `v = 1/s²`, under the law that `b` was drawn from, `u = <b, y>/s²` is normal with variance at most
-//! `v`, whatever `w` is, and
+//! For an output `w`, `b` is a function of `w` and of the data, so the densities of `w` under two data sets are those of two
+//! values of `b`, times the ratio of two determinants. Let one additional record change the summed gradient by `-a y`, `|y| <=
+//! 1`. With `v = 1/s²`, under the law from which `b` was drawn, `u = <b, y>/s²` is normal with variance at most `v`, for every
+//! `w`, and
 //!
 //! ```text
 //! loss of privacy = a u + a² v/2 + ln(determinant ratio).
 //! ```
 //!
-//! The determinant ratio is at most `1 + curvature/lambda` when the record is removed, and at most 1 when it is added.
-//! Nothing uses the number of records. The slope `a` depends on `w`, so the loss is bounded by its largest value over
-//! `a`, a function `M` of `u` alone, whose law is exact:
+//! The determinant ratio is at most `1 + curvature/lambda` when the record is removed, and at most 1 when it is added. The number
+//! of records is not used. The slope `a` depends on `w`, so the loss is bounded by its largest value over `a`, a function `M` of
+//! `u` alone, whose law is known exactly:
 //!
 //! - [`Logistic`](MarginLoss::Logistic): `a` in [0, 1] has one sign, and the curvature is `a(1 - a)` of the same `a`. With
 //!   `y = u + v/2`, the loss of the Gaussian mechanism, removal has
 //!   `M(y) = max_a ( a y + ln(1 + a(1-a)/lambda) - a(1-a) v/2 )`, and addition `max(0, y)`: the Gaussian mechanism.
-//! - [`HuberSvm`](MarginLoss::HuberSvm): the same without the tie of slope and curvature, `M(y) = max(0, y) + ln(1 + 1/(2
-//!   width lambda))`. The loss is twice differentiable but on hyperplanes, whose image under a Lipschitz map has
-//!   measure 0.
-//! - [`BoundedSlope`](MarginLoss::BoundedSlope): the slope has either sign, so `M = slope |u| + slope² v/2`, and
-//!   `ln(1 + curvature/lambda)` more for removal.
+//! - [`HuberSvm`](MarginLoss::HuberSvm): the same without the relation of slope and curvature, `M(y) = max(0, y) + ln(1 + 1/(2
+//!   width lambda))`. The loss is twice differentiable except on hyperplanes, whose image under a Lipschitz map has measure 0.
+//! - [`BoundedSlope`](MarginLoss::BoundedSlope): the slope has either sign, so `M = slope |u| + slope² v/2`, plus `ln(1 +
+//!   curvature/lambda)` for removal.
 //! - [`LogCosh`](MarginLoss::LogCosh): either sign too, and the curvature is `(1 - a²)/width` of the same `a`. With `k = 1/(width
-//!   lambda)` removal has `M = max_a ( a|u| + a² v/2 + ln(1 + (1 - a²) k) )`. As `ln(1 + (1 - a²) k) <= (1 - a²) k`, the
-//!   sum is at most a parabola whose top lies at `|u|/(2k - v)`: from `|u| = 2k - v` on `M` is at `a = 1`, the Gaussian
-//!   mechanism's `|u| + v/2`; before, it is at most what the parabola has there, `2k - v/2`, and at most `|u| + v/2 + ln(1 +
-//!   k)`. So from `epsilon = 2k` on the curvature costs nothing.
-//! - [`Softmax`](MarginLoss::Softmax): the gradient of a record of class `c` is `sum_(j != c) p_j (e_j - e_c) ⊗ x`, a point
-//!   of the simplex of 0 and `C - 1` vectors of length at most `sqrt 2`, whose directions are the record's and not the
-//!   weights'. `<b, g>/s² + |g|² v/2` is convex in it, so largest at a vertex: `M = max(0, max_j u_j + v)` with `C - 1`
-//!   normal `u_j` of variance at most `2v`; each `u_j + v` is a Gaussian mechanism's loss at sensitivity `sqrt 2`, and delta
-//!   at most `C - 1` times its delta. Removal has `(C - 1) ln(1 + 1/(C lambda))` more.
+//!   lambda)` removal has `M = max_a ( a|u| + a² v/2 + ln(1 + (1 - a²) k) )`. As `ln(1 + (1 - a²) k) <= (1 - a²) k`, the sum is
+//!   at most a parabola with its maximum at `|u|/(2k - v)`. From `|u| = 2k - v` on, `M` is attained at `a = 1` and is the
+//!   Gaussian mechanism's `|u| + v/2`. Below, it is at most the parabola's value there, `2k - v/2`, and at most `|u| + v/2 + ln(1
+//!   + k)`. So from `epsilon = 2k` on the curvature costs nothing.
+//! - [`Softmax`](MarginLoss::Softmax): the gradient of a record of class `c` is `sum_(j != c) p_j (e_j - e_c) ⊗ x`, a point of
+//!   the simplex of 0 and `C - 1` vectors of length at most `sqrt 2`, whose directions depend on the record and not on the
+//!   weights. `<b, g>/s² + |g|² v/2` is convex in it, so largest at a vertex: `M = max(0, max_j u_j + v)` with `C - 1` normal
+//!   `u_j` of variance at most `2v`; each `u_j + v` is a Gaussian mechanism's loss at sensitivity `sqrt 2`, and delta is at most
+//!   `C - 1` times its delta. Removal adds `(C - 1) ln(1 + 1/(C lambda))`.
 //!
-//! With noise of density proportional to `exp(-|b|/s)` instead, the loss of privacy is bounded outright: [`pure_epsilon`].
+//! With noise of density proportional to `exp(-|b|/s)` instead, the privacy loss is bounded: [`pure_epsilon`].
 //!
-//! **Composition: by the envelope of both directions, never by the law of `M`.** That law dominates each direction, but
-//! `M >= 0`, where a privacy loss averages out: `k` releases would cost like `k` and not like `sqrt k`. Each direction's
-//! hockey-stick curve determines the other's: `H_x(P|Q) = 1 - x + x H_(1/x)(Q|P)`. So the removal curve is at most
-//! `E(1 - x e^-M)_+` of removal for `x >= 1`, at most the mirror image of that of addition for `x <= 1`, and, being
-//! convex, at most the lower convex envelope of the two together. That envelope is the curve of a pair, which
-//! dominates both directions. For a monotone loss it is surprisingly simple: with `y ~ N(v/2, v)` under `P`,
+//! **Composition: by the envelope of both directions, not by the law of `M`.** That law dominates each direction, but `M >= 0`,
+//! whereas a privacy loss averages out: `k` releases would cost like `k` and not like `sqrt k`. Each direction's hockey-stick
+//! curve determines the other's: `H_x(P|Q) = 1 - x + x H_(1/x)(Q|P)`. So the removal curve is at most `E(1 - x e^-M)_+` of
+//! removal for `x >= 1`, at most the mirror image of that of addition for `x <= 1`, and, being convex, at most the lower convex
+//! envelope of the two together. That envelope is the curve of a pair, which dominates both directions. For a monotone loss it
+//! has a simple form: with `y ~ N(v/2, v)` under `P`,
 //!
 //! ```text
 //! L(y) = y (y <= 0),   0 (0 < y <= y*),   M(y) (y > y*),    y* such that E_P e^-L = 1:
 //! ```
 //!
-//! the tangent from the Gaussian curve's point at `x = 1` to the removal curve touches it at `e^M(y*)`. Where `y*` is
-//! slightly too small, `Q` lacks a mass m, which is given to no loss besides what `P` has there: the loss becomes slightly
-//! negative, and the curve rises by at most `m x`, between 1 and `e^M(y*)` only.
+//! the tangent from the Gaussian curve's point at `x = 1` to the removal curve touches it at `e^M(y*)`. If `y*` is slightly too
+//! small, `Q` lacks a mass m, which is added to the outcomes of `P` without loss: their loss becomes slightly negative, and the
+//! curve rises by at most `m x`, between 1 and `e^M(y*)` only.
 //!
-//! **Cost against one Gaussian release of the same noise.** `M(y) = y` from `1/lambda - v/2` on, so delta at any
-//! `epsilon >= 1/lambda` is exactly the Gaussian's.
+//! **Cost compared with one Gaussian release of the same noise.** `M(y) = y` from `1/lambda - v/2` on, so delta at any `epsilon
+//! >= 1/lambda` is exactly the Gaussian's.
 //!
 //! # References
 //! Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and Thakurta 2012 (the mechanism); Redberg, Koskela and Wang
@@ -73,14 +72,14 @@ use monotone::Monotone;
 pub use pure::pure_epsilon;
 use sided::Sided;
 
-/// Orders below this take the divergence of this one, which is larger.
+/// Least order whose divergence is computed; it is used for smaller orders too, whose divergence is smaller.
 const LEAST_ORDER: f64 = 1.0 + 1e-5;
 
-/// Delta at `epsilon` of one release; `std_dev` and `regularization` as in
+/// Returns delta at `epsilon` of one release; `std_dev` and `regularization` as in
 /// [`DpEvent::ObjectivePerturbation`](crate::DpEvent::ObjectivePerturbation).
 ///
 /// # Privacy
-/// One record more or less, in either direction; the minimiser must be exact. Errors of quadrature are covered.
+/// For one record more or fewer, in either direction; the minimiser must be exact. The bound covers quadrature errors.
 ///
 /// # Errors
 /// A parameter not positive or not finite, `epsilon` negative.
@@ -97,7 +96,7 @@ pub fn delta(std_dev: f64, regularization: f64, loss: MarginLoss, epsilon: f64) 
     Ok(Pair::checked(std_dev, regularization, loss)?.delta(non_negative("epsilon", epsilon)?))
 }
 
-/// Epsilon at `delta` of one release, rounded up; infinite for `delta` = 0. See [`delta`](fn@delta).
+/// Returns epsilon at `delta` of one release, rounded up; infinite for `delta` = 0. See [`delta`](fn@delta).
 ///
 /// # Errors
 /// A parameter not positive or not finite.
@@ -114,7 +113,7 @@ pub fn epsilon(std_dev: f64, regularization: f64, loss: MarginLoss, delta: Delta
     Ok(Pair::checked(std_dev, regularization, loss)?.epsilon(delta.get()))
 }
 
-/// The Renyi divergence of one release, in the worse direction, of the envelope of both.
+/// Returns the Renyi divergence of one release, in the worse direction, from the envelope of both.
 ///
 /// # Errors
 /// A parameter not positive or not finite.
@@ -132,7 +131,7 @@ pub fn rdp(order: RdpOrder, std_dev: f64, regularization: f64, loss: MarginLoss)
     Ok(Pair::checked(std_dev, regularization, loss)?.rdp(order.get()))
 }
 
-/// `rho` of zero-concentrated differential privacy of one release: an upper bound of the supremum over orders of the
+/// Returns `rho` of zero-concentrated differential privacy for one release: an upper bound on the supremum over orders of the
 /// divergence divided by the order.
 ///
 /// # Errors
@@ -141,7 +140,7 @@ pub fn rho(std_dev: f64, regularization: f64, loss: MarginLoss) -> Result<f64, E
     Ok(Pair::checked(std_dev, regularization, loss)?.rho())
 }
 
-/// The published Renyi bound, which needs a regularisation above the curvature; [`rdp`] is smaller.
+/// Returns the published Renyi bound, which requires a regularisation above the curvature; [`rdp`] is smaller.
 ///
 /// # Formula
 /// ```text
@@ -177,7 +176,7 @@ pub fn published_rdp(
     Ok(total * (1.0 + 16.0 * f64::EPSILON))
 }
 
-/// `ln P(N(0,1) > x)`.
+/// Returns `ln P(N(0,1) > x)`.
 pub(crate) fn log_upper_tail(x: f64) -> f64 {
     if x < -1.0 {
         (-upper_tail(-x)).ln_1p()
@@ -221,7 +220,7 @@ impl Pair {
         Ok(Self::new(std_dev, regularization, loss))
     }
 
-    /// For parameters that were checked.
+    /// Creates the pair for checked parameters.
     pub(crate) fn new(std_dev: f64, regularization: f64, loss: MarginLoss) -> Self {
         let inverse = std_dev.recip().next_up();
         match loss {
@@ -246,7 +245,7 @@ impl Pair {
         }
     }
 
-    /// An upper bound of delta at `epsilon >= 0` of one release, in either direction.
+    /// Returns an upper bound on delta at `epsilon >= 0` of one release, in either direction.
     pub(crate) fn delta(&self, epsilon: f64) -> f64 {
         let delta = match self {
             Self::Monotone(pair) => pair.delta(epsilon),
@@ -274,7 +273,7 @@ impl Pair {
         })
     }
 
-    /// An upper bound of the Renyi divergence of order `order >= 1`, in both directions.
+    /// Returns an upper bound on the Renyi divergence of order `order >= 1`, in both directions.
     pub(crate) fn rdp(&self, order: f64) -> f64 {
         let order = order.max(LEAST_ORDER);
         let divergence = match self {
@@ -284,8 +283,8 @@ impl Pair {
         if divergence.is_nan() { f64::INFINITY } else { divergence }
     }
 
-    /// `v/2`, the limit of the divergence over the order at large orders, and by how much a loss exceeds the Gaussian
-    /// one's positive part.
+    /// Returns `v/2`, the limit of the divergence over the order at large orders, and the amount by which a loss exceeds the
+    /// positive part of the Gaussian one.
     fn gaussian_part(&self) -> (f64, f64) {
         match self {
             Self::Monotone(pair) => (pair.half_variance(), pair.largest_excess()),
@@ -293,20 +292,20 @@ impl Pair {
         }
     }
 
-    /// An upper bound of the divergence divided by the order, over all orders.
+    /// Returns an upper bound on the divergence divided by the order, over all orders.
     ///
-    /// `K(a) = (a - 1) D_a` is convex. On an interval `[b, c]` of orders it lies below its chord, and `a(a - 1)` above
-    /// its own less `(c - b)²/4`; so `K/(a(a-1))` is at most the larger of its end values, times `1 + (c-b)²/(4 b(b-1))`.
-    /// Besides, `D_a <= a v/2 + excess + ln 2/(a - 1)`, which divided by the order falls: from where it is below what was
-    /// found already, no larger order matters.
+    /// `K(a) = (a - 1) D_a` is convex. On an interval `[b, c]` of orders it lies below its chord, and `a(a - 1)` above its own
+    /// chord minus `(c - b)²/4`; so `K/(a(a-1))` is at most the larger of its end values, times `1 + (c-b)²/(4 b(b-1))`. Moreover
+    /// `D_a <= a v/2 + excess + ln 2/(a - 1)`, which divided by the order decreases: once it is below the largest value found so
+    /// far, no larger order matters.
     pub(crate) fn rho(&self) -> f64 {
-        // Makes the chords' slack 1e-3, and a step no more than fivefold.
+        // Makes the chords' slack 1e-3, and a step at most a factor of five.
         const RATIO: f64 = 0.06;
         const LARGEST_RATIO: f64 = 4.0;
         let (limit, excess) = self.gaussian_part();
         let mut order = LEAST_ORDER;
         let mut divergence = self.rdp(order);
-        // Below the first order the divergence is no larger, and the order no smaller than 1.
+        // Below the first order the divergence is no larger, and the order at least 1.
         let mut largest = divergence.max(limit);
         let last = (2e3 * (excess + core::f64::consts::LN_2) / limit).clamp(10.0, 1e12);
         let beyond = |order: f64| limit + (excess + core::f64::consts::LN_2 / (order - 1.0)) / order;
@@ -322,21 +321,21 @@ impl Pair {
     }
 }
 
-/// The largest logarithm of the determinants' ratio that one record of a softmax causes: `(C - 1) ln(1 + 1/(C lambda))`.
+/// Returns the largest logarithm of the determinants' ratio for one record of a softmax: `(C - 1) ln(1 + 1/(C lambda))`.
 ///
 /// Its curvature is `(diag p - p pᵀ) ⊗ x xᵀ`, of rank `C - 1` and trace `1 - |p|² <= 1 - 1/C`; `sum ln(1 + e_i/lambda)` is
-/// concave in the eigenvalues, so largest where they are all `1/C`, at the uniform `p`.
+/// concave in the eigenvalues, so it is largest if all are `1/C`, at the uniform `p`.
 fn softmax_determinant(classes: u32, regularization: f64) -> f64 {
     let classes = f64::from(classes.max(2));
     ((classes - 1.0) * log_one_plus((1.0 / (classes * regularization)).next_up())).next_up()
 }
 
-/// `ln(1 + x)`, rounded up.
+/// Returns `ln(1 + x)`, rounded up.
 fn log_one_plus(x: f64) -> f64 {
     x.next_up().ln_1p() * (1.0 + 4.0 * f64::EPSILON)
 }
 
-/// `ln E[e^(t y); y > from]` for `y ~ N(mu²/2, mu²)`.
+/// Returns `ln E[e^(t y); y > from]` for `y ~ N(mu²/2, mu²)`.
 fn log_tilted_tail(mu: f64, t: f64, from: f64) -> f64 {
     0.5 * t * (t + 1.0) * mu * mu + log_upper_tail(from / mu - (0.5 + t) * mu)
 }

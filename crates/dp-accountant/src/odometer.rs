@@ -1,23 +1,22 @@
-//! Odometers: how much was spent so far, when nobody fixed in advance how much will be.
+//! Odometers: a running bound on the privacy loss when no budget is fixed in advance.
 //!
-//! A [filter](crate::filter) proves a guarantee that was fixed before anything was released. An odometer has no budget:
-//! it is told of each release and says, at any moment and as often as one likes, an epsilon for everything so far, at a
-//! delta fixed in advance. Looking, and stopping because of what one sees, is part of the theorem.
+//! A [filter](crate::filter) proves a guarantee that was fixed before anything was released. An odometer has no budget. Each
+//! release is recorded, and at any time, and any number of times, the odometer gives an epsilon for everything so far, at a delta
+//! fixed in advance. The theorem allows for inspecting it and for stopping because of its value.
 //!
-//! **What the number means.** At whatever moment one stops, by any rule that sees all outcomes, the epsilon then shown
-//! (a function of the outcomes) satisfies
+//! **Meaning of the number.** At any stopping time, by any rule that may depend on all outcomes, the epsilon then shown (a
+//! function of the outcomes) satisfies
 //!
 //! ```text
 //! P(E) <= E_Q[1_E e^epsilon] + delta     for every set E of outcomes.
 //! ```
 //!
-//! Where the rule makes sure that it never exceeds a number fixed in advance, that number with delta is a guarantee.
-//! Otherwise it is a statement about this run, not `(epsilon, delta)`-DP of the procedure: no [`Guarantee`] comes out of
-//! an odometer.
+//! If the rule ensures that it never exceeds a number fixed in advance, that number with delta is a guarantee. Otherwise it is a
+//! statement about this run and not `(epsilon, delta)`-DP of the procedure: an odometer gives no [`Guarantee`].
 //!
-//! **Price.** Which Renyi order converts best is not known in advance, so orders from a grid share delta: about
-//! `ln(number of orders)` beside `ln(1/delta)`, less what neighbouring orders give back, because their supermartingales
-//! are mixed and not merely united: at `delta = 1e-6`, 8 to 16 % of epsilon for `rho` between 10 and 1e-4.
+//! **Cost.** The Renyi order with the best conversion is not known in advance, so the orders of a grid share delta. This adds
+//! about `ln(number of orders)` to `ln(1/delta)`, less the gain from mixing the supermartingales of neighbouring orders instead
+//! of a union bound: at `delta = 1e-6`, 8 to 16 % of epsilon for `rho` between 10 and 1e-4.
 //!
 //! [`Guarantee`]: crate::Guarantee
 //!
@@ -74,15 +73,15 @@ const DEFAULT_ORDERS: core::ops::RangeInclusive<i32> = -2..=22;
 pub struct RdpOdometer<A: Adjacency> {
     mixture: OrderMixture,
     delta: Delta,
-    /// What was spent at each order.
+    /// Divergence spent at each order.
     spent: Vec<f64>,
-    /// The sum of pure guarantees; infinite once something has none.
+    /// The sum of pure guarantees; infinite once a release has none.
     pure: f64,
     relation: PhantomData<A>,
 }
 
 impl<A: Adjacency> RdpOdometer<A> {
-    /// Nothing released yet; orders from 1.5 to 2049.
+    /// Creates an odometer without any release, with orders from 1.5 to 2049.
     ///
     /// # Errors
     /// None for any `delta`; at 0 only pure guarantees give a finite epsilon.
@@ -90,7 +89,7 @@ impl<A: Adjacency> RdpOdometer<A> {
         Self::with_orders(delta, &default_orders()?)
     }
 
-    /// Nothing released yet; orders of the caller's choice. One order costs nothing over a bound for costs fixed in
+    /// Creates an odometer with orders of the caller's choice. A single order costs no more than a bound for costs fixed in
     /// advance, at that order.
     ///
     /// # Errors
@@ -100,7 +99,7 @@ impl<A: Adjacency> RdpOdometer<A> {
         Ok(Self { mixture, delta, spent: vec![0.0; orders.len()], pure: 0.0, relation: PhantomData })
     }
 
-    /// Adds `count` releases of `event`: all of them, or nothing where an error is returned.
+    /// Adds `count` releases of `event`. On an error nothing is added.
     ///
     /// # Errors
     /// A number out of range, an event without a Renyi divergence, or one that does not hold under `A`.
@@ -118,12 +117,12 @@ impl<A: Adjacency> RdpOdometer<A> {
         Ok(())
     }
 
-    /// Epsilon of everything so far at [`delta`](Self::delta); infinite where there is none.
+    /// Returns epsilon of everything so far at [`delta`](Self::delta); infinite if there is none.
     pub fn epsilon(&self) -> f64 {
         self.mixture.epsilon(self.spent.iter().copied()).min(self.pure)
     }
 
-    /// The delta fixed in advance.
+    /// Returns the delta fixed in advance.
     pub fn delta(&self) -> Delta {
         self.delta
     }
@@ -138,7 +137,7 @@ pub struct ZcdpOdometer<A: Adjacency> {
 }
 
 impl<A: Adjacency> ZcdpOdometer<A> {
-    /// Nothing released yet; orders from 1.5 to 2049.
+    /// Creates an odometer without any release.
     ///
     /// # Errors
     /// None for any `delta`; at 0 epsilon is infinite as soon as something is released.
@@ -147,7 +146,7 @@ impl<A: Adjacency> ZcdpOdometer<A> {
         Ok(Self { mixture, delta, spent: ZcdpAccountant::new() })
     }
 
-    /// Adds `count` releases of `event`: all of them, or nothing where an error is returned.
+    /// Adds `count` releases of `event`. On an error nothing is added.
     ///
     /// # Errors
     /// A number out of range, an event without a `rho`, or one that does not hold under `A`.
@@ -155,17 +154,17 @@ impl<A: Adjacency> ZcdpOdometer<A> {
         self.spent.compose(event, count)
     }
 
-    /// Epsilon of everything so far at [`delta`](Self::delta); infinite where there is none.
+    /// Returns epsilon of everything so far at [`delta`](Self::delta); infinite if there is none.
     pub fn epsilon(&self) -> f64 {
         self.mixture.epsilon(self.mixture.orders().map(|order| mul_up(order, self.spent.rho())))
     }
 
-    /// The delta fixed in advance.
+    /// Returns the delta fixed in advance.
     pub fn delta(&self) -> Delta {
         self.delta
     }
 
-    /// The `rho` of everything so far.
+    /// Returns the `rho` of everything so far.
     pub fn rho(&self) -> f64 {
         self.spent.rho()
     }

@@ -1,15 +1,14 @@
-//! A bound on epsilon from the Renyi costs spent at several orders, valid whenever one chooses to stop and look.
+//! A bound on epsilon from the Renyi divergences spent at several orders, valid at any stopping time.
 //!
-//! **Theorem.** Let releases be chosen one by one in view of all earlier outcomes, the i-th with Renyi divergence at
-//! most `e_i(a)` at order `a` *given* those outcomes, and let `S(a)` be the sum of the `e_i(a)` so far and `L` the
-//! privacy loss `ln(P/Q)` of the outcomes so far. For orders `a` and weights `w(a)` fixed in advance, with sum at most 1,
-//! and any rule of stopping in view of the outcomes, the epsilon that solves
-//!
+//! **Theorem.** Let releases be chosen one by one depending on all earlier outcomes, the i-th with Renyi divergence at most
+//! `e_i(a)` at order `a` *given* those outcomes. Let `S(a)` be the sum of the `e_i(a)` so far and `L` the privacy loss `ln(P/Q)`
+//! of the outcomes so far. For orders `a` and weights `w(a)` fixed in advance, with sum at most 1, and any stopping time, the
+//! epsilon that solves
 //! ```text
 //! epsilon = max_l { l + ln(1 - delta sum_a w(a) e^((a-1)(l - S(a)))) }
 //! ```
 //!
-//! at that moment satisfies `P(E) <= E_Q[1_E e^epsilon] + delta` for every set `E` of outcomes.
+//! at that time satisfies `P(E) <= E_Q[1_E e^epsilon] + delta` for every set `E` of outcomes.
 //!
 //! Proof. Under `P`, `M(a) = e^((a-1)(L - S(a)))` is a supermartingale: a release multiplies it by
 //! `e^((a-1)(l_i - e_i(a)))`, whose mean given the past is `E_Q'[(P'/Q')^a] e^(-(a-1) e_i(a)) <= 1`, with `P'`, `Q'` the
@@ -18,17 +17,16 @@
 //! `(1 - e^(epsilon - l))_+ <= delta sum w(a) e^((a-1)(l - S(a)))` for every `l`, hence
 //! `P(E) - E_Q[1_E e^epsilon] = E_P[1_E (1 - e^(epsilon - L))] <= delta`. QED.
 //!
-//! For one order this is the improved conversion (Canonne, Kamath and Steinke 2020, Proposition 12) and costs nothing
-//! over the bound for costs fixed in advance. The supermartingale is that of Feldman and Zrnic 2021
-//! (arXiv:2008.11193); mixing its orders is the method of mixtures, as in Whitehouse, Ramdas, Rogers and Wu 2023
-//! (arXiv:2203.05481). Where nothing is spent, the loss is 0 and so is epsilon. Where only pure guarantees are spent,
-//! their sum bounds `l` itself and may replace epsilon at that moment.
+//! For one order this is the improved conversion (Canonne, Kamath and Steinke 2020, Proposition 12), which costs no more than the
+//! bound for costs fixed in advance. The supermartingale is that of Feldman and Zrnic 2021 (arXiv:2008.11193); mixing its orders
+//! is the method of mixtures, as in Whitehouse, Ramdas, Rogers and Wu 2023 (arXiv:2203.05481). If nothing is spent, the loss is 0
+//! and so is epsilon. If only pure guarantees are spent, their sum bounds `l` itself and may replace epsilon at that time.
 
 use crate::error::Error;
 use crate::logspace::log_add;
 use crate::params::{Delta, RdpOrder};
 
-/// Newton steps; each gains digits quadratically from the convex side.
+/// Maximum number of Newton steps, which converge quadratically from the convex side.
 const MAX_STEPS: u32 = 100;
 
 /// Covers the rounding of the terms' exponents and of the sums.
@@ -43,7 +41,7 @@ pub(crate) struct OrderMixture {
 }
 
 impl OrderMixture {
-    /// Equal weights.
+    /// Creates a mixture with equal weights.
     pub(crate) fn new(delta: Delta, orders: &[RdpOrder]) -> Result<Self, Error> {
         if orders.is_empty() {
             return Err(Error::OutOfRange { name: "number of orders", value: 0.0, range: "[1, 2^64)" });
@@ -61,13 +59,13 @@ impl OrderMixture {
         self.orders.iter().map(|(order, _)| *order)
     }
 
-    /// Epsilon when `spent` is the divergence spent at each order.
+    /// Returns epsilon if `spent` is the divergence spent at each order.
     pub(crate) fn epsilon(&self, spent: impl Iterator<Item = f64>) -> f64 {
         let mut terms: Vec<Term> = Vec::with_capacity(self.orders.len());
         let mut nothing = true;
         for (&(order, log_weight), spent) in self.orders.iter().zip(spent) {
             nothing &= spent == 0.0;
-            // An infinite cost leaves the other orders' bounds standing.
+            // An order with infinite cost does not affect the bounds of the others.
             if spent < f64::INFINITY {
                 let excess = order - 1.0;
                 let offset = log_weight + self.log_delta - excess * spent;
@@ -80,9 +78,9 @@ impl OrderMixture {
         if self.log_delta == f64::NEG_INFINITY {
             return f64::INFINITY;
         }
-        // The maximiser: ln sum_a a e^(offset + (a-1) l) = 0. Each term alone would put it at -(offset + ln a)/(a-1);
-        // the sum reaches 0 no later than the first of them, and Newton's steps for a convex increasing function end
-        // there from the right.
+        // The maximiser: ln sum_a a e^(offset + (a-1) l) = 0. Each term alone has its zero at -(offset + ln a)/(a-1); the sum
+        // reaches 0 no later than the first of them, and Newton's method for a convex increasing function converges to it from
+        // the right.
         let start = terms.iter().map(Term::alone).fold(f64::INFINITY, f64::min);
         if !start.is_finite() {
             return f64::INFINITY;
@@ -102,8 +100,8 @@ impl OrderMixture {
             }
             loss -= step;
         }
-        // A maximum: an error of the maximiser enters squared. What remains is the rounding of the exponents, each by
-        // its share in the sum.
+        // At a maximum an error of the maximiser has an effect of second order. The remaining error is the rounding of the
+        // exponents, each weighted by its share in the sum.
         let failure = terms.iter().fold(f64::NEG_INFINITY, |sum, term| log_add(sum, term.log_at(loss)));
         let (mut error, mut slope) = (0.0, 0.0);
         for term in &terms {
@@ -119,10 +117,10 @@ impl OrderMixture {
 
 #[derive(Debug, Clone, Copy)]
 struct Term {
-    /// The order less 1.
+    /// The order minus 1.
     excess: f64,
     offset: f64,
-    /// The magnitude of what the offset was summed from.
+    /// The magnitude of the terms of the offset.
     size: f64,
 }
 

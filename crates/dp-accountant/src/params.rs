@@ -1,7 +1,7 @@
-//! Validated numbers: one newtype for each quantity that must not be confused with another.
+//! Validated numbers: one newtype for each quantity that could be confused with another.
 //!
-//! Each has a private field, `new(f64) -> Result<_, Error>`, `get()` and `Display`; deserialisation goes through the
-//! same check. There is no arithmetic on them: adding two epsilons is a theorem, and theorems are called by name.
+//! Each has a private field, `new(f64) -> Result<_, Error>`, `get()` and `Display`; deserialisation applies the same check. They
+//! have no arithmetic: adding two epsilons is a theorem, and theorems are called by name.
 //!
 //! ```
 //! use dp_accountant::{Delta, Epsilon};
@@ -29,16 +29,16 @@ macro_rules! parameter {
         pub struct $name(f64);
 
         impl $name {
-            /// Checks the value.
+            /// Checks and wraps the value.
             ///
             /// # Errors
-            /// A value outside the range stated for the type, NaN included.
+            /// A value outside the range stated for the type, including NaN.
             pub fn new(value: f64) -> Result<Self, Error> {
                 let check: fn(f64) -> Result<f64, Error> = $check;
                 check(value).map(Self)
             }
 
-            /// The number.
+            /// Returns the number.
             pub const fn get(self) -> f64 {
                 self.0
             }
@@ -59,7 +59,7 @@ macro_rules! parameter {
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                // Without a precision, short and exact at any magnitude: 0.5, 1e-12.
+                // Without a precision: a short exact form at any magnitude, such as 0.5 or 1e-12.
                 if f.precision().is_some() { fmt::Display::fmt(&self.0, f) } else { fmt::Debug::fmt(&self.0, f) }
             }
         }
@@ -113,7 +113,7 @@ parameter! {
 }
 
 impl Epsilon {
-    /// The smallest epsilon that is told apart from 0.
+    /// The smallest epsilon distinguished from 0.
     pub const MIN: Self = Self(f64::EPSILON * 4.0);
 }
 

@@ -2,10 +2,10 @@
 
 use crate::logspace::{log_add, log_one_plus_exp, log_sub};
 
-/// Above this number of repetitions the sum is left to other accountants, which are nearly as tight there.
+/// Number of repetitions above which other accountants are used, which are nearly as tight there.
 pub(crate) const MAX_COUNT: u64 = 20_000;
 
-/// Which way a result is rounded.
+/// The direction of rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Rounding {
     Up,
@@ -21,16 +21,16 @@ impl Rounding {
     }
 }
 
-/// The least epsilon of `count` adaptively chosen `epsilon`-DP mechanisms at `delta > 0`, rounded up.
+/// Returns the least epsilon of `count` adaptively chosen `epsilon`-DP mechanisms at `delta > 0`, rounded up.
 ///
 /// # Formula
 /// ```text
 /// delta(e) = sum_l C(k,l) (e^((k-l) epsilon) - e^(e + l epsilon))_+ / (1 + e^epsilon)^k
 /// ```
 ///
-/// Between two neighbouring points `(k - 2l) epsilon` the curve is `A - e^e B` with `A`, `B` partial sums, so the
-/// segment that holds the answer is found by one walk and solved exactly. Sums are kept as logarithms; the rounding
-/// of the log-gamma function, the largest by far, is charged to `delta`.
+/// Between two neighbouring points `(k - 2l) epsilon` the curve is `A - e^e B` with `A`, `B` partial sums, so the segment that
+/// contains the result is found in one pass and solved exactly. Sums are kept as logarithms; the rounding of the log-gamma
+/// function, by far the largest error, is charged to `delta`.
 ///
 /// # References
 /// Kairouz, Oh and Viswanath 2015, "The composition theorem for differential privacy", Theorem 3.3, arXiv:1311.0776.
@@ -38,12 +38,12 @@ pub(crate) fn optimal_epsilon(epsilon: f64, count: u64, delta: f64) -> f64 {
     epsilon_at(epsilon, count, delta.ln(), Rounding::Up)
 }
 
-/// The same at `e^log_delta`, rounded up.
+/// As [`optimal_epsilon`], at `e^log_delta`, rounded up.
 pub(crate) fn optimal_epsilon_up(epsilon: f64, count: u64, log_delta: f64) -> f64 {
     epsilon_at(epsilon, count, log_delta, Rounding::Up)
 }
 
-/// The same at `e^log_delta`, rounded down.
+/// As [`optimal_epsilon`], at `e^log_delta`, rounded down.
 pub(crate) fn optimal_epsilon_down(epsilon: f64, count: u64, log_delta: f64) -> f64 {
     epsilon_at(epsilon, count, log_delta, Rounding::Down)
 }
@@ -61,7 +61,7 @@ fn epsilon_at(epsilon: f64, count: u64, log_delta: f64, rounding: Rounding) -> f
         if !(end > 0.0) {
             break;
         }
-        // Divide numerator and denominator by e^(k epsilon).
+        // Numerator and denominator are divided by e^(k epsilon).
         let log_binomial = log_factorial - libm::lgamma(l + 1.0) - libm::lgamma(k - l + 1.0);
         upper = log_add(upper, log_binomial - l * epsilon - log_scale);
         lower = log_add(lower, log_binomial - (k - l) * epsilon - log_scale);
@@ -78,17 +78,17 @@ fn epsilon_at(epsilon: f64, count: u64, log_delta: f64, rounding: Rounding) -> f
     0.0
 }
 
-/// The least delta of `count` adaptively chosen `epsilon`-DP mechanisms at `total`, rounded up.
+/// Returns the least delta of `count` adaptively chosen `epsilon`-DP mechanisms at `total`, rounded up.
 pub(crate) fn optimal_delta(epsilon: f64, count: u64, total: f64) -> f64 {
     log_delta_at(epsilon, count, total, Rounding::Up).exp().min(1.0)
 }
 
-/// Its logarithm, rounded up.
+/// Returns the logarithm of that delta, rounded up.
 pub(crate) fn optimal_log_delta_up(epsilon: f64, count: u64, total: f64) -> f64 {
     log_delta_at(epsilon, count, total, Rounding::Up).min(0.0)
 }
 
-/// Its logarithm, rounded down.
+/// Returns the logarithm of that delta, rounded down.
 pub(crate) fn optimal_log_delta_down(epsilon: f64, count: u64, total: f64) -> f64 {
     log_delta_at(epsilon, count, total, Rounding::Down).min(0.0)
 }
@@ -98,7 +98,7 @@ fn log_delta_at(epsilon: f64, count: u64, total: f64, rounding: Rounding) -> f64
     let log_factorial = libm::lgamma(k + 1.0);
     let log_scale = k * log_one_plus_exp(-epsilon);
     let margin = rounding.sign() * 16.0 * f64::EPSILON * (1.0 + log_factorial + log_scale.abs() + k);
-    // The excess is a difference: its rounding is covered by taking every term a little further along the curve.
+    // The excess is a difference: taking every term a little further along the curve covers its rounding.
     let slack = rounding.sign() * 4.0 * f64::EPSILON * k * epsilon;
     let mut sum = f64::NEG_INFINITY;
     for l in 0..count {
@@ -117,7 +117,7 @@ fn log_delta_at(epsilon: f64, count: u64, total: f64, rounding: Rounding) -> f64
 mod tests {
     use super::*;
 
-    /// All outcomes of `count` randomised responses, enumerated.
+    /// Enumerates all outcomes of `count` randomised responses.
     fn brute_force(epsilon: f64, count: u32, total: f64) -> f64 {
         let truth = epsilon.exp() / (1.0 + epsilon.exp());
         (0..1u32 << count)
@@ -151,7 +151,7 @@ mod tests {
         for (epsilon, count) in [(0.1, 10), (1.0, 7), (2.5, 3), (0.4, 1)] {
             for fraction in [0.0, 0.21, 0.5, 0.77, 0.999] {
                 let total = fraction * epsilon * f64::from(count);
-                // The enumeration subtracts, and is good to 1e-11 at the largest total.
+                // The enumeration subtracts, and is accurate to 1e-11 at the largest total.
                 let exact = brute_force(epsilon, count, total).ln();
                 let low = optimal_log_delta_down(epsilon, u64::from(count), total);
                 let high = optimal_log_delta_up(epsilon, u64::from(count), total);

@@ -1,7 +1,7 @@
-//! Integrals of smooth functions with an error that is accounted for.
+//! Quadrature of smooth functions with an error estimate.
 
-/// Positive abscissae, Kronrod's weights, Gauss's (0 where Gauss has no node), and those of the rule with the other nodes;
-/// Kronrod 1965, 21 and 10 nodes.
+/// Positive abscissae, Kronrod's weights, Gauss's weights (0 if Gauss has no node), and the weights of the rule with the other
+/// nodes; Kronrod 1965, 21 and 10 nodes.
 const NODES: [(f64, f64, f64, f64); 10] = [
     (0.995_657_163_025_808_1, 0.011_694_638_867_371_874, 0.0, 0.022_516_403_409_274_72),
     (0.973_906_528_517_171_7, 0.032_558_162_307_964_725, 0.066_671_344_308_688_14, 0.0),
@@ -15,13 +15,13 @@ const NODES: [(f64, f64, f64, f64); 10] = [
     (0.148_874_338_981_631_22, 0.147_739_104_901_338_49, 0.295_524_224_714_752_87, 0.0),
 ];
 
-/// Kronrod's weight at the midpoint, and that of the other nodes' rule; Gauss has no node there.
+/// Kronrod's weight at the midpoint, and that of the rule with the other nodes; Gauss has no node there.
 const MIDDLE: (f64, f64) = (0.149_445_554_002_916_9, 0.298_453_499_447_811_6);
 
-/// Halvings in all; where rounding hides the integrand's smoothness no number of them would do.
+/// Maximum total number of halvings; if rounding hides the integrand's smoothness, no number suffices.
 const MAX_HALVINGS: u32 = 60;
 
-/// An integral and how far it may be off.
+/// An integral with a bound on its error.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct Estimate {
     pub(crate) value: f64,
@@ -29,12 +29,12 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// What the integral is at most, for a non-negative integrand.
+    /// Returns an upper bound on the integral, for a non-negative integrand.
     pub(crate) fn upper(self) -> f64 {
         (self.value + self.error).next_up()
     }
 
-    /// What the integral is at least.
+    /// Returns a lower bound on the integral.
     pub(crate) fn lower(self) -> f64 {
         (self.value - self.error).next_down().max(0.0)
     }
@@ -48,17 +48,17 @@ impl core::ops::Add for Estimate {
     }
 }
 
-/// The integral of `f` by Kronrod's rule on one panel, for a caller who knows that it is smooth there.
+/// Returns the integral of `f` by Kronrod's rule on one panel; the caller knows that `f` is smooth there.
 pub(crate) fn panel(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
     both_rules(low, high, &f).value
 }
 
-/// The same with the error that is stated for it.
+/// As [`panel`], with its error estimate.
 pub(crate) fn panel_with_error(low: f64, high: f64, f: impl Fn(f64) -> f64) -> Estimate {
     both_rules(low, high, &f)
 }
 
-/// The mean of `f` over a short interval, by Gauss's rule with 5 nodes.
+/// Returns the mean of `f` over a short interval, by Gauss's rule with 5 nodes.
 pub(crate) fn short(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let (middle, half) = (0.5 * (low + high), 0.5 * (high - low));
     let pair = |x: f64| f(middle - half * x) + f(middle + half * x);
@@ -67,14 +67,14 @@ pub(crate) fn short(low: f64, high: f64, f: impl Fn(f64) -> f64) -> f64 {
         + 0.118_463_442_528_094_54 * pair(0.906_179_845_938_664)
 }
 
-/// The integral of a non-negative function over `[low, high]`, from `panels` equal panels, each halved until its
-/// error is below `tolerance` relative to the whole.
+/// Returns the integral of a non-negative function over `[low, high]`, from `panels` equal panels, each halved until its error is
+/// below `tolerance` relative to the whole.
 ///
-/// **The error** is that of rules inferior to Kronrod's, whose value is returned. For an integrand that is analytic within
-/// an ellipse about the panel whose semi-axes have the sum r, in half-widths, the rules with 10, 11 and 21 nodes have
-/// errors of the order of `r^-20`, `r^-12` and `r^-32` (Trefethen 2008, Theorem 4.5). What is stated is the difference of
-/// the first from the last, and the squared relative difference of the second, of the order of `r^-24`, besides: both are
-/// far above the last one's error, and do not vanish together by chance.
+/// **The error estimate** is that of rules inferior to Kronrod's, whose value is returned. For an integrand that is analytic
+/// within an ellipse about the panel whose semi-axes have the sum r, in half-widths, the rules with 10, 11 and 21 nodes have
+/// errors of the order of `r^-20`, `r^-12` and `r^-32` (Trefethen 2008, Theorem 4.5). The estimate is the difference of the first
+/// rule from the last, plus the squared relative difference of the second, of the order of `r^-24`: both are far above the last
+/// rule's error, and are unlikely to vanish together.
 pub(crate) fn integrate(low: f64, high: f64, panels: u32, tolerance: f64, f: impl Fn(f64) -> f64) -> Estimate {
     if !(high > low) {
         return Estimate::default();
@@ -99,7 +99,7 @@ pub(crate) fn integrate(low: f64, high: f64, panels: u32, tolerance: f64, f: imp
             }
         }
     }
-    // Sums of positive terms: rounding is relative.
+    // Sums of positive terms, so that the rounding error is relative.
     Estimate { error: total.error + 64.0 * f64::EPSILON * total.value, ..total }
 }
 
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn weights_are_those_of_exact_rules() {
-        // Degree 31 for Kronrod, 19 for Gauss: even powers up to there.
+        // Kronrod's rule is exact to degree 31, Gauss's to 19: even powers up to there.
         for power in 0..16 {
             let exact = 2.0 / f64::from(2 * power + 1);
             let kronrod = both_rules(-1.0, 1.0, &|x: f64| x.powi(2 * power)).value;

@@ -1,9 +1,9 @@
 //! Renyi differential privacy: the curve of an event tree, and its conversion to (epsilon, delta).
 //!
-//! One file per event holds that event's curve with its proof or source; [`RdpCurve`] adds them up;
-//! [`conversion`] turns a curve into a statement, at the best order over all of `(1, inf)`.
+//! Each event has its own file with its curve and the proof or source; [`RdpCurve`] adds the curves up; [`conversion`] converts a
+//! curve to (epsilon, delta), at the best order over all of `(1, inf)`.
 //!
-//! Theorems of numbers alone are plain functions:
+//! Theorems that need only numbers are plain functions:
 //!
 //! | function | holds under |
 //! |---|---|

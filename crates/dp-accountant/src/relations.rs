@@ -1,4 +1,4 @@
-//! Under which neighbouring relations a theorem holds.
+//! Sets of neighbouring relations under which a theorem holds.
 
 use core::fmt;
 
@@ -25,7 +25,7 @@ const KINDS: [AdjacencyKind; 4] =
     [AdjacencyKind::AddRemoveOne, AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne, AdjacencyKind::ChangeListLabels];
 
 impl Relations {
-    /// Every relation: what holds for any pair of inputs within a sensitivity.
+    /// Every relation: for a theorem on any pair of inputs within a sensitivity.
     pub const ANY: Self = Self(0b1111);
     /// A record present or absent.
     pub const ADD_REMOVE: Self = Self(0b0011);
@@ -36,17 +36,17 @@ impl Relations {
     /// Something changed in place, or a record replaced by a null record: the number of records is public.
     pub const PUBLIC_COUNT: Self = Self(0b1110);
 
-    /// Whether `kind` is one of them.
+    /// Returns whether the set contains `kind`.
     pub const fn contains(self, kind: AdjacencyKind) -> bool {
         self.0 & Self::bit(kind) != 0
     }
 
-    /// Those in both.
+    /// Returns the relations in both sets.
     pub const fn and(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// Whether there is none.
+    /// Returns whether the set is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -78,7 +78,7 @@ impl fmt::Display for Relations {
     }
 }
 
-/// Relations narrowed down event by event, remembering which event did so.
+/// A set of relations, narrowed event by event, with the events that narrowed it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Narrowed {
     pub(crate) relations: Relations,
@@ -88,18 +88,18 @@ pub(crate) struct Narrowed {
 impl Narrowed {
     pub(crate) const ANY: Self = Self { relations: Relations::ANY, by: "" };
 
-    /// What `event` holds under.
+    /// Creates the set of relations under which `event` holds.
     pub(crate) const fn new(relations: Relations, event: &'static str) -> Self {
         Self { relations, by: event }
     }
 
-    /// Refuses what holds under none of `relations`.
+    /// Refuses a set that contains none of `relations`.
     pub(crate) fn require_some_of(self, relations: Relations) -> Result<(), Error> {
         let mut narrowed = self;
         narrowed.join(Self { relations, by: "the event around it" })
     }
 
-    /// Narrows to what another part of the tree holds under.
+    /// Narrows the set to the relations under which another part of the tree holds.
     pub(crate) fn join(&mut self, other: Self) -> Result<(), Error> {
         let both = self.relations.and(other.relations);
         if both.is_empty() {
@@ -117,7 +117,7 @@ impl Narrowed {
         Ok(())
     }
 
-    /// Refuses a relation that is not among them.
+    /// Refuses a relation that is not in the set.
     pub(crate) fn check(self, kind: AdjacencyKind) -> Result<(), Error> {
         if self.relations.contains(kind) {
             return Ok(());

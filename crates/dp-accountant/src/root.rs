@@ -1,4 +1,4 @@
-//! The one root finder: the least point at which a decreasing function is not positive, on the safe side.
+//! The root finder: the least point at which a decreasing function is not positive, on the safe side.
 
 /// A function's value and derivative.
 #[derive(Debug, Clone, Copy)]
@@ -7,17 +7,17 @@ pub(crate) struct Tangent {
     pub(crate) slope: f64,
 }
 
-/// More than enough: each step at least halves the bracket or is a Newton step that stays inside it.
+/// Maximum number of steps, far above need: each at least halves the bracket or is a Newton step inside it.
 const MAX_STEPS: u32 = 200;
 
-/// Newton converges quadratically: after a step this small, relatively, the point is exact to rounding.
+/// Relative size of the last step: Newton's method converges quadratically, so the point is then exact to rounding.
 const LAST_STEP: f64 = 1e-12;
 
-/// A point close to the least `x` in `[low, high]` with `f(x) <= 0`, for decreasing `f` with `f(high) <= 0`.
+/// Returns a point close to the least `x` in `[low, high]` with `f(x) <= 0`, for decreasing `f` with `f(high) <= 0`.
 ///
-/// Newton's method from `start` inside a bracket that shrinks with every evaluation, bisection where a step would leave
-/// it. The answer was evaluated and found not positive: should the search end a little below the root, or `high` not
-/// be safe after all because of rounding, it moves up until that holds. Errors of the search thus cost tightness only.
+/// Uses Newton's method from `start` inside a bracket that shrinks with every evaluation, and bisection if a step would leave it.
+/// The result was evaluated and found not positive: if the search ends slightly below the root, or `high` is not safe because of
+/// rounding, it moves up until this holds. Errors of the search thus cost only tightness.
 pub(crate) fn least_safe(low: f64, start: f64, high: f64, f: impl Fn(f64) -> Tangent) -> f64 {
     let (mut low, mut high, mut x) = (low, high, start);
     for _ in 0..MAX_STEPS {

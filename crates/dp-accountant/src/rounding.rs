@@ -1,15 +1,14 @@
-//! Elementary operations rounded towards claiming less privacy (upwards), without touching the processor's rounding
+//! Elementary operations rounded upwards, which means towards claiming less privacy, without changing the processor's rounding
 //! mode.
 //!
-//! Each computes the nearest result, recovers its exact error by a fused multiply-add or an error-free sum, and steps
-//! to the next float where the nearest result lies below the true one. A quotient that is exactly representable stays
-//! as it is, so that a noise scale chosen as `sensitivity / epsilon` (rounded up) costs `epsilon` and not one unit in
-//! the last place more.
+//! Each computes the nearest result, recovers its exact error by a fused multiply-add or an error-free sum, and steps to the next
+//! float if the nearest result lies below the true one. A quotient that is exactly representable is unchanged, so that a noise
+//! scale chosen as `sensitivity / epsilon` (rounded up) costs `epsilon` and not one unit in the last place more.
 
-/// Below this the exact error of a product may itself underflow, and the result is stepped up unconditionally.
+/// Value below which the exact error of a product may itself underflow, so that the result is always stepped up.
 const SAFELY_NORMAL: f64 = 1e-280;
 
-/// The least float not below `numerator / denominator`, for a non-negative numerator and a positive denominator.
+/// Returns the least float not below `numerator / denominator`, for a non-negative numerator and a positive denominator.
 pub(crate) fn div_up(numerator: f64, denominator: f64) -> f64 {
     let quotient = numerator / denominator;
     if numerator == 0.0 || !quotient.is_finite() {
@@ -20,7 +19,7 @@ pub(crate) fn div_up(numerator: f64, denominator: f64) -> f64 {
     if below || !product_is_exact { quotient.next_up() } else { quotient }
 }
 
-/// The least float not below `left * right`, for non-negative arguments.
+/// Returns the least float not below `left * right`, for non-negative arguments.
 pub(crate) fn mul_up(left: f64, right: f64) -> f64 {
     let product = left * right;
     if left == 0.0 || right == 0.0 || !product.is_finite() {
@@ -30,7 +29,7 @@ pub(crate) fn mul_up(left: f64, right: f64) -> f64 {
     if below || product < SAFELY_NORMAL { product.next_up() } else { product }
 }
 
-/// The least float not below `left + right`, for non-negative arguments.
+/// Returns the least float not below `left + right`, for non-negative arguments.
 pub(crate) fn add_up(left: f64, right: f64) -> f64 {
     let sum = left + right;
     if !sum.is_finite() {
@@ -42,7 +41,7 @@ pub(crate) fn add_up(left: f64, right: f64) -> f64 {
     if error > 0.0 { sum.next_up() } else { sum }
 }
 
-/// A number of repetitions as a float that is not below it.
+/// Converts a number of repetitions to a float that is not below it.
 pub(crate) fn count_up(count: u64) -> f64 {
     let float = count as f64;
     // The conversion rounds to nearest only above 2^53.

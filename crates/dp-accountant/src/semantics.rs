@@ -1,30 +1,30 @@
-//! What an epsilon means to an attacker: theorems on what anyone can infer from the output, whatever else they know.
+//! The meaning of an epsilon for an attacker: bounds on what can be inferred from the output with any other knowledge.
 //!
-//! Everything here follows from the privacy curve; nothing is advice. Each function comes for one pair
-//! `(epsilon, delta)` and, under `of_curve`, for a whole curve `delta(epsilon)` given as a closure (such as
-//! [`Evaluator::delta`](crate::calibrate::Evaluator::delta) of an event), which says more. Results are rounded towards
+//! Everything here follows from the privacy curve. Each function has a version for one pair `(epsilon, delta)` and, in
+//! `of_curve`, one for a whole curve `delta(epsilon)` given as a closure (such as
+//! [`Evaluator::delta`](crate::calibrate::Evaluator::delta) of an event), which gives tighter bounds. Results are rounded towards
 //! the attacker.
 //!
-//! | question | function |
+//! | quantity | function |
 //! |---|---|
-//! | How much better than a coin is the best guess whether a record is there? | [`advantage`] |
-//! | How often is it found, at a given rate of false alarms? | [`true_positive_rate`] |
-//! | What can somebody believe afterwards, who believed `prior` before? | [`posterior`], with [`bayes_factor`] |
-//! | How often does the output raise the odds by more than a factor? | [`odds_beyond`] |
-//! | How often can a secret be guessed, that is guessed without the output with probability `baseline`? | [`reconstruction`] |
-//! | Does delta alone allow publishing whole records? | [`whole_records`] |
+//! | membership advantage over a random guess | [`advantage`] |
+//! | true-positive rate at a given false-positive rate | [`true_positive_rate`] |
+//! | posterior belief for a prior belief `prior` | [`posterior`], with [`bayes_factor`] |
+//! | probability that the output raises the odds by more than a factor | [`odds_beyond`] |
+//! | probability of guessing a secret that is guessed without the output with probability `baseline` | [`reconstruction`] |
+//! | number of whole records that delta alone allows to publish | [`whole_records`] |
 //!
-//! [`Protection`] answers them together for the release that an event describes.
+//! [`Protection`] evaluates them together for the release that an event describes.
 //!
 //! # Examples
 //! ```
 //! use dp_accountant::calibrate::Evaluator;
 //! use dp_accountant::{Delta, DpEvent, Epsilon, semantics};
 //!
-//! // One pair says: an attacker with 1 % false alarms finds the record in at most 2.7 % of the cases ...
+//! // For one pair, an attacker with 1 % false positives detects the record in at most 2.7 % of the cases ...
 //! let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-5)?);
 //! assert!((semantics::true_positive_rate(0.01, epsilon, delta)? - 0.02719).abs() < 1e-5);
-//! // ... and the curve of the Gaussian mechanism that has this pair says 1.9 %.
+//! // ... and for the curve of the Gaussian mechanism with this pair, in at most 1.9 %.
 //! let event = DpEvent::Gaussian { std_dev: 3.730631634815942, sensitivity: 1.0 };
 //! let curve = |epsilon| Evaluator::Tightest.delta(&event, epsilon);
 //! let rate = semantics::of_curve::true_positive_rate(0.01, curve)?;
@@ -36,18 +36,18 @@ use crate::error::{Error, non_negative};
 use crate::params::{Delta, Epsilon};
 use crate::trade_off::TradeOff;
 
-/// Covers the rounding of a few operations.
+/// Factor that covers the rounding of a few operations.
 const ROUND_UP: f64 = 1.0 + 8.0 * f64::EPSILON;
 
-/// The largest membership advantage: true-positive rate less false-positive rate of the best attacker, which is the total
-/// variation distance. An attacker who sees either of two neighbours with equal chance is right with probability at
-/// most `(1 + advantage)/2`.
+/// Returns the largest membership advantage: the true-positive rate minus the false-positive rate of the best attacker, which is
+/// the total variation distance. An attacker who sees either of two neighbours with equal probability is right with probability
+/// at most `(1 + advantage)/2`.
 ///
 /// # Formula
 /// ```text
 /// (e^epsilon - 1 + 2 delta)/(e^epsilon + 1)
 /// ```
-/// Where both `TPR <= e^epsilon FPR + delta` and `1 - FPR <= e^epsilon (1 - TPR) + delta` hold with equality.
+/// The value at which both `TPR <= e^epsilon FPR + delta` and `1 - FPR <= e^epsilon (1 - TPR) + delta` are equalities.
 ///
 /// # Examples
 /// ```
@@ -67,7 +67,7 @@ pub fn advantage(epsilon: Epsilon, delta: Delta) -> f64 {
     ((half.tanh() + delta.get() * (1.0 - half.tanh())) * ROUND_UP).min(1.0)
 }
 
-/// The largest true-positive rate of any attacker whose false-positive rate is at most `false_positive_rate`.
+/// Returns the largest true-positive rate of any attacker whose false-positive rate is at most `false_positive_rate`.
 ///
 /// # Formula
 /// ```text
@@ -82,26 +82,26 @@ pub fn advantage(epsilon: Epsilon, delta: Delta) -> f64 {
 pub fn true_positive_rate(false_positive_rate: f64, epsilon: Epsilon, delta: Delta) -> Result<f64, Error> {
     let rate = probability("false-positive rate", false_positive_rate)?;
     let (epsilon, delta) = (epsilon.get(), delta.get());
-    // Not one less the type II error, which would lose the digits of a small rate.
+    // Not computed as 1 minus the type II error, which would lose the digits of a small rate.
     let steep = (epsilon.exp() * rate + delta) * ROUND_UP;
     let missed = TradeOff::from_pairs(&[(epsilon, delta)])?.type_two_error(rate)?;
     Ok(steep.min((1.0 - missed).next_up()).min(1.0))
 }
 
-/// The largest probability of guessing a secret from the output, that can be guessed without it with probability
+/// Returns the largest probability of guessing a secret from the output, if it can be guessed without the output with probability
 /// `baseline`.
 ///
-/// A record is drawn from any prior and joins the others, which the attacker knows; a guess counts as right by any rule
-/// that depends on record and guess (equal, near enough). `baseline` is the best probability of a right guess without
-/// the output. The relation must be add/remove or zero-out, where the neighbour holds nothing of the record.
+/// A record is drawn from any prior and added to the others, which the attacker knows. A guess counts as right by any rule that
+/// depends on record and guess (equal, or close enough). `baseline` is the best probability of a right guess without the output.
+/// The relation must be add/remove or zero-out, under which the neighbour holds nothing of the record.
 ///
 /// # Formula
 /// ```text
 /// 1 - f(baseline),   f the trade-off function: true_positive_rate(baseline).
 /// ```
-/// Proof: let `E_z` be the outputs for which the guess is right about `z`, `P_z` the law with it and `Q` that without,
-/// which does not depend on `z`. So `E_z[Q(E_z)] <= baseline`: under `Q` the output is no help. And
-/// `P_z(E_z) <= 1 - f(Q(E_z))`, where `1 - f` is concave and increasing: Jensen.
+/// Proof: let `E_z` be the outputs for which the guess is right about `z`, `P_z` the law with `z` and `Q` the law without, which
+/// does not depend on `z`. So `E_z[Q(E_z)] <= baseline`, because under `Q` the output does not help. And `P_z(E_z) <= 1 -
+/// f(Q(E_z))`, where `1 - f` is concave and increasing; Jensen's inequality gives the claim.
 ///
 /// # Errors
 /// `baseline` outside `[0, 1]`.
@@ -114,8 +114,8 @@ pub fn reconstruction(baseline: f64, epsilon: Epsilon, delta: Delta) -> Result<f
     true_positive_rate(probability("baseline", baseline)?, epsilon, delta)
 }
 
-/// What an observer believes with probability `prior` before, and with at most this probability after seeing the output,
-/// where the Bayes factor in favour is at most `e^log_factor`.
+/// Returns a bound on an observer's posterior probability after seeing the output, for the prior probability `prior` and a Bayes
+/// factor in favour of at most `e^log_factor`.
 ///
 /// # Formula
 /// ```text
@@ -123,11 +123,11 @@ pub fn reconstruction(baseline: f64, epsilon: Epsilon, delta: Delta) -> Result<f
 /// ```
 ///
 /// # Privacy
-/// Under pure `epsilon`-DP every output has a Bayes factor of at most `e^epsilon` between neighbours, so `log_factor` =
-/// epsilon. With a delta no factor holds for every output: see [`bayes_factor`].
+/// Under pure `epsilon`-DP every output has a Bayes factor of at most `e^epsilon` between neighbours, so `log_factor` = epsilon.
+/// With a positive delta no factor holds for every output: see [`bayes_factor`].
 ///
 /// # Errors
-/// `prior` outside `[0, 1]`; `log_factor` negative or NaN (infinite says nothing, and gives 1).
+/// `prior` outside `[0, 1]`; `log_factor` negative or NaN (infinity is accepted and gives 1).
 ///
 /// # Examples
 /// ```
@@ -150,8 +150,8 @@ pub fn posterior(prior: f64, log_factor: f64) -> Result<f64, Error> {
     Ok((prior / (prior + (1.0 - prior) * (-log_factor).exp()) * ROUND_UP).min(1.0))
 }
 
-/// The logarithm of a Bayes factor that an output exceeds with probability at most `failure` only, where it does come
-/// from the neighbour in whose favour the factor speaks; infinite where there is none.
+/// Returns the logarithm of a Bayes factor that an output exceeds with probability at most `failure`, if it comes from the
+/// neighbour favoured by the factor; infinite if there is no such factor.
 ///
 /// # Formula
 /// ```text
@@ -191,8 +191,8 @@ fn log_factor(failure: f64, epsilon: f64, delta: f64) -> f64 {
     if share < 1.0 { (epsilon - (-share).ln_1p()) * ROUND_UP } else { f64::INFINITY }
 }
 
-/// The largest probability with which the output raises the odds of one neighbour against the other by a factor above
-/// `e^log_factor`, whichever of them it comes from and whatever is computed from it.
+/// Returns the largest probability with which the output raises the odds of one neighbour against the other by a factor above
+/// `e^log_factor`, for outputs of either neighbour and for anything computed from the output.
 ///
 /// At `log_factor = epsilon` this is *not* delta: no multiple of delta bounds it.
 ///
@@ -200,9 +200,9 @@ fn log_factor(failure: f64, epsilon: f64, delta: f64) -> f64 {
 /// ```text
 /// min{ 1, delta/(1 - e^(epsilon - t)), (e^epsilon - 1 + delta)/(e^epsilon - e^-t) },   t = log_factor,
 /// ```
-/// the first fraction for `t > epsilon`. Proof: let `B` be the outputs with `P > e^t Q`, so that `Q(B) <= e^-t P(B)`; the
-/// fractions are the solutions for `P(B)` of `P(B) <= e^epsilon Q(B) + delta` and of the same for `1 - Q(B)` and
-/// `1 - P(B)`. Under `Q` the probability of `B` is smaller.
+/// where the first fraction is for `t > epsilon`. Proof: let `B` be the outputs with `P > e^t Q`, so that `Q(B) <= e^-t P(B)`;
+/// the fractions are the solutions for `P(B)` of `P(B) <= e^epsilon Q(B) + delta` and of the same for `1 - Q(B)` and `1 - P(B)`.
+/// Under `Q` the probability of `B` is smaller.
 ///
 /// # Errors
 /// `log_factor` negative or NaN.
@@ -211,9 +211,9 @@ fn log_factor(failure: f64, epsilon: f64, delta: f64) -> f64 {
 /// ```
 /// use dp_accountant::{Delta, Epsilon, gaussian, semantics};
 /// let (epsilon, delta) = (Epsilon::new(1.0)?, Delta::new(1e-6)?);
-/// // One pair says little at its own epsilon, ...
+/// // One pair gives a weak bound at its own epsilon, ...
 /// assert!(semantics::odds_beyond(1.0, epsilon, delta)? > 0.7);
-/// // ... the curve of the Gaussian mechanism with this pair says 3.8e-5: 38 times delta.
+/// // ... and the curve of the Gaussian mechanism with this pair gives 3.8e-5: 38 times delta.
 /// let mu = gaussian::noise_multiplier(epsilon, delta)?.get().recip();
 /// let beyond = semantics::of_curve::odds_beyond(1.0, |epsilon| gaussian::delta(mu, epsilon))?;
 /// assert!(beyond > 2e-5 && beyond < 6e-5, "{beyond}");
@@ -229,21 +229,21 @@ fn log_factor_at_least_zero(log_factor: f64) -> Result<f64, Error> {
     if log_factor == f64::INFINITY { Ok(log_factor) } else { non_negative("log_factor", log_factor) }
 }
 
-/// `delta/(1 - e^(epsilon - t))`.
+/// Returns `delta/(1 - e^(epsilon - t))`.
 fn beyond_by_first(factor: f64, epsilon: f64, delta: f64) -> f64 {
-    // exp_m1 of a difference loses digits where both are near: the difference is exact there (Sterbenz).
+    // exp_m1 of a difference loses digits if both are close, but then the difference is exact (Sterbenz).
     let room = -(epsilon - factor).exp_m1();
     if room > 0.0 { delta / room * ROUND_UP } else { f64::INFINITY }
 }
 
-/// `(e^epsilon - 1 + delta)/(e^epsilon - e^-t)`, both over `e^epsilon`.
+/// Returns `(e^epsilon - 1 + delta)/(e^epsilon - e^-t)`, computed with both divided by `e^epsilon`.
 fn beyond_by_second(factor: f64, epsilon: f64, delta: f64) -> f64 {
     let room = -(-factor - epsilon).exp_m1();
     if room > 0.0 { (delta * (-epsilon).exp() - (-epsilon).exp_m1()) / room * ROUND_UP } else { f64::INFINITY }
 }
 
-/// The number of whole records, drawn at random from `records`, that can be published under any guarantee with this
-/// delta: positive where delta is at least `1/records`, which is therefore no protection by itself.
+/// Returns the number of whole records, drawn at random from `records`, that can be published under any guarantee with this
+/// delta. It is positive if delta is at least `1/records`, so such a delta is no protection by itself.
 ///
 /// # Formula
 /// ```text
@@ -264,7 +264,7 @@ fn beyond_by_second(factor: f64, epsilon: f64, delta: f64) -> f64 {
 /// Dwork and Roth 2014, "The algorithmic foundations of differential privacy", section 2.3: deltas of the order of
 /// one over the number of records "are very dangerous".
 pub fn whole_records(delta: Delta, records: u64) -> u64 {
-    // A product that rounds up to a whole number is meant to be that number; the cast saturates.
+    // A product that rounds up to a whole number is taken as that number; the cast saturates.
     (delta.get() * records as f64) as u64
 }
 
@@ -272,26 +272,26 @@ fn probability(name: &'static str, value: f64) -> Result<f64, Error> {
     if (0.0..=1.0).contains(&value) { Ok(value) } else { Err(Error::OutOfRange { name, value, range: "[0, 1]" }) }
 }
 
-/// The same questions answered by a whole privacy curve: `delta_at` gives an upper bound of delta at each epsilon.
+/// The same bounds from a whole privacy curve: `delta_at` gives an upper bound on delta at each epsilon.
 pub mod of_curve {
     use super::{ROUND_UP, beyond_by_first, beyond_by_second, log_factor, log_factor_at_least_zero, probability};
     use crate::error::Error;
     use crate::trade_off;
 
-    /// Below this false-positive rate the true-positive rate is minimised itself.
+    /// False-positive rate below which the true-positive rate itself is minimised.
     const SMALL_RATE: f64 = 0.01;
 
-    /// Factors beyond `e` to this are not told apart.
+    /// Logarithm of the largest factor; larger ones are not distinguished.
     const LARGEST_FACTOR: f64 = 700.0;
 
-    /// Below this probability, odds are raised in the curve's steep half.
+    /// Probability below which the odds are raised in the steep half of the curve.
     const SMALL_PROBABILITY: f64 = 0.25;
 
-    /// The largest membership advantage: `delta(0)`, which is the total variation distance; see
+    /// Returns the largest membership advantage: `delta(0)`, which is the total variation distance; see
     /// [`advantage`](super::advantage).
     ///
     /// # Errors
-    /// What `delta_at` gives.
+    /// The errors of `delta_at`.
     ///
     /// # Examples
     /// ```
@@ -304,17 +304,17 @@ pub mod of_curve {
         Ok(delta_at(0.0)?.min(1.0))
     }
 
-    /// The largest true-positive rate of any attacker whose false-positive rate is at most `false_positive_rate`: one
-    /// less the [type II error](trade_off::type_two_error).
+    /// Returns the largest true-positive rate of any attacker whose false-positive rate is at most `false_positive_rate`: 1 minus
+    /// the [type II error](trade_off::type_two_error).
     ///
     /// # Errors
-    /// `false_positive_rate` outside `[0, 1]`, and what `delta_at` gives.
+    /// `false_positive_rate` outside `[0, 1]`, and the errors of `delta_at`.
     pub fn true_positive_rate(
         false_positive_rate: f64,
         delta_at: impl Fn(f64) -> Result<f64, Error>,
     ) -> Result<f64, Error> {
         let rate = probability("false-positive rate", false_positive_rate)?;
-        // Not one less the type II error where that would lose the digits of a small rate.
+        // Not computed as 1 minus the type II error if this would lose the digits of a small rate.
         if rate > 0.0 && rate < SMALL_RATE {
             let steep = |epsilon: f64| Ok(-(delta_at(epsilon)? + epsilon.exp() * rate) * ROUND_UP);
             let (epsilon, negated) = trade_off::largest(0.0, -rate.ln(), steep)?;
@@ -325,16 +325,16 @@ pub mod of_curve {
         Ok((1.0 - trade_off::type_two_error(rate, delta_at)?).next_up().min(1.0))
     }
 
-    /// The largest probability of guessing a secret that can be guessed without the output with probability `baseline`;
+    /// Returns the largest probability of guessing a secret that can be guessed without the output with probability `baseline`;
     /// see [`reconstruction`](super::reconstruction).
     ///
     /// # Errors
-    /// `baseline` outside `[0, 1]`, and what `delta_at` gives.
+    /// `baseline` outside `[0, 1]`, and the errors of `delta_at`.
     pub fn reconstruction(baseline: f64, delta_at: impl Fn(f64) -> Result<f64, Error>) -> Result<f64, Error> {
         true_positive_rate(probability("baseline", baseline)?, delta_at)
     }
 
-    /// The logarithm of a Bayes factor that is exceeded with probability at most `failure`; see
+    /// Returns the logarithm of a Bayes factor that is exceeded with probability at most `failure`; see
     /// [`bayes_factor`](super::bayes_factor).
     ///
     /// # Formula
@@ -343,13 +343,13 @@ pub mod of_curve {
     /// ```
     ///
     /// # Errors
-    /// `failure` outside `[0, 1]`, and what `delta_at` gives.
+    /// `failure` outside `[0, 1]`, and the errors of `delta_at`.
     ///
     /// # Examples
     /// ```
     /// use dp_accountant::{gaussian, semantics};
     /// let log_factor = semantics::of_curve::bayes_factor(1e-4, |epsilon| gaussian::delta(0.2, epsilon))?;
-    /// // The loss is N(0.02, 0.04): the truth, its upper quantile, is 0.02 + 0.2 * 3.719.
+    /// // The loss is N(0.02, 0.04): its exact upper quantile is 0.02 + 0.2 * 3.719.
     /// assert!(log_factor > 0.7638 && log_factor < 0.8107);
     /// # Ok::<(), dp_accountant::Error>(())
     /// ```
@@ -357,7 +357,7 @@ pub mod of_curve {
         let failure = probability("failure", failure)?;
         let factor = |epsilon: f64| Ok(log_factor(failure, epsilon, delta_at(epsilon)?));
         let at_zero = factor(0.0)?;
-        // From where the factor is finite on, it is larger than epsilon; so the least lies before its first value.
+        // Once the factor is finite, it is larger than epsilon; so the least is at an epsilon below its first finite value.
         let mut end = 1.0;
         let mut first = factor(end)?;
         while first == f64::INFINITY {
@@ -367,7 +367,7 @@ pub mod of_curve {
             end *= 2.0;
             first = factor(end)?;
         }
-        // Where it is infinite, the search is led on by delta, beyond any finite value.
+        // Where it is infinite, delta guides the search, with values beyond any finite one.
         let (_, least) = trade_off::largest(0.0, first, |epsilon| {
             let delta = delta_at(epsilon)?;
             let factor = log_factor(failure, epsilon, delta);
@@ -376,7 +376,7 @@ pub mod of_curve {
         Ok((-least).min(at_zero).min(first))
     }
 
-    /// The largest probability with which the output raises the odds by a factor above `e^log_factor`; see
+    /// Returns the largest probability with which the output raises the odds by a factor above `e^log_factor`; see
     /// [`odds_beyond`](super::odds_beyond).
     ///
     /// # Formula
@@ -384,24 +384,25 @@ pub mod of_curve {
     /// min over epsilon in [0, t) of delta(epsilon)/(1 - e^(epsilon - t)),
     /// min over epsilon >= 0 of (e^epsilon - 1 + delta(epsilon))/(e^epsilon - e^-t),   t = log_factor
     /// ```
-    /// Tight: whoever sees only whether the likelihood ratio is above a threshold, the threshold chosen so that this
-    /// alone changes the odds by `e^t`, sees it happen with this probability. The probability that the privacy loss of
-    /// the output itself is above `t` is smaller, but not kept by what is computed from the output.
+    /// The bound is tight: choose a threshold such that whether the likelihood ratio is above it alone changes the odds by `e^t`.
+    /// An observer who sees only this event sees it with this probability. The probability that the privacy loss of the output
+    /// itself is above `t` is smaller, but does not bound that of post-processed outputs.
     ///
     /// # Errors
-    /// `log_factor` negative or NaN, and what `delta_at` gives.
+    /// `log_factor` negative or NaN, and the errors of `delta_at`.
     pub fn odds_beyond(log_factor: f64, delta_at: impl Fn(f64) -> Result<f64, Error>) -> Result<f64, Error> {
         let factor = log_factor_at_least_zero(log_factor)?;
-        // As functions of e^epsilon both are convex over linear: each has one minimum. Logarithms, for small ones.
+        // As functions of e^epsilon both are a convex function over a linear one, with one minimum. Logarithms keep small values
+        // accurate.
         let first = |epsilon: f64| Ok(-beyond_by_first(factor, epsilon, delta_at(epsilon)?).ln());
         let second = |epsilon: f64| Ok(-beyond_by_second(factor, epsilon, delta_at(epsilon)?).ln());
         let (at, least) = trade_off::largest(0.0, factor.min(LARGEST_FACTOR), first)?;
-        // The minimum itself, not by way of its logarithm.
+        // The minimum itself, not the exponential of its logarithm.
         let by_first = if least > 0.0 { beyond_by_first(factor, at, delta_at(at)?) } else { 1.0 };
         if by_first < SMALL_PROBABILITY {
             return Ok(by_first);
         }
-        // Beyond an epsilon at which the second could not be as low as it has been, were delta 0, it need not be looked at.
+        // Epsilons at which the second fraction would exceed the least value so far even with delta 0 are skipped.
         let mut end = factor.clamp(1.0, LARGEST_FACTOR);
         let mut found = beyond_by_second(factor, end, delta_at(end)?);
         while end < LARGEST_FACTOR && beyond_by_second(factor, end, 0.0) < found {

@@ -8,22 +8,21 @@
 //! (A + D, C - A + 1 - D)    against    (A + 1 - D, C - A + D).
 //! ```
 //!
-//! **Proof.** Let the first record change from x to x'. By Kairouz, Oh and Viswanath there are laws `U, V` with
-//! `R(x) = p U + (1-p) V` and `R(x') = (1-p) U + p V`. Any other record's answer has `R(y) >= e^-e0 R(x)` and `>= e^-e0
-//! R(x')`, hence at least their mean, `e^-e0 (U + V)/2`: with probability `e^-e0` it is a fair choice of U and V, and else
-//! of a law of its own. Given how many answers come from U and how many from V, shuffled answers are sampled without
-//! knowing which record it was that changed; so they are post-processing of the two counts. The randomiser may depend on
-//! earlier answers, as long as each is `e0`-DP.
+//! **Proof.** Let the first record change from x to x'. By Kairouz, Oh and Viswanath there are laws `U, V` with `R(x) = p U +
+//! (1-p) V` and `R(x') = (1-p) U + p V`. Any other record's answer has `R(y) >= e^-e0 R(x)` and `>= e^-e0 R(x')`, hence at least
+//! their mean, `e^-e0 (U + V)/2`: with probability `e^-e0` it is a fair choice of U and V, and otherwise from its own law. Given
+//! the numbers of answers from U and from V, the shuffled answers can be sampled without knowing which record changed; so they
+//! are post-processing of the two counts. The randomiser may depend on earlier answers, if each is `e0`-DP.
 //!
-//! **Fewer clones tell more**: given the counts for C clones, a fair coin adds one, so the pair given C dominates that
-//! given C + 1. Replacing C by the least (largest) of a bucket of values is thus an upper (lower) bound.
+//! **Fewer clones reveal more**: given the counts for C clones, a fair coin adds one, so the pair given C dominates that given
+//! C + 1. Replacing C by the least (largest) of a bucket of values thus gives an upper (lower) bound.
 //!
 //! # References
 //! Feldman, McMillan and Talwar 2021, "Hiding among the clones", Theorem 3.1 and its proof, arXiv:2012.12803.
 
 use crate::logspace::CompensatedSum;
 
-/// Binomial probabilities below this share of the largest are left out.
+/// Binomial probabilities below this fraction of the largest are omitted.
 const NEGLIGIBLE: f64 = 1e-60;
 
 /// Binomial probabilities around the mode.
@@ -33,12 +32,12 @@ pub(crate) struct Binomial {
     pub(crate) first: u64,
     /// Probabilities of consecutive numbers.
     pub(crate) masses: Vec<f64>,
-    /// At least the probability of the numbers left out.
+    /// Upper bound on the probability of the omitted numbers.
     pub(crate) lost: f64,
 }
 
 impl Binomial {
-    /// The law of the successes among `trials` at the odds of success to failure; its relative error grows by
+    /// Returns the law of the number of successes among `trials` with `odds` of success to failure; its relative error grows by
     /// `4 * 2^-53` for each step from the mode.
     pub(crate) fn new(trials: u64, odds: f64) -> Self {
         let n = trials as f64;
@@ -77,22 +76,22 @@ impl Binomial {
         Self { first, masses, lost }
     }
 
-    /// Bound of the relative error of each probability.
+    /// Returns a bound on the relative error of each probability.
     pub(crate) fn relative_error(&self) -> f64 {
         (4.0 + 2.0 * self.masses.len() as f64) * f64::EPSILON
     }
 }
 
-/// Which end of a bucket of numbers of clones stands for it.
+/// The end of a bucket of numbers of clones that represents it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Bound {
     /// The fewest clones.
     Upper,
-    /// The most.
+    /// The most clones.
     Lower,
 }
 
-/// Numbers of clones with their probabilities, in at most `buckets` buckets, and what is left out.
+/// Returns numbers of clones with their probabilities, in at most `buckets` buckets, and the omitted probability.
 pub(crate) fn clones(epsilon: f64, records: u64, buckets: usize, bound: Bound) -> (Vec<(u64, f64)>, f64) {
     // e^-e0 to 1 - e^-e0.
     let law = Binomial::new(records.saturating_sub(1), 1.0 / epsilon.exp_m1());
@@ -108,8 +107,8 @@ pub(crate) fn clones(epsilon: f64, records: u64, buckets: usize, bound: Bound) -
     (law.masses.chunks(width).enumerate().map(bucket).collect(), law.lost)
 }
 
-/// Calls `visit` with the probabilities under both laws of each number of answers from U, given the number of clones;
-/// returns the probability of the numbers left out and the bound of the relative error.
+/// Calls `visit` with the probabilities under both laws of each number of answers from U, given the number of clones. Returns the
+/// omitted probability and a bound on the relative error.
 pub(crate) fn outcomes(epsilon: f64, clones: u64, mut visit: impl FnMut(f64, f64)) -> (f64, f64) {
     let (likely, unlikely) = (1.0 / (1.0 + (-epsilon).exp()), 1.0 / (1.0 + epsilon.exp()));
     let law = Binomial::new(clones, 1.0);

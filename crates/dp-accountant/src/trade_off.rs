@@ -1,17 +1,16 @@
 //! The trade-off between an attacker's two errors, from a privacy curve.
 //!
-//! An attacker who sees the output guesses which of two neighbours it came from, and errs in two ways: accusing where
-//! the record is not there (type I, the false-positive rate) or missing it where it is (type II). The trade-off function
-//! `f` says how small the second can be when the first is at most `alpha`. A privacy curve and its trade-off function
-//! say the same:
+//! An attacker who sees the output guesses from which of two neighbours it came. A type I error is a false positive: the record
+//! is absent and the guess says present. A type II error misses a present record. The trade-off function `f` gives the least type
+//! II error for a type I error of at most `alpha`. A privacy curve and its trade-off function determine each other:
 //!
 //! ```text
 //! f(alpha) = sup_(epsilon >= 0) max{ 0, 1 - delta(epsilon) - e^epsilon alpha, e^-epsilon (1 - delta(epsilon) - alpha) },
 //! ```
 //!
-//! with `delta(epsilon)` the larger of both directions. Each `(epsilon, delta)` alone gives two lines below `f`, so any
-//! choice of epsilons gives a lower bound of the attacker's error: what is computed here is sound whatever upper bound of
-//! delta it is given, and an error of the search costs tightness only.
+//! with `delta(epsilon)` the larger of both directions. Each `(epsilon, delta)` alone gives two lines below `f`, so any choice of
+//! epsilons gives a lower bound on the attacker's error. The result is sound for any upper bound on delta, and an error of the
+//! search costs only tightness.
 //!
 //! # Examples
 //! ```
@@ -29,25 +28,25 @@
 use crate::error::Error;
 use crate::work;
 
-/// The golden ratio's inverse.
+/// The inverse of the golden ratio.
 const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
 
-/// A search ends this near to the maximum: beside a flat one that leaves the square of it.
+/// Distance from the maximum at which a search ends: near a flat maximum the value's error is of second order.
 const WIDTH: f64 = 1e-7;
 
-/// Where the first line rises at all, it has risen here.
+/// Epsilon at which the first line has risen, if it rises at all.
 const RISE: f64 = 1e-5;
 
-/// Far above what Brent's method needs.
+/// Maximum number of steps, far above the need of Brent's method.
 const MAX_STEPS: u32 = 120;
 
-/// Epsilons beyond this are not looked at.
+/// Largest epsilon of a search.
 const LARGEST_EPSILON: f64 = 1e6;
 
-/// Of the epsilons asked for, about as many are looked at in any case.
+/// Approximate number of epsilons evaluated in any case.
 const FEWEST: usize = 16;
 
-/// Steps of a search for a maximum, however little work is left.
+/// Least number of steps of a search for a maximum, whatever the remaining work.
 const FEWEST_STEPS: u32 = 8;
 
 /// Covers the rounding of the two lines.
@@ -56,24 +55,24 @@ const ROUNDING: f64 = 4.0 * f64::EPSILON;
 /// One point of a trade-off curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Errors {
-    /// The rate of false accusations.
+    /// The false-positive rate.
     pub type_one: f64,
-    /// No attacker with that rate misses less than this.
+    /// Lower bound on the type II error of any attacker with that rate.
     pub type_two: f64,
 }
 
-/// The least type II error of any attacker whose type I error is at most `type_one`, rounded down; `delta_at` gives an
-/// upper bound of delta at each epsilon, such as [`Evaluator::delta`](crate::calibrate::Evaluator::delta) of an event.
+/// Returns the least type II error of any attacker whose type I error is at most `type_one`, rounded down. `delta_at` gives an
+/// upper bound on delta at each epsilon, such as [`Evaluator::delta`](crate::calibrate::Evaluator::delta) of an event.
 ///
 /// # Errors
-/// `type_one` outside `[0, 1]`, and what `delta_at` gives.
+/// `type_one` outside `[0, 1]`, and the errors of `delta_at`.
 pub fn type_two_error(type_one: f64, delta_at: impl Fn(f64) -> Result<f64, Error>) -> Result<f64, Error> {
     if !(0.0..=1.0).contains(&type_one) {
         return Err(Error::OutOfRange { name: "type I error", value: type_one, range: "[0, 1]" });
     }
     let line = |epsilon: f64| Ok(steep(epsilon, delta_at(epsilon)?, type_one));
     if type_one == 0.0 {
-        // Without false accusations: the supremum is at the far end.
+        // Without false positives the supremum is at the far end.
         let mut best = line(0.0)?;
         let mut epsilon = 1.0;
         while epsilon <= LARGEST_EPSILON {
@@ -82,16 +81,15 @@ pub fn type_two_error(type_one: f64, delta_at: impl Fn(f64) -> Result<f64, Error
         }
         return Ok(best.max(0.0));
     }
-    // As functions of e^epsilon, delta is convex: the first line is concave, the second a concave over a linear one, so
-    // that both have one maximum only. f is its own inverse and convex: where the first rises at all, the second does
-    // not.
+    // As a function of e^epsilon, delta is convex: the first line is concave, and the second is concave over linear, so each has
+    // only one maximum. f is its own inverse and convex: if the first line rises at all, the second does not.
     let at_zero = line(0.0)?;
     if line(RISE)? > at_zero {
         let (_, value) = largest(0.0, -type_one.ln(), line)?;
         return Ok(value.max(at_zero).max(0.0));
     }
-    // Beyond an epsilon at which the second line could not be as high as it has been, were delta 0, it need not be looked
-    // at. A delta that never falls below a level may leave little room, so that it is compared with nothing else.
+    // Epsilons at which the second line would be below the best value so far even with delta 0 are skipped. A delta that never
+    // falls below a level may leave little room, so that only this comparison is made.
     let line = |epsilon: f64| Ok(shallow(epsilon, delta_at(epsilon)?, type_one));
     let mut end = 1.0;
     let mut found = line(end)?;
@@ -106,9 +104,9 @@ pub fn type_two_error(type_one: f64, delta_at: impl Fn(f64) -> Result<f64, Error
     Ok(flat.max(found).max(at_zero).max(0.0))
 }
 
-/// A trade-off curve from finitely many `(epsilon, delta)`: the largest of their lines.
+/// A trade-off curve from finitely many `(epsilon, delta)`: the maximum of their lines.
 ///
-/// Below the curve of all epsilons everywhere, by little where the epsilons are many; each point costs nothing more.
+/// It is everywhere below the curve of all epsilons, by little if there are many. Further points cost no further evaluations.
 ///
 /// # Examples
 /// ```
@@ -129,13 +127,14 @@ pub struct TradeOff {
 }
 
 impl TradeOff {
-    /// From a privacy curve at `count` epsilons, denser near 0, up to where delta is below 1e-9. For Gaussians, 100 of
-    /// them lose at most 2e-4, and twice as many a quarter of that. Where a [limit](work::limited) is reached, fewer serve.
+    /// Creates the curve from a privacy curve at `count` epsilons, denser near 0, up to where delta is below 1e-9. For Gaussians,
+    /// 100 of them lose at most 2e-4, and twice as many a quarter of that. If a [limit](work::limited) is reached, fewer are
+    /// used.
     ///
     /// # Errors
-    /// `count` = 0, and what `delta_at` gives.
+    /// `count` = 0, and the errors of `delta_at`.
     pub fn new(delta_at: impl Fn(f64) -> Result<f64, Error>, count: usize) -> Result<Self, Error> {
-        // The least power of two that ends the range, as deltas fall.
+        // The least power of two that ends the range, since deltas decrease.
         let doubled = |times: u32| 1e-6 * f64::from(times).exp2();
         let (mut least, mut most) = (0, (LARGEST_EPSILON / 1e-6).log2().ceil() as u32);
         while least < most {
@@ -149,7 +148,7 @@ impl TradeOff {
             let epsilon = end * fraction * fraction;
             Ok((epsilon, delta_at(epsilon)?))
         };
-        // Ever denser, so that wherever the work ends the whole range is covered.
+        // Increasingly dense, so that the whole range is covered whenever the limit is reached.
         let mut pairs = vec![None; count];
         let mut stride = count.next_power_of_two();
         while stride > 0 {
@@ -168,7 +167,7 @@ impl TradeOff {
         Self::from_pairs(&pairs.into_iter().flatten().collect::<Vec<_>>())
     }
 
-    /// From pairs of epsilon and delta that all hold.
+    /// Creates the curve from pairs of epsilon and delta that all hold.
     ///
     /// # Errors
     /// No pair; an epsilon that is negative or NaN, a delta outside `[0, 1]`.
@@ -187,7 +186,7 @@ impl TradeOff {
         Ok(Self { pairs: pairs.to_vec() })
     }
 
-    /// The least type II error of any attacker whose type I error is at most `type_one`, rounded down.
+    /// Returns the least type II error of any attacker whose type I error is at most `type_one`, rounded down.
     ///
     /// # Errors
     /// `type_one` outside `[0, 1]`.
@@ -200,7 +199,7 @@ impl TradeOff {
         }))
     }
 
-    /// `count` points of the curve from type I error 0 to 1: equally spaced, but for both ends.
+    /// Returns `count` points of the curve from type I error 0 to 1, equally spaced except at both ends.
     ///
     /// # Errors
     /// `count` below 2.
@@ -217,25 +216,25 @@ impl TradeOff {
     }
 }
 
-/// The line of slope `-e^epsilon` at `type_one`, rounded down.
+/// Returns the line of slope `-e^epsilon` at `type_one`, rounded down.
 fn steep(epsilon: f64, delta: f64, type_one: f64) -> f64 {
-    // e^inf 0 is 0: nothing is lost at no false accusations.
+    // With no false positives, an infinite slope loses nothing: e^inf times 0 is taken as 0.
     let loss = if type_one == 0.0 { 0.0 } else { epsilon.exp() * type_one };
     let value = 1.0 - delta - loss * (1.0 + ROUNDING) - ROUNDING;
     if value.is_nan() { f64::NEG_INFINITY } else { value }
 }
 
-/// The line of slope `-e^-epsilon` at `type_one`, rounded down.
+/// Returns the line of slope `-e^-epsilon` at `type_one`, rounded down.
 fn shallow(epsilon: f64, delta: f64, type_one: f64) -> f64 {
     let value = (1.0 - delta - type_one - ROUNDING) * (-epsilon).exp();
     if value.is_nan() { f64::NEG_INFINITY } else { value * if value > 0.0 { 1.0 - ROUNDING } else { 1.0 } }
 }
 
-/// The largest value of a function with one maximum on `[low, high]`, and where: Brent's method, parabolas through the
-/// three best points where they make progress and golden sections elsewhere. Where a [limit](work::limited) is reached, the
-/// largest of the values that were computed.
+/// Returns the largest value of a function with one maximum on `[low, high]`, and its position. Uses Brent's method: parabolas
+/// through the three best points if they make progress, otherwise golden sections. If a [limit](work::limited) is reached,
+/// returns the largest of the computed values.
 pub(crate) fn largest(low: f64, high: f64, f: impl Fn(f64) -> Result<f64, Error>) -> Result<(f64, f64), Error> {
-    // The least of the negated function; NaN is never the best.
+    // The minimum of the negated function; NaN is never the best.
     let cost = |x: f64| f(x).map(|value| if value.is_nan() { f64::INFINITY } else { -value });
     let end = (low, cost(low)?);
     let (mut a, mut b) = (low, high);
@@ -259,7 +258,7 @@ pub(crate) fn largest(low: f64, high: f64, f: impl Fn(f64) -> Result<f64, Error>
         let (p, q) = ((x - v) * q - (x - w) * r, 2.0 * (q - r));
         let parabola = -p / q;
         let inside = x + parabola > a && x + parabola < b;
-        // NaN, of infinite values, fails the comparisons.
+        // NaN, from infinite values, fails the comparisons.
         (before, step) = if parabola.abs() < 0.5 * before.abs() && inside {
             (step, parabola)
         } else {

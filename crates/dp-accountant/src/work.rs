@@ -1,12 +1,12 @@
-//! How much may be computed for an answer, counted and not timed.
+//! A limit on the work for a result, counted in steps and not in time.
 //!
-//! Most answers take milliseconds. A few distributions, and curves of many points, take long on fine grids. Within
-//! [`limited`] the engines count what they do, in steps of somewhat less than a nanosecond, and once the limit is reached they use
-//! coarse grids and short sums: the certified interval becomes wider, and both its ends stay certain. The count depends on the
-//! question alone, so that the same question has the same answer on every machine.
+//! Most results take milliseconds. A few distributions, and curves of many points, take long on fine grids. Within [`limited`]
+//! the engines count their work in steps of somewhat less than a nanosecond. Once the limit is reached they use coarse grids and
+//! short sums: the certified interval becomes wider, and both its ends remain valid. The count depends only on the arguments, so
+//! that the same call gives the same result on every machine.
 //!
-//! A limit holds for what its closure computes on the calling thread: threads that it starts have none. Without a
-//! limit nothing is cut short.
+//! A limit applies to the computation of its closure on the calling thread; threads that it starts have no limit. Without a limit
+//! nothing is cut short.
 //!
 //! ```
 //! use dp_accountant::{Delta, DpEvent, exact, work};
@@ -25,24 +25,24 @@
 use core::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// What suffices for nearly every question, and is about a second's work.
+/// Enough for nearly every call, and about one second of work.
 pub const USUAL: f64 = 1.5e9;
 
-/// What each part of a question may take although nothing is left, as a share of the limit.
+/// Fraction of the limit that each part of a computation may take even if nothing is left.
 const LEAST_SHARE: f64 = 1.0 / 1024.0;
 
-/// Steps between two reports to an observer.
+/// Number of steps between two reports to an observer.
 const REPORT: f64 = 5e7;
 
-/// What was computed within a limit.
+/// The result of a computation within a limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limited<T> {
-    /// What the closure gave.
+    /// The value of the closure.
     pub value: T,
-    /// Steps that it took. Somewhat more than the limit where that was reached, since each part of a question may take a small
-    /// share of it in any case.
+    /// Number of steps taken. Somewhat more than the limit if that was reached, since each part of a computation may take a small
+    /// fraction of it in any case.
     pub spent: f64,
-    /// Whether an engine did less than it would have done without a limit, and its interval stayed wide for it.
+    /// True if an engine did less than without a limit, and its interval is wider because of it.
     pub is_short: bool,
 }
 
@@ -68,7 +68,7 @@ thread_local! {
     static UNREPORTED: Cell<f64> = const { Cell::new(0.0) };
 }
 
-/// Restores the meter that was there before, with what was spent since; also where a closure panics.
+/// Restores the previous meter, with the steps taken since; also if a closure panics.
 struct Restore(Meter);
 
 impl Restore {
@@ -90,11 +90,11 @@ impl Drop for Restore {
     }
 }
 
-/// Computes `f` within `limit` steps, or within what is left of an outer limit if that is less. A limit that is negative or NaN
-/// counts as 0; an infinite one tells what was spent.
+/// Computes `f` within `limit` steps, or within the remainder of an outer limit if that is less. A limit that is negative or NaN
+/// counts as 0; an infinite one only measures the steps.
 ///
 /// # Formula
-/// A step is somewhat less than a nanosecond on one core; [`USUAL`] of them are about a second.
+/// A step is somewhat less than a nanosecond on one core; [`USUAL`] steps are about a second.
 pub fn limited<T>(limit: f64, f: impl FnOnce() -> T) -> Limited<T> {
     let outer = METER.get();
     let limit = limit.max(0.0).min(allowance());
@@ -105,14 +105,14 @@ pub fn limited<T>(limit: f64, f: impl FnOnce() -> T) -> Limited<T> {
     Limited { value, spent, is_short }
 }
 
-/// Computes `f` without a limit, within one too: for a claim that others recompute without one.
+/// Computes `f` without a limit, even inside one: for a claim that others recompute without one.
 pub fn unlimited<T>(f: impl FnOnce() -> T) -> T {
     let _restore = Restore(METER.get());
     METER.set(Meter::new(f64::INFINITY));
     f()
 }
 
-/// Calls `observer` now and then while `f` computes, with the steps taken since its last call.
+/// Calls `observer` from time to time while `f` computes, with the steps taken since its last call.
 pub fn observed<T>(observer: Rc<dyn Fn(f64)>, f: impl FnOnce() -> T) -> T {
     struct Former(Option<Observer>);
     impl Drop for Former {
@@ -125,7 +125,7 @@ pub fn observed<T>(observer: Rc<dyn Fn(f64)>, f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// Counts steps that were taken.
+/// Adds to the count of steps.
 pub(crate) fn charge(steps: f64) {
     let meter = METER.get();
     METER.set(Meter { spent: meter.spent + steps, ..meter });
@@ -141,36 +141,36 @@ pub(crate) fn charge(steps: f64) {
     }
 }
 
-/// What was counted so far, since the innermost limit began.
+/// Returns the steps counted since the innermost limit began.
 pub(crate) fn spent() -> f64 {
     METER.get().spent
 }
 
-/// What one part of a question may take now.
+/// Returns the number of steps that one part of a computation may take now.
 pub(crate) fn allowance() -> f64 {
     let Meter { limit, spent, .. } = METER.get();
     (limit - spent).max(limit * LEAST_SHARE)
 }
 
-/// Whether the limit is reached.
+/// Returns whether the limit is reached.
 pub(crate) fn is_exhausted() -> bool {
     let Meter { limit, spent, .. } = METER.get();
     spent >= limit
 }
 
-/// Notes that something was cut short.
+/// Records that a computation was cut short.
 pub(crate) fn cut_short() {
     change();
     METER.set(Meter { is_short: true, ..METER.get() });
 }
 
-/// Notes that the limit changed how something was computed; [`cut_short`] where the answer is less close for it.
+/// Records that the limit changed a computation; use [`cut_short`] if the result is less tight because of it.
 pub(crate) fn change() {
     let meter = METER.get();
     METER.set(Meter { changes: meter.changes + 1, ..meter });
 }
 
-/// How often the limit changed something.
+/// Returns the number of computations that the limit changed.
 pub(crate) fn changes() -> u64 {
     METER.get().changes
 }
@@ -184,7 +184,7 @@ mod tests {
         let outer = limited(100.0, || {
             charge(30.0);
             let inner = limited(1000.0, || {
-                // What is left of the outer limit.
+                // The remainder of the outer limit.
                 assert_eq!(allowance(), 70.0);
                 charge(80.0);
                 cut_short();

@@ -1,7 +1,7 @@
-//! Zero-concentrated differential privacy: one number, `rho`, that adds under composition.
+//! Zero-concentrated differential privacy: a single parameter, `rho`, that adds under composition.
 //!
-//! An event is `rho`-zCDP when its Renyi divergence is at most `rho order` at every order above 1. For the events
-//! below the least such `rho` is known:
+//! An event is `rho`-zCDP if its Renyi divergence is at most `rho order` at every order above 1. For the following events the
+//! least such `rho` is known:
 //!
 //! | event | rho | source |
 //! |---|---|---|
@@ -14,7 +14,7 @@
 //! | objective perturbation | within 1e-3 of the supremum over orders | [`crate::objective_perturbation`] |
 //! | sparse vector technique | the bound's value at order 1 | [`crate::rdp::above_threshold_laplace`] |
 //!
-//! **Why the Kullback-Leibler divergence is the answer for pure and Laplace.** With `s = order - 1/2`, the exponents
+//! **The Kullback-Leibler divergence is the least `rho` for pure guarantees and Laplace.** With `s = order - 1/2`, the exponents
 //! `(order - 1) D` of randomised response and of the Laplace pair are, up to a constant,
 //!
 //! ```text
@@ -40,10 +40,10 @@ use crate::params::{Delta, NoiseMultiplier, Rho};
 use crate::rdp::{self, RdpCurve};
 use crate::rounding::{add_up, count_up, mul_up};
 
-/// Covers the rounding of one elementary function.
+/// Factor that covers the rounding of one elementary function.
 const ROUND_UP: f64 = 1.0 + 8.0 * f64::EPSILON;
 
-/// The least known `rho` of an event tree; infinite where something was released without a guarantee.
+/// Returns the least known `rho` of an event tree; infinite if something was released without a guarantee.
 ///
 /// # Errors
 /// A number out of range, and [`Error::Unsupported`] for an approximate guarantee.
@@ -76,7 +76,7 @@ fn rho_of(leaf: &Leaf) -> Result<f64, Error> {
         Leaf::Pure { epsilon } => epsilon * (0.5 * epsilon).tanh() * ROUND_UP,
         Leaf::Zcdp { rho } => *rho,
         Leaf::Mixture(mixture) => 0.5 * mixture.largest_mu() * mixture.largest_mu(),
-        // Canonne, Kamath and Steinke 2020, Theorem 4: as the continuous law, in any dimension.
+        // Canonne, Kamath and Steinke 2020, Theorem 4: the same as the continuous law, in any dimension.
         Leaf::DiscreteGaussian { scale, sensitivity, .. } => 0.5 * (sensitivity / scale).powi(2) * ROUND_UP,
         Leaf::BoundedRange { epsilon } => rdp::bounded_range::kullback_leibler(*epsilon),
         Leaf::AboveThresholdLaplace { threshold, query } => rdp::above_threshold::rho_laplace(*threshold, *query),
@@ -88,7 +88,7 @@ fn rho_of(leaf: &Leaf) -> Result<f64, Error> {
     })
 }
 
-/// Epsilon of `rho`-zCDP at `delta` by the simple conversion; [`epsilon`] is never larger.
+/// Returns epsilon of `rho`-zCDP at `delta` by the simple conversion; [`epsilon`] is never larger.
 ///
 /// # Formula
 /// ```text
@@ -108,7 +108,7 @@ pub fn epsilon_simple(rho: f64, delta: Delta) -> Result<f64, Error> {
     Ok((rho + 2.0 * (-rho * delta.get().ln()).sqrt()) * (1.0 + 4.0 * f64::EPSILON))
 }
 
-/// Epsilon of `rho`-zCDP at `delta`: the best conversion at the best order.
+/// Returns epsilon of `rho`-zCDP at `delta`: the best conversion at the best order.
 ///
 /// For a Gaussian, [`gaussian::epsilon`](crate::gaussian::epsilon) is exact and smaller.
 ///
@@ -130,7 +130,7 @@ pub fn epsilon(rho: f64, delta: Delta) -> Result<f64, Error> {
     Ok(curve(rho)?.epsilon(delta))
 }
 
-/// Delta of `rho`-zCDP at `epsilon`: the best conversion at the best order.
+/// Returns delta of `rho`-zCDP at `epsilon`: the best conversion at the best order.
 ///
 /// # Errors
 /// `rho` or `epsilon` negative, NaN or infinite.
@@ -138,7 +138,7 @@ pub fn delta(rho: f64, epsilon: f64) -> Result<f64, Error> {
     curve(rho)?.delta(epsilon)
 }
 
-/// Natural logarithm of [`delta`], finite also where that is below the least double.
+/// Returns the natural logarithm of [`delta`], which is finite even if delta underflows.
 ///
 /// # Errors
 /// `rho` or `epsilon` negative, NaN or infinite.
@@ -159,7 +159,7 @@ fn curve(rho: f64) -> Result<RdpCurve, Error> {
     RdpCurve::new(&DpEvent::Zcdp { rho })
 }
 
-/// The Gaussian noise multiplier that is exactly `rho`-zCDP: `1 / sqrt(2 rho)`.
+/// Returns the Gaussian noise multiplier that is exactly `rho`-zCDP: `1 / sqrt(2 rho)`.
 ///
 /// # Errors
 /// A `rho` so small or large that the multiplier leaves the range of floating point.
@@ -193,12 +193,12 @@ impl<A: Adjacency> Default for ZcdpAccountant<A> {
 }
 
 impl<A: Adjacency> ZcdpAccountant<A> {
-    /// Nothing released yet.
+    /// Creates an accountant without any release.
     pub fn new() -> Self {
         Self { rho: 0.0, relation: PhantomData }
     }
 
-    /// The zCDP parameter of everything composed so far; infinite where there is no guarantee.
+    /// Returns the zCDP parameter of everything composed so far; infinite if there is no guarantee.
     pub fn rho(&self) -> f64 {
         self.rho
     }
@@ -257,7 +257,7 @@ mod tests {
         assert!(curve.at(RdpOrder::new(1e5).unwrap()) / 1e5 > 0.4999);
     }
 
-    /// Against the improved conversion at its best order, by 50-digit arithmetic.
+    /// Compared with the improved conversion at its best order, in 50-digit arithmetic.
     #[test]
     fn deltas_below_the_least_double_have_a_logarithm() {
         for (rho, epsilon, improved) in [(1e-5, 2.0, -100_011.512_930_464_95), (0.01, 2.0, -104.610_153_663_529_85)] {

@@ -1,9 +1,9 @@
-//! Whatever tree arrives, from a file too: no panic, no NaN, no optimistic answer, and the laws that hold for all.
+//! Any tree, including one from a file, gives no panic, no NaN and no optimistic result, and satisfies the general laws.
 
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, MarginLoss, RdpOrder, Repetitions, bound, rdp::RdpCurve, zcdp};
 use proptest::prelude::*;
 
-/// Mostly sensible, sometimes extreme, seldom nonsense.
+/// Mostly typical numbers, sometimes extreme ones, rarely invalid ones.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         8 => (-3.0f64..3.0).prop_map(f64::exp),
@@ -157,7 +157,7 @@ proptest! {
             let bound = bound::epsilon(&event, delta);
             if let Ok(bound) = bound {
                 prop_assert!(bound.value >= 0.0, "{:?}", bound);
-                // As far as composed loss distributions are wide.
+                // Up to the width of composed loss distributions.
                 prop_assert!(bound.value <= before * 1.01, "{:?} after {}", bound, before);
                 before = bound.value;
             }
@@ -166,7 +166,7 @@ proptest! {
             prop_assert!((0.0..=1.0).contains(&bound.value), "{:?}", bound);
         }
         if let Ok(curve) = RdpCurve::new(&event) {
-            // Bounds, not the divergence itself, which grows with the order; each is sound by itself.
+            // These are bounds, not the divergence itself, which grows with the order; each is sound by itself.
             for order in [1.5, 2.0, 7.3, 64.0, 1e4] {
                 let value = curve.at(RdpOrder::new(order).unwrap());
                 prop_assert!(value >= 0.0, "order {}: {}", order, value);

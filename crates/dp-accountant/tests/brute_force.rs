@@ -1,8 +1,8 @@
-//! Theorems about sampling, groups, parts and repetition against small mechanisms of which every data set and every
-//! outcome is enumerated.
+//! Theorems about sampling, groups, parts and repetition, checked on small mechanisms by enumeration of all data sets and
+//! outcomes.
 //!
-//! Each check asserts two things: no enumerated divergence is above its bound, and the bounds are not far above all of
-//! them, so that a bound that says nothing does not pass.
+//! Each check asserts two things: no enumerated divergence is above its bound, and the bounds are not far above all of them, so
+//! that a trivial bound does not pass.
 
 #[path = "brute_force/combined.rs"]
 mod combined;

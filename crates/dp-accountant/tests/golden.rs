@@ -1,7 +1,7 @@
-//! High-precision values computed elsewhere (40-digit arithmetic): `accountant.json`, `mechanisms.json` and
-//! `optim-erm.json` in the directory `DP_GOLDEN_DIR`, or in the tree's own copy.
+//! High-precision values (40-digit arithmetic): `accountant.json`, `mechanisms.json` and `optim-erm.json` in the directory
+//! `DP_GOLDEN_DIR`, or in the tree's own copy.
 //!
-//! Each kind of case has one evaluation below; the tree's own files fail the test where a kind of case is missing.
+//! Each kind of case has one evaluation below; with the tree's own files the test fails if a kind of case is missing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -35,12 +35,12 @@ fn load(name: &str) -> Value {
     file
 }
 
-/// Whether the values are not the tree's own: such a file need not have every kind of case, but must have some.
+/// Returns whether the values are from another folder: such a file need not have every kind of case, but must have some.
 fn another_folder() -> bool {
     std::env::var_os("DP_GOLDEN_DIR").is_some()
 }
 
-/// The number called `name`, or a failure that says which case lacks it.
+/// Returns the number called `name`; a failure names the case that lacks it.
 fn number(object: &Value, name: &str) -> f64 {
     object[name].as_f64().unwrap_or_else(|| panic!("no number {name} in {object}"))
 }
@@ -66,7 +66,7 @@ fn check(id: &Value, what: &str, got: f64, expected: f64, relative: f64, absolut
     );
 }
 
-/// The value of one case of `accountant.json`, or `None` for a kind that a module of its own evaluates.
+/// Returns the value of one case of `accountant.json`, or `None` for a kind that its own module evaluates.
 fn accountant_value(kind: &str, input: &Value) -> Option<f64> {
     let order = || number(input, "alpha");
     let real_order = || RdpOrder::new(order()).unwrap();
@@ -126,7 +126,7 @@ fn accountant_cases() {
         *seen.entry(kind.to_owned()).or_insert(0) += 1;
         let expected = || case["expected"].as_f64().unwrap_or_else(|| panic!("{id}: no expected number"));
         match kind {
-            // The published value is an upper bound that ours may beat: the best order and the centred conversion.
+            // The published value is an upper bound, and ours may be lower, by the best order and the centred conversion.
             "zcdp_to_eps_optimal" => {
                 let got = zcdp::epsilon(number(input, "rho"), delta(input)).unwrap();
                 let exact = gaussian::epsilon((2.0 * number(input, "rho")).sqrt(), delta(input)).unwrap();
@@ -233,7 +233,7 @@ fn mechanism_cases() {
                 let got = curve_at(&DpEvent::PureDp { epsilon: number(input, "eps") }, number(input, "alpha"));
                 check(id, "rdp", got, number(out, "rdp"), relative, absolute);
             }
-            // The exact curves of the ball: what bounds them must not be below.
+            // The exact curves of the ball: their bounds must not be below.
             "laplace_ball_rdp" => {
                 let got = curve_at(&ball(input), number(input, "alpha"));
                 let exact = number(out, "rdp");

@@ -1,4 +1,4 @@
-//! The fuzzer's seeds are trees that are read and answered; every kind of event is among them.
+//! The fuzzer's seeds are valid trees with bounds, and include every kind of event.
 
 use std::path::Path;
 
@@ -21,6 +21,6 @@ fn every_seed_is_answered() {
     }
     names.sort_unstable();
     names.dedup();
-    // Composition hides sampling; otherwise one seed at least for each kind.
+    // Composition hides sampling; otherwise there is at least one seed for each kind.
     assert_eq!(names.len(), 31, "{names:?}");
 }

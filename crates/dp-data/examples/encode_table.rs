@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("as drafted: {refused}\n");
     }
 
-    // A person replaces them by what is publicly known.
+    // A person replaces them by publicly known ones.
     let reviewed = r#"
         label = { column = "income", positive = "high", negative = "low" }
         columns.age = { type = "numeric", min = 0, max = 120 }

@@ -1,4 +1,4 @@
-//! Borrowed runs of consecutive examples: what a source hands out and what a model reads.
+//! Borrowed runs of consecutive examples, provided by a source and read by a model.
 
 use core::fmt;
 use core::ops::Range;
@@ -10,27 +10,27 @@ use core::ops::Range;
 pub enum Rows<'a, F> {
     /// Row-major: `values.len() == rows * dim`.
     Dense {
-        /// All values, example after example.
+        /// All values, example by example.
         values: &'a [F],
-        /// Features per example.
+        /// Number of features per example.
         dim: usize,
     },
     /// Compressed rows: example `i` holds `values[offsets[i]..offsets[i + 1]]` at columns `indices[..]` of the same
     /// range, columns strictly increasing. `offsets` has one more entry than there are rows and need not start at 0.
     Sparse {
-        /// Where each row starts and the last one ends, as positions in `indices` and `values`.
+        /// Start of each row and end of the last one, as positions in `indices` and `values`.
         offsets: &'a [usize],
         /// Column of each value, below `dim`.
         indices: &'a [u32],
-        /// The values that are not zero.
+        /// The nonzero values.
         values: &'a [F],
-        /// Features per example.
+        /// Number of features per example.
         dim: usize,
     },
 }
 
 impl<'a, F> Rows<'a, F> {
-    /// Number of examples.
+    /// Returns the number of examples.
     pub fn len(&self) -> usize {
         match self {
             Self::Dense { values, dim } => values.len().checked_div(*dim).unwrap_or(0),
@@ -38,19 +38,19 @@ impl<'a, F> Rows<'a, F> {
         }
     }
 
-    /// Whether there is no example.
+    /// Returns whether there are no examples.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Features per example.
+    /// Returns the number of features per example.
     pub fn dim(&self) -> usize {
         match self {
             Self::Dense { dim, .. } | Self::Sparse { dim, .. } => *dim,
         }
     }
 
-    /// The examples of `range`.
+    /// Returns the examples of `range`.
     ///
     /// # Panics
     /// If `range` leaves `0..len`.
@@ -83,8 +83,8 @@ pub struct Block<'a, F> {
     pub rows: Rows<'a, F>,
     /// One target per example; binary classification uses -1 and +1.
     pub targets: &'a [F],
-    /// Which examples count. An invalid example keeps its place (batch boundaries and step sizes do not move) and
-    /// contributes a zero data gradient. `None`: all count.
+    /// Validity of each example. An invalid example keeps its place (batch boundaries and step sizes are unchanged) and
+    /// contributes a zero data gradient. `None`: all are valid.
     pub valid: Option<&'a [bool]>,
 }
 
@@ -95,22 +95,22 @@ impl<F> fmt::Debug for Block<'_, F> {
 }
 
 impl<'a, F> Block<'a, F> {
-    /// Number of examples.
+    /// Returns the number of examples.
     pub fn len(&self) -> usize {
         self.targets.len()
     }
 
-    /// Whether there is no example.
+    /// Returns whether there are no examples.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
 
-    /// Features per example.
+    /// Returns the number of features per example.
     pub fn dim(&self) -> usize {
         self.rows.dim()
     }
 
-    /// The examples of `range`.
+    /// Returns the examples of `range`.
     ///
     /// # Panics
     /// If `range` leaves `0..len`.

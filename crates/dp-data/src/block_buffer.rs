@@ -1,11 +1,11 @@
-//! Examples copied together from several blocks.
+//! Examples copied from several blocks into one.
 
 use core::fmt;
 
 use crate::block::{Block, Rows};
 use crate::memory::{OutOfMemory, reserve};
 
-/// Examples copied together from several blocks: a batch that straddles two of them, or rows chosen by position.
+/// Examples copied from several blocks: a batch that straddles two of them, or rows chosen by position.
 ///
 /// # Examples
 /// ```
@@ -43,12 +43,12 @@ impl<F> Default for BlockBuffer<F> {
 }
 
 impl<F: Copy> BlockBuffer<F> {
-    /// Number of examples.
+    /// Returns the number of examples.
     pub fn rows(&self) -> usize {
         self.targets.len()
     }
 
-    /// Forgets the examples, keeps the memory.
+    /// Removes the examples and keeps the memory.
     pub fn clear(&mut self) {
         self.sparse = false;
         self.offsets.clear();
@@ -59,10 +59,10 @@ impl<F: Copy> BlockBuffer<F> {
         self.any_marked = false;
     }
 
-    /// Appends the examples of a block. All blocks since [`clear`](Self::clear) must be stored alike, dense or sparse.
+    /// Appends the examples of a block. All blocks since [`clear`](Self::clear) must have the same storage, dense or sparse.
     ///
     /// # Errors
-    /// [`OutOfMemory`]; [`clear`](Self::clear) what is there then.
+    /// [`OutOfMemory`]; the contents must then be [cleared](Self::clear).
     pub fn push(&mut self, block: &Block<'_, F>) -> Result<(), OutOfMemory> {
         const ROWS: &str = "the rows of a batch";
         let rows = block.targets.len();
@@ -81,7 +81,7 @@ impl<F: Copy> BlockBuffer<F> {
                 }
                 let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { return Ok(()) };
                 reserve(&mut self.offsets, rows, ROWS)?;
-                // How many features are stored depends on the records.
+                // The number of stored features depends on the records.
                 reserve(&mut self.indices, last - first, ROWS).map_err(OutOfMemory::without_sizes)?;
                 reserve(&mut self.values, last - first, ROWS).map_err(OutOfMemory::without_sizes)?;
                 let shift = self.values.len();
@@ -101,7 +101,7 @@ impl<F: Copy> BlockBuffer<F> {
         Ok(())
     }
 
-    /// The examples as one block of `dim` features; dense while there are none.
+    /// Returns the examples as one block of `dim` features; dense if there are none.
     pub fn block(&self, dim: usize) -> Block<'_, F> {
         let rows = if self.sparse {
             Rows::Sparse { offsets: &self.offsets, indices: &self.indices, values: &self.values, dim }

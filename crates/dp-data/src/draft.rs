@@ -1,4 +1,4 @@
-//! Drafting a schema from a CSV file, to be reviewed by a person.
+//! Drafting a schema from a CSV file, for review by a person.
 
 mod column;
 mod label;
@@ -13,26 +13,26 @@ use crate::error::{DataError, DataErrorKind};
 use crate::read::{CsvOptions, CsvReader, Input, line_end};
 use crate::schema::{ColumnKind, LabelKind, LabelRange, Schema};
 
-/// What a draft should take as given.
+/// Options of a draft.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct DraftOptions {
-    /// The column to predict. `None`: the last one.
+    /// The label column. `None`: the last one.
     pub label: Option<String>,
-    /// The value of the positive class. `None`: of two numbers the larger, of two texts the rarer.
+    /// The value of the positive class. `None`: the larger of two numbers, the rarer of two texts.
     pub positive: Option<String>,
-    /// The value of the negative class, every other value being positive when `positive` is `None`.
+    /// The value of the negative class; if `positive` is `None`, every other value is positive.
     pub negative: Option<String>,
-    /// What the label holds, where it is neither of two classes nor to be found out.
+    /// The kind of the label, if it is not two classes and cannot be derived from the values.
     pub hint: Option<LabelHint>,
-    /// The most categories of a column; a column with more is dropped.
+    /// Maximum number of categories of a column; a column with more is dropped.
     pub max_categories: usize,
-    /// Whether to set `log1p` where it would suit, rather than to suggest it in a comment.
+    /// True to set `log1p` where it is suitable, false to suggest it in a comment only.
     pub apply_log1p: bool,
 }
 
 impl DraftOptions {
-    /// The usual: this label column, up to 100 categories, `log1p` only suggested.
+    /// Creates the usual options: this label column, up to 100 categories, `log1p` only suggested.
     pub fn new(label: &str) -> Self {
         Self { label: Some(label.to_owned()), ..Self::default() }
     }
@@ -44,7 +44,7 @@ impl Default for DraftOptions {
     }
 }
 
-/// What a label holds, as a person says.
+/// The kind of a label, as stated by a person.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum LabelHint {
@@ -54,27 +54,27 @@ pub enum LabelHint {
     Number(LabelRange),
 }
 
-/// A schema taken from data, with remarks for the person who reviews it.
+/// A schema taken from data, with notes for the reviewer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draft {
-    /// The schema; every part of it is [`Review::Unreviewed`](crate::schema::Review::Unreviewed), but a label that the
-    /// options give in full by [`DraftOptions::hint`].
+    /// The schema; every part of it is [`Review::Unreviewed`](crate::schema::Review::Unreviewed), except a label that is fully
+    /// given by [`DraftOptions::hint`].
     pub schema: Schema,
-    /// Remarks on single columns.
+    /// Notes on single columns.
     pub notes: Vec<DraftNote>,
 }
 
-/// A remark on a column of a draft.
+/// A note on a column of a draft.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DraftNote {
     /// The column.
     pub column: String,
-    /// The remark.
+    /// The text of the note.
     pub text: String,
 }
 
 impl Draft {
-    /// The schema as TOML, the remarks as comments.
+    /// Returns the schema as TOML, with the notes as comments.
     pub fn to_toml(&self) -> String {
         let mut notes: HashMap<&str, Vec<&str>> = HashMap::new();
         for note in &self.notes {
@@ -93,20 +93,20 @@ impl From<LabelHint> for LabelKind {
     }
 }
 
-/// Drafts a schema: a column is numeric if (nearly) all its cells are numbers, else categorical if it has few enough
-/// values, else dropped; columns with a single value and row numbers are dropped.
+/// Drafts a schema: a column is numeric if (nearly) all its cells are numbers, otherwise categorical if it has few enough values,
+/// otherwise dropped; columns with a single value and row numbers are dropped.
 ///
-/// The label is what the options say. Otherwise two values are two classes, the positive one being the larger of two
-/// numbers or the rarer of two texts; of a label that the options name, numbers with fractions or with more than 20
-/// values are a number to be predicted, and other values, if there are few enough, classes.
+/// The label is determined by the options. Otherwise two values are two classes, with the larger of two numbers or the rarer of
+/// two texts positive. For a label named by the options, numbers with fractions or with more than 20 values are a numeric label,
+/// and other values, if there are few enough, classes.
 ///
 /// # Privacy
-/// The result is a function of the records and must not be published or used as if it were public: every part is
-/// marked unreviewed, and [`Schema::check_reviewed`] refuses it until a person has replaced what was found by what is
-/// publicly known, or has declared it public by name.
+/// The result is a function of the records and must not be published or used as if it were public. Every part is marked
+/// unreviewed, and [`Schema::check_reviewed`] refuses it until a person has replaced the values found by publicly known ones, or
+/// has declared the part public by name.
 ///
 /// # Errors
-/// `csv.*` and `file.*`; `label.undecided` when it is not clear what the label holds; `schema.columns` when no column is usable.
+/// `csv.*` and `file.*`; `label.undecided` if the kind of the label is unclear; `schema.columns` if no column is usable.
 ///
 /// # Examples
 /// ```
@@ -162,7 +162,7 @@ pub fn draft(input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<D
         if position != label_position {
             let line = survey.line_end();
             let (column, remarks) = survey.draft(name, options);
-            // What is used has cells of one line, unless a person says otherwise.
+            // Used columns have cells of one line, unless a person states otherwise.
             if let Some(line) = line
                 && column.kind != ColumnKind::Drop
             {

@@ -1,4 +1,4 @@
-//! From the cells of a record to a feature vector of norm at most 1.
+//! Encoding of a record's cells as a feature vector of norm at most 1.
 
 mod format;
 mod label;
@@ -25,10 +25,10 @@ pub use row::{ColumnTally, RowBuffer, Stored};
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::{ColumnKind, Label, Schema};
 
-/// Above this expected share of features that are not zero, rows are stored dense.
+/// Expected fraction of nonzero features above which rows are stored dense.
 const SPARSE_SHARE: f64 = 0.35;
 
-/// How features are scaled and rows bounded; all of it public.
+/// The scaling of features and the norm bound of rows; all of it is public.
 ///
 /// # Formula
 /// ```text
@@ -38,19 +38,19 @@ const SPARSE_SHARE: f64 = 0.35;
 /// intercept            a constant, the last feature
 /// row                  x / |x| (Unit)   or   x / max(1, |x|) (Clip),   the intercept included in x
 /// ```
-/// With an intercept of 1 no row is shorter than 1, and `Clip` and `Unit` are the same map.
+/// With an intercept of 1 no row is shorter than 1, so `Clip` and `Unit` are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Encoding {
-    /// The interval that a numeric column's public range is mapped to.
+    /// The interval to which a numeric column's public range is mapped.
     pub range: NumericRange,
-    /// How the row is brought to norm at most 1.
+    /// The method that bounds the row's norm by 1.
     pub row_norm: RowNorm,
     /// The constant of the intercept before the row is scaled; 0 for none.
     pub intercept: f64,
 }
 
-/// The interval that numeric columns are mapped to.
+/// The interval to which numeric columns are mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NumericRange {
@@ -60,27 +60,27 @@ pub enum NumericRange {
     Unit,
 }
 
-/// How a row is brought to norm at most 1.
+/// The method that bounds a row's norm by 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RowNorm {
-    /// Longer rows are shortened to norm 1.
+    /// Rows with a larger norm are scaled to norm 1.
     Clip,
-    /// Every row but the zero row gets norm 1.
+    /// Every nonzero row is scaled to norm 1.
     Unit,
 }
 
 impl Encoding {
-    /// Unit rows, the default: numeric columns to `[-1, 1]`, intercept 1, the row divided by its norm. Short rows use
-    /// the whole ball, and numeric columns weigh more against one-hot ones.
+    /// Unit rows, the default: numeric columns mapped to `[-1, 1]`, intercept 1, the row divided by its norm. Short rows use the
+    /// whole ball, and numeric columns have more weight relative to one-hot ones.
     pub const UNIT_ROWS: Self = Self { range: NumericRange::Symmetric, row_norm: RowNorm::Unit, intercept: 1.0 };
 
-    /// The encoding common in the literature: numeric columns to `[0, 1]`, intercept 1, rows bounded as asked.
+    /// Returns the encoding common in the literature: numeric columns mapped to `[0, 1]`, intercept 1, and the given row norm.
     pub const fn unit_scale(row_norm: RowNorm) -> Self {
         Self { range: NumericRange::Unit, row_norm, intercept: 1.0 }
     }
 
-    /// The same with another constant for the intercept; 0 for none.
+    /// Sets the constant of the intercept; 0 for none.
     pub const fn with_intercept(self, intercept: f64) -> Self {
         Self { intercept, ..self }
     }
@@ -100,24 +100,22 @@ impl Default for Encoding {
     }
 }
 
-/// Turns records into feature vectors of norm at most 1 and labels into targets.
+/// Encodes records as feature vectors of norm at most 1 and labels as targets.
 ///
-/// Two classes become -1 and +1, several their positions in the public list, numbers `[-1, 1]`.
+/// Two classes become -1 and +1, several classes their positions in the public list, numbers are mapped to `[-1, 1]`.
 ///
-/// Features come in the order of the schema's columns, a categorical column taking one per category (and one for missing
-/// values, if these are a category); **the intercept is last**. Serialises into a model file, and what is read back is
-/// checked again.
+/// Features are in the order of the schema's columns, a categorical column having one per category (and one for missing values,
+/// if these are a category); **the intercept is last**. An encoder is serialised into a model file, and checked again when read.
 ///
 /// # Privacy
-/// The exact Euclidean norm of what is stored is at most 1, intercept included: rows are scaled by `(1 - k)/|x|`, where
-/// `k = (d + 8) 2^-53` for `d` features that are not zero exceeds every rounding error of computing norm and products,
-/// and single precision rounds towards zero. The width, the storage and the scaling depend on the schema alone.
+/// The exact Euclidean norm of a stored row is at most 1, including the intercept: rows are scaled by `(1 - k)/|x|`, where
+/// `k = (d + 8) 2^-53` for `d` nonzero features exceeds every rounding error of computing norm and products, and single precision
+/// rounds towards zero. The width, the storage and the scaling depend on the schema only.
 ///
-/// A null record (see [`OnMissing::Neutral`](crate::schema::OnMissing::Neutral)) becomes a row of zeros, the intercept
-/// included, with target 0 and its mark in [`Block::valid`](crate::Block::valid) `false`.
+/// A null record (see [`OnMissing::Neutral`](crate::schema::OnMissing::Neutral)) becomes a row of zeros, including the intercept,
+/// with target 0 and its mark in [`Block::valid`](crate::Block::valid) `false`.
 ///
-/// With a [`Projection`] ([`projected`](Self::projected)) the features are mapped to fewer before intercept and norm
-/// bound.
+/// With a [`Projection`] ([`projected`](Self::projected)) the features are mapped to fewer ones before intercept and norm bound.
 ///
 /// # Examples
 /// ```
@@ -151,7 +149,7 @@ pub struct Encoder {
     dim: usize,
 }
 
-/// What of an encoder is written into a model file; the rest follows from it.
+/// The serialised part of an encoder; the rest follows from it.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EncoderRecord {
@@ -185,10 +183,10 @@ impl TryFrom<EncoderRecord> for Encoder {
 }
 
 impl Encoder {
-    /// An encoder for a table.
+    /// Creates an encoder for a table.
     ///
     /// # Errors
-    /// `encoding.invalid`. A schema is checked when it is made.
+    /// `encoding.invalid`. A schema is checked when it is created.
     pub fn new(schema: &Schema, encoding: Encoding) -> Result<Self, DataError> {
         encoding.check()?;
         let mut dim = 0;
@@ -203,10 +201,10 @@ impl Encoder {
         Ok(Self { input: InputFormat::Table(schema.clone()), encoding, columns, label, projection: None, dim })
     }
 
-    /// An encoder for libsvm lines, whose number of features is declared.
+    /// Creates an encoder for libsvm lines with a declared number of features.
     ///
     /// # Errors
-    /// `encoding.invalid`, `schema.columns` when the number of features is missing, 0 or too large, or `schema.label`.
+    /// `encoding.invalid`, `schema.columns` if the number of features is missing, 0 or too large, or `schema.label`.
     pub fn libsvm(format: LibsvmFormat, encoding: Encoding) -> Result<Self, DataError> {
         encoding.check()?;
         let features = match format.features {
@@ -222,10 +220,10 @@ impl Encoder {
         Ok(Self { input: InputFormat::Libsvm(format), encoding, columns: Vec::new(), label, projection: None, dim })
     }
 
-    /// An encoder for images.
+    /// Creates an encoder for images.
     ///
     /// # Errors
-    /// `encoding.invalid`, and `schema.columns` for images without a byte or with too many.
+    /// `encoding.invalid`, and `schema.columns` for images without bytes or with too many.
     pub fn images(format: ImageFormat, encoding: Encoding) -> Result<Self, DataError> {
         encoding.check()?;
         let label = LabelPlan::new(&format.label, &[], DataErrorKind::LabelUnknown);
@@ -233,19 +231,19 @@ impl Encoder {
         Ok(Self { input: InputFormat::Images(format), encoding, columns: Vec::new(), label, projection: None, dim })
     }
 
-    /// The same with its features projected, instead of any projection before. The intercept is not, and stays last; the
-    /// norm of rows is bounded after the projection.
+    /// Projects the features, replacing any earlier projection. The intercept is not projected and stays last; the norm of rows
+    /// is bounded after the projection.
     ///
     /// # Errors
-    /// `projection.invalid` for more features than there are, for none, for a seed that is too large or for a matrix that
-    /// is.
+    /// `projection.invalid` for more features than there are, for none, for a seed that is too large or for a matrix that is too
+    /// large.
     pub fn projected(self, projection: Projection) -> Result<Self, DataError> {
         let intercept = usize::from(self.encoding.intercept > 0.0);
         let plan = ProjectionPlan::new(projection, self.input_features() as u64)?;
         Ok(Self { dim: projection.features as usize + intercept, projection: Some(plan), ..self })
     }
 
-    /// Features before any projection, the intercept not counted.
+    /// Returns the number of features before any projection, excluding the intercept.
     fn input_features(&self) -> usize {
         match &self.input {
             InputFormat::Table(_) => self.columns.iter().map(|plan| plan.width() as usize).sum(),
@@ -254,17 +252,17 @@ impl Encoder {
         }
     }
 
-    /// The projection of its features, if there is one.
+    /// Returns the projection of the features, if there is one.
     pub fn projection(&self) -> Option<Projection> {
         self.projection.as_ref().map(ProjectionPlan::projection)
     }
 
-    /// What it reads.
+    /// Returns the input format.
     pub fn input(&self) -> &InputFormat {
         &self.input
     }
 
-    /// The schema, if it reads a table.
+    /// Returns the schema, if the input is a table.
     pub fn schema(&self) -> Option<&Schema> {
         match &self.input {
             InputFormat::Table(schema) => Some(schema),
@@ -272,7 +270,7 @@ impl Encoder {
         }
     }
 
-    /// The label that it reads.
+    /// Returns the label.
     pub fn label(&self) -> &Label {
         match &self.input {
             InputFormat::Table(schema) => schema.label(),
@@ -281,23 +279,23 @@ impl Encoder {
         }
     }
 
-    /// How it scales and bounds.
+    /// Returns the scaling and the norm bound.
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
 
-    /// Features per example, the intercept included.
+    /// Returns the number of features per example, including the intercept.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// The index of the intercept, the last feature, if there is one.
+    /// Returns the index of the intercept, the last feature, if there is one.
     pub fn intercept_index(&self) -> Option<usize> {
         (self.encoding.intercept > 0.0).then(|| self.dim - 1)
     }
 
-    /// Whether some record would stop the reading of its file, instead of becoming a null record: what is promised of a record
-    /// changed to any other is then promised of records that conform.
+    /// Returns whether some record could stop the reading of its file instead of becoming a null record. If so, statements about
+    /// a record changed to any other hold only for records that conform.
     pub fn can_refuse_records(&self) -> bool {
         match &self.input {
             InputFormat::Table(schema) => schema.can_refuse_records(),
@@ -307,20 +305,20 @@ impl Encoder {
         }
     }
 
-    /// What holds of the exact Euclidean norm of every row that it makes: at most this. Always 1.
+    /// Returns the bound on the exact Euclidean norm of every row. Always 1.
     pub fn row_bound(&self) -> f64 {
         1.0
     }
 
-    /// What holds of the magnitude of every target that it makes: at most this. 1 for two classes and for numbers,
-    /// `C - 1` for `C` classes, whose targets are their positions.
+    /// Returns the bound on the magnitude of every target: 1 for two classes and for numbers, `C - 1` for `C` classes, whose
+    /// targets are their positions.
     pub fn target_bound(&self) -> f64 {
         self.label().target_bound()
     }
 
-    /// The names of the features, in order: `age`, `work=private`, `<intercept>`.
+    /// Returns the names of the features, in order: `age`, `work=private`, `<intercept>`.
     ///
-    /// Features of libsvm files are named by their index as the file writes it, those of images by their place.
+    /// Features of libsvm files are named by their index in the file, those of images by their position.
     pub fn feature_names(&self) -> Vec<String> {
         let mut names = Vec::with_capacity(self.input_features() + 1);
         match &self.input {
@@ -354,9 +352,9 @@ impl Encoder {
         names
     }
 
-    /// Whether examples are best stored as compressed rows. From the schema alone: at most 0.35 of the features are
-    /// not zero when every numeric column counts as one and every categorical column as one, before any selection of
-    /// coordinates. libsvm files are sparse; images, and what a Gaussian projection makes, are dense.
+    /// Returns whether examples are best stored as compressed rows. This depends on the schema only: at most 0.35 of the features
+    /// are nonzero when every numeric column counts as one and every categorical column as one, before any selection of
+    /// coordinates. libsvm files are sparse; images and Gaussian projections are dense.
     pub fn prefers_sparse(&self) -> bool {
         if self.projection.as_ref().is_some_and(|projection| !projection.keeps_sparsity()) {
             return false;
@@ -372,7 +370,7 @@ impl Encoder {
         }
     }
 
-    /// Whether some record can become a null record.
+    /// Returns whether some record can become a null record.
     pub fn can_be_neutral(&self) -> bool {
         match &self.input {
             InputFormat::Table(schema) => schema.can_be_neutral(),
@@ -381,12 +379,12 @@ impl Encoder {
         }
     }
 
-    /// Encodes one record of a table: `cell(i)` is its cell for column `i` of the schema. Allocates nothing once the
-    /// buffer has its size.
+    /// Encodes one record of a table: `cell(i)` is its cell for column `i` of the schema. Does not allocate once the buffer has
+    /// its size.
     ///
     /// # Errors
-    /// `csv.bad_number`, `csv.missing_value`, `csv.unknown_category`, `label.unknown` or `label.missing`, with the
-    /// column, where the schema says `error`.
+    /// `csv.bad_number`, `csv.missing_value`, `csv.unknown_category`, `label.unknown` or `label.missing`, with the column, if the
+    /// schema says `error`.
     pub fn encode_row<'c>(
         &self,
         cell: impl Fn(usize) -> &'c [u8],
@@ -400,7 +398,7 @@ impl Encoder {
                 continue;
             }
             let bytes = cell(position);
-            // A record that is refused is refused whatever its other cells hold, so a null record is looked at to its end.
+            // A refused record is refused for any contents of its other cells, so a null record is read to its end.
             match plan.encode(bytes, row, position) {
                 CellOutcome::Encoded => {}
                 CellOutcome::Neutral => neutral = true,
@@ -410,8 +408,8 @@ impl Encoder {
         self.finish_row(label, neutral, row)
     }
 
-    /// Refuses a libsvm line that does not begin with a label: a file of another form would get scores. Whether a label that
-    /// is needed is a declared one is found out when it is encoded.
+    /// Refuses a libsvm line that does not begin with a label: otherwise a file of another format would get scores. Whether a
+    /// required label is a declared one is checked when it is encoded.
     pub(crate) fn check_libsvm_label(&self, part: &[u8], needed: bool) -> Result<(), DataError> {
         if self.label.may_be(part, needed) {
             return Ok(());

@@ -1,4 +1,4 @@
-//! What can be wrong with a schema or a file, in two voices: one for the curator, one for everybody.
+//! Errors of schemas and files, with a message for the curator and one for the public.
 
 mod kind;
 
@@ -8,15 +8,15 @@ pub use kind::{DataErrorKind, codes};
 
 use crate::memory::OutOfMemory;
 
-/// A schema or input that was refused.
+/// A refused schema or input.
 ///
-/// `Display` and [`message`](Self::message) speak to the *curator*, who may see the file: they name the line and may
-/// quote the cell. [`public_message`](Self::public_message) says neither which row nor which value, and is all that may
-/// enter a report, a certificate or any other place that others read. `Debug` shows only the public part.
+/// `Display` and [`message`](Self::message) are for the *curator*, who may see the file: they name the line and may quote the
+/// cell. [`public_message`](Self::public_message) contains neither the row nor the value, and only it may enter a report, a
+/// certificate or anything else that others read. `Debug` shows only the public part.
 ///
 /// # Privacy
-/// Whether a file is refused may depend on the records (a cell that is not a number, under `on_missing = "error"`).
-/// That a run stopped is therefore outside the guarantee; `on_missing = "neutral"` avoids it.
+/// Whether a file is refused may depend on the records (a cell that is not a number, under `on_missing = "error"`). The fact that
+/// a run stopped is therefore outside the guarantee; `on_missing = "neutral"` avoids this.
 ///
 /// # Examples
 /// ```
@@ -50,7 +50,7 @@ struct Place {
 }
 
 impl DataError {
-    /// An error whose `message` everybody may read.
+    /// Creates an error whose `message` is public.
     pub(crate) fn new(kind: DataErrorKind, message: impl Into<String>) -> Self {
         Self(Box::new(Inner {
             kind,
@@ -63,7 +63,7 @@ impl DataError {
         }))
     }
 
-    /// Adds what the curator alone may read, usually the offending cell.
+    /// Adds text for the curator only, usually the offending cell.
     pub(crate) fn found(mut self, content: impl Into<String>) -> Self {
         self.0.content = Some(content.into());
         self
@@ -116,7 +116,7 @@ impl DataError {
         self
     }
 
-    /// Memory that gave out while this line of this file was read: for formats that this crate does not know.
+    /// Creates the error of memory exhausted while this line of this file was read: for formats that this crate does not know.
     pub fn exhausted(error: OutOfMemory, file: &str, line: Option<u64>) -> Self {
         let error = Self::from(error).in_file(file);
         match line {
@@ -125,22 +125,22 @@ impl DataError {
         }
     }
 
-    /// What kind of problem it is.
+    /// Returns the kind of error.
     pub fn kind(&self) -> DataErrorKind {
         self.0.kind
     }
 
-    /// The stable code of the kind, e.g. `csv.ragged`.
+    /// Returns the stable code of the kind, e.g. `csv.ragged`.
     pub fn code(&self) -> &'static str {
         self.0.kind.code()
     }
 
-    /// What is wrong, without place, row or value.
+    /// Returns a description without place, row or value.
     pub fn public_message(&self) -> &str {
         &self.0.message
     }
 
-    /// What is wrong, for the curator: quotes the offending cell where there is one.
+    /// Returns a description for the curator, which quotes the offending cell if there is one.
     pub fn message(&self) -> String {
         match &self.0.content {
             Some(content) => format!("{}: {content}", self.0.message),
@@ -148,32 +148,32 @@ impl DataError {
         }
     }
 
-    /// The file, as it was named by the caller.
+    /// Returns the file, as named by the caller.
     pub fn file(&self) -> Option<&str> {
         self.0.place.file.as_deref()
     }
 
-    /// The line, counted from 1, the header included. For the curator.
+    /// Returns the line, counted from 1, including the header. For the curator.
     pub fn line(&self) -> Option<u64> {
         self.0.place.line
     }
 
-    /// The name of the column.
+    /// Returns the name of the column.
     pub fn column(&self) -> Option<&str> {
         self.0.place.column.as_deref()
     }
 
-    /// The place in a schema, e.g. `columns.age.min`.
+    /// Returns the position in a schema, e.g. `columns.age.min`.
     pub fn field(&self) -> Option<&str> {
         self.0.place.field.as_deref()
     }
 
-    /// What was expected instead.
+    /// Returns the expected contents.
     pub fn expected_text(&self) -> Option<&str> {
         self.0.expected.as_deref()
     }
 
-    /// What to do about it.
+    /// Returns the remedy.
     pub fn help_text(&self) -> Option<&str> {
         self.0.help.as_deref()
     }

@@ -22,7 +22,7 @@ pub enum Storage<F> {
     Dense(Vec<F>),
     /// Compressed rows.
     Sparse {
-        /// Start of each row, and the end of the last.
+        /// Start of each row, and the end of the last one.
         offsets: Vec<usize>,
         /// Column of each value.
         indices: Vec<u32>,
@@ -31,11 +31,11 @@ pub enum Storage<F> {
     },
 }
 
-/// Examples with their targets, owned. Shapes are checked once, here; values are not looked at.
+/// Owned examples with their targets. Shapes are checked once, on creation; values are not checked.
 ///
-/// An example whose place in [`Block::valid`] is `false` is a null record: every feature 0 and target 0, so that its data
-/// gradient is zero in any model that is linear in the features. It keeps its place, so that the number of examples,
-/// the batch boundaries and the step sizes do not depend on which records are null.
+/// An example with [`Block::valid`] `false` is a null record: every feature 0 and target 0, so that its data gradient is zero in
+/// any model that is linear in the features. It keeps its place, so that the number of examples, the batch boundaries and the
+/// step sizes do not depend on which records are null.
 ///
 /// `Debug` shows the shape, never a value.
 ///
@@ -70,27 +70,27 @@ impl<F> fmt::Debug for Examples<F> {
     }
 }
 
-/// A shape that does not fit.
+/// An invalid shape.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShapeError {
-    /// The number of values is not rows times features, or there are no features.
+    /// The number of values differs from rows times features, or there are no features.
     #[error("{values} values for {rows} rows of {dim} features")]
     Dense {
         /// Number of values.
         values: usize,
         /// Number of targets.
         rows: usize,
-        /// Features per row.
+        /// Number of features per row.
         dim: usize,
     },
     /// Offsets, columns and values of compressed rows contradict one another.
     #[error("compressed rows: {why}")]
     Sparse {
-        /// What is wrong.
+        /// The contradiction.
         why: &'static str,
     },
-    /// The number of validity marks is not the number of rows.
+    /// The number of validity marks differs from the number of rows.
     #[error("{marks} validity marks for {rows} rows")]
     Valid {
         /// Number of marks.
@@ -98,16 +98,16 @@ pub enum ShapeError {
         /// Number of rows.
         rows: usize,
     },
-    /// There is no memory for an example more.
+    /// Memory is exhausted.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
 }
 
 impl<F: Copy> Examples<F> {
-    /// Dense examples: `values.len() == targets.len() * dim`.
+    /// Creates dense examples: `values.len() == targets.len() * dim`.
     ///
     /// # Shapes
-    /// `values` holds example after example, `dim` values each; `targets` one per example.
+    /// `values` holds `dim` values for each example, example by example; `targets` one per example.
     ///
     /// # Errors
     /// [`ShapeError::Dense`].
@@ -118,7 +118,7 @@ impl<F: Copy> Examples<F> {
         Ok(Self { storage: Storage::Dense(values), targets, valid: None, dim })
     }
 
-    /// Sparse examples in compressed rows.
+    /// Creates sparse examples in compressed rows.
     ///
     /// # Shapes
     /// Example `i` holds `values[offsets[i]..offsets[i + 1]]` at the columns `indices` of the same range, columns
@@ -172,9 +172,9 @@ impl<F: Copy> Examples<F> {
         Ok(Self { storage: Storage::Sparse { offsets, indices, values }, targets, valid: None, dim })
     }
 
-    /// The same examples with a mark for each that tells whether it counts.
+    /// Sets a validity mark for each example.
     ///
-    /// The caller sees to it that an example marked `false` has only zero features and target 0.
+    /// The caller must ensure that an example marked `false` has only zero features and target 0.
     ///
     /// # Errors
     /// [`ShapeError::Valid`] unless there is one mark per example.
@@ -186,37 +186,37 @@ impl<F: Copy> Examples<F> {
         Ok(self)
     }
 
-    /// Number of examples.
+    /// Returns the number of examples.
     pub fn len(&self) -> usize {
         self.targets.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no examples.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
 
-    /// Features per example.
+    /// Returns the number of features per example.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// Whether the features are stored as compressed rows.
+    /// Returns whether the features are stored as compressed rows.
     pub fn is_sparse(&self) -> bool {
         matches!(self.storage, Storage::Sparse { .. })
     }
 
-    /// How the features are stored.
+    /// Returns the storage of the features.
     pub fn storage(&self) -> &Storage<F> {
         &self.storage
     }
 
-    /// One target per example.
+    /// Returns one target per example.
     pub fn targets(&self) -> &[F] {
         &self.targets
     }
 
-    /// All examples, in order.
+    /// Returns all examples, in order.
     pub fn block(&self) -> Block<'_, F> {
         let rows = match &self.storage {
             Storage::Dense(values) => Rows::Dense { values, dim: self.dim },
@@ -225,7 +225,7 @@ impl<F: Copy> Examples<F> {
         Block { rows, targets: &self.targets, valid: self.valid.as_deref() }
     }
 
-    /// The same examples with other targets, for one-against-all training or another task on the same rows.
+    /// Replaces the targets, for one-against-all training or another task on the same rows.
     ///
     /// # Errors
     /// [`ShapeError::Dense`] unless there is one target per example.
@@ -244,8 +244,8 @@ impl<F: Copy> Examples<F> {
 
 #[cfg(feature = "files")]
 impl<F> Examples<F> {
-    /// Sparse examples that were built before their width was known, cut to `dim` features. The last value of each row
-    /// that has one is the intercept, if there is an intercept, and moves to `intercept`; null rows have none.
+    /// Cuts sparse examples that were built before their width was known to `dim` features. With an intercept, it is the last
+    /// value of each nonempty row and moves to column `intercept`; null rows have none.
     pub(crate) fn narrowed(mut self, dim: usize, intercept: Option<usize>) -> Self {
         self.dim = dim;
         if let (Storage::Sparse { offsets, indices, .. }, Some(intercept)) = (&mut self.storage, intercept) {
@@ -258,10 +258,10 @@ impl<F> Examples<F> {
 }
 
 impl Examples<f64> {
-    /// The same examples in single precision, features rounded **towards zero**.
+    /// Returns the examples in single precision, with features rounded **towards zero**.
     ///
-    /// Rounding towards zero makes no feature larger, so a row whose norm is at most 1 keeps that property exactly;
-    /// rounding to nearest would not. Targets are rounded to nearest (they are -1, 0 and 1 in classification).
+    /// Rounding towards zero makes no feature larger, so a row of norm at most 1 stays one exactly; rounding to nearest would
+    /// not. Targets are rounded to nearest (they are -1, 0 and 1 in classification).
     ///
     /// # Examples
     /// ```
@@ -285,11 +285,11 @@ impl Examples<f64> {
     }
 }
 
-/// The single-precision number nearest to `value` among those that are not larger in magnitude.
+/// Returns the single-precision number nearest to `value` among those that are not larger in magnitude.
 pub(crate) fn f32_towards_zero(value: f64) -> f32 {
     let nearest = value as f32;
     if f64::from(nearest).abs() > value.abs() {
-        // `nearest` is not zero, so its magnitude bits can be lowered by one: the next number towards zero.
+        // `nearest` is nonzero, so its magnitude bits can be lowered by one: the next number towards zero.
         f32::from_bits(nearest.to_bits() - 1)
     } else {
         nearest

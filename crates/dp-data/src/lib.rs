@@ -1,15 +1,15 @@
-//! Where rows come from, for learning from people's records with differential privacy.
+//! Sources of rows, for learning from people's records with differential privacy.
 //!
-//! An optimiser sees rows through two small traits, [`RowSource`] and [`RowStream`], which lend it [`Block`]s of
-//! consecutive examples, dense or sparse ([`Rows`]). [`Examples`] holds them in memory. This much has no dependencies.
+//! An optimiser reads rows through two small traits, [`RowSource`] and [`RowStream`], which lend it [`Block`]s of consecutive
+//! examples, dense or sparse ([`Rows`]). [`Examples`] holds them in memory. This part has no dependencies.
 //!
-//! With the feature `schema`, [`Schema`] says what is *publicly* known of a table (ranges, categories, classes) and
-//! [`Encoder`] turns its records into vectors whose exact Euclidean norm is at most 1, which is what the sensitivities of
-//! private training rest on. With `files`, [`read`] brings CSV and libsvm files into examples in one pass, or streams
-//! their records for prediction, and [`draft`] writes a first schema for a person to review.
+//! With the feature `schema`, [`Schema`] states the *public* properties of a table (ranges, categories, classes) and [`Encoder`]
+//! converts its records to vectors whose exact Euclidean norm is at most 1, on which the sensitivities of private training rest.
+//! With `files`, [`read`] loads CSV and libsvm files into examples in one pass, or streams their records for prediction, and
+//! [`draft`] drafts a schema for review by a person.
 //!
-//! Data flows one way: file, schema, encoder, examples, training. What is wrong with the input is a [`DataError`], which
-//! speaks to the curator in detail and to everybody else without rows and values.
+//! Data flows in one direction: file, schema, encoder, examples, training. Errors in the input are [`DataError`]s, with a
+//! detailed message for the curator and a public one without rows and values.
 //!
 //! ```
 //! # #[cfg(feature = "files")] {

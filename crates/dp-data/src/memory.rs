@@ -1,8 +1,8 @@
-//! Growth that can fail: what holds records asks for memory here, and says what for when there is none.
+//! Fallible allocation for collections of records, with errors that name the contents.
 //!
-//! A collection that grows by itself ends the process when memory gives out. These functions ask first. A large step is also
-//! compared with what the system has left: under Linux a reservation succeeds beyond that, and the process is killed later,
-//! when it writes there.
+//! A collection that grows by itself aborts the process when memory is exhausted. These functions reserve first. A large step is
+//! also compared with the memory that the system has left: under Linux a larger reservation succeeds, and the process is killed
+//! later, when it writes there.
 //!
 //! # Examples
 //! ```
@@ -17,24 +17,24 @@
 use core::fmt;
 use std::io::{self, BufRead, Read};
 
-/// From this size on a step is compared with what the system has left.
+/// Size from which on a step is compared with the memory that the system has left.
 const LARGE: usize = 64 << 20;
-/// Bytes that a collection larger than this grows by at the least: near the end of memory too a step is for many elements.
+/// Least growth in bytes of a collection larger than this: even near the end of memory a step is for many elements.
 const LEAST: usize = 64 << 10;
 
-/// There is no memory for what was to be held.
+/// Memory is exhausted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutOfMemory {
-    /// What was to be held, e.g. `the rows`.
+    /// The contents, e.g. `the rows`.
     pub what: &'static str,
-    /// Bytes that it takes already.
+    /// Bytes already held.
     pub held: u64,
-    /// Bytes that were asked for besides, at the least; 0 where that is not said.
+    /// Additional bytes requested, at least; 0 if not stated.
     pub needed: u64,
 }
 
 impl OutOfMemory {
-    /// The same without its sizes, where they depend on the content of records: messages are public.
+    /// Removes the sizes, if they depend on the content of records: messages are public.
     #[must_use]
     pub fn without_sizes(self) -> Self {
         Self { held: 0, needed: 0, ..self }
@@ -54,7 +54,7 @@ impl fmt::Display for OutOfMemory {
 
 impl std::error::Error for OutOfMemory {}
 
-/// A number of bytes as people write it.
+/// A number of bytes for display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bytes(pub u64);
 
@@ -70,23 +70,23 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Makes room for `additional` more elements. What grows often grows by a multiple of its size, so that its elements are
-/// copied a bounded number of times.
+/// Reserves memory for `additional` more elements. A collection that grows often grows by a multiple of its size, so that its
+/// elements are copied a bounded number of times.
 ///
 /// # Errors
-/// [`OutOfMemory`]; the collection is unchanged then.
+/// [`OutOfMemory`]; in this case the collection is unchanged.
 #[inline]
 pub fn reserve<T>(collection: &mut Vec<T>, additional: usize, what: &'static str) -> Result<(), OutOfMemory> {
     if additional <= collection.capacity() - collection.len() { Ok(()) } else { grow(collection, additional, what) }
 }
 
-/// As [`reserve`], when there is no room.
+/// As [`reserve`], if there is no room.
 #[cold]
 fn grow<T>(collection: &mut Vec<T>, additional: usize, what: &'static str) -> Result<(), OutOfMemory> {
     let (length, capacity) = (collection.len(), collection.capacity());
     let bytes = |elements: usize| elements.saturating_mul(size_of::<T>());
     let least = if bytes(capacity) < LEAST { 4 } else { LEAST / size_of::<T>().max(1) };
-    // Twice the size; where that is too much a fraction more.
+    // Twice the size; if that is too much, a fraction more.
     for step in [capacity, capacity / 8, capacity / 64, least] {
         let spare = additional.max(step).max(least);
         let new = length.saturating_add(spare).saturating_sub(capacity);
@@ -98,7 +98,7 @@ fn grow<T>(collection: &mut Vec<T>, additional: usize, what: &'static str) -> Re
     Err(OutOfMemory { what, held: bytes(capacity) as u64, needed: bytes(needed) as u64 })
 }
 
-/// An empty collection with room for `elements`.
+/// Creates an empty collection with room for `elements`.
 ///
 /// # Errors
 /// [`OutOfMemory`].
@@ -111,7 +111,7 @@ pub fn with_capacity<T>(elements: usize, what: &'static str) -> Result<Vec<T>, O
     Err(OutOfMemory { what, held: 0, needed: bytes as u64 })
 }
 
-/// `elements` copies of `value`.
+/// Returns `elements` copies of `value`.
 ///
 /// # Errors
 /// [`OutOfMemory`].
@@ -128,7 +128,7 @@ pub fn filled<T: Clone>(value: T, elements: usize, what: &'static str) -> Result
     Ok(collection)
 }
 
-/// The elements of an iterator that knows their number.
+/// Collects the elements of an iterator of known length.
 ///
 /// # Errors
 /// [`OutOfMemory`].
@@ -138,7 +138,7 @@ pub fn collect<T>(elements: impl ExactSizeIterator<Item = T>, what: &'static str
     Ok(collection)
 }
 
-/// A copy of a text.
+/// Returns a copy of a text.
 ///
 /// # Errors
 /// [`OutOfMemory`].
@@ -150,7 +150,7 @@ pub fn text(text: &str, what: &'static str) -> Result<String, OutOfMemory> {
     Ok(copy)
 }
 
-/// Whether there is room for `bytes`, before work whose memory is known beforehand. Nothing is kept.
+/// Checks that there is room for `bytes`, before work with known memory use. Nothing is kept.
 ///
 /// # Errors
 /// [`OutOfMemory`].
@@ -158,10 +158,10 @@ pub fn check(bytes: usize, what: &'static str) -> Result<(), OutOfMemory> {
     with_capacity::<u8>(bytes, what).map(drop)
 }
 
-/// All that a reader gives, but no more than `limit` bytes and one, which tells that there are more.
+/// Reads everything from a reader, but at most `limit` bytes and one more, which shows that there are more.
 ///
 /// # Errors
-/// Those of the reader; [`OutOfMemory`] as an error of input ([`of_io`]).
+/// Those of the reader; [`OutOfMemory`] as an I/O error ([`of_io`]).
 pub fn read(reader: impl Read, limit: u64, what: &'static str) -> io::Result<Vec<u8>> {
     const CHUNK: usize = 1 << 16;
     let mut reader = reader.take(limit.saturating_add(1));
@@ -175,10 +175,10 @@ pub fn read(reader: impl Read, limit: u64, what: &'static str) -> io::Result<Vec
     }
 }
 
-/// Appends a line, its end included, but no more than `limit` bytes; returns how many bytes there were.
+/// Appends a line, including its end, but at most `limit` bytes; returns the number of bytes.
 ///
 /// # Errors
-/// Those of the reader; [`OutOfMemory`] as an error of input ([`of_io`]).
+/// Those of the reader; [`OutOfMemory`] as an I/O error ([`of_io`]).
 pub fn read_line(reader: &mut impl BufRead, limit: usize, line: &mut Vec<u8>) -> io::Result<usize> {
     let before = line.len();
     loop {
@@ -198,31 +198,31 @@ pub fn read_line(reader: &mut impl BufRead, limit: usize, line: &mut Vec<u8>) ->
     }
 }
 
-/// The error of input that says that memory gave out.
+/// Converts exhausted memory to an I/O error.
 pub fn to_io(error: OutOfMemory) -> io::Error {
     io::Error::new(io::ErrorKind::OutOfMemory, error)
 }
 
-/// What an error of input says of memory, if that is what it is about.
+/// Returns the exhausted memory in an I/O error, if there is one.
 pub fn of_io(error: &io::Error) -> Option<OutOfMemory> {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<OutOfMemory>()).copied();
     let unknown = OutOfMemory { what: "what was read", held: 0, needed: 0 };
     inner.or_else(|| (error.kind() == io::ErrorKind::OutOfMemory).then_some(unknown))
 }
 
-/// Whether the system has this much left, as far as it says.
+/// Returns whether the system has this much memory left, to its knowledge.
 fn fits(bytes: usize) -> bool {
     bytes < LARGE || system::left().is_none_or(|left| bytes as u64 <= left)
 }
 
 #[cfg(target_os = "linux")]
 mod system {
-    //! What the kernel says of memory: that of the machine, and that of the control groups of this process.
+    //! Memory information from the kernel: of the machine, and of the control groups of this process.
 
     use std::fs::read_to_string;
     use std::path::{Path, PathBuf};
 
-    /// Bytes that can be had without pushing anybody out, swap included; `None` where the kernel does not say.
+    /// Returns the available bytes, including swap; `None` if the kernel does not report them.
     pub(super) fn left() -> Option<u64> {
         let machine = read_to_string("/proc/meminfo").ok().and_then(|text| of_machine(&text));
         let groups = read_to_string("/proc/self/cgroup").ok().and_then(|text| of_groups(&text, Path::new(ROOT)));
@@ -234,7 +234,7 @@ mod system {
 
     const ROOT: &str = "/sys/fs/cgroup";
 
-    /// From the text of `/proc/meminfo`, in units of 1024 bytes.
+    /// Parses the text of `/proc/meminfo`, in units of 1024 bytes.
     pub(super) fn of_machine(text: &str) -> Option<u64> {
         let field = |name: &str| {
             let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
@@ -243,7 +243,7 @@ mod system {
         Some(field("MemAvailable:")?.saturating_add(field("SwapFree:").unwrap_or(0)).saturating_mul(1024))
     }
 
-    /// The least that any group above this process has left; `None` if none has a limit.
+    /// Returns the least memory left in any group above this process; `None` if none has a limit.
     pub(super) fn of_groups(text: &str, root: &Path) -> Option<u64> {
         text.lines()
             .filter_map(|line| {
@@ -256,7 +256,7 @@ mod system {
                     }
                     _ => return None,
                 };
-                // In a container the path may be that outside, where there is nothing; the root is its own group then.
+                // In a container the path may be the outer one, which does not exist; the root is then its own group.
                 let group: PathBuf = base.join(path);
                 let groups = group.ancestors().take_while(|group| group.starts_with(&base));
                 groups.filter_map(|group| of_group(group, names)).min()
@@ -264,8 +264,8 @@ mod system {
             .min()
     }
 
-    /// The limit less what is used, files that can be dropped not counted. The largest number of the older interface says
-    /// that there is no limit, and does no harm.
+    /// Returns the limit minus the used memory, excluding files that can be dropped. The largest number of the older interface
+    /// means no limit and is harmless.
     fn of_group(group: &Path, [limit, used]: [&str; 2]) -> Option<u64> {
         let number = |name: &str| read_to_string(group.join(name)).ok()?.trim().parse::<u64>().ok();
         let (limit, used) = (number(limit)?, number(used)?);
@@ -280,7 +280,7 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    //! Elsewhere a reservation that succeeds is taken at its word.
+    //! On other systems a successful reservation is trusted.
 
     pub(super) fn left() -> Option<u64> {
         None
@@ -362,7 +362,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn more_than_the_machine_has_is_refused() {
-        // The kernel would promise this much where it promises anything; the machine does not have it.
+        // The kernel may promise this much, but the machine does not have it.
         let (Some(left), Ok(bytes)) = (system::left(), usize::try_from(1u64 << 46)) else { return };
         assert!(left > 0 && left < 1 << 46, "{left}");
         assert!(check(bytes, "a test").is_err());

@@ -1,6 +1,6 @@
-//! Reading CSV, libsvm and IDX files, plain or compressed, in one pass and with about the memory of what is kept.
+//! Reading of CSV, libsvm and IDX files, plain or compressed, in one pass and with little more memory than the result.
 
-/// What some programs write before text in UTF-8; it is no part of the text.
+/// The mark that some programs write before UTF-8 text; it is not part of the text.
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
 mod background;

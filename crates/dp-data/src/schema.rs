@@ -1,8 +1,8 @@
-//! What is publicly known about a table: its columns with their ranges and categories, and its label.
+//! The public properties of a table: its columns with their ranges and categories, and its label.
 //!
-//! Ranges and categories decide how a record is encoded, so they must not come from the records. What a
-//! [draft](crate::draft) took from the data is marked [`Review::Unreviewed`] until a person has replaced or confirmed it,
-//! or has declared it public by name, which the certificate then records.
+//! Ranges and categories determine the encoding of a record, so they must not come from the records. The parts of a
+//! [draft](crate::draft) taken from the data are marked [`Review::Unreviewed`] until a person has replaced or confirmed them, or
+//! has declared them public by name, which the certificate then records.
 
 mod label;
 mod parse;
@@ -19,10 +19,10 @@ pub use label::{Label, LabelKind, LabelRange, MAX_CLASSES, Others};
 
 use crate::error::{DataError, DataErrorKind};
 
-/// The columns of a table and its label, checked.
+/// The checked columns of a table and its label.
 ///
-/// Reads from commented TOML with [`Schema::parse`] and writes it with [`Schema::to_toml`]; with serde it becomes part of
-/// a model file.
+/// It is read from commented TOML with [`Schema::parse`] and written with [`Schema::to_toml`]; with serde it becomes part of a
+/// model file.
 ///
 /// # Privacy
 /// Everything in it is public. Feature columns keep the order in which the schema lists them.
@@ -61,7 +61,7 @@ pub struct Schema {
     missing: Vec<String>,
 }
 
-/// What of a schema is written into files; read back it is checked again.
+/// The serialised part of a schema; it is checked again when read.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SchemaRecord {
@@ -90,24 +90,25 @@ impl TryFrom<SchemaRecord> for Schema {
 pub struct Column {
     /// Its name in the header.
     pub name: String,
-    /// What it holds.
+    /// Its kind.
     pub kind: ColumnKind,
-    /// What a missing or unreadable cell means.
+    /// The treatment of a missing or unreadable cell.
     #[serde(default)]
     pub on_missing: OnMissing,
     /// Markers of missing values of this column, instead of the schema's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
-    /// Whether quoted cells may hold line ends. Elsewhere they are refused: a stray quote swallows the next rows.
+    /// True if quoted cells may contain line ends. Otherwise they are refused: a stray quote swallows the next rows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub line_ends: bool,
-    /// Whether its range or categories are known to be public.
+    /// The review of its range or categories.
     #[serde(default)]
     pub review: Review,
 }
 
 impl Column {
-    /// Whether its cells may hold line ends: it says so, or a declared category or marker of missing values does.
+    /// Returns whether its cells may contain line ends: it is declared, or a declared category or marker of missing values has
+    /// one.
     pub(crate) fn has_line_ends(&self) -> bool {
         let categories = match &self.kind {
             ColumnKind::Categorical { categories, .. } => categories.as_slice(),
@@ -118,7 +119,7 @@ impl Column {
 }
 
 impl Column {
-    /// Whether some cell of it would stop the reading of its file.
+    /// Returns whether some cell of it could stop the reading of its file.
     fn can_refuse(&self) -> bool {
         let missing = self.on_missing == OnMissing::Error;
         match &self.kind {
@@ -129,40 +130,40 @@ impl Column {
     }
 }
 
-/// Whether a text goes on over several lines.
+/// Returns whether a text spans several lines.
 pub(crate) fn holds_line_end(text: &str) -> bool {
     text.contains(['\n', '\r'])
 }
 
-/// What a column holds.
+/// The kind of a column.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ColumnKind {
     /// Numbers in a public range. Values outside are clamped to it.
     Numeric {
-        /// The least value that anyone can have.
+        /// The least possible value.
         min: f64,
-        /// The greatest.
+        /// The greatest possible value.
         max: f64,
-        /// Whether `log(1 + value)` is used in place of the value, for ranges that span powers of ten.
+        /// True if `log(1 + value)` is used in place of the value, for ranges that span powers of ten.
         #[serde(default)]
         log1p: bool,
     },
-    /// A number that is 0 or 1, such as a column that is one-hot already. It is used as it is: unlike a numeric column
-    /// it is not moved to `[-1, 1]`, so that a row's many zeros stay zeros. Values outside `[0, 1]` are clamped.
+    /// A number that is 0 or 1, such as a column that is one-hot already. It is used unchanged: unlike a numeric column it is not
+    /// mapped to `[-1, 1]`, so that a row's many zeros stay zeros. Values outside `[0, 1]` are clamped.
     Indicator,
     /// One of a public list of values.
     Categorical {
         /// The values.
         categories: Vec<String>,
-        /// What any other value means.
+        /// The treatment of any other value.
         on_unknown: OnUnknown,
     },
-    /// Not used.
+    /// The column is not used.
     Drop,
 }
 
-/// What a missing cell means; also a cell of a numeric column that is not a finite number.
+/// The treatment of a missing cell, or of a cell of a numeric column that is not a finite number.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -172,13 +173,13 @@ pub enum OnMissing {
     Error,
     /// The record becomes a null record: it keeps its place and has no influence.
     Neutral,
-    /// This value is put in its place.
+    /// This value replaces it.
     Value(Fill),
-    /// Missing is a category of its own (categorical columns only).
+    /// Missing is its own category (categorical columns only).
     Category,
 }
 
-/// What is put in the place of a missing value.
+/// The replacement of a missing value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Fill {
@@ -188,7 +189,7 @@ pub enum Fill {
     Category(String),
 }
 
-/// What a value means that is not among the declared categories.
+/// The treatment of a value that is not among the declared categories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -202,10 +203,10 @@ pub enum OnUnknown {
     Neutral,
 }
 
-/// The name of the category that stands for all undeclared ones.
+/// The name of the category that represents all undeclared ones.
 pub const OTHER_CATEGORY: &str = "other";
 
-/// Whether a field of the schema is known to hold only what is public.
+/// The review of a field of the schema, which may contain only public information.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -213,29 +214,29 @@ pub enum Review {
     /// A person wrote or confirmed it.
     #[default]
     Reviewed,
-    /// It was taken from the data and nobody has looked.
+    /// It was taken from the data and is unreviewed.
     Unreviewed,
     /// It was taken from the data and declared public by name.
     AssumedPublic,
 }
 
 impl Schema {
-    /// A schema of these columns and label; `missing` lists the markers of missing values (usually the empty string).
+    /// Creates a schema of these columns and label; `missing` lists the markers of missing values (usually the empty string).
     ///
     /// # Errors
-    /// [`DataError`] with a code of `schema.*` or `bounds.*` when they contradict one another.
+    /// [`DataError`] with a code of `schema.*` or `bounds.*` if they are contradictory.
     pub fn new(columns: Vec<Column>, label: Label, missing: Vec<String>) -> Result<Self, DataError> {
         validate::check(&columns, &label)?;
         Ok(Self { columns, label, missing })
     }
 
-    /// Whether some record, well-formed as a row of cells, would stop the reading of its file: a cell of a column that says
-    /// `error`, or such a label.
+    /// Returns whether some record, well-formed as a row of cells, could stop the reading of its file: by a cell of a column with
+    /// `error`, or by such a label.
     pub fn can_refuse_records(&self) -> bool {
         self.label.can_refuse() || self.columns.iter().any(Column::can_refuse)
     }
 
-    /// The columns, the label's among them, whose cells may hold line ends.
+    /// Returns the columns, including the label's, whose cells may contain line ends.
     pub(crate) fn with_line_ends(&self) -> HashSet<&str> {
         let everywhere = self.missing.iter().any(|text| holds_line_end(text));
         let columns = self.columns.iter().filter(|column| everywhere || column.has_line_ends());
@@ -243,59 +244,59 @@ impl Schema {
         columns.map(|column| column.name.as_str()).chain(label).collect()
     }
 
-    /// Reads a schema from TOML; `file` is its name in messages.
+    /// Parses a schema from TOML; `file` is its name in messages.
     ///
     /// # Errors
-    /// [`DataError`] with a code of `schema.*` or `bounds.*`, the field and, where it is known, the line.
+    /// [`DataError`] with a code of `schema.*` or `bounds.*`, the field and, if known, the line.
     pub fn parse(file: &str, text: &str) -> Result<Self, DataError> {
-        // A byte order mark is no part of the text.
+        // A byte order mark is not part of the text.
         parse::parse(text.strip_prefix('\u{feff}').unwrap_or(text)).map_err(|error| error.in_file(file))
     }
 
-    /// Writes the schema as TOML, with a `# REVIEW` comment at everything that still needs one.
+    /// Returns the schema as TOML, with a `# REVIEW` comment at every unreviewed part.
     pub fn to_toml(&self) -> String {
         write::to_toml(self, &|_| None)
     }
 
-    /// As [`to_toml`](Self::to_toml), with a comment above the columns for which `comment` gives one.
+    /// As [`to_toml`](Self::to_toml), with a comment above the columns for which `comment` returns one.
     pub fn to_toml_with_comments(&self, comment: &dyn Fn(&str) -> Option<String>) -> String {
         write::to_toml(self, comment)
     }
 
-    /// The feature columns, dropped ones included, in the order of the schema.
+    /// Returns the feature columns, including dropped ones, in the order of the schema.
     pub fn columns(&self) -> &[Column] {
         &self.columns
     }
 
-    /// The label.
+    /// Returns the label.
     pub fn label(&self) -> &Label {
         &self.label
     }
 
-    /// The markers of missing values, for columns without their own.
+    /// Returns the markers of missing values, for columns without their own.
     pub fn missing(&self) -> &[String] {
         &self.missing
     }
 
-    /// The markers of missing values of `column`.
+    /// Returns the markers of missing values of `column`.
     pub fn missing_of<'a>(&'a self, column: &'a Column) -> &'a [String] {
         column.missing.as_ref().unwrap_or(&self.missing)
     }
 
-    /// Names of columns, the label's included, whose public part was taken from the data and not reviewed.
+    /// Returns the names of columns, including the label's, whose public part was taken from the data and not reviewed.
     pub fn unreviewed(&self) -> Vec<&str> {
         self.names_in(Review::Unreviewed)
     }
 
-    /// Names of columns, the label's included, that were declared public; the certificate lists them.
+    /// Returns the names of columns, including the label's, that were declared public; the certificate lists them.
     pub fn assumed_public(&self) -> Vec<&str> {
         self.names_in(Review::AssumedPublic)
     }
 
-    /// Declares the unreviewed columns of these names (the label's among them, if wanted) public.
+    /// Declares the unreviewed columns of these names public, including the label's if it is named.
     ///
     /// # Errors
-    /// `schema.unknown_column` when a name is not in the schema; nothing changes then.
+    /// `schema.unknown_column` if a name is not in the schema; in this case nothing changes.
     pub fn assume_public<S: AsRef<str>>(&mut self, names: &[S]) -> Result<(), DataError> {
         let known: HashSet<&str> =
             self.columns.iter().map(|column| column.name.as_str()).chain([self.label.column.as_str()]).collect();
@@ -336,7 +337,7 @@ impl Schema {
         .help("edit the schema, or declare the columns public by name with --assume-public"))
     }
 
-    /// Whether some record can become a null record under this schema.
+    /// Returns whether some record can become a null record under this schema.
     pub fn can_be_neutral(&self) -> bool {
         self.label.can_be_neutral()
             || self.columns.iter().any(|column| match &column.kind {

@@ -1,4 +1,4 @@
-//! Prints the constants of each loss on unit rows for a few radii, beside those that papers tabulate.
+//! Prints the constants of each loss on unit rows for a few radii, with those tabulated in papers.
 #![allow(clippy::print_stdout)] // printing is what an example is for
 
 use dp_losses::{Constants, Domain, L2, LossKind};

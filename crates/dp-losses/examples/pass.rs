@@ -1,5 +1,5 @@
-//! Trains a logistic model by plain SGD with L2 regularisation on synthetic sparse rows, the parameters kept as a scale
-//! times a vector, so that a step touches only what its row holds.
+//! Trains a logistic model by plain SGD with L2 regularisation on synthetic sparse rows. The parameters are stored as a scale
+//! times a vector, so that a step changes only the non-zeros of its row.
 #![allow(clippy::print_stdout)] // printing is what an example is for
 
 use dp_data::Examples;

@@ -6,14 +6,14 @@ use crate::constants::{DataConstants, Domain, LossBounds};
 use crate::loss::Loss;
 use crate::real::Real;
 
-/// The size of the residual, for real targets: regression to the median. It has a kink, so that no finite smoothness
-/// bounds it; [`HuberRegression`](crate::HuberRegression) is its smooth form.
+/// The absolute residual, for real targets: regression to the median. It has a kink, so its smoothness constant is infinite;
+/// [`HuberRegression`](crate::HuberRegression) is its smooth version.
 ///
 /// # Formula
 /// ```text
 /// value  |p - y|        derivative  sign(p - y), 0 at 0        curvature  unbounded
 /// ```
-/// The gradient is bounded whatever the parameters, unlike that of the squared loss: no radius is needed.
+/// The gradient is bounded for all parameters, unlike that of the squared loss: no radius is needed.
 ///
 /// # Examples
 /// ```
@@ -32,7 +32,7 @@ impl<F: Real> Loss<F> for Absolute {
 
     #[inline(always)]
     fn derivative(&self, prediction: F, target: F) -> F {
-        // Comparisons of the two, as their difference may vanish or overflow.
+        // Compares the two numbers, because their difference may vanish or overflow.
         let above = if prediction > target { F::one() } else { F::zero() };
         if prediction < target { -F::one() } else { above }
     }

@@ -1,19 +1,19 @@
-//! Gradients summed so exactly that their error does not grow with the number of examples.
+//! Gradients summed so accurately that their error does not grow with the number of examples.
 
 use core::fmt;
 
 use crate::model::Model;
 use crate::real::Real;
 
-/// A vector kept as the unevaluated sum of two: the rounding error of an addition to the first goes to the second, which
+/// A vector stored as the unevaluated sum of two. The rounding error of an addition to the first is added to the second, which
 /// stays below a unit in the last place of the first.
 ///
 /// # Formula
 /// ```text
 /// s + e = a + b  exactly,   s = fl(a + b),   e = (a - (s - z)) + (b - z),   z = fl(s - a)
 /// ```
-/// An addition to `high + low` is off by the rounding of `low + e` alone: by `2 u²` times the larger of the sums before and
-/// after it, `u` the unit roundoff.
+/// The error of an addition to `high + low` is only the rounding of `low + e`: `2 u²` times the larger of the sums before and
+/// after it, with `u` the unit roundoff.
 ///
 /// # Examples
 /// ```
@@ -35,7 +35,7 @@ pub struct CompensatedSum<F = f64> {
 }
 
 impl<F> fmt::Debug for CompensatedSum<F> {
-    // A function of records: never shown.
+    // A function of records: never printed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("CompensatedSum").field("len", &self.high.len()).finish_non_exhaustive()
     }
@@ -48,23 +48,23 @@ impl<F: Real> From<Vec<F>> for CompensatedSum<F> {
 }
 
 impl<F: Real> CompensatedSum<F> {
-    /// `len` zeros.
+    /// Creates `len` zeros.
     pub fn zeros(len: usize) -> Self {
         vec![F::zero(); len].into()
     }
 
-    /// Sets all to 0.
+    /// Sets all coordinates to 0.
     pub fn clear(&mut self) {
         self.high.fill(F::zero());
         self.low.fill(F::zero());
     }
 
-    /// The first parts: the vector, rounded.
+    /// Returns the first parts: the rounded vector.
     pub fn high(&self) -> &[F] {
         &self.high
     }
 
-    /// Both parts of each coordinate.
+    /// Returns both parts of each coordinate.
     pub fn parts(&self) -> impl Iterator<Item = (F, F)> {
         self.high.iter().copied().zip(self.low.iter().copied())
     }
@@ -74,7 +74,7 @@ impl<F: Real> CompensatedSum<F> {
         self.high.iter_mut().chain(&mut self.low).for_each(|part| *part *= power);
     }
 
-    /// Adds `factor` times a vector of the same length: off by the rounding of the products and, as a sum, by `2 u²`.
+    /// Adds `factor` times a vector of the same length, with the rounding error of the products and, for the sum, `2 u²`.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -85,7 +85,7 @@ impl<F: Real> CompensatedSum<F> {
         }
     }
 
-    /// Adds what `sum` makes of zeros; `buffer` is room for it.
+    /// Adds the result of `sum` on a zero vector; `buffer` provides its memory.
     pub(crate) fn add_summed(&mut self, buffer: &mut Vec<F>, sum: impl FnOnce(&mut [F])) {
         buffer.clear();
         buffer.resize(self.high.len(), F::zero());
@@ -114,7 +114,7 @@ impl<F: Real> CompensatedSum<F> {
         }
     }
 
-    /// Coordinate `j`, rounded once.
+    /// Returns coordinate `j`, rounded once.
     ///
     /// # Panics
     /// If there is no such coordinate.
@@ -123,7 +123,7 @@ impl<F: Real> CompensatedSum<F> {
     }
 }
 
-/// `(fl(a + b), a + b - fl(a + b))`: a sum without a rounding error, as long as it does not overflow.
+/// Returns `(fl(a + b), a + b - fl(a + b))`: a sum without rounding error, unless it overflows.
 ///
 /// # Examples
 /// ```
@@ -144,8 +144,8 @@ pub(crate) fn add<F: Real>(high: &mut F, low: &mut F, term: F) {
     (*high, *low) = two_sum(sum, *low + rest);
 }
 
-/// A model whose gradients can be summed with an error that does not grow with the number of examples, nor, to first
-/// order, with the parameters' norm: what certifies that a point is near a minimiser.
+/// A model whose gradients can be summed with an error that does not grow with the number of examples, nor, to first order, with
+/// the parameters' norm. This certifies that a point is near a minimiser.
 ///
 /// # Formula
 /// Let `u = 2^-53`, `d` the features, `X` a bound on the rows' norm and `A = ‖w‖ X`. Everything is in double precision.
@@ -154,26 +154,25 @@ pub(crate) fn add<F: Real>(high: &mut F, low: &mut F, term: F) {
 /// derivative      of the margin y p, or of the residual p - y, which is taken in two parts before the rounding
 /// sum             of m examples in two parts: what each product rounds off, u ℓ' ‖x‖, and (m u)² Σ ℓ' ‖x‖
 /// ```
-/// *Prediction*. With `p + s` the parts after `D <= d` terms, the errors of additions that are collected in `s` have
-/// sizes that add up to `(D + 9) u A` at most, those of products to `u A`, and a term of `s` passes through at most
-/// `D + 18` additions; so `|p + s - ⟨w, x⟩| <= (D + 18)(D + 10) u² A`, below `((d + 20) u)² A` with what subtracting a
-/// target or the largest score costs to second order. A relative error `u` of a margin or residual `r` moves the
-/// derivative by `|r| ℓ''(r) u` at most: [`LossKind::condition`](crate::LossKind::condition) bounds it.
+/// *Prediction*. With `p + s` the parts after `D <= d` terms, the errors of additions collected in `s` have sizes that add up to
+/// `(D + 9) u A` at most, those of products to `u A`, and a term of `s` passes through at most `D + 18` additions. So `|p + s -
+/// ⟨w, x⟩| <= (D + 18)(D + 10) u² A`, which is below `((d + 20) u)² A` including the second-order error of subtracting a target
+/// or the largest score. A relative error `u` of a margin or residual `r` changes the derivative by `|r| ℓ''(r) u` at most:
+/// [`LossKind::condition`](crate::LossKind::condition) bounds it.
 ///
-/// *Sum*. `e` of an addition is at most `u` times the partial sum, which is at most the sum `S` of all sizes; of `m` of
-/// them, added up with `m` roundings, `(m u)² S`. Over the coordinates the norms of these bounds add up to
-/// `(m u)² Σ ℓ' ‖x‖`.
+/// *Sum*. `e` of an addition is at most `u` times the partial sum, which is at most the sum `S` of all sizes; for `m` of them,
+/// added up with `m` roundings, it is `(m u)² S`. Over the coordinates the norms of these bounds add up to `(m u)² Σ ℓ' ‖x‖`.
 ///
 /// # Laws
-/// 1. It adds what [`add_weighted`](Model::add_weighted) with all coefficients 1 adds, up to the rounding of that.
-/// 2. An example that does not count adds exactly nothing.
+/// 1. It adds the same as [`add_weighted`](Model::add_weighted) with all coefficients 1, up to the latter's rounding.
+/// 2. An invalid example adds exactly nothing.
 ///
 /// # Examples
 /// ```
 /// use dp_data::Examples;
 /// use dp_losses::{CompensatedGradient, CompensatedSum, LinearModel, Model, Squared};
 ///
-/// // ⟨w, x⟩ = 1e16 + 1 - 1e16, of which plain arithmetic makes 0.
+/// // ⟨w, x⟩ = 1e16 + 1 - 1e16, for which plain arithmetic gives 0.
 /// let data = Examples::dense(vec![1e16, 1.0, -1e16], vec![0.0], 3)?;
 /// let model = LinearModel::new(3, Squared);
 /// let mut sum = CompensatedSum::zeros(3);
@@ -186,7 +185,7 @@ pub(crate) fn add<F: Real>(high: &mut F, low: &mut F, term: F) {
 /// Ogita, Rump, Oishi, "Accurate sum and dot product", SIAM Journal on Scientific Computing 26, 2005, Algorithm 5.3 and
 /// Proposition 5.5.
 pub trait CompensatedGradient<F>: Model<F> {
-    /// `sum += Σ_i gradient_i` at `parameters`; what the pass held before does not matter.
+    /// Adds to `sum` the value `Σ_i gradient_i` at `parameters`, for any previous contents of the pass.
     ///
     /// # Panics
     /// As [`forward`](Model::forward) and [`add_weighted`](Model::add_weighted).

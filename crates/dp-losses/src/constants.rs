@@ -1,10 +1,10 @@
-//! The constants of a regularised loss under stated bounds: what step sizes and sensitivities are computed from.
+//! The constants of a regularised loss under stated bounds, for computing step sizes and sensitivities.
 
 use crate::error::{Error, non_negative, positive};
 use crate::regulariser::L2;
 use crate::rounding::{product_up, sum_up};
 
-/// What is known of parameters and data, enforced elsewhere (projection, row clipping, target clipping).
+/// Bounds on parameters and data, enforced elsewhere (projection, row clipping, target clipping).
 ///
 /// # Examples
 /// ```
@@ -21,12 +21,12 @@ pub struct Domain {
 }
 
 impl Domain {
-    /// Rows of L2 norm at most 1, targets of size at most 1, parameters anywhere.
+    /// Rows of L2 norm at most 1, targets of size at most 1, unbounded parameters.
     pub const fn unit_rows() -> Self {
         Self { row_norm: 1.0, radius: None, target_bound: 1.0 }
     }
 
-    /// The same with rows of L2 norm at most `row_norm`.
+    /// Sets the bound on the rows' L2 norm.
     ///
     /// # Errors
     /// Outside `[1e-100, 1e100]`, or NaN.
@@ -34,8 +34,8 @@ impl Domain {
         Ok(Self { row_norm: positive("row norm", row_norm)?, ..self })
     }
 
-    /// The same with parameters kept in the L2 ball of `radius` around 0, the start and every point where a gradient is
-    /// taken included.
+    /// Restricts the parameters to the L2 ball of `radius` around 0, including the start and every point at which a gradient is
+    /// computed.
     ///
     /// # Errors
     /// Outside `[0, 1e100]`, or NaN.
@@ -43,7 +43,7 @@ impl Domain {
         Ok(Self { radius: Some(non_negative("radius", radius)?), ..self })
     }
 
-    /// The same with targets of size at most `target_bound` (used by losses of real targets).
+    /// Sets the bound on the size of targets (used by losses with real targets).
     ///
     /// # Errors
     /// Outside `[0, 1e100]`, or NaN.
@@ -51,17 +51,17 @@ impl Domain {
         Ok(Self { target_bound: non_negative("target bound", target_bound)?, ..self })
     }
 
-    /// Bound `X` on the L2 norm of a row.
+    /// Returns the bound `X` on the L2 norm of a row.
     pub const fn row_norm(&self) -> f64 {
         self.row_norm
     }
 
-    /// Bound `R` on the L2 norm of the parameters, if there is one.
+    /// Returns the bound `R` on the L2 norm of the parameters, if there is one.
     pub const fn radius(&self) -> Option<f64> {
         self.radius
     }
 
-    /// Bound `Y` on the size of a target.
+    /// Returns the bound `Y` on the size of a target.
     pub const fn target_bound(&self) -> f64 {
         self.target_bound
     }
@@ -78,19 +78,19 @@ pub struct DataConstants {
     pub gradient_difference: f64,
 }
 
-/// A loss that knows its constants.
+/// A loss with known constants.
 pub trait LossBounds {
-    /// The least constants known, rounded up.
+    /// Returns the least known constants, rounded up.
     fn data_constants(&self, domain: &Domain) -> DataConstants;
 
-    /// The constants as the papers tabulate them: right, but the Lipschitz constant of a classification loss ignores
-    /// the radius, and the gradient difference is twice it.
+    /// Returns the constants as tabulated in papers: valid, but the Lipschitz constant of a classification loss ignores the
+    /// radius, and the gradient difference is twice that constant.
     fn data_constants_of_the_papers(&self, domain: &Domain) -> DataConstants;
 }
 
 /// Constants of `ℓ(w, z) + λ/2 |w|²` over a [`Domain`].
 ///
-/// All are rounded up, strong convexity is exact; a constant that no finite number bounds is infinite.
+/// All are rounded up, except strong convexity, which is exact. A constant without a finite bound is infinite.
 ///
 /// # Formula
 /// ```text
@@ -101,9 +101,9 @@ pub trait LossBounds {
 /// ```
 ///
 /// # Privacy
-/// The sensitivity of a training run under replace-one adjacency is proportional to `gradient_difference`. Where a
-/// record is replaced by a null record (`x = 0`, data gradient 0), `data_lipschitz` takes its place. Both hold for real
-/// arithmetic; the rounding of the run itself is accounted for by the engine.
+/// The sensitivity of a training run under replace-one adjacency is proportional to `gradient_difference`. If a record is
+/// replaced by a null record (`x = 0`, data gradient 0), it is proportional to `data_lipschitz`. Both hold for real arithmetic;
+/// the training engine accounts for the rounding of the run itself.
 ///
 /// # Examples
 /// ```
@@ -126,7 +126,7 @@ pub struct Constants {
     pub lipschitz: f64,
     /// `β`: the gradient is `β`-Lipschitz in `w`.
     pub smoothness: f64,
-    /// `γ`: the largest `γ` such that the function minus `γ/2 |w|²` is known to be convex.
+    /// `γ`: the largest known `γ` such that the function minus `γ/2 |w|²` is convex.
     pub strong_convexity: f64,
     /// `G = sup |∇(w, z) - ∇(w, z')|` over two examples at the same `w`.
     pub gradient_difference: f64,
@@ -135,12 +135,12 @@ pub struct Constants {
 }
 
 impl Constants {
-    /// The least constants known.
+    /// Returns the least known constants.
     pub fn new<L: LossBounds + ?Sized>(loss: &L, regulariser: L2, domain: &Domain) -> Self {
         Self::of_data(loss.data_constants(domain), regulariser, domain)
     }
 
-    /// The constants as the papers tabulate them, to compare with their figures: sound, not tight.
+    /// Returns the constants as tabulated in papers, for comparison: valid, not tight.
     pub fn of_the_papers<L: LossBounds + ?Sized>(loss: &L, regulariser: L2, domain: &Domain) -> Self {
         Self::of_data(loss.data_constants_of_the_papers(domain), regulariser, domain)
     }

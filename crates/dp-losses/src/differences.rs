@@ -1,17 +1,17 @@
-//! Differences of one example's gradients at two points: what variance reduction adds up.
+//! Differences of one example's gradients at two points, for variance reduction.
 
 use crate::model::Model;
 
 /// A model whose gradients at two points can be subtracted, example by example, before they are clipped and summed.
 ///
-/// For linear models both gradients are multiples of the row, and so is the difference:
-/// `(ℓ'(⟨w, x⟩) - ℓ'(⟨w̃, x⟩)) x`. Nothing is stored but one number per example, or one per example and class.
+/// For linear models both gradients are multiples of the row, and so is the difference: `(ℓ'(⟨w, x⟩) - ℓ'(⟨w̃, x⟩)) x`. Only one
+/// number per example, or one per example and class, is stored.
 ///
 /// # Laws
 /// After [`backward`](Model::backward) on the same batch into two passes, and [`difference`](Self::difference):
-/// 1. [`add_weighted`](Model::add_weighted) adds `scale` times the difference of what it would have added before;
+/// 1. [`add_weighted`](Model::add_weighted) adds `scale` times the difference of the two original gradients;
 /// 2. [`squared_norms`](Model::squared_norms) are those of these differences;
-/// 3. an example that does not count, or whose two gradients are the same bits, adds exactly nothing.
+/// 3. an invalid example, or one whose two gradients have the same bits, adds exactly nothing.
 ///
 /// # Examples
 /// ```
@@ -38,10 +38,10 @@ use crate::model::Model;
 /// # References
 /// Johnson, Zhang, "Accelerating stochastic gradient descent using predictive variance reduction", NIPS 2013.
 pub trait Differences<F>: Model<F> {
-    /// `pass <- scale · (pass - other)`, after [`backward`](Model::backward) on one batch into both.
+    /// Sets `pass <- scale · (pass - other)`, after [`backward`](Model::backward) on one batch into both.
     ///
     /// # Panics
-    /// If they have seen different numbers of examples.
+    /// If the passes have processed different numbers of examples.
     fn difference(&self, scale: F, other: &Self::Pass, pass: &mut Self::Pass);
 }
 
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::{HuberSvm, LinearModel, Logistic, Real, Softmax, SoftmaxModel};
 
-    /// Sums and norms of the differences against those of the two gradients, example by example.
+    /// Sums and norms of the differences compared with those of the two gradients, example by example.
     fn keeps_its_laws<F: Real, M>(model: &M, targets: [f64; 4])
     where
         M: Differences<F> + for<'a> Model<F, Batch<'a> = dp_data::Block<'a, F>>,
@@ -98,7 +98,7 @@ mod tests {
             }
             assert!((wide(norms[i]) - square).abs() < 1e-5 && (i == 2) == (square == 0.0), "{i}: {square}");
         }
-        // The same point on both sides leaves nothing at all.
+        // The same point on both sides gives exactly zero.
         let [mut here, there] = [0, 1].map(|_| {
             let mut pass = model.pass(4);
             model.forward(&points[0], batch, &mut pass);

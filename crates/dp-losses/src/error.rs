@@ -1,10 +1,10 @@
-//! What can go wrong: a parameter outside its range.
+//! Errors: a parameter out of its range.
 
-/// Errors of this crate. Each names the parameter, its value and the accepted range.
+/// The error type of this crate. Each error names the parameter, its value and the accepted range.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A number lies outside its range, or is NaN.
+    /// A number is out of its range, or NaN.
     #[error("{name} = {value:?} must lie in {range}")]
     OutOfRange {
         /// The parameter's name.
@@ -19,20 +19,20 @@ pub enum Error {
         "{text:?} is not a loss: expected `logistic`, `huber-svm[:<h>]`, `hinge`, `squared`, `huber-regression[:<h>]`, `log-cosh[:<h>]`, `absolute` or `softmax:<classes>`"
     )]
     UnknownLoss {
-        /// What was given.
+        /// The given text.
         text: String,
     },
-    /// No penalty is written so.
+    /// The text is not a valid penalty.
     #[error(
         "{text:?} is not a penalty: expected `l1:<lambda>`, `elastic-net:<lambda>:<ridge>`, `group:<lambda>[:<sizes>]`, `nuclear:<lambda>`, `scad:<lambda>[:<a>]` or `mcp:<lambda>[:<gamma>]`"
     )]
     UnknownPenalty {
-        /// What was given.
+        /// The given text.
         text: String,
     },
 }
 
-/// Checks `0 <= value <= 1e100`, which keeps every constant computed from it clear of overflow. NaN fails.
+/// Checks `0 <= value <= 1e100`, which prevents overflow of every constant computed from it. NaN fails.
 pub(crate) fn non_negative(name: &'static str, value: f64) -> Result<f64, Error> {
     if (0.0..=1e100).contains(&value) {
         Ok(value + 0.0) // -0.0 becomes 0.0

@@ -5,12 +5,12 @@
 //! e^x = 2^k · e^r,   k = round(x / ln 2),   r = x - k·ln 2  in two parts,   |r| <= ln(2)/2
 //! e^r = Σ_{i <= N} r^i / i!   (N = 13 for f64, 7 for f32), summed by Estrin's scheme
 //! ```
-//! The series is cut where its remainder is below 0.03 units in the last place. `2^k` is applied as two factors, so that
-//! results below the smallest normal number are rounded once more and not flushed. Error against the correctly rounded
-//! value: at most 2 units in the last place for normal results (tested over the whole range); exactly 1 at 0;
-//! 0 below the smallest subnormal; infinity above the largest number; NaN for NaN.
+//! The series is truncated where its remainder is below 0.03 units in the last place. `2^k` is applied as two factors, so that
+//! results below the smallest normal number are rounded once more and not flushed to zero. Error against the correctly rounded
+//! value: at most 2 units in the last place for normal results (tested over the whole range); exactly 1 at 0; 0 below the
+//! smallest subnormal; infinity above the largest number; NaN for NaN.
 
-/// `e^x` for `f64`. See the [module](self) for the method and its error.
+/// Returns `e^x` for `f64`. See the [module](self) for the method and its error.
 ///
 /// # Examples
 /// ```
@@ -24,7 +24,7 @@ pub fn exp_f64(x: f64) -> f64 {
     const SHIFT: f64 = 6_755_399_441_055_744.0;
     const LN_2_HIGH: f64 = 6.931_471_803_691_238e-1; // its last 20 bits are 0: times k it is exact
     const LN_2_LOW: f64 = 1.908_214_929_270_587_7e-10;
-    // Comparisons rather than `max`/`min`: those would turn NaN into a number.
+    // Comparisons rather than `max`/`min`, which would turn NaN into a number.
     let x = if x < -746.0 { -746.0 } else { x };
     let x = if x > 710.0 { 710.0 } else { x };
     let shifted = x * core::f64::consts::LOG2_E + SHIFT;
@@ -52,7 +52,7 @@ pub fn exp_f64(x: f64) -> f64 {
     (power * first) * second
 }
 
-/// `e^x` for `f32`. See the [module](self) for the method and its error.
+/// Returns `e^x` for `f32`. See the [module](self) for the method and its error.
 ///
 /// # Examples
 /// ```
@@ -91,14 +91,14 @@ pub fn exp_f32(x: f32) -> f32 {
 mod tests {
     use super::*;
 
-    /// Distance in units in the last place of `want`.
+    /// Returns the distance in units in the last place of `want`.
     fn ulps_f64(got: f64, want: f64) -> f64 {
         (got - want).abs() / (want.next_up() - want)
     }
 
     #[test]
     fn f64_is_within_two_units_of_libm_over_the_whole_range() {
-        // Every 1/137 of the range where the result is normal, and numbers near 0. libm itself is within 1 unit.
+        // Every 1/137 of the range with normal results, and numbers near 0. libm itself is within 1 unit.
         let mut worst = 0.0_f64;
         let mut x = -708.3;
         while x < 709.7 {

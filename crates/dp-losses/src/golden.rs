@@ -1,8 +1,8 @@
-//! Reads the golden values: from the folder in `DP_GOLDEN_DIR` if that is set, else from the copy in the tree.
+//! Reads the golden values: from the folder in `DP_GOLDEN_DIR` if set, otherwise from the copy in the tree.
 
 use serde_json::Value;
 
-/// The parsed file `name`.
+/// Returns the parsed file `name`.
 pub(crate) fn file(name: &str) -> Value {
     let folder = std::env::var_os("DP_GOLDEN_DIR").map_or_else(
         || std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/golden"),
@@ -13,7 +13,7 @@ pub(crate) fn file(name: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The cases of `optim-erm.json` for the function `name`: at least one in the tree's copy; another file need not have
+/// Returns the cases of `optim-erm.json` for the function `name`: at least one in the tree's copy; another file need not have
 /// every function, but must have some.
 pub(crate) fn erm_cases(name: &str) -> Vec<Value> {
     let golden = file("optim-erm.json");

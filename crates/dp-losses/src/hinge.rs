@@ -1,4 +1,4 @@
-//! The support vector machine's hinge loss.
+//! The hinge loss of support vector machines.
 
 use nalgebra::convert;
 
@@ -6,14 +6,14 @@ use crate::constants::{DataConstants, Domain, LossBounds};
 use crate::loss::Loss;
 use crate::real::Real;
 
-/// The hinge loss of a margin, for targets -1 and +1. It has a kink, so that no finite smoothness bounds it;
-/// [`HuberSvm`](crate::HuberSvm) is its smooth form.
+/// The hinge loss of a margin, for targets -1 and +1. It has a kink, so its smoothness constant is infinite;
+/// [`HuberSvm`](crate::HuberSvm) is its smooth version.
 ///
 /// # Formula
 /// ```text
 /// s = y·p        value  max(0, 1 - s)        derivative  -y for s < 1, else 0        curvature  unbounded
 /// ```
-/// At the kink the subgradient 0 is taken.
+/// At the kink the subgradient 0 is used.
 ///
 /// # Examples
 /// ```

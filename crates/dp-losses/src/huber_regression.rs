@@ -9,8 +9,8 @@ use crate::loss::Loss;
 use crate::real::Real;
 use crate::rounding::{inflate, product_up, quotient_up, sum_up};
 
-/// The absolute loss with its kink replaced by a parabola of half width `h`, for real targets with a public bound
-/// `|y| <= Y`. Scaled so that its slope is at most 1, as that of the absolute loss, which it tends to for small `h`.
+/// The absolute loss with its kink replaced by a parabola of half width `h`, for real targets with a public bound `|y| <= Y`. Its
+/// slope is at most 1, like that of the absolute loss, to which it converges for small `h`.
 ///
 /// # Formula
 /// ```text
@@ -39,13 +39,13 @@ pub struct HuberRegression {
 }
 
 impl HuberRegression {
-    /// Half width 0.1: a twentieth of targets that lie in [-1, 1].
+    /// Half width 0.1: a twentieth of the range of targets in [-1, 1].
     pub const USUAL: Self = Self { h: 0.1 };
 
-    /// The loss with half width `h`.
+    /// Creates the loss with half width `h`.
     ///
     /// # Errors
-    /// `h` outside `[1e-30, 1e30]`, where the parabola is resolved in `f32` as well; NaN.
+    /// `h` outside `[1e-30, 1e30]`, the range in which `f32` resolves the parabola as well; NaN.
     pub fn new(h: f64) -> Result<Self, Error> {
         if !(1e-30..=1e30).contains(&h) {
             return Err(Error::OutOfRange { name: "h", value: h, range: "[1e-30, 1e30]" });
@@ -53,7 +53,7 @@ impl HuberRegression {
         Ok(Self { h })
     }
 
-    /// The half width.
+    /// Returns the half width.
     pub const fn h(self) -> f64 {
         self.h
     }
@@ -91,10 +91,10 @@ impl LossBounds for HuberRegression {
     /// Lipschitz            X · min(1, (R X + Y) / h)            smoothness  X² / h
     /// gradient difference  min(2 · Lipschitz, X · G_sq(R X, Y) / h)
     /// ```
-    /// The gradient is that of the squared loss over `h`, made shorter where it is longer than the row. The gradients of
-    /// the squared loss lie in a ball of diameter `G_sq` that holds the origin (see [`squared_gradient_difference`]: its
-    /// centre is at distance `a (Ra + Y)` from the origin, its radius `sqrt(1 - a²) (Ra + Y)`, and `a² <= 1/2`), and
-    /// with every vector it holds all shorter ones of the same direction.
+    /// The gradient is that of the squared loss over `h`, shortened if it is longer than the row. The gradients of the squared
+    /// loss lie in a ball of diameter `G_sq` that contains the origin (see [`squared_gradient_difference`]: its centre is at
+    /// distance `a (Ra + Y)` from the origin, its radius is `sqrt(1 - a²) (Ra + Y)`, and `a² <= 1/2`), and with every vector it
+    /// contains all shorter ones of the same direction.
     fn data_constants(&self, domain: &Domain) -> DataConstants {
         let row_norm = domain.row_norm();
         let reach = domain.radius().map_or(f64::INFINITY, |radius| product_up(radius, row_norm));
@@ -118,7 +118,7 @@ impl LossBounds for HuberRegression {
     }
 }
 
-/// How the loss is written in a file.
+/// The serialised form of the loss.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -174,7 +174,7 @@ mod tests {
         fn derivative_is_the_slope_of_the_value(h in 0.05..2.0_f64, p in -4.0..4.0_f64, y in -2.0..2.0_f64) {
             let (loss, step) = (HuberRegression::new(h).unwrap(), 1e-5);
             let slope = (loss.value(p + step, y) - loss.value(p - step, y)) / (2.0 * step);
-            // Across a kink of the derivative the central difference is off by up to step · curvature / 4.
+            // Across a kink of the derivative the central difference has an error of up to step · curvature / 4.
             prop_assert!((loss.derivative(p, y) - slope).abs() < 1e-9 + step / h);
         }
 

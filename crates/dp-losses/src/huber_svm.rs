@@ -1,4 +1,4 @@
-//! The support vector machine's hinge, smoothed by a parabola around its kink.
+//! The hinge loss of support vector machines, smoothed by a parabola around its kink.
 
 use nalgebra::convert;
 
@@ -36,13 +36,13 @@ pub struct HuberSvm {
 }
 
 impl HuberSvm {
-    /// The half width that Wu et al. (2017) use, 0.1.
+    /// The half width used by Wu et al. (2017), 0.1.
     pub const USUAL: Self = Self { h: 0.1 };
 
-    /// The loss with half width `h`.
+    /// Creates the loss with half width `h`.
     ///
     /// # Errors
-    /// `h` outside `[1e-30, 1e30]`, where the parabola is resolved in `f32` as well; NaN.
+    /// `h` outside `[1e-30, 1e30]`, the range in which `f32` resolves the parabola as well; NaN.
     pub fn new(h: f64) -> Result<Self, Error> {
         if !(1e-30..=1e30).contains(&h) {
             return Err(Error::OutOfRange { name: "h", value: h, range: "[1e-30, 1e30]" });
@@ -50,7 +50,7 @@ impl HuberSvm {
         Ok(Self { h })
     }
 
-    /// The half width.
+    /// Returns the half width.
     pub const fn h(self) -> f64 {
         self.h
     }
@@ -117,7 +117,7 @@ impl LossBounds for HuberSvm {
     }
 }
 
-/// How the loss is written in a file.
+/// The serialised form of the loss.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]

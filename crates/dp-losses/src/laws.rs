@@ -1,7 +1,7 @@
-//! The laws of [`Model`], as checks that any implementation can be put to in its own tests.
+//! The laws of [`Model`], as checks for the tests of any implementation.
 //!
-//! Behind the feature `laws` (and in this crate's own tests). A model is checked on one batch that the caller also
-//! gives example by example and in parts, because only the caller knows how to cut its batches.
+//! Available with the feature `laws` (and in this crate's own tests). A model is checked on one batch that the caller also
+//! provides example by example and in parts, because only the caller knows how to split its batches.
 //!
 //! # Examples
 //! ```
@@ -26,7 +26,7 @@
 use crate::model::Model;
 use crate::real::Real;
 
-/// One batch, cut in several ways, and the parameters at which the laws are checked.
+/// One batch, split in several ways, and the parameters at which the laws are checked.
 #[derive(Debug, Clone)]
 pub struct Case<B> {
     /// The parameters.
@@ -37,34 +37,34 @@ pub struct Case<B> {
     pub singles: Vec<B>,
     /// A split of it, in order, each part with its number of examples.
     pub parts: Vec<(B, usize)>,
-    /// The whole batch with NaN in the features of one example, and which one.
+    /// The whole batch with NaN in the features of one example, and its index.
     pub poisoned: Option<(B, usize)>,
 }
 
-/// A law that does not hold.
+/// A violated law.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("law {law}: {what}: found {found}, expected {expected}")]
 pub struct Violation {
     /// The law's number in the documentation of [`Model`]; 0 for the shape of the parameter blocks.
     pub law: u8,
-    /// Which quantity.
+    /// The quantity.
     pub what: String,
-    /// What the model gave.
+    /// The model's result.
     pub found: f64,
-    /// What the law asks for.
+    /// The result required by the law.
     pub expected: f64,
 }
 
 /// Checks the laws of [`Model`], and that the blocks cover the parameters in order.
 ///
-/// Sums and norms are compared with relative tolerance 1e-9, the central differences with 1e-5, both relative to the
-/// largest entry.
+/// Sums and norms are compared with relative tolerance 1e-9, the central differences with 1e-5, both relative to the largest
+/// entry.
 ///
 /// # Errors
-/// The first law that is violated. A NaN violates every law.
+/// The first violated law. A NaN violates every law.
 ///
 /// # Panics
-/// If the case has no example or its parts do not add up.
+/// If the case has no example or its parts do not add up to the batch.
 pub fn model_laws<'a, M: Model<f64>>(model: &M, case: &Case<M::Batch<'a>>) -> Result<(), Violation> {
     let n = case.singles.len();
     let blocks = model.blocks().len();
@@ -101,7 +101,7 @@ pub fn model_laws<'a, M: Model<f64>>(model: &M, case: &Case<M::Batch<'a>>) -> Re
     linear_in_coefficients(model, case, &singles)?;
     norm_laws(model, &case.parameters, &case.singles)?;
 
-    // A pass that has seen other examples, other parameters and a larger batch.
+    // A pass that has been used with other examples, other parameters and a larger batch.
     let mut used = model.pass(n);
     let shifted: Vec<f64> = case.parameters.iter().map(|w| 3.0 - w).collect();
     Evaluation::new(model, &shifted, case.whole, n, &mut used);
@@ -117,9 +117,9 @@ pub fn model_laws<'a, M: Model<f64>>(model: &M, case: &Case<M::Batch<'a>>) -> Re
 
 /// Checks laws 8 and 9 of [`Model`] on examples given one by one, in either float type.
 ///
-/// The gradient of each is summed in double precision: `squared_norms`, added up over the blocks, may fall short of its
-/// exact squared norm by the declared [`norm_roundings`](Model::norm_roundings) and two, and by what underflows. With
-/// coefficients that halve exactly the sum halves, and one of 0 adds nothing.
+/// The gradient of each is summed in double precision: `squared_norms`, summed over the blocks, may fall short of its exact
+/// squared norm by the declared [`norm_roundings`](Model::norm_roundings) plus two, and by underflow. With coefficients that
+/// halve exactly the sum halves, and a coefficient 0 adds nothing.
 ///
 /// # Errors
 /// The first law that is violated.
@@ -153,7 +153,7 @@ pub fn norm_laws<F: Real, M: Model<F>>(model: &M, parameters: &[F], singles: &[M
         }
         let exact = squared_norm_up(&sum);
         let found: f64 = norms.iter().map(|&norm| wide(norm)).sum();
-        // A norm that is none is never too small, nor is one that leaves the range at the lower end.
+        // NaN is never too small, nor is a norm that underflows.
         if found < exact * (1.0 - (roundings + 2.0) * roundoff) - 1e-37 {
             let what = format!("squared norm of example {i}, {roundings} roundings declared");
             return Err(Violation { law: 8, what, found, expected: exact });
@@ -166,7 +166,7 @@ fn wide<F: Real>(x: F) -> f64 {
     x.to_subset_unchecked()
 }
 
-/// `|v|²` of twice double precision, rounded once: sums of errors that are known exactly.
+/// Returns `|v|²` in twice double precision, rounded once: sums of errors that are known exactly.
 fn squared_norm_up(v: &[f64]) -> f64 {
     let (mut sum, mut errors) = (0.0f64, 0.0f64);
     for &x in v {
@@ -180,7 +180,7 @@ fn squared_norm_up(v: &[f64]) -> f64 {
     sum + errors
 }
 
-/// Everything that a model says about a batch, with all coefficients 1.
+/// All results of a model for a batch, with all coefficients 1.
 struct Evaluation {
     losses: Vec<f64>,
     squared_norms: Vec<f64>,
@@ -235,7 +235,7 @@ fn linear_in_coefficients<M: Model<f64>>(
         model.add_weighted(batch, &mut pass, coefficients, &mut sum);
         sum
     };
-    // Different for every example and block, one example left out.
+    // Different for every example and block, with one example omitted.
     let left_out = case.poisoned.as_ref().map_or(n - 1, |poisoned| poisoned.1);
     let coefficients: Vec<f64> = (0..n * blocks)
         .map(|k| if k / blocks == left_out { 0.0 } else { 0.25 + 0.5 * k as f64 * if k % 2 == 0 { 1.0 } else { -1.0 } })

@@ -1,19 +1,19 @@
-//! Losses with their constants, and the boundary through which a training engine drives a model.
+//! Losses with their constants, and the interface between a training engine and a model.
 //!
-//! This crate knows nothing of privacy, noise or optimisers. It answers three questions:
+//! This crate is independent of privacy, noise and optimisers. It provides three things:
 //!
-//! - **What is minimised?** A [`Loss`] is a function of one prediction and one target: [`Logistic`], [`HuberSvm`],
-//!   [`Hinge`] of two classes, [`Squared`], [`HuberRegression`], [`LogCosh`], [`Absolute`] of numbers. [`Softmax`] is one of many
-//!   classes. [`LossKind`] is the choice of one in files and on a command line; [`L2`] is the regulariser, a [`Penalty`] one
-//!   that makes weights zero, through its [`ProximalMap`].
-//! - **How steep, how curved, how different can it be?** [`Constants`] gives the Lipschitz, smoothness, strong convexity
-//!   and gradient-difference constants over a [`Domain`] (row norm, radius, target bound), rounded up. Step sizes and
-//!   sensitivities are computed from them. The gradient difference is the least one under a radius
-//!   ([`logistic_gradient_difference`], [`squared_gradient_difference`]), at most twice the Lipschitz constant.
-//! - **How is it computed fast?** A [`Model`] has one flat parameter vector and gradients that are sums over examples;
-//!   an engine drives linear models, rankers and networks through this one trait. [`LinearModel`] and [`SoftmaxModel`]
-//!   implement it for dense and sparse rows with kernels chosen for the instruction set at run time, and [`ScaledSteps`] for plain steps whose
-//!   cost is proportional to the non-zeros. The laws of a model are a test function, `laws::model_laws` (feature `laws`).
+//! - **The objective.** A [`Loss`] is a function of one prediction and one target: [`Logistic`], [`HuberSvm`] and [`Hinge`] for
+//!   two classes, [`Squared`], [`HuberRegression`], [`LogCosh`] and [`Absolute`] for numbers. [`Softmax`] is for several classes.
+//!   [`LossKind`] selects a loss in files and on a command line; [`L2`] is the regulariser, and a [`Penalty`] makes weights
+//!   sparse through its [`ProximalMap`].
+//! - **Its constants.** [`Constants`] gives the Lipschitz, smoothness, strong convexity and gradient-difference constants over a
+//!   [`Domain`] (row norm, radius, target bound), rounded up. Step sizes and sensitivities are computed from them. The gradient
+//!   difference is the least one under a radius ([`logistic_gradient_difference`], [`squared_gradient_difference`]), at most
+//!   twice the Lipschitz constant.
+//! - **Its computation.** A [`Model`] has one flat parameter vector and gradients that are sums over examples; an engine drives
+//!   linear models, rankers and networks through this one trait. [`LinearModel`] and [`SoftmaxModel`] implement it for dense and
+//!   sparse rows with kernels chosen for the instruction set at run time, as well as [`ScaledSteps`] for plain steps whose cost
+//!   is proportional to the non-zeros. The laws of a model are a test function, `laws::model_laws` (feature `laws`).
 //!
 //! Everything is generic over `f32` and `f64` ([`Real`]); constants are always `f64`.
 //!

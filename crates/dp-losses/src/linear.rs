@@ -16,8 +16,8 @@ use crate::scaled_steps::ScaledSteps;
 
 /// The linear model `p = ⟨w, x⟩` under a loss of `p` and the target; one parameter block, `weights`.
 ///
-/// Dense and sparse rows; an example marked invalid has loss 0 and gradient 0. The kernels are chosen for the machine's
-/// instruction set when the model is made, and cost proportional to the stored values of the rows.
+/// For dense and sparse rows; an example marked invalid has loss 0 and gradient 0. The kernels are chosen for the machine's
+/// instruction set when the model is created; their cost is proportional to the stored values of the rows.
 ///
 /// # Formula
 /// ```text
@@ -28,8 +28,8 @@ use crate::scaled_steps::ScaledSteps;
 /// A batch is a [`Block`] of `n` examples of `dim` features, each contiguous; the parameters are `dim` numbers.
 ///
 /// # Panics
-/// The methods panic if parameters, coefficients or outputs have other lengths than the batch and the model say, or if
-/// a sparse row holds a column that is not below `dim`; [`dp_data::Examples`] only makes rows that do not.
+/// The methods panic if parameters, coefficients or outputs have lengths other than those of the batch and the model, or if a
+/// sparse row has a column that is not below `dim`; [`dp_data::Examples`] does not create such rows.
 ///
 /// # Examples
 /// ```
@@ -61,20 +61,20 @@ pub struct LinearPass<F> {
 }
 
 impl<F> core::fmt::Debug for LinearPass<F> {
-    // Predictions and derivatives are functions of records: never shown.
+    // Predictions and derivatives are functions of records: never printed.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("LinearPass").finish_non_exhaustive()
     }
 }
 
 impl<F: Real, L: Loss<F>> LinearModel<F, L> {
-    /// A model of rows with `dim` features.
+    /// Creates a model of rows with `dim` features.
     pub fn new(dim: usize, loss: L) -> Self {
         let blocks = [ParameterBlock { name: "weights".to_owned(), range: 0..dim }];
         Self { loss, blocks, kernels: Kernels::new(), float: PhantomData }
     }
 
-    /// The loss.
+    /// Returns the loss.
     pub fn loss(&self) -> L {
         self.loss
     }
@@ -103,7 +103,7 @@ impl<F: Real, L: Loss<F>> LinearModel<F, L> {
     }
 }
 
-/// A step of a batch, under a loss that is yet to be told.
+/// A step of a batch, for any loss.
 struct WholeStep<'a, F> {
     kernels: Kernels,
     rows: Rows<'a, F>,
@@ -118,7 +118,7 @@ impl<F: Real> LossVisitor<F> for WholeStep<'_, F> {
     }
 }
 
-/// Derivatives of a batch, under a loss that is yet to be told.
+/// Derivatives of a batch, for any loss.
 struct Backward<'a, F> {
     kernels: Kernels,
     targets: &'a [F],
@@ -135,12 +135,12 @@ impl<F: Real> LossVisitor<F> for Backward<'_, F> {
 }
 
 impl<F: Real> LinearPass<F> {
-    /// The predictions of the last [`Model::forward`] or [`ScaledSteps::forward_scaled`], one per example.
+    /// Returns the predictions of the last [`Model::forward`] or [`ScaledSteps::forward_scaled`], one per example.
     pub fn predictions(&self) -> &[F] {
         &self.scratch.predictions
     }
 
-    /// `weights[i] = coefficients[i] · derivatives[i]`, where a coefficient 0 gives 0 whatever the derivative.
+    /// Sets `weights[i] = coefficients[i] · derivatives[i]`, where a coefficient 0 gives 0 for any derivative.
     fn set_weights(&mut self, coefficients: &[F]) {
         let Scratch { derivatives, weights, .. } = &mut self.scratch;
         assert_eq!(coefficients.len(), derivatives.len(), "one coefficient per example of the last backward");
@@ -194,9 +194,9 @@ impl<F: Real, L: Loss<F>> Model<F> for LinearModel<F, L> {
     }
 
     /// # Formula
-    /// In double precision `dim`: at most that many roundings of a sum of squares in any order, and two of the products,
-    /// of which clipping leaves room for eight. In single precision all is computed in double precision, where squares
-    /// are exact, and rounded once: `1 + (d + 2) 2^-29`.
+    /// In double precision `dim`: at most that many roundings of a sum of squares in any order, and two of the products, while
+    /// clipping leaves room for eight. In single precision all is computed in double precision, in which squares are exact, and
+    /// rounded once: `1 + (d + 2) 2^-29`.
     fn norm_roundings(&self) -> f64 {
         let dim = self.blocks[0].range.end as f64;
         if is_double::<F>() { dim } else { 2.0 + dim * 2f64.powi(-29) }
@@ -224,7 +224,7 @@ impl<F: Real, L: Loss<F>> Model<F> for LinearModel<F, L> {
     }
 }
 
-/// Whether `F` is double precision.
+/// Returns whether `F` is double precision.
 pub(crate) fn is_double<F: Real>() -> bool {
     F::from_doubles(&mut []).is_some()
 }
@@ -261,7 +261,7 @@ impl<F: Real, L: Loss<F>> CompensatedGradient<F> for LinearModel<F, L> {
     }
 }
 
-/// δ of the difference quotients that are taken for a curvature.
+/// The δ of the difference quotients for the curvature.
 const DIFFERENCE: f64 = 1.0 / 1024.0;
 
 impl<F: Real, L: Loss<F>> Curved<F> for LinearModel<F, L> {
@@ -299,7 +299,7 @@ impl<F: Real, L: Loss<F>> Differences<F> for LinearModel<F, L> {
     }
 }
 
-/// `v <- scale (v - other)`.
+/// Sets `v <- scale (v - other)`.
 pub(crate) fn subtract<F: Real>(scale: F, other: &[F], v: &mut [F]) {
     assert_eq!(v.len(), other.len(), "the same batch in both passes");
     v.iter_mut().zip(other).for_each(|(v, &other)| *v = scale * (*v - other));

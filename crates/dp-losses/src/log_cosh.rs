@@ -1,4 +1,4 @@
-//! The log-cosh regression loss: the absolute loss with a kink that is rounded off smoothly.
+//! The log-cosh regression loss: the absolute loss with a smoothed kink.
 
 use nalgebra::convert;
 
@@ -9,9 +9,9 @@ use crate::loss::Loss;
 use crate::real::Real;
 use crate::rounding::{inflate, product_up, quotient_up, sum_up};
 
-/// The absolute loss with its kink rounded off over residuals of size `h`, for real targets with a public bound `|y| <= Y`.
-/// Twice differentiable everywhere, and flat where it is steep: its slope `a` and its curvature `(1 - a²)/h` are tied, for
-/// which objective perturbation charges less than for [`HuberRegression`](crate::HuberRegression).
+/// The absolute loss with its kink smoothed over residuals of size `h`, for real targets with a public bound `|y| <= Y`. It is
+/// twice differentiable everywhere and has little curvature where it is steep: at slope `a` the curvature is `(1 - a²)/h`, so
+/// objective perturbation costs less than for [`HuberRegression`](crate::HuberRegression).
 ///
 /// # Formula
 /// ```text
@@ -40,13 +40,13 @@ pub struct LogCosh {
 }
 
 impl LogCosh {
-    /// Rounded off over 0.1: a twentieth of targets that lie in [-1, 1].
+    /// Smoothed over 0.1: a twentieth of the range of targets in [-1, 1].
     pub const USUAL: Self = Self { h: 0.1 };
 
-    /// The loss rounded off over `h`.
+    /// Creates the loss smoothed over `h`.
     ///
     /// # Errors
-    /// `h` outside `[1e-30, 1e30]`, where the kink is resolved in `f32` as well; NaN.
+    /// `h` outside `[1e-30, 1e30]`, the range in which `f32` resolves the kink as well; NaN.
     pub fn new(h: f64) -> Result<Self, Error> {
         if !(1e-30..=1e30).contains(&h) {
             return Err(Error::OutOfRange { name: "h", value: h, range: "[1e-30, 1e30]" });
@@ -54,7 +54,7 @@ impl LogCosh {
         Ok(Self { h })
     }
 
-    /// Over which residuals the kink is rounded off.
+    /// Returns the size of the residuals over which the kink is smoothed.
     pub const fn h(self) -> f64 {
         self.h
     }
@@ -96,10 +96,10 @@ impl LossBounds for LogCosh {
     /// Lipschitz            X · tanh((R X + Y) / h)              smoothness  X² / h
     /// gradient difference  min(2 · Lipschitz, X · G_sq(R X, Y) / h)
     /// ```
-    /// The gradient is that of the squared loss over `h`, made shorter, since `|tanh t| <= |t|`. The gradients of
-    /// the squared loss lie in a ball of diameter `G_sq` that holds the origin (see [`squared_gradient_difference`]: its
-    /// centre is at distance `a (Ra + Y)` from the origin, its radius `sqrt(1 - a²) (Ra + Y)`, and `a² <= 1/2`), and
-    /// with every vector it holds all shorter ones of the same direction.
+    /// The gradient is that of the squared loss over `h`, shortened, since `|tanh t| <= |t|`. The gradients of the squared loss
+    /// lie in a ball of diameter `G_sq` that contains the origin (see [`squared_gradient_difference`]: its centre is at distance
+    /// `a (Ra + Y)` from the origin, its radius is `sqrt(1 - a²) (Ra + Y)`, and `a² <= 1/2`), and with every vector it contains
+    /// all shorter ones of the same direction.
     fn data_constants(&self, domain: &Domain) -> DataConstants {
         let row_norm = domain.row_norm();
         let reach = domain.radius().map_or(f64::INFINITY, |radius| product_up(radius, row_norm));
@@ -123,7 +123,7 @@ impl LossBounds for LogCosh {
     }
 }
 
-/// How the loss is written in a file.
+/// The serialised form of the loss.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -183,7 +183,7 @@ mod tests {
             prop_assert!((loss.derivative(p, y) - slope).abs() < 1e-9 + 1e-9 / (h * h));
         }
 
-        /// `l'' = (1 - l'²)/h`, on which objective perturbation rests.
+        /// `l'' = (1 - l'²)/h`, which objective perturbation uses.
         #[test]
         fn slope_and_curvature_are_tied(h in 0.05..2.0_f64, p in -4.0..4.0_f64) {
             let (loss, step) = (LogCosh::new(h).unwrap(), 1e-5);

@@ -15,8 +15,8 @@ use crate::rounding::{inflate, product_up, sum_up};
 /// s = y·p        value       ln(1 + e^-s) = max(-s, 0) + ln(1 + e^-|s|)
 ///                derivative  -y / (1 + e^s)          curvature <= 1/4
 /// ```
-/// The exponential is only ever taken of `-|s|`, so nothing overflows: the value at a margin of -1e308 is 1e308 and the
-/// derivative lies in [-1, 1] exactly.
+/// The exponential is computed only of `-|s|`, so nothing overflows: the value at a margin of -1e308 is 1e308 and the derivative
+/// lies exactly in [-1, 1].
 ///
 /// # Examples
 /// ```
@@ -51,7 +51,7 @@ impl<F: Real> Loss<F> for Logistic {
 }
 
 impl Logistic {
-    /// The smoothness that Wu et al. (2017, section 4.4) use, `row_norm²`: valid, and four times the least.
+    /// Returns the smoothness used by Wu et al. (2017, section 4.4), `row_norm²`: valid, and four times the least.
     ///
     /// # Examples
     /// ```

@@ -3,8 +3,8 @@
 /// A loss `ℓ(prediction, target)` of a linear model's scalar prediction `p = ⟨w, x⟩`.
 ///
 /// The gradient of example `(x, y)` is `derivative(p, y) · x`, so a per-example gradient is never stored: its norm is
-/// `|derivative| · |x|` and clipping it is one multiplication. Implementations are branch-free where they can be, so
-/// that a loop over a batch vectorises.
+/// `|derivative| · |x|` and clipping it is one multiplication. Implementations avoid branches where possible, so that a loop over
+/// a batch vectorises.
 ///
 /// # Examples
 /// ```
@@ -15,30 +15,29 @@
 /// assert_eq!(loss.value(-1e308_f64, 1.0), 1e308);
 /// ```
 pub trait Loss<F>: Copy + Send + Sync + 'static {
-    /// `ℓ(p, y)`. Finite for every finite prediction where the loss itself is; never NaN for numbers.
+    /// Returns `ℓ(p, y)`: finite for every finite prediction if the loss itself is; never NaN for numbers.
     fn value(&self, prediction: F, target: F) -> F;
 
-    /// `∂ℓ/∂p`. Never NaN for numbers, and never above the Lipschitz constant of the loss, rounding included.
+    /// Returns `∂ℓ/∂p`: never NaN for numbers, and never above the Lipschitz constant of the loss, including rounding.
     fn derivative(&self, prediction: F, target: F) -> F;
 
-    /// Whether the loss is one of the residual `p - y`: then `derivative(p, y)` is `derivative(p - y, 0)`.
+    /// Returns whether the loss depends only on the residual `p - y`: then `derivative(p, y)` is `derivative(p - y, 0)`.
     fn is_of_residual(&self) -> bool {
         false
     }
 
-    /// An upper bound of `∂²ℓ/∂p²` over all predictions and targets.
+    /// Returns an upper bound on `∂²ℓ/∂p²` over all predictions and targets.
     fn curvature_bound(&self) -> F;
 
-    /// Calls the visitor with the loss as its own type. What asks for this once per batch runs as fast for a
-    /// [`ScalarLoss`](crate::ScalarLoss), which is chosen when the program runs, as for the loss itself.
+    /// Calls the visitor with the loss as its own type. Code that calls this once per batch runs as fast for a
+    /// [`ScalarLoss`](crate::ScalarLoss), which is chosen at run time, as for the loss itself.
     #[inline(always)]
     fn resolve<V: LossVisitor<F>>(self, visitor: V) -> V::Output {
         visitor.visit(self)
     }
 }
 
-/// What is to be done with a loss of one prediction once its type is known: the `match` on the name happens here, outside
-/// every loop.
+/// An operation on a loss of one prediction once its type is known: the `match` on the name happens here, outside every loop.
 ///
 /// # Examples
 /// ```
@@ -56,7 +55,7 @@ pub trait Loss<F>: Copy + Send + Sync + 'static {
 /// # Ok::<(), dp_losses::Error>(())
 /// ```
 pub trait LossVisitor<F> {
-    /// What comes back.
+    /// The result.
     type Output;
     /// Called once with the loss.
     fn visit<L: Loss<F>>(self, loss: L) -> Self::Output;

@@ -1,4 +1,4 @@
-//! The choice of a loss in files and on a command line, and the one place where it becomes a type.
+//! The choice of a loss in files and on a command line, and its conversion to a type.
 
 use core::fmt;
 use core::str::FromStr;
@@ -68,8 +68,8 @@ pub enum LossKind {
     Softmax(Softmax),
 }
 
-/// What is to be done with a model of rows once its type is known: a linear model under a loss of one prediction, or
-/// softmax regression. An optimiser that is written for any `M` serves every loss.
+/// An operation on a model of rows once its type is known: a linear model under a loss of one prediction, or softmax regression.
+/// An optimiser written for any `M` works for every loss.
 ///
 /// # Examples
 /// ```
@@ -96,7 +96,7 @@ pub enum LossKind {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub trait ModelVisitor<F> {
-    /// What comes back.
+    /// The result.
     type Output;
     /// Called once with the model.
     fn visit<M>(self, model: M) -> Self::Output
@@ -105,7 +105,7 @@ pub trait ModelVisitor<F> {
 }
 
 impl LossKind {
-    /// The name without parameters.
+    /// Returns the name without parameters.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Logistic => "logistic",
@@ -119,7 +119,7 @@ impl LossKind {
         }
     }
 
-    /// Whether targets are the two classes -1 and +1, rather than real numbers or class indices.
+    /// Returns whether targets are the two classes -1 and +1, and not real numbers or class indices.
     pub const fn is_classification(&self) -> bool {
         match self {
             Self::Logistic | Self::HuberSvm(_) | Self::Hinge => true,
@@ -127,7 +127,7 @@ impl LossKind {
         }
     }
 
-    /// Number of classes that targets name: two as -1 and +1, or as many as softmax has as 0, 1, ..; `None` for numbers.
+    /// Returns the number of classes: two as -1 and +1, or those of softmax as 0, 1, ..; `None` for numbers.
     pub const fn classes(&self) -> Option<u32> {
         match self {
             Self::Logistic | Self::HuberSvm(_) | Self::Hinge => Some(2),
@@ -136,7 +136,7 @@ impl LossKind {
         }
     }
 
-    /// Whether the gradient is Lipschitz in the parameters: [`Constants::smoothness`] is finite.
+    /// Returns whether the gradient is Lipschitz in the parameters: [`Constants::smoothness`] is finite.
     pub const fn is_smooth(&self) -> bool {
         match self {
             Self::Hinge | Self::Absolute => false,
@@ -149,7 +149,7 @@ impl LossKind {
         }
     }
 
-    /// Predictions per example: one for each class of softmax, else 1.
+    /// Returns the number of predictions per example: one for each class of softmax, otherwise 1.
     pub const fn outputs(&self) -> u32 {
         match self {
             Self::Softmax(loss) => loss.classes(),
@@ -157,14 +157,14 @@ impl LossKind {
         }
     }
 
-    /// Number of parameters of a model of rows with `dim` features: `dim` for each output. What noise is drawn in.
-    /// Saturates.
+    /// Returns the number of parameters of a model of rows with `dim` features, which is the dimension of the noise: `dim` for
+    /// each output. Saturates.
     pub const fn parameters(&self, dim: u64) -> u64 {
         dim.saturating_mul(self.outputs() as u64)
     }
 
-    /// The usual bound on the size of a target: the largest class index for softmax; else 1, for classes -1 and +1 and
-    /// for numbers brought to [-1, 1].
+    /// Returns the usual bound on the size of a target: the largest class index for softmax; otherwise 1, for classes -1 and +1
+    /// and for numbers scaled to [-1, 1].
     pub const fn usual_target_bound(&self) -> f64 {
         match self {
             Self::Softmax(loss) => (loss.classes() - 1) as f64,
@@ -172,7 +172,7 @@ impl LossKind {
         }
     }
 
-    /// The loss as one type of loss of a prediction; `None` for softmax, which has several predictions.
+    /// Returns the loss as one type for all losses of one prediction; `None` for softmax, which has several predictions.
     pub const fn scalar(&self) -> Option<ScalarLoss> {
         match self.one_or_several() {
             Ok(loss) => Some(loss),
@@ -198,8 +198,8 @@ impl LossKind {
         Some(self.scalar()?.resolve(visitor))
     }
 
-    /// Calls the visitor with the model of rows with `dim` features under this loss: one type for all losses of one
-    /// prediction, so that what is written for any model is compiled for two.
+    /// Calls the visitor with the model of rows with `dim` features under this loss: one type for all losses of one prediction,
+    /// so that code for any model is compiled for two types.
     pub fn visit_model<F: Real, V: ModelVisitor<F>>(self, dim: usize, visitor: V) -> V::Output {
         match self.one_or_several() {
             Ok(loss) => visitor.visit(LinearModel::new(dim, loss)),
@@ -207,23 +207,21 @@ impl LossKind {
         }
     }
 
-    /// [`Constants::new`] of this loss.
+    /// Returns [`Constants::new`] of this loss.
     pub fn constants(&self, regulariser: L2, domain: &Domain) -> Constants {
         Constants::new(self, regulariser, domain)
     }
 
-    /// How far a relative error of what the derivative is taken at moves a gradient, at most: the derivative of a
-    /// classification is taken at a margin, of a number at a residual, of softmax at the scores' distances from the
-    /// largest.
+    /// Returns a bound on the change of a gradient by a relative error of the derivative's argument: a margin for classification,
+    /// a residual for numbers, and the scores' distances from the largest for softmax.
     ///
     /// # Formula
     /// ```text
     /// X sup |r| ℓ''(r)     logistic 0.224 X;   huber-svm:h (1 + h)/(2h) X;   huber-regression X;   log-cosh 0.448 X
     ///                      softmax with C classes 2 ln(C) X;   squared: the Lipschitz constant;   with a kink: infinite
     /// ```
-    /// Logistic: `m σ'(m)` is largest at `m tanh(m/2) = 1`. Softmax: residuals move by `(diag(p) - p pᵀ) Δ`, of norm at
-    /// most `2 Σ p_c |Δ_c|`, and with `Δ_c` a share of `z_max - z_c` that sum is at most
-    /// `Σ p_c ln(p_max/p_c) <= ln C`.
+    /// Logistic: `m σ'(m)` is largest at `m tanh(m/2) = 1`. Softmax: residuals change by `(diag(p) - p pᵀ) Δ`, of norm at most
+    /// `2 Σ p_c |Δ_c|`, and with `Δ_c` a fraction of `z_max - z_c` that sum is at most `Σ p_c ln(p_max/p_c) <= ln C`.
     ///
     /// # Examples
     /// ```

@@ -1,4 +1,4 @@
-//! The one boundary through which a training engine drives any model: linear, ranker or network.
+//! The interface through which a training engine drives any model: linear, ranker or network.
 
 use core::ops::Range;
 
@@ -7,17 +7,17 @@ use core::ops::Range;
 pub struct ParameterBlock {
     /// Its name, e.g. `weights`.
     pub name: String,
-    /// Where it lies in the flat vector.
+    /// Its position in the flat vector.
     pub range: Range<usize>,
 }
 
-/// Something with one flat parameter vector whose data gradient is a sum over examples: a linear model, a ranker (an
-/// example is one query's list), a network.
+/// A model with one flat parameter vector whose data gradient is a sum over examples: a linear model, a ranker (an example is one
+/// query's list), a network.
 ///
-/// Per microbatch the engine calls [`forward`](Self::forward), then, as needed, [`losses`](Self::losses),
-/// [`backward`](Self::backward), [`squared_norms`](Self::squared_norms), [`add_weighted`](Self::add_weighted), all with
-/// the same batch and buffers. Clipping, noise, update rule, averaging and regularisation see only the flat vector.
-/// Nothing here can fail: shapes are agreed on when model and batch are made.
+/// For each microbatch the engine calls [`forward`](Self::forward), then, as needed, [`losses`](Self::losses),
+/// [`backward`](Self::backward), [`squared_norms`](Self::squared_norms), [`add_weighted`](Self::add_weighted), all with the same
+/// batch and buffers. Clipping, noise, update rule, averaging and regularisation use only the flat vector. No method can fail:
+/// shapes are fixed when model and batch are created.
 ///
 /// # Laws
 /// Checked for every model by `laws::model_laws` (feature `laws`):
@@ -25,67 +25,67 @@ pub struct ParameterBlock {
 /// 2. `add_weighted` with all coefficients 1 equals the sum over one-example batches;
 /// 3. `squared_norms` equals the squared norm, per block, of `add_weighted` of that one example;
 /// 4. `add_weighted` is the gradient of the summed losses (central differences, f64);
-/// 5. it is linear in the coefficients, and a coefficient 0 adds exactly nothing even if that example holds NaN;
-/// 6. nothing depends on what was in the pass buffers before;
+/// 5. it is linear in the coefficients, and a coefficient 0 adds exactly nothing even if that example contains NaN;
+/// 6. no result depends on earlier contents of the pass buffers;
 /// 7. any split into microbatches gives the same sum up to rounding;
-/// 8. `squared_norms` falls short of law 3 by at most `norm_roundings` unit roundoffs and two, relatively (`laws::norm_laws`, for
-///    `f32` and `f64`);
-/// 9. `add_weighted_in_double` keeps laws 2 and 5 and is off by the rounding of double precision alone.
+/// 8. `squared_norms` falls short of law 3 by at most `norm_roundings` plus two unit roundoffs, relatively (`laws::norm_laws`,
+///    for `f32` and `f64`);
+/// 9. `add_weighted_in_double` satisfies laws 2 and 5 up to the rounding of double precision.
 ///
 /// # Privacy
-/// Laws 2, 3, 5, 8 and 9 are what a clipped sum relies on: with `coefficients[i, k] = min(1, C / norm)` computed from
-/// `squared_norms`, no example moves block `k` of the sum by more than `C`, up to the rounding of that sum.
+/// A clipped sum relies on laws 2, 3, 5, 8 and 9: with `coefficients[i, k] = min(1, C / norm)` computed from `squared_norms`, no
+/// example changes block `k` of the sum by more than `C`, up to the rounding of that sum.
 ///
 /// # Shapes
-/// A batch of `n` examples: `out` of `losses` holds `n` numbers, `out` of `squared_norms` and `coefficients` hold
-/// `n x blocks` numbers, example after example; `parameters` and `sum` are the flat vector.
+/// A batch of `n` examples: `out` of `losses` holds `n` numbers, `out` of `squared_norms` and `coefficients` hold `n x blocks`
+/// numbers, example by example; `parameters` and `sum` are the flat vector.
 pub trait Model<F> {
     /// Borrowed examples of one microbatch.
     type Batch<'a>: Copy;
     /// Reusable buffers for one microbatch, allocated once.
     type Pass;
 
-    /// Names and ranges of the parameter blocks, in order, covering the flat vector.
+    /// Returns names and ranges of the parameter blocks, in order, covering the flat vector.
     fn blocks(&self) -> &[ParameterBlock];
 
-    /// Length of the flat parameter vector.
+    /// Returns the length of the flat parameter vector.
     fn parameters(&self) -> usize {
         self.blocks().last().map_or(0, |block| block.range.end)
     }
 
-    /// Buffers, allocated once, for microbatches of up to `microbatch` examples (a larger one allocates again).
+    /// Allocates buffers for microbatches of up to `microbatch` examples (a larger one allocates again).
     fn pass(&self, microbatch: usize) -> Self::Pass;
 
-    /// Predictions for the batch into the buffers.
+    /// Computes the predictions for the batch into the buffers.
     fn forward(&self, parameters: &[F], batch: Self::Batch<'_>, pass: &mut Self::Pass);
 
-    /// One loss per example, after `forward`; an example that does not count has loss 0.
+    /// Writes one loss per example, after `forward`; an invalid example has loss 0.
     fn losses(&self, batch: Self::Batch<'_>, pass: &Self::Pass, out: &mut [F]);
 
-    /// Gradients of the *sum* of losses with respect to the pre-activations, after `forward`.
+    /// Computes gradients of the *sum* of losses with respect to the pre-activations, after `forward`.
     fn backward(&self, parameters: &[F], batch: Self::Batch<'_>, pass: &mut Self::Pass);
 
-    /// Squared norm of each example's gradient for each block, `examples x blocks`, after `backward`.
+    /// Writes the squared norm of each example's gradient for each block, `examples x blocks`, after `backward`.
     fn squared_norms(&self, batch: Self::Batch<'_>, pass: &mut Self::Pass, out: &mut [F]);
 
-    /// How many unit roundoffs of `F` the [`squared_norms`](Self::squared_norms) of one example, added up over its
-    /// blocks, may be too small by, relatively. A sum of as many squares as there are parameters, in any order, needs as
-    /// many; norms that are computed from factors need far fewer. Two more, of two last products, need not be counted.
+    /// Returns the number of unit roundoffs of `F` by which the [`squared_norms`](Self::squared_norms) of one example, summed
+    /// over its blocks, may be too small, relatively. A sum of as many squares as there are parameters, in any order, needs that
+    /// many; norms computed from factors need far fewer. Two more, for two final products, need not be counted.
     ///
-    /// What is set aside for rounding where gradients are clipped grows with this number.
+    /// The slack of clipped gradients for rounding grows with this number.
     fn norm_roundings(&self) -> f64 {
         self.parameters() as f64
     }
 
-    /// `sum[block k] += Σ_i coefficients[i, k] · gradient_i[block k]`, after `backward`.
+    /// Computes `sum[block k] += Σ_i coefficients[i, k] · gradient_i[block k]`, after `backward`.
     fn add_weighted(&self, batch: Self::Batch<'_>, pass: &mut Self::Pass, coefficients: &[F], sum: &mut [F]);
 
-    /// [`add_weighted`](Self::add_weighted) into a sum in double precision.
+    /// As [`add_weighted`](Self::add_weighted), into a sum in double precision.
     ///
     /// # Privacy
-    /// The contribution of an example is computed from itself and the parameters alone, its norm is at most
-    /// `1 + υ` times `coefficient · norm` with `υ` the unit roundoff of `F`, and each coordinate of it is added with at
-    /// most one more product and one addition, rounded to double precision.
+    /// The contribution of an example is computed only from the example and the parameters. Its norm is at most `1 + υ` times
+    /// `coefficient · norm` with `υ` the unit roundoff of `F`, and each of its coordinates is added with at most one more product
+    /// and one addition, rounded to double precision.
     fn add_weighted_in_double(
         &self,
         batch: Self::Batch<'_>,

@@ -1,4 +1,4 @@
-//! Penalties that make models sparse or simple, and their proximal maps.
+//! Penalties for sparse or simple models, and their proximal maps.
 //!
 //! ```text
 //! kind         P(w)                                              what it makes zero
@@ -9,7 +9,7 @@
 //! scad         Σ_j scad(|w_j|)                                   weights; large ones are not shrunk
 //! mcp          Σ_j mcp(|w_j|)                                    weights; large ones are not shrunk
 //! ```
-//! A penalty has no gradient at zero; what an optimiser takes of it is its [`ProximalMap`].
+//! A penalty has no gradient at zero; optimisers use its [`ProximalMap`].
 
 mod nuclear;
 mod separable;
@@ -25,10 +25,10 @@ use nalgebra::{RealField, convert};
 use crate::error::{Error, non_negative};
 use separable::{mcp, mcp_value, scad, scad_value, soft_threshold};
 
-/// A penalty on the weights, with its numbers.
+/// A penalty on the weights, with its parameters.
 ///
 /// # Formula
-/// On `x = |w_j|`, the derivative of the two that are not convex falls from λ at 0 to 0:
+/// On `x = |w_j|`, the derivative of the two penalties that are not convex decreases from λ at 0 to 0:
 /// ```text
 /// scad'(x) = λ                      x <= λ            mcp'(x) = λ - x/γ     x <= γλ
 ///            (aλ - x)/(a - 1)       λ < x <= aλ                 0           beyond
@@ -55,12 +55,12 @@ use separable::{mcp, mcp_value, scad, scad_value, soft_threshold};
 #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
 #[non_exhaustive]
 pub enum Penalty {
-    /// The sum of the weights' sizes.
+    /// The sum of the weights' absolute values.
     L1 {
         /// λ >= 0.
         lambda: f64,
     },
-    /// The same, and half the sum of squares.
+    /// The L1 penalty plus half the sum of squares.
     ElasticNet {
         /// λ >= 0.
         lambda: f64,
@@ -71,7 +71,7 @@ pub enum Penalty {
     Group {
         /// λ >= 0.
         lambda: f64,
-        /// How many features each group has, from the first feature on; each feature beyond them is a group by itself.
+        /// Number of features of each group, from the first feature on; each further feature is its own group.
         sizes: Vec<u32>,
     },
     /// The sum of the singular values of the matrix of features by outputs.
@@ -95,25 +95,25 @@ pub enum Penalty {
     },
 }
 
-/// How a flat vector of parameters is made up: the weights of all features for the first output, then those for the next.
+/// The layout of a flat parameter vector: the weights of all features for the first output, then those for the next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Layout {
-    /// Features of a row, an intercept included.
+    /// Number of features of a row, including an intercept.
     pub features: usize,
-    /// Outputs: the classes of softmax regression, else 1.
+    /// Number of outputs: the classes of softmax regression, otherwise 1.
     pub outputs: usize,
-    /// Whether the last feature is an intercept, whose weights no penalty counts or moves: predictions should not depend on
-    /// where the targets' zero is.
+    /// True if the last feature is an intercept, whose weights no penalty includes or changes: predictions should not depend on
+    /// the zero point of the targets.
     pub intercept: bool,
 }
 
 impl Layout {
-    /// Features that count.
+    /// Returns the number of penalised features.
     fn penalised(&self) -> usize {
         self.features.saturating_sub(usize::from(self.intercept))
     }
 
-    /// The weights that count, one slice for each output.
+    /// Returns the penalised weights, one slice for each output.
     fn columns<'p, F>(&self, parameters: &'p [F]) -> impl Iterator<Item = &'p [F]> {
         let penalised = self.penalised();
         parameters.chunks_exact(self.features.max(1)).map(move |column| &column[..penalised])
@@ -124,7 +124,7 @@ impl Layout {
         parameters.chunks_exact_mut(self.features.max(1)).map(move |column| &mut column[..penalised])
     }
 
-    /// Refuses a vector of another length.
+    /// Refuses a vector of a different length.
     fn check(&self, parameters: usize) -> Result<(), Error> {
         if self.features.checked_mul(self.outputs) != Some(parameters) {
             let range = "features times outputs";
@@ -135,7 +135,7 @@ impl Layout {
 }
 
 impl Penalty {
-    /// λ.
+    /// Returns λ.
     pub fn lambda(&self) -> f64 {
         match *self {
             Self::L1 { lambda }
@@ -147,18 +147,18 @@ impl Penalty {
         }
     }
 
-    /// The coefficient of the squares; 0 for all but the elastic net.
+    /// Returns the coefficient of the squares; 0 for all penalties except the elastic net.
     pub fn ridge(&self) -> f64 {
         if let Self::ElasticNet { ridge, .. } = *self { ridge } else { 0.0 }
     }
 
-    /// Whether it is convex, so that its proximal map brings no two points farther apart.
+    /// Returns whether the penalty is convex, so that its proximal map increases no distance.
     pub fn is_convex(&self) -> bool {
         !matches!(self, Self::Scad { .. } | Self::Mcp { .. })
     }
 
-    /// A bound on how far the proximal map of step `t` moves `parameters` weights, in norm, over `t`; the elastic net's is
-    /// that of its [ridge](Self::ridge)-free part.
+    /// Returns a bound on the distance by which the proximal map of step `t` moves `parameters` weights, divided by `t`; for the
+    /// elastic net, by its part without the [ridge](Self::ridge).
     ///
     /// # Formula
     /// `λ √p`: each weight moves by `tλ` at most, each group by `tλ√|g|`, each of at most p singular values by `tλ`.
@@ -190,8 +190,8 @@ impl Penalty {
     /// Checks the numbers for maps of steps up to `longest`.
     ///
     /// # Errors
-    /// As [`check`](Self::check); a step below 0 or above 1e100, and one with which the map of a penalty that is not convex
-    /// has several values: `1 + t >= a`, `t >= γ`.
+    /// As [`check`](Self::check); a step below 0 or above 1e100, and one for which the map of a penalty that is not convex has
+    /// several values: `1 + t >= a`, `t >= γ`.
     pub fn check_step(&self, longest: f64) -> Result<(), Error> {
         self.check()?;
         non_negative("step of the proximal map", longest)?;
@@ -219,10 +219,10 @@ impl Penalty {
         Ok(())
     }
 
-    /// `P(w)`.
+    /// Returns `P(w)`.
     ///
     /// # Errors
-    /// As [`check_layout`](Self::check_layout); a vector of another length.
+    /// As [`check_layout`](Self::check_layout); a vector of a different length.
     pub fn value<F: RealField + Copy>(&self, layout: Layout, parameters: &[F]) -> Result<f64, Error> {
         self.check_layout(layout)?;
         layout.check(parameters.len())?;
@@ -252,10 +252,10 @@ impl Penalty {
         })
     }
 
-    /// Replaces `parameters` by `prox_{tP}` of them: see [`ProximalMap`], which does it many times.
+    /// Replaces `parameters` by `prox_{tP}` of them; for repeated use see [`ProximalMap`].
     ///
     /// # Errors
-    /// As [`check_step`](Self::check_step) and [`check_layout`](Self::check_layout); a vector of another length, or one with
+    /// As [`check_step`](Self::check_step) and [`check_layout`](Self::check_layout); a vector of a different length, or one with
     /// a number that is not finite.
     pub fn prox<F: RealField + Copy>(&self, layout: Layout, step: f64, parameters: &mut [F]) -> Result<(), Error> {
         layout.check(parameters.len())?;
@@ -271,7 +271,7 @@ fn wide<F: RealField + Copy>(weight: F) -> f64 {
     weight.to_subset_unchecked()
 }
 
-/// First feature and size of each group.
+/// Returns the first feature and the size of each group.
 fn groups(sizes: &[u32], features: usize) -> impl Iterator<Item = (usize, usize)> {
     let sizes = sizes.iter().map(|&size| size as usize).chain(core::iter::repeat(1));
     sizes.scan(0, move |start, size| {
@@ -281,7 +281,7 @@ fn groups(sizes: &[u32], features: usize) -> impl Iterator<Item = (usize, usize)
     })
 }
 
-/// The proximal map of a penalty, checked for all steps that it will be called with.
+/// The proximal map of a penalty, checked for all its steps.
 ///
 /// # Formula
 /// ```text
@@ -295,7 +295,7 @@ fn groups(sizes: &[u32], features: usize) -> impl Iterator<Item = (usize, usize)
 /// scad         |x| <= (1 + t)λ: S(x, tλ);   |x| <= aλ: ((a - 1)x - sign(x) a tλ)/(a - 1 - t);   else x
 /// mcp          |x| <= γλ: S(x, tλ)/(1 - t/γ);   else x
 /// ```
-/// None of them makes a weight, group or singular value larger. They are computed in double precision.
+/// No map makes a weight, group or singular value larger. They are computed in double precision.
 ///
 /// # References
 /// Parikh and Boyd, "Proximal algorithms", 2014, section 6; Cai, Candès and Shen, SIAM J. Optimization 2010, Theorem 2.1
@@ -310,7 +310,7 @@ pub struct ProximalMap {
 }
 
 impl ProximalMap {
-    /// For steps of at most `longest`.
+    /// Creates the map for steps of at most `longest`.
     ///
     /// # Errors
     /// As [`Penalty::check_step`] and [`Penalty::check_layout`].
@@ -320,10 +320,10 @@ impl ProximalMap {
         Ok(Self { penalty, layout, longest, columns: Vec::new(), rotations: Vec::new() })
     }
 
-    /// Replaces `parameters` by `prox_{tP}` of them, with `t` the step, clamped to what was checked.
+    /// Replaces `parameters` by `prox_{tP}` of them, with `t` the step, clamped to the checked range.
     ///
-    /// It never fails: weights that are not finite give weights that are not finite or zero, and numbers beyond the last
-    /// whole output stay as they are.
+    /// It never fails: weights that are not finite give weights that are not finite or zero, and numbers beyond the last whole
+    /// output are unchanged.
     pub fn apply<F: RealField + Copy>(&mut self, step: f64, parameters: &mut [F]) {
         // NaN gives 0.
         let t = step.max(0.0).min(self.longest);
@@ -366,7 +366,7 @@ impl ProximalMap {
     }
 }
 
-/// As on a command line: `l1:0.01`, `elastic-net:0.01:0.1`, `group:0.01:3,2`, `nuclear:0.05`, `scad:0.01:3.7`,
+/// Writes the form of the command line: `l1:0.01`, `elastic-net:0.01:0.1`, `group:0.01:3,2`, `nuclear:0.05`, `scad:0.01:3.7`,
 /// `mcp:0.01:3`.
 impl fmt::Display for Penalty {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -389,8 +389,8 @@ impl fmt::Display for Penalty {
     }
 }
 
-/// What [`Display`](fmt::Display) writes; without their last numbers `scad` has a = 3.7, `mcp` γ = 3, and the groups of
-/// `group` are single features.
+/// Parses the form written by [`Display`](fmt::Display). Without their last numbers `scad` has a = 3.7, `mcp` γ = 3, and the
+/// groups of `group` are single features.
 impl FromStr for Penalty {
     type Err = Error;
 

@@ -1,7 +1,7 @@
 //! Losses through their conjugates: proximal steps on one example's slope, and certified duality gaps.
 //!
-//! A regularised risk over `n` examples has a dual with one variable per example, its slope `u`. Solvers that move one
-//! slope at a time need no smoothness, and the dual point certifies the primal one.
+//! A regularised risk over `n` examples has a dual with one variable per example, its slope `u`. Solvers that change one slope at
+//! a time need no smoothness, and the dual point certifies the primal one.
 //!
 //! # Formula
 //! With `ℓ*` the conjugate of the loss in the prediction,
@@ -10,8 +10,8 @@
 //! D(u) = -(1/n) Σ [ℓ*(u_i) - ⟨v, x_i⟩ u_i] - (1/(2λ)) ‖(1/n) Σ u_i x_i‖²   <=   min P
 //! P(w) - D(u) = (1/n) Σ [ℓ(p_i) + ℓ*(u_i) - u_i p_i] + (λ/2) ‖w - w(u)‖²,   p_i = ⟨w, x_i⟩
 //! ```
-//! Every term is non-negative (Fenchel-Young), so that the gap is known to high accuracy even where `P` and `D` agree in
-//! most digits. It bounds the distance from the minimiser `w*` by `(λ/2) ‖w - w*‖² <= P(w) - D(u)`.
+//! Every term is non-negative (Fenchel-Young), so that the gap is accurate even if `P` and `D` agree in most digits. It bounds
+//! the distance from the minimiser `w*` by `(λ/2) ‖w - w*‖² <= P(w) - D(u)`.
 //!
 //! # References
 //! Shalev-Shwartz, Zhang, "Stochastic dual coordinate ascent methods for regularized loss minimization", JMLR 14, 2013.
@@ -27,11 +27,11 @@ use crate::loss::Loss;
 use crate::loss_kind::LossKind;
 use crate::real::Real;
 
-/// A loss whose slopes are bounded, with its conjugate.
+/// A loss with bounded slopes, and its conjugate.
 ///
-/// The dual variable `a` of an example is its slope in the loss's own units: `u = slope(a, y)`. Losses of two classes
-/// have `u = -y a` with `a` in [0, 1], losses of numbers `u = a` in [-1, 1]; any `a` in
-/// [`dual_range`](Self::dual_range) is feasible, exactly, however it was rounded.
+/// The dual variable `a` of an example is its slope in the loss's own units: `u = slope(a, y)`. Losses of two classes have
+/// `u = -y a` with `a` in [0, 1], losses of numbers `u = a` in [-1, 1]. Any rounded `a` in [`dual_range`](Self::dual_range) is
+/// exactly feasible.
 ///
 /// # Examples
 /// ```
@@ -43,26 +43,25 @@ use crate::real::Real;
 /// assert_eq!(Hinge.gap(0.5, 0.5, 1.0), 0.25);
 /// ```
 pub trait ProximalLoss<F>: Loss<F> {
-    /// The least and the largest dual variable.
+    /// Returns the least and the largest dual variable.
     fn dual_range(&self) -> (f64, f64);
 
-    /// The slope `∂ℓ/∂p` that a dual variable stands for.
+    /// Returns the slope `∂ℓ/∂p` of a dual variable.
     fn slope(&self, dual: F, target: F) -> F;
 
-    /// The dual variable `a'` that minimises `ℓ*(u') - u' p + (q/2) (u' - u)²`, `u = slope(dual)`, `q = curvature >= 0`:
-    /// the best value for this example when moving it moves its prediction `p` by `q` for each unit of slope. Always in
-    /// the dual range.
+    /// Returns the dual variable `a'` that minimises `ℓ*(u') - u' p + (q/2) (u' - u)²`, `u = slope(dual)`, `q = curvature >= 0`:
+    /// the best value for this example if its prediction `p` changes by `q` for each unit of slope. Always in the dual range.
     fn dual_step(&self, dual: F, prediction: F, target: F, curvature: F) -> F;
 
-    /// An upper bound on the gap `ℓ(p) + ℓ*(u) - u p >= 0` at `u = slope(dual)`, up to a few roundings of itself: 0 where
-    /// `u` is a slope of the loss at `p`. As a function of `p` it falls and then rises, so that its larger value at the
-    /// ends of an interval bounds it within.
+    /// Returns an upper bound on the gap `ℓ(p) + ℓ*(u) - u p >= 0` at `u = slope(dual)`, up to a few relative roundings: 0 if `u`
+    /// is a slope of the loss at `p`. As a function of `p` it decreases and then increases, so that the larger of its values at
+    /// the ends of an interval is a bound inside it.
     fn gap(&self, dual: F, prediction: F, target: F) -> F;
 }
 
-/// What is to be done with a loss that has a conjugate once its type is known.
+/// An operation on a loss with a conjugate once its type is known.
 pub trait ProximalVisitor<F> {
-    /// What comes back.
+    /// The result.
     type Output;
     /// Called once with the loss.
     fn visit<L: ProximalLoss<F>>(self, loss: L) -> Self::Output;
@@ -82,12 +81,12 @@ impl LossKind {
     }
 }
 
-/// `value` brought into `[low, high]`; `low` for NaN.
+/// Clamps `value` to `[low, high]`; `low` for NaN.
 fn clamp<F: Real>(value: F, low: F, high: F) -> F {
     if value > low { if value < high { value } else { high } } else { low }
 }
 
-/// `numerator / denominator`, where 0 in the denominator gives the limit: an infinity, or 0 for 0/0.
+/// Returns `numerator / denominator`; a zero denominator gives the limit: an infinity, or 0 for 0/0.
 fn quotient<F: Real>(numerator: F, denominator: F) -> F {
     if denominator > F::zero() {
         numerator / denominator
@@ -155,7 +154,7 @@ impl<F: Real> ProximalLoss<F> for HuberSvm {
         if above <= F::zero() {
             dual * (h * dual - above)
         } else if above >= width {
-            // `t - h (1 + a)` as a sum of two numbers that are not negative.
+            // `t - h (1 + a)` as a sum of two non-negative numbers.
             (F::one() - dual) * ((above - width) + h * (F::one() - dual))
         } else {
             let off = above - width * dual;
@@ -222,13 +221,13 @@ impl<F: Real> ProximalLoss<F> for HuberRegression {
     }
 }
 
-/// Halvings and Newton steps on the logistic slope: at least every third step halves the range or the step.
+/// Maximum number of bisections and Newton steps for the logistic slope: at least every third step halves the range or the step.
 const LOGISTIC_STEPS: u32 = 120;
 
 /// # Formula
-/// With `s = y p`, `σ` the slope's size `1/(1 + e^s)`: `ℓ*(-y a) = a ln a + (1 - a) ln(1 - a)`; `a'` solves
-/// `ln(a'/(1 - a')) + s + q y² (a' - a) = 0`. The gap is the Kullback-Leibler divergence of two coins that fall with
-/// probability `a` and `σ`, which `(a - σ)² / (σ (1 - σ))` bounds (and is at most twice where they are near).
+/// With `s = y p`, `σ` the slope's size `1/(1 + e^s)`: `ℓ*(-y a) = a ln a + (1 - a) ln(1 - a)`; `a'` solves `ln(a'/(1 - a')) +
+/// s + q y² (a' - a) = 0`. The gap is the Kullback-Leibler divergence of two coins with probabilities `a` and `σ`, for which
+/// `(a - σ)² / (σ (1 - σ))` is a bound (at most twice the gap if they are close).
 impl<F: Real> ProximalLoss<F> for Logistic {
     fn dual_range(&self) -> (f64, f64) {
         (0.0, 1.0)
@@ -239,8 +238,8 @@ impl<F: Real> ProximalLoss<F> for Logistic {
         -target * dual
     }
 
-    /// Newton's method on the margin `s' = s + q y² (a' - a)`, kept between the ends `s' = s + q y² (0 - a)` and
-    /// `s + q y² (1 - a)`; `a' = 1/(1 + e^{s'})` is then a slope of the loss whatever is left of the error.
+    /// Uses Newton's method on the margin `s' = s + q y² (a' - a)`, kept between the ends `s' = s + q y² (0 - a)` and
+    /// `s + q y² (1 - a)`; `a' = 1/(1 + e^{s'})` is then a slope of the loss for any remaining error.
     fn dual_step(&self, dual: F, prediction: F, target: F, curvature: F) -> F {
         let moved = curvature * target * target;
         let margin = prediction * target;
@@ -248,8 +247,8 @@ impl<F: Real> ProximalLoss<F> for Logistic {
         let (start, half) = (low, convert::<f64, F>(0.5));
         let slope = |s: F| (F::one() + s.exponential()).recip();
         let mut s = clamp(margin, low, high);
-        // The sizes of the last step and of the one before: Newton's method alone can run around in a circle where the
-        // slope is steep, so that a step must be half of the last but one or the range is halved instead.
+        // The sizes of the last step and of the one before: Newton's method alone can cycle where the slope is steep, so a step
+        // must be half of the last but one; otherwise the range is halved.
         let mut steps = [high - low; 2];
         for _ in 0..LOGISTIC_STEPS {
             let at = slope(s);
@@ -275,13 +274,13 @@ impl<F: Real> ProximalLoss<F> for Logistic {
     #[inline(always)]
     fn gap(&self, dual: F, prediction: F, target: F) -> F {
         let margin = prediction * target;
-        // Each from the exponential that does not overflow, so that neither is a difference of near numbers.
+        // Each is computed from the exponential that does not overflow, so that neither is a difference of close numbers.
         let (falls, stays) = {
             let e = (-margin.abs()).exponential();
             let (small, large) = (e / (F::one() + e), (F::one() + e).recip());
             if margin > F::zero() { (small, large) } else { (large, small) }
         };
-        // The distance from whichever end is nearer.
+        // The distance from the nearer end.
         let off = dual - falls;
         let spread = falls * stays;
         if off == F::zero() { F::zero() } else { quotient(off * off, spread) }

@@ -1,4 +1,4 @@
-//! The two floats that the vectorised kernels exist for.
+//! The two float types of the vectorised kernels.
 
 use nalgebra::RealField;
 
@@ -7,10 +7,10 @@ use crate::kernels::Lanes;
 
 /// `f32` or `f64`: a real field with vectorised kernels and a vectorisable exponential. Sealed.
 ///
-/// Code that only passes numbers on asks for `RealField + Copy`; [`LinearModel`](crate::LinearModel) and the losses ask
-/// for this.
+/// Code that only passes numbers on requires `RealField + Copy`; [`LinearModel`](crate::LinearModel) and the losses require this
+/// trait.
 pub trait Real: RealField + Copy + Lanes {
-    /// `e^x` without branches, so that a loop over it vectorises; accuracy as documented in [`crate::exponential`].
+    /// Returns `e^x` without branches, so that a loop over it vectorises; accuracy as documented in [`crate::exponential`].
     ///
     /// # Examples
     /// ```
@@ -20,7 +20,7 @@ pub trait Real: RealField + Copy + Lanes {
     /// ```
     fn exponential(self) -> Self;
 
-    /// Numbers in double precision as numbers of this type, where it is double precision.
+    /// Converts numbers in double precision to this type, if it is double precision.
     fn from_doubles(doubles: &mut [f64]) -> Option<&mut [Self]>;
 }
 

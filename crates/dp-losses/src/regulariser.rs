@@ -1,4 +1,4 @@
-//! Regularisers: a function of the parameters alone, which no record can change.
+//! Regularisers: functions of the parameters only, independent of all records.
 
 use nalgebra::{RealField, convert};
 
@@ -30,7 +30,7 @@ impl L2 {
     /// No regulariser.
     pub const NONE: Self = Self { lambda: 0.0 };
 
-    /// The regulariser with coefficient `lambda`.
+    /// Creates the regulariser with coefficient `lambda`.
     ///
     /// # Errors
     /// Outside `[0, 1e100]`, or NaN.
@@ -38,18 +38,18 @@ impl L2 {
         Ok(Self { lambda: non_negative("lambda", lambda)? })
     }
 
-    /// The coefficient `λ`, which is also the strong convexity and the smoothness it adds.
+    /// Returns the coefficient `λ`, which is also the strong convexity and the smoothness it adds.
     pub const fn lambda(self) -> f64 {
         self.lambda
     }
 
-    /// `λ/2 |w|²`.
+    /// Returns `λ/2 |w|²`.
     pub fn value<F: RealField + Copy>(self, parameters: &[F]) -> F {
         let squared_norm = parameters.iter().fold(F::zero(), |sum, &weight| sum + weight * weight);
         convert::<f64, F>(0.5 * self.lambda) * squared_norm
     }
 
-    /// `gradient += λ w`.
+    /// Computes `gradient += λ w`.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -61,7 +61,7 @@ impl L2 {
         }
     }
 
-    /// The factor `1 - η λ` by which a gradient step of size `step` on the regulariser alone scales the parameters.
+    /// Returns the factor `1 - η λ` by which a gradient step of size `step` on the regulariser alone scales the parameters.
     /// Negative if `η > 1/λ`.
     pub fn shrink(self, step: f64) -> f64 {
         1.0 - step * self.lambda

@@ -1,9 +1,9 @@
-//! Arithmetic that rounds upwards, for constants that privacy depends on.
+//! Arithmetic that rounds upwards, for constants on which privacy depends.
 //!
-//! One operation in round-to-nearest is off by less than one step, so the next float up is never below the exact result.
-//! Results that are exact where it is cheap to see (a factor 0 or 1, a term 0) stay as they are.
+//! One operation in round-to-nearest has an error below one step, so the next float up is never below the exact result. Results
+//! that are easily seen to be exact (a factor 0 or 1, a term 0) are unchanged.
 
-/// An upper bound of `a·b` for non-negative numbers; 0 if either is 0.
+/// Returns an upper bound on `a·b` for non-negative numbers; 0 if either is 0.
 pub(crate) fn product_up(a: f64, b: f64) -> f64 {
     if a == 0.0 || b == 0.0 {
         0.0
@@ -16,7 +16,7 @@ pub(crate) fn product_up(a: f64, b: f64) -> f64 {
     }
 }
 
-/// An upper bound of `a + b` for non-negative numbers.
+/// Returns an upper bound on `a + b` for non-negative numbers.
 pub(crate) fn sum_up(a: f64, b: f64) -> f64 {
     if a == 0.0 {
         b
@@ -29,12 +29,12 @@ pub(crate) fn sum_up(a: f64, b: f64) -> f64 {
     }
 }
 
-/// An upper bound of `a / b` for positive numbers.
+/// Returns an upper bound on `a / b` for positive numbers.
 pub(crate) fn quotient_up(a: f64, b: f64) -> f64 {
     (a / b).next_up()
 }
 
-/// An upper bound of a non-negative value computed with relative error at most 2^-48: sixteen roundings, or a few
+/// Returns an upper bound on a non-negative value computed with relative error at most 2^-48: sixteen roundings, or a few
 /// operations on an exponential or a logarithm of the platform.
 pub(crate) fn inflate(value: f64) -> f64 {
     (value * (1.0 + 16.0 * f64::EPSILON)).next_up()
@@ -44,7 +44,7 @@ pub(crate) fn inflate(value: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// What is lost to rounding is allowed for; what is exact stays as it is.
+    /// Rounding errors are covered; exact results are unchanged.
     #[test]
     fn results_are_never_below_the_exact_ones() {
         let tiny = 2f64.powi(-60);

@@ -1,4 +1,4 @@
-//! A loss of one prediction that is chosen when the program runs.
+//! A loss of one prediction, chosen at run time.
 
 use crate::absolute::Absolute;
 use crate::hinge::Hinge;
@@ -10,10 +10,10 @@ use crate::loss::{Loss, LossVisitor};
 use crate::real::Real;
 use crate::squared::Squared;
 
-/// Any loss of one prediction, as one type: a program that knows its loss by name compiles its training once, not once
-/// for each loss.
+/// Any loss of one prediction, as one type: a program that selects its loss by name compiles its training once, not once for each
+/// loss.
 ///
-/// The choice is made again for every call; a [`LinearModel`](crate::LinearModel) makes it once per batch.
+/// The choice is repeated for every call; a [`LinearModel`](crate::LinearModel) makes it once per batch.
 ///
 /// # Examples
 /// ```
@@ -107,7 +107,7 @@ mod tests {
     use crate::model::Model;
     use crate::scaled_steps::ScaledSteps;
 
-    /// What a model of this loss computes, in bits: losses, gradients, and a step.
+    /// The results of a model with this loss, in bits: losses, gradients, and a step.
     struct Computed;
 
     impl LossVisitor<f64> for Computed {
@@ -144,7 +144,7 @@ mod tests {
         assert_eq!("softmax:3".parse::<LossKind>().unwrap().scalar(), None);
     }
 
-    /// A classification's loss is one of the margin, the product with the target, also for a target that is no sign.
+    /// A classification loss is a function of the margin, the product with the target, even if the target is not ±1.
     #[test]
     fn a_margin_is_the_product_with_the_target() {
         for name in ["logistic", "huber-svm:0.3", "hinge"] {

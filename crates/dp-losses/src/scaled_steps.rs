@@ -1,4 +1,4 @@
-//! Plain steps applied straight onto the parameters: no gradient buffer, and sparse rows touch only their non-zeros.
+//! Plain steps applied directly to the parameters: no gradient buffer, and sparse rows change only their non-zeros.
 
 use crate::compensated::{CompensatedGradient, CompensatedSum};
 use crate::curved::Curved;
@@ -6,16 +6,16 @@ use crate::differences::Differences;
 #[cfg(doc)]
 use crate::model::Model;
 
-/// A model whose parameters may be kept as `w = scale · v`, so that shrinking (L2 regularisation) and projection onto a
-/// ball change one number, and a plain gradient step (not clipped, without noise) writes only where a row is not zero.
+/// A model whose parameters may be stored as `w = scale · v`, so that shrinking (L2 regularisation) and projection onto a ball
+/// change one number, and a plain gradient step (not clipped, without noise) writes only the non-zeros of a row.
 ///
 /// A step of size `η` on a batch of `b` examples with L2 coefficient `λ` is
 /// ```text
 /// scale' = (1 - ηλ) scale
 /// v'     = v - η / (b scale') · Σ_i ∇ℓ_i(scale · v)            step_scaled(scale, -η / (b scale'), ..)
 /// ```
-/// and a projection onto the ball of radius `R` is `scale'' = min(scale', R / |v'|)`. The caller folds the scale back
-/// into `v` before it becomes tiny.
+/// and a projection onto the ball of radius `R` is `scale'' = min(scale', R / |v'|)`. The caller multiplies the scale into `v`
+/// before it becomes tiny.
 ///
 /// # Examples
 /// ```
@@ -35,14 +35,14 @@ pub trait ScaledSteps<F>: Differences<F> + CompensatedGradient<F> + Curved<F> {
     /// [`forward`](Model::forward) at `w = scale · direction`.
     fn forward_scaled(&self, scale: F, direction: &[F], batch: Self::Batch<'_>, pass: &mut Self::Pass);
 
-    /// One whole step: predictions at `w = scale · direction`, then `direction += coefficient · Σ_i ∇ℓ_i(w)`.
+    /// Makes one whole step: predictions at `w = scale · direction`, then `direction += coefficient · Σ_i ∇ℓ_i(w)`.
     fn step_scaled(&self, scale: F, coefficient: F, batch: Self::Batch<'_>, pass: &mut Self::Pass, direction: &mut [F]);
 
-    /// [`step_scaled`](Self::step_scaled) that also keeps `squared_norm = |direction|²` up to date.
+    /// As [`step_scaled`](Self::step_scaled), and also updates `squared_norm = |direction|²`.
     ///
-    /// On sparse rows the cost stays proportional to the non-zeros: the change of each touched entry is added, so that
-    /// rounding accumulates at about one unit in the last place of the largest norm per touched entry. A caller that
-    /// runs millions of steps recomputes the norm now and then. On dense rows it is computed afresh.
+    /// On sparse rows the cost stays proportional to the non-zeros: the change of each touched entry is added, so that rounding
+    /// accumulates at about one unit in the last place of the largest norm per touched entry. A caller that runs millions of
+    /// steps should recompute the norm occasionally. On dense rows it is recomputed.
     fn step_scaled_tracking_norm(
         &self,
         scale: F,
@@ -53,7 +53,7 @@ pub trait ScaledSteps<F>: Differences<F> + CompensatedGradient<F> + Curved<F> {
         squared_norm: &mut F,
     );
 
-    /// [`add_weighted`](Model::add_weighted) onto `direction`, keeping `squared_norm = |direction|²` up to date.
+    /// As [`add_weighted`](Model::add_weighted), added to `direction`, updating `squared_norm = |direction|²`.
     fn add_weighted_tracking_norm(
         &self,
         batch: Self::Batch<'_>,
@@ -63,8 +63,8 @@ pub trait ScaledSteps<F>: Differences<F> + CompensatedGradient<F> + Curved<F> {
         squared_norm: &mut F,
     );
 
-    /// [`add_weighted`](Model::add_weighted) onto a vector in two parts: off by the products' and the batch's own
-    /// rounding, however long the vector is and however often it has been added to.
+    /// As [`add_weighted`](Model::add_weighted), added to a vector in two parts: the only error is the rounding of the products
+    /// and of the batch's sum, for any size of the vector and any number of additions.
     fn add_weighted_in_two_parts(
         &self,
         batch: Self::Batch<'_>,

@@ -1,4 +1,4 @@
-//! Softmax regression: one linear score per class, and the logistic loss of many classes.
+//! Softmax regression: one linear score per class, with the multinomial logistic loss.
 
 mod model;
 
@@ -14,8 +14,8 @@ use crate::rounding::{inflate, product_up};
 
 /// The multinomial logistic loss of `classes` scores `z = W x`, for targets that are class indices `0, 1, ..`.
 ///
-/// The parameters are class after class: row `c` of the matrix `W`, `dim` numbers, scores class `c`. [`SoftmaxModel`]
-/// computes it. A target that is no class index makes an example that does not count.
+/// The parameters are stored class by class: row `c` of the matrix `W`, `dim` numbers, scores class `c`. [`SoftmaxModel`]
+/// computes it. An example whose target is not a class index is invalid.
 ///
 /// # Formula
 /// ```text
@@ -40,10 +40,10 @@ pub struct Softmax {
 }
 
 impl Softmax {
-    /// The most classes that are accepted.
+    /// Maximum number of classes.
     pub const MOST_CLASSES: u32 = 1 << 16;
 
-    /// The loss of `classes` classes.
+    /// Creates the loss of `classes` classes.
     ///
     /// # Errors
     /// Fewer than 2, or more than [`MOST_CLASSES`](Self::MOST_CLASSES).
@@ -54,12 +54,12 @@ impl Softmax {
         Ok(Self { classes })
     }
 
-    /// The number of classes.
+    /// Returns the number of classes.
     pub const fn classes(self) -> u32 {
         self.classes
     }
 
-    /// The class that a target names, if it names one.
+    /// Returns the class of a target, if it is one.
     ///
     /// # Examples
     /// ```
@@ -70,13 +70,13 @@ impl Softmax {
     /// ```
     pub fn class_index<F: Real>(self, target: F) -> Option<usize> {
         let target: f64 = target.to_subset_unchecked();
-        // A fraction, a negative number or NaN is none.
+        // A fraction, a negative number or NaN is not a class.
         let index = target as usize;
         (index as f64 == target && index < self.classes as usize).then_some(index)
     }
 
-    /// Allows for the rounding of the residual `p - e_y` in double precision: its largest entry is at most 1 exactly,
-    /// the others add up to at most as much but for a relative error of one unit for each class and a few more.
+    /// Adds the rounding of the residual `p - e_y` in double precision: its largest entry is at most 1 exactly, and the others
+    /// add up to at most as much except for a relative error of one unit for each class and a few more.
     fn as_computed(self, value: f64) -> f64 {
         inflate(value * (1.0 + f64::from(self.classes) * f64::EPSILON))
     }
@@ -89,13 +89,13 @@ impl LossBounds for Softmax {
     /// gradient difference  two classes: √2 X · G_log(√2 R X), see `logistic_gradient_difference`;  else 2 · Lipschitz
     /// ```
     /// With `s = 1 - p_y` the other classes' probabilities add up to `s`, so that `|p - e_y|² <= 2 s²`, and
-    /// `s = σ(ln Σ_{c≠y} e^{z_c - z_y})` where `z_c - z_y = ⟨W_c - W_y, x⟩ <= √2 |W| |x|`. The Hessian in `z` is the
-    /// covariance `diag(p) - p pᵀ`: along `v` it is a variance under `p`, at most
-    /// `(max v - min v)²/4 <= |v|²/2`. Two classes: the gradient is that of the logistic loss at the weights
-    /// `W_1 - W_0`, of norm at most `√2 R`, in both rows of the matrix with opposite signs.
+    /// `s = σ(ln Σ_{c≠y} e^{z_c - z_y})` where `z_c - z_y = ⟨W_c - W_y, x⟩ <= √2 |W| |x|`. The Hessian in `z` is the covariance
+    /// `diag(p) - p pᵀ`: along `v` it is a variance under `p`, at most `(max v - min v)²/4 <= |v|²/2`. Two classes: the gradient
+    /// is that of the logistic loss at the weights `W_1 - W_0`, of norm at most `√2 R`, in both rows of the matrix with opposite
+    /// signs.
     ///
-    /// Without a radius the difference `2√2 X` is approached: rows nearly opposite, `W` long along the little that they
-    /// share, so that both are taken for the same wrong class.
+    /// Without a radius the difference approaches `2√2 X`: for nearly opposite rows and a large `W` along their small common
+    /// part, so that both are assigned to the same wrong class.
     fn data_constants(&self, domain: &Domain) -> DataConstants {
         let row_norm = domain.row_norm();
         let reach = domain.radius().map_or(f64::INFINITY, |radius| product_up(radius, row_norm));
@@ -126,7 +126,7 @@ impl LossBounds for Softmax {
     }
 }
 
-/// How the loss is written in a file.
+/// The serialised form of the loss.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]

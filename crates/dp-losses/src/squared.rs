@@ -14,7 +14,7 @@ use crate::rounding::{product_up, sum_up};
 /// ```text
 /// value  (p - y)² / 2        derivative  p - y        curvature  1
 /// ```
-/// The value overflows to infinity where the square itself does (residuals above 1.8e154 in `f64`).
+/// The value overflows to infinity if the square does (residuals above 1.8e154 in `f64`).
 ///
 /// # Examples
 /// ```

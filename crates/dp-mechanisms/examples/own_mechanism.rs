@@ -1,5 +1,5 @@
-//! A mechanism of one's own: a count with noise on the integers whose tails are cut off, claimed by a dominating pair,
-//! composed with a Gaussian release of the library.
+//! A user-defined mechanism: a count with noise on the integers whose tails are truncated, claimed by a dominating pair, composed
+//! with a Gaussian release of the library.
 //!
 //! `cargo run -p dp-mechanisms --example own_mechanism`
 
@@ -9,21 +9,21 @@ use dp_accountant::{Delta, EventLog, ZeroOut, bound};
 use dp_mechanisms::custom::{Claim, CryptoRng, CustomMechanism, FinitePair};
 use dp_mechanisms::{Bounded, Error, Gaussian, L1Sensitivity, L2Sensitivity, Mechanism, OsSeeded, exact};
 
-/// Scale of the noise: a sensitivity of 1 costs epsilon = 1/2, if the tails are left alone.
+/// Scale of the noise: a sensitivity of 1 costs epsilon = 1/2 with untruncated tails.
 const SCALE: u64 = 2;
-/// The noise is at most this, either way: the two extreme values take what lies beyond.
+/// Largest absolute value of the noise: the two extreme values take the mass beyond.
 const MOST: i64 = 41;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sensitivity = L1Sensitivity::<ZeroOut>::new(1.0)?;
-    // The mechanism: a name, what it costs, what it takes, and how it draws.
+    // The mechanism: a name, its claimed cost, its accepted sensitivity, and its draw.
     let count = CustomMechanism::new("bounded count", claim()?, sensitivity, |value: i64, rng: &mut dyn CryptoRng| {
         let noise = exact::discrete_laplace(SCALE, 1, rng)?.clamp(-i128::from(MOST), i128::from(MOST));
         Ok(value.saturating_add(noise as i64))
     })?;
 
     let mut out = std::io::stdout().lock();
-    // It is released, logged and composed like every other.
+    // It is released, logged and composed like any other.
     let mut log = EventLog::new();
     let mut rng = OsSeeded::new()?;
     let visits = Bounded::with_proven_sensitivity(1_234, sensitivity);
@@ -42,10 +42,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// The law of the released count against its law with the true count one higher.
+/// Returns the law of the released count against its law for a true count one higher.
 ///
-/// That is the worst: the noise's law is symmetric, so a count one lower is the mirror image, and the sensitivity allows
-/// nothing else. Outcomes are the released values less the true count, from `-MOST` to `MOST + 1`.
+/// This is the worst case: the noise's law is symmetric, so a count one lower is the mirror image, and the sensitivity allows
+/// nothing else. Outcomes are the released values minus the true count, from `-MOST` to `MOST + 1`.
 fn claim() -> Result<Claim, Error> {
     let ratio = (-1.0 / SCALE as f64).exp();
     let mass = |noise: i64| match noise.abs() {

@@ -1,7 +1,7 @@
 //! A private mean of vectors, with the Gaussian mechanism, from outside the crate.
 //!
-//! Each person contributes one vector. Its L2 norm is clipped to 1, so that setting any one person's vector to zero
-//! moves the sum by at most 1 and the mean, with the number of people public, by at most 1/n.
+//! Each person contributes one vector. Its L2 norm is clipped to 1, so that setting any one person's vector to zero changes the
+//! sum by at most 1 and the mean, with the number of people public, by at most 1/n.
 //!
 //! Run it with `cargo run -p dp-mechanisms --example private_mean`.
 
@@ -12,7 +12,7 @@ use dp_accountant::{EventLog, NoiseMultiplier, ZeroOut};
 use dp_mechanisms::clip::{ClippingNorm, clip_l2};
 use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, Mechanism, OsSeeded, Released};
 
-/// The mean of the clipped rows, released once. `noise_multiplier` is the noise in units of one person's influence.
+/// Returns the mean of the clipped rows, released once. `noise_multiplier` is the noise in units of one person's influence.
 fn private_mean(
     rows: &[[f64; 3]],
     noise_multiplier: NoiseMultiplier,
@@ -27,8 +27,8 @@ fn private_mean(
             *sum += entry;
         }
     }
-    // The sum of n vectors of norm at most 1, in doubles, is off by at most n² 2^-53 on either side: 2^-20 covers
-    // that for up to 60,000 rows.
+    // The sum of n vectors of norm at most 1, in doubles, has an error of at most n² 2^-53 for either data set: 2^-20 covers this
+    // for up to 60,000 rows.
     assert!(rows.len() <= 60_000);
     let sensitivity = L2Sensitivity::new(1.0 + 2f64.powi(-20))?;
     let sum = Bounded::with_proven_sensitivity(sum, sensitivity);
@@ -48,7 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "private mean: {:.4?}   (about 0.5, 0, -0.3)", mean.get())?;
     writeln!(out, "released:     {:?} under {}", log.to_event(), log.adjacency())?;
-    // Noise of 4/n on each coordinate; 20 standard deviations is never seen.
+    // Noise of 4/n on each coordinate; 20 standard deviations practically never occur.
     assert!(mean.get().iter().zip([0.5, 0.0, -0.3]).all(|(found, expected)| (found - expected).abs() < 0.01));
     Ok(())
 }

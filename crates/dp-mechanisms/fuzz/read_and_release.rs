@@ -1,5 +1,5 @@
-//! Three lines: the kind of mechanism, the mechanism as JSON, the value as JSON. Shared by the fuzzer and by the test that
-//! runs its seeds.
+//! Input of three lines: the kind of mechanism, the mechanism as JSON, the value as JSON. Shared by the fuzzer and by the test
+//! that runs its seeds.
 
 use dp_accountant::{Adjacency, EventLog, ReplaceOne, ZeroOut};
 use dp_mechanisms::scores::Scores;
@@ -11,10 +11,10 @@ use dp_mechanisms::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What became of the three lines.
+/// The result for the three lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// They are no mechanism with a value of its type.
+    /// They are not a mechanism with a value of its type.
     Unread,
     /// The mechanism refused the value.
     Refused,
@@ -22,7 +22,7 @@ pub enum Outcome {
     Released,
 }
 
-/// Reads a mechanism and a value and releases it; panics where a law of mechanisms is broken.
+/// Reads a mechanism and a value and releases it; panics if a law of mechanisms is violated.
 pub fn read_and_release(bytes: &[u8]) -> Outcome {
     read(bytes).unwrap_or(Outcome::Unread)
 }
@@ -58,7 +58,7 @@ fn read(bytes: &[u8]) -> Option<Outcome> {
     }
 }
 
-/// A mechanism; written and read again it is the same.
+/// Parses a mechanism and checks that it is unchanged when written and read again.
 fn parsed<M: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(text: &str) -> Option<M> {
     let mechanism: M = serde_json::from_str(text).ok()?;
     let again = serde_json::to_string(&mechanism).expect("a mechanism is written");
@@ -66,7 +66,7 @@ fn parsed<M: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(text: &
     Some(mechanism)
 }
 
-/// One release, one entry, whose event is in order; a refusal leaves no trace.
+/// Checks one release: one log entry with a valid event; a refusal leaves the log unchanged.
 fn checked<A: Adjacency, O>(
     mechanism: &impl PrivacyEvent,
     log: &EventLog<A>,
@@ -141,7 +141,7 @@ fn response(mechanism: &str, value: &str) -> Option<Outcome> {
     checked(&mechanism, &log, result, is_sound)
 }
 
-/// A stream of queries: the log says nothing but what the start says.
+/// Runs a stream of queries: the log contains only the entry of the start.
 fn session(
     value: &str,
     mechanism: &impl PrivacyEvent,

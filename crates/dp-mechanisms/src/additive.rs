@@ -1,4 +1,4 @@
-//! What the release of every additive mechanism has in common: the checks of a vector before noise is added.
+//! The common part of the release of additive mechanisms: the checks of a vector before noise is added.
 
 use dp_accountant::{Adjacency, EventLog};
 use nalgebra::RealField;
@@ -13,10 +13,10 @@ use crate::sensitivity::{Norm, Sensitivity};
 
 /// Opens a bounded vector, adds noise and logs the cost.
 ///
-/// `spread` is a typical size of one coordinate's noise: the float type must be able to hold it.
+/// `spread` is a typical size of one coordinate's noise; the float type must be able to represent it.
 ///
 /// # Errors
-/// Those of [`Mechanism::release`](crate::Mechanism::release); nothing is drawn or logged then.
+/// Those of [`Mechanism::release`](crate::Mechanism::release); in this case nothing is drawn or logged.
 pub(crate) fn release<F: RealField + Copy, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     input: Bounded<Vec<F>, A, N>,
     built_for: Sensitivity<N, A>,
@@ -35,15 +35,15 @@ pub(crate) fn release<F: RealField + Copy, N: Norm, A: Adjacency, R: ReleaseRng 
     })
 }
 
-/// Refuses noise of a size that the float type cannot hold.
+/// Refuses noise of a size that the float type cannot represent.
 pub(crate) fn check_range<F: RealField + Copy>(spread: f64) -> Result<(), Error> {
     if holds::<F>(spread) { Ok(()) } else { Err(Error::ScaleOverflow { scale: spread }) }
 }
 
-/// Refuses an empty vector, and one that is not finite: the caller broke the contract.
+/// Refuses an empty or non-finite vector: the caller broke the contract.
 pub(crate) fn check_vector<F: RealField + Copy>(value: &[F]) -> Result<(), Error> {
     dimension(value.len() as u64)?;
-    // To the end, without a branch: so it takes the time of a few registers, whatever the value.
+    // A fold to the end without a branch, so that the time does not depend on the value.
     let finite = value.iter().fold(true, |finite, coordinate| finite & coordinate.is_finite());
     if finite { Ok(()) } else { Err(Error::NonFiniteInput) }
 }

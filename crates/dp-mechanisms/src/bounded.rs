@@ -1,8 +1,8 @@
 //! Sensitive values that cannot be read, printed, compared, serialised or released twice.
 //!
-//! A private value goes in by [`Secret::new`] or [`Bounded::with_proven_sensitivity`] and comes out of a
-//! [`Mechanism`](crate::Mechanism) alone. There is deliberately no `map`: a closure can copy its argument to a variable
-//! of its caller, so a public `map` would be a way to read under another name. Compute first, then wrap.
+//! [`Secret::new`] and [`Bounded::with_proven_sensitivity`] wrap a private value; only a [`Mechanism`](crate::Mechanism) can
+//! release it. There is deliberately no `map`: a closure can copy its argument to a variable of its caller, so a public `map`
+//! would allow reading the value. Compute first, then wrap.
 
 use core::fmt;
 
@@ -13,8 +13,7 @@ use crate::sensitivity::{L2, Norm, Sensitivity};
 
 /// A value that depends on private records and has not been released.
 ///
-/// There is no way to read it outside this crate; `Debug` prints `Secret(..)`, so that a struct that holds one may
-/// derive `Debug`.
+/// It cannot be read outside this crate. `Debug` prints `Secret(..)`, so that a struct that holds one may derive `Debug`.
 ///
 /// # Examples
 /// ```
@@ -46,7 +45,7 @@ use crate::sensitivity::{L2, Norm, Sensitivity};
 pub struct Secret<T>(T);
 
 impl<T> Secret<T> {
-    /// Wraps a value, for good.
+    /// Wraps a value permanently.
     pub fn new(value: T) -> Self {
         Self(value)
     }
@@ -56,7 +55,7 @@ impl<T> Secret<T> {
         Bounded { value: self, sensitivity, assumptions: Vec::new() }
     }
 
-    /// Only mechanisms may open it.
+    /// Opens the value. Only mechanisms may call this.
     pub(crate) fn into_inner(self) -> T {
         self.0
     }
@@ -68,10 +67,10 @@ impl<T> fmt::Debug for Secret<T> {
     }
 }
 
-/// A [`Secret`] together with a bound on how far neighbouring data sets can move it: what a mechanism takes.
+/// A [`Secret`] together with a bound on its change between neighbouring data sets: the input of a mechanism.
 ///
-/// `V` is the value (a vector of floats), `A` the neighbouring relation, `N` the norm of the bound. It is neither
-/// `Clone` nor readable, and a mechanism takes it by value, so it can be released once.
+/// `V` is the value (a vector of floats), `A` the neighbouring relation, `N` the norm of the bound. It is neither `Clone` nor
+/// readable, and a mechanism takes it by value, so it can be released only once.
 ///
 /// # Examples
 /// ```
@@ -108,7 +107,7 @@ impl<T> fmt::Debug for Secret<T> {
 ///     let second = noise.release(sum, log, &mut rng); // `sum` was moved
 /// }
 /// ```
-/// A value bounded under one relation is not taken by a mechanism, or recorded in a log, of another:
+/// A value bounded under one relation is not accepted by a mechanism or recorded in a log of another:
 /// ```compile_fail,E0308
 /// # use dp_mechanisms::{*, rng::OsSeeded}; use dp_accountant::{EventLog, ReplaceOne, ZeroOut};
 /// fn mix(sum: Bounded<Vec<f64>, ZeroOut>, log: &mut EventLog<ReplaceOne>, noise: Gaussian<ZeroOut>, mut rng: OsSeeded) {
@@ -121,7 +120,7 @@ impl<T> fmt::Debug for Secret<T> {
 ///     let released = noise.release(sum, log, &mut rng);
 /// }
 /// ```
-/// Nor is a bound in one norm taken for a bound in another:
+/// A bound in one norm is not accepted as a bound in another:
 /// ```compile_fail,E0308
 /// # use dp_mechanisms::{*, rng::OsSeeded}; use dp_accountant::{EventLog, ZeroOut};
 /// fn norms(sum: Bounded<Vec<f64>, ZeroOut, LInf>, log: &mut EventLog<ZeroOut>, noise: Gaussian<ZeroOut>, mut rng: OsSeeded) {
@@ -137,41 +136,41 @@ pub struct Bounded<V, A: Adjacency, N: Norm = L2> {
 impl<V, A: Adjacency, N: Norm> Bounded<V, A, N> {
     /// Claims that `value` has this sensitivity.
     ///
-    /// This is the one place where a sensitivity is asserted rather than enforced: the caller must have a proof, and
-    /// a reviewer can find every such claim by this name.
+    /// This is the one place where a sensitivity is asserted and not enforced: the caller must have a proof, and a reviewer can
+    /// find every such claim by this name.
     ///
     /// # Privacy
-    /// The proof is about the value as computed in floating point: `‖value(D) - value(D')‖ <= sensitivity` for all
-    /// neighbours `D`, `D'` under `A`, rounding included.
+    /// The proof must be about the value as computed in floating point: `‖value(D) - value(D')‖ <= sensitivity` for all
+    /// neighbours `D`, `D'` under `A`, including rounding.
     pub fn with_proven_sensitivity(value: V, sensitivity: Sensitivity<N, A>) -> Self {
         Self { value: Secret::new(value), sensitivity, assumptions: Vec::new() }
     }
 
-    /// Notes something that the sensitivity rests on and that nobody but the caller can vouch for. The release that
-    /// takes the value puts it in its log, and a certificate lists it.
+    /// Adds an assumption of the sensitivity that only the caller can vouch for. The release of the value adds it to its log, and
+    /// a certificate lists it.
     pub fn assuming(mut self, assumption: Assumption) -> Self {
         self.assumptions.push(assumption);
         self
     }
 
-    /// The bound; public.
+    /// Returns the bound, which is public.
     pub fn sensitivity(&self) -> Sensitivity<N, A> {
         self.sensitivity
     }
 
-    /// The value, and what its sensitivity rests on. Only mechanisms may open it.
+    /// Opens the value, with the assumptions of its sensitivity. Only mechanisms may call this.
     pub(crate) fn open(self) -> (V, Vec<Assumption>) {
         (self.value.into_inner(), self.assumptions)
     }
 }
 
 impl<F, A: Adjacency> Bounded<Vec<F>, A> {
-    /// One vector of this one's coordinates and then the other's, and a claim of how far neighbours move them together.
+    /// Concatenates this vector and another, with a claimed sensitivity of both together.
     ///
-    /// `√(Δ₁² + Δ₂²)` always holds; a smaller number needs a proof that no record moves both by their most.
+    /// `√(Δ₁² + Δ₂²)` always holds; a smaller number needs a proof that no record attains both bounds.
     ///
     /// # Privacy
-    /// A claim as [`with_proven_sensitivity`](Self::with_proven_sensitivity) is one. What the parts rest on is kept.
+    /// This is a claim like [`with_proven_sensitivity`](Self::with_proven_sensitivity). The assumptions of both parts are kept.
     ///
     /// # Examples
     /// ```

@@ -1,24 +1,24 @@
-//! Clipping: the usual way from private records to a [`Bounded`](crate::Bounded) value.
+//! Clipping: the usual way to turn private records into a [`Bounded`](crate::Bounded) value.
 //!
-//! | what is to be added | use | sensitivity |
+//! | summands | type | sensitivity |
 //! |---|---|---|
 //! | vectors, one per record | [`ExactSum`] | `C`, exactly, in any order of summation |
 //! | multiples of rows: gradients of a linear model | [`RankOneSum`] | `C`, exactly, at the speed of a plain `axpy` |
 //! | second moments: `x xᵀ` and `x tᵀ`, for least squares | [`MomentSum`] | `X √(X² + Y²)`, in any order |
-//! | gradients that are never stored, summed by a matrix product | [`ClippedSum`] | `C`, and what rounds: 2e-4 C for 1e9 |
+//! | gradients that are never stored, summed by a matrix product | [`ClippedSum`] | `C` plus rounding: 2e-4 C for 1e9 |
 //!
-//! [`clip_l2`] shortens one vector, [`clip_coefficient`] says by how much one that is never stored is to be shortened.
-//! [`LayeredClipping`] clips each layer of a network to a norm of its own, [`AutomaticClipping`] normalises instead of
-//! cutting, and [`AdaptiveClipping`] moves the norm after a quantile of the records' norms.
+//! [`clip_l2`] clips one vector, [`clip_coefficient`] returns the clipping factor of a vector that is never stored.
+//! [`LayeredClipping`] clips each layer of a network to its own norm, [`AutomaticClipping`] normalises instead of clipping, and
+//! [`AdaptiveClipping`] adapts the norm to a quantile of the records' norms.
 //!
-//! A bound that is only nearly kept is no bound. Scaling a vector by `bound / norm` in floating point leaves its norm
-//! above the bound about half of the time, by rounding alone; the functions here shrink by a few units in the last
-//! place more, so that the norm of the vector *as stored*, in exact arithmetic, is at most the bound.
+//! Clipping must hold exactly. Scaling a vector by `bound / norm` in floating point leaves its norm above the bound about half of
+//! the time, because of rounding. The functions here shrink it by a few more units in the last place, so that the norm of the
+//! vector *as stored*, in exact arithmetic, is at most the bound.
 //!
 //! | input | `clip_l2` | coefficient |
 //! |---|---|---|
 //! | norm at most the bound | unchanged, signs of zeros kept | 1 |
-//! | larger norm | scaled to the bound, less a relative `(d + 10) 2^-53` | `bound / norm`, less as much |
+//! | larger norm | scaled to the bound, minus a relative `(d + 10) 2^-53` | `bound / norm`, minus the same |
 //! | entries whose squares over- or underflow | as above | 0 on overflow, 1 on underflow |
 //! | a NaN or an infinity | all zeros | 0 |
 
@@ -47,7 +47,7 @@ pub use sum::{ClippedSum, sensitivity_of_sum};
 /// `2^-53`, the largest relative error of one rounding to double precision.
 const UNIT_ROUNDOFF: f64 = 0.5 * f64::EPSILON;
 
-/// The L2 norm that no record's contribution exceeds: finite and at least `2^-500`.
+/// The L2 clipping norm of each record's contribution: finite and at least `2^-500`.
 ///
 /// # Examples
 /// ```
@@ -75,10 +75,10 @@ impl From<ClippingNorm> for f64 {
 }
 
 impl ClippingNorm {
-    /// The least accepted norm, `2^-500`: above it the arithmetic of clipping has no subnormal quotient.
+    /// The least accepted norm, `2^-500`; clipping to a larger norm has no subnormal quotient.
     pub const LEAST: f64 = f64::from_bits((1023 - 500) << 52);
 
-    /// Checks the value.
+    /// Checks and wraps the value.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::NotPositive`], or [`Error::TooSmall`] below `2^-500`.
@@ -89,7 +89,7 @@ impl ClippingNorm {
         Ok(Self(value))
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -103,16 +103,16 @@ impl ClippingNorm {
 /// ```
 ///
 /// # Privacy
-/// The norm of the stored result, in exact arithmetic, is at most `bound`, for every input. The norm computed from `d`
-/// squares, in any order of summation, is at least `‖v‖ (1 - (d/2 + 2) 2^-53)`: one rounding for each square, at most
-/// `d - 1` for the sum, all halved by the root, and the root's own. `C (1 - k)`, the quotient and each product add one
-/// rounding each, so that the result is at most `C (1 - k) (1 + (d/2 + 6) 2^-53) <= C`; and a vector that is left alone
-/// has `‖v‖ <= C (1 - k) (1 + (d/2 + 4) 2^-53) <= C`. Squares that underflow stay below that slack because
-/// `C >= 2^-500`. Where the computed norm is outside `[2^-500, 2^500]`, `v` is first scaled, exactly, by a power of two
-/// that brings its largest entry into `[1, 2)`: the quotient would be subnormal otherwise and could round up by half.
+/// The norm of the stored result, in exact arithmetic, is at most `bound`, for every input. The norm computed from `d` squares,
+/// in any order of summation, is at least `‖v‖ (1 - (d/2 + 2) 2^-53)`: one rounding for each square, at most `d - 1` for the sum,
+/// all halved by the root, and the root's own. `C (1 - k)`, the quotient and each product add one rounding each, so that the
+/// result is at most `C (1 - k) (1 + (d/2 + 6) 2^-53) <= C`; and an unchanged vector has `‖v‖ <= C (1 - k) (1 + (d/2 + 4) 2^-53)
+/// <= C`. Squares that underflow stay below that slack because `C >= 2^-500`. If the computed norm is outside `[2^-500, 2^500]`,
+/// `v` is first scaled, exactly, by a power of two that brings its largest entry into `[1, 2)`: otherwise the quotient would be
+/// subnormal and could round up by half.
 ///
-/// Arithmetic is in double precision also for `f32` vectors, whose entries are rounded towards zero at the end. Nothing
-/// about the vector is returned: whether it was clipped is private.
+/// Arithmetic is in double precision even for `f32` vectors, whose entries are rounded towards zero at the end. Nothing about the
+/// vector is returned: whether it was clipped is private.
 ///
 /// # Examples
 /// ```
@@ -129,10 +129,10 @@ pub fn clip_l2<F: RealField + Copy>(v: &mut [F], bound: ClippingNorm) {
     ClippingRule::Flat(bound).shortening(v).apply(v);
 }
 
-/// The factor in `[0, 1]` that brings a gradient with this squared norm to a norm of at most `bound`.
+/// Returns the factor in `[0, 1]` that scales a gradient with this squared norm to a norm of at most `bound`.
 ///
-/// For models whose per-example gradient is never stored: one multiplication per example instead of a pass over `d`
-/// entries. A squared norm that is NaN or infinite gives 0, so that the example contributes nothing.
+/// For models whose per-example gradient is never stored: one multiplication per example instead of a pass over `d` entries. A
+/// squared norm that is NaN or infinite gives 0, so that the example contributes nothing.
 ///
 /// # Formula
 /// ```text
@@ -140,10 +140,10 @@ pub fn clip_l2<F: RealField + Copy>(v: &mut [F], bound: ClippingNorm) {
 /// ```
 ///
 /// # Privacy
-/// `coefficient · gradient`, each entry rounded once more in double precision, has norm at most `bound` if
-/// `squared_norm` was computed in double precision with a relative error of at most `d · 2^-53`, downwards: a sum of
-/// `d` squares, or `derivative² · (‖x‖² + 1)` of a linear model. For single precision see [`ClippedSum`]. `bound` must
-/// be well above the square root of the least number in which squared norms are kept.
+/// `coefficient · gradient`, each entry rounded once more in double precision, has norm at most `bound` if `squared_norm` was
+/// computed in double precision and is too small by at most `d · 2^-53`, relatively: a sum of `d` squares, or `derivative² ·
+/// (‖x‖² + 1)` of a linear model. For single precision see [`ClippedSum`]. `bound` must be well above the square root of the
+/// least positive number of the type of the squared norms.
 ///
 /// # Examples
 /// ```
@@ -158,7 +158,7 @@ pub fn clip_coefficient(squared_norm: f64, bound: ClippingNorm, dim: usize) -> f
     coefficient(squared_norm, shrunk(bound.0, dim))
 }
 
-/// `min(1, target / √squared_norm)`, and 0 for what is not a squared norm.
+/// Returns `min(1, target / √squared_norm)`, and 0 for NaN or infinity.
 fn coefficient(squared_norm: f64, target: f64) -> f64 {
     if !(squared_norm >= 0.0 && squared_norm.is_finite()) {
         return 0.0;
@@ -167,12 +167,12 @@ fn coefficient(squared_norm: f64, target: f64) -> f64 {
     if norm <= target { 1.0 } else { target / norm }
 }
 
-/// `bound (1 - (dim + 8) 2^-53)`; 0 for a dimension so large that rounding could take all of it.
+/// Returns `bound (1 - (dim + 8) 2^-53)`; 0 for a dimension so large that rounding could exceed the bound.
 fn shrunk(bound: f64, dim: usize) -> f64 {
     bound * (1.0 - (dim as f64 + 8.0) * UNIT_ROUNDOFF).max(0.0)
 }
 
-/// How many clipping norms one record moves a sum by: 2 where its contribution is exchanged for another's.
+/// Returns the sensitivity of a sum in clipping norms: 2 if one record's contribution is replaced by another's.
 fn norms_moved<A: Adjacency>() -> f64 {
     match A::KIND {
         AdjacencyKind::AddRemoveOne | AdjacencyKind::ZeroOut => 1.0,

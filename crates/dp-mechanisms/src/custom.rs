@@ -1,4 +1,4 @@
-//! Mechanisms of the user's own: a claim of what one release costs, and a function that releases.
+//! User-defined mechanisms: a claimed cost of one release, and a function that releases.
 //!
 //! ```text
 //! CustomMechanism::new(name, claim, sensitivity, |value, rng| ...)
@@ -7,23 +7,23 @@
 //!      ├─ EventLog: `claimed_by_user (name)` among the assumptions, so every certificate says so
 //!      └─ Mechanism: takes a Bounded by value, releases once, can be audited
 //! ```
-//! The library checks that a [`Claim`] *is* one (its numbers are privacy parameters) and what the release takes (a value
-//! whose sensitivity is at most the stated one). That the function keeps the claim is its author's promise: whoever
-//! reads the certificate sees whose word it is, and an audit can try to refute it.
+//! The library checks that a [`Claim`] is valid (its numbers are privacy parameters) and that the input has at most the stated
+//! sensitivity. The author promises that the function satisfies the claim; the certificate names the mechanism, and an audit can
+//! try to refute the claim.
 //!
-//! # What the author promises
-//! * For any two values that differ by at most the sensitivity, in its norm, the law of the function's result is as
-//!   the claim says. All of the result: an output that is only sometimes returned, or is longer for some values, counts.
-//! * The result depends on the value, on what `rng` gives and on public parameters, on nothing else. All randomness
-//!   comes from `rng`; a generator of the function's own would neither be logged nor reproducible.
-//! * The value leaves by the result alone. The function sees it, because it must; it prints nothing, keeps nothing (a
-//!   `Fn` closure could, in a `Cell`) and does not panic or fail because of it. An error is for a generator that is stuck
-//!   or for a value of the wrong shape, where the shape is public.
-//! * The claim covers what a computer returns: noise by [`crate::exact`] and integers, or floating-point noise
-//!   with [`CustomMechanism::assuming`] [`Assumption::IdealisedFloat`].
+//! # The author's promise
+//! * For any two values that differ by at most the sensitivity, in its norm, the law of the function's result satisfies the
+//!   claim. This covers the whole result, including outputs that are returned only sometimes or whose length varies.
+//! * The result depends only on the value, on `rng` and on public parameters. All randomness comes from `rng`; a separate
+//!   generator would neither be logged nor reproducible.
+//! * The value leaves only through the result. The function sees it, because it must; it prints nothing, stores nothing (a `Fn`
+//!   closure could, in a `Cell`), and does not panic or fail depending on it. Errors are for a generator that is stuck or for a
+//!   value of the wrong shape, if the shape is public.
+//! * The claim covers the computed result: noise by [`crate::exact`] and integers, or floating-point noise with
+//!   [`CustomMechanism::assuming`] [`Assumption::IdealisedFloat`].
 //!
 //! # Examples
-//! Noise on the integers with its tails cut off, at the price of a delta:
+//! Noise on the integers with truncated tails, at the cost of a delta:
 //! ```
 //! use dp_accountant::certificate::Assumption;
 //! use dp_accountant::{Delta, Epsilon, EventLog, ZeroOut, bound};
@@ -32,7 +32,7 @@
 //!
 //! let claim = Claim::ApproxDp { epsilon: Epsilon::new(0.5)?, delta: Delta::new(1e-9)? };
 //! let sensitivity = L1Sensitivity::<ZeroOut>::new(1.0)?;
-//! // Scale 2 and sensitivity 1 give epsilon 1/2, but for the one output that the neighbour cannot produce: the end of a
+//! // Scale 2 and sensitivity 1 give epsilon 1/2, except for the one output that the neighbour cannot produce: the end of a
 //! // tail, P(noise <= -41) = e^(-41/2) / (1 + e^(-1/2)) < 7.8e-10.
 //! let count = CustomMechanism::new("short-tailed count", claim, sensitivity, |value: i64, rng: &mut dyn CryptoRng| {
 //!     let noise = exact::discrete_laplace(2, 1, rng)?.clamp(-41, 41);
@@ -76,12 +76,12 @@ use crate::released::Released;
 use crate::rng::ReleaseRng;
 use crate::sensitivity::{Norm, Sensitivity};
 
-/// A mechanism made of a name, a [`Claim`] and a function. See the [module](self).
+/// A mechanism that consists of a name, a [`Claim`] and a function. See the [module](self).
 ///
-/// `S` says what it takes: a [`Sensitivity`], and then it is a [`Mechanism`] for [`Bounded`] values; or [`AnyValue`],
-/// and then [`release_any`](Self::release_any) takes a [`Secret`].
+/// `S` determines the input: with a [`Sensitivity`] it is a [`Mechanism`] for [`Bounded`] values; with [`AnyValue`],
+/// [`release_any`](Self::release_any) takes a [`Secret`].
 ///
-/// A bound in another norm, or under another relation, is not taken:
+/// A bound in another norm, or under another relation, is not accepted:
 /// ```compile_fail,E0308
 /// # use dp_accountant::{Epsilon, EventLog, ZeroOut}; use dp_mechanisms::{*, custom::*};
 /// fn norms(value: Bounded<i64, ZeroOut, L2>, log: &mut EventLog<ZeroOut>, rng: &mut OsSeeded) -> Result<(), Error> {
@@ -109,21 +109,21 @@ pub struct CustomMechanism<S, F> {
     release: F,
 }
 
-/// What [`CustomMechanism::for_any_value`] takes: any value, of which any other may be the neighbour.
+/// The input of [`CustomMechanism::for_any_value`]: any value, where any other value may be the neighbour's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnyValue<A: Adjacency>(PhantomData<A>);
 
 impl<N: Norm, A: Adjacency, F> CustomMechanism<Sensitivity<N, A>, F> {
-    /// A mechanism that takes values of at most this sensitivity.
+    /// Creates a mechanism for values of at most this sensitivity.
     ///
-    /// `release` gets the value and a generator, and returns what is published. `V` and `Out` are its own; write the
+    /// `release` receives the value and a generator, and returns the published result. `V` and `Out` are its own types; write the
     /// types of a closure's arguments: `|value: Vec<f64>, rng: &mut dyn CryptoRng| ...`.
     ///
     /// # Privacy
     /// The author's promise is in the [module's documentation](self); every log and certificate names the mechanism.
     ///
     /// # Errors
-    /// [`Error::MechanismName`] for a name that is empty or holds control characters, and those of [`Claim::event`].
+    /// [`Error::MechanismName`] for a name that is empty or contains control characters, and those of [`Claim::event`].
     pub fn new<V, Out>(
         name: impl Into<String>,
         claim: Claim,
@@ -136,18 +136,18 @@ impl<N: Norm, A: Adjacency, F> CustomMechanism<Sensitivity<N, A>, F> {
         Self::build(name.into(), &claim, sensitivity, release)
     }
 
-    /// The largest sensitivity that it takes.
+    /// Returns the largest accepted sensitivity.
     pub fn sensitivity(&self) -> Sensitivity<N, A> {
         self.takes
     }
 }
 
 impl<A: Adjacency, F> CustomMechanism<AnyValue<A>, F> {
-    /// A mechanism whose claim holds between *any* two values, such as one record that answers for itself.
+    /// Creates a mechanism whose claim holds between *any* two values, such as one record that sends its own answer.
     ///
     /// # Privacy
-    /// That a record answers at all tells of it: where neighbours have one record more or fewer, its absence must be one
-    /// of the values.
+    /// The fact that a record answers reveals something about it: if neighbours have one record more or fewer, its absence must
+    /// be one of the values.
     ///
     /// # Errors
     /// As [`new`](CustomMechanism::new).
@@ -176,13 +176,13 @@ impl<A: Adjacency, F> CustomMechanism<AnyValue<A>, F> {
         Self::build(name.into(), &claim, AnyValue(PhantomData), release)
     }
 
-    /// Releases a value; the only thing to do with a mechanism [for any value](Self::for_any_value).
+    /// Releases a value by a mechanism [for any value](Self::for_any_value).
     ///
     /// # Privacy
-    /// As [`Mechanism::release`]: the value is taken by value, and its cost logged in the same call.
+    /// As [`Mechanism::release`]: the value is moved, and its cost is logged in the same call.
     ///
     /// # Errors
-    /// Those of the function; nothing is logged then.
+    /// Those of the function; in this case nothing is logged.
     pub fn release_any<V, Out, R>(
         &self,
         input: Secret<V>,
@@ -207,7 +207,7 @@ impl<S, F> CustomMechanism<S, F> {
         Ok(Self { name, event, takes, assumptions, release })
     }
 
-    /// Notes something else that the claim rests on: each release puts it in its log, and a certificate lists it.
+    /// Adds another assumption of the claim: each release adds it to its log, and a certificate lists it.
     pub fn assuming(mut self, assumption: Assumption) -> Self {
         if !self.assumptions.contains(&assumption) {
             self.assumptions.push(assumption);
@@ -215,12 +215,12 @@ impl<S, F> CustomMechanism<S, F> {
         self
     }
 
-    /// Its name, as certificates have it.
+    /// Returns its name, as in certificates.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it takes on trust: the author's word for the claim first.
+    /// Returns its assumptions; the first is the author's claim itself.
     pub fn assumptions(&self) -> &[Assumption] {
         &self.assumptions
     }
@@ -246,7 +246,7 @@ where
     type Output = Out;
 
     /// # Errors
-    /// [`Error::SensitivityExceeded`], and those of the function; nothing is logged then.
+    /// [`Error::SensitivityExceeded`], and those of the function; in these cases nothing is logged.
     fn release<R: ReleaseRng + ?Sized>(
         &self,
         input: Bounded<V, A, N>,

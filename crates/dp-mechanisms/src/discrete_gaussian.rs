@@ -1,4 +1,4 @@
-//! The discrete Gaussian mechanism: concentrated differential privacy for whole numbers, without any rounding.
+//! The discrete Gaussian mechanism: concentrated differential privacy for integers, without any rounding.
 
 mod law;
 
@@ -17,26 +17,26 @@ use crate::rng::ReleaseRng;
 use crate::rounding::{product_up, quotient_up, sqrt_down};
 use crate::sensitivity::{L2, L2Sensitivity};
 
-/// Adds independent noise with masses proportional to `exp(-k² / (2 scale²))` to each of `dim` whole numbers.
+/// Adds independent noise with masses proportional to `exp(-k² / (2 scale²))` to each of `dim` integers.
 ///
 /// # Formula
 /// ```text
 /// output = value + K,   P(K_i = k) = exp(-k² / (2 s²)) / sum over all integers j of exp(-j² / (2 s²)),   s = scale
 /// ```
-/// The variance is a little below `s²`: 0.0133 at `s² = 0.1`, `s²` to twelve digits from `s² = 2` on.
+/// The variance is slightly below `s²`: 0.0133 at `s² = 0.1`, and equal to `s²` to twelve digits from `s² = 2` on.
 ///
 /// # Privacy
-/// For any two inputs whose L2 distance is at most `sensitivity` (`D`; the root of a whole number, if the bound is
-/// tight) the release is `D²/(2 s²)`-zCDP and `alpha D²/(2 s²)`-RDP under the relation `A`, as with the continuous law,
-/// in any dimension. Exactly: the noise is drawn with integer arithmetic alone and nothing is idealised, so its
-/// [`noise_mode`](Self::noise_mode) is [`Exact`](NoiseMode::Exact) and there is no other.
+/// For any two inputs whose L2 distance is at most `sensitivity` (`D`; the root of an integer, if the bound is tight) the release
+/// is `D²/(2 s²)`-zCDP and `alpha D²/(2 s²)`-RDP under the relation `A`, as with the continuous law, in any dimension. The noise
+/// is drawn with integer arithmetic only and nothing is idealised, so its [`noise_mode`](Self::noise_mode) is always
+/// [`Exact`](NoiseMode::Exact).
 ///
-/// In one dimension the law against its own shift by `D` dominates, as the law is log-concave, and the accountant reads
-/// an exact curve from it (up to scales of about 25,000, for a whole `D`). In more there is no such pair: which shift is the worst depends on epsilon. Where a tight
-/// (epsilon, delta) matters more than whole numbers, the [`Gaussian`](crate::Gaussian) on a grid has an exact curve in
-/// any dimension.
+/// In one dimension the law against its own shift by `D` dominates, because the law is log-concave, and the accountant computes
+/// an exact curve from it (up to scales of about 25,000, for an integer `D`). In several dimensions there is no such pair: the
+/// worst shift depends on epsilon. If a tight (epsilon, delta) matters more than integers, the [`Gaussian`](crate::Gaussian) on a
+/// grid has an exact curve in any dimension.
 ///
-/// The output stops at the ends of `i64`: a function of the exact sum, so post-processing.
+/// The output saturates at the ends of `i64`: a function of the exact sum, hence post-processing.
 ///
 /// # Examples
 /// ```
@@ -70,19 +70,19 @@ use crate::sensitivity::{L2, L2Sensitivity};
     )
 )]
 pub struct DiscreteGaussian<A: Adjacency> {
-    /// A double exactly, with a power of two as its denominator.
+    /// A double, represented exactly, with a power of two as its denominator.
     scale: Ratio,
     sensitivity: L2Sensitivity<A>,
     dim: u64,
 }
 
-/// The least scale: below it the noise is 0 but once in `e^(2^19)` releases.
+/// The least scale: below it the noise is nonzero only once in `e^(2^19)` releases.
 pub const LEAST_SCALE: f64 = 1.0 / 1024.0;
-/// The largest scale: up to it the variance is within the reach of the exact sampler, and noise fits into `i64`.
+/// The largest scale: up to it the exact sampler supports the variance, and noise fits into `i64`.
 pub const LARGEST_SCALE: f64 = 4_503_599_627_370_496.0;
 
 impl<A: Adjacency> DiscreteGaussian<A> {
-    /// With this scale, in the units of the integers.
+    /// Creates the mechanism with this scale, in the units of the integers.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for a scale that is not a positive normal
@@ -97,18 +97,18 @@ impl<A: Adjacency> DiscreteGaussian<A> {
         }
     }
 
-    /// With `scale = sensitivity / √(2 rho)`, rounded up: rho-zCDP.
+    /// Creates the mechanism with `scale = sensitivity / √(2 rho)`, rounded up: rho-zCDP.
     ///
     /// # Errors
     /// [`Error::TooSmall`] for a subnormal rho; otherwise as [`from_scale`](Self::from_scale).
     pub fn from_zcdp(sensitivity: L2Sensitivity<A>, rho: Rho, dim: u64) -> Result<Self, Error> {
         let rho = positive_normal("rho", rho.get())?;
-        // Multiplied where it is small, divided where it is large: the exact 2 rho, which might overflow.
+        // Multiplied if small, divided if large: the exact 2 rho might overflow.
         let mu = if rho > 1.0 { 2.0 * sqrt_down(rho / 2.0) } else { sqrt_down(2.0 * rho) };
         Self::from_derived(sensitivity, quotient_up(sensitivity.get(), mu), dim)
     }
 
-    /// With `scale = noise_multiplier · sensitivity`, rounded up.
+    /// Creates the mechanism with `scale = noise_multiplier · sensitivity`, rounded up.
     ///
     /// # Errors
     /// [`Error::TooSmall`] for a subnormal multiplier; otherwise as [`from_scale`](Self::from_scale).
@@ -121,7 +121,7 @@ impl<A: Adjacency> DiscreteGaussian<A> {
         Self::from_derived(sensitivity, product_up(noise_multiplier, sensitivity.get()), dim)
     }
 
-    /// A scale that is a result of ours: where it is not normal it is out of range all the same.
+    /// Creates the mechanism with a derived scale: if it is not normal it is out of range.
     fn from_derived(sensitivity: L2Sensitivity<A>, scale: f64, dim: u64) -> Result<Self, Error> {
         if scale.is_normal() {
             Self::from_scale(sensitivity, scale, dim)
@@ -130,38 +130,38 @@ impl<A: Adjacency> DiscreteGaussian<A> {
         }
     }
 
-    /// The law's parameter `s`; the standard deviation is a little less.
+    /// Returns the law's parameter `s`; the standard deviation is slightly less.
     pub fn scale(&self) -> f64 {
         self.scale.rounded_down()
     }
 
-    /// The largest sensitivity that it takes.
+    /// Returns the largest accepted sensitivity.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         self.sensitivity
     }
 
-    /// The number of coordinates that it takes.
+    /// Returns the number of coordinates.
     pub fn dim(&self) -> u64 {
         self.dim
     }
 
-    /// How its noise is drawn: with integer arithmetic alone.
+    /// Returns the noise mode: exact, with integer arithmetic only.
     pub fn noise_mode(&self) -> NoiseMode {
         NoiseMode::Exact
     }
 
-    /// The probability that the noise of a coordinate is `k`.
+    /// Returns the probability that the noise of a coordinate is `k`.
     pub fn pmf(&self, k: i64) -> f64 {
         law::mass(self.scale(), k) / law::normaliser(self.scale())
     }
 
-    /// The probability that the noise of a coordinate is at least `k`.
+    /// Returns the probability that the noise of a coordinate is at least `k`.
     pub fn probability_at_least(&self, k: i64) -> f64 {
         let tail = |k: u64| law::tail(self.scale(), k) / law::normaliser(self.scale());
         if k > 0 { tail(k.unsigned_abs()) } else { 1.0 - tail(k.unsigned_abs() + 1) }
     }
 
-    /// The probability that the noise of a coordinate is at most `k`.
+    /// Returns the probability that the noise of a coordinate is at most `k`.
     pub fn cdf(&self, k: i64) -> f64 {
         match k.checked_neg() {
             Some(mirrored) => self.probability_at_least(mirrored),
@@ -169,12 +169,12 @@ impl<A: Adjacency> DiscreteGaussian<A> {
         }
     }
 
-    /// Variance of each coordinate's noise.
+    /// Returns the variance of each coordinate's noise.
     pub fn variance(&self) -> f64 {
         law::variance(self.scale())
     }
 
-    /// The law of a coordinate's noise.
+    /// Returns the law of a coordinate's noise.
     fn noise(&self) -> Result<DiscreteNormal, Error> {
         // Squares of at most 53 and 62 bits.
         let square = |x: u64| u128::from(x) * u128::from(x);
@@ -205,7 +205,7 @@ impl<A: Adjacency> Mechanism<Vec<i64>, A> for DiscreteGaussian<A> {
     type Output = Vec<i64>;
 
     /// # Errors
-    /// Besides those of the trait, [`Error::DimensionMismatch`] for a vector whose length is not
+    /// In addition to those of the trait, [`Error::DimensionMismatch`] for a vector whose length is not
     /// [`dim`](DiscreteGaussian::dim).
     fn release<R: ReleaseRng + ?Sized>(
         &self,
@@ -222,7 +222,7 @@ impl<A: Adjacency> Mechanism<i64, A> for DiscreteGaussian<A> {
     type Output = i64;
 
     /// # Errors
-    /// Besides those of the trait, [`Error::DimensionMismatch`] unless [`dim`](DiscreteGaussian::dim) is 1.
+    /// In addition to those of the trait, [`Error::DimensionMismatch`] unless [`dim`](DiscreteGaussian::dim) is 1.
     fn release<R: ReleaseRng + ?Sized>(
         &self,
         input: Bounded<i64, A>,

@@ -1,4 +1,4 @@
-//! The discrete Laplace mechanism: pure differential privacy for whole numbers, without any rounding.
+//! The discrete Laplace mechanism: pure differential privacy for integers, without any rounding.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, DpEvent, Epsilon, EventLog};
@@ -14,10 +14,10 @@ use crate::rng::ReleaseRng;
 use crate::rounding::quotient_up;
 use crate::sensitivity::{L1, L1Sensitivity};
 
-/// The least scale: below it the noise is 0 but once in `e^(2^20)` releases.
+/// The least scale: below it the noise is nonzero only once in `e^(2^20)` releases.
 pub const LEAST_SCALE: f64 = 1.0 / 1_048_576.0;
 
-/// Adds independent two-sided geometric noise to a whole number, or to each of a vector of them.
+/// Adds independent two-sided geometric noise to an integer, or to each of a vector of integers.
 ///
 /// # Formula
 /// ```text
@@ -25,19 +25,19 @@ pub const LEAST_SCALE: f64 = 1.0 / 1_048_576.0;
 /// ```
 ///
 /// # Privacy
-/// For any two inputs whose L1 distance is at most `sensitivity`, a whole number `D`, the release is pure `D / t`-DP
-/// under the relation `A`. Exactly: the noise is drawn with integer arithmetic alone and nothing is idealised, so its
-/// [`noise_mode`](Self::noise_mode) is [`Exact`](NoiseMode::Exact) and there is no other. The event carries scale and
-/// sensitivity in units of the integers, since Renyi divergences are larger than those of continuous noise of the same
-/// epsilon (a single step is binary randomised response, the worst of all pure guarantees).
+/// For any two inputs whose L1 distance is at most `sensitivity`, an integer `D`, the release is pure `D / t`-DP under the
+/// relation `A`. The noise is drawn with integer arithmetic only and nothing is idealised, so its
+/// [`noise_mode`](Self::noise_mode) is always [`Exact`](NoiseMode::Exact). The event contains scale and sensitivity in units of
+/// the integers, since Renyi divergences are larger than those of continuous noise of the same epsilon (a single step is binary
+/// randomised response, the worst pure guarantee).
 ///
-/// **In several dimensions the whole shift in one coordinate is the worst**, for the trade-off function and with it for
-/// every divergence: let `F` be the distribution function of `K` and `T_s` the trade-off function of `K` against
-/// `K + s`. It is linear between the levels `1 - F(k)`, where it is `F(k - s)`; so `T_s(1 - T_r(a)) = T_(r+s)(a)` at
-/// all of them, hence everywhere. A shift of `r` in one coordinate followed by one of `s` in another has a trade-off
-/// function of at least `T_s o (1 - T_r)` by Dong, Roth and Su (2022, Lemma A.5), which is that of `r + s` in one.
+/// **In several dimensions the whole shift in one coordinate is the worst**, for the trade-off function and hence for every
+/// divergence. Let `F` be the distribution function of `K` and `T_s` the trade-off function of `K` against `K + s`. It is linear
+/// between the levels `1 - F(k)`, at which it is `F(k - s)`; so `T_s(1 - T_r(a)) = T_(r+s)(a)` at all of them, hence everywhere.
+/// A shift of `r` in one coordinate followed by one of `s` in another has a trade-off function of at least `T_s o (1 - T_r)` by
+/// Dong, Roth and Su (2022, Lemma A.5), which is that of `r + s` in one.
 ///
-/// The output stops at the ends of `i64`: a function of the exact sum, so post-processing.
+/// The output saturates at the ends of `i64`: a function of the exact sum, hence post-processing.
 ///
 /// # Examples
 /// ```
@@ -56,7 +56,7 @@ pub const LEAST_SCALE: f64 = 1.0 / 1_048_576.0;
 /// assert_eq!(bound::epsilon(&log.to_event(), Delta::ZERO)?.value, 0.5);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-/// A value bounded in another norm is not taken:
+/// A value bounded in another norm is not accepted:
 /// ```compile_fail,E0308
 /// # use dp_accountant::{EventLog, ZeroOut}; use dp_mechanisms::*;
 /// fn release(value: Bounded<Vec<i64>, ZeroOut, L2>, noise: DiscreteLaplace<ZeroOut>, log: &mut EventLog<ZeroOut>) {
@@ -84,18 +84,17 @@ pub struct DiscreteLaplace<A: Adjacency> {
 }
 
 impl<A: Adjacency> DiscreteLaplace<A> {
-    /// With `scale = sensitivity / epsilon`, rounded up: epsilon-DP.
+    /// Creates the mechanism with `scale = sensitivity / epsilon`, rounded up: epsilon-DP.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a sensitivity that is no whole number up to `2^53`, and for a scale outside
-    /// `[2^-20, 2^63)`.
+    /// [`Error::OutOfRange`] for a sensitivity that is not an integer up to `2^53`, and for a scale outside `[2^-20, 2^63)`.
     pub fn new(sensitivity: L1Sensitivity<A>, epsilon: Epsilon) -> Result<Self, Error> {
         Self::from_scale(sensitivity, quotient_up(whole(sensitivity)?.get(), epsilon.get()))
     }
 
-    /// With this scale, in the units of the integers: (sensitivity / scale)-DP.
+    /// Creates the mechanism with this scale, in the units of the integers: (sensitivity / scale)-DP.
     ///
-    /// A double is a ratio of whole numbers; one below `2^-10` may be rounded up to a multiple of `2^-62`.
+    /// A double is a ratio of integers; one below `2^-10` may be rounded up to a multiple of `2^-62`.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for a scale that is not a positive normal
@@ -109,10 +108,10 @@ impl<A: Adjacency> DiscreteLaplace<A> {
         }
     }
 
-    /// With the scale `numerator / denominator`, exactly.
+    /// Creates the mechanism with exactly the scale `numerator / denominator`.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a sensitivity that is no whole number up to `2^53`, and for a scale below `2^-20`;
+    /// [`Error::OutOfRange`] for a sensitivity that is not an integer up to `2^53`, and for a scale below `2^-20`;
     /// [`Error::NotPositive`] for a zero.
     pub fn from_ratio(sensitivity: L1Sensitivity<A>, numerator: u64, denominator: u64) -> Result<Self, Error> {
         let sensitivity = whole(sensitivity)?;
@@ -128,27 +127,27 @@ impl<A: Adjacency> DiscreteLaplace<A> {
         }
     }
 
-    /// The scale, rounded down to a double: what the event states.
+    /// Returns the scale as stated in the event, rounded down to a double.
     pub fn scale(&self) -> f64 {
         self.scale.rounded_down()
     }
 
-    /// The scale, exactly: numerator and denominator.
+    /// Returns the exact scale: numerator and denominator.
     pub fn scale_ratio(&self) -> (u64, u64) {
         (self.scale.numerator(), self.scale.denominator())
     }
 
-    /// The largest sensitivity that it takes; a whole number.
+    /// Returns the largest accepted sensitivity, an integer.
     pub fn sensitivity(&self) -> L1Sensitivity<A> {
         self.sensitivity
     }
 
-    /// How its noise is drawn: with integer arithmetic alone.
+    /// Returns the noise mode: exact, with integer arithmetic only.
     pub fn noise_mode(&self) -> NoiseMode {
         NoiseMode::Exact
     }
 
-    /// The probability that the noise is `k`.
+    /// Returns the probability that the noise is `k`.
     ///
     /// # Formula
     /// ```text
@@ -158,14 +157,14 @@ impl<A: Adjacency> DiscreteLaplace<A> {
         (0.5 / self.scale()).tanh() * self.power(k.unsigned_abs())
     }
 
-    /// The probability that the noise is at least `k`: `q^k / (1 + q)` for `k > 0`, and one minus the probability of
-    /// more than `-k` otherwise.
+    /// Returns the probability that the noise is at least `k`: `q^k / (1 + q)` for `k > 0`, and 1 minus the probability of more
+    /// than `-k` otherwise.
     pub fn probability_at_least(&self, k: i64) -> f64 {
         let tail = |k: u64| self.power(k) / (1.0 + self.power(1));
         if k > 0 { tail(k.unsigned_abs()) } else { 1.0 - tail(k.unsigned_abs() + 1) }
     }
 
-    /// The probability that the noise is at most `k`.
+    /// Returns the probability that the noise is at most `k`.
     pub fn cdf(&self, k: i64) -> f64 {
         match k.checked_neg() {
             Some(mirrored) => self.probability_at_least(mirrored),
@@ -173,18 +172,18 @@ impl<A: Adjacency> DiscreteLaplace<A> {
         }
     }
 
-    /// Variance of the noise, `2 q / (1 - q)² = 1 / (2 sinh²(1 / (2 t)))`.
+    /// Returns the variance of the noise, `2 q / (1 - q)² = 1 / (2 sinh²(1 / (2 t)))`.
     pub fn variance(&self) -> f64 {
         let sinh = (0.5 / self.scale()).sinh();
         0.5 / (sinh * sinh)
     }
 
-    /// Mean of the noise's absolute value, `2 q / (1 - q²) = 1 / sinh(1 / t)`.
+    /// Returns the mean of the noise's absolute value, `2 q / (1 - q²) = 1 / sinh(1 / t)`.
     pub fn mean_absolute(&self) -> f64 {
         (1.0 / self.scale()).sinh().recip()
     }
 
-    /// `q^k`.
+    /// Returns `q^k`.
     fn power(&self, k: u64) -> f64 {
         (-(k as f64) / self.scale()).exp()
     }
@@ -194,7 +193,7 @@ impl<A: Adjacency> DiscreteLaplace<A> {
     }
 }
 
-/// Refuses a sensitivity that is no whole number.
+/// Refuses a sensitivity that is not an integer.
 fn whole<A: Adjacency>(sensitivity: L1Sensitivity<A>) -> Result<L1Sensitivity<A>, Error> {
     let value = sensitivity.get();
     if value.fract() == 0.0 && value <= 2f64.powi(53) {
@@ -206,7 +205,7 @@ fn whole<A: Adjacency>(sensitivity: L1Sensitivity<A>) -> Result<L1Sensitivity<A>
 
 impl<A: Adjacency> PrivacyEvent for DiscreteLaplace<A> {
     fn event(&self) -> DpEvent {
-        // Exact: a whole number up to 2^53.
+        // Exact: an integer up to 2^53.
         DpEvent::DiscreteLaplace { scale: self.scale(), sensitivity: self.sensitivity.get() as u64 }
     }
 }

@@ -1,6 +1,6 @@
-//! Errors: bad public parameters, and broken contracts found before anything is released.
+//! Errors: invalid public parameters, and broken contracts detected before anything is released.
 
-/// Errors of this crate. No variant embeds a private value.
+/// The error type of this crate. No variant contains a private value.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -12,7 +12,7 @@ pub enum Error {
         /// The refused value.
         value: f64,
     },
-    /// A number that must be positive is not.
+    /// A number that must be positive is zero or negative.
     #[error("{name} = {value:?} must be greater than 0")]
     NotPositive {
         /// The parameter's name.
@@ -20,7 +20,7 @@ pub enum Error {
         /// The refused value.
         value: f64,
     },
-    /// A number is positive but too small to be meant.
+    /// A number is positive but too small to be intended.
     #[error("{name} = {value:?} is below {least:?}")]
     TooSmall {
         /// The parameter's name.
@@ -40,7 +40,7 @@ pub enum Error {
         /// The accepted range in words.
         range: &'static str,
     },
-    /// A sensitivity of zero: nearly always a mistake upstream, and a release without noise if let through.
+    /// A sensitivity of zero: nearly always a mistake, which would give a release without noise.
     #[error("sensitivity is 0: a release would carry no noise")]
     ZeroSensitivity,
     /// A dimension of zero or above 2^32.
@@ -49,7 +49,7 @@ pub enum Error {
         /// The refused dimension.
         dimension: u64,
     },
-    /// A vector's length is not the dimension that was stated beforehand.
+    /// A vector's length differs from the stated dimension.
     #[error("the vector has {found} coordinates, expected {expected}")]
     DimensionMismatch {
         /// The stated dimension.
@@ -57,38 +57,38 @@ pub enum Error {
         /// The vector's length.
         found: u64,
     },
-    /// Two lists that belong together have different lengths, or one that must not be empty is.
+    /// Two lists that belong together differ in length, or a list that must not be empty is empty.
     #[error("{name} has length {found}, expected {expected}")]
     Length {
-        /// What the list is.
+        /// The name of the list.
         name: &'static str,
         /// Its length.
         found: usize,
         /// The accepted length in words.
         expected: &'static str,
     },
-    /// More examples than the public bound that a sum was built for.
+    /// More examples than the public bound of a sum.
     #[error("the sum was built for at most {most} examples")]
     TooManyExamples {
         /// The bound.
         most: u64,
     },
-    /// Two partial sums that are to be added were built with different parameters.
+    /// Two partial sums with different parameters cannot be added.
     #[error("partial sums of different kinds: clipping, grid, dimension and number of records must be the same")]
     SumsDiffer,
-    /// The classical Gaussian calibration is proved for epsilon below 1 only.
+    /// The classical Gaussian calibration is proved only for epsilon below 1.
     #[error("the classical calibration needs epsilon < 1, got {epsilon}; use `analytic`")]
     ClassicalNeedsEpsilonBelowOne {
         /// The refused epsilon.
         epsilon: f64,
     },
-    /// A derived noise scale or its grid leaves the range of doubles.
+    /// A derived noise scale or its grid over- or underflows.
     #[error("the noise scale {scale:?} or its grid is outside the range of doubles")]
     ScaleOverflow {
         /// The derived scale.
         scale: f64,
     },
-    /// The value's sensitivity exceeds what the mechanism was built for.
+    /// The value's sensitivity exceeds that of the mechanism.
     #[error("sensitivity {found} exceeds {built_for}, which the mechanism was built for")]
     SensitivityExceeded {
         /// The value's sensitivity.
@@ -102,27 +102,27 @@ pub enum Error {
         /// The mode.
         mode: dp_accountant::certificate::NoiseMode,
     },
-    /// A mechanism of the user's own needs a name that a certificate can print.
+    /// A user-defined mechanism needs a name that a certificate can print.
     #[error("the mechanism's name {name:?} must have visible characters and no control characters")]
     MechanismName {
         /// The refused name.
         name: String,
     },
-    /// An aggregated value holds a NaN or an infinity: the caller broke the contract before the release.
+    /// An aggregated value contains a NaN or an infinity: the caller broke the contract before the release.
     #[error("the value to be released is not finite")]
     NonFiniteInput,
-    /// A session (a sparse vector, a continual release) has given all the answers that were paid for.
+    /// A session (a sparse vector, a continual release) has made all the releases that were paid for.
     #[error("the session is over: {what} {most} have been used up")]
     SessionOver {
-        /// What has been used up.
+        /// The exhausted quantity.
         what: &'static str,
-        /// How many there were.
+        /// Its number.
         most: u64,
     },
-    /// Of a run whose last iterate was paid for, another one was to be released.
+    /// A run whose last iterate was paid for was asked to release another iterate.
     #[error("only the last iterate may be released: {left} are left")]
     IteratesLeft {
-        /// Iterates left, the last one included.
+        /// Number of remaining iterates, including the last one.
         left: u64,
     },
     /// A scope held another number of releases than its event accounts for.
@@ -133,17 +133,17 @@ pub enum Error {
         /// The number of releases.
         found: u64,
     },
-    /// A session was paid for in another log than the one that its answer was to be noted in.
+    /// A session was paid for in a log other than the one in which its release was to be recorded.
     #[error("the session was started with another log")]
     OtherLog,
     /// The operating system's random source failed.
     #[error("the operating system's random source failed: {0}")]
     RandomSource(String),
-    /// A random generator returned what an honest one returns with probability below 2^-100, such as the same word again
-    /// and again: nothing is released rather than something without noise.
+    /// A random generator returned values that a working one returns with probability below 2^-100, such as the same word again
+    /// and again: nothing is released, to avoid a release without noise.
     #[error("the random generator is stuck; nothing was released")]
     StuckGenerator,
-    /// A parameter of the accountant was refused.
+    /// The accountant refused a parameter.
     #[error(transparent)]
     Accountant(#[from] dp_accountant::Error),
 }

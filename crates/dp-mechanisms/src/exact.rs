@@ -1,40 +1,37 @@
-//! Exact samplers: integers and lazily extended digits, no floating-point arithmetic on the way to the result.
+//! Exact samplers: integers and lazily extended digits, without floating-point arithmetic.
 //!
-//! What is drawn here has the law that its documentation states, not one close to it, and is the same on every platform.
-//! There are integers ([`uniform_below`], [`discrete_laplace`], [`discrete_gaussian`]), coins ([`bernoulli`],
-//! [`bernoulli_f64`], [`bernoulli_exp`]) and real numbers ([`standard_normal`], [`standard_laplace`],
-//! [`standard_exponential`], [`uniform`]), of which a computer can only know digits: a [`Real`] is rounded once, by
-//! [`Real::round`], and draws more digits where those it has do not tell to which side.
+//! The samples have exactly the documented law, not an approximation, and are the same on every platform. There are integers
+//! ([`uniform_below`], [`discrete_laplace`], [`discrete_gaussian`]), coins ([`bernoulli`], [`bernoulli_f64`], [`bernoulli_exp`])
+//! and real numbers ([`standard_normal`], [`standard_laplace`], [`standard_exponential`], [`uniform`]), of which a computer can
+//! know only digits: a [`Real`] is rounded once, by [`Real::round`], and draws more digits if those known do not determine the
+//! result.
 //!
-//! # How real numbers are drawn
-//! The half line is cut into strips of width `1/32`. In each the density `f` lies between its values at the ends:
+//! # Sampling of real numbers
+//! The half line is cut into strips of width `1/32`. In each strip the density `f` lies between its values at the ends:
 //! ```text
 //! core    below U f(right end): a point drawn there is accepted
 //! wedge   between U f(right end) and U f(left end): accepted if it is below the curve
 //! tail    beyond the last strip, below an exponential curve
 //! ```
-//! With brackets of `f` that are certified when the crate is compiled, cores, wedges and tail are integer masses, which
-//! an alias table (Walker 1977) draws exactly from one 64-bit word; the same word holds a sign and 37 digits of the place
-//! in the strip. Nearly 98 of 100 words end there. For the others a height is drawn and compared with `U exp(-x²/2)` or `U
-//! exp(-x)`: the height, `x` and the exponential function are intervals of fixed-point numbers, and where these overlap
-//! (once in `2^30` times) all three are extended until they do not. A rejection sampler whose every comparison is that of
-//! the ideal numbers has the ideal law; the digits of `x` that no comparison asked for are uniform and stay undrawn.
+//! With brackets of `f` that are certified at compile time, cores, wedges and tail are integer masses, which an alias table
+//! (Walker 1977) samples exactly from one 64-bit word; the same word contains a sign and 37 digits of the position in the strip.
+//! For nearly 98 of 100 words this suffices. For the others a height is drawn and compared with `U exp(-x²/2)` or `U exp(-x)`:
+//! the height, `x` and the exponential function are intervals of fixed-point numbers, and if these overlap (once in `2^30` times)
+//! all three are extended until they do not. A rejection sampler whose every comparison is that of the ideal numbers has the
+//! ideal law; the digits of `x` that no comparison needed are uniform and not drawn.
 //!
-//! # How they are rounded
-//! `m (k + V) / 2^s + c`, with `V` uniform and not drawn, has one integer part for all `V` unless an integer lies among
-//! its values, an interval of length `m / 2^s`. Then digits of `V` are drawn, 32 at a time, until none does.
+//! # Rounding
+//! `m (k + V) / 2^s + c`, with `V` uniform and not drawn, has one integer part for all `V` unless an integer lies among its
+//! values, an interval of length `m / 2^s`. In that case digits of `V` are drawn, 32 at a time, until none does.
 //!
 //! # Stuck generators
-//! Every loop has a bound that an honest generator exceeds with probability below `2^-100`:
-//! [`StuckGenerator`](Error::StuckGenerator) is the answer then. Words of nothing but zeros, or ones, would give numbers
-//! close to 0: a generator that returns four of them in a row is refused. A release refuses any generator that repeats
-//! one word.
+//! Every loop has a bound that a working generator exceeds with probability below `2^-100`; beyond it the error is
+//! [`StuckGenerator`](Error::StuckGenerator). Words that consist of zeros only, or of ones only, would give numbers close to 0: a
+//! generator that returns four of them in a row is refused. A release refuses any generator that repeats one word.
 //!
 //! # References
-//! C. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", 2020, Algorithms 1 to 3, arXiv
-//! 2004.00010. C. Karney, "Sampling exactly from the normal distribution", 2016, arXiv 1303.6257, to whom the lazily
-//! extended digits are due. A. J. Walker, "An efficient method for generating discrete random variables with general
-//! distributions", 1977.
+//! 2004.00010. C. Karney, "Sampling exactly from the normal distribution", 2016, arXiv 1303.6257: the lazily extended digits. A.
+//! J. Walker, "An efficient method for generating discrete random variables with general distributions", 1977.
 
 use rand::CryptoRng;
 
@@ -54,7 +51,7 @@ use discrete::DiscreteNormal;
 pub use real::Real;
 use source::Words;
 
-/// A uniform integer in `0..n`.
+/// Samples a uniform integer in `0..n`.
 ///
 /// # Errors
 /// [`Error::OutOfRange`] for `n = 0`; [`Error::StuckGenerator`].
@@ -70,7 +67,7 @@ pub fn uniform_below<R: CryptoRng + ?Sized>(n: u128, rng: &mut R) -> Result<u128
     integer::uniform_below(n, &mut Words(rng))
 }
 
-/// True with probability `numerator / denominator`.
+/// Returns true with probability `numerator / denominator`.
 ///
 /// # Errors
 /// [`Error::OutOfRange`] for a denominator of 0 or a numerator above it; [`Error::StuckGenerator`].
@@ -86,7 +83,7 @@ pub fn bernoulli<R: CryptoRng + ?Sized>(numerator: u128, denominator: u128, rng:
     integer::bernoulli(numerator, denominator, &mut Words(rng))
 }
 
-/// True with probability exactly `probability`, a double in `[0, 1]`.
+/// Returns true with probability exactly `probability`, a double in `[0, 1]`.
 ///
 /// # Errors
 /// [`Error::OutOfRange`] outside `[0, 1]` and for NaN.
@@ -101,7 +98,7 @@ pub fn bernoulli_f64<R: CryptoRng + ?Sized>(probability: f64, rng: &mut R) -> Re
     integer::bernoulli_f64(probability, &mut Words(rng))
 }
 
-/// True with probability `exp(-numerator / denominator)`.
+/// Returns true with probability `exp(-numerator / denominator)`.
 ///
 /// # Errors
 /// [`Error::OutOfRange`] for a denominator of 0; [`Error::StuckGenerator`].
@@ -120,7 +117,7 @@ pub fn bernoulli_exp<R: CryptoRng + ?Sized>(numerator: u128, denominator: u128, 
     integer::bernoulli_exp(numerator, denominator, &mut Words(rng))
 }
 
-/// An integer `k` with probability proportional to `exp(-|k| / t)`, `t = scale_numerator / scale_denominator`.
+/// Samples an integer `k` with probability proportional to `exp(-|k| / t)`, `t = scale_numerator / scale_denominator`.
 ///
 /// # Errors
 /// [`Error::OutOfRange`] for a scale or a denominator of 0; [`Error::StuckGenerator`].
@@ -143,7 +140,7 @@ pub fn discrete_laplace<R: CryptoRng + ?Sized>(
     discrete::discrete_laplace(scale_numerator, scale_denominator, &mut Words(rng))
 }
 
-/// An integer `k` with probability proportional to `exp(-k² / (2 v))`, `v = variance_numerator / variance_denominator`.
+/// Samples an integer `k` with probability proportional to `exp(-k² / (2 v))`, `v = variance_numerator / variance_denominator`.
 ///
 /// # Errors
 /// [`Error::OutOfRange`] for a numerator or a denominator of 0 and for `v` above `2^104`; [`Error::StuckGenerator`].
@@ -166,7 +163,7 @@ pub fn discrete_gaussian<R: CryptoRng + ?Sized>(
     DiscreteNormal::new(variance_numerator, variance_denominator)?.draw(&mut Words(rng))
 }
 
-/// A standard normal number.
+/// Samples a standard normal number.
 ///
 /// # Errors
 /// [`Error::StuckGenerator`].
@@ -183,7 +180,7 @@ pub fn standard_normal<R: CryptoRng + ?Sized>(rng: &mut R) -> Result<Real, Error
     laws::normal(&mut Words(rng))
 }
 
-/// A standard Laplace number, of density `exp(-|x|) / 2`.
+/// Samples a standard Laplace number, of density `exp(-|x|) / 2`.
 ///
 /// # Errors
 /// [`Error::StuckGenerator`].
@@ -191,7 +188,7 @@ pub fn standard_laplace<R: CryptoRng + ?Sized>(rng: &mut R) -> Result<Real, Erro
     laws::laplace(&mut Words(rng))
 }
 
-/// A standard exponential number, of density `exp(-x)` on `[0, inf)`.
+/// Samples a standard exponential number, of density `exp(-x)` on `[0, inf)`.
 ///
 /// # Errors
 /// [`Error::StuckGenerator`].
@@ -199,7 +196,7 @@ pub fn standard_exponential<R: CryptoRng + ?Sized>(rng: &mut R) -> Result<Real, 
     laws::exponential(&mut Words(rng))
 }
 
-/// A uniform number in `[0, 1)`.
+/// Samples a uniform number in `[0, 1)`.
 ///
 /// # Errors
 /// [`Error::StuckGenerator`].

@@ -14,10 +14,10 @@ use crate::scores::Scores;
 use crate::selection::Selection;
 use crate::sensitivity::{LInf, LInfSensitivity};
 
-/// Proposals per candidate after which a generator is declared stuck: of probability below `exp(-1000)`.
+/// Number of proposals per candidate after which a generator counts as stuck, of probability below `exp(-1000)`.
 const MOST_PROPOSALS: u128 = 1000;
 
-/// Chooses a candidate with probability that grows exponentially with its score.
+/// Selects a candidate with a probability that grows exponentially with its score.
 ///
 /// # Formula
 /// ```text
@@ -25,22 +25,22 @@ const MOST_PROPOSALS: u128 = 1000;
 /// ```
 ///
 /// # Privacy
-/// For scores of which one record can move each by at most `sensitivity`, under the relation `A`: pure epsilon-DP, and
-/// more, its privacy loss has a *range* of at most epsilon (all ratios of two candidates' probabilities move by at most
-/// `exp(epsilon)`), hence `epsilon²/8`-zCDP: a quarter of what pure epsilon-DP alone composes to. The event says so.
-/// For a single choice under pure differential privacy [`PermuteAndFlip`](crate::PermuteAndFlip) has the better
+/// For scores of which one record can change each by at most `sensitivity`, under the relation `A`, the selection is pure
+/// epsilon-DP. Moreover its privacy loss has a *range* of at most epsilon (all ratios of two candidates' probabilities change by
+/// at most `exp(epsilon)`), hence it is `epsilon²/8`-zCDP: a quarter of the composition of pure epsilon-DP alone. The event
+/// states this. For a single selection under pure differential privacy [`PermuteAndFlip`](crate::PermuteAndFlip) has the better
 /// expected score.
 ///
-/// The choice is drawn exactly: scores go to an integer lattice 2^30 times finer than the sensitivity, whose rounding
-/// is inside the statement, and all else is integer arithmetic. It has the law above for the scores on the lattice,
-/// with which [`probabilities`](Self::probabilities), for the scores themselves, agree to about nine digits.
+/// The selection is drawn exactly: scores are rounded to an integer lattice 2^30 times finer than the sensitivity, which the
+/// guarantee covers, and everything else is integer arithmetic. It has the law above for the scores on the lattice;
+/// [`probabilities`](Self::probabilities), for the scores themselves, agree with it to about nine digits.
 ///
 /// # Time
-/// Candidates are proposed uniformly, each proposal is accepted with probability `exp(-gap / b)`, and the first
-/// accepted one is the choice. Stopping there would tell the mean acceptance rate, which is a function of the scores.
-/// Instead proposals go on, coins and all, until a best candidate (the first, if several) is proposed, which is always
-/// accepted: the number of proposals is geometric with mean n whatever the scores are. What is left is that a coin
-/// takes a few random words more the likelier it is.
+/// Candidates are proposed uniformly, each proposal is accepted with probability `exp(-gap / b)`, and the first accepted one is
+/// selected. Stopping there would reveal the mean acceptance rate, which is a function of the scores. Instead proposals continue,
+/// with their coins, until a best candidate (the first, if several) is proposed, which is always accepted: the number of
+/// proposals is geometric with mean n for all scores. The remaining dependence is that a coin takes a few more random words the
+/// likelier it is.
 ///
 /// # Examples
 /// ```
@@ -77,19 +77,19 @@ const MOST_PROPOSALS: u128 = 1000;
 pub struct Exponential<A: Adjacency>(Selection<A>);
 
 impl<A: Adjacency> Exponential<A> {
-    /// For scores that may move in different directions.
+    /// Creates the mechanism for scores that may change in different directions.
     ///
     /// # Errors
-    /// [`Error::ScaleOverflow`] for noise beyond the integers of the lattice, which no valid [`Epsilon`] asks for.
+    /// [`Error::ScaleOverflow`] for noise beyond the integers of the lattice, which no valid [`Epsilon`] requires.
     pub fn new(sensitivity: LInfSensitivity<A>, epsilon: Epsilon) -> Result<Self, Error> {
         Selection::new(sensitivity, epsilon, false).map(Self)
     }
 
-    /// Promises that between neighbours all scores move in the same direction, as counts under add-or-remove do, and
-    /// drops the factor 2.
+    /// Declares that between neighbours all scores change in the same direction, as counts under add/remove do, and drops the
+    /// factor 2.
     ///
     /// # Privacy
-    /// The promise is noted in the log with each release. Under replace-one counts do not keep it.
+    /// The declaration is recorded in the log with each release. Under replace-one counts do not satisfy it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -97,30 +97,30 @@ impl<A: Adjacency> Exponential<A> {
         self.0.monotonic().map(Self)
     }
 
-    /// The largest change of a score that it takes.
+    /// Returns the largest accepted change of a score.
     pub fn sensitivity(&self) -> LInfSensitivity<A> {
         self.0.sensitivity()
     }
 
-    /// The stated epsilon: of pure differential privacy, and of the range of the loss.
+    /// Returns the stated epsilon: of pure differential privacy, and of the range of the loss.
     pub fn epsilon(&self) -> Epsilon {
         self.0.epsilon()
     }
 
-    /// Whether scores are promised to move in the same direction.
+    /// Returns whether scores are declared to change in the same direction.
     pub fn is_monotonic(&self) -> bool {
         self.0.is_monotonic()
     }
 
-    /// How the choice is drawn: exactly, always.
+    /// Returns the noise mode, which is always exact.
     pub fn noise_mode(&self) -> NoiseMode {
         NoiseMode::Exact
     }
 
-    /// The probability of each candidate.
+    /// Returns the probability of each candidate.
     ///
     /// # Privacy
-    /// For planning, on public or synthetic scores: what it returns is a function of the scores without any noise.
+    /// For planning, on public or synthetic scores: the result is a function of the scores without any noise.
     ///
     /// # Errors
     /// [`Error::NonFiniteInput`].
@@ -128,7 +128,7 @@ impl<A: Adjacency> Exponential<A> {
         Ok(law(&self.0.exponents(scores)?))
     }
 
-    /// Draws an index for scores on the lattice, and with it the number of proposals, which tests look at.
+    /// Draws an index for scores on the lattice; also returns the number of proposals, for tests.
     fn choose<R: CryptoRng + ?Sized>(&self, steps: &[i128], rng: &mut R) -> Result<(usize, u128), Error> {
         let gaps = self.0.gaps(steps);
         let candidates = gaps.len() as u128;
@@ -149,7 +149,7 @@ impl<A: Adjacency> Exponential<A> {
     }
 }
 
-/// Probabilities proportional to `exp(-exponent)`, the least exponent being 0.
+/// Returns probabilities proportional to `exp(-exponent)`, where the least exponent is 0.
 fn law(exponents: &[f64]) -> Vec<f64> {
     let total: f64 = exponents.iter().map(|exponent| (-exponent).exp()).sum();
     exponents.iter().map(|exponent| (-exponent).exp() / total).collect()

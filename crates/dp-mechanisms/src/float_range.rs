@@ -1,9 +1,9 @@
-//! Whether a number is of a size that a float type can hold.
+//! Checks that a float type can represent numbers of a given size.
 
 use nalgebra::RealField;
 
-/// Whether numbers of this size are well inside the range of `F`: at least 2^24 times below the largest, and not among
-/// the subnormal ones, which noise or a squared norm may turn into zero.
+/// Returns whether numbers of this size are well inside the range of `F`: at least 2^24 times below the largest, and not
+/// subnormal, since noise or a squared norm might otherwise become zero.
 pub(crate) fn holds<F: RealField + Copy>(size: f64) -> bool {
     let largest: f64 = F::max_value().map_or(f64::MAX, |largest| largest.to_subset_unchecked());
     let converted: F = nalgebra::convert(size);

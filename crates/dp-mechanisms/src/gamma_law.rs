@@ -1,9 +1,9 @@
 //! The gamma distribution with integer or half-integer shape: its distribution function, for the law of a norm.
 //!
-//! Written out rather than taken from a library because shapes go up to `2^32`, where `a ln x - x - ln Gamma(a)` loses
-//! most digits to cancellation; here that expression is never formed.
+//! Implemented here and not taken from a library because shapes go up to `2^32`, for which `a ln x - x - ln Gamma(a)` loses most
+//! digits to cancellation; here that expression is never computed.
 
-/// `ln Gamma(x)` for `x >= 1/2`, with an error of about 1e-14 or, where that is more, a relative 1e-15.
+/// Returns `ln Gamma(x)` for `x >= 1/2`, with an error of about 1e-14 or, if that is more, a relative 1e-15.
 pub(crate) fn ln_gamma(x: f64) -> f64 {
     // Gamma(x) = Gamma(x + n) / (x (x + 1) ... (x + n - 1)), up to where Stirling's series is exact in doubles.
     let (mut shifted, mut product) = (x, 1.0);
@@ -15,13 +15,13 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
     (shifted - 0.5) * shifted.ln() - shifted + half_ln_two_pi + stirling_remainder(shifted) - f64::ln(product)
 }
 
-/// `ln Gamma(x) - ((x - 1/2) ln x - x + ln(2 pi)/2)` for `x >= 16`: Stirling's series, next term below 1e-16.
+/// Returns `ln Gamma(x) - ((x - 1/2) ln x - x + ln(2 pi)/2)` for `x >= 16`: Stirling's series, next term below 1e-16.
 fn stirling_remainder(x: f64) -> f64 {
     let y = 1.0 / (x * x);
     (1.0 / 12.0 - y * (1.0 / 360.0 - y * (1.0 / 1260.0 - y * (1.0 / 1680.0 - y * (1.0 / 1188.0))))) / x
 }
 
-/// `x/a - 1 - ln(x/a)`, without cancellation near `x = a`.
+/// Returns `x/a - 1 - ln(x/a)`, without cancellation near `x = a`.
 fn excess(a: f64, x: f64) -> f64 {
     let t = (x - a) / a;
     if t.abs() > 0.1 {
@@ -35,7 +35,7 @@ fn excess(a: f64, x: f64) -> f64 {
     t * t * sum
 }
 
-/// `x^a e^(-x) / Gamma(a)` for `a >= 1`, `x > 0`.
+/// Returns `x^a e^(-x) / Gamma(a)` for `a >= 1`, `x > 0`.
 fn scaled_density(a: f64, x: f64) -> f64 {
     if a < 16.0 {
         return (a * x.ln() - x - ln_gamma(a)).exp();
@@ -45,10 +45,10 @@ fn scaled_density(a: f64, x: f64) -> f64 {
     (a / core::f64::consts::TAU).sqrt() * exponent.exp()
 }
 
-/// The lower and the upper tail of the gamma distribution with shape `a >= 1` and scale 1 at `x`.
+/// Returns the lower and the upper tail of the gamma distribution with shape `a >= 1` and scale 1 at `x`.
 ///
-/// The smaller of the two is computed, the other is its complement. Relative error of the smaller one about 1e-14, as
-/// long as it is a normal number.
+/// The smaller of the two is computed, and the other is its complement. The relative error of the smaller one is about 1e-14, if
+/// it is a normal number.
 pub(crate) fn tails(a: f64, x: f64) -> (f64, f64) {
     if !(x > 0.0) {
         return (0.0, 1.0);
@@ -66,10 +66,10 @@ pub(crate) fn tails(a: f64, x: f64) -> (f64, f64) {
     }
 }
 
-/// `P(a, x) Gamma(a) / (x^a e^-x) = 1/a + x/(a (a+1)) + x²/(a (a+1) (a+2)) + ...`, for `x <= a`.
+/// Returns `P(a, x) Gamma(a) / (x^a e^-x) = 1/a + x/(a (a+1)) + x²/(a (a+1) (a+2)) + ...`, for `x <= a`.
 fn lower_series(a: f64, x: f64) -> f64 {
     let (mut term, mut sum, mut denominator) = (1.0 / a, 1.0 / a, a);
-    // Terms fall at least as fast as exp(-k² / (2 (a + k))): about 9 √a + 40 of them matter.
+    // Terms fall at least as fast as exp(-k² / (2 (a + k))): about 9 √a + 40 of them contribute.
     let cap = 10_000 + 20 * a.sqrt() as u64;
     for _ in 0..cap {
         denominator += 1.0;
@@ -82,7 +82,7 @@ fn lower_series(a: f64, x: f64) -> f64 {
     sum
 }
 
-/// `Q(a, x) Gamma(a) / (x^a e^-x)` for `x > a`: Legendre's continued fraction by the modified Lentz method.
+/// Returns `Q(a, x) Gamma(a) / (x^a e^-x)` for `x > a`: Legendre's continued fraction by the modified Lentz method.
 fn upper_fraction(a: f64, x: f64) -> f64 {
     let mut b = x + 1.0 - a;
     let mut c = f64::INFINITY;
@@ -104,12 +104,12 @@ fn upper_fraction(a: f64, x: f64) -> f64 {
     fraction
 }
 
-/// The `p` quantile for shape `a >= 1` and scale 1, for `p` in (0, 1).
+/// Returns the `p` quantile for shape `a >= 1` and scale 1, for `p` in (0, 1).
 ///
-/// Newton's method on the logarithm of the smaller tail: of the lower one in `ln x`, of the upper one in `x`. Both are
-/// concave (the density is log-concave for `a >= 1`), so that from the second step on the iterates approach the root
-/// from one side, and never past `(p Gamma(a + 1))^(1/a)`, which `P(a, x) <= x^a / Gamma(a + 1)` puts below it. A step
-/// so long that the tail underflows is halved. At most 100 steps; at the cap the last iterate is returned.
+/// Uses Newton's method on the logarithm of the smaller tail: of the lower one in `ln x`, of the upper one in `x`. Both are
+/// concave (the density is log-concave for `a >= 1`), so that from the second step on the iterates approach the root from one
+/// side, and never beyond `(p Gamma(a + 1))^(1/a)`, which is below the root since `P(a, x) <= x^a / Gamma(a + 1)`. A step so long
+/// that the tail underflows is halved. After 100 steps the last iterate is returned.
 pub(crate) fn quantile(a: f64, p: f64) -> f64 {
     let below = ((p.ln() + ln_gamma(a + 1.0)) / a).exp() * (1.0 - 1e-9);
     let (mut x, mut safe) = (a, a);

@@ -16,10 +16,10 @@ use crate::rng::ReleaseRng;
 use crate::rounding::{product_up, quotient_up, sqrt_down};
 use crate::sensitivity::{L2, L2Sensitivity};
 
-/// Bits of the grid below the noise scale, unless chosen otherwise.
+/// Default number of bits of the grid below the noise scale.
 pub const GRID_BITS: u32 = 30;
 
-/// Adds independent normal noise of one standard deviation to each coordinate of a vector.
+/// Adds independent normal noise of the same standard deviation to each coordinate of a vector.
 ///
 /// # Formula
 /// ```text
@@ -28,10 +28,10 @@ pub const GRID_BITS: u32 = 30;
 /// ```
 ///
 /// # Privacy
-/// For any two inputs whose L2 distance is at most `sensitivity` the release is exactly mu-GDP, `mu²/2`-zCDP and
-/// `alpha mu²/2`-RDP, under the relation `A`. Noise is drawn in [`Exact`](NoiseMode::Exact) mode, unless chosen
-/// otherwise, on a grid 2^30 below `std_dev`: the ideal real noise, rounded without any error, see [`grid`](crate::grid).
-/// The mechanism states no epsilon of its own: its [event](PrivacyEvent::event) does, to an accountant.
+/// For any two inputs whose L2 distance is at most `sensitivity` the release is exactly mu-GDP, `mu²/2`-zCDP and `alpha
+/// mu²/2`-RDP, under the relation `A`. By default noise is drawn in [`Exact`](NoiseMode::Exact) mode on a grid 2^30 below
+/// `std_dev`: the ideal real noise, rounded without any error, see [`grid`](crate::grid). The mechanism states no epsilon itself;
+/// an accountant computes it from its [event](PrivacyEvent::event).
 ///
 /// # Examples
 /// ```
@@ -69,16 +69,16 @@ pub struct Gaussian<A: Adjacency> {
 }
 
 impl<A: Adjacency> Gaussian<A> {
-    /// With this standard deviation, in the units of the query.
+    /// Creates the mechanism with this standard deviation, in the units of the query.
     ///
     /// # Errors
-    /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for a `std_dev` that is not a positive normal
-    /// number; [`Error::ScaleOverflow`] where its grid does not fit into doubles.
+    /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for a `std_dev` that is not a positive normal number;
+    /// [`Error::ScaleOverflow`] if its grid does not fit into doubles.
     pub fn from_std_dev(sensitivity: L2Sensitivity<A>, std_dev: f64) -> Result<Self, Error> {
         Self::from_derived(sensitivity, positive_normal("standard deviation", std_dev)?)
     }
 
-    /// With `std_dev = noise_multiplier · sensitivity`, rounded up.
+    /// Creates the mechanism with `std_dev = noise_multiplier · sensitivity`, rounded up.
     ///
     /// # Errors
     /// [`Error::TooSmall`] for a subnormal multiplier, [`Error::ScaleOverflow`].
@@ -90,7 +90,7 @@ impl<A: Adjacency> Gaussian<A> {
         Self::from_derived(sensitivity, product_up(noise_multiplier, sensitivity.get()))
     }
 
-    /// With `std_dev = sensitivity / √(2 rho)`, rounded up: rho-zCDP.
+    /// Creates the mechanism with `std_dev = sensitivity / √(2 rho)`, rounded up: rho-zCDP.
     ///
     /// # Errors
     /// [`Error::TooSmall`] for a subnormal rho, [`Error::ScaleOverflow`].
@@ -101,7 +101,7 @@ impl<A: Adjacency> Gaussian<A> {
         Self::from_derived(sensitivity, quotient_up(sensitivity.get(), mu))
     }
 
-    /// With `std_dev = sensitivity / mu`, rounded up: mu-GDP.
+    /// Creates the mechanism with `std_dev = sensitivity / mu`, rounded up: mu-GDP.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for mu, [`Error::ScaleOverflow`].
@@ -110,10 +110,10 @@ impl<A: Adjacency> Gaussian<A> {
         Self::from_derived(sensitivity, quotient_up(sensitivity.get(), mu))
     }
 
-    /// With the least noise that one release needs for (epsilon, delta).
+    /// Creates the mechanism with the least noise for which one release is (epsilon, delta)-DP.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for delta = 0, which no Gaussian noise reaches; [`Error::ScaleOverflow`].
+    /// [`Error::OutOfRange`] for delta = 0, which no Gaussian noise gives; [`Error::ScaleOverflow`].
     ///
     /// # References
     /// B. Balle, Y.-X. Wang, 2018, Algorithm 1.
@@ -123,12 +123,12 @@ impl<A: Adjacency> Gaussian<A> {
         Self::from_noise_multiplier(sensitivity, noise_multiplier)
     }
 
-    /// With the classical `std_dev = sensitivity √(2 ln(1.25 / delta)) / epsilon`: more noise than
-    /// [`analytic`](Self::analytic), kept to reproduce papers that use it.
+    /// Creates the mechanism with the classical `std_dev = sensitivity √(2 ln(1.25 / delta)) / epsilon`: more noise than
+    /// [`analytic`](Self::analytic), to reproduce papers that use it.
     ///
     /// # Errors
-    /// [`Error::ClassicalNeedsEpsilonBelowOne`], as the formula is not proved from 1 on (and false from some epsilon
-    /// on); [`Error::OutOfRange`] for delta = 0; [`Error::ScaleOverflow`].
+    /// [`Error::ClassicalNeedsEpsilonBelowOne`], since the formula is not proved from 1 on (and false from some epsilon on);
+    /// [`Error::OutOfRange`] for delta = 0; [`Error::ScaleOverflow`].
     ///
     /// # References
     /// C. Dwork, A. Roth, "The algorithmic foundations of differential privacy", 2014, Theorem A.1.
@@ -142,7 +142,7 @@ impl<A: Adjacency> Gaussian<A> {
         Self::from_derived(sensitivity, product_up(quotient_up(constant, epsilon.get()), sensitivity.get()))
     }
 
-    /// The same on a grid of another fineness, `20..=40` bits below the noise scale.
+    /// Sets the number of bits of the grid below the noise scale, in `20..=40`.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::ScaleOverflow`].
@@ -150,8 +150,8 @@ impl<A: Adjacency> Gaussian<A> {
         Ok(Self { grid: Grid::new(self.std_dev, bits)?, ..self })
     }
 
-    /// The same with its noise drawn in another mode: [`NoiseMode::Rounded`] is faster and idealises the noise, see
-    /// [`grid`](crate::grid); a certificate records the choice.
+    /// Sets the noise mode: [`NoiseMode::Rounded`] is faster and idealises the noise, see [`grid`](crate::grid); a certificate
+    /// records the choice.
     ///
     /// # Errors
     /// [`Error::UnavailableNoise`] for [`NoiseMode::None`].
@@ -159,13 +159,13 @@ impl<A: Adjacency> Gaussian<A> {
         Ok(Self { sampler: Sampler::of(mode)?, ..self })
     }
 
-    /// A scale that is a result of ours, not a parameter of the caller's: not normal means out of range.
+    /// Creates the mechanism with a derived scale: if it is not normal it is out of range.
     fn from_derived(sensitivity: L2Sensitivity<A>, std_dev: f64) -> Result<Self, Error> {
         let grid = Grid::new(std_dev, GRID_BITS)?;
         Ok(Self { std_dev, sensitivity, grid, sampler: Sampler::Exact })
     }
 
-    /// Adds noise to the value in place, not logged.
+    /// Adds noise to the value in place, without logging.
     pub(crate) fn add_noise<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &self,
         value: &mut [F],
@@ -174,22 +174,22 @@ impl<A: Adjacency> Gaussian<A> {
         self.sampler.add_gaussian(value, self.std_dev, self.grid, rng)
     }
 
-    /// Standard deviation of each coordinate's noise.
+    /// Returns the standard deviation of each coordinate's noise.
     pub fn std_dev(&self) -> f64 {
         self.std_dev
     }
 
-    /// The largest sensitivity that it takes.
+    /// Returns the largest accepted sensitivity.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         self.sensitivity
     }
 
-    /// The grid of its outputs.
+    /// Returns the grid of the outputs.
     pub fn grid(&self) -> Grid {
         self.grid
     }
 
-    /// How its noise is drawn; a certificate records it.
+    /// Returns the noise mode, which a certificate records.
     pub fn noise_mode(&self) -> NoiseMode {
         self.sampler.mode()
     }
@@ -205,7 +205,7 @@ fn positive_delta(delta: Delta) -> Result<Delta, Error> {
 }
 
 impl<A: Adjacency> Gaussian<A> {
-    /// What one release writes to the log.
+    /// Returns the cost that one release writes to the log.
     fn cost(&self) -> Cost {
         Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() }
     }

@@ -15,26 +15,26 @@ use crate::released::Released;
 use crate::rng::ReleaseRng;
 use crate::sensitivity::{L2, L2Sensitivity, Sensitivity};
 
-/// How far the weights' sum may be from 1: as far as the accountants accept, and more than rounding loses on a million.
+/// Largest distance of the weights' sum from 1: that of the accountants, and more than the rounding of a million weights.
 const WEIGHT_SUM_TOLERANCE: f64 = 1e-9;
 
 /// Adds normal noise to a vector whose sensitivity is `sensitivities[j]` with probability `weights[j]`.
 ///
-/// The case it is made for: stochastic gradient descent in a secret uniformly random order, where the position `j` of
-/// the differing record decides how far the result moves, and only the noisy result is published.
+/// The intended case is stochastic gradient descent in a secret uniformly random order: the position `j` of the differing record
+/// determines how far the result moves, and only the noisy result is published.
 ///
 /// # Formula
 /// ```text
 /// output = value + N(0, std_dev² I)
 /// delta(epsilon) <= sum_j weights[j] · delta_Gauss(epsilon; sensitivities[j] / std_dev)
 /// ```
-/// by joint convexity of the hockey-stick divergence, the weights being the same for both neighbours.
+/// by joint convexity of the hockey-stick divergence, since the weights are the same for both neighbours.
 ///
 /// # Privacy
 /// The index must be drawn independently of the data, and nothing else that depends on it may be released (no order, no
-/// intermediate result). A [`Bounded`] input claims one number, which must cover every index: the largest of
-/// `sensitivities`, [`sensitivity`](Self::sensitivity). That the value's sensitivity *given* index `j` is
-/// `sensitivities[j]`, is the caller's proof. Noise is that of [`Gaussian`].
+/// intermediate result). A [`Bounded`] input claims one number, which must cover every index: the largest of `sensitivities`,
+/// [`sensitivity`](Self::sensitivity). The caller must prove that the value's sensitivity *given* index `j` is
+/// `sensitivities[j]`. The noise is that of [`Gaussian`].
 ///
 /// # Examples
 /// ```
@@ -62,7 +62,7 @@ pub struct GaussianMixture<A: Adjacency> {
 }
 
 impl<A: Adjacency> GaussianMixture<A> {
-    /// With this standard deviation, and an L2 sensitivity and a probability for each index.
+    /// Creates the mechanism with this standard deviation, and an L2 sensitivity and a probability for each index.
     ///
     /// # Errors
     /// [`Error::Length`] unless both lists have the same length of at least 1; [`Error::NotFinite`] or
@@ -96,7 +96,7 @@ impl<A: Adjacency> GaussianMixture<A> {
         Ok(Self { noise, sensitivities, weights })
     }
 
-    /// The same on a grid of another fineness, `20..=40` bits below the noise scale.
+    /// Sets the number of bits of the grid below the noise scale, in `20..=40`.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::ScaleOverflow`].
@@ -104,8 +104,8 @@ impl<A: Adjacency> GaussianMixture<A> {
         Ok(Self { noise: self.noise.with_grid_bits(bits)?, ..self })
     }
 
-    /// The same with its noise drawn in another mode: [`NoiseMode::Rounded`] is faster and idealises the noise, see
-    /// [`grid`](crate::grid); a certificate records the choice.
+    /// Sets the noise mode: [`NoiseMode::Rounded`] is faster and idealises the noise, see [`grid`](crate::grid); a certificate
+    /// records the choice.
     ///
     /// # Errors
     /// [`Error::UnavailableNoise`] for [`NoiseMode::None`].
@@ -113,39 +113,39 @@ impl<A: Adjacency> GaussianMixture<A> {
         Ok(Self { noise: self.noise.with_noise_mode(mode)?, ..self })
     }
 
-    /// Standard deviation of each coordinate's noise.
+    /// Returns the standard deviation of each coordinate's noise.
     pub fn std_dev(&self) -> f64 {
         self.noise.std_dev()
     }
 
-    /// The largest sensitivity of any index.
+    /// Returns the largest sensitivity over the indices.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         self.noise.sensitivity()
     }
 
-    /// The L2 sensitivity given each index.
+    /// Returns the L2 sensitivity given each index.
     pub fn sensitivities(&self) -> &[f64] {
         &self.sensitivities
     }
 
-    /// The probability of each index.
+    /// Returns the probability of each index.
     pub fn weights(&self) -> &[f64] {
         &self.weights
     }
 
-    /// The grid of its outputs.
+    /// Returns the grid of the outputs.
     pub fn grid(&self) -> Grid {
         self.noise.grid()
     }
 
-    /// How its noise is drawn; a certificate records it.
+    /// Returns the noise mode, which a certificate records.
     pub fn noise_mode(&self) -> NoiseMode {
         self.noise.noise_mode()
     }
 }
 
 impl<A: Adjacency> GaussianMixture<A> {
-    /// What one release writes to the log.
+    /// Returns the cost that one release writes to the log.
     fn cost(&self) -> Cost {
         Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() }
     }

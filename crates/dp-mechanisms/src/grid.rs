@@ -1,32 +1,29 @@
-//! The grid on which noisy values are released: multiples of a power of two that only public parameters decide.
+//! The grid on which noisy values are released: multiples of a power of two that depends only on public parameters.
 //!
-//! Doubles near a value have gaps that depend on the value, and a plain `value + noise` in floating point can reveal
-//! it by which doubles are reachable (Mironov 2012) or by how the addition rounds (Haney et al. 2022). A release is
-//! therefore `g` times the integer nearest to `(value + noise) / g`, with a step `g` far below the noise scale: a
-//! function of the ideal release `value + noise`, hence post-processing, hence covered by the same theorem without
-//! any loss.
+//! The gaps between doubles depend on their size, so a plain `value + noise` in floating point can reveal the value by the set of
+//! reachable doubles (Mironov 2012) or by the rounding of the sum (Haney et al. 2022). A release is therefore `g` times the
+//! integer nearest to `(value + noise) / g`, with a step `g` far below the noise scale. It is a function of the ideal release
+//! `value + noise`, hence post-processing, and the same theorem covers it without any loss.
 //!
 //! # Formula
 //! ```text
 //! g = 2^k,  k = floor(log2 scale) - bits
 //! output = g · (i + round(f + noise / g)),   value / g = i + f,  i an integer,  |f| <= 1/2
 //! ```
-//! The split of `value / g` is exact, and `i` enters after rounding. So the set of outputs that are reachable from
-//! `value` is all multiples of `g`, whatever `value` is, up to where doubles themselves are coarser than `g`; there
-//! the sum of two multiples of `g` is rounded once more, which is post-processing again.
+//! The split of `value / g` is exact, and `i` is added after rounding. So for every `value` the set of reachable outputs is all
+//! multiples of `g`, up to where doubles themselves are coarser than `g`; there the sum of two multiples of `g` is rounded once
+//! more, which is again post-processing.
 //!
-//! In [`NoiseMode::Exact`], the default, the integer `round(f + noise / g)` has exactly the law that the formula states
-//! for ideal real noise: see [`exact`](crate::exact). Nothing is idealised. `noise / g` is the law at scale 1 times the
-//! least integer from `scale / g` on, so that the noise is never less than what is claimed, and more by at most
-//! `2^-bits` of it.
+//! In [`NoiseMode::Exact`], the default, the integer `round(f + noise / g)` has exactly the law that the formula states for ideal
+//! real noise: see [`exact`](crate::exact). Nothing is idealised. `noise / g` is the law at scale 1 times the least integer not
+//! below `scale / g`, so that the noise is at least the claimed noise, and larger by at most a factor `1 + 2^-bits`.
 //!
-//! # What `Rounded` idealises
-//! The noise itself. [`NoiseMode::Rounded`] takes it from a double-precision sampler: a normal deviate is a function
-//! of 64 random bits (more in the tail) computed with rounded multiplications, exponentials and logarithms, and
-//! `f + noise / g` is rounded to 53 bits before it is rounded to an integer. The theorems speak of ideal real
-//! noise, from which each output's probability may differ by relative amounts of the order of `2^-52 · 2^bits`,
-//! and by more far in the tail. No attack that uses the difference is known; a certificate lists it as an assumption
-//! all the same.
+//! # Idealisation in `Rounded` mode
+//! The noise itself is idealised. [`NoiseMode::Rounded`] takes it from a double-precision sampler: a normal deviate is a function
+//! of 64 random bits (more in the tail) computed with rounded multiplications, exponentials and logarithms, and `f + noise / g`
+//! is rounded to 53 bits before it is rounded to an integer. The theorems are about ideal real noise, from which each output's
+//! probability may differ by relative amounts of the order of `2^-52 · 2^bits`, and by more far in the tail. No attack that uses
+//! the difference is known, but a certificate lists it as an assumption.
 //!
 //! [`NoiseMode::Exact`]: dp_accountant::certificate::NoiseMode::Exact
 //! [`NoiseMode::Rounded`]: dp_accountant::certificate::NoiseMode::Rounded
@@ -44,14 +41,14 @@ use crate::rounding::{exponent, power_of_two};
 pub const MIN_BITS: u32 = 20;
 /// The largest number of bits of a grid below the noise scale.
 pub const MAX_BITS: u32 = 40;
-/// The largest exponent of a step: the largest finite double is a multiple of `2^971`, so that a result which would
-/// overflow can stop at a multiple of the step.
+/// The largest exponent of a step: the largest finite double is a multiple of `2^971`, so that a result that would overflow can
+/// saturate at a multiple of the step.
 const LARGEST_STEP_EXPONENT: i32 = 970;
 const TWO_TO_52: f64 = 4_503_599_627_370_496.0;
-/// The largest distance from 0, in steps, that [`Grid::index`] tells from larger ones.
+/// The largest distance from 0, in steps, that [`Grid::index`] distinguishes from larger ones.
 const END: u128 = 1 << 126;
 
-/// A grid: all multiples of a power of two, fixed by a noise scale and a number of bits.
+/// A grid: all multiples of a power of two, determined by a noise scale and a number of bits.
 ///
 /// # Examples
 /// ```
@@ -67,7 +64,7 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The grid with step `2^(floor(log2 scale) - bits)`.
+    /// Creates the grid with step `2^(floor(log2 scale) - bits)`.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless `bits` is in `20..=40`; [`Error::ScaleOverflow`] unless the scale and the step are
@@ -86,27 +83,27 @@ impl Grid {
         Ok(Self { step: power_of_two(step), bits })
     }
 
-    /// The distance between neighbouring points, a power of two.
+    /// Returns the grid step, a power of two.
     pub const fn step(self) -> f64 {
         self.step
     }
 
-    /// How many bits the step lies below the noise scale.
+    /// Returns the number of bits by which the step lies below the noise scale.
     pub const fn bits(self) -> u32 {
         self.bits
     }
 
-    /// A length in units of the step, exactly (the caller's lengths are of the order of the noise scale).
+    /// Converts a length to units of the step, exactly (the caller's lengths are of the order of the noise scale).
     pub(crate) fn in_steps(self, length: f64) -> f64 {
         length / self.step
     }
 
-    /// The least number of steps that is no shorter, for a length of the order of the noise scale: below 2^42.
+    /// Returns a length in steps, rounded up, for a length of the order of the noise scale: below 2^42.
     pub(crate) fn steps_up(self, length: f64) -> u64 {
         self.in_steps(length).ceil() as u64
     }
 
-    /// The nearest point of the grid, and what is left of the value.
+    /// Splits a value into the nearest point of the grid and a remainder.
     #[inline]
     pub(crate) fn place(self, value: f64) -> Place {
         let position = value * (1.0 / self.step); // exact, as the step and its inverse are normal powers of two
@@ -119,25 +116,25 @@ impl Grid {
         }
     }
 
-    /// The fraction of [`place`](Self::place) with all its digits, even where it is below the least double.
+    /// Returns the fraction of [`place`](Self::place) with all its digits, even if it is below the least double.
     pub(crate) fn exact_fraction(self, value: f64, place: &Place) -> Binary {
         if place.on_grid == 0.0 { Binary::of(value).shifted(-exponent(self.step)) } else { Binary::of(place.fraction) }
     }
 
-    /// The point this many steps from the place's; finite.
+    /// Returns the point at this many steps from the place; finite.
     #[inline]
     pub(crate) fn join(self, place: &Place, steps: f64) -> f64 {
         (place.on_grid + steps * self.step).clamp(-f64::MAX, f64::MAX)
     }
 
-    /// The double nearest to the point this many steps from the place's, rounded once; finite.
+    /// Returns the double nearest to the point at this many steps from the place, rounded once; finite.
     #[inline]
     pub(crate) fn join_exactly(self, place: &Place, steps: i64) -> f64 {
         if steps.unsigned_abs() <= 1 << 53 {
             return self.join(place, steps as f64);
         }
-        // As a double the number of steps would be rounded before the place enters, and the sum would tell the parity of
-        // the place.
+        // As a double the number of steps would be rounded before the place is added, and the sum would reveal the parity of the
+        // place.
         let index = self.index(place);
         if index.unsigned_abs() < END {
             self.point(index + i128::from(steps))
@@ -146,17 +143,17 @@ impl Grid {
         }
     }
 
-    /// How many steps from 0 a place lies, at most `2^126`: the numbers of places further out are those of the ends.
+    /// Returns the distance of a place from 0 in steps, at most `2^126`: places further out have the numbers of the ends.
     pub(crate) fn index(self, place: &Place) -> i128 {
         (place.on_grid * (1.0 / self.step)).clamp(-(END as f64), END as f64) as i128
     }
 
-    /// The double nearest to the point this many steps from 0; finite.
+    /// Returns the double nearest to the point at this many steps from 0; finite.
     pub(crate) fn point(self, index: i128) -> f64 {
         (index as f64 * self.step).clamp(-f64::MAX, f64::MAX)
     }
 
-    /// `value + noise` rounded to the grid, the noise given in units of the step; finite for a finite value.
+    /// Returns `value + noise` rounded to the grid, with the noise in units of the step; finite for a finite value.
     #[inline]
     pub(crate) fn round_sum(self, value: f64, noise_in_steps: f64) -> f64 {
         let place = self.place(value);
@@ -164,17 +161,17 @@ impl Grid {
     }
 }
 
-/// The integer part, towards zero, for `|x| <= 2^52`; never `-0.0`.
+/// Returns the integer part, towards zero, for `|x| <= 2^52`; never `-0.0`.
 #[inline]
 pub(crate) fn truncated(x: f64) -> f64 {
-    // As `nearest_integer`, and one less where that rounded up.
+    // As `nearest_integer`, minus one if that rounded up.
     let magnitude = x.abs();
     let nearest = (magnitude + TWO_TO_52) - TWO_TO_52;
     let above = if nearest > magnitude { 1.0 } else { 0.0 };
     (nearest - above).copysign(x) + 0.0
 }
 
-/// Where a value lies: `on_grid + fraction · step`.
+/// The position of a value: `on_grid + fraction · step`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place {
     on_grid: f64,
@@ -182,11 +179,11 @@ pub(crate) struct Place {
     pub(crate) fraction: f64,
 }
 
-/// The nearest integer, ties to even, never `-0.0`.
+/// Returns the nearest integer, ties to even, never `-0.0`.
 #[inline]
 fn nearest_integer(x: f64) -> f64 {
-    // Adding 2^52 leaves no bits below the unit. No call and no branch, so that a loop over it is vectorised where the
-    // target has no rounding instruction; adding 0 maps -0.0 to 0.0, so that the sign of a zero says nothing.
+    // Adding 2^52 leaves no bits below the unit. Without a call or a branch, a loop over it is vectorised even if the target has
+    // no rounding instruction; adding 0 maps -0.0 to 0.0, so that the sign of a zero reveals nothing.
     let magnitude = x.abs();
     let rounded = ((magnitude + TWO_TO_52) - TWO_TO_52).copysign(x) + 0.0;
     if magnitude < TWO_TO_52 { rounded } else { x }

@@ -1,4 +1,4 @@
-//! What the release of both integer mechanisms has in common: noise drawn before the value is read, sums that stop at
+//! The common part of the releases of both integer mechanisms: noise drawn before the value is read, and sums that saturate at
 //! the ends of 64-bit integers.
 
 use dp_accountant::certificate::NoiseMode;
@@ -13,10 +13,10 @@ use crate::sensitivity::{Norm, Sensitivity};
 
 /// One integer, or a vector of them.
 pub(crate) trait Integers: Sized {
-    /// How many integers it holds.
+    /// Returns the number of integers.
     fn count(&self) -> usize;
 
-    /// Each integer with its noise; see [`saturating_sum`].
+    /// Adds the noise to each integer; see [`saturating_sum`].
     fn add(self, noise: Vec<i128>) -> Self;
 }
 
@@ -43,21 +43,21 @@ impl Integers for Vec<i64> {
     }
 }
 
-/// The sum, or the end of the range of `i64` that it lies beyond.
+/// Returns the sum, or the end of the range of `i64` beyond which it lies.
 ///
-/// It depends on value and noise through their exact sum alone, so it is post-processing of the ideal release.
+/// It depends on value and noise only through their exact sum, so it is post-processing of the ideal release.
 fn saturating_sum(value: i64, noise: i128) -> i64 {
-    // Noise near the ends of `i128` saturates there first, which the second step cannot tell from the exact sum.
+    // Noise near the ends of `i128` saturates here first, which gives the same final result as the exact sum.
     let sum = i128::from(value).saturating_add(noise);
     sum.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
 }
 
-/// Opens bounded integers, adds noise and logs the cost. All noise is drawn before the first integer is read, and none
-/// outlives the call.
+/// Opens bounded integers, adds noise and logs the cost. All noise is drawn before the first integer is read, and none outlives
+/// the call.
 ///
 /// # Errors
-/// Those of [`Mechanism::release`](crate::Mechanism::release), and [`Error::DimensionMismatch`] for another number of
-/// integers than `dim`, if that is given; nothing is logged then.
+/// Those of [`Mechanism::release`](crate::Mechanism::release), and [`Error::DimensionMismatch`] if `dim` is given and is not the
+/// number of integers; in these cases nothing is logged.
 pub(crate) fn release<V: Integers, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     input: Bounded<V, A, N>,
     built_for: Sensitivity<N, A>,

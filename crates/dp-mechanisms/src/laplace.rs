@@ -16,7 +16,7 @@ use crate::rng::ReleaseRng;
 use crate::rounding::quotient_up;
 use crate::sensitivity::{L1, L1Sensitivity};
 
-/// Bits of the grid below the noise scale, unless chosen otherwise.
+/// Default number of bits of the grid below the noise scale.
 pub const GRID_BITS: u32 = 30;
 
 /// Adds independent Laplace noise to each coordinate of a vector.
@@ -28,24 +28,23 @@ pub const GRID_BITS: u32 = 30;
 /// ```
 ///
 /// # Privacy
-/// For any two inputs whose L1 distance is at most `sensitivity` the release is pure epsilon-DP under the relation `A`,
-/// with the curve above, in any number of dimensions; see below. Noise is drawn exactly and rounded to a grid 2^30 below
-/// `scale` ([`Exact`](NoiseMode::Exact)), which is a function of the ideal release, unless
-/// [`with_noise_mode`](Self::with_noise_mode) chooses [`Rounded`](NoiseMode::Rounded); see [`grid`](crate::grid) for
-/// what that idealises.
+/// For any two inputs whose L1 distance is at most `sensitivity` the release is pure epsilon-DP under the relation `A`, with the
+/// curve above, in any number of dimensions; see below. By default noise is drawn exactly and rounded to a grid 2^30 below
+/// `scale` ([`Exact`](NoiseMode::Exact)), which is a function of the ideal release. [`with_noise_mode`](Self::with_noise_mode)
+/// selects [`Rounded`](NoiseMode::Rounded) instead; see [`grid`](crate::grid) for its idealisation.
 ///
-/// **The whole shift in one coordinate is the worst.** Write `T_s` for the trade-off function of a Laplace law against
-/// itself shifted by `s`: `T_s(a) = F(F^-1(1 - a) - s)`, with `F` its distribution function, because the density is
-/// log-concave, so that the best tests are half-lines. Move from one input to the other one coordinate at a time. Two
-/// coordinates that differ by `r` and `s` have, by Dong, Roth and Su (2022, Lemma A.5), a trade-off function of at least
+/// **The whole shift in one coordinate is the worst.** Write `T_s` for the trade-off function of a Laplace law against itself
+/// shifted by `s`: `T_s(a) = F(F^-1(1 - a) - s)`, with `F` its distribution function, because the density is log-concave, so that
+/// the best tests are half-lines. Change one coordinate at a time. Two coordinates that differ by `r` and `s` have, by Dong, Roth
+/// and Su (2022, Lemma A.5), a trade-off function of at least
 ///
 /// ```text
 /// T_s(1 - T_r(a)) = F(F^-1(F(F^-1(1 - a) - r)) - s) = F(F^-1(1 - a) - r - s) = T_(r+s)(a),
 /// ```
 ///
-/// that of the sum of both shifts in one coordinate; and so for any number, by induction. A larger trade-off function
-/// has the smaller hockey-stick divergence at every epsilon, so the one-dimensional pair dominates: for `delta`, for
-/// Renyi divergences and in compositions (Zhu, Dong, Wang 2022, Theorem 10). In one dimension it is the mechanism itself.
+/// that of the sum of both shifts in one coordinate; and so for any number, by induction. A larger trade-off function has the
+/// smaller hockey-stick divergence at every epsilon, so the one-dimensional pair dominates: for `delta`, for Renyi divergences
+/// and in compositions (Zhu, Dong, Wang 2022, Theorem 10). In one dimension it is exact.
 ///
 /// # Examples
 /// ```
@@ -63,7 +62,7 @@ pub const GRID_BITS: u32 = 30;
 /// assert_eq!(bound::epsilon(&log.to_event(), Delta::ZERO)?.value, 0.5);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-/// A bound in the L2 norm is not taken for one in the L1 norm:
+/// A bound in the L2 norm is not accepted for one in the L1 norm:
 /// ```compile_fail,E0308
 /// # use dp_accountant::{Epsilon, ReplaceOne}; use dp_mechanisms::*;
 /// fn build(bound: L2Sensitivity<ReplaceOne>, epsilon: Epsilon) -> Result<Laplace<ReplaceOne>, Error> {
@@ -94,15 +93,15 @@ pub struct Laplace<A: Adjacency> {
 }
 
 impl<A: Adjacency> Laplace<A> {
-    /// With `scale = sensitivity / epsilon`, rounded up: epsilon-DP.
+    /// Creates the mechanism with `scale = sensitivity / epsilon`, rounded up: epsilon-DP.
     ///
     /// # Errors
-    /// [`Error::ScaleOverflow`] where the scale or its grid does not fit into doubles.
+    /// [`Error::ScaleOverflow`] if the scale or its grid does not fit into doubles.
     pub fn new(sensitivity: L1Sensitivity<A>, epsilon: Epsilon) -> Result<Self, Error> {
         Self::from_derived(sensitivity, quotient_up(sensitivity.get(), epsilon.get()))
     }
 
-    /// With this scale, in the units of the query: (sensitivity / scale)-DP.
+    /// Creates the mechanism with this scale, in the units of the query: (sensitivity / scale)-DP.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for a scale that is not a positive normal
@@ -111,7 +110,7 @@ impl<A: Adjacency> Laplace<A> {
         Self::from_derived(sensitivity, positive_normal("scale", scale)?)
     }
 
-    /// The same on a grid of another fineness, `20..=40` bits below the noise scale.
+    /// Sets the number of bits of the grid below the noise scale, in `20..=40`.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::ScaleOverflow`].
@@ -119,8 +118,8 @@ impl<A: Adjacency> Laplace<A> {
         Ok(Self { grid: Grid::new(self.scale, bits)?, ..self })
     }
 
-    /// The same with its noise drawn in another mode: [`NoiseMode::Rounded`] is faster and idealises the noise, see
-    /// [`grid`](crate::grid); a certificate records the choice.
+    /// Sets the noise mode: [`NoiseMode::Rounded`] is faster and idealises the noise, see [`grid`](crate::grid); a certificate
+    /// records the choice.
     ///
     /// # Errors
     /// [`Error::UnavailableNoise`] for [`NoiseMode::None`].
@@ -133,37 +132,37 @@ impl<A: Adjacency> Laplace<A> {
         Ok(Self { scale, sensitivity, grid, sampler: Sampler::Exact })
     }
 
-    /// Scale of each coordinate's noise: its mean absolute value.
+    /// Returns the scale of each coordinate's noise: its mean absolute value.
     pub fn scale(&self) -> f64 {
         self.scale
     }
 
-    /// The largest sensitivity that it takes.
+    /// Returns the largest accepted sensitivity.
     pub fn sensitivity(&self) -> L1Sensitivity<A> {
         self.sensitivity
     }
 
-    /// The grid of its outputs.
+    /// Returns the grid of the outputs.
     pub fn grid(&self) -> Grid {
         self.grid
     }
 
-    /// How its noise is drawn; a certificate records it.
+    /// Returns the noise mode, which a certificate records.
     pub fn noise_mode(&self) -> NoiseMode {
         self.sampler.mode()
     }
 
-    /// Variance of each coordinate's noise, `2 scale²`.
+    /// Returns the variance of each coordinate's noise, `2 scale²`.
     pub fn coordinate_variance(&self) -> f64 {
         2.0 * self.scale * self.scale
     }
 
-    /// Mean absolute value of each coordinate's noise: the scale.
+    /// Returns the mean absolute value of each coordinate's noise: the scale.
     pub fn mean_absolute(&self) -> f64 {
         self.scale
     }
 
-    /// The probability that a coordinate's noise is at most `z`.
+    /// Returns the probability that a coordinate's noise is at most `z`.
     ///
     /// # Formula
     /// ```text
@@ -174,7 +173,7 @@ impl<A: Adjacency> Laplace<A> {
         if z <= 0.0 { tail } else { 1.0 - tail }
     }
 
-    /// The value that a coordinate's noise does not exceed with probability `p`.
+    /// Returns the value that a coordinate's noise does not exceed with probability `p`.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless `0 < p < 1`.
@@ -196,7 +195,7 @@ impl<A: Adjacency> Laplace<A> {
         Ok(self.scale * in_scales)
     }
 
-    /// What one release writes to the log.
+    /// Returns the cost that one release writes to the log.
     fn cost(&self) -> Cost {
         Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() }
     }

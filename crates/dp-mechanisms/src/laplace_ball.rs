@@ -17,7 +17,7 @@ use crate::rng::ReleaseRng;
 use crate::rounding::quotient_up;
 use crate::sensitivity::{L2, L2Sensitivity};
 
-/// Bits of the grid below the noise scale, unless chosen otherwise.
+/// Default number of bits of the grid below the noise scale.
 pub const GRID_BITS: u32 = 20;
 
 /// Adds noise whose density at `z` is proportional to `exp(-‖z‖₂ / scale)` to a vector of `dim` coordinates.
@@ -31,13 +31,13 @@ pub const GRID_BITS: u32 = 20;
 /// `dim = 1` is the Laplace mechanism.
 ///
 /// # Privacy
-/// Pure epsilon-DP for any two inputs whose L2 distance is at most `sensitivity`, by the triangle inequality. For large
-/// `dim` one release is far more private than that at small delta, which the event (it carries scale, sensitivity and
-/// dimension) lets an accountant use. Noise is drawn in [`Exact`](NoiseMode::Exact) mode, unless chosen
-/// otherwise, on a grid 2^20 below `scale`: the ideal real noise, rounded without any error, see [`grid`](crate::grid).
+/// Pure epsilon-DP for any two inputs whose L2 distance is at most `sensitivity`, by the triangle inequality. For large `dim` one
+/// release is far more private than that at small delta; the event (which contains scale, sensitivity and dimension) lets an
+/// accountant use this. By default noise is drawn in [`Exact`](NoiseMode::Exact) mode on a grid 2^20 below `scale`: the ideal
+/// real noise, rounded without any error, see [`grid`](crate::grid).
 ///
-/// The direction must be uniform on the *sphere*. With a direction uniform in the unit ball, as one published
-/// description has it, the density at 0 is infinite and the release is epsilon-DP for no epsilon.
+/// The direction must be uniform on the *sphere*. With a direction uniform in the unit ball, as in one published description, the
+/// density at 0 is infinite and the release is not epsilon-DP for any epsilon.
 ///
 /// # Examples
 /// ```
@@ -76,16 +76,16 @@ pub struct LaplaceBall<A: Adjacency> {
 }
 
 impl<A: Adjacency> LaplaceBall<A> {
-    /// With `scale = sensitivity / epsilon`, rounded up: epsilon-DP.
+    /// Creates the mechanism with `scale = sensitivity / epsilon`, rounded up: epsilon-DP.
     ///
     /// # Errors
-    /// [`Error::Dimension`] unless `dim` is in `1..=2^32`; [`Error::ScaleOverflow`] where the scale or its grid does
-    /// not fit into doubles.
+    /// [`Error::Dimension`] unless `dim` is in `1..=2^32`; [`Error::ScaleOverflow`] if the scale or its grid does not fit into
+    /// doubles.
     pub fn new(sensitivity: L2Sensitivity<A>, epsilon: Epsilon, dim: u64) -> Result<Self, Error> {
         Self::from_derived(sensitivity, quotient_up(sensitivity.get(), epsilon.get()), dim)
     }
 
-    /// With this scale, in the units of the query: (sensitivity / scale)-DP.
+    /// Creates the mechanism with this scale, in the units of the query: (sensitivity / scale)-DP.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for a scale that is not a positive normal
@@ -94,7 +94,7 @@ impl<A: Adjacency> LaplaceBall<A> {
         Self::from_derived(sensitivity, positive_normal("scale", scale)?, dim)
     }
 
-    /// The same on a grid of another fineness, `20..=40` bits below the noise scale.
+    /// Sets the number of bits of the grid below the noise scale, in `20..=40`.
     ///
     /// # Errors
     /// [`Error::OutOfRange`], [`Error::ScaleOverflow`].
@@ -102,8 +102,8 @@ impl<A: Adjacency> LaplaceBall<A> {
         Ok(Self { grid: Grid::new(self.scale, bits)?, ..self })
     }
 
-    /// The same with its noise drawn in another mode: [`NoiseMode::Rounded`] is faster and idealises the noise, see
-    /// [`grid`](crate::grid); a certificate records the choice.
+    /// Sets the noise mode: [`NoiseMode::Rounded`] is faster and idealises the noise, see [`grid`](crate::grid); a certificate
+    /// records the choice.
     ///
     /// # Errors
     /// [`Error::UnavailableNoise`] for [`NoiseMode::None`].
@@ -117,52 +117,52 @@ impl<A: Adjacency> LaplaceBall<A> {
         Ok(Self { scale, sensitivity, dim, grid, sampler: Sampler::Exact })
     }
 
-    /// Scale of the norm's exponential decay.
+    /// Returns the scale of the norm's exponential decay.
     pub fn scale(&self) -> f64 {
         self.scale
     }
 
-    /// The largest sensitivity that it takes.
+    /// Returns the largest accepted sensitivity.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         self.sensitivity
     }
 
-    /// The number of coordinates that it takes.
+    /// Returns the number of coordinates.
     pub fn dim(&self) -> u64 {
         self.dim
     }
 
-    /// The grid of its outputs.
+    /// Returns the grid of the outputs.
     pub fn grid(&self) -> Grid {
         self.grid
     }
 
-    /// How its noise is drawn; a certificate records it.
+    /// Returns the noise mode, which a certificate records.
     pub fn noise_mode(&self) -> NoiseMode {
         self.sampler.mode()
     }
 
-    /// Mean of the noise's norm, `dim · scale`.
+    /// Returns the mean of the noise's norm, `dim · scale`.
     pub fn mean_norm(&self) -> f64 {
         self.dim as f64 * self.scale
     }
 
-    /// Standard deviation of the noise's norm, `√dim · scale`.
+    /// Returns the standard deviation of the noise's norm, `√dim · scale`.
     pub fn norm_std_dev(&self) -> f64 {
         (self.dim as f64).sqrt() * self.scale
     }
 
-    /// Mean of the noise's squared norm, `dim (dim + 1) scale²`.
+    /// Returns the mean of the noise's squared norm, `dim (dim + 1) scale²`.
     pub fn mean_squared_norm(&self) -> f64 {
         self.dim as f64 * self.coordinate_variance()
     }
 
-    /// Variance of each coordinate of the noise, `(dim + 1) scale²`.
+    /// Returns the variance of each coordinate of the noise, `(dim + 1) scale²`.
     pub fn coordinate_variance(&self) -> f64 {
         (self.dim as f64 + 1.0) * self.scale * self.scale
     }
 
-    /// The probability that the noise's norm is at most `r`.
+    /// Returns the probability that the noise's norm is at most `r`.
     ///
     /// # Formula
     /// ```text
@@ -172,7 +172,7 @@ impl<A: Adjacency> LaplaceBall<A> {
         gamma_law::tails(self.dim as f64, r / self.scale).0
     }
 
-    /// The norm that the noise's norm does not exceed with probability `p`.
+    /// Returns the norm that the noise's norm does not exceed with probability `p`.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless `0 < p < 1`.
@@ -192,7 +192,7 @@ impl<A: Adjacency> LaplaceBall<A> {
         Ok(gamma_law::quantile(self.dim as f64, p) * self.scale)
     }
 
-    /// Natural logarithm of the noise's density at 0, where it is largest.
+    /// Returns the natural logarithm of the noise's density at 0, where it is largest.
     ///
     /// # Formula
     /// ```text
@@ -207,18 +207,18 @@ impl<A: Adjacency> LaplaceBall<A> {
 }
 
 impl<A: Adjacency> LaplaceBall<A> {
-    /// Standard deviation of each coordinate of the noise.
+    /// Returns the standard deviation of each coordinate of the noise.
     pub(crate) fn spread(&self) -> f64 {
         (self.dim as f64 + 1.0).sqrt() * self.scale
     }
 
-    /// Refuses vectors of another length.
+    /// Refuses vectors of a different length.
     pub(crate) fn check_dimension<F>(&self, value: &[F]) -> Result<(), Error> {
         let found = value.len() as u64;
         if found == self.dim { Ok(()) } else { Err(Error::DimensionMismatch { expected: self.dim, found }) }
     }
 
-    /// Adds noise to the value in place, not logged.
+    /// Adds noise to the value in place, without logging.
     pub(crate) fn add_noise<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &self,
         value: &mut [F],
@@ -228,7 +228,7 @@ impl<A: Adjacency> LaplaceBall<A> {
         self.sampler.add_laplace_ball(value, self.scale, self.grid, rng)
     }
 
-    /// What one release writes to the log.
+    /// Returns the cost that one release writes to the log.
     fn cost(&self) -> Cost {
         Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() }
     }
@@ -245,7 +245,7 @@ impl<F: RealField + Copy, A: Adjacency> Mechanism<Vec<F>, A> for LaplaceBall<A> 
     type Output = Vec<F>;
 
     /// # Errors
-    /// Besides those of the trait, [`Error::DimensionMismatch`] for a vector whose length is not
+    /// In addition to those of the trait, [`Error::DimensionMismatch`] for a vector whose length is not
     /// [`dim`](LaplaceBall::dim).
     fn release<R: ReleaseRng + ?Sized>(
         &self,

@@ -1,10 +1,10 @@
 //! Noise on every iterate of a run of which only the last is released: amplification by iteration.
 //!
-//! Where all iterates may be published, each record pays for the noise on the iterate that it moved. Where only the last
-//! one is, the noise on all later iterates hides it too, provided that no update drives two points apart.
-//! [`LastIterate`] is the mechanism of such a run: [`start`](LastIterate::start) logs what the last iterate costs,
-//! [`LastIterateSession::step`] puts noise on an iterate that stays secret, and
-//! [`LastIterateSession::release`] releases the last one, and nothing else.
+//! If all iterates may be published, the cost for a record depends on the noise of the iterate that it changed. If only the last
+//! one is released, the noise on all later iterates protects the record too, provided that no update increases distances.
+//! [`LastIterate`] is the mechanism of such a run: [`start`](LastIterate::start) logs the cost of the last iterate,
+//! [`LastIterateSession::step`] adds noise to an iterate that stays secret, and [`LastIterateSession::release`] releases only the
+//! last one.
 
 mod event;
 
@@ -25,33 +25,33 @@ use crate::released::Released;
 use crate::rng::{ReleaseRng, refuse_stuck};
 use crate::sensitivity::L2Sensitivity;
 
-/// Bits of an iterate's grid below its noise: rounding to the grid is part of the next update, at each of many, so that
-/// it is finer than that of a single release.
+/// Number of bits of an iterate's grid below its noise. Rounding to the grid is part of each of many updates, so the grid is
+/// finer than that of a single release.
 const GRID_BITS: u32 = 34;
-/// Most iterates of a pass.
+/// Maximum number of iterates of a pass.
 const MOST_ITERATES: u64 = 1 << 32;
-/// Most iterates of a pass where there are several passes: each needs some bytes while the event is derived.
+/// Maximum number of iterates of a pass if there are several passes: each needs some bytes while the event is derived.
 const MOST_ITERATES_OF_PASSES: u64 = 1 << 25;
 
-/// Consecutive iterates of which the same is known.
+/// Consecutive iterates with the same parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct Iterates {
-    /// How many.
+    /// Number of iterates.
     pub count: u64,
-    /// How far one record, of those that the update reads, can move the iterate: `sup ‖ψ(w) - ψ'(w)‖`.
+    /// Largest change of the iterate by one record that the update reads: `sup ‖ψ(w) - ψ'(w)‖`.
     pub sensitivity: f64,
-    /// How much the update `ψ` can move two points apart at most: a factor of at most 1.
+    /// Lipschitz constant of the update `ψ`, at most 1.
     pub contraction: f64,
-    /// How much farther than that arithmetic can move them: `‖ψ(v) - ψ(w)‖ <= contraction ‖v - w‖ + deviation` for the
-    /// update as it is computed, the rounding of the iterate itself to its float type included.
+    /// Additional distance due to rounding: `‖ψ(v) - ψ(w)‖ <= contraction ‖v - w‖ + deviation` for the update as computed,
+    /// including the rounding of the iterate itself to its float type.
     pub deviation: f64,
     /// Standard deviation of the noise on the iterate.
     pub std_dev: f64,
 }
 
-/// The last iterate of `w_t = ψ_t(w_{t-1}) + N(0, std_dev_t² I)`, where each `ψ_t` reads records of its own.
+/// The last iterate of `w_t = ψ_t(w_{t-1}) + N(0, std_dev_t² I)`, where each `ψ_t` reads its own records.
 ///
 /// # Formula
 /// For one pass, with `s_t` the sensitivities, `c_t` the contractions and `σ_t` the standard deviations, the last iterate
@@ -59,36 +59,34 @@ pub struct Iterates {
 /// ```text
 /// μ = max_t  s_t / √r_t,    r_t = Σ_{s >= t} σ_s² / Π_{t < u <= s} c_u²  =  σ_t² + r_{t+1} / c_{t+1}²
 /// ```
-/// up to rounding. The [event](PrivacyEvent::event) is `AmplifiedByIteration` of the iterates measured in units that
-/// shrink with them, `Π_{u > t} c_u`, in which every contraction is 1. A step that costs no more than a later one (no
-/// larger `s_t`: `r_t` only falls with `t`) gives its noise to the step before it, which keeps the event short and
-/// changes nothing.
+/// up to rounding. The [event](PrivacyEvent::event) is `AmplifiedByIteration` of the iterates measured in units that shrink with
+/// them, `Π_{u > t} c_u`, in which every contraction is 1. A step that costs no more than a later one (no larger `s_t`: `r_t`
+/// only decreases with `t`) gives its noise to the step before it, which keeps the event short and does not change the cost.
 ///
 /// # Several passes
-/// In the same order, a record moves iterate `t` of each pass. Each time its shift is absorbed by the noise up to its
-/// next appearance, the last time by the noise up to the end:
+/// If the passes have the same order, a record changes iterate `t` of each pass. Each time its shift is absorbed by the noise up
+/// to its next appearance, the last time by the noise up to the end:
 /// ```text
 /// μ² <= (passes - 1) max_t s_t² / R_t  +  max_t s_t² / r_t
 /// ```
-/// with `R_t` as `r_t` but over one whole turn from `t` on. Shifts and what absorbs them add up over the appearances, in
-/// disjoint stretches of the run, so that the squares do too (steps 2 and 4 of the proof at
-/// `AmplifiedByIteration`'s rule). For steps all alike and no contraction, `μ² = (s/σ)² (1 + (passes - 1)/steps)`: passes
-/// beyond the first cost next to nothing.
+/// with `R_t` like `r_t` but over one whole turn from `t` on. Shifts and their absorption add up over the appearances, in
+/// disjoint stretches of the run, so that the squares do too (steps 2 and 4 of the proof of the rule of `AmplifiedByIteration`).
+/// For equal steps without contraction, `μ² = (s/σ)² (1 + (passes - 1)/steps)`: passes after the first cost very little.
 ///
 /// # Rounding
-/// An update computed in floating point is a function that moves two points apart by a little more than the exact one,
-/// and rounding a noisy iterate to its grid is part of the next update. If `e_t` bounds both, the shifts `e_t` are
-/// absorbed at once, `a_t' = a_t + e_t`, and by Minkowski's inequality
+/// An update computed in floating point increases distances slightly more than the exact one, and rounding a noisy iterate to its
+/// grid is part of the next update. If `e_t` bounds both, the shifts `e_t` are absorbed at once, `a_t' = a_t + e_t`, and by
+/// Minkowski's inequality
 /// ```text
 /// √(Σ (a_t + e_t)² / σ_t²) <= √(Σ a_t² / σ_t²) + E,    E² = Σ e_t² / σ_t²
 /// ```
-/// The event's sensitivities are `s_t + E √r_t`: exactly that much. So nothing is assumed of the arithmetic.
+/// The event's sensitivities are `s_t + E √r_t`. So no assumption is made about the arithmetic.
 ///
 /// # Privacy
-/// No other iterate, nor anything computed from one (an average, a training loss, a stopping time), may be released. The
-/// order in which records are read must not depend on their values. That the updates contract as stated is the caller's
-/// claim, as a sensitivity is in [`Bounded::with_proven_sensitivity`]. A projection onto a convex set may follow the
-/// noise: it belongs to the next update, and after the last it is post-processing.
+/// No other iterate, nor anything computed from one (an average, a training loss, a stopping time), may be released. The order in
+/// which records are read must not depend on their values. The caller claims that the updates contract as stated, as for a
+/// sensitivity in [`Bounded::with_proven_sensitivity`]. A projection onto a convex set may follow the noise: it is part of the
+/// next update, and after the last iterate it is post-processing.
 ///
 /// # Examples
 /// ```
@@ -110,7 +108,7 @@ pub struct Iterates {
 /// let sensitivity = session.sensitivity();
 /// let released = session.release(Bounded::with_proven_sensitivity(w, sensitivity), &mut log, &mut rng)?;
 /// assert_eq!(released.get().len(), 2);
-/// // The record before the last is hidden by two draws: it, and no other, decides.
+/// // The record before the last is protected by two draws; it determines the cost.
 /// let epsilon = bound::epsilon(&log.to_event(), Delta::new(1e-6)?)?.value;
 /// let mu = 0.1 / (2.0 * 0.25f64).sqrt();
 /// let expected = dp_accountant::gaussian::epsilon(mu, Delta::new(1e-6)?)?;
@@ -119,10 +117,10 @@ pub struct Iterates {
 /// ```
 ///
 /// # References
-/// Feldman, Mironov, Talwar, Thakurta 2018, "Privacy amplification by iteration", Theorem 22, arXiv 1808.06651; Feldman,
-/// Koren, Talwar 2020, "Private stochastic convex optimization: optimal rates in linear time", Theorem 3.1, arXiv
-/// 2005.04763; Bok, Su, Altschuler 2024, "Shifted interpolation for differential privacy", arXiv 2403.00278, for the
-/// Gaussian trade-off and for several passes. Contractions that differ and rounding are derived above.
+/// Feldman, Mironov, Talwar, Thakurta 2018, "Privacy amplification by iteration", Theorem 22, arXiv 1808.06651; Feldman, Koren,
+/// Talwar 2020, "Private stochastic convex optimization: optimal rates in linear time", Theorem 3.1, arXiv 2005.04763; Bok, Su,
+/// Altschuler 2024, "Shifted interpolation for differential privacy", arXiv 2403.00278, for the Gaussian trade-off and for
+/// several passes. Different contractions and rounding are derived above.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LastIterate<A: Adjacency> {
     dim: u64,
@@ -141,17 +139,19 @@ struct Stage<A: Adjacency> {
 }
 
 impl<A: Adjacency> LastIterate<A> {
-    /// The grid that the last iterate is released on.
+    /// Returns the grid of the last iterate's release.
     pub fn last_grid(&self) -> Grid {
         let Stage { grid, .. } = self.stages[self.stages.len() - 1];
         grid
     }
 
-    /// For iterates of `dim` coordinates; `pass` are the iterates of one pass over the records, the same in every pass.
+    /// Creates the mechanism for iterates of `dim` coordinates; `pass` lists the iterates of one pass over the records, the same
+    /// in every pass.
     ///
     /// # Errors
-    /// [`Error::Dimension`]; [`Error::Length`] for an empty pass; [`Error::OutOfRange`] for numbers outside their range,
-    /// no pass at all, and more than 2^32 iterates per pass (2^25 where there are several passes);
+    /// [`Error::Dimension`]; [`Error::Length`] for an empty pass; [`Error::OutOfRange`] for numbers outside their range, for no
+    /// passes, and for more than 2^32 iterates per pass (2^25 if there are several passes); [`Error::ScaleOverflow`];
+    /// [`Error::Accountant`] under a relation for which the theorem does not hold.
     /// [`Error::ScaleOverflow`]; [`Error::Accountant`] under a relation that the theorem does not hold under.
     pub fn new(dim: u64, pass: Vec<Iterates>, passes: u64) -> Result<Self, Error> {
         let dim = dimension(dim)?;
@@ -187,7 +187,7 @@ impl<A: Adjacency> LastIterate<A> {
             return Err(Error::OutOfRange { name: "iterates per pass", value: iterates_per_pass as f64, range });
         }
         let mechanism = Self { dim, stages, passes, iterates_per_pass, sampler: Sampler::Exact };
-        // Which relations the theorem holds under does not depend on the numbers.
+        // The relations under which the theorem holds do not depend on the numbers.
         let event = DpEvent::AmplifiedByIteration { sensitivities: vec![1.0], std_devs: vec![1.0], contraction: 1.0 };
         let holds_under = event.relations()?;
         if !holds_under.contains(A::KIND) {
@@ -197,7 +197,7 @@ impl<A: Adjacency> LastIterate<A> {
         Ok(mechanism)
     }
 
-    /// The same with its noise drawn in another mode; exact unless chosen otherwise.
+    /// Sets the noise mode; the default is exact noise.
     ///
     /// # Errors
     /// [`Error::UnavailableNoise`] for [`NoiseMode::None`].
@@ -205,10 +205,10 @@ impl<A: Adjacency> LastIterate<A> {
         Ok(Self { sampler: Sampler::of(mode)?, ..self })
     }
 
-    /// Writes the cost of the last iterate to the log and begins.
+    /// Logs the cost of the last iterate and starts a run.
     ///
     /// # Errors
-    /// [`Error::StuckGenerator`]; nothing is logged then.
+    /// [`Error::StuckGenerator`]; in this case nothing is logged.
     pub fn start<R: ReleaseRng + ?Sized>(
         &self,
         log: &mut EventLog<A>,
@@ -229,17 +229,17 @@ impl<A: Adjacency> LastIterate<A> {
         })
     }
 
-    /// Number of coordinates.
+    /// Returns the number of coordinates.
     pub fn dim(&self) -> u64 {
         self.dim
     }
 
-    /// Number of iterates, of all passes together.
+    /// Returns the number of iterates, over all passes.
     pub fn iterates(&self) -> u64 {
         self.iterates_per_pass.saturating_mul(self.passes)
     }
 
-    /// How its noise is drawn.
+    /// Returns the noise mode.
     pub fn noise_mode(&self) -> NoiseMode {
         self.sampler.mode()
     }
@@ -272,22 +272,22 @@ impl<A: Adjacency> fmt::Debug for LastIterateSession<'_, A> {
 }
 
 impl<A: Adjacency> LastIterateSession<'_, A> {
-    /// The sensitivity that the next iterate may have.
+    /// Returns the largest accepted sensitivity of the next iterate.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         self.stage.sensitivity
     }
 
-    /// Iterates that are left, the last one included.
+    /// Returns the number of remaining iterates, including the last one.
     pub fn iterates_left(&self) -> u64 {
         self.left
     }
 
-    /// Puts noise on an iterate that is not the last, in place. What is there afterwards is as secret as before.
+    /// Adds noise in place to an iterate that is not the last. The result is still secret.
     ///
     /// # Errors
-    /// [`Error::SessionOver`] where only the last iterate is left, which is to be [released](Self::release);
-    /// [`Error::SensitivityExceeded`], [`Error::DimensionMismatch`], [`Error::ScaleOverflow`] where the float type cannot
-    /// hold the noise, [`Error::NonFiniteInput`], [`Error::StuckGenerator`]: the run is worth nothing then.
+    /// [`Error::SessionOver`] if only the last iterate remains, which must be [released](Self::release);
+    /// [`Error::SensitivityExceeded`], [`Error::DimensionMismatch`], [`Error::ScaleOverflow`] if the float type cannot represent
+    /// the noise, [`Error::NonFiniteInput`], [`Error::StuckGenerator`]. After an error the run must not be used.
     #[inline]
     pub fn step<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &mut self,
@@ -316,9 +316,9 @@ impl<A: Adjacency> LastIterateSession<'_, A> {
     /// Releases the last iterate with its noise.
     ///
     /// # Errors
-    /// [`Error::IteratesLeft`] before the last one; [`Error::OtherLog`] for any other log than that of the start;
+    /// [`Error::IteratesLeft`] before the last one; [`Error::OtherLog`] for any log other than that of the start;
     /// [`Error::SensitivityExceeded`], [`Error::DimensionMismatch`], [`Error::ScaleOverflow`], [`Error::NonFiniteInput`],
-    /// [`Error::StuckGenerator`]. Nothing is released then.
+    /// [`Error::StuckGenerator`]. In these cases nothing is released.
     pub fn release<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         self,
         iterate: Bounded<Vec<F>, A>,

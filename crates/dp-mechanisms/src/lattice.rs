@@ -1,39 +1,39 @@
-//! The integer lattice on which selection and the sparse vector technique decide.
+//! The integer lattice for the decisions of selection mechanisms and the sparse vector technique.
 //!
-//! Decisions by comparing floating-point numbers inherit everything that is wrong with floating-point noise. Here a
-//! score (or a query) becomes an integer first, and from there on nothing is rounded: what is drawn has exactly the
-//! stated law, and the stated law is exactly private.
+//! Comparisons of floating-point numbers inherit the problems of floating-point noise. Here a score (or a query) is first
+//! converted to an integer, and after that nothing is rounded: the result has exactly the stated law, and the stated law is
+//! exactly private.
 //!
 //! # Formula
 //! ```text
 //! g = 2^(floor(log2 D) - 30),   t(u) = floor(u / g) clamped to ±2^120,   S = ceil(D / g)   (D the sensitivity)
 //! |u - u'| <= D   implies   |t(u) - t(u')| <= S
 //! ```
-//! For `u <= u' <= u + D`, `t(u') <= floor(u/g + D/g) <= t(u) + ceil(D/g)`; clamping brings no two numbers farther
-//! apart. Rounding to the nearest integer with ties to even would not do: it moves 1/2 and 3/2, one step apart, to 0
-//! and 2. Where `D` is a multiple of `g` (every `D` with at most 31 significant bits) nothing is lost; otherwise `S g`
-//! exceeds it by less than a relative `2^-30`. The floor keeps order, so what is monotonic between neighbours stays so.
-//! It is taken of the binary representation, exactly, for every finite double.
+//! For `u <= u' <= u + D`, `t(u') <= floor(u/g + D/g) <= t(u) + ceil(D/g)`; clamping increases no distance. Rounding to the
+//! nearest integer with ties to even would not work: it maps 1/2 and 3/2, one step apart, to 0 and 2. If `D` is a multiple of `g`
+//! (every `D` with at most 31 significant bits) nothing is lost; otherwise `S g` exceeds it by less than a relative `2^-30`. The
+//! floor preserves order, so scores that are monotonic between neighbours remain so. It is computed from the binary
+//! representation, exactly, for every finite double.
 
 use crate::rounding::{exponent, scale_by_power_of_two};
 
-/// Bits of the step below the sensitivity.
+/// Number of bits of the step below the sensitivity.
 pub(crate) const BITS: i32 = 30;
 
 /// Scores and queries beyond `2^LARGEST_BITS` steps are clamped.
 const LARGEST_BITS: u32 = 120;
 
-/// A lattice fixed by a sensitivity.
+/// A lattice determined by a sensitivity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Lattice {
-    /// The step is 2 to this power; it may lie below the range of doubles.
+    /// Base-2 logarithm of the step, which may be below the range of doubles.
     power: i32,
     /// The sensitivity in steps.
     sensitivity: u64,
 }
 
 impl Lattice {
-    /// The lattice for a sensitivity, a positive normal number.
+    /// Creates the lattice for a sensitivity, which must be a positive normal number.
     pub(crate) fn new(sensitivity: f64) -> Self {
         let power = exponent(sensitivity) - BITS;
         // In [2^30, 2^31): converting its ceiling is exact.
@@ -41,12 +41,12 @@ impl Lattice {
         Self { power, sensitivity: steps as u64 }
     }
 
-    /// The sensitivity of what lies on the lattice, in steps.
+    /// Returns the sensitivity of numbers on the lattice, in steps.
     pub(crate) fn sensitivity(self) -> u64 {
         self.sensitivity
     }
 
-    /// `floor(x / step)`, clamped; `x` must be finite.
+    /// Returns `floor(x / step)`, clamped; `x` must be finite.
     pub(crate) fn floor(self, x: f64) -> i128 {
         debug_assert!(x.is_finite());
         let bits = x.to_bits();
@@ -76,13 +76,13 @@ impl Lattice {
         if negative { -(magnitude as i128) } else { magnitude as i128 }
     }
 
-    /// A positive length in steps, rounded up; infinite if that overflows.
+    /// Returns a positive length in steps, rounded up; infinite if that overflows.
     pub(crate) fn length_up(self, length: f64) -> f64 {
         // Exact unless it over- or underflows: underflow is below one step.
         scale_by_power_of_two(length, -self.power).ceil().max(1.0)
     }
 
-    /// The number that many steps stand for, rounded once; never infinite.
+    /// Returns the number represented by a number of steps, rounded once; never infinite.
     pub(crate) fn value(self, steps: i128) -> f64 {
         scale_by_power_of_two(steps as f64, self.power).clamp(-f64::MAX, f64::MAX)
     }
@@ -94,7 +94,7 @@ mod tests {
     use num_bigint::BigInt;
     use proptest::prelude::*;
 
-    /// `x · 2^1200` exactly.
+    /// Returns `x · 2^1200` exactly.
     fn big(x: f64) -> BigInt {
         let bits = x.to_bits();
         let (biased, fraction) = ((bits >> 52) & 0x7ff, bits & ((1 << 52) - 1));
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(lattice.floor(f64::MAX), 1 << 120);
         assert_eq!(lattice.floor(-f64::MAX), -(1 << 120));
         assert_eq!(lattice.value(3 << 29), 1.5);
-        // A sensitivity that is no multiple of the step is rounded up.
+        // A sensitivity that is not a multiple of the step is rounded up.
         assert_eq!(Lattice::new(1.0 + f64::EPSILON).sensitivity(), (1 << 30) + 1);
         assert_eq!(Lattice::new(f64::MAX).sensitivity(), 1 << 31);
         assert_eq!(Lattice::new(f64::MAX).floor(f64::MAX), (1 << 31) - 1);
@@ -127,7 +127,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against rational arithmetic.
+        /// Compared with rational arithmetic.
         #[test]
         fn floors_are_exact(
             x in finite(), sensitivity in 1e-290f64..1e290, scaled in -1e3f64..1e3, steps in -(1i64 << 40)..1 << 40,
@@ -147,7 +147,7 @@ mod tests {
             }
         }
 
-        /// What the privacy of everything above rests on.
+        /// The property on which the privacy of these mechanisms rests.
         #[test]
         fn neighbours_are_within_the_sensitivity(
             x in -1e4f64..1e4, sensitivity in 1e-3f64..1e3, share in -1.0f64..=1.0,

@@ -6,12 +6,12 @@
 //! coin(x)        true with probability exp(-x / b) = exp(-x d / n)
 //! floor_laplace  floor(b X),  X with density exp(-|x|) / 2
 //! ```
-//! `floor(b X)` is a function of ideal Laplace noise and moves by `j` when `b X` moves by an integer `j`. So whatever
-//! is proved of Laplace noise under integer shifts, such as the ratio bound `exp(j / b)` or a Renyi divergence, is true
-//! of it: it is post-processing. (The two-sided geometric law, the other discrete Laplace, is not: its Renyi
-//! divergences are larger.) It is drawn as a fair sign and `floor(b E)`, `E` exponential, which becomes `-1 - floor(b
-//! E)` below 0. As `floor(n E / d)` is `floor(floor(n E) / d)`, and `n E = U + n V + F` with `V = floor(E)` geometric,
-//! `U` in `0..n` with probability proportional to `exp(-U / n)`, `F` in `[0, 1)`, three integer draws suffice.
+//! `floor(b X)` is a function of ideal Laplace noise and changes by `j` when `b X` changes by an integer `j`. So everything
+//! proved for Laplace noise under integer shifts, such as the ratio bound `exp(j / b)` or a Renyi divergence, holds for it, by
+//! post-processing. (This does not hold for the two-sided geometric law, the other discrete Laplace, whose Renyi divergences are
+//! larger.) It is drawn as a fair sign and `floor(b E)`, `E` exponential, which becomes `-1 - floor(b E)` below 0. As
+//! `floor(n E / d)` is `floor(floor(n E) / d)`, and `n E = U + n V + F` with `V = floor(E)` geometric, `U` in `0..n` with
+//! probability proportional to `exp(-U / n)`, `F` in `[0, 1)`, three integer draws suffice.
 //!
 //! # References
 //! C. Canonne, G. Kamath, T. Steinke, "The discrete Gaussian for differential privacy", 2020, Algorithms 1 and 2, arXiv
@@ -23,17 +23,17 @@ use crate::error::Error;
 use crate::exact;
 use crate::rounding::quotient_up;
 
-/// Scales below this many steps are raised to it: more noise than asked for, which nobody notices, since one step is
-/// 2^30 times smaller than the sensitivity.
+/// Least scale in steps; smaller ones are raised to it. The additional noise is negligible, since one step is 2^30 times smaller
+/// than the sensitivity.
 const LEAST: f64 = 1.0 / 4096.0;
 
-/// Scales beyond this many steps do not fit the integers.
+/// Largest scale in steps; larger ones do not fit the integers.
 const LARGEST: f64 = (1u128 << 90) as f64;
 
 /// Exponents are capped at `2^CAP_BITS` by [`RationalScale::gap_cap`].
 const CAP_BITS: u32 = 12;
 
-/// Draws before a generator is declared stuck; each succeeds with probability at least 1/4.
+/// Number of draws before a generator counts as stuck; each succeeds with probability at least 1/4.
 const MOST_DRAWS: u32 = 1 << 16;
 
 /// A scale `numerator / denominator` in steps: numerator at most 2^91, denominator at most 2^64.
@@ -45,7 +45,7 @@ pub(crate) struct RationalScale {
 }
 
 impl RationalScale {
-    /// At least `shift / epsilon`: a shift by that many steps costs at most epsilon.
+    /// Creates a scale of at least `shift / epsilon`: a shift by that many steps costs at most epsilon.
     ///
     /// # Errors
     /// [`Error::ScaleOverflow`] beyond 2^90 steps.
@@ -65,22 +65,23 @@ impl RationalScale {
         Ok(Self { numerator, denominator, value })
     }
 
-    /// The scale in steps, exactly.
+    /// Returns the scale in steps, exactly.
     pub(crate) fn steps(self) -> f64 {
         self.value
     }
 
-    /// The least number of steps whose exponent is at least 2^12: a coin with a larger exponent never shows.
+    /// Returns the least number of steps whose exponent is at least 2^12: a coin with a larger exponent practically never
+    /// succeeds.
     pub(crate) fn gap_cap(self) -> u128 {
         (self.numerator << CAP_BITS).div_ceil(self.denominator)
     }
 
-    /// True with probability `exp(-gap / scale)`, exactly, for a gap of at most [`gap_cap`](Self::gap_cap).
+    /// Returns true with probability `exp(-gap / scale)`, exactly, for a gap of at most [`gap_cap`](Self::gap_cap).
     pub(crate) fn coin<R: CryptoRng + ?Sized>(self, gap: u128, rng: &mut R) -> Result<bool, Error> {
         exact::bernoulli_exp(gap * self.denominator, self.numerator, rng)
     }
 
-    /// `floor(scale · X)` for `X` standard (two-sided) Laplace, exactly.
+    /// Samples `floor(scale · X)` for `X` standard (two-sided) Laplace, exactly.
     pub(crate) fn floor_laplace<R: CryptoRng + ?Sized>(self, rng: &mut R) -> Result<i128, Error> {
         let negative = exact::bernoulli(1, 2, rng)?;
         let mut remainder = None;
@@ -139,7 +140,7 @@ mod tests {
         }
     }
 
-    /// Coins against `exp(-gap / b)`, within 6.2 standard deviations: false-alarm rate 1e-9 each.
+    /// Coins compared with `exp(-gap / b)`, within 6.2 standard deviations: false-alarm rate 1e-9 each.
     #[test]
     fn coins() {
         let mut rng = SeededRng::new(18);
@@ -174,7 +175,7 @@ mod tests {
     #[test]
     fn a_stuck_generator_is_an_error() {
         let scale = RationalScale::for_shift(1000.0, 1.0).unwrap();
-        // All ones is a number beyond the scale, again and again; all zeros makes every coin show heads.
+        // All ones gives numbers beyond the scale again and again; all zeros makes every coin succeed.
         assert_eq!(scale.floor_laplace(&mut Stuck(u64::MAX)), Err(Error::StuckGenerator));
         assert_eq!(scale.floor_laplace(&mut Stuck(0)), Err(Error::StuckGenerator));
     }

@@ -1,15 +1,15 @@
 //! Adaptive Gauss-Legendre quadrature of several non-negative functions at once: the laws of selection mechanisms.
 //!
-//! For planning only; nothing private depends on its accuracy.
+//! For planning only; no private result depends on its accuracy.
 
-/// Nodes of one panel.
+/// Number of nodes of one panel.
 const NODES: usize = 16;
 
-/// A panel is halved until its value and that of its halves agree to this share of the whole. The error of the halves,
-/// which are kept, is far smaller.
+/// Relative difference of a panel's value and that of its halves, compared with the whole, at which halving ends. The error of
+/// the halves, which are used, is far smaller.
 const TOLERANCE: f64 = 1e-11;
 
-/// Panels after which refinement stops.
+/// Number of panels at which refinement stops.
 const MOST_PANELS: usize = 1 << 16;
 
 /// Nodes in [-1, 1] and weights, by Newton's method on the Legendre polynomial.
@@ -45,9 +45,9 @@ struct Panel {
     integrals: Vec<f64>,
 }
 
-/// The integrals over `[low, high]` of `components` non-negative functions, which `f` writes for one point.
+/// Returns the integrals over `[low, high]` of `components` non-negative functions, which `f` evaluates at one point.
 ///
-/// They must be smooth but for the `breakpoints`, and vary on the length `scale` near those and near the ends.
+/// They must be smooth except at the `breakpoints`, and vary on the length `scale` near those and near the ends.
 pub(crate) fn integrate(
     low: f64,
     high: f64,
@@ -104,8 +104,8 @@ fn add(totals: &mut [f64], integrals: &[f64], sign: f64) {
     }
 }
 
-/// Ends of panels: the ends, the breakpoints between them, and from each of these outward points at distance `scale`,
-/// `2 scale`, `4 scale`, ... up to the middle of the way to the next.
+/// Returns the ends of panels: the ends, the breakpoints between them, and from each of these outward points at distance `scale`,
+/// `2 scale`, `4 scale`, ... up to half the distance to the next.
 fn graded(low: f64, high: f64, breakpoints: &[f64], scale: f64) -> Vec<f64> {
     let inside = breakpoints.iter().copied().filter(|&point| low < point && point < high);
     let mut ends: Vec<f64> = [low, high].into_iter().chain(inside).collect();
@@ -150,7 +150,7 @@ mod tests {
         });
         assert!((found[0] - 1.0).abs() < 1e-12);
         assert!((found[1] / (2.0 * f64::exp(-600.0)) - 1.0).abs() < 1e-11);
-        // A narrow peak far from every breakpoint is not promised, but never gives a NaN.
+        // A narrow peak far from every breakpoint may be missed, but never gives a NaN.
         assert!(found[2].is_finite());
     }
 }

@@ -1,5 +1,4 @@
-//! Differentially private mechanisms: sensitive values that cannot leak by accident, noise that is logged as it is
-//! drawn.
+//! Differentially private mechanisms: sensitive values that cannot leak by accident, and noise that is logged when drawn.
 //!
 //! # From records to a release
 //! ```text
@@ -8,26 +7,25 @@
 //!                          not readable           │ └─ EventLog<A>: what it cost
 //!                                                 └─── ReleaseRng: where the noise came from
 //! ```
-//! * A [`Bounded`] is a value that depends on private records together with its [`Sensitivity`]: a number with its norm
-//!   ([`L1`], [`L2`], [`LInf`]) and its neighbouring relation in the type. It comes from [`clip`], or from
+//! * A [`Bounded`] is a value that depends on private records together with its [`Sensitivity`]: a number with its norm ([`L1`],
+//!   [`L2`], [`LInf`]) and its neighbouring relation in the type. It comes from [`clip`], or from
 //!   [`Bounded::with_proven_sensitivity`], a name that a reviewer can search for.
-//! * A [`Mechanism`] takes it by value, so that it is released once, and appends its event to the log in the same call,
-//!   so that nothing is released unrecorded. [`Gaussian`] adds normal noise, [`Laplace`] and [`LaplaceBall`] the noise
-//!   of pure differential privacy for L1 and L2 sensitivities, [`GaussianMixture`] is the Gaussian with a hidden index.
-//!   [`DiscreteGaussian`] and [`DiscreteLaplace`] are for whole numbers, [`Staircase`] for one number and a large
-//!   epsilon.
-//! * [`RandomizedResponse`] asks no sensitivity: each record, a [`Secret`], answers for itself.
-//! * [`Exponential`] and [`PermuteAndFlip`] choose the best of several candidates by their [`scores`]; a
-//!   [`sparse_vector`] session says which queries of a stream are above a threshold.
-//! * [`clip`] also holds the sums that are exact in any order, [`ExactSum`](clip::ExactSum) and
-//!   [`RankOneSum`](clip::RankOneSum); [`continual`] releases the sums of a stream, step by step, for one price.
-//! * [`steps`] puts noise on each of many sums, as training does at every step, for one entry in the log;
-//!   [`last_iterate`] on every iterate of a run of which only the last is released.
-//! * A mechanism of one's own is a [`custom::CustomMechanism`]: a claim of what it costs, and a function.
-//! * A [`Released`] may be published; computing on it is free.
-//! * Randomness is an argument, [`OsSeeded`] or [`SeededRng`]. The second is reproducible, and marks the log as not
-//!   private for good. See [`rng`].
-//! * Outputs lie on a [`grid`] that public parameters fix, against attacks on the floating-point representation.
+//! * A [`Mechanism`] takes it by value, so that it is released only once, and appends its event to the log in the same call, so
+//!   that every release is recorded. [`Gaussian`] adds normal noise, [`Laplace`] and [`LaplaceBall`] the noise of pure
+//!   differential privacy for L1 and L2 sensitivities, and [`GaussianMixture`] is the Gaussian with a hidden index.
+//!   [`DiscreteGaussian`] and [`DiscreteLaplace`] are for integers, [`Staircase`] for one number and a large epsilon.
+//! * [`RandomizedResponse`] needs no sensitivity: each record, a [`Secret`], sends its own answer.
+//! * [`Exponential`] and [`PermuteAndFlip`] select the best of several candidates by their [`scores`]; a [`sparse_vector`]
+//!   session tells which queries of a stream are above a threshold.
+//! * [`clip`] also contains sums that are exact in any order, [`ExactSum`](clip::ExactSum) and [`RankOneSum`](clip::RankOneSum);
+//!   [`continual`] releases the prefix sums of a stream, step by step, at a single cost.
+//! * [`steps`] adds noise to each of many sums, as in training, for one log entry; [`last_iterate`] to every iterate of a run of
+//!   which only the last is released.
+//! * A user-defined mechanism is a [`custom::CustomMechanism`]: a claimed cost, and a function.
+//! * A [`Released`] may be published; post-processing is free.
+//! * Randomness is an argument, [`OsSeeded`] or [`SeededRng`]. The latter is reproducible, and permanently marks the log as not
+//!   private. See [`rng`].
+//! * Outputs lie on a [`grid`] determined by public parameters, which prevents attacks on the floating-point representation.
 //!
 //! Mechanisms state no epsilon. They emit events; the accountants of [`dp_accountant`] turn a log into a guarantee.
 //!
@@ -36,7 +34,7 @@
 //! use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne, bound};
 //! use dp_mechanisms::{Bounded, L2Sensitivity, LaplaceBall, Mechanism, OsSeeded};
 //!
-//! // The mean of 200 vectors of norm at most 1 moves by at most 2/200 if one of them is exchanged.
+//! // The mean of 200 vectors of norm at most 1 changes by at most 2/200 if one of them is replaced.
 //! let mean = vec![0.25, -0.5, 0.125];
 //! let sensitivity = L2Sensitivity::<ReplaceOne>::new(0.01)?;
 //!
@@ -52,10 +50,10 @@
 //! ```
 //!
 //! # Rules
-//! Parameters are public: they are checked by constructors, and may be printed. After that nothing fails, stops or
-//! reports because of a record's value: a record that is not finite contributes zero. The one exception is an
-//! aggregate that is not finite, [`Error::NonFiniteInput`]: the caller broke the contract before we saw it. No error
-//! holds a private value. Every comparison is written so that NaN fails it.
+//! Parameters are public: constructors check them, and they may be printed. After that nothing fails, stops or reports because of
+//! a record's value: a record that is not finite contributes zero. The one exception is an aggregate that is not finite,
+//! [`Error::NonFiniteInput`]: the caller broke the contract before. No error contains a private value. Every comparison is
+//! written so that NaN fails it.
 #![forbid(unsafe_code)]
 
 mod additive;
@@ -124,7 +122,7 @@ pub use sensitivity::{L1, L1Sensitivity, L2, L2Sensitivity, LInf, LInfSensitivit
 pub use sparse_vector::{AboveThreshold, GaussianAboveThreshold};
 pub use staircase::Staircase;
 
-/// The README's program is compiled and run with the documentation's.
+/// The README's program is compiled and run as a documentation test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! The one public shape of a mechanism.
+//! The interface common to all mechanisms.
 
 use dp_accountant::{Adjacency, DpEvent, EventLog};
 
@@ -8,21 +8,21 @@ use crate::released::Released;
 use crate::rng::ReleaseRng;
 use crate::sensitivity::Norm;
 
-/// What one release costs, as a function of public parameters only.
+/// The cost of one release, as a function of public parameters only.
 ///
 /// Not generic, so that `mechanism.event()` needs no type arguments.
 pub trait PrivacyEvent {
-    /// The event of one release.
+    /// Returns the event of one release.
     fn event(&self) -> DpEvent;
 }
 
 /// A differentially private mechanism for values of type `V` under the relation `A`.
 ///
-/// A mechanism is a small immutable value made by a checked constructor from public parameters, which may be printed.
-/// What is private and what is random are arguments of [`release`](Self::release).
+/// A mechanism is a small immutable value created by a checked constructor from public parameters, which may be printed. The
+/// private value and the randomness are arguments of [`release`](Self::release).
 ///
 /// # Examples
-/// Code that does not care which mechanism it is given:
+/// Generic code over mechanisms:
 /// ```
 /// use dp_accountant::{Adjacency, EventLog};
 /// use dp_mechanisms::{Bounded, Error, L2, Mechanism, OsSeeded, Released};
@@ -44,18 +44,18 @@ pub trait PrivacyEvent {
 pub trait Mechanism<V, A: Adjacency>: PrivacyEvent {
     /// The norm in which the value's sensitivity is measured.
     type Norm: Norm;
-    /// What is released.
+    /// The released result.
     type Output;
 
     /// Releases the value.
     ///
     /// # Privacy
-    /// It takes the value by value (no second release) and appends the event to `log` in the same call.
-    /// A generator that is not secret marks the log as not private.
+    /// The value is moved (no second release), and the event is appended to `log` in the same call. A generator that is not
+    /// secret marks the log as not private.
     ///
     /// # Errors
-    /// [`Error::SensitivityExceeded`] if the value's sensitivity is larger than the mechanism's, and
-    /// [`Error::NonFiniteInput`] for a NaN or infinity in an aggregated value. Nothing is logged then.
+    /// [`Error::SensitivityExceeded`] if the value's sensitivity is larger than the mechanism's, and [`Error::NonFiniteInput`]
+    /// for a NaN or infinity in an aggregated value. In these cases nothing is logged.
     fn release<R: ReleaseRng + ?Sized>(
         &self,
         input: Bounded<V, A, Self::Norm>,

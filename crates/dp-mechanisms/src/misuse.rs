@@ -1,5 +1,5 @@
-//! What must not compile, for every mechanism alike: a bound in another norm, a value or a log of another relation, a
-//! second release. Each group begins with the same program without the mistake, which must compile.
+//! Programs that must not compile, for every mechanism: a bound in another norm, a value or a log of another relation, a second
+//! release. Each group begins with the same program without the mistake, which must compile.
 
 /// The programs of one mechanism: `$call` releases `value` with `noise`.
 macro_rules! must_not_compile {
@@ -52,7 +52,7 @@ must_not_compile!(OfTree: "noise.step(value, log, rng)" on "TreeSession" of "Vec
 must_not_compile!(OfMatrix: "noise.step(value, log, rng)" on "MatrixSession" of "Vec<f64>" in "L2" not in "L1" or "LInf");
 must_not_compile!(OfAdaptiveNorm: "noise.release(value, noise.count(), log, rng)" on "AdaptiveNorm" of "Vec<f64>" in "L2" not in "L1" or "LInf");
 
-/// How noise is drawn, and how much, is fixed when a mechanism is built:
+/// The noise mode and scale of a mechanism cannot be changed after construction:
 /// ```compile_fail,E0070
 /// fn change(noise: &mut dp_mechanisms::Gaussian<dp_accountant::ZeroOut>) {
 ///     noise.noise_mode() = dp_accountant::certificate::NoiseMode::Rounded;
@@ -63,11 +63,11 @@ must_not_compile!(OfAdaptiveNorm: "noise.release(value, noise.count(), log, rng)
 ///     noise.std_dev = 0.0;
 /// }
 /// ```
-/// A mechanism is not built as a literal, past its constructor:
+/// A mechanism cannot be built as a literal, without its constructor:
 /// ```compile_fail,E0423
 /// let choose = dp_mechanisms::Exponential::<dp_accountant::ZeroOut>(unreachable!());
 /// ```
-/// A sensitivity is not a number, and not made without a check:
+/// A sensitivity is not a number, and cannot be created without a check:
 /// ```compile_fail,E0308
 /// let noise = dp_mechanisms::Gaussian::<dp_accountant::ZeroOut>::from_std_dev(1.0, 1.0);
 /// ```

@@ -1,13 +1,13 @@
-//! Noise: the only folder that names a continuous distribution.
+//! Noise: the only module that uses continuous distributions.
 //!
-//! A [`Sampler`] stands for one [`NoiseMode`]. It adds noise to a value in place, on the grid, and allocates nothing. Noise
-//! is drawn a block at a time, before that block of the value is read: the time that it takes, which
-//! depends on its random bits, does not depend on the value, and no noise is used twice or outlives the call.
+//! A [`Sampler`] corresponds to one [`NoiseMode`]. It adds noise to a value in place, on the grid, without allocation. Noise is
+//! drawn a block at a time, before that block of the value is read: the time taken depends on its random bits and not on the
+//! value, and no noise is used twice or outlives the call.
 //!
-//! There is one exception. An exact draw that lies so close to a rounding boundary that its first word does not tell the
-//! side, up to one in `2^(41 - bits)` for a grid of so many bits, is continued when the value is known, which takes
-//! longer. Where the boundary lies depends on the value's fraction of a step, so that who could time each coordinate
-//! would learn something of that fraction: guarantees are about what is released, not about time.
+//! There is one exception. An exact draw so close to a rounding boundary that its first word does not determine the result, up to
+//! one in `2^(41 - bits)` for a grid of that many bits, is continued when the value is known, which takes longer. The position of
+//! the boundary depends on the value's fraction of a step, so an observer who can time each coordinate would learn something
+//! about that fraction: guarantees cover releases, not time.
 
 use dp_accountant::certificate::NoiseMode;
 use nalgebra::RealField;
@@ -20,11 +20,11 @@ mod ball;
 mod exact;
 mod rounded;
 
-/// Coordinates whose noise is drawn together: small enough for the first-level cache.
+/// Number of coordinates whose noise is drawn together: small enough for the first-level cache.
 const BLOCK: usize = 256;
-/// The same for short vectors, for which clearing the memory of a block would take as long as drawing the noise.
+/// Block size for short vectors, for which clearing the memory of a full block would take as long as drawing the noise.
 const FEW: usize = 16;
-/// The same for vectors in between.
+/// Block size for vectors in between.
 const SOME: usize = 64;
 
 /// The law of one coordinate's noise at scale 1.
@@ -34,20 +34,20 @@ enum Law {
     Laplace,
 }
 
-/// How noise is drawn. Each mechanism stores one.
+/// The kind of noise. Each mechanism stores one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sampler {
     /// The ideal real noise, rounded exactly; see [`crate::exact`].
     Exact,
-    /// Double-precision samplers, rounded to the grid; see [`crate::grid`] for what that idealises.
+    /// Double-precision samplers, rounded to the grid; see [`crate::grid`] for the idealisation.
     Rounded,
 }
 
 impl Sampler {
-    /// The sampler of a mode.
+    /// Returns the sampler of a mode.
     ///
     /// # Errors
-    /// [`Error::UnavailableNoise`] for [`NoiseMode::None`], and for any mode that is added one day.
+    /// [`Error::UnavailableNoise`] for [`NoiseMode::None`], and for any mode added later.
     pub(crate) fn of(mode: NoiseMode) -> Result<Self, Error> {
         match mode {
             NoiseMode::Exact => Ok(Self::Exact),
@@ -56,7 +56,7 @@ impl Sampler {
         }
     }
 
-    /// The mode as a certificate names it.
+    /// Returns the mode as named in certificates.
     pub(crate) const fn mode(self) -> NoiseMode {
         match self {
             Self::Exact => NoiseMode::Exact,
@@ -64,7 +64,7 @@ impl Sampler {
         }
     }
 
-    /// Makes of `value` `value + N(0, std_dev² I)` on the grid.
+    /// Replaces `value` by `value + N(0, std_dev² I)` on the grid.
     ///
     /// # Errors
     /// [`Error::StuckGenerator`].
@@ -109,16 +109,16 @@ impl Sampler {
         }
     }
 
-    /// Makes of `value` `value + Z` on the grid, with the density of `Z` proportional to `exp(-‖z‖₂ / scale)`.
+    /// Replaces `value` by `value + Z` on the grid, with the density of `Z` proportional to `exp(-‖z‖₂ / scale)`.
     ///
     /// # Formula
     /// ```text
     /// Z = scale · √W · N,   N ~ N(0, I_d),   W ~ chi-square(d + 1), independent
     /// ```
-    /// Given `W = w` the density at `‖z‖ = r` is proportional to `w^(-d/2) exp(-r² / (2 w scale²))`; times the density
-    /// of `W`, proportional to `w^((d-1)/2) exp(-w/2)`, and integrated over `w`, that is
-    /// `∫ w^(-1/2) exp(-w/2 - r²/(2 w scale²)) dw`, a multiple of `exp(-r / scale)`. It needs no division by a random
-    /// norm and holds from `d = 1` on, where it is the Laplace distribution.
+    /// Given `W = w` the density at `‖z‖ = r` is proportional to `w^(-d/2) exp(-r² / (2 w scale²))`; times the density of `W`,
+    /// proportional to `w^((d-1)/2) exp(-w/2)`, and integrated over `w`, this gives `∫ w^(-1/2) exp(-w/2 - r²/(2 w scale²)) dw`,
+    /// a multiple of `exp(-r / scale)`. It needs no division by a random norm and holds from `d = 1` on, where it is the Laplace
+    /// distribution.
     ///
     /// # Errors
     /// [`Error::StuckGenerator`].
@@ -140,7 +140,7 @@ impl Sampler {
     }
 }
 
-/// The largest `F` as a double: where a noisy sum exceeds it, it stops there.
+/// Returns the largest `F` as a double, at which a noisy sum saturates.
 fn largest<F: RealField + Copy>() -> f64 {
     F::max_value().map_or(f64::MAX, |largest| largest.to_subset_unchecked())
 }

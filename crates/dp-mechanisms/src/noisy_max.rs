@@ -14,7 +14,7 @@ use crate::scores::Scores;
 use crate::selection::Selection;
 use crate::sensitivity::{LInf, LInfSensitivity};
 
-/// The candidate whose score with Laplace noise is largest.
+/// Selects the candidate whose score with Laplace noise is largest.
 ///
 /// # Formula
 /// ```text
@@ -23,14 +23,14 @@ use crate::sensitivity::{LInf, LInfSensitivity};
 /// ```
 ///
 /// # Privacy
-/// For scores of which one record can move each by at most `sensitivity`, under the relation `A`: pure epsilon-DP.
-/// Given the other candidates' noise, `i` is chosen if its own exceeds a bound that moves by at most `2 sensitivity`.
-/// It is here for comparison: [`PermuteAndFlip`](crate::PermuteAndFlip) has a better expected score at the same
-/// epsilon, and [`Exponential`](crate::Exponential) composes better. **The index alone is released**: the largest noisy
-/// score is not covered by the statement.
+/// For scores of which one record can change each by at most `sensitivity`, under the relation `A`: pure epsilon-DP. Given the
+/// other candidates' noise, `i` is selected if its own exceeds a bound that changes by at most `2 sensitivity`. It is provided
+/// for comparison: [`PermuteAndFlip`](crate::PermuteAndFlip) has a better expected score at the same epsilon, and
+/// [`Exponential`](crate::Exponential) composes better. **Only the index is released**: the guarantee does not cover the largest
+/// noisy score.
 ///
-/// The noise is `floor(b X)` on an integer lattice 2^30 times finer than the sensitivity, drawn exactly, which keeps
-/// the argument above word for word; of equal sums the first candidate is taken.
+/// The noise is `floor(b X)` on an integer lattice 2^30 times finer than the sensitivity, drawn exactly, so that the argument
+/// above holds unchanged; of equal sums the first candidate is selected.
 ///
 /// # Examples
 /// ```
@@ -57,19 +57,19 @@ use crate::sensitivity::{LInf, LInfSensitivity};
 pub struct NoisyMax<A: Adjacency>(Selection<A>);
 
 impl<A: Adjacency> NoisyMax<A> {
-    /// For scores that may move in different directions.
+    /// Creates the mechanism for scores that may change in different directions.
     ///
     /// # Errors
-    /// [`Error::ScaleOverflow`] for noise beyond the integers of the lattice, which no valid [`Epsilon`] asks for.
+    /// [`Error::ScaleOverflow`] for noise beyond the integers of the lattice, which no valid [`Epsilon`] requires.
     pub fn new(sensitivity: LInfSensitivity<A>, epsilon: Epsilon) -> Result<Self, Error> {
         Selection::new(sensitivity, epsilon, false).map(Self)
     }
 
-    /// Promises that between neighbours all scores move in the same direction, as counts under add-or-remove do, and
-    /// halves the noise.
+    /// Declares that between neighbours all scores change in the same direction, as counts under add/remove do, and halves the
+    /// noise.
     ///
     /// # Privacy
-    /// The promise is noted in the log with each release. Under replace-one counts do not keep it.
+    /// The declaration is recorded in the log with each release. Under replace-one counts do not satisfy it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -77,30 +77,30 @@ impl<A: Adjacency> NoisyMax<A> {
         self.0.monotonic().map(Self)
     }
 
-    /// The largest change of a score that it takes.
+    /// Returns the largest accepted change of a score.
     pub fn sensitivity(&self) -> LInfSensitivity<A> {
         self.0.sensitivity()
     }
 
-    /// The stated epsilon of pure differential privacy.
+    /// Returns the stated epsilon of pure differential privacy.
     pub fn epsilon(&self) -> Epsilon {
         self.0.epsilon()
     }
 
-    /// Whether scores are promised to move in the same direction.
+    /// Returns whether scores are declared to change in the same direction.
     pub fn is_monotonic(&self) -> bool {
         self.0.is_monotonic()
     }
 
-    /// How the noise is drawn: exactly, always.
+    /// Returns the noise mode, which is always exact.
     pub fn noise_mode(&self) -> NoiseMode {
         NoiseMode::Exact
     }
 
-    /// The probability of each candidate, to about 10 digits, in time quadratic in their number.
+    /// Returns the probability of each candidate, to about 10 digits, in time quadratic in their number.
     ///
     /// # Privacy
-    /// For planning, on public or synthetic scores: what it returns is a function of the scores without any noise.
+    /// For planning, on public or synthetic scores: the result is a function of the scores without any noise.
     ///
     /// # Errors
     /// [`Error::NonFiniteInput`].
@@ -109,7 +109,7 @@ impl<A: Adjacency> NoisyMax<A> {
     }
 }
 
-/// The index of the largest sum, the first of several.
+/// Returns the index of the largest sum, the first of several.
 fn argmax(scores: &[i128], noise: &[i128]) -> usize {
     let mut best = 0;
     let mut largest = i128::MIN;
@@ -123,7 +123,7 @@ fn argmax(scores: &[i128], noise: &[i128]) -> usize {
     best
 }
 
-/// The law for scores at these distances, in noise scales, below the best.
+/// Returns the law for scores at these distances, in noise scales, below the best.
 fn law(exponents: &[f64]) -> Vec<f64> {
     // Below -700 the noise of the best alone is too improbable for a double, above 45 that of any.
     let lowest = exponents.iter().fold(0.0, |lowest: f64, exponent| lowest.min(-exponent));

@@ -15,28 +15,28 @@ use crate::scores::Scores;
 use crate::selection::Selection;
 use crate::sensitivity::{LInf, LInfSensitivity};
 
-/// Visits candidates in random order and takes the first whose coin, the likelier the higher its score, shows heads.
+/// Visits candidates in random order and selects the first whose coin, more probable for a higher score, succeeds.
 ///
 /// # Formula
 /// ```text
 /// coin_i = exp(epsilon (score_i - max score) / (2 sensitivity)),   without the 2 for monotonic scores
 /// P(i) = ∫_0^1 coin_i ∏_{j != i} (1 - s coin_j) ds
 /// ```
-/// (Let each candidate arrive at a uniform time: `i` arrives at `s`, and `j` has arrived before and shown heads with
-/// probability `s coin_j`.) The same law as that of the largest score plus exponential noise.
+/// (Let each candidate arrive at a uniform time: `i` arrives at `s`, and `j` has arrived before and succeeded with probability
+/// `s coin_j`.) This is also the law of the largest score plus exponential noise.
 ///
 /// # Privacy
-/// For scores of which one record can move each by at most `sensitivity`, under the relation `A`: pure epsilon-DP, at
-/// an expected score that is never below the [`Exponential`](crate::Exponential) mechanism's. The range of its privacy
-/// loss is not bounded by epsilon, so where many choices are composed the other is the better one.
+/// For scores of which one record can change each by at most `sensitivity`, under the relation `A`: pure epsilon-DP, with an
+/// expected score that is never below that of the [`Exponential`](crate::Exponential) mechanism. The range of its privacy loss is
+/// not bounded by epsilon, so if many selections are composed the other mechanism is better.
 ///
-/// The choice is drawn exactly: scores go to an integer lattice 2^30 times finer than the sensitivity, whose rounding
-/// is inside the statement, and all else is integer arithmetic.
+/// The selection is drawn exactly: scores are rounded to an integer lattice 2^30 times finer than the sensitivity, which the
+/// guarantee covers, and everything else is integer arithmetic.
 ///
 /// # Time
-/// The order does not depend on the scores, and every candidate is visited and its coin tossed, whatever has been
-/// accepted: with scores (0, 0) the textbook form always stops at the first visit, with (0, -1) not always, so the
-/// number of visits alone has no finite epsilon.
+/// The order does not depend on the scores, and every candidate is visited and its coin tossed, even after one is accepted. With
+/// scores (0, 0) the textbook form always stops at the first visit, with (0, -1) not always, so the number of visits alone has no
+/// finite epsilon.
 ///
 /// # Examples
 /// ```
@@ -65,19 +65,19 @@ use crate::sensitivity::{LInf, LInfSensitivity};
 pub struct PermuteAndFlip<A: Adjacency>(Selection<A>);
 
 impl<A: Adjacency> PermuteAndFlip<A> {
-    /// For scores that may move in different directions.
+    /// Creates the mechanism for scores that may change in different directions.
     ///
     /// # Errors
-    /// [`Error::ScaleOverflow`] for noise beyond the integers of the lattice, which no valid [`Epsilon`] asks for.
+    /// [`Error::ScaleOverflow`] for noise beyond the integers of the lattice, which no valid [`Epsilon`] requires.
     pub fn new(sensitivity: LInfSensitivity<A>, epsilon: Epsilon) -> Result<Self, Error> {
         Selection::new(sensitivity, epsilon, false).map(Self)
     }
 
-    /// Promises that between neighbours all scores move in the same direction, as counts under add-or-remove do, and
-    /// drops the factor 2.
+    /// Declares that between neighbours all scores change in the same direction, as counts under add/remove do, and drops the
+    /// factor 2.
     ///
     /// # Privacy
-    /// The promise is noted in the log with each release. Under replace-one counts do not keep it.
+    /// The declaration is recorded in the log with each release. Under replace-one counts do not satisfy it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -85,30 +85,30 @@ impl<A: Adjacency> PermuteAndFlip<A> {
         self.0.monotonic().map(Self)
     }
 
-    /// The largest change of a score that it takes.
+    /// Returns the largest accepted change of a score.
     pub fn sensitivity(&self) -> LInfSensitivity<A> {
         self.0.sensitivity()
     }
 
-    /// The stated epsilon of pure differential privacy.
+    /// Returns the stated epsilon of pure differential privacy.
     pub fn epsilon(&self) -> Epsilon {
         self.0.epsilon()
     }
 
-    /// Whether scores are promised to move in the same direction.
+    /// Returns whether scores are declared to change in the same direction.
     pub fn is_monotonic(&self) -> bool {
         self.0.is_monotonic()
     }
 
-    /// How the choice is drawn: exactly, always.
+    /// Returns the noise mode, which is always exact.
     pub fn noise_mode(&self) -> NoiseMode {
         NoiseMode::Exact
     }
 
-    /// The probability of each candidate, to about 12 digits.
+    /// Returns the probability of each candidate, to about 12 digits.
     ///
     /// # Privacy
-    /// For planning, on public or synthetic scores: what it returns is a function of the scores without any noise.
+    /// For planning, on public or synthetic scores: the result is a function of the scores without any noise.
     ///
     /// # Errors
     /// [`Error::NonFiniteInput`].
@@ -135,11 +135,11 @@ impl<A: Adjacency> PermuteAndFlip<A> {
     }
 }
 
-/// The probabilities for coins `exp(-exponent)`, the least exponent being 0.
+/// Returns the probabilities for coins `exp(-exponent)`, where the least exponent is 0.
 fn law(exponents: &[f64]) -> Vec<f64> {
     let coins: Vec<f64> = exponents.iter().map(|exponent| (-exponent).exp()).collect();
     let tails: Vec<f64> = exponents.iter().map(|exponent| -(-exponent).exp_m1()).collect();
-    // All candidates' integrands fall at least as fast as exp(-s (total - 1)).
+    // All candidates' integrands decrease at least as fast as exp(-s (total - 1)).
     let total: f64 = coins.iter().sum();
     let mut probabilities = integrate(0.0, 1.0, &[0.0], total.recip(), coins.len(), |s, values| {
         // 1 - s coin = (1 - s) + s (1 - coin), without cancellation near s = 1 and coin = 1.

@@ -1,4 +1,4 @@
-//! Randomised response: each record answers for itself, before anybody collects the answers.
+//! Randomised response: each record is randomised before the answers are collected.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, DpEvent, Epsilon, EventLog, ReplaceOne, bound};
@@ -20,14 +20,14 @@ use crate::rng::ReleaseRng;
 /// ```
 ///
 /// # Privacy
-/// Local: the answer of one record is pure epsilon-DP for any change of that record, so it holds under replace-one and
-/// asks no sensitivity of the value. The coin has the probability `noise` exactly, every binary digit of it, and the
-/// event states the same number: nothing is idealised. [`release_each`](Self::release_each) publishes the answers of
-/// many records for the price of one, since neighbours differ in one record; releasing them one by one into the same
-/// log costs as many times that, because the log cannot know that they were different records.
+/// The guarantee is local: the answer of one record is pure epsilon-DP for any change of that record, so it holds under
+/// replace-one and needs no sensitivity of the value. The coin has exactly the probability `noise`, with every binary digit, and
+/// the event states the same number: nothing is idealised. [`release_each`](Self::release_each) publishes the answers of many
+/// records at the cost of one, since neighbours differ in one record. Releasing them one by one into the same log costs as many
+/// times that, because the log cannot know that they were different records.
 ///
-/// Each coin and each uniform answer are drawn before the value is read. A value outside `0..buckets` is no error (that
-/// would tell of a record): its answer is uniform. That is the mixture of all honest answers, and hockey-stick
+/// Each coin and each uniform answer are drawn before the value is read. A value outside `0..buckets` is not an error (which
+/// would reveal something about a record): its answer is uniform. This is the mixture of all valid answers, and hockey-stick
 /// divergences are jointly convex, so the guarantee covers it.
 ///
 /// # Examples
@@ -43,14 +43,14 @@ use crate::rng::ReleaseRng;
 /// let answers = response.release_each(choices, &mut log, &mut OsSeeded::new()?)?;
 /// assert!(bound::epsilon(&log.to_event(), Delta::ZERO)?.value <= 1.5);
 ///
-/// // How often was each chosen? Post-processing, unbiased.
+/// // Unbiased estimates of the frequencies, by post-processing.
 /// let mut counts = [0; 4];
 /// answers.get().iter().for_each(|&answer| counts[answer as usize] += 1);
 /// let frequencies = response.frequencies(&counts)?;
 /// assert!((frequencies.iter().sum::<f64>() - 1.0).abs() < 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-/// It holds under replace-one; a log of another relation is not taken:
+/// It holds under replace-one; a log of another relation is not accepted:
 /// ```compile_fail,E0308
 /// # use dp_accountant::{EventLog, ZeroOut}; use dp_mechanisms::*;
 /// fn release(response: &RandomizedResponse, log: &mut EventLog<ZeroOut>) {
@@ -75,18 +75,18 @@ pub struct RandomizedResponse {
     noise: f64,
 }
 
-/// More than this many possible answers are refused: counts of them are exact doubles.
+/// Maximum number of possible answers: counts of them are exact doubles.
 pub const MOST_BUCKETS: u64 = 1 << 53;
 
 impl RandomizedResponse {
-    /// With the least noise for which the accountant states at most `epsilon`.
+    /// Creates the mechanism with the least noise for which the accountant states at most `epsilon`.
     ///
-    /// The noise is rounded up, so that the epsilon which the accountant reads from the event (itself rounded up) is at
-    /// most the one that was asked for, and the true one is too.
+    /// The noise is rounded up, so that the epsilon that the accountant computes from the event (itself rounded up) is at most
+    /// the requested one, as is the true one.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a number of buckets outside `2..=2^53`, and for an epsilon so large or small that no
-    /// double between 0 and 1 is the probability it needs: one above about 740, or below about `2^-52 buckets`.
+    /// [`Error::OutOfRange`] for a number of buckets outside `2..=2^53`, and for an epsilon so large or small that no double
+    /// between 0 and 1 is the required probability: above about 740, or below about `2^-52 buckets`.
     pub fn new(buckets: u64, epsilon: Epsilon) -> Result<Self, Error> {
         let k = check_buckets(buckets)? as f64;
         let wanted = epsilon.get();
@@ -98,7 +98,7 @@ impl RandomizedResponse {
         // 1 - v = (e^epsilon - 1) / (e^epsilon - 1 + k), which is accurate for a small epsilon, as v is for a large one.
         let excess = wanted.exp_m1();
         let mut noise = if excess < k { 1.0 - excess / (excess + k) } else { k / (excess + k) };
-        // A few units in the last place too small at most; the step doubles, so that it ends soon whatever they are.
+        // This is too small by at most a few units in the last place; the step doubles, so that the loop ends soon in any case.
         let mut step = noise * f64::EPSILON;
         while noise > 0.0 && noise < 1.0 {
             let response = Self { buckets, noise };
@@ -111,11 +111,11 @@ impl RandomizedResponse {
         Err(refused)
     }
 
-    /// With this probability of a uniform answer.
+    /// Creates the mechanism with this probability of a uniform answer.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a number of buckets outside `2..=2^53`, or a probability that is not a normal double
-    /// between 0 and 1: without noise the answers are the records, with nothing but noise they say nothing.
+    /// [`Error::OutOfRange`] for a number of buckets outside `2..=2^53`, or a probability that is not a normal double between 0
+    /// and 1: without noise the answers are the records, and with noise only they carry no information.
     pub fn from_noise(buckets: u64, noise: f64) -> Result<Self, Error> {
         check_buckets(buckets)?;
         if noise > 0.0 && noise < 1.0 && noise.is_normal() {
@@ -125,39 +125,39 @@ impl RandomizedResponse {
         }
     }
 
-    /// The number of possible answers.
+    /// Returns the number of possible answers.
     pub fn buckets(&self) -> u64 {
         self.buckets
     }
 
-    /// The probability of a uniform answer.
+    /// Returns the probability of a uniform answer.
     pub fn noise(&self) -> f64 {
         self.noise
     }
 
-    /// How answers are drawn: by exact coins.
+    /// Returns the noise mode: exact coins.
     pub fn noise_mode(&self) -> NoiseMode {
         NoiseMode::Exact
     }
 
-    /// The probability of the true answer, `1 - noise + noise / buckets`.
+    /// Returns the probability of the true answer, `1 - noise + noise / buckets`.
     pub fn probability_of_truth(&self) -> f64 {
         1.0 - self.noise + self.probability_of_other()
     }
 
-    /// The probability of each other answer, `noise / buckets`.
+    /// Returns the probability of each other answer, `noise / buckets`.
     pub fn probability_of_other(&self) -> f64 {
         self.noise / self.buckets as f64
     }
 
-    /// The answer of one record, whose value is the index of its bucket.
+    /// Releases the answer of one record, whose value is the index of its bucket.
     ///
     /// # Privacy
-    /// It takes the value by value and appends the event to `log` in the same call. A generator that is not secret
-    /// marks the log as not private.
+    /// The value is moved, and the event is appended to `log` in the same call. A generator that is not secret marks the log as
+    /// not private.
     ///
     /// # Errors
-    /// [`Error::StuckGenerator`]; nothing is logged then.
+    /// [`Error::StuckGenerator`]; in this case nothing is logged.
     pub fn release<R: ReleaseRng + ?Sized>(
         &self,
         value: Secret<u64>,
@@ -167,12 +167,12 @@ impl RandomizedResponse {
         release::secret(value, self.cost(), log, rng, |value, rng| Ok(self.draw(rng)?.to(value)))
     }
 
-    /// The answers of many records, each for itself.
+    /// Releases the answers of many records, each randomised separately.
     ///
     /// # Privacy
-    /// Each element is one record's value; if one person holds several, the unit of the guarantee is still the record.
-    /// The number of records is public. One entry of the log: neighbours under replace-one differ in one record, and
-    /// all other answers have the same law for both.
+    /// Each element is one record's value; if one person holds several, the unit of the guarantee is still the record. The number
+    /// of records is public. The log receives one entry: neighbours under replace-one differ in one record, and all other answers
+    /// have the same law for both.
     ///
     /// # Errors
     /// As [`release`](Self::release).
@@ -190,14 +190,14 @@ impl RandomizedResponse {
         })
     }
 
-    /// How often each bucket is the truth, estimated without bias from how often it was the answer.
+    /// Returns unbiased estimates of the buckets' true frequencies from the counts of the answers.
     ///
     /// # Formula
     /// ```text
     /// estimate = (count / n - v/k) / (1 - v),   n = sum of counts
     /// ```
-    /// The estimates sum to 1; single ones may be negative or above 1. [`standard_error`](Self::standard_error) says
-    /// how far off they are.
+    /// The estimates sum to 1; single ones may be negative or above 1. [`standard_error`](Self::standard_error) gives their
+    /// error.
     ///
     /// # Errors
     /// [`Error::Length`] unless there is one count for each bucket; [`Error::NotPositive`] if they are all 0.
@@ -205,7 +205,7 @@ impl RandomizedResponse {
         if counts.len() as u64 != self.buckets {
             return Err(Error::Length { name: "counts", found: counts.len(), expected: "the number of buckets" });
         }
-        // Sums of 64-bit numbers of 2^53 buckets fit.
+        // The sum of 2^53 64-bit numbers fits.
         let total = counts.iter().map(|&count| u128::from(count)).sum::<u128>() as f64;
         if !(total > 0.0) {
             return Err(Error::NotPositive { name: "number of answers", value: total });
@@ -214,7 +214,7 @@ impl RandomizedResponse {
         Ok(counts.iter().map(estimate).collect())
     }
 
-    /// Standard deviation of an estimated frequency that is `frequency` in truth, from the answers of `records` records
+    /// Returns the standard deviation of the estimate of a true frequency `frequency`, from the answers of `records` records
     /// drawn independently of each other.
     ///
     /// # Formula
@@ -235,12 +235,12 @@ impl RandomizedResponse {
         Ok((answered * (1.0 - answered) / records as f64).sqrt() / (1.0 - self.noise))
     }
 
-    /// What one release writes to the log.
+    /// Returns the cost that one release writes to the log.
     fn cost(&self) -> Cost {
         Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() }
     }
 
-    /// What to answer, decided before the value is read.
+    /// Determines the answer before the value is read.
     fn draw<R: ReleaseRng + ?Sized>(&self, rng: &mut R) -> Result<Reply, Error> {
         let is_noise = exact::bernoulli_f64(self.noise, rng)?;
         let uniform = exact::uniform_below(u128::from(self.buckets), rng)? as u64;
@@ -248,7 +248,7 @@ impl RandomizedResponse {
     }
 }
 
-/// A reply that waits for the value.
+/// A reply before the value is known.
 struct Reply {
     is_noise: bool,
     uniform: u64,

@@ -1,32 +1,32 @@
-//! Ratios of whole numbers: the scales of exact integer noise.
+//! Ratios of integers: the scales of exact integer noise.
 
-/// A positive fraction of 64-bit whole numbers, in lowest terms only if it was made so.
+/// A positive fraction of 64-bit integers, not necessarily in lowest terms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ratio {
     numerator: u64,
     denominator: u64,
 }
 
-/// Ratios that stand for a double have at most this power of two as their denominator.
+/// Base-2 logarithm of the largest denominator of a ratio that represents a double.
 const LARGEST_SHIFT: i32 = 62;
 
 impl Ratio {
-    /// `None` where either is 0.
+    /// Returns the ratio, or `None` if either number is 0.
     pub(crate) const fn new(numerator: u64, denominator: u64) -> Option<Self> {
         if numerator == 0 || denominator == 0 { None } else { Some(Self { numerator, denominator }) }
     }
 
-    /// The least multiple of `2^-62` that is at least `x`: `x` itself from `2^-10` on. `None` unless `x` is a positive
+    /// Returns the least multiple of `2^-62` that is at least `x`: `x` itself from `2^-10` on. `None` unless `x` is a positive
     /// double below `2^63`.
     pub(crate) fn at_least(x: f64) -> Option<Self> {
         if !(x > 0.0 && x < 2f64.powi(63)) {
             return None;
         }
         if x >= 2f64.powi(52) {
-            return Self::new(x as u64, 1); // a whole number already
+            return Self::new(x as u64, 1); // an integer already
         }
-        // Exact: x is below 2^52, so that the product with a power of two does not overflow; where it is no whole
-        // number after 62 doublings it is rounded up, to at most 2^53.
+        // Exact: x is below 2^52, so that the product with a power of two does not overflow; if it is not an integer after 62
+        // doublings it is rounded up, to at most 2^53.
         let (mut scaled, mut shift) = (x, 0);
         while shift < LARGEST_SHIFT && scaled.fract() != 0.0 {
             scaled *= 2.0;
@@ -43,9 +43,9 @@ impl Ratio {
         self.denominator
     }
 
-    /// The largest double that is not above it.
+    /// Returns the largest double that is not above it.
     pub(crate) fn rounded_down(self) -> f64 {
-        // Off by a few units at most: two conversions and a division.
+        // An error of at most a few units: two conversions and a division.
         let mut quotient = self.numerator as f64 / self.denominator as f64;
         while !self.is_at_least(quotient) {
             quotient = quotient.next_down();
@@ -56,7 +56,7 @@ impl Ratio {
         quotient
     }
 
-    /// Whether it is at least `x`, exactly, for a positive double within a factor of 2 of it.
+    /// Returns whether it is at least `x`, exactly, for a positive double within a factor of 2 of it.
     fn is_at_least(self, x: f64) -> bool {
         let bits = x.to_bits();
         let mantissa = u128::from((bits & ((1 << 52) - 1)) | (1 << 52));
@@ -115,7 +115,7 @@ mod tests {
         #[test]
         fn rounding_down_is_the_nearest_from_below(numerator in 1u64.., denominator in 1u64..) {
             let down = Ratio::new(numerator, denominator).unwrap().rounded_down();
-            // x <= n/d as x · 2^k · d <= n · 2^k for a k that makes x · 2^k whole.
+            // x <= n/d as x · 2^k · d <= n · 2^k for a k that makes x · 2^k an integer.
             let is_below = |x: f64| {
                 let power = 52 - crate::rounding::exponent(x);
                 let mantissa = BigUint::from((x.to_bits() & ((1 << 52) - 1)) | (1 << 52)) << 64;

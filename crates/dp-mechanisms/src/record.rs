@@ -1,4 +1,4 @@
-//! The serialised form of mechanisms: their public parameters, checked again when they are read.
+//! The serialised form of mechanisms: their public parameters, checked again when read.
 
 pub(crate) mod clip;
 pub(crate) mod continual;
@@ -13,7 +13,7 @@ use dp_accountant::{Adjacency, AdjacencyKind};
 use crate::error::Error;
 use crate::{Gaussian, GaussianMixture, L2Sensitivity, LaplaceBall};
 
-/// What every additive mechanism has.
+/// The fields common to additive mechanisms.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Frame {
@@ -27,14 +27,14 @@ impl Frame {
         Self { relation: A::KIND, grid_bits, noise }
     }
 
-    /// The relation must be that of the type.
+    /// Checks that the relation is that of the type.
     fn check<A: Adjacency>(&self) -> Result<(), Error> {
         check_relation::<A>(self.relation)?;
         Ok(())
     }
 }
 
-/// The relation must be that of the type.
+/// Checks that the relation is that of the type.
 fn check_relation<A: Adjacency>(found: AdjacencyKind) -> Result<(), Error> {
     let expected = A::KIND;
     if found == expected { Ok(()) } else { Err(dp_accountant::Error::AdjacencyMismatch { expected, found }.into()) }

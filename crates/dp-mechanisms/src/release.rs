@@ -1,11 +1,11 @@
-//! The one place where a private value is opened, its cost logged, and what was drawn declared released.
+//! The only module in which a private value is opened, its cost logged, and the result marked as released.
 //!
-//! Every mechanism ends here. [`bounded`] refuses a value whose sensitivity exceeds the mechanism's, hands the value to
-//! the mechanism's own draw, and then, in the same call, appends the event, the mode of the noise and whatever the
-//! value's sensitivity takes on trust to the log. Nothing is logged for what was refused.
+//! Every mechanism ends here. [`bounded`] refuses a value whose sensitivity exceeds the mechanism's, passes the value to the
+//! mechanism's own draw, and then, in the same call, appends to the log the event, the noise mode and the assumptions of the
+//! value's sensitivity. Nothing is logged for a refused value.
 //!
-//! Before a value is read, two words of the generator are compared: one that is stuck would release the value without
-//! noise. Neither the question nor the answer depends on the value.
+//! Before a value is read, two words of the generator are compared, because a stuck generator would release the value without
+//! noise. Neither this check nor its result depends on the value.
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_accountant::{Adjacency, DpEvent, EventLog, LogId};
@@ -16,20 +16,19 @@ use crate::released::Released;
 use crate::rng::{ReleaseRng, refuse_stuck};
 use crate::sensitivity::{Norm, Sensitivity};
 
-/// What a release writes to the log, all of it public and known before the draw.
+/// The log entry of a release, all of it public and known before the draw.
 pub(crate) struct Cost {
     /// The event of one release.
     pub(crate) event: DpEvent,
-    /// How its noise is drawn.
     pub(crate) noise: NoiseMode,
-    /// What the mechanism itself takes on trust, such as a promise of monotonic scores.
+    /// Assumptions of the mechanism itself, such as declared monotonic scores.
     pub(crate) assumptions: Vec<Assumption>,
 }
 
 /// Releases a value with a sensitivity.
 ///
 /// # Errors
-/// [`Error::SensitivityExceeded`], [`Error::StuckGenerator`], and those of `draw`; nothing is logged then.
+/// [`Error::SensitivityExceeded`], [`Error::StuckGenerator`], and those of `draw`; in these cases nothing is logged.
 pub(crate) fn bounded<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     input: Bounded<V, A, N>,
     built_for: Sensitivity<N, A>,
@@ -44,10 +43,10 @@ pub(crate) fn bounded<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     drawn(value, cost, log, rng, draw)
 }
 
-/// Releases a value of a finite set, any two members of which may be exchanged: it needs no sensitivity.
+/// Releases a value of a finite set, any two members of which may be neighbours: it needs no sensitivity.
 ///
 /// # Errors
-/// [`Error::StuckGenerator`], and those of `draw`; nothing is logged then.
+/// [`Error::StuckGenerator`], and those of `draw`; in these cases nothing is logged.
 pub(crate) fn secret<V, O, A: Adjacency, R: ReleaseRng + ?Sized>(
     input: Secret<V>,
     cost: Cost,
@@ -58,10 +57,10 @@ pub(crate) fn secret<V, O, A: Adjacency, R: ReleaseRng + ?Sized>(
     drawn(input.into_inner(), cost, log, rng, draw)
 }
 
-/// Releases several values, each with a sensitivity that the caller has [checked](check_sensitivity), for one cost.
+/// Releases several values, each with a sensitivity that the caller has [checked](check_sensitivity), at one cost.
 ///
 /// # Errors
-/// Those of `draw`; nothing is logged then.
+/// Those of `draw`; in these cases nothing is logged.
 pub(crate) fn together<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     inputs: Vec<Bounded<V, A, N>>,
     mut cost: Cost,
@@ -78,7 +77,7 @@ pub(crate) fn together<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     drawn(values, cost, log, rng, draw)
 }
 
-/// Refuses a sensitivity above the one that the mechanism was built for.
+/// Refuses a sensitivity above that of the mechanism.
 pub(crate) fn check_sensitivity<V, N: Norm, A: Adjacency>(
     input: &Bounded<V, A, N>,
     built_for: Sensitivity<N, A>,
@@ -104,12 +103,12 @@ fn drawn<V, O, A: Adjacency, R: ReleaseRng + ?Sized>(
     Ok(Released::new(output))
 }
 
-/// Releases an answer that was paid for when its mechanism started, in the log `paid_in`: no event, but what the value's
-/// sensitivity takes on trust and whether the generator is secret are logged all the same, hence in the same log.
+/// Releases an answer that was paid for when its mechanism started, in the log `paid_in`: no event, but the assumptions of the
+/// value's sensitivity and whether the generator is secret are logged, hence in the same log.
 ///
 /// # Errors
-/// [`Error::OtherLog`], [`Error::SensitivityExceeded`], [`Error::StuckGenerator`], and those of `draw`; nothing is logged
-/// then.
+/// [`Error::OtherLog`], [`Error::SensitivityExceeded`], [`Error::StuckGenerator`], and those of `draw`; in these cases nothing is
+/// logged.
 pub(crate) fn prepaid<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     input: Bounded<V, A, N>,
     built_for: Sensitivity<N, A>,
@@ -134,7 +133,7 @@ pub(crate) fn prepaid<V, O, N: Norm, A: Adjacency, R: ReleaseRng + ?Sized>(
     Ok(Released::new(output))
 }
 
-/// Writes a cost to the log. A mechanism that answers more than once for one price calls it when it starts.
+/// Writes a cost to the log. A mechanism that answers several times at one cost calls it when it starts.
 pub(crate) fn record<A: Adjacency, R: ReleaseRng + ?Sized>(cost: Cost, log: &mut EventLog<A>, rng: &R) {
     log.record(cost.event, 1);
     if cost.noise == NoiseMode::Rounded {

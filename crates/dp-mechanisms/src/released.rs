@@ -1,8 +1,8 @@
-//! Values that have been through a mechanism and may be published.
+//! Values that a mechanism has released and that may be published.
 
 /// A value that a mechanism has released: post-processing is free.
 ///
-/// Only mechanisms of this crate make one.
+/// Only mechanisms of this crate create one.
 ///
 /// # Examples
 /// ```
@@ -15,7 +15,7 @@
 /// assert!(mean.get().is_finite());
 /// # Ok::<(), Error>(())
 /// ```
-/// Nobody else does:
+/// Other code cannot create one:
 /// ```compile_fail,E0624
 /// let forged = dp_mechanisms::Released::new(12.0);
 /// ```
@@ -25,25 +25,25 @@
 pub struct Released<T>(T);
 
 impl<T> Released<T> {
-    /// Only mechanisms make one.
+    /// Wraps a released value. Only mechanisms call this.
     pub(crate) fn new(value: T) -> Self {
         Self(value)
     }
 
-    /// The value.
+    /// Returns the value.
     pub fn get(&self) -> &T {
         &self.0
     }
 
-    /// The value, by value.
+    /// Returns the value, consuming the wrapper.
     pub fn into_inner(self) -> T {
         self.0
     }
 
-    /// Post-processing: a function of a released value, and of nothing private, is released too.
+    /// Post-processes the value: a function of a released value, and of nothing private, is released too.
     ///
     /// # Privacy
-    /// The closure must not capture anything that depends on private records; no type can see to that.
+    /// The closure must not capture anything that depends on private records; no type can enforce this.
     ///
     /// # References
     /// C. Dwork, A. Roth, "The algorithmic foundations of differential privacy", 2014, Proposition 2.1.

@@ -1,9 +1,9 @@
-//! Where randomness comes from: a sealed trait with one secret generator and one that repeats itself.
+//! Sources of randomness: a sealed trait with one secret generator and one reproducible generator.
 //!
-//! [`OsSeeded`] is keyed by the operating system; what it draws may be published. [`SeededRng`] is keyed by a number
-//! and exists for tests and reproductions; what it draws marks the log as not private. All others ([`DerivedRng`],
-//! [`LentRng`]) come from these two, and are as secret as where they come from. There is no third source: a generator
-//! of the caller's own is no [`ReleaseRng`], so a forgotten `seed_from_u64` cannot end in a guarantee.
+//! [`OsSeeded`] is keyed by the operating system; releases drawn from it may be published. [`SeededRng`] is keyed by a number,
+//! for tests and reproductions; releases drawn from it mark the log as not private. All others ([`DerivedRng`], [`LentRng`]) are
+//! derived from these two, and are as secret as their origin. There is no third source: a generator of the caller's is not a
+//! [`ReleaseRng`], so a forgotten `seed_from_u64` cannot lead to a guarantee.
 //!
 //! # Streams
 //! One key serves a whole run. [`ReleaseRng::stream`] derives an independent generator for each (purpose, step, block),
@@ -43,7 +43,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What a derived stream is for. Different purposes never share randomness.
+/// The purpose of a derived stream. Different purposes never share randomness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Purpose {
@@ -51,18 +51,18 @@ pub enum Purpose {
     Noise,
     /// The secret order in which examples are visited.
     Permutation,
-    /// Which examples form a batch.
+    /// The membership of examples in batches.
     Sampling,
     /// Initial parameters of a model.
     Initialisation,
     /// The division of examples into parts (folds, portions).
     Partition,
-    /// A purpose of the caller's own.
+    /// A purpose of the caller's.
     Custom(u32),
 }
 
 impl Purpose {
-    /// A nonce, never 0. The numbers are part of seeded results: never change one.
+    /// Returns a nonce, never 0. Seeded results depend on the numbers: they must not change.
     const fn nonce(self) -> u64 {
         match self {
             Self::Noise => 1,
@@ -88,24 +88,24 @@ impl Purpose {
 /// }
 /// ```
 pub trait ReleaseRng: CryptoRng + sealed::Sealed {
-    /// What [`stream`](Self::stream) gives: as secret as this one.
+    /// The type of [`stream`](Self::stream): as secret as this generator.
     type Stream: ReleaseRng;
 
-    /// Whether the stream is secret. A release drawn from one that is not marks the log as not private, for good.
+    /// Returns whether the stream is secret. A release drawn from one that is not permanently marks the log as not private.
     fn is_secret(&self) -> bool;
 
-    /// This generator under one type, for code that is to be compiled once for all generators. What the loan draws, this
-    /// one has drawn.
+    /// Returns this generator under one type, for code that is to be compiled once for all generators. Draws from the loan
+    /// advance this generator.
     fn lend(&mut self) -> LentRng<'_>;
 
-    /// The generator for one (purpose, step, block), independent of what this one has drawn so far.
+    /// Returns the generator for one (purpose, step, block), independent of what this one has drawn so far.
     ///
     /// # Privacy
-    /// The same triple gives the same stream: two releases drawn from one triple share their noise, and their
-    /// difference is then noise-free. Use each triple for one release.
+    /// The same triple gives the same stream: two releases drawn from one triple share their noise, and their difference is then
+    /// noise-free. Use each triple for one release.
     fn stream(&self, purpose: Purpose, step: u64, block: u64) -> Self::Stream;
 
-    /// A key for something secret that does not depend on data, such as a keyed permutation of the examples.
+    /// Derives a key for a secret that does not depend on data, such as a keyed permutation of the examples.
     ///
     /// It differs from the key of every [`stream`](Self::stream).
     fn derive_key(&self, purpose: Purpose) -> [u8; 32];
@@ -114,7 +114,7 @@ pub trait ReleaseRng: CryptoRng + sealed::Sealed {
 /// Secret: ChaCha with 20 rounds, keyed by the operating system.
 ///
 /// # Privacy
-/// A process that forks copies the generator, and both copies then draw the same noise: make one after the fork.
+/// A fork copies the generator, and both processes then draw the same noise: create the generator after the fork.
 ///
 /// # Examples
 /// ```
@@ -137,8 +137,7 @@ impl OsSeeded {
     /// Takes a 256-bit key from the operating system.
     ///
     /// # Errors
-    /// [`Error::RandomSource`] if the operating system has none to give, or one byte again and again; there is no weaker
-    /// fallback.
+    /// [`Error::RandomSource`] if the operating system has no source, or one that repeats a byte; there is no weaker fallback.
     pub fn new() -> Result<Self, Error> {
         Self::from_source(&mut SysRng)
     }
@@ -146,7 +145,7 @@ impl OsSeeded {
     fn from_source<S: TryCryptoRng>(source: &mut S) -> Result<Self, Error> {
         let mut key = Zeroizing::new([0u8; 32]);
         source.try_fill_bytes(key.as_mut()).map_err(|error| Error::RandomSource(error.to_string()))?;
-        // A source that works repeats one byte with probability 2^-248; of one that does not, all keys may be equal.
+        // A working source repeats one byte with probability 2^-248; a broken one may give equal keys everywhere.
         if key.iter().all(|&byte| byte == key[0]) {
             return Err(Error::RandomSource("it repeats one byte".to_owned()));
         }
@@ -154,7 +153,7 @@ impl OsSeeded {
     }
 }
 
-/// Reproducible: ChaCha with 20 rounds, keyed by a number. Marks what it draws as not private.
+/// Reproducible: ChaCha with 20 rounds, keyed by a number. Marks releases drawn from it as not private.
 ///
 /// The key is the seed in little-endian order followed by zeros, and the stream is the same on every platform.
 ///
@@ -168,7 +167,7 @@ impl OsSeeded {
 pub struct SeededRng(ChaCha20Rng);
 
 impl SeededRng {
-    /// The generator of this seed.
+    /// Creates the generator of this seed.
     pub fn new(seed: u64) -> Self {
         let mut key = [0u8; 32];
         key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -176,13 +175,13 @@ impl SeededRng {
     }
 }
 
-/// A stream of a [`LentRng`], as secret as that one.
+/// A stream of a [`LentRng`], as secret as that generator.
 pub struct DerivedRng {
     generator: ChaCha20Rng,
     secret: bool,
 }
 
-/// Another generator, lent for a while, as secret as it is.
+/// A borrowed generator, as secret as the original.
 ///
 /// # Examples
 /// ```
@@ -198,14 +197,14 @@ pub struct LentRng<'r> {
     secret: bool,
 }
 
-/// 32-bit words in a ChaCha block: the unit of the block counter.
+/// Number of 32-bit words in a ChaCha block: the unit of the block counter.
 const WORDS_PER_BLOCK: u128 = 16;
 /// The nonce of the second level of the derivation of streams.
 const BLOCKS: u64 = 1;
 /// The nonce of the second level of the derivation of keys.
 const KEYS: u64 = 2;
 
-/// The first half of the ChaCha block at (`key`, `nonce`, `counter`).
+/// Returns the first half of the ChaCha block at (`key`, `nonce`, `counter`).
 fn derive(key: &[u8; 32], nonce: u64, counter: u64) -> Zeroizing<[u8; 32]> {
     let mut generator = ChaCha20Rng::from_seed(*key);
     generator.set_stream(nonce);
@@ -215,7 +214,7 @@ fn derive(key: &[u8; 32], nonce: u64, counter: u64) -> Zeroizing<[u8; 32]> {
     derived
 }
 
-/// The traits of a generator that is a ChaCha generator, which may be secret.
+/// Implements the traits of a generator that wraps a ChaCha generator, which may be secret.
 macro_rules! generator {
     ($name:ty, $stream:ty, |$own:ident| $chacha:expr, $lent:expr, $secret:expr, $derive:expr) => {
         impl sealed::Sealed for $name {}
@@ -284,8 +283,8 @@ generator!(LentRng<'_>, DerivedRng, |own| own.generator, &mut *own.generator, ow
     secret: own.secret
 });
 
-/// Refuses a generator that repeats one word, before anything private is read. A generator that works is refused with
-/// probability `2^-192`, and nearly always pays two words for the question.
+/// Refuses a generator that repeats one word, before anything private is read. A working generator is refused with probability
+/// `2^-192`, and nearly always spends two words on the check.
 pub(crate) fn refuse_stuck<R: CryptoRng + ?Sized>(rng: &mut R) -> Result<(), Error> {
     let first = rng.next_u64();
     for _ in 0..3 {
@@ -296,7 +295,7 @@ pub(crate) fn refuse_stuck<R: CryptoRng + ?Sized>(rng: &mut R) -> Result<(), Err
     Err(Error::StuckGenerator)
 }
 
-/// A broken generator for tests, which returns one word for ever.
+/// A broken generator for tests, which always returns the same word.
 #[cfg(test)]
 pub(crate) struct Stuck(pub(crate) u64);
 

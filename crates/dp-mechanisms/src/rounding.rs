@@ -1,39 +1,39 @@
-//! Powers of two and quotients, products and roots that are rounded to a stated side.
+//! Powers of two, and quotients, products and roots with directed rounding.
 //!
-//! A noise scale is a quotient or a product of public parameters, and a quotient that was rounded down is less noise
-//! than the theorem asks for. The functions here compare exactly (a fused multiply-add has the sign of the exact
-//! residual), so a result that is exact, such as `1 / 0.5`, stays exact instead of growing by a unit in the last place.
+//! A noise scale is a quotient or a product of public parameters, and a quotient that is rounded down gives less noise than the
+//! theorem requires. The functions here compare exactly (a fused multiply-add has the sign of the exact residual), so an exact
+//! result, such as `1 / 0.5`, remains exact and does not grow by a unit in the last place.
 
-/// `floor(log2 x)` of a positive normal double.
+/// Returns `floor(log2 x)` of a positive normal double.
 pub(crate) fn exponent(x: f64) -> i32 {
     debug_assert!(x.is_normal() && x > 0.0);
     ((x.to_bits() >> 52) & 0x7ff) as i32 - 1023
 }
 
-/// `2^power`, exactly; `power` must lie in `-1022..=1023`, where `2^power` is a normal double.
+/// Returns `2^power`, exactly; `power` must lie in `-1022..=1023`, for which `2^power` is a normal double.
 pub(crate) fn power_of_two(power: i32) -> f64 {
     debug_assert!((-1022..=1023).contains(&power));
     f64::from_bits(((power + 1023) as u64) << 52)
 }
 
-/// `x · 2^power` for `power` in `-3066..=3066`: exact where the result is normal; where it is not, rounded once if
-/// `|x| >= 1`, and off by less than `2^-1073` otherwise.
+/// Returns `x · 2^power` for `power` in `-3066..=3066`: exact if the result is normal; otherwise rounded once if `|x| >= 1`, and
+/// with an error below `2^-1073` if not.
 pub(crate) fn scale_by_power_of_two(x: f64, power: i32) -> f64 {
     // Powers beyond the range of doubles, such as the quotient of two extreme scales, need up to three factors.
     let third = power / 3;
     x * power_of_two(power - 2 * third) * power_of_two(third) * power_of_two(third)
 }
 
-/// The mantissa of a positive normal double, in `[1, 2)`, and its exponent.
+/// Splits a positive normal double into its mantissa, in `[1, 2)`, and its exponent.
 fn split(x: f64) -> (f64, i32) {
     let exponent = exponent(x);
     (f64::from_bits((x.to_bits() & !(0x7ff << 52)) | (1023 << 52)), exponent)
 }
 
-/// The least double `q` with `q · denominator >= numerator` in exact arithmetic, for positive normal arguments.
+/// Returns the least double `q` with `q · denominator >= numerator` in exact arithmetic, for positive normal arguments.
 ///
-/// Infinite where it overflows; where it would be subnormal, some double that is not normal. Of other arguments, which
-/// are results that over- or underflowed, the next double above the quotient.
+/// Infinite if it overflows; a double that is not normal if it would be subnormal. For other arguments, which are results that
+/// over- or underflowed, returns the next double above the quotient.
 pub(crate) fn quotient_up(numerator: f64, denominator: f64) -> f64 {
     if !(numerator.is_normal() && denominator.is_normal()) {
         return (numerator / denominator).next_up();
@@ -47,7 +47,7 @@ pub(crate) fn quotient_up(numerator: f64, denominator: f64) -> f64 {
     scale_by_power_of_two(quotient, n_exponent - d_exponent)
 }
 
-/// The largest double `q` with `q · denominator <= numerator` in exact arithmetic; limits as in [`quotient_up`].
+/// Returns the largest double `q` with `q · denominator <= numerator` in exact arithmetic; limits as in [`quotient_up`].
 pub(crate) fn quotient_down(numerator: f64, denominator: f64) -> f64 {
     let ((n, n_exponent), (d, d_exponent)) = (split(numerator), split(denominator));
     let mut quotient = n / d;
@@ -57,7 +57,7 @@ pub(crate) fn quotient_down(numerator: f64, denominator: f64) -> f64 {
     scale_by_power_of_two(quotient, n_exponent - d_exponent)
 }
 
-/// The least double that is at least `a + b` in exact arithmetic, for positive arguments.
+/// Returns the least double that is at least `a + b` in exact arithmetic, for positive arguments.
 pub(crate) fn sum_up(a: f64, b: f64) -> f64 {
     let (small, large) = if a < b { (a, b) } else { (b, a) };
     let sum = large + small;
@@ -65,7 +65,7 @@ pub(crate) fn sum_up(a: f64, b: f64) -> f64 {
     if small > sum - large { sum.next_up() } else { sum }
 }
 
-/// The least double `p` with `p >= a · b` in exact arithmetic, for positive normal arguments; limits as in
+/// Returns the least double `p` with `p >= a · b` in exact arithmetic, for positive normal arguments; limits as in
 /// [`quotient_up`].
 pub(crate) fn product_up(a: f64, b: f64) -> f64 {
     if !(a.is_normal() && b.is_normal()) {
@@ -79,7 +79,7 @@ pub(crate) fn product_up(a: f64, b: f64) -> f64 {
     scale_by_power_of_two(product, a_exponent + b_exponent)
 }
 
-/// The largest double `r` with `r² <= x` in exact arithmetic, for a positive normal argument.
+/// Returns the largest double `r` with `r² <= x` in exact arithmetic, for a positive normal argument.
 pub(crate) fn sqrt_down(x: f64) -> f64 {
     let (mut mantissa, mut exponent) = split(x);
     if exponent % 2 != 0 {
@@ -93,15 +93,15 @@ pub(crate) fn sqrt_down(x: f64) -> f64 {
     scale_by_power_of_two(root, exponent / 2)
 }
 
-/// The least double `r` with `r² >= x` in exact arithmetic, for a positive normal argument.
+/// Returns the least double `r` with `r² >= x` in exact arithmetic, for a positive normal argument.
 pub(crate) fn sqrt_up(x: f64) -> f64 {
     let down = sqrt_down(x);
     let ((root, root_exponent), x) = (split(down), x);
     if root.mul_add(root, -scale_by_power_of_two(x, -2 * root_exponent)) == 0.0 { down } else { down.next_up() }
 }
 
-/// An upper bound of `√(Σ x_i²)`, exact where the sum of squares is a double with a root, for positive normal arguments;
-/// infinite where it overflows, 0 for none.
+/// Returns an upper bound on `√(Σ x_i²)`, exact if the sum of squares is a double with an exact root, for positive normal
+/// arguments; infinite if it overflows, 0 for no arguments.
 pub(crate) fn root_of_squares_up(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = values.clone().fold(0.0, f64::max);
     if !(largest > 0.0) {
@@ -130,7 +130,7 @@ mod tests {
         assert_eq!(quotient_up(1.0, 0.5), 2.0);
         assert_eq!(quotient_up(6.0, 3.0), 2.0);
         assert_eq!(product_up(1.5, 2.5), 3.75);
-        // What overflowed stays so, what underflowed is not lost.
+        // Overflow is kept, and underflow is not lost.
         assert_eq!((product_up(f64::INFINITY, 0.5), quotient_up(f64::INFINITY, 2.0)), (f64::INFINITY, f64::INFINITY));
         assert!(product_up(5e-324, 0.1) > 0.0 && quotient_up(5e-324, 3.0) > 0.0);
         assert!(product_up(f64::NAN, 1.0).is_nan() && quotient_up(1.0, f64::NAN).is_nan());
@@ -178,7 +178,7 @@ mod tests {
             let quotient = quotient_up(n, d);
             prop_assert!(quotient.mul_add(d, -n) >= 0.0);
             prop_assert!(quotient.next_down().mul_add(d, -n) < 0.0);
-            // In doubles, too, the ratio is not above the denominator that was asked for.
+            // In doubles, too, the ratio is not above the requested denominator.
             prop_assert!(n / quotient <= d);
         }
 
@@ -198,7 +198,7 @@ mod tests {
             prop_assert_eq!(sum_up(b as f64, a as f64 * 2f64.powi(shift)), sum);
         }
 
-        /// A subnormal factor or numerator, a whole number of the least doubles, is not lost either.
+        /// A subnormal factor or numerator, a multiple of the least double, is not lost either.
         #[test]
         fn subnormal_arguments_are_rounded_up(least in 1u64..1 << 40, factor in 1u64..1000) {
             let (x, factor_) = (f64::from_bits(least), factor as f64);

@@ -1,4 +1,4 @@
-//! Scores of candidates: what a selection mechanism takes.
+//! Scores of candidates: the input of a selection mechanism.
 
 use core::fmt;
 
@@ -6,13 +6,13 @@ use crate::error::{Error, dimension};
 
 /// One score for each of finitely many candidates; higher is better.
 ///
-/// The number and the order of the candidates are public, the scores are not: `Debug` shows the former alone. Wrap them
-/// as [`Bounded`](crate::Bounded) with the most that one record can move any single score
-/// ([`LInfSensitivity`](crate::LInfSensitivity)) and hand them to [`Exponential`](crate::Exponential),
+/// The number and the order of the candidates are public, the scores are not: `Debug` shows only the number. Wrap them as
+/// [`Bounded`](crate::Bounded) with the largest change of any single score by one record
+/// ([`LInfSensitivity`](crate::LInfSensitivity)) and pass them to [`Exponential`](crate::Exponential),
 /// [`PermuteAndFlip`](crate::PermuteAndFlip) or [`NoisyMax`](crate::NoisyMax).
 ///
-/// Scores are an aggregate of many records, so a score that is NaN or infinite is the caller's breach of contract: the
-/// release then returns [`Error::NonFiniteInput`], draws nothing and logs nothing. That error depends on the data.
+/// Scores are an aggregate of many records, so a score that is NaN or infinite is a breach of the contract by the caller: the
+/// release then returns [`Error::NonFiniteInput`], draws nothing and logs nothing. This error depends on the data.
 ///
 /// # Examples
 /// ```
@@ -26,10 +26,10 @@ use crate::error::{Error, dimension};
 pub struct Scores(Vec<f64>);
 
 impl Scores {
-    /// Checks that there is a candidate.
+    /// Wraps scores of at least one candidate.
     ///
     /// # Errors
-    /// [`Error::Length`] for no candidate at all, [`Error::Dimension`] for more than 2^32.
+    /// [`Error::Length`] for no candidates, [`Error::Dimension`] for more than 2^32.
     pub fn new(scores: Vec<f64>) -> Result<Self, Error> {
         if scores.is_empty() {
             return Err(Error::Length { name: "scores", found: 0, expected: "at least 1" });
@@ -38,13 +38,13 @@ impl Scores {
         Ok(Self(scores))
     }
 
-    /// The number of candidates, at least 1.
+    /// Returns the number of candidates, at least 1.
     #[expect(clippy::len_without_is_empty, reason = "never empty")]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// The scores, if all are finite.
+    /// Returns the scores, if all are finite.
     pub(crate) fn finite(&self) -> Result<&[f64], Error> {
         if self.0.iter().all(|score| score.is_finite()) { Ok(&self.0) } else { Err(Error::NonFiniteInput) }
     }

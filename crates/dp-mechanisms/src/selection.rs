@@ -1,4 +1,4 @@
-//! What the selection mechanisms have in common: their parameters, and exact gaps between scores.
+//! The common part of the selection mechanisms: their parameters, and exact gaps between scores.
 //!
 //! # Formula
 //! ```text
@@ -6,17 +6,17 @@
 //! gap_i  min(max_j t_j - t_i, cap)
 //! b      >= 2 S / epsilon   (S / epsilon for monotonic scores), a rational number of steps
 //! ```
-//! Everything that the mechanisms decide is a coin of probability `exp(-gap_i / b)`, drawn exactly by integers, so what
-//! is released has exactly the law of the textbook mechanism on the integer scores `v_i = max(t_i, max_j t_j - cap)`,
-//! at an epsilon `2 S / b` that is at most the stated one.
+//! All decisions of the mechanisms are coins of probability `exp(-gap_i / b)`, drawn exactly by integers. So the release has
+//! exactly the law of the textbook mechanism on the integer scores `v_i = max(t_i, max_j t_j - cap)`, at an epsilon `2 S / b`
+//! that is at most the stated one.
 //!
-//! The cap only keeps the integers small. It costs no privacy: the maximum of the scores is 1-Lipschitz in the maximum
-//! norm and monotonic, so `v` is, too: neighbours' `v_i` are within `S`, and move in one direction if the `t_i` do. The
-//! same goes for the clamp at ±2^120 steps. Nor does it cost accuracy, since a candidate at the cap is chosen with
-//! probability below `exp(-4096)`.
+//! The cap only keeps the integers small. It costs no privacy: the maximum of the scores is 1-Lipschitz in the maximum norm and
+//! monotonic, hence so is `v`: neighbours' `v_i` are within `S`, and change in one direction if the `t_i` do. The same holds for
+//! the clamp at ±2^120 steps. It costs no accuracy either, since a candidate at the cap is selected with probability below
+//! `exp(-4096)`.
 //!
-//! Scores near the largest double, equal scores, a single candidate or scores with a large common offset need no care:
-//! no exponential of a score is ever formed.
+//! Scores near the largest double, equal scores, a single candidate or scores with a large common offset need no special
+//! treatment: no exponential of a score is ever computed.
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_accountant::{Adjacency, DpEvent, Epsilon, EventLog};
@@ -76,7 +76,7 @@ impl<A: Adjacency> Selection<A> {
         self.scale
     }
 
-    /// A length in the units of the scores, in units of the ideal scale.
+    /// Returns a length in the units of the scores, in units of the ideal scale.
     pub(crate) fn in_scales(&self, length: f64) -> f64 {
         let factor = if self.monotonic { 1.0 } else { 0.5 };
         length / self.sensitivity.get() * (factor * self.epsilon.get())
@@ -99,19 +99,19 @@ impl<A: Adjacency> Selection<A> {
         })
     }
 
-    /// The gaps to the largest score.
+    /// Returns the gaps to the largest score.
     pub(crate) fn gaps(&self, steps: &[i128]) -> Vec<u128> {
         let cap = self.scale.gap_cap();
         let largest = steps.iter().copied().max().unwrap_or(0);
         steps.iter().map(|&step| largest.abs_diff(step).min(cap)).collect()
     }
 
-    /// True with probability `exp(-gap / b)`.
+    /// Returns true with probability `exp(-gap / b)`.
     pub(crate) fn coin<R: CryptoRng + ?Sized>(&self, gap: u128, rng: &mut R) -> Result<bool, Error> {
         self.scale.coin(gap, rng)
     }
 
-    /// `(max_j u_j - u_i) / b` for real scores and the ideal scale.
+    /// Returns `(max_j u_j - u_i) / b` for real scores and the ideal scale.
     pub(crate) fn exponents(&self, scores: &Scores) -> Result<Vec<f64>, Error> {
         let scores = scores.finite()?;
         let largest = scores.iter().copied().fold(f64::MIN, f64::max);

@@ -1,4 +1,4 @@
-//! Sensitivities by norm and neighbouring relation: a bound in one norm cannot stand in for another by accident.
+//! Sensitivities by norm and neighbouring relation: a bound in one norm cannot be used for another by accident.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -12,7 +12,7 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// A norm in which a sensitivity is measured.
+/// A norm for sensitivities.
 pub trait Norm: sealed::Sealed + Copy + fmt::Debug + Send + Sync + 'static {
     /// Its name in messages.
     const NAME: &'static str;
@@ -45,9 +45,9 @@ norm! {
 /// `sup ‖f(D) - f(D')‖` over neighbours under `A`, in the norm `N`: finite and positive.
 ///
 /// # Conversions
-/// Explicit, each rounded up: [`to_l2`](L1Sensitivity::to_l2) from L1 keeps the value (`‖z‖₂ <= ‖z‖₁`),
-/// [`to_l1`](L2Sensitivity::to_l1) from L2 takes it times `√d` (Cauchy-Schwarz), and from the maximum norm
-/// [`to_l2`](LInfSensitivity::to_l2) times `√d`, [`to_l1`](LInfSensitivity::to_l1) times `d`. There are no others.
+/// Conversions are explicit, and each rounds up: [`to_l2`](L1Sensitivity::to_l2) from L1 keeps the value (`‖z‖₂ <= ‖z‖₁`),
+/// [`to_l1`](L2Sensitivity::to_l1) from L2 multiplies by `√d` (Cauchy-Schwarz), and from the maximum norm
+/// [`to_l2`](LInfSensitivity::to_l2) multiplies by `√d`, [`to_l1`](LInfSensitivity::to_l1) by `d`. There are no others.
 ///
 /// # Examples
 /// ```
@@ -58,7 +58,7 @@ norm! {
 /// assert_eq!(each.to_l1(16)?.get(), 8.0);
 /// # Ok::<(), dp_mechanisms::Error>(())
 /// ```
-/// A mechanism for one norm does not take a bound in another, and relations do not mix:
+/// A mechanism for one norm does not accept a bound in another, and relations do not mix:
 /// ```compile_fail,E0308
 /// # use dp_accountant::ReplaceOne; use dp_mechanisms::*;
 /// fn build(bound: L1Sensitivity<ReplaceOne>) -> Result<Gaussian<ReplaceOne>, Error> {
@@ -97,7 +97,7 @@ pub type L2Sensitivity<A> = Sensitivity<L2, A>;
 pub type LInfSensitivity<A> = Sensitivity<LInf, A>;
 
 impl<N: Norm, A: Adjacency> Sensitivity<N, A> {
-    /// Checks the value.
+    /// Checks and wraps the value.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::ZeroSensitivity`], [`Error::NotPositive`], or [`Error::TooSmall`] for a subnormal.
@@ -117,7 +117,7 @@ impl<N: Norm, A: Adjacency> Sensitivity<N, A> {
         Ok(Self { value, kind: PhantomData })
     }
 
-    /// The number.
+    /// Returns the number.
     pub const fn get(self) -> f64 {
         self.value
     }
@@ -149,24 +149,24 @@ impl<N: Norm, A: Adjacency> fmt::Debug for Sensitivity<N, A> {
 }
 
 impl<A: Adjacency> L1Sensitivity<A> {
-    /// The same number in the L2 norm: `‖z‖₂ <= ‖z‖₁`.
+    /// Converts to the L2 norm with the same number: `‖z‖₂ <= ‖z‖₁`.
     pub fn to_l2(self) -> L2Sensitivity<A> {
         Sensitivity { value: self.value, kind: PhantomData }
     }
 }
 
 impl<A: Adjacency> L2Sensitivity<A> {
-    /// Times `√dim`, rounded up: `‖z‖₁ <= √d ‖z‖₂`, by the Cauchy-Schwarz inequality.
+    /// Converts to the L1 norm by the factor `√dim`, rounded up: `‖z‖₁ <= √d ‖z‖₂`, by the Cauchy-Schwarz inequality.
     ///
     /// # Errors
-    /// [`Error::Dimension`] unless `dim` is in `1..=2^32`; [`Error::NotFinite`] where the product overflows.
+    /// [`Error::Dimension`] unless `dim` is in `1..=2^32`; [`Error::NotFinite`] if the product overflows.
     pub fn to_l1(self, dim: u64) -> Result<L1Sensitivity<A>, Error> {
         Sensitivity::new(product_up(self.value, sqrt_up(dim)?))
     }
 }
 
 impl<A: Adjacency> LInfSensitivity<A> {
-    /// Times `√dim`, rounded up: `‖z‖₂ <= √d ‖z‖_∞`.
+    /// Converts to the L2 norm by the factor `√dim`, rounded up: `‖z‖₂ <= √d ‖z‖_∞`.
     ///
     /// # Errors
     /// As [`L2Sensitivity::to_l1`].
@@ -174,7 +174,7 @@ impl<A: Adjacency> LInfSensitivity<A> {
         Sensitivity::new(product_up(self.value, sqrt_up(dim)?))
     }
 
-    /// Times `dim`: `‖z‖₁ <= d ‖z‖_∞`.
+    /// Converts to the L1 norm by the factor `dim`: `‖z‖₁ <= d ‖z‖_∞`.
     ///
     /// # Errors
     /// As [`L2Sensitivity::to_l1`].
@@ -183,7 +183,7 @@ impl<A: Adjacency> LInfSensitivity<A> {
     }
 }
 
-/// `√dim`, rounded up.
+/// Returns `√dim`, rounded up.
 fn sqrt_up(dim: u64) -> Result<f64, Error> {
     let dim = dimension(dim)? as f64; // exact: at most 2^32
     let root = sqrt_down(dim);

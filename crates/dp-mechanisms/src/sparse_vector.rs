@@ -1,44 +1,39 @@
-//! The sparse vector technique: which of a stream of queries are above a threshold, at a price for the few that are,
-//! not for the many that are not.
+//! The sparse vector technique: tells which queries of a stream are above a threshold, at a cost for the few that are, not for
+//! the many that are not.
 //!
-//! [`AboveThreshold`] has Laplace noise, pure differential privacy and any number of queries.
-//! [`GaussianAboveThreshold`] has Gaussian noise, a Renyi guarantee, one positive answer and a limit on the number of
-//! queries, without which its theorem is false. Both are values that [start](AboveThreshold::start) a [`Session`]: the
-//! whole cost is logged then, once; the session answers queries one at a time, which may depend on the answers so far,
-//! and is over after the last positive answer that was paid for.
+//! [`AboveThreshold`] has Laplace noise, pure differential privacy and any number of queries. [`GaussianAboveThreshold`] has
+//! Gaussian noise, a Renyi guarantee, one positive answer and a limit on the number of queries, without which its theorem is
+//! false. Both [start](AboveThreshold::start) a [`Session`], which logs the whole cost once. The session answers queries one at a
+//! time, which may depend on earlier answers, and ends after the last positive answer that was paid for.
 //!
-//! # Why it is private
-//! Let `D` be the sensitivity. Take a transcript of answers with `c` positive ones and shift the threshold's noise by
-//! `D`: every negative answer is at least as likely for the neighbour at the shifted threshold. A positive answer needs
-//! noise larger by at most `2 D` (by the query and by the threshold), so `c` of them have a ratio of at most `exp(2 c D
-//! / b)` for query noise of scale `b`, however many negative answers there are. The shift itself costs `exp(D / b')`
-//! for threshold noise of scale `b'`. Where queries of neighbours all move in one direction, the queries' `2 D` is `D`:
-//! if they rise, a positive answer at the shifted threshold needs at most `D` more; if they fall, the threshold need
-//! not be shifted at all.
+//! # Proof of privacy
+//! Let `D` be the sensitivity. Take a transcript of answers with `c` positive ones and shift the threshold's noise by `D`: every
+//! negative answer is at least as likely for the neighbour at the shifted threshold. A positive answer needs noise larger by at
+//! most `2 D` (by the query and by the threshold), so `c` of them have a ratio of at most `exp(2 c D / b)` for query noise of
+//! scale `b`, for any number of negative answers. The shift itself costs `exp(D / b')` for threshold noise of scale `b'`. If
+//! queries of neighbours all move in one direction, the queries' `2 D` becomes `D`: if they rise, a positive answer at the
+//! shifted threshold needs at most `D` more; if they fall, the threshold need not be shifted at all.
 //!
-//! Queries that all move by amounts in *one* interval of length `D` that contains 0 need no more
-//! ([`range_bounded`](AboveThreshold::range_bounded)): shift the threshold by the interval's upper end, at most `D`; a
-//! positive answer then needs that less its own move, at most `D` again.
+//! If all queries move by amounts in *one* interval of length `D` that contains 0, `D` suffices too
+//! ([`range_bounded`](AboveThreshold::range_bounded)): shift the threshold by the interval's upper end, at most `D`; a positive
+//! answer then needs that minus its own move, again at most `D`.
 //!
-//! The argument uses only that shifting by `D` is possible and what it costs. On the integer [lattice](#arithmetic),
-//! where `D` is a whole number of steps, both are exactly so, with `>=` as with `>`.
+//! The argument uses only that shifting by `D` is possible and its cost. On the integer [lattice](#arithmetic), where `D` is a
+//! whole number of steps, both hold exactly, with `>=` as with `>`.
 //!
-//! Variants that look alike and are not private: without noise on the queries, with query noise that does not grow with
-//! `c`, without a stop, with the noisy query that decided as the numeric answer, and with Gaussian noise for any number
-//! of queries.
+//! Similar variants that are not private: without noise on the queries, with query noise that does not grow with `c`, without a
+//! stop, with the noisy query of the comparison as the numeric answer, and with Gaussian noise for any number of queries.
 //!
 //! # Arithmetic
-//! Queries and threshold go to an integer lattice 2^30 times finer than the sensitivity by their floor, so that a query
-//! moves by at most `S = ceil(D / step)` steps. Noise is ideal noise rounded to integers (`floor(b X)`), which moves by
-//! `S` when `b X` does: as post-processing of `b X`, it has at most its ratios and divergences. What is compared are
-//! integers.
+//! Queries and threshold are rounded down to an integer lattice 2^30 times finer than the sensitivity, so that a query moves by
+//! at most `S = ceil(D / step)` steps. Noise is ideal noise rounded to integers (`floor(b X)`), which moves by `S` when `b X`
+//! does: as post-processing of `b X`, it has at most its ratios and divergences. Only integers are compared.
 //!
 //! # Many answers
-//! For pure differential privacy `c` answers of one session, with one threshold, are the better bargain: the threshold
-//! is paid once. Under composition with a delta above 0, `c` sessions of one answer each, every one started anew with
-//! its own threshold noise, are accounted as `c` releases, so that their noise grows with the square root of `c`, that
-//! of one session with `c` itself. At epsilon = 1 and delta = 1e-6 the two meet near 40 answers. Starting a session per
-//! answer is all that the second needs.
+//! For pure differential privacy `c` answers of one session, with one threshold, are cheaper: the threshold is paid for once.
+//! Under composition with a positive delta, `c` sessions of one answer each, every one with fresh threshold noise, are accounted
+//! for as `c` releases, so that their noise grows with the square root of `c`, while that of one session grows with `c`. At
+//! epsilon = 1 and delta = 1e-6 both cost the same near 40 answers. For the second, start a session per answer.
 //!
 //! # References
 //! C. Dwork, A. Roth, "The algorithmic foundations of differential privacy", 2014, Section 3.6. M. Lyu, D. Su, N. Li,
@@ -68,10 +63,10 @@ pub use session::{Answer, Session};
 use law::NoiseLaw;
 use session::{Limits, QueryNoise};
 
-/// Largest number of positive answers.
+/// Maximum number of positive answers.
 const MOST_ANSWERS: u64 = 1 << 32;
 
-/// AboveThreshold with Laplace noise, and its forms for several positive answers and with noisy values.
+/// AboveThreshold with Laplace noise, and its versions with several positive answers and with noisy values.
 ///
 /// # Formula
 /// ```text
@@ -83,9 +78,9 @@ const MOST_ANSWERS: u64 = 1 << 32;
 /// ```
 ///
 /// # Privacy
-/// For queries each of which one record can move by at most `D = sensitivity`, under the relation `A`, chosen
-/// adaptively and as many as one likes: pure `eps1 + eps2 (+ eps3)`-DP. See the [module](crate::sparse_vector) for the
-/// proof and the arithmetic, which is exact.
+/// For queries each of which one record can move by at most `D = sensitivity`, under the relation `A`, chosen adaptively and in
+/// any number: pure `eps1 + eps2 (+ eps3)`-DP. See the [module](crate::sparse_vector) for the proof and the arithmetic, which is
+/// exact.
 ///
 /// # Examples
 /// ```
@@ -101,7 +96,7 @@ const MOST_ANSWERS: u64 = 1 << 32;
 /// let mut rng = OsSeeded::new()?;
 /// let mut session = mechanism.start(1000.0, &mut log, &mut rng)?;
 /// let query = |value| Bounded::with_proven_sensitivity(value, sensitivity);
-/// // A thousand noise scales on this side or that of the threshold.
+/// // A thousand noise scales on either side of the threshold.
 /// assert_eq!(*session.answer(query(-4000.0), &mut log, &mut rng)?.get(), Answer::Below);
 /// assert_eq!(*session.answer(query(6000.0), &mut log, &mut rng)?.get(), Answer::Above { value: None });
 /// assert!(session.answer(query(6000.0), &mut log, &mut rng).is_err()); // over
@@ -126,7 +121,7 @@ pub struct AboveThreshold<A: Adjacency> {
     value_noise: Option<RationalScale>,
 }
 
-/// What the caller states; all else follows.
+/// The parameters stated by the caller, from which all others follow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Parameters<A: Adjacency> {
     sensitivity: LInfSensitivity<A>,
@@ -137,7 +132,7 @@ struct Parameters<A: Adjacency> {
     value_epsilon: Option<Epsilon>,
 }
 
-/// How epsilon is divided between threshold and queries.
+/// The division of epsilon between threshold and queries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case", deny_unknown_fields))]
@@ -147,12 +142,12 @@ enum Split {
 }
 
 impl Split {
-    /// `eps1`, `eps2`, with a sum of at most epsilon in exact arithmetic.
+    /// Returns `eps1`, `eps2`, with a sum of at most epsilon in exact arithmetic.
     fn epsilons(self, cost_of_answers: f64) -> (f64, f64) {
         match self {
             Self::Stated { threshold, queries } => (threshold.get(), queries.get()),
             Self::LeastVariance { epsilon } => {
-                // Minimise 1/eps1² + k²/eps2²: eps2/eps1 = k^(2/3).
+                // Minimises 1/eps1² + k²/eps2²: eps2/eps1 = k^(2/3).
                 let epsilon = epsilon.get();
                 let threshold = epsilon / (1.0 + cost_of_answers.cbrt().powi(2));
                 let mut queries = epsilon - threshold;
@@ -166,7 +161,8 @@ impl Split {
 }
 
 impl<A: Adjacency> AboveThreshold<A> {
-    /// For this many positive answers, with epsilon divided so that the noise of a comparison has the least variance.
+    /// Creates the mechanism for this number of positive answers, with epsilon divided so that the noise of a comparison has the
+    /// least variance.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless `answers` is in `1..=2^32`; [`Error::ScaleOverflow`] for noise beyond 2^59
@@ -183,7 +179,7 @@ impl<A: Adjacency> AboveThreshold<A> {
         })
     }
 
-    /// With `eps1` for the threshold and `eps2` for the queries.
+    /// Creates the mechanism with `eps1` for the threshold and `eps2` for the queries.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -204,11 +200,11 @@ impl<A: Adjacency> AboveThreshold<A> {
         })
     }
 
-    /// Promises that between neighbours all queries of a session move in the same direction, as counts under
-    /// add-or-remove do: half the query noise, and another split where none was stated.
+    /// Declares that between neighbours all queries of a session move in the same direction, as counts under add/remove do: half
+    /// the query noise, and a different split if none was stated.
     ///
     /// # Privacy
-    /// The promise is noted in the log when a session starts. Under replace-one counts do not keep it.
+    /// The declaration is recorded in the log when a session starts. Under replace-one counts do not satisfy it.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -216,13 +212,13 @@ impl<A: Adjacency> AboveThreshold<A> {
         Self::build(Parameters { monotonic: true, ..self.parameters })
     }
 
-    /// Promises that between neighbours all queries of a session move by amounts in one interval that contains 0 and is
-    /// no longer than the sensitivity, as decreases of a clamped loss from one point do: half the query noise, and
-    /// another split where none was stated.
+    /// Declares that between neighbours all queries of a session move by amounts in one interval that contains 0 and is no longer
+    /// than the sensitivity, as decreases of a clamped loss from one point do: half the query noise, and a different split if
+    /// none was stated.
     ///
     /// # Privacy
-    /// The promise has to be proved with the sensitivity of the queries: nothing notes it in the log. Rounding to the
-    /// lattice may make the interval longer by one step, for which there is noise.
+    /// The caller must prove this together with the sensitivity of the queries: it is not recorded in the log. Rounding to the
+    /// lattice may make the interval longer by one step, which the noise covers.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -241,8 +237,7 @@ impl<A: Adjacency> AboveThreshold<A> {
         Self::build(Parameters { range_bounded: true, ..self.parameters })
     }
 
-    /// Adds to each positive answer the query's value with fresh Laplace noise, at this epsilon for all of them
-    /// together.
+    /// Adds to each positive answer the query's value with fresh Laplace noise, at this epsilon for all of them together.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -261,7 +256,7 @@ impl<A: Adjacency> AboveThreshold<A> {
         let lattice = Lattice::new(sensitivity.get());
         let steps = lattice.sensitivity() as f64; // exact: at most 2^31
         let threshold_noise = RationalScale::for_shift(steps, threshold_epsilon)?;
-        // Both ends of an interval are rounded to the lattice: one step more between them.
+        // Both ends of an interval are rounded to the lattice: its length may grow by one step.
         let steps_of_query = if range_bounded { steps + 1.0 } else { steps };
         let query_noise = RationalScale::for_shift(product_up(steps_of_query, cost_of_answers), query_epsilon)?;
         let value_noise = value_epsilon
@@ -270,68 +265,69 @@ impl<A: Adjacency> AboveThreshold<A> {
         Ok(Self { parameters, threshold_epsilon, query_epsilon, lattice, threshold_noise, query_noise, value_noise })
     }
 
-    /// The largest change of a query that it takes.
+    /// Returns the largest accepted change of a query.
     pub fn sensitivity(&self) -> LInfSensitivity<A> {
         self.parameters.sensitivity
     }
 
-    /// The number of positive answers.
+    /// Returns the number of positive answers.
     pub fn answers(&self) -> u64 {
         self.parameters.answers
     }
 
-    /// Whether queries are promised to move in the same direction.
+    /// Returns whether queries are declared to move in the same direction.
     pub fn is_monotonic(&self) -> bool {
         self.parameters.monotonic
     }
 
-    /// Whether queries are promised to move by amounts in one interval.
+    /// Returns whether queries are declared to move by amounts in one interval.
     pub fn is_range_bounded(&self) -> bool {
         self.parameters.range_bounded
     }
 
-    /// `eps1`, what the threshold's noise costs.
+    /// Returns `eps1`, the cost of the threshold's noise.
     pub fn threshold_epsilon(&self) -> f64 {
         self.threshold_epsilon
     }
 
-    /// `eps2`, what the queries' noise costs.
+    /// Returns `eps2`, the cost of the queries' noise.
     pub fn query_epsilon(&self) -> f64 {
         self.query_epsilon
     }
 
-    /// `eps3`, what the values of positive answers cost; `None` if there are none.
+    /// Returns `eps3`, the cost of the values of positive answers; `None` if there are none.
     pub fn value_epsilon(&self) -> Option<Epsilon> {
         self.parameters.value_epsilon
     }
 
-    /// Scale of the threshold's Laplace noise, in the units of the queries.
+    /// Returns the scale of the threshold's Laplace noise, in the units of the queries.
     pub fn threshold_scale(&self) -> f64 {
         self.in_units(self.threshold_noise)
     }
 
-    /// Scale of each query's Laplace noise, in the units of the queries.
+    /// Returns the scale of each query's Laplace noise, in the units of the queries.
     pub fn query_scale(&self) -> f64 {
         self.in_units(self.query_noise)
     }
 
-    /// Scale of the Laplace noise of values, in the units of the queries; `None` if there are none.
+    /// Returns the scale of the Laplace noise of values, in the units of the queries; `None` if there are none.
     pub fn value_scale(&self) -> Option<f64> {
         self.value_noise.map(|noise| self.in_units(noise))
     }
 
-    /// How noise is drawn: exactly, always.
+    /// Returns the noise mode, which is always exact.
     pub fn noise_mode(&self) -> NoiseMode {
         NoiseMode::Exact
     }
 
-    /// Sensitivities first: the step itself may be too small for a double.
+    /// Converts a scale to the units of the queries: the sensitivity first, because the step itself may be too small for a
+    /// double.
     fn in_units(&self, noise: RationalScale) -> f64 {
         noise.steps() / self.lattice.sensitivity() as f64 * self.sensitivity().get()
     }
 
-    /// The law of the first positive answer on a fixed stream: the probability of each query to be it, and last that of
-    /// none, to about 9 digits.
+    /// Returns the law of the first positive answer on a fixed stream: the probability that it is each query, and last that there
+    /// is none, to about 9 digits.
     ///
     /// # Formula
     /// ```text
@@ -339,10 +335,10 @@ impl<A: Adjacency> AboveThreshold<A> {
     /// ```
     ///
     /// # Privacy
-    /// For planning, on public or synthetic queries: what it returns is a function of the queries without any noise.
+    /// For planning, on public or synthetic queries: the result is a function of the queries without any noise.
     ///
     /// # Errors
-    /// [`Error::NonFiniteInput`] unless all is finite; [`Error::ScaleOverflow`] where a scale is no normal double.
+    /// [`Error::NonFiniteInput`] unless all are finite; [`Error::ScaleOverflow`] if a scale is not a normal double.
     ///
     /// # Examples
     /// ```
@@ -366,11 +362,11 @@ impl<A: Adjacency> AboveThreshold<A> {
     /// Draws the threshold's noise and logs the whole cost.
     ///
     /// # Privacy
-    /// The threshold is public. The session must get its randomness from generators like this one; each of its answers
-    /// marks the log if it does not come from a secret one.
+    /// The threshold is public. The session must get its randomness from generators like this one; each of its answers marks the
+    /// log if it is not drawn from a secret one.
     ///
     /// # Errors
-    /// [`Error::NotFinite`] for the threshold, [`Error::StuckGenerator`]; nothing is logged then.
+    /// [`Error::NotFinite`] for the threshold, [`Error::StuckGenerator`]; in these cases nothing is logged.
     pub fn start<R: ReleaseRng + ?Sized>(
         &self,
         threshold: f64,
@@ -395,11 +391,11 @@ impl<A: Adjacency> AboveThreshold<A> {
         ))
     }
 
-    /// The event without values. One positive answer to queries that move in any direction is what accountants know by
-    /// name; else it is what is proved, a pure guarantee.
+    /// Returns the event without values. Accountants have an event for one positive answer to queries that move in any direction;
+    /// otherwise it is the proved pure guarantee.
     fn comparisons(&self) -> DpEvent {
         let sensitivity = self.sensitivity().get();
-        // Rounded down: the drawn noise is not below what is stated, measured in sensitivities.
+        // Rounded down: the drawn noise is not below the stated noise, measured in sensitivities.
         let threshold_scale = quotient_down(sensitivity, self.threshold_epsilon);
         let query_scale = quotient_down(sensitivity, 0.5 * self.query_epsilon);
         let any = !self.is_monotonic() && !self.is_range_bounded();
@@ -412,14 +408,14 @@ impl<A: Adjacency> AboveThreshold<A> {
 }
 
 impl<A: Adjacency> PrivacyEvent for AboveThreshold<A> {
-    /// The event of one session.
+    /// Returns the event of one session.
     fn event(&self) -> DpEvent {
         let comparisons = self.comparisons();
         let Some(value_epsilon) = self.value_epsilon() else {
             return comparisons;
         };
         if let DpEvent::PureDp { epsilon } = comparisons {
-            // Values and later comparisons alternate; the sum of the pure guarantees covers that.
+            // Values and later comparisons alternate; the sum of the pure guarantees covers this.
             return DpEvent::PureDp { epsilon: sum_up(epsilon, value_epsilon.get()) };
         }
         // The only value comes after the last comparison.

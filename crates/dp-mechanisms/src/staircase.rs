@@ -22,17 +22,17 @@ use law::Law;
 
 pub use law::{least_mean_absolute, optimal_gamma};
 
-/// Bits of the grid below the smaller of sensitivity and mean absolute noise, unless chosen otherwise.
+/// Default number of bits of the grid below the smaller of sensitivity and mean absolute noise.
 pub const GRID_BITS: u32 = 30;
 
 /// The largest multiplier of an exact uniform number.
 const MOST_STEPS: f64 = 9_007_199_254_740_992.0;
 
-/// Geometric numbers that are refused in a row, each with a probability below 1/2, before a generator is called stuck.
+/// Number of geometric numbers rejected in a row, each of probability below 1/2, after which a generator counts as stuck.
 const REJECTIONS: u32 = 512;
 
-/// Adds noise to one number whose density is a staircase: constant up to `gamma D`, and on each interval of length `D`
-/// beyond, a factor of `exp(-epsilon)` lower than before.
+/// Adds noise to one number whose density is a staircase: constant up to `gamma D`, and on each further interval of length `D`
+/// lower by a factor of `exp(-epsilon)`.
 ///
 /// # Formula
 /// ```text
@@ -41,18 +41,18 @@ const REJECTIONS: u32 = 512;
 /// density at z = h exp(-k eps) for (k - 1 + gamma) D <= |z| < (k + gamma) D,  k = 1, 2, ...
 /// E|Z| = D exp(eps/2) / (exp(eps) - 1)   at the best gamma, 1 / (1 + exp(eps/2))
 /// ```
-/// That is the least mean absolute error of any noise that is added to a number for pure epsilon-DP. Laplace noise has
-/// `D / epsilon`: 4% more at epsilon = 1, 2.4 times as much at 5, 6.8 times at 8. Worth it for large epsilon only.
+/// This is the least mean absolute error of any additive noise for pure epsilon-DP of a number. Laplace noise has `D / epsilon`:
+/// 4% more at epsilon = 1, 2.4 times as much at 5, 6.8 times at 8. Useful for large epsilon only.
 ///
 /// # Privacy
-/// For any two numbers that differ by at most `D` the release is pure epsilon-DP under the relation `A`, whatever
-/// `gamma` is: points that are at most `D` apart lie on the same step or on neighbouring ones, as steps are at least
-/// that long but for the first, which has one neighbour only on either side of 0. The event says so and no more.
+/// For any two numbers that differ by at most `D` the release is pure epsilon-DP under the relation `A`, for every `gamma`:
+/// points at most `D` apart lie on the same step or on adjacent ones, because every step has at least that length except the
+/// first, which has only one neighbour on either side of 0. The event states this guarantee and no more.
 ///
-/// Exactly: lengths are whole numbers of steps of the [grid](crate::grid), the sensitivity rounded up; the noise is
-/// an exact sample of the ideal law, which is added to the value and rounded once. Nothing is idealised, so its
-/// [`noise_mode`](Self::noise_mode) is [`Exact`](NoiseMode::Exact) and there is no other. To draw it needs one coin
-/// for the first step against all others, one geometric number for which of the others, and one uniform number, with no
+/// Lengths are whole numbers of steps of the [grid](crate::grid), with the sensitivity rounded up. The noise is an exact sample
+/// of the ideal law, which is added to the value and rounded once. Nothing is idealised, so its [`noise_mode`](Self::noise_mode)
+/// is always [`Exact`](NoiseMode::Exact). A draw needs one coin for the first step against all others, one geometric number for
+/// the choice among the others, and one uniform number, without any rejection between them that would depend on gamma:
 /// rejection between them that would depend on gamma:
 ///
 /// ```text
@@ -60,11 +60,11 @@ const REJECTIONS: u32 = 512;
 /// |Z| = (gamma + G + U) D         otherwise,   P(G = k) = (1 - exp(-eps)) exp(-k eps)
 /// p / (1 - p) = gamma (exp(eps) - 1)
 /// ```
-/// The coin's probability is a double, a little below the ideal one, so that the first step is at most `exp(epsilon)`
-/// times as high as the second. `gamma` is the optimum rounded to whole steps of the grid; the mean absolute error is
-/// within a relative 1e-6 of the least one ([`mean_absolute`](Self::mean_absolute) and [`least_mean_absolute`] tell).
+/// The coin's probability is a double, slightly below the ideal one, so that the first step is at most `exp(epsilon)` times as
+/// high as the second. `gamma` is the optimum rounded to whole steps of the grid; the mean absolute error is within a relative
+/// 1e-6 of the least one (see [`mean_absolute`](Self::mean_absolute) and [`least_mean_absolute`]).
 ///
-/// A value beyond `2^126` steps of the grid stops there first, which brings no two values further apart.
+/// A value beyond `2^126` steps of the grid is clamped first, which increases no distance.
 ///
 /// # Examples
 /// ```
@@ -104,20 +104,20 @@ pub struct Staircase<A: Adjacency> {
 }
 
 impl<A: Adjacency> Staircase<A> {
-    /// With this epsilon.
+    /// Creates the mechanism with this epsilon.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for an epsilon above 30, from where on the noise is nothing against the sensitivity;
-    /// [`Error::ScaleOverflow`] where the grid does not fit into doubles.
+    /// [`Error::OutOfRange`] for an epsilon above 30, from where on the noise is negligible relative to the sensitivity;
+    /// [`Error::ScaleOverflow`] if the grid does not fit into doubles.
     pub fn new(sensitivity: L1Sensitivity<A>, epsilon: Epsilon) -> Result<Self, Error> {
         Self::on_grid(sensitivity, epsilon, GRID_BITS)
     }
 
-    /// The same on a grid of another fineness, `20..=40` bits below the smaller of sensitivity and mean absolute noise.
+    /// Sets the number of bits of the grid below the smaller of sensitivity and mean absolute noise, in `20..=40`.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`], also where the sensitivity would have more than `2^53` steps (40 bits and an epsilon
-    /// above about 16); [`Error::ScaleOverflow`].
+    /// [`Error::OutOfRange`], also if the sensitivity would have more than `2^53` steps (40 bits and an epsilon above about 16);
+    /// [`Error::ScaleOverflow`].
     pub fn with_grid_bits(self, bits: u32) -> Result<Self, Error> {
         Self::on_grid(self.sensitivity, self.epsilon, bits)
     }
@@ -125,12 +125,12 @@ impl<A: Adjacency> Staircase<A> {
     fn on_grid(sensitivity: L1Sensitivity<A>, epsilon: Epsilon, bits: u32) -> Result<Self, Error> {
         let value = epsilon.get();
         let refused = Error::OutOfRange { name: "epsilon", value, range: "(0, 30]" };
-        // 1 / epsilon, rounded up: the ratio of neighbouring steps is then at most exp(epsilon).
+        // 1 / epsilon, rounded up: the ratio of adjacent steps is then at most exp(epsilon).
         let (true, Some(mean_step)) = (value <= 30.0, Ratio::at_least(quotient_up(1.0, value))) else {
             return Err(refused);
         };
         let grid = Grid::new(sensitivity.get() * least_mean_absolute(value).min(1.0), bits)?;
-        let period = grid.in_steps(sensitivity.get()).ceil(); // exact but for the ceiling: a power of two
+        let period = grid.in_steps(sensitivity.get()).ceil(); // exact except for the ceiling: a power of two
         if !(period <= MOST_STEPS) {
             let range = "few enough for 2^53 steps in the sensitivity";
             return Err(Error::OutOfRange { name: "grid bits", value: f64::from(bits), range });
@@ -138,54 +138,54 @@ impl<A: Adjacency> Staircase<A> {
         Ok(Self { epsilon, sensitivity, grid, law: Law::new(value, mean_step, period as u64) })
     }
 
-    /// Epsilon of the guarantee.
+    /// Returns epsilon of the guarantee.
     pub fn epsilon(&self) -> Epsilon {
         self.epsilon
     }
 
-    /// The largest sensitivity that it takes.
+    /// Returns the largest accepted sensitivity.
     pub fn sensitivity(&self) -> L1Sensitivity<A> {
         self.sensitivity
     }
 
-    /// The grid of its outputs.
+    /// Returns the grid of the outputs.
     pub fn grid(&self) -> Grid {
         self.grid
     }
 
-    /// How its noise is drawn: by exact samplers.
+    /// Returns the noise mode, which is always exact.
     pub fn noise_mode(&self) -> NoiseMode {
         NoiseMode::Exact
     }
 
-    /// The length of half the first step over that of the others: a ratio of whole numbers of grid steps, so within half
-    /// a step over the sensitivity, less than `2^-bits`, of [`optimal_gamma`].
+    /// Returns half the length of the first step over the length of the others: a ratio of whole numbers of grid steps, within
+    /// half a step over the sensitivity, less than `2^-bits`, of [`optimal_gamma`].
     pub fn gamma(&self) -> f64 {
         self.law.gamma()
     }
 
-    /// Mean absolute value of the noise.
+    /// Returns the mean absolute value of the noise.
     pub fn mean_absolute(&self) -> f64 {
         self.law.mean_absolute() * self.grid.step()
     }
 
-    /// Variance of the noise.
+    /// Returns the variance of the noise.
     pub fn variance(&self) -> f64 {
         self.law.variance() * self.grid.step() * self.grid.step()
     }
 
-    /// The probability that the noise is at most `z`.
+    /// Returns the probability that the noise is at most `z`.
     pub fn cdf(&self, z: f64) -> f64 {
         let tail = 0.5 * self.law.magnitude_tail(z.abs() / self.grid.step());
         if z <= 0.0 { tail } else { 1.0 - tail }
     }
 
-    /// Density of the noise on the first step, where it is highest.
+    /// Returns the density of the noise on the first step, where it is highest.
     pub fn density_at_0(&self) -> f64 {
         self.law.highest_density() / self.grid.step()
     }
 
-    /// `value + noise`, rounded to the grid, in one go. Which step, sign and uniform number are drawn before the value is
+    /// Returns `value + noise`, rounded to the grid once. The step, the sign and the uniform number are drawn before the value is
     /// read.
     fn add_noise<R: ReleaseRng + ?Sized>(&self, value: f64, rng: &mut R) -> Result<f64, Error> {
         let is_first = exact::bernoulli_f64(self.law.first_step(), rng)?;
@@ -198,12 +198,11 @@ impl<A: Adjacency> Staircase<A> {
         let fraction = Offset::half_above(self.grid.exact_fraction(value, &place));
         let along = uniform.floor_affine(length, fraction, &mut Words(rng))?;
         let start = if is_negative { -start } else { start };
-        // The sum of whole numbers alone decides what follows.
+        // The result depends only on the sum of whole numbers.
         Ok(self.grid.point(self.grid.index(&place).saturating_add(start.saturating_add(along))))
     }
 
-    /// `k` with probability `(1 - q) q^k`, where `q = exp(-1 / mean_step)`: a discrete Laplace number that is not
-    /// negative.
+    /// Samples `k` with probability `(1 - q) q^k`, where `q = exp(-1 / mean_step)`: a non-negative discrete Laplace number.
     fn geometric<R: ReleaseRng + ?Sized>(&self, rng: &mut R) -> Result<i128, Error> {
         let scale = self.law.mean_step();
         for _ in 0..REJECTIONS {

@@ -1,12 +1,12 @@
-//! Noise in every step: many noisy sums for one cost, which is logged when the first is about to be drawn.
+//! Noise in every step: many noisy sums at one cost, which is logged before the first is drawn.
 //!
 //! Training that releases each of its steps draws noise thousands of times per second from one law. [`NoisySteps`] is the
-//! mechanism of such a run: [`start`](NoisySteps::start) logs what all steps of a [`StepPlan`] cost together,
-//! [`add`](NoisySteps::add) puts noise on one step's sum in place, without a log entry, an allocation or any other cost
-//! than that of drawing it, and [`finish`](NoisySteps::finish) declares released what was computed from the noisy sums.
+//! mechanism of such a run: [`start`](NoisySteps::start) logs the joint cost of all steps of a [`StepPlan`],
+//! [`add`](NoisySteps::add) adds noise to one step's sum in place, without a log entry, an allocation or any other overhead, and
+//! [`finish`](NoisySteps::finish) marks the result computed from the noisy sums as released.
 //!
-//! Noise is added to the *sum* of a step's contributions, with one scale for all steps. What a step then divides by, its
-//! batch size for instance, is post-processing.
+//! Noise is added to the *sum* of a step's contributions, with one scale for all steps. Any later division, by the batch size for
+//! instance, is post-processing.
 
 use core::fmt;
 
@@ -36,7 +36,7 @@ pub enum StepNoise<A: Adjacency> {
 }
 
 impl<A: Adjacency> StepNoise<A> {
-    /// The largest sensitivity of a step's sum that it takes.
+    /// Returns the largest accepted sensitivity of a step's sum.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         match self {
             Self::Gaussian(gaussian) => gaussian.sensitivity(),
@@ -44,7 +44,7 @@ impl<A: Adjacency> StepNoise<A> {
         }
     }
 
-    /// How the noise is drawn.
+    /// Returns the noise mode.
     pub fn noise_mode(&self) -> NoiseMode {
         match self {
             Self::Gaussian(gaussian) => gaussian.noise_mode(),
@@ -52,7 +52,7 @@ impl<A: Adjacency> StepNoise<A> {
         }
     }
 
-    /// A typical size of one coordinate's noise.
+    /// Returns a typical size of one coordinate's noise.
     fn spread(&self) -> f64 {
         match self {
             Self::Gaussian(gaussian) => gaussian.std_dev(),
@@ -62,7 +62,7 @@ impl<A: Adjacency> StepNoise<A> {
 }
 
 impl<A: Adjacency> PrivacyEvent for StepNoise<A> {
-    /// One step, for a record that takes part in it.
+    /// Returns the event of one step, for a record that takes part in it.
     fn event(&self) -> DpEvent {
         match self {
             Self::Gaussian(gaussian) => gaussian.event(),
@@ -83,56 +83,55 @@ impl<A: Adjacency> From<LaplaceBall<A>> for StepNoise<A> {
     }
 }
 
-/// How the steps of a run share the records: what turns the cost of one step into the cost of all.
+/// The records used by the steps of a run, which determine the cost of all steps from the cost of one.
 ///
-/// All iterates may be released: nothing here relies on hiding any.
+/// All iterates may be released: no iterate needs to be hidden.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum StepPlan {
-    /// Each pass divides the records among its steps, by a rule that does not depend on their values: a record takes
-    /// part in one step of each pass. What the other steps sum depends on that record only through what was released
-    /// before, so that a pass costs as much as the one step (parallel composition, adaptively), and the passes compose.
+    /// Each pass divides the records among its steps, by a rule that does not depend on their values: a record takes part in one
+    /// step of each pass. The sums of other steps depend on that record only through earlier releases, so that a pass costs as
+    /// much as the one step (parallel composition, adaptively), and the passes compose.
     DisjointBatches {
-        /// Passes over the records.
+        /// Number of passes over the records.
         passes: u64,
-        /// Steps of each pass.
+        /// Number of steps of each pass.
         steps_per_pass: u64,
     },
-    /// Each step sums over a fresh random subset that holds every record independently with the same probability, and
-    /// that is never published.
+    /// Each step sums over a fresh random subset that holds every record independently with the same probability and is never
+    /// published.
     PoissonSampled {
-        /// The probability.
+        /// The sampling probability.
         sampling_rate: SamplingRate,
-        /// Steps.
+        /// Number of steps.
         steps: u64,
     },
-    /// The same, under a relation where a record is replaced and its place is not: what is summed of it has norm at most
-    /// `radius` besides the sensitivity, so that a record that was not drawn is no farther from it than that.
-    /// For Gaussian noise.
+    /// Poisson sampling under a relation that replaces a record in place: besides the sensitivity, a contribution has norm at
+    /// most `radius`, so that a sample without the record is no farther away than that. For Gaussian noise.
     PoissonSampledReplacement {
-        /// The probability.
+        /// The sampling probability.
         sampling_rate: SamplingRate,
-        /// L2 norm of a contribution at most: from half of the sensitivity to all of it.
+        /// Largest L2 norm of a contribution: from half of the sensitivity to all of it.
         radius: f64,
-        /// Steps.
+        /// Number of steps.
         steps: u64,
     },
     /// Each step sums over a fresh uniformly random subset of fixed size, which is never published.
     SampledWithoutReplacement {
-        /// The subset's size over the number of records.
+        /// The subset's size divided by the number of records.
         sampling_rate: SamplingRate,
-        /// Steps.
+        /// Number of steps.
         steps: u64,
     },
     /// Each step sums over all records.
     AllRecords {
-        /// Steps.
+        /// Number of steps.
         steps: u64,
     },
 }
 
 impl StepPlan {
-    /// The number of steps, at most `2^64 - 1`.
+    /// Returns the number of steps, at most `2^64 - 1`.
     pub fn steps(&self) -> u64 {
         match *self {
             Self::DisjointBatches { passes, steps_per_pass } => passes.saturating_mul(steps_per_pass),
@@ -143,7 +142,7 @@ impl StepPlan {
         }
     }
 
-    /// What all steps cost, given what a step costs a record that takes part in it.
+    /// Returns the event of all steps, given the event of one step for a record that takes part in it.
     ///
     /// # Examples
     /// ```
@@ -165,7 +164,7 @@ impl StepPlan {
                     DpEvent::Gaussian { std_dev, sensitivity: distance } => {
                         DpEvent::PoissonSampledReplacement { sampling_rate, std_dev, distance, radius }
                     }
-                    // Nothing better is known than that it does not hold under replacement.
+                    // No better event is known; this one does not hold under replacement.
                     other => DpEvent::PoissonSampled { sampling_rate, event: Box::new(other) },
                 };
                 (step, steps)
@@ -184,12 +183,12 @@ impl StepPlan {
     }
 }
 
-/// A run that puts noise on the sum of every step, paid for when it started.
+/// A run that adds noise to the sum of every step, paid for when it starts.
 ///
 /// # Privacy
-/// The event holds for all noisy sums together, as if each were published. That the steps share the records as the plan
-/// says is the caller's claim, as a sensitivity is in [`Bounded::with_proven_sensitivity`]; the sum of a step may depend
-/// on the noisy sums of all steps before.
+/// The event holds for all noisy sums together, as if each were published. The caller claims that the steps use the records as
+/// the plan states, as for a sensitivity in [`Bounded::with_proven_sensitivity`]. The sum of a step may depend on the noisy sums
+/// of all earlier steps.
 ///
 /// # Examples
 /// ```
@@ -218,7 +217,7 @@ pub struct NoisySteps<A: Adjacency> {
     paid_in: LogId,
     left: u64,
     most: u64,
-    /// What the sums' sensitivities take on trust.
+    /// The assumptions of the sums' sensitivities.
     assumptions: Vec<Assumption>,
     secret: bool,
 }
@@ -231,11 +230,11 @@ impl<A: Adjacency> fmt::Debug for NoisySteps<A> {
 }
 
 impl<A: Adjacency> NoisySteps<A> {
-    /// Writes the cost of all steps to the log and begins.
+    /// Logs the cost of all steps and starts the run.
     ///
     /// # Errors
-    /// [`Error::Accountant`] where the plan's theorem does not hold under `A` or a number is out of its range;
-    /// [`Error::StuckGenerator`]. Nothing is logged then.
+    /// [`Error::Accountant`] if the plan's theorem does not hold under `A` or a number is out of its range;
+    /// [`Error::StuckGenerator`]. In these cases nothing is logged.
     pub fn start<R: ReleaseRng + ?Sized>(
         noise: StepNoise<A>,
         plan: StepPlan,
@@ -254,13 +253,13 @@ impl<A: Adjacency> NoisySteps<A> {
         Ok(Self { noise, paid_in: log.id(), left: most, most, assumptions: Vec::new(), secret: true })
     }
 
-    /// Puts noise on the sum of the next step, in place: what is there afterwards may be published.
+    /// Adds noise to the sum of the next step in place; the result may be published.
     ///
     /// # Errors
-    /// [`Error::SessionOver`] after the last step of the plan; [`Error::SensitivityExceeded`]; [`Error::ScaleOverflow`]
-    /// where the float type cannot hold such noise; [`Error::NonFiniteInput`] and, of a ball,
-    /// [`Error::DimensionMismatch`]: the step is not taken then. [`Error::StuckGenerator`]: what is there then must not
-    /// be published, nor must anything computed from it.
+    /// [`Error::SessionOver`] after the last step of the plan; [`Error::SensitivityExceeded`]; [`Error::ScaleOverflow`] if the
+    /// float type cannot represent the noise; [`Error::NonFiniteInput`] and, for a ball, [`Error::DimensionMismatch`]. In these
+    /// cases the step is not taken. After [`Error::StuckGenerator`] the contents of the sum, and anything computed from them,
+    /// must not be published.
     #[inline]
     pub fn add<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &mut self,
@@ -291,10 +290,10 @@ impl<A: Adjacency> NoisySteps<A> {
         }
     }
 
-    /// The sum of the next step with noise on it, which may be published: [`add`](Self::add) for a sum that is owned.
+    /// Returns the sum of the next step with noise, which may be published: [`add`](Self::add) for an owned sum.
     ///
     /// # Errors
-    /// As [`add`](Self::add); the sum is gone then.
+    /// Those of [`add`](Self::add); the sum is then lost.
     pub fn noisy<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &mut self,
         sum: Bounded<Vec<F>, A>,
@@ -307,25 +306,24 @@ impl<A: Adjacency> NoisySteps<A> {
         Ok(value)
     }
 
-    /// Steps that are left.
+    /// Returns the number of steps left.
     pub fn steps_left(&self) -> u64 {
         self.left
     }
 
-    /// The noise of each step.
+    /// Returns the noise of each step.
     pub fn noise(&self) -> &StepNoise<A> {
         &self.noise
     }
 
-    /// Ends the run and declares `output` released. Steps that were not taken stay paid for.
+    /// Ends the run and marks `output` as released. Steps that were not taken stay paid for.
     ///
     /// # Privacy
-    /// `output` must be a function of noisy sums and of public numbers alone; no type can see to that. The log must be
-    /// that of the start: what the sums' sensitivities took on trust is added to it, and the mark of a generator that is
-    /// not secret.
+    /// `output` must be a function of noisy sums and of public numbers only; no type can enforce this. The log must be that of
+    /// the start: the assumptions of the sums' sensitivities are added to it, and the mark of a generator that is not secret.
     ///
     /// # Errors
-    /// [`Error::OtherLog`] for any other log than that of the start, copies of it included.
+    /// [`Error::OtherLog`] for any log other than that of the start, including copies of it.
     pub fn finish<T>(self, output: T, log: &mut EventLog<A>) -> Result<Released<T>, Error> {
         if log.id() != self.paid_in {
             return Err(Error::OtherLog);
@@ -340,7 +338,7 @@ impl<A: Adjacency> NoisySteps<A> {
     }
 }
 
-/// The event that a plan wraps steps in.
+/// Returns the name of the event in which a plan wraps steps.
 fn event_name(plan: &StepPlan) -> &'static str {
     match plan {
         StepPlan::PoissonSampled { .. } => "poisson-sampled",

@@ -1,10 +1,10 @@
-//! For tests only: golden values and the Kolmogorov-Smirnov test.
+//! For tests: golden values and statistical tests.
 
 use std::path::PathBuf;
 
 use serde_json::Value;
 
-/// The content of a golden file, from `DP_GOLDEN_DIR` or else the copy in the project. A missing file fails the test.
+/// Returns the content of a golden file, from `DP_GOLDEN_DIR` or the copy in the project. A missing file fails the test.
 pub(crate) fn golden(file: &str) -> Value {
     let folder = std::env::var_os("DP_GOLDEN_DIR")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")), PathBuf::from);
@@ -22,7 +22,7 @@ pub(crate) struct Case {
     absolute: f64,
 }
 
-/// The cases of one function: at least one in the tree's copy; another file need not have every function, but must have
+/// Returns the cases of one function: at least one in the tree's copy; another file need not have every function, but must have
 /// some.
 pub(crate) fn golden_cases(file: &str, function: &str) -> Vec<Case> {
     let file = golden(file);
@@ -62,7 +62,7 @@ impl Case {
     }
 }
 
-/// The largest distance between the empirical distribution function of `sample` and `cdf`. Sorts the sample.
+/// Returns the largest distance between the empirical distribution function of `sample` and `cdf`. Sorts the sample.
 pub(crate) fn ks_distance(sample: &mut [f64], cdf: impl Fn(f64) -> f64) -> f64 {
     sample.sort_unstable_by(f64::total_cmp);
     let n = sample.len() as f64;
@@ -73,13 +73,13 @@ pub(crate) fn ks_distance(sample: &mut [f64], cdf: impl Fn(f64) -> f64) -> f64 {
     distances.fold(0.0, f64::max)
 }
 
-/// The distance that a sample of `n` exceeds with probability at most `false_alarm`, by the inequality of Dvoretzky,
+/// Returns the distance that a sample of `n` exceeds with probability at most `false_alarm`, by the inequality of Dvoretzky,
 /// Kiefer and Wolfowitz with Massart's constant: `P(distance > t) <= 2 exp(-2 n t²)`.
 pub(crate) fn ks_threshold(n: usize, false_alarm: f64) -> f64 {
     ((2.0 / false_alarm).ln() / (2.0 * n as f64)).sqrt()
 }
 
-/// Pearson's statistic of integers against a symmetric law, in `2 reach + 1` classes: each integer below `reach` in
+/// Returns Pearson's statistic of integers against a symmetric law, in `2 reach + 1` classes: each integer below `reach` in
 /// absolute value, and all beyond on either side.
 pub(crate) fn chi_square(sample: &[i64], reach: i64, mass: impl Fn(i64) -> f64, tail: impl Fn(i64) -> f64) -> f64 {
     let mut counts = vec![0.0; 2 * reach as usize + 1];
@@ -92,8 +92,8 @@ pub(crate) fn chi_square(sample: &[i64], reach: i64, mass: impl Fn(i64) -> f64, 
     terms.sum()
 }
 
-/// Refuses counts that do not come from this law, by Pearson's chi-square at a false-alarm rate of 1e-9. Classes of which
-/// fewer than 1000 are expected are pooled with the next rarest, so that the approximation holds that far out.
+/// Asserts that counts come from this law, by Pearson's chi-square at a false-alarm rate of 1e-9. Classes with an expected count
+/// below 1000 are pooled with the next rarest, so that the approximation holds that far out.
 pub(crate) fn check_law(counts: &[u64], law: &[f64], what: &str) {
     assert_eq!(counts.len(), law.len());
     let total: u64 = counts.iter().sum();

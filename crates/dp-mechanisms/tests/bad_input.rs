@@ -1,8 +1,8 @@
-//! Every public constructor and release, on every combination of numbers that should make it think twice.
+//! Every public constructor and release, on all combinations of extreme and invalid numbers.
 //!
-//! A constructor refuses with an error that names the parameter and its value, or accepts; nothing panics and nothing
-//! runs for ever. The worst outcome is neither: a configuration that is accepted and releases without noise. So each one
-//! that is accepted is made to release 64 times, and its noise is compared with what it announces.
+//! A constructor either refuses with an error that names the parameter and its value, or accepts; nothing panics and nothing runs
+//! forever. The worst outcome is a configuration that is accepted and releases without noise. So each accepted one makes 64
+//! releases, and its noise is compared with its stated law.
 
 #[path = "bad_input/constructors.rs"]
 mod constructors;
@@ -22,7 +22,7 @@ mod records;
 #[path = "bad_input/values.rs"]
 mod values;
 
-/// What a number should never be, where it must be positive, finite and normal.
+/// Numbers that are invalid wherever a positive, finite and normal number is required.
 const NEVER_POSITIVE: [f64; 7] = [-1.0, -0.0, 0.0, 5e-324, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
 
 /// Numbers that may be accepted, alone or together: ends of ranges and products that overflow.

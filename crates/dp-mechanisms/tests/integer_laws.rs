@@ -1,10 +1,10 @@
-//! Laws that every mechanism for whole numbers keeps, checked for each of them.
+//! Properties of every mechanism for integers, checked for each of them.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AddRemoveOne, Adjacency, Epsilon, EventLog, ReplaceOne, Rho, ZeroOut};
 use dp_mechanisms::{Bounded, DiscreteGaussian, DiscreteLaplace, Error, Mechanism, OsSeeded, SeededRng, Sensitivity};
 
-/// What the laws have to know of a mechanism besides the trait.
+/// The data about a mechanism that the checks need in addition to the trait.
 struct Subject<M> {
     mechanism: M,
     sensitivity: f64,
@@ -23,14 +23,14 @@ where
         Bounded::with_proven_sensitivity(vec![value; *dim], sensitivity)
     };
 
-    // One release, one entry, with the event that was announced, and nothing taken on trust.
+    // One release, one entry, with the stated event, and no assumptions.
     let (mut log, mut secret) = (EventLog::new(), OsSeeded::new().unwrap());
     let released = mechanism.release(filled(7, *sensitivity), &mut log, &mut secret).unwrap();
     assert_eq!(released.get().len(), *dim);
     assert_eq!(log.entries(), [(mechanism.event(), 1)]);
     assert!(log.is_private() && log.assumptions().is_empty());
 
-    // A smaller sensitivity costs what the mechanism announces; a larger one and an empty vector are refused.
+    // A smaller sensitivity costs the stated amount; a larger one and an empty vector are refused.
     mechanism.release(filled(7, sensitivity * 0.5), &mut log, &mut secret).unwrap();
     let found = sensitivity.next_up();
     let refused = mechanism.release(filled(7, found), &mut log, &mut secret);
@@ -40,7 +40,7 @@ where
     assert_eq!(log.entries(), [(mechanism.event(), 2)]);
     assert!(log.is_private());
 
-    // A reproducible generator marks the log for good; the same seed gives the same release, another seed another one.
+    // A reproducible generator marks the log permanently; the same seed gives the same release, a different seed a different one.
     let mut seeded =
         |seed| mechanism.release(filled(7, *sensitivity), &mut log, &mut SeededRng::new(seed)).unwrap().into_inner();
     let one = seeded(5);
@@ -49,7 +49,7 @@ where
     mechanism.release(filled(7, *sensitivity), &mut log, &mut secret).unwrap();
     assert!(!log.is_private());
 
-    // At the ends of the integers the output stops, whatever the noise.
+    // At the ends of the integers the output saturates, for any noise.
     let mut rng = SeededRng::new(8);
     for value in [i64::MIN, i64::MAX] {
         for _ in 0..16 {
@@ -121,7 +121,7 @@ fn discrete_gaussian_laws() {
     scalar_agrees::<ReplaceOne, _>(&discrete_gaussian(1.0, 0.1, 1).mechanism, 1.0);
 }
 
-/// Scales so large that noise leaves the range of `i64` all the time: the output stops there.
+/// Scales so large that noise leaves the range of `i64` all the time: the output saturates.
 #[test]
 fn noise_beyond_the_integers_saturates() {
     let bound = Sensitivity::new(1.0).unwrap();
@@ -129,7 +129,7 @@ fn noise_beyond_the_integers_saturates() {
     let input = Bounded::with_proven_sensitivity(vec![i64::MAX; 200], bound);
     let released = noise.release(input, &mut EventLog::new(), &mut SeededRng::new(1)).unwrap().into_inner();
     let stopped = released.iter().filter(|&&output| output == i64::MAX).count();
-    // About half, and those below 0 too.
+    // About half, and likewise those below 0.
     assert!((50..150).contains(&stopped), "{stopped}");
     assert!(released.contains(&i64::MIN));
 }

@@ -1,4 +1,4 @@
-//! Laws that every additive mechanism keeps, checked for each of them.
+//! Properties of every additive mechanism, checked for each of them.
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_accountant::{AddRemoveOne, Adjacency, ChangeListLabels, Epsilon, EventLog, ReplaceOne, ZeroOut};
@@ -12,7 +12,7 @@ fn bound<N: Norm, A: Adjacency>(value: f64) -> Sensitivity<N, A> {
     Sensitivity::new(value).unwrap()
 }
 
-/// What the laws have to know of a mechanism besides the trait.
+/// The data about a mechanism that the checks need in addition to the trait.
 struct Subject<M> {
     mechanism: M,
     sensitivity: f64,
@@ -33,7 +33,7 @@ where
         Bounded::<Vec<F>, A, M::Norm>::with_proven_sensitivity(vec![nalgebra::convert(value); *dim], bound(sensitivity))
     };
 
-    // One release, one entry, with the event that was announced; a secret generator keeps the log private.
+    // One release, one entry, with the stated event; a secret generator keeps the log private.
     let mut log = EventLog::new();
     let mut secret = OsSeeded::new().unwrap();
     let released = mechanism.release(filled(*spread, *sensitivity), &mut log, &mut secret).unwrap();
@@ -41,7 +41,7 @@ where
     assert_eq!(log.entries(), [(mechanism.event(), 1)]);
     assert!(log.is_private());
 
-    // A smaller sensitivity costs what the mechanism announces; a larger one is refused.
+    // A smaller sensitivity costs the stated amount; a larger one is refused.
     mechanism.release(filled(*spread, sensitivity * 0.5), &mut log, &mut secret).unwrap();
     assert_eq!(log.entries(), [(mechanism.event(), 2)]);
     let excessive = sensitivity * (1.0 + f64::EPSILON);
@@ -50,14 +50,14 @@ where
         Err(Error::SensitivityExceeded { found: excessive, built_for: *sensitivity })
     );
 
-    // What is not a finite vector is refused.
+    // A vector that is not finite is refused.
     for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         assert_eq!(mechanism.release(filled(value, *sensitivity), &mut log, &mut secret), Err(Error::NonFiniteInput));
     }
     let empty = Bounded::with_proven_sensitivity(Vec::<F>::new(), bound(*sensitivity));
     assert_eq!(mechanism.release(empty, &mut log, &mut secret), Err(Error::Dimension { dimension: 0 }));
 
-    // Nothing that was refused is in the log; a reproducible generator marks it for good.
+    // Refused releases are not in the log; a reproducible generator marks it permanently.
     assert_eq!(log.entries(), [(mechanism.event(), 2)]);
     assert!(log.is_private());
     let seeded = |log: &mut EventLog<A>, seed| {
@@ -68,7 +68,7 @@ where
     mechanism.release(filled(*spread, *sensitivity), &mut log, &mut secret).unwrap();
     assert!(!log.is_private());
 
-    // The same seed gives the same release, another seed another one.
+    // The same seed gives the same release, a different seed a different one.
     assert_eq!(one, seeded(&mut log, 5));
     assert_ne!(one, seeded(&mut log, 6));
 
@@ -98,7 +98,7 @@ where
     }
 }
 
-/// 64 releases of zeros: no two are equal, and the standard deviation is within 5 standard errors of the statement.
+/// 64 releases of zeros: no two are equal, and the standard deviation is within 5 standard errors of the stated one.
 fn noise_is_there_and_has_the_stated_size<F, A, M>(subject: &Subject<M>)
 where
     F: RealField + Copy,
@@ -156,7 +156,7 @@ fn gaussian_laws() {
     laws::<f32, ZeroOut, _>(&gaussian(1e-30, 1e-37));
 }
 
-/// The same laws for the noise that is drawn in double precision; the log says which it was.
+/// The same properties for noise drawn in double precision; the log states the noise mode.
 #[test]
 fn rounded_laws() {
     let rounded = NoiseMode::Rounded;
@@ -251,7 +251,6 @@ fn equivariant_under_powers_of_two() {
     }
 }
 
-/// Single precision is double precision rounded once.
 #[test]
 fn single_precision_rounds_the_double_result_once() {
     let gaussian = gaussian::<ZeroOut>(1.0, 0.7).mechanism;
@@ -264,9 +263,9 @@ fn single_precision_rounds_the_double_result_once() {
     assert!(narrow.get().iter().zip(wide.get()).all(|(&a, &b)| a == b as f32));
 }
 
-/// Mironov's attack: whether the low bits of an output tell which of two inputs it came from. On the grid, the number
-/// of trailing zero bits, counted in steps, has the same distribution for both: a chi-square statistic over 12 classes
-/// (11 degrees of freedom) below its 1 - 1e-9 quantile, 65.17.
+/// Mironov's attack: whether the low bits of an output reveal which of two inputs it came from. On the grid, the number of
+/// trailing zero bits, counted in steps, has the same distribution for both: a chi-square statistic over 12 classes (11 degrees
+/// of freedom) below its 1 - 1e-9 quantile, 65.17.
 #[test]
 fn low_bits_do_not_tell_the_input() {
     let subject = gaussian::<ReplaceOne>(1.0, 1.0);

@@ -1,7 +1,7 @@
-//! What holds a private value or a generator's state cannot be printed, compared, copied, serialised or read.
+//! Types that contain a private value or a generator's state cannot be printed, compared, copied, serialised or read.
 //!
-//! Everything here is checked by the compiler: the file compiles, or a trait was implemented that must not be. What must
-//! not compile in a *use* of these types (a second release, norms and relations mixed) is in the documentation tests.
+//! The compiler checks everything here: the file compiles unless a forbidden trait is implemented. *Uses* of these types that
+//! must not compile (a second release, mixed norms and relations) are in the documentation tests.
 
 use dp_accountant::ZeroOut;
 use dp_mechanisms::clip::{ClippedSum, ExactSum, NormCount, RankOneSum};
@@ -10,7 +10,7 @@ use dp_mechanisms::scores::Scores;
 use dp_mechanisms::sparse_vector::Session;
 use dp_mechanisms::{Bounded, L1, L2, LInf, OsSeeded, Secret, SeededRng};
 
-/// Compiles only if the type does not implement the trait: else the method below is ambiguous.
+/// Compiles only if the type does not implement the trait: otherwise the method below is ambiguous.
 macro_rules! lacks {
     ($type:ty: $($trait:path),+ $(,)?) => {
         $(const _: fn() = || {
@@ -26,7 +26,7 @@ macro_rules! lacks {
     };
 }
 
-/// Neither of them reaches a value.
+/// Neither trait exposes a value.
 macro_rules! keeps_its_secret {
     ($($type:ty),+ $(,)?) => {
         $(lacks!($type:
@@ -59,7 +59,7 @@ keeps_its_secret!(
     SeededRng,
 );
 
-// A generator is not shown in any form; the others show themselves without their value.
+// A generator is not printed in any form; the others are printed without their value.
 lacks!(OsSeeded: core::fmt::Debug, rand::SeedableRng, AsRef<[u8]>);
 lacks!(SeededRng: core::fmt::Debug, rand::SeedableRng, AsRef<[u8]>);
 lacks!(dp_mechanisms::DerivedRng: core::fmt::Debug, rand::SeedableRng, AsRef<[u8]>);
@@ -83,7 +83,7 @@ fn debug_shows_what_is_public() {
 #[test]
 fn generators_wipe_their_state() {
     fn wiped<T: zeroize::ZeroizeOnDrop>() {}
-    // What both generators are made of.
+    // The component of both generators.
     wiped::<chacha20::ChaCha20Rng>();
     assert_eq!(size_of::<OsSeeded>(), size_of::<chacha20::ChaCha20Rng>());
     assert_eq!(size_of::<SeededRng>(), size_of::<chacha20::ChaCha20Rng>());

@@ -37,7 +37,7 @@ fn every_seed_ends_as_its_name_says() {
     assert_eq!(released, 13, "one seed at least for each kind: {kinds:?}");
 }
 
-/// What a fuzzer does first: a byte changed, left out or doubled.
+/// A fuzzer's first mutations: a byte changed, omitted or doubled.
 #[test]
 fn seeds_with_one_byte_changed_are_read_or_not() {
     let mut released = 0;

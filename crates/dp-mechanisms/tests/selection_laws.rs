@@ -1,4 +1,4 @@
-//! Laws that every selection mechanism keeps, checked for each of them.
+//! Properties of every selection mechanism, checked for each of them.
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_accountant::{Adjacency, Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut, bound};
@@ -20,7 +20,7 @@ fn laws<A: Adjacency, M: Mechanism<Scores, A, Norm = LInf, Output = usize>>(mech
     let expected: &[Assumption] = if monotonic { &[Assumption::MonotonicScores] } else { &[] };
     let scores = [0.0, unit, -3.0 * unit];
 
-    // One release, one entry, with the event that was announced and the promise that it rests on.
+    // One release, one entry, with the stated event and the declaration that it rests on.
     let mut log = EventLog::new();
     let mut secret = OsSeeded::new().unwrap();
     assert!(*mechanism.release(bounded(&scores, unit), &mut log, &mut secret).unwrap().get() < 3);
@@ -28,7 +28,7 @@ fn laws<A: Adjacency, M: Mechanism<Scores, A, Norm = LInf, Output = usize>>(mech
     assert_eq!(log.assumptions(), expected);
     assert!(log.is_private());
 
-    // A smaller sensitivity is taken, a larger one refused, and so is what is not finite. Nothing is logged then.
+    // A smaller sensitivity is accepted; a larger one and scores that are not finite are refused, and nothing is logged.
     mechanism.release(bounded(&scores, 0.5 * unit), &mut log, &mut secret).unwrap();
     let excessive = unit * (1.0 + f64::EPSILON);
     assert_eq!(
@@ -41,11 +41,11 @@ fn laws<A: Adjacency, M: Mechanism<Scores, A, Norm = LInf, Output = usize>>(mech
     }
     assert_eq!(log.entries(), [(mechanism.event(), 2)]);
 
-    // What the scores take on trust comes with them.
+    // The assumptions of the scores are logged with them.
     mechanism.release(bounded(&scores, unit).assuming(Assumption::FloatSum), &mut log, &mut secret).unwrap();
     assert!(log.assumptions().contains(&Assumption::FloatSum));
 
-    // The same seed gives the same choice, and marks the log.
+    // The same seed gives the same selection, and marks the log.
     assert!(log.is_private());
     let choices = |seed| -> Vec<usize> {
         let (mut log, mut rng) = (EventLog::new(), SeededRng::new(seed));
@@ -73,7 +73,7 @@ fn laws<A: Adjacency, M: Mechanism<Scores, A, Norm = LInf, Output = usize>>(mech
         let huge = 1e15 * unit;
         assert_eq!(choose(&[-huge, huge - 1e6 * unit, huge, huge - 2e6 * unit]), 2);
     }
-    // Equal scores, whatever they are: each of two is chosen sometimes; fails by chance with probability 2^-199.
+    // Equal scores of any size: each of two is selected sometimes; fails by chance with probability 2^-199.
     for equal in [0.0, 1e308, -1e308, f64::MAX, 5e-324, unit] {
         let first = (0..200).filter(|_| choose(&[equal, equal]) == 0).count();
         assert!((1..200).contains(&first), "{equal}: {first}");
@@ -114,7 +114,7 @@ fn noisy_max() {
     }
 }
 
-/// A hundred choices: the range of the exponential mechanism's loss is worth a factor of about two at a small delta.
+/// A hundred selections: the range of the exponential mechanism's loss gains a factor of about two at a small delta.
 #[test]
 fn a_bounded_range_composes_better() {
     let epsilon = Epsilon::new(0.1).unwrap();

@@ -1,4 +1,4 @@
-//! Two scorers on the same synthetic lists: what the metrics say, and what LETOR's conventions make of them.
+//! Compares two scorers on the same synthetic lists, with standard metrics and with LETOR's conventions.
 //!
 //! `cargo run -p dp-rank --example compare_rankers`
 

@@ -1,10 +1,10 @@
-//! Rankers on the five folds of MQ2008, without privacy and with it.
+//! Compares rankers on the five folds of MQ2008, without privacy and with it.
 //!
 //! `cargo run --release -p dp-rank --features files --example mq2008 -- S1.txt.xz S2.txt.xz S3.txt.xz S4.txt.xz S5.txt.xz`
 //!
-//! Fold f trains on parts f to f+3 and tests on part f+4 (modulo 5). Private rankers have
-//! the crate's recommended settings, whose numbers were chosen on made-up lists, others 400 steps on batches of ten lists. Delta is 1e-4. Batches and noise are seeded, so
-//! that the table can be had again; what is to be published takes `OsSeeded`.
+//! Fold f trains on parts f to f+3 and tests on part f+4 (modulo 5). Private rankers have the crate's recommended settings, which
+//! were chosen on synthetic lists; the others take 400 steps on batches of ten lists. Delta is 1e-4. Batches and noise are
+//! seeded, so that the table is reproducible; a release needs `OsSeeded`.
 
 use std::error::Error;
 use std::io::Write;
@@ -74,7 +74,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Where training starts: 0, or a network's public initial weights.
+/// The initial parameters: 0, or a network's public initial weights.
 trait Start: Scorer {
     fn start(&self, seed: u64) -> Vec<f64>;
 }
@@ -91,7 +91,7 @@ impl Start for Mlp {
     }
 }
 
-/// One row of rankers without privacy.
+/// Prints one row for rankers without privacy.
 fn plain<S: Start>(
     out: &mut impl Write,
     folds: &[Fold],
@@ -109,7 +109,7 @@ fn plain<S: Start>(
     })
 }
 
-/// One row of private rankers.
+/// Prints one row for private rankers.
 fn private<S: Start>(
     out: &mut impl Write,
     folds: &[Fold],
@@ -156,7 +156,7 @@ fn row<S: Scorer>(
     Ok(())
 }
 
-/// MAP and LETOR's NDCG at 1, 4 and 8.
+/// Returns MAP and LETOR's NDCG at 1, 4 and 8.
 fn judge<S: Scorer>(scorer: &S, weights: &[f64], test: &QueryLists) -> Result<[f64; 4], dp_rank::Error> {
     let (mut workspace, mut scores) = (S::Workspace::default(), Vec::new());
     let rankings: Vec<Ranking> = test

@@ -1,17 +1,17 @@
-//! Audits of the private training: canary lists that show as much as one list can, in each mode.
+//! Audits of the private training on worst-case canary lists, in each mode.
 //!
-//! All lists but one are empty, and the steps are so short that gradients are those at the origin. Iterates may all be
-//! published, so the attacker sees every noisy sum, and knows its law: noise about 0, or about what the canary adds if it was
-//! drawn. The score is the logarithm of the likelihood ratio of all of them.
+//! All lists but one are empty, and the steps are so short that all gradients are those at the origin. All iterates may be
+//! published, so the attacker sees every noisy sum. Each sum is noise about 0, or about the canary's contribution if the canary
+//! was drawn. The score is the logarithm of the likelihood ratio of all sums.
 //!
-//! What is run is the whole training, batches and noise included, against the event that its certificate names.
+//! The audit runs the whole training, batches and noise included, against the event of its certificate.
 //!
 //! # Examples
 //! ```
 //! use dp_optim::audit::Parameters;
 //! for recipe in dp_rank::audit::RECIPES {
 //!     for audited in recipe.subjects(&Parameters::default())? {
-//!         // One list moves a sum no further than is claimed, and nearly as far.
+//!         // One list changes a sum by at most the claimed distance, and by nearly as much.
 //!         assert!(audited.distance.holds() && audited.distance.ratio() > 0.99, "{}", audited.subject.name());
 //!     }
 //! }
@@ -38,41 +38,41 @@ use crate::train::{
     WholeList,
 };
 
-/// A step so short that no gradient feels it.
+/// A step too short to change any gradient.
 const SHORT: f64 = 1e-7;
 
-/// What a step costs in units of releasing one number, what each coordinate of it does, and a run beside.
+/// Costs of a step, of each coordinate of a step, and of the rest of a run, in units of releasing one number.
 const COST_OF_A_STEP: f64 = 2.0;
 const COST_OF_A_COORDINATE: f64 = 2.0;
 const COST_OF_A_RUN: f64 = 10.0;
 
-/// Documents of lists that are tried at random.
+/// The largest number of documents of the lists that are drawn at random.
 const MOST_DOCUMENTS: usize = 6;
 
 /// A training that can be audited.
 #[derive(Debug, Clone, Copy)]
 pub struct Recipe {
-    /// Its name, as on the command line.
+    /// The name on the command line.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// A description in one line.
     pub about: &'static str,
     build: fn(&'static str, &Parameters) -> Result<Vec<Audited>, TrainError>,
 }
 
 impl Recipe {
-    /// What is audited: one for each mode of noise and, of grades, for clipping and for public weights of thinned lists.
-    ///
-    /// Of the parameters `n` (lists), `dim`, `epsilon`, `delta`, `passes`, `batch_size`, `noise_mode` and `pairs` count. The
-    /// relation is the recipe's own. Without a delta there is nothing, as all noise is Gaussian.
+    /// Returns the audited trainings: one for each noise mode; where grades are protected, one with clipping and one with public
+    /// weights of thinned lists for each noise mode.
+    /// Uses the parameters `n` (lists), `dim`, `epsilon`, `delta`, `passes`, `batch_size`, `noise_mode` and `pairs`. The
+    /// neighbouring relation is the recipe's own. Without a delta the result is empty, as all noise is Gaussian.
     ///
     /// # Errors
-    /// Parameters that the training refuses.
+    /// If the training refuses the parameters.
     pub fn subjects(&self, parameters: &Parameters) -> Result<Vec<Audited>, TrainError> {
         (self.build)(self.name, parameters)
     }
 }
 
-/// The training in each of its modes.
+/// The training in each of its protection modes.
 pub const RECIPES: &[Recipe] = &[
     Recipe {
         name: "rank-grades",
@@ -100,15 +100,15 @@ pub const RECIPES: &[Recipe] = &[
     },
 ];
 
-/// The recipe of this name.
+/// Returns the recipe of this name.
 pub fn recipe(name: &str) -> Option<&'static Recipe> {
     RECIPES.iter().find(|recipe| recipe.name == name)
 }
 
-/// Everything that all recipes have audited under these parameters.
+/// Returns all audited trainings of all recipes under these parameters.
 ///
 /// # Errors
-/// Parameters that a recipe refuses.
+/// If a recipe refuses the parameters.
 pub fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, TrainError> {
     let mut all = Vec::new();
     for recipe in RECIPES {
@@ -117,7 +117,7 @@ pub fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, TrainError> {
     Ok(all)
 }
 
-/// How what a list adds is kept short.
+/// The bound on a list's contribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Form {
     Clipped,
@@ -132,18 +132,18 @@ struct Canary {
 }
 
 impl Canary {
-    /// What adds nothing.
+    /// Returns a list that contributes 0.
     fn empty() -> Self {
         Self { features: vec![0.0], grades: vec![0] }
     }
 
-    /// The two versions that show most, for a clipping norm of 1.
+    /// Returns the pair of versions with the largest distance, for a clipping norm of 1.
     fn pair(protected: Protected, form: Form) -> [Self; 2] {
         let list = |features: &[f64], grades: &[u32]| Self { features: features.to_vec(), grades: grades.to_vec() };
         match (protected, form) {
             // Opposite gradients, long enough to be clipped.
             (Protected::Grades, Form::Clipped) => [list(&[8.0, -8.0], &[2, 0]), list(&[8.0, -8.0], &[0, 2])],
-            // One contribution as long as may be, the other at the end of the distance, on a line with it.
+            // One contribution of the largest norm; the other is collinear with it, at the largest distance.
             (Protected::Grades, Form::Thinned) => {
                 let apart = std::f64::consts::SQRT_2;
                 let features = [8.0, 8.0 * (1.0 - apart), 4.0 * (apart - 2.0), 4.0 * (apart - 2.0)];
@@ -162,7 +162,7 @@ impl Canary {
             let features = (0..documents).map(|_| scale * (2.0 * dice.uniform() - 1.0)).collect();
             Self { features, grades: (0..documents).map(|_| dice.below(3) as u32).collect() }
         };
-        // At least two, so that there is something to rank.
+        // At least two documents, so that the ranking loss is not constant.
         let (one, other) = (list(MOST_DOCUMENTS), list(MOST_DOCUMENTS - 2));
         match protected {
             Protected::Grades => {
@@ -179,7 +179,7 @@ impl Canary {
         }
     }
 
-    /// Among `n` lists, the others empty, each feature times `scale` in the first of `dim` coordinates.
+    /// Returns `n` lists: this one and `n - 1` empty ones, each feature multiplied by `scale`, in the first of `dim` coordinates.
     fn among(&self, n: u64, dim: usize, scale: f64) -> Result<QueryLists, Error> {
         let mut lists = QueryLists::new(dim, 2)?;
         let empty = Self::empty();
@@ -227,7 +227,7 @@ fn build<P: Protect>(
         let clipping = recipe.clipping;
         let gaussian = plan.derivation().gaussian::<P::Relation>()?;
         let claimed = plan.derivation().sum(&gaussian)?.sensitivity().get();
-        // What a version adds, in the first coordinate; the others are 0.
+        // The first coordinate of a version's contribution; the others are 0.
         let adds = |canary: &Canary| -> Result<f64, TrainError> {
             let lists = canary.among(1, dim, clipping)?;
             let key = recipe.thin.then_some([0; 32]);
@@ -263,7 +263,7 @@ fn build<P: Protect>(
             lists: [worst[0].among(n, dim, clipping)?, worst[1].among(n, dim, clipping)?],
             added,
             rate: derivation.law().sampling_rate(n)?.get(),
-            // Steps divide by the mean size of a batch.
+            // Steps divide by the mean batch size.
             from_step: derivation.law().mean_size(n)? / SHORT,
             std_dev: derivation.std_dev,
             cost: COST_OF_A_RUN + (COST_OF_A_STEP + COST_OF_A_COORDINATE * dim as f64) * updates as f64,
@@ -283,9 +283,9 @@ struct RankerCanary<P: Protect> {
     claim: Claim,
     plan: RankingPlan<BayesRank, P>,
     scorer: Linear,
-    /// By side.
+    /// The lists of each side.
     lists: [QueryLists; 2],
-    /// What the canary adds to the first coordinate of a sum, by side.
+    /// The canary's contribution to the first coordinate of a sum, for each side.
     added: [f64; 2],
     rate: f64,
     from_step: f64,
@@ -294,8 +294,8 @@ struct RankerCanary<P: Protect> {
 }
 
 impl<P: Protect> RankerCanary<P> {
-    /// The logarithm of how likely a noisy sum is over how likely it is without the canary: with `t` that ratio for a canary
-    /// that was drawn, `ln(1 - q + q e^t)`.
+    /// Returns the log-likelihood ratio of a noisy sum with and without the canary, `ln(1 - q + q e^t)`, where `t` is the
+    /// log-likelihood ratio given that the canary was drawn.
     fn log_ratio(&self, noisy: f64, added: f64) -> f64 {
         let t = added * (noisy - 0.5 * added) / (self.std_dev * self.std_dev);
         if t > 0.0 { t + (self.rate + (1.0 - self.rate) * (-t).exp()).ln() } else { (self.rate * t.exp_m1()).ln_1p() }

@@ -1,21 +1,20 @@
-//! An upper bound of the largest eigenvalue of a symmetric matrix that holds for the matrix as it is in memory, roundings
-//! of the computation included.
+//! A certified upper bound on the largest eigenvalue of a symmetric matrix in floating point, rounding errors included.
 
 use nalgebra::DMatrix;
 use nalgebra::linalg::SymmetricTridiagonal;
 
-/// Half the distance from 1 to the next number: the relative error of one operation.
+/// The unit roundoff: half the distance from 1 to the next number.
 pub(crate) const UNIT: f64 = f64::EPSILON / 2.0;
 
-/// A number that the largest eigenvalue of the symmetric `matrix` (order x order; its lower triangle is read) does not
-/// exceed; infinity if the matrix has a number that is not finite.
+/// Returns an upper bound on the largest eigenvalue of the symmetric `matrix` (order x order; its lower triangle is read), or
+/// infinity if the matrix has an entry that is not finite.
 ///
 /// # Method
-/// An estimate, by bisection on the tridiagonal form, is raised a little to `λ`, and Cholesky's factorisation of
-/// `(λ - c) I - M` is tried with `c = (n + 2) u tr / (1 - (n + 2) u) + ...`, `u` the unit roundoff: if it runs to its
-/// end, `λ I - M` is positive semidefinite (Rump 2006, "Verification of positive definiteness", Theorem 2.3: the
-/// factorisation is exact for a matrix that differs by less than that). Otherwise `λ` is raised further, at last to the
-/// largest absolute row sum, which no eigenvalue exceeds. An inexact estimate costs tightness only.
+/// An estimate, by bisection on the tridiagonal form, is raised slightly to `λ`. Then the Cholesky factorisation of
+/// `(λ - c) I - M` is tried with `c = (n + 2) u tr / (1 - (n + 2) u) + ...`, `u` the unit roundoff. If it succeeds, `λ I - M` is
+/// positive semidefinite (Rump 2006, "Verification of positive definiteness", Theorem 2.3: the computed factorisation is exact
+/// for a matrix that differs by less than `c`). Otherwise `λ` is raised further, at last to the largest absolute row sum, which
+/// is at least every eigenvalue. An inexact estimate affects tightness only.
 pub(crate) fn largest_eigenvalue(matrix: &[f64], order: usize) -> f64 {
     debug_assert_eq!(matrix.len(), order * order);
     let at = |i: usize, j: usize| if i >= j { matrix[i * order + j] } else { matrix[j * order + i] };
@@ -45,7 +44,7 @@ pub(crate) fn largest_eigenvalue(matrix: &[f64], order: usize) -> f64 {
     row_sum
 }
 
-/// The largest eigenvalue, nearly: bisection by Sturm's count on the tridiagonal form.
+/// Returns an estimate of the largest eigenvalue: bisection with Sturm counts on the tridiagonal form.
 fn estimate(matrix: &DMatrix<f64>, row_sum: f64) -> f64 {
     let (_, diagonal, off_diagonal) = SymmetricTridiagonal::new(matrix.clone()).unpack();
     let all_below = |x: f64| {
@@ -64,10 +63,10 @@ fn estimate(matrix: &DMatrix<f64>, row_sum: f64) -> f64 {
     high
 }
 
-/// Whether `bound I - M` is certainly positive semidefinite.
+/// Returns whether `bound I - M` is certainly positive semidefinite.
 fn exceeds(bound: f64, order: usize, at: impl Fn(usize, usize) -> f64, factor: &mut Vec<f64>) -> bool {
     let n = order as f64;
-    // The trace of what is factorised, and the rounding of its diagonal.
+    // The trace of the factorised matrix, and the rounding of its diagonal.
     let trace: f64 = (0..order).map(|i| bound.abs() + at(i, i).abs()).sum::<f64>() * (1.0 + 2.0 * n * UNIT);
     let shift = (n + 2.0) * UNIT / (1.0 - (n + 2.0) * UNIT) * trace + 4.0 * UNIT * trace + f64::MIN_POSITIVE * n;
     let top = bound - 2.0 * shift;

@@ -1,17 +1,17 @@
-//! Products of row-major matrices, on nalgebra's kernel.
+//! Products of row-major matrices, computed by nalgebra.
 
 use nalgebra::{DMatrixView, DMatrixViewMut};
 
-/// `out <- a b + beta out` for `a` (rows x inner) and `b` (inner x columns).
+/// Computes `out <- a b + beta out` for `a` (rows x inner) and `b` (inner x columns).
 pub(crate) fn multiply(a: &[f64], b: &[f64], rows: usize, inner: usize, columns: usize, beta: f64, out: &mut [f64]) {
     assert_eq!((a.len(), b.len(), out.len()), (rows * inner, inner * columns, rows * columns), "shapes of a product");
-    // To nalgebra, whose columns are contiguous, each of these is its transpose: outᵀ = bᵀ aᵀ.
+    // nalgebra is column-major, so it sees each matrix transposed: outᵀ = bᵀ aᵀ.
     let (a, b) = (DMatrixView::from_slice(a, inner, rows), DMatrixView::from_slice(b, columns, inner));
     DMatrixViewMut::from_slice(out, columns, rows).gemm(1.0, &b, &a, beta);
 }
 
-/// `out <- a bᵀ + beta out` for `a` (rows x inner) and `b` (columns x inner); `scratch` receives `bᵀ`, which costs
-/// less than the kernel for transposed factors.
+/// Computes `out <- a bᵀ + beta out` for `a` (rows x inner) and `b` (columns x inner); `scratch` receives `bᵀ`, which is cheaper
+/// than nalgebra's product with a transposed factor.
 pub(crate) fn multiply_transposed(
     a: &[f64],
     b: &[f64],
@@ -25,13 +25,13 @@ pub(crate) fn multiply_transposed(
     multiply(a, scratch, rows, inner, columns, beta, out);
 }
 
-/// `out <- aᵀ a + beta out` for `a` (inner x columns); `scratch` receives `aᵀ`.
+/// Computes `out <- aᵀ a + beta out` for `a` (inner x columns); `scratch` receives `aᵀ`.
 pub(crate) fn multiply_with_itself(a: &[f64], columns: usize, beta: f64, scratch: &mut Vec<f64>, out: &mut [f64]) {
     transpose(a, columns, scratch);
     multiply(scratch, a, columns, a.len() / columns, columns, beta, out);
 }
 
-/// `out <- aᵀ` for rows of `columns` numbers.
+/// Computes `out <- aᵀ` for rows of `columns` numbers.
 fn transpose(a: &[f64], columns: usize, out: &mut Vec<f64>) {
     let rows = a.len() / columns;
     out.resize(a.len(), 0.0);
@@ -42,7 +42,7 @@ fn transpose(a: &[f64], columns: usize, out: &mut Vec<f64>) {
     }
 }
 
-/// `a · b` in eight running sums, which the compiler turns into vector instructions.
+/// Returns `a · b`, in eight running sums that the compiler vectorises.
 pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     let (a_lanes, a_rest) = a.as_chunks::<8>();
     let (b_lanes, b_rest) = b.as_chunks::<8>();
@@ -56,7 +56,7 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-/// `y <- y + scale x`.
+/// Computes `y <- y + scale x`.
 pub(crate) fn add_scaled(scale: f64, x: &[f64], y: &mut [f64]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += scale * x;

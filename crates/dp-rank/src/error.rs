@@ -1,6 +1,6 @@
-//! What can be wrong with a list, a shape or a setting.
+//! Errors of lists, shapes and settings.
 
-/// Errors of this crate. Reading files has its own, `read::ReadError`, which names places.
+/// Errors of this crate. File readers have `read::ReadError`, which gives the location.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -15,17 +15,17 @@ pub enum Error {
         /// The number of labels.
         labels: usize,
     },
-    /// Two parts that belong together have other sizes.
+    /// Two related inputs have different sizes.
     #[error("{what} has {found} numbers; expected {expected}")]
     Shape {
-        /// What was given.
+        /// The input.
         what: &'static str,
-        /// How many numbers it has.
+        /// Its number of elements.
         found: usize,
-        /// How many it must have.
+        /// The required number of elements.
         expected: usize,
     },
-    /// A score that cannot be ordered.
+    /// A score that is NaN.
     #[error("the score of document {document} is NaN")]
     NanScore {
         /// The document's position in the list, from 0.
@@ -39,7 +39,7 @@ pub enum Error {
         /// The feature, from 0.
         feature: usize,
     },
-    /// A grade above the largest one that was declared or that metrics can use.
+    /// A grade above the declared largest one, or above the largest that metrics support.
     #[error("the label of document {document} is {label}; grades above {limit} are refused")]
     GradeTooLarge {
         /// The document's position in the list, from 0.
@@ -49,7 +49,7 @@ pub enum Error {
         /// The largest accepted label.
         limit: u32,
     },
-    /// Two lists of one query: the unit of privacy is a list, so a query has one.
+    /// Two lists of one query: the unit of privacy is a list, so a query has one list.
     #[error("the query `{id}` has a list already; all its documents belong into one list")]
     DuplicateQuery {
         /// The query.
@@ -64,13 +64,13 @@ pub enum Error {
     /// A number that must be positive is 0.
     #[error("{what} must be at least 1")]
     Zero {
-        /// What was given.
+        /// The name of the number.
         what: &'static str,
     },
-    /// There is no memory for a list more.
+    /// Out of memory while adding a list.
     #[error(transparent)]
     Memory(#[from] dp_data::OutOfMemory),
-    /// A prefix of a ranking that repeats a document, or names one outside the list, or is empty.
+    /// A prefix of a ranking that is empty, repeats a document or names one outside the list.
     #[error("a ranking's prefix must name 1 to {documents} different documents of the list")]
     NotAPrefix {
         /// The number of documents.

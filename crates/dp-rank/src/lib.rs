@@ -1,23 +1,22 @@
-//! Learning to rank under differential privacy, and metrics to judge rankers by.
+//! Learning to rank under differential privacy, and ranking metrics.
 //!
-//! A *list* is what one query found: documents with features and grades of relevance. One list is one user's; unless said
-//! otherwise, neighbouring data differ in the grades of one list, everything else is public. Whole lists and single documents
-//! can be [protected](train::protect) too. From there:
+//! A *list* holds the documents of one query, with features and grades of relevance. One list belongs to one user. Unless said
+//! otherwise, neighbouring data differ in the grades of one list and everything else is public. Whole lists and single documents
+//! can be [protected](train::protect) as well. Contents:
 //!
-//! - [`QueryLists`] holds lists; with the feature `files`, `read` brings LETOR and CSV files into them.
+//! - [`QueryLists`] holds lists; with the feature `files`, `read` reads them from LETOR and CSV files.
 //! - [`scorer`]: linear functions and networks of one hidden layer, with gradients and the inner products of their score
 //!   gradients.
-//! - [`loss`]: ListNet, ListMLE and BayesRank (the expected NDCG under [Plackett–Luce](plackett_luce)), which private
-//!   trainers may use, and RankNet and LambdaRank as anchors without privacy, told apart by type.
-//! - [`sensitivity`]: how far a list's gradient can move when its grades change, from public values alone; certified
-//!   upper bounds, roundings included.
-//! - [`spectral`]: spectral norms of weights, estimated to normalise by and bounded to rely on.
-//! - [`metrics`]: NDCG, MAP and others of a [`Ranking`], every convention stated; where LETOR's evaluation tool departs
-//!   from the literature, its version has a name of its own.
-//! - [`synthetic`]: lists shaped like LETOR's.
-//! - [`train`]: [`PrivateRanking`](train::PrivateRanking), which trains a scorer so that the grades of any one list hardly
-//!   matter to what comes out, or all of the list, calibrated to a budget and with a certificate; and the same without
-//!   privacy.
+//! - [`loss`]: ListNet, ListMLE and BayesRank (the expected NDCG under [Plackett–Luce](plackett_luce)), which private trainers
+//!   accept, and RankNet and LambdaRank as non-private baselines, distinguished by type.
+//! - [`sensitivity`]: bounds on the change of a list's gradient when its grades change, from public values alone; certified upper
+//!   bounds, rounding included.
+//! - [`spectral`]: spectral norms of weights: estimates for normalisation, and certified upper bounds.
+//! - [`metrics`]: NDCG, MAP and others of a [`Ranking`], with every convention stated; where LETOR's evaluation tool differs from
+//!   the literature, its version has a separate name.
+//! - [`synthetic`]: synthetic lists shaped like LETOR's.
+//! - [`train`]: [`PrivateRanking`](train::PrivateRanking) trains a scorer under differential privacy for the grades of one list,
+//!   a whole list or one document, calibrated to a budget and with a certificate; there is also training without privacy.
 //!
 //! # Examples
 //! A private ranker:
@@ -39,7 +38,7 @@
 //! assert!(trained.reached.epsilon <= 1.0 && trained.log.is_private());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//! One plain gradient step, and what the grades of the first list could have changed about it:
+//! One gradient step without noise, and bounds on the influence of the first list's grades on it:
 //! ```
 //! use dp_rank::loss::{BayesRank, LossBuffers, RankingLoss};
 //! use dp_rank::scorer::{Linear, LinearWorkspace, Scorer};
@@ -69,7 +68,7 @@
 //! # Features
 //! - `audit`: canary lists and audits of the private training (dp-audit).
 //! - `files`: `read`, the readers of LETOR and CSV files (dp-data).
-//! - `serde`: derivations and certificates in files.
+//! - `serde`: serialisation of derivations and certificates.
 #![deny(missing_docs)]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Query lists: the documents that a query found, with public features and private grades.
+//! Query lists: the documents of a query, with public features and private grades.
 
 use core::fmt;
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::random::{Public, shuffle};
 use crate::ranking::LARGEST_GRADE;
 
-/// The features of one list's documents, row after row. Public.
+/// The features of one list's documents, row by row. Public.
 ///
 /// # Shapes
 /// `documents` rows of `width` numbers; a row is contiguous.
@@ -20,7 +20,7 @@ pub struct Features<'a> {
 }
 
 impl<'a> Features<'a> {
-    /// Takes rows that lie one after another.
+    /// Takes contiguous rows.
     ///
     /// # Errors
     /// [`Error::Zero`] (width), [`Error::EmptyList`], [`Error::Shape`] (not whole rows), [`Error::FeatureNotFinite`].
@@ -48,17 +48,17 @@ impl<'a> Features<'a> {
         }
     }
 
-    /// The number of documents, at least 1.
+    /// Returns the number of documents, at least 1.
     pub fn documents(&self) -> usize {
         self.values.len() / self.width
     }
 
-    /// The number of features.
+    /// Returns the number of features.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// One document's features.
+    /// Returns one document's features.
     ///
     /// # Panics
     /// If there is no such document.
@@ -66,20 +66,20 @@ impl<'a> Features<'a> {
         &self.values[document * self.width..(document + 1) * self.width]
     }
 
-    /// All rows.
+    /// Returns all rows.
     pub fn rows(&self) -> impl ExactSizeIterator<Item = &'a [f64]> + use<'a> {
         self.values.chunks_exact(self.width)
     }
 
-    /// All numbers, row after row.
+    /// Returns all numbers, row by row.
     pub fn values(&self) -> &'a [f64] {
         self.values
     }
 }
 
-/// One query's list, lent by [`QueryLists`].
+/// One query's list, borrowed from [`QueryLists`].
 ///
-/// `Debug` shows the query and the number of documents, no grade.
+/// `Debug` shows the query and the number of documents, but no grade.
 #[derive(Clone, Copy)]
 pub struct QueryList<'a> {
     id: &'a str,
@@ -88,27 +88,27 @@ pub struct QueryList<'a> {
 }
 
 impl<'a> QueryList<'a> {
-    /// The query. Public.
+    /// Returns the query. Public.
     pub fn id(&self) -> &'a str {
         self.id
     }
 
-    /// The documents' features. Public.
+    /// Returns the documents' features. Public.
     pub fn features(&self) -> Features<'a> {
         self.features
     }
 
-    /// The documents' grades of relevance, from 0. **Private**: all that a private ranker must hide.
+    /// Returns the documents' grades of relevance, from 0. **Private**: where grades are protected, the only private data.
     pub fn grades(&self) -> &'a [u32] {
         self.grades
     }
 
-    /// The number of documents. Public.
+    /// Returns the number of documents. Public.
     pub fn documents(&self) -> usize {
         self.grades.len()
     }
 
-    /// The same documents with other grades, as many of them.
+    /// Returns the same documents with as many other grades.
     pub(crate) fn with_grades<'b>(&self, grades: &'b [u32]) -> QueryList<'b>
     where
         'a: 'b,
@@ -124,16 +124,16 @@ impl fmt::Debug for QueryList<'_> {
     }
 }
 
-/// What is held, for messages.
+/// The name of the data in memory errors.
 const LISTS: &str = "the lists";
 
-/// Lists of documents with grades, one list per query, in one piece of memory.
+/// Lists of documents with grades, one list per query, in contiguous memory.
 ///
 /// # Privacy
 /// A list stands for one user. Where grades are protected, the number of lists, their order, the queries, the numbers of
-/// documents and all features are public; the grades are not, and neighbouring data differ in the grades of one list. This is
-/// what *public* means here. Where whole lists or documents are [protected](crate::train::protect), only what that says is. The
-/// number of features and the largest grade are declared, not read off the grades. `Debug` shows no grade.
+/// documents and all features are public; the grades are not, and neighbouring data differ in the grades of one list. This is the
+/// meaning of *public* here. Where whole lists or documents are [protected](crate::train::protect), only the data listed there
+/// are public. The number of features and the largest grade are declared, not derived from the grades. `Debug` shows no grade.
 ///
 /// # Examples
 /// ```
@@ -154,13 +154,13 @@ pub struct QueryLists {
     values: Vec<f64>,
     grades: Vec<u32>,
     ids: Vec<String>,
-    /// Where each list ends, in documents.
+    /// The end of each list, in documents.
     ends: Vec<usize>,
     known: HashSet<String>,
 }
 
 impl QueryLists {
-    /// No lists yet, of documents with `width` features and grades from 0 to `largest_grade`.
+    /// Creates an empty collection for documents with `width` features and grades from 0 to `largest_grade`.
     ///
     /// # Errors
     /// [`Error::Zero`]; [`Error::GradeTooLarge`] if `largest_grade` is above [`LARGEST_GRADE`].
@@ -191,8 +191,8 @@ impl QueryLists {
     /// `grades[i]` belongs to `features[i * width .. (i + 1) * width]`.
     ///
     /// # Errors
-    /// [`Error::EmptyList`], [`Error::Shape`], [`Error::FeatureNotFinite`], [`Error::GradeTooLarge`],
-    /// [`Error::DuplicateQuery`], [`Error::Memory`]; the list is then not added.
+    /// [`Error::EmptyList`], [`Error::Shape`], [`Error::FeatureNotFinite`], [`Error::GradeTooLarge`], [`Error::DuplicateQuery`],
+    /// [`Error::Memory`]; the list is then not added.
     pub fn push(&mut self, id: &str, features: &[f64], grades: &[u32]) -> Result<(), Error> {
         if grades.is_empty() {
             return Err(Error::EmptyList);
@@ -218,7 +218,7 @@ impl QueryLists {
         Ok(())
     }
 
-    /// Makes room for a list more.
+    /// Reserves memory for one more list.
     fn reserve(&mut self, features: usize, documents: usize) -> Result<(), OutOfMemory> {
         reserve(&mut self.values, features, LISTS)?;
         reserve(&mut self.grades, documents, LISTS)?;
@@ -228,10 +228,11 @@ impl QueryLists {
         self.known.try_reserve(1).map_err(|_| OutOfMemory { what: LISTS, held: needed / 2, needed })
     }
 
-    /// Adds all lists of `other`, as when a training set comes in parts.
+    /// Adds all lists of `other`, for a training set in several parts.
     ///
     /// # Errors
-    /// [`Error::Shape`] if the numbers of features differ; as [`push`](Self::push). Lists before the refused one stay.
+    /// [`Error::Shape`] if the numbers of features differ; otherwise as [`push`](Self::push). Lists before the refused one
+    /// remain.
     pub fn extend(&mut self, other: &Self) -> Result<(), Error> {
         if other.width != self.width {
             return Err(Error::Shape { what: "a document", found: other.width, expected: self.width });
@@ -239,32 +240,32 @@ impl QueryLists {
         other.iter().try_for_each(|list| self.push(list.id, list.features.values, list.grades))
     }
 
-    /// The number of lists. Public.
+    /// Returns the number of lists. Public.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are no lists.
+    /// Returns whether there are no lists.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
-    /// The number of documents in all lists. Public.
+    /// Returns the number of documents in all lists. Public.
     pub fn documents(&self) -> usize {
         self.grades.len()
     }
 
-    /// The number of features of a document. Public.
+    /// Returns the number of features of a document. Public.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The largest grade that a document can have, as declared. Public.
+    /// Returns the declared largest grade. Public.
     pub fn largest_grade(&self) -> u32 {
         self.largest_grade
     }
 
-    /// The number of documents in the longest list, 0 without lists. Public.
+    /// Returns the number of documents in the longest list, 0 if there is no list. Public.
     pub fn longest(&self) -> usize {
         (0..self.len()).map(|list| self.end(list) - self.start(list)).max().unwrap_or(0)
     }
@@ -277,7 +278,7 @@ impl QueryLists {
         self.ends[list]
     }
 
-    /// A list.
+    /// Returns a list.
     ///
     /// # Panics
     /// If there is no such list.
@@ -290,13 +291,13 @@ impl QueryLists {
         }
     }
 
-    /// All lists, in order.
+    /// Returns all lists, in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = QueryList<'_>> {
         (0..self.len()).map(|list| self.list(list))
     }
 
-    /// Maps every feature of every list to `[0, 1]` by the least and the largest value that it takes *in that list*; a
-    /// feature that is constant in a list becomes 0. Touches public values only.
+    /// Maps every feature of every list to `[0, 1]` by its least and largest value *in that list*; a feature that is constant in
+    /// a list becomes 0. Uses public values only.
     ///
     /// # Formula
     /// ```text
@@ -333,13 +334,13 @@ impl QueryLists {
         }
     }
 
-    /// Puts the documents of each list into a random order, which follows from the seed and the list's query. What breaks ties
-    /// by the order of documents, as [`ListMle`](crate::loss::ListMle) does, learns the order of a file otherwise: files of
-    /// LETOR name documents by web site.
+    /// Puts the documents of each list into a random order that depends on the seed and the list's query. Losses that break ties
+    /// by the order of documents, such as [`ListMle`](crate::loss::ListMle), otherwise learn the order of the file: LETOR files
+    /// sort documents by web site.
     ///
     /// # Privacy
-    /// Neighbours stay neighbours: a list's order depends on its query and its number of documents alone, so that whoever
-    /// joins, leaves or changes moves the documents of no other list. Grades take no part in it.
+    /// Neighbours stay neighbours: a list's order depends on its query and its number of documents alone, so changing, adding or
+    /// removing one list does not reorder the others. Grades are not used.
     ///
     /// # Examples
     /// ```
@@ -368,7 +369,7 @@ impl QueryLists {
     }
 }
 
-/// Fowler, Noll and Vo's hash, 64 bits, variant 1a. Public: two queries that share it share a coin, no more.
+/// Returns the 64-bit FNV-1a hash (Fowler, Noll and Vo). Public: a collision only makes two queries share their random numbers.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -5,14 +5,14 @@
 //! | [`ListNet`] | cross entropy of top-k probabilities | `O(n)`, `O(n^k)` for k > 1 | yes |
 //! | [`ListMle`] | log-likelihood of the sorted grades | `O(n log n)` | yes |
 //! | [`BayesRank`] | expected NDCG@k under Plackett–Luce | `O(n)`, `O(n^k)` or `O(400 n k)` | yes |
-//! | [`RankNet`] | logistic loss of pairs | `O(n²)` | anchor only |
-//! | [`LambdaRank`] | the same, weighted by what a swap does to NDCG | `O(n²)` | anchor only |
+//! | [`RankNet`] | logistic loss of pairs | `O(n²)` | baseline only |
+//! | [`LambdaRank`] | the same, weighted by the change in NDCG from a swap | `O(n²)` | baseline only |
 //!
-//! Private trainers take a [`ListLoss`]; the anchors, against which rankers without privacy are measured, implement only
-//! [`RankingLoss`], so no private trainer accepts them by mistake.
+//! Private trainers take a [`ListLoss`]. The non-private baselines implement only [`RankingLoss`], so no private trainer accepts
+//! them.
 //!
-//! All losses are in descent form (smaller is better), unchanged when a constant is added to all scores (so the
-//! gradients sum to 0), and do not depend on the order of the documents unless said otherwise.
+//! All losses are to be minimised, are unchanged when a constant is added to all scores (so the gradients sum to 0), and do not
+//! depend on the order of the documents unless said otherwise.
 
 mod bayes_rank;
 mod list_mle;
@@ -29,7 +29,7 @@ pub use pairwise::{LambdaRank, RankNet};
 use crate::error::Error;
 use crate::sensitivity::{Gram, ImageBounds};
 
-/// Reusable buffers of the losses; they grow to the longest list and then stay.
+/// Reusable buffers of the losses, as large as the longest list so far.
 #[derive(Debug, Clone, Default)]
 pub struct LossBuffers {
     pub(crate) weights: Vec<f64>,
@@ -41,7 +41,7 @@ pub struct LossBuffers {
 
 /// A loss of one list.
 pub trait RankingLoss {
-    /// The loss of one list, its gradient with respect to the scores into `gradient`.
+    /// Returns the loss of one list and writes its gradient with respect to the scores to `gradient`.
     ///
     /// # Shapes
     /// `scores`, `grades` and `gradient` hold one number per document.
@@ -55,38 +55,36 @@ pub trait RankingLoss {
 ///
 /// # Privacy
 /// The gradient of one list in the parameters is `Σ_i g_i φ_i`. Its public part is `Σ_i z_i φ_i`, with `z` the
-/// [`public_centre`](Self::public_centre): it depends on scores alone, so a trainer may take it out of what it hides and
-/// add it back without noise.
+/// [`public_centre`](Self::public_centre). It depends on scores alone, so a trainer may subtract it before clipping and add it
+/// back without noise.
 pub trait ListLoss: RankingLoss {
-    /// The first step that serves at epsilon 1 with the other numbers of
-    /// [`PrivateRanking::new`](crate::train::PrivateRanking::new): the longer a loss's gradients, the shorter. Public.
+    /// Returns the recommended first step at epsilon 1, with the other settings of
+    /// [`PrivateRanking::new`](crate::train::PrivateRanking::new); the longer a loss's gradients, the shorter the step. Public.
     fn usual_step(&self) -> f64 {
         0.2
     }
 
-    /// Whether the public centre is anything but 0.
+    /// Returns whether the public centre is not identically 0.
     fn has_public_centre(&self) -> bool {
         false
     }
 
-    /// Whether [`image`](Self::image) bounds what grades make of a gradient.
+    /// Returns whether [`image`](Self::image) bounds the set of gradients over all grades.
     fn has_known_image(&self) -> bool {
         false
     }
 
-    /// How far a list's gradients in the parameters are from each other and from 0 over all grades, from scores and the
-    /// products of their gradients alone; where `thinned`, over all grades of which one document has any. Infinite unless the
-    /// loss says otherwise.
+    /// Returns bounds on the distances of a list's parameter gradients from each other and from 0 over all grades, from scores
+    /// and the inner products of their gradients alone. If `thinned`, only one document has a nonzero grade. Infinite by default.
     ///
     /// # Errors
-    /// Scores that do not fit the products or are NaN.
+    /// If the scores do not fit the inner products or are NaN.
     fn image(&self, scores: &[f64], gram: &Gram<'_>, thinned: bool) -> Result<ImageBounds, Error> {
         let _ = (scores, gram, thinned);
         Ok(ImageBounds { diameter: f64::INFINITY, radius: f64::INFINITY })
     }
 
-    /// A gradient that does not depend on the grades and lies in the middle of what the grades can make of it.
-    /// 0 unless the loss says otherwise.
+    /// Computes a gradient that does not depend on the grades, at the centre of the gradients over all grades. 0 by default.
     ///
     /// # Panics
     /// If the lengths differ or there is no document.

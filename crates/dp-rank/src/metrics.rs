@@ -1,20 +1,19 @@
-//! Ranking metrics, in the definitions of the literature and in those of LETOR's evaluation tool, told apart by name.
+//! Ranking metrics, as defined in the literature and as computed by LETOR's evaluation tool, under separate names.
 //!
 //! | metric | gain | discount at position i | all-zero list | k beyond the list |
 //! |---|---|---|---|---|
 //! | [`ndcg`] | `2^grade - 1` | `1 / log2(i + 1)` | 0 | the whole list |
-//! | [`ndcg_letor`] | `2^grade - 1` | 1, 1, then `1 / log2(i)` | 0 | 0, as the tool leaves it out of its sum |
+//! | [`ndcg_letor`] | `2^grade - 1` | 1, 1, then `1 / log2(i)` | 0 | 0, as the tool omits it from its sum |
 //! | [`mean_ndcg_letor`] | the same | the same | 0 | mean over the list's own positions |
 //! | [`average_precision`] | relevant or not | | 0 | |
 //! | [`average_precision_at`] | relevant or not | | 0 | the whole list |
-//! | [`precision`] | relevant or not | | 0 | divided by k all the same |
+//! | [`precision`] | relevant or not | | 0 | still divided by k |
 //! | [`reciprocal_rank`] | relevant or not | | 0 | |
 //! | [`expected_reciprocal_rank`] | `(2^grade - 1) / 2^largest` | `1 / i` | 0 | the whole list |
 //!
-//! A document is relevant when its grade is at least 1. Means over lists count every list, also those without any
-//! relevant document, as 0.
+//! A document is relevant if its grade is at least 1. Means over lists include lists without relevant documents, as 0.
 //!
-//! Metrics read grades: published, they are answers about private data and need noise of their own.
+//! Metrics read grades: published metrics are answers about private data and need noise.
 
 use std::num::NonZeroUsize;
 
@@ -24,7 +23,7 @@ use crate::error::Error;
 use crate::random::shuffle;
 use crate::ranking::Ranking;
 
-/// A position in a ranking at which a metric is cut off, counted from 1.
+/// A position in a ranking at which a metric is truncated, counted from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cutoff(NonZeroUsize);
 
@@ -37,18 +36,18 @@ impl Cutoff {
         NonZeroUsize::new(k).map(Self).ok_or(Error::ZeroCutoff)
     }
 
-    /// The position.
+    /// Returns the position.
     pub fn get(self) -> usize {
         self.0.get()
     }
 }
 
-/// `2^grade - 1`, exact up to [`LARGEST_GRADE`](crate::ranking::LARGEST_GRADE).
+/// Returns `2^grade - 1`, exact up to [`LARGEST_GRADE`](crate::ranking::LARGEST_GRADE).
 pub(crate) fn gain(grade: u32) -> f64 {
     f64::from(grade).exp2() - 1.0
 }
 
-/// The labels in the best possible order.
+/// Returns the labels in the ideal order.
 fn ideal(labels: &[u32]) -> Vec<u32> {
     let mut ideal = labels.to_vec();
     ideal.sort_unstable_by(|a, b| b.cmp(a));
@@ -63,22 +62,22 @@ fn letor_discount(position: usize) -> f64 {
     if position < 2 { 1.0 } else { (position as f64).log2().recip() }
 }
 
-/// Discounted cumulative gain of the first `k` labels.
+/// Returns the discounted cumulative gain of the first `k` labels.
 fn dcg(labels: &[u32], k: usize, discount: fn(usize) -> f64) -> f64 {
     labels.iter().take(k).enumerate().map(|(index, &grade)| gain(grade) * discount(index + 1)).sum()
 }
 
-/// Discounted cumulative gain, by the standard discounts, of the first `k` labels, given best first.
+/// Returns the discounted cumulative gain, with the standard discounts, of the first `k` of labels sorted best first.
 pub(crate) fn dcg_of_sorted(labels: &[u32], k: usize) -> f64 {
     dcg(labels, k, standard_discount)
 }
 
 fn normalised(dcg: f64, ideal: f64) -> f64 {
-    // Rounding may leave a perfect ranking a unit above 1.
+    // Rounding may put a perfect ranking one unit above 1.
     if ideal > 0.0 { (dcg / ideal).min(1.0) } else { 0.0 }
 }
 
-/// Normalised discounted cumulative gain at `k`.
+/// Returns the normalised discounted cumulative gain at `k`.
 ///
 /// # Formula
 /// ```text
@@ -100,11 +99,11 @@ pub fn ndcg(ranking: &Ranking, k: Cutoff) -> f64 {
     normalised(dcg(labels, k, standard_discount), dcg(&ideal(labels), k, standard_discount))
 }
 
-/// NDCG at `k` as LETOR 4.0's evaluation tool computes it: no discount at the second position, `1 / log2(i)` from the
+/// Returns NDCG at `k` as LETOR 4.0's evaluation tool computes it: no discount at the second position, `1 / log2(i)` from the
 /// third on, and 0 for a list of fewer than `k` documents.
 ///
-/// Needed to compare with published tables only: the last rule makes values at large `k` depend on how many lists are
-/// short. Use [`ndcg`] for anything else.
+/// Use this only to compare with published tables: by the last rule, values at large `k` depend on the number of short lists.
+/// Otherwise use [`ndcg`].
 ///
 /// # References
 /// Qin and Liu 2013, "Introducing LETOR 4.0 datasets", arXiv:1306.2597.
@@ -116,7 +115,7 @@ pub fn ndcg_letor(ranking: &Ranking, k: Cutoff) -> f64 {
     normalised(dcg(labels, k, letor_discount), dcg(&ideal(labels), k, letor_discount))
 }
 
-/// The mean of [`ndcg_letor`] over all positions of the list: the tool's "MeanNDCG" of one list.
+/// Returns the mean of [`ndcg_letor`] over all positions of the list: the tool's "MeanNDCG" of one list.
 pub fn mean_ndcg_letor(ranking: &Ranking) -> f64 {
     let labels = ranking.labels();
     let ideal = ideal(labels);
@@ -130,14 +129,13 @@ pub fn mean_ndcg_letor(ranking: &Ranking) -> f64 {
     sum / labels.len() as f64
 }
 
-/// The fraction of relevant documents among the first `k`; a list of fewer documents is divided by `k` all the same.
+/// Returns the fraction of relevant documents among the first `k`; the divisor is `k` for shorter lists too.
 pub fn precision(ranking: &Ranking, k: Cutoff) -> f64 {
     let relevant = ranking.labels().iter().take(k.get()).filter(|&&grade| grade > 0).count();
     relevant as f64 / k.get() as f64
 }
 
-/// Average precision: the mean, over the relevant documents, of the precision at their positions; 0 where there are
-/// none.
+/// Returns the average precision: the mean, over the relevant documents, of the precision at their positions; 0 if there is none.
 ///
 /// # Examples
 /// ```
@@ -151,9 +149,9 @@ pub fn average_precision(ranking: &Ranking) -> f64 {
     average_precision_of(ranking.labels())
 }
 
-/// Average precision over the first `k` positions, divided by the relevant documents *among these*, as some papers on
-/// private ranking define it. Equal to [`average_precision`] at `k = n`; below, it overstates, since relevant documents
-/// that were ranked too low do not count.
+/// Returns the average precision over the first `k` positions, divided by the number of relevant documents *among these*, as some
+/// papers on private ranking define it. Equal to [`average_precision`] at `k = n`; for smaller `k` it overstates, since relevant
+/// documents ranked lower do not count.
 pub fn average_precision_at(ranking: &Ranking, k: Cutoff) -> f64 {
     average_precision_of(&ranking.labels()[..k.get().min(ranking.labels().len())])
 }
@@ -169,7 +167,7 @@ fn average_precision_of(labels: &[u32]) -> f64 {
     if relevant == 0 { 0.0 } else { sum / relevant as f64 }
 }
 
-/// One over the position of the first relevant document, 0 where there is none: MRR is its mean over lists.
+/// Returns the reciprocal position of the first relevant document, 0 if there is none. MRR is its mean over lists.
 ///
 /// # Examples
 /// ```
@@ -182,8 +180,8 @@ pub fn reciprocal_rank(ranking: &Ranking) -> f64 {
     ranking.labels().iter().position(|&grade| grade > 0).map_or(0.0, |index| ((index + 1) as f64).recip())
 }
 
-/// Expected reciprocal rank at `k`, for grades up to a declared largest one: the mean of `1 / i` for a reader who goes
-/// down the list and stops at a document of grade `y` with probability `(2^y - 1) / 2^largest`.
+/// Returns the expected reciprocal rank at `k`, for a declared largest grade: the mean of `1 / i` for a reader who goes down the
+/// list and stops at a document of grade `y` with probability `(2^y - 1) / 2^largest`.
 ///
 /// # Formula
 /// ```text
@@ -191,8 +189,8 @@ pub fn reciprocal_rank(ranking: &Ranking) -> f64 {
 /// ```
 ///
 /// # Errors
-/// [`Error::GradeTooLarge`] if a grade of the list is above `largest`, or `largest` above
-/// [`LARGEST_GRADE`](crate::ranking::LARGEST_GRADE); the document is then the one at that place of the *ranking*.
+/// [`Error::GradeTooLarge`] if a grade of the list is above `largest`, or `largest` is above
+/// [`LARGEST_GRADE`](crate::ranking::LARGEST_GRADE); the error's document is a position in the *ranking*.
 ///
 /// # Examples
 /// ```
@@ -222,13 +220,13 @@ pub fn expected_reciprocal_rank(ranking: &Ranking, k: Cutoff, largest: u32) -> R
     Ok(sum)
 }
 
-/// The mean of a metric of one list over random orders of the documents that tie, for scorers that tie often (at
-/// `θ = 0` all do), which a fixed order would judge by the order of the file.
+/// Returns the mean of a metric of one list over random orders of tied documents, for scorers with many ties (at `θ = 0` all
+/// documents tie), where a fixed order would favour the order of the file.
 ///
-/// `orders` rankings are drawn; without ties they are one and the same. The generator decides about public orders only.
+/// `orders` rankings are drawn; without ties they are identical. The generator determines public orders only.
 ///
 /// # Errors
-/// As [`Ranking::new`]; [`Error::Zero`] without orders.
+/// As [`Ranking::new`]; [`Error::Zero`] if `orders` is 0.
 ///
 /// # Examples
 /// ```
@@ -256,7 +254,7 @@ pub fn mean_over_ties<R: Rng + ?Sized>(
     if ranked.windows(2).all(|pair| scores[pair[0]] != scores[pair[1]]) {
         return Ok(metric(&given));
     }
-    // A stable sort of documents in random order leaves ties in that order.
+    // A stable sort of randomly ordered documents keeps ties in random order.
     let mut documents: Vec<usize> = (0..scores.len()).collect();
     let mut sum = 0.0;
     for _ in 0..orders {
@@ -268,7 +266,7 @@ pub fn mean_over_ties<R: Rng + ?Sized>(
     Ok(sum / orders as f64)
 }
 
-/// The mean of a metric over lists, all of which count: MAP is the mean of [`average_precision`].
+/// Returns the mean of a metric over lists, all of which count: MAP is the mean of [`average_precision`].
 ///
 /// # Errors
 /// [`Error::NoLists`].

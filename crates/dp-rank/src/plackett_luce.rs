@@ -1,9 +1,9 @@
-//! The Plackett–Luce model: documents are drawn one after another, each with probability `∝ exp(score)` among those
-//! that are left.
+//! The Plackett–Luce model: documents are drawn without replacement, each with probability `∝ exp(score)` among the remaining
+//! ones.
 
 use crate::error::Error;
 
-/// `out <- softmax(scores)`; returns `log Σ exp(scores)`. Scores may be as far apart as numbers go.
+/// Computes `out <- softmax(scores)` and returns `log Σ exp(scores)`. Does not overflow for any finite scores.
 ///
 /// # Panics
 /// If the lengths differ or there is no score.
@@ -21,13 +21,13 @@ pub fn softmax(scores: &[f64], out: &mut [f64]) -> f64 {
     largest + sum.ln()
 }
 
-/// `log P` that a ranking starts with `prefix`, the first document first.
+/// Returns `log P` that a ranking starts with `prefix`, first document first.
 ///
 /// # Formula
 /// ```text
 /// log P(j_1 .. j_k) = Σ_{t <= k} [ s_{j_t} - log Σ_{l not among j_1 .. j_{t-1}} exp(s_l) ]
 /// ```
-/// A prefix of all documents gives the probability of the permutation, one of a single document its softmax.
+/// A prefix of all documents gives the probability of the permutation; a prefix of one document gives its softmax.
 ///
 /// # Errors
 /// [`Error::NotAPrefix`]; [`Error::NanScore`].
@@ -48,13 +48,13 @@ pub fn log_probability(scores: &[f64], prefix: &[usize]) -> Result<f64, Error> {
     log_probability_and_gradient(scores, prefix, &mut gradient)
 }
 
-/// [`log_probability`], and its gradient with respect to the scores into `gradient`.
+/// Returns [`log_probability`] and writes its gradient with respect to the scores to `gradient`.
 ///
 /// # Formula
 /// ```text
 /// ∂ log P / ∂s_i = 1[i in prefix] - Σ_{t <= r(i)} w_{t,i}
 /// ```
-/// with `w_t` the softmax over what is left at step `t`, and `r(i)` the position of `i`, or `k` where it is absent.
+/// with `w_t` the softmax over the remaining documents at step `t`, and `r(i)` the position of `i`, or `k` if it is absent.
 ///
 /// # Errors
 /// As [`log_probability`]; [`Error::LengthMismatch`].
@@ -93,7 +93,7 @@ pub fn log_probability_and_gradient(scores: &[f64], prefix: &[usize], gradient: 
     Ok(log_probability)
 }
 
-/// Calls `visit` with every prefix of `length` different documents out of `documents`.
+/// Calls `visit` with every prefix of `length` distinct documents out of `documents`.
 pub(crate) fn for_each_prefix(documents: usize, length: usize, visit: &mut impl FnMut(&[usize])) {
     fn extend(documents: usize, length: usize, prefix: &mut Vec<usize>, visit: &mut impl FnMut(&[usize])) {
         if prefix.len() == length {
@@ -110,7 +110,7 @@ pub(crate) fn for_each_prefix(documents: usize, length: usize, visit: &mut impl 
     extend(documents, length.min(documents), &mut Vec::with_capacity(length), visit);
 }
 
-/// `n! / (n - k)!`, the number of prefixes of `k` of `n` documents, infinity where that overflows.
+/// Returns `n! / (n - k)!`, the number of prefixes of `k` of `n` documents, or infinity on overflow.
 pub fn prefixes(documents: usize, length: usize) -> f64 {
     (0..length.min(documents)).map(|taken| (documents - taken) as f64).product()
 }

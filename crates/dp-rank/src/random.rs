@@ -1,4 +1,4 @@
-//! Public randomness from a seed: initial parameters and synthetic lists; and draws from any generator.
+//! Public randomness from a seed, for initial parameters and synthetic lists; and draws from any generator.
 
 use chacha20::ChaCha20Rng;
 use rand::{Rng, SeedableRng};
@@ -10,17 +10,17 @@ impl Public {
         Self(ChaCha20Rng::seed_from_u64(seed))
     }
 
-    /// The generator itself, for what draws from any.
+    /// Returns the generator, for functions that take any generator.
     pub(crate) fn generator(&mut self) -> &mut ChaCha20Rng {
         &mut self.0
     }
 
-    /// Uniform on `[0, 1)`, 53 bits.
+    /// Returns a uniform number on `[0, 1)`, 53 bits.
     pub(crate) fn uniform(&mut self) -> f64 {
         uniform(&mut self.0)
     }
 
-    /// Standard normal (Marsaglia's polar method).
+    /// Returns a standard normal number (Marsaglia's polar method).
     pub(crate) fn normal(&mut self) -> f64 {
         loop {
             let (x, y) = (2.0 * self.uniform() - 1.0, 2.0 * self.uniform() - 1.0);
@@ -31,7 +31,7 @@ impl Public {
         }
     }
 
-    /// Uniform on `0..bound`; for the small bounds here the bias of a 53-bit draw is below 1e-12.
+    /// Returns a uniform integer in `0..bound`; for the small bounds here the bias of a 53-bit draw is below 1e-12.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         below(&mut self.0, bound)
     }
@@ -41,12 +41,12 @@ fn uniform<R: Rng + ?Sized>(rng: &mut R) -> f64 {
     (rng.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
 }
 
-/// Uniform on `0..bound`, for small bounds as [`Public::below`].
+/// Returns a uniform integer in `0..bound`, for small bounds as [`Public::below`].
 pub(crate) fn below<R: Rng + ?Sized>(rng: &mut R, bound: usize) -> usize {
     ((uniform(rng) * bound as f64) as usize).min(bound - 1)
 }
 
-/// A uniformly random order (Fisher and Yates), of what is public.
+/// Puts public items into a uniformly random order (Fisher–Yates).
 pub(crate) fn shuffle<T, R: Rng + ?Sized>(items: &mut [T], rng: &mut R) {
     for i in (1..items.len()).rev() {
         items.swap(i, below(rng, i + 1));

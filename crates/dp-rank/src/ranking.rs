@@ -1,15 +1,15 @@
-//! One list in the order that a scorer puts it in.
+//! One list in the order of its scores.
 
 use crate::error::Error;
 
-/// The largest accepted grade: its gain is still an exact float.
+/// The largest accepted grade: its gain is still exactly representable.
 pub const LARGEST_GRADE: u32 = 52;
 
 /// The labels of one list in ranked order: best score first.
 ///
 /// # Ties
-/// Documents of equal score keep the order in which they were given (the sort is stable; `-0.0` equals `0.0`). A scorer
-/// that ties often is thus judged partly by the order of the file; shuffle the lists beforehand where that matters.
+/// Documents of equal score keep the given order (the sort is stable; `-0.0` equals `0.0`). Metrics of a scorer with many ties
+/// thus depend on the order of the file; shuffle the lists first if that matters.
 ///
 /// # Examples
 /// ```
@@ -32,7 +32,7 @@ impl Ranking {
     /// `scores[i]` and `labels[i]` belong to document `i` of the list.
     ///
     /// # Errors
-    /// An empty list, lengths that differ, a NaN score (infinities are ordered like any number), a grade above
+    /// If the list is empty, the lengths differ, a score is NaN (infinities are ordered like any number) or a grade is above
     /// [`LARGEST_GRADE`].
     pub fn new(scores: &[f64], labels: &[u32]) -> Result<Self, Error> {
         if scores.len() != labels.len() {
@@ -48,18 +48,18 @@ impl Ranking {
             return Err(Error::GradeTooLarge { document, label: labels[document], limit: LARGEST_GRADE });
         }
         let mut order: Vec<usize> = (0..scores.len()).collect();
-        // Adding 0.0 turns -0.0 into 0.0, which `total_cmp` would order below it.
+        // Adding 0.0 turns -0.0, which `total_cmp` orders below 0.0, into 0.0.
         order.sort_by(|&a, &b| (scores[b] + 0.0).total_cmp(&(scores[a] + 0.0)));
         let labels = order.iter().map(|&document| labels[document]).collect();
         Ok(Self { order, labels })
     }
 
-    /// The documents' positions in the given list, best first.
+    /// Returns the documents' positions in the given list, best first.
     pub fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// The labels in ranked order.
+    /// Returns the labels in ranked order.
     pub fn labels(&self) -> &[u32] {
         &self.labels
     }

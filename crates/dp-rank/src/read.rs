@@ -1,8 +1,8 @@
 //! Reading query lists from LETOR (SVMlight) text and from CSV, plain or compressed.
 //!
-//! Inputs are opened by [`dp_data::read::Input`]. Rows of a query may lie apart in a file: they are joined in the order
-//! of the rows, lists in the order in which their first rows appear, and [`Loaded::split_lists`] says how many were
-//! apart, which often means that two users share a name. [`SplitLists::Refuse`] makes that an error.
+//! Inputs are opened by [`dp_data::read::Input`]. Rows of a query need not be contiguous: they are joined in the order of the
+//! rows, and lists are in the order of their first rows. [`Loaded::split_lists`] counts the lists whose rows were not contiguous,
+//! which often means that two users share a name; [`SplitLists::Refuse`] makes that an error.
 
 mod csv;
 mod error;
@@ -15,27 +15,27 @@ pub use letor::load_letor;
 
 use crate::lists::QueryLists;
 
-/// What to do when the rows of one query do not lie together.
+/// The treatment of queries whose rows are not contiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum SplitLists {
-    /// Join them into one list.
+    /// Join the rows into one list.
     #[default]
     Join,
-    /// Stop at the first row that comes too late.
+    /// Refuse the file at the first row that is not contiguous.
     Refuse,
 }
 
-/// What is publicly known of the lists, and how strictly a file is read.
+/// Public facts about the lists, and the strictness of reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListOptions {
-    /// The number of features; `None` takes the largest index in the file, which is a public value too.
+    /// The number of features; `None` uses the largest index in the file, which is a public value too.
     pub features: Option<usize>,
-    /// The largest grade that a document can have. Declared, never read off the grades.
+    /// The largest grade that a document can have. Declared, never derived from the grades.
     pub largest_grade: u32,
-    /// What to do when the rows of one query do not lie together.
+    /// The treatment of queries whose rows are not contiguous.
     pub split_lists: SplitLists,
-    /// Whether every document must have a grade. Where it need not, as when lists are only scored, a LETOR line may begin
-    /// with its query, a CSV file may lack the column of grades, and the grade is 0 then.
+    /// True if every document must have a grade. If false, as for lists that are only scored, a LETOR line may begin with its
+    /// query and a CSV file may lack the grade column; the grade is then 0.
     pub grades_needed: bool,
 }
 
@@ -49,9 +49,9 @@ impl Default for ListOptions {
 /// Lists that were read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
-    /// The lists, in the order in which their first rows appear.
+    /// The lists, in the order of their first rows.
     pub lists: QueryLists,
-    /// How many lists' rows did not lie together.
+    /// The number of lists whose rows were not contiguous.
     pub split_lists: usize,
 }
 

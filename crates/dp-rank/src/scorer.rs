@@ -1,7 +1,7 @@
-//! What gives each document of a list a score: a linear function or a small network of its features.
+//! Scoring functions of documents: a linear function or a small network of the features.
 //!
-//! A scorer is a shape; its parameters are one flat vector, as the training engines want them. Per list:
-//! [`Scorer::scores`], then, from what that left in the workspace, [`Scorer::add_gradient`] and [`Scorer::gram`].
+//! A scorer is a shape; its parameters are one flat vector, as the training engines expect. Call [`Scorer::scores`] for each list
+//! first; then [`Scorer::add_gradient`] and [`Scorer::gram`] use the workspace that it filled.
 
 mod linear;
 mod mlp;
@@ -15,44 +15,44 @@ pub use mlp::{Activation, Mlp, MlpWorkspace};
 
 use crate::lists::Features;
 
-/// A named part of the flat parameter vector: a matrix whose rows lie one after another.
+/// A named part of the flat parameter vector: a contiguous row-major matrix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParameterBlock {
-    /// Its name, e.g. `w1`.
+    /// The name, e.g. `w1`.
     pub name: &'static str,
-    /// Where it lies in the flat vector.
+    /// The range in the flat vector.
     pub range: Range<usize>,
-    /// Rows; a vector has 1.
+    /// Number of rows; 1 for a vector.
     pub rows: usize,
-    /// Columns.
+    /// Number of columns.
     pub columns: usize,
 }
 
 /// A scoring function `f(x, θ)` of one document, differentiable in its parameters.
 ///
-/// With `φ_i = ∂f(x_i, θ)/∂θ`, a loss whose gradient with respect to the scores is `g` has the parameter gradient
-/// `Σ_i g_i φ_i`, and the inner products `φ_i · φ_j` are all that sensitivities need to know of the scorer.
+/// With `φ_i = ∂f(x_i, θ)/∂θ`, a loss whose gradient with respect to the scores is `g` has the parameter gradient `Σ_i g_i φ_i`.
+/// Sensitivities depend on the scorer only through the inner products `φ_i · φ_j`.
 ///
 /// # Panics
-/// All methods panic when a slice has another length than documented. Shapes are agreed on when scorer and lists are
-/// made; no value in the lists matters to them.
+/// All methods panic if a slice has another length than documented. Lengths follow from the construction of scorer and lists,
+/// never from values in the lists.
 pub trait Scorer {
-    /// Reusable buffers for one list; they grow to the longest list and then stay.
+    /// Reusable buffers, as large as the longest list so far.
     type Workspace: Default;
 
-    /// The number of features of a document.
+    /// Returns the number of features of a document.
     fn features(&self) -> usize;
 
-    /// The length of the flat parameter vector.
+    /// Returns the length of the flat parameter vector.
     fn parameters(&self) -> usize;
 
-    /// The parts of the flat vector, in order, covering it.
+    /// Returns the parts of the flat vector, in order and without gaps.
     fn blocks(&self) -> Vec<ParameterBlock>;
 
-    /// Scores of all documents of a list: `out[i] = f(x_i, θ)`.
+    /// Computes the scores of all documents of a list: `out[i] = f(x_i, θ)`.
     fn scores(&self, parameters: &[f64], list: Features<'_>, workspace: &mut Self::Workspace, out: &mut [f64]);
 
-    /// `sum += Σ_i score_gradient[i] φ_i`, after [`scores`](Self::scores) of the same list at the same parameters.
+    /// Computes `sum += Σ_i score_gradient[i] φ_i`, after [`scores`](Self::scores) of the same list at the same parameters.
     fn add_gradient(
         &self,
         parameters: &[f64],
@@ -62,11 +62,11 @@ pub trait Scorer {
         sum: &mut [f64],
     );
 
-    /// `out[i n + j] = φ_i · φ_j`, without forming any `φ`, after [`scores`](Self::scores) of the same list at the same
+    /// Computes `out[i n + j] = φ_i · φ_j` without forming any `φ`, after [`scores`](Self::scores) of the same list at the same
     /// parameters. Depends on public values and the parameters only.
     fn gram(&self, parameters: &[f64], list: Features<'_>, workspace: &mut Self::Workspace, out: &mut [f64]);
 
-    /// The most terms that one number of [`gram`](Self::gram) is a sum of: what its rounding is bounded by.
+    /// Returns the largest number of terms in an entry of [`gram`](Self::gram), which bounds its rounding error.
     fn gram_terms(&self) -> usize;
 }
 

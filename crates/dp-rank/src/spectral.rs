@@ -1,18 +1,18 @@
-//! Spectral norms of weight matrices: an estimate to normalise by, and an upper bound to rely on.
+//! Spectral norms of weight matrices: estimates for normalisation, and certified upper bounds.
 //!
-//! Dividing what was released by an [estimate](PowerIteration::estimate) is post-processing and may use any number. A
+//! Dividing released weights by an [estimate](PowerIteration::estimate) is post-processing, for which any number is allowed. A
 //! proof needs [`norm_upper_bound`].
 
 use crate::certified::{UNIT, largest_eigenvalue};
 use crate::dense::{multiply, multiply_transposed};
 use crate::random::Public;
 
-/// The most steps of the power iteration.
+/// The maximum number of steps of the power iteration.
 const MOST_STEPS: usize = 300;
-/// It stops when a step raises the estimate by less than this part.
+/// The iteration stops when a step raises the estimate by less than this fraction.
 const TOLERANCE: f64 = 1e-10;
 
-/// When a weight matrix is divided by its spectral norm.
+/// The condition under which a weight matrix is divided by its spectral norm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Normalise {
     /// After every update.
@@ -22,12 +22,12 @@ pub enum Normalise {
     AboveOne,
 }
 
-/// Estimates the spectral norm of one matrix again and again, starting where the last estimate ended: after a small
-/// change of the matrix a few steps suffice.
+/// Estimates the spectral norm of one matrix repeatedly, starting from the last singular vector: after a small change of the
+/// matrix a few steps suffice.
 ///
 /// # Accuracy
-/// An estimate never exceeds the norm by more than rounding and usually falls short of it by less than `1e-9` of it; where
-/// the two largest singular values nearly agree the shortfall is at most their difference or some `1e-8`. It is *no upper
+/// An estimate exceeds the norm at most by rounding and usually falls short of it by less than a relative `1e-9`. If the two
+/// largest singular values nearly agree, the shortfall is at most their difference or about `1e-8`. The estimate is *not an upper
 /// bound*.
 ///
 /// # Examples
@@ -38,9 +38,9 @@ pub enum Normalise {
 /// ```
 #[derive(Debug, Clone)]
 pub struct PowerIteration {
-    /// Of the estimate; a step that raises it by less ends the iteration.
+    /// The iteration ends when a step raises the estimate by less than this fraction.
     tolerance: f64,
-    /// Of unit length, one number per column.
+    /// A unit vector, one number per column.
     vector: Vec<f64>,
     image: Vec<f64>,
 }
@@ -52,9 +52,9 @@ impl Default for PowerIteration {
 }
 
 impl PowerIteration {
-    /// An iteration that ends where a step raises the estimate by less than this part of it. What comes back falls short
-    /// of the norm by some times that, the more the nearer the next singular value; for training a coarse one will do, which
-    /// the next update goes on from.
+    /// Creates an iteration that ends when a step raises the estimate by less than this fraction. The relative shortfall of the
+    /// result is a multiple of it, larger if the next singular value is close. A coarse tolerance suffices in training, where the
+    /// next update continues from the last vector.
     ///
     /// # Examples
     /// ```
@@ -67,17 +67,17 @@ impl PowerIteration {
         Self { tolerance, vector: Vec::new(), image: Vec::new() }
     }
 
-    /// The spectral norm of a matrix whose rows lie one after another, nearly; 0 for a zero matrix.
+    /// Returns an estimate of the spectral norm of a row-major matrix; 0 for a zero matrix.
     ///
     /// # Panics
-    /// If the matrix has not `rows * columns` numbers, or none.
+    /// If the matrix does not have `rows * columns` numbers, or is empty.
     pub fn estimate(&mut self, matrix: &[f64], rows: usize, columns: usize) -> f64 {
         assert!(matrix.len() == rows * columns && !matrix.is_empty(), "a matrix of {rows} x {columns}");
         if rows == 1 || columns == 1 {
             return length(matrix);
         }
         if self.vector.len() != columns {
-            // A fixed direction that no matrix of practice is orthogonal to.
+            // A fixed direction, in practice not orthogonal to the top singular vector.
             let mut random = Public::new(0);
             self.vector = (0..columns).map(|_| random.normal()).collect();
             divide(&mut self.vector);
@@ -101,8 +101,8 @@ impl PowerIteration {
         estimate
     }
 
-    /// Divides the matrix by its estimated norm and returns the divisor; a zero matrix, and under
-    /// [`Normalise::AboveOne`] one of norm at most 1, stays as it is and gives 1.
+    /// Divides the matrix by its estimated norm and returns the divisor. A zero matrix, and under [`Normalise::AboveOne`] one of
+    /// norm at most 1, is unchanged and gives 1.
     ///
     /// # Panics
     /// As [`estimate`](Self::estimate).
@@ -125,7 +125,7 @@ impl PowerIteration {
     }
 }
 
-/// `‖v‖`, without overflow.
+/// Returns `‖v‖`, without overflow.
 fn length(v: &[f64]) -> f64 {
     let largest = v.iter().map(|x| x.abs()).fold(0.0, f64::max);
     if largest == 0.0 || !largest.is_finite() {
@@ -134,7 +134,7 @@ fn length(v: &[f64]) -> f64 {
     largest * v.iter().map(|x| (x / largest) * (x / largest)).sum::<f64>().sqrt()
 }
 
-/// Scales to unit length and returns the length there was.
+/// Scales to unit length and returns the previous length.
 fn divide(v: &mut [f64]) -> f64 {
     let length = length(v);
     if length > 0.0 {
@@ -143,17 +143,17 @@ fn divide(v: &mut [f64]) -> f64 {
     length
 }
 
-/// A number that the spectral norm of the matrix (rows one after another) does not exceed, rounding included; infinity
-/// if a number of the matrix is not finite.
+/// Returns a certified upper bound on the spectral norm of the row-major matrix, rounding included; infinity if an entry is not
+/// finite.
 ///
 /// # Formula
 /// ```text
 /// sqrt(λ_max(A Aᵀ) + m u tr(A Aᵀ)),  or with Aᵀ A, whichever is smaller
 /// ```
-/// with a certified upper bound of the largest eigenvalue, `m` terms per product and the unit roundoff `u`.
+/// with a certified upper bound on the largest eigenvalue, `m` terms per product and the unit roundoff `u`.
 ///
 /// # Panics
-/// If the matrix has not `rows * columns` numbers, or none.
+/// If the matrix does not have `rows * columns` numbers, or is empty.
 ///
 /// # Examples
 /// ```
@@ -170,7 +170,7 @@ pub fn norm_upper_bound(matrix: &[f64], rows: usize, columns: usize) -> f64 {
     if matrix.iter().any(|entry| !entry.is_finite()) {
         return f64::INFINITY;
     }
-    // By a power of two, which is exact unless an entry is far too small to matter; what may be lost then is added below.
+    // Scaled by a power of two, which is exact unless an entry is negligibly small; such losses are added below.
     let scale = f64::from_bits(largest.to_bits() & 0x7ff0_0000_0000_0000).max(f64::MIN_POSITIVE);
     let scaled: Vec<f64> = matrix.iter().map(|entry| entry / scale).collect();
     let (order, terms) = if rows <= columns { (rows, columns) } else { (columns, rows) };
@@ -186,7 +186,7 @@ pub fn norm_upper_bound(matrix: &[f64], rows: usize, columns: usize) -> f64 {
     let trace: f64 = gram.iter().step_by(order + 1).sum::<f64>() * (1.0 + 4.0 * order as f64 * UNIT);
     let square = largest_eigenvalue(&gram, order) + (2 * terms + 8) as f64 * UNIT * trace;
     let lost = (rows * columns) as f64 * f64::MIN_POSITIVE;
-    // Up, also where the product is too small for a relative margin.
+    // Rounded up, even if the product is too small for a relative margin.
     ((square.max(0.0).sqrt() * (1.0 + 8.0 * UNIT) + lost) * scale).next_up()
 }
 

@@ -1,4 +1,4 @@
-//! Synthetic lists shaped like LETOR's, for tests and where no data may be shipped.
+//! Synthetic lists shaped like LETOR's, for tests and for use without real data.
 
 use crate::dense::dot;
 use crate::error::Error;
@@ -7,12 +7,12 @@ use crate::random::Public;
 
 /// The number of features of a document.
 pub const FEATURES: usize = 46;
-/// How many of them carry relevance.
+/// The number of features that carry relevance.
 pub const INFORMATIVE: usize = 30;
-/// Common factors behind the features.
+/// The number of common factors of the features.
 const FACTORS: usize = 5;
 
-/// How long lists are.
+/// The distribution of list lengths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// 92 % of exactly 40 documents, the rest uniform on 6 to 147.
@@ -22,7 +22,7 @@ pub enum Shape {
 }
 
 impl Shape {
-    /// The number of lists of the data set of that name.
+    /// Returns the number of lists of the data set of that name.
     pub fn lists(self) -> usize {
         match self {
             Self::Mq2007 => 1692,
@@ -39,7 +39,7 @@ impl Shape {
             Self::Mq2008 if u < 0.58 => 16,
             Self::Mq2008 if u < 0.66 => 15,
             Self::Mq2008 if u < 0.73 => 7,
-            // Mean 45, so that lists of all kinds have 19.4 documents on average; drawn again beyond 121.
+            // Mean 45, so that lists have 19.4 documents on average overall; redrawn above 121.
             Self::Mq2008 => loop {
                 let extra = ((1.0 - random.uniform()).ln() / (1.0 - 1.0 / 41.0_f64).ln()) as usize;
                 if 5 + extra <= 121 {
@@ -50,12 +50,12 @@ impl Shape {
     }
 }
 
-/// Lists, and what truly made their documents relevant.
+/// Lists, and the scorer that generated their relevance.
 #[derive(Debug, Clone)]
 pub struct Synthetic {
     /// The lists.
     pub lists: QueryLists,
-    /// `θ*`: the linear scorer that the relevance was drawn from, against which others are measured.
+    /// `θ*`: the linear scorer from which the relevance was drawn, as a reference.
     pub theta: Vec<f64>,
 }
 
@@ -68,11 +68,11 @@ pub struct Synthetic {
 /// u = θ* · x, standardised in the list, + N(0, 0.5²) + an offset N(0, 1) of the list;  θ* normal on 30 features
 /// grade = 2 if u > 2.4, 1 if u > 1.4, else 0
 /// ```
-/// Some 82, 12 and 6 % of the documents have grades 0, 1 and 2; at the shape of MQ2008 32 % of the lists have no grade
-/// above 0, at that of MQ2007 16 %. (MQ2008 itself: 81, 13 and 6 %, and 28 % of the lists.)
+/// About 82, 12 and 6 % of the documents have grades 0, 1 and 2. With the shape of MQ2008 32 % of the lists have no grade above
+/// 0, with that of MQ2007 16 %. (MQ2008 itself: 81, 13 and 6 %, and 28 % of the lists.)
 ///
 /// # Errors
-/// [`Error::Zero`] without lists.
+/// [`Error::Zero`] if the number of lists is 0.
 ///
 /// # Examples
 /// ```
@@ -112,7 +112,7 @@ pub fn draw(shape: Shape, lists: usize, seed: u64) -> Result<Synthetic, Error> {
     Ok(Synthetic { lists: drawn, theta })
 }
 
-/// One list's features before they are mapped to `[0, 1]`.
+/// Returns one list's features before they are mapped to `[0, 1]`.
 fn features(documents: usize, loadings: &[f64], random: &mut Public) -> Vec<f64> {
     let mut values = Vec::with_capacity(documents * FEATURES);
     for _ in 0..documents {
@@ -131,7 +131,7 @@ mod tests {
     use crate::Ranking;
     use crate::metrics::{average_precision, mean_over};
 
-    /// Shares of grades 0 to 2 and of lists without relevant documents.
+    /// Returns the fractions of grades 0 to 2 and of lists without relevant documents.
     fn shares(lists: &QueryLists) -> [f64; 4] {
         let of_documents = |grade| {
             lists.iter().flat_map(|list| list.grades()).filter(|&&g| g == grade).count() as f64

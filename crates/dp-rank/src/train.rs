@@ -1,11 +1,11 @@
-//! Training of a [`Scorer`](crate::scorer::Scorer) by a loss of lists: the descent, and what stands behind its steps.
+//! Training of a [`Scorer`](crate::scorer::Scorer) with a list loss, privately and without privacy.
 //!
 //! ```text
 //! lists drawn  ->  Σ gradients of lists, each clipped  ->  + N(0, σ² I), + what is public  ->  step, normalisation
 //! ```
 //!
-//! [`PrivateRanking`] does all of this, for a [`ListLoss`](crate::loss::ListLoss); [`NonPrivateRanking`] the same without
-//! clipping and noise, for any loss, to compare with.
+//! [`PrivateRanking`] performs all of this, for a [`ListLoss`](crate::loss::ListLoss); [`NonPrivateRanking`] omits clipping and
+//! noise, for any loss, as a baseline.
 
 mod descent;
 mod error;

@@ -1,5 +1,5 @@
-//! The private training of rankers audited with its noise, in every mode.
-#![allow(clippy::print_stdout)] // the table
+//! Audits of the private training of rankers with its noise, in every mode.
+#![allow(clippy::print_stdout)] // // prints the table
 
 use std::collections::BTreeSet;
 
@@ -36,8 +36,8 @@ fn every_mode_is_within_its_sensitivity_and_reaches_it() {
 
 #[test]
 fn scores_are_log_likelihood_ratios() {
-    // E over the first data set of e^score = 1, and of e^-score over the second. Each mean of thousands lies within 6
-    // standard errors of it but for 2e-9.
+    // E e^score = 1 under the first data set, and E e^-score = 1 under the second. Each mean of thousands lies within 6 standard
+    // errors of it except with probability 2e-9.
     let generator = SeededRng::new(11);
     for Audited { subject, .. } in subjects(&Parameters::default()).unwrap() {
         for (side, sign) in [(Side::Base, 1.0), (Side::Neighbour, -1.0)] {
@@ -57,7 +57,7 @@ fn scores_are_log_likelihood_ratios() {
     }
 }
 
-/// No mode is refuted. At a large delta few runs show most of a claim.
+/// No mode is refuted. At a large delta few runs attain most of a claim.
 #[test]
 fn no_mode_is_refuted_and_each_comes_near_its_claim() {
     let noise_mode = Some(NoiseMode::Exact);
@@ -71,7 +71,7 @@ fn no_mode_is_refuted_and_each_comes_near_its_claim() {
     }
 }
 
-/// Noise for half the distance, as if lists were removed and not replaced, is caught.
+/// Noise for half the distance, as if lists were removed rather than replaced, is detected.
 #[test]
 fn noise_for_another_relation_is_caught() {
     let sound = Parameters {

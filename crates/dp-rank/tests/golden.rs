@@ -1,5 +1,5 @@
-//! Values computed elsewhere: the cases of `ranking.json` in the directory `DP_GOLDEN_DIR`, or in the tree's own copy.
-//! Those of privacy accounting are read where accounting is done.
+//! Tests against independently computed values: the cases of `ranking.json` in the directory `DP_GOLDEN_DIR`, or in the tree's
+//! own copy. The crate for privacy accounting reads its own cases.
 
 #[path = "golden/learning.rs"]
 mod learning;
@@ -31,18 +31,17 @@ fn vector(value: &Value) -> Vec<f64> {
     list(value, Value::as_f64)
 }
 
-/// A matrix, row after row, and the number of its columns.
+/// Parses a matrix, row by row, and its number of columns.
 fn matrix(value: &Value) -> (Vec<f64>, usize) {
     let rows: Vec<Vec<f64>> = value.as_array().unwrap().iter().map(vector).collect();
     (rows.concat(), rows[0].len())
 }
 
-/// Grades, which some cases write as decimals.
+/// Parses grades, which some cases write as decimals.
 fn grades(value: &Value) -> Vec<u32> {
     vector(value).iter().map(|&grade| grade as u32).collect()
 }
 
-/// One case.
 struct Case<'a> {
     id: &'a str,
     input: &'a Value,
@@ -73,7 +72,7 @@ impl Case<'_> {
     }
 }
 
-/// Checks all cases of a function. Another file than the tree's need not have any.
+/// Checks all cases of a function. A file in `DP_GOLDEN_DIR` need not have any.
 fn for_each_case(function: &str, check: impl Fn(&Case<'_>)) {
     let file = load();
     let all = file["cases"].as_array().unwrap();

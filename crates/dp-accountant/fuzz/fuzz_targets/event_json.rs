@@ -1,4 +1,4 @@
-//! Bytes that may be an event tree: whatever they are, an answer that is a number, or a typed error.
+//! Any bytes as an event tree: the result is a number or a typed error.
 #![no_main]
 
 use dp_accountant::{Delta, DpEvent, bound, rdp::RdpCurve, zcdp};

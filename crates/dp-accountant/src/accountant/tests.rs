@@ -1,4 +1,4 @@
-//! The laws that every accountant obeys, as one function run for each.
+//! Properties of every accountant, as one function run for each.
 
 use super::*;
 use crate::adjacency::{AddRemoveOne, ReplaceOne, ZeroOut};
@@ -10,7 +10,7 @@ use crate::zcdp::ZcdpAccountant;
 
 const DELTAS: [f64; 5] = [0.3, 1e-3, 1e-6, 1e-30, 1e-300];
 
-/// What Renyi divergences and zCDP both cover, under any relation.
+/// Events that Renyi divergences and zCDP both cover, under any relation.
 fn of_any_relation() -> Vec<DpEvent> {
     vec![
         DpEvent::Gaussian { std_dev: 3.0, sensitivity: 1.0 },
@@ -37,7 +37,7 @@ fn agree<C: Accountant<A>, A: Adjacency>(a: &C, b: &C, what: &str) {
     }
 }
 
-/// `supported` are events that the accountant covers, `unsupported` those that it has no theorem for.
+/// `supported` are events that the accountant covers, `unsupported` those for which it has no theorem.
 fn contract<C: Accountant<A> + Default + Clone + PartialEq + core::fmt::Debug, A: Adjacency>(
     supported: &[DpEvent],
     unsupported: &[DpEvent],
@@ -75,9 +75,9 @@ fn contract<C: Accountant<A> + Default + Clone + PartialEq + core::fmt::Debug, A
             assert!(one <= three && three <= before, "{event:?} at {delta}: {one} {three} {before}");
             assert!(!one.is_nan() && one.is_finite());
             before = three;
-            // delta() and epsilon() are two views of one curve.
+            // delta() and epsilon() are inverse to each other.
             if three > 0.0 {
-                // A little further up, because next to a pure bound the curve falls from delta to 0 within rounding.
+                // Slightly above, because next to a pure bound the curve falls from delta to 0 within rounding.
                 let back = thrice.delta(three * (1.0 + 1e-9)).unwrap();
                 assert!(back <= delta.get() * (1.0 + 1e-6), "{event:?}: {back} > {delta}");
                 assert!(thrice.delta(three * 0.99).unwrap() >= delta.get() * 0.999_999, "{event:?} at {delta}");
@@ -130,7 +130,7 @@ fn contract<C: Accountant<A> + Default + Clone + PartialEq + core::fmt::Debug, A
     assert_eq!(from_log.epsilon(Delta::new(0.5).unwrap()), f64::INFINITY);
 }
 
-/// An event that is refused leaves the accountant as it was.
+/// A refused event leaves the accountant unchanged.
 fn refuses<C: Accountant<A> + Clone + PartialEq + core::fmt::Debug, A: Adjacency>(before: &C, event: &DpEvent) {
     let mut after = before.clone();
     assert!(after.compose(event, 1).is_err(), "{event:?} was accepted");
@@ -239,7 +239,7 @@ proptest::proptest! {
         zcdp.compose(&event, count).unwrap();
         proptest::prop_assert!(renyi.epsilon(delta) >= exact * (1.0 - 1e-10) - 1e-12);
         proptest::prop_assert!(zcdp.epsilon(delta) >= exact * (1.0 - 1e-10) - 1e-12);
-        // Nor above what zCDP's simple conversion gives.
+        // The Renyi bound is at most the simple conversion of zCDP.
         let simple = crate::zcdp::epsilon_simple(0.5 * mu * mu * count as f64, delta).unwrap();
         proptest::prop_assert!(renyi.epsilon(delta) <= simple);
     }

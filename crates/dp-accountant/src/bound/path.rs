@@ -1,16 +1,16 @@
-//! Several records at once, at the root of a tree: along a path of neighbours.
+//! Group privacy along a path of neighbours, for a group at the root of a tree.
 //!
-//! With laws `P_0, .., P_k`, each `(epsilon/k, d)`-close to the next, adding the inequalities gives
+//! With laws `P_0, .., P_k`, each `(epsilon/k, d)`-close to the next, adding up the inequalities gives
 //!
 //! ```text
 //! P_0(S) <= e^epsilon P_k(S) + d (1 + e^(epsilon/k) + .. + e^((k-1) epsilon/k))
 //! ```
 //!
-//! so that delta of the group is at most `d (e^epsilon - 1)/(e^(epsilon/k) - 1)`, for the tightest `d` that is known of one
-//! record at `epsilon/k`. The other way, a group's reading of each release by itself, is exact for Gaussian and pure
-//! releases; this one is better for what is known by its exact curve only: objective perturbation, samples (but for a replaced
-//! record of sampled Gaussian noise, whose own pair is known). A group of
-//! each of several releases is a group of all of them, whose path leads through the same data sets.
+//! so that delta of the group is at most `d (e^epsilon - 1)/(e^(epsilon/k) - 1)`, for the tightest known `d` of one record at
+//! `epsilon/k`. The alternative, reading each release by itself as one for the group, is exact for Gaussian and pure releases.
+//! The path is better for releases known by their exact curve only: objective perturbation and samples (except for a replaced
+//! record of sampled Gaussian noise, whose own pair is known). A group of each of several releases is a group of all of them,
+//! since the paths lead through the same data sets.
 //!
 //! # References
 //! Vadhan, "The complexity of differential privacy", 2017, Lemma 2.2.
@@ -21,27 +21,27 @@ use crate::event::DpEvent;
 use crate::params::Delta;
 use crate::rounding::{count_up, mul_up};
 
-/// Rounds of the search for epsilon; about four are needed.
+/// Maximum number of rounds of the search for epsilon; about four are needed.
 const MAX_ROUNDS: u32 = 40;
 
-/// Within about this ratio of the least.
+/// Relative distance from the least epsilon at which the search stops.
 const CLOSE: f64 = 1e-12;
 
-/// A tree that is a statement about one record, read as one about several.
+/// A tree about a group of records, as a tree about one record and the group's size.
 pub(super) struct Path {
     size: u64,
     one: DpEvent,
 }
 
 impl Path {
-    /// The path, where the whole tree is about a group of at least two.
+    /// Returns the path if the whole tree is about a group of at least two records.
     pub(super) fn new(event: &DpEvent) -> Option<Self> {
         let (size, one) = ungrouped(event)?;
         (size > 1).then_some(Self { size, one })
     }
 
-    /// The parts, where disjoint ones or one of several are all that there is and a group is among them: the whole is no worse
-    /// than its worst part.
+    /// Returns the parts if the tree consists of disjoint parts or of one of several, and a group is among them: the whole costs
+    /// no more than its worst part.
     pub(super) fn parts(event: &DpEvent) -> Option<&[DpEvent]> {
         match event {
             DpEvent::Parallel { events } | DpEvent::OneOf { events } => {
@@ -51,7 +51,7 @@ impl Path {
         }
     }
 
-    /// A smaller epsilon than `known`, which is valid, or `known`.
+    /// Returns an epsilon smaller than the valid bound `known`, or `known`.
     pub(super) fn epsilon(
         &self,
         known: Bound,
@@ -63,13 +63,13 @@ impl Path {
             return Ok(best);
         }
         let size = count_up(self.size);
-        // The group's epsilon if one record's delta is shared out as at the epsilon `at`. It grows with `at`, slowly, and where
-        // it is no larger than `at`, it holds: the smaller epsilon adds up fewer of the shares.
+        // The group's epsilon if one record's delta is apportioned as at the epsilon `at`. It grows slowly with `at`. It is valid
+        // if it is at most `at`, because the smaller epsilon sums smaller shares.
         let of_group = |at: f64| -> Result<f64, Error> {
             let share = delta.get() / times(self.size, at) * (1.0 - 2.0 * f64::EPSILON);
             Ok(mul_up(size, of_one(&self.one, Delta::new(share)?)?.value))
         };
-        // Where nothing is known: ever larger ones, until one holds.
+        // Without a known bound, increases epsilon until one is valid.
         let mut at = if known.value.is_finite() { known.value } else { 1.0 };
         let mut before: Option<(f64, f64)> = None;
         let mut margin = CLOSE;
@@ -84,7 +84,7 @@ impl Path {
             }
             let slope = before.map_or(0.0, |(other, of_other)| (of_other - found) / (other - at));
             let next = if (0.0..0.9).contains(&slope) {
-                // Where the line through the last two, or a level one, meets the diagonal, and a little above.
+                // A little above the point where the line through the last two points, or a horizontal one, meets the diagonal.
                 let meets = at + (found - at) / (1.0 - slope);
                 if before.is_some() { meets * (1.0 + margin) } else { meets }
             } else {
@@ -105,7 +105,7 @@ impl Path {
         Ok(best)
     }
 
-    /// A smaller delta than `known`, which is valid, or `known`.
+    /// Returns a delta smaller than the valid bound `known`, or `known`.
     pub(super) fn delta(
         &self,
         known: Bound,
@@ -121,7 +121,7 @@ impl Path {
     }
 }
 
-/// The smaller of what is `known` and the largest bound of the parts.
+/// Returns the smaller of `known` and the largest bound of the parts.
 pub(super) fn smaller(
     known: Bound,
     parts: &[DpEvent],
@@ -137,19 +137,19 @@ pub(super) fn smaller(
     Ok(if worst.value < known.value { worst } else { known })
 }
 
-/// The curve of a group of records whose releases have this bound is exact, or has no better one on a path.
+/// Returns whether the group bound for releases with this theorem is exact, or cannot be improved by a path.
 fn is_exact(theorem: Theorem) -> bool {
     matches!(theorem, Theorem::NothingReleased | Theorem::AnalyticGaussian | Theorem::LaplaceCurve)
 }
 
-/// `(e^epsilon - 1)/(e^(epsilon/k) - 1)`, rounded up; `k` at `epsilon` = 0; infinite only where it is too large for a number.
+/// Returns `(e^epsilon - 1)/(e^(epsilon/k) - 1)`, rounded up; `k` at `epsilon` = 0; infinite only on overflow.
 fn times(size: u64, epsilon: f64) -> f64 {
     let size = count_up(size);
     if !(epsilon > 0.0) {
         return size;
     }
-    // e^(epsilon - epsilon/k) by the ratio of what is left, which stays between 1 and k where the exponentials overflow. An
-    // error of the exponent's last place is one of epsilon last places of the result.
+    // e^(epsilon - epsilon/k) times a ratio between 1 and k, because the exponentials themselves may overflow. An error of one
+    // unit in the exponent's last place is an error of epsilon units in the result's last place.
     let part = epsilon / size;
     let left = ((-epsilon).exp_m1() / (-part).exp_m1()).min(size);
     let times = (epsilon - part).exp() * left * (1.0 + (16.0 + 4.0 * epsilon) * f64::EPSILON);
@@ -162,9 +162,9 @@ fn times(size: u64, epsilon: f64) -> f64 {
     }
 }
 
-/// The group's size and the event for one record: of a group, or of several groups of the same size.
+/// Returns the group's size and the event for one record, for a group or several groups of the same size.
 ///
-/// The depth of the tree was checked by whoever read it.
+/// The caller has checked the depth of the tree.
 fn ungrouped(event: &DpEvent) -> Option<(u64, DpEvent)> {
     match event {
         DpEvent::Group { size, event } => Some((*size, (**event).clone())),
@@ -198,7 +198,7 @@ mod tests {
         for size in [2, 3, 10, 1000] {
             for i in 0..=1000 {
                 let epsilon = 1e-9 * (0.03 * f64::from(i)).exp();
-                // The sum without its largest power, so that nothing overflows.
+                // The sum divided by its largest power, which avoids overflow.
                 let part = epsilon / size as f64;
                 let ratio: f64 = (0..size).map(|step| (-part * step as f64).exp()).sum();
                 let log_sum = epsilon - part + ratio.ln();

@@ -92,7 +92,7 @@ fn approximate_guarantees_fail_with_their_deltas() {
     let got = delta(&ten, 1.0).unwrap();
     let exact = -(10.0 * (-1e-6f64).ln_1p()).exp_m1();
     assert!(got.value >= exact && got.value <= exact * (1.0 + 1e-12));
-    // Beside a Gaussian.
+    // Together with a Gaussian.
     let mixed = composed(vec![approximate, gaussian_event(1.0)]);
     let gaussian_alone = gaussian::epsilon(1.0, Delta::new(1e-5 - 1e-6).unwrap()).unwrap();
     assert!(at(&mixed, 1e-5).value <= gaussian_alone + 0.1 + 1e-6);
@@ -120,9 +120,9 @@ fn epsilon_and_delta_are_views_of_one_curve() {
 
 #[test]
 fn the_ball_in_ten_dimensions_by_simulation() {
-    // Monte Carlo in ten dimensions: the hockey stick at 0.5 for a shift of one sensitivity, noise scale 1.
-    // 20,000 samples of a mean with standard error below 3e-4, in an interval of 6 of them on either side: false alarms
-    // with probability below 2e-9.
+    // Monte Carlo in ten dimensions: the hockey-stick divergence at 0.5 for a shift of one sensitivity, noise scale 1. 20,000
+    // samples of a mean with standard error below 3e-4, in an interval of 6 of them on either side: false alarms with probability
+    // below 2e-9.
     let (dim, scale, epsilon) = (10usize, 1.0f64, 0.5f64);
     let mut state = 0x9E37_79B9_7F4A_7C15u64;
     let mut uniform = || {
@@ -183,8 +183,8 @@ proptest::proptest! {
     }
 }
 
-/// One sampled release has an exact curve, few sampled releases beside a pure guarantee have not: the former's epsilon
-/// plus the latter is a bound all the same.
+/// One sampled release has an exact curve; few sampled releases together with a pure guarantee have none. The former's epsilon
+/// plus the latter is still a bound.
 #[test]
 fn a_pure_guarantee_beside_others_costs_no_more_than_its_epsilon() {
     let gaussian = Box::new(DpEvent::Gaussian { std_dev: 1.0, sensitivity: 1.0 });
@@ -199,7 +199,7 @@ fn a_pure_guarantee_beside_others_costs_no_more_than_its_epsilon() {
         let back = delta(&both, at).unwrap().value;
         assert!(back <= 1e-6 * (1.0 + 1e-9), "{back}");
     }
-    // Where the pure part is known by its guarantee alone, that is one candidate among others.
+    // If the pure part is known by its guarantee alone, this is one candidate among others.
     let both = DpEvent::Composed { events: vec![sampled, DpEvent::BoundedRange { epsilon: 0.3 }] };
     let together = epsilon(&both, target).unwrap().value;
     assert!(together > 1.01 * alone && together <= (alone + 0.3) * (1.0 + 1e-12), "{together} {alone}");
@@ -233,7 +233,7 @@ fn what_is_known_already_changes_no_answer() {
     let known = curve.epsilon(delta).unwrap();
     assert_eq!(epsilon_beside(&steps, delta, Some(known)), epsilon(&steps, delta));
     assert_eq!(delta_beside(&steps, 1.0, curve.delta(1.0).ok()), super::delta(&steps, 1.0));
-    // Beside failures what is known is used as it is, and never for less than it says.
+    // With failures, the known value is used unchanged, and never reduced.
     let curve = PrivacyCurve::new(&both).unwrap();
     let (of_epsilon, of_delta) = (curve.epsilon(delta).unwrap(), curve.delta(1.0).unwrap());
     assert_eq!(epsilon_beside(&both, delta, Some(of_epsilon)).unwrap().value, of_epsilon.upper);
@@ -253,7 +253,7 @@ fn disjoint_parts_cost_what_the_costliest_part_costs() {
             let worst = parts.iter().map(|part| delta(part, epsilon_at).unwrap().value).fold(0.0, f64::max);
             assert_eq!(delta(&of(parts.clone()), epsilon_at).unwrap().value, worst, "at {epsilon_at}");
         }
-        // Twice the same: which part differs may change, so the Renyi curves' largest composes.
+        // Twice the same: the differing part may change, so the maximum of the Renyi curves composes.
         let (once, twice) = (at(&of(parts.clone()), 1e-6).value, at(&repeated(of(parts.clone()), 2), 1e-6).value);
         let each_twice = parts.iter().map(|part| at(&repeated(part.clone(), 2), 1e-6).value).fold(0.0, f64::max);
         assert!(twice >= each_twice && twice <= 2.0 * once + 0.5, "{twice}");
@@ -270,7 +270,7 @@ fn perturbed(std_dev: f64) -> DpEvent {
     DpEvent::ObjectivePerturbation { std_dev, regularization: 20.0, loss: crate::MarginLoss::Logistic }
 }
 
-/// Where the law of two records is known, the path is above it; and not far.
+/// If the law for two records is known, the path is above it, and not far above.
 #[test]
 fn a_path_is_never_below_the_exact_curve_of_a_group() {
     let nothing = Bound { value: f64::INFINITY, theorem: Theorem::NoGuarantee };
@@ -287,7 +287,7 @@ fn a_path_is_never_below_the_exact_curve_of_a_group() {
                     "{size} {mu} {small}: {} {exact}",
                     found.value
                 );
-                // Of all that the formula gives, the least: one step below it is not safe by the same formula.
+                // The least value of the formula: one step below it is not safe by the same formula.
                 let at = |epsilon| path.delta(Bound { value: 1.0, ..nothing }, epsilon, delta).unwrap().value;
                 assert!(at(found.value * (1.0 + 1e-9)) <= small && at(found.value * (1.0 - 1e-6)) > small);
                 assert!(at(exact) >= gaussian::delta(size as f64 * mu, exact).unwrap());
@@ -301,16 +301,16 @@ fn a_replaced_record_of_objective_perturbation_costs_little_more_than_twice() {
     let small = Delta::new(1e-8).unwrap();
     let of = |event: &DpEvent| epsilon(event, small).unwrap();
     let one = of(&perturbed(20.0));
-    // Twice the noise, and the replaced record costs what one record more or less did.
+    // With twice the noise, a replaced record costs what an added or removed record did.
     let replaced = of(&twice(perturbed(40.0)));
     assert_eq!(replaced.theorem, Theorem::GroupPrivacy);
     assert!(replaced.value > one.value && replaced.value < 1.01 * one.value, "{} {}", replaced.value, one.value);
-    // Several releases, each told for a replaced record, are one run told for a replaced record.
+    // Several releases, each read for a replaced record, are one run read for a replaced record.
     let run = of(&twice(composed(vec![perturbed(40.0), gaussian_event(0.01)])));
     let each = composed(vec![twice(perturbed(40.0)), DpEvent::NoOp, twice(gaussian_event(0.01))]);
     assert_eq!(of(&each), run);
     assert_eq!(of(&repeated(twice(perturbed(90.0)), 3)), of(&twice(repeated(perturbed(90.0), 3))));
-    // Another size beside it: each release by itself.
+    // Together with another size: each release by itself.
     let group = DpEvent::Group { size: 3, event: Box::new(twice(perturbed(90.0))) };
     assert!(of(&composed(vec![group.clone(), twice(perturbed(90.0))])).theorem != Theorem::GroupPrivacy);
     assert!(of(&group).value > 2.9 * of(&perturbed(90.0)).value);
@@ -356,11 +356,11 @@ fn a_replaced_record_of_sampled_noise_costs_less_than_the_path_and_more_than_a_r
         assert_eq!((replaced.theorem, path.theorem), (Theorem::ContourIntegral, Theorem::GroupPrivacy));
         assert!((replaced.value - expected).abs() < 2e-3, "{rate}: {replaced:?}");
         assert!(one < replaced.value && replaced.value < 0.98 * path.value, "{rate}: {one} {replaced:?} {path:?}");
-        // Clipped to a half of the distance, said outright.
+        // Clipped to half of the distance, stated explicitly.
         let said =
             DpEvent::PoissonSampledReplacement { sampling_rate: rate, std_dev: noise, distance: 2.0, radius: 1.0 };
         assert!((of(&repeated(said, count)).value / replaced.value - 1.0).abs() < 1e-8, "{rate}");
-        // Beside another release there was no path.
+        // Together with another release there was no path.
         let beside = |event| composed(vec![event, gaussian_event(0.2)]);
         let group = DpEvent::Group { size: 2, event: Box::new(run.clone()) };
         let (new, old) = (of(&beside(twice(run))).value, of(&beside(group)).value);
@@ -383,8 +383,8 @@ fn disjoint_parts_cost_what_the_worst_of_them_costs_along_its_path() {
 
 #[test]
 fn a_path_claims_nothing_where_its_powers_overflow() {
-    // A Renyi bound at one order near 1 gives (1 + ln(1/delta)/0.055): a group's share of delta shrinks faster than its
-    // epsilon grows, so that no epsilon holds along the path. (inf/inf was once read as the group's size.)
+    // A Renyi bound at one order near 1 gives (1 + ln(1/delta)/0.055): a group's share of delta shrinks faster than its epsilon
+    // grows, so that no epsilon holds along the path. (inf/inf was once read as the group's size.)
     let one = DpEvent::RenyiDp { orders: vec![1.055], divergences: vec![1.0] };
     let pair = DpEvent::Group { size: 2, event: Box::new(DpEvent::OneOf { events: vec![one.clone()] }) };
     for value in [1e-300, 1e-9, 1e-3] {

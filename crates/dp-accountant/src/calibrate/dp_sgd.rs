@@ -1,4 +1,4 @@
-//! Calibration of Poisson-sampled Gaussian steps, the shape of DP-SGD, with a good first guess.
+//! Calibration of DP-SGD (Poisson-sampled Gaussian steps), with a good initial guess.
 
 use super::{Calibrated, Calibration, MOST_STEPS, Start};
 use crate::error::Error;
@@ -6,11 +6,11 @@ use crate::event::DpEvent;
 use crate::gaussian;
 use crate::params::{NoiseMultiplier, SamplingRate};
 
-/// The plan of a training by DP-SGD: Poisson batches, a sum of clipped gradients, Gaussian noise.
+/// The parameters of a DP-SGD training: Poisson batches, a sum of clipped gradients, Gaussian noise.
 ///
 /// # Privacy
-/// Under add/remove: see [`DpEvent::PoissonSampled`]. The noise multiplier is the standard deviation over the clipping
-/// norm.
+/// The guarantee holds under add/remove: see [`DpEvent::PoissonSampled`]. The noise multiplier is the noise's standard deviation
+/// over the clipping norm.
 ///
 /// # Examples
 /// ```
@@ -37,11 +37,11 @@ pub struct DpSgd {
     pub steps: u64,
 }
 
-/// Noise multipliers below this are as good as none: a single batch costs an epsilon of 500,000.
+/// Least noise multiplier of the search: with it, a single batch costs an epsilon of 500,000.
 const LEAST_MULTIPLIER: f64 = 1e-3;
 
 impl DpSgd {
-    /// What is released.
+    /// Returns the event of the training.
     pub fn event(&self) -> DpEvent {
         event(self.noise_multiplier.get(), self.sampling_rate.get(), self.steps)
     }
@@ -53,11 +53,11 @@ fn event(std_dev: f64, sampling_rate: f64, count: u64) -> DpEvent {
     DpEvent::SelfComposed { event: Box::new(step), count }
 }
 
-/// The searches start where the central limit puts the answer, which is no bound but near: many steps are about
-/// `mu`-Gaussian-DP with `mu^2 = q^2 T (e^(1/sigma^2) - 1)` (Bu, Dong, Long and Su 2020, "Deep learning with Gaussian
-/// differential privacy", Section 3).
+/// The searches start at the central-limit approximation: many steps are about `mu`-Gaussian-DP with
+/// `mu^2 = q^2 T (e^(1/sigma^2) - 1)` (Bu, Dong, Long and Su 2020, "Deep learning with Gaussian differential privacy", Section
+/// 3). It is close to the result but is no bound.
 impl Calibration {
-    /// The least noise multiplier for `steps` batches of rate `sampling_rate`.
+    /// Returns the least noise multiplier for `steps` batches of rate `sampling_rate`.
     ///
     /// # Errors
     /// Those of [`least_scale`](Self::least_scale).
@@ -65,7 +65,7 @@ impl Calibration {
         let rate = sampling_rate.get();
         let guess = self.limit_mu().map(|mu| {
             let square = (mu * mu / (rate * rate * steps as f64)).ln_1p();
-            // The derivative of ln mu by ln sigma at that point.
+            // The derivative of ln mu with respect to ln sigma at that point.
             (square.sqrt().recip(), -square / -(-square).exp_m1())
         });
         let start = match (self.start, guess) {
@@ -75,7 +75,7 @@ impl Calibration {
         self.scale_from(LEAST_MULTIPLIER, start, |sigma| event(sigma, rate, steps))
     }
 
-    /// The largest sampling rate for `steps` batches with noise of `noise_multiplier`.
+    /// Returns the largest sampling rate for `steps` batches with noise of `noise_multiplier`.
     ///
     /// # Errors
     /// Those of [`largest_rate`](Self::largest_rate).
@@ -89,7 +89,7 @@ impl Calibration {
         self.or_near(guess, 1.0).largest_rate(|rate| event(sigma, rate, steps))
     }
 
-    /// The largest number of batches of rate `sampling_rate` with noise of `noise_multiplier`.
+    /// Returns the largest number of batches of rate `sampling_rate` with noise of `noise_multiplier`.
     ///
     /// # Errors
     /// Those of [`most_steps`](Self::most_steps).
@@ -103,12 +103,12 @@ impl Calibration {
         self.or_near(guess, MOST_STEPS as f64).most_steps(|steps| event(sigma, rate, steps))
     }
 
-    /// The `mu` of Gaussian-DP that the target amounts to.
+    /// Returns the `mu` of Gaussian-DP that corresponds to the target.
     fn limit_mu(&self) -> Option<f64> {
         gaussian::noise_multiplier(self.target, self.delta).ok().map(|multiplier| multiplier.get().recip())
     }
 
-    /// Starting near the guess, unless the caller chose a start.
+    /// Starts the search near the guess, unless the caller chose a start.
     fn or_near(&self, guess: Option<f64>, most: f64) -> Self {
         let guess = guess.filter(|guess| guess.is_normal()).map(|guess| guess.min(most));
         Self { start: self.start.or(guess), ..*self }

@@ -1,19 +1,19 @@
-//! The search for a count: the largest that meets the target, exactly.
+//! The search for the largest count that meets the target; the result is exact.
 
 use crate::error::Error;
 
-/// From here on the bracket is halved and nothing else.
+/// Number of trials after which every trial halves the bracket.
 const INTERPOLATED_TRIALS: u32 = 40;
 
-/// What the search ends with.
+/// The result of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Most {
-    /// This many meet the target, one more does not; both were evaluated. (Of an excess that falls somewhere, only the
-    /// first is certain.)
+    /// This count meets the target and the next one does not; both were evaluated. If the excess is not monotone, only the first
+    /// statement is certain.
     At(u64),
     /// The limit still meets the target.
     Unlimited,
-    /// 0 does not.
+    /// A count of 0 does not meet the target.
     NotEvenNone,
 }
 
@@ -23,15 +23,15 @@ struct Trial {
     excess: f64,
 }
 
-/// The largest count up to `limit` with `excess(count) <= 0`, for an excess that grows (or stays) with the count.
+/// Returns the largest count up to `limit` with `excess(count) <= 0`, for an excess that does not decrease with the count.
 ///
-/// Secant steps on the logarithm of the count, inside a bracket that ends with neighbouring counts, the lower of which
-/// was evaluated and fits, the upper of which was evaluated and does not.
+/// Takes secant steps in the logarithm of the count inside a bracket. The bracket ends with adjacent counts, both evaluated: the
+/// lower one meets the target and the upper one does not.
 pub(super) fn most(limit: u64, start: u64, mut excess: impl FnMut(u64) -> Result<f64, Error>) -> Result<Most, Error> {
     let (mut fits, mut exceeds): (Option<u64>, Option<u64>) = (None, None);
     let mut recent: Vec<Trial> = Vec::new();
     let mut factor: u64 = 64;
-    // Grows while steps to a neighbour do not close the bracket.
+    // Doubled while steps to an adjacent count do not close the bracket.
     let mut stride: u64 = 1;
     let mut count = start;
     let mut trials = 0u32;
@@ -53,7 +53,8 @@ pub(super) fn most(limit: u64, start: u64, mut excess: impl FnMut(u64) -> Result
         count = match (fits, exceeds) {
             (Some(fits), _) if fits >= limit => return Ok(Most::Unlimited),
             (_, Some(0)) => return Ok(Most::NotEvenNone),
-            // An excess that falls somewhere may leave a count that fits above one that does not: it did fit.
+            // If the excess is not monotone, a count that meets the target may lie above one that does not: it was evaluated and
+            // is valid.
             (Some(fits), Some(exceeds)) if exceeds <= fits.saturating_add(1) => return Ok(Most::At(fits)),
             (Some(fits), Some(exceeds)) => {
                 let middle = fits + (exceeds - fits) / 2;
@@ -82,18 +83,18 @@ pub(super) fn most(limit: u64, start: u64, mut excess: impl FnMut(u64) -> Result
     }
 }
 
-/// The count at which the excess vanishes on a line through the last two trials, rounded down.
+/// Returns the count at which the line through the last two trials is zero, rounded down.
 fn interpolated(recent: &[Trial]) -> Option<u64> {
     let (slope, last) = match recent {
         [.., a, b] if a.count != b.count => {
             ((b.excess - a.excess) / ((b.count as f64).ln() - (a.count as f64).ln()), b)
         }
-        // Epsilon grows like a power between the root and the number itself.
+        // Epsilon grows like a power of the count between the square root and linear.
         [.., last] => (0.6, last),
         [] => return None,
     };
     let aim = (last.count as f64).ln() - last.excess / slope;
-    // Conversion saturates; NaN becomes 0, which the caller clamps.
+    // The conversion saturates; NaN becomes 0, which the caller clamps.
     (slope > 0.0).then(|| aim.exp() as u64)
 }
 

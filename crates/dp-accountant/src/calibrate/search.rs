@@ -1,40 +1,40 @@
-//! The search for a real value: few evaluations of a costly function, and an answer that was evaluated and found safe.
+//! The search for a real value: few evaluations of a costly function, with a result that was evaluated and found safe.
 
 use crate::error::Error;
 
-/// The answer is within this of the boundary, on the logarithmic scale.
+/// Distance of the result from the boundary on the logarithmic scale.
 const TOLERANCE: f64 = 1e-10;
 
-/// From this many trials on the function is taken for one that cannot be interpolated: each trial halves the bracket ...
+/// From this number of trials on, interpolation is given up: each trial halves the bracket,
 const PATIENCE: u32 = 24;
 
-/// ... and the answer need only be this close.
+/// and this tolerance suffices.
 const LOOSE_TOLERANCE: f64 = 1e-6;
 
-/// Slopes are trusted between points this near to each other.
+/// Largest distance between points whose slope is trusted.
 const NEAR: f64 = 0.02;
 
-/// The first step goes no farther than this; later ones twice as far each.
+/// Largest length of the first step; each later step may be twice as long as the one before.
 const FIRST_REACH: f64 = 12.0;
 
-/// Far above what is needed: beyond a few dozen, every trial halves the bracket.
+/// Maximum number of trials, far above need: after a few dozen, every trial halves the bracket.
 const MAX_TRIALS: u32 = 300;
 
-/// Where to look.
+/// The range of the search.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Range {
     pub(super) low: f64,
     pub(super) high: f64,
 }
 
-/// Where to begin, and how fast the excess falls there, by guess.
+/// The start of the search, with a guess of the slope of the excess there.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Start {
     pub(super) x: f64,
     pub(super) slope: f64,
 }
 
-/// What the search ends with.
+/// The result of the search.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Found {
     /// The least safe point.
@@ -51,13 +51,13 @@ struct Trial {
     excess: f64,
 }
 
-/// The least `x` in `range` with `excess(x) <= 0`, for an excess that falls (or stays) as `x` grows.
+/// Returns the least `x` in `range` with `excess(x) <= 0`, for an excess that does not increase with `x`.
 ///
-/// Inverse interpolation through the last three points (a line through two, the guessed slope from one), aimed a
-/// quarter of the tolerance to the safe side, so that typically the last evaluation is the answer and no bracket need
-/// be closed from both sides. The search ends when a safe point's distance from the boundary, by a slope between
-/// *nearby* points or by an unsafe point, is below the tolerance. Where interpolation makes no progress a known bracket
-/// is halved, so that it ends for any function; an infinite excess only says on which side a point lies.
+/// Uses inverse interpolation through the last three points (a line through two points, the guessed slope from one), aimed a
+/// quarter of the tolerance to the safe side, so that typically the last evaluation is the result and the bracket need not be
+/// closed from both sides. The search ends when a safe point's distance from the boundary is below the tolerance, measured by a
+/// slope between *nearby* points or by an unsafe point. If interpolation makes no progress, a known bracket is halved, so that
+/// the search ends for any function. An infinite excess only tells on which side a point lies.
 pub(super) fn least_safe(
     range: Range,
     start: Start,
@@ -156,7 +156,7 @@ impl Search {
         let x = match (self.unsafe_, self.safe) {
             (Some(low), Some(safe)) => {
                 let middle = 0.5 * (low.x + safe.x);
-                // The ends are moved by less than the tolerance, so that a hit next to them closes the bracket.
+                // The ends are moved by less than the tolerance, so that a zero next to them closes the bracket.
                 let edge = (0.9 * TOLERANCE).min(0.25 * (safe.x - low.x));
                 match aim {
                     Some(aim) if self.stalled < 3 && self.is_patient() => aim.clamp(low.x + edge, safe.x - edge),
@@ -181,7 +181,7 @@ impl Search {
         x.clamp(first, last)
     }
 
-    /// Where the excess vanishes by interpolation; `None` where the points do not fall.
+    /// Returns the interpolated zero of the excess; `None` if the points do not decrease.
     fn interpolated(&self) -> Option<f64> {
         let (&c, rest) = self.recent.split_last()?;
         let Some((&b, rest)) = rest.split_last() else {
@@ -197,7 +197,7 @@ impl Search {
             .map(|(p, q, r)| p.x * (q.excess / (p.excess - q.excess)) * (r.excess / (p.excess - r.excess)));
         let inverse: f64 = parts.iter().sum();
         let falls = line(a, b).is_some() && line(a, c).is_some();
-        // Beyond twice the secant's step the parabola is not to be trusted.
+        // The parabola is not used beyond twice the secant's step.
         secant.map(|secant| {
             let trusted = falls && (inverse - secant).abs() <= (secant - c.x).abs();
             if trusted { inverse } else { secant }

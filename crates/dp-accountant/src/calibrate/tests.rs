@@ -116,7 +116,7 @@ fn releases_left_joins_relations_and_respects_what_was_spent() {
     assert!(matches!(under, Err(Error::NotUnderRelation { .. })), "{under:?}");
 }
 
-/// A sampling rate that enters as the sensitivity, so that the answer is known in closed form.
+/// A sampling rate that enters as the sensitivity, so that the result is known in closed form.
 #[test]
 fn rates_over_nine_orders_of_magnitude() {
     let (epsilon, delta) = target(1.0, 1e-6);
@@ -200,7 +200,7 @@ fn sampled_training_round_trips_from_one_in_a_thousand_million_to_a_half() {
         let largest = calibration.dp_sgd_sampling_rate(enough, steps).unwrap();
         let most = calibration.dp_sgd_steps(enough, probability).unwrap();
         assert!((largest.value / rate - 1.0).abs() < 1e-7, "{largest:?}");
-        // The noise meets the target with a little to spare, which may pay for a few steps in 1e9.
+        // The noise meets the target with a small margin, which may allow a few more steps in 1e9.
         assert!(most.value >= steps && most.value - steps <= steps / 1_000_000, "{most:?}");
         for (event, epsilon_found) in [
             (dp_sgd(noise.value, rate, steps), noise.epsilon),
@@ -219,7 +219,7 @@ fn sampled_training_round_trips_from_one_in_a_thousand_million_to_a_half() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
 
-    /// Whatever is looked for, the answer meets the target as evaluated again, and 1e-6 beyond it does not.
+    /// For every searched quantity, the result meets the target when evaluated again, and 1e-6 beyond it misses it.
     #[test]
     fn answers_meet_the_target_and_are_the_best(
         log_epsilon in -4.0f64..4.0,
@@ -268,7 +268,7 @@ fn noise_rate_and_steps_of_a_replaced_record() {
     assert!(matches!(refused, Err(Error::NotUnderRelation { .. })), "{refused:?}");
 }
 
-/// The noise for an epsilon of a million takes one evaluation a second or two; after the limit they are coarse.
+/// For an epsilon of a million, one evaluation takes a second or two; after the limit evaluations are coarse.
 #[test]
 fn a_long_search_ends_within_a_bounded_count_of_work_and_meets_its_target() {
     let (epsilon, delta) = target(1e6, 1e-5);

@@ -1,4 +1,4 @@
-//! Certificates made from the log of what was released.
+//! Certificates made from the log of a run's releases.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use crate::event::DpEvent;
 use crate::event_log::EventLog;
 use crate::guarantee::Unit;
 
-/// What was asked for and what was reached.
+/// The requested and the achieved guarantee.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Figures {
-    /// What was asked for.
+    /// The requested guarantee.
     pub requested: EpsilonDelta,
-    /// What was reached: at most that.
+    /// The achieved guarantee, at most the requested one.
     pub reached: EpsilonDelta,
 }
 
 impl<D: Derivation> Certificate<D> {
-    /// The certificate of all that `log` holds, by a recipe.
+    /// Creates the certificate of everything in `log`, released by a recipe.
     ///
-    /// It lists what the recipe takes on trust, then what the releases do (an idealisation of the noise, a sum in floating
-    /// point), and that earlier runs on the same people are not accounted for. A log with reproducible noise is certified as
-    /// not private, without a figure. What else is taken on trust, the model and the crates are added by
-    /// [`assuming`](Self::assuming), [`of_model`](Self::of_model) and [`made_by`](Self::made_by).
+    /// It lists the recipe's assumptions, then those of the releases (an idealisation of the noise, a sum in floating point),
+    /// then that earlier runs on the same people are not accounted for. A log with reproducible noise is certified as not
+    /// private, without numbers. [`assuming`](Self::assuming), [`of_model`](Self::of_model) and [`made_by`](Self::made_by) add
+    /// further assumptions, the model and the crates.
     ///
     /// # Examples
     /// ```
@@ -80,7 +80,7 @@ impl<D: Derivation> Certificate<D> {
 }
 
 impl<D> Certificate<D> {
-    /// The certificate of what was trained without any privacy: it promises nothing.
+    /// Creates the certificate of a model trained without privacy: it claims no guarantee.
     pub fn without_guarantee(adjacency: AdjacencyKind, unit: Unit, derivation: D) -> Self {
         Self {
             schema: SCHEMA.to_owned(),
@@ -98,7 +98,7 @@ impl<D> Certificate<D> {
         }
     }
 
-    /// With further assumptions, each listed once.
+    /// Adds further assumptions, each listed once.
     #[must_use]
     pub fn assuming(mut self, further: impl IntoIterator<Item = Assumption>) -> Self {
         for assumption in further {
@@ -109,7 +109,7 @@ impl<D> Certificate<D> {
         self
     }
 
-    /// Of the model with this hash, as published, and made by these crates.
+    /// Sets the hash of the published model and the versions of the crates that made it.
     #[must_use]
     pub fn of_model(mut self, sha256: String, versions: BTreeMap<String, String>) -> Self {
         self.model_sha256 = sha256;
@@ -117,14 +117,14 @@ impl<D> Certificate<D> {
         self
     }
 
-    /// Made by this crate too, unless another version of it is named already.
+    /// Adds the version of a crate that made the model, unless one is already given.
     #[must_use]
     pub fn made_by(mut self, name: &str, version: &str) -> Self {
         self.versions.entry(name.to_owned()).or_insert_with(|| version.to_owned());
         self
     }
 
-    /// The same statement about a recipe in another form: one of several that a program knows, say.
+    /// Converts the derivation, for example into one of several recipes that a program knows.
     #[must_use]
     pub fn map_derivation<E>(self, map: impl FnOnce(D) -> E) -> Certificate<E> {
         let Self {

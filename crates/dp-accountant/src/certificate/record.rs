@@ -1,4 +1,4 @@
-//! The serialised form: one flat object that refuses what it does not know.
+//! The serialised form: one flat object; unknown fields are refused.
 
 use std::collections::BTreeMap;
 

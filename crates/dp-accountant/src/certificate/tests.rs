@@ -77,7 +77,7 @@ fn an_honest_certificate_holds() {
     assert_eq!(verified.adjacency, AdjacencyKind::ReplaceOne);
 }
 
-/// One edit, and the failure that it must cause.
+/// Applies one edit and returns the failure that it must cause.
 fn fails(edit: impl Fn(&mut Certificate<Recipe>)) -> VerifyError {
     let mut edited = certificate();
     edit(&mut edited);
@@ -123,7 +123,7 @@ fn each_edit_is_found_and_named() {
     assert!(matches!(fails(weaker), E::MissingAssumption { .. }));
 }
 
-/// Any number of the recorded event, changed by one part in a million or made NaN.
+/// A certificate is refused if any number of the recorded event is changed by one part in a million or made NaN.
 #[test]
 fn every_number_of_the_event_is_compared() {
     let change = |factor: f64| {
@@ -214,7 +214,7 @@ fn json_that_says_more_or_less_is_refused() {
     assert!(schema.contains("dp.certificate/1"), "{schema}");
 }
 
-/// Steps on Poisson samples of lists, one of whose labels change.
+/// Steps on Poisson samples of lists, where the labels of one list change.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Ranking {
@@ -275,7 +275,8 @@ fn lists_whose_labels_change_have_certificates_too() {
     }
 }
 
-/// A log with reproducible noise has no figure; assumptions are listed once; another form of the recipe says the same.
+/// A log with reproducible noise gives no numbers; assumptions are listed once; another form of the recipe gives the same
+/// statement.
 #[test]
 fn a_log_becomes_a_certificate() {
     use crate::adjacency::ReplaceOne;

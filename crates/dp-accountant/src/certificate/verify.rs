@@ -1,4 +1,4 @@
-//! Recomputing a certificate.
+//! Verification of certificates.
 
 use core::fmt;
 
@@ -9,33 +9,33 @@ use crate::error::Error;
 use crate::event::DpEvent;
 use crate::params::Delta;
 
-/// How far a recorded number may be from the recomputed one, relatively: what other hardware's elementary functions
-/// may add up to, and far less than anybody could gain from.
+/// Largest relative difference between a recorded and a recomputed number. It covers the elementary functions of other hardware
+/// and is too small to weaken a guarantee.
 const TOLERANCE: f64 = 1e-9;
 
-/// What a certificate was found to prove.
+/// The guarantee that a certificate was found to prove.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Verified {
     /// The epsilon that the certificate states.
     pub epsilon: f64,
     /// The delta that the certificate states.
     pub delta: f64,
-    /// The relation it holds under.
+    /// The relation under which it holds.
     pub adjacency: AdjacencyKind,
-    /// Epsilon as recomputed; at most `epsilon`, up to rounding.
+    /// The recomputed epsilon; at most `epsilon`, up to rounding.
     pub recomputed_epsilon: f64,
-    /// The theorem that gave it.
+    /// The theorem that gives it.
     pub theorem: Theorem,
 }
 
-/// Why a certificate does not hold.
+/// The reason for which a certificate does not hold.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VerifyError {
-    /// The certificate follows rules that this version does not know.
+    /// This version does not know the certificate's schema.
     #[error("the certificate's schema is {found:?}; this version reads {SCHEMA:?}")]
     UnknownSchema {
-        /// What it says.
+        /// The schema in the certificate.
         found: String,
     },
     /// No guarantee is claimed.
@@ -49,25 +49,25 @@ pub enum VerifyError {
     /// The certificate claims privacy and says that no noise was drawn.
     #[error("the certificate claims privacy but says that no noise was drawn")]
     NoNoise,
-    /// A stated epsilon or delta is no privacy parameter.
+    /// A stated epsilon or delta is not a valid privacy parameter.
     #[error("the certificate's {part} guarantee is not one: {error}")]
     InvalidGuarantee {
         /// `requested` or `reached`.
         part: &'static str,
-        /// What is wrong with it.
+        /// The error in it.
         error: Error,
     },
-    /// More was spent than asked for.
+    /// The stated guarantee exceeds the requested one.
     #[error("the certificate states {name} = {reached:?}, more than the {requested:?} that was asked for")]
     MoreThanRequested {
         /// `epsilon` or `delta`.
         name: &'static str,
-        /// What was asked for.
+        /// The requested value.
         requested: f64,
-        /// What was reached.
+        /// The achieved value.
         reached: f64,
     },
-    /// The recipe's theorem holds under another relation.
+    /// The recipe's theorem holds under another relation than the stated one.
     #[error("the recipe proves its guarantee under {derived}, the certificate states {stated}")]
     WrongAdjacency {
         /// The relation of the recipe's theorem.
@@ -81,26 +81,26 @@ pub enum VerifyError {
         /// The recipe's own error.
         reason: String,
     },
-    /// What the recipe releases is not what the certificate records.
+    /// The recipe's release differs from the recorded one.
     #[error("the recorded release is not what the recipe gives: {what} is {recorded}, and should be {derived}")]
     EventMismatch {
-        /// Where in the event tree.
+        /// The position in the event tree.
         what: String,
         /// The value in the certificate.
         recorded: String,
         /// The value that the recipe gives.
         derived: String,
     },
-    /// Something that the guarantee rests on is not listed.
+    /// An assumption of the guarantee is not listed.
     #[error("the certificate does not list an assumption that its guarantee rests on: {}", .assumption.name())]
     MissingAssumption {
-        /// What is missing.
+        /// The missing assumption.
         assumption: Assumption,
     },
     /// The event tree cannot be accounted for.
     #[error("the release cannot be accounted for: {error}")]
     Accounting {
-        /// What is wrong with it.
+        /// The error in it.
         error: Error,
     },
     /// The release costs more than stated.
@@ -120,19 +120,19 @@ pub enum VerifyError {
 }
 
 impl<D: Derivation> Certificate<D> {
-    /// Recomputes the guarantee from the recipe's public parameters alone.
+    /// Recomputes the guarantee from the recipe's public parameters.
     ///
-    /// Checked, in this order: the schema is known; privacy is claimed, with noise, and stated in numbers that are
-    /// privacy parameters and at most those asked for; the recipe's relation is the stated one; the recipe gives the
-    /// recorded event (same shape, numbers within 1e-9 relatively); everything that the recipe, the noise and the
-    /// absence of a ledger take on trust is listed; and epsilon, recomputed at the stated delta from the event that
-    /// *the recipe* gives, is at most the stated one (within 1e-9 relatively).
+    /// The checks, in this order: the schema is known; privacy is claimed, with noise, and stated in valid privacy parameters
+    /// that are at most the requested ones; the recipe's relation is the stated one; the recipe gives the recorded event (same
+    /// shape, numbers within 1e-9 relatively); all assumptions of the recipe, of the noise and of the absence of a ledger are
+    /// listed; and epsilon, recomputed at the stated delta from the *recipe's* event, is at most the stated one (within 1e-9
+    /// relatively).
     ///
-    /// It does not see the model: compare [`model_sha256`](Self::model_sha256) with the model's hash besides. Nor can
-    /// it check what only the curator can vouch for, the [`assumptions`](Self::assumptions).
+    /// The model itself is not checked: compare [`model_sha256`](Self::model_sha256) with its hash separately. The
+    /// [`assumptions`](Self::assumptions), which only the curator can vouch for, are not checked either.
     ///
     /// # Errors
-    /// The first check that fails.
+    /// The first failed check.
     pub fn verify(&self) -> Result<Verified, VerifyError> {
         if self.schema != SCHEMA {
             return Err(VerifyError::UnknownSchema { found: self.schema.clone() });
@@ -201,7 +201,7 @@ fn check_guarantee(part: &'static str, stated: EpsilonDelta) -> Result<Delta, Ve
     Delta::new(stated.delta).map_err(invalid)
 }
 
-/// Compares two trees node by node; `derived` is known to be of bounded depth and walked with a stack.
+/// Compares two trees node by node with a stack; `derived` is known to be of bounded depth.
 fn compare(recorded: &DpEvent, derived: &DpEvent) -> Result<(), VerifyError> {
     let mut open = vec![(recorded, derived)];
     while let Some((recorded, derived)) = open.pop() {
@@ -215,7 +215,7 @@ fn compare(recorded: &DpEvent, derived: &DpEvent) -> Result<(), VerifyError> {
                 return Err(mismatch(format!("{name} of {node}"), recorded, derived));
             }
         }
-        // Lengths of lists are among the integers, so that from here on both have the same fields.
+        // The integers include the lengths of lists, so that from here on both have the same fields.
         for (&(name, recorded), &(_, derived)) in recorded.integers.iter().zip(&derived.integers) {
             if recorded != derived {
                 return Err(mismatch(format!("{name} of {node}"), recorded, derived));

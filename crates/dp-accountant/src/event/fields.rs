@@ -1,15 +1,15 @@
-//! An event's numbers and parts by name, whatever its kind.
+//! An event's numbers and parts by name, for every variant.
 
 use super::{DpEvent, MarginLoss, Repetitions};
 
-/// What one node of the tree holds, in a fixed order; the names are the serialised ones.
+/// The contents of one node of the tree, in a fixed order; the names are the serialised ones.
 #[derive(Debug, Default)]
 pub(crate) struct Fields<'a> {
-    /// Which of several laws or losses it names.
+    /// Names of laws and losses.
     pub(crate) words: Vec<(&'static str, &'static str)>,
-    /// Integers, lengths of lists among them.
+    /// Integers, including lengths of lists.
     pub(crate) integers: Vec<(&'static str, u64)>,
-    /// Real numbers, those of lists among them.
+    /// Real numbers, including those in lists.
     pub(crate) numbers: Vec<(&'static str, f64)>,
     /// The events inside.
     pub(crate) events: Vec<&'a DpEvent>,
@@ -48,7 +48,7 @@ impl<'a> Fields<'a> {
 }
 
 impl DpEvent {
-    /// The node's fields.
+    /// Returns the node's fields.
     pub(crate) fn fields(&self) -> Fields<'_> {
         let none = Fields::default();
         match self {

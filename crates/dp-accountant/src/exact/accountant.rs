@@ -1,4 +1,4 @@
-//! The exact accountant.
+//! The accountant based on the exact privacy curve.
 
 use core::marker::PhantomData;
 
@@ -10,7 +10,7 @@ use crate::event::DpEvent;
 use crate::leaves::{Leaves, leaves_under};
 use crate::params::Delta;
 
-/// Keeps what was released under the relation `A` and answers with the upper ends of its [`PrivacyCurve`].
+/// Collects releases under the relation `A` and returns the upper ends of their [`PrivacyCurve`].
 ///
 /// # Examples
 /// ```
@@ -36,15 +36,15 @@ impl<A: Adjacency> Default for ExactAccountant<A> {
 }
 
 impl<A: Adjacency> ExactAccountant<A> {
-    /// Nothing released yet.
+    /// Creates an accountant without any release.
     pub fn new() -> Self {
         Self { leaves: Leaves::new(), relation: PhantomData }
     }
 
-    /// The curve of everything composed so far, with both its ends.
+    /// Returns the curve of everything composed so far, with both ends.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] where no engine answers for the whole.
+    /// [`Error::Unsupported`] if no engine covers the whole.
     pub fn curve(&self) -> Result<PrivacyCurve, Error> {
         PrivacyCurve::from_leaves(self.leaves.clone())
     }

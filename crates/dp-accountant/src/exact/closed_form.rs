@@ -11,37 +11,36 @@ use crate::pure;
 use crate::rounding::{add_up, count_up, mul_up};
 use crate::sampled_replacement;
 
-/// More equal pure guarantees than this take too long to sum.
+/// Maximum number of equal pure guarantees; more take too long to sum.
 const MAX_COUNT: u64 = 200_000;
 
-/// The same of components of a mixture.
+/// Maximum number of components of a mixture.
 const MAX_COMPONENTS: usize = 200_000;
 
-/// A closed form.
 #[derive(Debug, Clone)]
 pub(super) enum ClosedForm {
     /// Nothing was released.
     Nothing,
     /// Something was released without a guarantee.
     NoGuarantee,
-    /// Gaussians: their common `mu`, between two bounds.
+    /// Gaussians: bounds on their common `mu`.
     Gaussian(Ends),
-    /// One mixture, with the square of the other Gaussians' `mu` already in its components.
+    /// One mixture, whose components already include the square of the other Gaussians' `mu`.
     Mixture(GaussianMixture),
     /// One Laplace release.
     Laplace { x: f64 },
-    /// One Gaussian release about a Poisson sample.
+    /// One Gaussian release from a Poisson sample.
     Sampled { rate: f64, mu: f64 },
-    /// One Gaussian release about a Poisson sample of which one record is replaced.
+    /// One Gaussian release from a Poisson sample in which one record is replaced.
     Replaced(sampled_replacement::Pair),
-    /// One objective perturbation: the pair above it, and `mu` of the Gaussian mechanism below.
+    /// One objective perturbation: the pair that dominates it, and `mu` of the Gaussian mechanism that it dominates.
     ObjectivePerturbation { pair: Pair, mu: f64 },
     /// Equal pure guarantees.
     Pure { epsilon: f64, count: u64 },
 }
 
 impl ClosedForm {
-    /// That of `leaves`, none of which is an approximate guarantee, if it has one.
+    /// Returns the closed form for `leaves`, none of which is an approximate guarantee, if there is one.
     pub(super) fn new(leaves: &Leaves) -> Option<Self> {
         if leaves.iter().any(|(leaf, _)| matches!(leaf, Leaf::NonPrivate)) {
             return Some(Self::NoGuarantee);
@@ -100,7 +99,7 @@ impl ClosedForm {
         }
     }
 
-    /// The logarithm of delta at `epsilon >= 0`.
+    /// Returns the logarithm of delta at `epsilon >= 0`.
     pub(super) fn log_delta(&self, epsilon: f64) -> Ends {
         match self {
             Self::Nothing => Ends::exactly(f64::NEG_INFINITY),
@@ -132,7 +131,7 @@ impl ClosedForm {
         }
     }
 
-    /// Epsilon where delta lies between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
+    /// Returns epsilon for a delta between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
     pub(super) fn epsilon(&self, low: f64, high: f64) -> Ends {
         match self {
             Self::Nothing => Ends::exactly(0.0),
@@ -173,7 +172,7 @@ impl ClosedForm {
         }
     }
 
-    /// The largest loss, rounded up.
+    /// Returns the largest privacy loss, rounded up.
     fn supremum(&self) -> f64 {
         match self {
             Self::Nothing => 0.0,
@@ -185,18 +184,18 @@ impl ClosedForm {
     }
 }
 
-/// That of the Gaussian mechanism, rounded down; nothing is known of it where `mu` underflowed.
+/// Returns the logarithm of the Gaussian mechanism's delta, rounded down; negative infinity if `mu` underflowed.
 fn gaussian_log_delta_down(mu: f64, epsilon: f64) -> f64 {
     if mu > 0.0 { curve_point(mu, epsilon).log_delta_down } else { f64::NEG_INFINITY }
 }
 
-/// `ln(1 - e^x)` for `x <= 0`, and negative infinity at 0.
+/// Returns `ln(1 - e^x)` for `x <= 0`, and negative infinity at 0.
 fn log_one_minus_exp(x: f64) -> f64 {
     crate::logspace::log_one_minus_exp(x.min(0.0))
 }
 
-/// The logarithm of a mixture's delta, rounded down, and its derivative. Components whose `mu` was formed from a sum of
-/// squares were rounded up at most four units.
+/// Returns the logarithm of a mixture's delta, rounded down, and its derivative. A component's `mu` formed from a sum of squares
+/// was rounded up by at most four units.
 fn mixture_log_delta_down(mixture: &GaussianMixture, epsilon: f64) -> (f64, f64) {
     let components = mixture.components();
     let total: f64 = components.iter().map(|component| component.1).sum();

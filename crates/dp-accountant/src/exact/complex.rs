@@ -1,8 +1,8 @@
-//! The little complex arithmetic that the engines need.
+//! Complex arithmetic for the engines.
 
 use core::ops::{Add, Div, Mul, Sub};
 
-/// Below this modulus `e^s - 1 - s` and `ln(1 + e)` are formed without cancellation.
+/// Modulus below which `e^s - 1 - s` and `ln(1 + e)` are computed without cancellation.
 const SERIES_BELOW: f64 = 0.5;
 
 /// A complex number.
@@ -40,7 +40,7 @@ impl Complex {
         Self::new(modulus * cos, modulus * sin)
     }
 
-    /// `e^s - 1 - s`, to a few units in the last place of `min(|s|^2, 4) (1 + |s|) max(1, e^Re s)`.
+    /// Returns `e^s - 1 - s`, to a few units in the last place of `min(|s|^2, 4) (1 + |s|) max(1, e^Re s)`.
     ///
     /// The series stops after `s^16 / 16!`: the rest is below 1e-19 of the sum.
     pub(in crate::exact) fn exp_excess(self) -> Self {
@@ -55,7 +55,7 @@ impl Complex {
         }
     }
 
-    /// The principal `ln(1 + e)`, to a few units in the last place of `min(2|e|, 1 + |ln(1 + e)|)`.
+    /// Returns the principal `ln(1 + e)`, to a few units in the last place of `min(2|e|, 1 + |ln(1 + e)|)`.
     pub(in crate::exact) fn ln_one_plus(self) -> Self {
         let modulus = if self.norm() < SERIES_BELOW {
             0.5 * (2.0 * self.re + (self.re * self.re + self.im * self.im)).ln_1p()
@@ -98,7 +98,7 @@ impl Div for Complex {
     }
 }
 
-/// `e^s - 1 - s` for a real `s`, to a few units in the last place.
+/// Returns `e^s - 1 - s` for a real `s`, to a few units in the last place.
 pub(in crate::exact) fn exp_excess(s: f64) -> f64 {
     if s.abs() < SERIES_BELOW {
         let mut sum = 1.0;
@@ -111,7 +111,7 @@ pub(in crate::exact) fn exp_excess(s: f64) -> f64 {
     }
 }
 
-/// `min(|s|^2, 4) max(1, e^Re s)`; times `1 + |s|` it bounds `|e^s - 1 - s|`, and `|s (e^s - 1)|` too.
+/// Returns `min(|s|^2, 4) max(1, e^Re s)`; times `1 + |s|` it bounds `|e^s - 1 - s|` and `|s (e^s - 1)|`.
 pub(in crate::exact) fn excess_bound(real: f64, norm: f64) -> f64 {
     (norm * norm).min(4.0) * real.max(0.0).exp()
 }

@@ -1,8 +1,8 @@
 //! The privacy curve as a contour integral of the moment function, between two certified bounds.
 //!
 //! # The integral
-//! Let `L` be the privacy loss of everything together under the first of two hypotheses, and `M(z) = E e^(z L) = e^K(z)`.
-//! Losses of releases add, so that `K = sum_i n_i K_i`. As a function of epsilon, `delta(epsilon) = E (1 - e^(epsilon - L))_+`
+//! Let `L` be the total privacy loss under the first of two hypotheses, and `M(z) = E e^(z L) = e^K(z)`. Losses of releases add
+//! up, so that `K = sum_i n_i K_i`. As a function of epsilon, `delta(epsilon) = E (1 - e^(epsilon - L))_+`
 //! has the two-sided Laplace transform `M(z) / (z (z + 1))`, because that of one loss is
 //! `integral over (-inf, L) of (1 - e^(s - L)) e^(z s) ds = e^(z L) / (z (z + 1))`. So for every `c > 0` with `M(c)` finite
 //!
@@ -12,7 +12,7 @@
 //!
 //! Near the saddle point of the integrand this converges within a few dozen points, whatever the number of releases.
 //!
-//! # What the sum is off by
+//! # Errors of the sum
 //! *Aliasing.* The trapezoid sum of step `h` on the whole line equals, by Poisson's summation formula,
 //! `sum over all integers j of e^(j c W) delta(epsilon + j W)` with `W = 2 pi / h`. All terms are positive. Those with
 //! `j < 0` lie between `e^(j c W) (1 - e^(epsilon + j W))` and `e^(j c W)`, since `1 - e^s <= delta(s) <= 1`: both are
@@ -23,21 +23,20 @@
 //! ```
 //!
 //! *Truncation.* Beyond `T` the modulus of the integrand is at most `e^(K(c) - c epsilon) D(T) / |z (z + 1)|`, where `D` is the
-//! product of the decreasing bounds of [`decay`], to the power of their counts. The terms left out on both sides are thus
-//! at most `D(T) e^(K(c) - c epsilon) min(1/T, pi/(2c)) / pi`.
+//! product of the decreasing bounds of [`decay`], to the power of their counts. The omitted terms on both sides are thus at most
+//! `D(T) e^(K(c) - c epsilon) min(1/T, pi/(2c)) / pi`.
 //!
-//! *Moments.* Each `M_i(z_j)` is known up to an absolute error (discretisation, range, rounding; [`nodes`]). A product of
-//! factors `m_i` that are off by at most `e_i` is off by at most `prod (|m_i| + e_i) - prod |m_i|`: expand it. Relative to
-//! the product that is `exp(sum n_i ln(1 + e_i/|m_i|)) - 1`. Logarithms, products and the sum itself add a few units in the
-//! last place of what they are applied to.
+//! *Moments.* Each `M_i(z_j)` is known up to an absolute error (discretisation, range, rounding; [`nodes`]). A product of factors
+//! `m_i` with errors of at most `e_i` has an error of at most `prod (|m_i| + e_i) - prod |m_i|`, by expansion. Relative to the
+//! product this is `exp(sum n_i ln(1 + e_i/|m_i|)) - 1`. Logarithms, products and the sum itself each add a few units in the last
+//! place of their arguments.
 //!
-//! All of this is added to the upper end and subtracted from the lower one; and Chernoff's bound on the line, which is
-//! what the Renyi accountant gives, caps the upper end in any case.
+//! All errors are added to the upper end and subtracted from the lower one. The Chernoff bound on the line, which is the Renyi
+//! accountant's bound, caps the upper end in any case.
 //!
 //! # Directions
-//! Under the relation of a record present or absent both directions are composed with themselves, each release in the
-//! same direction, and the larger delta is taken at the end. (Taking the worse direction of each release is no bound:
-//! Lebeda, Regehr, Kamath and Steinke 2024.)
+//! Under add/remove each direction is composed with itself, all releases in the same direction, and the larger delta is taken at
+//! the end. (Taking the worse direction of each release gives no bound: Lebeda, Regehr, Kamath and Steinke 2024.)
 
 mod closed_laws;
 mod decay;
@@ -63,51 +62,51 @@ use super::ends::{Ends, largest_shown};
 use super::kept::{Kept, Size, WIDENING};
 use crate::leaves::{Leaf, Leaves};
 
-/// Components of all mixtures beyond which their moments take too long.
+/// Maximum number of components of all mixtures; the moments of more take too long.
 const MAX_COMPONENTS: usize = 4096;
 
-/// Lines tried for one question.
+/// Maximum number of lines for one evaluation.
 const MAX_LINES: usize = 3;
 
-/// Steps of Newton's method.
+/// Maximum number of steps of Newton's method.
 const MAX_STEPS: usize = 60;
 
-/// Ends as close as this, relatively, need no better line.
+/// Relative distance of the ends at which no better line is needed.
 const CLOSE: f64 = 1e-9;
 
-/// A line leaves open what it knows no better, as a logarithm of delta.
+/// Distance of the ends, as a logarithm of delta, above which a line's result counts as open.
 const OPEN: f64 = 1e-6;
 
-/// Epsilons of this ratio are near each other.
+/// Largest ratio of two epsilons that count as near each other.
 const NEAR: f64 = 1.5;
 
-/// Nothing known of an epsilon.
+/// The ends of an unknown epsilon.
 const UNKNOWN: Ends = Ends { lower: 0.0, upper: f64::INFINITY };
 
-/// Nothing known of the logarithm of a delta.
+/// The ends of an unknown logarithm of a delta.
 const ANY_DELTA: Ends = Ends { lower: f64::NEG_INFINITY, upper: 0.0 };
 
-/// A tree whose losses all have a moment function: each direction's laws.
+/// A tree whose losses all have a moment function, with the laws of each direction.
 #[derive(Debug, Clone)]
 pub(crate) struct Contour {
     directions: Vec<OneWay>,
 }
 
-/// The laws of one direction, with the lines that were made for them.
+/// The laws of one direction, with the lines computed for them.
 #[derive(Debug, Clone)]
 struct OneWay {
     laws: Vec<(Law, f64)>,
     kept: Kept<Closeness>,
 }
 
-/// A line, with what it answered where it was made.
+/// The position of a line, with the width of its result there.
 #[derive(Debug)]
 struct Closeness {
     line: Line,
-    /// The epsilon and the logarithm of delta that it was made for.
+    /// The epsilon and the logarithm of delta for which it was computed.
     epsilon: f64,
     log_delta: f64,
-    /// How far apart the logarithms of delta were there.
+    /// The distance between the two bounds on the logarithm of delta there.
     width: f64,
 }
 
@@ -123,7 +122,7 @@ impl Closeness {
         Self { line, epsilon, log_delta: estimate, width: upper - lower }
     }
 
-    /// Whether these ends are as close as can be wanted of a line: what was open near by is open here too, but farther away
+    /// Returns whether these ends are as close as a line can give: an evaluation near an open one is open too, but farther away
     /// another line may do better.
     fn suffices(&self, epsilon: f64, LogDelta { lower, upper, .. }: LogDelta) -> bool {
         let is_near = epsilon.max(self.epsilon) <= NEAR * epsilon.min(self.epsilon);
@@ -132,7 +131,8 @@ impl Closeness {
 }
 
 impl Contour {
-    /// The laws of `leaves`; `None` where one has none, or where no loss has a density, so that no sum would end.
+    /// Returns the laws of `leaves`; `None` if one has no moment function, or if no loss has a density, since no sum would then
+    /// end.
     pub(crate) fn new(leaves: &Leaves) -> Option<Self> {
         let mut square = 0.0;
         let mut laplace = BTreeMap::new();
@@ -194,15 +194,15 @@ impl Contour {
         has_density.then_some(Self { directions })
     }
 
-    /// The largest loss, between two bounds: the epsilon at delta = 0.
+    /// Returns bounds on the largest loss, which is epsilon at delta = 0.
     pub(crate) fn supremum(&self) -> Ends {
         let upper = self.directions.iter().map(|direction| supremum(&direction.laws)).fold(0.0, f64::max);
         Ends { lower: upper * (1.0 - 1e-12), upper }
     }
 
-    /// Epsilon where delta lies between `e^low` and `e^high`: the lower end for `high`, the upper end for `low`.
+    /// Returns epsilon for a delta between `e^low` and `e^high`: the lower end for `high`, the upper end for `low`.
     ///
-    /// `None` where no end is known.
+    /// `None` if no end is known.
     pub(crate) fn epsilon(&self, low: f64, high: f64) -> Option<Ends> {
         let mut found = Ends { lower: 0.0, upper: 0.0 };
         for direction in &self.directions {
@@ -211,7 +211,7 @@ impl Contour {
         (found != UNKNOWN).then_some(found)
     }
 
-    /// The same; [eased] lines, which take more work, answer for the directions that the usual ones leave open.
+    /// As [`epsilon`](Self::epsilon), with more costly, [eased] lines for the directions that the usual ones leave open.
     pub(crate) fn epsilon_patiently(&self, low: f64, high: f64) -> Ends {
         let usual = |direction: &OneWay| direction.epsilon(low, high).unwrap_or(UNKNOWN);
         self.patiently(Ends { lower: 0.0, upper: 0.0 }, usual, |direction| epsilon_eased(&direction.laws, low, high))
@@ -239,7 +239,7 @@ impl Contour {
         each.fold(least, Ends::larger)
     }
 
-    /// The logarithm of delta at `epsilon`; `None` where nothing is known of it.
+    /// Returns the logarithm of delta at `epsilon`; `None` if nothing is known of it.
     pub(crate) fn log_delta(&self, epsilon: f64) -> Option<Ends> {
         let mut found = Ends { lower: f64::NEG_INFINITY, upper: f64::NEG_INFINITY };
         for direction in &self.directions {
@@ -249,13 +249,13 @@ impl Contour {
     }
 }
 
-/// Binary randomised response, which dominates every `epsilon`-DP release.
+/// Returns binary randomised response, which dominates every `epsilon`-DP release.
 fn binary(epsilon: f64) -> Law {
     let truth = -(-epsilon).exp().ln_1p();
     Law::atoms(&[(truth, epsilon), (truth - epsilon, -epsilon)])
 }
 
-/// k-ary randomised response about a record that changes: two answers trade places, the others stay.
+/// Returns k-ary randomised response for a changed record: two answers are exchanged, the others are unchanged.
 fn randomized_response(buckets: u64, noise: f64) -> Law {
     let each = noise / buckets as f64;
     let loss = ((1.0 - noise) / each).ln_1p();
@@ -267,7 +267,7 @@ fn randomized_response(buckets: u64, noise: f64) -> Law {
     Law::atoms(&atoms)
 }
 
-/// The largest loss of all; rounded up, so that delta is 0 from there on.
+/// Returns the largest total loss, rounded up, so that delta is 0 from there on.
 fn supremum(laws: &[(Law, f64)]) -> f64 {
     laws.iter().map(|(law, count)| law.supremum() * count).sum::<f64>() * (1.0 + 1e-14 * (1.0 + laws.len() as f64))
 }
@@ -341,7 +341,7 @@ fn epsilon_by(laws: &[(Law, f64)], low: f64, high: f64, kept: &mut Option<Closen
     let Some(mut saddle) = search.for_delta(low) else {
         return cap.is_finite().then_some(found);
     };
-    // The saddle-point approximation may misjudge epsilon; the sum then says where the saddle ought to be.
+    // The saddle-point approximation may misjudge epsilon; the sum then shows where the saddle should be.
     for _ in 0..MAX_LINES {
         let start = saddle.epsilon.max(0.0);
         let Some(line) = Line::new(&mut search, &saddle, start, low, USUAL) else {
@@ -366,14 +366,15 @@ fn epsilon_by(laws: &[(Law, f64)], low: f64, high: f64, kept: &mut Option<Closen
     Some(found)
 }
 
-/// Where the line's sum is of no use: the Renyi bound on it.
+/// Returns the Renyi bound on the line, if the line's sum is of no use.
 fn chernoff_only(search: &mut Search<'_>, saddle: &Saddle, low: f64) -> Option<Ends> {
     let upper = chernoff_epsilon(saddle.c, upper_cumulant(search, saddle.c)?, low);
     Some(Ends { lower: 0.0, upper })
 }
 
-/// Where the estimate of delta is `e^log_delta`, by Newton's method from `start`; 0 where it is smaller at 0 already. Where
-/// delta is so small that the sum loses it, the search steps back, by `scale` and ever farther.
+/// Returns the epsilon at which the estimate of delta is `e^log_delta`, by Newton's method from `start`; 0 if the estimate at 0
+/// is already smaller. If delta is so small that the sum loses it, the search steps back, by `scale` and increasing multiples of
+/// it.
 fn root(line: &Line, start: f64, scale: f64, log_delta: f64) -> Option<f64> {
     let mut epsilon = start.max(0.0);
     let mut back = 0.5 * scale;
@@ -396,7 +397,7 @@ fn root(line: &Line, start: f64, scale: f64, log_delta: f64) -> Option<f64> {
     None
 }
 
-/// The least epsilon close to `center` at which the upper bound of delta is at most `e^log_delta`; infinite if there is none.
+/// Returns the least epsilon near `center` at which the upper bound on delta is at most `e^log_delta`; infinite if there is none.
 fn upper_end(line: &Line, center: f64, log_delta: f64) -> f64 {
     let mut epsilon = center;
     let mut factor = 1.0;
@@ -415,7 +416,7 @@ fn upper_end(line: &Line, center: f64, log_delta: f64) -> f64 {
     f64::INFINITY
 }
 
-/// The largest epsilon close to `center` at which the lower bound of delta is at least `e^log_delta`; 0 if there is none.
+/// Returns the largest epsilon near `center` at which the lower bound on delta is at least `e^log_delta`; 0 if there is none.
 fn lower_end(line: &Line, center: f64, log_delta: f64) -> f64 {
     largest_shown(center, |epsilon| {
         let LogDelta { lower, slope, .. } = line.log_delta(epsilon);

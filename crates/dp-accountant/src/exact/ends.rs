@@ -1,9 +1,9 @@
 //! A number between two certified ends.
 
-/// Ends that cross by less than this, relatively, do so by rounding.
+/// Relative amount by which ends may cross through rounding.
 const ROUNDING: f64 = 1e-9;
 
-/// What is known of an epsilon, a delta or a logarithm of one: it lies between the ends.
+/// Bounds on an epsilon, a delta or a logarithm of one: it lies between the ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ends {
     pub(crate) lower: f64,
@@ -11,18 +11,18 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// A number that is known.
+    /// Returns ends that both equal `value`.
     pub(crate) const fn exactly(value: f64) -> Self {
         Self { lower: value, upper: value }
     }
 
-    /// Of the larger of two numbers.
+    /// Returns bounds on the larger of two numbers.
     pub(crate) const fn larger(self, other: Self) -> Self {
         Self { lower: self.lower.max(other.lower), upper: self.upper.max(other.upper) }
     }
 
-    /// Of a number about which both statements hold. Should rounding make them disagree, the upper end wins; should they
-    /// disagree by more, one of them is wrong, and all that is between them is left open.
+    /// Combines two bounds on the same number. If rounding makes them disagree, the upper end wins. If they disagree by more, one
+    /// of them is wrong, and the result covers everything between them.
     pub(crate) const fn both(self, other: Self) -> Self {
         let (lower, upper) = (self.lower.max(other.lower), self.upper.min(other.upper));
         if lower - upper > ROUNDING * upper.abs() {
@@ -32,8 +32,8 @@ impl Ends {
     }
 }
 
-/// The largest point, close to `start` and not above it, at which a decreasing function is shown to be at least 0, by
-/// steps of Newton's method that grow; 0 if there is none. `f` gives a lower bound and a slope.
+/// Returns the largest point near `start`, and not above it, at which a decreasing function is shown to be at least 0, by growing
+/// steps of Newton's method; 0 if there is none. `f` gives a lower bound and a slope.
 pub(crate) fn largest_shown(start: f64, f: impl Fn(f64) -> (f64, f64)) -> f64 {
     let mut x = start;
     let mut factor = 1.0;
@@ -62,7 +62,7 @@ mod tests {
         let (a, b) = (Ends { lower: 1.0, upper: 3.0 }, Ends { lower: 2.0, upper: 2.5 });
         assert_eq!(a.larger(b), Ends { lower: 2.0, upper: 3.0 });
         assert_eq!(a.both(b), b);
-        // Rounding: the upper end wins. A contradiction: nothing between the statements is excluded.
+        // Rounding: the upper end wins. Contradiction: the result excludes nothing between the two bounds.
         let below = 1.0 - 1e-12;
         assert_eq!(a.both(Ends::exactly(below)), Ends::exactly(below));
         assert_eq!(a.both(Ends::exactly(0.5)), Ends { lower: 0.5, upper: 3.0 });

@@ -1,24 +1,24 @@
-//! What was composed for earlier questions about one curve, for later ones.
+//! A cache of compositions computed for earlier evaluations of one curve.
 //!
-//! A line of the contour and a tilted spectrum are made for one epsilon and bound delta at every other: closely at those
-//! near by. A single question makes its own, and so do the questions of a short curve; from [`PATIENCE`] steps on, what is kept
-//! answers where its ends are nearly as close as they were at its own epsilon.
+//! A line of the contour and a tilted spectrum are computed for one epsilon. They bound delta at every other epsilon, closely at
+//! nearby ones. A single evaluation computes its own, as do the evaluations of a short curve. After [`PATIENCE`] steps, cached
+//! compositions are used if their ends are nearly as close as they were at their own epsilon.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::work;
 
-/// Steps that are spent on one curve before what is kept answers.
+/// Steps spent on one curve before cached compositions are used.
 const PATIENCE: f64 = 3e8;
 
-/// Bytes that are kept; the oldest go first.
+/// Maximum size of the cache in bytes; the oldest entries are dropped first.
 const MOST_BYTES: usize = 128 << 20;
 
-/// How much wider an answer may be than at the epsilon that something was made for.
+/// Largest factor by which a result may be wider than at the composition's own epsilon.
 pub(super) const WIDENING: f64 = 2.0;
 
-/// What is kept; a clone begins anew.
+/// The cache; a clone starts empty.
 #[derive(Debug)]
 pub(super) struct Kept<T>(Mutex<Store<T>>);
 
@@ -29,9 +29,9 @@ struct Store<T> {
     kept: VecDeque<Arc<T>>,
 }
 
-/// How much memory something takes.
+/// The memory use of a cached value.
 pub(super) trait Size {
-    /// About as many bytes.
+    /// Returns the approximate number of bytes.
     fn bytes(&self) -> usize;
 }
 
@@ -48,13 +48,13 @@ impl<T> Clone for Kept<T> {
 }
 
 impl<T: Size> Kept<T> {
-    /// What may answer now; nothing as long as little was spent.
+    /// Returns the compositions that may be used now; empty while few steps have been spent.
     pub(super) fn ready(&self) -> Vec<Arc<T>> {
         let store = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if store.spent < PATIENCE { Vec::new() } else { store.kept.iter().cloned().collect() }
     }
 
-    /// Keeps what `made` gives, if anything, and counts what it took.
+    /// Calls `make`, caches its composition, if any, and counts the steps taken.
     pub(super) fn keeping<A>(&self, make: impl FnOnce() -> (A, Option<T>)) -> A {
         let before = work::spent();
         let (answer, made) = make();
@@ -90,7 +90,7 @@ mod tests {
         assert!(kept.ready().is_empty());
         spend(0.6 * PATIENCE, 2);
         assert_eq!(kept.ready().iter().map(|item| **item).collect::<Vec<_>>(), [1, 2]);
-        // The oldest make room.
+        // The oldest entries are dropped.
         spend(1.0, u32::try_from(MOST_BYTES - 3).unwrap());
         assert_eq!(kept.ready().len(), 3);
         spend(1.0, 3);

@@ -1,13 +1,13 @@
-//! The law of the privacy loss of one release, as the composition of loss distributions reads it.
+//! The law of the privacy loss of one release, as used by the composition of privacy loss distributions.
 //!
-//! For a pair of laws `(P, Q)` that dominates a release, the loss is `L = ln dP/dQ`. Every pair is stated once, in the
-//! direction in which `P` is the law with the record (under add/remove), and for all real thresholds, also those below
-//! zero: then `(Q, P)` dominates the other direction, whose loss law is this one [`reversed`](Direction::Add).
+//! For a pair of laws `(P, Q)` that dominates a release, the loss is `L = ln dP/dQ`. Every pair is stated once, in the direction
+//! in which `P` is the law with the record (under add/remove), and for all real thresholds, including negative ones: then `(Q,
+//! P)` dominates the other direction, whose loss law is this one [`reversed`](Direction::Add).
 //!
 //! A law comes in one of two forms:
 //!
-//! - [`LossLaw`]: both laws' tails of the loss are known. From it follow an upper and a lower bound of the composition.
-//! - [`DominatingCurve`]: only an upper bound of the hockey-stick curve is known, so only an upper bound follows.
+//! - [`LossLaw`]: the tails of the loss under both laws are known. They give an upper and a lower bound on the composition.
+//! - [`DominatingCurve`]: only an upper bound on the hockey-stick curve is known, so only an upper bound follows.
 //!
 //! # References
 //! Zhu, Dong and Wang 2022, "Optimal accounting of differential privacy via characteristic function", Definition 7 and
@@ -35,16 +35,16 @@ use laplace::Laplace;
 use poisson::Sampled;
 use reversed::{Reversed, ReversedCurve};
 
-/// What the loss exceeds, and does not exceed, under both laws.
+/// Probabilities that the loss exceeds a threshold, and that it does not, under both laws.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Tails {
-    /// `P(L > loss)`, with what has an infinite loss.
+    /// `P(L > loss)`, including infinite losses.
     pub(crate) p_above: f64,
     /// `P(L <= loss)`.
     pub(crate) p_below: f64,
     /// `Q(L > loss)`.
     pub(crate) q_above: f64,
-    /// `Q(L <= loss)`, with what `P` cannot produce.
+    /// `Q(L <= loss)`, including outcomes that `P` cannot produce.
     pub(crate) q_below: f64,
 }
 
@@ -55,127 +55,126 @@ pub(crate) struct Between {
     pub(crate) p: f64,
     /// Under `Q`.
     pub(crate) q: f64,
-    /// Bound of the relative error of each.
+    /// Bound on the relative error of each.
     pub(crate) relative_error: f64,
 }
 
-/// The loss of a pair of laws, by its tails.
+/// The privacy loss of a pair of laws, by its tails.
 ///
 /// An atom exactly at a threshold may count as above or as below it, as long as `P` and `Q` agree.
 pub(crate) trait LossLaw: Debug + Send + Sync {
-    /// The tails at a finite `loss`, each with a relative error of at most [`relative_error`](Self::relative_error) (an
-    /// absolute one of 1e-300 besides, for underflow). Complements are given apart because neither follows from the
-    /// other without cancellation.
+    /// Returns the tails at a finite `loss`, each with a relative error of at most [`relative_error`](Self::relative_error) (plus
+    /// an absolute error of 1e-300, for underflow). Complements are given separately because neither follows from the other
+    /// without cancellation.
     fn tails(&self, loss: f64) -> Tails;
 
-    /// Both laws' probabilities of `low < L <= high`, finite losses only, and a bound of their relative error, where they
+    /// Returns both laws' probabilities of `low < L <= high`, finite losses only, and a bound on their relative error, if they
     /// are known otherwise than as differences of tails. The thresholds may be infinite.
     fn between(&self, low: f64, high: f64) -> Option<Between> {
         let _ = (low, high);
         None
     }
 
-    /// Whether [`between`](Self::between) has an answer everywhere; if not, it may have none anywhere.
+    /// Returns whether [`between`](Self::between) gives a result everywhere; if not, it may give none anywhere.
     fn knows_cells(&self) -> bool {
         false
     }
 
-    /// The least and the largest finite loss; infinite where there is none.
+    /// Returns the least and the largest finite loss; infinite if there is none.
     fn support(&self) -> (f64, f64);
 
-    /// Bound of the relative error of each tail, rounding included; where it varies, of those near no loss.
+    /// Returns a bound on the relative error of each tail, including rounding; if it varies, that of tails near a loss of zero.
     fn relative_error(&self) -> f64;
 
-    /// The same at one `loss`.
+    /// Returns the bound on the relative error at one `loss`.
     fn relative_error_at(&self, loss: f64) -> f64 {
         let _ = loss;
         self.relative_error()
     }
 
-    /// About how many steps of [`work`](crate::work) the tails at one threshold take.
+    /// Returns the approximate number of [`work`](crate::work) steps for the tails at one threshold.
     fn steps(&self) -> f64 {
         250.0
     }
 
-    /// How far the threshold at which the tails were in truth taken, the same for all four, may be from `loss`.
+    /// Returns the largest distance from `loss` of the threshold actually used for the tails, which is the same for all four.
     fn threshold_error(&self, loss: f64) -> f64 {
         let _ = loss;
         0.0
     }
 
-    /// `P(L = inf)`, rounded up: what `Q` cannot produce.
+    /// Returns `P(L = inf)`, rounded up: the probability of outcomes that `Q` cannot produce.
     fn p_infinite(&self) -> f64 {
         0.0
     }
 
-    /// `Q(L = -inf)`, rounded up: what `P` cannot produce.
+    /// Returns `Q(L = -inf)`, rounded up: the probability of outcomes that `P` cannot produce.
     fn q_infinite(&self) -> f64 {
         0.0
     }
 
-    /// The finite losses of positive probability, on which a grid is best aligned, unless there are too many for that;
-    /// and whether those are all losses.
+    /// Returns the finite losses of positive probability, on which a grid is best aligned, unless there are too many; and whether
+    /// these are all losses.
     fn atoms(&self) -> (Vec<f64>, bool) {
         (Vec::new(), false)
     }
 
-    /// Whether the reversed law is the same one, so that one direction answers for both.
+    /// Returns whether the reversed law is the same, so that one direction suffices.
     fn is_symmetric(&self) -> bool {
         false
     }
 }
 
-/// An upper bound of a pair's hockey-stick curve, `F(l) >= sup_S P(S) - e^l Q(S)`, that is itself the curve of some
-/// pair: convex and nonincreasing in `e^l`, between `max(0, 1 - e^l)` and 1.
+/// An upper bound on a pair's hockey-stick curve, `F(l) >= sup_S P(S) - e^l Q(S)`, that is itself the curve of some pair: convex
+/// and nonincreasing in `e^l`, between `max(0, 1 - e^l)` and 1.
 pub(crate) trait DominatingCurve: Debug + Send + Sync {
-    /// `F(loss)`.
+    /// Returns `F(loss)`.
     fn delta(&self, loss: f64) -> f64;
 
-    /// `F(loss) - 1 + e^loss`, without cancellation: what vanishes as the loss falls.
+    /// Returns `F(loss) - 1 + e^loss`, without cancellation; it vanishes as the loss falls.
     fn shortfall(&self, loss: f64) -> f64;
 
-    /// Losses outside of which the pair has none, infinite where there are no such: `F = 0` above, `shortfall = 0`
-    /// below.
+    /// Returns the range of the pair's losses, infinite if unbounded: `F = 0` above it, `shortfall = 0` below it.
     fn support(&self) -> (f64, f64);
 
-    /// Bound of the relative error of both functions.
+    /// Returns a bound on the relative error of both functions.
     fn relative_error(&self) -> f64;
 
-    /// Whether the reversed curve is the same one.
+    /// Returns whether the reversed curve is the same.
     fn is_symmetric(&self) -> bool {
         false
     }
 }
 
-/// What is known of the loss of one release.
+/// The known information on the privacy loss of one release.
 #[derive(Debug, Clone)]
 pub(crate) enum Law {
-    /// Both laws' tails.
+    /// The tails under both laws.
     Known(Arc<dyn LossLaw>),
-    /// A law above, and a law below, each by its tails.
+    /// A law that dominates the release and one that it dominates, each by its tails.
     Between {
-        /// Dominates the release's pair.
+        /// A law that dominates the release's pair.
         above: Arc<dyn LossLaw>,
-        /// Is dominated by it.
+        /// A law that the release's pair dominates.
         below: Arc<dyn LossLaw>,
-        /// Whether both are so close that a finer grid brings the answers together.
+        /// True if both are so close that a finer grid brings the results together.
         are_close: bool,
     },
-    /// An upper bound of the curve.
+    /// An upper bound on the curve.
     Bounded(Arc<dyn DominatingCurve>),
 }
 
-/// Which of two neighbours comes first.
+/// The order of two neighbours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Direction {
-    /// The one with the record: the pair as stated.
+    /// The neighbour with the record first: the pair as stated.
     Remove,
-    /// The one without: the pair reversed.
+    /// The neighbour without the record first: the pair reversed.
     Add,
 }
 
 impl Law {
-    /// The law of one release in the first direction; `None` where no dominating pair is known that could be composed.
+    /// Returns the law of one release in the first direction; `None` if no dominating pair is known that could be composed.
     pub(crate) fn of(leaf: &Leaf) -> Option<Self> {
         Some(match leaf {
             Leaf::Gaussian { mu } => Self::known(Gaussian::new(*mu)),
@@ -217,12 +216,12 @@ impl Law {
         })
     }
 
-    /// A law that is known by its tails.
+    /// Wraps a law that is known by its tails.
     pub(crate) fn known(law: impl LossLaw + 'static) -> Self {
         Self::Known(Arc::new(law))
     }
 
-    /// This law, in one direction.
+    /// Returns this law in one direction.
     pub(crate) fn directed(self, direction: Direction) -> Self {
         match (direction, self) {
             (Direction::Remove, law) => law,
@@ -234,7 +233,7 @@ impl Law {
         }
     }
 
-    /// About how many steps one threshold takes, of all laws.
+    /// Returns the approximate number of steps for one threshold, summed over the laws.
     pub(crate) fn steps(&self) -> f64 {
         match self {
             Self::Known(law) => law.steps(),
@@ -243,7 +242,7 @@ impl Law {
         }
     }
 
-    /// Whether both directions have the same law.
+    /// Returns whether both directions have the same law.
     pub(crate) fn is_symmetric(&self) -> bool {
         match self {
             Self::Known(law) => law.is_symmetric(),
@@ -252,7 +251,7 @@ impl Law {
         }
     }
 
-    /// Losses outside of which there is none.
+    /// Returns the range of the losses.
     pub(crate) fn support(&self) -> (f64, f64) {
         match self {
             Self::Known(law) => law.support(),
@@ -264,7 +263,7 @@ impl Law {
         }
     }
 
-    /// Upper bounds of what has a finite loss above, and a loss at most, this one.
+    /// Returns upper bounds on the probability of a finite loss above `loss`, and of one at most `loss`.
     pub(crate) fn mass_outside(&self, loss: f64) -> (f64, f64) {
         let tails = |law: &dyn LossLaw| {
             let tails = law.tails(loss);
@@ -280,7 +279,7 @@ impl Law {
         }
     }
 
-    /// The finite losses of positive probability, unless there are too many; and whether those are all.
+    /// Returns the finite losses of positive probability, unless there are too many; and whether these are all losses.
     pub(crate) fn atoms(&self) -> (Vec<f64>, bool) {
         match self {
             Self::Known(law) => law.atoms(),

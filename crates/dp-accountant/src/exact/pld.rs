@@ -1,8 +1,8 @@
 //! Composition of discretised privacy loss distributions, with an upper and a lower bound.
 //!
-//! Each part's loss law is put on a common grid twice, once as a law above it and once as one below
-//! ([`lattice`]); both compositions are then exact up to bounded rounding ([`spectrum`]). The grid is refined until the
-//! two answers agree to [`WIDTH`], or as far as the work is limited.
+//! Each part's loss law is discretised on a common grid twice, once as a law that dominates it and once as one that it dominates
+//! ([`lattice`]); both compositions are then exact up to bounded rounding ([`spectrum`]). The grid is refined until the two
+//! results agree to [`WIDTH`], or until the limit on work.
 //!
 //! With grid step h and one release's loss of standard deviation s, the width relative to epsilon is about `h^2/(8
 //! s^2)`, whatever the number of releases: both laws keep the exact means and differ in variance, by `h^2/6` more and
@@ -27,46 +27,46 @@ use super::loss_law::{Direction, Law};
 use crate::leaves::Leaves;
 use crate::work;
 
-/// Indices beyond this could overflow, or lose their unit, when they are added up.
+/// Largest index; beyond it sums of indices could overflow or lose their unit.
 const MAX_INDEX: u64 = 1 << 50;
 
-/// How far apart the two answers for epsilon, or for the logarithm of delta over the tilt, should be, relatively.
+/// Target relative distance of the two results for epsilon, or for the logarithm of delta over the tilt.
 const WIDTH: f64 = 2e-4;
 
-/// Cells of the first, coarse grid.
+/// Number of cells of the first, coarse grid.
 const COARSE_CELLS: f64 = 1024.0;
 
-/// With fewer for each part than these nothing is found.
+/// Least number of cells for each part; fewer give no result.
 const LEAST_CELLS: f64 = 32.0;
 
-/// What a grid may cost.
+/// The permitted cost of a grid.
 #[derive(Debug, Clone, Copy)]
 struct Effort {
-    /// Cells of all parts' grids together.
+    /// Maximum number of cells of all parts' grids together.
     cells: f64,
-    /// Frequencies of all parts together.
+    /// Maximum number of frequencies of all parts together.
     frequencies: f64,
-    /// The longest transform.
+    /// Maximum length of a transform.
     length: f64,
 }
 
-/// What is spent on any question.
+/// The effort for every evaluation.
 const MODEST: Effort = Effort { cells: 1.3e5, frequencies: 5.3e5, length: (1 << 17) as f64 };
 
-/// What is spent where it is expected to bring the ends within [`WORTH`] of each other.
+/// The effort if it is expected to bring the ends within [`WORTH`] of each other.
 const FULL: Effort = Effort { cells: 1e6, frequencies: 4.2e6, length: (1 << 20) as f64 };
 
-/// How close the ends must come, relatively, for full effort.
+/// Relative distance that the ends must reach for full effort.
 const WORTH: f64 = 0.1;
 
-/// Steps that a cell takes besides its law's two thresholds: both laws' bins, and the searches for a tilt.
+/// Steps for a cell in addition to its law's two thresholds: both laws' bins, and the searches for a tilt.
 const STEPS_PER_CELL: f64 = 1500.0;
 
-/// Steps that a frequency takes in each part: transforms, powers, and the searches for an epsilon.
+/// Steps for a frequency in each part: transforms, powers, and the searches for an epsilon.
 const STEPS_PER_FREQUENCY: f64 = 700.0;
 
 impl Effort {
-    /// This effort, or what `steps` pay for if that is less.
+    /// Returns this effort, or the effort that `steps` allow if that is less.
     fn within(self, steps: f64, per_cell: f64) -> Self {
         let frequencies = self.frequencies.min(0.5 * steps / STEPS_PER_FREQUENCY);
         Self {
@@ -77,43 +77,43 @@ impl Effort {
     }
 }
 
-/// Ends that the first grid leaves as far apart as this, relatively, are rarely brought together by finer ones.
+/// Relative distance of the ends on the first grid above which finer grids rarely bring them together.
 const FAR: f64 = 0.5;
 
-/// Which grids are tried.
+/// The choice of grids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Grids {
-    /// As many as bring the ends closer.
+    /// All grids that bring the ends closer.
     All,
-    /// No finer one where a grid leaves them [`FAR`] apart.
+    /// No further grids once one leaves the ends [`FAR`] apart.
     Promising,
 }
 
-/// Grids tried, at most.
+/// Maximum number of grids.
 const MAX_GRIDS: u32 = 5;
 
-/// What is left outside of grids and windows, relative to delta, as a logarithm.
+/// Logarithm of the mass permitted outside of grids and windows, relative to delta.
 const LOG_OUTSIDE: f64 = -20.0;
 
-/// Smaller deltas are answered, but not closely.
+/// Logarithm of the least delta with close bounds; bounds on smaller deltas are not close.
 const LEAST_LOG_DELTA: f64 = -690.0;
 
-/// How often a tilt is reduced for a shorter window, at most.
+/// Maximum number of reductions of a tilt for a shorter window.
 const MAX_EASING: u32 = 8;
 
-/// Precision that may be lost by it, as a logarithm.
+/// Logarithm of the precision that these reductions may lose.
 const MAX_LOG_LOSS: f64 = 12.0;
 
-/// Kept compositions that are tried for one question, the nearest first.
+/// Maximum number of cached compositions tried for one evaluation, the nearest first.
 const MAX_KEPT: usize = 2;
 
-/// Everything that was released, as the loss laws of its parts, in each direction that differs.
+/// All releases, as the loss laws of the parts, in each distinct direction.
 #[derive(Debug, Clone)]
 pub(crate) struct Composed {
     directions: Vec<OneWay>,
 }
 
-/// The laws of one direction, with what was composed of them.
+/// The laws of one direction, with their cached compositions.
 #[derive(Debug, Clone)]
 struct OneWay {
     parts: Vec<(Law, u64)>,
@@ -121,7 +121,7 @@ struct OneWay {
 }
 
 impl Composed {
-    /// Prepares the composition; `None` where some part has no dominating pair that could be composed.
+    /// Prepares the composition; `None` if some part has no dominating pair that could be composed.
     pub(crate) fn new(leaves: &Leaves) -> Option<Self> {
         let mut merged: Leaves = Vec::new();
         for (leaf, count) in leaves {
@@ -144,18 +144,19 @@ impl Composed {
         Some(Self { directions })
     }
 
-    /// A lower and an upper bound of the logarithm of delta at `epsilon` >= 0, over both directions.
+    /// Returns a lower and an upper bound on the logarithm of delta at `epsilon` >= 0, over both directions.
     pub(crate) fn log_delta(&self, epsilon: f64) -> (f64, f64) {
         let trivial = (f64::NEG_INFINITY, 0.0);
         self.larger(Question::DeltaAt(epsilon), trivial, Grids::All).unwrap_or(trivial)
     }
 
-    /// The same; `None` where grids leave the ends far apart, so that another engine should be asked first.
+    /// As [`log_delta`](Self::log_delta), but `None` if grids leave the ends far apart, so that another engine should be tried
+    /// first.
     pub(crate) fn log_delta_if_promising(&self, epsilon: f64) -> Option<(f64, f64)> {
         self.larger(Question::DeltaAt(epsilon), (f64::NEG_INFINITY, 0.0), Grids::Promising)
     }
 
-    /// A lower and an upper bound of epsilon at the logarithm of delta, over both directions; the upper one may be
+    /// Returns a lower and an upper bound on epsilon at the logarithm of delta, over both directions; the upper one may be
     /// infinite.
     pub(crate) fn epsilon(&self, log_delta: f64) -> (f64, f64) {
         let trivial = (0.0, f64::INFINITY);
@@ -167,7 +168,7 @@ impl Composed {
         self.larger(Question::EpsilonAt(log_delta), (0.0, f64::INFINITY), Grids::Promising)
     }
 
-    /// The larger of both directions' answers; `None` where one is not promising.
+    /// Returns the larger of both directions' results; `None` if one is not promising.
     fn larger(&self, question: Question, trivial: (f64, f64), grids: Grids) -> Option<(f64, f64)> {
         let least = trivial.0;
         self.directions.iter().try_fold((least, least), |(low, high), direction| {
@@ -178,7 +179,8 @@ impl Composed {
 }
 
 impl OneWay {
-    /// What is kept answers where it does so closely, else a composition for this question; `None` where that is not promising.
+    /// Returns a cached composition's result if it is close, otherwise that of a new composition; `None` if that is not
+    /// promising.
     fn answer(&self, question: Question, floor: f64, trivial: (f64, f64), grids: Grids) -> Option<(f64, f64)> {
         let both = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.min(b.1));
         let mut known = trivial;
@@ -201,7 +203,7 @@ impl OneWay {
     }
 }
 
-/// How far apart two ends are: relative to epsilon, or to the tilt where they are logarithms of delta.
+/// Returns the distance of two ends: relative to epsilon, or to the tilt if they are logarithms of delta.
 fn relative_width(question: Question, saddle: &Saddle, (lower, upper): (f64, f64)) -> f64 {
     match question {
         Question::DeltaAt(epsilon) => (upper - lower) / (saddle.tilt * epsilon).max(0.1),
@@ -209,18 +211,18 @@ fn relative_width(question: Question, saddle: &Saddle, (lower, upper): (f64, f64
     }
 }
 
-/// What a direction's laws give.
+/// The result of a direction's laws.
 enum Found {
     /// A lower and an upper bound, with the last composition that gave one.
     Ends((f64, f64), Option<Box<Composition>>),
-    /// Not even the coarsest grid says anything.
+    /// Even the coarsest grid gives no result.
     Nothing,
     /// See [`Grids::Promising`].
     Unpromising,
 }
 
-/// One direction's answer, no finer than is needed to see that it is below `floor`, the other direction's lower bound,
-/// with the last composition; `None` for [`Found::Nothing`].
+/// Returns one direction's result with the last composition. It is computed no more finely than needed to see that it is below
+/// `floor`, the other direction's lower bound. `None` for [`Found::Nothing`].
 fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) -> Option<Found> {
     let releases: f64 = parts.iter().map(|(_, count)| *count as f64).sum();
     if !(releases > 0.0) {
@@ -234,7 +236,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
     let per_cell = STEPS_PER_CELL + 2.0 * parts.iter().map(|(law, _)| law.steps()).fold(0.0, f64::max);
     let affordable = |effort: Effort| effort.within(allowed - (work::spent() - before), per_cell);
     let mut log_delta = match question {
-        // Nothing may be left out until it is known what is small.
+        // Nothing may be omitted until the scale of delta is known.
         Question::DeltaAt(_) => LEAST_LOG_DELTA,
         Question::EpsilonAt(log_delta) => log_delta,
     };
@@ -249,7 +251,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
     let mut discretisation = Discretisation::coarse(parts, Outside::new(log_delta, releases), coarse)?;
     let mut best: Option<((f64, f64), Composition)> = None;
     let mut width_before = f64::INFINITY;
-    // Whether the limit made a grid coarser.
+    // True once the limit on work made a grid coarser.
     let mut restricted = false;
     for _ in 0..MAX_GRIDS {
         let saddle = discretisation.saddle(question)?;
@@ -257,7 +259,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
             log_delta = saddle.log_delta.clamp(LEAST_LOG_DELTA, 0.0);
         }
         let outside = Outside::new(log_delta, releases);
-        // The first grid serves for the saddle point only, unless it is exact.
+        // The first grid serves only to find the saddle point, unless it is exact.
         if best.is_none() && !discretisation.is_exact {
             let step = (4.0 * WIDTH * saddle.variance / releases).sqrt();
             let finest = discretisation.finest(&saddle, outside, MODEST);
@@ -284,7 +286,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
             break;
         }
         if !(width < 0.9 * width_before || width_before.is_infinite()) {
-            // Not the grid is what keeps the ends apart.
+            // The distance of the ends is not due to the grid.
             break;
         }
         width_before = width;
@@ -292,7 +294,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
         let before = discretisation.step;
         let within = |effort| finer.max(discretisation.finest(&saddle, outside, effort));
         let (modest, full) = (within(MODEST), within(FULL));
-        // Where what must be left out of any grid matters, no grid brings the ends together.
+        // If the mass outside of any grid is not negligible, no grid brings the ends together.
         let reaches = outside.is_negligible() && width * (full / before).powi(2) <= WORTH;
         let wanted = if reaches { full } else { modest };
         let step = wanted.max(within(affordable(if reaches { FULL } else { MODEST })));
@@ -314,13 +316,13 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
 struct Discretisation<'a> {
     parts: &'a [(Law, u64)],
     step: f64,
-    /// Whether all losses lie on the grid, so that refining it gains nothing.
+    /// True if all losses lie on the grid, so that refining it gains nothing.
     is_exact: bool,
     laws: Vec<Discretised>,
-    /// The sum of all releases' offsets, and a bound of its rounding.
+    /// The sum of all releases' offsets, and a bound on its rounding.
     offset: f64,
     offset_error: f64,
-    /// The cumulants that were computed, by the bits of their tilts.
+    /// The cumulants computed so far, by the bits of their tilts.
     known: RefCell<Vec<(u64, Cumulants)>>,
 }
 
@@ -348,7 +350,7 @@ impl<'a> Discretisation<'a> {
                 let (least, largest) = range(law, outside);
                 let offset = offset(law);
                 let index = |loss: f64| (loss - offset) / step;
-                // Where the step is too small for the extent the indices saturate, and the cells are too many.
+                // If the step is too small for the extent, the indices saturate and there are too many cells.
                 let (least, largest) = (index(least).floor() as i64, index(largest).ceil() as i64);
                 Grid { offset, step, least: least.saturating_sub(1), largest: largest.saturating_add(1) }
             })
@@ -375,7 +377,7 @@ impl<'a> Discretisation<'a> {
         Some(Self { parts, step, is_exact: aligned.is_exact, laws, offset, offset_error, known })
     }
 
-    /// The least step of a grid that costs no more than `effort`.
+    /// Returns the least step of a grid that costs no more than `effort`.
     fn finest(&self, saddle: &Saddle, outside: Outside, effort: Effort) -> f64 {
         let extent: f64 = self
             .parts
@@ -390,7 +392,7 @@ impl<'a> Discretisation<'a> {
         (window / length).max(extent / effort.cells)
     }
 
-    /// The tilt for a question: that of the saddle point, unless rare large losses make it one that needs a long window.
+    /// Returns the tilt for an evaluation: that of the saddle point, unless rare large losses make it need a long window.
     fn saddle(&self, question: Question) -> Option<Saddle> {
         let cumulants = |tilt| self.cumulants(tilt);
         let mut saddle = Saddle::find(cumulants, self.step, question)?;
@@ -409,7 +411,7 @@ impl<'a> Discretisation<'a> {
         Some(saddle)
     }
 
-    /// Whether the answers stay apart however fine the grid.
+    /// Returns whether the results stay apart on every grid.
     fn has_gap(&self) -> bool {
         self.parts.iter().any(|(law, _)| matches!(law, Law::Bounded(_) | Law::Between { are_close: false, .. }))
     }
@@ -418,7 +420,8 @@ impl<'a> Discretisation<'a> {
         self.laws.iter().zip(self.parts).map(|(law, (_, count))| (&law.upper, *count as f64))
     }
 
-    /// The upper laws' cumulants, computed once for each tilt and counted each time: what a limit allows does not depend on it.
+    /// Returns the upper laws' cumulants, computed once for each tilt; each use is charged, so that a limit does not depend on
+    /// the cache.
     fn cumulants(&self, tilt: f64) -> Option<Cumulants> {
         let bits = tilt.to_bits();
         let known = self.known.borrow().iter().find(|(other, _)| *other == bits).map(|(_, cumulants)| *cumulants);
@@ -435,14 +438,14 @@ impl<'a> Discretisation<'a> {
         Aliases::new(|tilt| self.cumulants(tilt), self.step, saddle.tilt)
     }
 
-    /// The composition at a tilt, by transforms that are not much longer than `longest`.
+    /// Returns the composition at a tilt, with transforms not much longer than `longest`.
     fn compose(&self, saddle: &Saddle, log_delta: f64, longest: f64) -> Option<Composition> {
         let aliases = self.aliases(saddle);
         let window = aliases.least_window(saddle.epsilon, log_delta + LOG_OUTSIDE);
         let length = (window / self.step).clamp(16.0, longest.min(FULL.length));
         let fft = Fft::new(length.log2().ceil() as u32);
-        // The lower laws' own: what lies above the grid is infinite in the upper laws, which is no part of their moments,
-        // and at the grid's end in the lower ones.
+        // The lower laws need their own cumulants: losses above the grid are infinite in the upper laws, and excluded from their
+        // moments, but lie at the grid's end in the lower laws.
         let lower_cumulants = |tilt| {
             let lowers = self.laws.iter().zip(self.parts);
             let lowers: Option<Vec<_>> = lowers.map(|(law, (_, n))| Some((law.lower.as_ref()?, *n as f64))).collect();
@@ -466,7 +469,7 @@ impl<'a> Discretisation<'a> {
     }
 }
 
-/// A composition on one grid at one tilt, which bounds the whole curve, closely near the epsilon that the tilt suits.
+/// A composition on one grid at one tilt. It bounds the whole curve, closely near the epsilon for which the tilt was chosen.
 #[derive(Debug)]
 struct Composition {
     saddle: Saddle,
@@ -478,7 +481,7 @@ struct Composition {
     upper: Side,
     lower: Option<Side>,
     aliases: Aliases,
-    /// [`relative_width`] at the question that it was made for.
+    /// [`relative_width`] at the evaluation for which it was made.
     width: f64,
 }
 
@@ -489,7 +492,7 @@ impl Size for Composition {
 }
 
 impl Composition {
-    /// How far a question is from the one that the tilt suits, in the units of the question.
+    /// Returns the distance of an evaluation from the one for which the tilt was chosen, in the units of the evaluation.
     fn distance(&self, question: Question) -> f64 {
         match question {
             Question::DeltaAt(epsilon) => (epsilon - self.saddle.epsilon).abs(),
@@ -497,7 +500,7 @@ impl Composition {
         }
     }
 
-    /// A lower and an upper bound.
+    /// Returns a lower and an upper bound.
     fn answer(&self, question: Question) -> (f64, f64) {
         let Self { saddle, step, offset, shift, largest, fft, upper, lower, aliases, .. } = self;
         let above = |epsilon: f64| log_upper(upper, fft, epsilon - offset - shift, *largest);
@@ -518,15 +521,15 @@ impl Composition {
     }
 }
 
-/// Beyond the largest loss only the infinite one is left.
+/// Returns the logarithm of the upper bound; beyond the largest finite loss, only infinite losses contribute.
 fn log_upper(side: &Side, fft: &Fft, epsilon: f64, largest: f64) -> f64 {
     if epsilon > largest { side.infinite().ln() } else { side.log_upper(fft, epsilon) }
 }
 
-/// Steps of the search for a crossing: each narrows it, and where it ends is sound.
+/// Maximum number of steps of the search for a crossing: each narrows the bracket, and its ends are sound at any time.
 const MAX_STEPS: u32 = 80;
 
-/// How close the ends of a crossing are to be, relatively.
+/// Target relative distance of the ends of a crossing.
 const CLOSE: f64 = 1e-11;
 
 /// A point at which a function was evaluated.
@@ -536,11 +539,11 @@ struct Evaluated {
     value: f64,
 }
 
-/// Two points with `f > target` at the first (or 0) and `f <= target` at the second (or infinity), close to each other,
-/// for a function that falls by about the tilt per unit.
+/// Returns two close points, with `f > target` at the first (or 0) and `f <= target` at the second (or infinity), for a function
+/// that falls by about the tilt per unit.
 fn crossing(f: impl Fn(f64) -> f64, saddle: &Saddle, target: f64, limit: f64) -> (f64, f64) {
     let exceeds = |value: f64| value > target;
-    // The ends, as far as they are known.
+    // The ends found so far.
     let (mut low, mut high): (Option<Evaluated>, Option<Evaluated>) = (None, None);
     let mut point = saddle.epsilon.clamp(0.0, limit);
     let mut reach = 1.0 / saddle.tilt;
@@ -562,7 +565,7 @@ fn crossing(f: impl Fn(f64) -> f64, saddle: &Saddle, target: f64, limit: f64) ->
                 let secant = low + (high - low) * (at_low - target) / (at_low - at_high);
                 let newton = point + (value - target) / saddle.tilt;
                 let inside = |x: f64| x > low && x < high;
-                // A point a little beyond the secant's root, by turns on either side, closes in from both.
+                // A point a little beyond the secant's root, on alternating sides, narrows the bracket from both.
                 let margin = 0.25 * CLOSE * high;
                 let guess = if inside(secant) { secant } else { newton };
                 let guess = if exceeds(value) { guess + margin } else { guess - margin };

@@ -1,4 +1,4 @@
-//! One Gaussian release about a Poisson sample, in closed form.
+//! The privacy curve of one Gaussian release from a Poisson sample, in closed form.
 //!
 //! With sampling rate `q`, `mu` = sensitivity / standard deviation and `delta_G(s)` the curve of the unsampled Gaussian
 //! ([`gaussian::log_delta`](crate::gaussian::log_delta)), the hockey-stick divergences of the two directions are
@@ -14,8 +14,8 @@
 //! `(f, g)` of two normal laws have the same curve.
 //!
 //! *Removing is the worse direction of a single step:* with `E = e^epsilon >= 1` the factor `1 - E (1 - q)` is at most `q`, and
-//! adding's `s` is at least removing's, since `q^2 - (q + E - 1)(q - 1 + 1/E) = (1 - q)(E - 1)^2/E >= 0`. For several steps
-//! neither direction needs be the worse one.
+//! the `s` of adding is at least that of removing, since `q^2 - (q + E - 1)(q - 1 + 1/E) = (1 - q)(E - 1)^2/E >= 0`. For several
+//! steps neither direction need be the worse one.
 //!
 //! # References
 //! The removal formula is amplification by subsampling of the hockey-stick divergence: Balle, Barthe and Gaboardi 2018,
@@ -27,12 +27,12 @@ use crate::logspace::log_mixed;
 
 use super::ends::{Ends, largest_shown};
 
-/// From here on `e^epsilon` is taken out of the logarithm.
+/// Epsilon from which on `e^epsilon` is factored out of the logarithm.
 const LARGE: f64 = 600.0;
 
-/// The natural logarithm of the least delta at `epsilon` in the direction of a record removed, rounded up.
+/// Returns the natural logarithm of the least delta at `epsilon` when a record is removed, rounded up.
 ///
-/// It is that of the mechanism: the other direction's is never larger.
+/// It is also that of the mechanism, since the other direction's delta is never larger.
 ///
 /// # Errors
 /// `sampling_rate` outside (0, 1]; `mu` not positive, `epsilon` negative, or one of them NaN or infinite.
@@ -49,8 +49,8 @@ pub fn log_delta_remove(sampling_rate: f64, mu: f64, epsilon: f64) -> Result<f64
     Ok(log_delta(sampling_rate, mu, epsilon).upper)
 }
 
-/// The natural logarithm of the least delta at `epsilon` in the direction of a record added, rounded up; negative
-/// infinity from `epsilon = -ln(1 - sampling_rate)` on.
+/// Returns the natural logarithm of the least delta at `epsilon` when a record is added, rounded up; negative infinity from
+/// `epsilon = -ln(1 - sampling_rate)` on.
 ///
 /// # Errors
 /// Those of [`log_delta_remove`].
@@ -66,7 +66,7 @@ pub fn log_delta_add(sampling_rate: f64, mu: f64, epsilon: f64) -> Result<f64, E
     check(sampling_rate, mu, epsilon)?;
     let ratio = -(-epsilon).exp_m1() / sampling_rate;
     let left = 1.0 - ratio;
-    // What is left is a difference; where it cancels, it may be larger by its rounding.
+    // This is a difference; if it cancels, its true value may be larger by the rounding.
     let left = left + 4.0 * f64::EPSILON;
     if !(ratio < 1.0 + 4.0 * f64::EPSILON) {
         return Ok(f64::NEG_INFINITY);
@@ -87,7 +87,7 @@ fn check(sampling_rate: f64, mu: f64, epsilon: f64) -> Result<(), Error> {
     Ok(())
 }
 
-/// `ln(1 + (e^epsilon - 1)/q)`, to a few units in the last place.
+/// Returns `ln(1 + (e^epsilon - 1)/q)`, to a few units in the last place.
 fn unsampled(rate: f64, epsilon: f64) -> f64 {
     if epsilon < LARGE {
         (epsilon.exp_m1() / rate).ln_1p()
@@ -96,18 +96,18 @@ fn unsampled(rate: f64, epsilon: f64) -> f64 {
     }
 }
 
-/// The inverse of [`unsampled`].
+/// Inverts [`unsampled`].
 fn sampled(rate: f64, shift: f64) -> f64 {
     if shift < LARGE { (rate * shift.exp_m1()).ln_1p() } else { log_mixed(rate, shift) }
 }
 
-/// What `e^(4u)`, as a relative error of an argument around `shift`, may change there, and the rounding of the rate's
+/// Returns a bound on the relative effect of rounding near `shift`: of a relative argument error `e^(4u)` and of the rate's
 /// logarithm.
 fn relative_rounding(rate: f64, shift: f64) -> f64 {
     8.0 * f64::EPSILON * (1.0 + shift.abs() + rate.ln().abs())
 }
 
-/// The logarithm of delta at `epsilon`.
+/// Returns the logarithm of delta at `epsilon`.
 pub(crate) fn log_delta(rate: f64, mu: f64, epsilon: f64) -> Ends {
     let shift = unsampled(rate, epsilon);
     let relative = 8.0 * f64::EPSILON;
@@ -120,7 +120,7 @@ pub(crate) fn log_delta(rate: f64, mu: f64, epsilon: f64) -> Ends {
     }
 }
 
-/// Epsilon where delta lies between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
+/// Returns epsilon for a delta between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
 pub(crate) fn epsilon(rate: f64, mu: f64, low: f64, high: f64) -> Ends {
     let log_rate = rate.ln();
     let target = |log_delta: f64, sign: f64| {
@@ -136,7 +136,7 @@ pub(crate) fn epsilon(rate: f64, mu: f64, low: f64, high: f64) -> Ends {
     }
 }
 
-/// The Gaussian's epsilon at `e^log_delta`, rounded down.
+/// Returns the Gaussian's epsilon at `e^log_delta`, rounded down.
 pub(super) fn gaussian_epsilon_down(mu: f64, log_delta: f64) -> f64 {
     if !(log_delta < 0.0) {
         return 0.0;

@@ -1,4 +1,4 @@
-//! The curve as a whole.
+//! The exact curve as a whole.
 
 use super::*;
 use crate::rdp::RdpCurve;
@@ -45,17 +45,17 @@ fn each_tree_has_its_engine() {
 #[test]
 fn failures_are_added_to_the_rest() {
     let approximate = DpEvent::ApproximateDp { epsilon: 0.5, delta: 1e-6 };
-    // Its own curve: e^0.5 - e^0.2 over 1 + e^0.5, and the failure.
+    // Its exact curve: (e^0.5 - e^0.2) over (1 + e^0.5), and the failure.
     let d = 1e-6;
     let expected = d + (1.0 - d) * (0.5f64.exp() - 0.2f64.exp()) / (1.0 + 0.5f64.exp());
     let got = delta(&approximate, 0.2).unwrap();
     assert!(got.lower <= expected && expected <= got.upper && got.upper - got.lower < 1e-12, "{got:?} {expected}");
-    // Nothing below its delta, its epsilon at it, less above it.
+    // Infinite below its delta, its epsilon at its delta, smaller above it.
     assert_eq!(epsilon_of(&approximate, 0.9e-6).lower, f64::INFINITY);
     let at = epsilon_of(&approximate, 1e-6);
     assert!(at.upper <= 0.5 * (1.0 + 1e-12) && at.upper >= 0.5, "{at:?}");
     assert!(epsilon_of(&approximate, 1e-2).upper < 0.5);
-    // With many sampled Gaussians beside it.
+    // Together with many sampled Gaussians.
     let both = DpEvent::Composed { events: vec![sampled(0.01, 2.0, 1000), approximate] };
     let (alone, together) = (epsilon_of(&sampled(0.01, 2.0, 1000), 1e-5), epsilon_of(&both, 1e-5));
     assert!(together.lower > alone.upper && together.upper < alone.upper + 0.6, "{alone:?} {together:?}");
@@ -125,7 +125,7 @@ proptest::proptest! {
     }
 }
 
-/// Few steps at a small rate, rare losses, hardly any noise: what the engines leave open the Renyi curve closes.
+/// Few steps at a small rate, rare losses, little noise: the Renyi curve bounds what the engines leave open.
 #[test]
 fn no_upper_end_is_above_the_renyi_bound() {
     for (rate, std_dev, count, delta) in [
@@ -149,7 +149,7 @@ proptest::proptest! {
         proptest::prelude::ProptestConfig::default().cases / 10 + 1
     ))]
 
-    /// Two derivations without a line in common: their intervals meet, and the Renyi bound is above both lower ends.
+    /// Two independently implemented engines: their intervals intersect, and the Renyi bound is above both lower ends.
     #[test]
     fn the_engines_agree(
         log_rate in -16.0f64..-0.1,
@@ -171,7 +171,7 @@ proptest::proptest! {
     }
 }
 
-/// A release of one of several laws, often.
+/// Many releases of one of several laws.
 fn of_kind(kind: usize, size: f64, count: u64) -> DpEvent {
     match kind {
         0 => sampled(0.02, size, count),
@@ -190,7 +190,7 @@ proptest::proptest! {
         proptest::prelude::ProptestConfig::default().cases / 10 + 1
     ))]
 
-    /// Whatever the limit: the interval holds what the unlimited one holds, and the same limit gives the same one.
+    /// For every limit, the interval contains the unlimited one, and the same limit gives the same interval.
     #[test]
     fn a_limit_widens_and_stays_certain(
         kind in 0usize..6, size in 0.7f64..4.0, count in 1u64..40, log_limit in 0.0f64..19.0, log_delta in -25.0f64..-1.0,
@@ -214,13 +214,13 @@ proptest::proptest! {
     }
 }
 
-/// Answers of one curve, the later of which rest on what was composed for the earlier ones, beside those of fresh curves.
+/// Results of one curve, the later of which use cached compositions, compared with those of fresh curves.
 #[test]
 fn later_questions_about_a_curve_are_answered_as_fresh_ones() {
     for (kind, size, count) in [(0, 1.0, 3), (1, 2.5, 10), (2, 2.0, 10)] {
         let event = of_kind(kind, size, count);
         let curve = PrivacyCurve::new(&event).unwrap();
-        // Past the patience with fresh compositions.
+        // Enough fresh compositions to exceed the patience.
         for i in 1..=12 {
             curve.delta(0.03 * f64::from(i)).unwrap();
         }
@@ -237,7 +237,7 @@ fn later_questions_about_a_curve_are_answered_as_fresh_ones() {
     }
 }
 
-/// Questions that took tens of seconds when each point of a curve was composed anew.
+/// Evaluations that took tens of seconds when each point of a curve was composed anew.
 #[test]
 fn curves_take_a_bounded_count_of_work() {
     use crate::trade_off::TradeOff;

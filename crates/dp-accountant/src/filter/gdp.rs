@@ -13,9 +13,9 @@ use crate::rounding::{add_up, count_up, mul_up};
 /// Admits Gaussian releases while the sum of their `mu^2` stays within a budget; see the [module](super).
 ///
 /// # Privacy
-/// What is admitted is `mu`-Gaussian-DP with `mu^2` the budget, and the exact curve of [`gaussian`] applies: adaptively
-/// chosen noise costs nothing at all. Takes Gaussians, what is [`DpEvent::Gdp`], and Gaussians of hidden random
-/// sensitivity (at their largest: told the index, an attacker faces a Gaussian of at most that).
+/// The admitted releases are `mu`-Gaussian-DP with `mu^2` the budget, and the exact curve of [`gaussian`] applies: adaptively
+/// chosen noise costs nothing extra. Accepts Gaussians, [`DpEvent::Gdp`], and Gaussians of hidden random sensitivity (at their
+/// largest sensitivity: to an attacker who knows the index, the release is a Gaussian of at most that).
 ///
 /// # Examples
 /// ```
@@ -40,7 +40,7 @@ pub struct GdpFilter<A: Adjacency> {
 }
 
 impl<A: Adjacency> GdpFilter<A> {
-    /// The largest budget that gives `(epsilon, delta)`.
+    /// Creates a filter with the largest budget that gives `(epsilon, delta)`.
     ///
     /// # Errors
     /// [`Error::Unreachable`] for `delta` = 0, which no budget gives.
@@ -51,7 +51,7 @@ impl<A: Adjacency> GdpFilter<A> {
         Ok(Self { guarantee: Guarantee::new(epsilon, delta), budget, spent: 0.0 })
     }
 
-    /// The budget that just suffices for `plan`, which may then be departed from.
+    /// Creates a filter whose budget just suffices for `plan`; the releases may then deviate from the plan.
     ///
     /// # Errors
     /// A number out of range; a relation under which the plan does not hold; a part that is not Gaussian; a plan without
@@ -63,7 +63,7 @@ impl<A: Adjacency> GdpFilter<A> {
         Ok(Self { guarantee: Guarantee::new(epsilon, delta), budget, spent: 0.0 })
     }
 
-    /// The budget, as the `mu` of one Gaussian release that would exhaust it.
+    /// Returns the budget, as the `mu` of one Gaussian release that would exhaust it.
     pub fn mu(&self) -> f64 {
         self.budget.sqrt()
     }

@@ -11,7 +11,7 @@ use crate::params::{Delta, Epsilon, RdpOrder};
 use crate::rdp::{RdpCurve, conversion};
 use crate::rounding::add_up;
 
-/// Halvings of the bracket of a budget.
+/// Number of bisections of the bracket of a budget.
 const BISECTIONS: u32 = 200;
 
 /// Distance of the coarse scan's orders in `ln(order - 1)`, and their range.
@@ -24,13 +24,13 @@ const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
 ///
 /// Three budgets, each fixed in advance:
 ///
-/// - [`new`](Self::new), [`for_plan`](Self::for_plan): one order. Nothing is lost where that order is the best for what
-///   is then released; `for_plan` takes the best order of a plan.
-/// - [`within`](Self::within): several orders, each with a budget of its own, and a release is refused as soon as *any*
-///   of them would be exceeded. The divergence bound then holds at every one of the orders, and everything admitted can
-///   be [composed further](Self::to_event). For `(epsilon, delta)` alone one order is always enough.
-/// - [`with_orders`](Self::with_orders): several orders that share delta, for releases whose best order is not known in
-///   advance. A release is refused when the mixture of orders would exceed epsilon; single orders may run out before.
+/// - [`new`](Self::new), [`for_plan`](Self::for_plan): one order. Nothing is lost if that order is the best for the releases
+///   made; `for_plan` takes the best order of a plan.
+/// - [`within`](Self::within): several orders, each with its own budget; a release is refused if *any* of the budgets would be
+///   exceeded. The divergence bound then holds at every one of the orders, and everything admitted can be [composed
+///   further](Self::to_event). For `(epsilon, delta)` alone one order always suffices.
+/// - [`with_orders`](Self::with_orders): several orders that share delta, for releases whose best order is not known in advance.
+///   A release is refused if the mixture of orders would exceed epsilon; single orders may be exhausted earlier.
 ///
 /// # Examples
 /// ```
@@ -50,33 +50,32 @@ const GOLDEN_RATIO: f64 = 0.618_033_988_749_894_9;
 /// ```
 ///
 /// # References
-/// Feldman and Zrnic 2021, arXiv:2008.11193 (one order); the orders' mixture is proved in this crate, from the same
-/// supermartingale.
+/// Feldman and Zrnic 2021, arXiv:2008.11193 (one order); this crate proves the mixture of orders from the same supermartingale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RdpFilter<A: Adjacency> {
     guarantee: Guarantee<A>,
     budget: Budget,
-    /// What was spent at each of the budget's orders.
+    /// Divergence spent at each of the budget's orders.
     spent: Vec<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 enum Budget {
-    /// No order's divergence may exceed its own.
+    /// Each order's divergence may not exceed its own budget.
     EachOrder(Vec<(RdpOrder, f64)>),
     /// The mixture's epsilon may not exceed the guarantee's.
     Mixture(OrderMixture),
 }
 
 impl<A: Adjacency> RdpFilter<A> {
-    /// The largest budget at `order` that gives `(epsilon, delta)`, by the better of the two conversions.
+    /// Creates a filter with the largest budget at `order` that gives `(epsilon, delta)`, by the better of the two conversions.
     ///
     /// # Errors
-    /// [`Error::Unreachable`] where no divergence at that order gives `(epsilon, delta)`: `delta` is 0, or the order 1.
+    /// [`Error::Unreachable`] if no divergence at that order gives `(epsilon, delta)`: `delta` is 0, or the order is 1.
     pub fn new(epsilon: Epsilon, delta: Delta, order: RdpOrder) -> Result<Self, Error> {
         let gives = |rdp: f64| at(order, rdp, delta).is_ok_and(|got| got <= epsilon.get());
         let (mut safe, mut beyond) = (0.0, epsilon.get() + 1.0);
-        // Ends: no conversion gives less than the divergence less a constant of the order.
+        // Terminates: every conversion gives at least the divergence minus a constant of the order.
         while gives(beyond) {
             (safe, beyond) = (beyond, 2.0 * beyond);
         }
@@ -97,7 +96,8 @@ impl<A: Adjacency> RdpFilter<A> {
         Ok(Self::each_order(Guarantee::new(epsilon, delta), vec![(order, safe)]))
     }
 
-    /// The budget that just suffices for `plan`, at the plan's best order; the plan may then be departed from.
+    /// Creates a filter whose budget just suffices for `plan`, at the plan's best order; the releases may then deviate from the
+    /// plan.
     ///
     /// # Errors
     /// Those of [`RdpCurve::new`]; a relation under which the plan does not hold; a plan without cost or without
@@ -108,7 +108,7 @@ impl<A: Adjacency> RdpFilter<A> {
         Self::within(&[order], &[curve.at(order) * (1.0 + HEADROOM)], delta)
     }
 
-    /// A budget for each order, none of which may be exceeded; epsilon is the best that one of them gives.
+    /// Creates a filter with a budget for each order, none of which may be exceeded; epsilon is the best over the orders.
     ///
     /// # Errors
     /// Lists of different lengths or empty; a budget that is negative or NaN; an epsilon that is not finite.
@@ -129,7 +129,7 @@ impl<A: Adjacency> RdpFilter<A> {
         Ok(Self::each_order(guarantee, orders.iter().copied().zip(divergences.iter().copied()).collect()))
     }
 
-    /// Several orders that share `delta` equally, for releases whose best order is not known in advance.
+    /// Creates a filter with several orders that share `delta` equally, for releases whose best order is not known in advance.
     ///
     /// # Formula
     /// A release is admitted while, with `S(a)` the divergence spent at order `a` and `m` orders,
@@ -150,8 +150,8 @@ impl<A: Adjacency> RdpFilter<A> {
         Self { guarantee, budget: Budget::EachOrder(budgets), spent }
     }
 
-    /// Everything that this filter ever admits, as one event with parameters fixed in advance, for composition with
-    /// other things: the budgets as a Renyi curve, or the guarantee.
+    /// Returns everything that this filter ever admits as one event with parameters fixed in advance, for further composition:
+    /// the budgets as a Renyi curve, or the guarantee.
     pub fn to_event(&self) -> DpEvent {
         let mut budgets = match &self.budget {
             Budget::EachOrder(budgets) => budgets.clone(),
@@ -168,7 +168,7 @@ impl<A: Adjacency> RdpFilter<A> {
         DpEvent::RenyiDp { orders, divergences }
     }
 
-    /// The part of the budget that `spent` uses: the largest of all orders, or the mixture's epsilon.
+    /// Returns the fraction of the budget that `spent` uses: the largest over the orders, or that of the mixture's epsilon.
     fn used(&self, spent: &[f64]) -> f64 {
         match &self.budget {
             Budget::EachOrder(budgets) => {
@@ -217,13 +217,13 @@ impl<A: Adjacency> Filter<A> for RdpFilter<A> {
     }
 }
 
-/// Epsilon at `delta` by the better conversion at one order.
+/// Returns epsilon at `delta` by the better conversion at one order.
 fn at(order: RdpOrder, rdp: f64, delta: Delta) -> Result<f64, Error> {
     let improved = conversion::epsilon_improved(order, rdp, delta)?;
     Ok(improved.min(conversion::epsilon_centred(order, rdp, delta)?))
 }
 
-/// The order that gives a curve's least epsilon: a coarse scan, then golden-section search. Any order is sound.
+/// Returns the order that gives a curve's least epsilon, by a coarse scan and golden-section search. Any order is sound.
 fn best_order(curve: &RdpCurve, delta: Delta) -> Result<RdpOrder, Error> {
     let order_at = |y: f64| RdpOrder::new(1.0 + y.exp());
     let epsilon_at = |y: f64| -> Result<f64, Error> {

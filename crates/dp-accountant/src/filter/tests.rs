@@ -1,12 +1,12 @@
-//! Against the worst adversary that a small menu admits, found by enumeration: every choice of the next release in view
-//! of all outcomes, and every moment to stop.
+//! Filters against the worst adversary with a small menu of releases, found by enumeration: every adaptive choice of the next
+//! release, and every stopping rule.
 
 use super::*;
 use crate::adjacency::{AddRemoveOne, ReplaceOne};
 use crate::params::{Delta, Epsilon, RdpOrder, Rho};
 use crate::rdp::{RdpCurve, conversion};
 
-/// A release with two outcomes: what it is accounted as, and the probabilities of the first outcome under both laws.
+/// A release with two outcomes: its event, and the probabilities of the first outcome under both laws.
 #[derive(Clone)]
 struct Coin {
     event: DpEvent,
@@ -20,7 +20,7 @@ impl Coin {
         Self { event: DpEvent::PureDp { epsilon }, p, q: 1.0 - p }
     }
 
-    /// Whether a Gaussian release lies above a threshold.
+    /// Returns the release of whether a Gaussian lies above a threshold.
     fn gaussian(mu: f64, threshold: f64) -> Self {
         let event = DpEvent::Gaussian { std_dev: 1.0, sensitivity: mu };
         let above = crate::normal::upper_tail;
@@ -33,12 +33,12 @@ impl Coin {
     }
 }
 
-/// What the adversary gets where it stops.
+/// Returns the adversary's gain if it stops.
 fn hockey_stick(epsilon: f64, loss: f64) -> f64 {
     (-(epsilon - loss).exp_m1()).max(0.0)
 }
 
-/// The largest delta at the filter's epsilon of any adversary with this menu and at most `rounds` releases.
+/// Returns the largest delta at the filter's epsilon of any adversary with this menu and at most `rounds` releases.
 fn worst<A: Adjacency, F: Filter<A> + Clone>(filter: &F, menu: &[Coin], loss: f64, rounds: u32) -> f64 {
     let mut best = hockey_stick(filter.guarantee().epsilon().get(), loss);
     if rounds == 0 {
@@ -54,7 +54,7 @@ fn worst<A: Adjacency, F: Filter<A> + Clone>(filter: &F, menu: &[Coin], loss: f6
     best
 }
 
-/// Delta at `epsilon` of randomised responses with fixed parameters, by enumeration.
+/// Returns delta at `epsilon` of randomised responses with fixed parameters, by enumeration.
 fn fixed_delta(epsilons: &[f64], epsilon: f64, loss: f64) -> f64 {
     match epsilons.split_first() {
         None => hockey_stick(epsilon, loss),
@@ -66,7 +66,7 @@ fn fixed_delta(epsilons: &[f64], epsilon: f64, loss: f64) -> f64 {
     }
 }
 
-/// Admits as long as what was spent, taken as fixed in advance, stays within `(epsilon, delta)`: not a filter.
+/// Admits releases while their composition as if fixed in advance stays within `(epsilon, delta)`: not a filter.
 fn worst_against_plain_composition(epsilon: f64, delta: f64, menu: &[f64], spent: &mut Vec<f64>, loss: f64) -> f64 {
     let mut best = hockey_stick(epsilon, loss);
     if spent.len() == 3 {
@@ -129,14 +129,14 @@ fn no_adversary_beats_the_gaussian_filter() {
     }
 }
 
-/// The misuse that filters are for: each path's releases, had they been fixed, cost at most (epsilon, delta); the
-/// procedure that chooses between the paths costs more.
+/// The misuse that filters prevent: each path's releases, had they been fixed, cost at most (epsilon, delta); the procedure that
+/// chooses between the paths costs more.
 #[test]
 fn plain_composition_of_adaptively_chosen_costs_is_beaten() {
     let (epsilon, delta, menu) = (0.3, 0.1135, [0.2, 0.35, 0.5]);
     let value = worst_against_plain_composition(epsilon, delta, &menu, &mut Vec::new(), 0.0);
     assert!(value > 1.2 * delta, "{value}");
-    // The same adversary before filters with the same target.
+    // The same adversary against filters with the same target.
     let menu = menu.map(Coin::randomized_response);
     let (epsilon, delta) = target(epsilon, delta);
     let zcdp = ZcdpFilter::<ReplaceOne>::new(epsilon, delta).unwrap();
@@ -145,14 +145,14 @@ fn plain_composition_of_adaptively_chosen_costs_is_beaten() {
     assert!(worst(&zcdp, &menu, 0.0, 3) <= delta.get() && worst(&several, &menu, 0.0, 3) <= delta.get());
 }
 
-/// A fair public coin selects a Gaussian, which fits the budget of small orders, or randomised response, which fits
-/// that of large ones. Going on while some order fits admits both, and no order's budget holds of the whole.
+/// A fair public coin selects a Gaussian, which fits the budget of small orders, or randomised response, which fits that of large
+/// ones. Continuing while some order fits admits both, and no order's budget holds for the whole.
 #[test]
 fn going_on_while_some_order_fits_is_unsound_as_a_renyi_statement() {
     let delta = Delta::new(1e-5).unwrap();
     let events = [DpEvent::Zcdp { rho: 0.020_811 }, DpEvent::PureDp { epsilon: 0.97 }];
     let curves = events.clone().map(|event| RdpCurve::new(&event).unwrap());
-    // What Mironov's conversion turns into (1, delta).
+    // The budget that Mironov's conversion turns into (1, delta).
     let budget = |order: f64| 1.0 - 1e5f64.ln() / (order - 1.0);
     let at = |curve: &RdpCurve, a: f64| curve.at(order(a));
     assert!(at(&curves[0], 25.0) <= budget(25.0) && at(&curves[1], 400.0) <= budget(400.0), "each fits some order");
@@ -215,7 +215,7 @@ fn a_filter_made_for_a_plan_takes_the_plan_release_by_release() {
     }
 }
 
-/// A plan of sampled steps, departed from: half-way the rate is doubled and the noise with it, as outcomes may suggest.
+/// Deviation from a plan of sampled steps: half-way the rate and the noise are doubled, as outcomes may suggest.
 #[test]
 fn a_sampled_plan_may_be_departed_from() {
     let delta = Delta::new(1e-6).unwrap();
@@ -296,8 +296,8 @@ fn a_filtered_run_composes_further() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
 
-    /// What was admitted costs no more than was promised, were it fixed in advance; what was refused is not spent; and
-    /// the budget only shrinks.
+    /// The admitted releases cost no more than the guarantee, if taken as fixed in advance; refused ones are not spent; and the
+    /// remaining budget never grows.
     #[test]
     fn admitted_releases_stay_within_the_promise(
         log_epsilon in -3.0f64..3.0,

@@ -13,8 +13,8 @@ use crate::zcdp::{self, ZcdpAccountant};
 /// Admits releases while the sum of their `rho` stays within a budget; see the [module](super).
 ///
 /// # Privacy
-/// What is admitted is `rho`-zCDP with `rho` the budget, whatever it was chosen by: the Renyi filter's theorem holds at
-/// every order at once, all costs being proportional to the order. The conversion to `(epsilon, delta)` is that of
+/// The admitted releases are `rho`-zCDP with `rho` the budget, however they were chosen: the Renyi filter's theorem holds at
+/// every order at once, since all costs are proportional to the order. The conversion to `(epsilon, delta)` is that of
 /// [`zcdp::epsilon`], at the best order.
 ///
 /// # Examples
@@ -39,7 +39,7 @@ pub struct ZcdpFilter<A: Adjacency> {
 }
 
 impl<A: Adjacency> ZcdpFilter<A> {
-    /// The largest budget that gives `(epsilon, delta)`.
+    /// Creates a filter with the largest budget that gives `(epsilon, delta)`.
     ///
     /// # Errors
     /// [`Error::Unreachable`] for `delta` = 0, which no budget gives.
@@ -49,7 +49,7 @@ impl<A: Adjacency> ZcdpFilter<A> {
         Ok(Self { guarantee: Guarantee::new(epsilon, delta), budget: scale.recip(), spent: 0.0 })
     }
 
-    /// A budget of `rho`, and the best epsilon for it at `delta`.
+    /// Creates a filter with a budget of `rho`, and the best epsilon for it at `delta`.
     ///
     /// # Errors
     /// An epsilon that is not finite: `delta` = 0.
@@ -58,7 +58,7 @@ impl<A: Adjacency> ZcdpFilter<A> {
         Ok(Self { guarantee: Guarantee::new(epsilon, delta), budget: rho.get(), spent: 0.0 })
     }
 
-    /// The budget that just suffices for `plan`, which may then be departed from.
+    /// Creates a filter whose budget just suffices for `plan`; the releases may then deviate from the plan.
     ///
     /// # Errors
     /// Those of [`zcdp::rho`]; a relation under which the plan does not hold; a plan without cost or without guarantee.
@@ -66,12 +66,12 @@ impl<A: Adjacency> ZcdpFilter<A> {
         Self::with_budget(Rho::new(cost::<A>(plan, 1)? * (1.0 + HEADROOM))?, delta)
     }
 
-    /// The budget.
+    /// Returns the budget.
     pub fn rho(&self) -> f64 {
         self.budget
     }
 
-    /// What was spent.
+    /// Returns the amount spent.
     pub fn spent(&self) -> f64 {
         self.spent
     }

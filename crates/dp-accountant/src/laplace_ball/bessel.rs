@@ -1,15 +1,15 @@
-//! Modified Bessel functions of order `d/2 - 1`, as far as the ball needs them: ratios and relative growth.
+//! Modified Bessel functions of order `d/2 - 1` for the ball: ratios and relative growth.
 
 use crate::logspace::CompensatedSum;
 
-/// Steps of the recurrence before which the order's error has died out, unless the argument is far larger.
+/// Number of recurrence steps after which the initial error is negligible, unless the argument is far larger.
 const STEPS: u64 = 300;
 
-/// Bounds of `K_(v+1)(z)/K_v(z)`, `v = dim/2 - 1 >= 0`, `z > 0`.
+/// Returns bounds on `K_(v+1)(z)/K_v(z)`, `v = dim/2 - 1 >= 0`, `z > 0`.
 ///
-/// The ratio obeys `k_v = 2v/z + 1/k_(v-1)`, in which an error shrinks by `k_v k_(v-1) > 1` at each step. It starts from
-/// the exact `k_(-1/2) = 1`, from a quadrature of `k_0`, or, a number of steps below a large order, from
-/// `max(1, 2v/z) <= k_v <= 2v/z + 1`, as `K` grows with its order.
+/// The ratio satisfies `k_v = 2v/z + 1/k_(v-1)`, in which an error shrinks by `k_v k_(v-1) > 1` at each step. It starts from the
+/// exact `k_(-1/2) = 1`, from a quadrature of `k_0`, or, a number of steps below a large order, from
+/// `max(1, 2v/z) <= k_v <= 2v/z + 1`, since `K` grows with its order.
 pub(super) fn k_ratio(dim: u64, z: f64) -> (f64, f64) {
     let power = dim - 2;
     let (mut twice_order, (mut low, mut high)) = if power > 2 * STEPS {
@@ -32,7 +32,7 @@ pub(super) fn k_ratio(dim: u64, z: f64) -> (f64, f64) {
     (low * (1.0 - 16.0 * f64::EPSILON), high * (1.0 + 16.0 * f64::EPSILON))
 }
 
-/// `K_1(z)/K_0(z)` by the trapezoid rule for `K_v(z) = int_0^inf e^(-z cosh t) cosh(v t) dt`, whose error is about
+/// Returns `K_1(z)/K_0(z)` by the trapezoid rule for `K_v(z) = int_0^inf e^(-z cosh t) cosh(v t) dt`, whose error is about
 /// `e^(-pi²/step)` for a small argument and `e^(-2 pi²/(z step²))` for a large one: below 1e-17.
 fn zero_order_k_ratio(z: f64) -> f64 {
     let step = 0.23f64.min(0.65 / z.sqrt());
@@ -62,8 +62,8 @@ pub(super) struct Growth {
     pub(super) ratio: f64,
 }
 
-/// Up to this logarithm the power series is summed; beyond, Debye's expansion has five terms and an error below
-/// `1/mu^6`, `mu² = v² + z² >= 1e4`.
+/// Logarithm up to which the power series is summed; beyond, Debye's expansion has five terms and an error below `1/mu^6`, `mu² =
+/// v² + z² >= 1e4`.
 const LARGEST_SERIES: f64 = 100.0;
 
 pub(super) fn growth(power: f64, z: f64) -> Growth {
@@ -76,7 +76,7 @@ pub(super) fn growth(power: f64, z: f64) -> Growth {
     }
 }
 
-/// `p(z)/p(0) = sum_k (z²/4)^k/(k! (v+1)...(v+k))`, all terms positive; the ratio is half the logarithmic derivative in
+/// Returns `p(z)/p(0) = sum_k (z²/4)^k/(k! (v+1)...(v+k))`, all terms positive; the ratio is half the logarithmic derivative in
 /// `z²/2`.
 fn series(order: f64, quarter_square: f64) -> Growth {
     let (mut term, mut excess, mut derivative) = (1.0, 0.0, 0.0);
@@ -87,7 +87,7 @@ fn series(order: f64, quarter_square: f64) -> Growth {
         derivative += term * step;
         term *= quarter_square * step / k;
         excess += term;
-        // From here on the terms fall faster than a geometric series of ratio 1/2.
+        // From here on the terms decrease faster than a geometric series of ratio 1/2.
         if term <= 1e-17 * excess && quarter_square * 2.0 < k * (k + order) || term == 0.0 {
             break;
         }
@@ -95,8 +95,8 @@ fn series(order: f64, quarter_square: f64) -> Growth {
     Growth { log: excess.ln_1p(), ratio: 0.5 * derivative / (1.0 + excess) }
 }
 
-/// Debye's uniform expansion of `I_v` and its derivative (DLMF 10.41.3, 10.41.5), by powers of `1/mu` so that `v = 0` is
-/// no special case.
+/// Computes Debye's uniform expansion of `I_v` and its derivative (DLMF 10.41.3, 10.41.5), in powers of `1/mu` so that `v = 0` is
+/// not a special case.
 fn debye(order: f64, z: f64) -> Growth {
     let mu = order.hypot(z);
     let (t, inverse) = ((order / mu).powi(2), mu.recip());

@@ -1,32 +1,32 @@
-//! The tails of the ball's loss, tabulated for many thresholds.
+//! The tails of the ball's privacy loss, tabulated for many thresholds.
 
 use super::Ball;
 use crate::exact::loss_law::{LossLaw, Tails};
 use crate::quadrature::panel;
 
-/// What is this far, in logarithm, below the largest density underflows.
+/// Distance in logarithm below the largest density at which the density underflows.
 const REACH: f64 = 745.0;
 
-/// The logarithm of the density changes by no more across a panel, ...
+/// Largest change of the logarithm of the density across a panel;
 const LARGEST_CHANGE: f64 = 6.0;
 
-/// ... which is no wider than this over the square root of a bound on its curvature.
+/// a panel is no wider than this over the square root of a bound on its curvature.
 const WIDTH: f64 = 1.2;
 
-/// Up to this power of the cosine the rule is exact to the very end of the support.
+/// Largest power of the cosine for which the rule is exact to the very end of the support.
 const SMALL_POWER: f64 = 20.0;
 
-/// The loss law of one release, with the integrals of its density over panels.
+/// The law of the privacy loss of one release, with the integrals of its density over panels.
 ///
 /// The pair is symmetric: `Q(L > s)` is `P(L < -s)`, so the integrals from either end give all four tails as sums of
 /// positive terms. Angles are measured from the nearer end of the support, so that they are exact there.
 #[derive(Debug, Clone)]
 pub(crate) struct BallLaw {
     ball: Ball,
-    /// From the mode to the largest loss, and to the smallest.
+    /// The part from the mode to the largest loss, and the part to the smallest.
     right: Half,
     left: Half,
-    /// One over the integral of the density.
+    /// The reciprocal of the integral of the density.
     scale: f64,
     relative_error: f64,
 }
@@ -35,7 +35,7 @@ pub(crate) struct BallLaw {
 #[derive(Debug, Clone)]
 struct Half {
     density: HalfDensity,
-    /// Ends of panels, as distances from the end of the support, rising to the mode's.
+    /// Ends of panels, as increasing distances from the end of the support up to that of the mode.
     ends: Vec<f64>,
     /// The integrals from the support's end to each, and from each to the mode.
     outer: Vec<f64>,
@@ -43,7 +43,7 @@ struct Half {
 }
 
 impl BallLaw {
-    /// Tabulates the law; `None` in one dimension, where it has atoms, and for absurd ratios.
+    /// Tabulates the law; `None` in one dimension, where it has atoms, and for extreme ratios.
     pub(crate) fn new(x: f64, dim: u64) -> Option<Self> {
         let ball = Ball::new(x, dim);
         if ball.is_line() {
@@ -60,7 +60,7 @@ impl BallLaw {
         Some(Self { ball, right, left, scale, relative_error })
     }
 
-    /// `P(L <= loss)` and `P(L > loss)`.
+    /// Returns `P(L <= loss)` and `P(L > loss)`.
     fn split(&self, loss: f64) -> (f64, f64) {
         let (sine, cosine, _) = self.ball.angle(loss);
         let (below, above) = if sine >= self.ball.mode.0 {
@@ -115,13 +115,13 @@ impl LossLaw for BallLaw {
 struct HalfDensity {
     ball: Ball,
     weight: f64,
-    /// The mode's distance.
+    /// The mode's distance from the end of the support.
     mode: f64,
     is_right: bool,
 }
 
 impl HalfDensity {
-    /// Its logarithm, less that at the mode, without the factor `1 + cos²/m`.
+    /// Returns its logarithm minus that at the mode, without the factor `1 + cos²/m`.
     fn log(&self, distance: f64) -> f64 {
         let Self { ball, mode, is_right, .. } = *self;
         if distance > 0.5 * mode {
@@ -177,7 +177,7 @@ impl Half {
         self.outer.last().copied().unwrap_or_default()
     }
 
-    /// The integrals from the support's end to a distance, and from there to the mode.
+    /// Returns the integrals from the support's end to a distance, and from there to the mode.
     fn split(&self, distance: f64) -> (f64, f64) {
         let next = self.ends.partition_point(|end| *end <= distance);
         if next == 0 || next == self.ends.len() {

@@ -19,23 +19,23 @@
 use super::{Ball, bessel};
 use crate::quadrature;
 
-/// Below this excess of the order over 1 the derivative is integrated instead of taking a difference.
+/// Excess of the order over 1 below which the derivative is integrated instead of taking a difference.
 const NEARLY_ONE: f64 = 0.05;
 
-/// Up to this ratio the derivative is exact to rounding near order 1; beyond, a slightly larger order serves.
+/// Largest ratio for which the derivative is exact to rounding near order 1; beyond, a slightly larger order is used.
 const LARGEST_FOR_DERIVATIVE: f64 = 150.0;
 
-/// Covers the error of the expansions and of rounding, both below 1e-12 (tested against 40-digit arithmetic).
+/// Factor that covers the error of the expansions and of rounding, both below 1e-12 (tested against 40-digit arithmetic).
 const ROUND_UP: f64 = 1.0 + 4e-12;
 
-/// An upper bound of the divergence of order `order >= 1`, exact up to rounding.
+/// Returns an upper bound on the divergence of order `order >= 1`, exact up to rounding.
 pub(super) fn divergence(ball: &Ball, order: f64) -> f64 {
     let (x, excess_order) = (ball.x, order - 1.0);
     if excess_order > NEARLY_ONE || x > LARGEST_FOR_DERIVATIVE {
         let excess_order = excess_order.max(NEARLY_ONE);
         let order = 1.0 + excess_order;
         let (start, end) = (bessel::growth(ball.power, 0.5 * x), bessel::growth(ball.power, (order - 0.5) * x));
-        // The divergence grows with m, so the smaller bound of 1/m is on the safe side.
+        // The divergence grows with m, so the smaller bound on 1/m is on the safe side.
         let weight = ball.weight.0 * (ball.power + 1.0);
         let factor = (weight * (end.ratio - start.ratio) / (1.0 + weight * start.ratio)).ln_1p();
         return (end.log - start.log + factor) / excess_order * ROUND_UP;
@@ -48,7 +48,7 @@ pub(super) fn divergence(ball: &Ball, order: f64) -> f64 {
     quadrature::short(low, high, |z| log_derivative(ball, z)) * x * ROUND_UP
 }
 
-/// `G'(z)/G(z)`.
+/// Returns `G'(z)/G(z)`.
 fn log_derivative(ball: &Ball, z: f64) -> f64 {
     let dim = ball.power + 2.0;
     let ratio = bessel::growth(ball.power, z).ratio;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::exact::loss_law::{LossLaw, Tails};
 
-/// The density over the angle, on a plain grid: its sum is exact to rounding, as the integrand is smooth and periodic.
+/// Returns the density over the angle, on a plain grid: its sum is exact to rounding, as the integrand is smooth and periodic.
 fn grid(x: f64, dim: u64, points: u32) -> Vec<(f64, f64)> {
     let ball = Ball::new(x, dim);
     let weight = 0.5 * (ball.weight.0 + ball.weight.1);
@@ -162,8 +162,7 @@ fn composed_it_costs_less_in_more_dimensions_and_no_more_than_by_its_renyi_curve
     }
 }
 
-/// By 50-digit evaluation of the integrals over the loss; next to the largest loss all but a thousandth of the cosine
-/// cancels.
+/// Expected values from 50-digit evaluation of the integrals over the loss; near the largest loss all but a thousandth of the cosine cancels.
 #[test]
 fn the_truth_lies_in_the_bracket_next_to_the_largest_loss() {
     for (x, dim, epsilon, truth) in [

@@ -1,11 +1,11 @@
-//! Events that are made of others: sampling, disjoint parts, one of several at random, groups, random stopping.
+//! Events composed of other events: sampling, disjoint parts, one of several at random, groups, random stopping.
 //!
-//! **Disjoint parts and one of several** are read alike, as a leaf that is no worse than its worst part. For parts, one
-//! differs between neighbours. Where `j` is drawn by a law `w` that both neighbours share, and then event `j` happens,
-//! every divergence that is an expectation over outcomes is the mean of the events' under `w`, whether `j` is published
-//! (the pair of laws is a disjoint union) or not (post-processing): the moments of order `a` of the loss,
-//! `sum_j w_j e^((a-1) D_j)`, and the hockey sticks, `sum_j w_j H_j`; neither exceeds its largest term. A Gaussian
-//! with more noise is what one with less gives after further noise, whichever is drawn.
+//! **Disjoint parts and one of several** are both read as a leaf that costs no more than its worst part. For parts, one differs
+//! between neighbours. If `j` is drawn from a law `w` that is the same for both neighbours, and then event `j` happens, every
+//! divergence that is an expectation over outcomes is the mean of the events' under `w`, whether `j` is published (the pair of
+//! laws is a disjoint union) or not (post-processing): the moments of order `a` of the loss, `sum_j w_j e^((a-1) D_j)`, and the
+//! hockey-stick divergences, `sum_j w_j H_j`; neither exceeds its largest term. A Gaussian with more noise is a post-processing
+//! of one with less noise, whichever is drawn.
 
 use super::failures::{fails_with, take_failures};
 use super::pure::pure_epsilon_of_all;
@@ -18,7 +18,7 @@ use crate::event::{DpEvent, Repetitions};
 use crate::relations::{Narrowed, Relations};
 use crate::rounding::{count_up, mul_up};
 
-/// An event that is made of others; `None` for any other kind.
+/// Reads an event composed of others; `None` for any other kind.
 pub(super) fn combined(event: &DpEvent, depth: usize) -> Option<Result<(Leaves, Narrowed), Error>> {
     let result = match event {
         DpEvent::PoissonSampled { sampling_rate, event: inner } => {
@@ -26,8 +26,8 @@ pub(super) fn combined(event: &DpEvent, depth: usize) -> Option<Result<(Leaves, 
             sampled(*sampling_rate, inner, depth, relations, |rate, base| Ok(poisson(rate, base)))
         }
         DpEvent::SampledWithoutReplacement { sampling_rate, event: inner } => {
-            // Where only labels change, another list takes the place of one that is drawn, and the change of its labels does
-            // not bound how far apart the two are.
+            // If only labels change, a different list may replace one in the sample, and a bound on the change of one list's
+            // labels does not bound the distance of the two lists.
             let relations = Narrowed::new(Relations::REPLACE_ONE, event.name());
             sampled(*sampling_rate, inner, depth, relations, without_replacement)
         }
@@ -61,7 +61,7 @@ pub(super) fn combined(event: &DpEvent, depth: usize) -> Option<Result<(Leaves, 
     Some(result)
 }
 
-/// The leaves of each part and the relations that all parts hold under.
+/// Returns the leaves of each part and the relations under which all parts hold.
 fn parts(events: &[DpEvent], depth: usize) -> Result<(Vec<Leaves>, Narrowed), Error> {
     let mut narrowed = Narrowed::ANY;
     let mut parts: Vec<Leaves> = Vec::new();
@@ -75,8 +75,8 @@ fn parts(events: &[DpEvent], depth: usize) -> Result<(Vec<Leaves>, Narrowed), Er
     Ok((parts, narrowed))
 }
 
-/// A part fails no more often than the one that fails most, and being told of a failure more often helps only the
-/// adversary: so the failures' largest is outside, and the rest of each part inside.
+/// A part fails no more often than the one that fails most, and revealing a failure more often helps only the adversary: so the
+/// largest failure probability is factored out, and the rest of each part stays inside.
 fn largest_of(parts: Vec<Leaves>) -> Leaves {
     let (mut failures, mut parts) = without_failures(parts);
     parts.dedup();
@@ -90,8 +90,8 @@ fn largest_of(parts: Vec<Leaves>) -> Leaves {
     found
 }
 
-/// Of the parts that are one Gaussian release each, the one with the least noise for its sensitivity stands for all:
-/// the others are what it gives after more noise. So disjoint Gaussian releases cost what the costliest costs, exactly.
+/// Of the parts that are one Gaussian release each, keeps only the one with the least noise for its sensitivity: the others are
+/// post-processings of it by more noise. So disjoint Gaussian releases cost exactly as much as the costliest.
 fn keep_least_noisy_gaussian(parts: &mut Vec<Leaves>) {
     let single = |part: &Leaves| match part.as_slice() {
         [(Leaf::Gaussian { mu }, 1)] => Some(*mu),
@@ -117,19 +117,19 @@ fn two_largest_of(parts: Vec<Leaves>) -> Leaves {
     found
 }
 
-/// The parts' probabilities of failing, in ascending order, and the parts where they do not.
+/// Returns the parts' failure probabilities, in ascending order, and the parts without failures.
 fn without_failures(parts: Vec<Leaves>) -> (Vec<f64>, Vec<Leaves>) {
     let (mut failures, parts): (Vec<f64>, Vec<Leaves>) = parts.into_iter().map(take_failures).unzip();
     failures.sort_unstable_by(f64::total_cmp);
     (failures, parts.into_iter().filter(|part| !part.is_empty()).collect())
 }
 
-/// The leaves for `size` records at once. Each release is read on its own, because composition holds at any distance:
-/// noise protects a group as it does one record of `size` times the sensitivity; what has no such reading stays a
+/// Returns the leaves for `size` records at once. Each release is read on its own, because composition holds at any distance:
+/// noise protects a group like one record of `size` times the sensitivity; a release without such a reading stays a
 /// [`Leaf::Group`].
 ///
-/// A failure beside the rest is no release of its own: how the whole is divided into a failure and the rest depends on
-/// the pair of neighbours, and the law in the middle of a path is divided in two ways. See [`group_of_failing`].
+/// A failure cannot be separated from the rest of the tree: the division of the whole into a failure and the rest depends on the
+/// pair of neighbours, and the law in the middle of a path is divided in two ways. See [`group_of_failing`].
 pub(super) fn group(size: u64, base: Leaves) -> Result<Leaves, Error> {
     if size == 1 {
         return Ok(base);
@@ -166,13 +166,12 @@ pub(super) fn group(size: u64, base: Leaves) -> Result<Leaves, Error> {
     Ok(leaves)
 }
 
-/// A group under something that fails with probability `d` and is private otherwise: all of it as one
-/// `(epsilon, d)`-DP release, `epsilon` the sum of the pure guarantees where it does not fail.
+/// Returns a group under releases that fail with probability `d` and are private otherwise: all of it as one `(epsilon, d)`-DP
+/// release, with `epsilon` the sum of the pure guarantees without failure.
 ///
-/// With laws `P_0, P_1, P_2` on a set `S` of masses `d (1 + e^epsilon)`, `d` and 0, neighbours are `(epsilon, d)`-DP,
-/// and pure but for failures of probability `d`; yet `P_0` is no closer than `(2 epsilon, d (1 + e^epsilon))` to `P_2`.
-/// So the failures of a path must not be added up by themselves, and where the rest has no pure guarantee, nothing is
-/// known here.
+/// Let the laws `P_0, P_1, P_2` have masses `d (1 + e^epsilon)`, `d` and 0 on a set `S`. Neighbours are `(epsilon, d)`-DP, and
+/// pure except for failures of probability `d`; yet `P_0` and `P_2` are no closer than `(2 epsilon, d (1 + e^epsilon))`. So the
+/// failures along a path must not be added up separately, and if the rest has no pure guarantee, no bound is known here.
 fn group_of_failing(size: f64, base: Leaves) -> Result<Leaf, Error> {
     let (failure, rest) = take_failures(base);
     if failure == 1.0 || rest.iter().any(|(leaf, _)| matches!(leaf, Leaf::NonPrivate)) {
@@ -187,7 +186,7 @@ fn group_of_failing(size: f64, base: Leaves) -> Result<Leaf, Error> {
     }
 }
 
-/// A group of `k` under `(epsilon, delta)`-DP: `(k epsilon, delta (e^(k epsilon) - 1)/(e^epsilon - 1))`, by adding the
+/// Returns a group of `k` under `(epsilon, delta)`-DP: `(k epsilon, delta (e^(k epsilon) - 1)/(e^epsilon - 1))`, by adding the
 /// inequalities along a path of neighbours (Vadhan 2017, "The complexity of differential privacy", Lemma 2.2).
 fn group_of_approximate(size: f64, epsilon: f64, delta: f64) -> Leaf {
     let all = mul_up(size, epsilon);
@@ -196,7 +195,7 @@ fn group_of_approximate(size: f64, epsilon: f64, delta: f64) -> Leaf {
     if delta < 1.0 { Leaf::Approximate { epsilon: all, delta } } else { Leaf::NonPrivate }
 }
 
-/// Whether a leaf whose numbers have grown still has a guarantee.
+/// Returns whether a leaf whose numbers have grown still has a guarantee.
 fn protects(leaf: &Leaf) -> bool {
     match leaf {
         Leaf::Gaussian { mu: ratio } | Leaf::Laplace { x: ratio } | Leaf::LaplaceBall { x: ratio, .. } => {

@@ -1,15 +1,15 @@
-//! What approximate guarantees amount to: a probability of failing, and a pure guarantee otherwise.
+//! Approximate guarantees as a failure probability and a pure guarantee otherwise.
 //!
-//! Every `(epsilon, delta)`-DP mechanism is, for each pair of neighbours, a post-processing of: fail with probability
-//! `delta`, telling everything, else answer `epsilon`-DP (Kairouz, Oh and Viswanath 2015, Theorem 3.1 and its proof). So
-//! a whole tree of releases fails with probability `d = 1 - prod (1 - delta_i)` and is otherwise a tree of pure
-//! guarantees.
+//! Every `(epsilon, delta)`-DP mechanism is, for each pair of neighbours, a post-processing of a mechanism that fails with
+//! probability `delta`, revealing the data, and otherwise gives an `epsilon`-DP answer (Kairouz, Oh and Viswanath 2015, Theorem
+//! 3.1 and its proof). So a whole tree of releases fails with probability `d = 1 - prod (1 - delta_i)` and is otherwise a tree of
+//! pure guarantees.
 
 use super::{Leaf, Leaves};
 use crate::rounding::{add_up, count_up, mul_up};
 
-/// The probability that one of the approximate guarantees fails, rounded up and below 1 only where it is, and the
-/// leaves with their pure parts in their place.
+/// Returns the probability that one of the approximate guarantees fails, rounded up but below 1 if it is, and the leaves with the
+/// approximate guarantees replaced by their pure parts.
 pub(crate) fn take_failures(leaves: Leaves) -> (f64, Leaves) {
     let (mut log_survival, mut sum) = (0.0, 0.0);
     let mut rest = Vec::with_capacity(leaves.len());
@@ -26,11 +26,11 @@ pub(crate) fn take_failures(leaves: Leaves) -> (f64, Leaves) {
             other => rest.push((other, count)),
         }
     }
-    // The sum is exact for a single guarantee, so that its own delta is enough for it.
+    // The sum is exact for a single guarantee, so that its own delta suffices for it.
     (sum.min(-log_survival.exp_m1() * (1.0 + 4.0 * f64::EPSILON)).min(1.0), rest)
 }
 
-/// The leaf that fails with probability `failure` and does nothing else; none for 0.
+/// Returns the leaf that fails with probability `failure` and releases nothing else; `None` for 0.
 pub(crate) fn fails_with(failure: f64) -> Option<(Leaf, u64)> {
     match failure {
         0.0 => None,

@@ -1,13 +1,13 @@
-//! The probability that the record which differs is in any sample.
+//! The probability that the differing record is in any sample.
 //!
-//! Unless it is, nothing that is released differs. Draw the same samples for both data sets: with probability
-//! `p = 1 - prod_i (1 - q_i)^(T_i)` at most they are told apart at all, so `delta(epsilon) <= p` at every epsilon, whatever the
-//! noise. For little noise no bound is better.
+//! If it is in no sample, the releases do not differ. Couple the samples of both data sets: they can be distinguished with
+//! probability at most `p = 1 - prod_i (1 - q_i)^(T_i)`, so `delta(epsilon) <= p` at every epsilon, for any noise. With little
+//! noise no bound is better.
 
 use super::{Leaf, Leaves};
 use crate::rounding::{add_up, count_up, mul_up};
 
-/// The natural logarithm of that probability, rounded up; 0 where a release is not of a sample.
+/// Returns the natural logarithm of that probability, rounded up; 0 if a release is not of a sample.
 pub(crate) fn log_participation(leaves: &Leaves) -> f64 {
     // The sum of -T ln(1 - q).
     let never = leaves.iter().try_fold(0.0, |sum, (leaf, count)| {
@@ -26,7 +26,7 @@ pub(crate) fn log_participation(leaves: &Leaves) -> f64 {
     })
 }
 
-/// Covers an elementary function.
+/// Factor that covers the error of an elementary function.
 const ROUND_UP: f64 = 1.0 + 8.0 * f64::EPSILON;
 
 #[cfg(test)]
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn without_noise_to_speak_of_the_curve_is_that_probability() {
-        // Noise of a thousandth leaves no doubt which data set it was, where the record was in a sample at all.
+        // With a noise of a thousandth, the releases identify the data set if the record was in any sample.
         for noise in [0.002, 0.05, 0.3] {
             let run = DpEvent::SelfComposed { event: Box::new(sampled(1e-4, noise)), count: 200 };
             let p = 1.0 - (1.0 - 1e-4f64).powi(200);

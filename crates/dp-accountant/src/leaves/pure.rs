@@ -4,19 +4,19 @@ use super::{Leaf, Leaves};
 use crate::event::Repetitions;
 use crate::rounding::{add_up, count_up, div_up, mul_up};
 
-/// Covers a few elementary functions and sums.
+/// Factor that covers the rounding of a few elementary functions and sums.
 const ROUND_UP: f64 = 1.0 + 16.0 * f64::EPSILON;
 
-/// The pure guarantee of one release, rounded up; infinite where it has none.
+/// Returns the pure guarantee of one release, rounded up; infinite if it has none.
 ///
 /// - Randomised response: the logarithm of the largest ratio of two answers' probabilities, `ln(1 + k (1 - v)/v)` for k
 ///   buckets and probability `v` of a uniform answer.
 /// - A range of the loss of length `epsilon` contains 0, so the loss is within `epsilon` of it.
 /// - Sampling: `ln(1 + q (e^epsilon - 1))`, for a Poisson sample under add/remove and for one of fixed size under
 ///   replace-one (Balle, Barthe and Gaboardi 2018, Theorems 8 and 9 at `delta = 0`).
-/// - Shuffling publishes less than all answers, of which one changes.
-/// - The first query above a threshold: given the threshold's noise, shifted by one sensitivity, an answer's ratio is at
-///   most that of a query shifted by two.
+/// - Shuffling publishes a function of all answers, one of which changes.
+/// - The first query above a threshold: given the threshold's noise, shifted by one sensitivity, an answer's probability ratio is
+///   at most that of a query shifted by two.
 /// - The best of a random number of repetitions, truncated negative binomial: `(2 + eta) epsilon` (Papernot and Steinke
 ///   2022, Corollary 3; Liu and Talwar 2019 for `eta = 1`).
 pub(crate) fn pure_epsilon(leaf: &Leaf) -> f64 {
@@ -59,14 +59,14 @@ pub(crate) fn pure_epsilon(leaf: &Leaf) -> f64 {
     }
 }
 
-/// The sum over several releases.
+/// Returns the sum over several releases.
 pub(crate) fn pure_epsilon_of_all(leaves: &Leaves) -> f64 {
     leaves.iter().fold(0.0, |sum, (leaf, count)| add_up(sum, mul_up(count_up(*count), pure_epsilon(leaf))))
 }
 
 fn sampled(rate: f64, epsilon: f64) -> f64 {
     let amplified = (rate * epsilon.exp_m1()).ln_1p() * ROUND_UP;
-    // The exponential overflows where sampling gains nothing to speak of.
+    // The exponential overflows for epsilons at which sampling gains almost nothing.
     if amplified < epsilon { amplified } else { epsilon }
 }
 

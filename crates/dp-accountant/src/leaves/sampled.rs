@@ -8,7 +8,7 @@ use crate::event::DpEvent;
 use crate::relations::Narrowed;
 use crate::rounding::{add_up, count_up, mul_up};
 
-/// What a sampled event amounts to, by `amplify`, unless the rate is 0 or 1.
+/// Reads a sampled event by `amplify`, unless the rate is 0 or 1.
 pub(super) fn sampled(
     sampling_rate: f64,
     inner: &DpEvent,
@@ -28,20 +28,19 @@ pub(super) fn sampled(
     Ok((leaves, narrowed))
 }
 
-/// Anything on a Poisson sample.
+/// Reads any release from a Poisson sample.
 ///
-/// A base that fails with probability `d` fails on the sample with probability `rate d`. With `(P, Q)` the pair where it
-/// does not fail and `M = (1 - rate) Q + rate P`, the sampled pair puts, under removal, `rate d` on an outcome that the
-/// other law lacks, `(1 - rate) d` against `d` on a second, and `(1 - d) M` against `(1 - d) Q` on the rest; so its
-/// hockey stick at `g` is
+/// A base that fails with probability `d` fails on the sample with probability `rate d`. With `(P, Q)` the pair without failure
+/// and `M = (1 - rate) Q + rate P`, the sampled pair has, under removal, masses `rate d` against 0 on one outcome, `(1 - rate) d`
+/// against `d` on a second, and `(1 - d) M` against `(1 - d) Q` on the rest; so its hockey-stick divergence at `g` is
 ///
 /// ```text
 /// rate d + d (1 - rate - g)_+ + (1 - d) H_g(M, Q)  <=  rate d + (1 - rate d) H_g(M, Q),
 /// ```
 ///
-/// because `H_g >= (1 - g)_+` and `(1 - rate)(1 - g)_+ >= (1 - rate - g)_+`. Under addition the outcomes change roles,
-/// `d (1 - g (1 - rate))_+` takes the place of the first two terms, and the same bound holds: at `g <= 1` with equality
-/// in `H_g >= 1 - g`, beyond because `rate - (1 - g (1 - rate)) = (1 - rate)(g - 1) >= 0`.
+/// because `H_g >= (1 - g)_+` and `(1 - rate)(1 - g)_+ >= (1 - rate - g)_+`. Under addition the outcomes change roles, `d (1 - g
+/// (1 - rate))_+` replaces the first two terms, and the same bound holds: at `g <= 1` with equality in `H_g >= 1 - g`, above
+/// because `rate - (1 - g (1 - rate)) = (1 - rate)(g - 1) >= 0`.
 pub(super) fn poisson(rate: f64, base: Leaves) -> Leaves {
     let (failure, base) = take_failures(base);
     let mut found = if base.is_empty() { base } else { poisson_that_does_not_fail(rate, base) };
@@ -49,11 +48,11 @@ pub(super) fn poisson(rate: f64, base: Leaves) -> Leaves {
     found
 }
 
-/// Anything on a sample of fixed size.
+/// Reads any release from a sample of fixed size.
 ///
-/// For an approximate guarantee `(epsilon, delta)` of all of the base it is `(ln(1 + rate (e^epsilon - 1)), rate delta)`
-/// (Balle, Barthe and Gaboardi 2018, "Privacy amplification by subsampling", Theorem 9); nothing is known here for an
-/// approximate guarantee beside anything that is not pure.
+/// If the whole base is one approximate guarantee `(epsilon, delta)`, the sample's is `(ln(1 + rate (e^epsilon - 1)), rate
+/// delta)` (Balle, Barthe and Gaboardi 2018, "Privacy amplification by subsampling", Theorem 9). No bound is known here for an
+/// approximate guarantee together with releases that are not pure.
 pub(super) fn without_replacement(rate: f64, base: Leaves) -> Result<Leaves, Error> {
     let (failure, base) = take_failures(base);
     if failure == 0.0 {
@@ -72,7 +71,7 @@ pub(super) fn without_replacement(rate: f64, base: Leaves) -> Result<Leaves, Err
     Ok(vec![(if delta < 1.0 { Leaf::Approximate { epsilon, delta } } else { Leaf::NonPrivate }, 1)])
 }
 
-/// Poisson sampling of Gaussians about the same sample is that of one Gaussian; sampling a sample multiplies the rates.
+/// Several Gaussians on the same Poisson sample are one Gaussian; for a sample of a sample the rates are multiplied.
 fn poisson_that_does_not_fail(rate: f64, base: Leaves) -> Leaves {
     if let [(inner @ (Leaf::PoissonGaussian { .. } | Leaf::Poisson { .. }), 1)] = base.as_slice() {
         let both = |inner: f64| mul_up(rate, inner).min(1.0 - f64::EPSILON);

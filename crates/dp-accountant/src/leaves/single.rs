@@ -1,4 +1,4 @@
-//! Events that are made of no other: their numbers, checked, and the relations that they hold under.
+//! Events without inner events: their checked numbers, and the relations under which they hold.
 
 use super::{Leaf, positive_count, unit_interval};
 use crate::error::{Error, non_negative, positive};
@@ -13,13 +13,13 @@ use crate::relations::Relations;
 use crate::rounding::{count_up, div_up};
 use crate::sampled_replacement;
 
-/// A ratio of sensitivity to noise beyond this protects nothing, and is treated so.
+/// Ratio of sensitivity to noise beyond which a release counts as having no guarantee.
 pub(super) const LARGEST_RATIO: f64 = 1e100;
 
 /// Ratios are rounded up to this, so that their squares do not underflow to a cost of zero.
 pub(super) const SMALLEST_RATIO: f64 = 1e-150;
 
-/// An event that is made of no other, and the relations that it holds under.
+/// Reads an event without inner events, with the relations under which it holds.
 pub(super) fn single(event: &DpEvent) -> Result<(Leaf, Relations), Error> {
     let leaf = match event {
         DpEvent::Gaussian { std_dev, sensitivity } => {
@@ -131,14 +131,14 @@ pub(super) fn single(event: &DpEvent) -> Result<(Leaf, Relations), Error> {
             let leaf = Leaf::ObjectivePerturbation { std_dev, regularization, loss: *loss };
             return Ok((leaf, Relations::ADD_REMOVE));
         }
-        // The rest is read by the callers; what cannot be read has no guarantee.
+        // The callers read the other events; an event that cannot be read has no guarantee.
         _ => Leaf::NonPrivate,
     };
     Ok((leaf, Relations::ANY))
 }
 
-/// The largest distance of two contributions over the noise, and their largest norm over that distance, in [1/2, 1], both
-/// rounded up. Two points of norm `radius` are no farther apart than twice that.
+/// Returns the largest distance of two contributions over the noise, and their largest norm over that distance, in [1/2, 1], both
+/// rounded up. Two points of norm `radius` are at most twice that apart.
 fn replacement(std_dev: f64, distance: f64, radius: f64) -> Result<(Option<f64>, f64), Error> {
     let (radius, distance) = (positive("radius", radius)?, positive("distance", distance)?);
     if radius > distance {
@@ -148,7 +148,7 @@ fn replacement(std_dev: f64, distance: f64, radius: f64) -> Result<(Option<f64>,
     Ok((ratio(distance.min(2.0 * radius), "std_dev", std_dev)?, relative))
 }
 
-/// Sensitivity over noise, rounded up; `None` where it is so large that nothing is protected.
+/// Returns sensitivity over noise, rounded up; `None` if it is so large that there is no protection.
 fn ratio(sensitivity: f64, noise_name: &'static str, noise: f64) -> Result<Option<f64>, Error> {
     let ratio = div_up(positive("sensitivity", sensitivity)?, positive(noise_name, noise)?);
     Ok((ratio <= LARGEST_RATIO).then_some(ratio.max(SMALLEST_RATIO)))

@@ -53,7 +53,7 @@ fn fixed_size(sampling_rate: f64, event: DpEvent) -> DpEvent {
     DpEvent::SampledWithoutReplacement { sampling_rate, event: Box::new(event) }
 }
 
-/// The event deep inside others of every kind that says nothing of the relation.
+/// Returns the event nested inside others of every kind that does not restrict the relation.
 fn wrappings(event: &DpEvent) -> Vec<DpEvent> {
     let boxed = || Box::new(event.clone());
     let mut deep = event.clone();
@@ -111,7 +111,7 @@ fn a_replaced_record_of_a_sample_is_one_in_place_at_every_depth() {
             for relation in [AdjacencyKind::ReplaceOne, AdjacencyKind::ChangeListLabels] {
                 leaves_under(&event, 1, relation).unwrap();
             }
-            // Neither sampled again nor read as what holds under add/remove.
+            // It can neither be sampled again nor be read as an event that holds under add/remove.
             for outer in [poisson(0.1, event.clone()), DpEvent::AddRemoveTwice { event: Box::new(event) }] {
                 assert!(matches!(leaves(&outer, 1), Err(Error::RelationsConflict { .. })), "{outer:?}");
             }
@@ -132,7 +132,7 @@ fn a_replaced_record_of_sampled_gaussian_noise_has_a_pair_of_its_own() {
     let run = DpEvent::SelfComposed { event: Box::new(run), count: 2 };
     let expected = [(Leaf::Gaussian { mu: 0.5 }, 2), (direct(0.1, 3.0), 14), (direct(0.1, 5.0), 2)];
     assert_eq!(twice(run), expected);
-    // What is only Gaussian-DP, disjoint parts, and what fails are read as before.
+    // Releases that are only Gaussian-DP, disjoint parts, and releases that fail are read as before.
     let base = vec![(Leaf::PoissonGaussian { rate: 0.1, mu: 0.5 }, 1)];
     for event in [DpEvent::Gdp { mu: 0.5 }, DpEvent::OneOf { events: vec![gaussian(2.0), gaussian(3.0)] }] {
         assert_eq!(twice(poisson(0.1, event)), [(Leaf::Group { size: 2, base: base.clone() }, 1)]);
@@ -168,7 +168,7 @@ fn conversions_need_what_they_convert_from() {
             for relation in [AdjacencyKind::AddRemoveOne, AdjacencyKind::ZeroOut, AdjacencyKind::ChangeListLabels] {
                 assert!(matches!(leaves_under(&converted, 1, relation), Err(Error::NotUnderRelation { .. })));
             }
-            // What was converted may stand beside what holds under the new relation only.
+            // A converted event may be composed with one that holds under the new relation only.
             let beside = DpEvent::Composed { events: vec![converted, fixed_size(0.1, gaussian(1.0))] };
             leaves_under(&beside, 1, AdjacencyKind::ReplaceOne).unwrap();
         }
@@ -178,7 +178,7 @@ fn conversions_need_what_they_convert_from() {
             assert!(matches!(leaves(&converted, 1), Err(Error::RelationsConflict { .. })), "{converted:?}");
         }
     }
-    // Nor twice.
+    // It cannot be converted twice.
     assert!(leaves(&twice(twice(gaussian(1.0))), 1).is_err());
 }
 
@@ -213,7 +213,7 @@ fn samples_of_samples_and_of_several_gaussians_are_one() {
     assert!(matches!(leaf[..], [(Leaf::PoissonGaussian { rate: 0.5, mu }, 1)] if (5.0..5.0 + 1e-13).contains(&mu)));
     assert_eq!(leaves(&poisson(1.0, gaussian(1.0)), 1).unwrap(), [(Leaf::Gaussian { mu: 1.0 }, 1)]);
     assert_eq!(leaves(&poisson(0.0, gaussian(1.0)), 1).unwrap(), []);
-    // Two samples drawn one after the other are not one.
+    // Two samples drawn one after the other are not the same sample.
     let apart = DpEvent::SelfComposed { event: Box::new(poisson(0.25, gaussian(1.0))), count: 2 };
     let base = vec![(Leaf::PoissonGaussian { rate: 0.25, mu: 1.0 }, 2)];
     assert_eq!(leaves(&poisson(0.5, apart), 1).unwrap(), [(Leaf::Poisson { rate: 0.5, base }, 1)]);
@@ -255,7 +255,7 @@ fn the_least_noisy_of_disjoint_gaussians_stands_for_all() {
     let parallel = |events| leaves(&DpEvent::Parallel { events }, 1).unwrap();
     let four = vec![gaussian(4.0), gaussian(2.0), gaussian(2.0), gaussian(8.0)];
     assert_eq!(parallel(four), [(Leaf::Gaussian { mu: 0.5 }, 1)]);
-    // Two releases from one part are no single one, and stay beside it.
+    // Two releases from one part are not a single one, and are kept.
     let twice = DpEvent::SelfComposed { event: Box::new(gaussian(4.0)), count: 2 };
     let mixed = parallel(vec![gaussian(2.0), twice, gaussian(3.0)]);
     let parts = vec![vec![(Leaf::Gaussian { mu: 0.5 }, 1)], vec![(Leaf::Gaussian { mu: 0.25 }, 2)]];

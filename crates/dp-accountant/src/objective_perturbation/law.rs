@@ -1,8 +1,8 @@
-//! The loss law of one release, for composition.
+//! The law of the privacy loss of one release, for composition.
 //!
-//! Above lies the envelope's pair, by its tails. Below lies the Gaussian mechanism of the same noise: where very many
-//! records pull the minimiser far to one side, the slope of a record's loss tends to its bound and the curvature to 0, so
-//! that the loss of privacy tends to the Gaussian mechanism's, also over several releases.
+//! The upper law is the envelope's pair, given by its tails. The lower law is the Gaussian mechanism of the same noise: if very
+//! many records pull the minimiser far to one side, the slope of a record's loss tends to its bound and the curvature to 0, so
+//! that the privacy loss tends to the Gaussian mechanism's, also over several releases.
 
 use std::sync::Arc;
 
@@ -13,28 +13,28 @@ use crate::exact::loss_law::{Gaussian, Law, LossLaw, Tails};
 use crate::normal::upper_tail;
 use crate::quadrature::{panel, panel_with_error};
 
-/// Standard deviations beyond which the normal tail is below 1e-300.
+/// Number of standard deviations beyond which the normal tail is below 1e-300.
 const REACH: f64 = 38.5;
 
-/// The logarithm of the normal density changes by no more across a panel.
+/// Largest change of the logarithm of the normal density across a panel.
 const LARGEST_CHANGE: f64 = 4.0;
 
-/// Relative difference of two rules on a panel at which it is not halved any more, ...
+/// Relative difference of two rules on a panel below which it is not halved further.
 const CLOSE: f64 = 1e-13;
 
-/// ... nor after so many halvings.
+/// Maximum number of halvings.
 const MAX_HALVINGS: u32 = 12;
 
-/// Relative error of the integrals, beyond rounding.
+/// Relative error of the integrals, excluding rounding.
 const QUADRATURE: f64 = 1e-12;
 
-/// Relative to the mass set to no loss, the surplus up to which there is a law.
+/// Largest surplus, relative to the mass without loss, for which a law is available.
 const LARGEST_SURPLUS: f64 = 1e-6;
 
-/// Nobody is protected by noise smaller than this.
+/// Largest ratio of sensitivity to noise; beyond it there is no protection.
 const LARGEST_MU: f64 = 100.0;
 
-/// The ratio of sensitivity to noise, rounded down, of the Gaussian mechanism that costs no more than one release.
+/// Returns the ratio of sensitivity to noise, rounded down, of a Gaussian mechanism that costs no more than one release.
 pub(crate) fn least_mu(std_dev: f64, loss: MarginLoss) -> f64 {
     let inverse = std_dev.recip().next_down();
     match loss {
@@ -44,7 +44,7 @@ pub(crate) fn least_mu(std_dev: f64, loss: MarginLoss) -> f64 {
     }
 }
 
-/// The law above and that below one release; `None` where the numbers are too extreme for the one above.
+/// Returns the upper and the lower law of one release; `None` if the numbers are too extreme for the upper one.
 pub(crate) fn law(std_dev: f64, regularization: f64, loss: MarginLoss) -> Option<Law> {
     let mu = least_mu(std_dev, loss);
     if !(mu > f64::MIN_POSITIVE) {
@@ -58,16 +58,16 @@ pub(crate) fn law(std_dev: f64, regularization: f64, loss: MarginLoss) -> Option
     Some(Law::Between { above, below: Arc::new(Gaussian::new(mu)), are_close: false })
 }
 
-/// Bound of the relative rounding error of normal tails whose argument is a sum of terms up to `extreme`; beyond 40
-/// there is no tail.
+/// Returns a bound on the relative rounding error of normal tails whose argument is a sum of terms up to `extreme`; beyond 40 the
+/// tail is zero.
 fn rounding(extreme: f64) -> f64 {
     f64::EPSILON * (64.0 + 32.0 * extreme * (1.0 + extreme.min(40.0)))
 }
 
 /// The envelope of a loss whose slope has one sign.
 ///
-/// Under `Q` the losses have density `e^-L` times that under `P`, so only `Q(L > l)`, `l > 0`, needs integrals: over the
-/// parameter `w` of the maximum, from panels whose sums from the largest loss down are tabulated.
+/// Under `Q` the losses have density `e^-L` times that under `P`, so only `Q(L > l)`, `l > 0`, needs integrals. They are taken
+/// over the parameter `w` of the maximum; the sums of panels from the largest loss down are tabulated.
 #[derive(Debug, Clone)]
 struct MonotoneLaw {
     pair: Monotone,
@@ -75,7 +75,7 @@ struct MonotoneLaw {
     touches: f64,
     /// `Q(L > 0)`.
     q_positive: f64,
-    /// How far the loss that is nearly 0 may be below it.
+    /// Bound on how far the loss that is nearly 0 may be below 0.
     surplus: f64,
     table: Table,
 }
@@ -106,7 +106,7 @@ impl MonotoneLaw {
         let Some(first) = self.pair.parameter(self.pair.start()) else { return Table::default() };
         let (mu, end) = (self.pair.mu(), self.pair.end());
         let half = 0.5 * mu;
-        // Places in standard deviations under Q.
+        // Positions in standard deviations under Q.
         let (mut place, last) = (self.pair.start() / mu + half, (end / mu + half).min(self.reach()));
         let mut ends = vec![first];
         while place < last {
@@ -118,7 +118,7 @@ impl MonotoneLaw {
                 self.halve(from, to, MAX_HALVINGS, &mut ends);
             }
         }
-        // Beyond the end of the excess the loss is the Gaussian mechanism's; beyond the reach there is nothing.
+        // Beyond the end of the excess the loss is the Gaussian mechanism's; beyond the reach the mass is zero.
         let mut sum = if end / mu + half <= self.reach() { upper_tail(end / mu + half) } else { 0.0 };
         let mut beyond = vec![sum];
         for pair in ends.windows(2).rev() {
@@ -130,7 +130,7 @@ impl MonotoneLaw {
         Table { ends, beyond }
     }
 
-    /// Standard deviations under `Q` beyond which there is nothing under either law.
+    /// Returns the number of standard deviations under `Q` beyond which both laws have no mass.
     fn reach(&self) -> f64 {
         REACH + self.pair.mu()
     }
@@ -140,7 +140,7 @@ impl MonotoneLaw {
         if end / mu + 0.5 * mu <= self.reach() { Some(1.0) } else { self.pair.parameter(mu * (last - 0.5 * mu)) }
     }
 
-    /// Adds the ends of panels from `from` to `to` on each of which two rules agree.
+    /// Adds the ends of panels between `from` and `to`, on each of which two rules agree.
     fn halve(&self, from: f64, to: f64, left: u32, ends: &mut Vec<f64>) {
         let found = panel_with_error(from, to, |w| self.pair.q_density(w));
         let middle = 0.5 * (from + to);
@@ -152,7 +152,7 @@ impl MonotoneLaw {
         }
     }
 
-    /// `y` where the loss is `loss >= touches`, and `Q(L > loss)`.
+    /// Returns the `y` at which the loss is `loss >= touches`, and `Q(L > loss)`.
     fn beyond(&self, loss: f64) -> (f64, f64) {
         let (mu, end) = (self.pair.mu(), self.pair.end());
         if let Some(shift) = self.pair.shift() {

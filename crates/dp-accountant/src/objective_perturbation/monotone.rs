@@ -11,31 +11,31 @@
 //! below 1/4: then the maximiser jumps at `y = 0`, from `-w_0` to `w_0`. From `w_0` on the function of `a` is concave:
 //! its second derivative `v + (ln q)''` grows towards the middle, and is not positive at `w_0`.
 //!
-//! All quantities are sums of the Gaussian mechanism's and of what exceeds it, so that nothing cancels.
+//! All quantities are sums of the Gaussian mechanism's and of an excess, so that nothing cancels.
 
 use super::{log_tilted_tail, log_upper_tail};
 use crate::gaussian::{curve_point, exp_up};
 use crate::normal::density;
 use crate::quadrature::{Estimate, integrate};
 
-/// Standard deviations beyond which the normal density underflows.
+/// Number of standard deviations beyond which the normal density underflows.
 const REACH: f64 = 39.0;
 
-/// Relative error asked of the quadrature.
+/// Target relative error of the quadrature.
 const TOLERANCE: f64 = 1e-12;
 
-/// More than what lies beyond the reach: `2 P(Z > 39)` for a factor of at most 1.
+/// Bound on the mass beyond the reach: `2 P(Z > 39)` for a factor of at most 1.
 const TRUNCATED: f64 = 1e-300;
 
-/// Panels are at most this many standard deviations wide, ...
+/// Largest width of a panel in standard deviations.
 const PANEL: f64 = 4.0;
-/// ... and no more than this many.
+/// Maximum number of panels.
 const MAX_PANELS: f64 = 3000.0;
 
-/// Exponents that do not overflow, with room for a sum.
+/// Largest exponent that does not overflow, with room for a sum.
 const LARGEST_EXPONENT: f64 = 600.0;
 
-/// Covers the rounding of a few dozen operations.
+/// Factor that covers the rounding of a few dozen operations.
 const ROUND_UP: f64 = 1.0 + 64.0 * f64::EPSILON;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,18 +44,18 @@ pub(crate) struct Monotone {
     excess: Excess,
     /// `y*`, rounded down.
     start: f64,
-    /// At least the mass that `Q` lacks thereby.
+    /// Upper bound on the mass that `Q` lacks because of this.
     surplus: f64,
 }
 
-/// By how much the loss exceeds the Gaussian mechanism's where that is positive.
+/// The amount by which the loss exceeds the Gaussian mechanism's, where that is positive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Excess {
-    /// None: the Gaussian mechanism.
+    /// Zero: the Gaussian mechanism.
     Nothing,
     /// The logistic loss, with `kappa` and `w_0`.
     Logistic { kappa: f64, first: f64 },
-    /// The same everywhere.
+    /// A constant.
     Shift(f64),
 }
 
@@ -75,10 +75,10 @@ impl Monotone {
         Self { mu, excess, start: 0.0, surplus: 1.0 }.with_start()
     }
 
-    /// Finds `y*`: what the losses above it gain, `E[e^-y - e^-M; y > y*]`, is what those below it, set to 0, lose,
-    /// `E[1 - e^-y; 0 < y <= y*]`.
+    /// Finds `y*`: the gain of the losses above it, `E[e^-y - e^-M; y > y*]`, equals the reduction of those below it, which are
+    /// set to 0, `E[1 - e^-y; 0 < y <= y*]`.
     ///
-    /// Any smaller `y*` leaves `Q` less than its mass, which only raises the curve.
+    /// Any smaller `y*` gives `Q` a mass below 1, which only raises the curve.
     fn with_start(self) -> Self {
         if self.excess == Excess::Nothing {
             return Self { surplus: 0.0, ..self };
@@ -115,17 +115,17 @@ impl Monotone {
         self.mu
     }
 
-    /// `y*`.
+    /// Returns `y*`.
     pub(super) fn start(&self) -> f64 {
         self.start
     }
 
-    /// The excess, where it is the same everywhere.
+    /// Returns the excess if it is constant.
     pub(super) fn shift(&self) -> Option<f64> {
         if let Excess::Shift(shift) = self.excess { Some(shift) } else { None }
     }
 
-    /// At least the largest term of which an excess is the sum, beside two below 1 and one below `y`.
+    /// Returns an upper bound on the largest term of the excess, other than two terms below 1 and one below `y`.
     pub(super) fn excess_terms(&self) -> f64 {
         match self.excess {
             Excess::Nothing => 0.0,
@@ -134,18 +134,18 @@ impl Monotone {
         }
     }
 
-    /// How far below 0 the loss of what is set to no loss may be: `ln(1 + m/p)` is less.
+    /// Returns a bound on how far the loss of the mass without loss may be below 0, which is less than `ln(1 + m/p)`.
     pub(super) fn relative_surplus(&self) -> f64 {
         if self.surplus == 0.0 { 0.0 } else { self.surplus / self.least_mass_without_loss() }
     }
 
-    /// The parameter `w` at `y`, between 0 and where the excess ends; for the logistic loss only.
+    /// Returns the parameter `w` at `y`, between 0 and the end of the excess; for the logistic loss only.
     pub(super) fn parameter(&self, y: f64) -> Option<f64> {
         let Excess::Logistic { kappa, first } = self.excess else { return None };
         Some(self.solve(kappa, first, y, |y, _| y))
     }
 
-    /// The parameter at a loss, between two parameters, for the logistic loss: Newton's method, kept inside.
+    /// Returns the parameter at a loss, between two parameters, for the logistic loss, by bracketed Newton's method.
     pub(super) fn parameter_of_loss(&self, loss: f64, mut low: f64, mut high: f64) -> f64 {
         let Excess::Logistic { kappa, .. } = self.excess else { return low };
         let mut w = 0.5 * (low + high);
@@ -166,21 +166,21 @@ impl Monotone {
         w
     }
 
-    /// The loss and `y` at the parameter `w`.
+    /// Returns the loss and `y` at the parameter `w`.
     pub(super) fn loss_at(&self, w: f64) -> (f64, f64) {
         let Excess::Logistic { kappa, .. } = self.excess else { return (0.0, 0.0) };
         let (y, excess, _) = self.point(kappa, w);
         (y + excess, y)
     }
 
-    /// The density of `Q`, by the parameter `w`.
+    /// Returns the density of `Q` with respect to the parameter `w`.
     pub(super) fn q_density(&self, w: f64) -> f64 {
         let Excess::Logistic { kappa, .. } = self.excess else { return 0.0 };
         let (y, excess, slope) = self.point(kappa, w);
         self.weight(y, -1.0) * slope * (-excess).exp()
     }
 
-    /// The largest `M - max(0, y)`, which is at `y = 0`.
+    /// Returns the largest `M - max(0, y)`, which is at `y = 0`.
     pub(super) fn largest_excess(&self) -> f64 {
         match self.excess {
             Excess::Nothing => 0.0,
@@ -189,7 +189,7 @@ impl Monotone {
         }
     }
 
-    /// From which `y` on the loss is the Gaussian mechanism's.
+    /// Returns the `y` from which on the loss is the Gaussian mechanism's.
     pub(super) fn end(&self) -> f64 {
         match self.excess {
             Excess::Nothing => 0.0,
@@ -198,7 +198,7 @@ impl Monotone {
         }
     }
 
-    /// `y`, `M - y` and `dy/dw` at `w`.
+    /// Returns `y`, `M - y` and `dy/dw` at `w`.
     fn point(&self, kappa: f64, w: f64) -> (f64, f64, f64) {
         let half_variance = 0.5 * self.mu * self.mu;
         let p = 0.25 * (1.0 - w) * (1.0 + w);
@@ -210,7 +210,7 @@ impl Monotone {
         (y, excess.max(0.0), slope.max(0.0))
     }
 
-    /// The `w` at which `increasing(y, M - y)` reaches `level`.
+    /// Returns the `w` at which `increasing(y, M - y)` reaches `level`.
     fn solve(&self, kappa: f64, first: f64, level: f64, increasing: impl Fn(f64, f64) -> f64) -> f64 {
         let (mut low, mut high) = (first, 1.0);
         for _ in 0..60 {
@@ -225,12 +225,12 @@ impl Monotone {
         0.5 * (low + high)
     }
 
-    /// The normal density of `y`, and of the law tilted by `e^(t y)` and normalised.
+    /// Returns the normal density of `y`, tilted by `e^(t y)` and normalised.
     fn weight(&self, y: f64, tilt: f64) -> f64 {
         density(y / self.mu - (0.5 + tilt) * self.mu) / self.mu
     }
 
-    /// `M - y`.
+    /// Returns `M - y`.
     fn excess_at(&self, y: f64) -> f64 {
         match self.excess {
             Excess::Nothing => 0.0,
@@ -239,20 +239,20 @@ impl Monotone {
         }
     }
 
-    /// `int f(y, M - y)` over the density tilted by `tilt`, for `y` from `from` to where the excess ends.
+    /// Returns `int f(y, M - y)` over the density tilted by `tilt`, for `y` from `from` to the end of the excess.
     fn above(&self, from: f64, tilt: f64, f: impl Fn(f64, f64) -> f64) -> Estimate {
         self.between(from, f64::INFINITY, tilt, f)
     }
 
     fn between(&self, from: f64, to: f64, tilt: f64, f: impl Fn(f64, f64) -> f64) -> Estimate {
-        // The weight times what grows no faster than e^(tilt M), which grows no faster than e^(tilt y).
+        // The weight times a function that grows no faster than e^(tilt M), which grows no faster than e^(tilt y).
         let reach = self.mu * ((0.5 + tilt.max(0.0)) * self.mu + REACH);
         let least = self.mu * (0.5 * self.mu - REACH);
         let to = to.min(self.end());
         if !(to > from) {
             return Estimate::default();
         }
-        // A factor is at most 1 without a tilt, and falls in y with one.
+        // A factor is at most 1 without a tilt, and decreases in y with one.
         let mut truncated = match from < least {
             true if tilt > 0.0 => f64::INFINITY,
             true => TRUNCATED,
@@ -291,7 +291,7 @@ impl Monotone {
         estimate + truncated + Estimate { value: 0.0, error: f64::EPSILON * REACH * argument * estimate.value }
     }
 
-    /// `int f(y)` over the density, for `y` from 0 to `to`, where `f` is at most 1.
+    /// Returns `int f(y)` over the density, for `y` from 0 to `to`, where `f` is at most 1.
     fn below(&self, to: f64, f: impl Fn(f64) -> f64) -> Estimate {
         let to = to.min(self.mu * (0.5 * self.mu + REACH));
         let from = (self.mu * (0.5 * self.mu - REACH)).max(0.0);
@@ -301,7 +301,7 @@ impl Monotone {
         estimate + Estimate { value: 0.0, error: rounding + TRUNCATED }
     }
 
-    /// The loss `M` at `y*`, where the tangent touches.
+    /// Returns the loss `M` at `y*`, at which the tangent touches.
     pub(super) fn touches(&self) -> f64 {
         match self.excess {
             Excess::Nothing => 0.0,
@@ -332,7 +332,7 @@ impl Monotone {
                 let start = self.point(kappa, start).0;
                 let newly = self.between(start, epsilon, 0.0, |y, excess| -(epsilon - y - excess).min(0.0).exp_m1());
                 let more = self.above(epsilon, 0.0, |y, excess| (epsilon - y).exp() * -(-excess).exp_m1());
-                // The start is off by rounding, where the integrand vanishes: an error of second order.
+                // The start has a rounding error, but the integrand vanishes there: an error of second order.
                 (gaussian(epsilon) + newly.upper() + more.upper()) * ROUND_UP
             }
         }
@@ -346,7 +346,7 @@ impl Monotone {
         }
         // M <= max(0, y) + excess.
         let simple = gaussian + self.largest_excess() + core::f64::consts::LN_2 / excess_order;
-        // Overflow gives NaN or infinity in one direction or in both: then the simple bound.
+        // If overflow gives NaN or infinity in one or both directions, the simple bound is used.
         if excess_order * self.largest_excess() > LARGEST_EXPONENT {
             return simple * ROUND_UP;
         }
@@ -359,7 +359,7 @@ impl Monotone {
         }
     }
 
-    /// `ln E_P e^(t L)`, rounded up: `E e^(t y) - E[e^(t y) - 1; 0 < y <= y*] + E[e^(t M) - e^(t y); y > y*]`.
+    /// Returns `ln E_P e^(t L)`, rounded up: `E e^(t y) - E[e^(t y) - 1; 0 < y <= y*] + E[e^(t M) - e^(t y); y > y*]`.
     fn log_moment(&self, t: f64) -> f64 {
         let variance = self.mu * self.mu;
         let log_gaussian = 0.5 * t * (t + 1.0) * variance;
@@ -392,18 +392,19 @@ impl Monotone {
         }
     }
 
-    /// `E_Q e^((a-1)(-L)) - E_P 1` of what is set to about no loss, for the surplus: `p ((1 + m/p)^a - 1)`, falling in `p`.
+    /// Returns the contribution `E_Q e^((a-1)(-L)) - E_P 1` of the mass without loss, for the surplus: `p ((1 + m/p)^a - 1)`,
+    /// decreasing in `p`.
     fn surplus_moment(&self, order: f64) -> f64 {
         let mass = self.least_mass_without_loss();
         if self.surplus == 0.0 { 0.0 } else { mass * (order * (self.surplus / mass).ln_1p()).exp_m1() }
     }
 
-    /// `P(0 < y <= y*)`, rounded down: the density is least at an end.
+    /// Returns `P(0 < y <= y*)`, rounded down: the density is least at an end.
     fn least_mass_without_loss(&self) -> f64 {
         self.start * self.weight(0.0, 0.0).min(self.weight(self.start, 0.0)) * (1.0 - 1e-12)
     }
 
-    /// `E[e^(t y) - 1; 0 < y <= y*]` over the Gaussian moment, for `t > 0`.
+    /// Returns `E[e^(t y) - 1; 0 < y <= y*]` over the Gaussian moment, for `t > 0`.
     fn tilted_below(&self, t: f64) -> Estimate {
         let to = self.start.min(self.mu * ((0.5 + t) * self.mu + REACH));
         let panels = (to / (PANEL * self.mu)).ceil() + 3.0;

@@ -4,7 +4,7 @@ use super::{check, log_one_plus, softmax_determinant};
 use crate::error::{Error, positive};
 use crate::event::MarginLoss;
 
-/// Epsilon of one release by objective perturbation whose `b` has density proportional to `exp(-|b|/scale)`, rounded up.
+/// Returns epsilon of one release by objective perturbation whose `b` has density proportional to `exp(-|b|/scale)`, rounded up.
 ///
 /// # Formula
 /// ```text
@@ -18,12 +18,13 @@ use crate::event::MarginLoss;
 /// ```
 ///
 /// # Privacy
-/// One record more or less, in either direction; rows of norm at most 1; the minimiser must be exact. For an output `w`,
-/// `b` is a function of `w` and of the data (see the [module](crate::objective_perturbation)). One record more changes it by the record's gradient,
-/// of length `a` at most the slope, so that the densities of `b` are within `e^(a/scale)`; the determinants' ratio is at
-/// least 1 and at most one plus the curvature over the regulariser, of the same `a` for the logistic loss and log-cosh. The largest
-/// sum over `a` bounds the loss of privacy. It is concave in `a` for these two, and still rising at `a = 1` where
-/// `regularization >= scale`, or twice that over the width: then the release costs what one Laplace release of the gradient costs.
+/// For one record more or fewer, in either direction; rows of norm at most 1; the minimiser must be exact. For an output `w`, `b`
+/// is a function of `w` and of the data (see the [module](crate::objective_perturbation)). One additional record changes it by
+/// the record's gradient, whose length `a` is at most the slope, so that the ratio of the densities of `b` is at most
+/// `e^(a/scale)`. The determinants' ratio is at least 1 and at most one plus the curvature over the regulariser, at the same `a`
+/// for the logistic loss and log-cosh. The largest sum over `a` bounds the privacy loss. For these two losses it is concave in
+/// `a`, and still increasing at `a = 1` if `regularization >= scale`, or twice that over the width: then the release costs as
+/// much as one Laplace release of the gradient.
 ///
 /// # Errors
 /// A parameter not positive or not finite.
@@ -31,16 +32,16 @@ use crate::event::MarginLoss;
 /// # Examples
 /// ```
 /// use dp_accountant::{MarginLoss, objective_perturbation::pure_epsilon};
-/// // A regulariser of 1/epsilon is enough for the price of one Laplace release ...
+/// // A regulariser of 1/epsilon suffices for the cost of one Laplace release ...
 /// assert!(pure_epsilon(2.0, 2.0, MarginLoss::Logistic)? < 0.5 + 1e-12);
-/// // ... and half of it is not.
+/// // ... and half of it does not.
 /// assert!(pure_epsilon(2.0, 1.0, MarginLoss::Logistic)? > 0.52);
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 ///
 /// # References
-/// Chaudhuri, Monteleoni and Sarwate, JMLR 2011, Theorem 9, whose bound `2 ln(1 + c/(n lambda))` for the determinants does
-/// not tie slope and curvature.
+/// Chaudhuri, Monteleoni and Sarwate, JMLR 2011, Theorem 9, whose bound `2 ln(1 + c/(n lambda))` for the determinants does not
+/// relate slope and curvature.
 pub fn pure_epsilon(scale: f64, regularization: f64, loss: MarginLoss) -> Result<f64, Error> {
     check(positive("scale", scale)?, regularization, loss)?;
     let inverse = scale.recip().next_up();
@@ -56,8 +57,8 @@ pub fn pure_epsilon(scale: f64, regularization: f64, loss: MarginLoss) -> Result
     Ok(total * (1.0 + 8.0 * f64::EPSILON))
 }
 
-/// The maximum over `a`, where the derivative `inverse + (1 - 2a)/(lambda + a(1-a))` is 0: `a² - a (1 - 2/inverse) - lambda
-/// - 1/inverse = 0`.
+/// Returns the maximum over `a`, where the derivative `inverse + (1 - 2a)/(lambda + a(1-a))` is 0: `a² - a (1 - 2/inverse) -
+/// lambda - 1/inverse = 0`.
 fn logistic(inverse: f64, lambda: f64) -> f64 {
     if lambda * inverse >= 1.0 {
         return inverse;
@@ -65,20 +66,20 @@ fn logistic(inverse: f64, lambda: f64) -> f64 {
     let half = 0.5 - 1.0 / inverse;
     let a = (half + (half * half + lambda + 1.0 / inverse).sqrt()).clamp(0.5, 1.0);
     let at = |a: f64| a * inverse + log_one_plus(a * (1.0 - a) / lambda);
-    // Flat at the maximum: an error of the place by rounding is one of second order.
+    // Flat at the maximum: a rounding error of the position has an effect of second order.
     at(a).max(inverse) * (1.0 + 1e-13)
 }
 
-/// The maximum over `a`, where the derivative `inverse - 2a/(l + 1 - a²)`, `l = width lambda`, is 0: `a² + 2a/inverse - (1 + l) =
-/// 0`.
+/// Returns the maximum over `a`, where the derivative `inverse - 2a/(l + 1 - a²)`, `l = width lambda`, is 0: `a² + 2a/inverse -
+/// (1 + l) = 0`.
 fn log_cosh(inverse: f64, flatness: f64) -> f64 {
     if flatness * inverse >= 2.0 {
         return inverse;
     }
     let scale = inverse.recip();
-    // The root of the larger sum, without a difference of nearly equal numbers.
+    // The root with the larger sum, which avoids a difference of nearly equal numbers.
     let a = ((1.0 + flatness) / (scale + (scale * scale + 1.0 + flatness).sqrt())).clamp(0.0, 1.0);
     let at = |a: f64| a * inverse + log_one_plus((1.0 - a * a) / flatness);
-    // Flat at the maximum: an error of the place by rounding is one of second order.
+    // Flat at the maximum: a rounding error of the position has an effect of second order.
     at(a).max(inverse) * (1.0 + 1e-13)
 }

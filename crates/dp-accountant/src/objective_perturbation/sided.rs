@@ -1,10 +1,10 @@
-//! A gradient in one of `m` directions that is not known beforehand: a slope of either sign (`m = 2`), the other classes of a
+//! A gradient in one of `m` directions that is not known in advance: a slope of either sign (`m = 2`), the other classes of a
 //! softmax (`m = C - 1`).
 //!
-//! With `Z_j` standard normal and `mu` = slope/s, addition has `M = max_j (mu Z_j + mu²/2)`, or 0 where that is negative, and
-//! removal `c` more. `M` exceeds a number with at most `m` times the probability that one `Z` gives it: with `T(x) = m P(Z >
-//! x)`, the common tangent of the removal curve and of the mirrored addition curve leaves, under `Q`, `L = -(mu z + mu²/2)`
-//! where `z > k`, under `P`, `L = c + mu z + mu²/2` where `z > l`, and nothing between, with
+//! With `Z_j` standard normal and `mu` = slope/s, addition has `M = max_j (mu Z_j + mu²/2)`, or 0 if that is negative, and
+//! removal `c` more. The probability that `M` exceeds a number is at most `m` times that for one `Z`. With `T(x) = m P(Z > x)`,
+//! the common tangent of the removal curve and of the mirrored addition curve leaves, under `Q`, `L = -(mu z + mu²/2)` for `z >
+//! k`, under `P`, `L = c + mu z + mu²/2` for `z > l`, and nothing between, with
 //!
 //! ```text
 //! T(k + mu) + T(l) = 1,    T(k) + e^-c T(l + mu) = 1:
@@ -12,8 +12,8 @@
 //!
 //! the masses of `P` and of `Q`.
 //!
-//! Where slope and curvature are tied ([`LogCosh`](crate::MarginLoss::LogCosh)), steep slopes are not curved: removal's
-//! loss is that of addition from a number `h` on, and no more than `h` below,
+//! If slope and curvature are related ([`LogCosh`](crate::MarginLoss::LogCosh)), steep slopes have no curvature: removal's loss
+//! equals that of addition from a number `h` on, and is at most `h` below,
 //!
 //! ```text
 //! M(y) = max(y, min(y + c, h)),    y = mu z + mu²/2:
@@ -29,7 +29,7 @@ use crate::normal::upper_tail;
 /// Covers the rounding of the two masses and of a dozen operations.
 const ROUNDING: f64 = 32.0 * f64::EPSILON;
 
-/// Tails below this have lost digits to underflow.
+/// Value below which tails have lost digits to underflow.
 const SMALLEST_TAIL: f64 = 1e-280;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,7 +39,7 @@ pub(crate) struct Sided {
     mu: f64,
     /// c: the logarithm of the determinants' ratio.
     shift: f64,
-    /// h: what removal's loss exceeds only where addition's does; infinite where nothing is known.
+    /// h: removal's loss exceeds it only if addition's does; infinite if no such level is known.
     level: f64,
     /// `k` and `l`.
     low: f64,
@@ -51,45 +51,45 @@ impl Sided {
         Self::tied(sides, mu, shift, f64::INFINITY)
     }
 
-    /// With a loss that is addition's from `level` on.
+    /// Creates the pair with a removal loss that equals addition's from `level` on.
     pub(super) fn tied(sides: f64, mu: f64, shift: f64, level: f64) -> Self {
-        // Addition's loss is never below mu²/2: then it is removal's throughout.
+        // Addition's loss is at least mu²/2; at such a level it equals removal's throughout.
         let (shift, level) = if level <= 0.5 * mu * mu { (0.0, f64::INFINITY) } else { (shift, level) };
         let unsolved = Self { sides, mu, shift, level, low: 0.0, high: 0.0 };
-        // The first equation gives l for each k, falling from infinity; the second's left side falls in k.
+        // The first equation gives l for each k, falling from infinity; the second's left side decreases in k.
         let high_of = |low: f64| bisect(|high| unsolved.inside(low + mu) - unsolved.outside(high));
         let low = bisect(|low| unsolved.inside(low) - unsolved.of_q(high_of(low)));
         Self { low, high: high_of(low), ..unsolved }
     }
 
-    /// From which `z >= 0` on `y` is `loss`.
+    /// Returns the `z >= 0` from which on `y` is at least `loss`.
     fn place(&self, loss: f64) -> f64 {
         (loss / self.mu - 0.5 * self.mu).max(0.0)
     }
 
-    /// Where `y + c` and where `y` reaches the level.
+    /// Returns the points at which `y + c` and `y` reach the level.
     fn level_places(&self) -> (f64, f64) {
         (self.place(self.level - self.shift), self.place(self.level))
     }
 
-    /// Where the tangent touches removal's curve.
+    /// Returns the loss at which the tangent touches removal's curve.
     #[cfg(test)]
     pub(super) fn touching_loss(&self) -> f64 {
         self.loss_at(self.high)
     }
 
-    /// `M` at `z`.
+    /// Returns `M` at `z`.
     pub(super) fn loss_at(&self, z: f64) -> f64 {
         let y = self.mu * (0.5 * self.mu + z);
         y.max((y + self.shift).min(self.level))
     }
 
-    /// From which `z >= 0` on `M` exceeds `loss`.
+    /// Returns the `z >= 0` from which on `M` exceeds `loss`.
     pub(super) fn beyond(&self, loss: f64) -> f64 {
         self.place(if loss < self.level { loss - self.shift } else { loss })
     }
 
-    /// The mass of `Q` where `z > from` under `P`: `int e^-M`.
+    /// Returns the mass of `Q` for `z > from` under `P`: `int e^-M`.
     pub(super) fn of_q(&self, from: f64) -> f64 {
         let (mu, shift) = (self.mu, self.shift);
         if self.level == f64::INFINITY {
@@ -102,7 +102,7 @@ impl Sided {
         (-shift).exp() * shifted + (-self.level).exp() * level + self.outside(second + mu)
     }
 
-    /// `ln (1/m) int e^(t M)` where `z > l`, less `t (t+1) mu²/2`, rounded up.
+    /// Returns `ln (1/m) int e^(t M)` over `z > l`, minus `t (t+1) mu²/2`, rounded up.
     fn log_moment_beyond(&self, t: f64) -> f64 {
         let Self { mu, shift, level, high, .. } = *self;
         if level == f64::INFINITY {
@@ -119,17 +119,17 @@ impl Sided {
         log_add(log_add(shifted, flat), log_upper_tail(second - t * mu))
     }
 
-    /// `T(x)`.
+    /// Returns `T(x)`.
     pub(super) fn outside(&self, x: f64) -> f64 {
         self.sides * upper_tail(x)
     }
 
-    /// `1 - T(x)`, which is negative where `T` counts more than all.
+    /// Returns `1 - T(x)`, which is negative if `T` is above 1.
     pub(super) fn inside(&self, x: f64) -> f64 {
         if self.sides == 2.0 { libm::erf(x * core::f64::consts::FRAC_1_SQRT_2) } else { 1.0 - self.outside(x) }
     }
 
-    /// The relative error of [`inside`](Self::inside) from `k` on, beside that of a tail; infinite where it is useless.
+    /// Returns the relative error of [`inside`](Self::inside) from `k` on, excluding that of a tail; infinite if it is useless.
     pub(super) fn cancellation(&self) -> f64 {
         let least = self.inside(self.low);
         if self.sides == 2.0 {
@@ -153,17 +153,18 @@ impl Sided {
         self.shift
     }
 
-    /// `k`: from which `z` on, under `Q`, the loss is negative.
+    /// Returns `k`: the `z` from which on, under `Q`, the loss is negative.
     pub(super) fn low(&self) -> f64 {
         self.low
     }
 
-    /// `l`: from which `z` on, under `P`, the loss is positive.
+    /// Returns `l`: the `z` from which on, under `P`, the loss is positive.
     pub(super) fn high(&self) -> f64 {
         self.high
     }
 
-    /// `L <= c + mu²/2 + mu z`, where `z` has `m` times the tail of `Z`; a factor 2 is in the bound's `ln 2`.
+    /// Returns the excess in `L <= c + mu²/2 + mu z`, where `z` has `m` times the tail of `Z`; the bound's `ln 2` contains a
+    /// factor 2.
     pub(super) fn largest_excess(&self) -> f64 {
         self.shift + self.sides.ln() * (1.0 + f64::EPSILON)
     }
@@ -201,21 +202,21 @@ impl Sided {
             return f64::INFINITY;
         }
         let log_moment = common + removal.max(addition);
-        // NaN stays.
+        // NaN is kept.
         let log_moment = if log_moment < 0.0 { 0.0 } else { log_moment };
         let level = if level.is_finite() { level.abs() } else { 0.0 };
         (log_moment + ROUNDING * (1.0 + common + order * (shift + level))) / excess_order
     }
 }
 
-/// `ln(e^a - e^b)` for tails' logarithms, rounded up: by the rounding of either.
+/// Returns `ln(e^a - e^b)` for the logarithms of tails, rounded up by the rounding of both.
 fn log_difference(a: f64, b: f64) -> f64 {
-    // `b` is -inf where its tail is nothing.
+    // `b` is -inf if its tail is zero.
     let (a, b) = (a + ROUNDING * (1.0 + a.abs()), b - ROUNDING * (1.0 + b.abs()));
     if b > f64::NEG_INFINITY { log_sub(a, b) } else { a }
 }
 
-/// The zero in `[0, 40]` of an increasing function, or the end where there is none; the largest float not above it.
+/// Returns the zero in `[0, 40]` of an increasing function, rounded down, or an end if there is none.
 fn bisect(f: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (0.0, 40.0);
     for _ in 0..70 {

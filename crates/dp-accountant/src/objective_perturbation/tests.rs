@@ -9,7 +9,7 @@ const LOSSES: [MarginLoss; 5] = [
     MarginLoss::LogCosh { width: 4.0 },
 ];
 
-/// With softmax, which has no single prediction.
+/// All losses, including softmax, which has no single prediction.
 const ALL: [MarginLoss; 7] = [
     LOSSES[0],
     LOSSES[1],
@@ -20,7 +20,7 @@ const ALL: [MarginLoss; 7] = [
     MarginLoss::Softmax { classes: 100 },
 ];
 
-/// First and second derivative of a loss by the margin, or of one residual.
+/// First and second derivative of a loss with respect to the margin or the residual.
 fn derivatives(loss: MarginLoss, margin: f64) -> (f64, f64) {
     match loss {
         MarginLoss::Logistic => {
@@ -44,7 +44,7 @@ fn derivatives(loss: MarginLoss, margin: f64) -> (f64, f64) {
     }
 }
 
-/// Of residuals rather than margins.
+/// Returns whether the loss is a function of a residual and not of a margin.
 fn two_sided(loss: MarginLoss) -> bool {
     matches!(loss, MarginLoss::BoundedSlope { .. } | MarginLoss::LogCosh { .. })
 }
@@ -61,7 +61,7 @@ fn density(loss: MarginLoss, rows: &[(f64, f64, f64)], lambda: f64, s: f64, w: f
     crate::normal::density(gradient / s) / s * hessian
 }
 
-/// Delta of both directions in one dimension, by the exact densities.
+/// Returns delta of both directions in one dimension, by the exact densities.
 fn exact(loss: MarginLoss, rows: &[(f64, f64, f64)], lambda: f64, s: f64, epsilon: f64) -> (f64, f64) {
     let reach = (rows.len() as f64 + 9.0 * s) / lambda;
     let steps = 20_000;
@@ -119,8 +119,8 @@ fn no_data_set_in_one_dimension_exceeds_the_bound_and_one_attains_it() {
     }
 }
 
-/// What ties slope and curvature: `M` by search over the slope is never above what is composed, nor far below, and from
-/// twice the curvature over the regulariser on nothing but the Gaussian mechanism is left.
+/// For related slope and curvature, `M` by search over the slope is at most the composed one and close to it; from twice the
+/// curvature over the regulariser on, only the Gaussian mechanism remains.
 #[test]
 fn a_curvature_that_is_tied_to_the_slope_costs_little() {
     for (s, lambda, width) in [(1.0, 0.5, 0.5), (3.0, 1.0, 4.0), (0.7, 0.9, 1.0), (5.0, 0.2, 2.0), (0.4, 0.3, 3.0)] {
@@ -158,7 +158,7 @@ fn a_curvature_that_is_tied_to_the_slope_costs_little() {
     }
 }
 
-/// Moments and tails of a tied pair by a plain sum over its loss.
+/// Moments and tails of a pair with related slope and curvature, by a plain sum over its loss.
 #[test]
 fn the_tied_pair_by_a_plain_sum() {
     for (s, lambda, width) in [(1.0, 0.5, 0.5), (3.0, 1.0, 4.0), (0.7, 0.9, 1.0), (5.0, 0.2, 2.0), (0.4, 0.3, 3.0)] {
@@ -193,7 +193,7 @@ fn the_tied_pair_by_a_plain_sum() {
     }
 }
 
-/// The loss and probability of a plain grid of `y` for the logistic loss, its maximum by search over the slope.
+/// Returns the loss and probability of a plain grid of `y` for the logistic loss, its maximum by search over the slope.
 fn logistic_grid(s: f64, lambda: f64, start: f64) -> Vec<(f64, f64)> {
     let mu = 1.0 / s;
     let steps = 8000;
@@ -286,7 +286,7 @@ fn delta_is_convex_in_the_ratio_and_epsilon_inverts_it() {
 
 #[test]
 fn composing_the_law_of_the_bound_would_cost_far_more() {
-    // The mean of M, which k releases would pay k times, against the divergence at order 1 of the envelope.
+    // The mean of M, which k releases would cost k times, compared with the divergence at order 1 of the envelope.
     let (s, lambda) = (10.0, 1.0);
     let pair = Pair::new(s, lambda, MarginLoss::Logistic);
     let mean: f64 = logistic_grid(s, lambda, 0.0).iter().map(|(loss, p)| p * loss.max(0.0)).sum();
@@ -321,7 +321,7 @@ fn absurd_arguments_are_finite_or_infinite_and_never_nan() {
     }
 }
 
-/// Where one direction's moment overflows, the other's does not stand for both.
+/// If one direction's moment overflows, the other's is not used for both.
 #[test]
 fn the_moments_logarithm_is_convex_in_the_order_also_where_moments_overflow() {
     for loss in ALL {
@@ -341,8 +341,8 @@ fn the_moments_logarithm_is_convex_in_the_order_also_where_moments_overflow() {
     }
 }
 
-/// The density of a softmax's minimiser over three classes and one feature, along the plane in which it varies: the mean of
-/// the three weights is noise alone.
+/// Returns the density of a softmax's minimiser over three classes and one feature, along the plane in which it varies: the mean
+/// of the three weights is pure noise.
 fn softmax_density(rows: &[(f64, usize, f64)], lambda: f64, s: f64, place: [f64; 2]) -> f64 {
     let axes = [
         [core::f64::consts::FRAC_1_SQRT_2, -core::f64::consts::FRAC_1_SQRT_2, 0.0],
@@ -376,7 +376,7 @@ fn no_softmax_of_three_classes_exceeds_the_bound() {
         let epsilon = random.next(-1.5, 1.2).exp();
         let mut rows = vec![(1.0, 0, 1.0)];
         let others = if case % 3 == 0 { 0 } else { 3 };
-        // Others of another class, many of them where the differing record is to keep a steep slope.
+        // Records of another class, many of them if the differing record is to keep a steep slope.
         let count = if case % 2 == 0 { 40.0 } else { 1.0 };
         rows.extend((0..others).map(|i| (random.next(0.2, 1.0), i % 3, if i % 3 == 1 { count } else { 1.0 })));
         let reach = (rows.iter().map(|row| row.2).sum::<f64>() + 8.0 * s) / lambda;
@@ -405,7 +405,7 @@ fn no_softmax_of_three_classes_exceeds_the_bound() {
     assert!(largest > 0.3, "at most {largest} of the bound");
 }
 
-/// Without delta: the ratio of densities in one dimension, over a grid, against the bound, which is attained.
+/// Without delta: the ratio of densities in one dimension, on a grid, compared with the bound, which is attained.
 #[test]
 fn pure_epsilon_bounds_every_ratio_of_densities() {
     let mut random = Uniform(3);

@@ -2,8 +2,8 @@ use super::*;
 use crate::adjacency::{AddRemoveOne, ReplaceOne};
 use crate::zcdp;
 
-/// The largest mean of `(1 - e^(shown - loss))_+` that any adversary reaches who picks releases from a menu in view of
-/// all outcomes and stops when it likes: by the theorem, at most delta.
+/// Returns the largest mean of `(1 - e^(shown - loss))_+` over all adversaries that adaptively choose releases from a menu and
+/// stop at any time: by the theorem, at most delta.
 fn worst(odometer: &RdpOdometer<ReplaceOne>, menu: &[f64], loss: f64, rounds: u32) -> f64 {
     let mut best = (-(odometer.epsilon() - loss).exp_m1()).max(0.0);
     if rounds == 0 {

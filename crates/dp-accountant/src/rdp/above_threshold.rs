@@ -1,38 +1,37 @@
 //! The sparse vector technique with one positive answer.
 //!
-//! Whether query `i` of a stream is the first whose noisy value reaches a noisy threshold. Each query moves by at most
-//! one sensitivity between neighbours. Shift the threshold's noise by one sensitivity, in the direction that makes
-//! the negative answers at least as likely as they were: then only the one positive answer's noise has to make up for a
-//! shift of two. Let `threshold` be the sensitivity over the scale (standard deviation) of the threshold's noise,
-//! `query` *twice* the sensitivity over that of the queries'.
+//! The outcome is the index of the first query of a stream whose noisy value reaches a noisy threshold. Each query moves by at
+//! most one sensitivity between neighbours. Shift the threshold's noise by one sensitivity, in the direction that makes the
+//! negative answers at least as likely as before: then only the noise of the one positive answer has to compensate for a shift of
+//! two. Let `threshold` be the sensitivity over the scale (standard deviation) of the threshold's noise, and `query` *twice* the
+//! sensitivity over that of the queries' noise.
 //!
 //! **Laplace.** Given the shifted threshold, every outcome's ratio is at most `e^query`; by joint convexity over the
 //! threshold, the divergence is at most that of the threshold's noise plus `query`. The whole is also
 //! `(threshold + query)`-DP (Lyu, Su and Li 2017), for any number of queries.
 //!
-//! **Gaussian.** The ratio of the one positive answer has no bound, but its moments have: the sum over the at most
-//! `k + 1` outcomes, each below `e^((a-1) D_query)`, gives
+//! **Gaussian.** The ratio of the one positive answer is unbounded, but its moments are bounded: the sum over the at most `k + 1`
+//! outcomes, each below `e^((a-1) D_query)`, gives
 //!
 //! ```text
 //! D <= a (threshold² + query²)/2 + ln(k + 1)/(a - 1).
 //! ```
 //!
-//! It needs the number of queries: without one there are streams whose outcome reveals the threshold comparisons
-//! nearly without the queries' noise. (Zhu and Wang 2020, Theorem 8, sums over the stopping times with a bound on the
-//! expected number of them, which Gaussian noise has not.) Also, the outcome is a function of the vector of all
-//! `query - threshold` differences, a Gaussian with covariance `s2² I + s1² 11'`, whose shift is worst where half of
-//! the queries move up and half down, if their number is even:
-//!
+//! It needs the number of queries: without a bound on it there are streams whose outcome reveals the threshold comparisons almost
+//! without the queries' noise. (Zhu and Wang 2020, Theorem 8, sums over the stopping times with a bound on their expected number,
+//! which does not exist for Gaussian noise.) Moreover, the outcome is a function of the vector of all `query - threshold`
+//! differences, a Gaussian with covariance `s2² I + s1² 11'`, whose shift is worst if half of the queries move up and half down,
+//! for an even number:
 //! ```text
 //! D <= a/2 (query/2)² (k - c (k mod 2)),    c = s1²/(s2² + k s1²) = 1/(k + (2 threshold/query)²).
 //! ```
 //!
 //! This is smaller for few queries, and proportional to the order.
 //!
-//! **Queries in one interval**, which holds 0 and is one sensitivity long: shift the threshold by the interval's upper end, or
-//! lower; what is left for the positive answer is a shift of one, not two. The vector is worst where `j` of the queries move
-//! by a whole sensitivity, all in one direction, and the others not at all: the quadratic form of a shift with `j` entries of
-//! `1 - x` and `k - j` of `-x` is convex in `x`, and the same at both ends but for `j` and `k - j`.
+//! **Queries in one interval**, which holds 0 and has the length of one sensitivity: shift the threshold by the interval's upper
+//! end, or lower; the remaining shift of the positive answer is one sensitivity, not two. The vector is worst if `j` of the
+//! queries move by a whole sensitivity, all in one direction, and the others not at all: the quadratic form of a shift with `j`
+//! entries of `1 - x` and `k - j` of `-x` is convex in `x`, and is equal at both ends up to exchanging `j` and `k - j`.
 //!
 //! ```text
 //! D <= a/2 query'² max_j (j - c j²),    query' = sensitivity/s2,  c = 1/(k + (threshold/query')²)
@@ -43,10 +42,10 @@ use crate::error::{Error, non_negative};
 use crate::params::RdpOrder;
 use crate::rounding::{add_up, count_up};
 
-/// Covers the rounding of a dozen operations on positive numbers.
+/// Factor that covers the rounding of a dozen operations on positive numbers.
 const ROUND_UP: f64 = 1.0 + 16.0 * f64::EPSILON;
 
-/// The Renyi divergence of the sparse vector technique with Laplace noise and one positive answer, bounded for any
+/// Returns a bound on the Renyi divergence of the sparse vector technique with Laplace noise and one positive answer, for any
 /// number of queries.
 ///
 /// `threshold_epsilon` = sensitivity / scale of the threshold's noise, `query_epsilon` = sensitivity / scale of each
@@ -77,7 +76,7 @@ pub fn above_threshold_laplace(order: RdpOrder, threshold_epsilon: f64, query_ep
     Ok(rdp_laplace(order.get(), threshold, 2.0 * query))
 }
 
-/// The Renyi divergence of the sparse vector technique with Gaussian noise, one positive answer, and at most
+/// Returns a bound on the Renyi divergence of the sparse vector technique with Gaussian noise, one positive answer, and at most
 /// `max_queries` queries.
 ///
 /// `threshold_mu` = sensitivity / standard deviation of the threshold's noise, `query_mu` = sensitivity / standard
@@ -110,8 +109,8 @@ pub fn above_threshold_gaussian(
     Ok(Gaussian { threshold, query, max_queries, range_bounded: false }.rdp(order.get()))
 }
 
-/// The same for queries that all move within one interval, which holds 0 and is one sensitivity long: differences of sums of
-/// clamped losses, the minuend in common.
+/// As [`above_threshold_gaussian`], for queries that all move within one interval, which holds 0 and has the length of one
+/// sensitivity: differences of sums of clamped losses with a common minuend.
 ///
 /// # Formula
 /// With `t = threshold_mu`, `q = query_mu`, `k = max_queries`, `b >= order` free,
@@ -126,7 +125,7 @@ pub fn above_threshold_gaussian(
 /// ```
 /// use dp_accountant::{RdpOrder, rdp};
 /// let order = RdpOrder::new(8.0)?;
-/// // The published claim, 0.2, holds of such queries up to 22 of them.
+/// // The published claim, 0.2, holds for such queries up to 22 of them.
 /// let (threshold, query) = ((2.0f64 * 0.025 / 3.0).sqrt(), (0.025f64 / 3.0).sqrt());
 /// assert!(rdp::above_threshold_gaussian_range_bounded(order, threshold, query, 22)? < 0.2 * (1.0 + 1e-12));
 /// assert!(rdp::above_threshold_gaussian_range_bounded(order, threshold, query, 23)? > 0.2);
@@ -144,17 +143,17 @@ pub fn above_threshold_gaussian_range_bounded(
     Ok(Gaussian { threshold, query, max_queries, range_bounded: true }.rdp(order.get()))
 }
 
-/// An upper bound of the Renyi divergence of order `order >= 1` with Laplace noise.
+/// Returns an upper bound on the Renyi divergence of order `order >= 1` with Laplace noise.
 pub(crate) fn rdp_laplace(order: f64, threshold: f64, query: f64) -> f64 {
     add_up(laplace::rdp(order, threshold), query).min(pure::rdp(order, pure_epsilon(threshold, query)))
 }
 
-/// The pure guarantee with Laplace noise.
+/// Returns the pure guarantee with Laplace noise.
 pub(crate) fn pure_epsilon(threshold: f64, query: f64) -> f64 {
     add_up(threshold, query)
 }
 
-/// With Gaussian noise: sensitivities over standard deviations, and how the queries move.
+/// Gaussian noise: sensitivities over standard deviations, and the directions in which the queries move.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Gaussian {
     /// Sensitivity / standard deviation of the threshold's noise.
@@ -162,23 +161,23 @@ pub(crate) struct Gaussian {
     /// Sensitivity / standard deviation of each query's noise.
     pub(crate) query: f64,
     pub(crate) max_queries: u64,
-    /// Whether all queries move within one interval that holds 0.
+    /// True if all queries move within one interval that holds 0.
     pub(crate) range_bounded: bool,
 }
 
 impl Gaussian {
-    /// An upper bound of the Renyi divergence of order `order >= 1`.
+    /// Returns an upper bound on the Renyi divergence of order `order >= 1`.
     pub(crate) fn rdp(&self, order: f64) -> f64 {
         (order * self.per_order()).min(self.by_stopping_time(order)) * ROUND_UP
     }
 
-    /// `rho` of zero-concentrated differential privacy: one bound is proportional to the order; the other falls with the order
-    /// when divided by it.
+    /// Returns `rho` of zero-concentrated differential privacy: one bound is proportional to the order; the other decreases with
+    /// the order when divided by it.
     pub(crate) fn rho(&self) -> f64 {
         self.rdp(1.0)
     }
 
-    /// The slope of the bound for the whole vector of differences.
+    /// Returns the slope of the bound for the whole vector of differences.
     fn per_order(&self) -> f64 {
         let queries = count_up(self.max_queries);
         let ratio = self.threshold / self.query;
@@ -200,7 +199,7 @@ impl Gaussian {
         0.5 * self.query * self.query * largest
     }
 
-    /// The bound by stopping times, at the best order that is not below `order`: divergences grow with the order.
+    /// Returns the bound by stopping times, at the best order that is at least `order`: divergences grow with the order.
     fn by_stopping_time(&self, order: f64) -> f64 {
         let shift = if self.range_bounded { self.query } else { 2.0 * self.query };
         let slope = 0.5 * (self.threshold * self.threshold + shift * shift);
@@ -210,9 +209,9 @@ impl Gaussian {
     }
 }
 
-/// `rho` of zero-concentrated differential privacy with Laplace noise.
+/// Returns `rho` of zero-concentrated differential privacy with Laplace noise.
 ///
-/// Both bounds fall with the order when divided by it (see [`crate::zcdp`]), so the supremum is at order 1.
+/// Both bounds decrease with the order when divided by it (see [`crate::zcdp`]), so the supremum is at order 1.
 pub(crate) fn rho_laplace(threshold: f64, query: f64) -> f64 {
     rdp_laplace(1.0, threshold, query) * ROUND_UP
 }

@@ -12,8 +12,8 @@ use crate::params::Delta;
 
 /// Adds up Renyi curves under the relation `A` and converts at the best real order.
 ///
-/// Covers every event except approximate guarantees. [`bound`](crate::bound) is tighter where the tree has an exact
-/// curve; this one can be extended release by release.
+/// Covers every event except approximate guarantees. [`bound`](crate::bound) is tighter if the tree has an exact curve; this
+/// accountant can be extended release by release.
 ///
 /// # Examples
 /// ```
@@ -39,12 +39,12 @@ impl<A: Adjacency> Default for RdpAccountant<A> {
 }
 
 impl<A: Adjacency> RdpAccountant<A> {
-    /// Nothing released yet.
+    /// Creates an accountant without any release.
     pub fn new() -> Self {
         Self { curve: RdpCurve::default(), relation: PhantomData }
     }
 
-    /// The curve of everything composed so far.
+    /// Returns the curve of everything composed so far.
     pub fn curve(&self) -> &RdpCurve {
         &self.curve
     }

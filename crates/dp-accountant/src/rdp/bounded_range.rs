@@ -1,9 +1,9 @@
-//! A privacy loss of bounded range: the exponential mechanism, report-noisy-max with Gumbel noise, and their kin.
+//! A privacy loss of bounded range: the exponential mechanism, report-noisy-max with Gumbel noise, and similar mechanisms.
 //!
-//! The loss `L = ln P/Q` of each pair of neighbours lies in an interval `[t - r, t]`, of length `r`. As `E_Q e^L = 1`,
-//! and `e^(order L)` is convex in `e^L`, no law with losses in that interval has a larger moment than the one on its
-//! two ends; so the divergence is at most that of the worst two-point pair, which is itself a mechanism of range `r`.
-//! Both directions have the same bound, since `-L` has the same range.
+//! The loss `L = ln P/Q` of each pair of neighbours lies in an interval `[t - r, t]`, of length `r`. As `E_Q e^L = 1`, and
+//! `e^(order L)` is convex in `e^L`, no law with losses in that interval has a larger moment than the law on its two ends. So the
+//! divergence is at most that of the worst two-point pair, which is itself a mechanism of range `r`. Both directions have the
+//! same bound, since `-L` has the same range.
 //!
 //! **The supremum over `t` in closed form.** With `a` the order, the moment of the two-point pair is
 //! `(A u^(a-1) - B u^a)/(1 - e^-r)` in `u = e^t`, with `A = 1 - e^(-a r)` and `B = e^-r - e^(-a r)`: it is largest at
@@ -13,11 +13,11 @@
 //! D = ( a g(a r) - (a-1) g((a-1) r) - g(r) ) / (a-1).
 //! ```
 //!
-//! **`D` over the order decreases**, so that `rho` of zero-concentrated differential privacy is the limit at order 1.
-//! By the product of `sinh`, `g(x)` is a sum of terms `ln(1 + c x²)`, so it suffices to take one of them. With `s =
-//! a - 1/2` the numerator is then `F(s) = (1/2 + s) h(1/2 + s) + (1/2 - s) h(1/2 - s)`, `h(x) = ln(1 + c x²)`, less its
-//! value at `s = 1/2`, and `a (a-1) = s² - 1/4`; the claim follows if `F` is concave in `s²`, that is, if `F'(s)/s`
-//! decreases for `s >= 1/2`. It is twice the mean over `[s - 1/2, s + 1/2]` of `x p(x)` with `p` positive and
+//! **`D` over the order decreases**, so that `rho` of zero-concentrated differential privacy is the limit at order 1. By the
+//! product of `sinh`, `g(x)` is a sum of terms `ln(1 + c x²)`, so it suffices to consider one of them. With `s = a - 1/2` the
+//! numerator is then `F(s) = (1/2 + s) h(1/2 + s) + (1/2 - s) h(1/2 - s)`, `h(x) = ln(1 + c x²)`, minus its value at `s = 1/2`,
+//! and `a (a-1) = s² - 1/4`; the claim follows if `F` is concave in `s²`, that is, if `F'(s)/s` decreases for `s >= 1/2`. It is
+//! twice the mean over `[s - 1/2, s + 1/2]` of `x p(x)` with `p` positive and
 //! decreasing, and its derivative has the sign of
 //!
 //! ```text
@@ -30,7 +30,7 @@
 use crate::error::{Error, non_negative};
 use crate::params::RdpOrder;
 
-/// Below this product of order and range the closed form is expanded in powers.
+/// Product of order and range below which the closed form is expanded in powers.
 const SMALL: f64 = 0.5;
 
 /// Covers the rounding of a dozen operations, relative to the sum of the absolute terms.
@@ -48,7 +48,7 @@ const SERIES: [f64; 7] = [
     1.0 / 1_046_139_494_400.0,
 ];
 
-/// The least upper bound of the Renyi divergences between neighbours' outputs of a mechanism whose privacy loss has a
+/// Returns the least upper bound on the Renyi divergences between neighbours' outputs of a mechanism whose privacy loss has a
 /// range of at most `range`.
 ///
 /// # Formula
@@ -75,7 +75,7 @@ pub fn bounded_range(order: RdpOrder, range: f64) -> Result<f64, Error> {
     Ok(rdp(order.get(), non_negative("range", range)?))
 }
 
-/// An upper bound of the Renyi divergence of order `order >= 1`, exact up to rounding.
+/// Returns an upper bound on the Renyi divergence of order `order >= 1`, exact up to rounding.
 pub(crate) fn rdp(order: f64, range: f64) -> f64 {
     let excess_order = order - 1.0;
     let quadratic = 0.125 * order * range * range;
@@ -91,16 +91,16 @@ pub(crate) fn rdp(order: f64, range: f64) -> f64 {
         let total = lower + upper / excess_order;
         (total - logs) + ROUNDING * (total + logs)
     };
-    // NaN, which a product that leaves the range of floating point can give, loses.
+    // NaN, which a product that overflows can give, is ignored by `min`.
     exact.min(quadratic).min(range)
 }
 
-/// `ln(sinh((x + y)/2) / sinh(x/2))`, a sum of positive terms.
+/// Returns `ln(sinh((x + y)/2) / sinh(x/2))`, a sum of positive terms.
 fn sinh_ratio(x: f64, y: f64) -> f64 {
     0.5 * y + (-(-y).exp_m1() / x.exp_m1()).ln_1p()
 }
 
-/// `rho` of zero-concentrated differential privacy, and the divergence at order 1: `g(r) + r g'(r)`.
+/// Returns `rho` of zero-concentrated differential privacy, which is the divergence at order 1: `g(r) + r g'(r)`.
 pub(crate) fn kullback_leibler(range: f64) -> f64 {
     let quadratic = 0.125 * range * range;
     if range < SMALL {
@@ -112,7 +112,7 @@ pub(crate) fn kullback_leibler(range: f64) -> f64 {
     (positive - negative + ROUNDING * (positive + negative)).min(quadratic).min(range)
 }
 
-/// The power series: `((1 + h)^n - h^n - 1)/h` for each odd power, by its binomial terms, all positive.
+/// Returns the power series: `((1 + h)^n - h^n - 1)/h` for each odd power, by its binomial terms, all positive.
 fn series(excess_order: f64, range: f64) -> f64 {
     let mut sum = 0.0;
     let mut power = 1.0;
@@ -135,7 +135,7 @@ mod tests {
     use super::{SMALL, kullback_leibler, rdp};
     use crate::rdp::pure;
 
-    /// The moment of the two-point pair with losses `t` and `t - r`.
+    /// Returns the moment of the two-point pair with losses `t` and `t - r`.
     fn two_point(order: f64, range: f64, t: f64) -> f64 {
         let upper_mass = -(t - range).exp_m1() / (t.exp() - (t - range).exp());
         let moment = upper_mass * (order * t).exp() + (1.0 - upper_mass) * (order * (t - range)).exp();

@@ -1,26 +1,26 @@
-//! From a Renyi divergence at one order to (epsilon, delta).
+//! Conversion of a Renyi divergence at one order to (epsilon, delta).
 //!
-//! Four theorems, each sound at every order; [`RdpCurve`](super::RdpCurve) takes the best of them over all orders.
+//! Four theorems, each sound at every order; [`RdpCurve`](super::RdpCurve) takes the best over all orders.
 //! Results are rounded up and clamped: epsilon at 0, delta at 1.
 //!
-//! | function | source | best where |
+//! | function | source | best for |
 //! |---|---|---|
 //! | [`epsilon_mironov`] | Mironov 2017, Proposition 3 | never; kept for comparison with papers |
 //! | [`epsilon_improved`], [`log_delta_improved`] | Canonne, Kamath and Steinke 2020, Proposition 12 | large total loss |
-//! | [`epsilon_centred`], [`log_delta_centred`] | here | small `(order - 1) rdp` |
+//! | [`epsilon_centred`], [`log_delta_centred`] | this crate | small `(order - 1) rdp` |
 //! | [`delta_suffices_for_zero`] | Bretagnolle and Huber 1979 | delta near the total variation |
 
 use crate::error::{Error, non_negative};
 use crate::logspace::{log_add, log_exp_m1, log_one_minus_exp, log_one_plus_exp};
 use crate::params::{Delta, RdpOrder};
 
-/// Relative margin for the rounding of a divergence (at most 4e-15, of a pure guarantee) and of the sums here.
+/// Relative margin for the rounding of a divergence (at most 4e-15, for a pure guarantee) and of the sums here.
 const ROUNDING: f64 = 20.0 * f64::EPSILON;
 
-/// At most so many steps to the centred conversion's inner root, of which about eight are needed.
+/// Maximum number of steps to the centred conversion's inner root; about eight are needed.
 const ROOT_STEPS: u32 = 48;
 
-/// The first published conversion; [`epsilon_improved`] is never larger.
+/// Returns epsilon by the first published conversion; [`epsilon_improved`] is never larger.
 ///
 /// # Formula
 /// ```text
@@ -40,7 +40,7 @@ pub fn epsilon_mironov(order: RdpOrder, rdp: f64, delta: Delta) -> Result<f64, E
     Ok((rdp - delta.get().ln() / (order.get() - 1.0)) * (1.0 + f64::EPSILON))
 }
 
-/// The improved conversion.
+/// Returns epsilon by the improved conversion.
 ///
 /// # Formula
 /// ```text
@@ -66,7 +66,7 @@ pub fn epsilon_improved(order: RdpOrder, rdp: f64, delta: Delta) -> Result<f64, 
     Ok(improved_epsilon(order.get(), divergence(rdp)?, delta.get().ln()))
 }
 
-/// Natural logarithm of delta by the improved conversion; see [`epsilon_improved`].
+/// Returns the natural logarithm of delta by the improved conversion; see [`epsilon_improved`].
 ///
 /// # Formula
 /// ```text
@@ -82,7 +82,7 @@ pub fn log_delta_improved(order: RdpOrder, rdp: f64, epsilon: f64) -> Result<f64
     Ok(improved_log_delta(order.get(), divergence(rdp)?, non_negative("epsilon", epsilon)?).min(0.0))
 }
 
-/// Epsilon by the centred conversion; see [`log_delta_centred`], of which it is the exact inverse.
+/// Returns epsilon by the centred conversion, the exact inverse of [`log_delta_centred`].
 ///
 /// # Formula
 /// ```text
@@ -108,16 +108,16 @@ pub fn epsilon_centred(order: RdpOrder, rdp: f64, delta: Delta) -> Result<f64, E
     Ok(centred_epsilon(order.get(), divergence(rdp)?, delta.get().ln()))
 }
 
-/// Natural logarithm of delta by the centred conversion. Not always below the improved one: take the smaller.
+/// Returns the natural logarithm of delta by the centred conversion. It is not always below the improved one: take the smaller.
 ///
 /// # Formula
 /// ```text
 /// delta <= (e^((a-1) rdp) - 1) sup_(x > e^epsilon) (x - e^epsilon) / (x^a - 1 - a(x - 1)),   a = order, epsilon > 0.
 /// ```
 ///
-/// Proof: the denominator `D(x)` is non-negative, and because the likelihood ratio `P/Q` has mean 1 under `Q`, the mean
-/// of `D(P/Q)` is `E[(P/Q)^a] - 1 <= e^((a-1) rdp) - 1`; while `delta = E[(P/Q - e^epsilon)_+]`, and the supremum bounds
-/// that integrand by `D`.
+/// Proof: the denominator `D(x)` is non-negative, and because the likelihood ratio `P/Q` has mean 1 under `Q`, the mean of
+/// `D(P/Q)` is `E[(P/Q)^a] - 1 <= e^((a-1) rdp) - 1`. Moreover `delta = E[(P/Q - e^epsilon)_+]`, and the supremum bounds this
+/// integrand by `D`.
 ///
 /// # Errors
 /// `rdp` or `epsilon` negative or NaN.
@@ -125,8 +125,8 @@ pub fn log_delta_centred(order: RdpOrder, rdp: f64, epsilon: f64) -> Result<f64,
     Ok(centred_log_delta(order.get(), divergence(rdp)?, non_negative("epsilon", epsilon)?).min(0.0))
 }
 
-/// Whether `delta` alone, with epsilon 0, covers a divergence `rdp` of any order at least 1: the total variation
-/// distance is at most `sqrt(1 - e^-KL)`, and KL is at most `rdp`.
+/// Returns whether `delta`, with epsilon 0, covers a divergence `rdp` of any order at least 1: the total variation distance is at
+/// most `sqrt(1 - e^-KL)`, and KL is at most `rdp`.
 ///
 /// # Errors
 /// `rdp` negative or NaN.
@@ -137,18 +137,18 @@ pub fn delta_suffices_for_zero(rdp: f64, delta: Delta) -> Result<bool, Error> {
     Ok(delta.get().ln() > log_total_variation(divergence(rdp)?))
 }
 
-/// The smaller epsilon of the improved and the centred conversion at this order.
+/// Returns the smaller epsilon of the improved and the centred conversion at this order.
 pub(super) fn best_epsilon(order: f64, rdp: f64, log_delta: f64) -> f64 {
     improved_epsilon(order, rdp, log_delta).min(centred_epsilon(order, rdp, log_delta))
 }
 
-/// The smaller logarithm of delta of the improved and the centred conversion at this order; not clamped, so that a
-/// search over orders is not led astray by a plateau at 0.
+/// Returns the smaller logarithm of delta of the improved and the centred conversion at this order; not clamped, because a
+/// plateau at 0 would mislead a search over orders.
 pub(super) fn best_log_delta(order: f64, rdp: f64, epsilon: f64) -> f64 {
     improved_log_delta(order, rdp, epsilon).min(centred_log_delta(order, rdp, epsilon))
 }
 
-/// The logarithm of a bound on the total variation distance, from the divergence of order 1.
+/// Returns the logarithm of a bound on the total variation distance, from the divergence of order 1.
 pub(super) fn log_total_variation(kullback_leibler: f64) -> f64 {
     (0.5 * log_one_minus_exp(-kullback_leibler * (1.0 + ROUNDING))) * (1.0 - ROUNDING)
 }
@@ -194,8 +194,8 @@ fn centred_epsilon(order: f64, rdp: f64, log_delta: f64) -> f64 {
     if log.is_nan() { f64::INFINITY } else { (log + ROUNDING * size).max(0.0) }
 }
 
-/// The relation documented at [`epsilon_centred`], solved for `ln x` in the bracket `[epsilon, epsilon + ln(a/(a-1))]` by
-/// false position (Illinois); the lower end is kept, at which the supremum is overestimated.
+/// Solves the relation documented at [`epsilon_centred`] for `ln x` in the bracket `[epsilon, epsilon + ln(a/(a-1))]` by false
+/// position (Illinois); the lower end is kept, at which the supremum is overestimated.
 fn centred_log_delta(order: f64, rdp: f64, epsilon: f64) -> f64 {
     let excess = order - 1.0;
     if excess == 0.0 || rdp == f64::INFINITY || !(epsilon > 0.0) {
@@ -210,7 +210,7 @@ fn centred_log_delta(order: f64, rdp: f64, epsilon: f64) -> f64 {
     let (mut low, mut high) = (epsilon, epsilon - (-order.recip()).ln_1p());
     let (mut at_low, mut at_high) = (distance(low), distance(high));
     let mut low_was_moved = false;
-    // A point this little below the root serves as well.
+    // A point this little below the root is close enough.
     let short = 1e-14 * high;
     let noise = 8.0 * f64::EPSILON * (1.0 + epsilon + order.ln());
     for _ in 0..ROOT_STEPS {
@@ -233,7 +233,7 @@ fn centred_log_delta(order: f64, rdp: f64, epsilon: f64) -> f64 {
                 at_low *= 0.5;
             }
             (high, at_high, low_was_moved) = (next, at_next, false);
-            // False position comes from above in small steps at the end: look a little below.
+            // At the end false position approaches from above in small steps: try a little below.
             let below = high - 0.5 * short;
             if below > low && distance(below) < 0.0 {
                 low = below;

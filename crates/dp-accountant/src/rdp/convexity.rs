@@ -1,16 +1,16 @@
-//! What sampling does to any divergence, by convexity alone.
+//! The effect of sampling on any divergence, by convexity alone.
 
 use crate::logspace::log_mixed;
 
-/// The Renyi divergence when with probability `1 - rate` nothing that differs is released, from the one otherwise.
+/// Returns the Renyi divergence if, with probability `1 - rate`, the releases do not differ, from the divergence otherwise.
 ///
 /// # Formula
 /// ```text
 /// ln( 1 - q + q e^((a-1) rdp) ) / (a-1),    q rdp at a = 1,
 /// ```
 ///
-/// because `e^((a-1) D_a(P||Q)) = E_Q[(P/Q)^a]` is jointly convex in `(P, Q)`, and the Kullback-Leibler divergence is
-/// too: it holds in both directions, under every relation, and for Poisson samples as for those of fixed size.
+/// because `e^((a-1) D_a(P||Q)) = E_Q[(P/Q)^a]` is jointly convex in `(P, Q)`, as is the Kullback-Leibler divergence. It holds in
+/// both directions, under every relation, and for Poisson samples as well as those of fixed size.
 pub(crate) fn mixed_with_nothing(order: f64, rate: f64, rdp: f64) -> f64 {
     let excess = order - 1.0;
     let exponent = excess * rdp;
@@ -20,7 +20,7 @@ pub(crate) fn mixed_with_nothing(order: f64, rate: f64, rdp: f64) -> f64 {
     } else if exponent < 700.0 {
         (rate * exponent.exp_m1()).ln_1p() / excess
     } else {
-        // The logarithm of the rate is rounded by a unit of itself.
+        // The logarithm of the rate has a relative rounding error of one unit.
         (log_mixed(rate, exponent) + 4.0 * f64::EPSILON * rate.ln().abs()) / excess
     };
     // NaN, from an infinite divergence, fails the comparison.
@@ -46,7 +46,7 @@ mod tests {
             }
         }
         assert_eq!(mixed_with_nothing(2.0, 0.5, f64::INFINITY), f64::INFINITY);
-        // A rate that the exponential does not outweigh: ln(1 + e^(701 + ln 1e-305)) at order 2.
+        // A rate so small that the exponential does not dominate: ln(1 + e^(701 + ln 1e-305)) at order 2.
         let exact = (701.0f64 - 305.0 * 10f64.ln()).exp().ln_1p();
         let got = mixed_with_nothing(2.0, 1e-305, 701.0);
         assert!(got >= exact * (1.0 - 1e-13) && got <= exact * (1.0 + 1e-10), "{got} {exact}");

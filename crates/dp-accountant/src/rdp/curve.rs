@@ -1,4 +1,4 @@
-//! The Renyi curve of everything that was released.
+//! The Renyi curve of all releases of an event tree.
 
 use super::prepared::Term;
 use super::{conversion, gaussian, leaf, order};
@@ -10,19 +10,18 @@ use crate::params::{Delta, RdpOrder};
 use crate::rounding::{add_up, count_up, mul_up};
 use crate::work;
 
-/// How many of the latest kinds of release a new one is compared with.
+/// Number of the latest kinds of release with which a new one is compared.
 const MERGE_WITH_LAST: usize = 64;
 
-/// About the steps of a term at one order.
+/// Approximate number of steps of a term at one order.
 const STEPS_PER_TERM: f64 = 3000.0;
 
-/// An upper bound of the Renyi divergence between neighbours' outputs, at every order, of an event tree.
+/// An upper bound on the Renyi divergence between neighbours' outputs of an event tree, at every order.
 ///
-/// Curves add under composition, also when later mechanisms depend on earlier outcomes.
+/// Curves add up under composition, even if later mechanisms depend on earlier outcomes.
 ///
 /// # Privacy
-/// The relation is that under which the event's sensitivities hold. Both directions of each neighbouring pair are
-/// covered.
+/// The relation is that under which the event's sensitivities hold. Both directions of each neighbouring pair are covered.
 ///
 /// # Examples
 /// ```
@@ -41,14 +40,14 @@ const STEPS_PER_TERM: f64 = 3000.0;
 pub struct RdpCurve {
     /// The part proportional to the order: Gaussians and zCDP.
     per_order: f64,
-    /// The rest, with how often.
+    /// The other releases, with their counts.
     terms: Vec<(Leaf, f64)>,
-    /// Whether something was released without a guarantee.
+    /// True if something was released without a guarantee.
     infinite: bool,
 }
 
 impl RdpCurve {
-    /// The curve of an event tree.
+    /// Creates the curve of an event tree.
     ///
     /// # Errors
     /// A number out of range, and [`Error::Unsupported`] for an approximate guarantee, which has no finite divergence.
@@ -56,7 +55,7 @@ impl RdpCurve {
         Self::from_leaves(leaves(event, 1)?)
     }
 
-    /// The curve of all these releases.
+    /// Creates the curve of these releases.
     pub(crate) fn from_leaves(leaves: Leaves) -> Result<Self, Error> {
         let mut curve = Self::default();
         for (leaf, count) in leaves {
@@ -65,7 +64,7 @@ impl RdpCurve {
         Ok(curve)
     }
 
-    /// Adds another release, possibly chosen in view of this one's outcome.
+    /// Adds another release, possibly chosen depending on this one's outcome.
     pub fn compose(&mut self, other: &Self) {
         self.per_order = add_up(self.per_order, other.per_order);
         self.infinite |= other.infinite;
@@ -91,19 +90,19 @@ impl RdpCurve {
     }
 
     fn add_term(&mut self, leaf: Leaf, count: f64) {
-        // Merging saves time and changes nothing, so it need not be complete.
+        // Merging saves time and does not change the result, so it need not be complete.
         match self.terms.iter_mut().rev().take(MERGE_WITH_LAST).find(|(term, _)| *term == leaf) {
             Some((_, times)) => *times = add_up(*times, count),
             None => self.terms.push((leaf, count)),
         }
     }
 
-    /// The divergence at one order.
+    /// Returns the divergence at one order.
     pub fn at(&self, order: RdpOrder) -> f64 {
         self.prepare()(order.get())
     }
 
-    /// The curve with what it keeps between orders.
+    /// Returns the curve as a function that caches values between orders.
     fn prepare(&self) -> impl Fn(f64) -> f64 {
         let terms: Vec<_> = self.terms.iter().map(|(leaf, count)| (Term::new(leaf), *count)).collect();
         move |order| {
@@ -117,8 +116,8 @@ impl RdpCurve {
         }
     }
 
-    /// The least epsilon at `delta` over all orders above 1 and all conversions of [`conversion`]; infinite for
-    /// `delta` = 0 unless nothing was released.
+    /// Returns the least epsilon at `delta` over all orders above 1 and all conversions of [`conversion`]; infinite for `delta` =
+    /// 0 unless nothing was released.
     pub fn epsilon(&self, delta: Delta) -> f64 {
         if self.infinite {
             return f64::INFINITY;
@@ -134,7 +133,7 @@ impl RdpCurve {
         order::minimise(|order| conversion::best_epsilon(order, divergence(order), log_delta))
     }
 
-    /// The least delta at `epsilon` over all orders above 1 and all conversions of [`conversion`].
+    /// Returns the least delta at `epsilon` over all orders above 1 and all conversions of [`conversion`].
     ///
     /// # Errors
     /// `epsilon` negative, NaN or infinite.
@@ -142,8 +141,8 @@ impl RdpCurve {
         Ok(exp_up(self.log_delta(epsilon)?))
     }
 
-    /// Natural logarithm of [`delta`](Self::delta), finite also where that is below the least double; negative infinity
-    /// where nothing was released.
+    /// Returns the natural logarithm of [`delta`](Self::delta), which is finite even if delta underflows; negative infinity if
+    /// nothing was released.
     ///
     /// # Errors
     /// `epsilon` negative, NaN or infinite.

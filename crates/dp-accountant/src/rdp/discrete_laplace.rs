@@ -2,7 +2,7 @@
 
 use super::pure;
 
-/// Renyi divergence of order `order >= 1` between discrete Laplace laws of scale `t` that lie `sensitivity` steps apart.
+/// Returns the Renyi divergence of order `order >= 1` between discrete Laplace laws of scale `t`, `sensitivity` steps apart.
 ///
 /// # Formula
 /// With `q = e^(-1/t)`, `x = sensitivity/t` and a = order,
@@ -11,9 +11,9 @@ use super::pure;
 /// x + 1/(a-1) ln( 1 + B expm1(-(2a-1) x) ),    B = q/(1+q) (1 - q^(2a-2))/(1 - q^(2a-1)).
 /// ```
 ///
-/// It is `ln(A e^((a-1)x) + B e^(-a x))/(a-1)` with `A + B = 1`, from the sums over the outcomes below 0, above the
-/// sensitivity and between; larger than that of the continuous law at the same x. The exponential of `(a-1)` times it is
-/// convex in the sensitivity and 1 at 0, so that a shift split over several coordinates costs no more.
+/// It is `ln(A e^((a-1)x) + B e^(-a x))/(a-1)` with `A + B = 1`, from the sums over the outcomes below 0, above the sensitivity
+/// and between; it is larger than that of the continuous law at the same x. The exponential of `(a-1)` times it is convex in the
+/// sensitivity and 1 at 0, so that a shift split over several coordinates costs no more.
 pub(crate) fn rdp(order: f64, scale: f64, sensitivity: u64) -> f64 {
     let x = crate::rounding::count_up(sensitivity) / scale;
     let excess_order = order - 1.0;
@@ -24,7 +24,7 @@ pub(crate) fn rdp(order: f64, scale: f64, sensitivity: u64) -> f64 {
     let per_order = ratio / (1.0 + ratio) * numerator / -(-(2.0 * order - 1.0) / scale).exp_m1();
     let fall = per_order * (-(2.0 * order - 1.0) * x).exp_m1();
     let logarithm = if excess_order == 0.0 { fall } else { (excess_order * fall).ln_1p() / excess_order };
-    // For a small x nearly all of it cancels: what is left is rounded up, and the bound for any x-DP law takes over.
+    // For a small x nearly everything cancels: the remainder is rounded up, and the bound for any x-DP law applies.
     (x + logarithm + 16.0 * f64::EPSILON * x).max(0.0).min(pure::rdp(order, x))
 }
 

@@ -3,20 +3,20 @@
 use crate::finite_pair::FinitePair;
 use crate::logspace::{CompensatedSum, log_add};
 
-/// Nearer to 1 than this, orders are raised to it: the divergence does not fall with the order.
+/// Least excess of the order over 1: smaller orders are raised to it, since the divergence does not decrease with the order.
 const LEAST_EXCESS_ORDER: f64 = 1e-4;
 
 /// Exponents below this cannot overflow.
 const SAFE_EXPONENT: f64 = 600.0;
 
-/// The larger of the Renyi divergences of order `order >= 1` of the two laws from each other.
+/// Returns the larger of the Renyi divergences of order `order >= 1` of the two laws from each other.
 ///
 /// # Formula
 /// ```text
 /// 1/(a-1) ln( 1 + sum_i q_i [r_i^a - 1 - a (r_i - 1)] ),    r_i = p_i/q_i, a = order,
 /// ```
 ///
-/// for laws of equal total mass, a sum of non-negative terms; infinite where an outcome has no mass under the other law.
+/// for laws of equal total mass, a sum of non-negative terms; infinite if an outcome has no mass under the other law.
 pub(crate) fn rdp(order: f64, pair: &FinitePair) -> f64 {
     let outcomes = || pair.outcomes().iter().copied();
     f64::max(one_way(order, outcomes()), one_way(order, outcomes().map(|(p, q)| (q, p))))
@@ -43,18 +43,18 @@ fn one_way(order: f64, outcomes: impl Iterator<Item = (f64, f64)> + Clone) -> f6
         difference.add(p);
         difference.add(-q);
     }
-    // Totals that differ by rounding count as they are, where that is more.
+    // A difference of the totals, by rounding, is included if it is positive.
     let moment = excess.value() * (1.0 + ROUNDING / (order - 1.0)) + order * difference.value().max(0.0);
     moment.ln_1p() / (order - 1.0)
 }
 
-/// Bound of the relative rounding of [`moment_excess`], times the order's excess over 1.
+/// Bound on the relative rounding of [`moment_excess`], times the order's excess over 1.
 const ROUNDING: f64 = 100.0 * f64::EPSILON;
 
-/// Terms of the series in `order * log_ratio`; the first dropped is below `0.25^13/13!` of the first.
+/// Number of terms of the series in `order * log_ratio`; the first dropped is below `0.25^13/13!` of the first.
 const SERIES_TERMS: i32 = 14;
 
-/// `r^a - 1 - a (r - 1)` for a likelihood ratio r, by its logarithm; at least 0.
+/// Returns `r^a - 1 - a (r - 1)` for a likelihood ratio r, from its logarithm; at least 0.
 pub(super) fn moment_excess(order: f64, log_ratio: f64) -> f64 {
     if (order * log_ratio).abs() < 0.25 {
         // sum_(k >= 2) (a^k - a) l^k / k!

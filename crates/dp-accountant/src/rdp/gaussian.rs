@@ -1,6 +1,6 @@
 //! Gaussian noise: a line through the origin.
 
-/// The slope of the curve: `rdp(order) = order mu^2 / 2`, `mu` = L2 sensitivity / standard deviation.
+/// Returns the slope of the curve: `rdp(order) = order mu^2 / 2`, `mu` = L2 sensitivity / standard deviation.
 ///
 /// # References
 /// Mironov 2017, "Renyi differential privacy", Proposition 7, arXiv:1702.07476.

@@ -13,16 +13,16 @@
 //! (a-1) D_a(P_0 || P_k) <= sum_j t_j c(b_j).
 //! ```
 //!
-//! For `k = 2` this is the weak triangle inequality of Mironov 2017, Proposition 11, with `t_0 = 1/p`; what it bounds is
-//! convex in `t_0`, a sum of perspectives of the convex function `c`, and the best weight is found. For larger groups
-//! the weights come from the family in which `A_j^(-s)` runs evenly from `a^(-s)` to `(a-1)^(-s)`. At `s = 1` the orders
-//! are `b = k(a-1) + 1, ..., k a` and
+//! For `k = 2` this is the weak triangle inequality of Mironov 2017, Proposition 11, with `t_0 = 1/p`; the bound is convex in
+//! `t_0`, a sum of perspectives of the convex function `c`, and the best weight is computed. For larger groups the weights are
+//! from the family in which `A_j^(-s)` is evenly spaced from `a^(-s)` to `(a-1)^(-s)`. At `s = 1` the orders are `b = k(a-1) + 1,
+//! ..., k a` and
 //!
 //! ```text
 //! D_a <= k a sum_b D_b / b,
 //! ```
 //!
-//! which is exact for Gaussians: `k^2 a mu^2/2`. Groups of three and four try other exponents too.
+//! which is exact for Gaussians: `k^2 a mu^2/2`. For groups of three and four other exponents are tried too.
 
 use super::prepared::Base;
 use super::pure;
@@ -30,12 +30,12 @@ use crate::leaves::Leaves;
 use crate::leaves::pure::pure_epsilon_of_all;
 use crate::rounding::{add_up, count_up, mul_up};
 
-/// Larger groups are read in this many runs of orders, each by its largest.
+/// Number of runs of orders for larger groups; each run is bounded by its largest order.
 const RUNS: u64 = 64;
 
 const ROUND_UP: f64 = 1.0 + 16.0 * f64::EPSILON;
 
-/// A group's curve, ready for many orders.
+/// A group's curve, prepared for many orders.
 #[derive(Debug, Clone)]
 pub(super) struct Group<'a> {
     size: u64,
@@ -49,14 +49,14 @@ impl<'a> Group<'a> {
         Self { size, base: Base::new(base), pure_epsilon }
     }
 
-    /// An upper bound of the Renyi divergence of order `order >= 1`.
+    /// Returns an upper bound on the Renyi divergence of order `order >= 1`.
     pub(super) fn rdp(&self, order: f64) -> f64 {
         let least = of_chain(order, self.size, |order| self.base.at(order));
         if self.pure_epsilon.is_finite() { least.min(pure::rdp(order, self.pure_epsilon)) } else { least }
     }
 }
 
-/// The Renyi divergence between data sets that differ in `size` records, from a bound `curve` on that of one record, at
+/// Returns the Renyi divergence between data sets that differ in `size` records, from a bound `curve` on that of one record, at
 /// every order.
 ///
 /// # Formula
@@ -64,7 +64,7 @@ impl<'a> Group<'a> {
 /// rdp(a) <= k a sum_b curve(b)/b,    b = k(a-1) + 1, k(a-1) + 2, ..., k a,    k = size,
 /// ```
 ///
-/// exact for Gaussian noise; for at most four records the best of a family of such inequalities.
+/// exact for Gaussian noise; for at most four records it is the best of a family of such inequalities.
 ///
 /// # Privacy
 /// Under the relation of the curve, which covers both directions, for `size` changes of one record each.
@@ -72,7 +72,7 @@ impl<'a> Group<'a> {
 /// # Examples
 /// ```
 /// use dp_accountant::{RdpOrder, rdp};
-/// // Gaussian noise: as one record of three times the sensitivity.
+/// // Gaussian noise: the same as one record of three times the sensitivity.
 /// let three = rdp::group_of(RdpOrder::new(4.0)?, 3, |order| 0.5 * order);
 /// assert!((three - 18.0).abs() < 1e-12);
 /// # Ok::<(), dp_accountant::Error>(())
@@ -97,7 +97,7 @@ fn of_chain(order: f64, size: u64, curve: impl Fn(f64) -> f64) -> f64 {
     }
 }
 
-/// The best weights `t, 1 - t`: what is minimised is convex in `t`, a sum of perspectives of the convex `c`.
+/// Returns the bound with the best weights `t, 1 - t`: it is convex in `t`, a sum of perspectives of the convex `c`.
 fn of_two(order: f64, curve: impl Fn(f64) -> f64) -> f64 {
     let excess = order - 1.0;
     let at = |t: f64| {
@@ -110,12 +110,12 @@ fn of_two(order: f64, curve: impl Fn(f64) -> f64) -> f64 {
         if bound.is_nan() { f64::INFINITY } else { bound }
     };
     let logistic = |y: f64| at((1.0 + (-y).exp()).recip());
-    // From the weights that are best for Gaussians.
+    // Starts from the weights that are best for Gaussians.
     let start = order - order * excess / (order - 0.5);
     super::order::minimise_from((start / (1.0 - start)).ln(), logistic)
 }
 
-/// The weights with exponent 1, in runs where the group is large.
+/// Returns the bound with exponent 1, in runs if the group is large.
 fn evenly(order: f64, size: u64, curve: impl Fn(f64) -> f64) -> f64 {
     let times = count_up(size);
     let runs = size.min(RUNS);
@@ -125,7 +125,7 @@ fn evenly(order: f64, size: u64, curve: impl Fn(f64) -> f64) -> f64 {
     for run in 1..=runs {
         let last = (u128::from(size) * u128::from(run) / u128::from(runs)) as u64;
         let (from, to, members) = (start + before as f64, start + last as f64, (last - before) as f64);
-        // The sum of 1/b over the run is at most its integral from `from`, and than all at the first.
+        // The sum of 1/b over the run is at most its integral from `from`, and at most the count times its first term.
         let reciprocals = if last - before == 1 {
             to.recip()
         } else {
@@ -138,8 +138,8 @@ fn evenly(order: f64, size: u64, curve: impl Fn(f64) -> f64) -> f64 {
     if bound.is_nan() { f64::INFINITY } else { bound }
 }
 
-/// The weights with exponent `s`. Those in floating point are a choice too: neighbouring `A_j` differ exactly, or to
-/// rounding where they are far apart.
+/// Returns the bound with exponent `s`. The rounded weights are a valid choice too: neighbouring `A_j` differ exactly, or up to
+/// rounding if they are far apart.
 fn weighted(order: f64, size: u64, s: f64, curve: impl Fn(f64) -> f64) -> f64 {
     let times = count_up(size);
     let (log_first, log_last) = (order.ln(), (order - 1.0).ln());
@@ -165,7 +165,7 @@ fn weighted(order: f64, size: u64, s: f64, curve: impl Fn(f64) -> f64) -> f64 {
         if !(weight > 0.0 && next.is_finite()) {
             return f64::INFINITY;
         }
-        // The order up to rounding, from above: divergences do not fall with the order.
+        // The order rounded up: divergences do not decrease with the order.
         let along = before / weight * ROUND_UP;
         // t (b - 1) = A_j - t = A_(j+1)
         sum = add_up(sum, next * curve(along));

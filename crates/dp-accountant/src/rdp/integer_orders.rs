@@ -1,12 +1,12 @@
-//! Bounds that are known at integer orders, read at real ones, and the positive sums that they are made of.
+//! Bounds at real orders from bounds at integer orders, and the positive sums in them.
 
 use crate::logspace::log_one_plus_exp;
 
-/// The bound at `order >= 1` from bounds at integer orders of at least 2.
+/// Returns the bound at `order >= 1` from bounds at integer orders of at least 2.
 ///
-/// `(a - 1) D_a` is convex in the order `a` (a supremum of cumulant functions) and 0 at `a = 1`, so that the chord of
-/// *bounds* at the integers around it bounds it between them, whether or not the bounds themselves are convex; and `D_a`
-/// does not fall with the order.
+/// `(a - 1) D_a` is convex in the order `a` (a supremum of cumulant functions) and 0 at `a = 1`. So the chord of *bounds* at the
+/// adjacent integers bounds it between them, whether or not the bounds themselves are convex. `D_a` does not decrease with the
+/// order.
 pub(super) fn read(order: f64, bound: impl Fn(f64) -> f64) -> f64 {
     if order <= 2.0 {
         return bound(2.0);
@@ -18,15 +18,15 @@ pub(super) fn read(order: f64, bound: impl Fn(f64) -> f64) -> f64 {
     }
     let (low, high) = ((below - 1.0) * bound(below), (above - 1.0) * at_above);
     let chord = (low + (high - low) * (order - below)) / (order - 1.0) * (1.0 + 8.0 * f64::EPSILON);
-    // NaN, of an infinite bound, fails the comparison.
+    // NaN, from an infinite bound, fails the comparison.
     if chord < at_above { chord } else { at_above }
 }
 
-/// A sum of positive terms that are known by their logarithms, with a bound on its rounding.
+/// A sum of positive terms given by their logarithms, with a bound on its rounding.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PositiveSum {
     total: f64,
-    /// Each term times the sum of the absolute values that its logarithm was added up from.
+    /// Each term times the sum of the absolute values of the parts of its logarithm.
     rounding: f64,
     reference: f64,
     terms: f64,
@@ -54,7 +54,7 @@ impl PositiveSum {
         self.terms += 1.0;
     }
 
-    /// The logarithm of the sum, rounded up.
+    /// Returns the logarithm of the sum, rounded up.
     pub(super) fn log(&self) -> f64 {
         if self.total == 0.0 {
             return f64::NEG_INFINITY;
@@ -64,7 +64,7 @@ impl PositiveSum {
         if log.is_nan() { f64::INFINITY } else { log }
     }
 
-    /// `ln(1 + sum)/(order - 1)`, rounded up.
+    /// Returns `ln(1 + sum)/(order - 1)`, rounded up.
     pub(super) fn divergence(&self, order: f64) -> f64 {
         let log = self.log();
         if log.is_infinite() {
@@ -80,7 +80,7 @@ impl PositiveSum {
 pub(super) struct LogFactorials(Vec<f64>);
 
 impl LogFactorials {
-    /// Makes them known up to `k = last`.
+    /// Computes them up to `k = last`.
     pub(super) fn extend_to(&mut self, last: usize) -> &[f64] {
         for k in self.0.len()..=last {
             self.0.push(libm::lgamma(k as f64 + 1.0));

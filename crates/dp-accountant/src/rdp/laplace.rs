@@ -1,18 +1,18 @@
 //! Coordinate-wise Laplace noise.
 
-/// Terms of the power series in `order x`; the first dropped is below `0.5^18 / 20!`.
+/// Number of terms of the power series in `order x`; the first dropped is below `0.5^18 / 20!`.
 const SERIES_TERMS: u32 = 20;
 
-/// Renyi divergence of order `order >= 1` between Laplace laws `x` scales apart.
+/// Returns the Renyi divergence of order `order >= 1` between Laplace laws `x` scales apart.
 ///
 /// # Formula
 /// ```text
 /// 1/(a-1) ln( a/(2a-1) e^((a-1)x) + (a-1)/(2a-1) e^(-a x) ),    a = order;    x + e^-x - 1 at a = 1.
 /// ```
 ///
-/// Written as `x + ln(1 + (a-1) expm1(-(2a-1)x)/(2a-1)) / (a-1)` it is stable unless `a x` is small, where the leading
-/// terms cancel. There the moment is expanded in `x`: its excess over 1 is `p sum_(k>=2) s_k x^k/k!` with
-/// `p = a(a-1)`, `s_1 = 0`, `s_2 = 1`, `s_(k+1) = p s_(k-1) - s_k`.
+/// Written as `x + ln(1 + (a-1) expm1(-(2a-1)x)/(2a-1)) / (a-1)` it is stable unless `a x` is small, when the leading terms
+/// cancel. In that case the moment is expanded in `x`: its excess over 1 is `p sum_(k>=2) s_k x^k/k!` with `p = a(a-1)`, `s_1 =
+/// 0`, `s_2 = 1`, `s_(k+1) = p s_(k-1) - s_k`.
 ///
 /// A shift of L1 norm `x` over several coordinates costs no more: the exponential of `(a-1)` times this is a positive
 /// sum of exponentials of `x`, so this is convex in `x`, and 0 at 0, hence superadditive.
@@ -72,7 +72,7 @@ mod tests {
         assert!((rdp(1e6, 3.0) - 3.0).abs() < 1e-5);
         // order x^2 / 2 for a small shift.
         assert!((rdp(4.0, 1e-9) / 2e-18 - 1.0).abs() < 1e-8);
-        // The Kullback-Leibler limit is approached, not jumped to.
+        // The Kullback-Leibler limit is approached continuously.
         assert!((rdp(1.0 + 1e-9, 0.3) / rdp(1.0, 0.3) - 1.0).abs() < 1e-8);
     }
 }

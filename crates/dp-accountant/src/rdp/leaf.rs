@@ -1,4 +1,4 @@
-//! The Renyi curve of one release: each kind is delegated to the file of its own.
+//! The Renyi curve of one release, computed in the file of its kind.
 
 use super::prepared::Term;
 use super::{
@@ -10,7 +10,7 @@ use crate::laplace_ball::Ball;
 use crate::leaves::Leaf;
 use crate::objective_perturbation::Pair;
 
-/// An upper bound of the divergence of order `order >= 1` in both directions; infinite where there is none.
+/// Returns an upper bound on the divergence of order `order >= 1` in both directions; infinite if there is none.
 pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
     match leaf {
         Leaf::NonPrivate | Leaf::Approximate { .. } => f64::INFINITY,
@@ -20,7 +20,7 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
         Leaf::Pure { epsilon } => pure::rdp(order, *epsilon),
         Leaf::Zcdp { rho } => order * rho,
         Leaf::Mixture(mixture) => mixture::rdp(order, mixture),
-        // Canonne, Kamath and Steinke 2020, Theorem 4: as the continuous law, in any dimension.
+        // Canonne, Kamath and Steinke 2020, Theorem 4: the same as the continuous law, in any dimension.
         Leaf::DiscreteGaussian { scale, sensitivity, .. } => order * gaussian::rdp_per_order(sensitivity / scale),
         Leaf::DiscreteLaplace { scale, sensitivity } => discrete_laplace::rdp(order, *scale, *sensitivity),
         Leaf::RandomizedResponse { buckets, noise } => randomized_response::rdp(order, *buckets, *noise),
@@ -44,7 +44,7 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
     }
 }
 
-/// Refuses what has no finite divergence although it has a guarantee, at any depth.
+/// Refuses releases that have a guarantee but no finite divergence, at any depth.
 pub(crate) fn check(leaf: &Leaf) -> Result<(), Error> {
     match leaf {
         Leaf::Approximate { .. } => Err(Error::Unsupported { accountant: "Renyi", event: leaf.name() }),

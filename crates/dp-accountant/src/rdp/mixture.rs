@@ -3,15 +3,15 @@
 use crate::gaussian_mixture::GaussianMixture;
 use crate::logspace::CompensatedSum;
 
-/// Renyi divergence of order `order >= 1` of the mixture with the index given away.
+/// Returns the Renyi divergence of order `order >= 1` of the mixture with the index revealed.
 ///
 /// # Formula
 /// ```text
 /// 1/(a-1) ln sum_r w_r exp( a (a-1) mu_r^2 / 2 ),    a = order
 /// ```
 ///
-/// by joint convexity of `exp((a-1) D_a)`, with the same index on both neighbours. Summed relative to the largest
-/// exponent, or as excess over 1 where all exponents are small.
+/// by joint convexity of `exp((a-1) D_a)`, with the same index for both neighbours. Summed relative to the largest exponent, or
+/// as excess over 1 if all exponents are small.
 pub(crate) fn rdp(order: f64, mixture: &GaussianMixture) -> f64 {
     if order == 1.0 {
         return mixture.components().iter().map(|(mu, weight)| 0.5 * weight * mu * mu).sum();

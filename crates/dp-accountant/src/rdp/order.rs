@@ -2,28 +2,28 @@
 
 /// Distance of the coarse scan's points in `ln(order - 1)`.
 const STEP: f64 = 0.5;
-/// The scan starts from `order - 1` between about 1e-3 and 1e6 ...
+/// The scan starts with `order - 1` between about 1e-3 and 1e6,
 const FIRST: f64 = -7.0;
 const LAST: f64 = 14.0;
-/// ... and goes on in either direction, to about 1e-15 and 1e15, while that still helps.
+/// and continues in either direction, to about 1e-15 and 1e15, while this improves the bound.
 const FARTHEST: f64 = 34.5;
-/// A bracket this narrow is the minimum: a bound is smooth there or nearly so, and its excess is of the square.
+/// Width of a bracket at which the search ends: a bound is nearly smooth there, and its excess is quadratic in the width.
 const NARROW: f64 = 3e-7;
 const MAX_STEPS: u32 = 60;
 /// The smaller part of the golden section.
 const GOLDEN: f64 = 0.381_966_011_250_105_1;
 
-/// The least value of `bound` over orders above 1.
+/// Returns the least value of `bound` over orders above 1.
 pub(super) fn minimise(bound: impl Fn(f64) -> f64) -> f64 {
     minimiser(bound).1
 }
 
-/// An order above 1 with the least value of `bound`, and that value.
+/// Returns an order above 1 with the least value of `bound`, and that value.
 ///
-/// A coarse scan on `ln(order - 1)`, extended until its minimum is interior, then Brent's method around it: parabolas
-/// where they help, the golden section where not. What is to be minimised, `(c(a) + constant)/(a - 1)` with a convex
-/// `c`, has one minimum but for small terms, so the scan finds its bracket. Every order gives a sound bound, so an error
-/// of the search costs tightness only. NaN counts as infinity.
+/// Uses a coarse scan on `ln(order - 1)`, extended until its minimum is interior, then Brent's method around it: parabolas if
+/// they help, otherwise the golden section. The objective, `(c(a) + constant)/(a - 1)` with a convex `c`, has one minimum up to
+/// small terms, so the scan finds its bracket. Every order gives a sound bound, so an error of the search costs only tightness.
+/// NaN counts as infinity.
 ///
 /// # References
 /// Brent 1973, "Algorithms for minimization without derivatives", chapter 5.
@@ -55,7 +55,7 @@ pub(super) fn minimiser(bound: impl Fn(f64) -> f64) -> (f64, f64) {
     (1.0 + y.exp(), value)
 }
 
-/// The least value near `start` of a function with one minimum: steps that double until they bracket it, then Brent's
+/// Returns the least value near `start` of a function with one minimum: doubles steps until they bracket it, then uses Brent's
 /// method.
 pub(super) fn minimise_from(start: f64, at: impl Fn(f64) -> f64) -> f64 {
     let (mut y, mut value) = (start, at(start));
@@ -78,10 +78,10 @@ pub(super) fn minimise_from(start: f64, at: impl Fn(f64) -> f64) -> f64 {
     refine(y, value, step, at).1
 }
 
-/// Brent's method in `[y - step, y + step]` from `y`, where the value is `best`.
+/// Runs Brent's method in `[y - step, y + step]` from `y`, where the value is `best`.
 fn refine(y: f64, best: f64, step: f64, at: impl Fn(f64) -> f64) -> (f64, f64) {
     let (mut low, mut high) = (y - step, y + step);
-    // The best point so far, the second best and the one that was second best before.
+    // The best point so far, the second best, and the previous second best.
     let (mut x, mut fx) = (y, best);
     let (mut w, mut fw, mut v, mut fv) = (x, fx, x, fx);
     let (mut step, mut step_before): (f64, f64) = (0.0, 0.0);

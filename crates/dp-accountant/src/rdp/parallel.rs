@@ -1,18 +1,18 @@
-//! Disjoint parts of the data, each with a mechanism of its own.
+//! Disjoint parts of the data, each with its own mechanism.
 //!
-//! **One part differs** (a record added or removed, or one replaced where the parts do not depend on records' values):
-//! given the other parts' records, which are the same, the outputs' laws are products that differ in one factor, so the
-//! divergence is that part's own, at most the largest.
+//! **One part differs** (a record added or removed, or one replaced if the parts do not depend on records' values): given the
+//! other parts' records, which are the same, the laws of the outputs are products that differ in one factor, so the divergence is
+//! that part's own, at most the largest.
 //!
-//! **Two parts differ** (a record replaced whose own values choose its part: one part loses it, another gains it): the
-//! divergence of a product of independent laws is the sum of the factors', at most that of the two largest.
+//! **Two parts differ** (a record replaced whose own values choose its part: one part loses it, another gains it): the divergence
+//! of a product of independent laws is the sum of the factors' divergences, at most that of the two largest.
 
-/// The divergence where one part differs.
+/// Returns the divergence if one part differs.
 pub(super) fn largest(divergences: impl Iterator<Item = f64>) -> f64 {
     divergences.fold(0.0, f64::max)
 }
 
-/// The divergence where two parts differ.
+/// Returns the divergence if two parts differ.
 pub(super) fn two_largest(divergences: impl Iterator<Item = f64>) -> f64 {
     let (mut largest, mut second) = (0.0f64, 0.0f64);
     for divergence in divergences {

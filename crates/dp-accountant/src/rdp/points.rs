@@ -2,15 +2,15 @@
 
 use crate::error::{Error, non_negative};
 
-/// Upper bounds of a Renyi curve at some orders, read conservatively between them.
+/// Upper bounds on a Renyi curve at some orders, interpolated conservatively.
 ///
 /// # Formula
-/// `(a - 1) D_a` is convex in the order `a` (a supremum of cumulant functions) and 0 at `a = 1`, so between two points
-/// the chord of that product is a bound, as is the chord from order 1 to the first point. `D_a` does not fall with the
-/// order, so any later point bounds an earlier order. Beyond the last order nothing is claimed.
+/// `(a - 1) D_a` is convex in the order `a` (a supremum of cumulant functions) and 0 at `a = 1`. So between two points the chord
+/// of that product is a bound, as is the chord from order 1 to the first point. `D_a` does not decrease with the order, so any
+/// later point bounds an earlier order. Beyond the last order there is no bound.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RenyiPoints {
-    /// Orders, increasing, with the least divergence claimed at this order or a later one.
+    /// Orders, increasing, with the least divergence given at this order or a later one.
     points: Vec<(f64, f64)>,
 }
 
@@ -41,7 +41,7 @@ impl RenyiPoints {
         Ok(Self { points })
     }
 
-    /// The bound at `order >= 1`; infinite beyond the last point.
+    /// Returns the bound at `order >= 1`; infinite beyond the last point.
     pub(crate) fn rdp(&self, order: f64) -> f64 {
         let next = self.points.partition_point(|point| point.0 < order);
         let Some(&(right, at_right)) = self.points.get(next) else {

@@ -1,24 +1,24 @@
 //! Any mechanism on a Poisson sample.
 //!
-//! A record takes part with probability `q`. With `P` the output law when it does and `Q` when it does not, the
-//! neighbours' output laws are `(1-q) Q + q P` (the mixture) and `Q` (the base). At an integer order `a` the binomial
-//! theorem gives, with `e(l)` a bound on the divergence of order `l`,
+//! A record takes part with probability `q`. With `P` the output law if it does and `Q` if it does not, the neighbours' output
+//! laws are `(1-q) Q + q P` (the mixture) and `Q` (the base). At an integer order `a` the binomial theorem gives, with `e(l)` a
+//! bound on the divergence of order `l`,
 //!
 //! ```text
 //! E_Q[(1 - q + q P/Q)^a] <= (1-q)^(a-1) (a q - q + 1) + sum_(l=2..a) C(a,l) q^l (1-q)^(a-l) e^((l-1) e(l))      (1)
 //!                         = 1 + sum_(l=2..a) C(a,l) q^l (1-q)^(a-l) (e^((l-1) e(l)) - 1).
 //! ```
 //!
-//! **The other direction obeys the same bound** for every mechanism, where `e(l)` covers both of its directions, so that
-//! no factor 3 is needed. Put `r = P/Q`, `w = 1 - q + q r`, `s = 1 - q + q/r`, `t = 3(1-q)/(3 + 2(a-2)q)`, which lies in
-//! `[0, 1]`, and
+//! **The other direction satisfies the same bound** for every mechanism, if `e(l)` covers both of its directions, so that no
+//! factor 3 is needed. Put `r = P/Q`, `w = 1 - q + q r`, `s = 1 - q + q/r`, `t = 3(1-q)/(3 + 2(a-2)q)`, which lies in `[0, 1]`,
+//! and
 //!
 //! ```text
 //! h(r) = t w^a + (1-t) r s^a - w^(1-a),    h(1) = 0.
 //! h''(r) / (a (a-1) q^2) = t w^(a-2) + (1-t) s^(a-2) r^-3 - w^(-a-1).
 //! ```
 //!
-//! That is non-negative: by the inequality of the means it is enough that
+//! This is non-negative: by the inequality of arithmetic and geometric means it suffices that
 //!
 //! ```text
 //! [t (a-2) + a + 1] ln w + (1-t)(a-2) ln s - 3 (1-t) ln r >= 0,
@@ -44,8 +44,8 @@ use crate::logspace::log_exp_m1;
 use crate::params::{RdpOrder, SamplingRate};
 use crate::rounding::{add_up, count_up, mul_up};
 
-/// The Renyi divergence of any mechanism on a Poisson sample, from a bound `curve` on its own divergence, in both
-/// directions, at every integer order from 2 to that above `order`.
+/// Returns the Renyi divergence of any mechanism on a Poisson sample, from a bound `curve` on its own divergence, in both
+/// directions, at every integer order from 2 to the one above `order`.
 ///
 /// # Formula
 /// At an integer order `a`, with `q` the sampling rate, the least of (1) and of convexity's `(1 - q) + q e^((a-1) rdp)`:
@@ -54,8 +54,8 @@ use crate::rounding::{add_up, count_up, mul_up};
 /// rdp(a) = ln( 1 + sum_(l=2..a) C(a,l) q^l (1-q)^(a-l) (e^((l-1) curve(l)) - 1) ) / (a - 1)                     (1)
 /// ```
 ///
-/// and between integers the chord of `(a - 1) rdp(a)`. Up to order 2 it is the bound of order 2. Costs as many evaluations
-/// of `curve` as the order; event trees keep them.
+/// and between integers the chord of `(a - 1) rdp(a)`. Up to order 2 it is the bound of order 2. The number of evaluations of
+/// `curve` equals the order; event trees cache them.
 ///
 /// # Privacy
 /// One record added or removed, both directions. The curve's sensitivities are those of one record of the sample.
@@ -71,9 +71,8 @@ use crate::rounding::{add_up, count_up, mul_up};
 ///
 /// # References
 /// Zhu and Wang 2019, "Poisson subsampled Renyi differential privacy", Theorem 5 (with a factor 3 on the terms from
-/// `l = 3`, see [`poisson_sampled_as_published`]) and Theorem 8; Steinke 2022, "Composition of differential privacy and
-/// privacy amplification by subsampling", Theorem 32, arXiv:2210.00597; the proof that factor 1 always holds is in the
-/// source.
+/// `l = 3`, see [`poisson_sampled_as_published`]) and Theorem 8; Steinke 2022, "Composition of differential privacy and privacy
+/// amplification by subsampling", Theorem 32, arXiv:2210.00597; the source contains the proof that factor 1 always holds.
 pub fn poisson_sampled(order: RdpOrder, sampling_rate: SamplingRate, curve: impl Fn(f64) -> f64) -> f64 {
     let (order, rate) = (order.get(), sampling_rate.get());
     if rate == 0.0 {
@@ -88,7 +87,7 @@ pub fn poisson_sampled(order: RdpOrder, sampling_rate: SamplingRate, curve: impl
     sum.min(convexity::mixed_with_nothing(order, rate, own))
 }
 
-/// The first published bound at an integer order, for comparison with papers: [`poisson_sampled`] is never larger.
+/// Returns the first published bound at an integer order, for comparison with papers: [`poisson_sampled`] is never larger.
 ///
 /// # Formula
 /// (1) of [`poisson_sampled`] with the terms `e^((l-1) curve(l))` from `l = 3` on multiplied by 3.
@@ -99,14 +98,14 @@ pub fn poisson_sampled_as_published(order: u32, sampling_rate: SamplingRate, cur
     sum_at(f64::from(order.max(2)), sampling_rate.get(), &RefCell::default(), 3.0, &curve)
 }
 
-/// What is kept of the base: `(l - 1) curve(l)` for `l` from 2.
+/// The cached values of the base: `(l - 1) curve(l)` for `l` from 2.
 #[derive(Debug, Clone, Default)]
 struct Table {
     exponents: Vec<f64>,
     log_factorials: LogFactorials,
 }
 
-/// The sum (1) at an integer order, terms from 3 on multiplied by `factor`.
+/// Returns the sum (1) at an integer order, terms from 3 on multiplied by `factor`.
 fn sum_at(order: f64, rate: f64, table: &RefCell<Table>, factor: f64, curve: &dyn Fn(f64) -> f64) -> f64 {
     let last = order as usize;
     let mut table = table.borrow_mut();
@@ -134,7 +133,7 @@ fn sum_at(order: f64, rate: f64, table: &RefCell<Table>, factor: f64, curve: &dy
     sum.divergence(order)
 }
 
-/// A Poisson-sampled base, ready for many orders.
+/// A Poisson-sampled base, prepared for many orders.
 #[derive(Debug, Clone)]
 pub(super) struct Sampled<'a> {
     rate: f64,
@@ -142,7 +141,7 @@ pub(super) struct Sampled<'a> {
     /// `mu` of the Gaussian whose curve is the base's.
     gaussian_mu: Option<f64>,
     pure_epsilon: f64,
-    /// No sum above this order.
+    /// Largest order of the sum.
     largest_order: f64,
     table: RefCell<Table>,
 }
@@ -159,7 +158,7 @@ impl<'a> Sampled<'a> {
         }
     }
 
-    /// An upper bound of the Renyi divergence of order `order >= 1`.
+    /// Returns an upper bound on the Renyi divergence of order `order >= 1`.
     pub(super) fn rdp(&self, order: f64) -> f64 {
         let mut least = convexity::mixed_with_nothing(order, self.rate, self.base.at(order));
         if self.pure_epsilon.is_finite() {
@@ -176,7 +175,7 @@ impl<'a> Sampled<'a> {
     }
 }
 
-/// `mu` of the Gaussian with the same curve, where the base's is proportional to the order.
+/// Returns `mu` of the Gaussian with the same curve, if the base's is proportional to the order.
 fn gaussian_mu(base: &Leaves) -> Option<f64> {
     let mut square = 0.0;
     for (leaf, count) in base {

@@ -8,22 +8,21 @@ use crate::params::{NoiseMultiplier, RdpOrder, SamplingRate};
 use crate::rounding::mul_up;
 use nodes::Integrand;
 
-/// The Renyi curve of one step of noisy gradient descent on a Poisson sample: an upper bound that is within 1e-12 of
-/// the truth for noise multipliers above 0.01.
+/// Returns the Renyi divergence of one step of noisy gradient descent on a Poisson sample: an upper bound within 1e-12 of the
+/// true value for noise multipliers above 0.01.
 ///
 /// # Formula
 /// ```text
 /// rdp(a) = ln(1 + E[w^a - 1 - a (w - 1)]) / (a - 1),    w = 1 - q + q e^(mu y - mu^2/2),    y ~ N(0, 1),
 /// ```
 ///
-/// with `a` = order, `q` = sampling rate, `mu` = 1 / noise multiplier. The bracket equals `w^a - 1` in the mean, because
-/// `E[w] = 1`, but is non-negative, so that nothing cancels however small `q` is. Its mean is found by the trapezoid
-/// rule: the integrand is analytic for `|Im y| < pi/mu`, so the rule converges exponentially and its error has a proven
-/// bound (see the source), by which the result is rounded up, as by that of every rounding.
+/// with `a` = order, `q` = sampling rate, `mu` = 1 / noise multiplier. The bracket has the mean of `w^a - 1`, because `E[w] = 1`,
+/// but is non-negative, so that nothing cancels however small `q` is. Its mean is computed by the trapezoid rule: the integrand
+/// is analytic for `|Im y| < pi/mu`, so the rule converges exponentially and its error has a proven bound (see the source). The
+/// result is rounded up by this bound and by that of all rounding errors.
 ///
 /// # Privacy
-/// One record added or removed. The direction that is computed, the mixture against its base, has the larger divergence
-/// of the two.
+/// One record added or removed. The computed direction, the mixture against its base, has the larger divergence.
 ///
 /// # Examples
 /// ```
@@ -51,11 +50,11 @@ pub fn poisson_sampled_gaussian(
     }
 }
 
-/// The divergence grows with both: below these its value is that at these, which keeps squares from underflowing.
+/// Least rate and `mu`: the divergence grows with both, so smaller ones are raised to these, and squares do not underflow.
 const LEAST_RATE: f64 = 1e-60;
 const LEAST_MU: f64 = 1e-75;
 
-/// An upper bound of the Renyi divergence of order `order >= 1`, for `0 < rate < 1`.
+/// Returns an upper bound on the Renyi divergence of order `order >= 1`, for `0 < rate < 1`.
 pub(crate) fn rdp(order: f64, rate: f64, mu: f64) -> f64 {
     let unsampled = mul_up(order, rdp_per_order(mu).next_up());
     let cap = convexity::mixed_with_nothing(order, rate, unsampled);

@@ -1,5 +1,5 @@
-//! Curves made ready for a query: what amplifies or combines other releases keeps what it learned of them between
-//! orders, and what lies inside such is evaluated once per order of a grid, so that no nesting multiplies the work.
+//! Curves prepared for a query: a release that amplifies or combines others caches their values between orders, and inner
+//! releases are evaluated once per order of a grid, so that nesting does not multiply the work.
 
 use core::cell::RefCell;
 
@@ -10,12 +10,12 @@ use crate::leaves::{Leaf, Leaves};
 use crate::objective_perturbation::Pair;
 use crate::rounding::{add_up, count_up, mul_up};
 
-/// Binomial sums go up to this order, in a tree ...
+/// Largest order of a binomial sum in a tree,
 const LARGEST_SUM: f64 = 4096.0;
-/// ... and inside another such sum, a group or the like.
+/// and inside another such sum, a group or the like.
 const LARGEST_INNER_SUM: f64 = 512.0;
 
-/// One kind of release, ready for many orders.
+/// One kind of release, prepared for many orders.
 #[derive(Debug, Clone)]
 pub(crate) enum Term<'a> {
     Plain(&'a Leaf),
@@ -30,7 +30,7 @@ pub(crate) enum Term<'a> {
 }
 
 impl<'a> Term<'a> {
-    /// For a release that is not part of another.
+    /// Prepares a release that is not part of another.
     pub(crate) fn new(leaf: &'a Leaf) -> Self {
         Self::with_sums_up_to(leaf, LARGEST_SUM)
     }
@@ -60,7 +60,7 @@ impl<'a> Term<'a> {
         matches!(self, Self::Plain(_) | Self::LaplaceBall(_))
     }
 
-    /// An upper bound of the divergence of order `order >= 1` in both directions; infinite where there is none.
+    /// Returns an upper bound on the divergence of order `order >= 1` in both directions; infinite if there is none.
     pub(crate) fn at(&self, order: f64) -> f64 {
         match self {
             Self::Plain(leaf) => leaf::divergence(leaf, order),
@@ -76,11 +76,11 @@ impl<'a> Term<'a> {
     }
 }
 
-/// The releases inside another, ready for many orders.
+/// The releases inside another, prepared for many orders.
 #[derive(Debug, Clone)]
 pub(crate) struct Base<'a> {
     terms: Vec<(Term<'a>, f64)>,
-    /// Present where an evaluation is expensive.
+    /// Present if an evaluation is expensive.
     grid: Option<Grid>,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Base<'a> {
         Self { terms, grid }
     }
 
-    /// An upper bound of the divergence of order `order >= 1` of all of them; infinite where there is none.
+    /// Returns an upper bound on their joint divergence of order `order >= 1`; infinite if there is none.
     pub(crate) fn at(&self, order: f64) -> f64 {
         let directly = |order: f64| {
             self.terms.iter().fold(0.0, |total, (term, count)| add_up(total, mul_up(*count, term.at(order))))
@@ -103,22 +103,22 @@ impl<'a> Base<'a> {
     }
 }
 
-/// Divergences at the orders of a grid, evaluated on demand and read by chords of `(a - 1) D_a` between them, which is
-/// convex in the order `a`.
+/// Divergences at the orders of a grid, evaluated on demand and interpolated by chords of `(a - 1) D_a`, which is convex in the
+/// order `a`.
 #[derive(Debug, Clone, Default)]
 struct Grid {
-    /// By the order's place in the grid; negative where not evaluated yet.
+    /// Indexed by the order's place in the grid; negative if not yet evaluated.
     values: RefCell<Vec<f64>>,
 }
 
-/// Orders `1 + 2^-FINE`, ..., `1 + 1/2`, then integers up to `INTEGERS`, then each about `1/INTEGERS` larger.
+/// Orders `1 + 2^-FINE`, ..., `1 + 1/2`, then integers up to `INTEGERS`, then each about a factor `1 + 1/INTEGERS` larger.
 const FINE: i32 = 48;
 const INTEGERS: f64 = 32.0;
-/// Beyond this nothing is claimed.
+/// Order beyond which there is no bound.
 const LARGEST_ORDER: f64 = 1e7;
 
 impl Grid {
-    /// The place of the last grid order that is not above `order`.
+    /// Returns the place of the last grid order that is not above `order`.
     fn place(order: f64) -> usize {
         let excess = order - 1.0;
         if order < 2.0 {
@@ -131,7 +131,7 @@ impl Grid {
         }
     }
 
-    /// The order at a place.
+    /// Returns the order at a place.
     fn order(place: usize) -> f64 {
         let fine = FINE as usize;
         let integer = (place + 1) as f64 - f64::from(FINE);
@@ -142,7 +142,7 @@ impl Grid {
         } else if integer <= INTEGERS {
             integer
         } else {
-            // Rounded to integers, at which the sums of sampling are known.
+            // Rounded to integers, at which the sums for sampling are known.
             (INTEGERS * ((integer - INTEGERS) / INTEGERS).exp()).round()
         }
     }
@@ -152,7 +152,7 @@ impl Grid {
             return f64::INFINITY;
         }
         let mut place = Self::place(order);
-        // Rounding may have placed it one off.
+        // Rounding may have given an adjacent place.
         while place > 0 && Self::order(place) > order {
             place -= 1;
         }
@@ -168,7 +168,7 @@ impl Grid {
         let (low, high) = ((left - 1.0) * at_left, (right - 1.0) * at_right);
         let chord = (low + (high - low) * ((order - left) / (right - left))) / (order - 1.0);
         let chord = chord * (1.0 + 16.0 * f64::EPSILON);
-        // NaN, of an infinite divergence, fails the comparison.
+        // NaN, from an infinite divergence, fails the comparison.
         if chord < at_right { chord } else { at_right }
     }
 

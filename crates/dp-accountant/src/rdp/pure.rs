@@ -1,20 +1,20 @@
-//! Any pure guarantee: the curve of binary randomised response, the worst of all `epsilon`-DP mechanisms.
+//! Any pure guarantee: the curve of binary randomised response, the worst `epsilon`-DP mechanism.
 
 use crate::logspace::log_one_plus_exp;
 
-/// From here on `e^(-epsilon order)` is below 1e-13 and the exponent is taken out before the logarithm.
+/// Product from which on `e^(-epsilon order)` is below 1e-13 and the exponent is factored out before the logarithm.
 const LARGE: f64 = 30.0;
 
-/// The least upper bound of the Renyi divergences of order `order >= 1` between `epsilon`-DP outputs.
+/// Returns the least upper bound on the Renyi divergences of order `order >= 1` between outputs of `epsilon`-DP mechanisms.
 ///
 /// # Formula
 /// ```text
 /// 1/(a-1) ln( cosh((a - 1/2) epsilon) / cosh(epsilon/2) ),    a = order;    epsilon tanh(epsilon/2) at a = 1,
 /// ```
 ///
-/// the divergence of randomised response with truth probability `e^epsilon / (1 + e^epsilon)`, which dominates every
-/// `epsilon`-DP mechanism. Evaluated from `moment - 1 = expm1(a epsilon) (1 - e^(-(a-1) epsilon)) / (1 + e^epsilon)`,
-/// a product of positive factors, so nothing cancels at small epsilon or at orders close to 1.
+/// the divergence of randomised response with truth probability `e^epsilon / (1 + e^epsilon)`, which dominates every `epsilon`-DP
+/// mechanism. Evaluated from `moment - 1 = expm1(a epsilon) (1 - e^(-(a-1) epsilon)) / (1 + e^epsilon)`, a product of positive
+/// factors, so nothing cancels at small epsilon or at orders close to 1.
 ///
 /// # References
 /// Bun and Steinke 2016, Proposition 3.3 (the same in `sinh`), arXiv:1605.02065; domination: Kairouz, Oh and

@@ -1,11 +1,11 @@
 //! The best of a random number of repetitions: private hyperparameter tuning.
 //!
-//! A mechanism is repeated `K` times, `K` drawn from a public law, and only the best outcome is published, by a total
-//! order of outcomes. The loss is that of one repetition, and what the law of `K` costs: little if it has heavy
-//! tails, so that the published outcome says little of how many there were.
+//! A mechanism is repeated `K` times, with `K` drawn from a public law, and only the best outcome is published, by a total order
+//! of outcomes. The privacy loss is that of one repetition plus a cost for the law of `K`. This is small if the law has heavy
+//! tails, so that the published outcome reveals little about the number of repetitions.
 //!
-//! Every bound holds at every order, and divergences grow with the order, so what a bound says at a larger order holds
-//! at a smaller one; the least is taken.
+//! Every bound holds at every order, and divergences grow with the order, so a bound at a larger order holds at a smaller one;
+//! the least is taken.
 
 use super::leaf::check;
 use super::order::{minimise, minimiser};
@@ -22,7 +22,7 @@ use crate::rounding::mul_up;
 /// Covers the rounding of a few elementary functions of numbers of any sign, relative to their absolute values.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
-/// The mean of the truncated negative binomial law of [`Repetitions::TruncatedNegativeBinomial`].
+/// Returns the mean of the truncated negative binomial law of [`Repetitions::TruncatedNegativeBinomial`].
 ///
 /// # Formula
 /// ```text
@@ -43,7 +43,7 @@ pub fn mean_repetitions(eta: f64, gamma: f64) -> Result<f64, Error> {
     Ok(log_mean(eta, gamma).exp())
 }
 
-/// The Renyi divergence of the best of `K` repetitions, `K` truncated negative binomial, from that of one repetition at
+/// Returns the Renyi divergence of the best of `K` repetitions, `K` truncated negative binomial, from that of one repetition at
 /// two orders: `rdp` at `order`, `auxiliary_rdp` at `auxiliary_order`.
 ///
 /// An event tree with [`DpEvent::RandomStopping`](crate::DpEvent::RandomStopping) takes the best auxiliary order.
@@ -82,8 +82,8 @@ pub fn truncated_negative_binomial(
     Ok((rdp + law + log_mean(eta, gamma) / (order.get() - 1.0)) * (1.0 + ROUNDING))
 }
 
-/// The pure guarantee of the best of `K` repetitions of an `epsilon`-DP mechanism, `K` truncated negative binomial:
-/// `(2 + eta) epsilon`, whatever `gamma` is.
+/// Returns the pure guarantee of the best of `K` repetitions of an `epsilon`-DP mechanism, `K` truncated negative binomial: `(2 +
+/// eta) epsilon`, for every `gamma`.
 ///
 /// # Errors
 /// `eta` not above -1 or not finite; `epsilon` negative, NaN or infinite.
@@ -104,17 +104,17 @@ pub fn pure_truncated_negative_binomial(eta: f64, epsilon: f64) -> Result<f64, E
     Ok(if eta.fract() == 0.0 { mul_up(2.0 + eta, epsilon) } else { mul_up((2.0 + eta).next_up(), epsilon) })
 }
 
-/// The Renyi divergence of the best of `K` repetitions, `K` Poisson, from that of one repetition at the same order, `rdp`,
-/// and its `delta` at the epsilon of [`poisson_epsilon`] for the order.
+/// Returns the Renyi divergence of the best of `K` repetitions, `K` Poisson, from that of one repetition at the same order,
+/// `rdp`, and its `delta` at the epsilon of [`poisson_epsilon`] for the order.
 ///
 /// # Formula
 /// ```text
 /// 1/(order - 1) ln( e^-mean + mean exp((order - 1)(rdp + mean delta)) )
 /// ```
 ///
-/// The published form, `rdp + mean delta + ln(mean)/(order - 1)`, is without the first term, which is the probability
-/// of no repetition, an outcome of its own. With few repetitions on average that form is not a bound (it can be
-/// negative); with many the two agree.
+/// The published form, `rdp + mean delta + ln(mean)/(order - 1)`, omits the first term, which is the probability of no
+/// repetition, a separate outcome. With few repetitions on average that form is not a bound (it can be negative); with many the
+/// two agree.
 ///
 /// # Errors
 /// `mean` not positive; `rdp` or `delta` negative, NaN or infinite.
@@ -140,12 +140,12 @@ pub fn poisson(mean: f64, order: RdpOrder, rdp: f64, delta: f64) -> Result<f64, 
     Ok(poisson_at(mean, order.get(), rdp, delta))
 }
 
-/// The epsilon at which [`poisson`] wants the delta of one repetition: `ln(order/(order - 1))`, rounded down.
+/// Returns the epsilon at which [`poisson`] needs the delta of one repetition: `ln(order/(order - 1))`, rounded down.
 pub fn poisson_epsilon(order: RdpOrder) -> f64 {
     (order.get() - 1.0).recip().ln_1p() * (1.0 - ROUNDING)
 }
 
-/// The tuning of one base mechanism, with what does not depend on the order found once.
+/// The tuning of one base mechanism, with the values that do not depend on the order.
 #[derive(Debug, Clone)]
 pub(crate) struct Stopping<'a> {
     base: Base<'a>,
@@ -156,16 +156,16 @@ pub(crate) struct Stopping<'a> {
 enum Kind {
     Unbounded,
     TruncatedNegativeBinomial {
-        /// What the law costs at the best auxiliary order.
+        /// The cost of the law of repetitions at the best auxiliary order.
         auxiliary: f64,
         log_mean: f64,
-        /// Orders below this take the bound of this order.
+        /// Least order whose bound is computed; it is used for smaller orders too.
         least_order: f64,
         pure_epsilon: f64,
     },
     Poisson {
         mean: f64,
-        /// Delta of one repetition at epsilon 0, which bounds that at any other.
+        /// Logarithm of delta of one repetition at epsilon 0, which bounds that at any other epsilon.
         log_total_variation: f64,
     },
 }
@@ -180,7 +180,7 @@ impl<'a> Stopping<'a> {
             Repetitions::TruncatedNegativeBinomial { eta, gamma } => {
                 let log_mean = log_mean(eta, gamma);
                 let of_order = |order: f64| auxiliary_term(order, base.at(order), gamma);
-                // At auxiliary order 1 the divergence plays no part.
+                // At auxiliary order 1 the divergence does not contribute.
                 let least = minimiser(of_order).1.min(-gamma.ln());
                 let stated = |order: f64| base.at(order) + log_mean / (order - 1.0);
                 let pure = pure_epsilon_of_all(leaves);
@@ -198,7 +198,7 @@ impl<'a> Stopping<'a> {
         Self { base, kind }
     }
 
-    /// An upper bound of the Renyi divergence of order `order >= 1`.
+    /// Returns an upper bound on the Renyi divergence of order `order >= 1`.
     pub(crate) fn rdp(&self, order: f64) -> f64 {
         match &self.kind {
             Kind::Unbounded => f64::INFINITY,
@@ -209,7 +209,7 @@ impl<'a> Stopping<'a> {
                 if pure_epsilon.is_finite() { renyi.min(pure::rdp(order, *pure_epsilon)) } else { renyi }
             }
             Kind::Poisson { mean, log_total_variation } => {
-                // At order 1 the condition on epsilon is void; any larger order serves.
+                // At order 1 the condition on epsilon is void; any larger order may be used.
                 let order = order.max(1.0 + f64::EPSILON.sqrt());
                 let epsilon = (order - 1.0).recip().ln_1p() * (1.0 - ROUNDING);
                 let log_delta = minimise(|order| conversion::best_log_delta(order, self.base.at(order), epsilon));
@@ -229,14 +229,14 @@ fn poisson_at(mean: f64, order: f64, rdp: f64, delta: f64) -> f64 {
     if bound.is_nan() { f64::INFINITY } else { bound }
 }
 
-/// `(1 - 1/b) D_b + ln(1/gamma)/b`.
+/// Returns `(1 - 1/b) D_b + ln(1/gamma)/b`.
 fn auxiliary_term(order: f64, rdp: f64, gamma: f64) -> f64 {
     let share = (order - 1.0) / order;
     let of_base = if share == 0.0 { 0.0 } else { share * rdp };
     of_base - gamma.ln() / order
 }
 
-/// `ln E K`, by `expm1` so that small `eta` is no special case but 0.
+/// Returns `ln E K`, by `expm1` so that only `eta` = 0 is a special case.
 fn log_mean(eta: f64, gamma: f64) -> f64 {
     let log_inverse = -gamma.ln();
     // (1 - gamma^eta)/eta, which is ln(1/gamma) at 0 and positive for either sign.

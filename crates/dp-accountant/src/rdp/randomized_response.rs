@@ -1,6 +1,6 @@
 //! k-ary randomised response.
 
-/// Renyi divergence of order `order >= 1` of the answers of one record that changes.
+/// Returns the Renyi divergence of order `order >= 1` of the answers of one record that changes.
 ///
 /// # Formula
 /// With `t = 1 - noise + noise/k` the probability of the true answer and `f = noise/k` that of any other,

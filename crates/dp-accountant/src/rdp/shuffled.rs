@@ -4,18 +4,18 @@ use super::finite_pair::moment_excess;
 use super::pure;
 use crate::shuffled::{Bound, clones, outcomes};
 
-/// Buckets of the number of clones; each is charged as its least, which changes the loss by less than `n^-1/2`.
+/// Number of buckets of the number of clones; each is charged as its least, which changes the loss by less than `n^-1/2`.
 const BUCKETS: usize = 24;
 
-/// More records than give this many clones on average count as no more: fewer clones tell more.
+/// Largest average number of clones; more records count as no more clones, since fewer clones reveal more.
 const MANY_CLONES: f64 = 1e6;
 
-/// An upper bound of the Renyi divergence of order `order >= 1`: that of the pair of [`crate::shuffled`], the number of
-/// clones given away; at most that of one record's answer.
+/// Returns an upper bound on the Renyi divergence of order `order >= 1`: that of the pair of [`crate::shuffled`], with the number
+/// of clones revealed; at most that of one record's answer.
 ///
 /// # Formula
-/// `1/(a-1) ln(1 + E_C E_Q [r^a - 1 - a (r - 1)])` with the ratio r of the two laws given C, which swap places when the
-/// two counts do, so that one direction answers for both.
+/// `1/(a-1) ln(1 + E_C E_Q [r^a - 1 - a (r - 1)])` with the ratio r of the two laws given C. The laws are exchanged if the two
+/// counts are, so that one direction suffices.
 pub(crate) fn rdp(order: f64, epsilon: f64, records: u64) -> f64 {
     let alone = pure::rdp(order, epsilon);
     if order <= 1.0 || epsilon == 0.0 {
@@ -32,7 +32,7 @@ pub(crate) fn rdp(order: f64, epsilon: f64, records: u64) -> f64 {
         excess += weight * given_clones * (1.0 + 2.0 * error);
         lost += weight * left_out;
     }
-    // The binomial weights' rounding, that of the sums, and what was left out at the largest ratio.
+    // The rounding of the binomial weights and of the sums, and the omitted part at the largest ratio.
     excess *= 1.0 + 1e-9;
     let bound = (excess + lost * ((order - 1.0) * epsilon).exp()).ln_1p() / (order - 1.0);
     // NaN and infinity fail the comparison.
@@ -43,7 +43,7 @@ pub(crate) fn rdp(order: f64, epsilon: f64, records: u64) -> f64 {
 mod tests {
     use super::rdp;
 
-    /// The pair, enumerated over all numbers of clones, choices and answers.
+    /// Enumerates the pair over all numbers of clones, choices and answers.
     fn by_enumeration(order: f64, epsilon: f64, records: u32) -> f64 {
         let choose = |n: u32, k: u32| (1..=k).fold(1.0, |product, i| product * f64::from(n - k + i) / f64::from(i));
         let (clone, likely) = ((-epsilon).exp(), 1.0 / (1.0 + (-epsilon).exp()));
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn many_records_amplify_and_buckets_cost_little() {
-        // By the central limit: the loss is about twice tanh(1/2) times the share of answers from U, less half, doubled.
+        // By the central limit: the loss is about twice tanh(1/2) times the share of answers from U, minus half, doubled.
         let expected = 4.0 * 0.5f64.tanh().powi(2) / (1e5 * (-1f64).exp());
         let got = rdp(2.0, 1.0, 100_000);
         assert!(got > 0.98 * expected && got < 1.05 * expected, "{got} {expected}");
@@ -87,7 +87,7 @@ mod tests {
             assert!(rdp(order, 2.0, 1000) <= super::pure::rdp(order, 2.0) * (1.0 + 1e-15));
         }
         assert_eq!(rdp(2.0, 0.0, 10), 0.0);
-        // So many records are counted as fewer.
+        // A larger number of records is counted as a smaller one.
         assert!(rdp(2.0, 0.5, u64::MAX) <= rdp(2.0, 0.5, 1_000_000));
     }
 }

@@ -9,16 +9,16 @@
 //! z(j) = e^((j-1) e(j)) min(2, (e^E - 1)^j),    j >= 3,
 //! ```
 //!
-//! with `E` the base's pure epsilon, infinite where it has none. Where one pair `(P, Q)` dominates the base in both
-//! directions, its even central moments `B(l) = E_Q[(P/Q - 1)^l]` serve too:
+//! with `E` the base's pure epsilon, infinite if it has none. If one pair `(P, Q)` dominates the base in both directions, its
+//! even central moments `B(l) = E_Q[(P/Q - 1)^l]` can be used too:
 //!
 //! ```text
 //! z(j) <= 4 sqrt( B(2 floor(j/2)) B(2 ceil(j/2)) ).
 //! ```
 //!
-//! (Both are f-divergences of a convex f, which a dominating pair does not have smaller.) The published way to `B` is an
-//! alternating sum of exponentials of `e`, of which nothing is left in floating point; here they are integrals and
-//! sums of positive terms.
+//! (Both are f-divergences of a convex f, which are no smaller for a dominating pair.) The published formula for `B` is an
+//! alternating sum of exponentials of `e`, which cancels completely in floating point; here they are integrals and sums of
+//! positive terms.
 
 mod moments;
 
@@ -33,9 +33,8 @@ use crate::logspace::log_exp_m1;
 use crate::params::{RdpOrder, SamplingRate};
 use moments::Pair;
 
-/// The Renyi divergence of any mechanism on a sample of fixed size, from a bound `curve` on its own divergence, in both
-/// directions, at every integer order from 2 to that above `order`, and from its `pure_epsilon`, infinite where it has
-/// none.
+/// Returns the Renyi divergence of any mechanism on a sample of fixed size, from a bound `curve` on its own divergence, in both
+/// directions, at every integer order from 2 to the one above `order`, and from its `pure_epsilon`, infinite if it has none.
 ///
 /// # Formula
 /// At an integer order `a`, with `q` the sampling rate, the least of convexity's `(1 - q) + q e^((a-1) curve(a))` and of
@@ -45,8 +44,8 @@ use moments::Pair;
 /// z(j) = e^((j-1) c(j)) min(2, (e^E - 1)^j),    c = curve,    E = pure_epsilon,
 /// ```
 ///
-/// and between integers the chord of `(a - 1) rdp(a)`. Up to order 2 it is the bound of order 2. An event tree uses the
-/// moments of its noise too, which are smaller.
+/// and between integers the chord of `(a - 1) rdp(a)`. Up to order 2 it is the bound of order 2. An event tree also uses the
+/// moments of its noise, which are smaller.
 ///
 /// # Privacy
 /// One record replaced by any other, both directions. The curve's sensitivities are those of one such replacement.
@@ -82,10 +81,10 @@ pub fn without_replacement(
     sum.min(convexity::mixed_with_nothing(order, rate, own))
 }
 
-/// The published bound at an integer order, for comparison with papers: [`without_replacement`] is never larger.
+/// Returns the published bound at an integer order, for comparison with papers: [`without_replacement`] is never larger.
 ///
 /// # Formula
-/// That of [`without_replacement`] without convexity's bound; with `pure_epsilon` infinite it is the form without it.
+/// The formula of [`without_replacement`] without the convexity bound; with `pure_epsilon` infinite, the form without it.
 ///
 /// # References
 /// Wang, Balle and Kasiviswanathan 2019, Theorem 9, arXiv:1808.00087.
@@ -98,13 +97,13 @@ pub fn without_replacement_as_published(
     sum_at(f64::from(order.max(2)), sampling_rate.get(), &RefCell::default(), pure_epsilon, &[], &curve)
 }
 
-/// What is kept of the base: `ln z(j)` for `j` from 2, with the size of its parts.
+/// The cached values of the base: `ln z(j)` for `j` from 2, with the size of its parts.
 #[derive(Debug, Clone, Default)]
 struct Table {
     log_terms: Vec<(f64, f64)>,
-    /// The least of the pairs' `ln B(2 m)` for `m` from 1, as far as they are of use.
+    /// The least of the pairs' `ln B(2 m)` for `m` from 1, up to where they are useful.
     log_moments: Vec<f64>,
-    /// Whether they have stopped to be.
+    /// True if further moments are not useful.
     moments_are_large: bool,
     log_factorials: LogFactorials,
 }
@@ -128,7 +127,7 @@ impl Table {
             }
             if let (Some(low), Some(high)) = (self.log_moments.get(j / 2 - 1), self.log_moments.get(m - 1)) {
                 let by_moments = 2.0 * ln_2 + 0.5 * (low + high);
-                // Once the base's loss is large both are about the moment of order j, and this is twice that or more.
+                // Once the base's loss is large, both are about the moment of order j, and this one is at least twice as large.
                 self.moments_are_large |= by_moments > log + 0.5 && exponent > 10.0;
                 log = log.min(by_moments);
             }
@@ -137,7 +136,7 @@ impl Table {
     }
 }
 
-/// The sum (1) at an integer order.
+/// Returns the sum (1) at an integer order.
 fn sum_at(
     order: f64,
     rate: f64,
@@ -161,7 +160,7 @@ fn sum_at(
     sum.divergence(order)
 }
 
-/// A base on a sample of fixed size, ready for many orders.
+/// A base on a sample of fixed size, prepared for many orders.
 #[derive(Debug, Clone)]
 pub(super) struct Sampled<'a> {
     rate: f64,
@@ -169,7 +168,7 @@ pub(super) struct Sampled<'a> {
     pairs: Vec<Pair>,
     base_pure_epsilon: f64,
     pure_epsilon: f64,
-    /// No sum above this order.
+    /// Largest order of the sum.
     largest_order: f64,
     table: RefCell<Table>,
 }
@@ -187,7 +186,7 @@ impl<'a> Sampled<'a> {
         }
     }
 
-    /// An upper bound of the Renyi divergence of order `order >= 1`.
+    /// Returns an upper bound on the Renyi divergence of order `order >= 1`.
     pub(super) fn rdp(&self, order: f64) -> f64 {
         let at = |order: f64| self.base.at(order);
         let mut least = convexity::mixed_with_nothing(order, self.rate, at(order));
@@ -197,7 +196,7 @@ impl<'a> Sampled<'a> {
         if order > self.largest_order {
             return least;
         }
-        // Whatever bounds the divergence at an integer may enter the chord.
+        // Any bound on the divergence at an integer may enter the chord.
         let capped = |integer: f64| {
             let sum = sum_at(integer, self.rate, &self.table, self.base_pure_epsilon, &self.pairs, &at);
             sum.min(convexity::mixed_with_nothing(integer, self.rate, at(integer)))

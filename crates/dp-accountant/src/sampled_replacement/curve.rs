@@ -7,15 +7,15 @@ use crate::objective_perturbation::log_upper_tail;
 use crate::root::{Tangent, least_safe};
 
 impl Pair {
-    /// The logarithm of [`F`](super) at `e^epsilon`, and its derivative by epsilon: with `x` where the loss is epsilon,
+    /// Returns the logarithm of [`F`](super) at `e^epsilon`, and its derivative by epsilon: with `x` the point at which the loss
+    /// is epsilon,
     ///
     /// ```text
     /// q P(Z > x - up) - e^epsilon q P(Z > x + down) - (e^epsilon - 1)(1-q) P(Z > x).
     /// ```
     ///
-    /// Another `x`, and a rounded one is another, gives less, by no more than the mass of A beyond times the loss's error.
-    /// The curve grows with the radius; that of the radius 1, which is known to the last digits, bounds it where the
-    /// difference cancels.
+    /// Any other `x`, such as a rounded one, gives less, by no more than the mass of A beyond times the loss's error. The curve
+    /// grows with the radius; that of radius 1, which is accurate to the last digits, bounds it where the difference cancels.
     fn log_delta_with_slope(&self, epsilon: f64) -> (Ends, f64) {
         let Self { rate, up, down } = *self;
         let x = self.place(epsilon);
@@ -25,7 +25,7 @@ impl Pair {
         let third = (-rate).ln_1p() + log_excess + log_upper_tail(x);
         let (taken, other) = ((second - first).exp(), (third - first).exp());
         let left = 1.0 - taken - other;
-        // What the logarithms and the tails' arguments are rounded by, and what the place is off by.
+        // The rounding of the logarithms and of the tails' arguments, and the error of the place.
         let log_of_other = (-rate).ln_1p() + log_upper_tail(x);
         let mass = 1.0 + (log_of_other - first).exp();
         let extreme = x.abs() + self.mu();
@@ -40,12 +40,12 @@ impl Pair {
         (Ends { lower, upper: if upper.is_nan() { whole } else { upper } }, slope)
     }
 
-    /// The logarithm of delta at `epsilon`.
+    /// Returns the logarithm of delta at `epsilon`.
     pub(crate) fn log_delta(&self, epsilon: f64) -> Ends {
         self.log_delta_with_slope(epsilon).0
     }
 
-    /// Epsilon where delta lies between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
+    /// Returns epsilon for a delta between `e^low` and `e^high`: the upper end for `low`, the lower end for `high`.
     pub(crate) fn epsilon(&self, low: f64, high: f64) -> Ends {
         let whole = single_step::epsilon(self.rate, self.mu().next_up(), low, low).upper;
         let above = |epsilon: f64| {

@@ -1,4 +1,4 @@
-//! The loss law of one release, for composition.
+//! The law of the privacy loss of one release, for composition.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use crate::exact::loss_law::{Law, LossLaw, Tails};
 use crate::normal::upper_tail;
 
 impl Pair {
-    /// The law of the loss: that of the pair itself where it is symmetric. Else the [dominating](super) one above, and below
-    /// that of the pair itself, which two contributions attain.
+    /// Returns the law of the loss: that of the pair itself if it is symmetric. Otherwise the upper law is the
+    /// [dominating](super) one, and the lower law is that of the pair itself, which two contributions attain.
     pub(crate) fn law(&self) -> Law {
         if self.is_symmetric() {
             Law::known(*self)
@@ -17,7 +17,7 @@ impl Pair {
         }
     }
 
-    /// Both laws' tails at `x`.
+    /// Returns both laws' tails at `x`.
     fn tails_at(&self, x: f64) -> Tails {
         let Self { rate, up, down } = *self;
         let mix = |sampled: f64, other: f64| rate * sampled + (1.0 - rate) * other;
@@ -30,10 +30,10 @@ impl Pair {
         }
     }
 
-    /// The relative error of those.
+    /// Returns the relative error of the tails.
     fn tails_error(&self, x: f64) -> f64 {
-        // The argument's rounding changes the tail at z by less than `(1 + z²) 2^-53` of it, twice; beyond the reach there
-        // is no tail.
+        // The argument is rounded twice; each time the tail at z changes by a factor of less than `(1 + z²) 2^-53`. Beyond the
+        // reach the tail is zero.
         let extreme = (x.abs() + self.up).min(REACH);
         f64::EPSILON * (8.0 + 2.0 * extreme * extreme)
     }
@@ -67,8 +67,8 @@ impl LossLaw for Pair {
     }
 }
 
-/// The dominating pair where the contributions' radius is more than half their distance: the half of the pair with
-/// positive loss, its mirror image, and the rest of both at no loss.
+/// The dominating pair if the contributions' radius is more than half their distance: the half of the pair with positive loss,
+/// its mirror image, and the remaining mass of both without loss.
 #[derive(Debug)]
 struct Folded(Pair);
 

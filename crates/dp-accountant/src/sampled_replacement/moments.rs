@@ -8,28 +8,28 @@ use crate::rdp::{mixed_with_nothing, rdp_per_order, sampled_gaussian_divergence}
 use crate::rounding::mul_up;
 use crate::work;
 
-/// The divergence grows with both: below these its value is that at these, which keeps squares from underflowing.
+/// Least rate and `mu`: the divergence grows with both, so smaller ones are raised to these, and squares do not underflow.
 const LEAST_RATE: f64 = 1e-60;
 const LEAST_MU: f64 = 1e-75;
 
-/// What is left out at the upper end is below `e^-NEGLIGIBLE` of the whole.
+/// The omitted part at the upper end is below `e^-NEGLIGIBLE` of the whole.
 const NEGLIGIBLE: f64 = 50.0;
 
-/// More panels than this, and the bounds by other theorems must do.
+/// Maximum number of panels; beyond it the bounds by other theorems are used.
 const MAX_PANELS: f64 = 4000.0;
 
-/// Steps of a value of the integrand.
+/// Number of steps of a value of the integrand.
 const STEPS_PER_VALUE: f64 = 250.0;
 
 /// Relative tolerance of the integral.
 const TOLERANCE: f64 = 1e-12;
 
 impl Pair {
-    /// An upper bound of the divergence of order `order >= 1`, in both directions.
+    /// Returns an upper bound on the divergence of order `order >= 1`, in both directions.
     ///
-    /// It is the integral of the [module](super), with its error; or one of two bounds that hold in any case:
+    /// It is the integral of the [module](super), with its error, or one of two bounds that always hold:
     ///
-    /// - convexity: the pair is a mixture of the Gaussian one and of nothing;
+    /// - convexity: the pair is a mixture of the Gaussian pair and of equal laws;
     /// - `B >= (1-q) N(0, 1)`: the moment beyond `x_0` is at most `(1-q)^(1-a)` times that of A against `N(0, 1)`, and the
     ///   rest at most 1.
     pub(crate) fn rdp(&self, order: f64) -> f64 {
@@ -45,14 +45,14 @@ impl Pair {
         if own < cap { own } else { cap }
     }
 
-    /// The divergence by the integral, rounded up; none where its range is too long.
+    /// Returns the divergence by the integral, rounded up; `None` if its range is too long.
     ///
     /// **Range.** `A^a B^(1-a)` has the logarithmic derivative `-x + a up p_A(x) + (a-1) down p_B(x)`, with the posterior
-    /// probabilities p that the record took part, `p_A <= 1` and `p_B` falling: so beyond `c = a up + (a-1) down p_B(a up)`
-    /// it falls at least like a normal density about c. There the integrand is at most `L A^a B^(1-a)` and the loss's slope
-    /// at most `mu`, so that what lies beyond `c + t` is at most `A^a B^(1-a) (L + mu/t)/t` at that end.
+    /// probabilities p that the record took part, `p_A <= 1` and `p_B` decreasing: so beyond `c = a up + (a-1) down p_B(a up)` it
+    /// falls at least like a normal density about c. There the integrand is at most `L A^a B^(1-a)` and the loss's slope at most
+    /// `mu`, so that the integral beyond `c + t` is at most `A^a B^(1-a) (L + mu/t)/t` at that end.
     fn integral(&self, order: f64) -> Option<f64> {
-        // Beyond a limit on work the bounds that hold in any case must do.
+        // Once a limit on work is reached, the bounds that always hold are used.
         if work::is_exhausted() {
             work::cut_short();
             return None;
@@ -72,7 +72,7 @@ impl Pair {
             work::charge(STEPS_PER_VALUE);
             self.log_integrand(order, x)
         };
-        // About the largest value.
+        // Approximately the largest value.
         let reference = (0..=panels as u32)
             .map(|i| log_at(start + (end - start) * (f64::from(i) + 0.5) / (panels + 1.0)))
             .fold(f64::NEG_INFINITY, f64::max);
@@ -80,7 +80,7 @@ impl Pair {
         let Point { loss, log_above, .. } = self.at(end);
         let log_end = log_above + excess * loss - 0.5 * end * end - LN_SQRT_2_PI;
         let beyond = (log_end - reference).exp() * (loss + self.mu() / reach) / reach;
-        // Rounding of the logarithm of the integrand.
+        // The rounding of the logarithm of the integrand.
         let terms = end * end + order * (self.mu() * (end + self.mu()) - self.rate.ln());
         let rounding = 1.0 + f64::EPSILON * (256.0 + 16.0 * terms);
         let sum = (found.upper() + beyond) * rounding;
@@ -93,7 +93,7 @@ impl Pair {
         (divergence > 0.0).then_some(divergence * (1.0 + 8.0 * f64::EPSILON))
     }
 
-    /// The logarithm of `A (e^((a-1) L) - 1)/(a-1) (1 - e^(-a L))`.
+    /// Returns the logarithm of `A (e^((a-1) L) - 1)/(a-1) (1 - e^(-a L))`.
     fn log_integrand(&self, order: f64, x: f64) -> f64 {
         let excess = order - 1.0;
         let Point { loss, log_above, .. } = self.at(x);

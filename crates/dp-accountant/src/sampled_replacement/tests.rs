@@ -41,7 +41,7 @@ fn places_are_where_the_loss_is_what_was_asked_for() {
     }
 }
 
-/// The curve as a sum over the line, which has no sign to cancel.
+/// The curve compared with an integral over the line without cancellation.
 #[test]
 fn the_curve_agrees_with_its_integral_and_its_ends_enclose_it() {
     for (rate, mu, radius) in pairs() {
@@ -61,7 +61,7 @@ fn the_curve_agrees_with_its_integral_and_its_ends_enclose_it() {
             if found.value > 1e-14 {
                 assert!(ends.upper - found.value.ln() < 1e-4, "{pair:?} at {epsilon}: {ends:?} {}", found.value.ln());
             }
-            // Not above the curve of which only the distance is known, and it grows with the radius.
+            // It is at most the curve for a known distance alone, and it grows with the radius.
             assert!(ends.upper <= single_step::log_delta(rate, mu.next_up(), epsilon).upper + 1e-12);
             let wider = Pair::new(rate, mu, (1.1 * radius).min(1.0)).log_delta(epsilon).upper;
             assert!(ends.lower <= wider + 1e-12, "{pair:?}");
@@ -88,7 +88,7 @@ fn the_least_orders_and_the_largest_are_no_exception() {
         let mut before = 0.0;
         for order in [1.0, 1.0 + 1e-9, 1.001, 1.5, 2.0, 8.0, 100.0, 1e4, 1e8] {
             let divergence = pair.rdp(order);
-            // Convex bounds join the integral from above.
+            // The convexity bounds join the integral from above.
             assert!(divergence >= before * (1.0 - 1e-9), "{pair:?} at {order}: {divergence} after {before}");
             assert!(divergence <= 0.5 * order * mu * mu * (1.0 + 1e-12), "{pair:?} at {order}: {divergence}");
             before = divergence;
@@ -121,7 +121,7 @@ fn units() {
         radius,
     };
     let at = |event: &DpEvent| PrivacyCurve::new(event).unwrap().log_delta(0.1).unwrap().upper;
-    // Everything in other units; a radius below half the distance is a smaller distance.
+    // The same in other units; a radius below half the distance reduces the distance.
     assert_eq!(at(&event(3.0, 2.0, 1.0)), at(&event(1.5, 1.0, 0.5)));
     assert_eq!(at(&event(3.0, 2.0, 1.0)), at(&event(3.0, 100.0, 1.0)));
     assert!(matches!(PrivacyCurve::new(&event(3.0, 1.0, 1.1)), Err(Error::OutOfRange { name: "radius", .. })));

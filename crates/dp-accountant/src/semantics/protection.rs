@@ -1,4 +1,4 @@
-//! Everything that is said about one release.
+//! All semantic bounds for one release.
 
 use super::{bayes_factor, odds_beyond, of_curve, posterior, true_positive_rate};
 use crate::adjacency::AdjacencyKind;
@@ -12,18 +12,18 @@ use crate::params::{Delta, Epsilon};
 /// False-positive rates for which the true-positive rate is bounded.
 const FALSE_POSITIVE_RATES: [f64; 3] = [0.001, 0.01, 0.1];
 
-/// Beliefs before the release for which those after it are bounded.
+/// Prior beliefs for which the posterior beliefs are bounded.
 const PRIORS: [f64; 2] = [0.01, 0.5];
 
-/// The probability with which a Bayes factor may be larger than stated, over delta.
+/// Ratio to delta of the probability with which a Bayes factor may exceed the stated bound.
 const FAILURE_OVER_DELTA: f64 = 10.0;
 
-/// Ends of a bracket within this of each other, relatively, leave nothing for another theorem to gain.
+/// Relative width of a bracket below which no other theorem is tried.
 const NARROW: f64 = 1e-6;
 
-/// What an attacker can infer at most from one release, from its whole privacy curve. Every number is an upper bound.
+/// Upper bounds on what an attacker can infer from one release, from its whole privacy curve.
 ///
-/// The attacker knows everything but the noise and one unit's data: all other records, the settings, the algorithm.
+/// The attacker knows everything except the noise and one unit's data: all other records, the settings and the algorithm.
 ///
 /// # Examples
 /// ```
@@ -42,48 +42,48 @@ const NARROW: f64 = 1e-6;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Protection {
-    /// Epsilon of the statement.
+    /// Epsilon of the guarantee.
     pub epsilon: f64,
-    /// Delta of the statement.
+    /// Delta of the guarantee.
     pub delta: f64,
-    /// True-positive less false-positive rate of the best attack: see [`advantage`](super::advantage()).
+    /// True-positive rate minus false-positive rate of the best attack: see [`advantage`](super::advantage()).
     pub advantage: f64,
     /// True-positive rates at given false-positive rates: see [`true_positive_rate`](super::true_positive_rate).
     pub true_positive_rates: Vec<Detection>,
-    /// The probability with which the odds rise by a factor above `e^epsilon`: see [`odds_beyond`](super::odds_beyond).
+    /// The probability that the odds rise by a factor above `e^epsilon`: see [`odds_beyond`](super::odds_beyond).
     pub odds_beyond_epsilon: f64,
-    /// The logarithm of the factor by which the odds rise, but for [`failure`](Self::failure); infinite where nothing
-    /// bounds it: see [`bayes_factor`](super::bayes_factor).
+    /// The logarithm of the largest factor by which the odds rise, except with probability [`failure`](Self::failure); infinite
+    /// if there is no bound: see [`bayes_factor`](super::bayes_factor).
     pub log_bayes_factor: f64,
-    /// The probability with which the odds may rise by more than that: 0 for a pure guarantee, else ten times delta.
+    /// The probability with which the odds may rise by more: 0 for a pure guarantee, otherwise ten times delta.
     pub failure: f64,
-    /// Beliefs after the release, with the same exception: see [`posterior`](super::posterior).
+    /// Posterior beliefs, with the same exception: see [`posterior`](super::posterior).
     pub posteriors: Vec<Belief>,
 }
 
-/// How often an attack is right about a unit that is there.
+/// A bound on an attack's true-positive rate at a false-positive rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Detection {
-    /// How often it is wrong about one that is not.
+    /// The false-positive rate.
     pub false_positive_rate: f64,
-    /// How often it is right at most.
+    /// Upper bound on the true-positive rate.
     pub at_most: f64,
 }
 
-/// What can be believed.
+/// A bound on a posterior belief.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Belief {
-    /// The probability before.
+    /// The prior probability.
     pub prior: f64,
-    /// The probability after, at most.
+    /// Upper bound on the posterior probability.
     pub at_most: f64,
 }
 
 impl Protection {
-    /// Of the release that `event` describes and that has `(epsilon, delta)`, by the tightest curve of this crate: the
-    /// exact one where there is one, else [`bound::delta`].
+    /// Returns the bounds for the release that `event` describes and that is `(epsilon, delta)`-DP, from the tightest curve of
+    /// this crate: the exact one if there is one, otherwise [`bound::delta`].
     ///
     /// # Errors
     /// A number in the tree that is out of range, and [`Error::NotUnderRelation`].
@@ -109,12 +109,11 @@ impl Protection {
         Self::of_curve(epsilon.get(), delta.get(), largest_loss, delta_at)
     }
 
-    /// Of a release with `(epsilon, delta)`, with `largest_loss` as its epsilon at delta 0 (infinite where it has none),
-    /// and with at most `delta_at` at any epsilon. An infinite epsilon promises nothing by itself, and neither does a delta
-    /// of 1.
+    /// Returns the bounds for a release that is `(epsilon, delta)`-DP, with `largest_loss` as its epsilon at delta 0 (infinite if
+    /// there is none) and at most `delta_at` at any epsilon. An infinite epsilon or a delta of 1 gives no bound by itself.
     ///
     /// # Errors
-    /// `epsilon` or `largest_loss` negative or NaN, `delta` outside `[0, 1]`, and what `delta_at` gives.
+    /// `epsilon` or `largest_loss` negative or NaN, `delta` outside `[0, 1]`, and the errors of `delta_at`.
     pub fn of_curve(
         epsilon: f64,
         delta: f64,
@@ -123,7 +122,7 @@ impl Protection {
     ) -> Result<Self, Error> {
         let delta = super::probability("delta", delta)?;
         let largest_loss = super::log_factor_at_least_zero(largest_loss)?;
-        // The statement itself and the largest loss are points of the curve, which a search along it may miss by a little.
+        // The guarantee itself and the largest loss are points of the curve, which a search along it may miss slightly.
         let mut pairs = Vec::new();
         for (epsilon, delta) in [(epsilon, delta), (largest_loss, 0.0)] {
             if let (Ok(epsilon), Ok(delta)) = (Epsilon::new(epsilon), Delta::new(delta)) {

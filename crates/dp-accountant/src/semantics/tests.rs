@@ -8,8 +8,8 @@ fn pair(epsilon: f64, delta: f64) -> (Epsilon, Delta) {
     (Epsilon::new(epsilon).unwrap(), Delta::new(delta).unwrap())
 }
 
-/// The pair of laws that has every privacy loss that `(epsilon, delta)` allows: it reveals with probability delta,
-/// else answers by randomised response. All bounds for one pair are reached by it.
+/// The pair of laws with every privacy loss that `(epsilon, delta)` allows: it reveals the data with probability delta and
+/// otherwise answers by randomised response. It attains all bounds for one pair.
 #[test]
 fn one_pair_is_reached_by_the_mechanism_that_has_no_more() {
     for (epsilon, delta) in [(0.3f64, 0.0), (1.0, 1e-3), (4.0, 0.2)] {
@@ -19,7 +19,7 @@ fn one_pair_is_reached_by_the_mechanism_that_has_no_more() {
         let exact = delta + truth - lie;
         let (epsilon, delta_) = pair(epsilon, delta);
         assert!((advantage(epsilon, delta_) - exact).abs() < 1e-14);
-        // Accuse on the revealing outcome and the first answer.
+        // The test accuses on the revealing outcome and the first answer.
         let rate = true_positive_rate(lie, epsilon, delta_).unwrap();
         assert!((rate - (delta + truth)).abs() < 1e-13 && rate >= delta + truth - 1e-15, "{rate}");
         assert_eq!(reconstruction(lie, epsilon, delta_).unwrap(), rate);
@@ -98,8 +98,8 @@ fn posteriors() {
     assert!(true_positive_rate(f64::NAN, epsilon, delta).is_err() && reconstruction(-0.1, epsilon, delta).is_err());
 }
 
-/// Reached by whoever sees only whether the loss is above `s`: normal tails, `s` chosen so that this alone changes the odds
-/// by `e^t`.
+/// Attained by an observer who sees only whether the loss is above `s`: normal tails, with `s` chosen so that this alone changes
+/// the odds by `e^t`.
 #[test]
 fn odds_rise_as_often_as_for_whoever_sees_one_threshold() {
     for mu in [0.05, 0.237, 1.0, 4.0, 12.0] {
@@ -140,7 +140,7 @@ fn a_release_without_a_curve_is_worth_its_statement() {
     let found = Protection::of_event(&event, AdjacencyKind::ReplaceOne, epsilon, delta).unwrap();
     assert!((found.advantage - advantage(epsilon, delta)).abs() < 1e-9);
     assert_eq!(found.failure, 1.0);
-    // All outcomes that it can have change the odds tenfold together: the others have a tenth of the mass.
+    // All its possible outcomes together change the odds tenfold: the others have a tenth of the mass.
     assert_eq!(found.odds_beyond_epsilon, 1.0);
     let nothing = Protection::of_curve(f64::INFINITY, 0.0, f64::INFINITY, |_| Ok(1.0)).unwrap();
     assert_eq!((nothing.advantage, nothing.true_positive_rates[0].at_most), (1.0, 1.0));

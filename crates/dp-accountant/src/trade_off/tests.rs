@@ -3,7 +3,7 @@ use crate::gaussian;
 use crate::normal::upper_tail;
 use core::cell::{Cell, RefCell};
 
-/// The exact pairs of errors of `N(0, 1)` against `N(mu, 1)`: the test with threshold `t`.
+/// Returns the exact pairs of errors of `N(0, 1)` against `N(mu, 1)`, by the test with threshold `t`.
 fn gaussian_errors(mu: f64, threshold: f64) -> (f64, f64) {
     (upper_tail(threshold), upper_tail(mu - threshold))
 }
@@ -43,7 +43,7 @@ fn one_pair_gives_the_known_polygon() {
     }
 }
 
-/// Where little is left between a delta that does not fall and certainty, the curve is above zero all the same.
+/// If a delta that does not decrease is close to 1, the curve is still above zero.
 #[test]
 fn a_delta_that_never_falls_leaves_the_whole_polygon() {
     let (epsilon, delta): (f64, f64) = (0.3, 0.01);
@@ -89,7 +89,7 @@ fn ends_and_refusals() {
     assert!(TradeOff::new(nothing, 0).is_err() && TradeOff::new(nothing, 1).unwrap().points(1).is_err());
 }
 
-/// Every value of a search holds, so that one that ends with its work gives a bound, if a weaker one.
+/// Every value of a search is valid, so that a search cut short by the limit gives a bound, though a weaker one.
 #[test]
 fn searches_end_with_the_work_and_what_they_found_holds() {
     let calls = Cell::new(0);
@@ -117,7 +117,7 @@ fn searches_end_with_the_work_and_what_they_found_holds() {
     assert!(ended >= 3, "{ended}");
 }
 
-/// The range of a curve is found by halving: as far as by doubling, in a few evaluations.
+/// The range of a curve is found by bisection, in few evaluations, and agrees with the range found by doubling.
 #[test]
 fn the_range_of_a_curve_is_found_in_few_evaluations() {
     for mu in [1e-3, 0.1, 1.0, 30.0, 1000.0] {

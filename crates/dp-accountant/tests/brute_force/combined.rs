@@ -34,8 +34,8 @@ fn groups() {
     checks.came_within(0.7);
 }
 
-/// A chain of laws whose steps fail with probability `delta` and are `epsilon`-DP otherwise, and which ends in a law
-/// that lacks an outcome of mass `delta (1 + e^epsilon)` in the first: twice the failure is no bound.
+/// A chain of laws whose steps fail with probability `delta` and are `epsilon`-DP otherwise. It ends in a law that lacks an
+/// outcome of mass `delta (1 + e^epsilon)` in the first law: twice the failure probability is no bound.
 #[test]
 fn failures_of_a_group_are_not_added_up_apart_from_the_rest() {
     let (epsilon, delta) = (1.0f64, 1e-3);
@@ -45,7 +45,7 @@ fn failures_of_a_group_are_not_added_up_apart_from_the_rest() {
     two.add(first.clone(), last.clone());
     let claim = DpEvent::ApproximateDp { epsilon, delta };
     let mut checks = Checks::default();
-    // The same guarantee, whole and taken apart.
+    // The same guarantee, whole and in parts.
     let fails = DpEvent::ApproximateDp { epsilon: 0.0, delta };
     let parts = DpEvent::Composed { events: vec![fails.clone(), DpEvent::PureDp { epsilon }] };
     let parallel = DpEvent::Parallel { events: vec![claim.clone(), DpEvent::PureDp { epsilon: 0.5 * epsilon }] };
@@ -53,7 +53,7 @@ fn failures_of_a_group_are_not_added_up_apart_from_the_rest() {
         checks.curve("group", &two, &DpEvent::Group { size: 2, event: Box::new(event.clone()) });
         checks.curve("replacement", &two, &DpEvent::AddRemoveTwice { event: Box::new(event) });
     }
-    // The claim on a Poisson sample: one record out, another in.
+    // The claim on a Poisson sample: one record removed, another added.
     for rate in [0.7, 0.9, 0.99] {
         let mut sampled = Pairs::default();
         let sample = |with| mixture(&[(rate, with), (1.0 - rate, middle.clone())]);
@@ -62,19 +62,19 @@ fn failures_of_a_group_are_not_added_up_apart_from_the_rest() {
         checks.curve("sampled replacement", &sampled, &DpEvent::AddRemoveTwice { event: Box::new(step) });
     }
     checks.came_within(0.99);
-    // What has no pure guarantee beside its failures has no theorem.
+    // Releases without a pure guarantee together with failures have no theorem.
     let event = Box::new(DpEvent::Composed { events: vec![fails, DpEvent::Zcdp { rho: 0.5 }] });
     assert!(bound::delta(&DpEvent::Group { size: 2, event: event.clone() }, 3.0).is_err());
     assert!(bound::delta(&DpEvent::Group { size: 1, event }, 3.0).is_ok());
 }
 
-/// Chains of laws whose every step has the same loss, which the group's bound must cover without slack to spare.
+/// Chains of laws whose every step has the same loss, which the group's bound must cover without slack.
 #[test]
 fn groups_of_randomised_responses() {
     let mut checks = Checks::default();
     for epsilon in [0.1f64, 0.7, 2.0] {
         for size in [2u64, 3, 6] {
-            // Geometric laws on a ring-free line: shifting by one changes each mass by at most e^epsilon.
+            // Geometric laws on a line: shifting by one changes each mass by at most e^epsilon.
             let law = |shift: f64| {
                 let masses: Vec<f64> = (-400..400).map(|k| (-epsilon * (f64::from(k) - shift).abs()).exp()).collect();
                 let sum: f64 = masses.iter().sum();
@@ -108,7 +108,7 @@ fn disjoint_parts() {
         let spread = random.between(0.05, 1.5);
         let parts = [0.0, 0.3].map(|zeros| Mechanism::new(&mut random, spread, zeros));
         let (mut one, mut two) = (Pairs::default(), Pairs::default());
-        // Either part by itself.
+        // Each part by itself.
         let (mut first, mut second) = (Pairs::default(), Pairs::default());
         for n in 0..3 {
             first.add(parts[0].law(n, 0).to_vec(), parts[0].law(n + 1, 0).to_vec());
@@ -133,7 +133,7 @@ fn disjoint_parts() {
     checks.came_within(0.95);
 }
 
-/// A coin that neighbours share chooses the mechanism; it is published, or not.
+/// A coin with the same law for both neighbours chooses the mechanism; it is published, or not.
 #[test]
 fn one_of_two_mechanisms() {
     let mut random = Random::new(8);

@@ -22,7 +22,7 @@ impl Random {
         low + (high - low) * self.uniform()
     }
 
-    /// A law on `outcomes` outcomes, masses apart by factors up to `e^(2 spread)`; now and then one is zero.
+    /// Returns a law on `outcomes` outcomes, with masses that differ by factors up to `e^(2 spread)`; sometimes one is zero.
     pub fn law(&mut self, outcomes: usize, spread: f64, zeros: f64) -> Vec<f64> {
         let mut masses: Vec<f64> = (0..outcomes).map(|_| self.between(-spread, spread).exp()).collect();
         if self.uniform() < zeros {
@@ -33,12 +33,12 @@ impl Random {
     }
 }
 
-/// `sum (p - e^epsilon q)_+`.
+/// Returns `sum (p - e^epsilon q)_+`.
 pub fn delta(p: &[f64], q: &[f64], epsilon: f64) -> f64 {
     p.iter().zip(q).map(|(p, q)| (p - epsilon.exp() * q).max(0.0)).sum()
 }
 
-/// The Renyi divergence, by logarithms: bounds may ask for any order.
+/// Returns the Renyi divergence, computed by logarithms, since bounds may use any order.
 pub fn renyi(p: &[f64], q: &[f64], order: f64) -> f64 {
     if order > 1e9 {
         return largest_loss(p, q);
@@ -51,17 +51,17 @@ pub fn renyi(p: &[f64], q: &[f64], order: f64) -> f64 {
     (largest + logs().map(|log| (log - largest).exp()).sum::<f64>().ln()) / (order - 1.0)
 }
 
-/// The largest loss.
+/// Returns the largest loss.
 pub fn largest_loss(p: &[f64], q: &[f64]) -> f64 {
     p.iter().zip(q).filter(|(p, _)| **p > 0.0).map(|(p, q)| (p / q).ln()).fold(0.0, f64::max)
 }
 
-/// The law of two independent outcomes.
+/// Returns the law of two independent outcomes.
 pub fn product(p: &[f64], q: &[f64]) -> Vec<f64> {
     p.iter().flat_map(|p| q.iter().map(move |q| p * q)).collect()
 }
 
-/// The mean of laws.
+/// Returns the mean of laws.
 pub fn mixture(parts: &[(f64, Vec<f64>)]) -> Vec<f64> {
     let mut sum = vec![0.0; parts[0].1.len()];
     for (weight, law) in parts {
@@ -98,7 +98,7 @@ impl Pairs {
         self.largest(largest_loss)
     }
 
-    /// What is stated of them: the pure guarantee where there is one, and an approximate one.
+    /// Returns the guarantees of the pairs: the pure one if there is one, and an approximate one.
     pub fn events(&self, random: &mut Random) -> Vec<DpEvent> {
         let pure = self.pure();
         let epsilon = random.uniform() * if pure.is_finite() { pure } else { 3.0 };
@@ -107,7 +107,7 @@ impl Pairs {
     }
 }
 
-/// A mechanism on data sets of at most three binary records, given by how many of each value: one law for each.
+/// A mechanism on data sets of at most three binary records: one law for each pair of counts of the two values.
 #[derive(Debug, Clone)]
 pub struct Mechanism {
     laws: Vec<Vec<f64>>,
@@ -122,7 +122,7 @@ impl Mechanism {
         &self.laws[4 * of_zero + of_one]
     }
 
-    /// All data sets that differ in at most `distance` records added or removed.
+    /// Returns all data sets that differ in at most `distance` records added or removed.
     pub fn add_remove(&self, distance: usize) -> Pairs {
         let mut pairs = Pairs::default();
         for (a, b) in data_sets(3) {
@@ -135,7 +135,7 @@ impl Mechanism {
         pairs
     }
 
-    /// All data sets of `size` records that differ in one record's value.
+    /// Returns all data sets of `size` records that differ in one record's value.
     pub fn replace_one(&self, size: usize) -> Pairs {
         let mut pairs = Pairs::default();
         for ones in 0..size {
@@ -154,7 +154,7 @@ pub fn choose(n: usize, k: usize) -> f64 {
     (1..=k).fold(1.0, |product, i| product * (n + 1 - i) as f64 / i as f64)
 }
 
-/// Checks enumerated pairs against what is claimed for them, and keeps how close any came to its bound.
+/// Checks enumerated pairs against their bounds, and records how close any came to its bound.
 #[derive(Debug, Default)]
 pub struct Checks {
     closest: f64,
@@ -168,7 +168,7 @@ impl Checks {
         }
     }
 
-    /// Delta of `pairs` at several epsilons against the bound of `event`, and epsilon at those deltas.
+    /// Checks delta of `pairs` at several epsilons against the bound of `event`, and epsilon at those deltas.
     pub fn curve(&mut self, what: &str, pairs: &Pairs, event: &DpEvent) {
         let top = pairs.pure().min(12.0);
         for fraction in [0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 1.01] {
@@ -186,7 +186,7 @@ impl Checks {
         }
     }
 
-    /// That some truth came as close as this to its bound.
+    /// Asserts that some true value came this close to its bound.
     pub fn came_within(&self, ratio: f64) {
         assert!(self.closest >= ratio, "all bounds are loose: {}", self.closest);
     }

@@ -1,4 +1,4 @@
-//! One record of a Poisson sample replaced, Gaussian noise: all of the plane of outputs summed over.
+//! One record of a Poisson sample replaced, with Gaussian noise, by sums over the plane of outputs.
 
 use dp_accountant::exact::PrivacyCurve;
 use dp_accountant::rdp::RdpCurve;
@@ -12,23 +12,23 @@ const ORDERS: [f64; 4] = [1.2, 2.0, 3.7, 9.0];
 /// A point of the plane.
 type Point = [f64; 2];
 
-/// The laws with the record, as it is in either data set, in the plane.
+/// The laws with the record, in either data set, in the plane.
 struct Releases {
     rate: f64,
     std_dev: f64,
     contributions: [Point; 2],
 }
 
-/// Steps of the sums, in standard deviations.
+/// Step of the sums, in standard deviations.
 const STEP: f64 = 0.04;
 
 impl Releases {
-    /// Hockey sticks and `ln E (dP/dQ)^(order - 1)` over `order - 1`, in one direction: the latter to many digits, because the
-    /// sum of a smooth function over a grid is.
+    /// Returns hockey-stick divergences and `ln E (dP/dQ)^(order - 1)` over `order - 1`, in one direction; the latter to many
+    /// digits, because it is a sum of a smooth function over a grid.
     fn divergences(&self) -> (Vec<f64>, Vec<f64>) {
         let Self { rate, std_dev, contributions } = self;
         let scaled = contributions.map(|point| point.map(|coordinate| coordinate / std_dev));
-        // The largest order's tilted law lies that far out.
+        // The tilted law of the largest order extends that far.
         let reach = 8.0 + 10.0 * scaled.iter().flatten().fold(0.0f64, |most, coordinate| most.max(coordinate.abs()));
         let count = (reach / STEP).ceil() as i64;
         let (mut sticks, mut moments) = (vec![0.0; EPSILONS.len()], vec![0.0; ORDERS.len()]);
@@ -63,7 +63,7 @@ fn two_points(random: &mut Random, radius: f64) -> [Point; 2] {
     }
 }
 
-/// How far hockey sticks may be off, which have a kink; relative and absolute.
+/// Tolerance for hockey-stick divergences, whose integrand has a kink; relative and absolute.
 const STICK: (f64, f64) = (1e-3, 1e-6);
 
 #[test]
@@ -106,14 +106,14 @@ fn the_farthest_points_on_one_line_attain_it() {
         for (order, divergence) in ORDERS.into_iter().zip(divergences) {
             let bound = RdpCurve::new(&event).unwrap().at(RdpOrder::new(order).unwrap());
             assert!(divergence <= bound * (1.0 + 1e-9), "{radius}: {divergence} {bound}");
-            // The curve of a larger radius is not that of one pair, but near it.
+            // The curve of a larger radius is not attained by one pair, but is near one.
             let ratio = if radius == 0.5 { 1.0 + 1e-8 } else { 1.5 };
             assert!(bound <= divergence * ratio, "{radius} {rate}: {divergence} {bound} at {order}");
         }
     }
 }
 
-/// The radius matters: with contributions as far from nothing as from each other the curve of clipped ones is no bound.
+/// The radius matters: for contributions as far from zero as from each other the curve of clipped ones is no bound.
 #[test]
 fn the_curve_of_clipped_contributions_does_not_hold_for_others() {
     let releases = Releases { rate: 0.05, std_dev: 0.5, contributions: [[1.0, 0.0], [0.0, 0.0]] };
@@ -122,7 +122,7 @@ fn the_curve_of_clipped_contributions_does_not_hold_for_others() {
     assert!(sticks[2] > 5.0 * curve.delta(EPSILONS[2]).unwrap().upper);
 }
 
-/// The record's second contribution depends on the first outcome: which of its versions is the farther one.
+/// The record's second contribution depends on the first outcome: which of its versions is farther away.
 #[test]
 fn two_steps_of_which_the_second_sees_the_first() {
     let (rate, sigma, h) = (0.3, 0.8, 0.02);

@@ -1,4 +1,4 @@
-//! Sampling, all samples enumerated.
+//! Sampling, by enumeration of all samples.
 
 use dp_accountant::{DpEvent, RdpOrder, SamplingRate, rdp};
 
@@ -9,7 +9,7 @@ const ORDERS: [f64; 7] = [1.3, 2.0, 2.5, 3.0, 5.0, 8.3, 20.0];
 /// The output law by the numbers of zeros and of ones.
 type Law<'a> = dyn Fn(usize, usize) -> Vec<f64> + 'a;
 
-/// The output law about a Poisson sample of `a` zeros and `b` ones.
+/// Returns the output law for a Poisson sample of `a` zeros and `b` ones.
 fn poisson_law(rate: f64, a: usize, b: usize, law: &Law<'_>) -> Vec<f64> {
     let binomial = |n: usize, k: usize| choose(n, k) * rate.powi(k as i32) * (1.0 - rate).powi((n - k) as i32);
     let parts: Vec<_> = (0..=a)
@@ -51,7 +51,7 @@ fn poisson_samples() {
     checks.came_within(0.95);
 }
 
-/// A pure and an approximate release about the same sample, and samples of samples.
+/// A pure and an approximate release on the same sample, and samples of samples.
 #[test]
 fn several_releases_about_one_poisson_sample() {
     let mut random = Random::new(2);

@@ -1,4 +1,4 @@
-//! Shuffled answers of k-ary randomised response, all answers enumerated.
+//! Shuffled answers of k-ary randomised response, by enumeration of all answers.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use dp_accountant::DpEvent;
 
 use super::finite::{Checks, Pairs};
 
-/// The law of how many records gave each answer; `records` are their own values.
+/// Returns the law of the counts of the answers; `records` are the true values.
 fn law_of_counts(records: &[usize], buckets: usize, epsilon: f64) -> BTreeMap<Vec<u8>, f64> {
     let lie = 1.0 / (epsilon.exp() + buckets as f64 - 1.0);
     let mut laws = BTreeMap::from([(vec![0u8; buckets], 1.0)]);
@@ -30,7 +30,7 @@ fn shuffled_answers() {
     for (buckets, epsilon) in [(2usize, 0.5), (3, 3.0)] {
         for records in [1usize, 2, 6] {
             let mut pairs = Pairs::default();
-            // The others' values: all equal to the one, to the other, to neither, or mixed.
+            // The others' values: all equal to the first, to the second, to neither, or mixed.
             for pattern in 0..4 {
                 let others: Vec<usize> =
                     (1..records).map(|i| if pattern == 3 { i % buckets } else { pattern % buckets }).collect();

@@ -4,7 +4,7 @@ use dp_accountant::{DpEvent, Repetitions};
 
 use super::finite::{Checks, Pairs, Random, largest_loss, renyi};
 
-/// The probability generating function of the number of repetitions.
+/// Returns the probability generating function of the number of repetitions.
 fn generating(repetitions: Repetitions, x: f64) -> f64 {
     match repetitions {
         Repetitions::Poisson { mean } => (mean * (x - 1.0)).exp(),
@@ -16,7 +16,7 @@ fn generating(repetitions: Repetitions, x: f64) -> f64 {
     }
 }
 
-/// The law of the best of outcomes that are better the later they come; first the probability of none.
+/// Returns the law of the best outcome, where later outcomes are better; the first entry is the probability of none.
 fn best(repetitions: Repetitions, law: &[f64]) -> Vec<f64> {
     let mut below = 0.0;
     let mut before = generating(repetitions, 0.0);

@@ -4,7 +4,7 @@ use dp_accountant::{DpEvent, RdpOrder, rdp};
 
 use super::finite::{Checks, Pairs, Random};
 
-/// `P(noise > x)` in units of its scale.
+/// Returns `P(noise > x)` in units of its scale.
 fn upper_tail(gaussian: bool, x: f64) -> f64 {
     if gaussian {
         0.5 * libm::erfc(x / core::f64::consts::SQRT_2)
@@ -15,7 +15,7 @@ fn upper_tail(gaussian: bool, x: f64) -> f64 {
     }
 }
 
-/// The law of the first query whose noisy value is above a noisy threshold at 0; last, that of none.
+/// Returns the law of the first query whose noisy value is above a noisy threshold at 0; the last entry is that of none.
 fn stopping_law(gaussian: bool, threshold_scale: f64, query_scale: f64, queries: &[f64]) -> Vec<f64> {
     const STEPS: i32 = 4000;
     let mut law = vec![0.0; queries.len() + 1];
@@ -42,7 +42,7 @@ fn the_first_above_a_threshold() {
         let (threshold_scale, query_scale) = (random.between(0.5, 5.0), random.between(0.5, 5.0));
         let count = 1 + (random.uniform() * 6.0) as usize;
         let queries: Vec<f64> = (0..count).map(|_| random.between(-4.0, 2.0)).collect();
-        // All moves of the worst size, some of them in one direction.
+        // All moves of the largest size, some of them in one direction.
         let moved: Vec<f64> =
             queries.iter().map(|query| query + if random.uniform() < 0.5 { 1.0 } else { -1.0 }).collect();
         let mut pairs = Pairs::default();

@@ -1,10 +1,10 @@
-//! Noise scaled to the batch that was drawn: amplification by sampling is gone, whatever is claimed for it.
+//! Noise scaled to the drawn batch has no amplification by sampling.
 //!
-//! One list has a larger bound than all others, which have the same. Where the noise is scaled to the largest bound in the
-//! batch, the released vector's length tells, in many dimensions, whether that list was drawn: two normal laws whose standard
+//! One list has a larger bound than all others, which have the same. If the noise is scaled to the largest bound in the batch,
+//! the released vector's length reveals, in many dimensions, whether that list was drawn: two normal laws whose standard
 //! deviations have the ratio r overlap by `(2r/(1+r²))^(D/2)` (Bhattacharyya). So an observer learns in how many of the T steps
-//! it was drawn, a number K of binomial law, and what is left are K Gaussian releases at the full distance:
-//! `delta >= E delta_Gauss(epsilon; sqrt K / sigma) - T overlap`.
+//! it was drawn, a number K of binomial law, and the remaining releases are K Gaussian ones at the full distance: `delta >= E
+//! delta_Gauss(epsilon; sqrt K / sigma) - T overlap`.
 
 use dp_accountant::exact::PrivacyCurve;
 use dp_accountant::rdp;
@@ -14,7 +14,7 @@ use super::ranking::by_integer_orders;
 
 const STEPS: u64 = 400;
 
-/// Delta that the observer has at `epsilon`.
+/// Returns the observer's delta at `epsilon`.
 fn realised_delta(rate: f64, sigma: f64, overlap: f64, epsilon: f64) -> f64 {
     let mut mass = (1.0 - rate).powi(STEPS as i32);
     let mut mean = 0.0;
@@ -57,7 +57,7 @@ fn noise_scaled_to_the_batch_costs_several_times_what_is_claimed() {
             assert!((published - claimed).abs() < 0.01, "sigma {sigma}: {published} is not what was claimed");
             assert!((truth - realised).abs() < 0.06, "sigma {sigma}: {truth} is not {realised}");
             assert!(truth > 2.5 * published, "sigma {sigma}: {truth} against {published}");
-            // No event for sampled steps covers it: its noise has to have a scale that is public.
+            // No event for sampled steps covers it: the scale of its noise has to be public.
             let event =
                 DpEvent::PoissonSampledReplacement { sampling_rate: rate, std_dev: sigma, distance: 1.0, radius: 1.0 };
             let event = DpEvent::SelfComposed { event: Box::new(event), count: STEPS };

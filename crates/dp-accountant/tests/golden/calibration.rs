@@ -1,4 +1,4 @@
-//! Calibration in every direction against two-sided values of the truth.
+//! Calibration of every quantity compared with two-sided bounds on the true value.
 
 use dp_accountant::calibrate::{Calibration, Evaluator};
 use dp_accountant::{AdjacencyKind, Epsilon, NoiseMultiplier, SamplingRate};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{another_folder, delta, load, number};
 
-/// How much worse than the truth a tight answer may be, relatively.
+/// Largest relative excess of a tight result over the true value.
 const TIGHT: f64 = 1e-4;
 
 fn calibration(epsilon: f64, input: &Value, evaluator: Evaluator) -> Calibration {
@@ -23,7 +23,7 @@ fn cases(kind: &str) -> Vec<Value> {
     cases
 }
 
-/// The noise for a target, and whether it must be tight.
+/// Checks the noise for a target; `tight` results must be close.
 fn noise_cases(evaluator: Evaluator, tight: bool) {
     for case in cases("dpsgd_sigma") {
         let (id, input, expected) = (&case["id"], &case["inputs"], &case["expected"]);
@@ -46,8 +46,7 @@ fn noise_cases(evaluator: Evaluator, tight: bool) {
     }
 }
 
-/// Noise, rate and steps for the epsilon of known runs: never better than the run, and where it must be tight, not
-/// much worse.
+/// Checks noise, rate and steps for the epsilon of known runs: never better than the run, and, if `tight`, not much worse.
 fn round_trips(evaluator: Evaluator, tight: bool) {
     for case in cases("dpsgd_epsilon") {
         let (id, input, expected) = (&case["id"], &case["inputs"], &case["expected"]);
@@ -63,7 +62,7 @@ fn round_trips(evaluator: Evaluator, tight: bool) {
             )
         };
         if number(expected, "lower") < 1e-9 {
-            continue; // No epsilon at all: nothing to aim at.
+            continue; // No finite epsilon, so no target.
         }
         let (noise, largest, most) = at(number(expected, "lower") * (1.0 - 1e-9));
         assert!(noise.value >= sigma * (1.0 - 1e-9), "{id}: {noise:?}");

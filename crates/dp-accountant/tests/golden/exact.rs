@@ -1,6 +1,6 @@
-//! The exact engine against closed forms and high-precision contour integrals: every certified lower end must be at most
-//! the upper end of the interval known to hold the truth, every upper end at least its lower end, and the two must be
-//! close to each other.
+//! The exact engine compared with closed forms and high-precision contour integrals. Every certified lower end must be at most
+//! the upper end of the interval known to hold the true value, every upper end at least its lower end, and the two must be close
+//! to each other.
 
 use std::collections::BTreeMap;
 
@@ -28,8 +28,9 @@ fn epsilon_at(event: &DpEvent, delta: Delta) -> Bracket {
     PrivacyCurve::new(event).unwrap().epsilon(delta).unwrap()
 }
 
-/// The truth lies in `[lower, upper]`, of which `value` is the best estimate: good to 2e-7 in the tree's own file, to what
-/// the case says in another. How narrow the bracket is depends on the case; the tree's own are all narrow.
+/// Checks a bracket. The true value lies in `[lower, upper]`; its best estimate is `value`, accurate to 2e-7 in the tree's own
+/// file, and to a tolerance given by the case in another. The width of the bracket depends on the case; the tree's own are
+/// narrow.
 #[track_caller]
 fn check(case: &Value, got: Bracket, [value, lower, upper]: [f64; 3]) {
     let id = &case["id"];
@@ -112,7 +113,7 @@ fn exact_cases() {
                 let remove = single_step::log_delta_remove(rate, 1.0 / sigma, epsilon).unwrap();
                 let add = single_step::log_delta_add(rate, 1.0 / sigma, epsilon).unwrap();
                 for (name, got) in [("remove", remove), ("add", add)] {
-                    // None: delta is exactly 0.
+                    // `None`: delta is exactly 0.
                     match expected[name].as_f64() {
                         Some(value) => {
                             let near = 1e-10 * value.abs().max(1.0);
@@ -145,7 +146,7 @@ fn exact_cases() {
     }
 }
 
-/// The truth to 16 digits: both ends enclose it, up to its own rounding, and are close.
+/// Checks against the true value to 16 digits: both ends enclose it, up to its own rounding, and are close.
 #[track_caller]
 fn check_point(case: &Value, got: Bracket, value: f64, accuracy: f64) {
     let id = &case["id"];

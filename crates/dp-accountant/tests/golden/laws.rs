@@ -22,7 +22,7 @@ fn each(file: &str, function: &str, evaluate: impl Fn(&Value, &Value, &Value)) {
     }
 }
 
-/// The cases of one family of `optim-rdp.json`.
+/// Returns the cases of one family of `optim-rdp.json`.
 fn family(name: &str) -> Vec<Value> {
     let directory = std::env::var_os("DP_GOLDEN_DIR")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")), PathBuf::from);
@@ -75,7 +75,7 @@ fn random_stopping_by_the_published_forms() {
         let got = random_stopping::truncated_negative_binomial(eta, gamma, order(input), at, auxiliary, at_auxiliary)
             .unwrap();
         check(&case["id"], "rdp", got, number(out, "rdp"), number(case, "rtol"), 1e-12);
-        // The event takes the best auxiliary order.
+        // The event uses the best auxiliary order.
         let event = DpEvent::RandomStopping {
             repetitions: dp_accountant::Repetitions::TruncatedNegativeBinomial { eta, gamma },
             event: Box::new(DpEvent::Zcdp { rho }),
@@ -94,7 +94,7 @@ fn random_stopping_by_the_published_forms() {
             let mean = number(input, "mu");
             let (base, delta) = (number(input, "base_rdp"), number(input, "delta_hat"));
             let got = random_stopping::poisson(mean, order(input), base, delta).unwrap();
-            // Ours counts the outcome of no repetition, which the published form leaves out.
+            // Ours counts the outcome of no repetition, which the published form omits.
             let published = number(out, "rdp");
             let of_none = (-mean).exp() / (mean * (order(input).get() - 1.0));
             let rounding = number(case, "rtol") * published.abs() + 1e-12;
@@ -139,8 +139,8 @@ fn the_sparse_vector_technique_is_never_below_an_exact_divergence() {
     }
 }
 
-/// The line search with Gaussian noise: the two bounds of the golden values, of which ours takes the better, at an order that
-/// may be larger.
+/// The line search with Gaussian noise: ours is the smaller of the two bounds of the golden values, at an order that may be
+/// larger.
 #[test]
 fn the_gaussian_line_search_is_never_above_the_golden_bounds() {
     for case in family("noisybtls_gaussian") {
@@ -154,7 +154,7 @@ fn the_gaussian_line_search_is_never_above_the_golden_bounds() {
         {
             let best = number(expected, "best");
             assert!(got <= best * (1.0 + 1e-9) && got > 0.0, "{id}: {got} {best}");
-            // Where no larger order's bound by stopping times is smaller than the vector's, that is ours too.
+            // If no larger order's bound by stopping times is smaller than the vector's, the golden value is ours too.
             let slope = 0.5 * (threshold * threshold + shift * shift);
             let log_outcomes = (queries as f64).ln_1p();
             let larger = order.get().max(1.0 + (log_outcomes / slope).sqrt());
@@ -170,7 +170,7 @@ fn the_gaussian_line_search_is_never_above_the_golden_bounds() {
             range_bounded: true,
         };
         check(id, "curve", curve_at(&event, order.get()), of_interval, 1e-12, 0.0);
-        // The published number holds of an interval's queries up to 22 of them, and of any up to 6.
+        // The published number holds for an interval's queries up to 22 of them, and for any up to 6.
         let claimed = number(&case, "seed_theorem53");
         assert!(queries > 22 || of_interval <= claimed * (1.0 + 1e-12), "{id}");
         assert!(queries > 6 || of_any <= claimed * (1.0 + 1e-12), "{id}");

@@ -1,4 +1,4 @@
-//! Accounting of steps on a Poisson sample of lists, one of whose labels change: `ranking.json`.
+//! Accounting of steps on a Poisson sample of lists, where the labels of one list change: `ranking.json`.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -21,7 +21,7 @@ fn steps(input: &Value, rate: &str, radius: f64) -> DpEvent {
     DpEvent::SelfComposed { event: Box::new(event), count: input["steps"].as_u64().unwrap() }
 }
 
-/// The values are upper bounds on a grid: ours may be lower by that grid's slack, not higher but for our own.
+/// The values are upper bounds on a grid: ours may be lower by that grid's slack, and higher only by our own slack.
 #[track_caller]
 fn check_steps(id: &Value, event: &DpEvent, input: &Value, expected: f64, relative: f64, absolute: f64) {
     let found = PrivacyCurve::new_under(event, AdjacencyKind::ChangeListLabels).unwrap().epsilon(delta(input)).unwrap();

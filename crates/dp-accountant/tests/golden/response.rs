@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{check, curve_at, number};
 
-/// The Renyi divergence of one record's answer.
+/// Returns the Renyi divergence of one record's answer.
 pub fn divergence(kind: &str, input: &Value) -> f64 {
     let (buckets, noise) = match kind {
         "rdp_randomized_response" => (2, 2.0 * (1.0 - number(input, "truth_probability"))),
@@ -14,12 +14,12 @@ pub fn divergence(kind: &str, input: &Value) -> f64 {
     curve_at(&DpEvent::RandomizedResponse { buckets, noise }, number(input, "alpha"))
 }
 
-/// A case of `mechanisms.json`: the divergence of order 2.
+/// Checks a case of `mechanisms.json`: the divergence of order 2.
 pub fn check_case(id: &Value, input: &Value, out: &Value, relative: f64, absolute: f64) {
     let (buckets, epsilon) = (input["k"].as_u64().unwrap(), number(input, "eps"));
     let noise = buckets as f64 / (epsilon.exp() + buckets as f64 - 1.0);
     let got = curve_at(&DpEvent::RandomizedResponse { buckets, noise }, 2.0);
-    // The event states the noise, whose rounding matters where it is nearly 1: the divergence goes by its complement.
+    // The event states the noise, whose rounding matters near 1: the divergence depends on its complement.
     let relative = relative + 2.0 * f64::EPSILON / (1.0 - noise);
     check(id, "rdp2", got, number(out, "rdp2"), relative, absolute);
 }

@@ -60,12 +60,12 @@ fn iteration_rho(sensitivities: Vec<f64>, std_devs: Vec<f64>, contraction: f64) 
     dp_accountant::zcdp::rho(&DpEvent::AmplifiedByIteration { sensitivities, std_devs, contraction }).unwrap()
 }
 
-/// Checks a case of this part; whether it is one.
+/// Checks a case of this part; returns whether it is one.
 pub fn check_case(id: &Value, kind: &str, input: &Value, expected: &Value, relative: f64, absolute: f64) -> bool {
     let rate = || number(input, "sampling_rate");
     let poisson = |event| DpEvent::PoissonSampled { sampling_rate: rate(), event: Box::new(event) };
     let fixed = |event| DpEvent::SampledWithoutReplacement { sampling_rate: rate(), event: Box::new(event) };
-    // A smaller value is right where it comes from another theorem; it never exceeds the stated one.
+    // A smaller value is right if it comes from another theorem; it never exceeds the stated one.
     let at_most = |got: f64| {
         let expected = expected.as_f64().unwrap();
         assert!(got <= expected * (1.0 + relative) + absolute, "{id} {kind}: {got} > {expected}");
@@ -80,7 +80,7 @@ pub fn check_case(id: &Value, kind: &str, input: &Value, expected: &Value, relat
             let (order, expected) = (number(input, "alpha"), expected.as_f64().unwrap());
             let curve = base_curve(input);
             let sum = rdp::poisson_sampled(RdpOrder::new(order).unwrap(), SamplingRate::new(rate()).unwrap(), &curve);
-            // Convexity alone is better only where the base has little to hide.
+            // Convexity alone is better only for a large privacy loss of the base.
             let convex = ((order - 1.0) * curve(order)).exp_m1() * rate();
             let capped = (convex.ln_1p() / (order - 1.0)).min(curve(order)).min(expected);
             check(id, kind, sum, capped, relative, absolute);
@@ -110,14 +110,14 @@ pub fn check_case(id: &Value, kind: &str, input: &Value, expected: &Value, relat
             let order = RdpOrder::new(number(expected, "alpha")).unwrap();
             let improved = rdp::conversion::epsilon_improved(order, curve.at(order), delta).unwrap();
             check(id, kind, improved, number(expected, "epsilon"), relative, absolute);
-            // The centred conversion may do better.
+            // The centred conversion may be smaller.
             let got = curve.epsilon(delta);
             assert!(got <= number(expected, "epsilon") * (1.0 + 1e-9), "{id}: {got}");
             let step = poisson(DpEvent::Gaussian { std_dev: noise, sensitivity: 1.0 });
             let exact = exact::epsilon(&DpEvent::SelfComposed { event: Box::new(step), count: steps }, delta).unwrap();
             assert!(got >= exact.lower, "{id}: Renyi's {got} is below {exact:?}");
         }
-        // Where the central limit's figure is too small it must not pass for a bound.
+        // If the central limit's value is too small, it must not be taken as a bound.
         "dpsgd_epsilon" => {
             let noise = NoiseMultiplier::new(number(input, "noise_multiplier")).unwrap();
             let steps = input["steps"].as_u64().unwrap();

@@ -1,4 +1,4 @@
-//! What is gathered of one column while a draft reads the file.
+//! The statistics of one column collected while a draft reads the file.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -6,28 +6,28 @@ use super::DraftOptions;
 use crate::encode::parse_number;
 use crate::schema::{Column, ColumnKind, OTHER_CATEGORY, OnMissing, OnUnknown, Review};
 
-/// Texts that usually stand for a missing number.
+/// Texts that usually represent a missing number.
 const USUAL_MARKERS: [&str; 10] = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?"];
-/// Of a numeric column at most one cell in this many may be something else (which loading then refuses, with its line).
+/// In a numeric column at most one cell in this many may not be a number (which loading then refuses, with its line).
 const NUMBERS_TO_ONE: u64 = 9;
-/// The values of a label that are kept; beyond them it is no label.
+/// Maximum number of stored values of a label; a column with more is not a label.
 const MOST_LABELS: usize = 1000;
 
-/// What was seen of a feature column.
+/// Statistics of a feature column.
 pub(super) struct ColumnSurvey {
     numbers: u64,
     others: u64,
     markers: Vec<&'static str>,
     min: f64,
     max: f64,
-    /// Sum of the values over the count so far, to stay finite.
+    /// Running mean, computed incrementally to stay finite.
     mean: f64,
-    /// Whether every number is 0 or 1.
+    /// True if every number is 0 or 1.
     zeros_and_ones: bool,
     counts_rows: Option<f64>,
     values: HashSet<Box<[u8]>>,
     max_categories: usize,
-    /// Where the first cell that holds a line end starts.
+    /// First line of the first cell that contains a line end.
     line_end: Option<u64>,
 }
 
@@ -73,17 +73,17 @@ impl ColumnSurvey {
         }
     }
 
-    /// Remembers that the cell that was seen last holds a line end, and starts on this line.
+    /// Records that the last seen cell contains a line end, and starts on this line.
     pub(super) fn see_line_end(&mut self, line: u64) {
         self.line_end.get_or_insert(line);
     }
 
-    /// The line on which the first cell starts that holds a line end.
+    /// Returns the first line of the first cell that contains a line end.
     pub(super) fn line_end(&self) -> Option<u64> {
         self.line_end
     }
 
-    /// The column, and remarks for the reviewer.
+    /// Returns the column, and notes for the reviewer.
     pub(super) fn draft(self, name: &str, options: &DraftOptions) -> (Column, Vec<String>) {
         let mut remarks = Vec::new();
         let column = |kind, missing| Column {
@@ -174,11 +174,11 @@ pub(super) struct LabelSurvey {
     overflowed: bool,
     /// The least and the greatest number.
     numbers: Option<(f64, f64)>,
-    /// Whether every number is whole.
+    /// True if every number is an integer.
     whole: bool,
-    /// Whether some cell is neither a number nor a usual marker of missing values.
+    /// True if some cell is neither a number nor a usual marker of missing values.
     text: bool,
-    /// Whether some cell is such a marker, the empty cell aside.
+    /// True if some cell is such a marker, other than the empty cell.
     markers: bool,
 }
 
@@ -204,28 +204,28 @@ impl LabelSurvey {
         }
     }
 
-    /// The values, unless there are too many.
+    /// Returns the values, unless there are too many.
     pub(super) fn values(&self) -> Option<Vec<String>> {
         let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
         (!self.overflowed).then(|| self.distinct(self.counts.keys().map(|value| text(value)).collect()))
     }
 
-    /// The range of the numbers, if all values are numbers or markers of missing ones.
+    /// Returns the range of the numbers, if all values are numbers or markers of missing ones.
     pub(super) fn range(&self) -> Option<(f64, f64)> {
         self.numbers.filter(|_| !self.text)
     }
 
-    /// Whether every number is whole.
+    /// Returns whether every number is an integer.
     pub(super) fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// Whether some values are markers of missing ones.
+    /// Returns whether some values are markers of missing ones.
     pub(super) fn has_markers(&self) -> bool {
         self.markers
     }
 
-    /// The values without those that are the same number as one before, numbers in their order.
+    /// Returns the values without repetitions of the same number, with numbers in increasing order.
     fn distinct(&self, values: Vec<String>) -> Vec<String> {
         let mut seen = HashSet::new();
         let is_new =
@@ -238,7 +238,7 @@ impl LabelSurvey {
         distinct
     }
 
-    /// Whether a row may hold this value, as text or as the same number.
+    /// Returns whether a row may contain this value, as text or as the same number.
     pub(super) fn holds(&self, wanted: &str) -> bool {
         self.overflowed || self.counts.keys().any(|value| same(value, wanted.as_bytes()))
     }
@@ -247,7 +247,7 @@ impl LabelSurvey {
         same(a.as_bytes(), b.as_bytes())
     }
 
-    /// Of two values the one that is more likely meant as positive, and why.
+    /// Returns the one of two values that is more likely the positive one, and the reason.
     pub(super) fn likely_positive<'v>(&self, a: &'v String, b: &'v String) -> (&'v String, &'static str) {
         if let (Some(x), Some(y)) = (parse_number(a.as_bytes()), parse_number(b.as_bytes())) {
             return (if x > y { a } else { b }, "the larger of the two numbers");
@@ -256,7 +256,7 @@ impl LabelSurvey {
         (if count(a) < count(b) { a } else { b }, "the rarer of the two values")
     }
 
-    /// For the curator.
+    /// Returns a description for the curator.
     pub(super) fn describe(&self) -> String {
         let shown: Vec<_> = self
             .counts

@@ -1,14 +1,14 @@
-//! What the label of a draft holds.
+//! The choice of a draft's label kind.
 
 use super::column::LabelSurvey;
 use super::{DraftOptions, LabelHint};
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::{Label, LabelKind, LabelRange, Others, Review};
 
-/// Of whole numbers with at most this many values classes are made; more are a quantity.
+/// Maximum number of integer values that become classes; more are a quantity.
 const MOST_NUMBERED_CLASSES: usize = 20;
 
-/// The label, and a remark for its reviewer.
+/// Returns the label, and a note for its reviewer.
 pub(super) fn decide(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Result<(Label, String), DataError> {
     let (kind, review, remark) = match &options.hint {
         Some(hint) => {
@@ -38,9 +38,9 @@ fn two(positive: &[&String], negative: &[&String], others: Others) -> LabelKind 
     LabelKind::TwoClasses { positive: owned(positive), negative: owned(negative), others }
 }
 
-/// Two classes, of which one or both are named.
+/// Returns two classes, one or both of which are named.
 fn from_named(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Result<(LabelKind, String), DataError> {
-    // Where both classes are named, records of one of them alone are no reason to fail: that would be an answer.
+    // If both classes are named, the absence of one of them must not be an error, which would reveal data.
     let named: Vec<&String> = options.positive.iter().chain(&options.negative).collect();
     let one_is_there = named.len() == 2 && named.iter().any(|value| survey.holds(value));
     if let Some(value) = named.iter().find(|value| !survey.holds(value) && !one_is_there) {
@@ -73,7 +73,7 @@ fn from_named(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Resul
     })
 }
 
-/// What the values themselves suggest: two are two classes, few are classes, many numbers are a number.
+/// Chooses the kind from the values: two are two classes, few are classes, many numbers are a number.
 fn from_values(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Result<(LabelKind, String), DataError> {
     let values = survey.values();
     if let Some([a, b]) = values.as_deref() {

@@ -124,7 +124,7 @@ fn labels_of_more_than_two_values() {
         classes: classes.iter().map(|&class| class.to_owned()).collect(),
         others_are_neutral: true,
     };
-    // Of classes that a person lists, another one is a mistake.
+    // With classes listed by a person, another one is a mistake.
     let said = |classes: &[&str]| LabelKind::Classes {
         classes: classes.iter().map(|&class| class.to_owned()).collect(),
         others_are_neutral: false,
@@ -145,12 +145,12 @@ fn labels_of_more_than_two_values() {
         let (kind, review, note) = drafted_label(labels, &named).unwrap();
         assert_eq!((&kind, review), (&expected, Review::Unreviewed), "{labels:?}");
         assert!(note.contains(says), "{note}");
-        // A column that is the label only because it stands last is not taken for one.
+        // A column that is the label only because it is last is not taken as a numeric label.
         let guessed = drafted_label(labels, &DraftOptions::default()).unwrap_err();
         assert_eq!((guessed.code(), guessed.column()), ("label.undecided", Some("y")), "{labels:?}");
     }
     assert_eq!(drafted_label(&texts, &named).unwrap_err().code(), "label.undecided");
-    // What a person says is not taken from the data, whatever that holds.
+    // A kind stated by a person is not taken from the data, whatever the data contain.
     for (hint, kind) in [
         (LabelHint::Classes(vec!["u".into(), "v".into()]), said(&["u", "v"])),
         (LabelHint::Number(LabelRange { min: 0.0, max: 9.0 }), number(0.0, 9.0)),

@@ -1,15 +1,15 @@
-//! What an encoder reads, and what is publicly known about it.
+//! The input formats of an encoder, with their public properties.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::{Label, Others, Schema};
 
-/// The most features of a libsvm file or an image, the intercept not counted: a model names each of them, so that a stray index far
-/// beyond what was meant is refused rather than paid for with memory.
+/// Maximum number of features of a libsvm file or an image, excluding the intercept. A model names each of them, so a stray large
+/// index is refused instead of consuming memory.
 pub const MAX_FEATURES: u32 = 1 << 26;
 
-/// What the encoder reads.
+/// The input of an encoder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -22,31 +22,31 @@ pub enum InputFormat {
     Images(ImageFormat),
 }
 
-/// What is publicly known about a libsvm file. Values are taken as they are; only the row norm is bounded.
+/// The public properties of a libsvm file. Values are used unchanged; only the row norm is bounded.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LibsvmFormat {
-    /// Number of features, the intercept not counted. `None`: taken from the data when it is loaded.
+    /// Number of features, excluding the intercept. `None`: taken from the data when it is loaded.
     pub features: Option<u32>,
-    /// Whether `features` was taken from the data, and so is assumed public.
+    /// True if `features` was taken from the data, and is therefore assumed public.
     #[serde(default)]
     pub features_from_data: bool,
-    /// Whether the first index is 0 rather than 1.
+    /// True if the first index is 0 and not 1.
     #[serde(default)]
     pub zero_based: bool,
-    /// The classes. Values are compared as numbers where both are, so that `+1`, `1` and `1.0` are the same.
+    /// The classes. Values are compared as numbers if both are numbers, so that `+1`, `1` and `1.0` are the same.
     pub label: Label,
 }
 
 impl Default for LibsvmFormat {
-    /// Indices from 1, features unknown, positive `1`, negative `-1` or `0`.
+    /// Returns indices from 1, unknown features, positive `1`, negative `-1` or `0`.
     fn default() -> Self {
         let label = Label::two_classes("label", vec!["1".into()], vec!["-1".into(), "0".into()], Others::Error);
         Self { features: None, features_from_data: false, zero_based: false, label }
     }
 }
 
-/// What is publicly known about images, as MNIST's: bytes in an IDX file.
+/// The public properties of images such as MNIST: bytes in an IDX file.
 ///
 /// # Formula
 /// ```text
@@ -55,14 +55,14 @@ impl Default for LibsvmFormat {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageFormat {
-    /// Height and width, or whatever the dimensions of one image are: at least one.
+    /// Height and width, or other dimensions of one image: at least one.
     pub shape: Vec<u32>,
-    /// The classes; a label is the number that its byte is.
+    /// The classes; a label is the decimal number of its byte.
     pub label: Label,
 }
 
 impl ImageFormat {
-    /// Number of features: bytes of an image, if it is one that can be read.
+    /// Returns the number of features, which are the bytes of an image, if it can be read.
     pub(super) fn features(&self) -> Result<u32, DataError> {
         let features = self.shape.iter().try_fold(1_u32, |product, &length| product.checked_mul(length));
         match features {
@@ -72,7 +72,7 @@ impl ImageFormat {
         }
     }
 
-    /// `pixel[3,17]` for the byte in row 3 and column 17, from 0.
+    /// Returns names such as `pixel[3,17]` for the byte in row 3 and column 17, counted from 0.
     pub(super) fn feature_names(&self, features: u32) -> impl Iterator<Item = String> + '_ {
         (0..features).map(|feature| {
             let mut rest = feature;

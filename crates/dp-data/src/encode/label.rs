@@ -1,4 +1,4 @@
-//! From a label's text to its target.
+//! Conversion of a label's text to its target.
 
 use std::collections::HashMap;
 
@@ -7,25 +7,25 @@ use super::row::ColumnTally;
 use crate::error::DataErrorKind;
 use crate::schema::{Label, LabelKind, LabelRange, Others};
 
-/// A label in the form in which cells are compared with it.
+/// A label prepared for comparison with cells.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LabelPlan {
     values: Values,
     missing: Vec<Box<[u8]>>,
     missing_is_neutral: bool,
-    /// How a cell that is not a number is refused.
+    /// The error for a cell that is not a number.
     bad_number: DataErrorKind,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 enum Values {
-    /// Declared values with their targets, by text and by number, and what all others mean.
+    /// Declared values with their targets, by text and by number, and the treatment of all others.
     Declared { texts: HashMap<Box<[u8]>, f64>, numbers: HashMap<u64, f64>, others: Undeclared },
     /// Any number.
     Number(LabelRange),
 }
 
-/// What a value means that is not declared.
+/// The treatment of an undeclared value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Undeclared {
     Refuse,
@@ -61,8 +61,8 @@ impl LabelPlan {
         }
     }
 
-    /// Whether the first part of a libsvm line can be a label: not a feature (`index:value`), unless such a label is declared;
-    /// and where no label is needed, a number, a declared value or whatever stands for all others.
+    /// Returns whether the first part of a libsvm line can be a label: not a feature (`index:value`), unless such a label is
+    /// declared; and, if no label is required, a number, a declared value or any value that the treatment of others accepts.
     pub(crate) fn may_be(&self, part: &[u8], needed: bool) -> bool {
         let (declared, any) = match &self.values {
             Values::Declared { texts, others, .. } => (texts.contains_key(part), *others != Undeclared::Refuse),
@@ -71,7 +71,7 @@ impl LabelPlan {
         declared || (!part.contains(&b':') && (needed || any || parse_number(part).is_some()))
     }
 
-    /// The target, or `None` for a null record. Text is compared first, then numbers: `1.0` is `1`.
+    /// Returns the target, or `None` for a null record. Text is compared first, then numbers: `1.0` equals `1`.
     pub(crate) fn target(&self, cell: &[u8], tally: &mut ColumnTally) -> Result<Option<f64>, DataErrorKind> {
         if let Values::Declared { texts, .. } = &self.values
             && let Some(&target) = texts.get(cell)
@@ -101,7 +101,7 @@ impl LabelPlan {
 }
 
 impl Values {
-    /// Where two values are one number, the first of them counts.
+    /// If two values are the same number, the first of them counts.
     fn declared<'v>(values: impl Iterator<Item = (&'v String, f64)>, others: Undeclared) -> Self {
         let (mut texts, mut numbers) = (HashMap::new(), HashMap::new());
         for (value, target) in values {
@@ -114,7 +114,7 @@ impl Values {
     }
 }
 
-/// What finite numbers that are equal have in common: the two zeros become one.
+/// Returns bits that are the same for equal finite numbers: the two zeros become one.
 fn bits(number: f64) -> u64 {
     (number + 0.0).to_bits()
 }

@@ -1,4 +1,4 @@
-//! Bringing a row to a norm that is at most 1 in exact arithmetic.
+//! Bounding a row's norm by 1 in exact arithmetic.
 
 use super::RowNorm;
 
@@ -13,13 +13,13 @@ const SAFE_SQUARES: core::ops::RangeInclusive<f64> = 1e-280..=1e280;
 /// ```text
 /// x -> x (1 - k)/s,   s = the computed norm,   k = (d + 8) u,   u = 2^-53,   d = number of values
 /// ```
-/// The computed sum of `d` squares is at least `|x|^2 (1 - u)^d`, its root at least `|x| (1 - u)^(d/2 + 1)`; subtracting
-/// `k`, dividing and multiplying add at most a factor `(1 + u)^3`. So the exact norm is at most
-/// `(1 - k)(1 + u)^3 (1 - u)^-(d/2 + 1) <= 1 - (d/2 + 4) u + O((du)^2)`, below 1 for every `d < 2^32`. Products that
-/// fall below the normal range err by at most `2^-1075` each, which the remaining `4 u` covers.
+/// The computed sum of `d` squares is at least `|x|^2 (1 - u)^d`, its root at least `|x| (1 - u)^(d/2 + 1)`; subtracting `k`,
+/// dividing and multiplying add at most a factor `(1 + u)^3`. So the exact norm is at most `(1 - k)(1 + u)^3 (1 - u)^-(d/2 +
+/// 1) <= 1 - (d/2 + 4) u + O((du)^2)`, below 1 for every `d < 2^32`. Products below the normal range have an error of at most
+/// `2^-1075` each, which the remaining `4 u` covers.
 ///
-/// `Clip` leaves a row whose computed norm is at most `1 - k` as it is: then its exact norm is below 1.
-/// Values must be finite. A row of zeros stays one.
+/// `Clip` leaves a row whose computed norm is at most `1 - k` unchanged: its exact norm is then below 1. Values must be finite. A
+/// row of zeros stays one.
 pub(crate) fn bound_norm(values: &mut [f64], row_norm: RowNorm) {
     let slack = (values.len() as f64 + 8.0) * UNIT_ROUNDOFF;
     let mut squares = sum_of_squares(values);
@@ -38,7 +38,7 @@ pub(crate) fn bound_norm(values: &mut [f64], row_norm: RowNorm) {
     values.iter_mut().for_each(|value| *value *= factor);
 }
 
-/// In four running sums, so that additions need not wait for one another.
+/// Returns the sum of squares, in four running sums so that additions need not wait for one another.
 fn sum_of_squares(values: &[f64]) -> f64 {
     let (fours, rest) = values.as_chunks::<4>();
     let mut sums = [0.0; 4];

@@ -1,6 +1,6 @@
-//! Reading numbers.
+//! Parsing of numbers.
 
-/// The finite decimal number that `cell` holds, blanks around it allowed.
+/// Parses the finite decimal number in `cell`, with optional surrounding blanks.
 pub(crate) fn parse_number(cell: &[u8]) -> Option<f64> {
     if let Some(number) = short_integer(cell) {
         return Some(number);
@@ -10,7 +10,7 @@ pub(crate) fn parse_number(cell: &[u8]) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-/// Whole numbers of up to 15 digits, which are exact in double precision: most cells of most tables.
+/// Parses integers of up to 15 digits, which are exact in double precision: most cells of most tables.
 fn short_integer(cell: &[u8]) -> Option<f64> {
     let digits = match cell.split_first() {
         Some((b'-', digits)) => digits,

@@ -1,4 +1,4 @@
-//! One column's encoding, with everything that can be computed beforehand.
+//! One column's encoding, with all precomputed values.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use super::{NumericRange, parse_number};
 use crate::error::DataErrorKind;
 use crate::schema::{Column, ColumnKind, Fill, OTHER_CATEGORY, OnMissing, OnUnknown, Schema};
 
-/// How the cells of one column become features.
+/// The conversion of one column's cells to features.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ColumnPlan {
     Drop,
@@ -26,7 +26,7 @@ pub(super) struct NumericPlan {
     half_width: f64,
     range: NumericRange,
     missing: Vec<Box<[u8]>>,
-    /// What a missing or unreadable cell becomes.
+    /// The replacement of a missing or unreadable cell.
     absent: Absent,
 }
 
@@ -40,7 +40,7 @@ pub(super) struct CategoricalPlan {
     unknown: Absent,
 }
 
-/// What stands in for a cell that has no value of its own.
+/// The replacement of a cell without a value of its own.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Absent {
     Refuse,
@@ -49,7 +49,7 @@ enum Absent {
     Use(f64),
 }
 
-/// What became of a cell.
+/// The result of encoding a cell.
 pub(super) enum CellOutcome {
     Encoded,
     Neutral,
@@ -91,7 +91,7 @@ impl ColumnPlan {
         }
     }
 
-    /// Number of features.
+    /// Returns the number of features.
     pub(super) fn width(&self) -> u32 {
         match self {
             Self::Drop => 0,
@@ -111,7 +111,7 @@ impl ColumnPlan {
     }
 }
 
-/// Whether `cell`, blanks around it aside, is one of the markers. Empty cells are the usual case.
+/// Returns whether `cell`, without surrounding blanks, is one of the markers. Empty cells are the usual case.
 fn is_missing(markers: &[Box<[u8]>], cell: &[u8]) -> bool {
     !markers.is_empty() && {
         let trimmed = cell.trim_ascii();
@@ -176,11 +176,11 @@ impl NumericPlan {
         CellOutcome::Encoded
     }
 
-    /// The feature for a value within the range; 0 where the range has no width.
+    /// Returns the feature for a value within the range; 0 if the range has no width.
     fn scale(&self, value: f64) -> f64 {
         let transformed = if self.log1p { value.ln_1p() } else { value };
         let share = (0.5 * transformed - self.half_low) / self.half_width;
-        // The division gives NaN or infinity for a range without width, however small a width underflows to 0.
+        // The division gives NaN or infinity for a range without width, even if a small width underflows to 0.
         let share = if self.half_width > 0.0 { share.clamp(0.0, 1.0) } else { return 0.0 };
         match self.range {
             NumericRange::Symmetric => 2.0 * share - 1.0,
@@ -220,7 +220,7 @@ impl CategoricalPlan {
         }
     }
 
-    /// A marker of missing values that the column also lists as a category is that category.
+    /// Returns whether `cell` is missing. A marker of missing values that the column also lists as a category is that category.
     fn declared_missing(&self, cell: &[u8]) -> bool {
         self.positions.contains_key(cell)
     }

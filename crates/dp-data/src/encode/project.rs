@@ -1,4 +1,4 @@
-//! A linear map of the features to fewer of them, drawn from a public seed without a look at any record.
+//! A linear map of the features to fewer ones, drawn from a public seed without reading any record.
 
 mod draw;
 #[cfg(test)]
@@ -12,20 +12,20 @@ use super::RowBuffer;
 use crate::error::{DataError, DataErrorKind};
 use crate::memory;
 
-/// The most entries of a Gaussian projection, 512 MiB of them.
+/// Maximum number of entries of a Gaussian projection, which take 512 MiB.
 pub const MAX_PROJECTION_ENTRIES: u64 = 1 << 26;
 
-/// Seeds stay below this, so that every reader of JSON reads them as they are written.
+/// Bound on seeds, so that every JSON reader reads them exactly.
 pub const PROJECTION_SEEDS: u64 = 1 << 53;
 
-/// Rows are brought to at most this size before a Gaussian projection adds their features up, which then cannot
-/// overflow. An intercept beside such a row is far below the rounding of the others either way.
+/// Rows are scaled to at most this size before a Gaussian projection sums their features, which then cannot overflow. An
+/// intercept next to such a row is far below the rounding of the others in any case.
 const LARGEST_VALUE: f64 = 1e100;
 
-/// A random projection of the features: fewer of them, so that there are fewer coordinates to add noise to.
+/// A random projection of the features: with fewer features, noise is added to fewer coordinates.
 ///
-/// The map is applied to the features without the intercept; intercept and norm bound come after it, so that **every
-/// projected row has norm at most 1**, whatever the map did to it.
+/// The map is applied to the features without the intercept; intercept and norm bound come after it, so that **every projected
+/// row has norm at most 1**, for every map.
 ///
 /// # Formula
 /// ```text
@@ -34,14 +34,14 @@ const LARGEST_VALUE: f64 = 1e100;
 /// ```
 ///
 /// # Privacy
-/// The map depends on the seed alone, and the seed must not depend on the records; so neighbouring data sets stay
-/// neighbours. A Gaussian projection makes about half of all rows *longer* (47 in 100 rows of norm 1 exceed it for p =
-/// 50): a sensitivity computed for rows of norm 1 holds only because rows are bounded afterwards.
+/// The map depends only on the seed, and the seed must not depend on the records; so neighbouring data sets remain neighbours. A
+/// Gaussian projection makes about half of all rows *longer* (47 in 100 rows of norm 1 exceed it for p = 50): a sensitivity
+/// computed for rows of norm 1 holds only because rows are bounded afterwards.
 ///
 /// # Reproducibility
-/// Models store kind, size, seed and the [generator's version](Generator), not the matrix. It is drawn again from the
-/// key stream of ChaCha20 by integer arithmetic and the operations that IEEE 754 rounds correctly, so that its bits are
-/// the same on every platform.
+/// Models store kind, size, seed and the [generator's version](Generator), not the matrix. It is drawn again from the key stream
+/// of ChaCha20 by integer arithmetic and the operations that IEEE 754 rounds correctly, so that its bits are the same on every
+/// platform.
 ///
 /// # Examples
 /// ```
@@ -64,33 +64,33 @@ const LARGEST_VALUE: f64 = 1e100;
 /// ```
 ///
 /// # References
-/// Johnson & Lindenstrauss 1984; Dasgupta & Gupta 2003 (the Gaussian form). Wu et al. 2017, "Bolt-on", section 4
-/// (MNIST from 784 to 50 features), where the bound after the projection is missing.
+/// Johnson & Lindenstrauss 1984; Dasgupta & Gupta 2003 (the Gaussian map). Wu et al. 2017, "Bolt-on", section 4 (MNIST from 784
+/// to 50 features), without the bound after the projection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Projection {
-    /// Which map.
+    /// The kind of map.
     pub kind: ProjectionKind,
-    /// p: features after it, the intercept not counted.
+    /// p: the number of features after the projection, excluding the intercept.
     pub features: u32,
     /// The public seed, below [`PROJECTION_SEEDS`].
     pub seed: u64,
-    /// How the map is drawn from the seed.
+    /// The method that draws the map from the seed.
     pub generator: Generator,
 }
 
-/// Which random map.
+/// The kind of a random map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ProjectionKind {
-    /// Independent normal entries: keeps distances, up to a factor near 1.
+    /// Independent normal entries: preserves distances, up to a factor near 1.
     Gaussian,
-    /// Some of the coordinates: keeps names and sparsity, but not distances.
+    /// A subset of the coordinates: preserves names and sparsity, but not distances.
     Coordinates,
 }
 
-/// How a map is drawn from a seed. A model names the version that it was trained with.
+/// The method that draws a map from a seed. A model names the version with which it was trained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Generator {
@@ -101,18 +101,18 @@ pub enum Generator {
 }
 
 impl Projection {
-    /// A Gaussian projection to `features` features.
+    /// Creates a Gaussian projection to `features` features.
     pub fn gaussian(features: u32, seed: u64) -> Self {
         Self { kind: ProjectionKind::Gaussian, features, seed, generator: Generator::ChaCha20V1 }
     }
 
-    /// `features` of the coordinates.
+    /// Creates a projection to `features` of the coordinates.
     pub fn coordinates(features: u32, seed: u64) -> Self {
         Self { kind: ProjectionKind::Coordinates, ..Self::gaussian(features, seed) }
     }
 }
 
-/// A projection with its map drawn.
+/// A projection with its drawn map.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ProjectionPlan {
     projection: Projection,
@@ -121,7 +121,7 @@ pub(super) struct ProjectionPlan {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Map {
-    /// The p entries that feature 0 is multiplied with, those of feature 1, and so on.
+    /// The p entries that multiply feature 0, those of feature 1, and so on.
     Gaussian(Arc<[f64]>),
     /// The coordinates, increasing.
     Coordinates(Arc<[u32]>),
@@ -162,12 +162,12 @@ impl ProjectionPlan {
         self.projection
     }
 
-    /// Whether rows that were sparse stay so.
+    /// Returns whether sparse rows remain sparse.
     pub(super) fn keeps_sparsity(&self) -> bool {
         matches!(self.map, Map::Coordinates(_))
     }
 
-    /// The names of the features, from those of the features before.
+    /// Returns the names of the features, from those before the projection.
     pub(super) fn feature_names(&self, names: Vec<String>) -> Vec<String> {
         match &self.map {
             Map::Gaussian(_) => (1..=self.projection.features).map(|i| format!("<projection {i}>")).collect(),

@@ -1,4 +1,4 @@
-//! What is said of a cell or a label that is refused.
+//! Error messages for a refused cell or label.
 
 use super::Encoder;
 use crate::error::{DataError, DataErrorKind};
@@ -46,10 +46,10 @@ impl Encoder {
     }
 }
 
-/// The most values that a message lists.
+/// Maximum number of values listed in a message.
 const SHOWN: usize = 8;
 
-/// What a label can hold, for messages.
+/// Returns the possible contents of a label, for messages.
 fn in_words(kind: &LabelKind) -> String {
     let list = |values: &[String]| {
         let shown: Vec<_> = values.iter().take(SHOWN).map(|value| format!("`{value}`")).collect();

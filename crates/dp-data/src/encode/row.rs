@@ -1,11 +1,11 @@
-//! The buffer that one record is encoded into, and what the curator is told about all of them.
+//! The buffer into which one record is encoded, and the curator's statistics of all records.
 
 use super::Encoder;
 use crate::examples::f32_towards_zero;
 #[cfg(feature = "files")]
 use crate::memory::{self, OutOfMemory};
 
-/// One encoded record: the features that are not zero, and the target. Reused from record to record.
+/// One encoded record: the nonzero features, and the target. Reused from record to record.
 #[derive(Default)]
 pub struct RowBuffer {
     indices: Vec<u32>,
@@ -18,7 +18,7 @@ pub struct RowBuffer {
     label_tally: ColumnTally,
 }
 
-/// What was seen of a column in all rows of a buffer. It depends on the records: for the curator's warnings only.
+/// Statistics of a column in all rows of a buffer. They depend on the records: for the curator's warnings only.
 #[derive(Clone, Default)]
 pub struct ColumnTally {
     /// Values outside the public range.
@@ -40,14 +40,14 @@ impl ColumnTally {
         }
     }
 
-    /// Whether values were seen and all were the same.
+    /// Returns whether values were seen and all were the same.
     pub fn is_constant(&self) -> bool {
         self.first.is_some() && !self.varies
     }
 }
 
 impl RowBuffer {
-    /// A buffer for the rows of `encoder`.
+    /// Creates a buffer for the rows of `encoder`.
     pub fn new(encoder: &Encoder) -> Self {
         let columns = encoder.schema().map_or(0, |schema| schema.columns().len());
         Self {
@@ -61,28 +61,28 @@ impl RowBuffer {
         }
     }
 
-    /// The features that are not zero, increasing.
+    /// Returns the indices of the nonzero features, increasing.
     pub fn indices(&self) -> &[u32] {
         &self.indices
     }
 
-    /// Their values.
+    /// Returns their values.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
 
-    /// -1 or +1, the position of the class, or a number in `[-1, 1]`, as the label's kind says; `None` when no label was
-    /// given, or for a null record.
+    /// Returns -1 or +1, the position of the class, or a number in `[-1, 1]`, depending on the label's kind; `None` if no label
+    /// was given, or for a null record.
     pub fn target(&self) -> Option<f64> {
         self.target
     }
 
-    /// Whether this is a null record: no features, no target.
+    /// Returns whether this is a null record: no features, no target.
     pub fn is_null(&self) -> bool {
         self.null
     }
 
-    /// The inner product with `weights`, one per feature of the encoder.
+    /// Returns the inner product with `weights`, one per feature of the encoder.
     ///
     /// # Panics
     /// If there are fewer weights than features.
@@ -90,7 +90,7 @@ impl RowBuffer {
         self.indices.iter().zip(&self.values).map(|(&index, value)| weights[index as usize] * value).sum()
     }
 
-    /// Writes the row out in full.
+    /// Writes the row in dense form.
     ///
     /// # Panics
     /// If `out` is shorter than the encoder's `dim`.
@@ -108,7 +108,7 @@ impl RowBuffer {
         self.null = false;
     }
 
-    /// Empties the buffer and sees to it that it has a tally for each of `columns`.
+    /// Empties the buffer and ensures that it has a tally for each of `columns`.
     pub(crate) fn prepare(&mut self, columns: usize) {
         self.clear();
         if self.tallies.len() < columns {
@@ -121,7 +121,7 @@ impl RowBuffer {
         self.null = true;
     }
 
-    /// Makes room for this many more features.
+    /// Reserves memory for this many more features.
     #[cfg(feature = "files")]
     pub(crate) fn reserve(&mut self, features: usize) -> Result<(), OutOfMemory> {
         const ROW: &str = "one row of the file";
@@ -142,7 +142,7 @@ impl RowBuffer {
         &mut self.values
     }
 
-    /// Indices, values, and room for the sums of a projection.
+    /// Returns indices, values, and memory for the sums of a projection.
     pub(super) fn parts_mut(&mut self) -> (&mut Vec<u32>, &mut Vec<f64>, &mut Vec<f64>) {
         (&mut self.indices, &mut self.values, &mut self.sums)
     }
@@ -151,7 +151,7 @@ impl RowBuffer {
         self.target = target;
     }
 
-    /// The tally of a column for which the buffer was prepared.
+    /// Returns the tally of a column for which the buffer was prepared.
     #[inline]
     pub(super) fn tally(&mut self, column: usize) -> &mut ColumnTally {
         &mut self.tallies[column]
@@ -161,20 +161,20 @@ impl RowBuffer {
         &mut self.label_tally
     }
 
-    /// What was seen of a label that is a number; nothing of classes. For the curator.
+    /// Returns the statistics of a numeric label; none for classes. For the curator.
     pub fn label_tally(&self) -> &ColumnTally {
         &self.label_tally
     }
 
-    /// What was seen of each column of the schema so far. For the curator.
+    /// Returns the statistics of each column of the schema so far. For the curator.
     pub fn tallies(&self) -> &[ColumnTally] {
         &self.tallies
     }
 }
 
-/// The floats that features are stored in: `f32` and `f64`.
+/// The float types in which features are stored: `f32` and `f64`.
 pub trait Stored: Copy + Default + Send + sealed::Sealed + 'static {
-    /// The nearest number of this type that is not larger in magnitude, so that a bound on the norm survives.
+    /// Returns the nearest number of this type that is not larger in magnitude, which preserves a bound on the norm.
     fn towards_zero(value: f64) -> Self;
 }
 

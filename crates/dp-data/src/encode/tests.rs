@@ -25,7 +25,7 @@ impl DoubleDouble {
     }
 }
 
-/// Whether the exact norm is at most 1, in double and in single precision.
+/// Returns whether the exact norm is at most 1, in double and in single precision.
 fn norm_is_bounded(values: &[f64]) -> bool {
     let mut double = DoubleDouble::default();
     let mut single = DoubleDouble::default();
@@ -196,7 +196,7 @@ fn indicators_stay_where_they_are_and_numbers_are_centred() {
             assert!((found - wanted / norm).abs() < 1e-14, "{cells:?}: {out:?}");
         }
     }
-    // A category has no meaning for it, and its range is not up for declaration.
+    // An indicator has no categories, and its range cannot be declared.
     for bad in ["type = 'indicator', min = 0", "type = 'indicator', on_missing = 'category'"] {
         let text = format!("label = {{ column = 'y', positive = 'p', negative = 'n' }}\ncolumns.a = {{ {bad} }}");
         assert!(Schema::parse("s", &text).is_err(), "{bad}");
@@ -241,7 +241,7 @@ fn policies_for_missing_and_unknown_values() {
     ] {
         assert_eq!(encode(cells, label).unwrap(), (true, vec![]), "{cells:?} {label}");
     }
-    // A refusal wins over a null record, wherever it stands in the row.
+    // A refusal takes precedence over a null record, at any position in the row.
     assert_eq!(encode(["1", "-9", "a", "a", "x"], "7").unwrap_err().code(), "csv.bad_number");
     assert_eq!(encode(["1", "-9", "a", "a", " "], "7").unwrap_err().code(), "csv.missing_value");
     assert_eq!(encode(["1", "1", "a", "", "1"], "1").unwrap_err().code(), "csv.missing_value");
@@ -305,7 +305,7 @@ fn a_buffer_of_another_encoder_is_made_to_fit() {
     assert_eq!(row.indices(), &[0, 1, 2]);
 }
 
-/// The targets of labels: `None` is a null record, an error is its code.
+/// Returns the targets of labels: `None` is a null record, an error is its code.
 fn targets(label: &str, cells: &[&str]) -> Vec<Result<Option<f64>, &'static str>> {
     let text =
         format!("missing = ['', 'NA']\nlabel = {{ column = 'y', {label} }}\ncolumns.a = {{ type = 'indicator' }}");

@@ -1,9 +1,9 @@
-//! The closed list of things that can be wrong, each with a stable code and a paragraph that explains it.
+//! The closed list of error kinds, each with a stable code and an explanation.
 
 /// Declares each kind once: its name, its code, its explanation.
 macro_rules! kinds {
     ($($(#[doc = $summary:literal])+ $name:ident, $code:literal, $explanation:literal;)+) => {
-        /// What can be wrong with a schema or a file.
+        /// The kind of an error in a schema or a file.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum DataErrorKind {
@@ -14,18 +14,18 @@ macro_rules! kinds {
             /// Every kind.
             pub const ALL: &'static [Self] = &[$(Self::$name,)+];
 
-            /// The stable code, e.g. `csv.ragged`.
+            /// Returns the stable code, e.g. `csv.ragged`.
             pub fn code(self) -> &'static str {
                 match self { $(Self::$name => $code,)+ }
             }
 
-            /// One paragraph: what it means and what to do.
+            /// Returns one paragraph: the meaning and the remedy.
             pub fn explanation(self) -> &'static str {
                 match self { $(Self::$name => $explanation,)+ }
             }
         }
 
-        /// Every code with its explanation.
+        /// Returns every code with its explanation.
         ///
         /// # Examples
         /// ```
@@ -41,7 +41,7 @@ kinds! {
     /// A file cannot be opened.
     FileOpen, "file.open",
         "The file could not be opened: it does not exist, is a folder, or may not be read by this user. Check the path and the permissions; `-` reads standard input.";
-    /// Reading failed in the middle.
+    /// Reading failed part-way.
     FileRead, "file.read",
         "The operating system reported an error while the file was being read, for instance a removed disk or a lost network share. Nothing was kept of what had been read. Try again, or copy the file to a local disk first.";
     /// A file was changed while it was read.
@@ -53,13 +53,13 @@ kinds! {
     /// A compressed file is damaged.
     FileCorrupt, "file.corrupt",
         "A .gz or .xz file fails its own checksum or holds something that is not compressed data. Fetch it again and compare its checksum.";
-    /// There is no memory for what is to be held.
+    /// Memory is exhausted.
     MemoryExhausted, "memory.exhausted",
         "Memory ran out: that of the machine, of a container (its control group) or of this process (`ulimit -v`). The message says what was being held and how much more was asked for, where that is known. Nothing was released and nothing half-written is left. Training holds all rows in memory, 8 bytes for each number: --float f32 takes half of that, fewer columns or rows take less, and rows that are mostly zero take less as libsvm. A program that is ended from outside with SIGABRT, and one whose stack is exhausted, report the same.";
-    /// There is nothing in the file.
+    /// The file is empty.
     CsvEmpty, "csv.empty",
         "The file holds no header. A CSV file starts with one row that names its columns.";
-    /// There is a header and no row.
+    /// The file has a header and no row.
     CsvNoRows, "csv.no_rows",
         "The file holds a header and no rows, so there is nothing to learn from or to score.";
     /// A column of the schema is not in the header.
@@ -77,22 +77,22 @@ kinds! {
     /// A quoted cell never ends.
     CsvUnclosedQuote, "csv.unclosed_quote",
         "A cell starts with a quote and the file ends before the quote is closed: a stray quote, or a file that was cut. A quote inside a quoted cell is written twice.";
-    /// A quoted cell goes on after its closing quote.
+    /// A quoted cell continues after its closing quote.
     CsvAfterQuote, "csv.after_quote",
         "Something stands between the quote that closes a cell and the next delimiter, as in `\"1\"2`, which could be read as 1, as 12 or as a mistake. A quote inside a quoted cell is written twice; blanks do not stand outside the quotes.";
-    /// A quoted cell holds a line end where none is declared.
+    /// A quoted cell contains a line end where none is declared.
     CsvLineEnd, "csv.line_end",
         "A quoted cell goes on past the end of its line, in a column for which the schema declares no line ends. Usually a stray quote has swallowed the rows up to the next quote, which would be missing without a sign; the line given is where the quote opens. If the cells of the column do hold line ends, declare `line_ends = true` for it (with `type = \"drop\"` for a column that is not used).";
     /// A row is unreasonably long.
     CsvLongRecord, "csv.long_record",
         "A single row is longer than 64 MiB. Usually a quote that is never closed has swallowed the rest of the file; the line given is where the row starts.";
-    /// The delimiter or quote is impossible.
+    /// The delimiter or quote is invalid.
     CsvOptions, "csv.options",
         "Delimiter and quote must be two different ASCII characters, and neither may end a line.";
     /// A cell of a numeric column is not a finite number.
     CsvBadNumber, "csv.bad_number",
         "A cell of a numeric column, or a label that is a number, does not hold a finite decimal number (NaN, inf and numbers beyond about 1.8e308 are refused too). Mend the cell, declare the text as a marker of missing values (`missing = [\"\", \"NA\"]`), choose another `on_missing` for the column, or make the column categorical. Whether this happens depends on the records: `on_missing = \"neutral\"` gives the record no influence instead of stopping.";
-    /// A cell is empty or holds a marker of missing values.
+    /// A cell is empty or contains a marker of missing values.
     CsvMissingValue, "csv.missing_value",
         "A cell is missing and its column declares `on_missing = \"error\"`, the default for files. Mend the file, or declare what a missing value means: `on_missing = { value = 0 }` puts a fixed value there, `\"category\"` gives missing values a category of their own, `\"neutral\"` gives the whole record no influence.";
     /// A category that was not declared.
@@ -128,13 +128,13 @@ kinds! {
     /// A key that does not exist.
     SchemaUnknownKey, "schema.unknown_key",
         "A key of the schema has no meaning here. Misspelt keys are refused rather than ignored, because a range or a policy that is silently not applied is worse than an error.";
-    /// A key that is needed.
+    /// A required key is missing.
     SchemaMissingKey, "schema.missing_key",
         "The schema lacks a key that is needed: every column has a `type`, a categorical one its `categories`, and `[label]` its `column` and what it holds.";
     /// A value of the wrong type.
     SchemaType, "schema.type",
         "A key of the schema holds a value of another type, or a word that is not among those it can hold.";
-    /// Contradictions among the columns.
+    /// The columns are contradictory.
     SchemaColumns, "schema.columns",
         "The columns of the schema contradict one another: a name occurs twice, the label is also a feature, there is no feature left, or there are more features than fit.";
     /// A list of categories that cannot be used.
@@ -152,10 +152,10 @@ kinds! {
     /// The classes of the label contradict one another.
     SchemaLabel, "schema.label",
         "The classes under `[label]` contradict one another: a value is both positive and negative, one of the two classes has no value and is not what `others` stands for, or the list of `classes` is too short or names one twice.";
-    /// Fields taken from the data that nobody has reviewed.
+    /// Fields taken from the data are unreviewed.
     SchemaUnreviewed, "schema.unreviewed",
         "Ranges, categories and label values must be known without looking at the records. Those marked `reviewed = false` were taken from the data by a draft. Replace them by what is publicly known and set `reviewed = true`, or declare them public by name (--assume-public), which is recorded in the certificate.";
-    /// A name that the schema does not hold.
+    /// A name that is not in the schema.
     SchemaUnknownColumn, "schema.unknown_column",
         "A column that was to be assumed public is not in the schema. Names are compared exactly; the name of the label column counts too.";
     /// A numeric column without a range.
@@ -170,22 +170,22 @@ kinds! {
     /// A file that is not IDX.
     IdxSyntax, "idx.syntax",
         "An IDX file starts with two zero bytes, the type of its numbers and the number of its dimensions, then the dimensions. Images are unsigned bytes (type 0x08) in at least two dimensions, the first counting the images; labels are unsigned bytes in one.";
-    /// An IDX file that is shorter or longer than its header says.
+    /// An IDX file whose length differs from its header.
     IdxLength, "idx.length",
         "The IDX file holds fewer or more bytes than its header promises, usually after an interrupted download or a cut copy. Fetch it again and compare its size or checksum.";
     /// Images and labels that do not belong together.
     IdxCounts, "idx.counts",
         "The file of labels does not hold as many labels as there are images, or was not given at all. Images and labels come in two files of the same order: name both.";
-    /// Images of another size.
+    /// Images of a different size.
     IdxShape, "idx.shape",
         "The images do not have the size that the encoder of the model was made for.";
     /// An IDX file without images.
     IdxEmpty, "idx.empty",
         "The file says that it holds no image, so there is nothing to learn from or to score.";
-    /// An impossible encoding.
+    /// An invalid encoding.
     EncodingInvalid, "encoding.invalid",
         "The constant of the intercept must be a finite number that is not negative; 0 stands for no intercept.";
-    /// An impossible projection.
+    /// An invalid projection.
     ProjectionInvalid, "projection.invalid",
         "A random projection has to make at least one feature and at most as many as there are (the intercept is not counted), its seed is below 2^53, and the matrix of a Gaussian one has at most 2^26 entries.";
 }

@@ -1,12 +1,12 @@
-//! Making sure of what every sensitivity rests on: no row is longer, no target larger than promised.
+//! Enforcing the bounds on which every sensitivity rests: the norm of rows and the size of targets.
 
 use super::{Examples, Storage};
 
-/// A real number as wide as the features: just enough arithmetic for measuring and scaling a row.
+/// A real number as wide as the features, with the arithmetic for measuring and scaling a row.
 pub trait Feature: Copy {
-    /// The value in double precision, exactly.
+    /// Converts the value to double precision, exactly.
     fn widen(self) -> f64;
-    /// The nearest value that is not larger in magnitude.
+    /// Returns the nearest value that is not larger in magnitude.
     fn narrow(value: f64) -> Self;
 }
 
@@ -31,14 +31,14 @@ impl Feature for f32 {
 impl<F: Feature> Examples<F> {
     /// Clips every row to L2 norm `row_norm` and every target to `[-target_bound, target_bound]`.
     ///
-    /// The norm of a stored row is at most `row_norm` afterwards, exactly and not up to rounding. A row or target that
-    /// is not finite becomes a null record (all zero, marked as not counting). What fits already is not touched.
+    /// The norm of a stored row is then at most `row_norm`, exactly and not up to rounding. A row or target that is not finite
+    /// becomes a null record (all zero, marked invalid). Rows and targets within the bounds are unchanged.
     ///
     /// # Formula
     /// ```text
     /// x <- x row_norm (1 - (d + 8) 2^-52) / ‖x‖   unless the computed ‖x‖² (1 + (d + 8) 2^-52) is at most row_norm²
     /// ```
-    /// with `d` the stored values of the row: the computed square of the norm is off by a relative `(d + 2) 2^-53`.
+    /// with `d` the stored values of the row: the computed square of the norm has a relative error of at most `(d + 2) 2^-53`.
     ///
     /// # Examples
     /// ```
@@ -68,7 +68,7 @@ impl<F: Feature> Examples<F> {
     }
 }
 
-/// Clips a row; `false` if it is not finite.
+/// Clips a row; returns `false` if it is not finite.
 fn clip_row<F: Feature>(row: &mut [F], row_norm: f64) -> bool {
     let slack = (row.len() as f64 + 8.0) * f64::EPSILON;
     let square = |scale: f64, row: &[F]| -> f64 { row.iter().map(|&x| (x.widen() * scale).powi(2)).sum() };

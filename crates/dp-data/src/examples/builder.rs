@@ -1,4 +1,4 @@
-//! Filling examples row by row, in one pass and without a second copy.
+//! Building examples row by row, in one pass and without a second copy.
 
 use super::{Examples, ShapeError, Storage};
 use crate::memory::{OutOfMemory, filled, reserve};
@@ -42,12 +42,12 @@ pub struct SparseBuilder<F> {
     dim: usize,
 }
 
-/// Validity marks that cost nothing until the first null record, unless asked for from the start.
+/// Validity marks that take no memory until the first null record, unless requested from the start.
 #[derive(Default)]
 struct Validity(Option<Vec<bool>>);
 
 impl Validity {
-    /// Sees to it that the next mark has room.
+    /// Reserves memory for the next mark.
     fn reserve(&mut self, valid: bool, rows_before: usize) -> Result<(), OutOfMemory> {
         match &mut self.0 {
             Some(marks) => reserve(marks, 1, MARKS),
@@ -68,16 +68,16 @@ impl Validity {
     }
 }
 
-/// What is held, for messages.
+/// The contents, for messages.
 const ROWS: &str = "the rows";
 const TARGETS: &str = "the labels";
 const MARKS: &str = "the marks of null records";
 
 impl<F: Copy + Default> DenseBuilder<F> {
-    /// An empty builder for examples of `dim` features.
+    /// Creates an empty builder for examples of `dim` features.
     ///
     /// # Errors
-    /// [`ShapeError::Dense`] when `dim` is 0.
+    /// [`ShapeError::Dense`] if `dim` is 0.
     pub fn new(dim: usize) -> Result<Self, ShapeError> {
         if dim == 0 {
             return Err(ShapeError::Dense { values: 0, rows: 0, dim });
@@ -85,8 +85,8 @@ impl<F: Copy + Default> DenseBuilder<F> {
         Ok(Self { values: Vec::new(), targets: Vec::new(), valid: Validity::default(), dim })
     }
 
-    /// Keeps a validity mark per example even while all are valid, so that what is stored does not depend on whether
-    /// a null record occurs.
+    /// Stores a validity mark per example even while all are valid, so that the storage does not depend on whether a null record
+    /// occurs.
     pub fn with_marks(mut self) -> Self {
         self.valid = Validity(Some(vec![true; self.targets.len()]));
         self
@@ -95,7 +95,7 @@ impl<F: Copy + Default> DenseBuilder<F> {
     /// Adds an example.
     ///
     /// # Errors
-    /// [`ShapeError::Dense`] unless there are `dim` features, [`ShapeError::Memory`]; nothing is added then.
+    /// [`ShapeError::Dense`] unless there are `dim` features, [`ShapeError::Memory`]; in these cases nothing is added.
     pub fn push(&mut self, features: &[F], target: F) -> Result<(), ShapeError> {
         if features.len() != self.dim {
             return Err(ShapeError::Dense { values: features.len(), rows: 1, dim: self.dim });
@@ -106,10 +106,10 @@ impl<F: Copy + Default> DenseBuilder<F> {
         Ok(())
     }
 
-    /// Adds an example given by its non-zero features: `value` at each `index`.
+    /// Adds an example given by its nonzero features: `value` at each `index`.
     ///
     /// # Errors
-    /// [`ShapeError::Dense`] when an index is not below `dim`, [`ShapeError::Memory`]; nothing is added then.
+    /// [`ShapeError::Dense`] if an index is not below `dim`, [`ShapeError::Memory`]; in these cases nothing is added.
     pub fn push_nonzeros(&mut self, nonzeros: impl IntoIterator<Item = (u32, F)>, target: F) -> Result<(), ShapeError> {
         self.reserve_row(true)?;
         let start = self.values.len();
@@ -127,10 +127,10 @@ impl<F: Copy + Default> DenseBuilder<F> {
         Ok(())
     }
 
-    /// Adds a null record: all features and the target 0, marked as not counting.
+    /// Adds a null record: all features and the target 0, marked invalid.
     ///
     /// # Errors
-    /// [`OutOfMemory`]; nothing is added then.
+    /// [`OutOfMemory`]; in this case nothing is added.
     pub fn push_null(&mut self) -> Result<(), OutOfMemory> {
         self.reserve_row(false)?;
         self.values.resize(self.values.len() + self.dim, F::default());
@@ -138,24 +138,24 @@ impl<F: Copy + Default> DenseBuilder<F> {
         Ok(())
     }
 
-    /// Number of examples so far.
+    /// Returns the number of examples so far.
     pub fn len(&self) -> usize {
         self.targets.len()
     }
 
-    /// Whether there is none yet.
+    /// Returns whether there are none yet.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
 
-    /// The examples, spare capacity given back.
+    /// Returns the examples, after releasing spare capacity.
     pub fn finish(mut self) -> Examples<F> {
         self.values.shrink_to_fit();
         self.targets.shrink_to_fit();
         Examples { storage: Storage::Dense(self.values), targets: self.targets, valid: self.valid.0, dim: self.dim }
     }
 
-    /// Sees to it that a row has room before anything of it is added.
+    /// Reserves memory for a row before anything of it is added.
     #[inline]
     fn reserve_row(&mut self, valid: bool) -> Result<(), OutOfMemory> {
         reserve(&mut self.values, self.dim, ROWS)?;
@@ -170,10 +170,10 @@ impl<F: Copy + Default> DenseBuilder<F> {
 }
 
 impl<F: Copy + Default> SparseBuilder<F> {
-    /// An empty builder for examples of `dim` features.
+    /// Creates an empty builder for examples of `dim` features.
     ///
     /// # Errors
-    /// [`ShapeError::Sparse`] when `dim` is 0 or a column would not fit in 32 bits.
+    /// [`ShapeError::Sparse`] if `dim` is 0 or a column would not fit in 32 bits.
     pub fn new(dim: usize) -> Result<Self, ShapeError> {
         check_width(dim)?;
         Ok(Self {
@@ -186,8 +186,8 @@ impl<F: Copy + Default> SparseBuilder<F> {
         })
     }
 
-    /// Keeps a validity mark per example even while all are valid, so that what is stored does not depend on whether
-    /// a null record occurs.
+    /// Stores a validity mark per example even while all are valid, so that the storage does not depend on whether a null record
+    /// occurs.
     pub fn with_marks(mut self) -> Self {
         self.valid = Validity(Some(vec![true; self.targets.len()]));
         self
@@ -196,7 +196,7 @@ impl<F: Copy + Default> SparseBuilder<F> {
     /// Adds an example: `values[k]` at column `indices[k]`, columns strictly increasing.
     ///
     /// # Errors
-    /// [`ShapeError::Sparse`], [`ShapeError::Memory`]; nothing is added then.
+    /// [`ShapeError::Sparse`], [`ShapeError::Memory`]; in these cases nothing is added.
     pub fn push(&mut self, indices: &[u32], values: &[F], target: F) -> Result<(), ShapeError> {
         if indices.len() != values.len() {
             return Err(ShapeError::Sparse { why: "as many columns as values are needed" });
@@ -204,10 +204,10 @@ impl<F: Copy + Default> SparseBuilder<F> {
         self.push_nonzeros(indices.iter().copied().zip(values.iter().copied()), target)
     }
 
-    /// Adds an example given by its non-zero features, columns strictly increasing.
+    /// Adds an example given by its nonzero features, columns strictly increasing.
     ///
     /// # Errors
-    /// [`ShapeError::Sparse`], [`ShapeError::Memory`]; nothing is added then.
+    /// [`ShapeError::Sparse`], [`ShapeError::Memory`]; in these cases nothing is added.
     pub fn push_nonzeros(&mut self, nonzeros: impl IntoIterator<Item = (u32, F)>, target: F) -> Result<(), ShapeError> {
         self.reserve_row(true)?;
         let start = self.values.len();
@@ -217,7 +217,7 @@ impl<F: Copy + Default> SparseBuilder<F> {
             let fits = if index_wide < least || index_wide >= self.dim as u64 {
                 Err(ShapeError::Sparse { why: "columns of a row must strictly increase, below the width" })
             } else {
-                // How many features are stored depends on the records.
+                // The number of stored features depends on the records.
                 reserve(&mut self.indices, 1, ROWS)
                     .and_then(|()| reserve(&mut self.values, 1, ROWS))
                     .map_err(|error| error.without_sizes().into())
@@ -235,27 +235,27 @@ impl<F: Copy + Default> SparseBuilder<F> {
         Ok(())
     }
 
-    /// Adds a null record: no features, target 0, marked as not counting.
+    /// Adds a null record: no features, target 0, marked invalid.
     ///
     /// # Errors
-    /// [`OutOfMemory`]; nothing is added then.
+    /// [`OutOfMemory`]; in this case nothing is added.
     pub fn push_null(&mut self) -> Result<(), OutOfMemory> {
         self.reserve_row(false)?;
         self.finish_row(F::default(), false);
         Ok(())
     }
 
-    /// Number of examples so far.
+    /// Returns the number of examples so far.
     pub fn len(&self) -> usize {
         self.targets.len()
     }
 
-    /// Whether there is none yet.
+    /// Returns whether there are none yet.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
 
-    /// The examples, spare capacity given back.
+    /// Returns the examples, after releasing spare capacity.
     pub fn finish(mut self) -> Examples<F> {
         self.offsets.shrink_to_fit();
         self.indices.shrink_to_fit();
@@ -265,7 +265,7 @@ impl<F: Copy + Default> SparseBuilder<F> {
         Examples { storage, targets: self.targets, valid: self.valid.0, dim: self.dim }
     }
 
-    /// Sees to it that the end of a row has room before anything of it is added.
+    /// Reserves memory for the end of a row before anything of it is added.
     #[inline]
     fn reserve_row(&mut self, valid: bool) -> Result<(), OutOfMemory> {
         reserve(&mut self.offsets, 1, ROWS)?;

@@ -1,21 +1,21 @@
-//! Bringing examples into another order, so that a pass over them reads memory front to back.
+//! Reordering of examples, so that a pass over them reads memory sequentially.
 
 use super::{Examples, Storage};
 use crate::memory::{OutOfMemory, collect, filled, with_capacity};
 
-/// An order that does not fit the examples.
+/// An invalid order for the examples.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OrderError {
-    /// The order has another length than there are examples.
+    /// The length of the order differs from the number of examples.
     #[error("an order of {order} positions for {rows} rows")]
     Length {
-        /// Positions in the order.
+        /// Number of positions in the order.
         order: usize,
         /// Number of examples.
         rows: usize,
     },
-    /// A position lies outside the examples.
+    /// A position is out of range.
     #[error("position {position} of {rows} rows")]
     OutOfRange {
         /// The position.
@@ -23,25 +23,25 @@ pub enum OrderError {
         /// Number of examples.
         rows: usize,
     },
-    /// A position occurs twice where a permutation is needed.
+    /// A position occurs twice in a permutation.
     #[error("position {position} occurs more than once")]
     Repeated {
         /// The position.
         position: u32,
     },
-    /// There is no memory for the examples in another order.
+    /// Memory for the reordered examples is exhausted.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
 }
 
-/// What is held, for messages.
+/// The contents, for messages.
 const COPY: &str = "a copy of the rows in another order";
 const ORDER: &str = "the order of the rows";
 
 impl<F: Copy> Examples<F> {
     /// Copies the examples at `positions`, in that order; a position may occur any number of times.
     ///
-    /// This takes subsets too: folds of a cross-validation, a train and test split.
+    /// This covers subsets too: folds of a cross-validation, a train and test split.
     ///
     /// # Errors
     /// [`OrderError::OutOfRange`], [`OrderError::Memory`].
@@ -79,7 +79,7 @@ impl<F: Copy> Examples<F> {
         })
     }
 
-    /// A copy in the order of `order`: example `i` of the result is example `order[i]` of these.
+    /// Returns a copy in the order of `order`: example `i` of the result is example `order[i]` of these.
     ///
     /// # Errors
     /// [`OrderError`] unless `order` is a permutation of `0..len` and there is memory for a copy.
@@ -88,13 +88,13 @@ impl<F: Copy> Examples<F> {
         self.gather(order)
     }
 
-    /// Brings the examples into the order of `order`: example `i` becomes what example `order[i]` was.
+    /// Reorders the examples in place: example `i` becomes the previous example `order[i]`.
     ///
-    /// Dense rows move along the cycles of the permutation with one row and one bit per example of extra memory.
-    /// Sparse rows have lengths of their own and are written anew, which for the moment takes their size again.
+    /// Dense rows move along the cycles of the permutation with one row and one bit per example of extra memory. Sparse rows have
+    /// different lengths and are rewritten, which temporarily takes their size again.
     ///
     /// # Errors
-    /// [`OrderError`] unless `order` is a permutation of `0..len` and there is that memory; the examples are unchanged then.
+    /// [`OrderError`] unless `order` is a permutation of `0..len` and there is that memory; otherwise the examples are unchanged.
     ///
     /// # Examples
     /// ```
@@ -131,7 +131,7 @@ fn gather_sparse<F: Copy>(
 ) -> Result<Storage<F>, OutOfMemory> {
     let total = places.clone().map(|place| offsets[place + 1] - offsets[place]).sum();
     let mut new_offsets = with_capacity(places.size_hint().0 + 1, COPY)?;
-    // How many features are stored depends on the records.
+    // The number of stored features depends on the records.
     let mut new_indices = with_capacity(total, COPY).map_err(OutOfMemory::without_sizes)?;
     let mut new_values = with_capacity(total, COPY).map_err(OutOfMemory::without_sizes)?;
     new_offsets.push(0);
@@ -152,7 +152,7 @@ impl Marks {
         filled(0, positions.div_ceil(64), ORDER).map(Self)
     }
 
-    /// Sets the mark and tells whether it was set before.
+    /// Sets the mark and returns whether it was set before.
     fn replace(&mut self, position: usize) -> bool {
         let word = &mut self.0[position / 64];
         let bit = 1 << (position % 64);
@@ -178,7 +178,7 @@ fn check_permutation(order: &[u32], rows: usize) -> Result<(), OrderError> {
     Ok(())
 }
 
-/// What moving rows in place takes besides them: which have been moved, and the row that is held.
+/// The extra memory for moving rows in place: the marks of moved rows, and the held row.
 struct Spare<T> {
     done: Marks,
     held: Vec<T>,
@@ -190,7 +190,7 @@ impl<T> Spare<T> {
     }
 }
 
-/// Row `i` becomes what row `order[i]` was; `order` is a permutation of the rows.
+/// Moves row `order[i]` to row `i`; `order` is a permutation of the rows.
 fn permute_in_place<T: Copy>(values: &mut [T], dim: usize, order: &[u32], Spare { done, held }: &mut Spare<T>) {
     done.0.fill(0);
     for start in 0..order.len() {
@@ -199,8 +199,8 @@ fn permute_in_place<T: Copy>(values: &mut [T], dim: usize, order: &[u32], Spare 
         }
         held.clear();
         held.extend_from_slice(&values[start * dim..(start + 1) * dim]);
-        // Each step fills the gap at `hole` from where its row comes from, which leaves the gap there; the cycle
-        // closes at `start`, whose row is held.
+        // Each step fills the gap at `hole` with its row, which moves the gap to that row's place; the cycle closes at `start`,
+        // whose row is held.
         let mut hole = start;
         loop {
             let from = order[hole] as usize;

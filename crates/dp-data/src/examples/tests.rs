@@ -9,7 +9,7 @@ fn dense(rows: usize, dim: usize) -> Examples<f64> {
     Examples::dense(values, targets, dim).unwrap().with_valid(valid).unwrap()
 }
 
-/// Row `i` has `i % 4` values.
+/// Returns examples whose row `i` has `i % 4` values.
 fn sparse(rows: usize) -> Examples<f64> {
     let mut builder = SparseBuilder::new(10).unwrap();
     for i in 0..rows {

@@ -1,4 +1,4 @@
-//! Reading ahead on another thread, so that decompression and parsing share two cores.
+//! Reading ahead on another thread, so that decompression and parsing use two cores.
 
 use std::io::{self, Read};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -7,9 +7,9 @@ use std::thread;
 
 use crate::memory;
 
-/// Bytes handed over at a time.
+/// Number of bytes per chunk.
 const CHUNK: usize = 256 * 1024;
-/// Chunks that may wait.
+/// Maximum number of waiting chunks.
 const AHEAD: usize = 4;
 
 /// A reader whose source is read on another thread. Dropping it ends that thread at its next chunk.
@@ -20,9 +20,9 @@ struct Background {
     finished: bool,
 }
 
-/// `source`, read on another thread; on this one where none can be started.
+/// Reads `source` on another thread, or on this one if none can be started.
 pub(super) fn ahead(source: impl Read + Send + 'static) -> Box<dyn Read + Send> {
-    // What is moved to a thread that does not start is lost.
+    // A value moved to a thread that does not start is lost.
     let shared = Arc::new(Mutex::new(Some(source)));
     let take = |shared: &Mutex<Option<_>>| shared.lock().unwrap_or_else(PoisonError::into_inner).take();
     let moved = Arc::clone(&shared);
@@ -38,7 +38,7 @@ pub(super) fn ahead(source: impl Read + Send + 'static) -> Box<dyn Read + Send> 
 impl Background {
     fn start<R: Read>(source: impl FnOnce() -> Option<R> + Send + 'static) -> io::Result<Self> {
         let (sender, chunks) = sync_channel(AHEAD);
-        // The thread is not joined: it ends by itself at the end of the source or when nobody listens any more.
+        // The thread is not joined: it ends at the end of the source or when the receiver is dropped.
         thread::Builder::new().spawn(move || {
             let Some(mut source) = source() else { return };
             loop {
@@ -46,7 +46,7 @@ impl Background {
                 let outcome = memory::reserve(&mut chunk, CHUNK, "the decompressed content")
                     .map_err(memory::to_io)
                     .and_then(|()| source.by_ref().take(CHUNK as u64).read_to_end(&mut chunk));
-                // What could be read before an error is handed over first, so that the error has its place.
+                // Bytes read before an error are sent first, so that the error has its position.
                 let last = outcome.is_err() || chunk.len() < CHUNK;
                 if !chunk.is_empty() && sender.send(Ok(chunk)).is_err() {
                     return;
@@ -56,7 +56,7 @@ impl Background {
                     return;
                 }
                 if last {
-                    // An empty chunk says that the end was reached, which a thread that died would not say.
+                    // An empty chunk marks the end, which a thread that died would not send.
                     let _ = sender.send(Ok(Vec::new()));
                     return;
                 }

@@ -1,7 +1,7 @@
 //! Splitting CSV into records.
 //!
-//! Most lines of most files hold no quote. Such a line is split at its delimiters where it lies; every other record goes
-//! through `csv-core`, which knows the whole of RFC 4180. A property test holds the two equal.
+//! Most lines of most files contain no quote. Such a line is split at its delimiters in place; every other record is parsed by
+//! `csv-core`, which supports all of RFC 4180. A property test checks that the two agree.
 
 use std::collections::HashMap;
 use std::io::Read;
@@ -12,17 +12,17 @@ use super::{BYTE_ORDER_MARK, Input, read_error};
 use crate::error::{DataError, DataErrorKind};
 use crate::memory::{self, OutOfMemory, reserve};
 
-/// Bytes asked of the source at a time.
+/// Number of bytes requested from the source at a time.
 const CHUNK: usize = 256 * 1024;
-/// The longest record.
+/// Largest length of a record.
 const LONGEST: usize = 64 * 1024 * 1024;
 
-/// How the text is cut into cells.
+/// The CSV format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CsvOptions {
-    /// Between cells.
+    /// The byte between cells.
     pub delimiter: u8,
-    /// Around cells that hold delimiters, line ends or quotes; doubled inside.
+    /// The byte around cells that contain delimiters, line ends or quotes; doubled inside.
     pub quote: u8,
 }
 
@@ -45,9 +45,9 @@ impl CsvOptions {
 
 /// Reads a CSV file with a header, record by record, without allocating for each.
 ///
-/// Lines end with LF, CRLF or CR; blank lines are skipped; a byte order mark is dropped. Every record has as many cells
-/// as the header, nothing follows a closing quote but a delimiter or the end of the line, and the text is UTF-8, or reading
-/// stops with an error.
+/// Lines end with LF, CRLF or CR; blank lines are skipped; a byte order mark is dropped. Reading stops with an error unless every
+/// record has as many cells as the header, a closing quote is followed by a delimiter or the end of the line, and the text is
+/// UTF-8.
 ///
 /// # Examples
 /// ```
@@ -64,9 +64,9 @@ pub struct CsvReader {
     file: String,
     splitter: Splitter,
     header: Vec<String>,
-    /// Where each name stands in the header.
+    /// The position of each name in the header.
     positions: HashMap<String, usize>,
-    /// For each column whether cells may hold line ends; `None` where all may.
+    /// For each column, whether cells may contain line ends; `None` if all may.
     line_ends: Option<Vec<bool>>,
 }
 
@@ -84,17 +84,17 @@ impl CsvReader {
         Ok(Self { file, splitter, header, positions, line_ends: None })
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     pub fn header(&self) -> &[String] {
         &self.header
     }
 
-    /// The name used in messages.
+    /// Returns the name used in messages.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Where the column of this name stands in the header.
+    /// Returns the position of the column of this name in the header.
     ///
     /// # Errors
     /// `csv.missing_column`.
@@ -111,8 +111,8 @@ impl CsvReader {
         })
     }
 
-    /// From now on refuses cells that hold line ends, but in the columns of this name. A stray quote makes such a cell of
-    /// the rest of its row and of the rows that follow, up to the next quote, and swallows them without a sign.
+    /// From now on, refuses cells that contain line ends, except in the columns of these names. A stray quote makes one such cell
+    /// of the rest of its row and of the following rows, up to the next quote, and swallows them silently.
     ///
     /// # Examples
     /// ```
@@ -133,7 +133,7 @@ impl CsvReader {
         self.line_ends = Some(self.header.iter().map(|column| but_in(column)).collect());
     }
 
-    /// The next record, or `None` at the end.
+    /// Returns the next record, or `None` at the end.
     ///
     /// # Errors
     /// `csv.ragged`, `csv.not_utf8`, `csv.unclosed_quote`, `csv.after_quote`, `csv.line_end`, `csv.long_record`, `file.*`.
@@ -142,7 +142,7 @@ impl CsvReader {
             Ok(false) => Ok(None),
             Ok(true) => {
                 let record = self.splitter.record();
-                // First: a quote that swallowed the next row also makes rows of another length.
+                // This check comes first: a quote that swallowed the next row also gives rows of a different length.
                 if let Some(allowed) = &self.line_ends
                     && let Some((position, line)) =
                         record.line_ends().find(|(position, _)| !allowed.get(*position).is_some_and(|allowed| *allowed))
@@ -170,7 +170,7 @@ impl CsvReader {
     }
 }
 
-/// The names of the columns, and where each stands.
+/// Returns the names of the columns, and the position of each.
 fn read_header(splitter: &mut Splitter) -> Result<(Vec<String>, HashMap<String, usize>), DataError> {
     if !splitter.next()? {
         return Err(DataError::new(DataErrorKind::CsvEmpty, "the file is empty")
@@ -181,7 +181,7 @@ fn read_header(splitter: &mut Splitter) -> Result<(Vec<String>, HashMap<String, 
         return Err(after_quote(found, None));
     }
     let record = splitter.record();
-    // Each name is held twice, in a piece of memory of its own each time; a table of the map's size is 8/7 of its entries.
+    // Each name is stored twice, each time in its own allocation; a table of the map's size is 8/7 of its entries.
     const BYTES_PER_NAME: usize = 2 * (size_of::<String>() + 16) + size_of::<usize>() + 16;
     let bytes = record.len().saturating_mul(BYTES_PER_NAME).saturating_add(record.bytes.len().saturating_mul(2));
     memory::check(bytes, HEADER).map_err(|error| DataError::from(error).at_line(record.line()))?;
@@ -203,28 +203,28 @@ fn read_header(splitter: &mut Splitter) -> Result<(Vec<String>, HashMap<String, 
     Ok((header, positions))
 }
 
-/// One record: its cells without quotes, and the line on which it starts.
+/// One record: its cells without quotes, and its first line.
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
     bytes: &'a [u8],
     bounds: &'a [(usize, usize)],
     line: u64,
-    /// Whether some cell may have been quoted.
+    /// True if some cell may have been quoted.
     quoted: bool,
 }
 
 impl<'a> Record<'a> {
-    /// Number of cells.
+    /// Returns the number of cells.
     pub fn len(&self) -> usize {
         self.bounds.len()
     }
 
-    /// Whether there are no cells, which no reader gives.
+    /// Returns whether there are no cells, which never happens for records from a reader.
     pub fn is_empty(&self) -> bool {
         self.bounds.is_empty()
     }
 
-    /// The bytes of a cell, which are UTF-8.
+    /// Returns the bytes of a cell, which are UTF-8.
     ///
     /// # Panics
     /// If there is no such cell.
@@ -234,20 +234,20 @@ impl<'a> Record<'a> {
         &self.bytes[start..end]
     }
 
-    /// All cells.
+    /// Returns all cells.
     pub fn cells(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         let bytes = self.bytes;
         self.bounds.iter().map(move |&(start, end)| &bytes[start..end])
     }
 
-    /// The line on which the record starts, from 1, the header counted.
+    /// Returns the first line of the record, counted from 1, including the header.
     pub fn line(&self) -> u64 {
         self.line
     }
 
-    /// The cells that hold line ends: their positions, and the lines on which their quotes open.
+    /// Returns the cells that contain line ends: their positions, and the lines of their opening quotes.
     pub(crate) fn line_ends(&self) -> impl Iterator<Item = (usize, u64)> + use<'a> {
-        // A record on one line holds no quote, and so no line end.
+        // A record on one line has no quoted line end.
         let cells = self.bounds[..if self.quoted { self.bounds.len() } else { 0 }].iter();
         let (bytes, mut line) = (self.bytes, self.line);
         cells.enumerate().filter_map(move |(position, &(start, end))| {
@@ -258,7 +258,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Cuts bytes into records, whatever their number of cells.
+/// Splits bytes into records with any number of cells.
 struct Splitter {
     source: Box<dyn Read + Send>,
     options: CsvOptions,
@@ -275,14 +275,14 @@ struct Splitter {
     unquoted: Vec<u8>,
     ends: Vec<usize>,
     in_unquoted: bool,
-    /// The first cell of the record that goes on after its closing quote, and the line of that quote.
+    /// The first cell of the record that continues after its closing quote, and the line of that quote.
     after_quote: Option<(usize, u64)>,
 }
 
 impl Splitter {
     fn new(source: Box<dyn Read + Send>, options: CsvOptions) -> Self {
         let mut slow = csv_core::ReaderBuilder::new().delimiter(options.delimiter).quote(options.quote).build();
-        // Its first call would drop a byte order mark, which is only one at the start of the file.
+        // The first call would drop a byte order mark, which is one only at the start of the file.
         let _ = slow.read_record(b"\n", &mut [0; 1], &mut [0; 1]);
         Self {
             source,
@@ -302,13 +302,13 @@ impl Splitter {
         }
     }
 
-    /// The record found last.
+    /// Returns the record found last.
     fn record(&self) -> Record<'_> {
         let bytes = if self.in_unquoted { &self.unquoted } else { &self.buffer };
         Record { bytes, bounds: &self.bounds, line: self.record_line, quoted: self.in_unquoted }
     }
 
-    /// Finds the next record; false at the end.
+    /// Finds the next record; returns false at the end.
     fn next(&mut self) -> Result<bool, DataError> {
         if self.line == 0 {
             self.skip_byte_order_mark()?;
@@ -357,7 +357,7 @@ impl Splitter {
         Ok(())
     }
 
-    /// Splits the line of this length if nothing in it needs more than that, and steps over it.
+    /// Splits the line of this length and advances past it, if it needs nothing more.
     fn fast_record(&mut self, length: usize) -> Result<bool, DataError> {
         let line = &self.buffer[self.start..self.start + length];
         let content = line.strip_suffix(b"\r").unwrap_or(line);
@@ -385,7 +385,7 @@ impl Splitter {
         Ok(true)
     }
 
-    /// Reads one record by `csv-core`, from wherever the pending bytes start; false when only blank lines are left.
+    /// Reads one record by `csv-core`, from the start of the pending bytes; returns false if only blank lines are left.
     fn slow_record(&mut self) -> Result<bool, DataError> {
         let (mut length, mut written, mut cells) = (0, 0, 0);
         loop {
@@ -394,7 +394,7 @@ impl Splitter {
                 self.fill()?;
                 continue;
             }
-            // At the end of the source one more line end closes every record but one inside a quoted cell.
+            // At the end of the source one more line end closes every record except one inside a quoted cell.
             let closing = rest.is_empty();
             let input = if closing { &b"\n"[..] } else { rest };
             let (result, read, added, ended) =
@@ -443,7 +443,7 @@ impl Splitter {
         Ok(true)
     }
 
-    /// Reads more bytes behind the pending ones, which move to the front of the buffer.
+    /// Reads more bytes after the pending ones, which move to the front of the buffer.
     fn fill(&mut self) -> Result<(), DataError> {
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
@@ -466,19 +466,19 @@ impl Splitter {
     }
 }
 
-/// What is held, for messages.
+/// The contents, for messages.
 const RECORD: &str = "one row of the file";
 const HEADER: &str = "the names of the columns";
 
-/// Lengthens `numbers` by zeros.
+/// Extends `numbers` by zeros.
 fn lengthen<T: Clone + Default>(numbers: &mut Vec<T>, length: usize) -> Result<(), OutOfMemory> {
     reserve(numbers, length - numbers.len(), RECORD)?;
     numbers.resize(length, T::default());
     Ok(())
 }
 
-/// The first cell of a record, as it was written, that goes on after its closing quote, and how many lines the quote stands
-/// below the first. `csv-core` reads `"1"2` as 12.
+/// Returns the first cell of a record, as written, that continues after its closing quote, and the number of lines between the
+/// first line and the quote. `csv-core` reads `"1"2` as 12.
 fn text_after_quote(raw: &[u8], CsvOptions { delimiter, quote }: CsvOptions) -> Option<(usize, u64)> {
     let (mut cell, mut line, mut starts, mut at) = (0, 0, true, 0);
     while let Some(&byte) = raw.get(at) {
@@ -506,7 +506,7 @@ fn text_after_quote(raw: &[u8], CsvOptions { delimiter, quote }: CsvOptions) -> 
     None
 }
 
-/// A cell that goes on after the quote that closes it, on this line.
+/// Returns the error of a cell that continues after its closing quote, on this line.
 fn after_quote((_, line): (usize, u64), column: Option<&String>) -> DataError {
     let error = DataError::new(DataErrorKind::CsvAfterQuote, "a quoted cell goes on after its closing quote")
         .at_line(line)
@@ -518,7 +518,7 @@ fn after_quote((_, line): (usize, u64), column: Option<&String>) -> DataError {
     }
 }
 
-/// A cell that goes on over several lines, whose quote opens on this one.
+/// Returns the error of a cell that spans several lines, whose quote opens on this one.
 pub(crate) fn line_end(line: u64, column: Option<&String>) -> DataError {
     let error = DataError::new(DataErrorKind::CsvLineEnd, "a quoted cell goes on past the end of its line")
         .at_line(line)
@@ -530,7 +530,7 @@ pub(crate) fn line_end(line: u64, column: Option<&String>) -> DataError {
     }
 }
 
-/// How long a row is depends on its content, so that no size is said.
+/// Returns the error without sizes: the length of a row depends on its content.
 fn no_room(error: OutOfMemory, line: u64) -> DataError {
     DataError::from(error.without_sizes()).at_line(line)
 }

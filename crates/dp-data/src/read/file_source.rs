@@ -10,20 +10,19 @@ use crate::source::{Description, Order, PassReceipt, PassRequest, RowSource, Row
 
 /// The kind of engine, for messages.
 const ENGINE: &str = "file";
-/// Numbers of a block: it fits into the second-level cache.
+/// Number of values in a block, which fits into the second-level cache.
 const BLOCK: usize = 16 * 1024;
-/// Most rows of a block.
+/// Maximum number of rows of a block.
 const MOST_ROWS: usize = 1024;
 
-/// A source that reads a file anew in each pass, in the file's order, with the memory of one block.
+/// A source that reads a file again in each pass, in the file's order, with the memory of one block.
 ///
-/// What it hands out is what [`load`](super::load) would have loaded, bit for bit.
+/// Its rows are bit for bit those of [`load`](super::load).
 ///
 /// # Privacy
-/// [`open`](Self::open) reads the whole file once, so that whatever is wrong with a record is found before training
-/// starts; afterwards nothing fails because of a record's value unless somebody changes the file. The number of records
-/// is taken to be public. Rows come in [`Order::Declared`] only: that their order does not depend on their values is for
-/// the curator to say.
+/// [`open`](Self::open) reads the whole file once, so that every invalid record is found before training starts; afterwards
+/// nothing fails because of a record's value unless the file is changed. The number of records is taken to be public. Rows come
+/// in [`Order::Declared`] only: the curator vouches that their order does not depend on their values.
 ///
 /// # Examples
 /// ```
@@ -52,7 +51,7 @@ pub struct FileSource<'e, F, O> {
 }
 
 impl<'e, F: Stored, O: FnMut() -> Result<Input, DataError>> FileSource<'e, F, O> {
-    /// Reads the file that `open` opens, once, to count and check its records. Each pass opens it again.
+    /// Reads the file that `open` opens once, to count and check its records. Each pass opens it again.
     ///
     /// # Errors
     /// As [`load`](super::load).
@@ -91,7 +90,7 @@ impl<F: Stored, O: FnMut() -> Result<Input, DataError>> RowSource<F> for FileSou
     }
 }
 
-/// The error's code alone: its message may quote a record.
+/// Keeps only the error's code: its message may quote a record.
 fn failed(error: &DataError) -> SourceError {
     SourceError::Engine {
         engine: ENGINE,
@@ -171,7 +170,7 @@ impl<F: Stored> RowBlock<F> {
 
     fn push(&mut self, row: &RowBuffer) {
         let target = row.target();
-        // A record without a target does not count, whatever its features.
+        // A record without a target is invalid, whatever its features.
         let (indices, values) = if target.is_some() { (row.indices(), row.values()) } else { (&[][..], &[][..]) };
         match &mut self.sparse {
             Some(sparse) => {
@@ -193,7 +192,7 @@ impl<F: Stored> RowBlock<F> {
             (Some(valid), target) => valid.push(target.is_some()),
             (None, Some(_)) => {}
             (None, None) => {
-                // Not expected of this encoder; marks are kept from here on.
+                // Not expected for this encoder; marks are stored from here on.
                 let mut valid = vec![true; self.targets.len() - 1];
                 valid.push(false);
                 self.valid = Some(valid);
@@ -237,7 +236,7 @@ mod tests {
         Encoder::new(&schema, Encoding::UNIT_ROWS).unwrap()
     }
 
-    /// Values as if dense, targets and marks of a block.
+    /// Returns values in dense form, targets and marks of a block.
     fn flat(block: &Block<'_, f64>) -> (Vec<f64>, Vec<f64>, Vec<bool>) {
         let mut values = vec![0.0; block.len() * block.dim()];
         match block.rows {
@@ -305,7 +304,7 @@ mod tests {
         let empty = || Ok(Input::from_bytes("a.csv", b"age,town,y\n".to_vec()));
         let error = FileSource::<f64, _>::open(empty, &encoder, CsvOptions::default()).err().unwrap();
         assert_eq!(error.code(), "csv.no_rows");
-        // A file that somebody changes after it was opened.
+        // A file that is changed after it was opened.
         let mut opened = 0;
         let open = || {
             opened += 1;

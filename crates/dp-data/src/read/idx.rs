@@ -1,4 +1,4 @@
-//! IDX files, as MNIST comes in: a header of big-endian numbers, then bytes.
+//! IDX files, the format of MNIST: a header of big-endian numbers, then bytes.
 //!
 //! ```text
 //! 0 0 type dimensions | length of each dimension, 4 bytes each | bytes, the last dimension running fastest
@@ -13,10 +13,10 @@ use crate::error::{DataError, DataErrorKind};
 
 /// The type of unsigned bytes.
 const UNSIGNED_BYTES: u8 = 0x08;
-/// Images of more dimensions than this are no images.
+/// Maximum number of dimensions of images.
 const MOST_DIMENSIONS: u8 = 8;
 
-/// What the header of an IDX file of bytes says. Nothing in it depends on a record but their number.
+/// The contents of the header of an IDX file of bytes. Only the number of records depends on the records.
 ///
 /// # Examples
 /// ```
@@ -27,14 +27,14 @@ const MOST_DIMENSIONS: u8 = 8;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdxHeader {
-    /// The length of the first dimension: images or labels.
+    /// The length of the first dimension: the number of images or labels.
     pub items: u32,
-    /// The lengths of the others; none for labels.
+    /// The lengths of the other dimensions; empty for labels.
     pub shape: Vec<u32>,
 }
 
 impl IdxHeader {
-    /// Reads the header alone.
+    /// Reads the header only.
     ///
     /// # Errors
     /// `idx.syntax`, `idx.length`, `file.*`.
@@ -43,19 +43,19 @@ impl IdxHeader {
     }
 }
 
-/// Whether a file is IDX by its first bytes, which no text begins with. A file that cannot be read is not.
+/// Returns whether a file is IDX by its first bytes, with which no text begins. False for a file that cannot be read.
 pub fn looks_like_idx(path: impl AsRef<Path>) -> bool {
     let mut magic = [0; 4];
     let read = Input::open(path).map(|input| input.into_parts().1.read_exact(&mut magic));
     matches!(read, Ok(Ok(()))) && magic[..3] == [0, 0, UNSIGNED_BYTES]
 }
 
-/// Reads items one after the other.
+/// Reads items one after another.
 struct IdxReader {
     file: String,
     source: BufReader<Box<dyn Read + Send>>,
     header: IdxHeader,
-    /// Items read.
+    /// Number of items read.
     position: u32,
 }
 
@@ -67,7 +67,7 @@ impl IdxReader {
         Ok(Self { file, source, header, position: 0 })
     }
 
-    /// Fills `item` with the next one; `false` after the last, when nothing may follow.
+    /// Fills `item` with the next one; returns `false` after the last, after which nothing may follow.
     fn next(&mut self, item: &mut [u8]) -> Result<bool, DataError> {
         if self.position == self.header.items {
             let mut beyond = [0];
@@ -117,8 +117,8 @@ fn fill(source: &mut impl Read, bytes: &mut [u8]) -> Result<(), DataError> {
     }
 }
 
-/// Whether there were enough bytes. Not `read_exact`, whose error for a short file is that of a compressed one that was
-/// cut.
+/// Returns whether there were enough bytes. Not `read_exact`, whose error for a short file is that of a truncated compressed
+/// file.
 fn read_full(source: &mut impl Read, bytes: &mut [u8]) -> Result<bool, DataError> {
     let mut filled = 0;
     while filled < bytes.len() {
@@ -146,7 +146,7 @@ pub(super) struct ImageReader {
 }
 
 impl ImageReader {
-    /// Opens both files, or that of the images alone where labels are not needed.
+    /// Opens both files, or only that of the images if labels are not needed.
     pub(super) fn new(mut input: Input, encoder: &Encoder, with_labels: bool) -> Result<Self, DataError> {
         let InputFormat::Images(format) = encoder.input() else {
             return Err(DataError::new(DataErrorKind::SchemaColumns, "the encoder is not one for images"));
@@ -191,7 +191,7 @@ impl ImageReader {
         Ok(Self { images, labels, pixels: vec![0; pixels] })
     }
 
-    /// Encodes the next image with its label and gives its number, from 1; `None` after the last.
+    /// Encodes the next image with its label and returns its number, from 1; `None` after the last.
     pub(super) fn next_image(&mut self, encoder: &Encoder, row: &mut RowBuffer) -> Result<Option<u64>, DataError> {
         let mut label = [0];
         let more = self.images.next(&mut self.pixels)?;
@@ -214,10 +214,10 @@ impl ImageReader {
     }
 }
 
-/// A byte as people write it.
+/// Returns a byte in decimal.
 fn decimal(byte: u8, digits: &mut [u8; 3]) -> &[u8] {
     let mut rest = &mut digits[..];
-    // Three digits are enough for every byte, so that writing cannot fail.
+    // Three digits suffice for every byte, so that writing cannot fail.
     let written = write!(rest, "{byte}");
     debug_assert!(written.is_ok());
     let left = rest.len();

@@ -1,4 +1,4 @@
-//! Opening a file, standard input or bytes, decompressing by what the first bytes say.
+//! Opening of a file, standard input or bytes, with decompression determined by the first bytes.
 
 use std::io::{self, Chain, Cursor, Read};
 use std::path::Path;
@@ -14,8 +14,8 @@ use crate::memory;
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 
-/// Where text comes from, with the name used in messages. `.gz` and `.xz` content is recognised by its first bytes,
-/// whatever the name, and decompressed on a thread of its own.
+/// A source of text, with the name used in messages. `.gz` and `.xz` content is recognised by its first bytes, for any file name,
+/// and decompressed on a separate thread.
 ///
 /// # Examples
 /// ```
@@ -38,8 +38,8 @@ impl std::fmt::Debug for Input {
 }
 
 impl Input {
-    /// Opens `path`, or standard input when it is `-`. A file that is changed while it is read fails with `file.changed`
-    /// at its end ([`WatchedFile`]).
+    /// Opens `path`, or standard input if it is `-`. A file that is changed while it is read fails with `file.changed` at its end
+    /// ([`WatchedFile`]).
     ///
     /// # Errors
     /// `file.open`, `file.read`.
@@ -54,7 +54,7 @@ impl Input {
     /// Reads from any reader; `name` is used in messages.
     ///
     /// # Errors
-    /// `file.read`, when not even the first bytes can be read.
+    /// `file.read`, if the first bytes cannot be read.
     pub fn from_reader(name: &str, mut reader: impl Read + Send + 'static) -> Result<Self, DataError> {
         let mut head = Vec::with_capacity(XZ_MAGIC.len());
         reader
@@ -84,18 +84,18 @@ impl Input {
         Self { name: name.to_owned(), reader, labels: None }
     }
 
-    /// Adds a second file with the labels, which images need; other records hold theirs themselves.
+    /// Adds a second file with the labels of images; other records contain their labels.
     #[must_use]
     pub fn with_labels(self, labels: Self) -> Self {
         Self { labels: Some(Box::new(labels)), ..self }
     }
 
-    /// Takes the file of labels out.
+    /// Removes and returns the file of labels.
     pub(super) fn take_labels(&mut self) -> Option<Self> {
         self.labels.take().map(|labels| *labels)
     }
 
-    /// The name used in messages.
+    /// Returns the name used in messages.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -105,7 +105,7 @@ impl Input {
     }
 }
 
-/// The content, decompressed: for formats that this crate does not know. [`failed_read`] says what a failed read means.
+/// Returns the decompressed content, for formats that this crate does not know. [`failed_read`] converts a failed read.
 ///
 /// # Examples
 /// ```
@@ -125,13 +125,13 @@ fn whole<R: Read>(head: Vec<u8>, rest: R) -> Chain<Cursor<Vec<u8>>, R> {
     Cursor::new(head).chain(rest)
 }
 
-/// A failed read of the [`Input`] of this name in the words of this crate: `file.changed`, `file.truncated`, `file.corrupt`,
-/// `file.read` or `memory.exhausted`. For formats that this crate does not know.
+/// Converts a failed read of the [`Input`] of this name to an error of this crate: `file.changed`, `file.truncated`,
+/// `file.corrupt`, `file.read` or `memory.exhausted`. For formats that this crate does not know.
 pub fn failed_read(name: &str, source: io::Error) -> DataError {
     read_error(source).in_file(name)
 }
 
-/// A failed read in the words of this crate. Decoders report a cut file as an unexpected end.
+/// Converts a failed read to an error of this crate. Decoders report a truncated file as an unexpected end.
 pub(crate) fn read_error(source: io::Error) -> DataError {
     if is_change(&source) {
         return changed(source);

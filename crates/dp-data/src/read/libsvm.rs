@@ -6,10 +6,10 @@ use crate::error::{DataError, DataErrorKind};
 use crate::memory;
 use std::io::{BufReader, Read};
 
-/// The longest line.
+/// Largest length of a line.
 const LONGEST: usize = 64 * 1024 * 1024;
 
-/// Reads libsvm lines, blank lines and comments skipped.
+/// Reads libsvm lines, skipping blank lines and comments.
 pub(super) struct LibsvmReader {
     file: String,
     source: BufReader<Box<dyn Read + Send>>,
@@ -63,14 +63,14 @@ impl LibsvmReader {
 }
 
 impl LibsvmLine<'_> {
-    /// Collects the features in `row`, indices counted from 0, and returns the number of features they need.
+    /// Collects the features in `row`, with indices counted from 0, and returns the number of features that they need.
     pub(super) fn collect(&self, format: &LibsvmFormat, row: &mut RowBuffer) -> Result<u32, DataError> {
         self.collect_features(format, row).map_err(|error| error.at_line(self.line))
     }
 
     fn collect_features(&self, format: &LibsvmFormat, row: &mut RowBuffer) -> Result<u32, DataError> {
         let limit = format.features.unwrap_or(MAX_FEATURES);
-        // A feature is written by four characters or more, the blank before it included; there may be an intercept.
+        // A feature takes at least four characters, including the blank before it; there may be an intercept.
         row.reserve(self.features.len() / 4 + 2)?;
         let mut next = 0_u32;
         let tokens = self.features.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty());
@@ -102,7 +102,7 @@ impl LibsvmLine<'_> {
     }
 }
 
-/// The index counted from 0.
+/// Returns the index counted from 0.
 fn parse_index(name: &[u8], zero_based: bool) -> Option<u32> {
     let text = std::str::from_utf8(name).ok()?;
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! From a file to examples in memory.
+//! Loading of a file into examples in memory.
 
 use std::collections::HashSet;
 
@@ -17,11 +17,11 @@ use crate::schema::{ColumnKind, Schema};
 pub struct Loaded<F> {
     /// The examples, each of norm at most 1, in the order of the file.
     pub examples: Examples<F>,
-    /// What the curator, and nobody else, should be told.
+    /// Warnings for the curator only.
     pub warnings: Vec<CuratorWarning>,
 }
 
-/// Reads whatever `encoder` encodes. `options` matter to tables only.
+/// Reads the input format of `encoder`. `options` are used for tables only.
 ///
 /// # Errors
 /// As [`load_csv`], [`load_libsvm`] and [`load_images`].
@@ -35,10 +35,10 @@ pub fn load<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions) ->
 
 /// Reads a CSV file with labels into examples, in one pass.
 ///
-/// Memory is that of the examples and a buffer. Rows are dense or sparse as [`Encoder::prefers_sparse`] says.
+/// Memory is that of the examples and a buffer. Rows are dense or sparse according to [`Encoder::prefers_sparse`].
 ///
 /// # Errors
-/// `csv.*`, `label.*` and `file.*`, with line and column; `schema.columns` when the encoder is not one for tables.
+/// `csv.*`, `label.*` and `file.*`, with line and column; `schema.columns` if the encoder is not one for tables.
 ///
 /// # Examples
 /// ```
@@ -84,14 +84,13 @@ pub fn load_csv<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions
     Ok(collector.finish(encoder, warnings))
 }
 
-/// Reads a libsvm file into sparse examples, in one pass, and gives the encoder that made them.
+/// Reads a libsvm file into sparse examples, in one pass, and returns them with their encoder.
 ///
-/// Values are taken as they are; the intercept is appended and the row norm bounded as `encoding` says. Where
-/// `format.features` is `None` the width is that of the largest index; the encoder's format then says so with
-/// `features_from_data`.
+/// Values are used unchanged; the intercept is appended and the row norm bounded according to `encoding`. If `format.features` is
+/// `None` the width is that of the largest index, which the encoder's format then states by `features_from_data`.
 ///
 /// # Privacy
-/// A width taken from the data is an assumption to be recorded: a record may be the only one with the largest index.
+/// A width taken from the data is an assumption to be recorded: a single record may have the largest index.
 ///
 /// # Errors
 /// `libsvm.*`, `label.*` and `file.*`, with the line.
@@ -111,7 +110,7 @@ pub fn load_libsvm<F: Stored>(
     format: &LibsvmFormat,
     encoding: Encoding,
 ) -> Result<(Encoder, Loaded<F>), DataError> {
-    // Any width will do while it is unknown: rows are encoded one by one, and only the intercept's index depends on it.
+    // Any width is valid while it is unknown: rows are encoded one by one, and only the intercept's index depends on it.
     let provisional = LibsvmFormat { features: format.features.or(Some(MAX_FEATURES)), ..format.clone() };
     let encoder = Encoder::libsvm(provisional.clone(), encoding)?;
     let (mut loaded, widest) = read_libsvm(input, &provisional, &encoder)?;
@@ -130,8 +129,8 @@ pub fn load_libsvm<F: Stored>(
 /// Reads images and their labels ([`Input::with_labels`]) into examples, in one pass.
 ///
 /// # Errors
-/// `idx.*`, `label.*` and `file.*`, with the number of the image as the line; `schema.columns` when the encoder is not
-/// one for images.
+/// `idx.*`, `label.*` and `file.*`, with the number of the image as the line; `schema.columns` if the encoder is not one for
+/// images.
 ///
 /// # Examples
 /// ```
@@ -159,7 +158,7 @@ pub fn load_images<F: Stored>(input: Input, encoder: &Encoder) -> Result<Loaded<
     Ok(collector.finish(encoder, from_label(encoder, &row)))
 }
 
-/// Reads libsvm lines of this format by its encoder, and finds the largest number of features of a line.
+/// Reads libsvm lines of this format by its encoder, and returns the largest number of features of a line.
 fn read_libsvm<F: Stored>(
     input: Input,
     format: &LibsvmFormat,
@@ -186,7 +185,7 @@ fn read_libsvm<F: Stored>(
     Ok((collector.finish(encoder, from_label(encoder, &row)), widest))
 }
 
-/// Where each column of the schema stands in the file; dropped columns need not be there.
+/// Returns the position of each column of the schema in the file; dropped columns need not exist.
 pub(super) fn column_positions(reader: &CsvReader, schema: &Schema) -> Result<Vec<usize>, DataError> {
     schema
         .columns()
@@ -205,7 +204,7 @@ fn unused_columns(reader: &CsvReader, schema: &Schema) -> Vec<CuratorWarning> {
     if columns.is_empty() { Vec::new() } else { vec![CuratorWarning::UnusedColumns { columns }] }
 }
 
-/// Collects encoded rows, and counts what the curator is told about.
+/// Collects encoded rows and the statistics for the curator.
 struct Collector<F> {
     storage: Builder<F>,
     classes: ClassCounts,
@@ -241,7 +240,7 @@ impl<F: Stored> Collector<F> {
         };
         self.classes.count(target);
         let nonzeros = row.indices().iter().copied().zip(row.values().iter().map(|&value| F::towards_zero(value)));
-        // Every float holds the targets of classes exactly; those of numbers are rounded within their bound.
+        // Every float type represents the targets of classes exactly; those of numbers are rounded within their bound.
         let target = F::towards_zero(target);
         match &mut self.storage {
             Builder::Dense(builder) => builder.push_nonzeros(nonzeros, target),
@@ -270,7 +269,7 @@ impl<F: Stored> Collector<F> {
     }
 }
 
-/// The encoder and the builder agree on the width, so that nothing is expected but that memory gives out.
+/// Converts a builder's error: encoder and builder agree on the width, so only exhausted memory is expected.
 fn shape(error: ShapeError) -> DataError {
     if let ShapeError::Memory(error) = error {
         return error.into();

@@ -1,4 +1,4 @@
-//! Record by record, for prediction: the original cells beside the encoded row.
+//! Record-by-record reading for prediction: the original cells together with the encoded row.
 
 use super::Input;
 use super::csv::{CsvOptions, CsvReader, Record};
@@ -47,11 +47,11 @@ pub struct EncodedRecord<'a> {
 }
 
 impl<'e> RecordReader<'e> {
-    /// Opens a file whose records `encoder` encodes. With `with_labels` the label column is needed and read; without,
-    /// it is not looked at, and need not exist.
+    /// Opens a file whose records `encoder` encodes. With `with_labels` the label column is required and read; otherwise it is
+    /// ignored and need not exist.
     ///
     /// # Errors
-    /// `csv.missing_column` and whatever is wrong with the header; `file.*`.
+    /// `csv.missing_column` and the errors of the header; `file.*`.
     pub fn new(input: Input, encoder: &'e Encoder, options: &CsvOptions, with_labels: bool) -> Result<Self, DataError> {
         let format = match encoder.input() {
             InputFormat::Table(schema) => {
@@ -73,7 +73,7 @@ impl<'e> RecordReader<'e> {
         Ok(Self { encoder, format, row: RowBuffer::new(encoder) })
     }
 
-    /// The names of the columns of the file; none for libsvm and images.
+    /// Returns the names of the columns of the file; none for libsvm and images.
     pub fn header(&self) -> &[String] {
         match &self.format {
             Format::Table { reader, .. } => reader.header(),
@@ -81,7 +81,7 @@ impl<'e> RecordReader<'e> {
         }
     }
 
-    /// The next record, or `None` at the end.
+    /// Returns the next record, or `None` at the end.
     ///
     /// # Errors
     /// As [`load_csv`](super::load_csv), [`load_libsvm`](super::load_libsvm) and [`load_images`](super::load_images).
@@ -120,18 +120,18 @@ impl<'e> RecordReader<'e> {
 }
 
 impl<'a> EncodedRecord<'a> {
-    /// The cells of the record as text, in the order of the file; none for libsvm and images.
+    /// Returns the cells of the record as text, in the order of the file; none for libsvm and images.
     pub fn cells(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        // The reader refuses text that is not UTF-8, so nothing is replaced by the fallback.
+        // The reader refuses text that is not UTF-8, so the fallback never replaces anything.
         self.record.into_iter().flat_map(|record| record.cells()).map(|cell| std::str::from_utf8(cell).unwrap_or(""))
     }
 
-    /// The encoded row with its target.
+    /// Returns the encoded row with its target.
     pub fn row(&self) -> &'a RowBuffer {
         self.row
     }
 
-    /// The line on which the record starts, from 1, the header counted; the number of an image. For the curator.
+    /// Returns the first line of the record, counted from 1, including the header; for images their number. For the curator.
     pub fn line(&self) -> u64 {
         self.line
     }

@@ -64,7 +64,7 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Gives its bytes in pieces of the given lengths, then an error if there is one.
+/// Returns its bytes in pieces of the given lengths, then an error if there is one.
 struct Dribble {
     bytes: Vec<u8>,
     given: usize,
@@ -231,7 +231,7 @@ fn several_classes_and_numbers_in_both_forms() {
     assert_eq!(lines(lenient, "-5 1:1\nnan 2:1\n"), Ok((vec![-0.5, 0.0], 1.0)), "a null record has target 0");
 }
 
-/// Twice as many columns take twice as long: a step over all columns for each of them would take minutes here.
+/// Twice as many columns take twice as long: a pass over all columns for each of them would take minutes here.
 #[test]
 fn a_table_of_a_hundred_thousand_columns() {
     const COLUMNS: usize = 100_000;

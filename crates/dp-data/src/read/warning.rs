@@ -1,10 +1,10 @@
-//! What the curator should know about a file that was accepted.
+//! Warnings for the curator about an accepted file.
 
 use crate::encode::{Encoder, RowBuffer};
 use crate::schema::{Label, LabelKind};
 
-/// Something remarkable about records that were accepted. It depends on the records, so it is **for the curator only**:
-/// never in a model, certificate, report or result.
+/// A warning about accepted records. It depends on the records, so it is **for the curator only**: never in a model, certificate,
+/// report or result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CuratorWarning {
@@ -36,19 +36,19 @@ pub enum CuratorWarning {
     Clamped {
         /// The column.
         column: String,
-        /// How many values.
+        /// Number of values.
         values: u64,
     },
-    /// Missing, unreadable or undeclared values were replaced as the schema says.
+    /// Missing, unreadable or undeclared values were replaced according to the schema.
     Replaced {
         /// The column.
         column: String,
-        /// How many values.
+        /// Number of values.
         values: u64,
     },
-    /// Records became null records as the schema says.
+    /// Records became null records according to the schema.
     Neutral {
-        /// How many records.
+        /// Number of records.
         records: u64,
     },
     /// The file has columns that the schema does not name; they are not used.
@@ -89,7 +89,7 @@ impl core::fmt::Display for CuratorWarning {
     }
 }
 
-/// The warnings that follow from what a row buffer has seen.
+/// Returns the warnings from the statistics of a row buffer.
 pub(super) fn from_columns(encoder: &Encoder, row: &RowBuffer) -> Vec<CuratorWarning> {
     let mut warnings = Vec::new();
     let columns = encoder.schema().map_or(&[][..], |schema| schema.columns());
@@ -108,7 +108,7 @@ pub(super) fn from_columns(encoder: &Encoder, row: &RowBuffer) -> Vec<CuratorWar
     warnings
 }
 
-/// The warnings that follow from the labels that are numbers.
+/// Returns the warnings about numeric labels.
 pub(super) fn from_label(encoder: &Encoder, row: &RowBuffer) -> Vec<CuratorWarning> {
     let (tally, column) = (row.label_tally(), &encoder.label().column);
     let mut warnings = Vec::new();
@@ -121,7 +121,7 @@ pub(super) fn from_label(encoder: &Encoder, row: &RowBuffer) -> Vec<CuratorWarni
     warnings
 }
 
-/// How many records each class has; nothing is counted of numbers.
+/// The number of records of each class; numbers are not counted.
 pub(super) struct ClassCounts {
     counts: Vec<u64>,
     two: bool,

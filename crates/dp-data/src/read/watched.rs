@@ -1,4 +1,4 @@
-//! Files that say so when they are changed while they are read, or between two passes.
+//! Files that detect changes while they are read, or between two passes.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,8 +9,8 @@ use std::time::SystemTime;
 use super::Input;
 use crate::error::{DataError, DataErrorKind};
 
-/// What changes when a file is written to or replaced: which file it is, where the platform says so, its length and the
-/// time of its last change.
+/// The state of a file that changes when it is written to or replaced: its identity, if the platform provides one, its length and
+/// its modification time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct State {
     identity: Option<(u64, u64)>,
@@ -19,7 +19,8 @@ struct State {
 }
 
 impl State {
-    /// That of an open file; none of a pipe, a terminal or a device, whose content is there once and has no length.
+    /// Returns the state of an open file; `None` for a pipe, a terminal or a device, whose content can be read once and has no
+    /// length.
     fn of(file: &File) -> io::Result<Option<Self>> {
         let metadata = file.metadata()?;
         #[cfg(unix)]
@@ -34,27 +35,27 @@ impl State {
     }
 }
 
-/// What a read fails with where the file was changed.
+/// The cause of a failed read of a changed file.
 #[derive(Debug, thiserror::Error)]
 #[error("the file was changed while it was read")]
 struct Changed;
 
-/// Whether a failed read is that of a file that was changed.
+/// Returns whether a failed read is due to a changed file.
 pub(super) fn is_change(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Changed>())
 }
 
-/// The error for a file that was changed.
+/// Returns the error for a changed file.
 pub(super) fn changed(source: io::Error) -> DataError {
     DataError::new(DataErrorKind::FileChanged, "the file was changed while it was read")
         .help("wait until nobody writes to it, or read a copy; then run the command again")
         .caused_by(source)
 }
 
-/// An open file that is compared with itself, as it was when it was opened, at its end: its length and the time of its last
-/// change. A file that was written to meanwhile fails to be read with `file.changed`, instead of ending early or late.
+/// An open file whose length and modification time are compared, at its end, with those at its opening. Reading a file that was
+/// written to in between fails with `file.changed`, instead of ending early or late.
 ///
-/// Pipes, terminals and devices are read as they are: their content cannot be read twice, and has no length to compare.
+/// Pipes, terminals and devices are read without this check: they cannot be read twice and have no length.
 #[derive(Debug)]
 pub struct WatchedFile {
     file: File,
@@ -69,7 +70,7 @@ impl WatchedFile {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let path = path.as_ref();
         let opened = File::open(path).and_then(|file| {
-            // Opening a folder succeeds on Unix and only reading it fails, with a message that does not say so.
+            // Opening a folder succeeds on Unix and only reading it fails, with an unclear message.
             if file.metadata()?.is_dir() {
                 return Err(io::Error::from(io::ErrorKind::IsADirectory));
             }
@@ -84,7 +85,7 @@ impl WatchedFile {
         })
     }
 
-    /// Its length when it was opened; unknown of what is no ordinary file.
+    /// Returns the length at the opening; `None` if it is not a regular file.
     pub fn length(&self) -> Option<u64> {
         self.state.map(|state| state.length)
     }
@@ -100,7 +101,7 @@ impl Read for WatchedFile {
     }
 }
 
-/// A file that is opened more than once, and must be the same each time: not replaced by another, and not written to.
+/// A file that is opened several times and must be the same each time: neither replaced nor written to.
 ///
 /// # Examples
 /// ```
@@ -121,15 +122,15 @@ pub struct SteadyFile {
 }
 
 impl SteadyFile {
-    /// A file that has not been opened yet.
+    /// Creates a file that has not been opened yet.
     pub fn new(path: impl AsRef<Path>) -> Self {
         Self { path: path.as_ref().to_owned(), first: OnceLock::new() }
     }
 
-    /// Opens it.
+    /// Opens the file.
     ///
     /// # Errors
-    /// `file.open`, and `file.changed` if it is not what it was when it was opened first.
+    /// `file.open`, and `file.changed` if it differs from the file at the first opening.
     pub fn open(&self) -> Result<WatchedFile, DataError> {
         let file = WatchedFile::open(&self.path)?;
         if *self.first.get_or_init(|| file.state) == file.state {
@@ -139,7 +140,7 @@ impl SteadyFile {
         }
     }
 
-    /// Opens it as an input.
+    /// Opens the file as an input.
     ///
     /// # Errors
     /// Those of [`open`](Self::open), and `file.read`.

@@ -1,14 +1,14 @@
-//! What is to be predicted: one of two classes, one of several, or a number in a public range.
+//! The label: one of two classes, one of several, or a number in a public range.
 
 use serde::{Deserialize, Serialize};
 
 use super::Review;
 use crate::error::{DataError, DataErrorKind};
 
-/// The most classes of a label.
+/// Maximum number of classes of a label.
 pub const MAX_CLASSES: usize = 4096;
 
-/// The column to predict, and what it can hold.
+/// The column to predict, with its possible values.
 ///
 /// # Examples
 /// ```
@@ -28,17 +28,17 @@ pub const MAX_CLASSES: usize = 4096;
 pub struct Label {
     /// Its name in the header.
     pub column: String,
-    /// What it holds.
+    /// Its kind.
     pub kind: LabelKind,
-    /// Whether a record without label becomes a null record instead of being refused. Under [`LabelKind::Number`] that
-    /// also holds for a cell that is not a finite number.
+    /// True if a record without label becomes a null record instead of being refused. Under [`LabelKind::Number`] this also
+    /// applies to a cell that is not a finite number.
     pub missing_is_neutral: bool,
-    /// Whether its classes or its range are known to be public.
+    /// The review of its classes or its range.
     pub review: Review,
 }
 
 impl Label {
-    /// Whether some cell of it would stop the reading of its file.
+    /// Returns whether some cell of it could stop the reading of its file.
     pub(crate) fn can_refuse(&self) -> bool {
         let others = match &self.kind {
             LabelKind::TwoClasses { others, .. } => *others == Others::Error,
@@ -48,7 +48,7 @@ impl Label {
         others || !self.missing_is_neutral
     }
 
-    /// Whether a declared value goes on over several lines.
+    /// Returns whether a declared value spans several lines.
     pub(crate) fn has_line_ends(&self) -> bool {
         let values: &[&[String]] = match &self.kind {
             LabelKind::TwoClasses { positive, negative, .. } => &[positive, negative],
@@ -59,31 +59,31 @@ impl Label {
     }
 }
 
-/// What a label holds, and the targets that its values become.
+/// The kind of a label, and the targets of its values.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum LabelKind {
     /// Two classes of one or more values each; targets -1 and +1.
     TwoClasses {
-        /// Values that become +1. Empty only when `others` is [`Others::Positive`].
+        /// Values with target +1. Empty only if `others` is [`Others::Positive`].
         positive: Vec<String>,
-        /// Values that become -1. Empty only when `others` is [`Others::Negative`].
+        /// Values with target -1. Empty only if `others` is [`Others::Negative`].
         negative: Vec<String>,
-        /// What every other value means.
+        /// The treatment of every other value.
         others: Others,
     },
     /// A public list of classes, one value each; the target is the position in the list, from 0.
     Classes {
         /// The classes, at least two and at most [`MAX_CLASSES`].
         classes: Vec<String>,
-        /// Whether a record of a class that is not in the list becomes a null record instead of being refused.
+        /// True if a record of a class that is not in the list becomes a null record instead of being refused.
         others_are_neutral: bool,
     },
     /// A number in a public range, which is mapped to `[-1, 1]`.
     Number(LabelRange),
 }
 
-/// What a label value means that is declared neither positive nor negative.
+/// The treatment of a label value that is declared neither positive nor negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -106,8 +106,7 @@ pub enum Others {
 /// target  t = 2 (clamp(v, min, max) - min) / (max - min) - 1           in [-1, 1]
 /// value   v = min + (clamp(t, -1, 1) + 1) (max - min) / 2              in [min, max]
 /// ```
-/// A prediction is clamped on its way back: the label is known to lie in the range, so that moves no prediction away
-/// from it.
+/// A prediction is clamped when converted back: since the label is known to lie in the range, this increases no distance from it.
 ///
 /// # Examples
 /// ```
@@ -118,14 +117,14 @@ pub enum Others {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LabelRange {
-    /// The least value that anyone can have.
+    /// The least possible value.
     pub min: f64,
-    /// The greatest; larger than `min`.
+    /// The greatest possible value; larger than `min`.
     pub max: f64,
 }
 
 impl LabelRange {
-    /// The target of a value; NaN stays NaN.
+    /// Returns the target of a value; NaN stays NaN.
     pub fn target(&self, value: f64) -> f64 {
         if value.is_nan() {
             return value;
@@ -136,7 +135,7 @@ impl LabelRange {
         (2.0 * ((0.5 * clamped - low) / width) - 1.0).clamp(-1.0, 1.0)
     }
 
-    /// The value of a prediction; NaN stays NaN.
+    /// Returns the value of a prediction; NaN stays NaN.
     pub fn value(&self, target: f64) -> f64 {
         if target.is_nan() {
             return target;
@@ -146,29 +145,29 @@ impl LabelRange {
         ((1.0 - share) * self.min + share * self.max).max(self.min).min(self.max)
     }
 
-    /// What one unit of a target is worth: half of the width.
+    /// Returns the value of one unit of a target: half of the width.
     pub fn unit(&self) -> f64 {
         0.5 * self.max - 0.5 * self.min
     }
 }
 
 impl Label {
-    /// A label of two classes that a person has named.
+    /// Creates a label of two classes named by a person.
     pub fn two_classes(column: &str, positive: Vec<String>, negative: Vec<String>, others: Others) -> Self {
         Self::reviewed(column, LabelKind::TwoClasses { positive, negative, others })
     }
 
-    /// A label of classes that a person has listed.
+    /// Creates a label of classes listed by a person.
     pub fn classes(column: &str, classes: Vec<String>) -> Self {
         Self::reviewed(column, LabelKind::Classes { classes, others_are_neutral: false })
     }
 
-    /// A label that is a number in a range that a person has given.
+    /// Creates a label that is a number in a range given by a person.
     pub fn number(column: &str, range: LabelRange) -> Self {
         Self::reviewed(column, LabelKind::Number(range))
     }
 
-    /// Whether its classes or its range make sense.
+    /// Checks its classes or its range.
     ///
     /// # Errors
     /// `schema.label`, `bounds.order`, `bounds.not_finite`.
@@ -180,7 +179,7 @@ impl Label {
         Self { column: column.to_owned(), kind, missing_is_neutral: false, review: Review::Reviewed }
     }
 
-    /// What holds of the magnitude of every target: 1 for two classes and for numbers, `C - 1` for `C` classes.
+    /// Returns the bound on the magnitude of every target: 1 for two classes and for numbers, `C - 1` for `C` classes.
     pub fn target_bound(&self) -> f64 {
         match &self.kind {
             LabelKind::TwoClasses { .. } | LabelKind::Number(_) => 1.0,
@@ -188,7 +187,7 @@ impl Label {
         }
     }
 
-    /// Whether some record can become a null record for its label.
+    /// Returns whether some record can become a null record because of its label.
     pub fn can_be_neutral(&self) -> bool {
         self.missing_is_neutral
             || match &self.kind {
@@ -199,7 +198,7 @@ impl Label {
     }
 }
 
-/// What of a label is written into files: the keys of its kind alone.
+/// The serialised part of a label: the keys of its kind only.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LabelRecord {

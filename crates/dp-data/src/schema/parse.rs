@@ -1,5 +1,5 @@
-//! From TOML to a schema. The tree is walked by hand, because a message that names the field, the line and the nearest
-//! known key is worth more than a derived one.
+//! Parsing of a schema from TOML. The tree is traversed by hand, so that messages can name the field, the line and the nearest
+//! known key.
 
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> Result<Schema, DataError> {
         columns.push(parse_column(name.get_ref(), &section, &on_missing)?);
     }
     Schema::new(columns, label, missing).map_err(|error| {
-        // The line takes a walk through the text, which is for one error and not for each column.
+        // Finding the line takes a pass through the text, which is made for one error and not for each column.
         let of_label = error.field().is_some_and(|field| field.starts_with("label."));
         let column = error.column().and_then(|name| columns_section.get(name));
         match column.or_else(|| root.get("label").filter(|_| of_label)) {
@@ -66,7 +66,7 @@ fn parse_column(name: &str, section: &Section<'_>, default: &OnMissing) -> Resul
     };
     let on_missing = match declared {
         Some(on_missing) => on_missing,
-        // The schema's default speaks of all columns, so it is dropped where it cannot be meant.
+        // The schema's default applies to all columns, so it is dropped where it is not applicable.
         None => match (default, &kind) {
             (OnMissing::Category, ColumnKind::Numeric { .. } | ColumnKind::Indicator) | (_, ColumnKind::Drop) => {
                 OnMissing::Error
@@ -105,7 +105,7 @@ fn parse_categorical(name: &str, section: &Section<'_>) -> Result<ColumnKind, Da
 }
 
 fn parse_label(section: &Section<'_>) -> Result<Label, DataError> {
-    // Without a type the keys say which kind is meant; two classes are the usual one.
+    // Without a type the keys determine the kind; two classes are the usual one.
     let kind_name = match section.word("type", &["two_classes", "classes", "numeric"])? {
         Some(name) => name,
         None if section.get("classes").is_some() => "classes",
@@ -154,7 +154,7 @@ fn parse_label(section: &Section<'_>) -> Result<Label, DataError> {
     Ok(Label { column, kind, missing_is_neutral, review: section.review()? })
 }
 
-/// A table with its path, for reading typed values out of it.
+/// A table with its path, for reading typed values from it.
 struct Section<'a> {
     text: &'a str,
     path: String,
@@ -249,7 +249,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A number that has to be there.
+    /// Returns a required number.
     fn bound(&self, key: &str, missing: impl FnOnce() -> String) -> Result<f64, DataError> {
         self.number(key)?.ok_or_else(|| {
             self.error(DataErrorKind::BoundsMissing, key, missing())
@@ -258,7 +258,7 @@ impl<'a> Section<'a> {
         })
     }
 
-    /// A string, a number or a truth value as the text it stands for, or a list of such.
+    /// Returns a string, a number or a truth value as its text, or a list of such.
     fn optional_strings(&self, key: &str) -> Result<Option<Vec<String>>, DataError> {
         let expected = "a string or a list of strings";
         match self.get(key).map(Spanned::get_ref) {
@@ -337,7 +337,7 @@ fn line_of(text: &str, offset: usize) -> u64 {
     before.iter().filter(|&&byte| byte == b'\n').count() as u64 + 1
 }
 
-/// The known word with the fewest edits, if these are few.
+/// Returns the known word with the fewest edits, if these are few.
 fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
     known
         .iter()
@@ -347,7 +347,7 @@ fn nearest<'k>(name: &str, known: &[&'k str]) -> Option<&'k str> {
         .map(|(_, word)| word)
 }
 
-/// Levenshtein's distance.
+/// Returns the Levenshtein distance.
 fn edits(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

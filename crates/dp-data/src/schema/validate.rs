@@ -1,4 +1,4 @@
-//! The rules that columns and label keep among themselves.
+//! The consistency rules of columns and label.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use super::{
 };
 use crate::error::{DataError, DataErrorKind};
 
-/// Widest encoding: a feature's position is stored in 32 bits.
+/// Largest width of an encoding: a feature's position is stored in 32 bits.
 const WIDEST: u64 = u32::MAX as u64;
 
 pub(super) fn check(columns: &[Column], label: &Label) -> Result<(), DataError> {
@@ -173,7 +173,7 @@ pub(super) fn check_label(label: &Label) -> Result<(), DataError> {
                 let message = "the range of the label is not finite".to_owned();
                 return Err(refuse_as(DataErrorKind::BoundsNotFinite, key, message).expected("finite numbers"));
             }
-            // Half of the width divides: it must not vanish even where `min < max` holds.
+            // Half of the width is a divisor: it must not vanish even if `min < max`.
             if !(min < max && 0.5 * max - 0.5 * min > 0.0) {
                 let message = format!("the label has min {min:?} and max {max:?}");
                 return Err(refuse_as(DataErrorKind::BoundsOrder, "min", message).expected("min < max"));

@@ -1,4 +1,4 @@
-//! From a schema to commented TOML.
+//! Writing of a schema as commented TOML.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,7 @@ pub(super) fn to_toml(schema: &Schema, comment: &dyn Fn(&str) -> Option<String>)
     out
 }
 
-/// Writes what the label holds, and gives the question for its reviewer.
+/// Writes the label's kind, and returns the question for its reviewer.
 fn write_label_kind(out: &mut String, kind: &LabelKind) -> &'static str {
     match kind {
         LabelKind::TwoClasses { positive, negative, others } => {
@@ -145,7 +145,7 @@ fn key(name: &str) -> String {
     if bare { name.to_owned() } else { quoted(name) }
 }
 
-/// A basic string, always on one line, for keys and values alike.
+/// Returns a basic string, always on one line, for keys and values alike.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -162,7 +162,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Integers as such, everything else with the fewest digits that read back as the same number.
+/// Returns integers as such, everything else with the fewest digits that read back as the same number.
 fn number(value: f64) -> String {
     if value.fract() == 0.0 && value.abs() < 1e15 && !(value == 0.0 && value.is_sign_negative()) {
         format!("{value:.0}")

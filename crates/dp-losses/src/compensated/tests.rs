@@ -8,10 +8,10 @@ use crate::{
     SoftmaxModel, Squared,
 };
 
-/// Binary digits after the point of a number that is computed exactly.
+/// Number of binary fractional digits of an exactly computed number.
 const DIGITS: i32 = 1200;
 
-/// A double as an integer of units `2^-DIGITS`: exactly, from `2^-1100` on.
+/// Converts a double to an integer in units of `2^-DIGITS`: exactly, from `2^-1100` on.
 fn exactly(number: f64) -> BigInt {
     let bits = number.abs().to_bits();
     let (exponent, fraction) = ((bits >> 52) as i32, bits & ((1 << 52) - 1));
@@ -20,12 +20,12 @@ fn exactly(number: f64) -> BigInt {
     if number < 0.0 { -size } else { size }
 }
 
-/// The product of two numbers in units, rounded down to a unit.
+/// Returns the product of two numbers in units, rounded down to a unit.
 fn product(a: &BigInt, b: &BigInt) -> BigInt {
     (a * b) >> DIGITS
 }
 
-/// Units as a double, roughly.
+/// Converts units to a double, approximately.
 fn roughly(units: &BigInt) -> f64 {
     let shift = units.bits().saturating_sub(64);
     let leading = i128::try_from(units >> shift).unwrap() as f64;
@@ -45,7 +45,7 @@ fn row(rows: &Rows<'_, f64>, i: usize) -> Vec<f64> {
     dense
 }
 
-/// The error of the summed gradient of the squared loss over what the documentation allows.
+/// Returns the error of the summed gradient of the squared loss divided by the documented bound.
 fn error_of_least_squares(w: &[f64], block: Block<'_, f64>) -> f64 {
     let model = LinearModel::new(w.len(), Squared);
     let mut sum = CompensatedSum::zeros(w.len());
@@ -84,7 +84,7 @@ proptest! {
         let (d, n) = (w.len(), targets.len());
         let mut values: Vec<f64> = rows.iter().copied().cycle().take(n * d).collect();
         if cancel {
-            // What comes after the middle takes away what came before it, but for a few last digits.
+            // The terms after the middle cancel those before it, except for a few last digits.
             for row in values.chunks_exact_mut(d) {
                 for j in d.div_ceil(2)..d {
                     let other = j - d.div_ceil(2);
@@ -106,7 +106,7 @@ proptest! {
     }
 }
 
-/// The compensated and the plain gradient, with all of some examples and with one of them not counting.
+/// The compensated and the plain gradient, with all of some examples and with one of them invalid.
 struct BothGradients<'a>(Block<'a, f64>);
 
 impl ModelVisitor<f64> for BothGradients<'_> {
@@ -170,7 +170,7 @@ fn it_is_the_gradient_of_every_loss() {
     }
 }
 
-/// Additions below the last digit of a vector are kept in its second part, of dense rows as of sparse ones.
+/// Additions below the last digit of a vector are kept in its second part, for dense and sparse rows.
 #[test]
 fn additions_below_the_last_digit_add_up() {
     let model = LinearModel::new(2, Squared);
@@ -199,7 +199,7 @@ fn predictions_that_cancel_are_seen_to_the_last_digit() {
     let logistic = LinearModel::new(3, Logistic);
     logistic.add_compensated(&w, data.block(), &mut logistic.pass(1), &mut sum);
     assert!((sum.value(0) + 0.5 - 0.25e-8).abs() < 1e-16, "{}", sum.value(0) + 0.5);
-    // A residual from a prediction near the target, for every loss of it.
+    // A residual from a prediction near the target, for every loss of the residual.
     near_the_target(Squared, 1e-9);
     near_the_target(HuberRegression::new(1.0).unwrap(), 1e-9);
     near_the_target(LogCosh::new(1.0).unwrap(), 1e-9);
@@ -207,20 +207,20 @@ fn predictions_that_cancel_are_seen_to_the_last_digit() {
     for (loss, expected) in [("squared", 1e-9), ("huber-regression:1", 1e-9), ("log-cosh:1", 1e-9), ("absolute", 1.0)] {
         near_the_target(loss.parse::<LossKind>().unwrap().scalar().unwrap(), expected);
     }
-    // Scores that differ in what one addition of them would round off.
+    // Scores that differ by less than the rounding of one addition.
     let softmax = SoftmaxModel::new(2, Softmax::new(2).unwrap());
     let one = Examples::dense(vec![1.0, 1.0], vec![0.0], 2).unwrap();
     let mut sum = CompensatedSum::zeros(4);
     softmax.add_compensated(&[1e12, 1e-6, 1e12, 0.0], one.block(), &mut softmax.pass(1), &mut sum);
     assert!((sum.value(0) + 0.5 - 0.25e-6).abs() < 1e-16, "{}", sum.value(0) + 0.5);
-    // Also where a third is far below: distances are those from the largest.
+    // Also if a third is far below: distances are those from the largest.
     let softmax = SoftmaxModel::new(2, Softmax::new(3).unwrap());
     let mut sum = CompensatedSum::zeros(6);
     softmax.add_compensated(&[1e12, 1e-6, 1e12, 0.0, -1e12, 0.0], one.block(), &mut softmax.pass(1), &mut sum);
     assert!((sum.value(0) + 0.5 - 0.25e-6).abs() < 1e-16, "{}", sum.value(0) + 0.5);
 }
 
-/// The gradient at a residual of 1e-9, of which a rounded prediction leaves nothing.
+/// The gradient at a residual of 1e-9, which a rounded prediction loses entirely.
 fn near_the_target<L: crate::Loss<f64>>(loss: L, expected: f64) {
     let near = Examples::dense(vec![1.0, 1.0], vec![1e8], 2).unwrap();
     let model = LinearModel::new(2, loss);
@@ -263,7 +263,7 @@ fn a_condition_bounds_what_a_relative_error_of_the_prediction_does() {
     }
 }
 
-/// What the larger part lacks is added to it, not taken off.
+/// The remainder of the larger part is added to it, not subtracted.
 #[test]
 fn both_parts_of_a_sum_count() {
     let mut sum = CompensatedSum::zeros(2);
@@ -273,7 +273,7 @@ fn both_parts_of_a_sum_count() {
     assert_eq!((sum.value(0), sum.value(1)), (0.0, 1.0 + 1.5 * f64::EPSILON));
     sum.add_at(1, -1.0);
     assert_eq!(sum.value(1), 1.5 * f64::EPSILON);
-    // Less than half of a unit above 1, of which there are two below.
+    // Adding less than half a unit above 1, where the unit is twice that below 1, does not change 1.
     sum.add_at(0, 1.0);
     sum.add_at(0, 0.4 * f64::EPSILON);
     assert_eq!(sum.value(0), 1.0);
@@ -281,7 +281,7 @@ fn both_parts_of_a_sum_count() {
     assert_eq!(format!("{sum:?}"), "CompensatedSum { len: 2, .. }");
 }
 
-/// Of rows of any length, stored either way.
+/// For rows of any length, in either storage.
 #[test]
 fn the_error_of_long_rows_is_what_the_documentation_says() {
     for d in [64, 65, 300] {

@@ -44,7 +44,7 @@ fn golden_constants_of_the_papers() {
     assert!(checked > 0);
 }
 
-/// What is published for rows of norm 1 holds of others by their square.
+/// The published value for rows of norm 1 scales with the square of the norm.
 #[test]
 fn published_smoothness_grows_with_the_square_of_the_rows() {
     for row_norm in [0.5, 2.0] {
@@ -78,9 +78,9 @@ fn bounds_outside_their_range_are_refused() {
     assert!(domain.with_row_norm(0.0).is_err());
 }
 
-/// The largest gradient, gradient difference and slope of the gradient along a line that a search finds in the plane
-/// spanned by `w` and a direction orthogonal to it: rows on the circle of radius `X` (and inside), parameters of norm
-/// `R` (and less), extreme targets.
+/// Returns the largest gradient, gradient difference and slope of the gradient along a line that a search finds in the plane
+/// spanned by `w` and a direction orthogonal to it: rows on the circle of radius `X` (and inside), parameters of norm `R` (and
+/// less), extreme targets.
 fn found<L: Loss<f64>>(loss: L, row_norm: f64, radius: f64, targets: [f64; 2]) -> (f64, f64, f64) {
     let angles = 180;
     let (mut steepest, mut difference, mut bend) = (0.0_f64, 0.0_f64, 0.0_f64);

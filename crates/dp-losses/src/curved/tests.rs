@@ -2,8 +2,8 @@ use dp_data::{Block, Examples};
 
 use crate::{CompensatedSum, LossKind, Model, ModelVisitor, ScaledSteps};
 
-/// The largest difference between a column of the curvature and a difference quotient of gradients, over the coupled part
-/// that the curvature leaves out.
+/// The largest difference between a column of the curvature and a difference quotient of gradients, excluding the coupling that
+/// the curvature omits.
 struct Quotients<'a>(Block<'a, f64>);
 
 impl ModelVisitor<f64> for Quotients<'_> {

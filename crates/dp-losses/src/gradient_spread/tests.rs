@@ -40,7 +40,7 @@ fn ends_of_the_range_are_sound() {
     assert_eq!(squared_gradient_difference(1.0, f64::NAN), f64::INFINITY);
 }
 
-/// A point of the unit ball, as its coordinate along `w` and orthogonal to it.
+/// Returns a point of the unit ball, as its coordinate along `w` and orthogonal to it.
 fn ball() -> impl Strategy<Value = (f64, f64)> {
     (0.0..1.0_f64, -core::f64::consts::PI..core::f64::consts::PI).prop_map(|(area, angle)| {
         // Half of all points lie on the sphere.
@@ -52,8 +52,8 @@ fn ball() -> impl Strategy<Value = (f64, f64)> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 20_000, ..ProptestConfig::default() })]
 
-    // Both gradients may be taken to lie in one half plane each, so that the plane is the general case but for the
-    // angle between the half planes, and that is worst at 180 degrees.
+    // Both gradients may be assumed to lie in one half plane each, so that the plane is the general case except for the angle
+    // between the half planes, for which 180 degrees is the worst case.
     #[test]
     fn no_pair_of_logistic_gradients_is_farther_apart(scale in -3.0..4.0_f64, u in ball(), v in ball()) {
         let radius = 10.0_f64.powf(scale);

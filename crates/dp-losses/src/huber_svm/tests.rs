@@ -11,7 +11,7 @@ fn golden_margins() {
     for case in cases {
         let loss = HuberSvm::new(case["in"]["h"].as_f64().unwrap()).unwrap();
         let margin = case["in"]["z"].as_f64().unwrap();
-        // Next to a kink the value is a difference of numbers near 1: absolute accuracy is what there is.
+        // Near a kink the value is a difference of numbers near 1, so only absolute accuracy is possible.
         golden::assert_close(&case["id"], "value", loss.value(margin, 1.0), &case["out"]["value"], 1e-12);
         golden::assert_close(&case["id"], "dz", loss.derivative(margin, 1.0), &case["out"]["dz"], 1e-12);
     }
@@ -58,7 +58,7 @@ proptest! {
         let (loss, y) = (HuberSvm::new(h).unwrap(), if positive { 1.0 } else { -1.0 });
         let step = 1e-5;
         let slope = (loss.value(p + step, y) - loss.value(p - step, y)) / (2.0 * step);
-        // Across a kink of the derivative the central difference is off by up to step · curvature / 4.
+        // Across a kink of the derivative the central difference has an error of up to step · curvature / 4.
         prop_assert!((loss.derivative(p, y) - slope).abs() < 1e-9 + step / h);
     }
 

@@ -1,7 +1,7 @@
-//! The hot loops of a model with one score per class: scores, residuals and the sum of outer products.
+//! The inner loops of a model with one score per class: scores, residuals and the sum of outer products.
 //!
-//! Scores and residuals lie class after class, so that what is computed of them vectorises over examples. Rows are taken
-//! in groups that a cache close by holds, since they go past once for each class.
+//! Scores and residuals are stored class by class, so that their computation vectorises over examples. Rows are processed in
+//! groups that fit a near cache, since each is read once for each class.
 
 use dp_data::Rows;
 use pulp::{Simd, WithSimd};
@@ -10,10 +10,10 @@ use super::sparse::Compressed;
 use super::{Kernels, add_selected_rows, dense, sparse};
 use crate::real::Real;
 
-/// Numbers of a group of dense rows: 128 KiB in double precision.
+/// Number of values in a group of dense rows: 128 KiB in double precision.
 const GROUP: usize = 1 << 14;
 
-/// Buffers for a batch: `classes x examples` numbers each, class after class.
+/// Buffers for a batch: `classes x examples` numbers each, class by class.
 #[derive(Debug, Clone)]
 pub(crate) struct ClassScratch<F> {
     pub(crate) scores: Vec<F>,
@@ -21,7 +21,7 @@ pub(crate) struct ClassScratch<F> {
     pub(crate) weights: Vec<F>,
     /// Three numbers per example.
     per_example: Vec<F>,
-    /// Scores before they are rounded, class after class.
+    /// Scores before rounding, class by class.
     pub(crate) in_two_parts: Vec<(f64, f64)>,
     /// A batch's sum, before it is added to a vector in two parts.
     pub(crate) sum: Vec<F>,
@@ -43,7 +43,7 @@ impl<F: Real> ClassScratch<F> {
     }
 }
 
-/// `sum[c] += Σ_i scratch.weights[c, i] · x_i` for every class, and `|sum|²` kept up to date if asked for.
+/// Computes `sum[c] += Σ_i scratch.weights[c, i] · x_i` for every class, and updates `|sum|²` on request.
 pub(crate) struct ClassStep<'a, F> {
     pub(crate) rows: Rows<'a, F>,
     pub(crate) scratch: &'a mut ClassScratch<F>,
@@ -52,7 +52,7 @@ pub(crate) struct ClassStep<'a, F> {
 }
 
 impl Kernels {
-    /// `scratch.scores[c, i] = scale · ⟨w_c, x_i⟩`.
+    /// Computes `scratch.scores[c, i] = scale · ⟨w_c, x_i⟩`.
     pub(crate) fn class_scores<F: Real>(
         &self,
         rows: Rows<'_, F>,
@@ -93,11 +93,11 @@ impl Kernels {
         self.arch.dispatch(Scores(rows, scale, w, scores));
     }
 
-    /// `scratch.residuals[c, i] = p_c - [c = y_i]` at `scratch.scores`; what it gives for targets that are no class is
-    /// of no use.
+    /// Computes `scratch.residuals[c, i] = p_c - [c = y_i]` at `scratch.scores`; the result for targets that are not a class is
+    /// meaningless.
     ///
-    /// Every residual lies in [-1, 1] exactly, that of the target in [-1, 0], the others in [0, 1], each with a
-    /// relative error of a few units and one more for each class.
+    /// Every residual lies exactly in [-1, 1], that of the target in [-1, 0], the others in [0, 1], each with a relative error of
+    /// a few units and one more for each class.
     pub(crate) fn class_residuals<F: Real>(&self, targets: &[F], classes: usize, scratch: &mut ClassScratch<F>) {
         let ClassScratch { scores, residuals, per_example, .. } = scratch;
         residuals.resize(scores.len(), F::zero());
@@ -105,13 +105,13 @@ impl Kernels {
         self.arch.dispatch(Residuals { targets, classes, scores, residuals, per_example });
     }
 
-    /// One sum of outer products.
+    /// Adds one sum of outer products.
     pub(crate) fn add_outer<F: Real>(&self, step: ClassStep<'_, F>) {
         self.arch.dispatch(step);
     }
 }
 
-/// Rows that are taken together.
+/// Returns the number of rows processed together.
 fn group_size<F>(rows: &Rows<'_, F>) -> usize {
     match rows {
         Rows::Dense { dim, .. } => (GROUP / (*dim).max(1)).max(1),
@@ -150,7 +150,7 @@ impl<F: Real> WithSimd for Residuals<'_, F> {
         let mut class = F::zero();
         for (scores, powers) in scores.chunks_exact(n).zip(residuals.chunks_exact_mut(n)) {
             for i in 0..n {
-                // Two infinities are as large as one another.
+                // Two infinities count as equal.
                 let gap = if scores[i] == largest[i] { F::zero() } else { scores[i] - largest[i] };
                 let power = gap.exponential();
                 let is_own = targets[i] == class;
@@ -183,7 +183,7 @@ impl<F: Real> WithSimd for ClassStep<'_, F> {
         if n == 0 || dim == 0 {
             return;
         }
-        // All changes of the norm are added up before they meet it, so that it rounds once.
+        // All changes of the norm are summed before they are added to it, so that it rounds once.
         let mut change = F::zero();
         let tracked = squared_norm.is_some();
         let size = group_size(&rows);

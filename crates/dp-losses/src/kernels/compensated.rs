@@ -1,7 +1,7 @@
-//! Predictions and sums in two parts: what [`CompensatedGradient`](crate::CompensatedGradient) is made of.
+//! Predictions and sums in two parts, for [`CompensatedGradient`](crate::CompensatedGradient).
 //!
-//! Plain arithmetic on numbers, in lanes that the compiler makes registers of for the instruction set that it is called
-//! on. A row's product with the weights is exact in two parts where products and sums are rounded once each.
+//! Plain arithmetic on numbers, in lanes that the compiler maps to registers of the caller's instruction set. A row's product
+//! with the weights is exact in two parts if products and sums are rounded once each.
 
 use dp_data::Rows;
 use nalgebra::convert;
@@ -12,7 +12,7 @@ use super::sparse::Compressed;
 use crate::compensated::{CompensatedSum, add, two_sum};
 use crate::real::Real;
 
-/// Products that are added up side by side.
+/// Number of products summed side by side.
 const LANES: usize = 8;
 
 #[inline(always)]
@@ -20,7 +20,7 @@ fn double<F: Real>(number: F) -> f64 {
     number.to_subset_unchecked()
 }
 
-/// Products added up so far, in two parts each.
+/// Products summed so far, in two parts each.
 struct Parts {
     high: [f64; LANES],
     low: [f64; LANES],
@@ -36,7 +36,7 @@ impl Parts {
         self.low[lane] += lost + rest;
     }
 
-    /// All lanes together.
+    /// Returns the sum over all lanes.
     #[inline(always)]
     fn total(self) -> (f64, f64) {
         let [mut high, mut low] = [self.high[0], self.low[0]];
@@ -48,7 +48,7 @@ impl Parts {
     }
 }
 
-/// `⟨x, w⟩` in two parts.
+/// Returns `⟨x, w⟩` in two parts.
 #[inline(always)]
 fn dense_dot<F: Real>(x: &[F], w: &[F]) -> (f64, f64) {
     let mut parts = Parts { high: [0.0; LANES], low: [0.0; LANES] };
@@ -98,7 +98,7 @@ impl<F: Real> WithSimd for Predictions<'_, F> {
     }
 }
 
-/// `sum += Σ_i weights[i] x_i`; a weight 0 adds nothing of its row.
+/// Computes `sum += Σ_i weights[i] x_i`; a weight 0 adds nothing of its row.
 struct Sum<'a, F, A> {
     rows: Rows<'a, F>,
     weights: &'a [F],
@@ -147,7 +147,7 @@ impl Kernels {
         self.arch.dispatch(Predictions { rows, w, out });
     }
 
-    /// `sum[from..] += Σ_i weights[i] x_i` in two parts, for the row's length of coordinates.
+    /// Adds `Σ_i weights[i] x_i` to `sum[from..]` in two parts, for as many coordinates as the row has.
     pub(crate) fn add_rows_in_two_parts<F: Real, A: Real>(
         &self,
         rows: Rows<'_, F>,

@@ -1,18 +1,18 @@
 //! Inner products and weighted sums of dense rows.
 //!
-//! Where the number of features is no multiple of the lanes, the rest is the *last* register of a row, which overlaps
-//! the one before: its overlapping lanes meet zeros in the inner product and are dropped from the sum.
+//! If the number of features is not a multiple of the lanes, the remainder is the *last* register of a row, which overlaps the
+//! one before: its overlapping lanes are multiplied by zeros in the inner product and dropped from the sum.
 
 use pulp::Simd;
 
 use crate::real::Real;
 
-/// Most lanes that any instruction set has.
+/// Largest number of lanes of any instruction set.
 const MAX_LANES: usize = 64;
-/// Registers of the sum held at once: half of the sixteen that AVX2 has.
+/// Number of registers of the sum held at once: half of the sixteen that AVX2 has.
 const HELD: usize = 8;
 
-/// The last register of `slice` with zeros where it overlaps the whole registers before it.
+/// Returns the last register of `slice` with zeros where it overlaps the whole registers before it.
 #[inline(always)]
 fn rest<S: Simd, F: Real>(simd: S, slice: &[F]) -> F::Vector<S> {
     let lanes = F::lanes::<S>().min(MAX_LANES);
@@ -39,7 +39,7 @@ fn add_rest<S: Simd, F: Real>(simd: S, register: F::Vector<S>, slice: &mut [F]) 
     }
 }
 
-/// Inner product of what is left after the whole registers, four numbers at a time.
+/// Returns the inner product of the elements after the whole registers, four numbers at a time.
 #[inline(always)]
 fn short_dot<F: Real>(row: &[F], w: &[F]) -> F {
     let mut sums = [F::zero(); 4];
@@ -57,10 +57,10 @@ fn short_dot<F: Real>(row: &[F], w: &[F]) -> F {
     ((sums[0] + sums[1]) + (sums[2] + sums[3])) + left
 }
 
-/// One inner product, with four accumulators.
+/// Returns one inner product, with four accumulators.
 ///
-/// This is what a batch of one waits for: it reads `w` in the pieces in which [`add_row`] wrote it, since a load that
-/// spans two recent stores waits for both to reach the cache.
+/// A batch of one waits for this: it reads `w` in the pieces in which [`add_row`] wrote it, since a load that spans two recent
+/// stores waits for both to reach the cache.
 #[inline(always)]
 pub(super) fn dot<S: Simd, F: Real>(simd: S, row: &[F], w: &[F]) -> F {
     let zero = F::broadcast(simd, F::zero());
@@ -86,10 +86,10 @@ pub(super) fn dot<S: Simd, F: Real>(simd: S, row: &[F], w: &[F]) -> F {
     F::total(simd, F::plus(simd, sum, left)) + rest
 }
 
-/// `out[i] = scale · ⟨w, x_i⟩`.
+/// Computes `out[i] = scale · ⟨w, x_i⟩`.
 ///
-/// Rows go past one after the other, since that is the order in which memory is read ahead: four rows at once were
-/// measured at two thirds of the speed on rows that come from memory. Short parameter vectors stay in registers.
+/// Rows are read one after another, the order in which memory is prefetched: four rows at once reached two thirds of the speed on
+/// rows that come from memory. Short parameter vectors stay in registers.
 #[inline(always)]
 pub(super) fn predictions<S: Simd, F: Real>(simd: S, values: &[F], scale: F, w: &[F], out: &mut [F]) {
     if w.is_empty() {
@@ -123,7 +123,7 @@ pub(super) fn predictions<S: Simd, F: Real>(simd: S, values: &[F], scale: F, w: 
     }
 }
 
-/// [`predictions`] where `w` has `K` whole registers.
+/// [`predictions`] for `w` with `K` whole registers.
 #[inline(always)]
 fn short_rows<'a, S: Simd, F: Real, const K: usize>(
     simd: S,
@@ -149,7 +149,7 @@ fn short_rows<'a, S: Simd, F: Real, const K: usize>(
     }
 }
 
-/// `sum += weight · row`.
+/// Computes `sum += weight · row`.
 #[inline(always)]
 pub(super) fn add_row<S: Simd, F: Real>(simd: S, weight: F, row: &[F], sum: &mut [F]) {
     let whole = F::broadcast(simd, weight);
@@ -169,10 +169,10 @@ pub(super) fn add_row<S: Simd, F: Real>(simd: S, weight: F, row: &[F], sum: &mut
     }
 }
 
-/// `sum += Σ weight · row` over pairs of a weight and a row.
+/// Computes `sum += Σ weight · row` over pairs of a weight and a row.
 ///
-/// A few registers of the sum are held while all rows go past, then the next few: a batch lies in a cache close by, and
-/// the sum is written once.
+/// A few registers of the sum are held while all rows are read, then the next few: a batch fits a near cache, and the sum is
+/// written once.
 #[inline(always)]
 pub(super) fn add_rows<'a, S: Simd, F: Real>(simd: S, rows: impl Iterator<Item = (F, &'a [F])> + Clone, sum: &mut [F]) {
     let lanes = F::lanes::<S>();
@@ -207,7 +207,7 @@ pub(super) fn add_rows<'a, S: Simd, F: Real>(simd: S, rows: impl Iterator<Item =
     }
 }
 
-/// Registers `first .. first + K` of [`add_rows`].
+/// Computes registers `first .. first + K` of [`add_rows`].
 #[inline(always)]
 fn sweep<'a, S: Simd, F: Real, const K: usize>(
     simd: S,
@@ -228,13 +228,13 @@ fn sweep<'a, S: Simd, F: Real, const K: usize>(
     *place = held;
 }
 
-/// `|v|²`.
+/// Returns `|v|²`.
 #[inline(always)]
 pub(super) fn squared_norm<S: Simd, F: Real>(simd: S, v: &[F]) -> F {
     dot(simd, v, v)
 }
 
-/// `|v|²` in double precision.
+/// Returns `|v|²` in double precision.
 #[inline(always)]
 pub(super) fn squared_norm_in_double<F: Real>(v: &[F]) -> f64 {
     let square = |x: F| -> f64 {
@@ -252,7 +252,7 @@ pub(super) fn squared_norm_in_double<F: Real>(v: &[F]) -> f64 {
     sums.iter().sum::<f64>() + left
 }
 
-/// `sum += Σ weights[i] · x_i` in double precision, a few columns at a time as in [`add_rows`].
+/// Computes `sum += Σ weights[i] · x_i` in double precision, a few columns at a time as in [`add_rows`].
 #[inline(always)]
 pub(super) fn add_rows_in_double<F: Real>(values: &[F], weights: &[F], sum: &mut [f64]) {
     const COLUMNS: usize = 32;

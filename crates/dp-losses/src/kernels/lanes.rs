@@ -2,28 +2,28 @@
 
 use pulp::Simd;
 
-/// What the kernels need of a float. Sealed by its module being private.
+/// The operations that the kernels need from a float. Sealed by its private module.
 pub trait Lanes: Copy + Sized + 'static {
     /// A register of this float on the instruction set `S`.
     type Vector<S: Simd>: Copy;
 
-    /// Floats in a register.
+    /// Returns the number of floats in a register.
     fn lanes<S: Simd>() -> usize;
-    /// The leading whole registers of a slice.
+    /// Returns the leading whole registers of a slice.
     fn whole<S: Simd>(slice: &[Self]) -> &[Self::Vector<S>];
-    /// The leading whole registers of a slice.
+    /// Returns the leading whole registers of a slice.
     fn whole_mut<S: Simd>(slice: &mut [Self]) -> &mut [Self::Vector<S>];
-    /// The last `lanes` floats of a slice that has at least as many; all zero of one that has not.
+    /// Returns the last `lanes` floats of a slice that has at least that many; zeros for a shorter one.
     fn last<S: Simd>(simd: S, slice: &[Self]) -> Self::Vector<S>;
-    /// The same float in every lane.
+    /// Returns a register with the same float in every lane.
     fn broadcast<S: Simd>(simd: S, value: Self) -> Self::Vector<S>;
-    /// `a + b`.
+    /// Returns `a + b`.
     fn plus<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
-    /// `a · b`.
+    /// Returns `a · b`.
     fn times<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
-    /// `a · b + c`, rounded once where the instruction set can, else twice.
+    /// Returns `a · b + c`, rounded once if the instruction set allows it, otherwise twice.
     fn times_plus<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>, c: Self::Vector<S>) -> Self::Vector<S>;
-    /// The sum of all lanes.
+    /// Returns the sum of all lanes.
     fn total<S: Simd>(simd: S, a: Self::Vector<S>) -> Self;
 }
 

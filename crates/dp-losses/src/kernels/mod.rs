@@ -1,10 +1,10 @@
-//! The hot loops over rows, one call per batch.
+//! The inner loops over rows, one call per batch.
 //!
-//! [`Kernels`] holds the instruction set found when the program runs (AVX-512, AVX2 with FMA, NEON, or plain), so that
-//! an ordinary release build is as fast as one compiled for the machine. Dense rows cross into code compiled for that
-//! set once per call; everything below is inlined there. So do sparse rows, except in a batch of one, where latency
-//! counts and the crossing costs more than it gains.
-//! `reference.rs` holds the same functions as plain loops, and a property test holds the two equal within rounding.
+//! [`Kernels`] holds the instruction set detected at run time (AVX-512, AVX2 with FMA, NEON, or plain), so that an ordinary
+//! release build is as fast as one compiled for the machine. Dense rows call code compiled for that set once per batch;
+//! everything below is inlined there. So do sparse rows, except in a batch of one, where latency dominates and the call costs
+//! more than it gains. `reference.rs` contains the same functions as plain loops, and a property test checks that the two agree
+//! within rounding.
 
 mod classes;
 mod compensated;
@@ -38,11 +38,11 @@ pub(crate) struct Scratch<F> {
     pub(crate) predictions: Vec<F>,
     pub(crate) derivatives: Vec<F>,
     pub(crate) weights: Vec<F>,
-    /// Predictions before they are rounded.
+    /// Predictions before rounding.
     pub(crate) in_two_parts: Vec<(f64, f64)>,
-    /// Targets of residuals: zeros.
+    /// Targets for losses of the residual: zeros.
     pub(crate) origin: Vec<F>,
-    /// A batch's sum, before it is added to a vector in two parts, or derivatives beside the predictions.
+    /// A batch's sum, before it is added to a vector in two parts, or derivatives computed with the predictions.
     pub(crate) sum: Vec<F>,
     selected: Vec<usize>,
 }
@@ -61,8 +61,7 @@ impl<F: Real> Scratch<F> {
     }
 }
 
-/// One whole step: predictions at `scale · v`, then `v += coefficient · Σ_i ℓ'_i x_i`, and `|v|²` kept up to date if
-/// asked for.
+/// One whole step: predictions at `scale · v`, then `v += coefficient · Σ_i ℓ'_i x_i`, with `|v|²` updated on request.
 pub(crate) struct Step<'a, F> {
     pub(crate) scale: F,
     pub(crate) coefficient: F,
@@ -79,7 +78,7 @@ impl Kernels {
         Self { arch: Arch::new() }
     }
 
-    /// `scratch.predictions[i] = scale · ⟨w, x_i⟩`.
+    /// Computes `scratch.predictions[i] = scale · ⟨w, x_i⟩`.
     pub(crate) fn predictions<F: Real>(&self, rows: Rows<'_, F>, scale: F, w: &[F], scratch: &mut Scratch<F>) {
         struct Predictions<'a, F>(Rows<'a, F>, F, &'a [F], &'a mut [F]);
         impl<F: Real> WithSimd for Predictions<'_, F> {
@@ -100,7 +99,7 @@ impl Kernels {
         self.arch.dispatch(Predictions(rows, scale, w, out));
     }
 
-    /// `scratch.derivatives[i] = ∂ℓ/∂p` at `scratch.predictions[i]`; 0 where `valid` says so.
+    /// Computes `scratch.derivatives[i] = ∂ℓ/∂p` at `scratch.predictions[i]`; 0 for examples that `valid` excludes.
     pub(crate) fn derivatives<F: Real, L: Loss<F>>(
         &self,
         loss: L,
@@ -112,8 +111,8 @@ impl Kernels {
         self.arch.dispatch(Derivatives { loss, coefficient: F::one(), predictions, targets, valid, out: derivatives });
     }
 
-    /// `sum += Σ_i scratch.weights[i] · x_i`; a weight 0 selects nothing of its row. Keeps `squared_norm = |sum|²` up to
-    /// date if asked for.
+    /// Computes `sum += Σ_i scratch.weights[i] · x_i`; a weight 0 adds nothing of its row. Updates `squared_norm = |sum|²` on
+    /// request.
     pub(crate) fn add_rows<F: Real>(
         &self,
         rows: Rows<'_, F>,
@@ -142,8 +141,8 @@ impl Kernels {
         self.arch.dispatch(Sum(rows, scratch, sum, squared_norm));
     }
 
-    /// `out[i] = own(|x_i|², out[i])`, computed in `F` where that is double precision, else by `wide` in double
-    /// precision and rounded once: squares are exact there and nothing in between overflows or underflows.
+    /// Computes `out[i] = own(|x_i|², out[i])`, in `F` if that is double precision, otherwise by `wide` in double precision and
+    /// rounded once: squares are then exact and no intermediate result over- or underflows.
     pub(crate) fn scale_by_squared_row_norms<F: Real>(
         &self,
         rows: Rows<'_, F>,
@@ -182,8 +181,8 @@ impl Kernels {
         self.arch.dispatch(Op(rows, out, own, wide));
     }
 
-    /// `sum += Σ_i weights[i] · x_i` in double precision, where products of two single-precision numbers are exact; a
-    /// weight 0 selects nothing of its row.
+    /// Computes `sum += Σ_i weights[i] · x_i` in double precision, in which products of two single-precision numbers are exact; a
+    /// weight 0 adds nothing of its row.
     pub(crate) fn add_rows_in_double<F: Real>(&self, rows: Rows<'_, F>, weights: &[F], sum: &mut [f64]) {
         struct Sum<'a, F>(Rows<'a, F>, &'a [F], &'a mut [f64]);
         impl<F: Real> WithSimd for Sum<'_, F> {
@@ -202,7 +201,7 @@ impl Kernels {
         self.arch.dispatch(Sum(rows, weights, sum));
     }
 
-    /// One whole step.
+    /// Makes one whole step.
     pub(crate) fn step<F: Real, L: Loss<F>>(&self, loss: L, rows: Rows<'_, F>, step: Step<'_, F>) {
         struct Dense<'a, F, L>(L, &'a [F], Step<'a, F>);
         impl<F: Real, L: Loss<F>> WithSimd for Dense<'_, F, L> {
@@ -232,7 +231,7 @@ impl Kernels {
     }
 }
 
-/// A step of one sparse row: no buffer, and not worth the crossing.
+/// Makes a step of one sparse row, without a buffer and without a call to code for the instruction set.
 #[inline(always)]
 fn sparse_single_step<F: Real, L: Loss<F>>(loss: L, rows: Compressed<'_, F>, target: F, step: Step<'_, F>) {
     let Step { scale, coefficient, v, squared_norm, .. } = step;
@@ -256,7 +255,7 @@ fn sparse_step<S: Simd, F: Real, L: Loss<F>>(simd: S, loss: L, rows: Compressed<
 fn dense_step<S: Simd, F: Real, L: Loss<F>>(simd: S, loss: L, values: &[F], step: Step<'_, F>) {
     let Step { scale, coefficient, targets, valid, scratch, v, squared_norm } = step;
     if let (&[target], None, true) = (targets, valid, values.len() == v.len()) {
-        // A batch of one needs no buffer; latency is all that counts.
+        // A batch of one needs no buffer; only latency matters.
         let weight = coefficient * loss.derivative(scale * dense::dot(simd, values, v), target);
         if weight != F::zero() {
             dense::add_row(simd, weight, values, v);
@@ -273,7 +272,7 @@ fn dense_step<S: Simd, F: Real, L: Loss<F>>(simd: S, loss: L, values: &[F], step
     add_selected_rows(simd, values, weights, selected, v, squared_norm);
 }
 
-/// `out[i] = coefficient · ∂ℓ/∂p`; 0 where `valid` says so.
+/// Computes `out[i] = coefficient · ∂ℓ/∂p`; 0 for examples that `valid` excludes.
 struct Derivatives<'a, F, L> {
     loss: L,
     coefficient: F,
@@ -295,8 +294,8 @@ impl<F: Real, L: Loss<F>> WithSimd for Derivatives<'_, F, L> {
         for ((out, predictions), targets) in blocks {
             in_block(derivative, predictions, targets, out);
         }
-        // What is left is computed with the numbers before it, again as a whole block: one by one it takes as long as
-        // all blocks of a small batch together.
+        // The remainder is computed with the numbers before it, again as a whole block: one by one it takes as long as all blocks
+        // of a small batch together.
         match (out.last_chunk_mut(), predictions.last_chunk(), targets.last_chunk()) {
             (Some(out), Some(predictions), Some(targets)) => {
                 in_block(derivative, predictions, targets, out);
@@ -317,7 +316,7 @@ impl<F: Real, L: Loss<F>> WithSimd for Derivatives<'_, F, L> {
     }
 }
 
-/// Derivatives that are computed together.
+/// Number of derivatives computed together.
 const BLOCK: usize = 16;
 
 #[inline(always)]
@@ -332,7 +331,7 @@ fn in_block<F: Real>(
     }
 }
 
-/// `sum += Σ_i weights[i] · x_i` over the rows whose weight is not 0.
+/// Computes `sum += Σ_i weights[i] · x_i` over the rows with nonzero weight.
 #[inline(always)]
 fn add_selected_rows<S: Simd, F: Real>(
     simd: S,

@@ -1,9 +1,9 @@
-//! The kernels as plain loops: what they compute, and what the vectorised ones are tested against.
+//! The kernels as plain loops: the reference for tests of the vectorised ones.
 
 use dp_data::Rows;
 use nalgebra::RealField;
 
-/// The entries of example `i`: its columns (`None`: all of them) and values.
+/// Returns the entries of example `i`: its columns (`None`: all of them) and values.
 fn entries<'a, F>(rows: &Rows<'a, F>, i: usize) -> (Option<&'a [u32]>, &'a [F]) {
     match *rows {
         Rows::Dense { values, dim } => (None, &values[i * dim..(i + 1) * dim]),
@@ -14,12 +14,12 @@ fn entries<'a, F>(rows: &Rows<'a, F>, i: usize) -> (Option<&'a [u32]>, &'a [F]) 
     }
 }
 
-/// `⟨x, w⟩`.
+/// Returns `⟨x, w⟩`.
 pub(crate) fn dot<F: RealField + Copy>(row: &[F], w: &[F]) -> F {
     row.iter().zip(w).fold(F::zero(), |sum, (&x, &w)| sum + x * w)
 }
 
-/// `out[i] = scale · ⟨w, x_i⟩`.
+/// Computes `out[i] = scale · ⟨w, x_i⟩`.
 pub(crate) fn predictions<F: RealField + Copy>(rows: &Rows<'_, F>, scale: F, w: &[F], out: &mut [F]) {
     for (i, prediction) in out.iter_mut().enumerate() {
         let sum = match entries(rows, i) {
@@ -32,7 +32,7 @@ pub(crate) fn predictions<F: RealField + Copy>(rows: &Rows<'_, F>, scale: F, w: 
     }
 }
 
-/// `sum += Σ_i weights[i] · x_i`; a weight 0 selects nothing of its row.
+/// Computes `sum += Σ_i weights[i] · x_i`; a weight 0 adds nothing of its row.
 pub(crate) fn add_rows<F: RealField + Copy>(rows: &Rows<'_, F>, weights: &[F], sum: &mut [F]) {
     for (i, &weight) in weights.iter().enumerate() {
         if weight == F::zero() {
@@ -53,14 +53,14 @@ pub(crate) fn add_rows<F: RealField + Copy>(rows: &Rows<'_, F>, weights: &[F], s
     }
 }
 
-/// `out[i] = |x_i|²`.
+/// Computes `out[i] = |x_i|²`.
 pub(crate) fn squared_row_norms<F: RealField + Copy>(rows: &Rows<'_, F>, out: &mut [F]) {
     for (i, norm) in out.iter_mut().enumerate() {
         *norm = squared_norm(entries(rows, i).1);
     }
 }
 
-/// `|v|²`.
+/// Returns `|v|²`.
 pub(crate) fn squared_norm<F: RealField + Copy>(v: &[F]) -> F {
     v.iter().fold(F::zero(), |sum, &x| sum + x * x)
 }

@@ -1,8 +1,8 @@
-//! Inner products and weighted sums of compressed rows. The cost is proportional to the values stored.
+//! Inner products and weighted sums of compressed rows. The cost is proportional to the stored values.
 //!
-//! Every access to a parameter is checked: beside loops without the checks, over columns that are compared with the
-//! number of parameters beforehand, that costs nothing measurable. What pays is to take four stored values at a time and
-//! to cut rows off one after the other instead of finding each by its offsets.
+//! Every access to a parameter is checked. Loops without the checks, over columns compared with the number of parameters
+//! beforehand, are not measurably faster. Processing four stored values at a time and splitting rows off one after another,
+//! instead of finding each by its offsets, is.
 
 use crate::real::Real;
 
@@ -15,7 +15,7 @@ pub(super) struct Compressed<'a, F> {
 }
 
 impl<'a, F> Compressed<'a, F> {
-    /// Columns and values of each row in turn.
+    /// Returns the columns and values of each row in turn.
     #[inline(always)]
     pub(super) fn rows(self) -> RowsOf<'a, F> {
         let (start, ends) = match self.offsets {
@@ -26,7 +26,7 @@ impl<'a, F> Compressed<'a, F> {
     }
 }
 
-/// The rows not yet handed out.
+/// The rows not yet returned.
 pub(super) struct RowsOf<'a, F> {
     start: usize,
     ends: &'a [usize],
@@ -40,7 +40,7 @@ impl<'a, F> Iterator for RowsOf<'a, F> {
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
         let (&end, ends) = self.ends.split_first()?;
-        // Offsets that fall make a length that no slice has.
+        // Decreasing offsets give a length that no slice has.
         let stored = end.wrapping_sub(self.start);
         let (columns, indices) = self.indices.split_at(stored);
         let (row, values) = self.values.split_at(stored);
@@ -49,7 +49,7 @@ impl<'a, F> Iterator for RowsOf<'a, F> {
     }
 }
 
-/// One inner product, with four accumulators.
+/// Returns one inner product, with four accumulators.
 #[inline(always)]
 fn dot<F: Real>(columns: &[u32], values: &[F], w: &[F]) -> F {
     let mut sums = [F::zero(); 4];
@@ -67,7 +67,7 @@ fn dot<F: Real>(columns: &[u32], values: &[F], w: &[F]) -> F {
     ((sums[0] + sums[2]) + (sums[1] + sums[3])) + left
 }
 
-/// `sum += weight · row`; `change` sees each old and new entry and a number below 4 that differs between neighbours.
+/// Computes `sum += weight · row`; `change` receives each old and new entry and a number below 4 that differs between neighbours.
 #[inline(always)]
 fn add_row<F: Real>(weight: F, (columns, values): (&[u32], &[F]), sum: &mut [F], mut change: impl FnMut(usize, F, F)) {
     let mut add = |k: usize, column: u32, product: F| {
@@ -89,7 +89,7 @@ fn add_row<F: Real>(weight: F, (columns, values): (&[u32], &[F]), sum: &mut [F],
     }
 }
 
-/// `out[i] = scale · ⟨w, x_i⟩`.
+/// Computes `out[i] = scale · ⟨w, x_i⟩`.
 #[inline(always)]
 pub(super) fn predictions<F: Real>(rows: Compressed<'_, F>, scale: F, w: &[F], out: &mut [F]) {
     for ((columns, values), prediction) in rows.rows().zip(out) {
@@ -97,8 +97,7 @@ pub(super) fn predictions<F: Real>(rows: Compressed<'_, F>, scale: F, w: &[F], o
     }
 }
 
-/// `sum += Σ_i weights[i] · x_i` over the rows whose weight is not 0; keeps `squared_norm = |sum|²` up to date if asked
-/// for.
+/// Computes `sum += Σ_i weights[i] · x_i` over the rows with nonzero weight; updates `squared_norm = |sum|²` on request.
 ///
 /// # Formula
 /// ```text
@@ -110,7 +109,7 @@ pub(super) fn add_rows<F: Real>(rows: Compressed<'_, F>, weights: &[F], sum: &mu
     match squared_norm {
         Some(squared_norm) => {
             for (row, &weight) in chosen {
-                // As many accumulators as rows are taken apart into, so that no addition waits for the one before.
+                // As many accumulators as parts of a row, so that no addition waits for the one before.
                 let mut changes = [F::zero(); 4];
                 add_row(weight, row, sum, |k, old, new| changes[k & 3] += (new - old) * (new + old));
                 *squared_norm += (changes[0] + changes[2]) + (changes[1] + changes[3]);

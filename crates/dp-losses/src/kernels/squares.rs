@@ -1,4 +1,4 @@
-//! Weighted sums of rows' outer squares.
+//! Weighted sums of the outer products of rows with themselves.
 
 use dp_data::Rows;
 use pulp::{Simd, WithSimd};
@@ -7,13 +7,14 @@ use super::Kernels;
 use super::sparse::Compressed;
 use crate::real::Real;
 
-/// Dense rows that are taken together.
+/// Number of dense rows processed together.
 const ROWS: usize = 4;
 
-/// Rows of a batch that are taken at least.
+/// Least number of rows of a batch that are used.
 const LEAST_ROWS: usize = 64;
 
-/// `matrix += Σ_i weights[i] x_i x_iᵀ`, the lower triangle, over one of `stride` groups of rows; how many rows those are.
+/// Computes `matrix += Σ_i weights[i] x_i x_iᵀ`, the lower triangle, over one of `stride` groups of rows; returns the number of
+/// rows.
 struct Squares<'a, F> {
     rows: Rows<'a, F>,
     weights: &'a [F],
@@ -32,7 +33,7 @@ impl<F: Real> WithSimd for Squares<'_, F> {
         }
         match rows {
             Rows::Dense { values, .. } => {
-                // Rows side by side, so that a place of the matrix is fetched once for all of them.
+                // Rows side by side, so that an entry of the matrix is loaded once for all of them.
                 let (groups, rows_left) = values.split_at(values.len() / (ROWS * dim) * (ROWS * dim));
                 let (weights, weights_left) = weights.split_at(groups.len() / dim);
                 let groups = groups.chunks_exact(ROWS * dim).zip(weights.as_chunks::<ROWS>().0);
@@ -78,9 +79,9 @@ impl<F: Real> WithSimd for Squares<'_, F> {
 }
 
 impl Kernels {
-    /// `matrix += Σ_i weights[i] x_i x_iᵀ` over a sample of the rows, as many as are returned: the lower triangle, row after
-    /// row. All rows cost as much as a few gradients: `s²/2` products for `s` stored numbers, where a gradient costs `2s`.
-    /// Those of sparse rows are scattered.
+    /// Adds `Σ_i weights[i] x_i x_iᵀ` to `matrix` over a sample of the rows, whose size is returned: the lower triangle, row by
+    /// row. The cost is that of a few gradients: `s²/2` products for `s` stored numbers, while a gradient costs `2s`. The
+    /// products of sparse rows are scattered.
     pub(crate) fn add_squares<F: Real>(&self, rows: Rows<'_, F>, weights: &[F], matrix: &mut [F]) -> usize {
         let stored = match rows {
             Rows::Dense { dim, .. } => dim,

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{HuberSvm, Logistic, Squared};
 
-/// Values in [-1, 1] that depend on nothing but the index.
+/// Returns values in [-1, 1] that depend only on the index.
 fn noise<F: Real>(count: usize, salt: u64) -> Vec<F> {
     (0..count as u64)
         .map(|i| {
@@ -16,10 +16,10 @@ fn noise<F: Real>(count: usize, salt: u64) -> Vec<F> {
         .collect()
 }
 
-/// Every kernel against the plain loops, on every instruction set that this machine has.
+/// Compares every kernel with the plain loops, on every instruction set of this machine.
 fn kernels_match_the_reference<F: Real>(n: usize, dim: usize, stored: usize, zeros: usize, unit: f64) {
     let (values, w): (Vec<F>, Vec<F>) = (noise(n * dim, 1), noise(dim, 2));
-    // Rows of every length up to `stored`, cut out of the middle of longer arrays whose other columns fit nothing.
+    // Rows of every length up to `stored`, cut out of the middle of longer arrays whose other columns are invalid.
     let stored = stored.min(dim);
     let (mut offsets, mut indices) = (vec![3], vec![u32::MAX; 3]);
     for i in 0..n {
@@ -30,7 +30,7 @@ fn kernels_match_the_reference<F: Real>(n: usize, dim: usize, stored: usize, zer
     let stored_values = noise::<F>(indices.len() + 2, 3);
     indices.extend([u32::MAX; 2]);
     let scale = nalgebra::convert::<f64, F>(0.7);
-    // A sum of k products of size at most 1, in any order, is off by at most k² units of rounding.
+    // A sum of k products of size at most 1, in any order, has an error of at most k² units of rounding.
     let sizes = nalgebra::convert::<f64, F>(unit * ((dim + n) as f64).powi(2));
     let near = |found: &[F], expected: &[F]| {
         found.len() == expected.len() && found.iter().zip(expected).all(|(&a, &b)| (a - b).abs() <= sizes)
@@ -47,7 +47,7 @@ fn kernels_match_the_reference<F: Real>(n: usize, dim: usize, stored: usize, zer
         for arch in sets {
             let kernels = Kernels { arch };
             let mut scratch = Scratch::with_capacity(n);
-            // Whatever was in the buffers must not matter.
+            // Earlier contents of the buffers must not matter.
             scratch.predictions = vec![nalgebra::convert(f64::NAN); n + 3];
 
             let mut expected = vec![F::zero(); n];
@@ -116,14 +116,14 @@ fn a_row_of_weight_zero_is_not_read() {
     let mut sum = [1.0; 3];
     Kernels::new().add_rows(Rows::Dense { values: &values, dim: 3 }, &mut scratch, &mut sum, None);
     assert_eq!(sum, [3.0, 5.0, 7.0]);
-    // Nor is any row where all have weight zero.
+    // No row is read if all have weight zero.
     scratch.weights = vec![0.0; 2];
     Kernels::new().add_rows(Rows::Dense { values: &[f64::NAN; 6], dim: 3 }, &mut scratch, &mut sum, None);
     assert_eq!(sum, [3.0, 5.0, 7.0]);
 }
 
-/// Weighted squares of all rows where these are short, in groups and one by one, and of a sample of long rows: one in as
-/// many as a sixteenth of the length, but 64 at least.
+/// Weighted squares of all rows if these are short, in groups and one by one, and of a sample of long rows: one row in
+/// `length/16`, but at least 64 rows.
 #[test]
 fn squares_are_those_of_the_rows_that_are_counted() {
     for (n, dim, counted) in
@@ -149,7 +149,7 @@ fn squares_are_those_of_the_rows_that_are_counted() {
     }
 }
 
-/// What every kernel does with these sparse rows and four parameters, each alone; `true` where it refuses them.
+/// Runs every kernel on these sparse rows and four parameters; `true` for each that refuses them.
 fn refusals(offsets: &[usize], indices: &[u32]) -> Vec<bool> {
     let values = vec![1.0; indices.len()];
     let rows = Rows::Sparse { offsets, indices, values: &values, dim: 4 };

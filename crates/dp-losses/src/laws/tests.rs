@@ -5,7 +5,7 @@ use dp_data::{Block, Examples};
 use super::*;
 use crate::{LinearModel, LinearPass, Logistic, ParameterBlock};
 
-/// A logistic model with one thing wrong.
+/// A logistic model with one error.
 struct Broken {
     inner: LinearModel<f64, Logistic>,
     fault: Fault,

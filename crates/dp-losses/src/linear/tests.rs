@@ -5,7 +5,7 @@ use super::*;
 use crate::laws::{Case, model_laws, norm_laws};
 use crate::{HuberRegression, HuberSvm, LogCosh, Logistic, LossKind, LossVisitor, Squared};
 
-/// Dense and sparse versions of the same `n` examples of `dim` features, about half of them zero.
+/// Returns dense and sparse versions of the same `n` examples of `dim` features, about half of them zero.
 fn examples(n: usize, dim: usize, seed: u64) -> (Examples<f64>, Examples<f64>) {
     let mut state = seed.wrapping_mul(2).wrapping_add(88_172_645_463_325_252);
     let mut uniform = move || {
@@ -94,7 +94,7 @@ fn the_laws_hold_for_every_loss_dense_and_sparse_with_and_without_invalid_rows()
     }
 }
 
-/// Other shapes than the model's are refused, where they would give numbers too.
+/// Shapes other than the model's are refused, even if they would give numbers.
 #[test]
 fn other_shapes_are_refused() {
     let data = Examples::dense(vec![0.5; 6], vec![1.0; 2], 3).unwrap();
@@ -131,7 +131,7 @@ fn an_invalid_row_contributes_nothing_even_if_it_holds_nan() {
     assert_eq!(v, [1.0, 2.0]);
 }
 
-/// `w - η (λ w + 1/b Σ ∇ℓ)` the plain way.
+/// Computes `w - η (λ w + 1/b Σ ∇ℓ)` directly.
 fn plain_step<L: Loss<f64>>(model: &LinearModel<f64, L>, block: Block<'_, f64>, eta: f64, lambda: f64, w: &mut [f64]) {
     let mut pass = model.pass(block.len());
     let mut gradient = vec![0.0; w.len()];
@@ -197,7 +197,7 @@ proptest! {
     }
 }
 
-/// Rows whose squares single precision would lose, one after the other or by underflow.
+/// Rows whose squares single precision would lose, by absorption or by underflow.
 pub(crate) fn rows_that_round(dim: usize) -> Vec<Vec<f32>> {
     let with_first =
         |first: f32, others: f32| -> Vec<f32> { (0..dim).map(|j| if j == 0 { first } else { others }).collect() };
@@ -227,7 +227,7 @@ fn norms_fall_short_by_no_more_than_is_declared() {
             let sparse = Examples::sparse(offsets, indices, rows.concat(), data.block().targets.to_vec(), dim).unwrap();
             let singles: Vec<_> = (0..rows.len()).map(|i| sparse.block().slice(i..i + 1)).collect();
             assert_eq!(norm_laws(&model, &vec![0.25; dim], &singles), Ok(()));
-            // In single precision throughout the first row would lose what its length says.
+            // In single precision the first row would lose the documented amount.
             let lost = rows[0].iter().fold(0f32, |sum, x| sum + x * x);
             let exact: f64 = rows[0].iter().map(|&x| f64::from(x).powi(2)).sum();
             assert!(dim < 5000 || f64::from(lost) < exact * (1.0 - 3.0 * 2f64.powi(-24)));
@@ -235,7 +235,7 @@ fn norms_fall_short_by_no_more_than_is_declared() {
     }
 }
 
-/// Squares that double precision loses in each of several partial sums, one after the other.
+/// Squares that double precision loses in each of several partial sums, one after another.
 #[test]
 fn norms_in_double_precision_fall_short_by_what_is_declared() {
     for dim in [64, 640, 6400] {

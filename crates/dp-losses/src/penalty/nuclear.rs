@@ -1,10 +1,10 @@
-//! Singular values by one-sided Jacobi rotations: a fixed number of sweeps whatever the matrix holds, and an orthogonal map
-//! of its columns at every moment, so that nothing can grow.
+//! Singular values by one-sided Jacobi rotations: a bounded number of sweeps for any matrix, and an orthogonal transformation of
+//! its columns at every step, so that no norm can grow.
 
-/// Sweeps over all pairs of columns; six to ten are usual.
+/// Maximum number of sweeps over all pairs of columns; six to ten are usual.
 const MOST_SWEEPS: usize = 60;
 
-/// Rotates `outputs` columns until they are orthogonal, and the columns of the identity alike: `A V = C`.
+/// Rotates `outputs` columns until they are orthogonal, and the columns of the identity likewise: `A V = C`.
 ///
 /// # References
 /// Hestenes, 1958; Demmel and Veselić, SIAM J. Matrix Analysis 1992, for its accuracy.
@@ -48,7 +48,7 @@ fn norms(columns: &[f64], outputs: usize) -> Vec<f64> {
     columns.chunks_exact(rows).map(|column| column.iter().map(|x| x * x).sum::<f64>().sqrt()).collect()
 }
 
-/// The singular values of a matrix that is given by its columns, which are overwritten.
+/// Returns the singular values of a matrix given by its columns, which are overwritten.
 pub(super) fn singular_values(columns: &mut [f64], outputs: usize, rotations: &mut Vec<f64>) -> Vec<f64> {
     orthogonalise(columns, outputs, rotations);
     norms(columns, outputs)
@@ -62,7 +62,7 @@ pub(super) fn shrink(columns: &mut [f64], outputs: usize, threshold: f64, rotati
         .into_iter()
         .map(|value| if value <= threshold { 0.0 } else { 1.0 - threshold / value })
         .collect();
-    // Back: row i of the result is `Σ_j kept_j C_ij V_kj` over outputs k.
+    // Transforms back: row i of the result is `Σ_j kept_j C_ij V_kj` over outputs k.
     let mut row = vec![0.0; outputs];
     for i in 0..rows {
         for (k, entry) in row.iter_mut().enumerate() {

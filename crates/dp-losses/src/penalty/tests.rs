@@ -9,7 +9,7 @@ fn numbers(value: &Value) -> Vec<f64> {
     value.as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect()
 }
 
-/// The cases of a family of `optim-rdp.json`: at least one in the tree's copy.
+/// Returns the cases of a family of `optim-rdp.json`: at least one in the tree's copy.
 fn cases(family: &str) -> Vec<Value> {
     let cases = golden::file("optim-rdp.json")["families"][family].as_array().cloned().unwrap_or_default();
     assert!(!cases.is_empty() || std::env::var_os("DP_GOLDEN_DIR").is_some(), "no case of {family}");
@@ -60,12 +60,12 @@ fn golden_values_of_matrices() {
     }
 }
 
-/// Any penalty on `features` features, an intercept included, with a step for which its map is a map.
+/// Any penalty on `features` features, including an intercept, with a step for which its map is single-valued.
 fn any_penalty() -> impl Strategy<Value = (Penalty, f64)> {
     penalty_among(6)
 }
 
-/// One of the first so many kinds, of which four are convex.
+/// One of the first `kinds` kinds, of which four are convex.
 fn penalty_among(kinds: u8) -> impl Strategy<Value = (Penalty, f64)> {
     let lambda = prop_oneof![Just(0.0), 0.0..2.0f64];
     (0..kinds, lambda, 0.0..2.0f64, 0.0..1.0f64).prop_map(|(kind, lambda, other, step)| {
@@ -81,7 +81,7 @@ fn penalty_among(kinds: u8) -> impl Strategy<Value = (Penalty, f64)> {
     })
 }
 
-/// What the map minimises.
+/// Returns the objective that the map minimises.
 fn objective(penalty: &Penalty, layout: Layout, step: f64, x: &[f64], w: &[f64]) -> f64 {
     let squared: f64 = x.iter().zip(w).map(|(x, w)| (x - w) * (x - w)).sum();
     step * penalty.value(layout, w).unwrap() + 0.5 * squared
@@ -90,8 +90,8 @@ fn objective(penalty: &Penalty, layout: Layout, step: f64, x: &[f64], w: &[f64])
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// No point near or far is better than the map's, whose excess over the minimum of a strictly convex function shows in
-    /// some direction at some distance.
+    /// No point near or far is better than the map's; an excess over the minimum of a strictly convex function would show in some
+    /// direction at some distance.
     #[test]
     fn the_map_minimises_its_objective(
         (penalty, step) in any_penalty(), outputs in 1usize..4, intercept: bool,
@@ -105,7 +105,7 @@ proptest! {
         prop_assert!(least <= objective(&penalty, layout, step, x, x) + 1e-12);
         for (i, direction) in directions.chunks(15).enumerate() {
             for length in [1e-3, 0.1, 1.0, 5.0] {
-                // Along one axis, or anywhere; the intercept moves too.
+                // Along one axis, or in any direction; the intercept moves too.
                 let there: Vec<f64> = (0..w.len())
                     .map(|j| w[j] + if i < w.len().min(6) && j != i { 0.0 } else { length * direction[j] })
                     .collect();
@@ -120,7 +120,7 @@ proptest! {
         prop_assert!(DVector::from(w.clone()).norm() <= DVector::from_column_slice(x).norm() * (1.0 + 1e-12));
     }
 
-    /// How far a map moves: what the range of a run's iterates rests on.
+    /// A bound on the distance moved by a map, on which the range of a run's iterates rests.
     #[test]
     fn a_map_pulls_no_harder_than_is_said(
         (penalty, step) in any_penalty(), x in prop::collection::vec(-9.0..9.0f64, 10),
@@ -128,7 +128,7 @@ proptest! {
         let layout = Layout { features: 5, outputs: 2, intercept: false };
         let mut w = x.clone();
         penalty.prox(layout, step, &mut w).unwrap();
-        // Without the ridge's part.
+        // The distance moved, without the effect of the ridge.
         let moved: f64 = x.iter().zip(&w).map(|(x, w)| (x - (1.0 + step * penalty.ridge()) * w).powi(2)).sum();
         prop_assert!(moved.sqrt() <= step * penalty.pull(10) * (1.0 + 1e-12) + 1e-12);
     }
@@ -162,7 +162,7 @@ proptest! {
         prop_assert!((nuclear.value(layout, entries).unwrap() - svd.singular_values.sum()).abs() < 1e-9);
         let shrunk = svd.singular_values.map(|value| (value - t).max(0.0));
         let (u, v_t) = (svd.u.unwrap(), svd.v_t.unwrap());
-        // The other method is at times less exact than ours: by what it makes of the matrix itself.
+        // The other method is sometimes less exact than ours, so it is judged by its reconstruction of the matrix itself.
         let whole = &u * DMatrix::from_diagonal(&svd.singular_values) * &v_t;
         let defect = (whole - DMatrix::from_column_slice(rows, outputs, entries)).norm();
         prop_assert!(defect < 1e-6);
@@ -193,13 +193,13 @@ proptest! {
 
 #[test]
 fn a_group_lives_or_dies_as_a_whole() {
-    // Three outputs; features 0 and 1 are a group, 2 is one by itself, 3 is the intercept.
+    // Three outputs; features 0 and 1 are a group, 2 is its own group, 3 is the intercept.
     let layout = Layout { features: 4, outputs: 3, intercept: true };
     let penalty = Penalty::Group { lambda: 1.0, sizes: vec![2] };
     let mut w = [0.5, -0.5, 1.0, 9.0, 0.1, 0.2, 1.0, 9.0, 0.1, 0.1, 1.0, 9.0f64];
     penalty.prox(layout, 1.0, &mut w).unwrap();
     for k in 0..3 {
-        // The first group's norm is below √6; the other's is √3, its threshold too.
+        // The first group's norm is below √6; the other's is √3, which is its threshold too.
         assert_eq!(w[4 * k..][..4], [0.0, 0.0, 0.0, 9.0]);
     }
 }
@@ -253,7 +253,7 @@ fn a_map_takes_whatever_it_is_given() {
                 map.apply::<f64>(step, &mut []);
             }
         }
-        // A step beyond what was checked is taken as the longest one.
+        // A step beyond the checked range is clamped to the longest one.
         let (mut far, mut longest) = ([3.0, 2.0, 1.0, -4.0, 2.0, 1.0], [3.0, 2.0, 1.0, -4.0, 2.0, 1.0]);
         map.apply(9.0, &mut far);
         map.apply(0.5, &mut longest);
@@ -263,7 +263,7 @@ fn a_map_takes_whatever_it_is_given() {
     ProximalMap::new(Penalty::Nuclear { lambda: 1.0 }, none, 1.0).unwrap().apply(1.0, &mut [1.0; 0]);
 }
 
-/// What is not convex is not called so: its map brings points apart.
+/// Penalties that are not convex are not declared convex: their maps increase distances.
 #[test]
 fn maps_of_other_penalties_bring_points_apart() {
     let layout = Layout { features: 1, outputs: 1, intercept: false };

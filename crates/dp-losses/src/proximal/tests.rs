@@ -44,7 +44,7 @@ fn the_gap_is_that_of_fenchel_and_young() {
                 for target in [-1.0, 1.0] {
                     let (gap, searched) = proximal(kind, GapBySearch { dual, prediction, target });
                     assert!(gap >= searched * (1.0 - 1e-9) - 1e-12, "{kind} {dual} {prediction}: {gap} {searched}");
-                    // Logistic: a bound that is at most some times the gap.
+                    // Logistic: a bound that is at most a few times the gap.
                     if kind != LossKind::Logistic {
                         assert!(gap <= searched + 1e-4, "{kind} {dual} {prediction}: {gap} {searched}");
                     }
@@ -62,7 +62,7 @@ struct AfterStep {
 }
 
 impl ProximalVisitor<f64> for AfterStep {
-    /// The new dual, the gap at the prediction that it moves to, and the larger end of the range.
+    /// The new dual, the gap at the prediction to which it moves, and the larger end of the range.
     type Output = (f64, f64);
     fn visit<L: ProximalLoss<f64>>(self, loss: L) -> Self::Output {
         let Self { dual, prediction, target, curvature } = self;
@@ -74,7 +74,7 @@ impl ProximalVisitor<f64> for AfterStep {
     }
 }
 
-/// Newton's method on this equation runs around in a circle of two points, 5 on either side of the root.
+/// Newton's method on this equation cycles between two points, 5 on either side of the root.
 #[test]
 fn a_steep_logistic_step_settles() {
     for log_curvature in 0..60 {

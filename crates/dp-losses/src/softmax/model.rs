@@ -15,10 +15,10 @@ use crate::model::{Model, ParameterBlock};
 use crate::real::Real;
 use crate::scaled_steps::ScaledSteps;
 
-/// Softmax regression on dense or sparse rows; one parameter block, `weights`: the classes' weights, class after class.
+/// Softmax regression on dense or sparse rows; one parameter block, `weights`: the classes' weights, class by class.
 ///
-/// An example marked invalid, or whose target is no class index, has loss 0 and gradient 0. The cost of a step is
-/// that of a [`LinearModel`](crate::LinearModel) for each class.
+/// An example that is marked invalid, or whose target is not a class index, has loss 0 and gradient 0. The cost of a step is that
+/// of a [`LinearModel`](crate::LinearModel) for each class.
 ///
 /// # Formula
 /// ```text
@@ -62,28 +62,28 @@ pub struct SoftmaxPass<F> {
 }
 
 impl<F> core::fmt::Debug for SoftmaxPass<F> {
-    // Scores and residuals are functions of records: never shown.
+    // Scores and residuals are functions of records: never printed.
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("SoftmaxPass").finish_non_exhaustive()
     }
 }
 
 impl<F: Real> SoftmaxPass<F> {
-    /// The scores of the last [`Model::forward`], class after class: those of class `c` are the `n` numbers from `c·n`.
+    /// Returns the scores of the last [`Model::forward`], class by class: those of class `c` are the `n` numbers from `c·n`.
     pub fn scores(&self) -> &[F] {
         &self.scratch.scores
     }
 }
 
 impl<F: Real> SoftmaxModel<F> {
-    /// A model of rows with `dim` features.
+    /// Creates a model of rows with `dim` features.
     pub fn new(dim: usize, loss: Softmax) -> Self {
         let parameters = dim.saturating_mul(loss.classes() as usize);
         let blocks = [ParameterBlock { name: "weights".to_owned(), range: 0..parameters }];
         Self { loss, dim, blocks, kernels: Kernels::new(), float: PhantomData }
     }
 
-    /// The loss.
+    /// Returns the loss.
     pub fn loss(&self) -> Softmax {
         self.loss
     }
@@ -105,7 +105,7 @@ impl<F: Real> SoftmaxModel<F> {
         assert_eq!(held, self.classes() * batch.targets.len(), "the batch of the last forward");
     }
 
-    /// Whether an example counts.
+    /// Returns whether an example is valid.
     fn counts(&self, batch: &Block<'_, F>, i: usize) -> bool {
         batch.valid.is_none_or(|valid| valid[i]) && self.loss.class_index(batch.targets[i]).is_some()
     }
@@ -186,9 +186,8 @@ impl<F: Real> Model<F> for SoftmaxModel<F> {
     }
 
     /// # Formula
-    /// In double precision the number of parameters, which is more than the `d + C + 1` that are needed. In single
-    /// precision `C` for the residuals and, since the rest is computed in double precision and rounded once,
-    /// `1 + (d + 1) 2^-29`.
+    /// In double precision the number of parameters, which is more than the required `d + C + 1`. In single precision `C` for the
+    /// residuals and, since the rest is computed in double precision and rounded once, `1 + (d + 1) 2^-29`.
     fn norm_roundings(&self) -> f64 {
         if is_double::<F>() {
             self.parameters() as f64
@@ -226,7 +225,7 @@ impl<F: Real> Model<F> for SoftmaxModel<F> {
 }
 
 impl<F: Real> SoftmaxPass<F> {
-    /// `weights[c, i] = coefficients[i] · residuals[c, i]`, where a coefficient 0 gives 0 whatever the residual.
+    /// Sets `weights[c, i] = coefficients[i] · residuals[c, i]`, where a coefficient 0 gives 0 for any residual.
     fn set_weights(&mut self, batch: &Block<'_, F>, coefficients: &[F]) {
         let ClassScratch { residuals, weights, .. } = &mut self.scratch;
         assert_eq!(coefficients.len(), batch.targets.len(), "one coefficient per example");
@@ -261,7 +260,7 @@ impl<F: Real> CompensatedGradient<F> for SoftmaxModel<F> {
             self.kernels.predictions_in_two_parts(batch.rows, weights, &mut scratch.in_two_parts);
         }
         let parts = &scratch.in_two_parts;
-        // The residuals depend on the scores by their distances from the largest, which are taken before the rounding.
+        // The residuals depend on the scores by their distances from the largest, which are computed before rounding.
         scratch.scores.clear();
         scratch.scores.resize(parts.len(), F::zero());
         for i in 0..n {

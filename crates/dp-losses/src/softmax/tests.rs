@@ -5,7 +5,7 @@ use super::*;
 use crate::laws::{Case, model_laws, norm_laws};
 use crate::{CompensatedSum, Constants, L2, LinearModel, Logistic, LossKind, Model, ModelVisitor, Real, ScaledSteps};
 
-/// A generator whose numbers depend on the seed alone.
+/// A generator whose numbers depend only on the seed.
 struct Uniform(u64);
 
 impl Uniform {
@@ -13,7 +13,7 @@ impl Uniform {
         Self(seed.wrapping_mul(2).wrapping_add(88_172_645_463_325_253))
     }
 
-    /// In [0, 1).
+    /// Returns a number in [0, 1).
     fn next(&mut self) -> f64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -21,12 +21,12 @@ impl Uniform {
         (self.0 >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// In [-size, size).
+    /// Returns numbers in [-size, size).
     fn vector(&mut self, length: usize, size: f64) -> Vec<f64> {
         (0..length).map(|_| (2.0 * self.next() - 1.0) * size).collect()
     }
 
-    /// A vector of norm `norm` in a uniform direction of sorts.
+    /// Returns a vector of norm `norm` in an approximately uniform direction.
     fn direction(&mut self, length: usize, norm: f64) -> Vec<f64> {
         let mut vector = self.vector(length, 1.0);
         let size = vector.iter().map(|v| v * v).sum::<f64>().sqrt();
@@ -35,7 +35,7 @@ impl Uniform {
     }
 }
 
-/// Dense and sparse versions of the same `n` examples of `dim` features, about half of them zero.
+/// Returns dense and sparse versions of the same `n` examples of `dim` features, about half of them zero.
 fn examples(n: usize, dim: usize, classes: u32, seed: u64) -> (Examples<f64>, Examples<f64>) {
     let mut random = Uniform::new(seed);
     let scale = 2.0 / (dim as f64).sqrt();
@@ -62,7 +62,7 @@ fn model(dim: usize, classes: u32) -> SoftmaxModel<f64> {
     SoftmaxModel::new(dim, Softmax::new(classes).unwrap())
 }
 
-/// Value and gradient by the formulas, one example.
+/// Returns value and gradient of one example by the formulas.
 fn reference(w: &[f64], x: &[f64], class: usize, classes: usize) -> (f64, Vec<f64>) {
     let scores: Vec<f64> = w.chunks_exact(x.len()).map(|w| w.iter().zip(x).map(|(w, x)| w * x).sum::<f64>()).collect();
     assert_eq!(scores.len(), classes);
@@ -161,8 +161,7 @@ fn targets_that_are_no_class_and_null_records_contribute_nothing() {
     }
 }
 
-/// Other shapes than the model's, and other batches than that of the last forward, are refused, where they would give
-/// numbers too.
+/// Shapes other than the model's, and batches other than that of the last forward, are refused, even if they would give numbers.
 #[test]
 fn other_shapes_are_refused() {
     let refuses = |run: &mut dyn FnMut()| std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err();
@@ -293,7 +292,7 @@ fn two_classes_are_the_logistic_loss_of_the_difference() {
     for j in 0..5 {
         assert!((sum[5 + j] - want[j]).abs() < 1e-13 && (sum[j] + want[j]).abs() < 1e-13);
     }
-    // And so are the constants: √2 times as steep, at weights √2 times as long; twice, for the curvature.
+    // The constants are too: √2 times as steep, at weights √2 times as long; twice, for the curvature.
     for radius in [0.1, 1.0, 7.0] {
         let domain = Domain::unit_rows().with_radius(radius).unwrap();
         let longer = Domain::unit_rows().with_radius(radius * SQRT_2).unwrap();
@@ -304,7 +303,7 @@ fn two_classes_are_the_logistic_loss_of_the_difference() {
     }
 }
 
-/// One random example's gradient at `w`, as computed.
+/// Returns one random example's computed gradient at `w`.
 fn gradient(model: &SoftmaxModel<f64>, w: &[f64], x: &[f64], class: f64) -> Vec<f64> {
     let data = Examples::dense(x.to_vec(), vec![class], x.len()).unwrap();
     let (mut pass, mut sum) = (model.pass(1), vec![0.0; w.len()]);
@@ -322,7 +321,7 @@ fn distance(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
-/// Of two classes, whose weights are opposite along a row, the gradient has the norm that the radius allows.
+/// For two classes with opposite weights along a row, the gradient attains the norm that the radius allows.
 #[test]
 fn two_classes_attain_their_bound() {
     for radius in [0.1, 1.0, 3.0] {
@@ -338,8 +337,8 @@ fn two_classes_attain_their_bound() {
     }
 }
 
-/// Scores whose distances from the largest are off by a relative error, either way, move the residuals by no more than the
-/// condition says.
+/// Scores whose distances from the largest have a relative error, in either direction, change the residuals by no more than the
+/// condition number.
 #[test]
 fn a_condition_bounds_what_relative_errors_of_the_distances_do() {
     let (mut random, relative) = (Uniform::new(23), 1e-6);
@@ -377,7 +376,7 @@ fn no_search_finds_more_than_the_constants() {
         let model = model(dim, classes);
         let (mut steepest, mut difference, mut bend) = (0.0_f64, 0.0_f64, 0.0_f64);
         for _ in 0..4000 {
-            // Weights of two classes alone, near-opposite rows and equal targets are the extremes; all else, too.
+            // Weights of two classes only, near-opposite rows and equal targets are the extremes; all others are tried too.
             let mut w = random.direction(dim * classes as usize, radius);
             if random.next() < 0.7 {
                 let (for_class, spread) = (random.direction(dim, 1.0), random.next());
@@ -393,7 +392,7 @@ fn no_search_finds_more_than_the_constants() {
             let y = random.direction(dim, 1.0);
             let mut opposite: Vec<f64> = x.iter().map(|x| -x).collect();
             if radius > 0.0 && random.next() < 0.7 {
-                // The mirror image about the direction that the classes 0 and 1 differ by.
+                // The mirror image about the direction in which the classes 0 and 1 differ.
                 let along: Vec<f64> = (0..dim).map(|j| w[dim + j] - w[j]).collect();
                 let size = norm(&along).max(1e-300);
                 let share = x.iter().zip(&along).map(|(x, a)| x * a).sum::<f64>() / size;
@@ -413,7 +412,7 @@ fn no_search_finds_more_than_the_constants() {
         assert!(steepest <= constants.data_lipschitz * (1.0 + 1e-14), "{at}: gradient {steepest}");
         assert!(difference <= constants.gradient_difference * (1.0 + 1e-14), "{at}: difference {difference}");
         assert!(bend <= constants.smoothness * (1.0 + 1e-6), "{at}: curvature {bend}");
-        // The search is not idle.
+        // The search finds nontrivial values.
         assert!(steepest > 0.7 * constants.data_lipschitz && difference > 0.6 * constants.gradient_difference, "{at}");
         if radius >= 100.0 {
             assert!(difference > 0.95 * constants.gradient_difference, "{at}: difference {difference}");
@@ -442,7 +441,7 @@ proptest! {
     #[test]
     fn f32_agrees_with_f64(classes in 2_u32..20, seed: u64) {
         let (data, _) = examples(5, 4, classes, seed);
-        // Rows and weights that single precision holds.
+        // Rows and weights that single precision represents.
         let single = data.to_f32();
         let Rows::Dense { values, .. } = single.block().rows else { unreachable!() };
         let wide: Vec<f64> = values.iter().map(|&x| f64::from(x)).collect();

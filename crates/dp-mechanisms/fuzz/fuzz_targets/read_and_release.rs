@@ -1,4 +1,4 @@
-//! Bytes that may be a mechanism and a value: whatever they are, a release that is logged once, or a typed error.
+//! Any bytes as a mechanism and a value: the result is a release that is logged once, or a typed error.
 #![no_main]
 
 #[path = "../read_and_release.rs"]

@@ -7,10 +7,10 @@ use super::{ClippingNorm, shrunk};
 use crate::error::{Error, positive_normal};
 use crate::rounding::power_of_two;
 
-/// Normalises instead of cutting: every contribution has a norm just below the bound, short ones less so.
+/// Automatic clipping: scales every contribution to a norm just below the bound, short ones somewhat less.
 ///
-/// The rule has no kink, and the clipping norm is no longer to be tuned: it only scales the sum, as a step size does.
-/// `gamma` keeps what is much shorter than it from being blown up to full length.
+/// The rule has no kink, and the clipping norm need not be tuned: like a step size, it only scales the sum. `gamma` prevents much
+/// shorter vectors from being scaled up to full length.
 ///
 /// # Formula
 /// ```text
@@ -18,10 +18,10 @@ use crate::rounding::power_of_two;
 /// ```
 ///
 /// # Privacy
-/// The norm of the stored result, in exact arithmetic, is at most `C` for every input, and never NaN: a vector with a
-/// NaN or an infinity becomes zero. The computed denominator is at least `‖v‖ (1 - (d/2 + 3) 2^-53)`: as for
-/// [`clip_l2`](super::clip_l2) with one rounding more, and where all squares underflow, `gamma >= 2^-500` is above the
-/// norm that was lost. `C (1 - k)`, the quotient, which is a normal number, and each product add one rounding each.
+/// The norm of the stored result, in exact arithmetic, is at most `C` for every input, and never NaN: a vector with a NaN or an
+/// infinity becomes zero. The computed denominator is at least `‖v‖ (1 - (d/2 + 3) 2^-53)`: as for [`clip_l2`](super::clip_l2)
+/// with one more rounding; if all squares underflow, `gamma >= 2^-500` is above the lost norm. `C (1 - k)`, the quotient, which
+/// is a normal number, and each product add one rounding each.
 ///
 /// # Examples
 /// ```
@@ -54,10 +54,10 @@ pub struct AutomaticClipping {
 }
 
 impl AutomaticClipping {
-    /// The value of `gamma` that its authors propose.
+    /// The value of `gamma` proposed by the authors.
     pub const GAMMA: f64 = 0.01;
 
-    /// With this bound and this `gamma`, in the units of the vectors.
+    /// Creates the rule with this bound and this `gamma`, in the units of the vectors.
     ///
     /// # Errors
     /// As [`ClippingNorm::new`] for `gamma`; [`Error::OutOfRange`] unless `C / gamma` is in `[2^-1000, 2^1000]`.
@@ -78,8 +78,8 @@ impl AutomaticClipping {
         self.shortening(v).apply(v);
     }
 
-    /// The factor for a vector that is never stored, given its squared norm; conditions as for
-    /// [`clip_coefficient`](super::clip_coefficient), and 0 for what is no squared norm.
+    /// Returns the factor for a vector that is never stored, given its squared norm; conditions as for
+    /// [`clip_coefficient`](super::clip_coefficient), and 0 for NaN or infinity.
     pub fn coefficient(&self, squared_norm: f64, dim: usize) -> f64 {
         if !(squared_norm >= 0.0 && squared_norm.is_finite()) {
             return 0.0;
@@ -87,12 +87,12 @@ impl AutomaticClipping {
         shrunk(self.norm.get(), dim) / (squared_norm.sqrt() + self.gamma)
     }
 
-    /// The bound.
+    /// Returns the bound.
     pub fn norm(&self) -> ClippingNorm {
         self.norm
     }
 
-    /// What is added to the norm.
+    /// Returns the constant added to the norm.
     pub fn gamma(&self) -> f64 {
         self.gamma
     }
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// Either end of the doubles: nothing over- or underflows on the way.
+    /// Both ends of the range of doubles: no intermediate result over- or underflows.
     #[test]
     fn extreme_vectors_have_the_length_of_the_formula() {
         for (entry, gamma) in [(1e308, 0.01), (1e-308, 1e-5), (5e-324, 1.0), (1e200, 1e200), (1e-170, 1e-150)] {
@@ -160,7 +160,7 @@ mod tests {
             prop_assert!(exactly_within(&v, bound));
         }
 
-        /// With a small gamma the norm is close to the bound, so a lost unit in the last place would show.
+        /// With a small gamma the norm is close to the bound, so an error of one unit in the last place would show.
         #[test]
         fn stored_norm_is_within_near_the_bound(v in prop::collection::vec(-1.0f64..1.0, 1..200), gamma in -60i32..0) {
             let mut clipped = v.clone();

@@ -12,17 +12,17 @@ use crate::grid::truncated;
 use crate::rounding::{power_of_two, product_up, scale_by_power_of_two, sqrt_up, sum_up};
 use crate::sensitivity::L2Sensitivity;
 
-/// The number of steps up to which every integer is a double.
+/// Number of steps up to which every integer is a double.
 pub(super) const DOUBLE_STEPS: f64 = (1u64 << 53) as f64;
-/// The most steps in a contribution: below it, truncation works on the fraction's own bits.
+/// Maximum number of steps in a contribution: below it, truncation works on the bits of the fraction.
 const CONTRIBUTION_STEPS: f64 = 0.5 * DOUBLE_STEPS;
-/// The most steps in a sum that is kept in integers.
+/// Maximum number of steps in a sum kept in integers.
 const INTEGER_STEPS: f64 = (1u64 << 62) as f64;
 
 /// The sum of one vector per record, each clipped and then truncated to a grid, so that the sum is exact.
 ///
-/// The same records give the same bits in any order and with any division among threads: each thread adds to a sum of
-/// its own made by [`like`](Self::like), and [`merge`](Self::merge) puts them together.
+/// The same records give the same bits in any order and with any division among threads: each thread adds to its own sum made by
+/// [`like`](Self::like), and [`merge`](Self::merge) combines them.
 ///
 /// # Formula
 /// ```text
@@ -30,20 +30,20 @@ const INTEGER_STEPS: f64 = (1u64 << 62) as f64;
 /// ```
 ///
 /// # Privacy
-/// Sensitivity `C` under [`AddRemoveOne`](dp_accountant::AddRemoveOne) and [`ZeroOut`](dp_accountant::ZeroOut), `2 C`
-/// under [`ReplaceOne`](dp_accountant::ReplaceOne) and [`ChangeListLabels`](dp_accountant::ChangeListLabels), or less where
-/// versions of a record are [closer](Self::within): of the
-/// sum as computed, with nothing set aside for rounding and nothing taken on trust. For each coordinate of `q_i` is at
-/// most the clipped vector's in magnitude, so that `‖q_i‖ <= C` in exact arithmetic; it is a whole number of steps `g`;
-/// and partial sums of at most `n` of them, `n` the public bound on the records, are at most `n C / g` steps.
-/// * While that is at most 2^53, every partial sum is a double, so that no addition rounds.
-/// * Above, sums are kept in 64-bit integers, and [`finish`](Self::finish) rounds once to multiples of
-///   `h = g 2^j`, the least with `n C <= 2^53 h`. Rounding moves the difference of two sums by at most `h` in each
-///   coordinate, so that the sensitivity is `C + h √d` there, rounded up.
+/// Sensitivity `C` under [`AddRemoveOne`](dp_accountant::AddRemoveOne) and [`ZeroOut`](dp_accountant::ZeroOut), `2 C` under
+/// [`ReplaceOne`](dp_accountant::ReplaceOne) and [`ChangeListLabels`](dp_accountant::ChangeListLabels), or less if versions of a
+/// record are [closer](Self::within). This is the sensitivity of the sum as computed, without slack for rounding and without
+/// assumptions. Each coordinate of `q_i` is at most the clipped vector's in magnitude, so that `‖q_i‖ <= C` in exact arithmetic;
+/// it is a whole number of steps `g`; and partial sums of at most `n` of them, `n` the public bound on the records, are at most
+/// `n C / g` steps.
+/// * If that is at most 2^53, every partial sum is a double, so that no addition rounds.
+/// * Otherwise sums are kept in 64-bit integers, and [`finish`](Self::finish) rounds once to multiples of `h = g 2^j`, the least
+///   with `n C <= 2^53 h`. Rounding changes the difference of two sums by at most `h` in each coordinate, so that the sensitivity
+///   is `C + h √d`, rounded up.
 ///
-/// A record that is not finite contributes zero; nothing reports it.
+/// A record that is not finite contributes zero; this is not reported.
 ///
-/// What is lost to truncation is less than `g` per record and coordinate.
+/// Truncation loses less than `g` per record and coordinate.
 ///
 /// # Examples
 /// ```
@@ -64,8 +64,8 @@ const INTEGER_STEPS: f64 = (1u64 << 62) as f64;
 /// ```
 ///
 /// # References
-/// S. Casacuberta, M. Shoemate, S. Vadhan, C. Wagaman, "Widespread underestimation of sensitivity in differentially
-/// private libraries and how to fix it", CCS 2022, arXiv 2207.10635: what goes wrong otherwise.
+/// S. Casacuberta, M. Shoemate, S. Vadhan, C. Wagaman, "Widespread underestimation of sensitivity in differentially private
+/// libraries and how to fix it", CCS 2022, arXiv 2207.10635: the errors that this avoids.
 pub struct ExactSum<A: Adjacency> {
     rule: ClippingRule,
     step: f64,
@@ -78,7 +78,7 @@ pub struct ExactSum<A: Adjacency> {
 /// Whole numbers of steps.
 enum Total {
     Doubles(Vec<f64>),
-    /// With the number of low bits that the end result gives up.
+    /// Integers, and the number of low bits that the final result drops.
     Integers(Vec<i64>, u32),
 }
 
@@ -99,14 +99,13 @@ impl Total {
 }
 
 impl<A: Adjacency> ExactSum<A> {
-    /// An empty sum of `dim` coordinates on multiples of `step`, for at most `most_records` records.
+    /// Creates an empty sum of `dim` coordinates on multiples of `step`, for at most `most_records` records.
     ///
-    /// `most_records` must bound the number of records of every data set; where that number is secret, it is a public
-    /// bound.
+    /// `most_records` must bound the number of records of every data set; if that number is secret, it must be a public bound.
     ///
     /// # Errors
-    /// [`Error::Dimension`]; [`Error::OutOfRange`] unless `step` is a normal power of two and `most_records` at least 1,
-    /// or where the clipping norm is more than 2^52 steps, or the sum can be more than 2^62 steps or exceed the doubles.
+    /// [`Error::Dimension`]; [`Error::OutOfRange`] unless `step` is a normal power of two and `most_records` at least 1, or if
+    /// the clipping norm is more than 2^52 steps, or the sum can be more than 2^62 steps or overflow.
     pub fn new(dim: usize, rule: ClippingRule, step: f64, most_records: u64) -> Result<Self, Error> {
         let coordinates = dimension(dim as u64)? as f64;
         power_of_two_step(step)?;
@@ -139,7 +138,7 @@ impl<A: Adjacency> ExactSum<A> {
         Ok(Self { rule, step, most_records, records: 0, total, sensitivity: L2Sensitivity::new(sensitivity)? })
     }
 
-    /// The same on the grid on which `gaussian` releases, so that the sum needs no rounding there.
+    /// Creates an empty sum on the grid of the releases of `gaussian`, so that the sum needs no rounding there.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -152,8 +151,8 @@ impl<A: Adjacency> ExactSum<A> {
         Self::new(dim, rule, gaussian.grid().step(), most_records)
     }
 
-    /// The same sum where two versions of one record's vector, as they are [added](Self::add), are at most `diameter` apart:
-    /// less than the two clipping norms that are allowed for otherwise.
+    /// Reduces the sensitivity of the sum if two versions of one record's vector, as they are [added](Self::add), are at most
+    /// `diameter` apart, which is less than two clipping norms.
     ///
     /// # Formula
     /// ```text
@@ -161,11 +160,11 @@ impl<A: Adjacency> ExactSum<A> {
     /// ```
     ///
     /// # Privacy
-    /// That no two versions are farther apart is the caller's to prove; no contribution is longer than `C` all the same. Flat
-    /// clipping is the projection onto a ball, which brings no two points farther apart; as computed, it and the product move
-    /// either by at most `(d + 20) 2^-53` of `C`. Truncation to multiples of `g` adds less than `g` to a difference of
-    /// coordinates. Nothing changes for a relation under which a record is there or not, nor for normalised contributions,
-    /// whose directions count.
+    /// The caller must prove that no two versions are farther apart; every contribution still has a norm of at most `C`. Flat
+    /// clipping is the projection onto a ball, which does not increase distances; as computed, it and the product move either by
+    /// at most `(d + 20) 2^-53` of `C`. Truncation to multiples of `g` adds less than `g` to a difference of coordinates. The
+    /// sensitivity is unchanged under a relation that adds, removes or zeroes a record, and for normalised contributions, whose
+    /// distance depends on their directions.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless `diameter` is positive and finite.
@@ -201,7 +200,7 @@ impl<A: Adjacency> ExactSum<A> {
         Ok(Self { sensitivity: L2Sensitivity::new(sensitivity)?, ..self })
     }
 
-    /// An empty sum of the same kind, for another thread; to be [merged](Self::merge).
+    /// Creates an empty sum of the same kind, for another thread; to be [merged](Self::merge).
     pub fn like(&self) -> Self {
         Self { records: 0, total: self.total.zeros(), ..*self }
     }
@@ -209,7 +208,7 @@ impl<A: Adjacency> ExactSum<A> {
     /// Adds one record's vector, clipped and truncated.
     ///
     /// # Errors
-    /// [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond the stated number. Nothing is added then.
+    /// [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond the stated number. In these cases nothing is added.
     pub fn add<F: RealField + Copy>(&mut self, record: &[F]) -> Result<(), Error> {
         if record.len() != self.total.dim() {
             let (expected, found) = (self.total.dim() as u64, record.len() as u64);
@@ -223,8 +222,8 @@ impl<A: Adjacency> ExactSum<A> {
         match self.rule.shortening(record) {
             Shortening::Drop => {}
             Shortening::Keep => add_truncated(&mut self.total, record, |entry| entry * in_steps),
-            // One product instead of two, exact in its exponent unless the factor leaves the normal numbers. A product
-            // with an entry that does so is below one step.
+            // One product instead of two, exact in its exponent unless the factor is not a normal number. A product with an entry
+            // for which this happens is below one step.
             Shortening::Scale { power: 0, factor } if (factor * in_steps).is_normal() => {
                 let factor = factor * in_steps;
                 add_truncated(&mut self.total, record, |entry| entry * factor);
@@ -239,8 +238,8 @@ impl<A: Adjacency> ExactSum<A> {
     /// Adds another sum of the same kind.
     ///
     /// # Errors
-    /// [`Error::SumsDiffer`] unless both were built with the same parameters; [`Error::TooManyExamples`] where both
-    /// together have more records than stated. Nothing is added then.
+    /// [`Error::SumsDiffer`] unless both were built with the same parameters; [`Error::TooManyExamples`] if both together have
+    /// more records than stated. In these cases nothing is added.
     pub fn merge(&mut self, other: Self) -> Result<(), Error> {
         let same = self.rule == other.rule && self.step == other.step && self.most_records == other.most_records;
         let records = self.records.saturating_add(other.records);
@@ -260,7 +259,7 @@ impl<A: Adjacency> ExactSum<A> {
         Ok(())
     }
 
-    /// The sum with its sensitivity; what follows starts from zero.
+    /// Returns the sum with its sensitivity and resets it to zero.
     pub fn finish(&mut self) -> Bounded<Vec<f64>, A> {
         self.records = 0;
         let zeros = self.total.zeros();
@@ -278,18 +277,18 @@ impl<A: Adjacency> ExactSum<A> {
         Bounded::with_proven_sensitivity(sum, self.sensitivity)
     }
 
-    /// The sensitivity of the sum.
+    /// Returns the sensitivity of the sum.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         self.sensitivity
     }
 
-    /// The distance between neighbouring points of the grid of contributions.
+    /// Returns the grid step of the contributions.
     pub fn step(&self) -> f64 {
         self.step
     }
 }
 
-/// How far rounding the end result to multiples of `step 2^dropped` moves a difference of two.
+/// Returns a bound on the change of a difference of two sums when both are rounded to multiples of `step 2^dropped`.
 fn rounding(step: f64, dropped: u32, coordinates: f64) -> f64 {
     product_up(step * power_of_two(dropped as i32), sqrt_up(coordinates))
 }
@@ -298,7 +297,7 @@ fn check_records(records: u64, most: u64) -> Result<(), Error> {
     if records <= most { Ok(()) } else { Err(Error::TooManyExamples { most }) }
 }
 
-/// A count as a double, rounded up.
+/// Converts a count to a double, rounded up.
 pub(super) fn count_up(count: u64) -> f64 {
     let nearest = count as f64; // exact up to 2^53
     if count <= 1 << 53 { nearest } else { nearest.next_up() }
@@ -313,7 +312,7 @@ fn power_of_two_step(step: f64) -> Result<(), Error> {
     Err(Error::OutOfRange { name: "step", value: step, range: "powers of two in [2^-1022, 2^1022]" })
 }
 
-/// `total += trunc(in_steps(entry))` for each entry; no branch, so that the loop is vectorised.
+/// Adds `trunc(in_steps(entry))` to `total` for each entry, without a branch, so that the loop is vectorised.
 #[inline]
 fn add_truncated<F: RealField + Copy>(total: &mut Total, record: &[F], in_steps: impl Fn(f64) -> f64) {
     let steps = |entry: F| truncated(in_steps(entry.to_subset_unchecked()));

@@ -1,4 +1,4 @@
-//! Exact sums of second moments: what least squares is solved from.
+//! Exact sums of second moments for least squares.
 
 use dp_accountant::Adjacency;
 use nalgebra::{DMatrix, RealField};
@@ -9,14 +9,14 @@ use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
 use crate::sensitivity::L2Sensitivity;
 
-/// The largest sum of doubles that are whole numbers of steps, in steps.
+/// Base-2 logarithm of the largest sum of doubles that are whole numbers of steps, in steps.
 const DOUBLE_STEPS_LOG2: u32 = 53;
-/// The most bits of an entry; more would gain nothing beside any noise.
+/// Maximum number of bits of an entry; more would be negligible relative to any noise.
 const MAX_BITS: u32 = 26;
-/// Rows that are multiplied together: the moments are read once for as many.
+/// Number of rows multiplied together: the moments are read once for all of them.
 const PANEL: usize = 4;
 
-/// The sums of `x xᵀ` and `x tᵀ` over records of a row `x` and targets `t`, each clipped to a norm, exact in any order of
+/// The sums of `x xᵀ` and `x tᵀ` over records with a row `x` and targets `t`, each clipped to a norm, exact in any order of
 /// summation.
 ///
 /// # Formula
@@ -26,19 +26,19 @@ const PANEL: usize = 4;
 /// The factor makes the Euclidean norm of one record's `x xᵀ` part its Frobenius norm, `‖x‖²`.
 ///
 /// # Privacy
-/// With `‖x‖ <= X` and `‖t‖ <= Y`, a record's contribution has norm `‖x‖ √(‖x‖² + ‖t‖²) <= X √(X² + Y²)`: the sensitivity to
-/// a record's presence. A replaced record moves the sums by at most
+/// With `‖x‖ <= X` and `‖t‖ <= Y`, a record's contribution has norm `‖x‖ √(‖x‖² + ‖t‖²) <= X √(X² + Y²)`, which is the
+/// sensitivity to a record's presence. A replaced record moves the sums by at most
 /// ```text
 /// √( 2X⁴ (1 - c²) + 2X²Y² (1 + c) ),   c = min(1, Y²/(2X²)),
 /// ```
 /// `√4.5` for `X = Y = 1`: with lengths `r = tX`, `r' = X` and inner products `⟨x, x'⟩ = c r r'`, `⟨t, t'⟩ = -Y²`, the squared
-/// distance is `r⁴ + r'⁴ - 2c² r² r'² + Y² (r² + r'² + 2c r r')`, which is largest at `t = 1` for the `c` that suits each
-/// `t`: there its derivative by `t` is not negative. (Of two records with `rr'` given, the squared distance rises in `r² +
+/// distance is `r⁴ + r'⁴ - 2c² r² r'² + Y² (r² + r'² + 2c r r')`. With the best `c` for each `t` it is largest at `t = 1`,
+/// because its derivative by `t` is non-negative. (For two records with given `rr'`, the squared distance increases in `r² +
 /// r'²`, so that one of the lengths is `X`.)
 ///
-/// Rows and targets are truncated to grids ([`RowGrid`]), so that every product and every partial sum is a whole number of
-/// steps below `2^53` of them: no addition rounds, and the sums differ by one record's contribution exactly. The factor
-/// `√2` is multiplied at the end; what that rounds is added to the sensitivity.
+/// Rows and targets are truncated to grids ([`RowGrid`]), so that every product and every partial sum is a whole number of steps,
+/// fewer than `2^53`: no addition rounds, and the sums differ by exactly one record's contribution. The factor `√2` is multiplied
+/// at the end; its rounding is added to the sensitivity.
 ///
 /// # Examples
 /// ```
@@ -62,7 +62,7 @@ pub struct MomentSum<A: Adjacency> {
     dim: usize,
     outputs: usize,
     rows: RowGrid,
-    /// None where there are no targets.
+    /// `None` if there are no targets.
     targets: Option<RowGrid>,
     most_records: u64,
     records: u64,
@@ -73,12 +73,12 @@ pub struct MomentSum<A: Adjacency> {
 }
 
 impl<A: Adjacency> MomentSum<A> {
-    /// An empty sum over rows of `dim` entries and `outputs` targets each, of at most these norms, for at most
+    /// Creates an empty sum over rows of `dim` entries and `outputs` targets each, clipped to these norms, for at most
     /// `most_records` records.
     ///
     /// # Errors
-    /// [`Error::Dimension`] for no entries, no targets, or more moments than 2^32; [`Error::OutOfRange`] for no records or
-    /// more than 2^33, which would leave too few bits; [`Error::ScaleOverflow`] for norms outside `[2^-400, 2^400]`.
+    /// [`Error::Dimension`] for no entries, no targets, or more moments than 2^32; [`Error::OutOfRange`] for no records or more
+    /// than 2^33, which would leave too few bits; [`Error::ScaleOverflow`] for norms outside `[2^-400, 2^400]`.
     pub fn new(
         dim: usize,
         outputs: usize,
@@ -90,11 +90,11 @@ impl<A: Adjacency> MomentSum<A> {
         Self::with_targets(dim, outputs, row_norm, Some(target_norm), most_records)
     }
 
-    /// An empty sum of `x xᵀ` alone: no targets, `d(d+1)/2` numbers.
+    /// Creates an empty sum of `x xᵀ` alone: no targets, `d(d+1)/2` numbers.
     ///
     /// # Privacy
-    /// As above with `Y = 0`: a record's presence moves the sums by at most `X²`, its replacement by `√2 X²`, which two rows at
-    /// right angles reach. So for `x = √h z` the sum is one of curvatures `h z zᵀ`.
+    /// As above with `Y = 0`: a record's presence moves the sums by at most `X²`, its replacement by `√2 X²`, which two
+    /// orthogonal rows attain. So for `x = √h z` the sum is one of curvatures `h z zᵀ`.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -123,7 +123,7 @@ impl<A: Adjacency> MomentSum<A> {
         dimension(dim as u64)?;
         let length = moments(dim, outputs).ok_or(Error::Dimension { dimension: u64::MAX })?;
         dimension(length as u64)?;
-        // `n <= 2^k`: sums of `n` products of two numbers of b bits need 2b + k bits.
+        // With `n <= 2^k`, sums of `n` products of two numbers of b bits need 2b + k bits.
         let bits = most_records.checked_next_power_of_two().map_or(64, u64::trailing_zeros);
         let each = (DOUBLE_STEPS_LOG2.saturating_sub(bits) / 2).min(MAX_BITS);
         if most_records == 0 || each < 10 {
@@ -138,10 +138,10 @@ impl<A: Adjacency> MomentSum<A> {
         Ok(Self { dim, outputs, rows, targets, most_records, records: 0, pending, total, sensitivity })
     }
 
-    /// Adds one record, clipped and truncated. What is not finite counts as zeros.
+    /// Adds one record, clipped and truncated. A row or target that is not finite counts as zeros.
     ///
     /// # Errors
-    /// [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond the stated number. Nothing is added then.
+    /// [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond the stated number. In these cases nothing is added.
     pub fn add<F: RealField + Copy>(&mut self, row: &[F], targets: &[F]) -> Result<(), Error> {
         for (expected, found) in [(self.dim, row.len()), (self.outputs, targets.len())] {
             if expected != found {
@@ -166,7 +166,7 @@ impl<A: Adjacency> MomentSum<A> {
         Ok(())
     }
 
-    /// Adds the products of the rows that are pending.
+    /// Adds the products of the pending rows.
     fn multiply(&mut self) {
         let Self { dim, outputs, pending, total, .. } = self;
         let width = *dim + *outputs;
@@ -196,7 +196,7 @@ impl<A: Adjacency> MomentSum<A> {
         pending.clear();
     }
 
-    /// The sums with their sensitivity, for [`Moments::new`] once they are released; what follows starts from zero.
+    /// Returns the sums with their sensitivity, for [`Moments::new`] after their release, and resets them to zero.
     pub fn finish(&mut self) -> Bounded<Vec<f64>, A> {
         self.multiply();
         self.records = 0;
@@ -211,35 +211,35 @@ impl<A: Adjacency> MomentSum<A> {
         Bounded::with_proven_sensitivity(core::mem::replace(&mut self.total, zeros), self.sensitivity)
     }
 
-    /// The sensitivity of the sums.
+    /// Returns the sensitivity of the sums.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         self.sensitivity
     }
 
-    /// The part of the [sensitivity](Self::sensitivity) that is for the rounding of the factor `√2`, and for no record.
+    /// Returns the part of the [sensitivity](Self::sensitivity) that covers the rounding of the factor `√2`.
     pub fn rounding(&self) -> f64 {
         rounding(self.rows.norm().get(), self.dim, self.most_records)
     }
 
-    /// The grid that rows are truncated to.
+    /// Returns the grid to which rows are truncated.
     pub fn row_grid(&self) -> RowGrid {
         self.rows
     }
 
-    /// The number of moments: `d(d+1)/2 + d m`.
+    /// Returns the number of moments: `d(d+1)/2 + d m`.
     pub fn moments(&self) -> usize {
         self.total.len()
     }
 }
 
-/// `d(d+1)/2 + d m`.
+/// Returns `d(d+1)/2 + d m`.
 fn moments(dim: usize, outputs: usize) -> Option<usize> {
     let square = dim.checked_mul(dim.checked_add(1)?)? / 2;
     square.checked_add(dim.checked_mul(outputs)?)
 }
 
-/// The bound of [`MomentSum`], rounded up, and what the factor `√2` rounds: at most a unit roundoff of each sum, on both
-/// sides, of sums that are at most `n X²`.
+/// Returns the bound of [`MomentSum`], rounded up, plus the rounding of the factor `√2`: at most a unit roundoff of each sum, on
+/// both sides, for sums of at most `n X²`.
 fn sensitivity<A: Adjacency>(row_norm: f64, target_norm: f64, dim: usize, most_records: u64) -> f64 {
     let (x, y) = (row_norm, target_norm);
     let exact = if norms_moved::<A>() == 1.0 {
@@ -255,7 +255,7 @@ fn rounding(row_norm: f64, dim: usize, most_records: u64) -> f64 {
     2.0 * UNIT_ROUNDOFF * dim as f64 * most_records as f64 * row_norm * row_norm
 }
 
-/// Released second moments as a matrix and a vector for each target.
+/// Released second moments, as a matrix and a vector for each target.
 ///
 /// # Examples
 /// ```
@@ -274,8 +274,8 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// From the numbers of a [`MomentSum`] over rows of `dim` entries and `outputs` targets; `None` if there are more or
-    /// fewer of them.
+    /// Creates the moments from the numbers of a [`MomentSum`] over rows of `dim` entries and `outputs` targets; `None` for a
+    /// different number of them.
     pub fn new(numbers: &[f64], dim: usize, outputs: usize) -> Option<Self> {
         if moments(dim, outputs) != Some(numbers.len()) {
             return None;
@@ -311,7 +311,7 @@ mod tests {
         ClippingNorm::new(value).unwrap()
     }
 
-    /// The sums of records, as released without noise.
+    /// Returns the sums of records, as released without noise.
     fn sums(records: &[(Vec<f64>, Vec<f64>)], row_norm: f64, target_norm: f64, most: u64) -> Vec<f64> {
         let (row, targets) = &records[0];
         let mut sum =
@@ -347,7 +347,7 @@ mod tests {
             }
         }
         assert_eq!(Moments::new(&[1.0; 4], 2, 1), None);
-        // Zeros anywhere: which of four records have the first entry, which the second.
+        // Zeros at any position: which of four records have the first entry, which the second.
         for pattern in 0..1u32 << 8 {
             let entry = |bit: usize, x: f64| if pattern >> bit & 1 == 1 { x } else { 0.0 };
             let records: Vec<_> =
@@ -381,8 +381,8 @@ mod tests {
         assert!(moved > 2f64.sqrt() * (1.0 + 1e-12) && moved <= bound, "{moved} {bound}");
     }
 
-    /// A root of two for every entry off the diagonal, each rounded once on either side: with sums of `n X²` at most, and
-    /// squares of all of them that add up to `(n X²)²` at most.
+    /// A factor `√2` for every entry off the diagonal, each rounded once on either side: the sums are at most `n X²`, and the sum
+    /// of all their squares at most `(n X²)²`.
     #[test]
     fn there_is_room_for_every_rounding() {
         for (x, y, dim, most) in [(1.0, 1.0, 1, 1 << 33), (3.0, 0.5, 20, 1 << 33), (0.25, 2.0, 300, 1 << 20)] {
@@ -394,7 +394,7 @@ mod tests {
         }
     }
 
-    /// No pair of records in two dimensions moves the sums by more than is said, and some do by nearly as much.
+    /// No pair of records in two dimensions moves the sums by more than the bound, and some nearly attain it.
     #[test]
     fn replaced_records_move_the_sums_by_no_more_than_is_said() {
         for (x, y) in [(1.0, 1.0), (1.0, 0.3), (1.0, 3.0), (0.5, 0.7)] {
@@ -435,8 +435,8 @@ mod tests {
     }
 
     proptest! {
-        /// In any order the same bits, and a record's presence moves the sums by at most the sensitivity, however long its
-        /// row was.
+        /// The bits are the same in any order, and a record's presence moves the sums by at most the sensitivity, for rows of any
+        /// length.
         #[test]
         fn sums_are_exact_and_bounded(seed in 0u64..1000, dim in 1usize..6, outputs in 1usize..3, size in 0.01..3.0f64) {
             let mut rng = SeededRng::new(seed);

@@ -1,4 +1,4 @@
-//! Clipping layer by layer, and noise of a size of its own for each layer.
+//! Clipping layer by layer, and noise of a separate size for each layer.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, DpEvent, EventLog};
@@ -16,7 +16,7 @@ use crate::rng::ReleaseRng;
 use crate::rounding::{quotient_up, root_of_squares_up};
 use crate::sensitivity::L2Sensitivity;
 
-/// Clips each layer of a gradient to a norm of its own.
+/// Per-layer clipping: each layer of a gradient is clipped to its own norm.
 ///
 /// # Formula
 /// ```text
@@ -24,10 +24,9 @@ use crate::sensitivity::L2Sensitivity;
 /// ```
 ///
 /// # Privacy
-/// The norm of each layer as stored is at most `C_l` in exact arithmetic, so that of the whole is at most the joint
-/// norm. A NaN or an infinity in any layer makes the whole vector zero, so that a broken record contributes nothing
-/// anywhere. A sum of such vectors moves by the joint norm where a record is added or zeroed, by twice that where it is
-/// replaced.
+/// The norm of each layer as stored is at most `C_l` in exact arithmetic, so the norm of the whole is at most the joint norm. A
+/// NaN or an infinity in any layer makes the whole vector zero, so that an invalid record contributes nothing. A sum of such
+/// vectors changes by the joint norm if a record is added or zeroed, and by twice that if it is replaced.
 ///
 /// # Examples
 /// ```
@@ -56,11 +55,11 @@ pub struct LayeredClipping {
 }
 
 impl LayeredClipping {
-    /// The number of coordinates of each layer, in their order, and its norm.
+    /// Creates the rule from the number of coordinates and the norm of each layer, in order.
     ///
     /// # Errors
-    /// [`Error::Length`] for no layer, [`Error::Dimension`] for an empty or too large one, [`Error::NotFinite`] where the
-    /// joint norm overflows.
+    /// [`Error::Length`] for no layer, [`Error::Dimension`] for an empty or too large one, [`Error::NotFinite`] if the joint norm
+    /// overflows.
     pub fn new(layers: Vec<(usize, ClippingNorm)>) -> Result<Self, Error> {
         let mut dim = 0u64;
         for &(len, _) in &layers {
@@ -98,26 +97,26 @@ impl LayeredClipping {
         Ok(())
     }
 
-    /// Each layer's number of coordinates and norm.
+    /// Returns each layer's number of coordinates and norm.
     pub fn layers(&self) -> &[(usize, ClippingNorm)] {
         &self.layers
     }
 
-    /// `√(Σ C_l²)`, rounded up.
+    /// Returns `√(Σ C_l²)`, rounded up.
     pub fn joint_norm(&self) -> f64 {
         self.joint_norm
     }
 
-    /// The sensitivity of an exact sum of such vectors.
+    /// Returns the sensitivity of an exact sum of such vectors.
     ///
     /// # Errors
-    /// [`Error::NotFinite`] where it overflows.
+    /// [`Error::NotFinite`] if it overflows.
     pub fn sensitivity<A: Adjacency>(&self) -> Result<L2Sensitivity<A>, Error> {
         L2Sensitivity::new(norms_moved::<A>() * self.joint_norm)
     }
 }
 
-/// One release of several vectors that the same record moves, each with Gaussian noise of its own size.
+/// One release of several vectors that depend on the same record, each with Gaussian noise of its own size.
 ///
 /// # Formula
 /// ```text
@@ -125,9 +124,9 @@ impl LayeredClipping {
 /// ```
 ///
 /// # Privacy
-/// Exactly mu-GDP: in units of `s_l` the values are one vector with noise `N(0, I)` that neighbours move by at most
-/// `√(Σ (D_l / s_l)²)`. The event is `Gaussian { std_dev: 1, sensitivity: mu }`, one for all parts, and equals what the
-/// parts' separate events compose to.
+/// Exactly mu-GDP: in units of `s_l` the values are one vector with noise `N(0, I)`, with sensitivity `√(Σ (D_l / s_l)²)`. The
+/// event is `Gaussian { std_dev: 1, sensitivity: mu }`, one for all parts, and equals the composition of the parts' separate
+/// events.
 ///
 /// # Examples
 /// ```
@@ -166,11 +165,11 @@ pub struct LayeredGaussian<A: Adjacency> {
 }
 
 impl<A: Adjacency> LayeredGaussian<A> {
-    /// The mechanism of each part; their noise modes may not differ.
+    /// Creates the release from the mechanism of each part; all must have the same noise mode.
     ///
     /// # Errors
-    /// [`Error::Length`] for no part; [`Error::UnavailableNoise`] for mixed modes; [`Error::OutOfRange`] where the joint
-    /// mu leaves the range of normal doubles.
+    /// [`Error::Length`] for no part; [`Error::UnavailableNoise`] for mixed modes; [`Error::OutOfRange`] if the joint mu is not a
+    /// normal double.
     pub fn new(parts: Vec<Gaussian<A>>) -> Result<Self, Error> {
         let Some(first) = parts.first() else {
             return Err(Error::Length { name: "parts", found: 0, expected: "at least 1" });
@@ -190,8 +189,8 @@ impl<A: Adjacency> LayeredGaussian<A> {
     /// Releases all parts at once.
     ///
     /// # Errors
-    /// [`Error::Length`] unless there is one vector for each part; otherwise as
-    /// [`Mechanism::release`](crate::Mechanism::release) of each. Nothing is drawn or logged then.
+    /// [`Error::Length`] unless there is one vector for each part; otherwise those of
+    /// [`Mechanism::release`](crate::Mechanism::release) of each part. In this case nothing is drawn or logged.
     pub fn release<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &self,
         inputs: Vec<Bounded<Vec<F>, A>>,
@@ -201,7 +200,7 @@ impl<A: Adjacency> LayeredGaussian<A> {
         self.release_as(self.event(), inputs, log, rng)
     }
 
-    /// The same, logged as another event that costs at least as much.
+    /// As [`release`](Self::release), logged as another event that costs at least as much.
     pub(super) fn release_as<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &self,
         event: DpEvent,
@@ -224,17 +223,17 @@ impl<A: Adjacency> LayeredGaussian<A> {
         })
     }
 
-    /// The mechanism of each part.
+    /// Returns the mechanism of each part.
     pub fn parts(&self) -> &[Gaussian<A>] {
         &self.parts
     }
 
-    /// `√(Σ (D_l / s_l)²)`, rounded up.
+    /// Returns `√(Σ (D_l / s_l)²)`, rounded up.
     pub fn mu(&self) -> f64 {
         self.mu
     }
 
-    /// How the noise is drawn.
+    /// Returns the noise mode.
     pub fn noise_mode(&self) -> NoiseMode {
         // There is at least one part.
         self.parts.first().map_or(NoiseMode::Rounded, Gaussian::noise_mode)

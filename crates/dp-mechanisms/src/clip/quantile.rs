@@ -16,8 +16,8 @@ use crate::rng::ReleaseRng;
 use crate::rounding::product_up;
 use crate::sensitivity::L2Sensitivity;
 
-/// The clipping norm follows a quantile of the norms: after each step it grows where too few records were below it, and
-/// shrinks where too many were.
+/// Adaptive clipping: the clipping norm follows a quantile of the norms. After each step it grows if too few records were below
+/// it, and shrinks if too many were.
 ///
 /// # Formula
 /// ```text
@@ -28,23 +28,23 @@ use crate::sensitivity::L2Sensitivity;
 /// ```
 ///
 /// # Privacy
-/// One event `Gaussian { std_dev: z, sensitivity: 1 }` per step pays for both the noisy sum and the new norm. Where one
-/// record is added or zeroed, the sum moves by at most `C` and the count by at most 1/2: a null record has no part in
-/// the count either, it is not one of norm 0 (that would be below `C`, and the count could move by 1). Divided by their
-/// noise, both together are one vector with noise `N(0, I)` that moves by at most
+/// One event `Gaussian { std_dev: z, sensitivity: 1 }` per step covers both the noisy sum and the new norm. If one record is
+/// added or zeroed, the sum changes by at most `C` and the count by at most 1/2: a null record is not counted at all, as opposed
+/// to a record of norm 0 (that would be below `C`, and the count could change by 1). Divided by their noise, both together are
+/// one vector with noise `N(0, I)` that changes by at most
 /// ```text
 /// √(1/z_g² + (1/2)²/s_b²) <= 1/z,
 /// ```
-/// which is the Gaussian mechanism of multiplier `z`: the count costs nothing but the slightly larger noise of the sum.
-/// The norm of the next step is a function of what was released, and `z`, the event's only parameter, does not depend on
-/// it; so the steps compose as a fixed sequence of equal Gaussians.
+/// which is the Gaussian mechanism of multiplier `z`: the only cost of the count is slightly larger noise of the sum. The norm of
+/// the next step is a function of earlier releases, and `z`, the event's only parameter, does not depend on it; so the steps
+/// compose as a fixed sequence of equal Gaussians.
 ///
-/// Under [`ReplaceOne`](dp_accountant::ReplaceOne) and [`ChangeListLabels`](dp_accountant::ChangeListLabels) a record is
-/// a removal and an addition: sum and count both move twice as far, and the event is `Gaussian { std_dev: z,
-/// sensitivity: 2 }`. No relation is excluded by type, since with both sensitivities doubled the same proof holds.
+/// Under [`ReplaceOne`](dp_accountant::ReplaceOne) and [`ChangeListLabels`](dp_accountant::ChangeListLabels) a replaced record is
+/// a removal and an addition: sum and count both change by twice as much, and the event is `Gaussian { std_dev: z, sensitivity: 2
+/// }`. No relation is excluded by type, since with both sensitivities doubled the same proof holds.
 ///
-/// The count is divided by the expected number of records, which is public, never by how many there were. It is a whole
-/// number of halves and is released on a grid like any other sum.
+/// The count is divided by the expected number of records, which is public, and not by the actual number. It is a whole number of
+/// halves and is released on a grid like any other sum.
 ///
 /// # Examples
 /// ```
@@ -93,13 +93,13 @@ pub struct AdaptiveClipping<A: Adjacency> {
 }
 
 impl<A: Adjacency> AdaptiveClipping<A> {
-    /// The quantile that the norm shall reach, how fast it moves, the expected number of records in a step, the noise
-    /// multiplier of a whole step, and the standard deviation of the count.
+    /// Creates the rule from the target quantile, the rate of adaptation, the expected number of records in a step, the noise
+    /// multiplier of a whole step, and the standard deviation of the count's noise.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a quantile outside (0, 1), and unless `noise_multiplier < 2 count_std_dev`: the count
-    /// alone would cost more than the step may; [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for
-    /// the others.
+    /// [`Error::OutOfRange`] for a quantile outside (0, 1), and unless `noise_multiplier < 2 count_std_dev`, since otherwise the
+    /// count alone would cost more than the step may; [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for the
+    /// others.
     pub fn new(
         quantile: f64,
         rate: f64,
@@ -124,7 +124,7 @@ impl<A: Adjacency> AdaptiveClipping<A> {
         })
     }
 
-    /// The same with noise drawn in another way; exact unless chosen otherwise.
+    /// Sets the noise mode; the default is exact noise.
     ///
     /// # Errors
     /// [`Error::UnavailableNoise`] for a mode that is not implemented.
@@ -133,55 +133,55 @@ impl<A: Adjacency> AdaptiveClipping<A> {
         Ok(Self { mode, ..self })
     }
 
-    /// `(z^-2 - (2 s_b)^-2)^(-1/2)`, rounded up: the sum's noise in units of the clipping norm.
+    /// Returns `(z^-2 - (2 s_b)^-2)^(-1/2)`, rounded up: the sum's noise in units of the clipping norm.
     pub fn gradient_multiplier(&self) -> f64 {
         self.gradient_multiplier
     }
 
-    /// The quantile that the norm shall reach.
+    /// Returns the target quantile.
     pub fn quantile(&self) -> f64 {
         self.quantile
     }
 
-    /// How fast the norm moves.
+    /// Returns the rate of adaptation of the norm.
     pub fn rate(&self) -> f64 {
         self.rate
     }
 
-    /// The expected number of records in a step.
+    /// Returns the expected number of records in a step.
     pub fn expected_records(&self) -> f64 {
         self.expected_records
     }
 
-    /// The noise multiplier of a whole step.
+    /// Returns the noise multiplier of a whole step.
     pub fn noise_multiplier(&self) -> f64 {
         self.noise_multiplier
     }
 
-    /// The standard deviation of the count.
+    /// Returns the standard deviation of the count's noise.
     pub fn count_std_dev(&self) -> f64 {
         self.count_std_dev
     }
 
-    /// How the noise is drawn.
+    /// Returns the noise mode.
     pub fn noise_mode(&self) -> NoiseMode {
         self.mode
     }
 
-    /// The norm after a step in which this fraction of the records was found below it.
+    /// Returns the norm after a step in which the given fraction of the records was found below it.
     ///
-    /// The fraction is a released one; with noise it may be negative or above 1.
+    /// The fraction is a released one; because of the noise it may be negative or above 1.
     pub fn next_norm(&self, norm: ClippingNorm, noisy_fraction: f64) -> ClippingNorm {
         let next = norm.get() * (-self.rate * (noisy_fraction - self.quantile)).exp();
-        // Whatever the noise did, the norm stays in the range in which a step can be built.
+        // For any noise, the norm stays in the range in which a step can be built.
         let next = if next.is_nan() { norm.get() } else { next.clamp(LEAST, LARGEST) };
         ClippingNorm::new(next).unwrap_or(norm)
     }
 
-    /// A run of steps that begins at this norm.
+    /// Starts a run of steps with this norm.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a norm outside `[2^-400, 2^400]`, within which the norm stays.
+    /// [`Error::OutOfRange`] for a norm outside `[2^-400, 2^400]`, the range to which the norm is confined.
     pub fn start(&self, norm: ClippingNorm) -> Result<AdaptiveNorm<A>, Error> {
         if !(LEAST..=LARGEST).contains(&norm.get()) {
             let range = "[2^-400, 2^400]";
@@ -198,18 +198,18 @@ const LEAST: f64 = f64::from_bits((1023 - 400) << 52);
 /// `2^400`.
 const LARGEST: f64 = f64::from_bits((1023 + 400) << 52);
 
-/// `z_g` with `1/z_g² + 1/(2 s_b)² <= 1/z²` in exact arithmetic.
+/// Returns `z_g` with `1/z_g² + 1/(2 s_b)² <= 1/z²` in exact arithmetic.
 ///
-/// As `z / √((1 - x)(1 + x))` with `x = z / (2 s_b)`, each factor computed as `(s_b ± z/2) / s_b`: nothing cancels, since
-/// the inputs of the difference are exact, and nothing overflows. Two sums, two quotients and a product, halved by the
-/// root, then the root and the quotient: a relative error of at most 5 times 2^-53, which the last factor covers.
+/// It is computed as `z / √((1 - x)(1 + x))` with `x = z / (2 s_b)`, each factor as `(s_b ± z/2) / s_b`. Nothing cancels, since
+/// the inputs of the difference are exact, and nothing overflows. Two sums, two quotients and a product, halved by the root, then
+/// the root and the quotient: a relative error of at most 5 times 2^-53, which the last factor covers.
 fn gradient_multiplier(noise_multiplier: f64, count_std_dev: f64) -> Result<f64, Error> {
     let refused = Error::OutOfRange {
         name: "noise multiplier",
         value: noise_multiplier,
         range: "(0, 2 x standard deviation of the count)",
     };
-    // Halved rather than doubled: neither operation rounds here, and this one cannot overflow.
+    // Halved rather than doubled: neither operation rounds here, and halving cannot overflow.
     let (z, count) = (0.5 * noise_multiplier, count_std_dev);
     if !(z < count) {
         return Err(refused);
@@ -220,7 +220,7 @@ fn gradient_multiplier(noise_multiplier: f64, count_std_dev: f64) -> Result<f64,
 }
 
 impl<A: Adjacency> PrivacyEvent for AdaptiveClipping<A> {
-    /// One step: the noisy sum and the norm of the next.
+    /// Returns the event of one step, which releases the noisy sum and the next norm.
     fn event(&self) -> DpEvent {
         DpEvent::Gaussian { std_dev: self.noise_multiplier, sensitivity: norms_moved::<A>() }
     }
@@ -228,8 +228,8 @@ impl<A: Adjacency> PrivacyEvent for AdaptiveClipping<A> {
 
 /// The norm of the current step of an [`AdaptiveClipping`].
 ///
-/// Given out are a count to be filled during the step, and the release that ends it; the norm itself is a function of
-/// what earlier steps released.
+/// It provides a count to be filled during the step, and the release that ends it. The norm itself is a function of earlier
+/// releases.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AdaptiveNorm<A: Adjacency> {
     clipping: AdaptiveClipping<A>,
@@ -237,22 +237,22 @@ pub struct AdaptiveNorm<A: Adjacency> {
 }
 
 impl<A: Adjacency> AdaptiveNorm<A> {
-    /// The norm to which this step's records are to be clipped.
+    /// Returns the norm to which this step's records are to be clipped.
     pub fn norm(&self) -> ClippingNorm {
         self.norm
     }
 
-    /// An empty count of this step's records.
+    /// Returns an empty count of this step's records.
     pub fn count(&self) -> NormCount<A> {
         NormCount { norm: self.norm, halves: 0, relation: PhantomData }
     }
 
-    /// Releases the sum and moves on to the next norm, in one call and for one event.
+    /// Releases the sum and updates the norm, in one call and for one event.
     ///
     /// # Errors
-    /// [`Error::SumsDiffer`] for the count of another step; [`Error::SensitivityExceeded`] for a sum that was clipped to
-    /// a larger norm; otherwise as [`Mechanism::release`](crate::Mechanism::release). Nothing is drawn or logged then,
-    /// and the norm stays.
+    /// [`Error::SumsDiffer`] for the count of another step; [`Error::SensitivityExceeded`] for a sum that was clipped to a larger
+    /// norm; otherwise those of [`Mechanism::release`](crate::Mechanism::release). In these cases nothing is drawn or logged, and
+    /// the norm is unchanged.
     pub fn release<R: ReleaseRng + ?Sized>(
         &mut self,
         sum: Bounded<Vec<f64>, A>,
@@ -278,7 +278,7 @@ impl<A: Adjacency> AdaptiveNorm<A> {
         Ok(released)
     }
 
-    /// The noise of this step's two parts.
+    /// Returns the noise of this step's two parts.
     fn noise(&self) -> Result<LayeredGaussian<A>, Error> {
         let AdaptiveClipping { gradient_multiplier, count_std_dev, mode, .. } = self.clipping;
         let moved = norms_moved::<A>();
@@ -291,7 +291,7 @@ impl<A: Adjacency> AdaptiveNorm<A> {
     }
 }
 
-/// What one step of an [`AdaptiveClipping`] releases.
+/// The release of one step of an [`AdaptiveClipping`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct AdaptiveStep {
     /// The sum with noise.
@@ -300,9 +300,9 @@ pub struct AdaptiveStep {
     pub next_norm: ClippingNorm,
 }
 
-/// How many records of a step have a norm of at most the current one, less half of all of them. Secret.
+/// The number of records of a step with a norm of at most the current one, minus half of all records. Secret.
 ///
-/// A record whose norm is not finite is counted neither way, as it contributes nothing to the sum.
+/// A record whose norm is not finite is not counted, and contributes nothing to the sum.
 pub struct NormCount<A: Adjacency> {
     norm: ClippingNorm,
     halves: i64,
@@ -310,7 +310,7 @@ pub struct NormCount<A: Adjacency> {
 }
 
 impl<A: Adjacency> NormCount<A> {
-    /// Counts one record by its squared norm; a null record, as of [`ZeroOut`](dp_accountant::ZeroOut), is not counted.
+    /// Counts one record by its squared norm; a null record, under [`ZeroOut`](dp_accountant::ZeroOut), must not be counted.
     pub fn add(&mut self, squared_norm: f64) {
         if squared_norm >= 0.0 && squared_norm.is_finite() {
             let below = squared_norm.sqrt() <= self.norm.get();

@@ -11,12 +11,12 @@ use crate::grid::truncated;
 use crate::rounding::{exponent, power_of_two, product_up};
 use crate::sensitivity::L2Sensitivity;
 
-/// The most bits of a row's entries: with them, an entry is exact in double precision.
+/// Maximum number of bits of a row's entries, for which an entry is exact in double precision.
 const MAX_ROW_BITS: u32 = 52;
-/// The most bits of a scalar.
+/// Maximum number of bits of a scalar.
 const MAX_SCALAR_BITS: u32 = 50;
 
-/// A grid for rows of bounded norm, to which each row is truncated once, when it is loaded.
+/// A grid for rows of bounded norm; each row is truncated to it once, when it is loaded.
 ///
 /// # Formula
 /// ```text
@@ -44,11 +44,11 @@ pub struct RowGrid {
 }
 
 impl RowGrid {
-    /// The grid for rows of this norm, with `bits` bits for the largest entry.
+    /// Creates the grid for rows of this norm, with `bits` bits for the largest entry.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] unless `bits` is in `1..=52`; [`Error::ScaleOverflow`] unless the norm is in
-    /// `[2^-400, 2^400]`, where no square under- or overflows.
+    /// [`Error::OutOfRange`] unless `bits` is in `1..=52`; [`Error::ScaleOverflow`] unless the norm is in `[2^-400, 2^400]`, in
+    /// which no square under- or overflows.
     pub fn new(norm: ClippingNorm, bits: u32) -> Result<Self, Error> {
         if !(1..=MAX_ROW_BITS).contains(&bits) {
             return Err(Error::OutOfRange { name: "row bits", value: f64::from(bits), range: "1..=52" });
@@ -59,10 +59,10 @@ impl RowGrid {
         Ok(Self { norm, bits, step: power_of_two(exponent_up(norm.get()) - bits as i32) })
     }
 
-    /// Clips and truncates a row in place. `F` must hold the grid: at most 24 bits for `f32`.
+    /// Clips and truncates a row in place. `F` must be able to represent the grid: at most 24 bits for `f32`.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] where `F` cannot hold the grid; [`Error::Dimension`].
+    /// [`Error::OutOfRange`] if `F` cannot represent the grid; [`Error::Dimension`].
     pub fn truncate<'a, F: RealField + Copy>(&self, row: &'a mut [F]) -> Result<TruncatedRow<'a, F>, Error> {
         dimension(row.len() as u64)?;
         self.check_float::<F>()?;
@@ -76,7 +76,7 @@ impl RowGrid {
         Ok(TruncatedRow { grid: *self, entries: row, inverse_norm })
     }
 
-    /// Whether every multiple of the step up to the norm is an `F`.
+    /// Checks that every multiple of the step up to the norm is an `F`.
     fn check_float<F: RealField + Copy>(&self) -> Result<(), Error> {
         let epsilon: f64 = F::default_epsilon().to_subset_unchecked();
         let exact = |size: f64| {
@@ -93,12 +93,12 @@ impl RowGrid {
         Err(Error::OutOfRange { name: "row bits", value: f64::from(self.bits), range })
     }
 
-    /// The norm that no row exceeds.
+    /// Returns the norm of the longest accepted row.
     pub fn norm(&self) -> ClippingNorm {
         self.norm
     }
 
-    /// The distance between neighbouring points.
+    /// Returns the grid step.
     pub fn step(&self) -> f64 {
         self.step
     }
@@ -109,18 +109,18 @@ impl RowGrid {
 pub struct TruncatedRow<'a, F> {
     grid: RowGrid,
     entries: &'a [F],
-    /// At most `1 / ‖q‖`.
+    /// Lower bound on `1 / ‖q‖`.
     inverse_norm: f64,
 }
 
 impl<F> TruncatedRow<'_, F> {
-    /// The entries.
+    /// Returns the entries.
     pub fn entries(&self) -> &[F] {
         self.entries
     }
 }
 
-/// Rows on one grid, next to each other in memory.
+/// Rows on one grid, contiguous in memory.
 pub struct TruncatedRows<F> {
     grid: RowGrid,
     dim: usize,
@@ -129,10 +129,10 @@ pub struct TruncatedRows<F> {
 }
 
 impl<F: RealField + Copy> TruncatedRows<F> {
-    /// No rows yet, of `dim` entries each.
+    /// Creates an empty set of rows of `dim` entries each.
     ///
     /// # Errors
-    /// [`Error::Dimension`]; [`Error::OutOfRange`] where `F` cannot hold the grid.
+    /// [`Error::Dimension`]; [`Error::OutOfRange`] if `F` cannot represent the grid.
     pub fn new(grid: RowGrid, dim: usize) -> Result<Self, Error> {
         dimension(dim as u64)?;
         grid.check_float::<F>()?;
@@ -154,19 +154,19 @@ impl<F: RealField + Copy> TruncatedRows<F> {
         Ok(())
     }
 
-    /// The row at this index, if there is one.
+    /// Returns the row at this index, if there is one.
     pub fn row(&self, index: usize) -> Option<TruncatedRow<'_, F>> {
         let &inverse_norm = self.inverse_norms.get(index)?;
         let entries = self.entries.get(index * self.dim..(index + 1) * self.dim)?;
         Some(TruncatedRow { grid: self.grid, entries, inverse_norm })
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.inverse_norms.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.inverse_norms.is_empty()
     }
@@ -174,8 +174,8 @@ impl<F: RealField + Copy> TruncatedRows<F> {
 
 /// The sum of `s_i x_i` over records, each clipped to one norm, exact in any order of summation.
 ///
-/// What is clipped and truncated per record is one scalar; the rows were truncated when they were loaded. So a record
-/// costs what an `axpy` costs.
+/// Only one scalar per record is clipped and truncated; the rows were truncated when they were loaded. So a record costs as much
+/// as an `axpy`.
 ///
 /// # Formula
 /// ```text
@@ -184,9 +184,9 @@ impl<F: RealField + Copy> TruncatedRows<F> {
 /// where `q_i` is the truncated row and `2^e` the least power of two that is at least `C / R`.
 ///
 /// # Privacy
-/// Sensitivity `C` (`2 C` where a record is replaced), of the sum as computed:
+/// Sensitivity `C` (`2 C` if a record is replaced), of the sum as computed:
 /// * `‖t_i q_i‖ <= C`: `|t_i|` is at most the clamp, truncation only shortens, and the clamp is `C (1 - 4 2^-53)` times
-///   a lower bound of `1 / ‖q_i‖`, both products rounded to nearest, hence at most `C / ‖q_i‖` in exact arithmetic.
+///   a lower bound on `1 / ‖q_i‖`, both products rounded to nearest, hence at most `C / ‖q_i‖` in exact arithmetic.
 /// * Every product is exact: `t_i` is a whole number of steps `u` and each entry of `q_i` of steps `h`, so that the
 ///   product is a whole number of steps `p = u h`; its magnitude is at most `C <= 2^53 p`, so it is a double.
 /// * Every partial sum, of any of the records in any order, is a whole number of steps `p` and at most
@@ -219,7 +219,7 @@ pub struct RankOneSum<A: Adjacency> {
     rows: RowGrid,
     scalar_bits: u32,
     scalar_step: f64,
-    /// `C` less a few units in the last place.
+    /// `C` minus a few units in the last place.
     target: f64,
     norm: ClippingNorm,
     most_records: u64,
@@ -229,12 +229,12 @@ pub struct RankOneSum<A: Adjacency> {
 }
 
 impl<A: Adjacency> RankOneSum<A> {
-    /// An empty sum of `dim` coordinates over rows of this grid, each contribution clipped to `norm`, with
-    /// `scalar_bits` bits for the scalar of a row of full length.
+    /// Creates an empty sum of `dim` coordinates over rows of this grid, each contribution clipped to `norm`, with `scalar_bits`
+    /// bits for the scalar of a row of full length.
     ///
     /// # Errors
-    /// [`Error::Dimension`]; [`Error::OutOfRange`] unless `scalar_bits` is in `1..=50` and the largest sum at most 2^53
-    /// steps; [`Error::ScaleOverflow`] where the step of a product is no normal number.
+    /// [`Error::Dimension`]; [`Error::OutOfRange`] unless `scalar_bits` is in `1..=50` and the largest sum at most 2^53 steps;
+    /// [`Error::ScaleOverflow`] if the step of a product is not a normal number.
     pub fn new(
         dim: usize,
         rows: RowGrid,
@@ -254,7 +254,7 @@ impl<A: Adjacency> RankOneSum<A> {
         if !(-1000..=900).contains(&step) || !(-1000..=900).contains(&(step - exponent(rows.step))) {
             return Err(Error::ScaleOverflow { scale: norm.get() });
         }
-        // At most 2^53 steps, and not beyond the doubles.
+        // At most 2^53 steps, and finite.
         let sum_in_steps = product_up(count_up(most_records), norm.get() * power_of_two(-step));
         if !(sum_in_steps <= DOUBLE_STEPS) {
             let range = "at most 2^53 steps: fewer bits, or fewer records";
@@ -273,10 +273,10 @@ impl<A: Adjacency> RankOneSum<A> {
         })
     }
 
-    /// The same with as many bits for the scalar as exactness allows.
+    /// As [`new`](Self::new), with as many bits for the scalar as exactness allows.
     ///
     /// # Errors
-    /// As [`new`](Self::new), where one bit is too many already.
+    /// Those of [`new`](Self::new), if even one bit is too many.
     pub fn finest(dim: usize, rows: RowGrid, norm: ClippingNorm, most_records: u64) -> Result<Self, Error> {
         let mut bits = MAX_SCALAR_BITS;
         loop {
@@ -287,7 +287,7 @@ impl<A: Adjacency> RankOneSum<A> {
         }
     }
 
-    /// An empty sum of the same kind, for another thread; to be [merged](Self::merge).
+    /// Creates an empty sum of the same kind, for another thread; to be [merged](Self::merge).
     pub fn like(&self) -> Self {
         Self { records: 0, total: vec![0.0; self.total.len()], ..*self }
     }
@@ -295,8 +295,8 @@ impl<A: Adjacency> RankOneSum<A> {
     /// Adds `scalar · row`, clipped and truncated.
     ///
     /// # Errors
-    /// [`Error::SumsDiffer`] for a row on another grid; [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond
-    /// the stated number. Nothing is added then.
+    /// [`Error::SumsDiffer`] for a row on another grid; [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond the
+    /// stated number. In these cases nothing is added.
     #[inline]
     pub fn add<F: RealField + Copy>(&mut self, scalar: f64, row: TruncatedRow<'_, F>) -> Result<(), Error> {
         if row.grid != self.rows {
@@ -318,12 +318,12 @@ impl<A: Adjacency> RankOneSum<A> {
         Ok(())
     }
 
-    /// A whole number of scalar steps, at most `C / ‖q‖`; 0 for what is not finite.
+    /// Returns a whole number of scalar steps, at most `C / ‖q‖`; 0 for a scalar that is not finite.
     fn clipped(&self, scalar: f64, inverse_norm: f64) -> f64 {
         if !scalar.is_finite() {
             return 0.0;
         }
-        // A row of zeros has an infinite inverse norm; its multiples are zero, whatever the scalar.
+        // A row of zeros has an infinite inverse norm; its multiples are zero for any scalar.
         let bound = (self.target * inverse_norm).min(self.scalar_step * (0.25 * DOUBLE_STEPS));
         truncated(scalar.clamp(-bound, bound) * (1.0 / self.scalar_step)) * self.scalar_step
     }
@@ -346,36 +346,36 @@ impl<A: Adjacency> RankOneSum<A> {
         Ok(())
     }
 
-    /// The sum with its sensitivity; what follows starts from zero.
+    /// Returns the sum with its sensitivity and resets it to zero.
     pub fn finish(&mut self) -> Bounded<Vec<f64>, A> {
         self.records = 0;
         let zeros = vec![0.0; self.total.len()];
         Bounded::with_proven_sensitivity(core::mem::replace(&mut self.total, zeros), self.sensitivity)
     }
 
-    /// The sensitivity of the sum.
+    /// Returns the sensitivity of the sum.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         self.sensitivity
     }
 
-    /// Bits of the scalar of a row of full length.
+    /// Returns the number of bits of the scalar of a row of full length.
     pub fn scalar_bits(&self) -> u32 {
         self.scalar_bits
     }
 
-    /// The distance between neighbouring points of the grid of contributions.
+    /// Returns the grid step of the contributions.
     pub fn step(&self) -> f64 {
         self.scalar_step * self.rows.step
     }
 }
 
-/// The least `e` with `x <= 2^e`.
+/// Returns the least `e` with `x <= 2^e`.
 fn exponent_up(x: f64) -> i32 {
     let below = exponent(x);
     if x == power_of_two(below) { below } else { below + 1 }
 }
 
-/// The exponent of the step of products, were the scalar to have no bits.
+/// Returns the exponent of the step of products for a scalar without bits.
 fn product_exponent(norm: ClippingNorm, rows: RowGrid) -> Result<i32, Error> {
     let ratio = norm.get() / rows.norm.get();
     if !ratio.is_normal() {
@@ -384,9 +384,9 @@ fn product_exponent(norm: ClippingNorm, rows: RowGrid) -> Result<i32, Error> {
     Ok(exponent_up(ratio) + exponent(rows.step))
 }
 
-/// At most `1 / ‖q‖`, infinite for zero.
+/// Returns a lower bound on `1 / ‖q‖`, infinite for zero.
 ///
-/// The norm as computed is at least `‖q‖ (1 - (d/2 + 2) 2^-53)`; rows are on a grid whose squares do not underflow.
+/// The computed norm is at least `‖q‖ (1 - (d/2 + 2) 2^-53)`; rows are on a grid whose squares do not underflow.
 fn inverse_norm_down<F: RealField + Copy>(row: &[F]) -> f64 {
     let squared_norm: f64 = row
         .iter()

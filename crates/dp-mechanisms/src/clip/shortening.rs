@@ -1,16 +1,16 @@
-//! What clipping does to one vector, decided before any entry is touched.
+//! The effect of clipping on one vector, determined before any entry is changed.
 
 use nalgebra::RealField;
 
 use super::{AutomaticClipping, ClippingNorm, shrunk};
 use crate::rounding::{exponent, power_of_two, scale_by_power_of_two};
 
-/// How a sum shortens each record's vector.
+/// The rule by which a sum clips each record's vector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum ClippingRule {
-    /// Cut to the norm: [`clip_l2`](super::clip_l2).
+    /// Clipped to the norm: [`clip_l2`](super::clip_l2).
     Flat(ClippingNorm),
     /// Normalised.
     Automatic(AutomaticClipping),
@@ -29,7 +29,7 @@ impl From<AutomaticClipping> for ClippingRule {
 }
 
 impl ClippingRule {
-    /// The norm that no contribution exceeds.
+    /// Returns the norm that no contribution exceeds.
     pub fn norm(&self) -> ClippingNorm {
         match self {
             Self::Flat(norm) => *norm,
@@ -45,16 +45,16 @@ impl ClippingRule {
     }
 }
 
-/// What becomes of a vector.
+/// The operation on a vector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Shortening {
-    /// Nothing: it is short enough.
+    /// Unchanged: it is short enough.
     Keep,
-    /// Zeros: it holds a NaN or an infinity.
+    /// Set to zero: it contains a NaN or an infinity.
     Drop,
-    /// `v_i 2^power · factor`, the power being exact.
+    /// Scaled to `v_i 2^power · factor`, where the power is exact.
     Scale {
-        /// Not zero only where the norm or its square leaves the range of doubles.
+        /// Nonzero only if the norm or its square over- or underflows.
         power: i32,
         /// At least `2^-1002`, so that it is a normal number.
         factor: f64,
@@ -62,7 +62,7 @@ pub(super) enum Shortening {
 }
 
 impl Shortening {
-    /// To a norm of at most `target`, already shrunk for rounding: `min(1, target / ‖v‖)`.
+    /// Clips to a norm of at most `target`, already shrunk for rounding: `min(1, target / ‖v‖)`.
     pub(super) fn flat<F: RealField + Copy>(v: &[F], target: f64) -> Self {
         match scaled_norm(v) {
             None => Self::Drop,
@@ -73,21 +73,21 @@ impl Shortening {
         }
     }
 
-    /// To a norm below `target`, already shrunk for rounding: `target / (‖v‖ + gamma)`, with `gamma >= 2^-500`.
+    /// Normalises to below `target`, already shrunk for rounding: `target / (‖v‖ + gamma)`, with `gamma >= 2^-500`.
     pub(super) fn automatic<F: RealField + Copy>(v: &[F], target: f64, gamma: f64) -> Self {
         match scaled_norm(v) {
             None => Self::Drop,
             Some((norm, power)) if power > 0 => {
                 Self::Scale { power: -power, factor: target / (norm + scale_by_power_of_two(gamma, -power)) }
             }
-            // A norm below 2^-500 is added to a gamma that is not: nothing needs scaling.
+            // A norm below 2^-500 is added to a gamma that is not smaller: no scaling is needed.
             Some((norm, power)) => {
                 Self::Scale { power: 0, factor: target / (scale_by_power_of_two(norm, power) + gamma) }
             }
         }
     }
 
-    /// Applies it, rounding towards zero where `F` is narrower than a double.
+    /// Applies the operation, rounding towards zero if `F` is narrower than a double.
     pub(super) fn apply<F: RealField + Copy>(self, v: &mut [F]) {
         match self {
             Self::Keep => {}
@@ -97,8 +97,8 @@ impl Shortening {
     }
 }
 
-/// `(‖v 2^-power‖, power)`, with the power 0 where the norm is in `[2^-500, 2^500]` or zero; `None` for a vector with a
-/// NaN or an infinity.
+/// Returns `(‖v 2^-power‖, power)`, with power 0 if the norm is in `[2^-500, 2^500]` or zero; `None` for a vector with a NaN or
+/// an infinity.
 fn scaled_norm<F: RealField + Copy>(v: &[F]) -> Option<(f64, i32)> {
     let norm = sum_of_squares(v, 0).sqrt();
     // False for a NaN as well.
@@ -119,7 +119,7 @@ fn scaled_norm<F: RealField + Copy>(v: &[F]) -> Option<(f64, i32)> {
     Some((sum_of_squares(v, -power).sqrt(), power))
 }
 
-/// `Σ (v_i 2^power)²`, in eight partial sums.
+/// Returns `Σ (v_i 2^power)²`, in eight partial sums.
 fn sum_of_squares<F: RealField + Copy>(v: &[F], power: i32) -> f64 {
     let square = |entry: F| -> f64 {
         let entry: f64 = entry.to_subset_unchecked();
@@ -137,7 +137,7 @@ fn sum_of_squares<F: RealField + Copy>(v: &[F], power: i32) -> f64 {
     partial.iter().sum::<f64>() + rest
 }
 
-/// `v_i := v_i 2^power · factor`, rounded towards zero where `F` is narrower than a double.
+/// Sets `v_i := v_i 2^power · factor`, rounded towards zero if `F` is narrower than a double.
 fn scale_all<F: RealField + Copy>(v: &mut [F], power: i32, factor: f64) {
     for entry in v {
         let double: f64 = entry.to_subset_unchecked();
@@ -146,7 +146,7 @@ fn scale_all<F: RealField + Copy>(v: &mut [F], power: i32, factor: f64) {
     }
 }
 
-/// The nearest `F`, or where that is larger in magnitude, one below.
+/// Returns the nearest `F`, or the next smaller one in magnitude if that is larger in magnitude.
 fn towards_zero<F: RealField + Copy>(x: f64) -> F {
     let magnitude = |candidate: F| -> f64 { candidate.abs().to_subset_unchecked() };
     let nearest: F = nalgebra::convert(x);
@@ -155,11 +155,11 @@ fn towards_zero<F: RealField + Copy>(x: f64) -> F {
     }
     let epsilon: f64 = F::default_epsilon().to_subset_unchecked();
     let below: F = nalgebra::convert(x * (1.0 - epsilon));
-    // Among the subnormal numbers of `F` a relative step is not enough.
+    // For subnormal numbers of `F` a relative step is not enough.
     if magnitude(below) <= x.abs() { below } else { F::zero() }
 }
 
-/// `floor(log2 x)` of a positive finite double, subnormal ones included.
+/// Returns `floor(log2 x)` of a positive finite double, including subnormal ones.
 fn largest_exponent(x: f64) -> i32 {
     if x.is_normal() { exponent(x) } else { exponent(x * power_of_two(60)) - 60 }
 }

@@ -11,11 +11,11 @@ use crate::error::{Error, dimension};
 use crate::float_range::holds;
 use crate::sensitivity::L2Sensitivity;
 
-/// The largest part of the clipping norm that rounding may take.
+/// Largest fraction of the clipping norm that may be reserved for rounding.
 const LARGEST_SLACK: f64 = 0.125;
 
-/// How far one record moves a sum of `examples` vectors of norm at most `bound`, added up in double precision, where the
-/// exact sums of neighbours differ by at most `difference`.
+/// Returns the sensitivity of a sum of `examples` vectors of norm at most `bound`, added up in double precision, if the exact
+/// sums of neighbours differ by at most `difference`.
 ///
 /// # Formula
 /// ```text
@@ -25,15 +25,15 @@ const LARGEST_SLACK: f64 = 0.125;
 /// examples and 2e-4 B for 1e9.
 ///
 /// # Privacy
-/// A coordinate of a microbatch's sum meets, of each example, one product and at most `m - 1` additions that round, in any
-/// order, fused or not. The first microbatch is the total. Each other is added by Knuth's two-sum, whose error is known
-/// exactly and summed up beside: that sum's own rounding is at most `k u` of at most `k` errors, each at most `u` of a
-/// partial sum, so `(k u)²` of `Σ_i |v_ij|`; adding the errors to the total is one rounding more. So a coordinate is off by
-/// at most `γ Σ_i |v_ij|` and the sum by `γ n B` in norm, for both neighbours. Where the pieces of a batch begin does not
-/// matter, and where a record is left out they may all move.
+/// For each example, a coordinate of a microbatch's sum has one product and at most `m - 1` additions that round, in any order,
+/// fused or not. The first microbatch is the total. Each other is added by Knuth's two-sum, whose error is known exactly and
+/// accumulated separately: that sum's own rounding is at most `k u` of at most `k` errors, each at most `u` of a partial sum, so
+/// `(k u)²` of `Σ_i |v_ij|`; adding the errors to the total is one more rounding. So the error of a coordinate is at most `γ Σ_i
+/// |v_ij|` and that of the sum `γ n B` in norm, for both neighbours. The division into microbatches does not matter, and may
+/// change entirely if a record is removed.
 ///
 /// # Errors
-/// [`Error::OutOfRange`] where the second term would exceed an eighth of the bound.
+/// [`Error::OutOfRange`] if the second term would exceed an eighth of the bound.
 ///
 /// # Examples
 /// ```
@@ -51,22 +51,22 @@ pub fn sensitivity_of_sum(difference: f64, bound: f64, examples: u64, microbatch
     if !(share < 0.01 && slack <= LARGEST_SLACK) {
         return Err(Error::OutOfRange { name: "slack for the rounding of a sum", value: slack, range: "[0, 1/8]" });
     }
-    // Above what the handful of roundings here could have taken off.
+    // Above any rounding error of the few operations here.
     Ok((difference + 2.0 * (share / (1.0 - share)) * count * bound) * (1.0 + 1e-15))
 }
 
-/// The sum of gradients, each clipped to one L2 norm, whose sensitivity covers the rounding of the sum as well.
+/// The sum of gradients, each clipped to one L2 norm, with a sensitivity that covers the rounding of the sum.
 ///
-/// It does not know the model. [`add`](Self::add) takes the squared norms of a microbatch, computes a coefficient for
-/// each example and has the caller's closure add `Σ_i coefficient_i · gradient_i`; [`finish`](Self::finish) hands out
-/// the sum as a [`Bounded`] and starts again.
+/// It does not know the model. [`add`](Self::add) takes the squared norms of a microbatch, computes a coefficient for each
+/// example and calls a closure that adds `Σ_i coefficient_i · gradient_i`. [`finish`](Self::finish) returns the sum as a
+/// [`Bounded`] and starts again.
 ///
 /// # Formula
 /// ```text
 /// sum = Σ_i c_i g_i,   c_i = min(1, C (1 - (r + 8) u) / ‖g_i‖),   ‖g_i‖² = Σ over blocks of squared_norms
 /// ```
-/// where `u` is the unit roundoff of `F` and `r` = `norm_roundings` says by how many of them a squared norm may
-/// be too small, relatively. Totals are in double precision, whatever `F` is.
+/// where `u` is the unit roundoff of `F`, and `r` = `norm_roundings` is the relative amount, in units of `u`, by which a squared
+/// norm may be too small. Totals are in double precision for every `F`.
 ///
 /// # Shapes
 /// `squared_norms` and the coefficients hold examples x blocks numbers, the blocks of one example next to each other;
@@ -75,20 +75,19 @@ pub fn sensitivity_of_sum(difference: f64, bound: f64, examples: u64, microbatch
 /// # Privacy
 /// Up to rounding, the sensitivity is `C` under [`AddRemoveOne`](dp_accountant::AddRemoveOne) and
 /// [`ZeroOut`](dp_accountant::ZeroOut), and `2 C` under [`ReplaceOne`](dp_accountant::ReplaceOne) and
-/// [`ChangeListLabels`](dp_accountant::ChangeListLabels), where the example's contribution is exchanged for another: the
-/// relation decides, not the clip. [`sensitivity`](Self::sensitivity) holds for the sum *as computed*:
-/// * A contribution's norm is at most `C`. With a squared norm that falls short by `r u` relatively, the root takes
-///   `(r/2 + 1) u` at most. The target, the quotient and the root each round once to double precision, the coefficient and
-///   its product with the gradient's factor once to `F`: less than `(r + 8) u` together, second order included.
-/// * What the sum adds to that is [`sensitivity_of_sum`].
+/// [`ChangeListLabels`](dp_accountant::ChangeListLabels), where the example's contribution is replaced by another. It depends on
+/// the relation and not on the clipping. [`sensitivity`](Self::sensitivity) holds for the sum *as computed*:
+/// * A contribution's norm is at most `C`. With a squared norm that is too small by `r u` relatively, the root's error is `(r/2 +
+///   1) u` at most. The target, the quotient and the root each round once to double precision, the coefficient and its product
+///   with the gradient's factor once to `F`: less than `(r + 8) u` together, including second-order terms.
+/// * The rounding of the sum adds the second term of [`sensitivity_of_sum`].
 ///
-/// What the caller must see to:
-/// * the closure adds `Σ_i c_i g_i` and nothing else, with gradients of the norms that were given, each coordinate of an
-///   example by one product and one addition in double precision, and exactly nothing for a coefficient 0, whatever
-///   that example holds;
-/// * `most_examples` bounds the batch for every data set (where the number of records is secret, it is a public bound).
+/// The caller must ensure that:
+/// * the closure adds `Σ_i c_i g_i` and nothing else, with gradients of the given norms, each coordinate of an example by one
+///   product and one addition in double precision, and exactly nothing for a coefficient 0, whatever the example contains;
+/// * `most_examples` bounds the batch for every data set (if the number of records is secret, it is a public bound).
 ///
-/// An example whose norm is NaN or infinite has coefficient 0. That is never reported: it is data.
+/// An example whose norm is NaN or infinite has coefficient 0. This is not reported, because it depends on the data.
 ///
 /// # Examples
 /// ```
@@ -120,21 +119,21 @@ pub struct ClippedSum<F, A: Adjacency> {
     most_examples: u64,
     examples: u64,
     coefficients: Vec<F>,
-    /// Microbatches since the last sum.
+    /// Number of microbatches since the last sum.
     parts: u64,
     dim: usize,
     total: Vec<f64>,
-    /// What the total lacks for rounding; empty before the second microbatch.
+    /// The accumulated rounding errors of the total; empty before the second microbatch.
     errors: Vec<f64>,
-    /// A microbatch that is not the first.
+    /// A microbatch other than the first.
     part: Vec<f64>,
     relation: PhantomData<A>,
 }
 
-/// To which norm gradients are clipped.
+/// The clipping of gradients.
 #[derive(Clone, Copy)]
 struct Clipping {
-    /// The norm less what is set aside for rounding.
+    /// The norm minus the reserve for rounding.
     target: f64,
 }
 
@@ -149,14 +148,14 @@ impl Clipping {
 }
 
 impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
-    /// An empty sum of `dim` coordinates for gradients of `blocks` blocks, whose squared norms fall short by at most
-    /// `norm_roundings` unit roundoffs of `F`, in microbatches of at most `microbatch`
-    /// examples and at most `most_examples` in all.
+    /// Creates an empty sum of `dim` coordinates for gradients of `blocks` blocks, whose squared norms are too small by at most
+    /// `norm_roundings` unit roundoffs of `F`, relatively, in microbatches of at most `microbatch` examples and at most
+    /// `most_examples` in total.
     ///
     /// # Errors
-    /// [`Error::Dimension`]; [`Error::Length`] for no blocks or an empty microbatch; [`Error::OutOfRange`] where rounding
-    /// would take more than an eighth of the norm (of the norms, or of the sum: see [`sensitivity_of_sum`]),
-    /// and for a clipping norm whose square is not well inside the range of `F`.
+    /// [`Error::Dimension`]; [`Error::Length`] for no blocks or an empty microbatch; [`Error::OutOfRange`] if rounding would take
+    /// more than an eighth of the norm (of the norms, or of the sum: see [`sensitivity_of_sum`]), and for a clipping norm whose
+    /// square is not well inside the range of `F`.
     pub fn new(
         dim: usize,
         blocks: usize,
@@ -178,9 +177,9 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
         Ok(Self { clipping: Some(clipping), ..sum })
     }
 
-    /// A sum of contributions that are bounded without clipping: neighbouring sums differ by at most the first number,
-    /// contributions are no longer than the second. All coefficients are 1, and of the squared norms given to
-    /// [`add`](Self::add) only the number counts.
+    /// Creates a sum of contributions that are bounded without clipping: the first number bounds the difference of neighbouring
+    /// sums, the second the norm of a contribution. All coefficients are 1, and only the number of the squared norms given to
+    /// [`add`](Self::add) is used.
     ///
     /// # Privacy
     /// Both bounds are the caller's claim, as in [`Bounded::with_proven_sensitivity`].
@@ -223,7 +222,7 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
     ///
     /// # Errors
     /// [`Error::Length`] unless `squared_norms` holds a whole number of examples, at most a microbatch;
-    /// [`Error::TooManyExamples`] beyond the stated number. Nothing is added then.
+    /// [`Error::TooManyExamples`] beyond the stated number. In these cases nothing is added.
     pub fn add(&mut self, squared_norms: &[F], add_weighted: impl FnOnce(&[F], &mut [f64])) -> Result<(), Error> {
         let examples = squared_norms.len() / self.blocks;
         if !squared_norms.len().is_multiple_of(self.blocks) || examples > self.microbatch {
@@ -262,7 +261,7 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
 
     fn set_coefficients(&mut self, squared_norms: &[F]) {
         let Some(Clipping { target, .. }) = self.clipping else {
-            // Ones for good.
+            // Coefficients stay at one.
             if self.coefficients.len() < squared_norms.len() {
                 self.coefficients.resize(squared_norms.len(), F::one());
             }
@@ -276,7 +275,7 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
         }
     }
 
-    /// The sum with its sensitivity; what follows starts from zero.
+    /// Returns the sum with its sensitivity and resets it to zero.
     pub fn finish(&mut self) -> Bounded<Vec<f64>, A> {
         let mut total = core::mem::take(&mut self.total);
         match self.parts {
@@ -288,32 +287,32 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
         Bounded::with_proven_sensitivity(total, self.sensitivity)
     }
 
-    /// Takes a buffer back, such as that of the last sum once it is released, so that the next needs no new one.
+    /// Takes back a buffer, such as that of the last sum after its release, so that the next sum needs no allocation.
     pub fn reuse(&mut self, buffer: Vec<f64>) {
         if self.parts == 0 {
             self.total = buffer;
         }
     }
 
-    /// Whether contributions are clipped.
+    /// Returns whether contributions are clipped.
     pub fn clips(&self) -> bool {
         self.clipping.is_some()
     }
 
-    /// The sensitivity of the sum.
+    /// Returns the sensitivity of the sum.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         self.sensitivity
     }
 }
 
-/// `a + b` as rounded, and what rounding took off, exactly.
+/// Returns the rounded `a + b` and its exact rounding error.
 fn two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     let from_b = sum - a;
     (sum, (a - (sum - from_b)) + (b - from_b))
 }
 
-/// Half the distance from 1 to the next `F`.
+/// Returns half the distance from 1 to the next `F`.
 fn unit_roundoff<F: RealField + Copy>() -> f64 {
     let epsilon: f64 = F::default_epsilon().to_subset_unchecked();
     0.5 * epsilon

@@ -4,7 +4,7 @@ use crate::testing::golden_cases;
 use num_bigint::BigInt;
 use proptest::prelude::*;
 
-/// Whether `Σ v_i² <= bound²`, in exact integer arithmetic: every double is a multiple of `2^-1074`.
+/// Returns whether `Σ v_i² <= bound²`, in exact integer arithmetic: every double is a multiple of `2^-1074`.
 pub(super) fn exactly_within(v: &[f64], bound: f64) -> bool {
     let integer = |x: f64| -> BigInt {
         let bits = x.abs().to_bits();
@@ -77,7 +77,7 @@ fn finite() -> impl Strategy<Value = f64> {
     any::<u64>().prop_map(f64::from_bits).prop_filter("finite", |x| x.is_finite())
 }
 
-/// Every bound that is accepted.
+/// Returns bounds over the whole accepted range.
 fn bound() -> impl Strategy<Value = f64> {
     (523u64..2047, 0u64..(1 << 52)).prop_map(|(e, m)| f64::from_bits((e << 52) | m))
 }
@@ -90,7 +90,7 @@ proptest! {
         prop_assert!(exactly_within(&clipped(&v, bound), bound));
     }
 
-    /// Where it is tight: random directions whose norm is near the bound or above it.
+    /// The tight case: random directions whose norm is near the bound or above it.
     #[test]
     fn stored_norm_is_within_near_the_bound(
         v in prop::collection::vec(-1.0f64..1.0, 1..200), ratio in 0.999_999_999_999..3.0f64, power in -450i32..450,
@@ -102,7 +102,7 @@ proptest! {
         let bound = norm / ratio * scale;
         let found = clipped(&v, bound);
         prop_assert!(exactly_within(&found, bound));
-        // And nothing is given away: the norm is the bound up to the stated slack.
+        // The norm attains the bound up to the stated slack.
         let found_norm = found.iter().map(|x| (x / scale).powi(2)).sum::<f64>().sqrt() * scale;
         if ratio > 1.0 {
             prop_assert!(found_norm >= bound * (1.0 - 1e-13));
@@ -156,7 +156,7 @@ fn coefficients_of_what_is_no_norm_are_zero() {
     assert!(clip_coefficient(f64::MAX, bound, 3) > 0.0);
 }
 
-/// The naive scaling is above the bound about half of the time: what the shrinking is for.
+/// The naive scaling is above the bound about half of the time, which is why the result is shrunk.
 #[test]
 fn naive_scaling_breaks_the_bound() {
     let mut broken = 0;
@@ -170,7 +170,7 @@ fn naive_scaling_breaks_the_bound() {
     assert!((300..700).contains(&broken), "{broken}");
 }
 
-/// Random vectors are seldom a hair too long; these all are, or just not.
+/// Random vectors are seldom slightly too long; these all are, or just not.
 #[test]
 fn vectors_beside_the_norm_are_within() {
     for dim in [1usize, 3, 40] {

@@ -1,4 +1,4 @@
-//! Lower-triangular factors of the prefix-sum matrix, and the error of what they release.
+//! Lower-triangular factors of the prefix-sum matrix, and the error of their releases.
 
 use super::Participation;
 use crate::error::Error;
@@ -6,22 +6,22 @@ use crate::error::Error;
 mod sensitivity;
 pub use sensitivity::FactorSensitivity;
 
-/// Bits of a coefficient behind the binary point.
+/// Number of fractional bits of a coefficient.
 pub(super) const COEFFICIENT_BITS: u32 = 40;
 /// `2^40`.
 const UNIT: f64 = (1u64 << COEFFICIENT_BITS) as f64;
 /// The largest coefficient, and the largest sum of a row's magnitudes.
 const LARGEST_ROW: f64 = 2048.0;
-/// The most steps of a factor with equal diagonals.
+/// Maximum number of steps of a factor with constant diagonals.
 const MOST_STEPS: usize = 1 << 20;
-/// The most steps of a factor that is given entry by entry.
+/// Maximum number of steps of a factor given entry by entry.
 const MOST_ROWS: usize = 4096;
 
-/// A public lower-triangular matrix `Cf` with a diagonal without zeros: the mechanism releases `Cf G + Z` and recovers
-/// prefix sums as `B (Cf G + Z) = A G + B Z`, `A` the matrix of prefix sums and `B = A Cf^-1`.
+/// A public lower-triangular matrix `Cf` with a nonzero diagonal: the mechanism releases `Cf G + Z` and recovers prefix sums as
+/// `B (Cf G + Z) = A G + B Z`, with `A` the matrix of prefix sums and `B = A Cf^-1`.
 ///
-/// Coefficients are rounded to multiples of `2^-40` when the factor is made; sensitivity, release and recovery are those
-/// of the rounded matrix, so that the rounding costs no exactness.
+/// Coefficients are rounded to multiples of `2^-40` when the factor is created; sensitivity, release and recovery are those of
+/// the rounded matrix, so that the rounding does not affect exactness.
 ///
 /// # Examples
 /// ```
@@ -54,17 +54,17 @@ pub struct Factor {
 /// Coefficients in units of `2^-40`.
 #[derive(Debug, Clone, PartialEq)]
 enum Numerators {
-    /// By distance from the diagonal.
+    /// Entries by distance from the diagonal.
     Toeplitz(Vec<i64>),
     /// Row `t` holds the entries of columns `0..=t`.
     Rows(Vec<Vec<i64>>),
 }
 
 impl Factor {
-    /// The square root of the matrix of prefix sums, `A = Cf Cf`: the coefficient at distance `j` from the diagonal is
+    /// Creates the square root of the matrix of prefix sums, `A = Cf Cf`: the coefficient at distance `j` from the diagonal is
     /// `binomial(2j, j) / 4^j`.
     ///
-    /// Its error is within a small additive constant of the best possible, but it must keep the whole stream.
+    /// Its error is within a small additive constant of the optimum, but it must keep the whole stream in memory.
     ///
     /// # Errors
     /// As [`toeplitz`](Self::toeplitz).
@@ -72,8 +72,8 @@ impl Factor {
         Self::banded_square_root(steps, steps)
     }
 
-    /// The first `bands` diagonals of the [square root](Self::square_root): memory for `bands` steps, and a lower
-    /// sensitivity where a record takes part at least `bands` steps apart.
+    /// Creates the first `bands` diagonals of the [square root](Self::square_root): memory for `bands` steps, and a lower
+    /// sensitivity if a record takes part at least `bands` steps apart.
     ///
     /// # Errors
     /// As [`toeplitz`](Self::toeplitz).
@@ -88,11 +88,11 @@ impl Factor {
         Self::toeplitz(steps, &coefficients)
     }
 
-    /// With the same coefficients along each diagonal, the main one first; those that are not given are 0.
+    /// Creates a factor with constant coefficients along each diagonal, the main one first; the remaining diagonals are 0.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] unless `steps` is in `1..=2^20`, coefficients' magnitudes add up to at most 2048 and the
-    /// first is not 0 when rounded; [`Error::NotFinite`]; [`Error::Length`] for none, or for more than steps.
+    /// [`Error::OutOfRange`] unless `steps` is in `1..=2^20`, the coefficients' magnitudes add up to at most 2048 and the first
+    /// is nonzero after rounding; [`Error::NotFinite`]; [`Error::Length`] for none, or for more than steps.
     pub fn toeplitz(steps: usize, coefficients: &[f64]) -> Result<Self, Error> {
         check_steps(steps, MOST_STEPS)?;
         if coefficients.len() > steps {
@@ -106,11 +106,11 @@ impl Factor {
         Ok(Self { steps, bands: numerators.len(), numerators: Numerators::Toeplitz(numerators) })
     }
 
-    /// With row `t`, counted from 0, holding the entries of columns `0..=t`.
+    /// Creates a factor whose row `t`, counted from 0, holds the entries of columns `0..=t`.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] unless there are `1..=4096` rows, each with magnitudes that add up to at most 2048 and a
-    /// diagonal entry that is not 0 when rounded; [`Error::NotFinite`]; [`Error::Length`] for a row of another length.
+    /// [`Error::OutOfRange`] unless there are `1..=4096` rows, each with magnitudes that add up to at most 2048 and a diagonal
+    /// entry that is nonzero after rounding; [`Error::NotFinite`]; [`Error::Length`] for a row of another length.
     pub fn lower_triangular(rows: &[Vec<f64>]) -> Result<Self, Error> {
         check_steps(rows.len(), MOST_ROWS)?;
         let mut bands = 1;
@@ -129,22 +129,22 @@ impl Factor {
         Ok(Self { steps: rows.len(), bands, numerators: Numerators::Rows(all) })
     }
 
-    /// The number of steps.
+    /// Returns the number of steps.
     pub fn steps(&self) -> usize {
         self.steps
     }
 
-    /// The number of diagonals, from the main one on, outside which all coefficients are 0.
+    /// Returns the number of diagonals, from the main one on, outside which all coefficients are 0.
     pub fn bands(&self) -> usize {
         self.bands
     }
 
-    /// The coefficient of the input of step `column` in what is released at step `row`, both counted from 0.
+    /// Returns the coefficient of the input of step `column` in the release of step `row`, both counted from 0.
     pub fn coefficient(&self, row: usize, column: usize) -> f64 {
         self.numerator(row, column) as f64 / UNIT
     }
 
-    /// The same in units of `2^-40`; 0 outside the matrix.
+    /// Returns the coefficient in units of `2^-40`; 0 outside the matrix.
     pub(super) fn numerator(&self, row: usize, column: usize) -> i64 {
         let Some(distance) = row.checked_sub(column) else {
             return 0;
@@ -155,7 +155,7 @@ impl Factor {
         }
     }
 
-    /// What the constructor took, as rounded: the coefficients of the diagonals, or the rows.
+    /// Returns the rounded arguments of the constructor: the coefficients of the diagonals, or the rows.
     #[cfg(feature = "serde")]
     pub(crate) fn record(&self) -> crate::record::continual::FactorRecord {
         use crate::record::continual::FactorRecord;
@@ -169,7 +169,7 @@ impl Factor {
         }
     }
 
-    /// Bits by which a row's combination can exceed its largest input, in units of `2^-40`.
+    /// Returns the number of bits by which a row's combination can exceed its largest input, in units of `2^-40`.
     pub(super) fn growth_bits(&self) -> u32 {
         let magnitude = |numerators: &[i64]| numerators.iter().map(|numerator| numerator.unsigned_abs()).sum::<u64>();
         let largest = match &self.numerators {
@@ -179,28 +179,28 @@ impl Factor {
         u64::BITS - largest.leading_zeros()
     }
 
-    /// How far a record's contributions, each of norm at most 1, move all that is released; see [`FactorSensitivity`].
+    /// Returns the sensitivity of the whole release to a record with contributions of norm at most 1; see [`FactorSensitivity`].
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for more than one participation in more than 4096 steps, unless coefficients fall along the
-    /// diagonals and none is negative.
+    /// [`Error::OutOfRange`] for more than one participation in more than 4096 steps, unless coefficients are non-negative and
+    /// decrease along the diagonals.
     pub fn sensitivity(&self, participation: Participation) -> Result<FactorSensitivity, Error> {
         sensitivity::sensitivity(self, participation)
     }
 
-    /// The standard deviation of the last and worst prefix sum for unit noise: the largest norm of a row of `B`.
+    /// Returns the standard deviation of the last and worst prefix sum for unit noise: the largest norm of a row of `B`.
     ///
-    /// In double precision, in time `steps · bands` for a Toeplitz factor, `steps` times as much for a general one.
+    /// Computed in double precision, in time `steps · bands` for a Toeplitz factor, `steps` times as much for a general one.
     pub fn largest_error(&self) -> f64 {
         self.squared_errors().into_iter().fold(0.0, f64::max).sqrt()
     }
 
-    /// The root of the mean of the prefix sums' variances for unit noise.
+    /// Returns the root of the mean of the prefix sums' variances for unit noise.
     pub fn rms_error(&self) -> f64 {
         (self.squared_errors().into_iter().sum::<f64>() / self.steps as f64).sqrt()
     }
 
-    /// The squared norms of the rows of `B`, which solve `B Cf = A`.
+    /// Returns the squared norms of the rows of `B`, which solve `B Cf = A`.
     fn squared_errors(&self) -> Vec<f64> {
         match &self.numerators {
             Numerators::Toeplitz(diagonals) => {
@@ -222,7 +222,7 @@ impl Factor {
         }
     }
 
-    /// The squared norm of row `t` of `B`, from its last entry backwards.
+    /// Returns the squared norm of row `t` of `B`, computed from its last entry backwards.
     fn squared_error_of_row(&self, t: usize) -> f64 {
         let mut row = vec![0.0; t + 1];
         for column in (0..=t).rev() {
@@ -252,7 +252,7 @@ fn check_diagonal(numerator: Option<i64>) -> Result<(), Error> {
     }
 }
 
-/// Coefficients in units of `2^-40`, to the nearest.
+/// Rounds coefficients to the nearest multiple of `2^-40`.
 fn rounded(coefficients: &[f64]) -> Result<Vec<i64>, Error> {
     if let Some(&value) = coefficients.iter().find(|value| !value.is_finite()) {
         return Err(Error::NotFinite { name: "coefficient", value });

@@ -1,4 +1,4 @@
-//! The matrix factorisation mechanism: noise on combinations of steps, chosen so that prefix sums come out well.
+//! The matrix factorisation mechanism: noise on combinations of steps, chosen for a small error of prefix sums.
 
 use std::collections::VecDeque;
 
@@ -18,11 +18,11 @@ use crate::released::Released;
 use crate::rng::ReleaseRng;
 use crate::sensitivity::L2Sensitivity;
 
-/// Bits of the inputs' grid below that of the noise: with the coefficients' bits, those of a double's fraction.
+/// Number of bits of the inputs' grid below that of the noise: with the coefficients' bits, those of a double's fraction.
 const FINE_BITS: u32 = 52 - COEFFICIENT_BITS;
 
-/// Releases `Cf G + Z` row by row, `G` the stream of vectors, `Cf` a lower-triangular [`Factor`] and `Z` independent
-/// Gaussian noise, and from it the stream's prefix sums.
+/// Releases `Cf G + Z` row by row, with `G` the stream of vectors, `Cf` a lower-triangular [`Factor`] and `Z` independent
+/// Gaussian noise, and computes the stream's prefix sums from it.
 ///
 /// # Formula
 /// ```text
@@ -32,16 +32,15 @@ const FINE_BITS: u32 = 52 - COEFFICIENT_BITS;
 /// ```
 ///
 /// # Privacy
-/// Neighbours move `Cf G` by at most `each` times the factor's [sensitivity](FactorSensitivity), and the event is one
-/// `Gaussian { std_dev: s, sensitivity }` for the whole stream, adaptive inputs included; see [`continual`](super).
+/// Neighbours change `Cf G` by at most `each` times the factor's [sensitivity](FactorSensitivity). The event is one `Gaussian {
+/// std_dev: s, sensitivity }` for the whole stream, including adaptive inputs; see [`continual`](super).
 ///
-/// What is often published, `x_t + (Cf^-1 Z)_t`, is a function of `Cf G + Z` in real arithmetic only: with rounded noise
-/// and rounded coefficients neither its grid nor its law is that of the theorem. Here `y_t` itself is what leaves: inputs
-/// are whole numbers of a fine step, coefficients whole numbers of `2^-40`, so that `Cf G` is an integer combination,
-/// formed without rounding and then released exactly as [`Gaussian`](crate::Gaussian) would. `w_t` and the prefix
-/// sums are computed from released numbers in floating point, which costs nothing. The only rounding before the noise is
-/// the truncation of inputs to multiples of `f = g 2^-12`, `g` the step of the noise's grid, and `f √d` is added to
-/// `each` for it.
+/// The commonly published `x_t + (Cf^-1 Z)_t` is a function of `Cf G + Z` in real arithmetic only: with rounded noise and rounded
+/// coefficients neither its grid nor its law is that of the theorem. Here `y_t` itself is released: inputs are whole numbers of a
+/// fine step, coefficients whole numbers of `2^-40`, so that `Cf G` is an integer combination, formed without rounding and then
+/// released exactly as [`Gaussian`](crate::Gaussian) would. `w_t` and the prefix sums are computed from released numbers in
+/// floating point, which is post-processing. The only rounding before the noise is the truncation of inputs to multiples of `f =
+/// g 2^-12`, with `g` the step of the noise's grid; `f √d` is added to `each` for it.
 ///
 /// # Examples
 /// ```
@@ -88,8 +87,8 @@ pub struct MatrixFactorisation<A: Adjacency> {
 }
 
 impl<A: Adjacency> MatrixFactorisation<A> {
-    /// For vectors of `dim` coordinates, to which a record contributes at most `each` in each step in which it takes
-    /// part, with noise of this standard deviation on each row.
+    /// Creates the mechanism for vectors of `dim` coordinates, to which a record contributes at most `each` in each step in which
+    /// it takes part, with noise of this standard deviation on each row.
     ///
     /// # Errors
     /// [`Error::Dimension`]; those of [`Factor::sensitivity`]; [`Error::NotFinite`], [`Error::NotPositive`] or
@@ -108,7 +107,8 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         Ok(Self { factor, participation, bound, each, dim, grid })
     }
 
-    /// The same with noise of at least `noise_multiplier` times the sensitivity of all rows together.
+    /// As [`from_std_dev`](Self::from_std_dev), with noise of at least `noise_multiplier` times the sensitivity of all rows
+    /// together.
     ///
     /// # Errors
     /// As [`from_std_dev`](Self::from_std_dev).
@@ -127,7 +127,7 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         Ok(Self { factor, participation, bound, each, dim, grid })
     }
 
-    /// The same with noise drawn in another way; exact unless chosen otherwise.
+    /// Sets the noise mode; the default is exact noise.
     ///
     /// # Errors
     /// [`Error::UnavailableNoise`] for a mode that is not implemented.
@@ -135,7 +135,7 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         Ok(Self { grid: self.grid.with_noise_mode(mode)?, ..self })
     }
 
-    /// Writes the cost of the whole stream to the log and begins.
+    /// Logs the cost of the whole stream and starts it.
     pub fn start<R: ReleaseRng + ?Sized>(&self, log: &mut EventLog<A>, rng: &mut R) -> MatrixSession<A> {
         let cost = Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() };
         release::record(cost, log, rng);
@@ -149,95 +149,96 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         }
     }
 
-    /// The factor.
+    /// Returns the factor.
     pub fn factor(&self) -> &Factor {
         &self.factor
     }
 
-    /// What a record contributes to one step at most.
+    /// Returns the largest contribution of a record to one step.
     pub fn each(&self) -> L2Sensitivity<A> {
         self.each
     }
 
-    /// The number of coordinates.
+    /// Returns the number of coordinates.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// In which steps a record may take part.
+    /// Returns the steps in which a record may take part.
     pub fn participation(&self) -> Participation {
         self.participation
     }
 
-    /// The factor's sensitivity for contributions of norm 1.
+    /// Returns the factor's sensitivity for contributions of norm 1.
     pub fn factor_sensitivity(&self) -> FactorSensitivity {
         self.bound
     }
 
-    /// The sensitivity of all rows together.
+    /// Returns the sensitivity of all rows together.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         self.grid.noise().sensitivity()
     }
 
-    /// Standard deviation of the noise on each row.
+    /// Returns the standard deviation of the noise on each row.
     pub fn std_dev(&self) -> f64 {
         self.grid.noise().std_dev()
     }
 
-    /// The largest standard deviation of a prefix sum's coordinate.
+    /// Returns the largest standard deviation of a prefix sum's coordinate.
     pub fn largest_error(&self) -> f64 {
         self.std_dev() * self.factor.largest_error()
     }
 
-    /// The root of the mean of the prefix sums' variances.
+    /// Returns the root of the mean of the prefix sums' variances.
     pub fn rms_error(&self) -> f64 {
         self.std_dev() * self.factor.rms_error()
     }
 
-    /// How the noise is drawn.
+    /// Returns the noise mode.
     pub fn noise_mode(&self) -> NoiseMode {
         self.grid.noise_mode()
     }
 }
 
 impl<A: Adjacency> PrivacyEvent for MatrixFactorisation<A> {
-    /// The whole stream.
+    /// Returns the event of the whole stream.
     fn event(&self) -> DpEvent {
         self.grid.noise().event()
     }
 }
 
-/// What one step of a stream releases.
+/// The release of one step of a stream.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct StreamRelease {
-    /// The step's own vector, with noise that later increments take back in part.
+    /// The step's own vector, with noise that later increments cancel in part.
     pub increment: Vec<f64>,
     /// The sum of all increments so far.
     pub prefix: Vec<f64>,
 }
 
-/// A stream in progress. Secret, as it holds the last inputs, as many as the factor has bands.
+/// A stream in progress. Secret, because it holds the last inputs, as many as the factor has bands.
 pub struct MatrixSession<A: Adjacency> {
     paid_in: LogId,
     mechanism: MatrixFactorisation<A>,
     step: usize,
-    /// In fine steps, the last one first.
+    /// Inputs in fine steps, newest first.
     inputs: VecDeque<Vec<i128>>,
-    /// Released, the last one first.
+    /// Released increments, newest first.
     increments: VecDeque<Vec<f64>>,
     prefix: Vec<f64>,
 }
 
 impl<A: Adjacency> MatrixSession<A> {
-    /// Takes the next vector and releases its increment and the sum of all so far.
+    /// Releases the increment of the next vector and the sum of all so far.
     ///
-    /// The cost is in the log already; what the vector's sensitivity takes on trust is added to it here, so that it must
-    /// be the same log.
+    /// The cost is in the log already; the assumptions of the vector's sensitivity are added to the log here, so that it must be
+    /// the same log.
     ///
     /// # Errors
-    /// [`Error::SessionOver`] after the last step; [`Error::OtherLog`] for any other log than that of the start, copies of
-    /// it included; [`Error::DimensionMismatch`]; [`Error::SensitivityExceeded`]; [`Error::NonFiniteInput`]. Nothing is released then, and the stream goes on with the next vector.
+    /// [`Error::SessionOver`] after the last step; [`Error::OtherLog`] for any log other than that of the start, including copies
+    /// of it; [`Error::DimensionMismatch`]; [`Error::SensitivityExceeded`]; [`Error::NonFiniteInput`]. In these cases nothing is
+    /// released, and the stream continues with the next vector.
     pub fn step<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &mut self,
         input: Bounded<Vec<F>, A>,
@@ -268,7 +269,7 @@ impl<A: Adjacency> MatrixSession<A> {
             sum.iter_mut().zip(earlier).for_each(|(sum, &x)| *sum += coefficient * x);
         }
         let noisy = grid.add_noise(&sum, FINE_BITS + COEFFICIENT_BITS, rng)?;
-        // From here on everything is released.
+        // From here on everything is post-processing.
         let mut increment: Vec<f64> = noisy.into_iter().map(|steps| grid.position(steps)).collect();
         for (earlier, column) in self.increments.iter().zip((0..row).rev()) {
             let coefficient = factor.coefficient(row, column);
@@ -287,7 +288,7 @@ impl<A: Adjacency> MatrixSession<A> {
         Ok(StreamRelease { increment, prefix: self.prefix.clone() })
     }
 
-    /// The number of steps taken.
+    /// Returns the number of steps taken.
     pub fn steps_taken(&self) -> usize {
         self.step
     }

@@ -1,8 +1,8 @@
-//! In which steps of a stream one record may take part.
+//! The steps of a stream in which one record may take part.
 
 use crate::error::Error;
 
-/// How often one record may take part in a stream, and at least how many steps apart.
+/// The maximum number of steps in which one record takes part, and their least distance.
 ///
 /// # Examples
 /// ```
@@ -27,12 +27,12 @@ pub struct Participation {
 }
 
 impl Participation {
-    /// In one step of the stream.
+    /// Participation in one step of the stream.
     pub const fn once() -> Self {
         Self { most: 1, separation: 1 }
     }
 
-    /// In at most `most` steps, any two of which are at least `separation` apart (1: any steps).
+    /// Participation in at most `most` steps, any two of which are at least `separation` apart (1: any steps).
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless both are at least 1.
@@ -45,23 +45,23 @@ impl Participation {
         Ok(Self { most, separation })
     }
 
-    /// The most steps in which a record may take part.
+    /// Returns the maximum number of steps in which a record may take part.
     pub const fn most(self) -> u64 {
         self.most
     }
 
-    /// The least distance of two of them.
+    /// Returns the least distance of two of them.
     pub const fn separation(self) -> u64 {
         self.separation
     }
 
-    /// The most steps in which a record can take part among this many consecutive ones.
+    /// Returns the maximum number of steps in which a record can take part among this many consecutive ones.
     pub fn most_among(self, steps: u64) -> u64 {
         self.most.min(steps.div_ceil(self.separation))
     }
 
-    /// The largest total weight of an allowed set of steps, for each of at most 0, 1, 2, ... steps: rows `0..=n` for the
-    /// sets within the first so many positions. Weights must not be negative.
+    /// Returns the largest total weight of an allowed set of at most 0, 1, 2, ... steps; row `k` of rows `0..=n` is for sets
+    /// within the first `k` positions. Weights must be non-negative.
     ///
     /// ```text
     /// best[p][a] = max(best[p-1][a], best[p - separation][a-1] + weight[p-1])
@@ -81,8 +81,8 @@ impl Participation {
         best
     }
 
-    /// Calls `visit` with each allowed set of at most `most` steps among `0..steps`, as a sequence of additions and
-    /// removals of its last step; stops early, and says so by `false`, after `limit` sets.
+    /// Calls `visit` with each allowed set of at most `most` steps among `0..steps`, as a sequence of additions and removals of
+    /// its last step; stops after `limit` sets and then returns `false`.
     pub(super) fn each_pattern(
         self,
         steps: usize,

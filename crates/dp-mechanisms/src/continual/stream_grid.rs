@@ -10,14 +10,14 @@ use crate::rng::ReleaseRng;
 use crate::rounding::{power_of_two, product_up, sqrt_up, sum_up};
 use crate::sensitivity::L2Sensitivity;
 
-/// The most bits between the unit of a sum and the release's grid: a fraction of a step is then a double.
+/// Maximum number of bits between the unit of a sum and the release's grid: a fraction of a step is then a double.
 const FRACTION_BITS: u32 = 52;
-/// Sums of inputs stay below two to this power.
+/// Base-2 logarithm of the bound on sums of inputs.
 const SUM_BITS: u32 = 125;
-/// Inputs are cut off no earlier than at two to this power of steps of the release's grid: 2^30 noise scales.
+/// Inputs are clamped at no less than two to this power of steps of the release's grid: 2^30 noise scales.
 const LEAST_RANGE_BITS: u32 = 60;
 
-/// Where the values of a stream live.
+/// The grids of a stream's values.
 ///
 /// # Formula
 /// ```text
@@ -26,7 +26,7 @@ const LEAST_RANGE_BITS: u32 = 60;
 /// ```
 ///
 /// # Privacy
-/// Clamping moves no two values apart and truncation by less than `f` per coordinate, so that vectors at distance `D`
+/// Clamping increases no distance, and truncation increases it by less than `f` per coordinate, so that vectors at distance `D`
 /// become vectors at a distance of at most `D + f √d`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct StreamGrid<A: Adjacency> {
@@ -37,12 +37,12 @@ pub(super) struct StreamGrid<A: Adjacency> {
 }
 
 impl<A: Adjacency> StreamGrid<A> {
-    /// For inputs of sensitivity `each` and `dim` coordinates, whose sensitive combinations move by `spread` times as
-    /// much as one input, and are at most `2^growth_bits` times as large in units of the fine step.
+    /// Creates the grid for inputs of sensitivity `each` and `dim` coordinates. Their sensitive combinations have `spread` times
+    /// the sensitivity of one input, and are at most `2^growth_bits` times as large in units of the fine step.
     ///
     /// # Errors
-    /// [`Error::ScaleOverflow`]; [`Error::NotFinite`] for a sensitivity that overflows; [`Error::OutOfRange`] where sums
-    /// could overflow.
+    /// [`Error::ScaleOverflow`]; [`Error::NotFinite`] for a sensitivity that overflows; [`Error::OutOfRange`] if sums could
+    /// overflow.
     pub(super) fn new(
         each: L2Sensitivity<A>,
         dim: u64,
@@ -52,7 +52,7 @@ impl<A: Adjacency> StreamGrid<A> {
         growth_bits: u32,
     ) -> Result<Self, Error> {
         let grid = Gaussian::from_std_dev(each, std_dev)?.grid();
-        // Where the fine step is no normal number, the least one is above it.
+        // If the fine step is not a normal number, the least normal number is used, which is larger.
         let fine = (grid.step() * power_of_two(-(bits as i32))).max(f64::MIN_POSITIVE);
         let moved = L2Sensitivity::<A>::new(sum_up(each.get(), product_up(fine, sqrt_up(dim as f64))))?;
         let noise = Gaussian::from_std_dev(L2Sensitivity::new(product_up(moved.get(), spread))?, std_dev)?;
@@ -68,7 +68,7 @@ impl<A: Adjacency> StreamGrid<A> {
         Ok(Self { noise, bits, limit: power_of_two(range_bits as i32) })
     }
 
-    /// With the least noise for which `std_dev >= noise_multiplier · sensitivity`.
+    /// Creates the grid with the least noise for which `std_dev >= noise_multiplier · sensitivity`.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -84,7 +84,7 @@ impl<A: Adjacency> StreamGrid<A> {
             product if product.is_normal() => Ok(product),
             scale => Err(Error::ScaleOverflow { scale }),
         };
-        // The sensitivity depends on the grid, and so, in its last digits, on the noise.
+        // The sensitivity depends on the grid, and thus, in its last digits, on the noise.
         let mut std_dev = times(times(each.get(), spread)?, noise_multiplier)?;
         for _ in 0..8 {
             let grid = Self::new(each, dim, spread, std_dev, bits, growth_bits)?;
@@ -97,12 +97,12 @@ impl<A: Adjacency> StreamGrid<A> {
         Err(Error::ScaleOverflow { scale: std_dev })
     }
 
-    /// The same with noise drawn in another way.
+    /// Sets the noise mode.
     pub(super) fn with_noise_mode(self, mode: NoiseMode) -> Result<Self, Error> {
         Ok(Self { noise: self.noise.with_noise_mode(mode)?, ..self })
     }
 
-    /// An input, in fine steps.
+    /// Converts an input to fine steps.
     pub(super) fn input<F: RealField + Copy>(&self, value: &[F]) -> Vec<i128> {
         let (in_steps, fine) = (1.0 / self.noise.grid().step(), power_of_two(self.bits as i32));
         let position = |entry: F| {
@@ -112,7 +112,7 @@ impl<A: Adjacency> StreamGrid<A> {
         value.iter().map(|&entry| position(entry)).collect()
     }
 
-    /// A sum, in units of which `2^bits` make a step of the release's grid, with noise, in steps of that grid.
+    /// Adds noise to a sum, of which `2^bits` units make a step of the release's grid; the result is in steps of that grid.
     pub(super) fn add_noise<R: ReleaseRng + ?Sized>(
         &self,
         sum: &[i128],
@@ -130,12 +130,12 @@ impl<A: Adjacency> StreamGrid<A> {
         Ok(sum.iter().zip(noisy).map(|(&v, noisy)| whole(v) + (noisy * in_steps) as i128).collect())
     }
 
-    /// Where a number of steps lies.
+    /// Returns the position of a number of steps.
     pub(super) fn position(&self, steps: i128) -> f64 {
         steps as f64 * self.noise.grid().step()
     }
 
-    /// The noise of one coordinate of one sum, with the sensitivity of all sums together.
+    /// Returns the noise of one coordinate of one sum, with the sensitivity of all sums together.
     pub(super) fn noise(&self) -> &Gaussian<A> {
         &self.noise
     }
@@ -152,9 +152,9 @@ mod tests {
     use super::*;
     use crate::rng::SeededRng;
 
-    /// The part of a sum below a step moves as many outputs by one step as it is large. With equal seeds the noise of a
-    /// block is the same, so that the difference is that part alone: its mean over 2^14 coordinates is within 0.04 of
-    /// it, but for a probability of 2 exp(-2 · 2^14 · 0.04²) < 1e-22 (Hoeffding).
+    /// The part of a sum below one step moves a proportional number of outputs by one step. With equal seeds the noise of a block
+    /// is the same, so that the difference is that part alone. Its mean over 2^14 coordinates is within 0.04 of it, except with a
+    /// probability of 2 exp(-2 · 2^14 · 0.04²) < 1e-22 (Hoeffding).
     #[test]
     fn fractions_of_a_step_are_added_before_rounding() {
         let each = L2Sensitivity::<ZeroOut>::new(1.0).unwrap();

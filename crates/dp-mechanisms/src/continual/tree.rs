@@ -1,4 +1,4 @@
-//! The tree mechanism: each step is in one noisy node per level.
+//! The tree mechanism: each step contributes to one noisy node per level.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, DpEvent, EventLog, LogId, NoiseMultiplier};
@@ -16,9 +16,9 @@ use crate::rng::ReleaseRng;
 use crate::rounding::sqrt_up;
 use crate::sensitivity::L2Sensitivity;
 
-/// Bits of the inputs' grid below that of the noise.
+/// Number of bits of the inputs' grid below that of the noise.
 const FINE_BITS: u32 = 20;
-/// The most steps of a stream.
+/// Maximum number of steps of a stream.
 const MOST_STEPS: u64 = 1 << 40;
 
 /// Releases all prefix sums of a stream of `T` vectors: each node of a binary tree over the steps is the sum of its
@@ -29,21 +29,21 @@ const MOST_STEPS: u64 = 1 << 40;
 /// node(l, j) = Σ x_t over t in (j 2^l, (j+1) 2^l] + N(0, s² I),   l < h = ⌊log2 T⌋ + 1
 /// prefix(t) = Σ over the bits l of t of the node of 2^l steps that ends at t with its lower bits cleared
 /// ```
-/// With [variance reduction](Self::with_variance_reduction) a node's estimate is the best linear combination of its own
-/// noisy value with the sum of its children's estimates; its variance is `s² 2^l / (2^(l+1) - 1)` instead of `s²`.
+/// With [variance reduction](Self::with_variance_reduction) a node's estimate is the best linear combination of its own noisy
+/// value and the sum of its children's estimates; its variance is `s² 2^l / (2^(l+1) - 1)` instead of `s²`.
 ///
 /// # Privacy
-/// A step is in one node per level, so that a record in one step moves the vector of all nodes by at most `C √h`. A
-/// record in `k` steps, of which at most `m_l` fall into one node of level `l`, moves the nodes of that level by at most
+/// A step is in one node per level, so that a record in one step changes the vector of all nodes by at most `C √h`. A record in
+/// `k` steps, of which at most `m_l` fall into one node of level `l`, changes the nodes of that level by at most
 /// ```text
 /// C √(Σ_v a_v²),   Σ_v a_v = k,  a_v <= m_l   ⟹   at most C √(⌊k/m_l⌋ m_l² + (k mod m_l)²),
 /// ```
-/// the sum of squares being convex, hence largest where the counts are as unequal as may be. The levels' squares add up.
-/// One event `Gaussian { std_dev: s, sensitivity }` covers the stream, adaptive inputs included; see
-/// [`continual`](super). Restarting is a new [`start`](Self::start), hence an event of its own: `k` epochs with a tree
-/// each are `k` events, whose composition is exact.
+/// since the sum of squares is convex, hence largest if the counts are as unequal as possible. The levels' squares add up. One
+/// event `Gaussian { std_dev: s, sensitivity }` covers the stream, including adaptive inputs; see [`continual`](super).
+/// Restarting is a new [`start`](Self::start), hence a separate event: `k` epochs with one tree each are `k` events, whose
+/// composition is exact.
 ///
-/// The noise belongs to the mechanism: a node's value is formed in integers, released once, and used in all prefixes.
+/// The noise is part of the mechanism: a node's value is formed in integers, released once, and used in all prefixes.
 ///
 /// # Examples
 /// ```
@@ -90,8 +90,8 @@ pub struct TreeAggregation<A: Adjacency> {
 }
 
 impl<A: Adjacency> TreeAggregation<A> {
-    /// For `steps` vectors of `dim` coordinates, to which a record contributes at most `each` per step, with noise of
-    /// this standard deviation on each node.
+    /// Creates the mechanism for `steps` vectors of `dim` coordinates, to which a record contributes at most `each` per step,
+    /// with noise of this standard deviation on each node.
     ///
     /// # Errors
     /// [`Error::Dimension`]; [`Error::OutOfRange`] unless `steps` is in `1..=2^40`; [`Error::NotFinite`],
@@ -109,7 +109,8 @@ impl<A: Adjacency> TreeAggregation<A> {
         Ok(Self { each, dim, steps, participation, grid, reduced: false })
     }
 
-    /// The same with noise of at least `noise_multiplier` times the sensitivity of all nodes together.
+    /// As [`from_std_dev`](Self::from_std_dev), with noise of at least `noise_multiplier` times the sensitivity of all nodes
+    /// together.
     ///
     /// # Errors
     /// As [`from_std_dev`](Self::from_std_dev).
@@ -126,13 +127,13 @@ impl<A: Adjacency> TreeAggregation<A> {
         Ok(Self { each, dim, steps, participation, grid, reduced: false })
     }
 
-    /// The same, estimating each node from all nodes below it too: less error for the same cost, two noisy nodes per
-    /// step instead of one.
+    /// Estimates each node also from all nodes below it: less error for the same cost, but two noisy nodes per step instead of
+    /// one.
     pub fn with_variance_reduction(self) -> Self {
         Self { reduced: true, ..self }
     }
 
-    /// The same with noise drawn in another way; exact unless chosen otherwise.
+    /// Sets the noise mode; the default is exact noise.
     ///
     /// # Errors
     /// [`Error::UnavailableNoise`] for a mode that is not implemented.
@@ -140,59 +141,59 @@ impl<A: Adjacency> TreeAggregation<A> {
         Ok(Self { grid: self.grid.with_noise_mode(mode)?, ..self })
     }
 
-    /// Writes the cost of the whole stream to the log and begins.
+    /// Logs the cost of the whole stream and starts it.
     pub fn start<R: ReleaseRng + ?Sized>(&self, log: &mut EventLog<A>, rng: &mut R) -> TreeSession<A> {
         let cost = Cost { event: self.event(), noise: self.noise_mode(), assumptions: Vec::new() };
         release::record(cost, log, rng);
         TreeSession { paid_in: log.id(), tree: self.clone(), step: 0, levels: Vec::new() }
     }
 
-    /// What a record contributes to one step at most.
+    /// Returns the largest contribution of a record to one step.
     pub fn each(&self) -> L2Sensitivity<A> {
         self.each
     }
 
-    /// The number of coordinates.
+    /// Returns the number of coordinates.
     pub fn dim(&self) -> usize {
         self.dim
     }
 
-    /// The number of steps.
+    /// Returns the number of steps.
     pub fn steps(&self) -> u64 {
         self.steps
     }
 
-    /// In which steps a record may take part.
+    /// Returns the steps in which a record may take part.
     pub fn participation(&self) -> Participation {
         self.participation
     }
 
-    /// Whether nodes are estimated from all nodes below them too.
+    /// Returns whether nodes are also estimated from all nodes below them.
     pub fn is_variance_reduced(&self) -> bool {
         self.reduced
     }
 
-    /// The number of levels, `⌊log2 T⌋ + 1`.
+    /// Returns the number of levels, `⌊log2 T⌋ + 1`.
     pub fn levels(&self) -> u32 {
         levels(self.steps)
     }
 
-    /// The number of nodes whose sum is the prefix at step `t`.
+    /// Returns the number of nodes whose sum is the prefix at step `t`.
     pub fn nodes_in_prefix(&self, t: u64) -> u32 {
         t.count_ones()
     }
 
-    /// The sensitivity of all nodes together.
+    /// Returns the sensitivity of all nodes together.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
         self.grid.noise().sensitivity()
     }
 
-    /// Standard deviation of the noise on one node.
+    /// Returns the standard deviation of the noise on one node.
     pub fn std_dev(&self) -> f64 {
         self.grid.noise().std_dev()
     }
 
-    /// Standard deviation of each coordinate of the prefix at step `t`.
+    /// Returns the standard deviation of each coordinate of the prefix at step `t`.
     ///
     /// ```text
     /// s √(Σ over the bits l of t of v_l),   v_l = 1, or 2^l / (2^(l+1) - 1) with variance reduction
@@ -203,26 +204,26 @@ impl<A: Adjacency> TreeAggregation<A> {
         self.std_dev() * bits.map(variance).sum::<f64>().sqrt()
     }
 
-    /// How the noise is drawn.
+    /// Returns the noise mode.
     pub fn noise_mode(&self) -> NoiseMode {
         self.grid.noise_mode()
     }
 }
 
 impl<A: Adjacency> PrivacyEvent for TreeAggregation<A> {
-    /// The whole stream.
+    /// Returns the event of the whole stream.
     fn event(&self) -> DpEvent {
         self.grid.noise().event()
     }
 }
 
-/// `⌊log2 steps⌋ + 1`.
+/// Returns `⌊log2 steps⌋ + 1`.
 fn levels(steps: u64) -> u32 {
     u64::BITS - steps.leading_zeros()
 }
 
-/// Checks the public sizes; the nodes' sensitivity for contributions of norm 1, and the bits by which a sum of all
-/// steps exceeds one.
+/// Checks the public sizes; returns the nodes' sensitivity for contributions of norm 1, and the number of bits by which a sum of
+/// all steps exceeds one step.
 fn checked(dim: usize, steps: u64, participation: Participation) -> Result<(f64, u32), Error> {
     dimension(dim as u64)?;
     if !(1..=MOST_STEPS).contains(&steps) {
@@ -240,7 +241,7 @@ fn checked(dim: usize, steps: u64, participation: Participation) -> Result<(f64,
     Ok((sqrt_up(squares), levels(steps)))
 }
 
-/// Variance of the best estimate of a node with `level` levels below it, for noise of variance 1 on each.
+/// Returns the variance of the best estimate of a node with `level` levels below it, for noise of variance 1 on each.
 ///
 /// Its own value has variance 1, the sum of its children's estimates `2 v(level - 1)`; inverses add:
 /// `1 / v = 1 + 1 / (2 v(level - 1))`.
@@ -249,16 +250,16 @@ fn reduced_variance(level: u32) -> f64 {
     leaves / (2.0 * leaves - 1.0)
 }
 
-/// One level of the tree while a node on it is open.
+/// One level of the tree with an open node.
 struct Level {
     /// The sum of the open node's finished half, in fine steps. Secret.
     sum: Vec<i128>,
-    /// What was released of that half: its estimate.
+    /// The estimate of that half, which is released.
     estimate: Vec<f64>,
     filled: bool,
 }
 
-/// A stream in progress. Secret, as it holds sums that are not released yet.
+/// A stream in progress. Secret, because it holds sums that are not yet released.
 pub struct TreeSession<A: Adjacency> {
     paid_in: LogId,
     tree: TreeAggregation<A>,
@@ -267,14 +268,15 @@ pub struct TreeSession<A: Adjacency> {
 }
 
 impl<A: Adjacency> TreeSession<A> {
-    /// Takes the next vector and releases the sum of all so far.
+    /// Releases the sum of all vectors so far, including the next one.
     ///
-    /// The cost is in the log already; what the vector's sensitivity takes on trust is added to it here, so that it must
-    /// be the same log.
+    /// The cost is in the log already; the assumptions of the vector's sensitivity are added to the log here, so that it must be
+    /// the same log.
     ///
     /// # Errors
-    /// [`Error::SessionOver`] after the last step; [`Error::OtherLog`] for any other log than that of the start, copies of
-    /// it included; [`Error::DimensionMismatch`]; [`Error::SensitivityExceeded`]; [`Error::NonFiniteInput`]. Nothing is released then, and the stream goes on with the next vector.
+    /// [`Error::SessionOver`] after the last step; [`Error::OtherLog`] for any log other than that of the start, including copies
+    /// of it; [`Error::DimensionMismatch`]; [`Error::SensitivityExceeded`]; [`Error::NonFiniteInput`]. In these cases nothing is
+    /// released, and the stream continues with the next vector.
     pub fn step<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &mut self,
         input: Bounded<Vec<F>, A>,
@@ -294,19 +296,19 @@ impl<A: Adjacency> TreeSession<A> {
         })
     }
 
-    /// Closes all nodes that end with this step, and sums the estimates of those that make up the prefix.
+    /// Closes all nodes that end with this step, and sums the estimates of the nodes of the prefix.
     fn advance<R: ReleaseRng + ?Sized>(&mut self, leaf: Vec<i128>, rng: &mut R) -> Result<Vec<f64>, Error> {
         let step = self.step + 1;
-        // The bits of `step - 1` below are all ones: so many levels are there, and filled.
+        // The bits of `step - 1` below this one are all ones: that many levels exist and are filled.
         let top = (step.trailing_zeros() as usize).min(self.levels.len());
         let reduced = self.tree.reduced;
-        // The estimate of the highest node that ends here; with variance reduction, by way of those below it.
+        // The estimate of the highest node that ends here; with variance reduction, computed from those below it.
         let mut sum = leaf;
         let mut estimate = if reduced || top == 0 { self.noisy(&sum, rng)? } else { Vec::new() };
         for (level, half) in (1u32..).zip(&self.levels[..top]) {
             sum.iter_mut().zip(&half.sum).for_each(|(sum, half)| *sum += half);
             if reduced {
-                // The weight of a value is its inverse variance over the sum of both; its own variance is 1.
+                // The weight of a value is its inverse variance divided by the sum of both; its own variance is 1.
                 let own = reduced_variance(level);
                 let node = self.noisy(&sum, rng)?;
                 for ((estimate, &left), node) in estimate.iter_mut().zip(&half.estimate).zip(node) {
@@ -316,7 +318,7 @@ impl<A: Adjacency> TreeSession<A> {
                 estimate = self.noisy(&sum, rng)?;
             }
         }
-        // Nothing fails from here on.
+        // No error is possible from here on.
         self.step = step;
         self.levels[..top].iter_mut().for_each(|level| level.filled = false);
         let closed = Level { sum, estimate, filled: true };
@@ -331,14 +333,14 @@ impl<A: Adjacency> TreeSession<A> {
         Ok(prefix)
     }
 
-    /// A node's value with its noise.
+    /// Returns a node's value with its noise.
     fn noisy<R: ReleaseRng + ?Sized>(&self, sum: &[i128], rng: &mut R) -> Result<Vec<f64>, Error> {
         let grid = &self.tree.grid;
         let noisy = grid.add_noise(sum, FINE_BITS, rng)?;
         Ok(noisy.into_iter().map(|steps| grid.position(steps)).collect())
     }
 
-    /// The number of steps taken.
+    /// Returns the number of steps taken.
     pub fn steps_taken(&self) -> u64 {
         self.step
     }

@@ -1,14 +1,14 @@
-//! What the author of a mechanism says that one release costs.
+//! The claimed cost of one release.
 
 use dp_accountant::{Delta, DpEvent, Epsilon, Rho};
 
 use super::{FinitePair, RdpCurve};
 use crate::error::{Error, positive_normal};
 
-/// What one release of a mechanism costs, for every pair of neighbours and in both orders of each pair.
+/// The cost of one release of a mechanism, for every pair of neighbours and in both orders of each pair.
 ///
-/// A claim is turned into an [event](Self::event), which every accountant reads. State the strongest that is proved: from
-/// `Gdp` or a dominating pair more follows under composition than from the `ApproxDp` that they imply.
+/// A claim is converted to an [event](Self::event), which every accountant reads. State the strongest proved claim: `Gdp` or a
+/// dominating pair gives tighter composition than the `ApproxDp` that they imply.
 ///
 /// # Examples
 /// ```
@@ -26,15 +26,15 @@ use crate::error::{Error, positive_normal};
 pub enum Claim {
     /// Pure epsilon-DP: no outcome is more than `exp(epsilon)` times as likely for one neighbour as for the other.
     PureEps(Epsilon),
-    /// (epsilon, delta)-DP, and no more is known.
+    /// (epsilon, delta)-DP, without any stronger known guarantee.
     ApproxDp {
         /// Epsilon.
         epsilon: Epsilon,
         /// Delta.
         delta: Delta,
     },
-    /// For each pair of neighbours the privacy loss lies in some interval of this length: the exponential mechanism
-    /// and its kin (Dong, Durfee and Rogers 2020, Definition 1.3, arXiv 1909.13830).
+    /// For each pair of neighbours the privacy loss lies in some interval of this length, as for the exponential mechanism (Dong,
+    /// Durfee and Rogers 2020, Definition 1.3, arXiv 1909.13830).
     BoundedRange(Epsilon),
     /// rho-zCDP: the Renyi divergence of every order `alpha > 1` is at most `rho · alpha`.
     Zcdp(Rho),
@@ -74,27 +74,26 @@ impl From<super::LossCcdf> for Claim {
 }
 
 impl Claim {
-    /// The claim as an event.
+    /// Converts the claim to an event.
     ///
     /// # Privacy
-    /// Approximate zCDP has no event of its own: it is recorded as the composition of a release that fails with
-    /// probability `delta` and tells nothing otherwise ((0, delta)-DP) and a rho-zCDP release, of which it is a
-    /// post-processing. Proof: let `P`, `Q` be the laws of the output for two neighbours and `E`, `E'` the events of the
+    /// Approximate zCDP has no event of its own: it is recorded as the composition of a release that fails with probability
+    /// `delta` and reveals nothing otherwise ((0, delta)-DP) and a rho-zCDP release. The mechanism is a post-processing of the
+    /// two. Proof: let `P`, `Q` be the laws of the output for two neighbours and `E`, `E'` the events of the
     /// definition. As `P(E) >= 1 - delta`,
     ///
     /// ```text
     /// P = (1 - delta) P(·|E) + delta P1,   P1 = [ (P(E) - 1 + delta) P(·|E) + P(not E) P(·|not E) ] / delta
     /// ```
     ///
-    /// with `P1` a probability law, and so for `Q` with `E'` and `Q1`. Let the first release say which neighbour is
-    /// the true one with probability `delta`, and else nothing; let the second draw from `P(·|E)` or `Q(·|E')`, which is
-    /// rho-zCDP for this pair. Publish the second if the first said nothing, else a draw from `P1` or `Q1`. That is `P`
-    /// for the one neighbour and `Q` for the other. Nothing is lost but what the definition leaves open.
-    /// `E` and `E'` belong to this pair, so a group of records cannot be read from the two releases: accountants refuse
-    /// it.
+    /// with `P1` a probability law, and likewise for `Q` with `E'` and `Q1`. Let the first release reveal the true neighbour with
+    /// probability `delta`, and otherwise nothing; let the second draw from `P(·|E)` or `Q(·|E')`, which is rho-zCDP for this
+    /// pair. Publish the second if the first revealed nothing, otherwise a draw from `P1` or `Q1`. This is `P` for the one
+    /// neighbour and `Q` for the other. Nothing is lost except what the definition does not determine. `E` and `E'` depend on
+    /// this pair, so the two releases cannot be read for a group of records: accountants refuse this.
     ///
     /// # Errors
-    /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for mu, and whatever the accountant refuses.
+    /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for mu, and the errors of the accountant.
     pub fn event(&self) -> Result<DpEvent, Error> {
         let event = match self {
             Self::PureEps(epsilon) => DpEvent::PureDp { epsilon: epsilon.get() },
@@ -109,7 +108,7 @@ impl Claim {
             Self::Rdp(curve) => curve.event(),
             Self::DominatingPair(pair) => pair.event(),
         };
-        // The accountant's own checks: an event that it refuses is no claim.
+        // The accountant's own checks: an event that it refuses is not a valid claim.
         event.relations()?;
         Ok(event)
     }

@@ -4,16 +4,16 @@ use dp_accountant::DpEvent;
 
 use crate::error::Error;
 
-/// A pair of laws that dominates: for each pair of neighbours, no test tells their outputs apart better than the best
-/// test tells a draw from `p` from a draw from `q`.
+/// A dominating pair of laws: for each pair of neighbours, no test distinguishes their outputs better than the best test
+/// distinguishes a draw from `p` from a draw from `q`.
 ///
 /// # Formula
 /// ```text
 /// sup over events S of ( P(S) - e^t Q(S) )  <=  Σ_i max(0, p_i - e^t q_i)     for every real t
 /// ```
-/// `P` and `Q` the output's laws for a pair of neighbours. Taken for every `t`, negative ones too, the same inequality
-/// with both sides' laws exchanged follows, so the pair answers for both orders. Under add/remove `p` is the law with
-/// the record; under the symmetric relations every pair of neighbours occurs in both orders, and so must be dominated.
+/// with `P` and `Q` the output's laws for a pair of neighbours. For all `t`, including negative ones, this implies the same
+/// inequality with the laws on both sides exchanged, so the pair covers both orders. Under add/remove `p` is the law with the
+/// record; under the symmetric relations every pair of neighbours occurs in both orders and must be dominated in both.
 ///
 /// # Examples
 /// ```
@@ -38,11 +38,11 @@ pub struct FinitePair {
 impl FinitePair {
     /// Checks the probabilities of each outcome under both laws.
     ///
-    /// What a law lacks to sum 1, if it is more than rounding, is charged as an outcome that the other law does not
+    /// If a law's sum falls short of 1 by more than rounding, the difference is charged as an outcome that the other law does not
     /// have: an infinite loss.
     ///
     /// # Errors
-    /// [`Error::Accountant`] unless both have as many entries and at least one, none negative, with sums within 1e-12
+    /// [`Error::Accountant`] unless both have the same number of entries and at least one, none negative, with sums within 1e-12
     /// of 1.
     pub fn new(p: Vec<f64>, q: Vec<f64>) -> Result<Self, Error> {
         let pair = Self { p, q };
@@ -50,17 +50,17 @@ impl FinitePair {
         Ok(pair)
     }
 
-    /// Probabilities that are known to pass the checks.
+    /// Wraps probabilities that are known to pass the checks.
     pub(super) fn unchecked(p: Vec<f64>, q: Vec<f64>) -> Self {
         Self { p, q }
     }
 
-    /// Probability of each outcome under the first law.
+    /// Returns the probability of each outcome under the first law.
     pub fn p(&self) -> &[f64] {
         &self.p
     }
 
-    /// Probability of each outcome under the second law.
+    /// Returns the probability of each outcome under the second law.
     pub fn q(&self) -> &[f64] {
         &self.q
     }

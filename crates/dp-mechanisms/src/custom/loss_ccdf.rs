@@ -1,12 +1,12 @@
-//! A privacy loss by the tails of its law, on a grid of losses.
+//! A privacy loss given by the tails of its law, on a grid of losses.
 
 use super::FinitePair;
 use crate::error::Error;
 
-/// The most losses of a table.
+/// Maximum number of losses of a table.
 const MOST_LOSSES: usize = 1 << 20;
 
-/// Upper bounds of the tails of the privacy loss at some losses, in both orders of a pair of neighbours.
+/// Upper bounds on the tails of the privacy loss at some losses, in both orders of a pair of neighbours.
 ///
 /// # Formula
 /// ```text
@@ -14,15 +14,15 @@ const MOST_LOSSES: usize = 1 << 20;
 /// above[i]          >=  P( L > losses[i] )
 /// above_reversed[i] >=  Q( -L > losses[i] )       0 = losses[0] < losses[1] < ...
 /// ```
-/// Under the symmetric relations every pair of neighbours occurs in both orders: there each list bounds both tails.
+/// Under the symmetric relations every pair of neighbours occurs in both orders: each list then bounds both tails.
 ///
 /// # Privacy
-/// It turns into a [dominating pair](Self::dominating_pair) by rounding upwards: a loss between two of the table counts
-/// as the upper, beyond the last as infinite. So composing `k` releases adds at most `k` steps of the table to epsilon,
-/// and `k` times the last tail to delta.
+/// It is converted to a [dominating pair](Self::dominating_pair) by rounding upwards: a loss between two of the table counts as
+/// the upper one, and beyond the last as infinite. So composing `k` releases adds at most `k` steps of the table to epsilon, and
+/// `k` times the last tail to delta.
 ///
 /// # Examples
-/// A Gaussian by its loss, `N(mu²/2, mu²)` both ways:
+/// A Gaussian by its loss, `N(mu²/2, mu²)` in both orders:
 /// ```
 /// use dp_accountant::{Delta, bound};
 /// use dp_mechanisms::custom::{Claim, LossCcdf};
@@ -49,7 +49,7 @@ pub struct LossCcdf {
 }
 
 impl LossCcdf {
-    /// Checks a table. A tail that is larger than an earlier one is read as the earlier one, which bounds it.
+    /// Checks a table. A tail that is larger than an earlier one is replaced by the earlier one, which bounds it.
     ///
     /// # Errors
     /// [`Error::Length`] unless the lists are of equal length, from 1 to 2^20; [`Error::OutOfRange`] unless losses are
@@ -77,7 +77,7 @@ impl LossCcdf {
         Ok(Self { losses, above: falling(above), above_reversed: falling(above_reversed) })
     }
 
-    /// The table of two functions at the multiples of `step` up to the first that is not below `largest`.
+    /// Creates the table of two functions at the multiples of `step` up to the first that is at least `largest`.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless `step` and `largest` are positive with at most 2^20 - 1 steps, and those of
@@ -102,12 +102,12 @@ impl LossCcdf {
         Self::new(losses, above, above_reversed)
     }
 
-    /// The losses of the table.
+    /// Returns the losses of the table.
     pub fn losses(&self) -> &[f64] {
         &self.losses
     }
 
-    /// A pair that dominates every pair of laws with at most these tails.
+    /// Returns a pair that dominates every pair of laws with at most these tails.
     ///
     /// # Formula
     /// ```text
@@ -120,13 +120,12 @@ impl LossCcdf {
     /// ```
     ///
     /// # Privacy
-    /// For `t >= 0` the hockey-stick divergence `E_P[ max(0, 1 - e^(t - L)) ]` is the mean of a function that grows with
-    /// `L` and is 0 for `L <= t`: it reads positive losses alone. The table's law of positive losses lies above that
-    /// of `L` in the stochastic order, so its divergence is no smaller, and further outcomes only add to it. The same
-    /// holds for the reversed order, whose positive losses are the negative ones here. Divergences of both orders at
-    /// `t >= 0` are the divergences of one order at every real `t`. Where the bounds are so loose that they leave less
-    /// than nothing for the rest, the probability that the *other* law gives an outcome is reduced, which makes its
-    /// loss worse.
+    /// For `t >= 0` the hockey-stick divergence `E_P[ max(0, 1 - e^(t - L)) ]` is the mean of a function that grows with `L` and
+    /// is 0 for `L <= t`, so it depends on positive losses only. The table's law of positive losses is larger than that of `L` in
+    /// the stochastic order, so its divergence is no smaller, and further outcomes only increase it. The same holds for the
+    /// reversed order, whose positive losses are the negative ones here. Divergences of both orders at `t >= 0` are the
+    /// divergences of one order at every real `t`. If the bounds are so loose that the remaining probability is negative, the
+    /// probability that the *other* law gives an outcome is reduced, which makes its loss worse.
     pub fn dominating_pair(&self) -> FinitePair {
         let forward = Tails::new(&self.losses, &self.above);
         let reversed = Tails::new(&self.losses, &self.above_reversed);
@@ -134,7 +133,7 @@ impl LossCcdf {
         let (mut p, mut q) = (Vec::with_capacity(outcomes), Vec::with_capacity(outcomes));
         forward.write(1.0 - self.above_reversed[0], &mut p, &mut q);
         reversed.write(1.0 - self.above[0], &mut q, &mut p);
-        // The rest: an outcome of nearly equal probabilities, wherever what came before leaves room.
+        // The rest: an outcome of nearly equal probabilities, if the previous outcomes leave some.
         let left = |masses: &[f64]| (1.0 - masses.iter().sum::<f64>()).max(0.0);
         let (left_p, left_q) = (left(&p), left(&q));
         p.push(left_p);
@@ -143,7 +142,7 @@ impl LossCcdf {
     }
 }
 
-/// The running minimum: a tail does not grow.
+/// Returns the running minimum: a tail does not increase.
 pub(super) fn falling(mut tails: Vec<f64>) -> Vec<f64> {
     let mut least = 1.0;
     for tail in &mut tails {
@@ -153,7 +152,7 @@ pub(super) fn falling(mut tails: Vec<f64>) -> Vec<f64> {
     tails
 }
 
-/// The positive losses of one order: masses under the law that makes them, and at most as much under the other.
+/// The positive losses of one order: masses under the law that gives them, and at most as much under the other.
 struct Tails {
     infinite: f64,
     masses: Vec<(f64, f64)>,
@@ -167,7 +166,7 @@ impl Tails {
         for (i, &loss) in losses.iter().enumerate().skip(1) {
             let mass = difference_up(tails[i - 1], tails[i]);
             if mass > 0.0 {
-                // Rounded down, twice and more than the errors of product and exponential.
+                // Rounded down twice, by more than the errors of product and exponential.
                 let other = mass * (-loss).exp() * (1.0 - 8.0 * f64::EPSILON);
                 total_of_other += other;
                 masses.push((mass, other));
@@ -176,7 +175,7 @@ impl Tails {
         Self { infinite: tails.last().copied().unwrap_or(1.0), masses, total_of_other }
     }
 
-    /// Appends the outcomes; the other law has at most `room` for them.
+    /// Appends the outcomes; the other law has at most the mass `room` for them.
     fn write(&self, room: f64, own: &mut Vec<f64>, other: &mut Vec<f64>) {
         let fits = if self.total_of_other > room { room / self.total_of_other } else { 1.0 };
         own.push(self.infinite);
@@ -188,7 +187,7 @@ impl Tails {
     }
 }
 
-/// `larger - smaller`, rounded up; both in `[0, 1]`.
+/// Returns `larger - smaller`, rounded up; both in `[0, 1]`.
 fn difference_up(larger: f64, smaller: f64) -> f64 {
     let difference = larger - smaller;
     // Exact error of the difference (Dekker): larger >= smaller >= 0.
@@ -203,7 +202,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// In whole numbers of `2^-(53 + shift)`.
+        /// Compares with exact differences, in whole numbers of `2^-(53 + shift)`.
         #[test]
         fn differences_are_rounded_up(larger in 0u64..=1 << 53, smaller in 0u64..=1 << 53, shift in 0u32..60) {
             let unit = 2f64.powi(-53 - shift as i32);

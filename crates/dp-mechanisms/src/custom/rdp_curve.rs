@@ -4,14 +4,14 @@ use dp_accountant::{DpEvent, RdpOrder, rdp};
 
 use crate::error::Error;
 
-/// Upper bounds of the Renyi divergence at some orders, both ways, read conservatively between them.
+/// Upper bounds on the Renyi divergence at some orders, in both directions, interpolated conservatively.
 ///
 /// # Formula
 /// ```text
 /// D(a_i) <= divergences[i]  at orders  1 < a_1 < a_2 < ...
 /// ```
-/// `(a - 1) D(a)` is convex in the order `a` and 0 at `a = 1`, so between two orders it lies below the chord; `D` does
-/// not fall, so a later point bounds an earlier order; beyond the last order nothing is claimed.
+/// `(a - 1) D(a)` is convex in the order `a` and 0 at `a = 1`, so between two orders it lies below the chord; `D` does not
+/// decrease, so a later point bounds an earlier order; beyond the last order there is no bound.
 ///
 /// # Examples
 /// ```
@@ -36,15 +36,15 @@ impl RdpCurve {
     /// Checks the points.
     ///
     /// # Errors
-    /// [`Error::Accountant`] unless there are as many divergences as orders and at least one, the orders are finite,
-    /// above 1 and increasing, and the divergences finite and not negative.
+    /// [`Error::Accountant`] unless there are as many divergences as orders and at least one, the orders are finite, above 1 and
+    /// increasing, and the divergences finite and non-negative.
     pub fn new(orders: Vec<f64>, divergences: Vec<f64>) -> Result<Self, Error> {
         let curve = Self { orders, divergences };
         curve.event().relations()?;
         Ok(curve)
     }
 
-    /// The bound at any order from 1 on; infinite beyond the last.
+    /// Returns the bound at any order from 1 on; infinite beyond the last.
     ///
     /// # Errors
     /// [`Error::Accountant`] for an order that is not finite or below 1.
@@ -52,12 +52,12 @@ impl RdpCurve {
         Ok(rdp::RdpCurve::new(&self.event())?.at(RdpOrder::new(order)?))
     }
 
-    /// The orders.
+    /// Returns the orders.
     pub fn orders(&self) -> &[f64] {
         &self.orders
     }
 
-    /// The divergence claimed at each order.
+    /// Returns the divergence claimed at each order.
     pub fn divergences(&self) -> &[f64] {
         &self.divergences
     }

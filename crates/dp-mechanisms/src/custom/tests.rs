@@ -74,8 +74,8 @@ fn claims_become_the_events_of_their_definitions() {
     assert_eq!(events, expected);
 }
 
-/// It fails with probability `f = 1 - (1 - delta)^count`; the surviving `1 - f` are zCDP, so that epsilon at
-/// `f + (1 - f) x` is zCDP's at `x`, whatever the delta of a single release was.
+/// It fails with probability `f = 1 - (1 - delta)^count`; the remaining `1 - f` is zCDP, so that epsilon at `f + (1 - f) x` is
+/// that of zCDP at `x`, for every delta of a single release.
 #[test]
 fn approximate_zcdp_costs_its_delta_and_nothing_else() {
     let rho = Rho::new(0.1).unwrap();
@@ -184,12 +184,12 @@ fn seeds_and_further_assumptions_reach_the_log() {
     assert!(printed.contains("\"word\"") && printed.contains("Gdp"), "{printed}");
 }
 
-/// The hockey-stick divergence of a pair, by its definition.
+/// Returns the hockey-stick divergence of a pair, by its definition.
 fn hockey_stick(pair: &FinitePair, t: f64) -> f64 {
     pair.p().iter().zip(pair.q()).map(|(p, q)| (p - t.exp() * q).max(0.0)).sum()
 }
 
-/// The tails of a pair's loss at `losses`, in both orders.
+/// Returns the tails of a pair's loss at `losses`, in both orders.
 fn tabulated(p: &[f64], q: &[f64], losses: Vec<f64>) -> LossCcdf {
     let tails = |own: &[f64], other: &[f64]| -> Vec<f64> {
         let above = |loss: f64| {
@@ -211,8 +211,8 @@ fn law() -> impl Strategy<Value = Vec<f64>> {
 }
 
 proptest! {
-    /// The pair from a table of any two laws' losses has a divergence at least theirs at every `t`, in both orders,
-    /// and is a pair of laws.
+    /// The pair from a table of any two laws' losses has a divergence of at least theirs at every `t`, in both orders, and is a
+    /// pair of laws.
     #[test]
     fn tables_dominate(p in law(), q in law(), mut steps in proptest::collection::vec(0.01f64..0.8, 0..12), t in 0.0f64..6.0) {
         steps.insert(0, 0.0);
@@ -247,8 +247,8 @@ proptest! {
     }
 }
 
-/// The Laplace loss is one-sided: tails of the two orders agree, and with a table whose step divides epsilon the largest
-/// loss is exact. Composed 30 times, the table costs at most 30 steps.
+/// The Laplace loss is one-sided: tails of the two orders agree, and with a table whose step divides epsilon the largest loss is
+/// exact. Composed 30 times, the table costs at most 30 steps.
 #[test]
 fn a_table_of_laplace_composes_within_its_steps() {
     let (x, step) = (0.5, 0.0025);
@@ -270,7 +270,7 @@ fn a_table_of_laplace_composes_within_its_steps() {
     }
 }
 
-/// Renyi points of a Gaussian are read between orders as the accountant reads its own, and never below the truth.
+/// Renyi points of a Gaussian are interpolated as in the accountant, and never below the true value.
 #[test]
 fn points_of_a_gaussian_are_never_below_it() {
     let curve = RdpCurve::new(vec![1.5, 3.0, 10.0, 50.0], vec![0.75, 1.5, 5.0, 25.0]).unwrap();

@@ -1,17 +1,17 @@
 //! The discrete Gaussian law with masses `exp(-k²/(2 s²))`: normaliser, tail and variance, accurate for every scale.
 //!
-//! Sums of a few terms where the scale is small. Where it is large, Poisson's summation formula turns the sum over the
-//! integers into one over frequencies, of which a single one matters, and a tail is compared with its integral.
+//! For a small scale these are sums of a few terms. For a large scale, Poisson's summation formula turns the sum over the
+//! integers into one over frequencies, of which only one contributes, and a tail is compared with its integral.
 
 use core::f64::consts::{PI, TAU};
 
 use crate::gamma_law;
 
-/// Tails at scales from here on are computed from integrals: sums would have tens of thousands of terms, and the
-/// expansion around the integral is off by less than 1e-13.
+/// Scale from which on tails are computed from integrals: sums would have tens of thousands of terms, and the expansion around
+/// the integral has an error below 1e-13.
 const LARGE: f64 = 1024.0;
 
-/// `exp(-k²/(2 s²))`.
+/// Returns `exp(-k²/(2 s²))`.
 pub(super) fn mass(scale: f64, k: i64) -> f64 {
     at(scale, k as f64)
 }
@@ -21,7 +21,7 @@ fn at(scale: f64, x: f64) -> f64 {
     (-0.5 * x * x).exp()
 }
 
-/// The sum of `g(k)` over `k = first, first + 1, ...`, for terms that fall to nothing within 40 scales.
+/// Returns the sum of `g(k)` over `k = first, first + 1, ...`, for terms that vanish within 40 scales.
 fn sum(scale: f64, first: f64, g: impl Fn(f64) -> f64) -> f64 {
     let mut total = 0.0;
     for step in 0..=(40.0 * scale).ceil() as u64 {
@@ -34,7 +34,7 @@ fn sum(scale: f64, first: f64, g: impl Fn(f64) -> f64) -> f64 {
     total
 }
 
-/// The sum of all masses.
+/// Returns the sum of all masses.
 ///
 /// # Formula
 /// ```text
@@ -44,7 +44,7 @@ pub(super) fn normaliser(scale: f64) -> f64 {
     if scale < 1.0 { 1.0 + 2.0 * sum(scale, 1.0, |k| at(scale, k)) } else { scale * TAU.sqrt() * dual(scale) }
 }
 
-/// `sum exp(-2 pi² s² k²)` for `s >= 1`, where the second frequency adds less than 1e-34.
+/// Returns `sum exp(-2 pi² s² k²)` for `s >= 1`, to which the second frequency adds less than 1e-34.
 fn dual(scale: f64) -> f64 {
     1.0 + 2.0 * frequency(scale)
 }
@@ -53,7 +53,7 @@ fn frequency(scale: f64) -> f64 {
     (-2.0 * (PI * scale) * (PI * scale)).exp()
 }
 
-/// The sum of the masses from `k >= 1` on.
+/// Returns the sum of the masses from `k >= 1` on.
 ///
 /// # Formula
 /// From the scale [`LARGE`] on, with `f` the mass as a function of a real number and `x = k - 1/2`,
@@ -74,7 +74,7 @@ pub(super) fn tail(scale: f64, k: u64) -> f64 {
     (integral + slope / 24.0 - 7.0 * third / 5760.0).max(0.0)
 }
 
-/// The variance.
+/// Returns the variance.
 ///
 /// # Formula
 /// ```text
@@ -86,7 +86,7 @@ pub(super) fn variance(scale: f64) -> f64 {
         2.0 * sum(scale, 1.0, |k| k * k * at(scale, k)) / normaliser(scale)
     } else {
         let square = scale * scale;
-        // The exponential first: it is 0 where the square of the square overflows.
+        // The exponential first: it is 0 if the square of the square overflows.
         let loss = 8.0 * PI * PI * square * (square * (frequency(scale) / dual(scale)));
         if loss > 0.0 { square - loss } else { square }
     }
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn the_branches_meet() {
-        // Both forms at scales where both converge.
+        // Both forms at scales for which both converge.
         for scale in [1.0, 1.3, 2.0] {
             let direct = 1.0 + 2.0 * sum(scale, 1.0, |k| at(scale, k));
             assert!((normaliser(scale) / direct - 1.0).abs() < 1e-14, "{scale}");

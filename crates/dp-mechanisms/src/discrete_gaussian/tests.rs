@@ -112,7 +112,7 @@ proptest! {
     }
 }
 
-/// The Renyi divergence of two coordinates by enumeration: never above `alpha D²/(2 s²)` for any whole shift of norm D.
+/// The Renyi divergence of two coordinates by enumeration: never above `alpha D²/(2 s²)` for any integer shift of norm D.
 #[test]
 fn divergence_in_two_dimensions() {
     for scale in [0.5f64, 1.0, 3.0] {
@@ -132,7 +132,7 @@ fn divergence_in_two_dimensions() {
                 let found = (log_moment(first) + log_moment(second)) / (order - 1.0);
                 let bound = order * (first * first + second * second) as f64 / (2.0 * scale * scale);
                 assert!(found <= bound * (1.0 + 1e-12), "{scale} {first} {second} {order}: {found} {bound}");
-                // Shifts by alpha D that are whole reach it.
+                // Integer shifts by alpha D attain it.
                 if order.fract() == 0.0 {
                     assert!((found / bound - 1.0).abs() < 1e-9, "{scale} {first} {second} {order}: {found} {bound}");
                 }
@@ -141,7 +141,7 @@ fn divergence_in_two_dimensions() {
     }
 }
 
-/// Noise of 50,000 coordinates against the masses in classes: chi-square with 20 degrees of freedom below its 1 - 1e-9
+/// Noise of 50,000 coordinates compared with the masses in classes: chi-square with 20 degrees of freedom below its 1 - 1e-9
 /// quantile, 83.5, for each of three scales.
 #[test]
 fn noise_has_the_stated_law() {
@@ -163,5 +163,5 @@ fn seeded_values_are_stable() {
     assert_eq!(released.get(), &STABLE);
 }
 
-/// Changing these is a value-breaking change: say so in the changelog.
+/// Changing these changes values: note it in the changelog.
 const STABLE: [i64; 4] = [-9, 994, -1007, 3];

@@ -107,8 +107,8 @@ proptest! {
     }
 }
 
-/// Two coordinates, every split of the shift: the hockey-stick divergence by enumeration is at most that of the whole
-/// shift in one coordinate, and reaches it where one part is 0.
+/// Two coordinates, every split of the shift: the hockey-stick divergence by enumeration is at most that of the whole shift in
+/// one coordinate, and attains it if one part is 0.
 #[test]
 fn one_coordinate_is_the_worst() {
     for (scale, shift) in [(1.0, 3i64), (4.0, 5), (0.7, 2)] {
@@ -133,8 +133,8 @@ fn one_coordinate_is_the_worst() {
     }
 }
 
-/// Noise of 100,000 releases of one integer against the masses in 21 classes (20 degrees of freedom): chi-square below
-/// its 1 - 1e-9 quantile, 83.5, for each of three scales, two of them no whole numbers.
+/// Noise of 100,000 releases of one integer compared with the masses in 21 classes (20 degrees of freedom): chi-square below its
+/// 1 - 1e-9 quantile, 83.5, for each of three scales, two of them not integers.
 #[test]
 fn noise_has_the_stated_law() {
     for (numerator, denominator) in [(3, 1), (7, 3), (8, 5)] {
@@ -154,5 +154,5 @@ fn seeded_values_are_stable() {
     assert_eq!(released.get(), &STABLE);
 }
 
-/// Changing these is a value-breaking change: say so in the changelog.
+/// Changing these changes values: note it in the changelog.
 const STABLE: [i64; 4] = [-8, 950, -1002, -3];

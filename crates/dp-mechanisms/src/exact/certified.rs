@@ -1,9 +1,9 @@
-//! Coins of probability `exp(-z)` and comparisons with `U exp(-z)`, decided by brackets that are certified.
+//! Coins of probability `exp(-z)` and comparisons with `U exp(-z)`, decided by certified brackets.
 //!
-//! A comparison of a uniform number with `U exp(-z)` needs no exact value of either: brackets of both decide unless
-//! they overlap, and where they do, both are computed again with more digits. The first brackets are 63-bit fixed-point
-//! numbers and nearly always decide; the others are integers of any length. The digits of the uniform number and of
-//! `z` that are drawn stay drawn: the answer is that of the ideal numbers.
+//! A comparison of a uniform number with `U exp(-z)` needs no exact value of either: brackets of both decide unless they overlap;
+//! if they do, both are computed again with more digits. The first brackets are 63-bit fixed-point numbers and nearly always
+//! decide; the others are integers of any length. Digits of the uniform number and of `z` that were drawn are kept, so the result
+//! is that of the ideal numbers.
 
 use num_bigint::BigUint;
 
@@ -11,14 +11,14 @@ use crate::error::Error;
 use crate::exact::source::Source;
 use crate::exact::table::{Bracket, EXPONENTIAL, MOST_STRIPS, STRIP_BITS};
 
-/// What 63-bit fixed-point numbers count in.
+/// The unit of the 63-bit fixed-point numbers: 1 is `2^63`.
 pub(crate) const ONE: u64 = 1 << 63;
-/// Digits of an interval that are evaluated before a generator is called stuck, in groups of 64.
+/// Number of digits of an interval that are evaluated before a generator counts as stuck, in groups of 64.
 const LEVELS: u32 = 48;
 
-/// Terms of the exponential series.
+/// Number of terms of the exponential series.
 const TERMS: usize = 16;
-/// `2^64 / k`, rounded down, from `k = 2` on: a product is faster than a division, and off by less than a unit more.
+/// `2^64 / k`, rounded down, from `k = 2` on: a product is faster than a division, and adds an error of less than one unit.
 const RECIPROCALS: [u64; TERMS + 1] = {
     let mut reciprocals = [0; TERMS + 1];
     let mut k = 2;
@@ -29,13 +29,12 @@ const RECIPROCALS: [u64; TERMS + 1] = {
     reciprocals
 };
 
-/// `exp(-z)` for `z` between two bounds in `[0, 1/2]`, all in units of `2^-63`.
+/// Returns `exp(-z)` for `z` between two bounds in `[0, 1/2]`, all in units of `2^-63`.
 #[inline]
 pub(crate) fn exp_minus(low: u64, high: u64) -> Bracket {
     debug_assert!(low <= high && high <= ONE / 2);
-    // Horner's rule for 1 - z (1 - z/2 (1 - z/3 (...))). Each step is rounded by less than 3 units and weighs at most
-    // 1/2 of the step after it, and what follows the last term is below (1/2)^17 / 17! or (1/16)^11 / 11!, both less
-    // than 2^-65: less than 8 units in all.
+    // Horner's rule for 1 - z (1 - z/2 (1 - z/3 (...))). Each step is rounded by less than 3 units and weighs at most 1/2 of the
+    // step after it. The remainder is below (1/2)^17 / 17! or (1/16)^11 / 11!, both less than 2^-65: less than 8 units in total.
     let mut term = if high <= ONE / 16 { 10 } else { TERMS };
     let mut sum = ONE;
     while term > 1 {
@@ -54,12 +53,12 @@ pub(crate) struct Interval {
     pub(crate) high: BigUint,
 }
 
-/// `exp(-z)` for a `z` in an interval, in units of `2^-bits` as the interval.
+/// Returns `exp(-z)` for a `z` in an interval, in units of `2^-bits` like the interval.
 pub(crate) fn exp_minus_interval(z: &Interval, bits: u64) -> Interval {
     Interval { low: exp_minus_bounds(&z.high, bits).low, high: exp_minus_bounds(&z.low, bits).high }
 }
 
-/// `exp(-z)` for `z` in units of `2^-bits`.
+/// Returns `exp(-z)` for `z` in units of `2^-bits`.
 fn exp_minus_bounds(z: &BigUint, bits: u64) -> Interval {
     // exp(-z) = exp(-z / 2^halvings)^(2^halvings), with the argument of the series at most 1/2.
     let halvings = (z.bits() + 1).saturating_sub(bits);
@@ -72,8 +71,8 @@ fn exp_minus_bounds(z: &BigUint, bits: u64) -> Interval {
         term = ((&term * &reduced) >> working) / index;
         if index % 2 == 1 { sum -= &term } else { sum += &term }
     }
-    // Each term is rounded down by less than two units, and the remainder of the series is below the first term that
-    // vanished, less than two units.
+    // Each term is rounded down by less than two units, and the remainder of the series is below the first vanishing term, less
+    // than two units.
     let slack = BigUint::from(2 * index + 4);
     let mut low = &sum - &slack;
     let mut high = (sum + slack).min(one);
@@ -85,7 +84,7 @@ fn exp_minus_bounds(z: &BigUint, bits: u64) -> Interval {
     Interval { low: low >> cut, high: (high >> cut) + 1u32 }
 }
 
-/// A uniform number in `[base, base + width)`, of which 64 digits behind the point are drawn.
+/// A uniform number in `[base, base + width)`, with 64 fractional digits drawn.
 pub(crate) struct Uniform {
     pub(crate) base: u64,
     pub(crate) width: u64,
@@ -93,10 +92,10 @@ pub(crate) struct Uniform {
 }
 
 impl Uniform {
-    /// Whether the number is below `unit · e`, `e` between the bounds of the bracket, or `None` if they do not tell.
+    /// Returns whether the number is below `unit · e`, `e` between the bounds of the bracket; `None` if this is undecided.
     #[inline]
     pub(crate) fn below(&self, unit: u64, exponential: Bracket) -> Option<bool> {
-        // Units and masses are below 2^40, so that 64 digits more leave room in 128 bits.
+        // Units and masses are below 2^40, so that 64 more digits fit into 128 bits.
         let low = (u128::from(self.base) << 64) + u128::from(self.width) * u128::from(self.digits);
         if low + u128::from(self.width) <= (u128::from(unit) * u128::from(exponential.low)) << 1 {
             Some(true)
@@ -107,7 +106,7 @@ impl Uniform {
         }
     }
 
-    /// Whether the number is below `unit · exp(-z)`, with as many digits as it takes.
+    /// Returns whether the number is below `unit · exp(-z)`, with as many digits as needed.
     ///
     /// `exponent` gives an interval of `z` for a number of bits; the interval must shrink as the bits grow.
     pub(crate) fn below_exp<S: Source>(
@@ -135,10 +134,10 @@ impl Uniform {
     }
 }
 
-/// A positive number known to a relative error: at least `mantissa · 2^exponent`, the mantissa's top bit being set.
+/// A positive number with a known relative error: at least `mantissa · 2^exponent`, with the mantissa's top bit set.
 ///
-/// Each operation rounds down by less than `2^-62` of the result, and so inherits the errors of its arguments and adds
-/// one of that size; a quotient also inherits the error of its divisor, which makes it too large.
+/// Each operation rounds down by less than `2^-62` of the result. It inherits the errors of its arguments and adds one of that
+/// size; a quotient also inherits the error of its divisor, which makes it too large.
 #[derive(Clone, Copy)]
 pub(crate) struct Approximate {
     mantissa: u64,
@@ -146,7 +145,7 @@ pub(crate) struct Approximate {
 }
 
 impl Approximate {
-    /// A positive integer.
+    /// Converts a positive integer.
     pub(crate) fn of(x: u128) -> Self {
         let shift = 64 - x.leading_zeros() as i32;
         let mantissa = if shift >= 0 { x >> shift } else { x << -shift };
@@ -163,7 +162,7 @@ impl Approximate {
         Self { exponent: quotient.exponent + self.exponent - other.exponent - 63, ..quotient }
     }
 
-    /// The integer part of the number times `2^63`, for a number below `limit`.
+    /// Returns the integer part of the number times `2^63`, for a number below `limit`.
     fn fixed_point(self, limit: u32) -> Option<u128> {
         let shift = self.exponent + 63;
         if shift > 0 && shift + 64 > 63 + limit.ilog2() as i32 {
@@ -177,15 +176,15 @@ impl Approximate {
     }
 }
 
-/// From here on, and a little below, `exp(-z)` is less than the unit `2^-63`.
+/// Exponent from slightly below which on `exp(-z)` is less than the unit `2^-63`.
 const LARGEST_EXPONENT: u32 = 64;
 
-/// `exp(-z)` for a `z` that is the result of at most 16 operations.
+/// Returns `exp(-z)` for a `z` that results from at most 16 operations.
 fn exp_minus_approximate(z: Approximate) -> Bracket {
     let Some(fixed) = z.fixed_point(LARGEST_EXPONENT) else {
         return Bracket { low: 0, high: 1 };
     };
-    // Up to 16 · 2^-62 of z to either side, and the rounding to fixed point.
+    // An error of up to 16 · 2^-62 of z to either side, and the rounding to fixed point.
     let error = (fixed >> 58) as u64 + 2;
     let low = fixed.saturating_sub(u128::from(error));
     // exp(-z) = exp(-8)^eights exp(-strips/32) exp(-rest).
@@ -200,7 +199,7 @@ fn exp_minus_approximate(z: Approximate) -> Bracket {
     bracket
 }
 
-/// True with probability `exp(-z)`, `z` the quotient of two integers of any length, given also approximately if it can be.
+/// Returns true with probability `exp(-z)`, `z` the quotient of two integers of any length, also given approximately if possible.
 pub(crate) fn bernoulli_exp<S: Source>(
     approximate: Option<Approximate>,
     exact: impl Fn() -> (BigUint, BigUint),

@@ -9,15 +9,15 @@ use crate::exact::laws;
 use crate::exact::real::Offset;
 use crate::exact::source::Source;
 
-/// Candidates that are refused in a row, each with probability below 0.9, after which a generator is called stuck.
+/// Number of rejected candidates in a row, each of probability below 0.9, after which a generator counts as stuck.
 const REJECTIONS: u32 = 2048;
-/// Below this variance magnitudes fit 64 bits.
+/// Largest variance for which magnitudes fit 64 bits.
 const LARGEST_VARIANCE: f64 = 20_282_409_603_651_670_423_947_251_286_016.0;
 
-/// An integer `k` with probability proportional to `exp(-|k| / scale)`.
+/// Samples an integer `k` with probability proportional to `exp(-|k| / scale)`.
 ///
-/// For an exponential number `X` the probability of `floor(X numerator / denominator) >= k` is `exp(-k / scale)`: a
-/// magnitude of the geometric law, which with a sign is the one asked for, once zero has only one sign.
+/// For an exponential number `X` the probability of `floor(X numerator / denominator) >= k` is `exp(-k / scale)`: a geometric
+/// magnitude, which with a sign has the required law, once zero has only one sign.
 pub(crate) fn discrete_laplace<S: Source>(numerator: u64, denominator: u64, source: &mut S) -> Result<i128, Error> {
     positive("scale", u128::from(numerator))?;
     let denominator = positive("denominator", u128::from(denominator))? as i128;
@@ -25,7 +25,7 @@ pub(crate) fn discrete_laplace<S: Source>(numerator: u64, denominator: u64, sour
         let whole = laws::exponential(source)?.floor_affine(numerator, Offset::ZERO, source)?;
         let magnitude = whole / denominator;
         let negative = source.bits(1)? == 1;
-        // Zero has one sign: it would otherwise be drawn twice as often.
+        // Zero has only one sign: otherwise it would be drawn twice as often.
         if !(negative && magnitude == 0) {
             return Ok(if negative { -magnitude } else { magnitude });
         }
@@ -33,11 +33,11 @@ pub(crate) fn discrete_laplace<S: Source>(numerator: u64, denominator: u64, sour
     Err(Error::StuckGenerator)
 }
 
-/// The law of an integer `k` with probability proportional to `exp(-k² / (2 v))`, `v = numerator / denominator`, and what
-/// all its draws have in common.
+/// The law of an integer `k` with probability proportional to `exp(-k² / (2 v))`, `v = numerator / denominator`, with the values
+/// common to all its draws.
 ///
-/// A draw is a discrete Laplace number `y` of scale `t = floor(√v) + 1`, accepted with probability `exp(-(|y| - v/t)² /
-/// (2 v))`: the product of the two weights is a multiple of the weight asked for.
+/// A draw is a discrete Laplace number `y` of scale `t = floor(√v) + 1`, accepted with probability `exp(-(|y| - v/t)² / (2 v))`:
+/// the product of the two weights is a multiple of the required weight.
 pub(crate) struct DiscreteNormal {
     numerator: u128,
     denominator: u128,
@@ -82,7 +82,7 @@ impl DiscreteNormal {
         Err(Error::StuckGenerator)
     }
 
-    /// `(|y| t d - n)²` and `2 n d t²`.
+    /// Returns `(|y| t d - n)²` and `2 n d t²`.
     fn exact_exponent(&self, candidate: i128) -> (BigUint, BigUint) {
         let (n, d, t) = (BigUint::from(self.numerator), BigUint::from(self.denominator), BigUint::from(self.scale));
         let product = BigUint::from(candidate.unsigned_abs()) * &t * &d;

@@ -1,11 +1,11 @@
-//! For tests only: every outcome of an integer sampler, by following both values of every random bit.
+//! For tests: enumeration of every outcome of an integer sampler, by following both values of every random bit.
 
 use std::collections::BTreeMap;
 
 use crate::error::Error;
 use crate::exact::source::Source;
 
-/// The first bits of a stream; the sampler fails when it asks for more.
+/// The first bits of a stream; the sampler fails if it needs more.
 pub(crate) struct Path {
     bits: u32,
     len: u32,
@@ -24,7 +24,7 @@ impl Source for Path {
     }
 }
 
-/// The probability of each outcome that is decided within `depth` bits, and the probability that none is. Both are exact
+/// Returns the probability of each outcome that is decided within `depth` bits, and the probability that none is. Both are exact
 /// multiples of `2^-depth`.
 pub(crate) fn enumerate<T: Ord>(
     depth: u32,

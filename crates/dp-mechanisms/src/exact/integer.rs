@@ -3,17 +3,17 @@
 use crate::error::Error;
 use crate::exact::source::Source;
 
-/// Rejections in a row, each of probability at most 1/2, after which a generator is called stuck.
+/// Number of rejections in a row, each of probability at most 1/2, after which a generator counts as stuck.
 const REJECTIONS: u32 = 256;
-/// Successes in a row, of coins that succeed with probability at most `1/e`, after which a generator is called stuck.
+/// Number of successes in a row, of coins with success probability at most `1/e`, after which a generator counts as stuck.
 const SUCCESSES: u32 = 512;
 
-/// Refuses a denominator or a bound of 0.
+/// Refuses a zero denominator or bound.
 pub(crate) fn positive(name: &'static str, value: u128) -> Result<u128, Error> {
     if value > 0 { Ok(value) } else { Err(Error::OutOfRange { name, value: 0.0, range: "1.." }) }
 }
 
-/// A uniform integer in `0..n`: as many bits as `n - 1` has, drawn again while they are too large.
+/// Samples a uniform integer in `0..n`: as many bits as `n - 1` has, drawn again while too large.
 pub(crate) fn uniform_below<S: Source>(n: u128, source: &mut S) -> Result<u128, Error> {
     let largest = positive("number of outcomes", n)? - 1;
     let bits = u128::BITS - largest.leading_zeros();
@@ -27,7 +27,7 @@ pub(crate) fn uniform_below<S: Source>(n: u128, source: &mut S) -> Result<u128, 
     Err(Error::StuckGenerator)
 }
 
-/// True with probability `numerator / denominator`.
+/// Returns true with probability `numerator / denominator`.
 pub(crate) fn bernoulli<S: Source>(numerator: u128, denominator: u128, source: &mut S) -> Result<bool, Error> {
     positive("denominator", denominator)?;
     if numerator > denominator {
@@ -40,10 +40,10 @@ pub(crate) fn bernoulli<S: Source>(numerator: u128, denominator: u128, source: &
     Ok(uniform_below(denominator, source)? < numerator)
 }
 
-/// True with probability `exp(-numerator / denominator)`.
+/// Returns true with probability `exp(-numerator / denominator)`.
 pub(crate) fn bernoulli_exp<S: Source>(numerator: u128, denominator: u128, source: &mut S) -> Result<bool, Error> {
     positive("denominator", denominator)?;
-    // exp(-n - x) = exp(-1)^n exp(-x): one coin after the other, until one fails.
+    // exp(-n - x) = exp(-1)^n exp(-x): one coin after another, until one fails.
     for successes in 0..numerator / denominator {
         if successes >= u128::from(SUCCESSES) {
             return Err(Error::StuckGenerator);
@@ -55,12 +55,13 @@ pub(crate) fn bernoulli_exp<S: Source>(numerator: u128, denominator: u128, sourc
     bernoulli_exp_below_one(numerator % denominator, denominator, source)
 }
 
-/// The same for `numerator <= denominator`. With `x` the quotient, draw coins of probability `x/1`, `x/2`, `x/3`, ...
-/// until one fails. The first `k - 1` succeed with probability `x^(k-1) / (k-1)!`, so that it is the `k`-th which fails,
-/// `k` odd, with probability `1 - x + x²/2! - x³/3! + ... = exp(-x)`.
+/// Returns true with probability `exp(-numerator / denominator)`, for `numerator <= denominator`. With `x` the quotient, draws
+/// coins of probability `x/1`, `x/2`, `x/3`, ... until one fails. The first `k - 1` succeed with probability `x^(k-1) / (k-1)!`,
+/// so the first failure is at an odd `k` with probability `1 - x + x²/2! - x³/3! + ... = exp(-x)`.
 fn bernoulli_exp_below_one<S: Source>(numerator: u128, denominator: u128, source: &mut S) -> Result<bool, Error> {
     for failing in 1..=u128::from(SUCCESSES) {
-        // A coin of probability x/k is one of probability x and one of probability 1/k: no product that could overflow.
+        // A coin of probability x/k is the conjunction of one of probability x and one of probability 1/k: no product could
+        // overflow.
         if !(bernoulli(numerator, denominator, source)? && bernoulli(1, failing, source)?) {
             return Ok(failing % 2 == 1);
         }
@@ -68,7 +69,7 @@ fn bernoulli_exp_below_one<S: Source>(numerator: u128, denominator: u128, source
     Err(Error::StuckGenerator)
 }
 
-/// True with exactly this probability, for any double in `[0, 1]`.
+/// Returns true with exactly this probability, for any double in `[0, 1]`.
 pub(crate) fn bernoulli_f64<S: Source>(probability: f64, source: &mut S) -> Result<bool, Error> {
     if !(0.0..=1.0).contains(&probability) {
         return Err(Error::OutOfRange { name: "probability", value: probability, range: "[0, 1]" });
@@ -76,11 +77,10 @@ pub(crate) fn bernoulli_f64<S: Source>(probability: f64, source: &mut S) -> Resu
     if probability >= 1.0 {
         return Ok(true);
     }
-    // The digits of the probability, 64 at a time, beside those of a uniform number: the first difference decides.
+    // The digits of the probability, 64 at a time, compared with those of a uniform number: the first difference decides.
     let mut rest = probability;
     while rest > 0.0 {
-        // Below 1 a double has at most 53 digits among 64 neighbouring ones, so that product, integer part and rest are
-        // exact.
+        // Below 1 a double has at most 53 digits among 64 adjacent ones, so that product, integer part and remainder are exact.
         let shifted = rest * TWO_TO_64;
         let digits = shifted as u64;
         let drawn = source.bits(64)?;

@@ -1,4 +1,4 @@
-//! The normal, Laplace, exponential and uniform laws, exactly.
+//! Exact samplers of the normal, Laplace, exponential and uniform laws.
 
 use num_bigint::BigUint;
 
@@ -11,32 +11,32 @@ use crate::exact::table::{
     COLUMN_BITS, EXPONENTIAL, HALF_NORMAL, Law, MOST_STRIPS, STRIP_BITS, STRIPS_PER_UNIT, TAIL, Table,
 };
 
-/// Points that are rejected in a row, each with probability below 1/4, after which a generator is called stuck.
+/// Number of rejected points in a row, each of probability below 1/4, after which a generator counts as stuck.
 const REJECTIONS: u32 = 256;
-/// Words after a suspect one that must be suspect too before that.
+/// Number of further suspect words, after a first one, after which a generator counts as stuck.
 const CONFIRMATIONS: u32 = 3;
-/// Tails of the exponential law that follow each other, each with probability below 1/2, before that.
+/// Number of consecutive tails of the exponential law, each of probability below 1/2, after which a generator counts as stuck.
 const TAILS: u32 = 256;
-/// Digits of the place in a strip that the first word holds.
+/// Number of digits of the position in a strip in the first word.
 pub(crate) const PLACE_BITS: u32 = 64 - COLUMN_BITS - COARSE_BITS - 1;
-/// Digits behind the point of a number that the first word decides.
+/// Number of fractional digits of a number decided by the first word.
 pub(crate) const HEAD_BITS: u32 = STRIP_BITS + PLACE_BITS;
-/// Digits of the alias table's thresholds that the first word holds.
+/// Number of digits of the alias table's thresholds in the first word.
 const COARSE_BITS: u32 = 16;
 
-/// The first word of a draw, in order from the top: a column, the leading digits of the place in the column, a sign,
-/// the place in the strip.
+/// The first word of a draw, in order from the top: a column, the leading digits of the position in the column, a sign, the
+/// position in the strip.
 #[derive(Clone, Copy)]
 pub(crate) struct Word(pub(crate) u64);
 
 impl Word {
-    /// Whether a generator may be stuck that returned this word: one in `2^63` are suspect.
+    /// Returns whether the word suggests a stuck generator: one in `2^63` does.
     #[inline]
     fn suspect(self) -> bool {
         self.0.wrapping_add(1) <= 1
     }
 
-    /// Refuses a generator that returns nothing but words of zeros and words of ones, which would be a number close to 0.
+    /// Refuses a generator that returns only words of zeros or of ones, which would give a number close to 0.
     #[inline]
     fn confirm<S: Source>(self, source: &mut S) -> Result<(), Error> {
         if self.suspect() {
@@ -71,7 +71,7 @@ impl Word {
     }
 }
 
-/// The head of a number that this word decides alone, as most do.
+/// Returns the head of a number if this word alone decides it, as for most words.
 #[inline]
 fn head(table: &Table, word: Word) -> Option<i64> {
     let column = word.column();
@@ -79,19 +79,19 @@ fn head(table: &Table, word: Word) -> Option<i64> {
     let threshold = entry.threshold >> COARSE_BITS;
     let coarse = word.coarse();
     let symbol = if coarse < threshold { column } else { usize::from(entry.alias) };
-    // Where the leading digits meet those of the threshold, the next ones decide.
+    // If the leading digits equal those of the threshold, the next ones decide.
     let certain = symbol < MOST_STRIPS && coarse != threshold && !word.suspect();
     certain.then_some((symbol as i64) << PLACE_BITS | word.place() as i64)
 }
 
-/// The head of a signed number that this word decides alone.
+/// Returns the head of a signed number if this word alone decides it.
 #[inline]
 pub(crate) fn signed_head(table: &Table, word: Word) -> Option<i64> {
     head(table, word).map(|head| if word.negative() { !head } else { head })
 }
 
-/// A number of the table's law on `[0, inf)`, given the first word. `PLACE` digits of the place in the strip are used of
-/// it; fewer than [`PLACE_BITS`] are for tests.
+/// Samples a number of the table's law on `[0, inf)`, given the first word. `PLACE` of its digits of the position in the strip
+/// are used; fewer than [`PLACE_BITS`] are for tests.
 pub(crate) fn magnitude<const PLACE: u32, S: Source>(
     table: &Table,
     beyond: &Table,
@@ -123,7 +123,7 @@ pub(crate) fn magnitude<const PLACE: u32, S: Source>(
             match table.law {
                 Law::Exponential => {
                     if exponential_tail(table, start, source)? {
-                        // Without memory: beyond the start the law is that of the start and a fresh number.
+                        // The exponential law has no memory: beyond the start it is that of the start plus a fresh number.
                         offset += (start as i64) << head_bits;
                         tails += 1;
                         rejections = 0;
@@ -148,7 +148,7 @@ pub(crate) fn magnitude<const PLACE: u32, S: Source>(
     Err(Error::StuckGenerator)
 }
 
-/// The symbol of a word, with further digits where the leading ones meet the threshold's.
+/// Returns the symbol of a word, with further digits if the leading ones equal the threshold's.
 fn symbol<S: Source>(table: &Table, word: Word, source: &mut S) -> Result<usize, Error> {
     let column = word.column();
     let entry = table.columns[column];
@@ -157,7 +157,7 @@ fn symbol<S: Source>(table: &Table, word: Word, source: &mut S) -> Result<usize,
     Ok(if place < entry.threshold { column } else { usize::from(entry.alias) })
 }
 
-/// Whether a point of a wedge lies under the curve.
+/// Returns whether a point of a wedge lies under the curve.
 fn wedge<const PLACE: u32, S: Source>(
     table: &Table,
     strip: usize,
@@ -191,12 +191,12 @@ fn wedge<const PLACE: u32, S: Source>(
     }
 }
 
-/// `t²/2` rounded down, in units of `2^-63`, for `t` in units of `2^-42`.
+/// Returns `t²/2` rounded down, in units of `2^-63`, for `t` in units of `2^-42`.
 fn half_square(t: u64) -> u64 {
     ((u128::from(t) * u128::from(t)) >> (2 * HEAD_BITS + 1 - 63)) as u64
 }
 
-/// Whether a point of the exponential law's tail symbol lies in the tail: the symbol's mass is rounded up.
+/// Returns whether a point of the exponential law's tail symbol lies in the tail: the symbol's mass is rounded up.
 fn exponential_tail<S: Source>(table: &Table, start: u64, source: &mut S) -> Result<bool, Error> {
     let whole = uniform_below(u128::from(table.tail), source)? as u64;
     let mass = table.unit * STRIPS_PER_UNIT as u64;
@@ -211,15 +211,15 @@ fn exponential_tail<S: Source>(table: &Table, start: u64, source: &mut S) -> Res
     })
 }
 
-/// Whether `start + excess`, the excess exponential, is accepted as a tail of the half-normal law: `exp(-(start +
-/// excess)²/2)` below `exp(-start²/2 - excess)`, as `start >= 1`.
+/// Returns whether `start + excess`, with an exponential excess, is accepted as a tail of the half-normal law: `exp(-(start +
+/// excess)²/2)` is below `exp(-start²/2 - excess)`, since `start >= 1`.
 fn half_normal_tail<S: Source>(table: &Table, start: u64, excess: &mut Real, source: &mut S) -> Result<bool, Error> {
     let height = Uniform { base: 0, width: table.tail, digits: source.bits(64)? };
     let mass = table.unit * STRIPS_PER_UNIT as u64;
     height.below_exp(mass, source, |bits, source| exponent(start * start, 2 * (start - 1), 1, excess, bits, source))
 }
 
-/// `(constant + linear x + square x²) / 2` for a nonnegative number, with at least so many digits.
+/// Returns `(constant + linear x + square x²) / 2` for a non-negative number, with at least the given number of digits.
 fn exponent<S: Source>(
     constant: u64,
     linear: u64,
@@ -237,13 +237,13 @@ fn exponent<S: Source>(
     Ok(Interval { low, high })
 }
 
-/// A number of the table's law with a sign, given the first word.
+/// Samples a number of the table's law with a sign, given the first word.
 #[inline]
 pub(crate) fn signed<S: Source>(table: &Table, word: Word, source: &mut S) -> Result<Real, Error> {
     Ok(unsigned(table, word, source)?.negated_if(word.negative()))
 }
 
-/// A number of the table's law, given the first word.
+/// Samples a number of the table's law, given the first word.
 #[inline]
 pub(crate) fn unsigned<S: Source>(table: &Table, word: Word, source: &mut S) -> Result<Real, Error> {
     match head(table, word) {
@@ -252,28 +252,28 @@ pub(crate) fn unsigned<S: Source>(table: &Table, word: Word, source: &mut S) -> 
     }
 }
 
-/// A standard normal number.
+/// Samples a standard normal number.
 #[inline]
 pub(crate) fn normal<S: Source>(source: &mut S) -> Result<Real, Error> {
     let word = Word(source.bits(64)?);
     signed(&HALF_NORMAL, word, source)
 }
 
-/// A standard Laplace number, of density `exp(-|x|) / 2`.
+/// Samples a standard Laplace number, of density `exp(-|x|) / 2`.
 #[inline]
 pub(crate) fn laplace<S: Source>(source: &mut S) -> Result<Real, Error> {
     let word = Word(source.bits(64)?);
     signed(&EXPONENTIAL, word, source)
 }
 
-/// A standard exponential number, of density `exp(-x)`.
+/// Samples a standard exponential number, of density `exp(-x)`.
 #[inline]
 pub(crate) fn exponential<S: Source>(source: &mut S) -> Result<Real, Error> {
     let word = Word(source.bits(64)?);
     unsigned(&EXPONENTIAL, word, source)
 }
 
-/// A uniform number in `[0, 1)`.
+/// Samples a uniform number in `[0, 1)`.
 pub(crate) fn uniform<S: Source>(source: &mut S) -> Result<Real, Error> {
     Ok(Real { head: source.bits(HEAD_BITS)? as i64, head_bits: HEAD_BITS, known: Vec::new() })
 }

@@ -1,4 +1,4 @@
-//! Random bits, as the integer samplers ask for them.
+//! Random bits for the integer samplers.
 
 use rand::CryptoRng;
 
@@ -6,9 +6,9 @@ use crate::error::Error;
 
 /// A stream of independent fair bits.
 ///
-/// The samplers ask for exactly the bits that they compare, so that a test can enumerate every outcome.
+/// The samplers request exactly the bits that they compare, so that a test can enumerate every outcome.
 pub(crate) trait Source {
-    /// The next `count` bits as a number, for `count` in `0..=64`.
+    /// Returns the next `count` bits as a number, for `count` in `0..=64`.
     fn bits(&mut self, count: u32) -> Result<u64, Error>;
 }
 
@@ -22,7 +22,7 @@ impl<R: CryptoRng + ?Sized> Source for Words<'_, R> {
             0 => 0,
             1..=32 => u64::from(self.0.next_u32() >> (32 - count)),
             33..=64 => self.0.next_u64() >> (64 - count),
-            // No caller asks for more; a wrong count must not pass for randomness.
+            // No caller requests more; a wrong count must not count as randomness.
             _ => return Err(Error::StuckGenerator),
         })
     }

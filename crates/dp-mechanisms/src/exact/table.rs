@@ -1,4 +1,4 @@
-//! Tables of the strip samplers, built and certified in integers when the crate is compiled.
+//! Tables of the strip samplers, built and certified in integers at compile time.
 //!
 //! # Strips
 //! The sampler of a decreasing density proportional to `f` with `f(0) = 1` cuts `[0, X)` into strips of width
@@ -9,30 +9,30 @@
 //! tail   T >= 32 U f(X)                  all of [X, inf) under an exponential envelope
 //! ```
 //! as integer masses in one unit (a height of one over one strip). A symbol (a core, a wedge or the tail) is drawn with
-//! probability proportional to its mass, hence a point (x, y) uniform under the envelope, hence, accepted if it lies
-//! under the curve, `x` with density proportional to `f`: no mass is ever a rounded probability, since cores and wedges
-//! are bounded by brackets of `f` and what lies between the brackets is decided by the comparison with `f` itself.
+//! probability proportional to its mass, which gives a point (x, y) uniform under the envelope. If it is accepted, which means
+//! that it lies under the curve, `x` has density proportional to `f`. No mass is a rounded probability: cores and wedges are
+//! bounded by brackets of `f`, and points between the brackets are decided by comparison with `f` itself.
 //!
 //! # Choosing a symbol
-//! By Walker's alias method, exact here because all masses are integers and the table's total is a power of two:
-//! [`COLUMNS`] columns of [`CAPACITY`] units each, a column split between two symbols at an integer threshold. What the
-//! masses leave of the total is padding, which means "draw again". `U` is chosen so that it is next to nothing.
+//! Walker's alias method is exact here because all masses are integers and the table's total is a power of two: [`COLUMNS`]
+//! columns of [`CAPACITY`] units each, a column split between two symbols at an integer threshold. The part of the total without
+//! a mass is padding, which means "draw again". `U` is chosen so that the padding is negligible.
 //!
 //! # References
 //! A. J. Walker, "An efficient method for generating discrete random variables with general distributions", 1977.
 
-/// Strips in an interval of length 1, as a power of two.
+/// Base-2 logarithm of the number of strips in an interval of length 1.
 pub(crate) const STRIP_BITS: u32 = 5;
-/// Strips in an interval of length 1.
+/// Number of strips in an interval of length 1.
 pub(crate) const STRIPS_PER_UNIT: usize = 1 << STRIP_BITS;
-/// The most strips that a table can have.
+/// Maximum number of strips of a table.
 pub(crate) const MOST_STRIPS: usize = 256;
-/// Columns of the alias table.
+/// Base-2 logarithm of the number of columns of the alias table.
 pub(crate) const COLUMN_BITS: u32 = 10;
 const COLUMNS: usize = 1 << COLUMN_BITS;
-/// Units of mass in a column.
+/// Number of units of mass in a column.
 const CAPACITY: u64 = 1 << 32;
-/// What the brackets of `f` count in: 1 is `2^63`.
+/// The unit of the brackets of `f`: 1 is `2^63`.
 const ONE: u64 = 1 << 63;
 /// The symbol of the tail; cores come first, from 0, then wedges.
 pub(crate) const TAIL: usize = 2 * MOST_STRIPS;
@@ -48,14 +48,14 @@ pub(crate) enum Law {
     Exponential,
 }
 
-/// One column: below the threshold the symbol of the column's own number, from there on the other one.
+/// One column: below the threshold the symbol with the column's own number, above it the other one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     pub(crate) threshold: u32,
     pub(crate) alias: u16,
 }
 
-/// A number in `[0, 1]` between two bounds, in units of `2^-63`.
+/// Bounds on a number in `[0, 1]`, in units of `2^-63`.
 #[derive(Clone, Copy)]
 pub(crate) struct Bracket {
     pub(crate) low: u64,
@@ -69,7 +69,7 @@ impl Bracket {
         Self { low: low as u64, high: high as u64 }
     }
 
-    /// `exp(-2^-power)` for `power >= 4`, by its alternating series in units of `2^-120`.
+    /// Returns `exp(-2^-power)` for `power >= 4`, by its alternating series in units of `2^-120`.
     const fn exp_minus_power_of_two(power: u32) -> Self {
         let (mut sum, mut factorial, mut term) = (1u128 << 120, 1u128, 1u32);
         while term <= 20 && power * term <= 120 {
@@ -86,7 +86,7 @@ impl Bracket {
 /// The tables of one law.
 pub(crate) struct Table {
     pub(crate) law: Law,
-    /// Strips in use, a multiple of [`STRIPS_PER_UNIT`].
+    /// Number of strips in use, a multiple of [`STRIPS_PER_UNIT`].
     pub(crate) strips: usize,
     /// `U`, the height of the density at 0.
     pub(crate) unit: u64,
@@ -102,7 +102,7 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The table with this many strips, a multiple of 32 in `32..=256`.
+    /// Creates the table with this many strips, a multiple of 32 in `32..=256`.
     pub(crate) const fn new(law: Law, strips: usize) -> Self {
         assert!(strips >= STRIPS_PER_UNIT && strips <= MOST_STRIPS && strips.is_multiple_of(STRIPS_PER_UNIT));
         let left = heights(law);
@@ -128,7 +128,7 @@ impl Table {
     }
 }
 
-/// `f(i / 32)` for each strip.
+/// Returns `f(i / 32)` for each strip.
 const fn heights(law: Law) -> [Bracket; MOST_STRIPS + 1] {
     let one = Bracket { low: ONE, high: ONE };
     let mut heights = [one; MOST_STRIPS + 1];
@@ -149,9 +149,9 @@ const fn heights(law: Law) -> [Bracket; MOST_STRIPS + 1] {
     heights
 }
 
-/// The alias table of these masses (Vose's construction).
+/// Returns the alias table of these masses (Vose's construction).
 const fn alias(core: &[u64; MOST_STRIPS], wedge: &[u64; MOST_STRIPS], tail: u64) -> [Column; COLUMNS] {
-    // What each symbol has left to place; the padding takes the rest.
+    // The remaining mass of each symbol; the padding takes the rest.
     let mut left = [0u64; COLUMNS];
     let (mut sum, mut i) = (tail, 0);
     while i < MOST_STRIPS {
@@ -177,7 +177,7 @@ const fn alias(core: &[u64; MOST_STRIPS], wedge: &[u64; MOST_STRIPS], tail: u64)
     }
     let mut columns = [Column { threshold: 0, alias: 0 }; COLUMNS];
     while small_len > 0 {
-        // The masses that are left sum to CAPACITY times the columns that are left: while one is below, one is above.
+        // The remaining masses sum to CAPACITY times the remaining columns: while one is below, one is above.
         small_len -= 1;
         let below = small[small_len];
         let above = large[large_len - 1];
@@ -189,7 +189,7 @@ const fn alias(core: &[u64; MOST_STRIPS], wedge: &[u64; MOST_STRIPS], tail: u64)
             small_len += 1;
         }
     }
-    // Whoever is left fills its column: both sides of the threshold are its own.
+    // The remaining symbols fill their columns: both sides of the threshold are their own.
     while large_len > 0 {
         large_len -= 1;
         columns[large[large_len]].alias = large[large_len] as u16;

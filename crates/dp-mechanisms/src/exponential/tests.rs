@@ -46,12 +46,12 @@ fn losses_of_all_neighbours() {
         let (largest, longest) = worst_loss(&monotonic.0, law, &[0, 1, 2]);
         assert!(largest <= value * (1.0 + 1e-12) && longest <= value * (1.0 + 1e-12), "{largest} {longest}");
         assert!(longest > value * (1.0 - 1e-8), "{longest}");
-        // The promise matters: scores that break it are not covered.
+        // The declaration matters: scores that violate it are not covered.
         assert!(worst_loss(&monotonic.0, law, &[-2, 0, 2]).1 > 1.9 * value);
     }
 }
 
-/// The number of proposals is geometric with mean n, whatever the scores are: false-alarm rate 1e-9 each.
+/// The number of proposals is geometric with mean n, for all scores: false-alarm rate 1e-9 each.
 #[test]
 fn proposals_do_not_depend_on_the_scores() {
     let mechanism = mechanism(1.0, 1.0);
@@ -70,7 +70,7 @@ fn proposals_do_not_depend_on_the_scores() {
 
 #[test]
 fn a_stuck_generator_is_no_endless_loop() {
-    // It proposes the first candidate for ever.
+    // The generator proposes the first candidate forever.
     assert_eq!(mechanism(1.0, 1.0).choose(&[0, 1 << 40], &mut Stuck(0)), Err(Error::StuckGenerator));
 }
 

@@ -124,7 +124,7 @@ fn extreme_targets_finish() {
             if let Ok(gaussian) = Gaussian::analytic(unit(), epsilon, delta) {
                 assert!(gaussian.std_dev().is_normal());
                 let reached = dp_accountant::gaussian::delta(1.0 / gaussian.std_dev(), epsilon.get()).unwrap();
-                // Among subnormal deltas the last place is not a relative error any more.
+                // For subnormal deltas the last place is not a relative error.
                 assert!(reached <= delta.get() || !delta.get().is_normal(), "{epsilon} {delta}: {reached}");
             }
         }
@@ -132,7 +132,7 @@ fn extreme_targets_finish() {
 }
 
 proptest! {
-    /// The classical formula is enough noise wherever it is accepted.
+    /// The classical formula gives enough noise wherever it is accepted.
     #[test]
     fn classical_meets_its_target(epsilon in 1e-6f64..1.0, ln_delta in -690.0f64..-1e-3) {
         let (epsilon, delta) = (Epsilon::new(epsilon).unwrap(), Delta::new(ln_delta.exp()).unwrap());
@@ -153,13 +153,13 @@ proptest! {
         let (bound, rho) = (ln_sensitivity.exp(), ln_rho.exp());
         let gaussian = Gaussian::from_zcdp(sensitivity(bound), Rho::new(rho).unwrap()).unwrap();
         let ratio = bound / gaussian.std_dev();
-        // In doubles the square rounds once more; the exact comparison is `rounding`'s.
+        // In doubles the square rounds once more; `rounding` tests the exact comparison.
         prop_assert!(ratio * ratio / 2.0 <= rho * (1.0 + 4.0 * f64::EPSILON));
         prop_assert!(ratio * ratio / 2.0 >= rho * (1.0 - 8.0 * f64::EPSILON));
     }
 }
 
-/// The noise of one release of zeros, in standard deviations.
+/// Returns the noise of one release of zeros, in standard deviations.
 fn draw(dim: usize, std_dev: f64, seed: u64) -> Vec<f64> {
     let gaussian = Gaussian::from_std_dev(unit(), std_dev).unwrap();
     let zeros = Bounded::with_proven_sensitivity(vec![0.0f64; dim], unit());
@@ -167,8 +167,8 @@ fn draw(dim: usize, std_dev: f64, seed: u64) -> Vec<f64> {
     released.get().iter().map(|noise| noise / std_dev).collect()
 }
 
-/// Kolmogorov-Smirnov against the normal law, false-alarm rate 1e-9 (Dvoretzky, Kiefer and Wolfowitz with Massart's
-/// constant, which holds for every sample size).
+/// Kolmogorov-Smirnov test of the normal law, false-alarm rate 1e-9 (Dvoretzky, Kiefer and Wolfowitz with Massart's constant,
+/// which holds for every sample size).
 #[test]
 fn noise_is_normal() {
     let mut noise = draw(1_000_000, 2.5, 1);
@@ -199,12 +199,12 @@ fn seeded_values_are_stable() {
     assert_eq!(released.get(), &STABLE);
 }
 
-/// Changing these is a value-breaking change: say so in the changelog.
+/// Changing these changes values: note it in the changelog.
 const STABLE: [f64; 3] = [-0.9041067957878113, 0.9326490089297295, -3.235505124554038];
 
 #[test]
 fn the_golden_file_is_found() {
-    // The tree's own copy is whole; another folder may hold any part.
+    // The tree's own copy is complete; another folder may hold any part.
     let least = if std::env::var_os("DP_GOLDEN_DIR").is_some() { 1 } else { 400 };
     assert!(golden("mechanisms.json")["cases"].as_array().is_some_and(|cases| cases.len() >= least));
 }

@@ -19,7 +19,7 @@ fn golden_divergences() {
         let event = laplace(1.0, case.input("eps")).event();
         case.check("delta", bound::delta(&event, case.input("eps_at")).unwrap().value);
     }
-    // What is known of a pure guarantee alone: the mechanism is never worse.
+    // The bound for a pure guarantee alone: the mechanism is never worse.
     for case in golden_cases("mechanisms.json", "pure_rdp_bound") {
         let (epsilon, order) = (case.input("eps"), RdpOrder::new(case.input("alpha")).unwrap());
         case.check("rdp", RdpCurve::new(&DpEvent::PureDp { epsilon }).unwrap().at(order));
@@ -70,7 +70,7 @@ proptest! {
     }
 }
 
-/// `delta(epsilon)` of one Laplace coordinate shifted by `x` scales, for `epsilon` of either sign: below 0 by
+/// Returns `delta(epsilon)` of one Laplace coordinate shifted by `x` scales, for `epsilon` of either sign: below 0 by
 /// `E(P - cQ)_+ = 1 - c + c E(Q - P/c)_+` and the symmetry of the pair.
 fn one_coordinate(x: f64, epsilon: f64) -> f64 {
     if epsilon < 0.0 {
@@ -79,15 +79,15 @@ fn one_coordinate(x: f64, epsilon: f64) -> f64 {
     -(0.5 * (epsilon - x).min(0.0)).exp_m1()
 }
 
-/// Two coordinates whose shifts sum to `x`: integrated over the first, given which the second is a pair as above with
-/// what is left of epsilon. Never above the whole shift in one coordinate; strictly below for a true split.
+/// Two coordinates whose shifts sum to `x`: integrated over the first, given which the second is a pair as above with the
+/// remaining epsilon. Never above the whole shift in one coordinate; strictly below for a true split.
 #[test]
 fn one_coordinate_is_the_worst() {
     for x in [0.3, 1.0, 4.0] {
         for split in [0.0, 0.1, 0.25, 0.5, 1.0] {
             let (first, second) = (x * split, x * (1.0 - split));
             for epsilon in [0.0, 0.05, 0.3, 0.9, 2.0, 3.9] {
-                // Outcomes below 0 have the loss `first`, those beyond the shift `-first`, each between its own.
+                // Outcomes below 0 have the loss `first`, those beyond the shift `-first`, and each between has its own.
                 let mut two = 0.5 * one_coordinate(second, epsilon - first)
                     + 0.5 * (-first).exp() * one_coordinate(second, epsilon + first);
                 let nodes = 20_000;
@@ -126,7 +126,7 @@ fn noise_has_the_stated_law() {
 }
 
 /// The mean absolute value of a million draws, which has the standard error 1e-3 scales: within 6.1 of them in both modes
-/// (false-alarm rate 1e-9 each). Kolmogorov-Smirnov does not see a scale that is 1% off, this does.
+/// (false-alarm rate 1e-9 each). Kolmogorov-Smirnov does not detect a scale that is 1% off; this does.
 #[test]
 fn noise_has_the_stated_size() {
     let exact = Laplace::from_scale(L1Sensitivity::new(1.0).unwrap(), 3.0).unwrap();
@@ -157,6 +157,6 @@ fn seeded_values_are_stable() {
     assert_eq!(noise(&rounded, 3, 42), STABLE_ROUNDED);
 }
 
-/// Changing these is a value-breaking change: say so in the changelog.
+/// Changing these changes values: note it in the changelog.
 const STABLE: [f64; 3] = [-0.8728567957878113, -0.004850991070270538, -1.360505124554038];
 const STABLE_ROUNDED: [f64; 3] = [-2.8642268935218453, -0.19678233563899994, -2.3050023345276713];

@@ -85,7 +85,7 @@ proptest! {
     }
 }
 
-/// `count` noise vectors for `scale = 1`, as releases of zeros.
+/// Returns `count` noise vectors for `scale = 1`, as releases of zeros.
 fn draw(dim: u64, count: usize, seed: u64) -> Vec<Vec<f64>> {
     let ball = ball(1.0, 1.0, dim);
     let (mut log, mut rng) = (EventLog::new(), SeededRng::new(seed));
@@ -140,7 +140,7 @@ fn directions_are_uniform() {
             let law = |x: f64| statrs::function::beta::beta_reg(0.5, 0.5 * (dim as f64 - 1.0), x.clamp(0.0, 1.0));
             let mut squares: Vec<f64> = noise.iter().map(|z| cosine(z).powi(2)).collect();
             assert!(ks_distance(&mut squares, law) < ks_threshold(count, 1e-9), "{dim}");
-            // Among the longer half, too.
+            // For the longer half, too.
             let median = ball(1.0, 1.0, dim).norm_quantile(0.5).unwrap();
             let mut long: Vec<f64> = noise.iter().filter(|z| norm(z) > median).map(|z| cosine(z).powi(2)).collect();
             assert!(ks_distance(&mut long, law) < ks_threshold(long.len(), 1e-9), "{dim}");
@@ -158,5 +158,5 @@ fn seeded_values_are_stable() {
     assert_eq!(released.get(), &STABLE);
 }
 
-/// Changing these is a value-breaking change: say so in the changelog.
+/// Changing these changes values: note it in the changelog.
 const STABLE: [f64; 3] = [0.17945098876953125, -1.141676902770996, -6.057320594787598];

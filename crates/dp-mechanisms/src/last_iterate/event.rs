@@ -1,20 +1,19 @@
-//! The event of a run, from what is known of its iterates. Every rounding goes towards a higher cost.
+//! The event of a run, from the parameters of its iterates. Every rounding is towards a higher cost.
 
 use dp_accountant::DpEvent;
 
 use super::Iterates;
 
-/// Contractions are not counted on beyond this factor: what is left of a shift then costs nothing, and nothing
-/// underflows.
+/// Factor beyond which contractions are not used: the remaining shift then costs almost nothing, and nothing underflows.
 const LEAST_SHRINK: f64 = 1e-9;
 
-/// Longer lists of iterates in an event are shortened, by raising sensitivities by less than [`STRETCH`].
+/// Maximum number of iterates in an event; longer lists are shortened by raising sensitivities by less than [`STRETCH`].
 const MOST_STAIRS: usize = 1000;
 
-/// How much a step's sensitivity may be overstated so that earlier steps with slightly larger ones cost no more.
+/// Largest factor by which a step's sensitivity is overstated so that earlier steps with slightly larger ones cost no more.
 const STRETCH: f64 = 1.001;
 
-/// The event of `passes` passes over `stages`, each with the step of its grid, in `dim` dimensions.
+/// Returns the event of `passes` passes over `stages`, each with the step of its grid, in `dim` dimensions.
 pub(super) fn of_passes(stages: &[(Iterates, f64)], dim: u64, passes: u64) -> DpEvent {
     let of_pass = deviations(stages, dim, passes);
     let last = last_pass(stages, of_pass);
@@ -27,7 +26,7 @@ pub(super) fn of_passes(stages: &[(Iterates, f64)], dim: u64, passes: u64) -> Dp
     DpEvent::Composed { events: vec![turns, last] }
 }
 
-/// A factor that covers the rounding of `operations` sums, products and roots, each off by at most two units.
+/// Returns a factor that covers the rounding of `operations` sums, products and roots, each of at most two units.
 fn slack(operations: f64) -> f64 {
     1.0 + 2.0 * f64::EPSILON * (operations + 16.0)
 }
@@ -36,7 +35,7 @@ fn iterates(stages: &[(Iterates, f64)]) -> f64 {
     stages.iter().map(|(stage, _)| stage.count as f64).sum()
 }
 
-/// `E` of one pass: the deviations of the updates and the rounding to the grid of the iterates that they start from, in
+/// Returns `E` of one pass: the deviations of the updates and the rounding to the grid of the iterates from which they start, in
 /// units of the noise.
 fn deviations(stages: &[(Iterates, f64)], dim: u64, passes: u64) -> f64 {
     let root_of_dim = (dim as f64).sqrt();
@@ -44,7 +43,7 @@ fn deviations(stages: &[(Iterates, f64)], dim: u64, passes: u64) -> f64 {
     let mut grid_before = if passes == 1 { 0.0 } else { stages.last().map_or(0.0, |(_, grid)| *grid) };
     let mut total: f64 = 0.0;
     for (stage, grid) in stages {
-        // Half a step in each coordinate of either run.
+        // Half a step in each coordinate for each of the two runs.
         let apart = stage.deviation + grid.max(grid_before) * root_of_dim;
         total = total.hypot(apart / stage.std_dev * (stage.count as f64).sqrt());
         grid_before = *grid;
@@ -52,26 +51,26 @@ fn deviations(stages: &[(Iterates, f64)], dim: u64, passes: u64) -> f64 {
     total * slack(4.0 * stages.len() as f64)
 }
 
-/// The shift that is left of `shrink` one contraction earlier, rounded up.
+/// Returns the remaining shift `shrink` one contraction earlier, rounded up.
 fn shrunk(shrink: f64, contraction: f64) -> f64 {
     (shrink * contraction).next_up().max(LEAST_SHRINK).min(shrink)
 }
 
-/// The noise of steps that shrink what follows them, from the last to the first, until what is left of a shift is next to
-/// nothing: root of the sum of squares, rounded down, the shrinking before them, rounded up, and how many steps it were.
+/// Returns the noise of steps that contract the shift, from the last to the first, until the remaining shift is negligible: the
+/// root of the sum of squares, rounded down; the contraction before them, rounded up; and the number of steps.
 fn shrinking(count: u64, contraction: f64, shrink: f64) -> (f64, f64, u64) {
     let log = contraction.ln();
     let steps = ((LEAST_SHRINK / shrink).ln() / log).floor().min(count as f64);
     if !(steps >= 2.0) {
         return (shrink, shrunk(shrink, contraction), 1);
     }
-    // The exponents are at most 50, where the exponential is good to 1e-14.
+    // The exponents are at most 50, for which the exponential is accurate to 1e-14.
     let noise = shrink * ((2.0 * steps * log).exp_m1() / (2.0 * log).exp_m1()).sqrt() * (1.0 - 1e-13);
     let next = shrink * (steps * log).exp() * (1.0 + 1e-13);
     (noise, next.max(LEAST_SHRINK).min(shrink), steps as u64)
 }
 
-/// The last appearance of a record: hidden by the noise up to the end.
+/// Returns the event of the last appearance of a record, protected by the noise up to the end.
 fn last_pass(stages: &[(Iterates, f64)], deviations: f64) -> DpEvent {
     let mut stairs = staircase(stages, 1.0);
     if stairs.len() > MOST_STAIRS {
@@ -89,8 +88,8 @@ fn last_pass(stages: &[(Iterates, f64)], deviations: f64) -> DpEvent {
     DpEvent::AmplifiedByIteration { sensitivities, std_devs, contraction: 1.0 }
 }
 
-/// The steps that cost more than every later one, from the last to the first, with sensitivity and noise as they arrive
-/// at the end; the noise of the others is merged into that of the one before. With `stretch` above 1, fewer of them.
+/// Returns the steps that cost more than every later one, from the last to the first, with sensitivity and noise as propagated to
+/// the end; the noise of the others is merged into that of the one before. `stretch` above 1 gives fewer steps.
 fn staircase(stages: &[(Iterates, f64)], stretch: f64) -> Vec<(f64, f64)> {
     let slack = slack(8.0 * stages.len() as f64);
     let mut stairs = Vec::new();
@@ -119,7 +118,7 @@ fn staircase(stages: &[(Iterates, f64)], stretch: f64) -> Vec<(f64, f64)> {
     stairs
 }
 
-/// The costliest stretch from one appearance of a record to just before its next, in the pass that follows.
+/// Returns the costliest stretch from one appearance of a record to just before its next, in the following pass.
 fn worst_turn(stages: &[(Iterates, f64)], deviations: f64) -> DpEvent {
     let slack = slack(4.0 * iterates(stages));
     // Noise of the next pass up to each step, in units of the end of this pass.

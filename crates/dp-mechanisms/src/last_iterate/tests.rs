@@ -19,7 +19,7 @@ fn expanded(stages: &[Iterates], passes: u64) -> Vec<Iterates> {
     pass.repeat(passes as usize)
 }
 
-/// The formula as written, for a record in one step.
+/// Returns the formula as written, for a record in one step.
 fn formula(stages: &[Iterates]) -> f64 {
     let steps = expanded(stages, 1);
     let mut worst: f64 = 0.0;
@@ -36,8 +36,8 @@ fn formula(stages: &[Iterates]) -> f64 {
     worst
 }
 
-/// The exact trade-off of affine maps that attain contractions and sensitivities, for a record at place `t` of each
-/// pass: both last iterates are Gaussian.
+/// Returns the exact trade-off of affine maps that attain contractions and sensitivities, for a record at place `t` of each pass:
+/// both last iterates are Gaussian.
 fn of_affine_maps(stages: &[Iterates], passes: u64, t: usize) -> f64 {
     let steps = expanded(stages, passes);
     let places = steps.len() / passes as usize;
@@ -74,7 +74,7 @@ proptest! {
         }
     }
 
-    /// Cutting stages otherwise changes nothing.
+    /// A different division into stages changes nothing.
     #[test]
     fn stages_are_a_notation(stages in stages(true), passes in 1u64..4) {
         let whole = mu(&stages, passes);
@@ -89,20 +89,20 @@ proptest! {
     }
 }
 
-/// `x 2^1074`, a whole number.
+/// Returns `x 2^1074`, a whole number.
 fn whole(x: f64) -> BigInt {
     let bits = x.to_bits();
     let (biased, fraction) = (bits >> 52, bits & ((1 << 52) - 1));
     if biased == 0 { BigInt::from(fraction) } else { BigInt::from(fraction | (1 << 52)) << (biased - 1) }
 }
 
-/// Steps of whole numbers that halve what comes before them, or leave it.
+/// Steps of integers that halve the earlier shifts, or keep them.
 fn whole_stages() -> impl Strategy<Value = Vec<Iterates>> {
     let stage = (1u64..5, 1u32..1 << 20, prop_oneof![Just(1.0), Just(0.5)], 1u32..1 << 20);
     prop::collection::vec(stage.prop_map(|(count, s, c, sigma)| alike(count, s.into(), c, sigma.into())), 1..5)
 }
 
-/// `√(s² / v)` of one entry of an event, as two whole numbers, of each of its steps with all noise from there on.
+/// Returns `√(s² / v)` of one entry of an event, as two integers, of each of its steps with all noise from there on.
 fn costs(event: &DpEvent) -> Vec<(BigInt, BigInt)> {
     let DpEvent::AmplifiedByIteration { sensitivities, std_devs, contraction: 1.0 } = event else { unreachable!() };
     let mut noise = BigInt::ZERO;
@@ -115,14 +115,14 @@ fn costs(event: &DpEvent) -> Vec<(BigInt, BigInt)> {
 }
 
 proptest! {
-    /// Not by one unit in the last place: the event costs what the formulas say, or more, in exact arithmetic.
+    /// Events are not too small by even one unit in the last place: they cost at least the formulas, in exact arithmetic.
     #[test]
     fn events_are_rounded_upwards(stages in whole_stages()) {
         let of = |passes| event::of_passes(&stages.iter().map(|stage| (*stage, 0.0)).collect::<Vec<_>>(), 1, passes);
         let steps = expanded(&stages, 1);
         let square = |x: f64| BigInt::from(x as u64).pow(2);
         let halves = |step: &Iterates| u32::from(step.contraction == 0.5);
-        // From each step to the end.
+        // Costs from each step to the end.
         let last = costs(&of(1));
         for t in 0..steps.len() {
             let mut after: u32 = steps[t + 1..].iter().map(halves).sum();
@@ -135,7 +135,7 @@ proptest! {
             }
             prop_assert!(last.iter().any(|(s, v)| s * &noise >= &shift * v), "step {t}");
         }
-        // From each step to the one before it in the next pass.
+        // Costs from each step to the one before it in the next pass.
         let DpEvent::Composed { events } = of(2) else { unreachable!() };
         prop_assert_eq!(costs(&events[1]), last);
         let turn = costs(&events[0]);
@@ -170,7 +170,7 @@ fn rounding_to_a_grid_costs_what_it_moves() {
         let exact = (passes as f64 + (updates - 1.0) * each) / (2.0 * updates.sqrt());
         assert!(claimed >= exact, "{steps} {passes}: {claimed} {exact}");
         if passes == 1 {
-            // At the last step: `s / σ + E`.
+            // The cost of the last step is `s / σ + E`.
             let formula = (1.0 + updates.sqrt() * each) / 2.0;
             assert!((claimed / formula - 1.0).abs() < 1e-9, "{claimed} {formula}");
         }
@@ -189,7 +189,7 @@ fn rounding_to_a_grid_costs_what_it_moves() {
     assert!(added.pow(2) >= whole(noise).pow(2) * 2 && turn < 1.0 + 8f64.sqrt() + 1e-13, "{turn}");
 }
 
-/// A record at the last step of a pass attains it, as the passes before are forgotten at the pace of the noise.
+/// A record at the last step of a pass attains it, because earlier passes are forgotten at the rate of the noise.
 #[test]
 fn passes_of_equal_steps_cost_next_to_nothing() {
     for (steps, passes) in [(1u64, 5u64), (10, 3), (1000, 20)] {
@@ -205,7 +205,7 @@ fn deviations_add_to_mu() {
     let stage = |deviation| Iterates { deviation, ..alike(9, 0.3, 1.0, 0.5) };
     let (exact, rounded) = (mu(&[stage(0.0)], 1), mu(&[stage(0.01)], 1));
     assert!((rounded - exact - 3.0 * 0.01 / 0.5).abs() < 1e-6, "{rounded} {exact}");
-    // Rounding to the grid of a step before with far more noise is not forgotten.
+    // Rounding to the grid of an earlier step with far more noise is not forgotten.
     let far = [alike(1, 1e-9, 1.0, 1e11), alike(1, 1e-9, 1.0, 1.0)];
     assert!(mu(&far, 1) > 0.4 && mu(&far[1..], 1) < 1e-8);
 }
@@ -222,7 +222,7 @@ fn long_lists_are_shortened_upwards() {
 
 #[test]
 fn extreme_numbers_stay_sound() {
-    // A step that forgets everything, and noise at the ends of the range.
+    // A step that contracts to zero, and noise at the ends of the range.
     assert!((mu(&[alike(3, 1.0, 1.0, 1.0), alike(1, 0.5, 0.0, 1.0)], 1) - 0.5).abs() < 1e-6);
     assert!((mu(&[alike(3, 1e200, 0.5, 1e200)], 2) / mu(&[alike(3, 1.0, 0.5, 1.0)], 2) - 1.0).abs() < 1e-9);
     let refused = |stages: Vec<Iterates>, passes| LastIterate::<ReplaceOne>::new(2, stages, passes).is_err();
@@ -238,7 +238,7 @@ fn extreme_numbers_stay_sound() {
     }
     assert!(refused(vec![Iterates { contraction: 1.1, ..good }], 1));
     assert!(LastIterate::<ReplaceOne>::new(0, vec![good], 1).is_err());
-    // Adding a record would move every later one to another update.
+    // Adding a record would move every later record to another update.
     assert!(LastIterate::<AddRemoveOne>::new(2, vec![good], 1).is_err());
     assert!(LastIterate::<ZeroOut>::new(2, vec![good], 1).is_ok());
 }
@@ -256,8 +256,8 @@ fn run<R: ReleaseRng>(mechanism: &LastIterate<ReplaceOne>, rng: &mut R) -> (Even
     (log, released.into_inner())
 }
 
-/// With identities for updates the last iterate has the sum of all variances. Kolmogorov-Smirnov, false-alarm rate 1e-9
-/// for each of the two modes.
+/// With identity updates the last iterate has the sum of all variances. Kolmogorov-Smirnov, false-alarm rate 1e-9 for each of the
+/// two modes.
 #[test]
 fn all_of_the_noise_arrives() {
     let pass = vec![alike(3, 1.0, 1.0, 0.5), alike(1, 1.0, 1.0, 2.0)];
@@ -299,12 +299,12 @@ fn only_the_last_iterate_is_released() {
     assert!(matches!(step(&mut [0.0; 2], 1.0), Err(Error::SessionOver { .. })));
     let refused = session.release(Bounded::with_proven_sensitivity(vec![0.0; 2], whole()), &mut other, &mut rng);
     assert_eq!(refused.unwrap_err(), Error::OtherLog);
-    // Both starts were paid for, whatever came of them.
+    // Both starts were paid for, whatever their results.
     assert_eq!(log.entries(), &[(mechanism.event(), 2)]);
     assert!(log.is_private() && other.entries().is_empty());
 }
 
-/// What any of the iterates takes on trust, the log takes on trust, once.
+/// The assumptions of every iterate are added to the log, once.
 #[test]
 fn what_a_step_assumes_is_logged() {
     let mechanism = LastIterate::<ReplaceOne>::new(1, vec![alike(4, 1.0, 1.0, 1.0)], 1).unwrap();
@@ -322,7 +322,7 @@ fn what_a_step_assumes_is_logged() {
     assert_eq!(log.assumptions(), [Assumption::FloatSum, Assumption::MonotonicScores]);
 }
 
-/// One reproducible draw on the way is enough to lose the guarantee.
+/// One reproducible draw in between is enough to lose the guarantee.
 #[test]
 fn a_reproducible_step_marks_the_log() {
     let mechanism = LastIterate::<ReplaceOne>::new(1, vec![alike(2, 1.0, 1.0, 1.0)], 1).unwrap();

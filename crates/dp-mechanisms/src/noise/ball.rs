@@ -4,16 +4,16 @@
 //! ideal exponential numbers; for even `d` one squared normal number takes the odd degree.
 //!
 //! # Digits of the sum
-//! An exponential number is `(k_j + V_j) / 2^p` with `V_j` uniform and not drawn. The sum of `n` of them lies in `[K, K + n]
-//! / 2^p`, `K` the sum of the `k_j`; for 32 digits more, `K' = 2^32 K + (v_1 + ... + v_n)` with uniform words `v_j`: no
-//! single number need be remembered. With the [`FIRST_PLACES`] places that are drawn at first the relative error of the
-//! mean is below `2^-100` unless the sum itself is tiny.
+//! An exponential number is `(k_j + V_j) / 2^p` with `V_j` uniform and not drawn. The sum of `n` of them lies in
+//! `[K, K + n] / 2^p`, `K` the sum of the `k_j`; for 32 more digits, `K' = 2^32 K + (v_1 + ... + v_n)` with uniform words `v_j`:
+//! the individual numbers need not be stored. With the [`FIRST_PLACES`] places drawn initially the relative error of the mean is
+//! below `2^-100` unless the sum itself is tiny.
 //!
 //! # Rounding
-//! `S = m √W` is computed once for a release, by integer square roots of both ends of the interval, to 60 bits: `S = (M +
-//! e) / 2^s` with an integer `M` and `0 <= e <= 2`. A coordinate is then a multiple of a number whose first digits are
-//! drawn, as in the other laws, with an error of at most `2 |N_i|` units, which nearly always does not matter. Where it
-//! may matter, both intervals are computed again with more digits until they decide. Only integers are compared.
+//! `S = m √W` is computed once for a release, by integer square roots of both ends of the interval, to 60 bits:
+//! `S = (M + e) / 2^s` with an integer `M` and `0 <= e <= 2`. A coordinate is then a multiple of a number whose first digits are
+//! drawn, as for the other laws, with an error of at most `2 |N_i|` units, which nearly always does not matter. If it may matter,
+//! both intervals are computed again with more digits until they decide. Only integers are compared.
 
 use nalgebra::RealField;
 use num_bigint::{BigInt, BigUint};
@@ -28,11 +28,11 @@ use crate::exact::source::{Source, Words};
 use crate::exact::table::HALF_NORMAL;
 use crate::grid::Grid;
 
-/// Places behind the point of the exponential numbers at first.
+/// Number of fractional digits of the exponential numbers drawn initially.
 const FIRST_PLACES: u32 = HEAD_BITS + 64;
-/// Bits of the multiplier that coordinates share.
+/// Number of bits of the multiplier that coordinates share.
 const MULTIPLIER_BITS: u32 = 60;
-/// Doublings of precision after which a generator is called stuck.
+/// Number of doublings of precision after which a generator counts as stuck.
 const LEVELS: u32 = 8;
 
 /// Adds the ball's noise to a vector.
@@ -86,14 +86,14 @@ struct Multiplier {
 }
 
 impl Multiplier {
-    /// How much `whole · number` may be off in units of `2^-(HEAD_BITS + bits)`, given the number's head.
+    /// Returns a bound on the error of `whole · number` in units of `2^-(HEAD_BITS + bits)`, given the number's head.
     #[inline]
     fn error(&self, head: i64) -> u64 {
         2 * (head.unsigned_abs() + 1)
     }
 }
 
-/// The nearest integer to `S number + offset`.
+/// Returns the nearest integer to `S number + offset`.
 fn nearest<S: Source>(
     mut number: Real,
     shared: &Multiplier,
@@ -108,7 +108,7 @@ fn nearest<S: Source>(
     }
 }
 
-/// The same with as many digits of everything as it takes.
+/// Returns the nearest integer, with as many digits as needed.
 fn nearest_with_all_digits<S: Source>(
     number: &mut Real,
     radius: &mut Radius,
@@ -141,16 +141,16 @@ fn nearest_with_all_digits<S: Source>(
 struct Radius {
     /// `m`.
     scale: u64,
-    /// How many exponential numbers are summed.
+    /// Number of exponential numbers in the sum.
     count: u64,
-    /// `K`, with [`FIRST_PLACES`] digits behind the point: the sum of the first [`HEAD_BITS`] of them, and of the rest.
+    /// `K`, with [`FIRST_PLACES`] fractional digits: the sum of their first [`HEAD_BITS`] digits, and of the rest.
     first: (u128, u128),
-    /// `K` with more digits behind the point, once they were needed, and how many.
+    /// `K` with more fractional digits, once they were needed, and the number of digits.
     sum: BigUint,
     places: u32,
-    /// Digits beyond that are drawn already, 32 each: how many numbers they are of, and their sum.
+    /// Further digits already drawn, in groups of 32: the count of the numbers and their sum.
     known: Vec<(u64, u128)>,
-    /// The normal number whose square takes an odd degree of freedom; its sign does not matter.
+    /// The normal number whose square provides an odd degree of freedom; its sign does not matter.
     normal: Option<Real>,
 }
 
@@ -185,7 +185,7 @@ impl Radius {
         Ok(Self { scale, count, first: (heads, tails), sum: BigUint::ZERO, places: 0, known, normal })
     }
 
-    /// Draws 32 digits more of every exponential number.
+    /// Draws 32 more digits of every exponential number.
     fn extend<S: Source>(&mut self, source: &mut S) -> Result<(), Error> {
         let group = ((self.places - FIRST_PLACES) / 32) as usize;
         let (drawn, mut digits) = self.known.get(group).copied().unwrap_or((0, 0));
@@ -197,7 +197,7 @@ impl Radius {
         Ok(())
     }
 
-    /// Bounds of `S` from at least `wanted` places of everything, in units of `2^-places`, and that number of places.
+    /// Returns bounds on `S` from at least `wanted` places of everything, in units of `2^-places`, and that number of places.
     fn bounds<S: Source>(&mut self, wanted: u32, source: &mut S) -> Result<(BigUint, BigUint, u32), Error> {
         if self.places == 0 {
             let (heads, tails) = self.first;
@@ -223,7 +223,7 @@ impl Radius {
         Ok(((low * &square).sqrt(), (high * square).sqrt() + 1u32, places))
     }
 
-    /// The multiplier to 60 bits.
+    /// Returns the multiplier to 60 bits.
     fn multiplier<S: Source>(&mut self, source: &mut S) -> Result<Multiplier, Error> {
         if let Some(multiplier) = self.multiplier_in_words(source)? {
             return Ok(multiplier);
@@ -231,7 +231,7 @@ impl Radius {
         let mut wanted = FIRST_PLACES;
         for _ in 0..LEVELS {
             let (low, high, places) = self.bounds(wanted, source)?;
-            // S is below 2^58, so that at least two bits are behind the point; for S < 1/2 there are fewer than 60 in all.
+            // S is below 2^58, so that at least two bits are fractional; for S < 1/2 there are fewer than 60 in total.
             let cut = low.bits().max(u64::from(places)) - u64::from(MULTIPLIER_BITS);
             let (whole, end): (BigUint, BigUint) = (&low >> cut, (high >> cut) + 1u32);
             if end <= &whole + 2u32
@@ -245,7 +245,7 @@ impl Radius {
         Err(Error::StuckGenerator)
     }
 
-    /// The same in integers of 128 bits, where they hold enough of it.
+    /// As [`multiplier`](Self::multiplier) in 128-bit integers, if they hold enough digits.
     fn multiplier_in_words<S: Source>(&mut self, source: &mut S) -> Result<Option<Multiplier>, Error> {
         const NORMAL_PLACES: u32 = 60;
         let (heads, tails) = self.first;
@@ -261,12 +261,12 @@ impl Radius {
             low += square(digits);
             high += square(digits + 1) + 1;
         }
-        // Its root, with as many digits as 128 bits have: an even number of places.
+        // The square root, with as many digits as fit 128 bits: an even number of places.
         let shift = high.leading_zeros() & !1;
         let places = (FIRST_PLACES + shift) / 2;
         let (low, high) = (low << shift, high << shift);
         let root = low.isqrt();
-        // √high <= √low + (high - low) / (2 √low) < root + 1 + 1/2 spares most releases the second root.
+        // √high <= √low + (high - low) / (2 √low) < root + 1 + 1/2 makes the second root unnecessary in most releases.
         let above = if high - low <= root { root + 2 } else { high.isqrt() + 1 };
         let (low, high) = (root, above);
         let (low, high) = (low * u128::from(self.scale), high * u128::from(self.scale));

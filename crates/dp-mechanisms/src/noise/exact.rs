@@ -1,7 +1,7 @@
 //! Ideal real noise, rounded exactly: `round(m X + c)` for the integer `m >= scale / step`.
 //!
-//! Most coordinates need one random word and one integer product: the word gives the first digits of `X`, and unless a
-//! rounding boundary lies within what is not drawn yet, that decides. See [`crate::exact`] for the others.
+//! Most coordinates need one random word and one integer product: the word gives the first digits of `X`, which decide unless a
+//! rounding boundary lies within the digits not yet drawn. See [`crate::exact`] for the others.
 
 use nalgebra::RealField;
 use rand::CryptoRng;
@@ -14,14 +14,14 @@ use crate::exact::source::Words;
 use crate::exact::table::{EXPONENTIAL, HALF_NORMAL};
 use crate::grid::{Grid, Place};
 
-/// The first digits of a block of numbers, and what else is known of the few that needed more than a word.
+/// The first digits of a block of numbers, and further data of the few that needed more than a word.
 pub(super) struct Heads<'a> {
     pub(super) heads: &'a mut [i64],
     longer: Vec<(usize, Vec<u32>)>,
 }
 
 impl<'a> Heads<'a> {
-    /// For blocks as long as this buffer.
+    /// Prepares blocks of the length of this buffer.
     pub(super) fn new(buffer: &'a mut [i64]) -> Self {
         Self { heads: buffer, longer: Vec::new() }
     }
@@ -50,7 +50,7 @@ impl<'a> Heads<'a> {
         Ok(())
     }
 
-    /// The number at this place with all that is known of it.
+    /// Returns the number at this position with all its known digits.
     pub(super) fn take(&mut self, index: usize) -> Real {
         let known = self.longer.iter_mut().find(|(longer, _)| *longer == index);
         let known = known.map_or_else(Vec::new, |(_, known)| core::mem::take(known));
@@ -100,9 +100,9 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
     Ok(())
 }
 
-/// The nearest integer to `(total + t) / 2^42 + fraction` where it is the same for every `t` in `[0, width]`.
+/// Returns the nearest integer to `(total + t) / 2^42 + fraction` if it is the same for every `t` in `[0, width]`.
 ///
-/// The fraction's digits are cut, which is less than a unit to either side: a unit more is asked for on both sides.
+/// The fraction's digits are truncated, an error below one unit in either direction, so one more unit is required on both sides.
 #[inline]
 pub(super) fn decided(total: i128, width: u64, place: &Place) -> Option<i64> {
     const UNIT: u64 = 1 << HEAD_BITS;

@@ -52,7 +52,7 @@ fn add_drawn<F: RealField + Copy>(value: &mut [F], scale_in_steps: f64, grid: Gr
     }
 }
 
-/// A chi-square deviate.
+/// Samples a chi-square deviate.
 pub(super) fn chi_square<R: CryptoRng + ?Sized>(degrees_of_freedom: u64, rng: &mut R) -> Result<f64, Error> {
     match ChiSquared::new(degrees_of_freedom as f64) {
         Ok(law) => Ok(law.sample(rng)),

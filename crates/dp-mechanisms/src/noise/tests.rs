@@ -46,8 +46,8 @@ fn noise_has_its_law() {
     }
 }
 
-/// The block of a vector and the public samplers of single numbers are the same draws, whatever is decided by one word
-/// and whatever is not: at 40 bits a third is not.
+/// The block of a vector and the public samplers of single numbers are the same draws, whether one word decides them or not: at
+/// 40 bits a third need more.
 #[test]
 fn blocks_are_rounded_as_single_numbers() {
     for (bits, scale) in [(20, 1.0), (30, 1.9), (40, 1.0), (40, 1.999)] {
@@ -70,7 +70,7 @@ fn blocks_are_rounded_as_single_numbers() {
     }
 }
 
-/// Realised noise is never below what is claimed: the multiplier is rounded up.
+/// Realised noise is never below the claimed noise: the multiplier is rounded up.
 #[test]
 fn multipliers_are_rounded_up() {
     for (scale, bits, expected) in [
@@ -85,7 +85,7 @@ fn multipliers_are_rounded_up() {
     }
 }
 
-/// A value below the least double, in steps, still has a sign: it decides what would be a tie.
+/// A value below the least double, in steps, still has a sign, which decides an apparent tie.
 #[test]
 fn fractions_below_the_least_double_count() {
     let grid = Grid::new(1e290, 20).unwrap();
@@ -146,7 +146,7 @@ fn modes() {
     }
 }
 
-/// Whatever word a generator repeats, each sampler ends; zeros and ones, which would be no noise, are refused.
+/// For any repeated word of a generator, each sampler ends; zeros and ones, which would give no noise, are refused.
 #[test]
 fn stuck_generators_end() {
     let grid = Grid::new(1.0, 30).unwrap();
@@ -168,7 +168,7 @@ fn stuck_generators_end() {
         let _ = crate::exact::bernoulli_exp(u128::MAX, 1, &mut stuck());
         let _ = crate::exact::bernoulli_f64(0.3, &mut stuck());
         let _ = laws::exponential(&mut Words(&mut stuck()));
-        // No release at all comes of it.
+        // A stuck generator gives no release.
         assert_eq!(crate::rng::refuse_stuck(&mut stuck()), Err(Error::StuckGenerator));
     }
     assert!(matches!(Binary::ZERO.floor_big(10), (zero, true) if zero == num_bigint::BigInt::ZERO));

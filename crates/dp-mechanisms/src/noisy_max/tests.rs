@@ -21,7 +21,7 @@ fn the_sampler_has_the_law() {
     sampler_has_the_law(&monotonic, 0.3, |scores| monotonic.probabilities(scores).unwrap());
 }
 
-/// Over all neighbours the loss stays within epsilon. Three candidates come close to it, not quite there.
+/// Over all neighbours the loss stays within epsilon. Three candidates come close to it but do not attain it.
 #[test]
 fn losses_of_all_neighbours() {
     for (bound, value) in [(1.0, 0.5), (0.3, 3.0)] {

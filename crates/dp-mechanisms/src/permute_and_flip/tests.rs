@@ -85,7 +85,7 @@ proptest! {
     }
 }
 
-/// Counts the words that are drawn.
+/// Counts the drawn words.
 struct Counting(SeededRng, u64);
 
 impl TryRng for Counting {
@@ -106,7 +106,7 @@ impl TryRng for Counting {
 
 impl TryCryptoRng for Counting {}
 
-/// Equal scores, where the first visit would do: each of the 64 coins takes a word all the same.
+/// Equal scores, for which the first visit would suffice: each of the 64 coins still takes a word.
 #[test]
 fn all_candidates_are_visited() {
     let mut rng = Counting(SeededRng::new(1), 0);
@@ -120,7 +120,7 @@ fn a_stuck_generator_ends() {
     assert_eq!(mechanism(1.0, 1.0).choose(&[0; 20], &mut Stuck(u64::MAX)), Err(Error::StuckGenerator));
 }
 
-/// Many candidates, of which many are equal: the integrand is narrow then.
+/// Many candidates, many of them equal, for which the integrand is narrow.
 #[test]
 fn many_candidates() {
     let scores: Vec<f64> = (0..5000).map(|i| if i % 2 == 0 { 1.0 } else { -30.0 }).collect();

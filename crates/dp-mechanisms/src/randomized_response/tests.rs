@@ -49,7 +49,7 @@ fn refused_parameters() {
 }
 
 proptest! {
-    /// What the accountant reads from the event is at most what was asked for, and hardly less.
+    /// The accountant's epsilon of the event is at most the requested one, and close to it.
     #[test]
     fn epsilon_is_met(ln_buckets in 0.7f64..36.0, epsilon in 1e-3f64..600.0) {
         let buckets = ln_buckets.exp() as u64;
@@ -65,8 +65,8 @@ proptest! {
     }
 }
 
-/// Each answer is one of 4, for a value inside and for one outside: chi-square with 3 degrees of freedom below its
-/// 1 - 1e-9 quantile, 44.84, for each of three values.
+/// Each answer is one of 4, for a value inside and for one outside: chi-square with 3 degrees of freedom below its 1 - 1e-9
+/// quantile, 44.84, for each of three values.
 #[test]
 fn answers_have_the_stated_law() {
     let response = response(4, 1.0);
@@ -107,7 +107,7 @@ fn one_release_is_one_entry_whatever_the_number_of_records() {
     assert!(none.get().is_empty());
 }
 
-/// The guarantee by enumeration, for a value outside too: every ratio of probabilities is at most `e^epsilon`.
+/// The guarantee by enumeration, including a value outside: every ratio of probabilities is at most `e^epsilon`.
 #[test]
 fn ratios_by_enumeration() {
     for (buckets, epsilon) in [(2, 0.3), (3, 2.0), (7, 5.0)] {
@@ -127,9 +127,9 @@ fn ratios_by_enumeration() {
     }
 }
 
-/// 64 estimates from 4000 records each: their mean is within 5 standard errors of the truth, and the mean square of
-/// their deviations within 5 standard errors of the stated variance (false-alarm rate about 1e-6 for each of the six;
-/// the seed is fixed).
+/// 64 estimates from 4000 records each: their mean is within 5 standard errors of the true value, and the mean square of their
+/// deviations within 5 standard errors of the stated variance (false-alarm rate about 1e-6 for each of the six; the seed is
+/// fixed).
 #[test]
 fn frequencies_are_unbiased() {
     let (response, truth, records) = (response(3, 1.0), [0.7, 0.3, 0.0], 4000u64);
@@ -150,7 +150,7 @@ fn frequencies_are_unbiased() {
         let standard_error = response.standard_error(truth, records).unwrap();
         let mean = deviations.iter().sum::<f64>() / 64.0;
         assert!(mean.abs() < 5.0 * standard_error / 8.0, "{mean}");
-        // For records whose values are fixed the variance is a little below that of records drawn at random.
+        // For records with fixed values the variance is slightly below that of records drawn at random.
         let square = deviations.iter().map(|x| x * x).sum::<f64>() / 64.0 / (standard_error * standard_error);
         assert!(square > 0.3 && square < 1.0 + 5.0 * (2.0f64 / 64.0).sqrt(), "{square}");
     }
@@ -163,5 +163,5 @@ fn seeded_values_are_stable() {
     assert_eq!(answers.get(), &STABLE);
 }
 
-/// Changing these is a value-breaking change: say so in the changelog.
+/// Changing these changes values: note it in the changelog.
 const STABLE: [u64; 16] = [15, 13, 15, 12, 4, 8, 5, 6, 8, 9, 1, 1, 12, 14, 2, 7];

@@ -1,4 +1,4 @@
-//! Rules of clipping.
+//! The serialised form of clipping rules.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, AdjacencyKind, NoiseMultiplier};

@@ -1,4 +1,4 @@
-//! Continual release: a stream's public parameters. The sums within a session are private and have no such form.
+//! The serialised form of continual release: a stream's public parameters. The sums within a session are private and have none.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, AdjacencyKind};
@@ -28,7 +28,7 @@ impl TryFrom<ParticipationRecord> for Participation {
     }
 }
 
-/// What a factor's constructors take.
+/// The arguments of a factor's constructors.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(crate) enum FactorRecord {
@@ -52,7 +52,7 @@ impl TryFrom<FactorRecord> for Factor {
     }
 }
 
-/// What both mechanisms have.
+/// The fields common to both mechanisms.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Stream {

@@ -1,4 +1,4 @@
-//! Mechanisms for whole numbers.
+//! The serialised form of mechanisms for integers.
 
 use dp_accountant::{Adjacency, AdjacencyKind};
 

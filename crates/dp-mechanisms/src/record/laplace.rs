@@ -1,4 +1,4 @@
-//! The Laplace mechanism.
+//! The serialised form of the Laplace mechanism.
 
 use dp_accountant::Adjacency;
 

@@ -1,4 +1,4 @@
-//! Randomised response.
+//! The serialised form of randomised response.
 
 use crate::RandomizedResponse;
 use crate::error::Error;

@@ -1,4 +1,4 @@
-//! The staircase mechanism.
+//! The serialised form of the staircase mechanism.
 
 use dp_accountant::{Adjacency, AdjacencyKind, Epsilon};
 

@@ -1,4 +1,4 @@
-//! The serialised form of a selection mechanism: its public parameters, checked again when they are read.
+//! The serialised form of a selection mechanism: its public parameters, checked again when read.
 
 use dp_accountant::{Adjacency, AdjacencyKind, Epsilon};
 
@@ -34,7 +34,7 @@ impl<A: Adjacency> TryFrom<SelectionRecord> for Selection<A> {
     }
 }
 
-/// Refuses a record of another relation than the type's.
+/// Refuses a record of a relation other than the type's.
 pub(crate) fn relation<A: Adjacency>(found: AdjacencyKind) -> Result<(), Error> {
     let expected = A::KIND;
     if found == expected { Ok(()) } else { Err(dp_accountant::Error::AdjacencyMismatch { expected, found }.into()) }

@@ -1,4 +1,4 @@
-//! What the tests of the selection mechanisms share: golden laws, exhaustive neighbours, the sampler against its law.
+//! The common part of the selection mechanisms' tests: golden laws, exhaustive neighbours, the sampler against its law.
 
 use super::*;
 use crate::SeededRng;
@@ -35,11 +35,11 @@ fn check_all(case: &Case, found: &[f64], expected: &[f64]) {
     }
 }
 
-/// Among all neighbours of three candidates' scores on a coarse part of the lattice, the largest log ratio of a
+/// Returns, over all neighbours of three candidates' scores on a coarse part of the lattice, the largest log ratio of a
 /// candidate's probabilities, and the longest range of log ratios.
 ///
-/// The scores are gaps in the mechanism's own lattice and the law is that of its own coins. `moves` are how far a score
-/// may move, in halves of the sensitivity.
+/// The scores are gaps in the mechanism's own lattice and the law is that of its own coins. `moves` are the possible changes of a
+/// score, in halves of the sensitivity.
 pub(crate) fn worst_loss(selection: &Selection<ReplaceOne>, law: Law, moves: &[i128]) -> (f64, f64) {
     let unit = i128::from(selection.lattice.sensitivity()) / 2;
     let probabilities = |steps: &[i128; 3]| {
@@ -76,7 +76,7 @@ fn all_triples(values: &[i128]) -> Vec<[i128; 3]> {
     triples
 }
 
-/// Draws from the mechanism against the law it states, for several sets of scores; false-alarm rate 1e-9 each.
+/// Draws from the mechanism compared with its stated law, for several sets of scores; false-alarm rate 1e-9 each.
 pub(crate) fn sampler_has_the_law<M: Mechanism<Scores, ReplaceOne, Norm = LInf, Output = usize>>(
     mechanism: &M,
     bound: f64,
@@ -128,7 +128,7 @@ fn scales_are_rounded_towards_privacy() {
     }
 }
 
-/// Beyond any use of an epsilon the best candidate wins, and a step below it still counts.
+/// For an excessively large epsilon the best candidate is selected, even if it is best by one step only.
 #[test]
 fn an_absurd_epsilon_finds_the_best() {
     let mechanism = crate::Exponential::new(sensitivity(1.0), epsilon(1e300)).unwrap();

@@ -14,10 +14,10 @@ use crate::release::{self, Cost};
 use crate::rng::{ReleaseRng, refuse_stuck};
 use crate::sensitivity::LInfSensitivity;
 
-/// Standard deviations beyond this many steps do not fit the sampler.
+/// Largest standard deviation in steps; larger ones do not fit the sampler.
 const LARGEST: f64 = (1u64 << 53) as f64;
 
-/// What the event adds to the sensitivity: at least two steps and what was lost in rounding it up to one.
+/// Factor on the event's sensitivity: at least two steps and the rounding of the sensitivity up to a step.
 const LATTICE_MARGIN: f64 = 1.0 + 1.0 / (1u64 << 28) as f64;
 
 /// AboveThreshold with Gaussian noise, for one positive answer among at most `max_queries` queries.
@@ -30,26 +30,25 @@ const LATTICE_MARGIN: f64 = 1.0 + 1.0 / (1u64 << 28) as f64;
 /// ```
 ///
 /// # Privacy
-/// For queries each of which one record can move by at most `D = sensitivity`, under the relation `A`, chosen
-/// adaptively: not pure. With `t = D / threshold_std_dev`, `q = 2 D / query_std_dev`, `k = max_queries` its Renyi
-/// divergence of order `a` is at most
+/// For queries each of which one record can move by at most `D = sensitivity`, under the relation `A`, chosen adaptively; not
+/// pure. With `t = D / threshold_std_dev`, `q = 2 D / query_std_dev`, `k = max_queries` its Renyi divergence of order `a` is at
+/// most
 /// ```text
 /// min( a (t² + q²)/2 + ln(k + 1)/(a - 1),   a/2 (q/2)² (k - c (k mod 2)) ),   c = 1/(k + (2 t/q)²)
 /// ```
-/// (`dp_accountant::rdp::above_threshold_gaussian` has the proof). **The number of queries is part of the statement**:
-/// a published theorem without it is false, since with many queries at one level their maximum is nearly noise-free.
+/// (`dp_accountant::rdp::above_threshold_gaussian` has the proof). **The guarantee depends on the number of queries**: a
+/// published theorem without it is false, since with many queries at one level their maximum is nearly noise-free.
 ///
 /// # Arithmetic
-/// Noise is drawn exactly, ideal normals rounded to an integer lattice 2^30 times finer than the sensitivity. The first
-/// bound only shifts the threshold's noise by `D` and a query's by `2 D`, whole numbers of steps, so that rounding is
-/// post-processing. The second is about the differences `query_i + nu_i - rho`: it may shift threshold and queries
-/// together by any real number, of which the lattice has the integers alone. With `S` the sensitivity in steps, let `u`
-/// be the best real shift for a change `delta` of the queries and `u + e`, `|e| < 1`, the integer next to it in the
-/// direction of 0. Then `Σ (delta_i + u + e)²/s2² + (u + e)²/s1²` is at most the objective of the change `delta + e`,
-/// which is within `S + 1`, at `u`, and that exceeds its minimum by at most `k e²/s2²`. For `k >= 2` that is less than
-/// what the bound grows by from `S + 1` to `S + 2`. So the event states a sensitivity of `D (1 + 2^-28)`, and for a
-/// single query it states two. Changes in an interval of `S` steps are on the lattice in one of `S + 1`, and the same
-/// argument leads to `S + 3`, where the margin is at least four steps.
+/// Noise is drawn exactly, as ideal normals rounded to an integer lattice 2^30 times finer than the sensitivity. The first bound
+/// only shifts the threshold's noise by `D` and a query's by `2 D`, whole numbers of steps, so that rounding is post-processing.
+/// The second is about the differences `query_i + nu_i - rho`: it may shift threshold and queries together by any real number,
+/// while the lattice has only integers. With `S` the sensitivity in steps, let `u` be the best real shift for a change `delta` of
+/// the queries and `u + e`, `|e| < 1`, the integer next to it in the direction of 0. Then `Σ (delta_i + u + e)²/s2² + (u +
+/// e)²/s1²` is at most the objective of the change `delta + e`, which is within `S + 1`, at `u`, and this exceeds its minimum by
+/// at most `k e²/s2²`. For `k >= 2` this is less than the growth of the bound from `S + 1` to `S + 2`. So the event states a
+/// sensitivity of `D (1 + 2^-28)`, and for a single query it states two queries. Changes in an interval of `S` steps lie on the
+/// lattice in one of `S + 1`, and the same argument leads to `S + 3`, where the margin is at least four steps.
 ///
 /// # Examples
 /// ```
@@ -93,7 +92,7 @@ pub struct GaussianAboveThreshold<A: Adjacency> {
 }
 
 impl<A: Adjacency> GaussianAboveThreshold<A> {
-    /// With these standard deviations, in the units of the queries.
+    /// Creates the mechanism with these standard deviations, in the units of the queries.
     ///
     /// # Errors
     /// [`Error::NotFinite`], [`Error::NotPositive`] or [`Error::TooSmall`] for a standard deviation that is not a
@@ -129,12 +128,13 @@ impl<A: Adjacency> GaussianAboveThreshold<A> {
         })
     }
 
-    /// For queries whose changes, whoever the record, lie in one interval, which is the sensitivity long and holds 0.
+    /// Declares that the changes of all queries, for any record, lie in one interval that has the sensitivity's length and holds
+    /// 0.
     ///
     /// # Privacy
-    /// The caller's word. Differences of sums of numbers in `[0, D]`, the minuend in common, are such: a record changes each by
-    /// `u - v_i` with `u` and `v_i` in `[0, D]`. The threshold is shifted by the interval's end, and what is left for the
-    /// positive answer is `D` and not `2 D`
+    /// This is a claim of the caller. Differences of sums of numbers in `[0, D]` with a common minuend satisfy it: a record
+    /// changes each by `u - v_i` with `u` and `v_i` in `[0, D]`. The threshold is shifted by the interval's end, and the
+    /// remaining shift of the positive answer is `D` and not `2 D`
     /// (`dp_accountant::rdp::above_threshold_gaussian_range_bounded`). On the lattice an interval is longer by one step.
     ///
     /// # Examples
@@ -150,44 +150,44 @@ impl<A: Adjacency> GaussianAboveThreshold<A> {
         Self { range_bounded: true, ..self }
     }
 
-    /// Whether the queries' changes lie in one interval.
+    /// Returns whether the queries' changes are declared to lie in one interval.
     pub fn is_range_bounded(&self) -> bool {
         self.range_bounded
     }
 
-    /// The largest change of a query that it takes.
+    /// Returns the largest accepted change of a query.
     pub fn sensitivity(&self) -> LInfSensitivity<A> {
         self.sensitivity
     }
 
-    /// Standard deviation of the threshold's noise.
+    /// Returns the standard deviation of the threshold's noise.
     pub fn threshold_std_dev(&self) -> f64 {
         self.threshold_std_dev
     }
 
-    /// Standard deviation of each query's noise.
+    /// Returns the standard deviation of each query's noise.
     pub fn query_std_dev(&self) -> f64 {
         self.query_std_dev
     }
 
-    /// The number of queries after which a session is over in any case.
+    /// Returns the number of queries after which a session ends in any case.
     pub fn max_queries(&self) -> u64 {
         self.max_queries
     }
 
-    /// How noise is drawn: exactly, always.
+    /// Returns the noise mode, which is always exact.
     pub fn noise_mode(&self) -> NoiseMode {
         NoiseMode::Exact
     }
 
-    /// The law of the positive answer on a fixed stream, as
+    /// Returns the law of the positive answer on a fixed stream, as
     /// [`AboveThreshold::first_answer`](super::AboveThreshold::first_answer).
     ///
     /// # Privacy
     /// For planning, on public or synthetic queries.
     ///
     /// # Errors
-    /// [`Error::NonFiniteInput`] unless all is finite; [`Error::ScaleOverflow`] where a scale is no normal double;
+    /// [`Error::NonFiniteInput`] unless all are finite; [`Error::ScaleOverflow`] if a scale is not a normal double;
     /// [`Error::Length`] for more than `max_queries` queries.
     pub fn first_answer(&self, queries: &[f64], threshold: f64) -> Result<Vec<f64>, Error> {
         if queries.len() as u64 > self.max_queries {
@@ -207,7 +207,7 @@ impl<A: Adjacency> GaussianAboveThreshold<A> {
     /// The threshold is public.
     ///
     /// # Errors
-    /// [`Error::NotFinite`] for the threshold, [`Error::StuckGenerator`]; nothing is logged then.
+    /// [`Error::NotFinite`] for the threshold, [`Error::StuckGenerator`]; in these cases nothing is logged.
     pub fn start<R: ReleaseRng + ?Sized>(
         &self,
         threshold: f64,
@@ -232,13 +232,13 @@ impl<A: Adjacency> GaussianAboveThreshold<A> {
     }
 }
 
-/// The integer nearest to `std_dev · X`, `X` standard normal, exactly.
+/// Samples the integer nearest to `std_dev · X`, `X` standard normal, exactly.
 pub(super) fn rounded_normal<R: CryptoRng + ?Sized>(std_dev: u64, rng: &mut R) -> Result<i128, Error> {
     Ok(i128::from(exact::standard_normal(rng)?.round(std_dev, 0.0, rng)?))
 }
 
 impl<A: Adjacency> PrivacyEvent for GaussianAboveThreshold<A> {
-    /// The event of one session.
+    /// Returns the event of one session.
     fn event(&self) -> DpEvent {
         DpEvent::AboveThresholdGaussian {
             threshold_std_dev: self.threshold_std_dev,

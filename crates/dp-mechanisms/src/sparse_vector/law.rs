@@ -18,7 +18,7 @@ impl NoiseLaw {
         }
     }
 
-    /// The number of scales beyond which the density is no double.
+    /// Returns the number of scales beyond which the density underflows.
     fn reach(self) -> f64 {
         match self {
             Self::Laplace { .. } => 700.0,
@@ -26,7 +26,7 @@ impl NoiseLaw {
         }
     }
 
-    /// The density at `x` scales, times the scale.
+    /// Returns the density at `x` scales, times the scale.
     fn density(self, x: f64) -> f64 {
         match self {
             Self::Laplace { .. } => 0.5 * (-x.abs()).exp(),
@@ -34,7 +34,7 @@ impl NoiseLaw {
         }
     }
 
-    /// The probabilities to be below and above `x` scales.
+    /// Returns the probabilities below and above `x` scales.
     fn tails(self, x: f64) -> (f64, f64) {
         let tail = match self {
             Self::Laplace { .. } => 0.5 * (-x.abs()).exp(),
@@ -48,7 +48,7 @@ fn normal_density(x: f64) -> f64 {
     (-0.5 * x * x).exp() / core::f64::consts::TAU.sqrt()
 }
 
-/// `P(N(0, 1) > x)` for `x >= 0`, to about 14 digits of itself.
+/// Returns `P(N(0, 1) > x)` for `x >= 0`, to about 14 digits, relatively.
 fn normal_tail(x: f64) -> f64 {
     let density = normal_density(x);
     if x < 3.0 {
@@ -69,14 +69,14 @@ fn normal_tail(x: f64) -> f64 {
     }
 }
 
-/// The probability of each query to be the first that is answered above, and last of none.
+/// Returns the probability that each query is the first that is answered above, and last that of none.
 pub(super) fn first_answer(
     threshold_noise: NoiseLaw,
     query_noise: NoiseLaw,
     queries: &[f64],
     threshold: f64,
 ) -> Result<Vec<f64>, Error> {
-    // The noise of an extreme sensitivity or epsilon may be no double in the units of the queries.
+    // The noise of an extreme sensitivity or epsilon may not be a double in the units of the queries.
     if let Some(scale) =
         [threshold_noise, query_noise].map(NoiseLaw::scale).into_iter().find(|scale| !scale.is_normal())
     {
@@ -93,7 +93,7 @@ pub(super) fn first_answer(
     }))
 }
 
-/// The probability of exactly these answers, `true` for above.
+/// Returns the probability of exactly these answers, `true` for above.
 #[cfg(test)]
 pub(super) fn transcript(
     threshold_noise: NoiseLaw,
@@ -110,7 +110,7 @@ pub(super) fn transcript(
     Ok(law[0])
 }
 
-/// `query - threshold` in scales of the threshold's noise.
+/// Returns `query - threshold` in scales of the threshold's noise.
 fn margins(threshold_noise: NoiseLaw, queries: &[f64], threshold: f64) -> Result<Vec<f64>, Error> {
     let margins: Vec<f64> =
         queries.iter().map(|query| (0.5 * query - 0.5 * threshold) / threshold_noise.scale() * 2.0).collect();
@@ -121,8 +121,8 @@ fn margins(threshold_noise: NoiseLaw, queries: &[f64], threshold: f64) -> Result
     }
 }
 
-/// The integral over the threshold's noise of what `answers` makes of the probabilities of each query, given it, to be
-/// below and above.
+/// Returns the integral over the threshold's noise of `answers`, evaluated at the probabilities of each query, given this noise,
+/// to be below and above.
 fn over_threshold_noise(
     threshold_noise: NoiseLaw,
     query_noise: NoiseLaw,

@@ -1,4 +1,4 @@
-//! The serialised form of the sparse vector mechanisms: their public parameters, checked again when they are read.
+//! The serialised form of the sparse vector mechanisms: their public parameters, checked again when read.
 
 use dp_accountant::{Adjacency, AdjacencyKind, Epsilon};
 

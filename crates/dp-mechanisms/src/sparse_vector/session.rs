@@ -1,4 +1,4 @@
-//! A session of the sparse vector technique: a noisy threshold, and what is left to be answered.
+//! A session of the sparse vector technique: a noisy threshold, and the remaining answers.
 
 use core::fmt;
 
@@ -19,19 +19,19 @@ use crate::sensitivity::{LInf, LInfSensitivity};
 pub enum Answer {
     /// The noisy query is below the noisy threshold.
     Below,
-    /// It is not.
+    /// The noisy query is at or above the noisy threshold.
     Above {
-        /// The query with fresh noise, not that of the comparison, if values were paid for.
+        /// The query with fresh noise, independent of that of the comparison, if values were paid for.
         value: Option<f64>,
     },
 }
 
-/// How many answers a session has.
+/// The numbers of answers of a session.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Positive answers.
+    /// Maximum number of positive answers.
     pub(super) answers: u64,
-    /// Queries in all, if that is limited.
+    /// Maximum total number of queries, if limited.
     pub(super) queries: Option<u64>,
 }
 
@@ -100,17 +100,17 @@ impl<A: Adjacency> Session<A> {
         Self { paid_in, sensitivity, lattice, noisy_threshold, query_noise, value_noise, limits, left: limits }
     }
 
-    /// The number of positive answers left; at 0 the session is over.
+    /// Returns the number of positive answers left; at 0 the session is over.
     pub fn answers_left(&self) -> u64 {
         self.left.answers
     }
 
-    /// The number of queries left, if that is limited.
+    /// Returns the number of queries left, if limited.
     pub fn queries_left(&self) -> Option<u64> {
         self.left.queries
     }
 
-    /// Whether there is anything left to answer.
+    /// Returns whether the session is over.
     pub fn is_over(&self) -> bool {
         self.left.answers == 0 || self.left.queries == Some(0)
     }
@@ -118,15 +118,14 @@ impl<A: Adjacency> Session<A> {
     /// Answers one query.
     ///
     /// # Privacy
-    /// It adds nothing to the cost. What the query's sensitivity takes on trust is noted in `log`, and a generator that
-    /// is not secret marks it; so it must be the log in which the session was paid for.
+    /// It adds nothing to the cost. The assumptions of the query's sensitivity are added to `log`, and a generator that is not
+    /// secret marks it; so it must be the log in which the session was paid for.
     ///
     /// # Errors
-    /// [`Error::OtherLog`] for any other log than that of the start, copies of it included.
-    /// [`Error::SessionOver`]: after the last positive answer, or query, that was paid for there is no free one.
-    /// [`Error::SensitivityExceeded`], and [`Error::NonFiniteInput`] for a query that is NaN or infinite, which is an
-    /// aggregate and so the caller's breach of contract. The session is unchanged then. [`Error::StuckGenerator`], which
-    /// may have used up an answer.
+    /// [`Error::OtherLog`] for any log other than that of the start, including copies of it. [`Error::SessionOver`] after the
+    /// last positive answer, or query, that was paid for. [`Error::SensitivityExceeded`], and [`Error::NonFiniteInput`] for a
+    /// query that is NaN or infinite, which is an aggregate and thus a breach of the contract by the caller. In these cases the
+    /// session is unchanged. [`Error::StuckGenerator`], which may have used up an answer.
     pub fn answer<R: ReleaseRng + ?Sized>(
         &mut self,
         query: Bounded<f64, A, LInf>,
@@ -152,7 +151,7 @@ impl<A: Adjacency> Session<A> {
             }
             self.left.answers -= 1;
             let value = match self.value_noise {
-                // One more, since a floor is half a step too low and there are two of them.
+                // One step is added, since each of the two floors is half a step too low.
                 Some(scale) => Some(self.lattice.value(steps + scale.floor_laplace(rng)? + 1)),
                 None => None,
             };

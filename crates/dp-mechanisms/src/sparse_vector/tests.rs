@@ -59,7 +59,7 @@ fn golden_splits() {
     }
 }
 
-/// The split is the best one: any other at the same epsilon has noise of more variance.
+/// The split is optimal: any other at the same epsilon has noise of more variance.
 #[test]
 fn the_split_has_the_least_variance() {
     for answers in [1, 3, 40] {
@@ -79,7 +79,7 @@ fn the_split_has_the_least_variance() {
     }
 }
 
-/// All transcripts of at most `answers` positive answers to `length` queries: each stops with the last of them.
+/// Returns all transcripts of at most `answers` positive answers to `length` queries: each stops with the last of them.
 fn transcripts(length: usize, answers: usize) -> Vec<Vec<bool>> {
     let mut all = vec![Vec::new()];
     for _ in 0..length {
@@ -96,7 +96,7 @@ fn transcripts(length: usize, answers: usize) -> Vec<Vec<bool>> {
     all
 }
 
-/// The largest log ratio of any transcript's probabilities, over streams of `length` queries at these levels (in
+/// Returns the largest log ratio of any transcript's probabilities, over streams of `length` queries at these levels (in
 /// sensitivities) and all neighbours that move by `moves`.
 fn worst_loss(mechanism: &AboveThreshold<ReplaceOne>, length: usize, levels: &[f64], moves: &[f64]) -> f64 {
     let streams = |values: &[f64]| {
@@ -132,8 +132,8 @@ fn worst_loss(mechanism: &AboveThreshold<ReplaceOne>, length: usize, levels: &[f
     worst
 }
 
-/// The log ratio for the transcript that costs most: negative answers far above the threshold, enough of them to push its
-/// noise up there, then positive ones at the threshold. Where all tails are exponential the bound is attained.
+/// Returns the log ratio for the costliest transcript: negative answers far above the threshold, enough of them to push its noise
+/// up there, then positive ones at the threshold. Where all tails are exponential the bound is attained.
 fn loss_of_the_worst_stream(mechanism: &AboveThreshold<ReplaceOne>, moves: [f64; 2]) -> f64 {
     let answers = mechanism.answers() as usize;
     let negative = 2 * answers + 4;
@@ -149,8 +149,8 @@ fn loss_of_the_worst_stream(mechanism: &AboveThreshold<ReplaceOne>, moves: [f64;
     (probability([0.0; 2]) - probability(moves)).abs()
 }
 
-/// Over exhaustive neighbours the loss stays within `eps1 + eps2`; the worst stream attains it, and exceeds it where a
-/// promise is broken or an answer too many is given.
+/// Over exhaustive neighbours the loss stays within `eps1 + eps2`; the worst stream attains it, and exceeds it if a declaration
+/// is violated or one answer too many is given.
 #[test]
 fn losses_of_all_neighbours() {
     let (eps1, eps2) = (0.2, 1.0);
@@ -167,14 +167,13 @@ fn losses_of_all_neighbours() {
         assert!(close_to_total(worst), "{answers} monotonic: {worst}");
         assert!(loss_of_the_worst_stream(&monotonic, [1.0, -1.0]) > total + 0.9);
     }
-    // The noise of one answer does not pay for two.
+    // The noise of one answer is too small for two.
     let one = build(1);
     let two = AboveThreshold { parameters: Parameters { answers: 2, ..one.parameters }, ..one };
     assert!(loss_of_the_worst_stream(&two, [1.0, -1.0]) > total + 0.9);
 }
 
-/// On a lattice of few steps, where equal sums are common and all is a finite sum: `floor(b X)` for noise, `>=` for
-/// above.
+/// On a lattice of few steps, where equal sums are common and everything is a finite sum: `floor(b X)` for noise, `>=` for above.
 #[test]
 fn losses_on_a_coarse_lattice() {
     for (steps, eps1, eps2) in [(1, 0.3, 0.9), (2, 0.2, 1.0), (3, 0.5, 2.0)] {
@@ -220,8 +219,8 @@ fn losses_on_a_coarse_lattice() {
     }
 }
 
-/// Whole sessions against the law of transcripts: fresh noise for each query, one threshold for all, over after the
-/// last positive answer. False-alarm rate 1e-9 each.
+/// Whole sessions compared with the law of transcripts: fresh noise for each query, one threshold for all, over after the last
+/// positive answer. False-alarm rate 1e-9 each.
 #[test]
 fn sessions_have_the_law() {
     let unit = 0.3;
@@ -256,8 +255,8 @@ fn sessions_have_the_law() {
     }
 }
 
-/// Given a positive answer, the value's noise is Laplace and does not know of the comparison, whose own noise is large
-/// then: Kolmogorov-Smirnov, false-alarm rate 1e-9.
+/// Given a positive answer, the value's noise is Laplace and independent of the comparison, whose own noise is then large:
+/// Kolmogorov-Smirnov, false-alarm rate 1e-9.
 #[test]
 fn values_have_fresh_noise() {
     let mechanism = AboveThreshold::new(sensitivity(0.5), epsilon(2.0), 2).unwrap().with_values(epsilon(0.8)).unwrap();
@@ -268,7 +267,7 @@ fn values_have_fresh_noise() {
     while noise.len() < 40_000 {
         let mut log = EventLog::new();
         let mut session = mechanism.start(10.0, &mut log, &mut rng).unwrap();
-        // Far below, so that a positive answer is a rare event which large noise brings about.
+        // Far below, so that a positive answer is a rare event caused by large noise.
         for _ in 0..4 {
             if session.is_over() {
                 break;
@@ -302,7 +301,7 @@ fn a_session_ends_with_its_last_positive_answer() {
             Err(Error::SessionOver { what: "positive answers", most: 2 })
         );
     }
-    // Answers cost nothing more, and a secret generator leaves the log private.
+    // Answers have no further cost, and a secret generator leaves the log private.
     assert_eq!(log.entries(), [(mechanism.event(), 1)]);
     assert!(log.is_private() && log.assumptions().is_empty());
 }
@@ -342,7 +341,7 @@ fn a_stuck_generator_starts_and_answers_nothing() {
     }
 }
 
-/// A mark or an assumption would be lost for the log that states the cost.
+/// A mark or an assumption would otherwise be missing from the log that states the cost.
 #[test]
 fn answers_go_to_the_log_that_paid() {
     let laplace = AboveThreshold::new(sensitivity(1.0), epsilon(1.0), 1).unwrap();
@@ -374,7 +373,7 @@ fn what_is_taken_on_trust_is_logged() {
     session.answer(query(-1e9, 1.0).assuming(Assumption::FloatSum), &mut log, &mut rng).unwrap();
     assert_eq!(log.assumptions(), [Assumption::MonotonicScores, Assumption::FloatSum]);
     assert!(log.is_private());
-    // One answer from a reproducible generator spoils the log.
+    // One answer from a reproducible generator marks the log.
     session.answer(query(-1e9, 1.0), &mut log, &mut SeededRng::new(1)).unwrap();
     assert!(!log.is_private());
     let mut log = EventLog::new();
@@ -397,12 +396,12 @@ fn events() {
     assert_eq!(new(7).with_values(epsilon(0.5)).unwrap().event(), pure(1.5));
     let DpEvent::Composed { events } = new(1).with_values(epsilon(0.5)).unwrap().event() else { panic!() };
     assert_eq!(events, [new(1).event(), DpEvent::Laplace { scale: 1.0, sensitivity: 0.5 }]);
-    // Where the scales are no doubles, the pure guarantee is left.
+    // If the scales are not doubles, the pure guarantee remains.
     let tiny = AboveThreshold::new(sensitivity(1e-307), epsilon(1e9), 1).unwrap();
     assert_eq!(tiny.event(), pure(1e9));
 }
 
-/// Where many sessions of one answer overtake one session of many, at epsilon = 1 and delta = 1e-6.
+/// The number at which many sessions of one answer overtake one session of many, at epsilon = 1 and delta = 1e-6.
 #[test]
 fn many_answers() {
     let delta = Delta::new(1e-6).unwrap();
@@ -449,7 +448,7 @@ fn refused_parameters() {
 }
 
 proptest! {
-    /// The noise that is drawn costs, in steps, no more than what is stated, and the event no less.
+    /// The drawn noise costs, in steps, no more than the stated cost, and the event no less.
     #[test]
     fn rounding_is_towards_privacy(
         bound in 1e-6f64..1e6, stated in 1e-6f64..50.0, answers in 1u64..100, monotonic in any::<bool>(),
@@ -467,8 +466,7 @@ proptest! {
     }
 }
 
-/// Of queries that move by amounts in `[l, l + D]` some move by one step of the lattice more than others may: the noise is
-/// for what is counted here.
+/// Among queries that move by amounts in `[l, l + D]` some may move by one lattice step more than others, which the noise covers.
 #[test]
 fn an_interval_is_a_step_longer_on_the_lattice() {
     for (bound, answers) in [(1.0, 1), (0.75, 3), (100.0, 2)] {
@@ -488,9 +486,8 @@ fn an_interval_is_a_step_longer_on_the_lattice() {
     }
 }
 
-/// Queries that move by amounts in one interval: over all such moves the exact law of the first answer changes by at
-/// most
-/// `eps1 + eps2`, most of which three queries attain, and noise of this size would not do for queries that move anyhow.
+/// Queries that move by amounts in one interval: over all such moves the exact law of the first answer changes by at most
+/// `eps1 + eps2`. Three queries nearly attain it, and noise of this size would not suffice for queries that move arbitrarily.
 #[test]
 fn queries_in_one_interval_cost_what_is_claimed() {
     let (eps1, eps2) = (0.6, 0.4);
@@ -520,7 +517,7 @@ fn queries_in_one_interval_cost_what_is_claimed() {
     };
     let within = worst(&[-1.0, -0.75, -0.5, -0.25, 0.0], 1.0);
     assert!(within <= (eps1 + eps2) * (1.0 + 1e-6) && within > 0.7 * (eps1 + eps2), "{within}");
-    // Up by one and down by one in the same session.
+    // Changes by 1 in both directions in the same session.
     let beyond = worst(&[-1.0], 2.0);
     assert!(beyond > 1.05 * (eps1 + eps2), "{beyond}");
 }

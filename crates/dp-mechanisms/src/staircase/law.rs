@@ -2,7 +2,7 @@
 
 use crate::ratio::Ratio;
 
-/// The `gamma` of the least mean absolute error, `1 / (1 + exp(epsilon / 2))`.
+/// Returns the `gamma` with the least mean absolute error, `1 / (1 + exp(epsilon / 2))`.
 ///
 /// # References
 /// Q. Geng, P. Viswanath, "The optimal mechanism in differential privacy", 2014, Theorem 4.
@@ -10,7 +10,7 @@ pub fn optimal_gamma(epsilon: f64) -> f64 {
     1.0 / (1.0 + (0.5 * epsilon).exp())
 }
 
-/// The least mean absolute error of a pure epsilon-DP number of sensitivity 1, `1 / (2 sinh(epsilon / 2))`.
+/// Returns the least mean absolute error of a pure epsilon-DP number of sensitivity 1, `1 / (2 sinh(epsilon / 2))`.
 ///
 /// # References
 /// As [`optimal_gamma`].
@@ -18,8 +18,7 @@ pub fn least_mean_absolute(epsilon: f64) -> f64 {
     0.5 / (0.5 * epsilon).sinh()
 }
 
-/// The coin for the first step is this much less likely than its ideal: more than the rounding of a few elementary
-/// functions, much less than anybody notices.
+/// Factor on the probability of the first step: more than the rounding of a few elementary functions, and otherwise negligible.
 const MARGIN: f64 = 1.0 - 1.0 / 281_474_976_710_656.0;
 
 /// Lengths are in steps of the grid.
@@ -38,9 +37,9 @@ pub(super) struct Law {
 impl Law {
     pub(super) fn new(epsilon: f64, mean_step: Ratio, period: u64) -> Self {
         let first = ((optimal_gamma(epsilon) * period as f64).round() as u64).clamp(1, period);
-        // The first step is p / (2 first) high, the second (1 - p)(1 - q) / (2 period). So the ratio is at most
-        // exp(epsilon) if p / (1 - p) <= first / period · exp(epsilon) (1 - q). There the exponential's product is
-        // exp(epsilon) - 1 but for the rounding of 1 / epsilon, which makes it less by at most a relative 2^-52.
+        // The first step has height p / (2 first), the second (1 - p)(1 - q) / (2 period). So the ratio is at most exp(epsilon)
+        // if p / (1 - p) <= first / period · exp(epsilon) (1 - q). The product exp(epsilon) (1 - q) is exp(epsilon) - 1 except
+        // for the rounding of 1 / epsilon, which makes it less by at most a relative 2^-52.
         let odds = first as f64 / period as f64 * epsilon.exp_m1();
         Self { first_step: odds / (1.0 + odds) * MARGIN, mean_step, first, period }
     }
@@ -57,7 +56,7 @@ impl Law {
         self.first as f64 / self.period as f64
     }
 
-    /// Length and start of the step: the first, or the one `further` beyond the second.
+    /// Returns length and start of the step: the first, or the one `further` beyond the second.
     pub(super) fn step(&self, is_first: bool, further: i128) -> (u64, i128) {
         if is_first {
             (self.first, 0)
@@ -66,7 +65,7 @@ impl Law {
         }
     }
 
-    /// `q`, and `1 - q` without cancellation.
+    /// Returns `q`, and `1 - q` without cancellation.
     fn ratio(&self) -> (f64, f64) {
         let exponent = -1.0 / self.mean_step.rounded_down();
         (exponent.exp(), -exponent.exp_m1())
@@ -87,7 +86,7 @@ impl Law {
         self.first_step * first * first / 3.0 + (1.0 - self.first_step) * (mean * mean + spread)
     }
 
-    /// The probability of an absolute value above `x`.
+    /// Returns the probability of an absolute value above `x`.
     pub(super) fn magnitude_tail(&self, x: f64) -> f64 {
         let (first, period) = (self.first as f64, self.period as f64);
         if x < first {
@@ -95,12 +94,12 @@ impl Law {
         }
         let (q, complement) = self.ratio();
         let steps = (x - first) / period;
-        // What lies beyond the step that holds x, and the part of that step.
+        // The mass beyond the step that contains x, and the part of that step.
         let beyond = q.powf(steps.floor() + 1.0) + complement * q.powf(steps.floor()) * (1.0 - steps.fract());
         (1.0 - self.first_step) * beyond
     }
 
-    /// Density on the first step.
+    /// Returns the density on the first step.
     pub(super) fn highest_density(&self) -> f64 {
         self.first_step / (2.0 * self.first as f64)
     }

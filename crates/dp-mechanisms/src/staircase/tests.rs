@@ -35,13 +35,13 @@ fn golden_optimum() {
 }
 
 proptest! {
-    /// The first step is at most `e^epsilon` times as high as the second, and the error next to the least one.
+    /// The first step is at most `e^epsilon` times as high as the second, and the error close to the least one.
     #[test]
     fn private_and_next_to_optimal(ln_epsilon in -30.0f64..3.4, ln_sensitivity in -600.0f64..600.0, bits in 20u32..=30) {
         let (epsilon, sensitivity) = (ln_epsilon.exp(), ln_sensitivity.exp());
         let staircase = staircase(sensitivity, epsilon).with_grid_bits(bits).unwrap();
         let law = staircase.law;
-        // Exact differences of doubles where it matters: p is above 1/2 there.
+        // Exact differences of doubles where needed: p is above 1/2 there.
         let odds = law.first_step() / (1.0 - law.first_step());
         prop_assert!(odds <= law.gamma() * epsilon.exp_m1());
         prop_assert!(1.0 / law.mean_step().rounded_down() <= epsilon);
@@ -167,7 +167,7 @@ fn every_output_is_finite_and_on_the_grid() {
     }
 }
 
-/// 64 releases: no two are equal, and the standard deviation is within 5 standard errors of the statement.
+/// 64 releases: no two are equal, and the standard deviation is within 5 standard errors of the stated one.
 #[test]
 fn noise_is_there_and_has_the_stated_size() {
     let mechanism = staircase(1.0, 0.5);
@@ -223,5 +223,5 @@ fn seeded_values_are_stable() {
     assert_eq!([0.0, 1.0, -2.0].map(|value| draw(&mechanism, value, &mut rng)), STABLE);
 }
 
-/// Changing these is a value-breaking change: say so in the changelog.
+/// Changing these changes values: note it in the changelog.
 const STABLE: [f64; 3] = [0.7526937550865114, 1.3884488544426858, 0.5831392705440521];

@@ -45,7 +45,7 @@ fn each_plan_has_its_event() {
     }
 }
 
-/// Under a relation where a record is replaced: Gaussian noise has its own event, and nothing else is accepted.
+/// Under a relation that replaces a record, Gaussian noise has its own event, and no other noise is accepted.
 #[test]
 fn a_replaced_record_of_a_sample_has_its_own_event() {
     let plan = StepPlan::PoissonSampledReplacement { sampling_rate: rate(0.1), radius: 0.5, steps: 7 };
@@ -202,8 +202,8 @@ fn steps_draw_what_releases_draw() {
     }
 }
 
-/// Kolmogorov-Smirnov at a false-alarm rate of 1e-9 for each law and mode, over many short steps: coordinates of the
-/// Gaussian, norms and a coordinate's sign of the ball.
+/// Kolmogorov-Smirnov at a false-alarm rate of 1e-9 for each law and mode, over many short steps: coordinates of the Gaussian,
+/// norms and a coordinate's sign of the ball.
 #[test]
 fn the_noise_of_many_steps_has_its_law() {
     const STEPS: usize = 60_000;

@@ -9,18 +9,18 @@ use super::{EXTREME, NEVER_POSITIVE, continuous, discrete, numbers};
 
 pub type Relation = ZeroOut;
 
-/// A constructor of some numbers, each with a name and what makes it impossible.
+/// A constructor of some numbers, each with a name and the values that are invalid for it.
 pub struct Constructor {
     pub name: &'static str,
     pub parameters: &'static [Parameter],
     pub build: fn(&[f64]) -> Result<Accepted, Error>,
 }
 
-/// A parameter as its errors name it.
+/// A parameter, by its name in errors.
 pub struct Parameter {
     pub name: &'static str,
     pub never: fn(f64) -> bool,
-    /// One that is always possible.
+    /// A value that is always valid.
     pub good: f64,
 }
 
@@ -38,7 +38,7 @@ fn constructors() -> impl Iterator<Item = &'static Constructor> {
     continuous::CONSTRUCTORS.iter().chain(discrete::CONSTRUCTORS)
 }
 
-/// All combinations of numbers for `count` parameters.
+/// Returns all combinations of numbers for `count` parameters.
 fn combinations(count: usize) -> Vec<Vec<f64>> {
     (0..count).fold(vec![vec![]], |all, _| {
         all.iter().flat_map(|tuple| numbers().map(|x| [tuple.as_slice(), &[x]].concat())).collect()
@@ -68,7 +68,7 @@ fn every_combination_is_refused_or_releases_the_noise_it_announces() {
     }
 }
 
-/// One bad number among good ones: the error says which parameter and what it was.
+/// With one invalid number among valid ones, the error names the parameter and the value.
 #[test]
 fn errors_name_the_parameter_and_its_value() {
     for constructor in constructors() {

@@ -1,4 +1,4 @@
-//! Mechanisms that add continuous noise to vectors, and those of the user.
+//! Mechanisms that add continuous noise to vectors, and user-defined mechanisms.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, Epsilon, EventLog, NoiseMultiplier, Rho, ZeroOut};
@@ -40,7 +40,7 @@ fn laplace(laplace: Laplace<Relation>) -> Result<Accepted, Error> {
     zeros::<L1, _>(laplace, laplace.sensitivity().get(), 1, law)
 }
 
-/// The first step of a stream of four: one node, one row.
+/// Returns the first step of a stream of four: one node, one row.
 fn tree(tree: TreeAggregation<Relation>) -> Result<Accepted, Error> {
     let law = Law::Continuous { std_dev: tree.std_dev(), kurtosis: 3.0 };
     let each = L2Sensitivity::new(f64::MIN_POSITIVE)?;
@@ -67,8 +67,8 @@ fn matrix(matrix: MatrixFactorisation<Relation>) -> Result<Accepted, Error> {
 
 fn staircase(staircase: Staircase<Relation>) -> Result<Accepted, Error> {
     let sensitivity = staircase.sensitivity();
-    // In sensitivities, as the variance may be out of range. Large epsilons spend nearly all their time on the first
-    // step and are the heavier-tailed the larger they are: count how often the noise is beyond the first step instead.
+    // In units of the sensitivity, as the variance may be out of range. For large epsilons nearly all draws are on the first step, and the
+    // law is the heavier-tailed the larger epsilon is: count the draws beyond the first step instead.
     let first_step = staircase.gamma() * sensitivity.get();
     let release = move |rng: &mut SeededRng| {
         let zero = Bounded::with_proven_sensitivity(0.0, sensitivity);

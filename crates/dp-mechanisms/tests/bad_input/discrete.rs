@@ -1,4 +1,4 @@
-//! Mechanisms whose outcomes are counted: integers, answers, choices.
+//! Mechanisms with countable outcomes: integers, answers, selections.
 
 use dp_accountant::{Epsilon, EventLog, NoiseMultiplier, ReplaceOne, Rho};
 use dp_mechanisms::scores::Scores;
@@ -12,7 +12,7 @@ use dp_mechanisms::{
 use super::constructors::{Constructor, EPSILON, Parameter, Relation, SENSITIVITY, positive};
 use super::noise::{Accepted, Law};
 
-/// A sensitivity in whole steps.
+/// An integer sensitivity.
 const WHOLE_SENSITIVITY: Parameter = Parameter {
     name: "sensitivity",
     never: |x| !(x > 0.0 && x.fract() == 0.0 && x <= 9_007_199_254_740_992.0),
@@ -56,7 +56,7 @@ fn response(mechanism: RandomizedResponse) -> Result<Accepted, Error> {
     Ok(Accepted { law, release: Box::new(release) })
 }
 
-/// A choice between two candidates whose scores differ by the sensitivity.
+/// Returns a selection between two candidates whose scores differ by the sensitivity.
 fn choice<M>(mechanism: M, sensitivity: f64, law: fn(&M, &Scores) -> Result<Vec<f64>, Error>) -> Result<Accepted, Error>
 where
     M: Mechanism<Scores, Relation, Norm = LInf, Output = usize> + 'static,
@@ -74,14 +74,14 @@ where
 
 /// One query at the threshold.
 fn comparison(mechanism: AboveThreshold<Relation>) -> Result<Accepted, Error> {
-    // Noise that is no double in the units of the queries is drawn all the same, on the lattice.
+    // Noise that is not a double in the units of the queries is still drawn, on the lattice.
     let above = match mechanism.first_answer(&[0.0], 0.0) {
         Err(Error::ScaleOverflow { .. }) => 0.5,
         law => law?[0],
     };
     assert!((above - 0.5).abs() < 1e-6, "{above} {mechanism:?}");
-    // Noise far below a step of the lattice, 2^-30 sensitivities, is rounded down to 0 or -1, with probability 1/2 each,
-    // and of equal numbers the query is above.
+    // Noise far below a step of the lattice, 2^-30 sensitivities, is rounded down to 0 or -1, with probability 1/2 each, and of
+    // equal numbers the query is above.
     let below_lattice = mechanism.threshold_epsilon().min(0.5 * mechanism.query_epsilon()) > 2f64.powi(40);
     let above = if below_lattice { 0.75 } else { above };
     let release = move |rng: &mut SeededRng| {
@@ -93,7 +93,7 @@ fn comparison(mechanism: AboveThreshold<Relation>) -> Result<Accepted, Error> {
     Ok(Accepted { law: Law::Discrete { probability_of_likeliest: above }, release: Box::new(release) })
 }
 
-/// The same, with Gaussian noise.
+/// One query at the threshold, with Gaussian noise.
 fn gaussian_comparison(mechanism: GaussianAboveThreshold<Relation>) -> Result<Accepted, Error> {
     let release = move |rng: &mut SeededRng| {
         let mut log = EventLog::new();

@@ -1,11 +1,11 @@
-//! Exact samplers on generators that are stuck: they end, with a value or with an error.
+//! Exact samplers on stuck generators: they end, with a value or with an error.
 
 use core::convert::Infallible;
 
 use dp_mechanisms::{Error, exact};
 use rand::{TryCryptoRng, TryRng};
 
-/// Repeats a few words for ever.
+/// Repeats a few words forever.
 struct Repeats {
     words: Vec<u64>,
     next: usize,

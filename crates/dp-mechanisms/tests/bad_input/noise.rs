@@ -1,8 +1,8 @@
-//! What an accepted configuration announces, and whether its releases keep it.
+//! The stated noise of an accepted configuration, and a check of its releases.
 
 use dp_mechanisms::{Error, SeededRng};
 
-/// The law of the noise, as far as 64 releases can tell.
+/// The law of the noise, to the accuracy of 64 releases.
 pub enum Law {
     /// Continuous, or on a grid too fine to matter.
     Continuous {
@@ -10,7 +10,7 @@ pub enum Law {
         /// Fourth central moment over the squared variance.
         kurtosis: f64,
     },
-    /// An outcome is the likeliest with this probability.
+    /// The most probable outcome has this probability.
     Discrete { probability_of_likeliest: f64 },
 }
 
@@ -20,16 +20,16 @@ pub type Release = Box<dyn Fn(&mut SeededRng) -> Result<f64, Error>>;
 /// A configuration that a constructor accepted.
 pub struct Accepted {
     pub law: Law,
-    /// One release: the noise, for a continuous law; 0 for the likeliest outcome and not 0 for any other.
+    /// Makes one release: the noise, for a continuous law; otherwise 0 for the most probable outcome and nonzero for any other.
     pub release: Release,
 }
 
-/// How often each configuration is released.
+/// Number of releases of each configuration.
 const RELEASES: u64 = 64;
 
 impl Accepted {
-    /// 64 releases are not all equal, unless their law makes that likely, and their spread is within 5 standard errors
-    /// of the announced one.
+    /// Checks that 64 releases are not all equal, unless their law makes that likely, and that their spread is within 5 standard
+    /// errors of the stated one.
     pub fn check(&self, what: &str) {
         let mut rng = SeededRng::new(17);
         let drawn: Vec<f64> = (0..RELEASES)

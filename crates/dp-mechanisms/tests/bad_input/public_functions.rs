@@ -1,4 +1,4 @@
-//! Accessors, conversions and post-processing on any number: an answer or an error.
+//! Accessors, conversions and post-processing on any number: a result or an error.
 
 use dp_accountant::{Epsilon, NoiseMultiplier, ZeroOut};
 use dp_mechanisms::clip::{
@@ -76,7 +76,7 @@ fn clipping() {
     }
 }
 
-/// The norm of three stored numbers, without over- or underflow.
+/// Returns the norm of three stored numbers, without over- or underflow.
 fn norm(v: [f64; 3]) -> f64 {
     let largest = v.iter().fold(0.0f64, |largest, entry| largest.max(entry.abs()));
     if largest == 0.0 { 0.0 } else { largest * v.iter().map(|entry| (entry / largest).powi(2)).sum::<f64>().sqrt() }
@@ -142,7 +142,7 @@ fn adaptive_clipping() {
     }
 }
 
-/// Sums on grids of any step and any number of records: each refuses, or takes the extremes and stays finite.
+/// Sums on grids of any step and any number of records: each refuses, or accepts the extremes and stays finite.
 #[test]
 fn exact_sums() {
     for bound in EXTREME.into_iter().filter_map(|x| ClippingNorm::new(x).ok()) {

@@ -1,4 +1,4 @@
-//! Serialised mechanisms: each number, word and key exchanged for every other kind of thing.
+//! Serialised mechanisms: each number, word and key replaced by every other kind.
 
 use std::fmt::Debug;
 
@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// What is put in the place of each value, as text: `1e999` is JSON, and no number.
+/// Replacements of each value, as text: `1e999` is JSON, and not a number.
 const REPLACEMENTS: [&str; 22] = [
     "null",
     "true",
@@ -39,7 +39,7 @@ const REPLACEMENTS: [&str; 22] = [
     "\"exact\"",
 ];
 
-/// Every text that differs from `value` in one place.
+/// Returns every text that differs from `value` in one place.
 fn mutants(value: &Value) -> Vec<String> {
     let mut all: Vec<String> = REPLACEMENTS.iter().map(|&text| text.to_owned()).collect();
     match value {
@@ -56,7 +56,7 @@ fn mutants(value: &Value) -> Vec<String> {
             };
             for (name, inner) in fields {
                 all.extend(mutants(inner).iter().map(|inner| text(name, inner)));
-                // The key twice, the key left out, another key.
+                // The key twice, the key omitted, a different key.
                 all.push(text(name, &format!("{inner},{name:?}:{inner}")));
                 let mut fewer = fields.clone();
                 fewer.remove(name);
@@ -81,7 +81,7 @@ fn mutants(value: &Value) -> Vec<String> {
     all
 }
 
-/// Reading any mutant gives an error or a mechanism that passed its constructor, which is then written as it was read.
+/// Checks that reading any mutant gives an error or a mechanism that passed its constructor and is written as it was read.
 fn check<M: Serialize + DeserializeOwned + PartialEq + Debug>(original: &M, is_sound: impl Fn(&M) -> bool) {
     let text = serde_json::to_value(original).unwrap();
     assert_eq!(serde_json::from_value::<M>(text.clone()).unwrap(), *original);

@@ -1,4 +1,4 @@
-//! What is released: vectors that are empty, of another length, not finite, huge, tiny.
+//! Released vectors that are empty, of a different length, not finite, huge or tiny.
 
 use dp_accountant::{Epsilon, EventLog, ZeroOut};
 use dp_mechanisms::scores::Scores;
@@ -34,7 +34,7 @@ fn check<M: Mechanism<Vec<f64>, ZeroOut, Norm = L2, Output = Vec<f64>>>(mechanis
         for value in [vec![x, -x, 0.0], vec![x; 3]] {
             let released = release(mechanism, value.clone(), &mut log).unwrap();
             assert!(released.iter().all(|y| y.is_finite() && y % step == 0.0), "{value:?}: {released:?}");
-            // What lies far above the noise is not lost in it.
+            // A value far above the noise is not lost in it.
             assert!(released.iter().zip(&value).all(|(y, x)| (y - x).abs() <= 1e-9 * x.abs() + 1e9), "{value:?}");
         }
     }
@@ -110,7 +110,7 @@ fn queries_and_thresholds_of_any_numbers() {
     }
 }
 
-/// What would leave the range of integers stops at its end; answers that are no bucket are answered all the same.
+/// Values beyond the range of integers saturate; answers outside the buckets are still answered.
 #[test]
 fn integers_of_any_size() {
     let sensitivity = L1Sensitivity::<ZeroOut>::new(3.0).unwrap();
@@ -135,7 +135,7 @@ fn integers_of_any_size() {
     }
 }
 
-/// An error may be shown to anyone: it speaks of parameters, lengths and types, never of what was to be released.
+/// An error may be shown to anyone: it names parameters, lengths and types, never the private value.
 #[test]
 fn no_error_holds_the_value() {
     const PRIVATE: f64 = 8_675_309.25;

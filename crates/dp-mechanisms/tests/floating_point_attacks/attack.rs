@@ -1,24 +1,24 @@
-//! The attackers: how much the representation of an output tells about which of two inputs it came from.
+//! The attackers: the information that the representation of an output gives about its input.
 //!
-//! The *value* of an output tells something too; that is what a guarantee allows. To see what the representation adds,
-//! both inputs are run until as many outputs have fallen into one window, and the attacker is shown only what does not
-//! depend on where in the window the value lies. A guess without any information is then right half of the time.
+//! The *value* of an output also gives information, as the guarantee allows. To isolate the representation, both inputs are run
+//! until equally many outputs have fallen into one window, and the attacker sees only data that do not depend on the position in
+//! the window. A guess without any information is then right half of the time.
 
 use std::collections::HashMap;
 
-/// Outputs shown to the attacker for each input, to learn from and again to be tested on.
+/// Number of outputs shown to the attacker for each input, for learning and again for testing.
 pub(crate) const SHOWN: usize = 4_000;
 
 /// The false-alarm rate of one attack on a release that leaks nothing.
 pub(crate) const FALSE_ALARM: f64 = 1e-9;
 
-/// How far from one half the success on `2 SHOWN` guesses may lie by chance: Hoeffding's inequality,
+/// Returns the largest distance from one half of the success on `2 SHOWN` guesses by chance: Hoeffding's inequality,
 /// `P(|success - 1/2| > t) <= 2 exp(-2 (2 SHOWN) t²)`. The rule was learned from other outputs.
 pub(crate) fn chance() -> f64 {
     ((2.0 / FALSE_ALARM).ln() / (4.0 * SHOWN as f64)).sqrt()
 }
 
-/// Where outputs are looked at: an interval around a centre.
+/// The window of outputs: an interval around a centre.
 #[derive(Clone, Copy)]
 pub(crate) struct Window {
     pub(crate) from: f64,
@@ -31,8 +31,8 @@ impl Window {
     }
 }
 
-/// `2 SHOWN` outputs within the window, of as many releases as that takes; panics if fewer than one in a hundred falls
-/// into it.
+/// Returns `2 SHOWN` outputs within the window, from as many releases as needed; panics if fewer than one in a hundred falls into
+/// it.
 fn collect(window: Window, mut release: impl FnMut() -> f64) -> Vec<f64> {
     let most = 200 * SHOWN;
     let found: Vec<f64> = (0..most).map(|_| release()).filter(|&y| window.holds(y)).take(2 * SHOWN).collect();
@@ -40,11 +40,10 @@ fn collect(window: Window, mut release: impl FnMut() -> f64) -> Vec<f64> {
     found
 }
 
-/// The attack by least significant bits: the attacker learns how often each exponent of an output's lowest set bit
-/// occurs for either input and guesses the likelier input. Returns the share of right guesses.
+/// Runs the attack by least significant bits: the attacker learns the frequency of each exponent of an output's lowest set bit
+/// for either input and guesses the more likely input. Returns the fraction of right guesses.
 ///
-/// In a window that lies within one power of two this is the precision-based attack: the low bits of the output given
-/// its exponent.
+/// In a window within one power of two this is the precision-based attack: the low bits of the output given its exponent.
 pub(crate) fn success_by_low_bits(window: Window, mut release: impl FnMut(usize) -> f64) -> f64 {
     let outputs = [0, 1].map(|input| collect(window, || release(input)));
     let mut seen: HashMap<i32, [i64; 2]> = HashMap::new();
@@ -61,9 +60,8 @@ pub(crate) fn success_by_low_bits(window: Window, mut release: impl FnMut(usize)
     right as f64 / (2 * SHOWN) as f64
 }
 
-/// The attack by support: the attacker knows which outputs a sampler can reach from either input and guesses the input
-/// that reaches the output; where both or neither does, every other guess is for the second. Returns the share of right
-/// guesses.
+/// Runs the attack by support: the attacker knows which outputs a sampler can reach from either input and guesses the input that
+/// reaches the output; if both or neither does, every other guess is for the second. Returns the fraction of right guesses.
 pub(crate) fn success_by_support(
     window: Window,
     mut release: impl FnMut(usize) -> f64,
@@ -84,7 +82,7 @@ pub(crate) fn success_by_support(
     f64::from(right as u32) / (2 * SHOWN) as f64
 }
 
-/// The exponent of the lowest set bit of a finite double: `y` is a multiple of `2^lowest_bit(y)` and of no higher power
+/// Returns the exponent of the lowest set bit of a finite double: `y` is a multiple of `2^lowest_bit(y)` and of no higher power
 /// of two.
 pub(crate) fn lowest_bit(y: f64) -> i32 {
     if y == 0.0 {

@@ -1,9 +1,9 @@
-//! Attacks on the floating-point representation of noisy values: they succeed on plain floating-point noise, and on what
-//! this crate releases they are right as often as a coin.
+//! Attacks on the floating-point representation of noisy values: they succeed on plain floating-point noise, and on the releases
+//! of this crate they are right as often as a random guess.
 //!
-//! Mironov's attack uses which doubles a sampler reaches; the attack of Haney et al. needs no fault of the sampler, only
-//! the rounded addition. Each test states its counts; an attack on a sound release is called a success with probability
-//! at most 1e-9. `cargo test --test floating_point_attacks -- --nocapture` prints the rates.
+//! Mironov's attack uses the set of doubles that a sampler reaches; the attack of Haney et al. needs no flaw of the sampler, only
+//! the rounded addition. Each test states its counts; an attack on a sound release counts as a success with probability at most
+//! 1e-9. `cargo test --test floating_point_attacks -- --nocapture` prints the rates.
 //!
 //! # References
 //! I. Mironov, "On significance of the least significant bits for differential privacy", CCS 2012.
@@ -19,7 +19,7 @@ mod releases;
 use attack::{Window, lowest_bit, success_by_low_bits, success_by_support};
 use dp_mechanisms::SeededRng;
 
-/// Around the first input, where Mironov looked.
+/// Around the first input, as in Mironov's attack.
 const AROUND: Window = Window { from: -0.25, to: 0.25 };
 /// One power of two, for the precision-based attack.
 const ONE_EXPONENT: Window = Window { from: 0.125, to: 0.25 };
@@ -32,7 +32,7 @@ const PLAIN: [(&str, Plain, u64); 4] = [
     ("ideal noise, rounded addition", plain::ideal_laplace, 4),
 ];
 
-/// Answers 0 and 1, noise of scale 1. Among 8,000 guesses a coin is right on 50% ± 3.7% (1e-9); demanded here: 75%.
+/// Answers 0 and 1, noise of scale 1. Among 8,000 guesses a random guess is right on 50% ± 3.7% (1e-9); required here: 75%.
 #[test]
 fn low_bits_tell_the_input_of_plain_noise() {
     for (name, sampler, seed) in PLAIN {
@@ -45,7 +45,7 @@ fn low_bits_tell_the_input_of_plain_noise() {
     }
 }
 
-/// How often an output near 0 is a multiple of 2^-53: always for the answer 1, seldom for the answer 0. One output
+/// The frequency with which an output near 0 is a multiple of 2^-53: always for the answer 1, seldom for the answer 0. One output
 /// decides. Counts: 4,000 outputs in the window for each answer.
 #[test]
 fn outputs_near_zero_are_multiples_of_the_neighbours_precision() {
@@ -75,8 +75,8 @@ fn the_support_of_plain_noise_tells_its_input() {
     assert!(success > 0.75, "{success}");
 }
 
-/// The ideal sampler of [`plain`] is what it says: a Kolmogorov-Smirnov test of 100,000 magnitudes against `exp(-x)` at a
-/// false-alarm rate of 1e-9.
+/// A Kolmogorov-Smirnov test of 100,000 magnitudes of the ideal sampler of [`plain`] against `exp(-x)` at a false-alarm rate of
+/// 1e-9.
 #[test]
 fn the_ideal_sampler_is_laplace() {
     let mut rng = SeededRng::new(8);

@@ -1,19 +1,19 @@
-//! Noise as it should not be added: plain floating point. Each adds noise of scale 1 to `x`.
+//! Unsafe noise in plain floating point. Each function adds noise of scale 1 to `x`.
 
 use rand::{CryptoRng, RngExt};
 
-/// A multiple of `2^-53` in `(0, 1]`.
+/// Returns a multiple of `2^-53` in `(0, 1]`.
 fn unit<R: CryptoRng>(rng: &mut R) -> f64 {
     1.0 - rng.random::<f64>()
 }
 
-/// The textbook's Laplace sampler: a logarithm of a uniform double with a random sign.
+/// Returns the textbook Laplace sampler: a logarithm of a uniform double with a random sign.
 pub(crate) fn logarithm_laplace<R: CryptoRng>(x: f64, rng: &mut R) -> f64 {
     let magnitude = -unit(rng).ln();
     x + if rng.random::<bool>() { magnitude } else { -magnitude }
 }
 
-/// Whether [`logarithm_laplace`] can produce `y` from `x`, for `|y - x|` of the order of 1.
+/// Returns whether [`logarithm_laplace`] can produce `y` from `x`, for `|y - x|` of the order of 1.
 pub(crate) fn logarithm_laplace_reaches(x: f64, y: f64) -> bool {
     let noise = y - x;
     if x + noise != y {
@@ -26,7 +26,7 @@ pub(crate) fn logarithm_laplace_reaches(x: f64, y: f64) -> bool {
     })
 }
 
-/// The sum of four terms of uniform doubles that was proposed as secure against the attack on the logarithm.
+/// Returns the sum of four terms of uniform doubles that was proposed as secure against the attack on the logarithm.
 pub(crate) fn four_uniform_laplace<R: CryptoRng>(x: f64, rng: &mut R) -> f64 {
     let mut product = || {
         let (radius, angle) = (unit(rng), unit(rng));
@@ -41,10 +41,10 @@ pub(crate) fn box_muller<R: CryptoRng>(x: f64, rng: &mut R) -> f64 {
     x + (-2.0 * radius.ln()).sqrt() * (core::f64::consts::TAU * angle).cos()
 }
 
-/// Laplace noise that is ideal to 2^-120 and rounded once, to the nearest double: only the addition is at fault.
+/// Laplace noise that is ideal to 2^-120 and rounded once, to the nearest double: only the addition is flawed.
 ///
-/// The exponential is von Neumann's: a run of falling uniforms ends at an odd length with probability `exp(-first)`;
-/// each failure adds 1. Digits below the compared ones are uniform.
+/// The exponential is von Neumann's: a decreasing run of uniforms ends at an odd length with probability `exp(-first)`; each
+/// failure adds 1. Digits below the compared ones are uniform.
 pub(crate) fn ideal_laplace<R: CryptoRng>(x: f64, rng: &mut R) -> f64 {
     let mut whole = 0u128;
     let magnitude = loop {

@@ -1,7 +1,6 @@
 //! The same attacks on every release of the crate that adds noise to numbers.
 //!
-//! Noise has scale or standard deviation 1, so that the grids of doubles around inputs are those of the attacks on plain
-//! noise.
+//! Noise has scale or standard deviation 1, so that the grids of doubles around inputs are those of the attacks on plain noise.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Epsilon, EventLog, NoiseMultiplier, ReplaceOne, ZeroOut};
@@ -15,7 +14,7 @@ use dp_mechanisms::{
 
 use crate::attack::{Window, chance, success_by_low_bits};
 
-/// Pairs of inputs: on the grid, off the grid, and where doubles are nearly as coarse as the grid.
+/// Pairs of inputs: on the grid, off the grid, and in a range where doubles are nearly as coarse as the grid.
 const PAIRS: [[f64; 2]; 3] = [[0.0, 1.0], [0.0, 1.0 / 3.0], [1e6 + 0.1, 1e6 + 0.7]];
 
 const MODES: [NoiseMode; 2] = [NoiseMode::Exact, NoiseMode::Rounded];
@@ -28,8 +27,8 @@ fn epsilon() -> Epsilon {
     Epsilon::new(1.0).unwrap()
 }
 
-/// Every pair around the first input, and the first also where all outputs have one exponent: no attack is right more
-/// often than a coin may be by chance, nor less often.
+/// Runs the attacks on every pair around the first input, and on the first pair also where all outputs have one exponent: no
+/// attack may be right more or less often than chance allows.
 fn withstands(name: &str, seed: u64, release: impl Fn(f64, &mut SeededRng) -> f64) {
     let attacks = PAIRS.map(|pair| (pair, -0.25, 0.25)).into_iter().chain([(PAIRS[0], 0.25, 0.5)]);
     for (pair, from, to) in attacks {
@@ -95,7 +94,7 @@ fn ball() {
     }
 }
 
-/// Integers have no fractions to tell; in units of 2^-16 they are looked at like any other output.
+/// Integers have no fractions; in units of 2^-16 they are examined like any other output.
 #[test]
 fn integer_noise() {
     const UNIT: f64 = (1 << 16) as f64;
@@ -163,7 +162,7 @@ fn exact_sums() {
     });
 }
 
-/// The first prefix is one node, the third the sum of two; the second increment takes back half of the first's noise.
+/// The first prefix is one node, the third the sum of two; the second increment cancels half of the first's noise.
 #[test]
 fn streams() {
     let each = Sensitivity::<_, ZeroOut>::new(1.0).unwrap();

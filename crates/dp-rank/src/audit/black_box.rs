@@ -1,9 +1,9 @@
-//! Any private training of a ranker as a black box: run again and again on few lists, nothing seen but the weights.
+//! Black-box audits of any private training of a ranker: repeated runs on few lists, of which only the weights are observed.
 //!
-//! The counterpart of [`dp_optim::audit::black_box`]: the attack knows neither the loss nor the noise. It is weaker than the
-//! canaries of [`RECIPES`](super::RECIPES), which see every noisy sum and know its law.
+//! The counterpart of [`dp_optim::audit::black_box`]: the attack uses neither the loss nor the noise. It is weaker than the
+//! canaries of [`RECIPES`](super::RECIPES), which see every noisy sum and know its distribution.
 //!
-//! # Which pairs
+//! # Pairs
 //! ```text
 //! documents    at 0 or at a unit vector along an axis, of either sign; relevant or not
 //! lists        two documents at different places of which one is relevant, or none; or no list, which adds nothing
@@ -11,12 +11,12 @@
 //! the others   all equal, or half of one kind and half of another: documents on either side of 0, or no list
 //! the one      what the relation allows: other grades; there or not; any other list; another document
 //! ```
-//! Two pairs are the same if a signed permutation of the axes, or exchanging the two data sets, maps one on the other. For a
-//! linear scorer, which starts at 0 and has no intercept, both axes are alike and either way along one: scores and gradients
-//! are inner products, clipping sees norms, and noise has one law in each coordinate, with either sign. A network starts
-//! elsewhere, and all its pairs are listed. Which of the lists it is that differs cannot matter: each is drawn by a
-//! coin of its own, and sums are the same in any order. The order of a list's documents matters only to a loss that breaks
-//! ties by it, ListMLE; one order is taken.
+//! Two pairs are equivalent if a signed permutation of the axes, or an exchange of the two data sets, maps one to the other. For
+//! a linear scorer, which starts at 0 and has no intercept, the axes and their signs are interchangeable: scores and gradients
+//! are inner products, clipping depends on norms, and the noise has the same symmetric distribution in each coordinate. A network
+//! does not start at 0, so all its pairs are listed. The position of the differing list does not matter: each list is drawn
+//! independently, and sums do not depend on the order. The order of a list's documents matters only to ListMLE, which breaks ties
+//! by it; one order is used.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -35,7 +35,7 @@ use crate::loss::ListLoss;
 use crate::scorer::Scorer;
 use crate::train::{PrivateRanking, Protect, Protected, RankingPlan, Scaling, TrainError};
 
-/// What an update costs in units of releasing one number, what each weight does in it, and the rest of a run.
+/// Costs of an update, of each weight in it, and of the rest of a run, in units of releasing one number.
 const COST_OF_AN_UPDATE: f64 = 4.0;
 const COST_OF_A_WEIGHT: f64 = 1.0;
 const COST_OF_A_RUN: f64 = 20.0;
@@ -43,7 +43,7 @@ const COST_OF_A_RUN: f64 = 20.0;
 /// The grade of a relevant document.
 const RELEVANT: u32 = 2;
 
-/// Where a document is.
+/// The position of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Place {
     Unit { axis: u8, negative: bool },
@@ -85,22 +85,22 @@ impl Place {
     }
 }
 
-/// A list that the attacker puts in.
+/// A list of the attacker's data sets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum List {
-    /// Two documents by place, and which of them is relevant.
+    /// Two documents by position; `relevant` says which of them is relevant.
     Two { places: [Place; 2], relevant: Option<bool> },
-    /// What adds nothing.
+    /// A list that contributes 0.
     Empty,
 }
 
 impl List {
-    /// A relevant document at the one place, and another at the other.
+    /// Returns a relevant document at the first position, and an irrelevant one at the other.
     const fn of(relevant: Place, other: Place) -> Self {
         Self::Two { places: [relevant, other], relevant: Some(false) }
     }
 
-    /// The same with documents in the order of their places.
+    /// Returns the list with its documents sorted by position.
     fn sorted(self) -> Self {
         match self {
             Self::Two { places: [first, second], relevant } if second < first => {
@@ -119,7 +119,7 @@ impl List {
         }
     }
 
-    /// All of two documents.
+    /// Returns all lists of two documents.
     fn all() -> Vec<Self> {
         let mut all = Vec::new();
         for (i, first) in Place::ALL.into_iter().enumerate() {
@@ -132,7 +132,7 @@ impl List {
         all.into_iter().map(Self::sorted).collect()
     }
 
-    /// What the lists that do not differ can be.
+    /// Returns the possible values of the lists that do not differ.
     fn others() -> Vec<Self> {
         let opposite = |list: &Self| match list {
             Self::Two { places: [Place::Unit { axis, .. }, Place::Unit { axis: other, .. }], relevant: Some(_) } => {
@@ -143,7 +143,7 @@ impl List {
         Self::all().into_iter().filter(opposite).chain([Self::Empty]).collect()
     }
 
-    /// Features and grades.
+    /// Returns features and grades.
     fn documents(self) -> (Vec<f64>, Vec<u32>) {
         match self {
             Self::Two { places, relevant } => {
@@ -167,7 +167,7 @@ impl List {
         }
     }
 
-    /// Whether two lists are neighbours where this is protected.
+    /// Returns whether two lists are neighbours under this protection.
     fn is_neighbour(self, other: Self, protected: Protected) -> bool {
         match (protected, self, other) {
             (Protected::WholeList, ..) => true,
@@ -192,17 +192,17 @@ pub struct Pair {
     m: u8,
     base: List,
     neighbour: List,
-    /// The kind of the first half of all others, and of the second.
+    /// The value of the first half of the other lists, and of the second half.
     others: [List; 2],
 }
 
 impl Pair {
-    /// Number of lists.
+    /// Returns the number of lists.
     pub fn lists(&self) -> u64 {
         self.m.into()
     }
 
-    /// In words.
+    /// Returns a description in words.
     pub fn describe(&self) -> String {
         let [base, neighbour, first, second] =
             [self.base, self.neighbour, self.others[0], self.others[1]].map(List::describe);
@@ -235,19 +235,19 @@ impl Pair {
         Self { base: base.min(neighbour), neighbour: base.max(neighbour), others, ..self }.with_others_sorted()
     }
 
-    /// Two halves of one size are the same in either order.
+    /// Sorts the two halves of the other lists if they are of equal size, since they can then be exchanged.
     fn with_others_sorted(self) -> Self {
         let [first, second] = self.others;
         if self.m % 2 == 1 && second < first { Self { others: [second, first], ..self } } else { self }
     }
 
-    /// The least of all that are the same under these.
+    /// Returns the smallest of all pairs that are equivalent under these symmetries.
     fn least(self, symmetries: &[SignedPermutation]) -> Self {
         symmetries.iter().map(|&symmetry| self.moved(symmetry)).min().unwrap_or(self)
     }
 }
 
-/// All pairs where something is protected, each once up to symmetry.
+/// All pairs for one protection, each once up to symmetry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pairs {
     protected: Protected,
@@ -256,7 +256,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// All pairs for a scorer that starts at 0 and is linear, or for any other; a few come first.
+    /// Returns all pairs, up to symmetry if the scorer is linear and starts at 0; some pairs are moved to the front.
     ///
     /// # Examples
     /// ```
@@ -316,7 +316,7 @@ impl Pairs {
         Self { protected, all, leading }
     }
 
-    /// The pairs.
+    /// Returns the pairs.
     pub fn all(&self) -> &[Pair] {
         &self.all
     }
@@ -349,7 +349,7 @@ pub struct Family<L, S, P> {
     name: String,
     recipe: PrivateRanking<L, P>,
     budget: Budget,
-    /// From [`FEWEST_LISTS`] on, each made when it is asked for.
+    /// Plans by number of lists, from [`FEWEST_LISTS`] on, made on demand.
     plans: Vec<OnceLock<Arc<RankingPlan<L, P>>>>,
     scorer: S,
     start: Vec<f64>,
@@ -359,10 +359,10 @@ pub struct Family<L, S, P> {
 }
 
 impl<L: ListLoss + Copy, S: Scorer, P: Protect> Family<L, S, P> {
-    /// Plans the training of `scorer`, of documents of [`DIM`] features, from `start` on.
+    /// Plans the training of `scorer`, for documents of [`DIM`] features, from `start`.
     ///
     /// # Errors
-    /// What the training refuses, and pairs for something else that is protected.
+    /// If the training refuses its parameters, or the pairs are for another protection.
     pub fn new(
         name: impl Into<String>,
         recipe: PrivateRanking<L, P>,
@@ -376,7 +376,7 @@ impl<L: ListLoss + Copy, S: Scorer, P: Protect> Family<L, S, P> {
         }
         let weights = scorer.parameters() as u64;
         let each = COST_OF_AN_UPDATE + COST_OF_A_WEIGHT * weights as f64;
-        // Bounds of what grades can do to a gradient, of all that thinning can make of them.
+        // Relative cost of a step with bounds on gradients over all grades, larger if they cover thinned grades.
         let bounds = match (recipe.scaling, recipe.thin) {
             (Scaling::Clip, _) => 1.0,
             (_, false) => 3.0,
@@ -385,7 +385,7 @@ impl<L: ListLoss + Copy, S: Scorer, P: Protect> Family<L, S, P> {
         let cost = COST_OF_A_RUN + each * bounds * recipe.descent.updates as f64;
         let plans = (FEWEST_LISTS..=MOST_LISTS).map(|_| OnceLock::new()).collect();
         let family = Self { name: name.into(), recipe, budget, plans, scorer, start, pairs, shuffled: false, cost };
-        // What is refused is refused for any number of lists.
+        // The training's refusals do not depend on the number of lists.
         family.plan(FEWEST_LISTS)?;
         Ok(family)
     }
@@ -403,7 +403,7 @@ impl<L: ListLoss + Copy, S: Scorer, P: Protect> Family<L, S, P> {
         }
     }
 
-    /// The same on lists whose documents are in random order, for a loss that breaks ties by it.
+    /// Shuffles the documents of each list, for a loss that breaks ties by their order.
     pub fn shuffled(self) -> Self {
         Self { shuffled: true, ..self }
     }

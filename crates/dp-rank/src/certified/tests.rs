@@ -45,8 +45,8 @@ fn repeated_and_nearly_repeated_eigenvalues_are_bounded() {
     }
 }
 
-/// `bound I - M` is found positive semidefinite only beyond the largest eigenvalue by what a factorisation may round: `(n + 2) u`
-/// of the trace (Rump 2006), twice; and then soon.
+/// `bound I - M` is found positive semidefinite only if the bound exceeds the largest eigenvalue by the rounding of a
+/// factorisation, `(n + 2) u` of the trace (Rump 2006), twice; and soon beyond that.
 #[test]
 fn only_what_is_certain_exceeds() {
     for n in [2_usize, 5, 12, 40] {
@@ -62,7 +62,7 @@ fn only_what_is_certain_exceeds() {
         assert!(exceeds(largest + 8.0 * rounded) && exceeds(2.0 * largest), "{n}");
         assert!(!exceeds(f64::NAN));
     }
-    // Signs on the diagonal count.
+    // Negative diagonal entries are treated with their sign.
     assert!(!exceeds(1.0, 2, |i, j| if i == j { 3.0 } else { 0.0 }, &mut Vec::new()));
     assert!(exceeds(1.0, 2, |i, j| if i == j { -3.0 } else { 3.5 }, &mut Vec::new()));
 }

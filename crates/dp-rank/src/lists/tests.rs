@@ -61,10 +61,10 @@ fn a_list_is_shuffled_by_its_query_whatever_the_others_are() {
     };
     let both = shuffled(&[("a", 30), ("b", 30)], 1);
     let values = |lists: &QueryLists, at: usize| lists.list(at).features().values().to_vec();
-    // The presence, the length and the place of another list move nothing.
+    // The presence, the length and the position of another list do not change a list's order.
     assert_eq!(values(&both, 1), values(&shuffled(&[("b", 30)], 1), 0));
     assert_eq!(values(&both, 0), values(&shuffled(&[("b", 9), ("a", 30)], 1), 1));
-    // Queries and seeds have orders of their own.
+    // Orders depend on the query and the seed.
     assert_ne!(values(&both, 0), values(&both, 1));
     assert_ne!(values(&both, 0), values(&shuffled(&[("a", 30)], 2), 0));
     // Each document keeps its features and its grade, and none is lost.
@@ -78,8 +78,8 @@ fn a_list_is_shuffled_by_its_query_whatever_the_others_are() {
 
 #[test]
 fn all_orders_of_a_list_come_up() {
-    // Six orders over 6,000 seeds: each has 1,000 expected, standard deviation 29; five of them off is one false alarm in
-    // some 300,000 runs, and the seeds are fixed.
+    // Six orders over 6,000 seeds: each has expected count 1,000 and standard deviation 29. The probability that one deviates by
+    // five standard deviations is about 1 in 300,000, and the seeds are fixed.
     let mut counts = std::collections::BTreeMap::new();
     for seed in 0..6_000 {
         let mut lists = QueryLists::new(1, 2).unwrap();
@@ -105,7 +105,7 @@ proptest! {
             prop_assert!(column.iter().all(|value| (0.0..=1.0).contains(value)), "{column:?}");
             prop_assert!(column.contains(&0.0) && (rows.len() == 1 || column.contains(&1.0)), "{column:?}");
         }
-        // What is normalised stays as it is.
+        // Normalisation is idempotent.
         let once = lists.clone();
         lists.normalise_features();
         for (a, b) in once.list(0).features().values().iter().zip(lists.list(0).features().values()) {

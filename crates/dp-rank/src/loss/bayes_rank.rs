@@ -9,23 +9,23 @@ use crate::metrics::{Cutoff, dcg_of_sorted, gain, standard_discount};
 use crate::plackett_luce::{prefixes, softmax};
 use crate::sensitivity::{Contributions, Gram, ImageBounds};
 
-/// Minus the expected NDCG@k of a ranking drawn from the Plackett–Luce model of the scores.
+/// The negative expected NDCG@k of a ranking drawn from the Plackett–Luce model of the scores.
 ///
 /// # Formula
 /// ```text
 /// L = - Σ_(prefixes π of length k) NDCG@k(π, y) P(π | s)
 ///   = - Σ_i c_i Σ_{t <= k} M_{t,i} / log2(t + 1),   c_i = (2^y_i - 1) / ideal DCG@k
 /// ```
-/// with `M_{t,i}` the probability that document `i` comes at position `t`: DCG adds over positions, so these are all
-/// that is needed. With `V = -L`, the gradient is that of a policy: at each step `∂V/∂s_j` gains
-/// `P(history) p_j (Q_j - Σ_l p_l Q_l)`, `Q_j` the expected gain from choosing `j` and going on.
-/// Lists shorter than `k` are taken whole; a list whose grades are all 0 has loss and gradient 0.
+/// with `M_{t,i}` the probability that document `i` is at position `t`; these marginals suffice because DCG is a sum over
+/// positions. With `V = -L`, the gradient is a policy gradient: at each step `∂V/∂s_j` gains
+/// `P(history) p_j (Q_j - Σ_l p_l Q_l)`, `Q_j` the expected gain of choosing `j` and continuing. For lists shorter than `k`, `k`
+/// is the length. A list whose grades are all 0 has loss and gradient 0.
 ///
 /// # Accuracy and cost
-/// k = 1 is a closed form, `O(n)`: `g_i = -p_i (c_i - Σ_j p_j c_j)`. Above, all prefixes are visited while that is
-/// cheaper than the alternative (k = 2 costs `O(n²)`, k = 3 `O(n³)`), and otherwise the marginals are integrals over the
-/// finishing times of an exponential race, by a trapezoid rule of some 400 nodes whose error is below 1e-11, at
-/// `O(400 n k)`. Both are exact up to that; nothing is sampled.
+/// k = 1 has a closed form, `O(n)`: `g_i = -p_i (c_i - Σ_j p_j c_j)`. For larger k, all prefixes are enumerated while that is
+/// cheaper than the alternative (k = 2 costs `O(n²)`, k = 3 `O(n³)`). Otherwise the marginals are integrals over the finishing
+/// times of an exponential race, computed by a trapezoidal rule of some 400 nodes with error below 1e-11, at `O(400 n k)`.
+/// Nothing is sampled.
 ///
 /// # Examples
 /// ```
@@ -45,22 +45,22 @@ pub struct BayesRank {
 }
 
 impl BayesRank {
-    /// The expected NDCG of the first position.
+    /// The expected NDCG at the first position.
     pub const TOP_1: Self = Self { k: 1 };
 
-    /// The expected NDCG at `k`.
+    /// Returns the loss for the expected NDCG at `k`.
     pub fn new(k: Cutoff) -> Self {
         Self { k: k.get() }
     }
 
-    /// The number of positions.
+    /// Returns the number of positions.
     pub fn k(&self) -> usize {
         self.k
     }
 
-    /// What a list's grades are to this loss: `c_i = (2^y_i - 1) / ideal DCG@k`, all 0 where every grade is.
+    /// Computes this loss's coefficients of the grades, `c_i = (2^y_i - 1) / ideal DCG@k`, all 0 if all grades are 0.
     ///
-    /// Every `c_i` lies in `[0, 1]`, and for k = 1 every vector of 0 and 1 is that of some grades.
+    /// Every `c_i` lies in `[0, 1]`, and for k = 1 every 0/1 vector is attained by some grades.
     ///
     /// # Panics
     /// If the lengths differ.
@@ -81,8 +81,8 @@ impl BayesRank {
         }
     }
 
-    /// `V = Σ_i c_i Σ_{t <= k} M_{t,i} / log2(t + 1)` for any coefficients, its gradient with respect to the scores into
-    /// `gradient`. Both are linear in `coefficients`; the loss is `-V` at [`coefficients`](Self::coefficients).
+    /// Returns `V = Σ_i c_i Σ_{t <= k} M_{t,i} / log2(t + 1)` for any coefficients, and writes its gradient with respect to the
+    /// scores to `gradient`. Both are linear in `coefficients`; the loss is `-V` at [`coefficients`](Self::coefficients).
     ///
     /// # Panics
     /// If the lengths differ or there is no document.
@@ -133,7 +133,7 @@ impl RankingLoss for BayesRank {
 }
 
 impl ListLoss for BayesRank {
-    /// Its gradients are those of probabilities, and short where scores are still alike.
+    /// Returns 1, above the default: the gradients are those of probabilities, which are short while scores are nearly equal.
     fn usual_step(&self) -> f64 {
         1.0
     }
@@ -142,14 +142,15 @@ impl ListLoss for BayesRank {
         true
     }
 
-    /// By [`Contributions`]: the gradient is `-Σ_i c_i v_i` with `c ∈ [0,1]^n`, of which one entry is not 0 where thinned.
+    /// Uses [`Contributions`]: the gradient is `-Σ_i c_i v_i` with `c ∈ [0,1]^n`; if thinned, at most one entry of `c` is
+    /// nonzero.
     fn image(&self, scores: &[f64], gram: &Gram<'_>, thinned: bool) -> Result<ImageBounds, Error> {
         let list = Contributions::new(*self, scores, gram)?;
         Ok(if thinned { list.thinned_bounds() } else { list.bounds() })
     }
 }
 
-/// `1 / log2(t + 1)` for the position `t` counted from 0.
+/// Returns `1 / log2(t + 1)` for the position `t`; `index` is `t` counted from 0.
 fn discount(index: usize) -> f64 {
     standard_discount(index + 1)
 }

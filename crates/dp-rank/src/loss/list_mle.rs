@@ -8,8 +8,8 @@ use super::{ListLoss, LossBuffers, RankingLoss, check_lengths};
 /// ```text
 /// L = Σ_t [ log Z_t - s_{o_t} ],  Z_t = Σ_{v >= t} exp(s_{o_v}),  g_{o_t} = exp(s_{o_t}) Σ_{u <= t} 1/Z_u - 1
 /// ```
-/// with `o` the documents sorted by grade. Documents of equal grade keep the order in which they were given, so the loss
-/// *depends on that order*; [`shuffle_documents`](crate::QueryLists::shuffle_documents) beforehand where it carries meaning.
+/// with `o` the documents sorted by grade. Documents of equal grade keep the given order, so the loss *depends on that order*.
+/// Call [`shuffle_documents`](crate::QueryLists::shuffle_documents) first if the order carries information.
 ///
 /// # Examples
 /// ```
@@ -53,7 +53,7 @@ impl RankingLoss for ListMle {
 
 impl ListLoss for ListMle {}
 
-/// `log(exp a + exp b)`.
+/// Returns `log(exp a + exp b)`.
 fn log_add(a: f64, b: f64) -> f64 {
     let (least, largest) = if a < b { (a, b) } else { (b, a) };
     if least == f64::NEG_INFINITY { largest } else { largest + (least - largest).exp().ln_1p() }

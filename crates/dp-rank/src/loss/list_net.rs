@@ -4,16 +4,15 @@ use super::{ListLoss, LossBuffers, RankingLoss, check_lengths};
 use crate::metrics::Cutoff;
 use crate::plackett_luce::softmax;
 
-/// The cross entropy between the Plackett–Luce probabilities of the grades and those of the scores, over the first `k`
-/// positions.
+/// The cross entropy between the Plackett–Luce probabilities of the grades and those of the scores, over the first `k` positions.
 ///
 /// # Formula
 /// ```text
 /// k = 1:  L = - Σ_i q_i log p_i,   g = p - q,   p = softmax(s),  q = softmax(y)
 /// any k:  L = - Σ_(prefixes π of length k) P_y(π) log P_s(π)
 /// ```
-/// The raw grades enter the softmax: `q` is not one-hot. For `k > 1` the sum is taken step by step, at
-/// `n!/(n-k+1)!` softmaxes: k = 2 is quick, k = 3 suits lists up to some hundred documents.
+/// The raw grades enter the softmax: `q` is not one-hot. For `k > 1` the sum is computed step by step, at the cost of
+/// `n!/(n-k+1)!` softmaxes: k = 2 is fast, k = 3 is feasible for lists of up to a few hundred documents.
 ///
 /// # Examples
 /// ```
@@ -33,15 +32,15 @@ pub struct ListNet {
 }
 
 impl ListNet {
-    /// The usual ListNet, of the first position.
+    /// The usual ListNet, for the first position.
     pub const TOP_1: Self = Self { k: None };
 
-    /// ListNet of the first `k` positions (all positions of shorter lists).
+    /// Returns ListNet for the first `k` positions (all positions of shorter lists).
     pub fn new(k: Cutoff) -> Self {
         Self { k: Some(k).filter(|k| k.get() > 1) }
     }
 
-    /// The number of positions.
+    /// Returns the number of positions.
     pub fn k(&self) -> usize {
         self.k.map_or(1, Cutoff::get)
     }
@@ -72,7 +71,7 @@ impl RankingLoss for ListNet {
     }
 }
 
-/// The list at hand, for a walk over prefixes.
+/// The current list, for an enumeration of prefixes.
 struct Steps<'a> {
     scores: &'a [f64],
     targets: &'a [f64],
@@ -80,7 +79,8 @@ struct Steps<'a> {
 }
 
 impl Steps<'_> {
-    /// `weight` times the expected cross entropy of the steps from `step` on, given what is taken; adds the gradient.
+    /// Returns `weight` times the expected cross entropy of the steps from `step` on, given the taken documents; adds the
+    /// gradient.
     fn from(&self, step: usize, weight: f64, taken: &mut [bool], levels: &mut [f64], gradient: &mut [f64]) -> f64 {
         let n = self.scores.len();
         let (level, deeper) = levels.split_at_mut(2 * n);
@@ -106,7 +106,7 @@ impl Steps<'_> {
     }
 }
 
-/// The softmax over what is not taken, and its log normaliser.
+/// Computes the softmax over the remaining documents and returns its log normaliser.
 fn softmax_of_left(scores: &[f64], taken: &[bool], out: &mut [f64]) -> f64 {
     let left = || scores.iter().zip(taken).filter(|(_, taken)| !**taken).map(|(score, _)| *score);
     let largest = left().fold(f64::NEG_INFINITY, f64::max);
@@ -120,7 +120,7 @@ fn softmax_of_left(scores: &[f64], taken: &[bool], out: &mut [f64]) -> f64 {
 }
 
 impl ListLoss for ListNet {
-    /// The gradient at equal grades; for k = 1 that is `p - 1/n`.
+    /// Returns true: the public centre is the gradient at equal grades; for k = 1 that is `p - 1/n`.
     fn has_public_centre(&self) -> bool {
         true
     }

@@ -1,4 +1,4 @@
-//! RankNet and LambdaRank: anchors of what is reached without privacy.
+//! RankNet and LambdaRank: baselines without privacy.
 
 use super::{LossBuffers, RankingLoss, check_lengths};
 
@@ -9,7 +9,7 @@ use super::{LossBuffers, RankingLoss, check_lengths};
 /// L = Σ_{y_i > y_j} log(1 + exp(s_j - s_i))
 /// ```
 ///
-/// An anchor without privacy: not a [`ListLoss`](super::ListLoss).
+/// A non-private baseline: not a [`ListLoss`](super::ListLoss).
 ///
 /// # Examples
 /// ```
@@ -32,17 +32,17 @@ impl RankingLoss for RankNet {
     }
 }
 
-/// RankNet's pairs, each weighted by how much NDCG (of the whole list) would change if the two swapped places.
+/// The logistic loss of RankNet's pairs, each weighted by the change in NDCG (of the whole list) if the two are swapped.
 ///
 /// # Formula
 /// ```text
 /// L = Σ_{y_i > y_j} |ΔNDCG_ij| log(1 + exp(s_j - s_i))
 /// |ΔNDCG_ij| = |2^y_i - 2^y_j| |1/log2(1 + r_i) - 1/log2(1 + r_j)| / ideal DCG
 /// ```
-/// with `r` the positions by score (ties in the order given). The weights count as constants in the gradient, as the
-/// method has it: the gradient is not the derivative of `L` where the ranking changes.
+/// with `r` the positions by score (ties in the given order). As in the original method, the weights count as constants in the
+/// gradient, which is therefore not the derivative of `L` where the ranking changes.
 ///
-/// An anchor without privacy: not a [`ListLoss`](super::ListLoss).
+/// A non-private baseline: not a [`ListLoss`](super::ListLoss).
 ///
 /// # Examples
 /// ```
@@ -84,12 +84,12 @@ impl RankingLoss for LambdaRank {
     }
 }
 
-/// `1 / log2(i + 1)` of the position `i` counted from 1; `index` counts from 0.
+/// Returns `1 / log2(i + 1)` for the position `i` counted from 1; `index` counts from 0.
 fn discount(index: usize) -> f64 {
     ((index + 2) as f64).log2().recip()
 }
 
-/// The weighted logistic loss of all pairs whose first document has the larger grade.
+/// Returns the weighted logistic loss of all pairs whose first document has the larger grade.
 fn pairs(scores: &[f64], grades: &[u32], gradient: &mut [f64], weight: impl Fn(usize, usize) -> f64) -> f64 {
     gradient.fill(0.0);
     let mut loss = 0.0;

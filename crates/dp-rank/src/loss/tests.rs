@@ -8,7 +8,7 @@ fn cutoff(k: usize) -> Cutoff {
     Cutoff::new(k).unwrap()
 }
 
-/// All losses; those whose gradient is the derivative of the value first, LambdaRank last.
+/// Returns all losses: first those whose gradient is the derivative of the value, LambdaRank last.
 fn all() -> Vec<(&'static str, Box<dyn RankingLoss>)> {
     vec![
         ("ListNet", Box::new(ListNet::TOP_1)),
@@ -151,7 +151,7 @@ fn far_scores_stay_finite() {
     }
 }
 
-/// A reference to a loss is that loss; a loss without a public centre has 0 as such, whatever was there before.
+/// A reference to a loss behaves as that loss; the public centre of a loss without one is 0, whatever the buffer held before.
 #[test]
 fn references_are_the_loss_itself() {
     fn seen(loss: impl ListLoss) -> (f64, bool, bool, Vec<f64>, ImageBounds) {
@@ -167,7 +167,7 @@ fn references_are_the_loss_itself() {
         assert_eq!((found.1, found.2), (centred, known));
         assert_eq!(found.3 != [0.0; 3], centred, "{:?}", found.3);
         assert_eq!(found.4.diameter.is_finite(), known);
-        // Through one reference more.
+        // Through one more reference.
         assert_eq!(seen(loss), found);
     }
     check(&ListNet::TOP_1, true, false);

@@ -8,7 +8,7 @@ fn cutoff(k: usize) -> Cutoff {
 
 type Metric = fn(&Ranking) -> f64;
 
-/// Every metric, at a few positions.
+/// Returns every metric, at a few positions.
 fn all() -> Vec<Metric> {
     vec![
         |r| ndcg(r, cutoff(1)),
@@ -47,7 +47,7 @@ proptest! {
 
     #[test]
     fn the_order_of_the_file_does_not_matter_without_ties(list in lists(), seed in any::<u64>()) {
-        // Distinct scores, whatever was drawn.
+        // Makes the scores distinct.
         let list: Vec<(f64, u32)> = list.iter().enumerate().map(|(i, &(s, l))| (s + 1e4 * i as f64, l)).collect();
         let mut shuffled = list.clone();
         let mut state = seed;
@@ -127,7 +127,7 @@ fn expected_reciprocal_rank_refuses_grades_above_the_declared_one() {
     let refused = Error::GradeTooLarge { document: 1, label: 3, limit: 2 };
     assert_eq!(expected_reciprocal_rank(&ranking, cutoff(1), 2), Err(refused));
     assert!(expected_reciprocal_rank(&ranking, cutoff(1), 53).is_err());
-    // The list of the paper's kind: the best document first leaves 1/16 for what follows.
+    // A relevant document of the largest grade in first position has stopping probability 15/16.
     assert_eq!(expected_reciprocal_rank(&Ranking::new(&[1.0], &[4]).unwrap(), cutoff(3), 4), Ok(15.0 / 16.0));
 }
 
@@ -140,7 +140,7 @@ fn ties_are_averaged_over_and_nothing_else() {
     let ap = |labels: [u32; 4]| average_precision(&Ranking::new(&[4.0, 3.0, 2.0, 1.0], &labels).unwrap());
     let expected = 0.5 * (ap([0, 1, 0, 2]) + ap([0, 0, 1, 2]));
     assert!((mean - expected).abs() < 0.01, "{mean} {expected}");
-    // Without ties the ranking is judged as it is.
+    // Without ties the ranking is evaluated as it is.
     let distinct = mean_over_ties(&[0.1, 0.3, 0.2], &[1, 0, 2], 1, &mut random, average_precision).unwrap();
     assert_eq!(distinct, average_precision(&Ranking::new(&[0.1, 0.3, 0.2], &[1, 0, 2]).unwrap()));
     assert!(mean_over_ties(&scores, &labels, 0, &mut random, average_precision).is_err());

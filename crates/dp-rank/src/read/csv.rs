@@ -6,26 +6,26 @@ use super::error::{Column, Problem, ReadError, quote};
 use super::gather::{Gather, parse_grade, parse_number};
 use super::{ListOptions, Loaded};
 
-/// Which columns hold what.
+/// The roles of the columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CsvColumns {
-    /// The query that a document belongs to; any text.
+    /// The column of the document's query; any text.
     pub query: String,
-    /// The grade; it may be absent unless [`ListOptions::grades_needed`].
+    /// The column of the grade; it may be absent unless [`ListOptions::grades_needed`].
     pub grade: String,
-    /// The features, in this order; `None` takes all other columns, in the order of the file.
+    /// The columns of the features, in this order; `None` uses all other columns, in the order of the file.
     pub features: Option<Vec<String>>,
 }
 
-/// Reads lists from a CSV file with a header, one document a row.
+/// Reads lists from a CSV file with a header, one document per row.
 ///
-/// [`ListOptions::features`] need not be given; where it is, the number of feature columns must be that.
+/// [`ListOptions::features`] is optional; if given, it must equal the number of feature columns.
 ///
 /// # Errors
-/// [`ReadError`], with file, line and column: a named column that is not in the header, a row with another number of
-/// cells, an empty query, a grade that is no whole number from 0 to [`ListOptions::largest_grade`], a value that is no
-/// finite number (missing values too: features are public, fill them in beforehand), a split list under
-/// `SplitLists::Refuse`, no row at all, or an input that cannot be read.
+/// [`ReadError`], with file, line and column: a named column missing from the header, a row with another number of cells, an
+/// empty query, a grade that is not an integer from 0 to [`ListOptions::largest_grade`], a value that is not a finite number
+/// (including missing values: features are public, so impute them first), a split list under `SplitLists::Refuse`, no rows, or an
+/// unreadable input.
 ///
 /// # Examples
 /// ```

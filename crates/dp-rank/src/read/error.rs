@@ -1,4 +1,4 @@
-//! What can be wrong with a file of lists, and where.
+//! Errors of files of lists, with their location.
 
 use core::fmt;
 
@@ -6,29 +6,29 @@ use dp_data::{DataError, OutOfMemory};
 
 use crate::error::Error;
 
-/// What is wrong with a row, or with a file as a whole.
+/// The problem of a row, or of a file as a whole.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// The file or the text in it cannot be read at all.
+    /// The file or its text cannot be read.
     #[error("{0}")]
     Unreadable(String),
-    /// A compressed file that is cut.
+    /// A truncated compressed file.
     #[error("the compressed file ends before its content is complete")]
     Cut,
-    /// A compressed file that is damaged.
+    /// A damaged compressed file.
     #[error("the compressed file is damaged")]
     Damaged,
     /// No rows.
     #[error("there is no document in the file")]
     NoRows,
-    /// A row's second part is not `qid:...`.
+    /// A row whose second part is not `qid:...`.
     #[error("the query is missing; expected `label qid:ID index:value ...`")]
     MissingQuery,
-    /// A row that begins with its query where grades are needed.
+    /// A row that begins with its query although grades are needed.
     #[error("the grade is missing; expected `grade qid:ID index:value ...`")]
     MissingGrade,
-    /// A grade that is not a whole number from 0.
+    /// A grade that is not an integer from 0.
     #[error("a grade is not a whole number from 0: {found}")]
     BadGrade {
         /// The cell.
@@ -45,10 +45,10 @@ pub enum Problem {
     /// A feature that is not `index:value`.
     #[error("a feature is not of the form index:value: {found}")]
     BadFeature {
-        /// The part.
+        /// The part of the line.
         found: String,
     },
-    /// An index that is not a whole number from 1 to the number of features.
+    /// An index that is not an integer from 1 to the number of features.
     #[error("a feature index is not a whole number from 1 to {limit}: {found}")]
     BadIndex {
         /// The index.
@@ -62,7 +62,7 @@ pub enum Problem {
         /// The index.
         found: String,
     },
-    /// A value that is no finite number.
+    /// A value that is not a finite number.
     #[error("a value is not a finite number: {found}")]
     BadValue {
         /// The cell.
@@ -74,13 +74,13 @@ pub enum Problem {
         /// The query.
         query: String,
     },
-    /// The declarations do not fit each other.
+    /// Inconsistent declarations.
     #[error("{0}")]
     Options(Error),
 }
 
 impl Problem {
-    /// What is wrong, without any value from the file.
+    /// Returns the problem, without any value from the file.
     pub fn public_message(&self) -> &'static str {
         match self {
             Self::Unreadable(_) => "the file cannot be read",
@@ -101,10 +101,10 @@ impl Problem {
     }
 }
 
-/// Where in a row.
+/// A position in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Column {
-    /// The byte at which the offending part starts, from 1.
+    /// The byte at which the invalid part starts, from 1.
     At(usize),
     /// A column of a CSV file.
     Named(String),
@@ -121,8 +121,8 @@ impl fmt::Display for Column {
 
 /// A file of lists that was refused.
 ///
-/// `Display` speaks to the curator, who may see the file: it names the place and quotes the cell.
-/// [`public_message`](Self::public_message) says neither, and `Debug` shows only that.
+/// `Display` is for the curator, who may see the file: it names the location and quotes the cell.
+/// [`public_message`](Self::public_message) omits both, and `Debug` shows only that message.
 pub struct ReadError {
     file: String,
     line: Option<u64>,
@@ -151,32 +151,32 @@ impl ReadError {
         }
     }
 
-    /// Memory gave out, at this line.
+    /// Returns the error of running out of memory at this line.
     pub(super) fn exhausted(file: &str, error: OutOfMemory, line: Option<u64>) -> Self {
         Self::from_data(file, DataError::exhausted(error, file, line))
     }
 
-    /// The input, as it was named by the caller.
+    /// Returns the input, as named by the caller.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// The line, from 1. For the curator.
+    /// Returns the line, from 1. For the curator.
     pub fn line(&self) -> Option<u64> {
         self.line
     }
 
-    /// Where in the row. For the curator.
+    /// Returns the position in the row. For the curator.
     pub fn column(&self) -> Option<&Column> {
         self.column.as_ref()
     }
 
-    /// What is wrong. For the curator.
+    /// Returns the problem. For the curator.
     pub fn problem(&self) -> &Problem {
         &self.problem
     }
 
-    /// What is wrong, without place, row or value.
+    /// Returns the problem, without location, row or value.
     pub fn public_message(&self) -> &str {
         self.source.as_ref().map_or_else(|| self.problem.public_message(), DataError::public_message)
     }
@@ -212,7 +212,7 @@ impl std::error::Error for ReadError {
     }
 }
 
-/// A cell as it is quoted in messages: shortened, control characters escaped.
+/// Quotes a cell for messages: shortened, control characters escaped.
 pub(super) fn quote(cell: &[u8]) -> String {
     const SHOWN: usize = 60;
     let text = String::from_utf8_lossy(cell);

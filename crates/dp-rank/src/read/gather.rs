@@ -1,4 +1,4 @@
-//! Rows into lists: what readers of all formats share.
+//! Grouping of rows into lists, shared by all readers.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ struct Rows {
     split: bool,
 }
 
-/// What is held, for messages.
+/// The name of the data in memory errors.
 const LISTS: &str = "the lists";
 
 impl Rows {
-    /// Makes room for a row of this many features.
+    /// Reserves memory for a row of this many features.
     fn reserve(&mut self, entries: usize) -> Result<(), OutOfMemory> {
         reserve(&mut self.grades, 1, LISTS)?;
         reserve(&mut self.entries, entries, LISTS)?;
@@ -30,7 +30,7 @@ impl Rows {
     }
 }
 
-/// Collects rows, in the order of the file, by query.
+/// Collects rows by query, in the order of the file.
 pub(super) struct Gather<'a> {
     file: String,
     options: &'a ListOptions,
@@ -43,7 +43,7 @@ pub(super) struct Gather<'a> {
 
 impl<'a> Gather<'a> {
     pub(super) fn new(file: &str, options: &'a ListOptions) -> Result<Self, ReadError> {
-        // Refuses declarations that no file can meet before the file is read.
+        // Refuses invalid declarations before the file is read.
         QueryLists::new(options.features.unwrap_or(1), options.largest_grade)
             .map_err(|error| ReadError::new(file, Problem::Options(error)))?;
         Ok(Self { file: file.to_owned(), options, positions: HashMap::new(), lists: Vec::new(), last: None, needed: 0 })
@@ -101,17 +101,17 @@ impl<'a> Gather<'a> {
         Ok(())
     }
 
-    /// Makes room for a list more.
+    /// Reserves memory for one more list.
     fn reserve_list(&mut self) -> Result<(), OutOfMemory> {
         reserve(&mut self.lists, 1, LISTS)?;
         let full = self.positions.len() == self.positions.capacity();
-        // A map that is full takes a new table, of twice the size, beside its own.
+        // A full map allocates a new table of twice the size beside the old one.
         let table = if full { self.positions.capacity().max(4) * 2 * (size_of::<(String, usize)>() + 1) } else { 0 };
         memory::check(table, LISTS)?;
         self.positions.try_reserve(1).map_err(|_| OutOfMemory { what: LISTS, held: 0, needed: table as u64 })
     }
 
-    /// Gives up the rows, so that there is memory to say why.
+    /// Frees the rows, so that there is memory for the error.
     fn exhausted(&mut self, error: OutOfMemory, line: u64) -> ReadError {
         (self.lists, self.positions) = (Vec::new(), HashMap::new());
         ReadError::exhausted(&self.file, error, Some(line))
@@ -147,7 +147,7 @@ impl<'a> Gather<'a> {
     }
 }
 
-/// The grade in a cell: a whole number from 0 to `largest`, perhaps written as a decimal.
+/// Parses a grade: an integer from 0 to `largest`, possibly written as a decimal.
 pub(super) fn parse_grade(cell: &[u8], largest: u32) -> Result<u32, Problem> {
     match parse_number(cell) {
         Some(number) if number >= 0.0 && number.fract() == 0.0 => {
@@ -161,7 +161,7 @@ pub(super) fn parse_grade(cell: &[u8], largest: u32) -> Result<u32, Problem> {
     }
 }
 
-/// The finite number in a cell, blanks around it allowed.
+/// Parses a finite number, surrounding blanks allowed.
 pub(super) fn parse_number(cell: &[u8]) -> Option<f64> {
     let number: f64 = std::str::from_utf8(cell.trim_ascii()).ok()?.parse().ok()?;
     number.is_finite().then_some(number)

@@ -10,21 +10,21 @@ use super::error::{Column, Problem, ReadError, quote};
 use super::gather::{Gather, parse_grade, parse_number};
 use super::{ListOptions, Loaded};
 
-/// The longest line.
+/// The largest length of a line.
 const LONGEST: usize = 64 * 1024 * 1024;
-/// The largest feature index that is accepted without a declaration: a dense row of more is rarely meant.
+/// The largest feature index accepted without a declaration: larger dense rows are rarely intended.
 const WIDEST: usize = 1 << 20;
 
-/// Reads lists of the form that LETOR, MSLR-WEB and SVMrank use: one document a line,
-/// `grade qid:ID index:value index:value ... # comment`.
+/// Reads lists in the format of LETOR, MSLR-WEB and SVMrank: one document per line, `grade qid:ID index:value index:value ... #
+/// comment`.
 ///
-/// Features are numbered from 1, in any order; those absent from a line are 0. Blank lines and comments are skipped. The
-/// grade may be absent unless [`ListOptions::grades_needed`].
+/// Features are numbered from 1, in any order; features absent from a line are 0. Blank lines and comments are skipped. The grade
+/// may be absent unless [`ListOptions::grades_needed`].
 ///
 /// # Errors
-/// [`ReadError`], with file, line and byte: a line without `qid:` or without a grade, a grade that is no whole number from 0 to
-/// [`ListOptions::largest_grade`], a feature index that is 0, repeated or above the declared number, a value that is
-/// no finite number, a split list under `SplitLists::Refuse`, no line at all, or an input that cannot be read.
+/// [`ReadError`], with file, line and byte: a line without `qid:` or without a grade, a grade that is not an integer from 0 to
+/// [`ListOptions::largest_grade`], a feature index that is 0, repeated or above the declared number, a value that is not a finite
+/// number, a split list under `SplitLists::Refuse`, no lines, or an unreadable input.
 ///
 /// # Examples
 /// ```
@@ -102,7 +102,7 @@ pub fn load_letor(input: Input, options: &ListOptions) -> Result<Loaded, ReadErr
     }
 }
 
-/// The parts of a line between blanks, each with where it starts.
+/// The parts of a line between blanks, each with its start.
 struct Parts<'a> {
     content: &'a [u8],
     at: usize,
@@ -121,11 +121,11 @@ impl<'a> Iterator for Parts<'a> {
     }
 }
 
-/// The features of the line at hand.
+/// The features of the current line.
 struct Row {
     limit: usize,
     entries: Vec<(u32, f64)>,
-    /// For each index the last row that had it, which tells repetitions without clearing.
+    /// For each index the last row that had it, which detects repetitions without clearing.
     rows_seen: Vec<u64>,
     row: u64,
 }
@@ -136,12 +136,13 @@ impl Row {
         self.row += 1;
     }
 
-    /// Makes room for the features of a line of this length: each is four characters or more, the blank before it included.
+    /// Reserves memory for the features of a line of this length: each has at least four characters, including the blank before
+    /// it.
     fn reserve(&mut self, length: usize) -> Result<(), OutOfMemory> {
         reserve(&mut self.entries, length / 4 + 1, "one line of the file")
     }
 
-    /// Makes room to remember a feature of this index.
+    /// Reserves memory to record a feature of this index.
     fn reserve_index(&mut self, index: usize) -> Result<(), OutOfMemory> {
         let more = (index + 1).saturating_sub(self.rows_seen.len());
         reserve(&mut self.rows_seen, more, "the indices of the file")?;
@@ -149,7 +150,7 @@ impl Row {
         Ok(())
     }
 
-    /// The index of a feature, from 0, and its value.
+    /// Returns the index of a feature, from 0, and its value.
     fn parse(&self, part: &[u8]) -> Result<(usize, f64), Problem> {
         let colon =
             part.iter().position(|&byte| byte == b':').ok_or_else(|| Problem::BadFeature { found: quote(part) })?;
@@ -162,7 +163,7 @@ impl Row {
         Ok((index, value))
     }
 
-    /// Takes a feature for whose index there is room.
+    /// Adds a feature; memory for its index must be reserved.
     fn feature(&mut self, index: usize, value: f64) -> Result<(), Problem> {
         if self.rows_seen[index] == self.row {
             return Err(Problem::DuplicateFeature { found: quote((index + 1).to_string().as_bytes()) });

@@ -5,7 +5,7 @@ use crate::dense::{add_scaled, dot, multiply_transposed};
 use crate::error::Error;
 use crate::lists::Features;
 
-/// `f(x, θ) = θ · x`, without intercept (which would change no ranking).
+/// `f(x, θ) = θ · x`, without an intercept (which does not affect the ranking).
 ///
 /// # Formula
 /// ```text
@@ -32,7 +32,7 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// A linear scorer of documents with this many features.
+    /// Returns a linear scorer of documents with this many features.
     ///
     /// # Errors
     /// [`Error::Zero`].

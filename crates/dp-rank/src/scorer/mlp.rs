@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::lists::Features;
 use crate::random::Public;
 
-/// What a hidden unit makes of its input.
+/// The activation function of the hidden units.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Activation {
     /// `max(h, 0)`, with derivative 0 at 0.
@@ -17,7 +17,7 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// The value and the derivative.
+    /// Returns the value and the derivative.
     fn apply(self, h: f64) -> (f64, f64) {
         match self {
             Self::Relu => {
@@ -37,7 +37,7 @@ impl Activation {
 
 /// `f(x, θ) = w2 · act(W1 x + b1) + b2`, with `θ = (W1, b1, w2)`.
 ///
-/// The output bias `b2` is a constant of the scorer, not a parameter: it changes no ranking, and under every loss of
+/// The output bias `b2` is a constant of the scorer, not a parameter: it does not affect the ranking, and under every loss of
 /// this crate its gradient is `Σ_i g_i = 0`.
 ///
 /// # Formula
@@ -48,8 +48,8 @@ impl Activation {
 /// ```
 ///
 /// # Shapes
-/// The flat vector holds `W1` (hidden rows of `features`), then `b1`, then `w2` (hidden each). Scores cost
-/// `O(n hidden features)`, so does the gradient; the Gram matrix costs `O(n² (hidden + features))`.
+/// The flat vector holds `W1` (hidden rows of `features`), then `b1`, then `w2` (hidden each). Scores and gradients cost
+/// `O(n hidden features)`; the Gram matrix costs `O(n² (hidden + features))`.
 ///
 /// # Examples
 /// ```
@@ -78,7 +78,7 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    /// A network without output bias.
+    /// Returns a network without output bias.
     ///
     /// # Errors
     /// [`Error::Zero`] if there is no feature or no hidden unit.
@@ -92,25 +92,24 @@ impl Mlp {
         Ok(Self { features, hidden, activation, output_bias: 0.0 })
     }
 
-    /// The same network with a constant added to every score, as networks trained elsewhere have it.
+    /// Adds a constant to every score, as in networks trained elsewhere.
     #[must_use]
     pub fn with_output_bias(self, output_bias: f64) -> Self {
         Self { output_bias, ..self }
     }
 
-    /// The number of hidden units.
+    /// Returns the number of hidden units.
     pub fn hidden(&self) -> usize {
         self.hidden
     }
 
-    /// The activation.
+    /// Returns the activation function.
     pub fn activation(&self) -> Activation {
         self.activation
     }
 
-    /// Initial parameters from a public seed: `W1` and `b1` normal with variance `2 / (features + 1)` (ReLU) or
-    /// `1 / (features + 1)` (tanh), so that hidden units start with inputs of about unit size; `w2` normal with variance
-    /// `1 / hidden`.
+    /// Returns initial parameters from a public seed: `W1` and `b1` normal with variance `2 / (features + 1)` (ReLU) or
+    /// `1 / (features + 1)` (tanh), so that the inputs of hidden units are of order 1; `w2` normal with variance `1 / hidden`.
     ///
     /// # References
     /// K. He, X. Zhang, S. Ren and J. Sun 2015 (ReLU); X. Glorot and Y. Bengio 2010.
@@ -126,7 +125,7 @@ impl Mlp {
         (0..self.parameters()).map(|at| random.normal() * if at < split { first } else { second }).collect()
     }
 
-    /// `W1`, `b1` and `w2` in the flat vector.
+    /// Returns `W1`, `b1` and `w2` in the flat vector.
     fn parts<'a>(&self, parameters: &'a [f64]) -> (&'a [f64], &'a [f64], &'a [f64]) {
         let (w1, rest) = parameters.split_at(self.hidden * self.features);
         let (b1, w2) = rest.split_at(self.hidden);
@@ -134,8 +133,7 @@ impl Mlp {
     }
 }
 
-/// Buffers of [`Mlp`] for one list. Units come before documents: the matrix that is transposed on the way is then the list,
-/// not the weights.
+/// Buffers of [`Mlp`] for one list. Matrices are hidden x documents, so that the list is transposed and not the weights.
 #[derive(Debug, Clone, Default)]
 pub struct MlpWorkspace {
     /// `a`, hidden x documents.

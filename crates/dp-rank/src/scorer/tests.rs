@@ -7,7 +7,7 @@ fn vector(random: &mut Public, length: usize) -> Vec<f64> {
     (0..length).map(|_| random.normal()).collect()
 }
 
-/// `Σ g_i f(x_i, θ)`, whose gradient in `θ` is what `add_gradient` adds.
+/// Returns `Σ g_i f(x_i, θ)`, whose gradient in `θ` is added by `add_gradient`.
 fn weighted_scores<S: Scorer>(scorer: &S, parameters: &[f64], list: Features<'_>, g: &[f64]) -> f64 {
     let mut scores = vec![0.0; list.documents()];
     scorer.scores(parameters, list, &mut S::Workspace::default(), &mut scores);
@@ -20,7 +20,7 @@ fn gradients_and_grams<S: Scorer>(scorer: &S, parameters: &[f64], list: Features
     let mut scores = vec![0.0; n];
     scorer.scores(parameters, list, &mut workspace, &mut scores);
 
-    // The gradient is added to what is there.
+    // The gradient is added to the buffer's contents.
     let mut sum = vec![1.0; scorer.parameters()];
     scorer.add_gradient(parameters, list, g, &mut workspace, &mut sum);
     let step = 1e-5;
@@ -55,8 +55,8 @@ fn gradients_and_grams<S: Scorer>(scorer: &S, parameters: &[f64], list: Features
     assert!(blocks.windows(2).all(|pair| pair[0].range.end == pair[1].range.start));
 }
 
-/// What a list gets is a function of this list and the parameters alone, whatever the workspace was used for before: on that
-/// rests every sensitivity.
+/// A list's results are a function of this list and the parameters alone, whatever the workspace was used for before. All
+/// sensitivities depend on this.
 fn forgets<S: Scorer>(scorer: &S) {
     let mut random = Public::new(3);
     let parameters = vector(&mut random, scorer.parameters());
@@ -99,7 +99,7 @@ proptest! {
         gradients_and_grams(&Linear::new(width).unwrap(), &vector(&mut random, width), list, &g);
         let smooth = Mlp::new(width, hidden, Activation::Tanh).unwrap().with_output_bias(0.3);
         gradients_and_grams(&smooth, &smooth.initial(seed), list, &g);
-        // Away from the kinks, which random inputs all but surely are by more than the step.
+        // Skips the rare inputs within a step of a kink.
         let kinked = Mlp::new(width, hidden, Activation::Relu).unwrap();
         let parameters = kinked.initial(seed);
         let near_kink = list.rows().any(|row| (0..hidden).any(|unit| {
@@ -157,8 +157,8 @@ fn empty_shapes_are_typed_errors() {
     assert!(Mlp::new(3, 0, Activation::Relu).unwrap_err().to_string().contains("hidden units"));
 }
 
-/// Of products of gradients in all parameters: one term for each feature; of a network two for each hidden unit (its weight, and
-/// its share of the inputs' product), one for each feature and one for each of the two offsets.
+/// Number of terms of products of gradients in all parameters: one for each feature; for a network two for each hidden unit (its
+/// weight, and its part of the inputs' product), one for each feature and one for each of the two offsets.
 #[test]
 fn products_say_how_many_terms_they_are_summed_from() {
     assert_eq!(Linear::new(7).unwrap().gram_terms(), 7);

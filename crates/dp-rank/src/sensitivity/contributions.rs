@@ -1,4 +1,4 @@
-//! What each document's label can contribute to BayesRank's gradient, and what all of them can.
+//! Bounds on the contributions of labels to BayesRank's gradient, for each document and in total.
 
 use super::ImageBounds;
 use super::gram::Gram;
@@ -8,25 +8,25 @@ use crate::error::Error;
 use crate::loss::{BayesRank, LossBuffers};
 use crate::plackett_luce::softmax;
 
-/// The largest list whose sign vectors are all tried.
+/// The length of the longest list for which all sign vectors are enumerated.
 const LARGEST_EXACT: usize = 20;
-/// Up to this size trying them is cheaper than an eigenvalue.
+/// Up to this length enumeration is cheaper than an eigenvalue.
 const CHEAP_EXACT: usize = 10;
-/// After so many flips of a sign the running products are computed afresh.
+/// The running products are recomputed after this many sign flips.
 const AFRESH: usize = 64;
 
-/// The vectors `v_i` of one list, by their inner products: BayesRank's gradient is `-Σ_i c_i v_i` for coefficients
-/// `c ∈ [0,1]^n` that hold the grades.
+/// The vectors `v_i` of one list, represented by their inner products. BayesRank's gradient is `-Σ_i c_i v_i` with coefficients
+/// `c ∈ [0,1]^n` determined by the grades.
 ///
 /// # Formula
 /// ```text
 /// v_i = Σ_l u_il φ_l,  u_il = ∂/∂s_l Σ_{t <= k} M_{t,i} / log2(t + 1);  for k = 1: v_i = p_i (φ_i - Σ_l p_l φ_l)
 /// ```
-/// with `M_{t,i}` the probability of document `i` at position `t`. Scores, `φ` and so everything here are public.
+/// with `M_{t,i}` the probability of document `i` at position `t`. Scores and `φ`, hence all values here, are public.
 ///
 /// # Privacy
-/// [`bounds`](Self::bounds) holds for any two vectors of grades, in whatever range: every vector of grades gives
-/// coefficients in `[0,1]^n`. See the [module](super) for what rounding is allowed for.
+/// [`bounds`](Self::bounds) holds for any two vectors of grades, whatever their range: every vector of grades gives coefficients
+/// in `[0,1]^n`. See the [module](super) for the rounding errors covered.
 ///
 /// # Examples
 /// ```
@@ -44,23 +44,23 @@ const AFRESH: usize = 64;
 #[derive(Debug, Clone)]
 pub struct Contributions {
     documents: usize,
-    /// `v_i · v_j`.
+    /// The inner products `v_i · v_j`.
     products: Vec<f64>,
-    /// Each product is off by at most `product_error sizes_i sizes_j`.
+    /// The error of each product is at most `product_error sizes_i sizes_j`.
     product_error: f64,
     sizes: Vec<f64>,
-    /// Upper bounds of `‖v_i‖`.
+    /// Upper bounds on `‖v_i‖`.
     norms: Vec<f64>,
     /// Weights of the covariance bound: for k = 1 the probabilities.
     masses: Vec<f64>,
-    /// `‖Σ_i v_i‖`, which is 0 but for rounding.
+    /// `‖Σ_i v_i‖`, which is 0 up to rounding.
     imbalance: f64,
-    /// What rounding of the gradients can add to a distance.
+    /// Bound on the effect of the gradients' rounding on a distance.
     rounding: f64,
 }
 
 impl Contributions {
-    /// From a list's scores and the products of its score gradients.
+    /// Computes the vectors from a list's scores and the inner products of its score gradients.
     ///
     /// # Errors
     /// [`Error::LengthMismatch`], [`Error::NanScore`].
@@ -73,7 +73,7 @@ impl Contributions {
             return Err(Error::NanScore { document });
         }
         if n == 1 {
-            // The softmax of one score is exactly 1 and its coefficient its own mean: the gradient is exactly 0.
+            // The softmax of one score is exactly 1 and its coefficient equals its mean: the gradient is exactly 0.
             return Ok(Self {
                 documents: 1,
                 products: vec![0.0],
@@ -97,24 +97,24 @@ impl Contributions {
         };
         let norms = (0..n).map(norm).collect();
         let imbalance = residual * largest.sqrt();
-        // Beyond the first position a gradient is itself a sum over documents and positions.
+        // For k > 1 a gradient is itself a sum over documents and positions.
         let operations = if k == 1 { 1 } else { k * n };
         let rounding = operations as f64 * gram.gradient_rounding();
         Ok(Self { documents: n, products, product_error, sizes, norms, masses, imbalance, rounding })
     }
 
-    /// The number of documents.
+    /// Returns the number of documents.
     pub fn documents(&self) -> usize {
         self.documents
     }
 
-    /// Upper bounds of the norms `‖v_i‖`.
+    /// Returns upper bounds on the norms `‖v_i‖`.
     pub fn norms(&self) -> &[f64] {
         &self.norms
     }
 
-    /// Diameter and radius of the image by the best of the bounds that are cheap for the list's length: exact up to 10
-    /// documents, else the least of [`weighted`](Self::weighted) and [`covariance`](Self::covariance).
+    /// Returns diameter and radius of the image by the best bound that is cheap for the list's length: exact up to 10 documents,
+    /// otherwise the smaller of [`weighted`](Self::weighted) and [`covariance`](Self::covariance).
     pub fn bounds(&self) -> ImageBounds {
         let diameter = match self.exact().filter(|_| self.documents <= CHEAP_EXACT) {
             Some(exact) => exact,
@@ -123,18 +123,18 @@ impl Contributions {
         ImageBounds { diameter, radius: self.radius(diameter) }
     }
 
-    /// The radius of the image about 0 that a bound of its diameter implies: half of it, as the image is symmetric, and
-    /// what rounding takes from that symmetry.
+    /// Returns the radius of the image about 0 implied by a bound on its diameter: half of it, since the image is symmetric, plus
+    /// an allowance for rounding.
     pub fn radius(&self, diameter: f64) -> f64 {
         0.5 * (diameter + self.imbalance) * (1.0 + 4.0 * UNIT) + 0.5 * self.rounding
     }
 
-    /// The published bound, by the triangle inequality: `Σ_i ‖v_i‖`.
+    /// Returns the published bound, by the triangle inequality: `Σ_i ‖v_i‖`.
     pub fn triangle(&self) -> f64 {
         self.rounded_up(self.norms.iter().sum())
     }
 
-    /// The diameter of the zonotope itself, by all sign vectors; `None` for lists of more than 20 documents.
+    /// Returns the diameter of the zonotope, by enumeration of all sign vectors; `None` for lists of more than 20 documents.
     pub fn exact(&self) -> Option<f64> {
         let n = self.documents;
         if n > LARGEST_EXACT {
@@ -148,7 +148,7 @@ impl Contributions {
         let mut rows = vec![0.0; n];
         let mut square = self.afresh(&signs, &mut rows);
         let mut largest = square;
-        // Gray's code: each step flips one sign, and all vectors up to a common sign are met.
+        // Gray code: each step flips one sign, and all vectors up to a common sign are visited.
         for step in 1_usize..1 << (n - 1) {
             let flipped = step.trailing_zeros() as usize;
             let column = &self.products[flipped * n..(flipped + 1) * n];
@@ -162,14 +162,14 @@ impl Contributions {
             }
             largest = largest.max(square);
         }
-        // Each flip rounds every row by at most 2 u of the sum of all products, and the square by 4 u of it and four
-        // times what its row is off: over AFRESH flips some 4 AFRESH² u. A fresh sum has n² terms.
+        // Each flip rounds every row by at most 2 u of the sum of all products, and the square by 4 u of it plus four times the
+        // error of its row: over AFRESH flips about 4 AFRESH² u. A fresh sum has n² terms.
         let summing = (8 * AFRESH * AFRESH + 4 * n * n) as f64 * UNIT * size;
         let sizes: f64 = self.sizes.iter().sum();
         Some(self.rounded_up((largest + summing + self.product_error * sizes * sizes).max(0.0).sqrt()))
     }
 
-    /// `sᵀ G s`, and `G s` into `rows`.
+    /// Returns `sᵀ G s` and writes `G s` to `rows`.
     fn afresh(&self, signs: &[f64], rows: &mut [f64]) -> f64 {
         let n = self.documents;
         for (row, products) in rows.iter_mut().zip(self.products.chunks_exact(n)) {
@@ -178,14 +178,14 @@ impl Contributions {
         rows.iter().zip(signs).map(|(row, sign)| row * sign).sum()
     }
 
-    /// `sqrt((Σ_i w_i) λ_max(W^-1/2 G W^-1/2))` with `w_i = ‖v_i‖`: never above [`triangle`](Self::triangle), and
-    /// towards `sqrt n` below it when score gradients point in many directions.
+    /// Returns `sqrt((Σ_i w_i) λ_max(W^-1/2 G W^-1/2))` with `w_i = ‖v_i‖`: at most [`triangle`](Self::triangle), and smaller by
+    /// up to a factor `sqrt n` if score gradients have many directions.
     pub fn weighted(&self) -> f64 {
         self.weighted_by(&self.norms)
     }
 
-    /// The same with `w_i = p_i`: for k = 1 the square root of the largest eigenvalue of the covariance of `φ` under `p`
-    /// (for larger k, with the weights `½ Σ_l |u_il|`).
+    /// Returns the bound of [`weighted`](Self::weighted) with `w_i = p_i`: for k = 1 the square root of the largest eigenvalue of
+    /// the covariance of `φ` under `p` (for larger k, with the weights `½ Σ_l |u_il|`).
     pub fn covariance(&self) -> f64 {
         self.weighted_by(&self.masses)
     }
@@ -194,7 +194,7 @@ impl Contributions {
         if self.norms.iter().any(|norm| !norm.is_finite()) {
             return f64::INFINITY;
         }
-        // A document without weight counts by itself, in full (its norm may still be what rounding allows for).
+        // The norm of a document with weight 0 is added in full (it may be positive due to the rounding allowance).
         let kept: Vec<usize> = (0..self.documents).filter(|&i| weights[i] > 0.0 && self.norms[i] > 0.0).collect();
         let dropped: f64 = (0..self.documents).filter(|&i| !(weights[i] > 0.0)).map(|i| self.norms[i]).sum();
         if kept.is_empty() {
@@ -209,26 +209,26 @@ impl Contributions {
                 (matrix[row * order + column], matrix[column * order + row]) = (entry, entry);
             }
         }
-        // Errors of the products, by rank one; those of the divisions, by the sum of all entries.
+        // Errors of the products are bounded by a rank-one matrix, those of the divisions by the largest entry times the order.
         let by_product: f64 = kept.iter().map(|&i| self.sizes[i] * self.sizes[i] / weights[i]).sum();
         let by_division = 8.0 * UNIT * matrix.iter().map(|entry| entry.abs()).fold(0.0, f64::max) * order as f64;
         let eigenvalue = largest_eigenvalue(&matrix, order) + self.product_error * by_product + by_division;
         self.rounded_up((total * eigenvalue.max(0.0)).sqrt() + dropped)
     }
 
-    /// Diameter and radius under label thinning: the image is `{0, v_1 .. v_n}`.
+    /// Returns diameter and radius under label thinning: the image is `{0, v_1 .. v_n}`.
     pub fn thinned_bounds(&self) -> ImageBounds {
         ImageBounds { diameter: self.thinned_exact(), radius: self.thinned_radius() }
     }
 
-    /// The published bound under label thinning: the sum of the two largest norms.
+    /// Returns the published bound under label thinning: the sum of the two largest norms.
     pub fn thinned_triangle(&self) -> f64 {
         let mut norms = self.norms.clone();
         norms.sort_unstable_by(|a, b| b.total_cmp(a));
         self.rounded_up(norms.iter().take(2).sum())
     }
 
-    /// The diameter under label thinning: the largest distance in `{0, v_1 .. v_n}`.
+    /// Returns the diameter under label thinning: the largest distance in `{0, v_1 .. v_n}`.
     pub fn thinned_exact(&self) -> f64 {
         let n = self.documents;
         let mut largest = self.norms.iter().copied().fold(0.0, f64::max);
@@ -245,12 +245,12 @@ impl Contributions {
         self.rounded_up(largest)
     }
 
-    /// The radius about 0 under label thinning: the largest norm, which may be more than half the diameter.
+    /// Returns the radius about 0 under label thinning: the largest norm, which may be more than half the diameter.
     pub fn thinned_radius(&self) -> f64 {
         self.rounded_up(self.norms.iter().copied().fold(0.0, f64::max))
     }
 
-    /// Adds what the last sums and roots, and the gradients themselves, may have rounded away.
+    /// Adds an allowance for the rounding of the last sums and roots, and of the gradients themselves.
     fn rounded_up(&self, bound: f64) -> f64 {
         bound * (1.0 + 1e-12 * self.documents as f64) + self.rounding
     }
@@ -259,8 +259,8 @@ impl Contributions {
 /// Products, sizes, masses and the absolute sum of the imbalance.
 type Parts = (Vec<f64>, Vec<f64>, Vec<f64>, f64);
 
-/// `v_i = p_i (φ_i - φ̄)`, with `φ` taken relative to the most probable document `t`: what rounding may take is then
-/// of the size of `1 - p_t`, as the `v` are.
+/// Computes `v_i = p_i (φ_i - φ̄)` with `φ` taken relative to the most probable document `t`: rounding errors are then of order
+/// `1 - p_t`, like the `v_i`.
 fn first_position(scores: &[f64], gram: &Gram<'_>) -> Parts {
     let n = gram.documents();
     let mut p = vec![0.0; n];
@@ -283,14 +283,14 @@ fn first_position(scores: &[f64], gram: &Gram<'_>) -> Parts {
             (products[i * n + j], products[j * n + i]) = (product, product);
         }
     }
-    // A product relative to t has four terms, so an error of 4 where one has 1: a factor of 2 in each size. The
-    // coefficients of v_i in these: p_i for document i, if it is not t, and p_i p_l for the others but t.
+    // A product relative to t has four terms, so its error is 4 times that of one term: a factor of 2 in each size. The
+    // coefficients of v_i in these are p_i for document i, unless it is t, and p_i p_l for the others except t.
     let sizes = (0..n).map(|i| 2.0 * p[i] * (f64::from(u8::from(i != top)) + rest)).collect();
     // Σ_i p_i (φ_i - φ̄) = φ̄ (1 - Σ p).
     (products, sizes, p, (2 * n + 4) as f64 * UNIT)
 }
 
-/// `v_i` through the derivatives of the positions' marginals.
+/// Computes `v_i` from the derivatives of the positions' marginals.
 fn positions(loss: BayesRank, scores: &[f64], gram: &Gram<'_>) -> Parts {
     let n = gram.documents();
     let mut buffers = LossBuffers::default();

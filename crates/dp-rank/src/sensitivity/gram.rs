@@ -1,4 +1,4 @@
-//! Inner products of a list's score gradients, with their rounding.
+//! Inner products of a list's score gradients, with their rounding errors.
 
 use crate::certified::UNIT;
 use crate::error::Error;
@@ -38,10 +38,10 @@ impl<'a> Gram<'a> {
         Ok(Self { values, documents, terms })
     }
 
-    /// The products that `scorer` computes into `values`, after its scores of the same list at the same parameters.
+    /// Computes the products into `values` by `scorer`, after its scores of the same list at the same parameters.
     ///
     /// # Panics
-    /// As [`Scorer::gram`]. `values` takes the size that it needs.
+    /// As [`Scorer::gram`]. `values` is resized as needed.
     pub fn of<S: Scorer>(
         scorer: &S,
         parameters: &[f64],
@@ -55,12 +55,12 @@ impl<'a> Gram<'a> {
         Self { values, documents, terms: scorer.gram_terms() }
     }
 
-    /// The number of documents.
+    /// Returns the number of documents.
     pub fn documents(&self) -> usize {
         self.documents
     }
 
-    /// The most terms that a product was summed from.
+    /// Returns the largest number of terms of a product.
     pub fn terms(&self) -> usize {
         self.terms
     }
@@ -73,7 +73,7 @@ impl<'a> Gram<'a> {
         self.values[i * self.documents + j]
     }
 
-    /// `max_i ‖φ_i‖²`, rounded up; infinity where a product is not finite.
+    /// Returns `max_i ‖φ_i‖²`, rounded up; infinity if a product is not finite.
     pub(super) fn largest_square(&self) -> f64 {
         if self.values.iter().any(|product| !product.is_finite()) {
             return f64::INFINITY;
@@ -82,25 +82,25 @@ impl<'a> Gram<'a> {
         largest * (1.0 + 4.0 * self.relative_error())
     }
 
-    /// Each product, and each combination of them below with `O(n)` operations, is off by at most this much of
-    /// `max_i ‖φ_i‖²` times the absolute sum of its coefficients.
+    /// Returns a bound on the error of each product, and of each combination of them below with `O(n)` operations, in units of
+    /// `max_i ‖φ_i‖²` times the absolute sum of the coefficients.
     ///
-    /// An inner product of `m` terms is off by at most `m u ‖φ_i‖ ‖φ_j‖` with `u` the unit roundoff (Higham 2002,
-    /// section 3.1); each `φ` itself, a product of a few factors per entry, by a few `u`; a combination over documents
-    /// adds `n u` per sum. Twice that, and more, is allowed for.
+    /// The error of an inner product of `m` terms is at most `m u ‖φ_i‖ ‖φ_j‖` with `u` the unit roundoff (Higham 2002, section
+    /// 3.1), that of each `φ`, a product of a few factors per entry, a few `u`, and a combination over documents adds `n u` per
+    /// sum. The bound is more than twice the total.
     pub(super) fn relative_error(&self) -> f64 {
         (2 * self.terms + 8 * self.documents + 64) as f64 * UNIT
     }
 
-    /// What the rounding of the gradients themselves can add to a distance between two of them, for coefficients of
-    /// documents that sum to at most 1 in absolute value: `2 (n + ..) u max ‖φ‖`.
+    /// Returns a bound on the effect of the gradients' rounding on a distance between two of them, for document coefficients that
+    /// sum to at most 1 in absolute value: `2 (n + ..) u max ‖φ‖`.
     pub(super) fn gradient_rounding(&self) -> f64 {
         (8 * self.documents + 64) as f64 * UNIT * self.largest_square().sqrt()
     }
 }
 
-/// Half the largest distance between two score gradients: no bound of [`Contributions`](super::Contributions) for
-/// k = 1 exceeds it by more than rounding.
+/// Returns half the largest distance between two score gradients. No bound of [`Contributions`](super::Contributions) for k = 1
+/// exceeds it by more than rounding.
 ///
 /// # Formula
 /// ```text

@@ -6,12 +6,12 @@ use crate::error::Error;
 use crate::metrics::Cutoff;
 use crate::plackett_luce::{for_each_prefix, log_probability_and_gradient, prefixes};
 
-/// The most prefixes that are visited.
+/// The largest number of prefixes that are enumerated.
 const MOST_PREFIXES: f64 = 1e6;
 
-/// The triangle inequality's bound of BayesRank's diameter over all prefixes of length `k`, as published; `None` where
-/// there are more than a million of them. For k = 1 it is [`Contributions::triangle`](super::Contributions::triangle);
-/// above, the bounds of [`Contributions`](super::Contributions) are far below it and far cheaper.
+/// Returns the published bound on BayesRank's diameter: the triangle inequality over all prefixes of length `k`; `None` if there
+/// are more than a million. For k = 1 it is [`Contributions::triangle`](super::Contributions::triangle); for larger k, the bounds
+/// of [`Contributions`](super::Contributions) are far smaller and far cheaper.
 ///
 /// # Formula
 /// ```text
@@ -40,7 +40,7 @@ pub fn triangle_over_prefixes(k: Cutoff, scores: &[f64], gram: &Gram<'_>) -> Res
     }
     let (mut sum, mut gradient) = (0.0, vec![0.0; n]);
     for_each_prefix(n, k.get(), &mut |prefix| {
-        // Prefixes are well formed, so there is no error to handle.
+        // Prefixes are well formed, so no error can occur.
         let Ok(log_probability) = log_probability_and_gradient(scores, prefix, &mut gradient) else { return };
         let mut square = 0.0;
         for i in 0..n {

@@ -45,7 +45,7 @@ impl List {
         combine(&self.vectors, &g)
     }
 
-    /// The gradients of all grades from 0 to `largest`.
+    /// Returns the gradients of all grades from 0 to `largest`.
     fn image(&self, loss: &dyn RankingLoss, largest: u32) -> Vec<Vec<f64>> {
         all_grades(self.scores.len(), largest).iter().map(|grades| self.gradient(loss, grades)).collect()
     }
@@ -83,7 +83,7 @@ fn radius_of(image: &[Vec<f64>], centre: &[f64]) -> f64 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// The certificates are compared without tolerance.
+    /// The certified bounds are compared without tolerance.
     #[test]
     fn no_grades_leave_the_bounds(n in 1_usize..6, width in 1_usize..6, spread in 0.0..6.0_f64, seed: u64) {
         let list = List::random(n, width, spread, seed);
@@ -100,7 +100,7 @@ proptest! {
             for bound in all {
                 prop_assert!(diameter <= bound, "k={k}: {diameter} {all:?}");
             }
-            // For one position grades of 0 and 1 reach the bound.
+            // For one position, grades of 0 and 1 attain the bound.
             if k == 1 {
                 let binary = diameter_of(&list.image(&loss, 1));
                 prop_assert!(bounds.diameter <= binary * (1.0 + 1e-9) + 1e-9, "{binary} {bounds:?}");
@@ -109,13 +109,13 @@ proptest! {
         }
     }
 
-    /// Gradients depend on differences of score gradients alone. Where these have so much in common that their products round
-    /// off more than the differences leave, the bounds still hold for the differences.
+    /// Gradients depend on differences of score gradients alone. If a large common part makes the rounding of the products larger
+    /// than the differences, the bounds still hold for the differences.
     #[test]
     fn what_cancels_is_allowed_for(n in 2_usize..6, width in 1_usize..6, spread in 0.0..3.0_f64, seed: u64) {
         let mut random = Public::new(seed);
         let common: Vec<f64> = (0..width).map(|_| (1 << 20) as f64 + random.below(1 << 20) as f64).collect();
-        // Few digits, so that adding what is in common is exact.
+        // Few digits, so that adding the common part is exact.
         let own: Vec<Vec<f64>> = (0..n)
             .map(|_| (0..width).map(|_| (random.below(256) as f64 - 128.0) * 2f64.powi(-14)).collect())
             .collect();
@@ -294,7 +294,7 @@ fn a_single_document_moves_nothing_and_equal_ones_hardly() {
     assert_eq!(list_net(&single.gram(), 2), ImageBounds { diameter: 0.0, radius: 0.0 });
     let equal = List::new(vec![0.0, 1.0, 2.0], vec![vec![1.0, 2.0]; 3]);
     assert!(equal.contributions(1).bounds().diameter < 1e-6);
-    // Saturated scores: some documents have no probability left.
+    // Saturated scores: the probability of some documents underflows to 0.
     let saturated = List::new(vec![0.0, -1e4, -2e4], vec![vec![1.0], vec![2.0], vec![4.0]]);
     for k in 1..3 {
         let bounds = saturated.contributions(k);

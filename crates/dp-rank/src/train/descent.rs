@@ -1,17 +1,17 @@
-//! The descent that every training of a ranker is.
+//! The gradient descent shared by all trainings of rankers.
 
 use super::error::TrainError;
 use crate::error::Error;
 use crate::scorer::Scorer;
 use crate::spectral::{Normalise, PowerIteration};
 
-/// Of the spectral norms that weight matrices are divided by.
+/// The tolerance of the spectral norms by which weight matrices are divided.
 const COARSE: f64 = 1e-4;
 
 /// Called before the first and after every update with the number of updates and the parameters.
 pub type Observer<'o> = dyn FnMut(u64, &[f64]) + 'o;
 
-/// Steps along a direction, with weight matrices brought back to spectral norm 1 after each if that is asked for.
+/// Descent steps along a direction; optionally, weight matrices are normalised to spectral norm 1 after each step.
 ///
 /// # Formula
 /// ```text
@@ -22,23 +22,23 @@ pub type Observer<'o> = dyn FnMut(u64, &[f64]) + 'o;
 pub struct Descent {
     /// T: number of updates.
     pub updates: u64,
-    /// η: the first step's length, over a mean of gradients.
+    /// η: the first step size, for a mean of gradients.
     pub step: f64,
-    /// Whether steps are three quarters, half and a quarter as long in the second, third and last quarter of the updates.
+    /// True if steps are three quarters, half and a quarter as long in the second, third and last quarter of the updates.
     pub falling: bool,
-    /// Whether, and when, weight matrices are divided by their spectral norms. It costs no privacy.
+    /// The normalisation of weight matrices by their spectral norms, if any. It costs no privacy.
     pub normalise: Option<Normalise>,
 }
 
 impl Default for Descent {
-    /// 400 falling steps from 1 on, without normalisation.
+    /// 400 falling steps with first step size 1, without normalisation.
     fn default() -> Self {
         Self { updates: 400, step: 1.0, falling: true, normalise: None }
     }
 }
 
 impl Descent {
-    /// Refuses no updates and steps that are none.
+    /// Checks that there are updates and that the step size is positive and finite.
     ///
     /// # Errors
     /// [`Error::Zero`], [`TrainError::OutOfRange`].
@@ -52,7 +52,7 @@ impl Descent {
         Ok(())
     }
 
-    /// η of an update, counted from 0.
+    /// Returns η of an update, counted from 0.
     pub fn step_at(&self, update: u64) -> f64 {
         if !self.falling {
             return self.step;
@@ -61,11 +61,11 @@ impl Descent {
         self.step * (1.0 - quarter as f64 / 4.0)
     }
 
-    /// Descends from `parameters`: `direction` gets the update's number, the parameters, and zeros that it replaces by
-    /// what is to be subtracted, which is a mean of gradients.
+    /// Descends from `parameters`. `direction` receives the update's number, the parameters and a buffer of zeros, and writes the
+    /// mean of gradients to be subtracted into the buffer.
     ///
     /// # Errors
-    /// [`check`](Self::check)'s, and those of `direction`.
+    /// Those of [`check`](Self::check) and of `direction`.
     pub fn run<S: Scorer>(
         &self,
         scorer: &S,

@@ -1,4 +1,4 @@
-//! What can go wrong in training a ranker.
+//! Errors of training a ranker.
 
 use crate::error::Error;
 
@@ -6,7 +6,7 @@ use crate::error::Error;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
-    /// Lists and scorer do not fit each other or the plan.
+    /// Lists and scorer do not match each other or the plan.
     #[error(transparent)]
     Ranking(#[from] Error),
     /// A setting outside its range.
@@ -14,27 +14,27 @@ pub enum TrainError {
     OutOfRange {
         /// The setting.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         value: f64,
-        /// What is accepted.
+        /// The accepted range.
         range: &'static str,
     },
-    /// Something that uses as public what is to be protected.
+    /// A setting that uses protected data as public.
     #[error("{what} would have to be public, which features are only where nothing but grades is protected")]
     Protected {
-        /// What was asked for.
+        /// The setting.
         what: &'static str,
     },
-    /// Public weights of lists for a loss of which nothing is known.
+    /// Public weights of lists for a loss without known bounds on its gradients.
     #[error("how far grades can move a gradient of this loss is not known: lists can only be clipped")]
     UnknownImage,
-    /// Noise that is not drawn.
+    /// The noise was not drawn.
     #[error("without noise there is no guarantee: choose exact or rounded noise")]
     NoNoise,
-    /// An event that cannot be accounted, or a budget that no noise reaches.
+    /// An event that cannot be accounted, or a budget that no noise attains.
     #[error(transparent)]
     Accountant(#[from] dp_accountant::Error),
-    /// A mechanism that refuses its numbers, or a generator of random numbers that fails.
+    /// A mechanism refuses its parameters, or the random number generator fails.
     #[error(transparent)]
     Mechanism(#[from] dp_mechanisms::Error),
     /// Batches that cannot be drawn.

@@ -6,7 +6,7 @@ use crate::loss::{ListLoss, LossBuffers, RankingLoss};
 use crate::scorer::Scorer;
 use crate::sensitivity::{Gram, ImageBounds};
 
-/// Computes gradients of lists one after another, in buffers that grow to the longest list and then stay.
+/// Computes gradients of lists one after another, in buffers as large as the longest list so far.
 ///
 /// # Formula
 /// ```text
@@ -14,8 +14,8 @@ use crate::sensitivity::{Gram, ImageBounds};
 /// Σ_i z_i φ_i            its public part: no grade takes part in it
 /// Σ_i (g_i - z_i) φ_i    what is private about it
 /// ```
-/// with `g` the loss's gradient and `z` its [public centre](ListLoss::public_centre), both in the scores, and `φ_i` the
-/// gradient of the score of document `i`.
+/// with `g` the loss's gradient and `z` its [public centre](ListLoss::public_centre), both in the scores, and `φ_i` the gradient
+/// of the score of document `i`.
 pub struct ListGradient<'s, S: Scorer> {
     scorer: &'s S,
     workspace: S::Workspace,
@@ -27,7 +27,7 @@ pub struct ListGradient<'s, S: Scorer> {
 }
 
 impl<'s, S: Scorer> ListGradient<'s, S> {
-    /// For this scorer.
+    /// Creates the buffers for this scorer.
     pub fn new(scorer: &'s S) -> Self {
         let (workspace, buffers) = (S::Workspace::default(), LossBuffers::default());
         let (scores, of_scores, centre, products) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -48,7 +48,7 @@ impl<'s, S: Scorer> ListGradient<'s, S> {
     /// Adds a list's gradient to `sum` and returns its loss.
     ///
     /// # Panics
-    /// As [`Scorer`] does, on slices of other lengths than the scorer's and the list's.
+    /// As [`Scorer`], on slices of other lengths than the scorer's and the list's.
     pub fn add_whole(
         &mut self,
         loss: &impl RankingLoss,
@@ -62,7 +62,7 @@ impl<'s, S: Scorer> ListGradient<'s, S> {
         value
     }
 
-    /// Adds what is private about a list's gradient to `sum`.
+    /// Adds the private part of a list's gradient to `sum`.
     ///
     /// # Panics
     /// As [`add_whole`](Self::add_whole).
@@ -74,7 +74,7 @@ impl<'s, S: Scorer> ListGradient<'s, S> {
         self.add(parameters, list.features(), sum);
     }
 
-    /// Adds `weight` times the public part of a list's gradient to `sum`. It takes no grades.
+    /// Adds `weight` times the public part of a list's gradient to `sum`. Grades are not used.
     ///
     /// # Panics
     /// As [`add_whole`](Self::add_whole).
@@ -92,10 +92,10 @@ impl<'s, S: Scorer> ListGradient<'s, S> {
         self.add(parameters, features, sum);
     }
 
-    /// How far grades can move a list's gradient, with its roundings: [`ListLoss::image`]. It takes no grades.
+    /// Returns bounds on a list's gradients over all grades, rounding included: [`ListLoss::image`]. Grades are not used.
     ///
     /// # Errors
-    /// Scores that are NaN: nothing is known then.
+    /// If a score is NaN.
     ///
     /// # Panics
     /// As [`add_whole`](Self::add_whole).

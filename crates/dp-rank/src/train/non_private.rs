@@ -1,4 +1,4 @@
-//! Training without privacy, to compare with.
+//! Training without privacy, as a baseline.
 
 use dp_optim::engine::{BatchLaw, Sampler};
 
@@ -10,7 +10,7 @@ use crate::lists::QueryLists;
 use crate::loss::RankingLoss;
 use crate::scorer::Scorer;
 
-/// Mini-batch descent without clipping and noise. **What it returns is not private.**
+/// Mini-batch descent without clipping and noise. **Its result is not private.**
 ///
 /// # Examples
 /// ```
@@ -31,19 +31,19 @@ use crate::scorer::Scorer;
 pub struct NonPrivateRanking<L> {
     /// The loss of a list.
     pub loss: L,
-    /// Lists in a batch, or all where there are fewer; each batch is drawn anew.
+    /// The number of lists in a batch (at most all lists); each batch is drawn independently.
     pub batch_size: u64,
     /// The steps.
     pub descent: Descent,
 }
 
 impl<L: RankingLoss> NonPrivateRanking<L> {
-    /// Batches of ten.
+    /// Batches of ten lists.
     pub fn new(loss: L) -> Self {
         Self { loss, batch_size: 10, descent: Descent::default() }
     }
 
-    /// Trains from `start`, with batches that follow from `key`.
+    /// Trains from `start`, with batches determined by `key`.
     ///
     /// # Errors
     /// [`Error::NoLists`], [`Error::Shape`], and numbers outside their range.
@@ -70,7 +70,7 @@ impl<L: RankingLoss> NonPrivateRanking<L> {
     }
 }
 
-/// Refuses to train on nothing, or on documents of another width.
+/// Refuses empty lists and documents of another width.
 pub(super) fn check_lists(scorer: &impl Scorer, lists: &QueryLists) -> Result<(), TrainError> {
     if lists.is_empty() {
         return Err(Error::NoLists.into());

@@ -1,4 +1,4 @@
-//! What a private training protects: the neighbouring relation and the unit, as types and as a value for certificates.
+//! The protected data of a private training: the neighbouring relation and the unit, as types and as a value for certificates.
 //!
 //! | type | neighbours differ in | everything else, public | relation, unit |
 //! |---|---|---|---|
@@ -7,7 +7,7 @@
 //! | [`WholeList`] | one list and any other in its place | number of lists | [`ReplaceOne`], list |
 //! | [`Document`] | features and grade of one document of one list | number of lists, lengths | [`ReplaceOne`], document |
 //!
-//! A log of one relation takes no event of another:
+//! Logs of different relations cannot be combined:
 //!
 //! ```compile_fail,E0308
 //! use dp_rank::train::{Grades, TrainedRanker, WholeList};
@@ -15,7 +15,7 @@
 //!     lists.log.record_all(grades.log);
 //! }
 //! ```
-//! where two of one relation do:
+//! Logs of the same relation can:
 //! ```
 //! use dp_rank::train::{TrainedRanker, WholeList};
 //! fn both(mut lists: TrainedRanker<WholeList>, more: TrainedRanker<WholeList>) {
@@ -23,8 +23,8 @@
 //! }
 //! ```
 //!
-//! A secret number of lists ([`AddRemoveOne`](dp_accountant::AddRemoveOne)) is not served: the sampling rate and what a
-//! step divides by are computed from it, as in dp-optim's recipes.
+//! A secret number of lists ([`AddRemoveOne`](dp_accountant::AddRemoveOne)) is not supported: the sampling rate and the steps'
+//! divisor are computed from it, as in dp-optim's recipes.
 
 use core::fmt;
 
@@ -35,15 +35,15 @@ mod sealed {
     pub trait Sealed {}
 }
 
-/// What a private training protects, as a type. Sealed: another needs its own proof, which lives here.
+/// The protected data of a private training, as a type. Sealed: another type needs its own proof in this crate.
 pub trait Protect: sealed::Sealed + Copy + fmt::Debug + Default + PartialEq + Send + Sync + 'static {
-    /// Which data count as neighbours.
+    /// The neighbouring relation.
     type Relation: Adjacency + PartialEq;
     /// The same as a value.
     const PROTECTED: Protected;
 }
 
-/// What a private training protects, as a value.
+/// The protected data of a private training, as a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
@@ -77,8 +77,8 @@ protects! {
     Grades, ChangeListLabels
 }
 protects! {
-    /// One list with its documents, features, grades and length is there, or an empty one in its place that adds nothing to
-    /// any gradient. The number of lists is public.
+    /// One list with its documents, features, grades and length is present, or replaced by an empty one that contributes 0 to any
+    /// gradient. The number of lists is public.
     ListPresence, ZeroOut
 }
 protects! {
@@ -89,15 +89,15 @@ protects! {
     /// One document of one list has any other features and grade. The number of lists and the lengths of all are public.
     ///
     /// # Privacy
-    /// A list with a changed document is another list: data that differ in one document differ in one list, whatever is
-    /// computed from all documents of a list together (its gradient, features mapped to `[0, 1]` within the list). So what
-    /// holds for [`WholeList`] holds here with the same numbers. A smaller price is not to be had from clipping: one
-    /// document with large features can turn the clipped gradient of its list round.
+    /// Data that differ in one document differ in one list, whatever is computed from all documents of a list together (its
+    /// gradient, features mapped to `[0, 1]` within the list). So the guarantee of [`WholeList`] holds here with the same
+    /// numbers. Clipping does not allow less noise: one document with large features can reverse the clipped gradient of its
+    /// list.
     Document, ReplaceOne
 }
 
 impl Protected {
-    /// Which data count as neighbours.
+    /// Returns the neighbouring relation.
     pub fn adjacency(self) -> AdjacencyKind {
         match self {
             Self::Grades => AdjacencyKind::ChangeListLabels,
@@ -106,7 +106,7 @@ impl Protected {
         }
     }
 
-    /// The unit of privacy.
+    /// Returns the unit of privacy.
     pub fn unit(self) -> Unit {
         match self {
             Self::Document => Unit::Document,
@@ -114,22 +114,22 @@ impl Protected {
         }
     }
 
-    /// Whether features are public, so that something may be computed from them without noise.
+    /// Returns whether features are public, so that they may be used without noise.
     pub fn has_public_features(self) -> bool {
         self == Self::Grades
     }
 
-    /// Whether the numbers of documents in lists are public.
+    /// Returns whether the numbers of documents in lists are public.
     pub fn has_public_lengths(self) -> bool {
         matches!(self, Self::Grades | Self::Document)
     }
 
-    /// How far apart a list and its neighbour are in a sum of lists clipped to norm 1: two of them, or one and nothing.
+    /// Returns the distance of a list and its neighbour in a sum of lists clipped to norm 1: 2 for a replacement, 1 for presence.
     pub(super) fn lists_moved(self) -> f64 {
         if self == Self::ListPresence { 1.0 } else { 2.0 }
     }
 
-    /// What is public, in words.
+    /// Describes the public data in words.
     pub(super) fn trusted(self) -> &'static str {
         match self {
             Self::Grades => {

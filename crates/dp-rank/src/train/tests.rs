@@ -23,7 +23,7 @@ fn linear() -> Linear {
     Linear::new(FEATURES).unwrap()
 }
 
-/// Mean NDCG@10 of a scorer's rankings.
+/// Returns the mean NDCG@10 of a scorer's rankings.
 fn ndcg<S: Scorer>(scorer: &S, weights: &[f64], lists: &QueryLists) -> f64 {
     let (mut workspace, mut scores) = (S::Workspace::default(), Vec::new());
     let rankings: Vec<Ranking> = lists
@@ -37,7 +37,7 @@ fn ndcg<S: Scorer>(scorer: &S, weights: &[f64], lists: &QueryLists) -> f64 {
     metrics::mean_over(&rankings, |ranking| metrics::ndcg(ranking, Cutoff::new(10).unwrap())).unwrap()
 }
 
-/// Private and public part of a gradient add up to all of it, and no grade moves the public part.
+/// The private and public parts of a gradient add up to the gradient, and grades do not change the public part.
 #[test]
 fn gradients_have_two_parts() {
     fn check<S: Scorer>(scorer: &S, weights: &[f64], loss: &impl ListLoss) {
@@ -67,8 +67,8 @@ fn gradients_have_two_parts() {
     check(&mlp, &mlp.initial(1), &BayesRank::new(Cutoff::new(2).unwrap()));
 }
 
-/// Whatever the grades of one list become, the sum of a batch moves by no more than is claimed, and the list moves it by no
-/// more than the radius; some grades nearly attain both.
+/// For any grades of one list, the sum of a batch changes by at most the claimed sensitivity, and the list contributes at most
+/// the radius; some grades nearly attain both.
 #[test]
 fn no_grades_move_a_sum_by_more_than_the_sensitivity() {
     fn grades(of: u64, documents: usize) -> Vec<u32> {
@@ -119,7 +119,7 @@ fn no_grades_move_a_sum_by_more_than_the_sensitivity() {
         assert!(farthest <= 2.0 * clipping * (1.0 + 1e-9) && radius <= clipping * (1.0 + 1e-9), "{farthest} {radius}");
         (farthest / (2.0 * clipping), radius / clipping)
     }
-    /// The bare sum: as a huge sum under hardly any noise shows it.
+    /// Returns the sum without noise: a huge sum with negligible noise.
     fn release_without_noise(sum: dp_mechanisms::Bounded<Vec<f64>, ChangeListLabels>) -> Vec<f64> {
         let sensitivity = sum.sensitivity();
         let noise = dp_mechanisms::Gaussian::from_std_dev(sensitivity, 1e-12).unwrap();
@@ -165,11 +165,11 @@ fn a_plan_keeps_its_budget_and_its_log_says_the_same() {
         assert!(certificate.private);
         let verified = certificate.verify().unwrap();
         assert!((verified.epsilon / plan.reached().epsilon - 1.0).abs() < 1e-9, "{verified:?}");
-        // Noise for fewer updates than were taken is found out.
+        // Noise for fewer updates is detected.
         let mut edited = certificate.clone();
         edited.derivation.updates -= 1;
         assert!(edited.verify().is_err());
-        // A seeded run is no private one.
+        // A seeded run is not private.
         let seeded =
             plan.train(&linear(), vec![0.0; FEATURES], &lists, &mut SeededRng::new(1), &mut |_, _| {}).unwrap();
         assert!(
@@ -189,11 +189,11 @@ fn less_budget_or_more_updates_need_more_noise() {
     assert!(noise(0.5, 400, 10) > noise(1.0, 400, 10));
     assert!(noise(1.0, 800, 10) > noise(1.0, 400, 10));
     assert!(noise(1.0, 400, 30) > noise(1.0, 400, 10));
-    // More lists than there are: all of them, at their own Poisson rate.
+    // Batches larger than the data use all lists, at their own Poisson rate.
     assert_eq!(noise(1.0, 40, 628), noise(1.0, 40, 10_000));
 }
 
-/// Where a sum of very many lists is rounded at the end, all that it adds to the distance of two may be one list's.
+/// If a sum of very many lists is rounded at the end, all that rounding adds to the distance of two may come from one list.
 #[test]
 fn rounding_of_a_sum_counts_for_one_list_too() {
     let derivation = |std_dev: f64| RankingDerivation {
@@ -217,7 +217,7 @@ fn rounding_of_a_sum_counts_for_one_list_too() {
     assert!(radius >= distance - 0.25 && radius <= distance - 0.25 + 1e-15, "{radius} {distance}");
 }
 
-/// A certificate says what is public, and whether its noise is an idealisation; a noise multiplier is over the distance of
+/// A certificate states what is public and whether its noise is idealised; a noise multiplier is relative to the distance of
 /// neighbours.
 #[test]
 fn a_derivation_says_what_it_rests_on() {
@@ -254,8 +254,8 @@ fn a_derivation_says_what_it_rests_on() {
     assert!((plan.noise_multiplier() * apart / plan.derivation().std_dev - 1.0).abs() < 1e-15);
 }
 
-/// At a budget that buys freedom from noise, what private training learns is what training without privacy learns; at a
-/// usual budget it learns most of it. 40 lists of 8 and more documents (seeds are fixed).
+/// At a budget that needs almost no noise, private training agrees with training without privacy; at a usual budget it attains
+/// most of its quality. 40 lists of 8 and more documents (seeds are fixed).
 #[test]
 fn it_learns_to_rank() {
     let data = draw(Shape::Mq2007, 500, 11).unwrap().lists;
@@ -340,7 +340,7 @@ fn nonsense_is_refused() {
     ));
 }
 
-/// Losses of pairs have no private trainer; without privacy they learn.
+/// Losses of pairs have no private trainer; they learn without privacy.
 #[test]
 fn anchors_learn_without_privacy() {
     let data = draw(Shape::Mq2008, 200, 5).unwrap();

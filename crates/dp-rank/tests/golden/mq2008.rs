@@ -1,5 +1,5 @@
-//! Metrics of single features on MQ2008, for those who have the data: `DP_LETOR_DIR` names the folder that holds
-//! `mq2008/S1.txt.xz` and its neighbours. The data are not part of the tree.
+//! Metrics of single features on MQ2008, if the data are available: `DP_LETOR_DIR` is the folder that contains `mq2008/S1.txt.xz`
+//! to `S5.txt.xz`. The data are not part of the tree.
 
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ fn lists(path: &std::path::Path) -> QueryLists {
     load_letor(input, &options).unwrap().lists
 }
 
-/// Figures of the lists of fold 1 that are trained on, at `θ = 0`, computed elsewhere to three digits.
+/// Figures of the training lists of fold 1 at `θ = 0`, computed independently to three digits.
 #[test]
 fn label_sensitivities_at_the_start() {
     let Some(directory) = std::env::var_os("DP_LETOR_DIR").map(PathBuf::from) else {

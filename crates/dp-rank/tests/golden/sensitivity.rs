@@ -5,7 +5,7 @@ use dp_rank::spectral::{PowerIteration, norm_upper_bound};
 
 use super::{Case, for_each_case, matrix, vector};
 
-/// Scores, products of the score gradients, the gradients themselves, and how many numbers each has.
+/// Returns scores, products of the score gradients, the gradients themselves, and the length of each gradient.
 fn list(case: &Case<'_>) -> (Vec<f64>, Vec<f64>, Vec<f64>, usize) {
     let scores = vector(&case.input["scores"]);
     let (values, width) = matrix(&case.input["score_grads"]);
@@ -34,7 +34,7 @@ fn sens_top1() {
         ];
         for (name, got) in results {
             case.check(name, got);
-            // Bounds: never below, but for the last digits of the expected number.
+            // Bounds: never below the expected number, except in its last digits.
             assert!(got >= case.out[name].as_f64().unwrap() * (1.0 - 1e-14), "{} {name}", case.id);
         }
         let seed = triangle_over_prefixes(Cutoff::new(1).unwrap(), &scores, &gram).unwrap().unwrap();
@@ -67,7 +67,7 @@ fn sens_topk() {
         case.check("radius_labels_012", radius);
         let bounds = Contributions::new(loss, &scores, &gram).unwrap().bounds();
         assert!(diameter <= bounds.diameter && radius <= bounds.radius, "{}", case.id);
-        // Never a loss; where the gradients point in one direction there is no gain either.
+        // Never larger than the published bound; equal to it if all gradients have one direction.
         let published = case.out["seed_bound"].as_f64().unwrap();
         assert!(bounds.diameter <= published * (1.0 + 1e-9), "{}: {} {published}", case.id, bounds.diameter);
     });

@@ -1,19 +1,19 @@
-//! Moment functions in closed form: Gaussian, Gaussian of hidden sensitivity, Laplace.
+//! Moment functions in closed form: Gaussian, Gaussian with hidden sensitivity, Laplace.
 
 use super::nodes::{LogMoment, log_moment};
 use crate::exact::complex::{Complex, excess_bound};
 
-/// Real exponents beyond this are taken out of the moment.
+/// Real part of an exponent beyond which it is factored out of the moment.
 const LARGE_EXPONENT: f64 = 40.0;
 
-/// `ln M(z) = z (z + 1) mu^2 / 2` for `square = mu^2`.
+/// Returns `ln M(z) = z (z + 1) mu^2 / 2` for `square = mu^2`.
 pub(super) fn gaussian(square: f64, z: Complex) -> LogMoment {
     let log = (z * (z + Complex::new(1.0, 0.0))).scale(0.5 * square);
     let size = square * (z.norm() * (z.norm() + 1.0));
     LogMoment { log, error: 4.0 * f64::EPSILON * size }
 }
 
-/// `M(z) = sum_r w_r e^(z (z + 1) v_r / 2)`, weights summing to 1; `components` are pairs `(v, w)`.
+/// Returns `M(z) = sum_r w_r e^(z (z + 1) v_r / 2)`, weights summing to 1; `components` are pairs `(v, w)`.
 pub(super) fn mixture(components: &[(f64, f64)], z: Complex) -> LogMoment {
     let exponent = z * (z + Complex::new(1.0, 0.0));
     let size = z.norm() * (z.norm() + 1.0);
@@ -28,7 +28,7 @@ pub(super) fn mixture(components: &[(f64, f64)], z: Complex) -> LogMoment {
         let bound = (square * size).min(2.0) * (s.re.max(0.0) - scale).exp();
         error += weight * bound * (1.0 + square * size + scale);
     }
-    // Scaled, the terms are whole exponentials: the 1 that `log_moment` adds is taken off again.
+    // After scaling the terms are full exponentials, so the 1 that `log_moment` adds is subtracted.
     if scale != 0.0 {
         sum = sum - Complex::new((-scale).exp(), 0.0);
     }
@@ -36,7 +36,7 @@ pub(super) fn mixture(components: &[(f64, f64)], z: Complex) -> LogMoment {
     log_moment(sum, scale, f64::EPSILON * units * error)
 }
 
-/// Two releases of Laplace noise a shift of `x` scales apart:
+/// Returns the moment of two Laplace releases at a distance of `x` scales:
 ///
 /// ```text
 /// M(z) = [(1 + z) e^(z x) + z e^(-(1+z) x)] / (1 + 2z) = 1 + [(1 + z) g(z x) + z g(-(1+z) x)] / (1 + 2z).
@@ -58,13 +58,13 @@ pub(super) fn laplace(x: f64, z: Complex) -> LogMoment {
     log_moment(excess, 0.0, 24.0 * f64::EPSILON * error)
 }
 
-/// `ln M` at a real `c` and its first two derivatives, for a search.
+/// Returns `ln M` at a real `c` and its first two derivatives, for a search.
 pub(super) fn laplace_cumulant(x: f64, c: f64) -> [f64; 3] {
     let log = laplace(x, Complex::new(c, 0.0)).log.re;
     if (1.0 + c) * x < 1e-2 {
         return [log, (c + 0.5) * x * x, x * x];
     }
-    // The bracket and its derivatives, over e^(c x).
+    // The bracket and its derivatives, divided by e^(c x).
     let fall = (-(1.0 + 2.0 * c) * x).exp();
     let value = 1.0 + c + c * fall;
     let first = 1.0 + (1.0 + c) * x + fall * (1.0 - c * x);
@@ -73,7 +73,7 @@ pub(super) fn laplace_cumulant(x: f64, c: f64) -> [f64; 3] {
     [log, slope - 2.0 / odd, (second / value - slope * slope + 4.0 / (odd * odd)).max(0.0)]
 }
 
-/// The same for a mixture.
+/// Returns the corresponding values for a mixture.
 pub(super) fn mixture_cumulant(components: &[(f64, f64)], c: f64) -> [f64; 3] {
     let log = mixture(components, Complex::new(c, 0.0)).log.re;
     let (mut mean, mut square_mean) = (0.0, 0.0);
@@ -88,7 +88,7 @@ pub(super) fn mixture_cumulant(components: &[(f64, f64)], c: f64) -> [f64; 3] {
     [log, mean, (curvature + square_mean - mean * mean).max(0.0)]
 }
 
-/// The Laplace law's bound of `|M(c + it)| / M(c)` for every imaginary part from `t` on, as a logarithm.
+/// The Laplace law's bound on `|M(c + it)| / M(c)` for every imaginary part from `t` on, as a logarithm.
 ///
 /// The loss is `x` with mass 1/2, `-x` with mass `e^-x / 2`, and has the density `e^((l - x)/2) / 4` between. Tilted and
 /// relative to `e^(c x)`: the atoms weigh `a = 1/2` and `b = e^(-(1+2c) x)/2`; the continuous part transforms into
@@ -114,7 +114,7 @@ impl LaplaceDecay {
     pub(super) fn log_decay(&self, t: f64) -> f64 {
         let (a, b) = self.atoms;
         let continuous = |t: f64| self.continuous.min((1.0 + 2.0 * b) / (4.0 * (self.c + 0.5).hypot(t)));
-        // Relative to M(c), the decrease is: from the atoms, a + b - |a + b e^(-2itx)|, and from the rest.
+        // Relative to M(c), the decrease consists of that of the atoms, a + b - |a + b e^(-2itx)|, and that of the rest.
         let total = a + b + self.continuous;
         let quarter = core::f64::consts::FRAC_PI_2 / self.x;
         let far = self.continuous - continuous(t.max(quarter));
@@ -137,7 +137,7 @@ mod tests {
     const POINTS: [(f64, f64); 6] = [(0.3, 0.0), (2.0, 0.7), (1e-3, 5.0), (30.0, 2.0), (7.0, 60.0), (300.0, 0.1)];
 
     fn check(what: &str, got: LogMoment, expected: Complex, scale: f64) {
-        // `expected` is the moment over e^scale.
+        // `expected` is the moment divided by e^scale.
         let back = Complex::new(got.log.re - scale, got.log.im).exp();
         let error = (back - expected).norm();
         assert!(error <= expected.norm() * got.error.exp_m1() + 1e-13, "{what}: {got:?} {expected:?} {error}");

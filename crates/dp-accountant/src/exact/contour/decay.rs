@@ -1,15 +1,15 @@
-//! How fast a law's moment function falls along the line: certified from below, so that the integral may end.
+//! The decay of a law's moment function along the line: certified bounds for truncating the integral.
 //!
-//! Tilt the loss of one release by `e^(c L) / M(c)`; then `|M(c + it)| / M(c)` is the modulus of that law's
-//! characteristic function. Where its density is at least `d` on an interval of width `w`, a uniform part of mass `d w`
-//! splits off, whose characteristic function has modulus `|sin(y)/y|`, `y = t w / 2`; the rest contributes at most its
-//! mass. Several intervals, nested or not, as long as their heights add up to no more than the density, give
+//! Tilt the loss of one release by `e^(c L) / M(c)`; then `|M(c + it)| / M(c)` is the modulus of that law's characteristic
+//! function. If its density is at least `d` on an interval of width `w`, a uniform part of mass `d w` splits off, whose
+//! characteristic function has modulus `|sin(y)/y|`, `y = t w / 2`; the rest contributes at most its mass. Several intervals,
+//! nested or not, whose heights add up to no more than the density, give
 //!
 //! ```text
 //! |M(c + it)| / M(c) <= 1 - sum_i mass_i shortfall(t w_i / 2),
 //! ```
 //!
-//! where `shortfall` rises and is at most `1 - |sin y / y|`, so that the bound holds for every larger `t` too.
+//! where `shortfall` is increasing and at most `1 - |sin y / y|`, so that the bound holds for every larger `t` too.
 
 /// The largest modulus of `sin(y)/y` beyond its first zero, rounded up.
 const SIDE_LOBE: f64 = 0.217_24;
@@ -21,10 +21,10 @@ pub(super) struct Layer {
     pub(super) mass: f64,
 }
 
-/// A rising lower bound of `1 - |sin y / y|` for `y >= 0`.
+/// Returns an increasing lower bound on `1 - |sin y / y|` for `y >= 0`.
 ///
-/// Up to 3.1 it is that of the Taylor polynomial of degree 4 of `sin y / y`, which is above it at every `y` and falls up
-/// to the square root of 10.
+/// Up to 3.1 it uses the Taylor polynomial of degree 4 of `sin y / y`, which is above it at every `y` and decreases up to the
+/// square root of 10.
 pub(super) fn shortfall(y: f64) -> f64 {
     let square = y * y;
     if y < 3.1 {
@@ -36,7 +36,7 @@ pub(super) fn shortfall(y: f64) -> f64 {
 
 /// Cuts a histogram (width and height of neighbouring cells) into nested layers as wide as possible.
 ///
-/// The stack holds where each still open layer begins and its height; a lower cell closes what is above it.
+/// The stack holds the start and height of each open layer; a lower cell closes the layers above it.
 pub(super) fn layers(cells: impl Iterator<Item = (f64, f64)>) -> Vec<Layer> {
     let mut found = Vec::new();
     let mut open: Vec<(f64, f64)> = Vec::new();
@@ -60,7 +60,7 @@ pub(super) fn layers(cells: impl Iterator<Item = (f64, f64)>) -> Vec<Layer> {
     found
 }
 
-/// The logarithm of the bound at `t` and beyond.
+/// Returns the logarithm of the bound at `t` and beyond.
 pub(super) fn log_decay(layers: &[Layer], t: f64) -> f64 {
     let gain: f64 = layers.iter().map(|layer| layer.mass * shortfall(0.5 * t * layer.width)).sum();
     // The slack covers the rounding of the masses.

@@ -1,12 +1,12 @@
-//! Lines for laws with rare large losses: to the left of the leap of the moment function.
+//! Lines for laws with rare large losses, to the left of the sharp rise of the moment function.
 //!
-//! Where nearly all of a law is small, and rare losses are many times larger, as of DP-SGD with a tiny sampling rate and little
-//! noise, the moment function is close to 1 up to some `c` and then leaps. The saddle point lies in the leap. On a line through
-//! it the large losses weigh most, the aliases to the right need a wide window, and the sum has many points. On a line
-//! to the left of the leap the window is short, and delta is known nearly as well, since the cumulant is close to 0 on
-//! both. Such a line takes up to a second, so it is tried where the loss distributions leave the ends far apart.
+//! If most of a law's mass has small losses and rare losses are many times larger, as in DP-SGD with a tiny sampling rate and
+//! little noise, the moment function is close to 1 up to some `c` and then rises sharply. The saddle point lies in the rise. On a
+//! line through it the large losses weigh most, the aliases to the right need a wide window, and the sum has many points. On a
+//! line to the left of the rise the window is short, and delta is known nearly as well, since the cumulant is close to 0 on both.
+//! Such a line takes up to a second, so it is tried if the loss distributions leave the ends far apart.
 //!
-//! Any line gives certified ends: how one is chosen is no part of their proof.
+//! Any line gives certified ends; their proof does not depend on the choice of the line.
 
 use super::law::Law;
 use super::line::{Line, LogDelta, PATIENT};
@@ -14,25 +14,25 @@ use super::search::{Saddle, Search};
 use super::{Closeness, lower_end, root, supremum, upper_end};
 use crate::exact::ends::Ends;
 
-/// Lines that are looked at, each at [`PART`] of the former's `c`.
+/// Maximum number of lines tried, each at [`PART`] of the previous `c`.
 const MOST_LINES: i32 = 12;
 
-/// See [`MOST_LINES`].
+/// Ratio of successive `c`; see [`MOST_LINES`].
 const PART: f64 = 0.85;
 
-/// How much larger the integrand may be than on the saddle point's line, as a logarithm: precision is lost by as much.
+/// Largest logarithm of the ratio of the integrand to that on the saddle point's line; precision is lost by this factor.
 const MOST_LOST: f64 = 12.0;
 
-/// A window this many times as long as the shortest is short enough.
+/// Largest acceptable ratio of a window to the shortest one.
 const SHORT_ENOUGH: f64 = 1.5;
 
-/// Ends as close as this, relatively, need no second line.
+/// Relative distance of the ends at which no second line is needed.
 const CLOSE: f64 = 1e-4;
 
-/// Halvings of an interval that holds a root, at most.
+/// Maximum number of halvings of an interval that holds a root.
 const MOST_HALVINGS: usize = 200;
 
-/// Epsilon where delta lies between `e^low` and `e^high`.
+/// Returns epsilon for a delta between `e^low` and `e^high`.
 pub(super) fn epsilon_eased(laws: &[(Law, f64)], low: f64, high: f64) -> (Option<Ends>, Option<Closeness>) {
     let mut search = Search::new(laws);
     let (mut found, mut kept) = (None::<Ends>, None);
@@ -54,12 +54,12 @@ pub(super) fn epsilon_eased(laws: &[(Law, f64)], low: f64, high: f64) -> (Option
     (found, kept)
 }
 
-/// The logarithm of delta at `epsilon`.
+/// Returns the logarithm of delta at `epsilon`.
 pub(super) fn log_delta_eased(laws: &[(Law, f64)], epsilon: f64) -> (Option<Ends>, Option<Closeness>) {
     let mut search = Search::new(laws);
     let (mut found, mut kept) = (None::<Ends>, None);
     let Some(saddle) = search.for_epsilon(epsilon) else { return (found, kept) };
-    // The approximation may be far off; the first line says what delta is about.
+    // The approximation may be far off; the first line gives the magnitude of delta.
     let mut log_delta = saddle.log_delta_at(epsilon).min(0.0);
     for _ in 0..2 {
         let Some(line) = eased(&mut search, &saddle, epsilon, log_delta) else { break };
@@ -75,8 +75,8 @@ pub(super) fn log_delta_eased(laws: &[(Law, f64)], epsilon: f64) -> (Option<Ends
     (found, kept)
 }
 
-/// A line to the left of a saddle point whose window is short. Of those that are short enough it is the nearest, on which the
-/// least is lost.
+/// Returns a line to the left of a saddle point whose window is short: of those short enough, the nearest one, which loses the
+/// least precision.
 fn eased(search: &mut Search<'_>, saddle: &Saddle, epsilon: f64, log_delta: f64) -> Option<Line> {
     let height = |saddle: &Saddle| saddle.cumulant[0] - saddle.c * epsilon;
     let mut tried = Vec::new();
@@ -94,9 +94,10 @@ fn eased(search: &mut Search<'_>, saddle: &Saddle, epsilon: f64, log_delta: f64)
     Line::new(search, &chosen, epsilon, log_delta, PATIENT)
 }
 
-/// Where the estimate of delta is `e^log_delta`, by halving; `None` where it is larger up to `cap`.
+/// Returns the epsilon at which the estimate of delta is `e^log_delta`, by bisection; `None` if the estimate is larger up to
+/// `cap`.
 fn halved(line: &Line, cap: f64, log_delta: f64) -> Option<f64> {
-    // A sum that lost delta altogether is no number, and not above it.
+    // If the sum has lost delta entirely, the estimate is NaN, which is not above the target.
     let exceeds = |epsilon: f64| line.log_delta(epsilon).estimate > log_delta;
     let (mut low, mut high) = (0.0, cap.min(1.0));
     while exceeds(high) {

@@ -1,4 +1,4 @@
-//! The laws of the loss that the contour covers.
+//! The laws of the privacy loss that the contour covers.
 
 use super::closed_laws::{self, LaplaceDecay};
 use super::decay::{Layer, log_decay};
@@ -9,24 +9,24 @@ use super::replacement::Replacement;
 use crate::exact::complex::Complex;
 use crate::work;
 
-/// The law of one release's loss, in one direction.
+/// The law of one release's privacy loss, in one direction.
 #[derive(Debug, Clone)]
 pub(super) enum Law {
     /// `mu^2`.
     Gaussian { square: f64 },
-    /// Pairs (`mu^2`, weight) with weights that sum to `e^log_sum` before they were divided by it.
+    /// Pairs (`mu^2`, weight) with weights that summed to `e^log_sum` before normalisation.
     Mixture { components: Vec<(f64, f64)>, log_sum: f64 },
     /// Shift over scale.
     Laplace { x: f64 },
     /// Finitely many losses.
     Atoms(Nodes),
-    /// A Gaussian on a Poisson sample.
+    /// A Gaussian release from a Poisson sample.
     PoissonGaussian(PoissonGaussian),
-    /// The same where one record is replaced.
+    /// A Gaussian release from a Poisson sample in which one record is replaced.
     Replacement(Replacement),
 }
 
-/// A decreasing bound of the modulus along a line.
+/// A decreasing bound on the modulus along a line.
 #[derive(Debug, Clone)]
 pub(super) enum Decay {
     Gaussian { square: f64 },
@@ -43,7 +43,7 @@ impl Law {
         Self::Atoms(Nodes { nodes: outcomes.iter().map(node).collect(), ..Nodes::default() })
     }
 
-    /// The largest loss.
+    /// Returns the largest loss.
     pub(super) fn supremum(&self) -> f64 {
         match self {
             Self::Gaussian { .. } | Self::Mixture { .. } | Self::Replacement(_) => f64::INFINITY,
@@ -53,7 +53,7 @@ impl Law {
         }
     }
 
-    /// `ln M` at a real `c` and its first two derivatives, uncertified; `grid` is kept between calls.
+    /// Returns `ln M` at a real `c` and its first two derivatives, uncertified; `grid` is kept between calls.
     pub(super) fn cumulant(&self, c: f64, grid: &mut SearchGrid) -> Option<[f64; 3]> {
         match self {
             Self::Gaussian { square } => Some([0.5 * c * (c + 1.0) * square, (c + 0.5) * square, *square]),
@@ -65,7 +65,7 @@ impl Law {
         }
     }
 
-    /// How the modulus falls on the line at `c`, where `ln M(c)` is at most `log_moment`.
+    /// Returns the decay of the modulus on the line at `c`, where `ln M(c)` is at most `log_moment`.
     pub(super) fn decay(&self, c: f64, log_moment: f64) -> Decay {
         match self {
             Self::Gaussian { square } => Decay::Gaussian { square: *square },
@@ -82,10 +82,9 @@ impl Law {
         }
     }
 
-    /// Calls `each` with the moment at each of the points; false where that takes too much work.
+    /// Calls `each` with the moment at each of the points; returns false if this takes too much work.
     ///
-    /// `log_moment` is `ln M(c)`, `exponent` says how small each error shall be, as a power of `1/e`, and `effort` what is
-    /// allowed.
+    /// `log_moment` is `ln M(c)`, `exponent` the negative logarithm of the permitted error, and `effort` the permitted work.
     pub(super) fn along_line(
         &self,
         Points { c, step, count: points }: Points,
@@ -135,7 +134,7 @@ impl Law {
                 LogMoment { error: moment.error + log_sum.abs(), ..moment }
             }
             Self::Laplace { x } => closed_laws::laplace(*x, z),
-            // Walked along by their nodes.
+            // These laws are evaluated along the line by their nodes.
             Self::Atoms(_) | Self::PoissonGaussian(_) | Self::Replacement(_) => {
                 LogMoment { log: Complex::new(0.0, 0.0), error: f64::INFINITY }
             }
@@ -143,22 +142,22 @@ impl Law {
     }
 }
 
-/// Counts what the layers of one law take.
+/// Charges the work of one law's layers.
 fn layered(layers: Vec<Layer>) -> Decay {
     work::charge(STEPS_OF_LAYERS);
     Decay::Layers(layers)
 }
 
-/// Steps of one law's layers, about.
+/// Approximate number of steps for one law's layers.
 const STEPS_OF_LAYERS: f64 = 2e5;
 
-/// Steps of a node at a point.
+/// Number of steps for one node at one point.
 const STEPS_PER_TERM: f64 = 3.0;
 
-/// What is dropped in a search, as a power of `1/e`.
+/// Negative logarithm of the mass dropped in a search.
 const SEARCH_EXPONENT: f64 = 45.0;
 
-/// The nodes of a search, good for real arguments up to `reach`.
+/// The nodes of a search, valid for real arguments up to `reach`.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SearchGrid {
     nodes: Nodes,
@@ -166,7 +165,7 @@ pub(super) struct SearchGrid {
 }
 
 impl SearchGrid {
-    /// As [`Law::cumulant`], by the nodes that `made` gives for real arguments up to one.
+    /// As [`Law::cumulant`], with the nodes that `made` returns for real arguments up to the given one.
     fn cumulant(&mut self, c: f64, made: impl Fn(f64) -> Option<Nodes>) -> Option<[f64; 3]> {
         if !(c <= self.reach) {
             self.nodes = made(2.0 * c)?;
@@ -179,7 +178,7 @@ impl SearchGrid {
 }
 
 impl Decay {
-    /// The logarithm of the bound of `|M(c + it')| / M(c)` for all `t' >= t`.
+    /// Returns the logarithm of the bound on `|M(c + it')| / M(c)` for all `t' >= t`.
     pub(super) fn log(&self, t: f64) -> f64 {
         match self {
             Self::Gaussian { square } => -0.5 * t * t * square * (1.0 - 1e-9),

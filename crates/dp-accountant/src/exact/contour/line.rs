@@ -1,4 +1,4 @@
-//! The sum along one line, with everything that it may be off by.
+//! The sum along one line, with all its errors.
 
 use core::f64::consts::PI;
 
@@ -7,10 +7,10 @@ use super::search::{Saddle, Search, Window};
 use crate::exact::complex::Complex;
 use crate::work;
 
-/// Points of the sum beyond which another engine answers.
+/// Maximum number of points of the sum; beyond it another engine is used.
 const MAX_POINTS: f64 = 100_000.0;
 
-/// Steps that are allowed for a point: its amplitude, and some forty epsilons at which the sum is asked.
+/// Permitted steps for one point: its amplitude, and about forty epsilons at which the sum is evaluated.
 const STEPS_PER_POINT: f64 = 2000.0;
 
 /// The points `c + i j step` for `j = 0 .. count`.
@@ -21,34 +21,34 @@ pub(super) struct Points {
     pub(super) count: usize,
 }
 
-/// How close a line's ends are to be, and what it may take.
+/// The accuracy aimed for on a line, and the work that it may take.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Effort {
-    /// Errors are held below this power of `1/e` of delta.
+    /// The negative logarithm of the errors relative to delta.
     pub(super) margin: f64,
-    /// Nodes of one law.
+    /// Maximum number of nodes of one law.
     pub(super) nodes: f64,
-    /// Nodes of one law times points.
+    /// Maximum number of nodes of one law times points.
     pub(super) terms: f64,
-    /// By what factor the end of the line is moved until the integrand has ended.
+    /// Factor by which the end of the line is moved until the integrand has decayed.
     pub(super) stride: f64,
 }
 
-/// For any question. What takes more is left to another engine.
+/// The effort for every evaluation. If it does not suffice, another engine is used.
 pub(super) const USUAL: Effort = Effort { margin: 28.0, nodes: 3e4, terms: 3e7, stride: 1.4 };
 
-/// Where the other engine's ends stay apart.
+/// The effort if the other engine's ends stay apart.
 pub(super) const PATIENT: Effort = Effort { margin: 20.0, nodes: 3e5, terms: 1e9, stride: 1.05 };
 
-/// The line at `c`, good for all epsilon close to that it was made for.
+/// The line at `c`, for all epsilon near the one for which it was computed.
 #[derive(Debug, Clone)]
 pub(super) struct Line {
     c: f64,
     step: f64,
     window: Window,
-    /// `K(c)` as it was computed; every amplitude is relative to `e^K(c)`.
+    /// `K(c)` as computed; every amplitude is relative to `e^K(c)`.
     cumulant: f64,
-    /// How far `K(c)` may be off.
+    /// Bound on the error of `K(c)`.
     cumulant_error: f64,
     /// `e^(K - K(c)) / (z (z + 1))` at each point, the first halved.
     amplitudes: Vec<Complex>,
@@ -56,13 +56,13 @@ pub(super) struct Line {
     errors: f64,
     moduli: f64,
     weighted_moduli: f64,
-    /// What the points left out amount to.
+    /// Bound on the sum of the omitted points.
     tail: f64,
-    /// An upper bound of `K` on the other line.
+    /// An upper bound on `K` on the other line.
     other_cumulant: f64,
 }
 
-/// Delta at one epsilon, as logarithms, and the derivative of the estimate's.
+/// Delta at one epsilon, as logarithms, and the derivative of the estimate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct LogDelta {
     pub(super) lower: f64,
@@ -72,8 +72,8 @@ pub(super) struct LogDelta {
 }
 
 impl Line {
-    /// The line of `saddle`, for `epsilon` where delta is about `e^log_delta`; `None` where it would take too much work or
-    /// the integrand cannot be shown to end. Errors are counted as they are, whatever the effort.
+    /// Computes the line of `saddle`, for `epsilon` with delta about `e^log_delta`; `None` if this takes too much work or the
+    /// integrand cannot be shown to decay. The errors are counted in full, whatever the effort.
     pub(super) fn new(
         search: &mut Search<'_>,
         saddle: &Saddle,
@@ -93,13 +93,13 @@ impl Line {
         let laws = search.laws;
         let decays: Vec<(Decay, f64)> =
             laws.iter().zip(&log_moments).map(|((law, count), log)| (law.decay(c, *log), *count)).collect();
-        // A point takes about as much in each of the searches that follow, besides the nodes of its laws.
+        // A point takes about as much work in each of the subsequent searches, in addition to the nodes of its laws.
         let affordable = (0.5 * work::allowance() / STEPS_PER_POINT).max(16.0);
         let log_tail = |t: f64| {
             let decay: f64 = decays.iter().map(|(decay, count)| count * decay.log(t)).sum();
             decay + (1.0 / t).min(0.5 * PI / c).ln() - PI.ln()
         };
-        // What is wanted of the tail, relative to e^(K(c) - c epsilon).
+        // The target for the tail, relative to e^(K(c) - c epsilon).
         let height = cumulant - c * epsilon - log_delta;
         let wanted = -margin - height.max(0.0);
         let farthest = step * MAX_POINTS.min(affordable);
@@ -145,24 +145,24 @@ impl Line {
             let half = if j == 0 { 0.5 } else { 1.0 };
             let amplitude = relative.exp().scale(half) / (z * Complex::new(c + 1.0, z.im));
             let modulus = amplitude.norm();
-            // A point whose own error is beyond measure would make everything infinite; so it shall.
+            // A point whose own error is not bounded makes the total error infinite, as it must.
             line.errors += modulus * (error + 4.0 * f64::EPSILON * (4.0 + exponent.norm())).exp_m1();
             line.moduli += modulus;
             line.weighted_moduli += modulus * z.norm();
             line.amplitudes.push(amplitude);
         }
-        // The moments that the decay rests on are those of the search: they must be those of the sum.
+        // The decay was computed from the moments of the search: they must agree with those of the sum.
         let tolerance = 1e-10 * (1.0 + cumulant.abs()) + 1e-13 * total + line.cumulant_error;
         let agrees = (line.cumulant - cumulant).abs() <= tolerance;
         (agrees && line.errors.is_finite() && line.tail.is_finite()).then_some(line)
     }
 
-    /// About how much memory it takes.
+    /// Returns the approximate memory use in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.amplitudes.len() * size_of::<Complex>()
     }
 
-    /// Delta at `epsilon`.
+    /// Returns delta at `epsilon`.
     pub(super) fn log_delta(&self, epsilon: f64) -> LogDelta {
         work::charge(45.0 * self.amplitudes.len() as f64);
         let (mut sum, mut slope) = (0.0, 0.0);
@@ -182,7 +182,7 @@ impl Line {
 
         let log_scale = self.cumulant - self.c * epsilon;
         let width = self.window.width;
-        // The aliases to the left lie between these, relative to e^log_scale.
+        // Bounds on the sum of the aliases to the left, relative to e^log_scale.
         let most = (-log_scale).exp() / (self.c * width).exp_m1();
         let shortfall = (epsilon - log_scale).exp() / ((self.c + 1.0) * width).exp_m1();
         let left_upper = most * (1.0 + 1e-12);
@@ -198,7 +198,7 @@ impl Line {
         let estimate = sum - 0.5 * (left_lower + left_upper);
         let upper = (sum + error - left_lower).ln() + log_scale + margin;
         let lower = (sum - error - left_upper - right).ln() + log_scale - margin;
-        // NaN is the logarithm of what is not positive.
+        // The logarithm of a value that is not positive is NaN.
         LogDelta {
             lower: if lower.is_nan() { f64::NEG_INFINITY } else { lower.min(0.0) },
             estimate: estimate.ln() + log_scale,
@@ -207,35 +207,35 @@ impl Line {
         }
     }
 
-    /// Chernoff's bound on this line.
+    /// Returns the Chernoff bound on this line.
     fn log_chernoff(&self, epsilon: f64) -> f64 {
         chernoff(self.c, self.cumulant + self.cumulant_error, epsilon)
     }
 
-    /// The epsilon at which Chernoff's bound reaches delta.
+    /// Returns the epsilon at which the Chernoff bound equals delta.
     pub(super) fn chernoff_epsilon(&self, log_delta: f64) -> f64 {
         chernoff_epsilon(self.c, self.cumulant + self.cumulant_error, log_delta)
     }
 }
 
-/// `ln sup_x (1 - e^-x) e^(-c x)` over `x > 0`: `c ln c - (c + 1) ln(c + 1)`, rounded up.
+/// Returns `ln sup_x (1 - e^-x) e^(-c x)` over `x > 0`: `c ln c - (c + 1) ln(c + 1)`, rounded up.
 fn log_factor(c: f64) -> f64 {
     -c * (1.0 / c).ln_1p() - c.ln_1p() + 1e-13
 }
 
-/// `delta <= e^(K(c) - c epsilon) sup_x (1 - e^-x) e^(-c x)`.
+/// Returns the logarithm of the bound `delta <= e^(K(c) - c epsilon) sup_x (1 - e^-x) e^(-c x)`.
 pub(super) fn chernoff(c: f64, cumulant: f64, epsilon: f64) -> f64 {
     let bound = cumulant - c * epsilon + log_factor(c);
     bound + 8.0 * f64::EPSILON * (cumulant.abs() + c * epsilon)
 }
 
-/// The epsilon at which [`chernoff`] is `log_delta`.
+/// Returns the epsilon at which [`chernoff`] is `log_delta`.
 pub(super) fn chernoff_epsilon(c: f64, cumulant: f64, log_delta: f64) -> f64 {
     let epsilon = (cumulant + log_factor(c) - log_delta) / c;
     (epsilon + 8.0 * f64::EPSILON * ((cumulant.abs() + log_delta.abs()) / c + epsilon.abs())).max(0.0)
 }
 
-/// An upper bound of `K(c)`.
+/// Returns an upper bound on `K(c)`.
 pub(super) fn upper_cumulant(search: &mut Search<'_>, c: f64) -> Option<f64> {
     let log_moments = search.log_moments(c)?;
     let mut sum = Sum::new(1);
@@ -249,7 +249,7 @@ pub(super) fn upper_cumulant(search: &mut Search<'_>, c: f64) -> Option<f64> {
     upper.is_finite().then_some(upper)
 }
 
-/// `K` and its errors on the points of a line, law after law.
+/// `K` and its errors on the points of a line, summed over the laws.
 struct Sum {
     exponents: Vec<Complex>,
     errors: Vec<f64>,
@@ -260,7 +260,7 @@ impl Sum {
         Self { exponents: vec![Complex::new(0.0, 0.0); points], errors: vec![0.0; points] }
     }
 
-    /// Adds `count` times what the law gives at the points `c + i j step`.
+    /// Adds `count` times the law's cumulant at the points `c + i j step`.
     fn add(
         &mut self,
         law: &Law,

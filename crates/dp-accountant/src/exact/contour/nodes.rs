@@ -1,17 +1,17 @@
-//! Moment functions that are sums over finitely many losses, on a whole line at once.
+//! Moment functions that are sums over finitely many losses, computed on a whole line at once.
 //!
-//! For a law of the loss that gives `loss_k` the weight `p_k`,
+//! For a law of the loss with weight `p_k` on `loss_k`,
 //!
 //! ```text
 //! M(z) = 1 + z D + sum_k p_k g(z loss_k),   g(s) = e^s - 1 - s,   D = sum_k p_k g(-loss_k),
 //! ```
 //!
-//! because `sum p_k = sum p_k e^-loss_k = 1`: the law under the other hypothesis has total mass 1 as well. In this form
-//! everything is of the second order in the losses. Where they are small, `M` is close to 1, and what matters, after a
-//! million-fold composition, is `M - 1` to full relative precision: rounding costs `K` a relative error, however many
-//! compositions there are.
+//! because `sum p_k = sum p_k e^-loss_k = 1`: the law under the other hypothesis has total mass 1 as well. In this form all terms
+//! are of second order in the losses. If the losses are small, `M` is close to 1, and after a million-fold composition the result
+//! depends on `M - 1`, which this form gives to full relative precision: rounding costs `K` a relative error, whatever the number
+//! of compositions.
 //!
-//! On the points `z_j = c + i j h` the terms obey, with `r = e^(i h loss)`,
+//! At the points `z_j = c + i j h` the terms satisfy, with `r = e^(i h loss)`,
 //!
 //! ```text
 //! g(z_(j+1) loss) = r g(z_j loss) + (r - 1 - i h loss) + (r - 1) z_j loss,
@@ -19,35 +19,34 @@
 //!
 //! two complex products per node and point. The factors `r - 1 - i theta` and `r - 1` are formed without cancellation.
 //!
-//! **Rounding.** Let `m = max(1, e^(c loss))` and `s = z loss`, and for a node let
-//! `omega = 1 + |ln p| + (c + t)|loss| +` (the argument that the loss was formed from): the exponents whose exponential was
-//! taken, and the phase. Weight and loss are off by a few `u omega`, relatively; a relative error `x` of the loss, here or
-//! in the angle `theta`, changes the term by `x |s (e^s - 1)|`. Both this and the term itself are at most
-//! `m min(|s|^2, 2 + 2|s|)`, so that forming the terms costs a few `u sum p m omega min(|s|^2, 4)`, at most
-//! `min(|z|^2 G_2, 4 G_0)`. A step of the recurrence rounds quantities of the size of the term, which is at most
-//! `min(m |s|^2 / 2, m + 1 + |s|)`, and multiplies what was wrong before by a number of modulus 1; summing `N` nodes, four
-//! at a time, rounds `N / 4` times. So at the point number `j` these add `u (C j + N/4) sum p min(m |s|^2, 2m + |s|)`, at
-//! most `min(|z|^2 H_2, 2 H_0 + |z| H_1)`. These sums are formed once per line, apart for losses of different size: when
-//! many small losses and few large ones matter together, one minimum for all would be far from the sum of minima.
+//! **Rounding.** Let `m = max(1, e^(c loss))` and `s = z loss`, and for a node let `omega = 1 + |ln p| + (c + t)|loss| +` (the
+//! argument from which the loss was computed): the exponents of the computed exponentials, and the phase. Weight and loss have
+//! relative errors of a few `u omega`; a relative error `x` of the loss, here or in the angle `theta`, changes the term by `x |s
+//! (e^s - 1)|`. Both this and the term itself are at most `m min(|s|^2, 2 + 2|s|)`, so that forming the terms costs a few `u sum
+//! p m omega min(|s|^2, 4)`, at most `min(|z|^2 G_2, 4 G_0)`. A step of the recurrence rounds quantities of the size of the term,
+//! which is at most `min(m |s|^2 / 2, m + 1 + |s|)`, and multiplies earlier errors by a number of modulus 1; summing `N` nodes,
+//! four at a time, rounds `N / 4` times. So at the point number `j` these add `u (C j + N/4) sum p min(m |s|^2, 2m + |s|)`, at
+//! most `min(|z|^2 H_2, 2 H_0 + |z| H_1)`. These sums are formed once per line, separately for classes of losses of different
+//! size: if many small losses and few large ones both contribute, one minimum for all would be far from the sum of minima.
 
 use crate::exact::complex::{Complex, exp_excess};
 
-/// Units per node: forming weight, loss and term.
+/// Rounding units per node for forming weight, loss and term.
 const UNITS_PER_TERM: f64 = 24.0;
 
-/// Units per step of the recurrence.
+/// Rounding units per step of the recurrence.
 const UNITS_PER_STEP: f64 = 8.0;
 
 /// Exponents beyond this are scaled down before the exponential.
 const LARGE_EXPONENT: f64 = 300.0;
 
-/// Nodes that are worked on side by side.
+/// Number of nodes processed side by side.
 const LANES: usize = 4;
 
-/// Points that a node is moved along while it is at hand.
+/// Number of points along which a node is moved in one pass.
 const TILE: usize = 8;
 
-/// One node: the logarithm of its weight, its loss, and the size of the argument that the loss was formed from.
+/// One node: the logarithm of its weight, its loss, and the size of the argument from which the loss was computed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Node {
     pub(super) log_weight: f64,
@@ -55,17 +54,17 @@ pub(super) struct Node {
     pub(super) argument: f64,
 }
 
-/// A law with its nodes, and how far the moment function of the nodes may be from that of the law.
+/// A law as nodes, with bounds on the difference between the nodes' moment function and that of the law.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Nodes {
     pub(super) nodes: Vec<Node>,
-    /// What was left out.
+    /// The omitted nodes.
     pub(super) left_out: LeftOut,
     /// The error of replacing an integral by the sum, relative to `e^(log_discretisation)`, at each `t`.
     pub(super) discretisation: Option<Discretisation>,
 }
 
-/// The weight of what was left out, times the largest of 1 and both exponentials, and the same times the loss; both over
+/// The weight of the omitted nodes, times the largest of 1 and both exponentials, and the same times the loss; both divided by
 /// `e^log_scale`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LeftOut {
@@ -75,14 +74,14 @@ pub(super) struct LeftOut {
 }
 
 impl Node {
-    /// The logarithm of its weight, times the larger of 1 and the two exponentials that appear in the moment.
+    /// Returns the logarithm of its weight times the largest of 1 and the two exponentials in the moment.
     pub(super) fn size(&self, c: f64) -> f64 {
         self.log_weight + (c * self.loss).max(-self.loss).max(0.0)
     }
 }
 
 impl LeftOut {
-    /// Drops the nodes whose size is below `keep`, and counts them; `largest` is the logarithm of the scale.
+    /// Drops the nodes whose size is below `keep`, and adds them to the omitted ones; `largest` is the logarithm of the scale.
     pub(super) fn drop_from(&mut self, nodes: &mut Vec<Node>, c: f64, largest: f64, keep: f64) {
         nodes.retain(|node| {
             let size = node.size(c);
@@ -96,7 +95,7 @@ impl LeftOut {
     }
 }
 
-/// The trapezoid rule's error: `e^base (e^(log_moment + slope t) + 1 + 2|z|)`.
+/// Error of the trapezoid rule: `e^base (e^(log_moment + slope t) + 1 + 2|z|)`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Discretisation {
     pub(super) base: f64,
@@ -117,16 +116,16 @@ struct Block {
     linear_im: [f64; LANES],
 }
 
-/// The moment function along a line, point after point.
+/// The moment function along a line, computed point by point.
 #[derive(Debug, Clone)]
 pub(super) struct Walk {
     blocks: Vec<Block>,
     c: f64,
     step: f64,
     point: usize,
-    /// The sums over all nodes at the present point and the next ones, in its tile.
+    /// The sums over all nodes at the current point and the next ones, in its tile.
     tile: [Complex; TILE],
-    /// Everything is scaled by `e^-scale`.
+    /// All values are scaled by `e^-scale`.
     scale: f64,
     drift: f64,
     bounds: [Bounds; CLASSES],
@@ -135,27 +134,27 @@ pub(super) struct Walk {
     discretisation: Option<Discretisation>,
 }
 
-/// Classes of losses, each of losses within a factor of 4 of each other; the last holds all smaller ones.
+/// Number of classes of losses. The losses of a class are within a factor of 4; the last class holds all smaller ones.
 const CLASSES: usize = 16;
 
-/// The sums over the nodes of a class that bound rounding.
+/// The sums over the nodes of a class for the rounding bounds.
 #[derive(Debug, Clone, Copy, Default)]
 struct Bounds {
-    /// Of `p m omega` and the same times the squared loss.
+    /// Sum of `p m omega`, and of the same times the squared loss.
     forming: (f64, f64),
-    /// Of `p m`, `p |loss|` and `p m loss^2`.
+    /// Sums of `p m`, `p |loss|` and `p m loss^2`.
     size: (f64, f64, f64),
 }
 
 impl Bounds {
-    /// The class of a loss.
+    /// Returns the class of a loss.
     fn class(loss: f64, largest: f64) -> usize {
         let ratio = largest / loss.abs();
-        // Zero and what is too small for a quotient belong to the last class.
+        // Zero, and losses too small for a quotient, belong to the last class.
         if ratio.is_finite() { (0.5 * ratio.log2()).clamp(0.0, (CLASSES - 1) as f64) as usize } else { CLASSES - 1 }
     }
 
-    /// Adds a node of this weight, of which `large` is `p m`.
+    /// Adds a node of this weight; `large` is `p m`.
     fn add(&mut self, weight: f64, large: f64, loss: f64, omega: f64) {
         let square = loss * loss;
         self.forming.0 += large * omega;
@@ -165,7 +164,7 @@ impl Bounds {
         self.size.2 += large * square;
     }
 
-    /// What bounds the forming of all terms at `|z| = norm`, and their size.
+    /// Returns bounds on the error of forming all terms at `|z| = norm`, and on their size.
     fn at(&self, norm: f64) -> (f64, f64) {
         let square = norm * norm;
         let forming = (square * self.forming.1).min(4.0 * self.forming.0);
@@ -173,7 +172,7 @@ impl Bounds {
     }
 }
 
-/// The logarithm of a moment function, and how far off it may be: `|M| = |e^log| (1 + x)` with `|ln(1 + x)| <= error`.
+/// The logarithm of a moment function and its error: `|M| = |e^log| (1 + x)` with `|ln(1 + x)| <= error`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LogMoment {
     pub(super) log: Complex,
@@ -181,7 +180,7 @@ pub(super) struct LogMoment {
 }
 
 impl Nodes {
-    /// The moment function on `c + i j step`, `j = 0, 1, ...` up to `points` of them.
+    /// Returns the moment function on `c + i j step`, `j = 0, 1, ...` up to `points` of them.
     pub(super) fn walk(&self, c: f64, step: f64, points: usize) -> Walk {
         let largest = self.nodes.iter().map(|node| node.log_weight + (c * node.loss).max(0.0)).fold(0.0, f64::max);
         let scale = if largest > LARGE_EXPONENT { largest } else { 0.0 };
@@ -230,7 +229,7 @@ impl Nodes {
         walk
     }
 
-    /// `ln M`, its first and second derivative at `c`, for a search: the errors are not counted.
+    /// Returns `ln M` and its first and second derivative at `c`, for a search, without error bounds.
     pub(super) fn cumulant(&self, c: f64) -> [f64; 3] {
         let largest = self.nodes.iter().map(|node| node.log_weight + c * node.loss).fold(0.0, f64::max);
         let scale = if largest > LARGE_EXPONENT { largest } else { 0.0 };
@@ -256,7 +255,7 @@ impl Nodes {
 }
 
 impl Walk {
-    /// The moment function at the present point; then moves on to the next.
+    /// Returns the moment function at the current point and advances to the next.
     pub(super) fn next(&mut self) -> LogMoment {
         if self.point.is_multiple_of(TILE) {
             self.move_on();
@@ -270,7 +269,7 @@ impl Walk {
         log_moment(excess, self.scale, error)
     }
 
-    /// The sums of a tile: each node is moved along all its points.
+    /// Computes the sums of a tile: moves each node along all its points.
     fn move_on(&mut self) {
         let mut sum_re = [[0.0; LANES]; TILE];
         let mut sum_im = [[0.0; LANES]; TILE];
@@ -296,7 +295,7 @@ impl Walk {
         }
     }
 
-    /// How far the (scaled) moment may be off at `z`, whose imaginary part is `t`.
+    /// Returns a bound on the error of the (scaled) moment at `z`, whose imaginary part is `t`.
     fn error(&self, norm: f64, t: f64) -> f64 {
         let steps = UNITS_PER_STEP * self.point as f64 + self.blocks.len() as f64;
         let (mut forming, mut size) = (0.0, 0.0);
@@ -317,12 +316,12 @@ impl Walk {
     }
 }
 
-/// The logarithm of `e^scale (e^-scale + excess)` where the bracket is off by at most `error`.
+/// Returns the logarithm of `e^scale (e^-scale + excess)`, where the bracket has an error of at most `error`.
 pub(super) fn log_moment(excess: Complex, scale: f64, error: f64) -> LogMoment {
     let one = (-scale).exp();
     let norm = (one + excess.re).hypot(excess.im);
     if !(norm > error) {
-        // The disc contains 0: take for the value a number of modulus `error`, at most three times that from any of it.
+        // The disc contains 0: the value returned has modulus `error`, which is within a factor of three of all its points.
         return LogMoment { log: Complex::new(error.ln() + scale, 0.0), error: 4f64.ln() };
     }
     let log = if scale == 0.0 {
@@ -334,12 +333,12 @@ pub(super) fn log_moment(excess: Complex, scale: f64, error: f64) -> LogMoment {
     LogMoment { log, error: (error / norm).ln_1p() + 8.0 * f64::EPSILON * size }
 }
 
-/// `p (e^s - 1 - s)` without overflow where the weight is small.
+/// Returns `p (e^s - 1 - s)` without overflow where the weight is small.
 fn weighted_excess(log_weight: f64, weight: f64, s: f64) -> f64 {
     if s > 1.0 { (log_weight + s).exp() - weight * (1.0 + s) } else { weight * exp_excess(s) }
 }
 
-/// `sin(theta) - theta` without cancellation.
+/// Returns `sin(theta) - theta` without cancellation.
 fn sine_excess(theta: f64) -> f64 {
     if theta.abs() < 0.7 {
         let square = theta * theta;

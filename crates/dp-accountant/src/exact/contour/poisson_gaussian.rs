@@ -1,4 +1,4 @@
-//! The loss of one Gaussian release about a Poisson sample, as nodes of a trapezoid rule.
+//! The loss of one Gaussian release from a Poisson sample, as nodes of a trapezoid rule.
 //!
 //! In units of the sensitivity, with `phi` the density of `N(0, sigma^2)` and
 //!
@@ -6,11 +6,11 @@
 //! w(x) = 1 - q + q e^y,   y = (x - 1/2)/sigma^2,
 //! ```
 //!
-//! the output has density `phi` without the record and `phi w` with it. Removing the record: the loss is `ln w` under
-//! `phi w`. Adding it: `-ln w` under `phi`.
+//! the output has density `phi` without the record and `phi w` with it. Removing the record: the loss is `ln w` under `phi w`.
+//! Adding the record: the loss is `-ln w` under `phi`.
 //!
-//! **Step.** For a function that is analytic in the strip `|Im x| <= d` the trapezoid rule of step `h` on the whole line
-//! is off by at most `2 / (e^(2 pi d/h) - 1)` times the integral of its modulus along the strip's edges. On
+//! **Step.** For a function that is analytic in the strip `|Im x| <= d` the trapezoid rule of step `h` on the whole line has an
+//! error of at most `2 / (e^(2 pi d/h) - 1)` times the integral of its modulus along the strip's edges. On
 //! `Im x = d = theta sigma^2`, `theta < pi`: `|phi| = e^(theta^2 sigma^2/2) phi(Re x)`, and `w` is the sum of `1 - q` and of
 //! `q e^y` turned by `theta`, so that `w cos(theta/2) <= |w| <= w(Re x)` and `|arg w| <= theta`. Hence
 //!
@@ -23,10 +23,10 @@
 //! form of [`nodes`](super::nodes) subtracts. The best `theta` makes `h` largest. (Taking `theta = pi` when adding, where
 //! `w^-z` is singular, would lose up to three digits of delta at `q = 0.9, sigma = 2, c = 200`.)
 //!
-//! **Range.** When removing, `phi w^(1+c)` falls beyond `1 + c` at least as fast as `e^(-(x-1-c)^2/(2 sigma^2))`, and all
-//! terms are at most `phi` to the left of 0. When adding, `phi w^-c` is log-concave with curvature at least
-//! `1/sigma^2` around its maximum, the root of `x + c q e^y/w = 0`; everything else lies within `phi` and `phi w`. What lies
-//! beyond the ends, and what is dropped between them, is summed and counted as an error.
+//! **Range.** When removing, `phi w^(1+c)` falls beyond `1 + c` at least as fast as `e^(-(x-1-c)^2/(2 sigma^2))`, and all terms
+//! are at most `phi` to the left of 0. When adding, `phi w^-c` is log-concave with curvature at least `1/sigma^2` around its
+//! maximum, the root of `x + c q e^y/w = 0`; everything else lies within `phi` and `phi w`. The terms beyond the ends, and those
+//! dropped between them, are summed and counted as an error.
 
 use core::f64::consts::PI;
 
@@ -35,10 +35,10 @@ use super::nodes::{Discretisation, LeftOut, Node, Nodes};
 use crate::logspace::log_mixed;
 use crate::normal::LN_SQRT_2_PI;
 
-/// From this argument on the exponential is taken out of the logarithm.
+/// Argument from which on the exponential is factored out of the logarithm.
 const LARGE_ARGUMENT: f64 = 600.0;
 
-/// Which neighbour has the record.
+/// The direction: which neighbour has the record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     /// The loss of the output with the record.
@@ -56,7 +56,7 @@ pub(super) struct PoissonGaussian {
 }
 
 impl PoissonGaussian {
-    /// The largest loss.
+    /// Returns the largest loss.
     pub(super) fn supremum(&self) -> f64 {
         match self.direction {
             Direction::Remove => f64::INFINITY,
@@ -64,12 +64,12 @@ impl PoissonGaussian {
         }
     }
 
-    /// `ln w` at the argument `y`.
+    /// Returns `ln w` at the argument `y`.
     fn log_ratio(&self, y: f64) -> f64 {
         if y < LARGE_ARGUMENT { (self.rate * y.exp_m1()).ln_1p() } else { log_mixed(self.rate, y) }
     }
 
-    /// `q e^y / w`: the posterior probability that the record was sampled.
+    /// Returns `q e^y / w`: the posterior probability that the record was sampled.
     fn sampled(&self, y: f64) -> f64 {
         if y > 0.0 {
             self.rate / (self.rate + (1.0 - self.rate) * (-y).exp())
@@ -79,7 +79,7 @@ impl PoissonGaussian {
         }
     }
 
-    /// The left end of what matters when adding: the maximum of `phi w^-c`.
+    /// Returns the left end of the relevant range when adding: the maximum of `phi w^-c`.
     fn left_peak(&self, c: f64) -> f64 {
         let (mut low, mut high) = (-c, 0.0);
         let variance = self.sigma * self.sigma;
@@ -105,7 +105,7 @@ impl PoissonGaussian {
         }
     }
 
-    /// The largest step whose error at `t` is at most about `e^-exponent` of `M(c)`, and its `theta`.
+    /// Returns the largest step whose error at `t` is at most about `e^-exponent` of `M(c)`, and its `theta`.
     fn step(&self, c: f64, t: f64, exponent: f64) -> (f64, f64) {
         let variance = self.sigma * self.sigma;
         // 2 pi sigma^2 / h is convex in theta.
@@ -123,7 +123,7 @@ impl PoissonGaussian {
         (2.0 * PI * variance / (cost(theta) + t), theta)
     }
 
-    /// The logarithm of `cos(theta/2)^c` when adding, 0 when removing.
+    /// Returns the logarithm of `cos(theta/2)^c` when adding, 0 when removing.
     fn growth(&self, c: f64, theta: f64) -> f64 {
         match self.direction {
             Direction::Remove => 0.0,
@@ -131,7 +131,7 @@ impl PoissonGaussian {
         }
     }
 
-    /// All nodes of the range for `c`; `None` where they are too many.
+    /// Returns all nodes of the range for `c`; `None` if there are too many.
     fn grid(&self, c: f64, step: f64, exponent: f64, most: f64) -> Option<Vec<Node>> {
         let (low, high) = self.range(c, exponent);
         let variance = self.sigma * self.sigma;
@@ -155,14 +155,14 @@ impl PoissonGaussian {
         Some((0..count as u64).map(node).collect())
     }
 
-    /// Nodes for a search among real arguments from 0 to `c`.
+    /// Returns nodes for a search among real arguments from 0 to `c`.
     pub(super) fn search_nodes(&self, c: f64, exponent: f64, most: f64) -> Option<Nodes> {
         let (step, _) = self.step(c, 0.0, exponent);
         Some(Nodes { nodes: self.grid(c, step, exponent, most)?, ..Nodes::default() })
     }
 
-    /// The nodes for the line at `c` up to `t_max`, each error about `e^-exponent` of the moment; `None` where that takes
-    /// too many.
+    /// Returns the nodes for the line at `c` up to `t_max`, each error about `e^-exponent` of the moment; `None` if there are too
+    /// many.
     pub(super) fn nodes(&self, c: f64, t_max: f64, exponent: f64, log_moment: f64, most: f64) -> Option<Nodes> {
         let (step, theta) = self.step(c, t_max, exponent);
         let mut nodes = self.grid(c, step, exponent, most)?;
@@ -180,7 +180,7 @@ impl PoissonGaussian {
         Some(Nodes { nodes, left_out, discretisation })
     }
 
-    /// What the nodes beyond the ends amount to, over `e^largest`: a geometric bound on each side.
+    /// Returns a bound on the contribution of the nodes beyond the ends, divided by `e^largest`: a geometric sum on each side.
     fn beyond_the_ends(&self, c: f64, step: f64, exponent: f64, largest: f64, nodes: &[Node]) -> LeftOut {
         let (low, high) = self.range(c, exponent);
         let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else {
@@ -203,7 +203,7 @@ impl PoissonGaussian {
         }
     }
 
-    /// Uniform parts of the tilted law of the loss.
+    /// Returns uniform parts of the tilted law of the loss.
     ///
     /// In terms of `x` the logarithm of its density is, when removing,
     ///

@@ -1,14 +1,14 @@
-//! The loss of one Gaussian release about a Poisson sample of which one record is replaced, as nodes of a trapezoid rule:
-//! the symmetric pair of [`sampled_replacement`](crate::sampled_replacement).
+//! The loss of one Gaussian release from a Poisson sample in which one record is replaced, as nodes of a trapezoid rule: the
+//! symmetric pair of [`sampled_replacement`](crate::sampled_replacement).
 //!
-//! In standard deviations of the noise, with `m` the mean of the sampled part and `phi` the density of `N(0, 1)`,
+//! In standard deviations of the noise, with `m` the mean shift of a sampled record and `phi` the density of `N(0, 1)`,
 //!
 //! ```text
 //! w(x) = 1 - q + q e^(m x - m²/2),    L(x) = ln w(x) - ln w(-x),
 //! ```
 //!
-//! the output has density `phi w(x)` under the first law and `phi w(-x)` under the second. The loss is odd. To the right of
-//! 0 it is `ln(1 + 2 q e^(-m²/2) sinh(m x) / w(-x))`, in which nothing cancels.
+//! the output has density `phi w(x)` under the first law and `phi w(-x)` under the second. The loss is odd. To the right of 0 it
+//! is `ln(1 + 2 q e^(-m²/2) sinh(m x) / w(-x))`, which involves no cancellation.
 //!
 //! **Step.** As for the [sampled Gaussian](super::poisson_gaussian), on the line `Im x = d < pi/m`: `|phi| = e^(d²/2) phi`,
 //! `w cos(m d/2) <= |w| <= w(Re x)` and `|arg w| <= m d` for both `w(x)` and `w(-x)`, so that
@@ -20,9 +20,10 @@
 //! and the error of the moment is at most `2 e^(d²/2 - 2 pi d/h)` times `M(c) cos(m d/2)^-c e^(2 m d |t|)`, plus as much again
 //! with `1 + 2|z|` for the terms 1 and `e^-L` that the form of [`nodes`](super::nodes) subtracts.
 //!
-//! **Range.** To the left of 0 all terms are at most `phi w(-x)`, whose logarithm has a slope of at least `-x - m`. The term
-//! with `e^(c L)` has there the slope `-x + (1+c) m p(x) + c m p(-x)`, `p` the posterior probability of the sampled part, which
-//! is at most 1 and grows: so beyond `(1+c) m + c m p(-(1+c) m)` it falls at least like a normal density about that point.
+//! **Range.** To the left of 0 all terms are at most `phi w(-x)`, whose logarithm has a slope of at least `-x - m`. There the
+//! term with `e^(c L)` has the slope `-x + (1+c) m p(x) + c m p(-x)`, where `p` is the posterior probability that the record was
+//! sampled; it is increasing and at most 1. So beyond `(1+c) m + c m p(-(1+c) m)` the term falls at least like a normal density
+//! about that point.
 
 use core::f64::consts::PI;
 
@@ -31,7 +32,7 @@ use super::nodes::{Discretisation, LeftOut, Node, Nodes};
 use crate::logspace::log_mixed;
 use crate::normal::LN_SQRT_2_PI;
 
-/// From this argument on exponentials are taken out of the logarithm.
+/// Argument from which on exponentials are factored out of the logarithm.
 const LARGE_ARGUMENT: f64 = 600.0;
 
 /// One release.
@@ -43,18 +44,18 @@ pub(super) struct Replacement {
 }
 
 impl Replacement {
-    /// `m x - m²/2`.
+    /// Returns `m x - m²/2`.
     fn argument(&self, x: f64) -> f64 {
         self.mean * (x - 0.5 * self.mean)
     }
 
-    /// `ln w(x)`.
+    /// Returns `ln w(x)`.
     fn log_ratio(&self, x: f64) -> f64 {
         let y = self.argument(x);
         if y < LARGE_ARGUMENT { (self.rate * y.exp_m1()).ln_1p() } else { log_mixed(self.rate, y) }
     }
 
-    /// The posterior probability of the sampled part at `x`.
+    /// Returns the posterior probability at `x` that the record was sampled.
     fn sampled(&self, x: f64) -> f64 {
         let y = self.argument(x);
         if y > 0.0 {
@@ -83,15 +84,15 @@ impl Replacement {
         (-self.mean - reach, peak + c * self.mean * self.sampled(-peak) + reach, reach)
     }
 
-    /// The logarithm of `cos(m d/2)^c`.
+    /// Returns the logarithm of `cos(m d/2)^c`.
     fn growth(&self, c: f64, d: f64) -> f64 {
         c * (0.5 * self.mean * d).cos().ln()
     }
 
-    /// The largest step whose error at `t` is at most about `e^-exponent` of `M(c)`, and its `d`.
+    /// Returns the largest step whose error at `t` is at most about `e^-exponent` of `M(c)`, and its `d`.
     fn step(&self, c: f64, t: f64, exponent: f64) -> (f64, f64) {
         let cost = |d: f64| (exponent - self.growth(c, d)) / d + 0.5 * d;
-        // Beyond the second the cost rises, whatever the growth.
+        // Beyond the second bound the cost rises, whatever the growth.
         let (mut low, mut high) = (0.0, (PI / self.mean).min((2.0 * exponent).sqrt()));
         for _ in 0..24 {
             let (left, right) = (low + 0.381_966 * (high - low), low + 0.618_034 * (high - low));
@@ -105,7 +106,7 @@ impl Replacement {
         (2.0 * PI / (cost(d) + 2.0 * self.mean * t), d)
     }
 
-    /// All nodes of the range for `c`; `None` where they are too many.
+    /// Returns all nodes of the range for `c`; `None` if there are too many.
     fn grid(&self, c: f64, step: f64, exponent: f64, most: f64) -> Option<Vec<Node>> {
         let (low, high, _) = self.range(c, exponent);
         let first = (low / step).floor();
@@ -123,14 +124,14 @@ impl Replacement {
         Some((0..count as u64).map(node).collect())
     }
 
-    /// Nodes for a search among real arguments from 0 to `c`.
+    /// Returns nodes for a search among real arguments from 0 to `c`.
     pub(super) fn search_nodes(&self, c: f64, exponent: f64, most: f64) -> Option<Nodes> {
         let (step, _) = self.step(c, 0.0, exponent);
         Some(Nodes { nodes: self.grid(c, step, exponent, most)?, ..Nodes::default() })
     }
 
-    /// The nodes for the line at `c` up to `t_max`, each error about `e^-exponent` of the moment; `None` where that takes
-    /// too many.
+    /// Returns the nodes for the line at `c` up to `t_max`, each error about `e^-exponent` of the moment; `None` if there are too
+    /// many.
     pub(super) fn nodes(&self, c: f64, t_max: f64, exponent: f64, log_moment: f64, most: f64) -> Option<Nodes> {
         let (step, d) = self.step(c, t_max, exponent);
         let mut nodes = self.grid(c, step, exponent, most)?;
@@ -147,7 +148,7 @@ impl Replacement {
         Some(Nodes { nodes, left_out, discretisation })
     }
 
-    /// What the nodes beyond the ends amount to, over `e^largest`: a geometric bound on each side.
+    /// Returns a bound on the contribution of the nodes beyond the ends, divided by `e^largest`: a geometric sum on each side.
     fn beyond_the_ends(&self, c: f64, step: f64, exponent: f64, largest: f64, nodes: &[Node]) -> LeftOut {
         let (_, _, reach) = self.range(c, exponent);
         let (Some(first), Some(last)) = (nodes.first(), nodes.last()) else {
@@ -163,7 +164,7 @@ impl Replacement {
         }
     }
 
-    /// Uniform parts of the tilted law of the loss.
+    /// Returns uniform parts of the tilted law of the loss.
     ///
     /// In terms of `x` the logarithm of its density is
     ///
@@ -171,9 +172,9 @@ impl Replacement {
     /// -x²/2 - ln sqrt(2 pi) + (1 + c) ln w(x) - c ln w(-x) - ln(m p(x) + m p(-x)) - ln M(c).
     /// ```
     ///
-    /// Of these the second logarithm is convex with second derivative at most `(1 + c) m²/4`, the third concave, and the
-    /// fourth has, because `|p'| <= m p` and `-p'' <= m² p/8`, one of at most `m² (1 + 1/8)`; so on a cell of length `l` the
-    /// whole is at least its smaller end value less `l²/8` times their sum.
+    /// The second logarithm is convex with second derivative at most `(1 + c) m²/4`, the third is concave, and the fourth,
+    /// because `|p'| <= m p` and `-p'' <= m² p/8`, has a second derivative of at most `m² (1 + 1/8)`; so on a cell of length `l`
+    /// the whole is at least its smaller end value less `l²/8` times their sum.
     pub(super) fn layers(&self, c: f64, log_moment: f64) -> Vec<Layer> {
         let square = self.mean * self.mean;
         let convexity = (0.25 * (1.0 + c) + 1.125) * square / 8.0;

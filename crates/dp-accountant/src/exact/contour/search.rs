@@ -1,5 +1,5 @@
-//! Where to put the line: the saddle point of the integrand, by its cumulant function. Nothing here is certified, and
-//! nothing need be: any line gives sound bounds, a good one gives close bounds.
+//! The choice of the line: the saddle point of the integrand, found by its cumulant function. Nothing here is certified, nor need
+//! it be: any line gives sound bounds, and a good one gives close bounds.
 
 use core::f64::consts::PI;
 
@@ -8,19 +8,19 @@ use super::supremum;
 use crate::normal::LN_SQRT_2_PI;
 use crate::work;
 
-/// Steps of the search once the root is between two lines.
+/// Maximum number of steps of the search once the root is between two lines.
 const MAX_STEPS: usize = 60;
 
-/// A direction's laws, each with how often, and the grids of the search.
+/// The laws of a direction with their counts, and the grids of the search.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
     pub(super) laws: &'a [(Law, f64)],
     grids: Vec<SearchGrid>,
-    /// The count of work at which the search has taken what it was allowed.
+    /// The work count at which the search's allowance is exhausted.
     last: f64,
 }
 
-/// A line and what the saddle-point approximation says of it.
+/// A line with its saddle-point approximation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Saddle {
     pub(super) c: f64,
@@ -31,18 +31,18 @@ pub(super) struct Saddle {
 }
 
 impl Saddle {
-    /// The approximation of `ln delta` at the saddle's own epsilon.
+    /// Returns the approximation of `ln delta` at the saddle's own epsilon.
     fn log_delta(&self) -> f64 {
         self.log_delta_at(self.epsilon)
     }
 
-    /// The approximation at an epsilon close by.
+    /// Returns the approximation at an epsilon nearby.
     pub(super) fn log_delta_at(&self, epsilon: f64) -> f64 {
         let (value, c) = (self.cumulant[0], self.c);
         value - c * epsilon - c.ln() - (c + 1.0).ln() - 0.5 * self.bend().ln() - LN_SQRT_2_PI
     }
 
-    /// The second derivative of the integrand's logarithm.
+    /// Returns the second derivative of the integrand's logarithm.
     pub(super) fn bend(&self) -> f64 {
         self.cumulant[2] + 1.0 / (self.c * self.c) + 1.0 / ((self.c + 1.0) * (self.c + 1.0))
     }
@@ -54,7 +54,7 @@ impl<'a> Search<'a> {
         Self { laws, grids: vec![SearchGrid::default(); laws.len()], last }
     }
 
-    /// Whether the search has taken all that it was allowed; what has been found so far holds.
+    /// Returns whether the search's allowance is exhausted; results found so far remain valid.
     pub(super) fn is_over(&self) -> bool {
         let is_over = work::spent() > self.last;
         if is_over {
@@ -63,7 +63,7 @@ impl<'a> Search<'a> {
         is_over
     }
 
-    /// `K`, `K'` and `K''` at `c`; `None` where they cannot be had.
+    /// Returns `K`, `K'` and `K''` at `c`; `None` if they cannot be computed.
     pub(super) fn cumulant(&mut self, c: f64) -> Option<[f64; 3]> {
         if self.is_over() {
             return None;
@@ -77,7 +77,7 @@ impl<'a> Search<'a> {
         total.iter().all(|value| value.is_finite()).then_some(total)
     }
 
-    /// `ln M(c)` of each law.
+    /// Returns `ln M(c)` of each law.
     pub(super) fn log_moments(&mut self, c: f64) -> Option<Vec<f64>> {
         self.laws.iter().zip(&mut self.grids).map(|((law, _), grid)| Some(law.cumulant(c, grid)?[0])).collect()
     }
@@ -87,28 +87,28 @@ impl<'a> Search<'a> {
         Some(Saddle { c, cumulant, epsilon: cumulant[1] - 1.0 / c - 1.0 / (c + 1.0) })
     }
 
-    /// The line for `delta`, or that for epsilon = 0 where `delta` is reached there.
+    /// Returns the line for `delta`, or that for epsilon = 0 if `delta` is reached there.
     pub(super) fn for_delta(&mut self, log_delta: f64) -> Option<Saddle> {
         let found = self.solve(|saddle| log_delta - saddle.log_delta(), 0.2)?;
         if found.epsilon >= 0.0 { self.not_too_far_left(found) } else { self.for_epsilon(0.0) }
     }
 
-    /// The line for `epsilon`.
+    /// Returns the line for `epsilon`.
     pub(super) fn for_epsilon(&mut self, epsilon: f64) -> Option<Saddle> {
         // In units of the integrand's width.
         let found = self.solve(|saddle| (saddle.epsilon - epsilon) / saddle.bend().sqrt(), 0.1)?;
         self.not_too_far_left(found)
     }
 
-    /// Close to the pole at 0 nothing is gained, and the window would have to be wide.
+    /// Moves a line away from the pole at 0: near it nothing is gained, and the window would have to be wide.
     fn not_too_far_left(&mut self, found: Saddle) -> Option<Saddle> {
         let least = 0.3 / found.cumulant[2].sqrt();
         if found.c < least && least.is_finite() { self.saddle(least) } else { Some(found) }
     }
 
-    /// Solves an increasing function of the line for its root, on a logarithmic scale: brackets it by steps that grow,
-    /// then false position (Illinois). Stops when the function is small, or the bracket beyond use. Where a line cannot be
-    /// had because it is too far to the right, the function counts as infinite.
+    /// Finds the root of an increasing function of the line on a logarithmic scale: brackets it by growing steps, then uses false
+    /// position (Illinois). Stops if the function is small or the bracket is too narrow to be useful. If a line is too far to the
+    /// right to be computed, the function counts as infinite.
     fn solve(&mut self, f: impl Fn(&Saddle) -> f64, tolerance: f64) -> Option<Saddle> {
         let mut at = |s: f64| {
             let saddle = self.saddle(s.exp());
@@ -159,12 +159,12 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// A distance `2 pi / h` of the aliases such that what they add is below `e^-margin` of delta, and the line that shows it of
-    /// those to the right.
+    /// Returns a distance `2 pi / h` of the aliases such that they add less than `e^-margin` of delta, and the line that shows
+    /// this for the aliases to the right.
     ///
-    /// To the left `e^(epsilon - (c+1) W)` must be small, or `e^(-c W)` itself, and the latter must not be so large that
-    /// taking it off cancels. To the right, by Chernoff's bound on the line `c'`,
-    /// `K(c') - c' epsilon - (c' - c) W` must be below `ln delta`; a few `c'` are tried.
+    /// To the left `e^(epsilon - (c+1) W)` must be small, or `e^(-c W)` itself; the latter must not be so large that subtracting
+    /// it cancels. To the right, by the Chernoff bound on the line `c'`, `K(c') - c' epsilon - (c' - c) W` must be below `ln
+    /// delta`; a few `c'` are tried.
     pub(super) fn window(&mut self, saddle: &Saddle, epsilon: f64, log_delta: f64, margin: f64) -> Option<Window> {
         let c = saddle.c;
         let small_difference = ((epsilon - log_delta + margin) / (c + 1.0)).max((-log_delta - 3.0) / c);
@@ -176,7 +176,7 @@ impl<'a> Search<'a> {
             let value = search.cumulant(other)?[0];
             Some((value - other * epsilon - log_delta + margin) / distance)
         };
-        // A Gaussian cumulant would want this distance.
+        // The distance for a Gaussian cumulant.
         let mut distance = (2.0 * margin / saddle.cumulant[2].max(1e-300)).sqrt();
         let mut best = (f64::INFINITY, distance);
         let mut worse = 0;
@@ -202,7 +202,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The distance of the aliases and the line that bounds those to the right; none where they are beyond the largest loss.
+/// The distance of the aliases and the line that bounds those to the right; `None` if they are beyond the largest loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Window {
     pub(super) width: f64,

@@ -1,4 +1,4 @@
-//! The engine against other ways to the same number.
+//! The contour engine compared with other computations.
 
 use super::line::Effort;
 use super::*;
@@ -26,7 +26,7 @@ fn dp_sgd() {
     assert!((ends.upper - ends.lower) / ends.upper < 1e-9, "{ends:?}");
 }
 
-/// Delta of one step at any real epsilon, by normal tails.
+/// Returns delta of one step at any real epsilon, by normal tails.
 fn single(rate: f64, sigma: f64, direction: Direction, epsilon: f64) -> f64 {
     let (ratio, tail) = (epsilon.exp(), |x: f64| upper_tail(x / sigma));
     match direction {
@@ -43,7 +43,8 @@ fn single(rate: f64, sigma: f64, direction: Direction, epsilon: f64) -> f64 {
     }
 }
 
-/// Delta of `count` steps: the mean of that of one step, over the losses of the others, by the trapezoid rule in each output.
+/// Returns delta of `count` steps: the mean of that of one step, over the losses of the others, by the trapezoid rule in each
+/// output.
 fn convolved(rate: f64, sigma: f64, direction: Direction, epsilon: f64, count: u32) -> f64 {
     if count == 1 {
         return single(rate, sigma, direction, epsilon);
@@ -68,7 +69,7 @@ fn gaussian_density(x: f64, sigma: f64) -> f64 {
     crate::normal::density(x / sigma) / sigma
 }
 
-/// Few steps: the integrand falls slowly, and yet the sum must agree with direct convolution, each direction apart.
+/// With few steps the integrand falls slowly, but the sum must agree with direct convolution, in each direction.
 #[test]
 fn two_and_three_steps_by_convolution() {
     for (rate, sigma, epsilon, count) in
@@ -91,7 +92,7 @@ fn two_and_three_steps_by_convolution() {
     }
 }
 
-/// Two Laplace releases: the loss of each has atoms and a density, integrated by hand.
+/// Two Laplace releases: the loss of each has atoms and a density, integrated explicitly.
 #[test]
 fn two_laplace_releases_by_convolution() {
     let (x, epsilon) = (0.8f64, 0.5f64);
@@ -115,8 +116,8 @@ fn two_laplace_releases_by_convolution() {
     assert!(ends.lower.exp() <= exact + 1e-9 && ends.upper.exp() >= exact - 1e-9, "{ends:?} {exact}");
 }
 
-/// The step for a real exponent, or that of `theta = pi` when adding, would be wrong here; the certified errors of two
-/// very different steps must cover their difference.
+/// The step for a real exponent, or that of `theta = pi` when adding, would be wrong here; the certified errors of two very
+/// different step sizes must cover their difference.
 #[test]
 fn moments_agree_between_steps_within_their_errors() {
     for direction in [Direction::Remove, Direction::Add] {
@@ -143,7 +144,7 @@ fn moments_agree_between_steps_within_their_errors() {
     }
 }
 
-/// The trapezoid sum of `M(c + it)` over all `t` is not needed to see the decay: no point on the line may be above it.
+/// No point on the line may be above the certified decay.
 #[test]
 fn the_modulus_is_below_the_certified_decay() {
     for direction in [Direction::Remove, Direction::Add] {
@@ -163,7 +164,7 @@ fn the_modulus_is_below_the_certified_decay() {
     }
 }
 
-/// A sum that is too coarse, cut short, or of rough moments says less; what it says stays true.
+/// A sum that is too coarse, cut short, or of rough moments gives wider bounds, which remain valid.
 #[test]
 fn a_poor_sum_keeps_its_word() {
     let gaussian = vec![(Leaf::Gaussian { mu: 0.7 }, 3), (Leaf::Pure { epsilon: 1e-300 }, 1)];
@@ -204,7 +205,7 @@ fn a_poor_sum_keeps_its_word() {
     assert!(poor > 100, "{poor}");
 }
 
-/// A step chosen from the variance alone would overlook the rare large losses of a small sampling rate.
+/// A step chosen from the variance alone would miss the rare large losses of a small sampling rate.
 #[test]
 fn rare_losses_are_not_overlooked() {
     let target = 1e-12f64.ln();
@@ -212,8 +213,8 @@ fn rare_losses_are_not_overlooked() {
     assert!(ends.upper - ends.lower < 1e-10 && (ends.upper - 1.178_303_597_427_3).abs() < 2e-9, "{ends:?}");
 }
 
-/// Taking the worse direction of every step is no bound for the directions apart, nor is it needed: here each direction
-/// is composed with itself, and the larger is the answer.
+/// The worse direction of every step gives no bound, nor is it needed: each direction is composed with itself, and the larger
+/// delta is the result.
 #[test]
 fn each_direction_is_composed_with_itself() {
     let target = 1e-6f64.ln();
@@ -229,7 +230,7 @@ fn what_has_no_density_or_no_moments_is_left_to_others() {
     assert!(Contour::new(&vec![(Leaf::Zcdp { rho: 0.1 }, 1)]).is_none());
 }
 
-/// The closed Gaussian curve, reached by a tree that is not recognised as Gaussian.
+/// Returns the closed-form Gaussian curve, from a tree that is not recognised as Gaussian.
 fn almost_gaussian(mu: f64, count: u64) -> Contour {
     curve(vec![(Leaf::Gaussian { mu }, count), (Leaf::Pure { epsilon: 1e-300 }, 1)])
 }
@@ -268,7 +269,7 @@ proptest::proptest! {
         ] {
             proptest::prop_assert!(here.lower <= more.upper, "{:?} {:?}", here, more);
         }
-        // There and back.
+        // Converts to epsilon and back.
         if here.upper > 0.0
             && here.upper.is_finite()
             && let Some(delta) = curve(sampled(rate, sigma, count)).log_delta(here.upper)
@@ -278,8 +279,8 @@ proptest::proptest! {
     }
 }
 
-/// A million steps at a rate of one in a million, with little noise: rare large losses. The deltas are those of a plain sum
-/// over another grid, on two other lines, which agree to twelve digits.
+/// A million steps at a rate of one in a million, with little noise: rare large losses. The deltas are those of a plain sum over
+/// another grid, on two other lines, which agree to twelve digits.
 #[test]
 fn rare_large_losses() {
     let leaves = sampled(1e-6, 0.4, 1_000_000);
@@ -303,7 +304,7 @@ fn rare_large_losses() {
     }
 }
 
-/// Where both are close, lines to the left of the leap and loss distributions say the same.
+/// Where both are close, lines to the left of the sharp rise and loss distributions agree.
 #[test]
 fn lines_before_the_leap_agree_with_loss_distributions() {
     for (rate, sigma, count, target) in

@@ -1,4 +1,4 @@
-//! Loss laws of finitely many outcomes.
+//! Loss laws with finitely many outcomes.
 
 use super::{Between, LossLaw, Tails};
 use crate::logspace::CompensatedSum;
@@ -15,41 +15,41 @@ pub(crate) struct Atom {
 }
 
 impl Atom {
-    /// An outcome of positive probabilities, with its loss.
+    /// Creates an outcome of positive probabilities, with its loss.
     pub(crate) fn new(p: f64, q: f64) -> Self {
         Self { loss: ((p - q) / q).ln_1p(), p, q }
     }
 }
 
-/// More atoms than this are no use for aligning a grid.
+/// Maximum number of atoms for which aligning a grid is useful.
 const FEW: usize = 4096;
 
-/// A law of finitely many losses, of which any may be infinite.
+/// A law of finitely many losses, any of which may be infinite.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Atoms {
     losses: Vec<f64>,
     /// Probabilities of each under both laws, and their relative error.
     atoms: Vec<(f64, f64, f64)>,
-    /// `above[i]`: probabilities under both laws of the atoms from i on, infinite losses of P with them.
+    /// `above[i]`: probabilities under both laws of the atoms from i on, including infinite losses of P.
     above: Vec<(f64, f64)>,
-    /// `below[i]`: those of the atoms before i, with what P cannot produce.
+    /// `below[i]`: probabilities of the atoms before i, including outcomes that P cannot produce.
     below: Vec<(f64, f64)>,
     p_infinite: f64,
     q_infinite: f64,
-    /// `errors[i]`: bound of the relative error of those.
+    /// `errors[i]`: bound on the relative error of those.
     errors: Vec<f64>,
     relative_error: f64,
     is_symmetric: bool,
 }
 
 impl Atoms {
-    /// The law of `atoms`, whose probabilities are known up to `relative_error`, and of outcomes that only one of the
+    /// Creates the law of `atoms`, whose probabilities are known up to `relative_error`, and of outcomes that only one of the
     /// laws has.
     pub(crate) fn new(atoms: Vec<Atom>, p_infinite: f64, q_infinite: f64, relative_error: f64) -> Self {
         Self::with_errors(atoms, p_infinite, q_infinite, |_| relative_error)
     }
 
-    /// The same where the error differs from atom to atom.
+    /// As [`new`](Self::new), with an error for each atom.
     pub(crate) fn with_errors(
         mut atoms: Vec<Atom>,
         p_infinite: f64,
@@ -83,7 +83,7 @@ impl Atoms {
         }
     }
 
-    /// States that the reversed law is the same.
+    /// Declares the reversed law to be the same.
     pub(crate) fn symmetric(self) -> Self {
         Self { is_symmetric: true, ..self }
     }
@@ -92,8 +92,8 @@ impl Atoms {
 /// Rounding of a compensated sum of positive terms, and of the infinite part.
 const SUM_ERROR: f64 = 4.0 * f64::EPSILON;
 
-/// Sums of both laws' probabilities, from the first given on, one more than there are atoms; and the larger of their
-/// relative errors.
+/// Returns the cumulative probabilities under both laws, starting from the given ones (one entry more than there are atoms), and
+/// the larger of their relative errors.
 fn cumulative(atoms: impl Iterator<Item = (Atom, f64)>, p_start: f64, q_start: f64) -> (Vec<(f64, f64)>, Vec<f64>) {
     let (mut p, mut q) = (CompensatedSum::default(), CompensatedSum::default());
     p.add(p_start);
@@ -147,7 +147,7 @@ impl LossLaw for Atoms {
     }
 
     fn threshold_error(&self, loss: f64) -> f64 {
-        // How far a stated loss may be from the logarithm of the true ratio.
+        // Largest distance of a stated loss from the logarithm of the true ratio.
         self.relative_error + 2.0 * f64::EPSILON * loss.abs()
     }
 

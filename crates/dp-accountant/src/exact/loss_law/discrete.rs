@@ -2,15 +2,16 @@
 
 use super::atoms::{Atom, Atoms};
 
-/// Laws of more outcomes than this are not enumerated.
+/// Maximum number of outcomes of an enumerated law.
 const MANY: f64 = 1e6;
 
-/// The discrete Laplace law against itself `sensitivity` steps further; `None` where there are too many outcomes.
+/// Returns the loss of the discrete Laplace law against itself shifted by `sensitivity` steps; `None` if there are too many
+/// outcomes.
 ///
 /// # Formula
-/// Masses `(1-q)/(1+q) q^|k|` with `q = e^(-1/t)`, loss `(|k - D| - |k|)/t`: all outcomes up to 0 have the loss `D/t`,
-/// all from D on `-D/t`, and each between one of its own. Any integer shift of L1 norm D over several coordinates costs
-/// no more, as for the continuous law.
+/// Masses `(1-q)/(1+q) q^|k|` with `q = e^(-1/t)`, loss `(|k - D| - |k|)/t`: all outcomes up to 0 have the loss `D/t`, all from D
+/// on have the loss `-D/t`, and each one between has its own. As for the continuous law, any integer shift of L1 norm D over
+/// several coordinates costs no more.
 pub(crate) fn laplace(scale: f64, sensitivity: u64) -> Option<Atoms> {
     let steps = sensitivity as f64;
     if !(steps <= MANY) {
@@ -30,15 +31,15 @@ pub(crate) fn laplace(scale: f64, sensitivity: u64) -> Option<Atoms> {
     Some(Atoms::new(ends.into_iter().chain(between).collect(), 0.0, 0.0, rounding).symmetric())
 }
 
-/// Masses below this, relative to the largest, are charged as a failure.
+/// Masses below the exponential of minus this, relative to the largest, are counted as a failure.
 const LEAST_EXPONENT: f64 = 690.0;
 
-/// The discrete Gaussian law in one dimension against itself `sensitivity` steps further; `None` for a shift that is
-/// no integer, or where there are too many outcomes.
+/// Returns the loss of the discrete Gaussian law in one dimension against itself shifted by `sensitivity` steps; `None` if the
+/// shift is not an integer, or if there are too many outcomes.
 ///
 /// # Formula
-/// Masses proportional to `e^(-k^2/(2 s^2))`, loss `D (D - 2 k)/(2 s^2)`. Outcomes so far out that their mass would
-/// underflow are counted as an infinite loss, at least as large as their mass.
+/// Masses proportional to `e^(-k^2/(2 s^2))`, loss `D (D - 2 k)/(2 s^2)`. Outcomes so far out that their mass would underflow are
+/// counted as an infinite loss, of probability at least their mass.
 pub(crate) fn gaussian(scale: f64, sensitivity: f64) -> Option<Atoms> {
     let reach = (scale * (2.0 * LEAST_EXPONENT).sqrt()).ceil();
     if !(reach + sensitivity <= MANY && sensitivity == sensitivity.round() && scale > 1e-3) {
@@ -59,7 +60,7 @@ pub(crate) fn gaussian(scale: f64, sensitivity: f64) -> Option<Atoms> {
         .collect();
     // Beyond the reach the masses fall at least by the factor e^(-reach/s^2) at each step.
     let lost = (-LEAST_EXPONENT).exp() / -(-(reach as f64) / (scale * scale)).exp_m1();
-    // An exponent's rounding is relative to itself.
+    // The rounding error of an exponent is relative to the exponent.
     let error = |atom: &Atom| f64::EPSILON * (8.0 + 2.0 * -atom.p.min(atom.q).ln());
     Some(Atoms::with_errors(atoms, lost, lost, error).symmetric())
 }

@@ -1,4 +1,4 @@
-//! Gaussian noise, also with a hidden random sensitivity.
+//! Gaussian noise, including hidden random sensitivity.
 
 use super::{LossLaw, Tails};
 use crate::normal::upper_tail;
@@ -6,14 +6,14 @@ use crate::normal::upper_tail;
 /// `N(mu, 1)` against `N(0, 1)`.
 ///
 /// # Formula
-/// The loss at x is `mu x - mu^2/2`: above l where `x > l/mu + mu/2`.
+/// The loss at x is `mu x - mu^2/2`, which is above l if `x > l/mu + mu/2`.
 #[derive(Debug, Clone)]
 pub(crate) struct Gaussian {
     mu: f64,
 }
 
 impl Gaussian {
-    /// The law for `mu` > 0.
+    /// Returns the law for `mu` > 0.
     pub(crate) fn new(mu: f64) -> Self {
         Self { mu }
     }
@@ -36,8 +36,8 @@ impl LossLaw for Gaussian {
     }
 
     fn relative_error_at(&self, loss: f64) -> f64 {
-        // The argument's rounding, twice, changes the tail at z by less than `(1 + z^2) 2^-53` of it each time. Beyond
-        // 40 there is no tail.
+        // The argument is rounded twice; each time the tail at z changes by a factor of less than `(1 + z^2) 2^-53`. Beyond 40
+        // the tail is zero.
         let extreme = ((loss / self.mu).abs() + 0.5 * self.mu).min(40.0);
         f64::EPSILON * (4.0 + extreme * extreme)
     }
@@ -51,24 +51,24 @@ impl LossLaw for Gaussian {
     }
 }
 
-/// The masses of a standard normal law above and below `x`: the larger is one less the smaller, which is as accurate.
+/// Returns the masses of a standard normal law above and below `x`: the larger is 1 minus the smaller, which is as accurate.
 fn both_tails(x: f64) -> (f64, f64) {
     let smaller = upper_tail(x.abs());
     if x >= 0.0 { (smaller, 1.0 - smaller) } else { (1.0 - smaller, smaller) }
 }
 
-/// A Gaussian whose sensitivity depends on a hidden random index. By joint convexity of the hockey-stick divergence the
-/// pair in which the index is revealed dominates: its loss is that of the index's Gaussian, so the tails are means.
+/// A Gaussian whose sensitivity depends on a hidden random index. By joint convexity of the hockey-stick divergence, the pair in
+/// which the index is revealed dominates. Its loss is that of the index's Gaussian, so the tails are averages.
 #[derive(Debug, Clone)]
 pub(crate) struct Mixture {
     /// Positive weights, and the ratio of sensitivity to noise for each.
     parts: Vec<(f64, Gaussian)>,
-    /// Weight of the indices with no sensitivity at all.
+    /// Weight of the indices with zero sensitivity.
     unmoved: f64,
 }
 
 impl Mixture {
-    /// The law for weights of sum 1 and their ratios.
+    /// Returns the law for weights of sum 1 and their ratios.
     pub(crate) fn new(parts: impl Iterator<Item = (f64, f64)>) -> Self {
         let (mut moved, mut unmoved) = (Vec::new(), 0.0);
         for (weight, mu) in parts {

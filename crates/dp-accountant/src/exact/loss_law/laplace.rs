@@ -2,17 +2,17 @@
 
 use super::{LossLaw, Tails};
 
-/// `Laplace(0, 1)` against `Laplace(x, 1)`, which also dominates a shift split over several coordinates.
+/// `Laplace(0, 1)` against `Laplace(x, 1)`; it also dominates a shift split over several coordinates.
 ///
 /// # Formula
-/// The loss at z is `|z - x| - |z|`: an atom at each of -x and x, and above l in between where `z < (x - l)/2`.
+/// The loss at z is `|z - x| - |z|`: atoms at -x and x, and in between the loss is above l if `z < (x - l)/2`.
 #[derive(Debug, Clone)]
 pub(crate) struct Laplace {
     x: f64,
 }
 
 impl Laplace {
-    /// The law for `x` = sensitivity / scale.
+    /// Returns the law for `x` = sensitivity / scale.
     pub(crate) fn new(x: f64) -> Self {
         Self { x }
     }

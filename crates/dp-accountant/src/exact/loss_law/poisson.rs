@@ -1,4 +1,4 @@
-//! A release on a Poisson sample: the pair `((1-q) Q + q P, Q)` where `(P, Q)` dominates the release itself.
+//! A release from a Poisson sample: the pair `((1-q) Q + q P, Q)` where `(P, Q)` dominates the release itself.
 //!
 //! # References
 //! Zhu, Dong and Wang 2022, Theorem 11, arXiv:2106.08567: this pair dominates the removal of a record, and its reversal
@@ -11,8 +11,8 @@ use super::{Between, LossLaw, Tails};
 /// The loss law of a Poisson-sampled release.
 ///
 /// # Formula
-/// The loss is `ln(1 - q + q e^l)` where the release's own is `l`, an increasing function, so that thresholds map to
-/// thresholds and the tails mix.
+/// The loss is `ln(1 - q + q e^l)` if the release's own is `l`. This function is increasing, so that thresholds map to thresholds
+/// and the tails mix.
 #[derive(Debug)]
 pub(crate) struct Sampled {
     rate: f64,
@@ -20,23 +20,23 @@ pub(crate) struct Sampled {
 }
 
 impl Sampled {
-    /// `base` on a sample that holds each record with probability `rate`, strictly between 0 and 1.
+    /// Creates the law of `base` on a sample that holds each record with probability `rate`, strictly between 0 and 1.
     pub(crate) fn new(rate: f64, base: Arc<dyn LossLaw>) -> Self {
         Self { rate, base }
     }
 
-    /// The mixture's loss at the release's own `loss`.
+    /// Returns the mixture's loss at the release's own `loss`.
     fn mixed(&self, loss: f64) -> f64 {
         mixed_loss(self.rate, loss)
     }
 }
 
-/// `ln(1 - q + q e^l)`.
+/// Returns `ln(1 - q + q e^l)`.
 pub(super) fn mixed_loss(rate: f64, loss: f64) -> f64 {
     if loss > 40.0 { loss + (rate + (1.0 - rate) * (-loss).exp()).ln() } else { (rate * loss.exp_m1()).ln_1p() }
 }
 
-/// The release's own loss at which the mixture's is `loss`: `ln(1 + (e^loss - 1)/q)`; negative infinity at and below
+/// Returns the release's own loss at which the mixture's is `loss`: `ln(1 + (e^loss - 1)/q)`; negative infinity at and below
 /// `ln(1 - q)`.
 pub(super) fn own_loss(rate: f64, loss: f64) -> f64 {
     if loss == f64::INFINITY {
@@ -72,7 +72,7 @@ impl LossLaw for Sampled {
         }
         let mut base = self.base.between(own_low, own_high)?;
         if own_low == f64::NEG_INFINITY {
-            // What the release's own P cannot produce has the least loss, ln(1 - q).
+            // Outcomes that the release's own P cannot produce have the least loss, ln(1 - q).
             base.q += self.base.q_infinite();
         }
         let p = (1.0 - self.rate) * base.q + self.rate * base.p;
@@ -105,8 +105,8 @@ impl LossLaw for Sampled {
     }
 
     fn threshold_error(&self, loss: f64) -> f64 {
-        // The map to the release's own loss is off by a few units of `e^loss - 1` or of the rate; back in terms of the
-        // mixture's loss the release's own error shrinks, because the mixture's slope is below 1.
+        // The map to the release's own loss has an error of a few units of `e^loss - 1` or of the rate. In terms of the mixture's
+        // loss, the release's own error shrinks, because the mixture's slope is below 1.
         self.base.threshold_error(own_loss(self.rate, loss)) + 8.0 * f64::EPSILON * (loss.abs() + self.rate)
     }
 

@@ -1,11 +1,11 @@
-//! Laws of a few outcomes: randomised responses and the pairs that dominate whatever has a stated guarantee.
+//! Laws with few outcomes: randomised responses and the pairs that dominate every release with a stated guarantee.
 
 use super::atoms::{Atom, Atoms};
 use crate::finite_pair::FinitePair;
 
 const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
-/// The randomised response of two answers that dominates every `epsilon`-DP release.
+/// Returns the binary randomised response that dominates every `epsilon`-DP release.
 ///
 /// # References
 /// Kairouz, Oh and Viswanath 2017, Theorem 2.5 (and 3.2 for the approximate guarantee), arXiv:1311.0776.
@@ -13,8 +13,8 @@ pub(crate) fn pure(epsilon: f64) -> Atoms {
     approximate(epsilon, 0.0)
 }
 
-/// The pair that dominates every `(epsilon, delta)`-DP release: with probability delta all is told, otherwise a
-/// randomised response.
+/// Returns the pair that dominates every `(epsilon, delta)`-DP release: with probability delta the data are revealed, otherwise
+/// the output is a randomised response.
 pub(crate) fn approximate(epsilon: f64, delta: f64) -> Atoms {
     let rest = 1.0 - delta;
     let (likely, unlikely) = (rest / (1.0 + (-epsilon).exp()), rest / (1.0 + epsilon.exp()));
@@ -23,7 +23,7 @@ pub(crate) fn approximate(epsilon: f64, delta: f64) -> Atoms {
     Atoms::new(atoms, delta, delta, ROUNDING).symmetric()
 }
 
-/// k-ary randomised response: the true answer, the other record's answer, and the answers that are neither.
+/// Returns k-ary randomised response: the true answer, the other record's answer, and the remaining answers.
 pub(crate) fn randomized(buckets: u64, noise: f64) -> Atoms {
     let buckets = buckets as f64;
     let other = noise / buckets;
@@ -35,11 +35,11 @@ pub(crate) fn randomized(buckets: u64, noise: f64) -> Atoms {
         Atom { loss: 0.0, p: neither, q: neither },
         Atom { loss: -loss, p: other, q: own },
     ];
-    // What is left of 1 after nearly full noise is known to an error of 1, not of itself; but it is at least 1/2.
+    // With nearly full noise, the remaining probability has an absolute error relative to 1; but it is at least 1/2.
     Atoms::new(atoms, 0.0, 0.0, 2.0 * ROUNDING).symmetric()
 }
 
-/// A pair as its user states it.
+/// Returns a pair as its user states it.
 pub(crate) fn pair(pair: &FinitePair) -> Atoms {
     let only = |which: fn(&(f64, f64)) -> (f64, f64)| -> f64 {
         let masses = pair.outcomes().iter().map(which);

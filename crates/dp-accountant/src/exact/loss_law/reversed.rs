@@ -92,7 +92,7 @@ impl DominatingCurve for ReversedCurve {
     }
 }
 
-/// `e^loss value`, where zero stays zero however large the exponential.
+/// Returns `e^loss value`, where zero stays zero however large the exponential.
 fn scaled(loss: f64, value: f64) -> f64 {
     if value == 0.0 { 0.0 } else { (loss + value.ln()).exp() }
 }

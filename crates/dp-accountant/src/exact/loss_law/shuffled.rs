@@ -7,22 +7,21 @@ use super::{Between, Law, LossLaw, Tails};
 use crate::shuffled::{Bound, clones, outcomes};
 use crate::work;
 
-/// More outcomes than this are not enumerated.
+/// Maximum number of enumerated outcomes.
 const MANY: f64 = 2e6;
 
-/// Steps that an outcome takes to be enumerated and sorted.
+/// Steps for enumerating and sorting one outcome.
 const STEPS_PER_OUTCOME: f64 = 250.0;
 
-/// Standard deviations to either side that the binomial laws reach.
+/// Number of standard deviations of the binomial laws covered to either side.
 const REACH: f64 = 17.0;
 
-/// Buckets change the loss by this share, at most, where there are enough of them.
+/// Largest relative change of the loss by a bucket, if there are enough buckets.
 const RESOLUTION: f64 = 1e-4;
 
-/// A law above and one below that of the shuffled answers, `None` where there are too many outcomes.
+/// Returns a law that dominates that of the shuffled answers and one that it dominates, `None` if there are too many outcomes.
 ///
-/// With m clones on average the loss is about proportional to `m^(-1/2)`, so that a bucket of relative width w changes
-/// it by w/2.
+/// With m clones on average the loss is about proportional to `m^(-1/2)`, so that a bucket of relative width w changes it by w/2.
 pub(crate) fn law(epsilon: f64, records: u64) -> Option<Law> {
     if epsilon == 0.0 {
         return Some(Law::known(Atoms::new(vec![Atom::new(1.0, 1.0)], 0.0, 0.0, 0.0).symmetric()));
@@ -44,7 +43,7 @@ pub(crate) fn law(epsilon: f64, records: u64) -> Option<Law> {
     Some(Law::Between { above: side(Bound::Upper), below: side(Bound::Lower), are_close: true })
 }
 
-/// One of the two laws, enumerated when it is first asked.
+/// One of the two laws, enumerated on first use.
 #[derive(Debug)]
 struct Side {
     epsilon: f64,
@@ -58,7 +57,7 @@ impl Side {
     fn atoms(&self) -> &Atoms {
         self.atoms.get_or_init(|| {
             let (clones, mut lost) = clones(self.epsilon, self.records, self.buckets, self.bound);
-            // Each weight sums some of the probabilities of a binomial law of no more steps than there are clones.
+            // Each weight sums some of the probabilities of a binomial law with at most as many steps as clones.
             let spread = clones.last().map_or(0, |last| last.0) - clones.first().map_or(0, |first| first.0);
             let weight_error = 4.0 * f64::EPSILON * (spread as f64 + 4.0);
             let (mut atoms, mut error) = (Vec::new(), 0.0f64);

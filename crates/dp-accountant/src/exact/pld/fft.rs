@@ -1,10 +1,10 @@
-//! The discrete Fourier transform, with a proved bound of its rounding.
+//! The discrete Fourier transform, with a proved bound on its rounding.
 
 use core::f64::consts::PI;
 
 use crate::exact::complex::Complex;
 
-/// Bound of the rounding of one level of the transform, relative to each of the products that it sums.
+/// Bound on the rounding of one level of the transform, relative to each of the products that it sums.
 ///
 /// One rounding for the addition, `sqrt(5)` for the complex product (Brent, Percival and Zimmermann 2007), 7 for the
 /// twiddle factor ([`Roots::get`]), in units of `2^-53`; together 10.3.
@@ -20,7 +20,7 @@ pub(super) struct Roots {
 }
 
 impl Roots {
-    /// The roots for a length of `2^log_length`.
+    /// Returns the roots for a length of `2^log_length`.
     pub(super) fn new(log_length: u32) -> Self {
         let low_bits = log_length / 2;
         let length = (1u64 << log_length) as f64;
@@ -33,12 +33,11 @@ impl Roots {
         Self { log_length, low_bits, coarse, fine }
     }
 
-    /// The length.
     pub(super) fn length(&self) -> usize {
         1 << self.log_length
     }
 
-    /// `e^(-2 pi i j / n)`, to within `7 * 2^-53`: a product of two entries, each within `2 * 2^-53`.
+    /// Returns `e^(-2 pi i j / n)`, to within `7 * 2^-53`: a product of two entries, each within `2 * 2^-53`.
     #[inline]
     pub(super) fn get(&self, j: usize) -> Complex {
         let j = j & (self.length() - 1);
@@ -68,7 +67,7 @@ fn unit(turn: f64) -> (f64, f64) {
 #[derive(Debug, Clone)]
 pub(super) struct Fft {
     roots: Roots,
-    /// For each level, the twiddle factors in the order of their use, longest level first.
+    /// For each level, the twiddle factors in the order of use, longest level first.
     twiddles: Vec<Vec<Complex>>,
 }
 
@@ -105,7 +104,7 @@ impl Fft {
         self.level(values, 0);
     }
 
-    /// Depth first, so that a part that fits into a cache is finished there.
+    /// Recurses depth first, so that a part that fits into a cache is finished there.
     fn level(&self, values: &mut [Complex], level: usize) {
         let Some(twiddles) = self.twiddles.get(level) else { return };
         let half = values.len() / 2;
@@ -122,13 +121,13 @@ impl Fft {
         self.level(right, level + 1);
     }
 
-    /// Where the value for a frequency lies.
+    /// Returns the position of the value for a frequency.
     pub(super) fn position(&self, frequency: usize) -> usize {
         let log_length = self.roots.log_length;
         if log_length == 0 { 0 } else { frequency.reverse_bits() >> (usize::BITS - log_length) }
     }
 
-    /// The bound of an output's rounding error, relative to the sum of the inputs' moduli.
+    /// Returns the bound on an output's rounding error, relative to the sum of the inputs' moduli.
     pub(super) fn error(&self) -> f64 {
         1.01 * LEVEL_ERROR * f64::from(self.roots.log_length)
     }
@@ -139,7 +138,7 @@ mod tests {
     use super::*;
     use crate::logspace::CompensatedSum;
 
-    /// A product of doubles with its error (two-product), and compensated sums of both: about 100 bits.
+    /// Computes a product of doubles with its error (two-product), and compensated sums of both: about 100 bits.
     fn exact_transform(values: &[Complex], frequency: usize) -> Complex {
         let n = values.len();
         let mut re = CompensatedSum::default();
@@ -166,7 +165,7 @@ mod tests {
             let mut state = 17u64;
             let mut next = || {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                // Magnitudes from 1e-8 to 1, as a law's masses have.
+                // Magnitudes from 1e-8 to 1, like the masses of a law.
                 (-(18.0 * (state >> 11) as f64 / (1u64 << 53) as f64)).exp()
             };
             let values: Vec<Complex> = (0..fft.length()).map(|_| Complex::new(next(), next())).collect();

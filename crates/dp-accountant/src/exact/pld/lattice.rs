@@ -1,4 +1,5 @@
-//! Loss laws on a grid: one above and one below the true law, in the order in which composition preserves both.
+//! Discretisation of loss laws on a grid: one law that dominates the true one and one that it dominates; composition preserves
+//! both orders.
 
 use crate::exact::loss_law::{Between, DominatingCurve, Law, LossLaw, Tails};
 
@@ -13,7 +14,7 @@ pub(super) struct Masses {
     pub(super) infinite: f64,
 }
 
-/// A grid of losses: multiples of `step` from `least` to `largest` steps, all of them moved by `offset`.
+/// A grid of losses: multiples of `step` from `least` to `largest` steps, all shifted by `offset`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Grid {
     pub(super) offset: f64,
@@ -27,32 +28,33 @@ impl Grid {
         (index as f64).mul_add(self.step, self.offset)
     }
 
-    /// How far the losses of the cells may lie outside of them: the thresholds' rounding, and the law's own.
+    /// Returns the largest distance of a cell's losses from the cell, by rounding of the thresholds and by the law's own
+    /// threshold error.
     fn threshold_error(&self, law: &dyn LossLaw) -> f64 {
         let extent = self.loss(self.least).abs().max(self.loss(self.largest).abs()).max(self.offset.abs());
         let own = (self.least..=self.largest)
             .map(|index| law.threshold_error(self.loss(index)))
             .filter(|error| error.is_finite())
             .fold(0.0, f64::max);
-        // What counts as on the grid may be that far off it.
+        // A loss counts as on the grid if it is within this of a point.
         own + 16.0 * f64::EPSILON * extent
     }
 }
 
-/// One law between two others on a grid.
+/// A loss law between two others on a grid.
 #[derive(Debug, Clone)]
 pub(super) struct Discretised {
-    /// Dominates the law, once its losses are raised by `shift`.
+    /// Dominates the law once its losses are raised by `shift`.
     pub(super) upper: Masses,
-    /// Is dominated by the law, once its losses are lowered by `shift`; nothing where only a bound of the law is known.
+    /// Dominated by the law once its losses are lowered by `shift`; `None` if only a bound on the law is known.
     pub(super) lower: Option<Masses>,
-    /// What rounding may have changed of a loss.
+    /// Bound on the change of a loss by rounding.
     pub(super) shift: f64,
 }
 
 impl Discretised {
-    /// Discretises `law`. What lies outside of the grid is rounded up for the upper law (to the least loss and to
-    /// infinity) and down for the lower one (to negative infinity and to the largest loss).
+    /// Discretises `law`. Losses outside of the grid are rounded up for the upper law (to the least loss and to infinity) and
+    /// down for the lower one (to negative infinity and to the largest loss).
     pub(super) fn new(law: &Law, grid: &Grid) -> Self {
         let (upper, lower) = match law {
             Law::Known(law) => {
@@ -70,7 +72,7 @@ impl Discretised {
     }
 }
 
-/// A law's tails at the grid's points and half-way between.
+/// A law's tails at the grid's points and half-way between them.
 struct Tabulated<'a> {
     law: &'a dyn LossLaw,
     grid: &'a Grid,
@@ -78,7 +80,7 @@ struct Tabulated<'a> {
     threshold_error: f64,
 }
 
-/// The masses of a cell under both laws, and bounds of their errors.
+/// The masses of a cell under both laws, and bounds on their errors.
 #[derive(Debug, Clone, Copy)]
 struct Cell {
     p: f64,
@@ -87,7 +89,7 @@ struct Cell {
     q_error: f64,
 }
 
-/// Below this a tail may have lost its relative precision to underflow.
+/// Value below which a tail may have lost its relative precision to underflow.
 const TINY: f64 = 1e-300;
 
 /// A threshold with the law's tails there, and their relative error.
@@ -105,7 +107,7 @@ impl Threshold {
 }
 
 impl Cell {
-    /// The cell between two thresholds: as the law knows it, else by the tails on its smaller side.
+    /// Returns the cell between two thresholds, as the law gives it, or otherwise from the tails on its smaller side.
     fn between(law: &dyn LossLaw, low: &Threshold, high: &Threshold) -> Self {
         if !law.knows_cells() {
             return Self::by_tails(low, high);
@@ -130,7 +132,7 @@ impl Cell {
 
 fn difference(low_above: f64, high_above: f64, low_below: f64, high_below: f64, error: f64) -> (f64, f64) {
     let (large, small) = if low_above < high_below { (low_above, high_above) } else { (high_below, low_below) };
-    // Equal tails bound an empty cell only if they are equal in truth: the error says so.
+    // Equal computed tails do not prove that the cell is empty; the error accounts for this.
     ((large - small).max(0.0), (error + f64::EPSILON) * (large + small) + TINY)
 }
 
@@ -139,7 +141,7 @@ impl<'a> Tabulated<'a> {
         let (first, last) = (2 * grid.least, 2 * grid.largest);
         let thresholds = (first..=last).map(|half| {
             let loss = (0.5 * half as f64).mul_add(grid.step, grid.offset);
-            // Between the ends, tails serve only to tell what cells hold.
+            // Between the ends, tails only show whether cells hold any mass.
             if law.knows_cells() && half != first && half != last {
                 Threshold { loss, tails: Tails::default(), error: 0.0 }
             } else {
@@ -150,7 +152,7 @@ impl<'a> Tabulated<'a> {
         Self { law, grid, thresholds, threshold_error: grid.threshold_error(law) }
     }
 
-    /// The law above: each cell's masses are split over its two ends.
+    /// Returns the law above: each cell's masses are split over its two ends.
     ///
     /// A cell `[a, b]` of losses with masses `(p, q)` has `e^a <= p/q <= e^b`; splitting `p` so that both laws keep their
     /// masses puts
@@ -159,14 +161,14 @@ impl<'a> Tabulated<'a> {
     /// at b: (p - q e^a) / (1 - e^(a - b)),        at a: the rest.
     /// ```
     ///
-    /// Under `Q` the ratio `R = dP/dQ` within the cell is thereby replaced by the law on the cell's two ends that has the
-    /// same mean, the largest in convex order, so that `E_Q (R - x)+` grows for every x: the resulting pair dominates, and
-    /// its curve joins the true curve's values at the grid's points. Errors are taken to the safe side: more `p`, less `q`
-    /// puts more at the upper end and no less in all.
+    /// Under `Q` the ratio `R = dP/dQ` within the cell is thereby replaced by the law on the cell's two ends that has the same
+    /// mean, the largest in convex order, so that `E_Q (R - x)+` grows for every x: the resulting pair dominates, and its curve
+    /// interpolates the true curve between the grid's points. Errors are taken to the safe side: more `p` and less `q` puts more
+    /// mass at the upper end and no less in total.
     ///
-    /// **Thresholds.** Where the ends are known to within `t` only, the cell's curve is below its chord from `a - t` to
-    /// `b + t`, hence at `a + t` below `p - q e^(a - t)`, and zero at `b + t`. Splitting with `2 t p` added to the numerator
-    /// between ends raised by `t` lies above that at both points and at 0, and between them by convexity.
+    /// **Thresholds.** If the ends are known to within `t` only, the cell's curve is below its chord from `a - t` to `b + t`,
+    /// hence at `a + t` below `p - q e^(a - t)`, and zero at `b + t`. Splitting with `2 t p` added to the numerator between ends
+    /// raised by `t` lies above that at both points and at 0, and between them by convexity.
     ///
     /// # References
     /// Doroshenko, Ghazi, Kamath, Kumar and Manurangsi 2022, "Connect the dots: tighter discrete approximations of privacy
@@ -182,7 +184,7 @@ impl<'a> Tabulated<'a> {
             let (p, q) = (p + p_error, (q - q_error).max(0.0));
             let loss = grid.loss(grid.least + cell as i64);
             let odds = loss.exp() * (1.0 - 2.0 * f64::EPSILON * (2.0 + loss.abs()));
-            // The product's rounding is relative to `q odds`, about `p`.
+            // The product's rounding is relative to `q odds`, which is about `p`.
             let excess = (p - q * odds + 2.0 * (threshold_error + f64::EPSILON) * p) / spread;
             let high = if excess < p { excess.max(0.0) } else { p };
             finite[cell + 1] += high * (1.0 + 2.0 * f64::EPSILON);
@@ -194,15 +196,14 @@ impl<'a> Tabulated<'a> {
         (Masses { first: grid.least, finite, infinite: infinite * (1.0 + error + f64::EPSILON) }, *threshold_error)
     }
 
-    /// The law below: outcomes are merged into bins whose likelihood ratio is a point of the grid.
+    /// Returns the law below: outcomes are merged into bins whose likelihood ratio is a point of the grid.
     ///
-    /// Any randomised merging of outcomes is dominated by the original (it is post-processing). From the least loss
-    /// upwards, half-cells are merged until the ratio of the masses reaches the grid's next point; the half-cell that
-    /// crosses it is split at random so that the ratio is that point exactly, and what is left of it begins the next bin.
-    /// The bins' ends thus alternate about the middle between the grid's points, and no loss is rounded. Where outcomes are
-    /// too sparse for that, rounding the merged loss down to the grid costs less: the cost of the one, in the mean of
-    /// the loss, is the distance to the point below; that of the other about half the product of the distances to the point
-    /// above and to the outcome that must be mixed in.
+    /// Any randomised merging of outcomes is dominated by the original (it is post-processing). From the least loss upwards,
+    /// half-cells are merged until the ratio of the masses reaches the grid's next point. The half-cell that crosses it is split
+    /// at random so that the ratio is exactly that point, and its remainder begins the next bin. The bins' ends thus alternate
+    /// about the middle between the grid's points, and no loss is rounded. If outcomes are too sparse for that, rounding the
+    /// merged loss down to the grid costs less. In the mean of the loss, rounding costs the distance to the point below; merging
+    /// costs about half the product of the distances to the point above and to the outcome that must be mixed in.
     ///
     /// Errors are taken to the safe side: with less `p` and more `q` in every bin, `E (P - x Q)+` falls for every x.
     fn lower(&self) -> (Masses, f64) {
@@ -211,7 +212,7 @@ impl<'a> Tabulated<'a> {
         let error = law.relative_error() + f64::EPSILON;
         let shift = threshold_error + 16.0 * error;
         let mut bins = Bins { grid, masses: vec![0.0; count], p: 0.0, q: 0.0, shift };
-        // What has a positive probability gets a cell of its own, in which it can lie on the grid.
+        // A loss of positive probability gets its own cell, in which it can lie on the grid.
         let mut thresholds = thresholds.clone();
         let (atoms, is_all) = law.atoms();
         if !is_all {
@@ -237,20 +238,20 @@ impl<'a> Tabulated<'a> {
 struct Bins<'a> {
     grid: &'a Grid,
     masses: Vec<f64>,
-    /// Masses that wait for their bin to be complete.
+    /// Masses pending until their bin is complete.
     p: f64,
     q: f64,
-    /// How much a loss may be raised, which is charged to the whole: an outcome that lies on a point of the grid must
-    /// not fall to the next one below because of rounding.
+    /// Amount by which a loss may be raised, charged to the whole: rounding must not make an outcome that lies on a point of the
+    /// grid fall to the next one below.
     shift: f64,
 }
 
-/// What a bin's ratio must exceed the grid's point by, for rounding.
+/// Relative margin by which a bin's ratio must exceed the grid's point, for rounding.
 const RATIO_MARGIN: f64 = 8.0 * f64::EPSILON;
 
 impl Bins<'_> {
     fn add(&mut self, p: f64, q: f64) {
-        // Outcomes may be left out.
+        // Outcomes may be omitted.
         if !(p > 0.0 && q > 0.0) {
             return;
         }
@@ -274,7 +275,7 @@ impl Bins<'_> {
                     return;
                 }
                 if !reached {
-                    // What lies on a point of the grid stays there.
+                    // An outcome on a point of the grid stays there.
                     self.flush();
                     (self.p, self.q) = (p, q);
                     return;
@@ -290,12 +291,12 @@ impl Bins<'_> {
         self.q = q;
     }
 
-    /// The largest point of the grid at which a bin of this loss may be counted.
+    /// Returns the largest point of the grid at which a bin of this loss may be counted.
     fn point_below(&self, loss: f64) -> i64 {
         ((loss + 0.5 * self.shift - self.grid.offset) / self.grid.step).floor() as i64
     }
 
-    /// Counts what waits at the point below.
+    /// Counts the pending masses at the point below.
     fn flush(&mut self) {
         if self.p > 0.0 {
             let below = self.point_below(log_ratio(self.p, self.q));
@@ -322,12 +323,12 @@ fn log_ratio(p: f64, q: f64) -> f64 {
     if (0.5..2.0).contains(&ratio) { ((p - q) / q).ln_1p() } else { ratio.ln() }
 }
 
-/// The law above a curve of which only an upper bound is known: that which joins the bound's values at the grid's
+/// Returns the law above a curve for which only an upper bound is known: the one that interpolates the bound between the grid's
 /// points.
 ///
-/// With `F_i` at point i, the law's tail is `P(L >= l_i) = (F_(i-1) - e^-h F_i)/(1 - e^-h)`; on the left, where F is
-/// nearly `1 - e^l`, the same from the shortfall `S`, as `1 - (e^-h S_i - S_(i-1))/(1 - e^-h)`. Each tail is taken with
-/// its errors upwards, and never below one further up, so that the result is a law that lies above.
+/// With `F_i` at point i, the law's tail is `P(L >= l_i) = (F_(i-1) - e^-h F_i)/(1 - e^-h)`; on the left, where F is nearly `1 -
+/// e^l`, it is computed from the shortfall `S`, as `1 - (e^-h S_i - S_(i-1))/(1 - e^-h)`. Each tail is rounded up by its error,
+/// and is at least the next tail above, so that the result is a law that lies above.
 fn upper_of_curve(curve: &dyn DominatingCurve, grid: &Grid) -> (Masses, f64) {
     let count = (grid.largest - grid.least) as usize + 1;
     let error = curve.relative_error() + 4.0 * f64::EPSILON;
@@ -347,7 +348,7 @@ fn upper_of_curve(curve: &dyn DominatingCurve, grid: &Grid) -> (Masses, f64) {
         before = (delta, shortfall);
     }
     let (_, largest) = curve.support();
-    // What the curve still has at the last point is counted as infinite.
+    // The curve's value at the last point is counted as an infinite loss.
     let infinite = if largest <= grid.loss(grid.largest) { 0.0 } else { before.0 * (1.0 + error) };
     let mut finite = vec![0.0; count];
     let mut tail = infinite;

@@ -1,35 +1,35 @@
-//! Which losses a grid must cover, and how fine a grid suits laws of a few losses.
+//! The range of losses that a grid must cover, and the grid step that suits laws with few losses.
 
 use crate::exact::loss_law::Law;
 
-/// What may be left outside of a grid, for one release.
+/// Probabilities permitted outside of a grid, for one release.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Outside {
     above: f64,
     below: f64,
 }
 
-/// Less than this is not told from nothing.
+/// Least distinguishable probability.
 const LEAST_OUTSIDE: f64 = 1e-300;
 
 impl Outside {
-    /// So little that all releases together change a delta of about `e^log_delta` negligibly.
+    /// Returns probabilities so small that all releases together change a delta of about `e^log_delta` negligibly.
     pub(super) fn new(log_delta: f64, releases: f64) -> Self {
         let above = (log_delta + super::LOG_OUTSIDE).exp() / releases;
-        // Low losses are only rounded up, or left out of the lower law, which changes delta by their share.
+        // Low losses are only rounded up, or omitted from the lower law, which changes delta by their share.
         Self { above: above.max(LEAST_OUTSIDE), below: 1e-10 / releases }
     }
 
-    /// Whether what is left outside above is as little as was wanted.
+    /// Returns whether the permitted probability above is as small as wanted.
     pub(super) fn is_negligible(&self) -> bool {
         self.above > LEAST_OUTSIDE
     }
 }
 
-/// Losses further out than this are left outside in any case.
+/// Losses beyond this are outside of the grid in any case.
 const FARTHEST: f64 = 1e6;
 
-/// The least and the largest loss to cover.
+/// Returns the least and the largest loss to cover.
 pub(super) fn range(law: &Law, outside: Outside) -> (f64, f64) {
     let (least, largest) = law.support();
     let high = quantile(|loss| law.mass_outside(loss).0 <= outside.above);
@@ -37,7 +37,7 @@ pub(super) fn range(law: &Law, outside: Outside) -> (f64, f64) {
     (low.max(least.max(-FARTHEST)), high.min(largest.min(FARTHEST)))
 }
 
-/// About the least positive number from which on `is_enough` holds, from above.
+/// Returns about the least positive number from which on `is_enough` holds, approached from above.
 fn quantile(is_enough: impl Fn(f64) -> bool) -> f64 {
     let mut high = 1e-12;
     while high < FARTHEST && !is_enough(high) {
@@ -51,40 +51,40 @@ fn quantile(is_enough: impl Fn(f64) -> bool) -> f64 {
     high
 }
 
-/// A step, and whether all losses are multiples of it.
+/// A step, with whether all losses are multiples of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Aligned {
     pub(super) step: f64,
     pub(super) is_exact: bool,
 }
 
-/// How far from a point of the grid a loss may be to count as on it, relative to itself; the lattice charges more.
+/// Largest relative distance from a point of the grid at which a loss counts as on it; the lattice charges more.
 const ON_GRID: f64 = 3e-15;
 
-/// Divisions of the least loss that are tried for an exact grid.
+/// Maximum number of divisions of the least loss tried for an exact grid.
 const MAX_DIVISIONS: u32 = 64;
 
-/// How much finer than wanted an exact grid may be.
+/// Largest ratio of the wanted step to that of an exact grid.
 const FINER: f64 = 32.0;
 
-/// With more losses than this no step comes near all of them.
+/// Number of losses above which no step comes near all of them.
 const FEW: usize = 8;
 
-/// Steps that are tried for a grid that is nearly exact.
+/// Number of steps tried for a nearly exact grid.
 const CANDIDATES: u32 = 2048;
 
-/// Where a law's grid begins: at its least loss of positive probability, if it has such.
+/// Returns the offset of a law's grid: its least loss of positive probability, if there is one.
 ///
-/// Each law may have a grid of its own, moved against the others', as long as the steps agree: the total is then on a
-/// grid moved by the sum. A law of two losses is on a grid in any case.
+/// Each law may have its own grid, shifted against the others', if the steps agree: the total is then on a grid shifted by the
+/// sum. A law of two losses always lies on a grid.
 pub(super) fn offset(law: &Law) -> f64 {
     let (atoms, _) = law.atoms();
     atoms.into_iter().reduce(f64::min).unwrap_or(0.0)
 }
 
-/// A step for laws some of whose losses have positive probability: one on whose multiples all losses lie, from each law's
-/// [`offset`] on, if there is such; else one near the wanted `step`, but not above, on whose multiples those losses nearly
-/// lie.
+/// Returns a step for laws some of whose losses have positive probability. All losses lie on multiples of it, counted from each
+/// law's [`offset`], if there is such a step; otherwise it is near the wanted `step`, and not above it, and the losses nearly lie
+/// on its multiples.
 pub(super) fn aligned_step<'a>(laws: impl Iterator<Item = &'a Law>, step: f64) -> Aligned {
     let mut losses: Vec<f64> = Vec::new();
     let mut all_discrete = true;
@@ -106,7 +106,7 @@ pub(super) fn aligned_step<'a>(laws: impl Iterator<Item = &'a Law>, step: f64) -
     };
     if all_discrete {
         for divisions in 1..=MAX_DIVISIONS {
-            // The largest loss tells the step more precisely than the least.
+            // The largest loss determines the step more precisely than the least.
             let candidate = largest / (largest * f64::from(divisions) / least).round();
             if candidate < step / FINER {
                 break;

@@ -7,15 +7,14 @@
 //! 1/N sum_f E e^(z_f h K) sum_(k >= k0) e^(-z_f h k) g(k h - epsilon) = sum_r e^(c r W) delta(epsilon + r W),    W = N h,
 //! ```
 //!
-//! over all integers r, with `k0` the first point of the grid not below epsilon. The inner sum is a difference of two
-//! geometric series. All terms on the right are non-negative, so that the left-hand side is an upper bound of delta; for a
-//! lower one the terms with `r > 0` are bounded by Chernoff's inequality and those with `r < 0` by `delta <= 1`. Because
-//! the transform is that of the law on a grid, nothing is truncated in frequency; frequencies whose power is negligible
-//! are left out and charged.
+//! over all integers r, with `k0` the first point of the grid not below epsilon. The inner sum is a difference of two geometric
+//! series. All terms on the right are non-negative, so that the left-hand side is an upper bound on delta. For a lower bound, the
+//! terms with `r > 0` are bounded by Chernoff's inequality and those with `r < 0` by `delta <= 1`. Because the transform is that
+//! of a law on a grid, nothing is truncated in frequency; frequencies with a negligible power are omitted and charged.
 //!
-//! **Rounding** is bounded as it arises, relative to the tilted laws, whose total is 1 (hence relative to `E e^(cL)
-//! e^(-c epsilon)`, which for the right c is about delta and not 1): of the tilted masses, of the transform
-//! ([`Fft::transform`]), of the powers (a relative error e of a factor becomes one of `(1 + e)^n - 1`), and of the sums.
+//! **Rounding** is bounded at each step, relative to the tilted laws, whose total is 1 (hence relative to `E e^(cL) e^(-c
+//! epsilon)`, which for the right c is about delta and not 1): of the tilted masses, of the transform ([`Fft::transform`]), of
+//! the powers (a relative error e of a factor becomes `(1 + e)^n - 1`), and of the sums.
 
 use super::fft::Fft;
 use super::lattice::Masses;
@@ -24,27 +23,27 @@ use crate::exact::complex::Complex;
 use crate::logspace::{CompensatedSum, log_add};
 use crate::work;
 
-/// Frequencies whose power is below the exponential of this are left out.
+/// Frequencies whose power is below the exponential of this are omitted.
 const NEGLIGIBLE: f64 = -60.0;
 
-/// The laws of the composition's parts, each with the number of times it happens; on one side of the true laws.
+/// The laws of the composition's parts with their counts, on one side of the true laws.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PartSide<'a> {
     pub(super) masses: &'a Masses,
     pub(super) count: u64,
 }
 
-/// One frequency's share.
+/// One frequency's contribution.
 #[derive(Debug, Clone, Copy)]
 struct Term {
     frequency: usize,
     /// The power times the difference of the two geometric series, for epsilon on the grid.
     curve: Complex,
-    /// The power times the second series: what an epsilon below the grid's point adds, relative to the distance.
+    /// The power times the second series: the contribution of an epsilon below the grid's point, relative to the distance.
     above: Complex,
 }
 
-/// A composition on one side of the true one, ready for any epsilon near that for which the tilt was chosen.
+/// A composition on one side of the true one, prepared for any epsilon near the one for which the tilt was chosen.
 #[derive(Debug, Clone)]
 pub(super) struct Side {
     tilt: f64,
@@ -54,12 +53,12 @@ pub(super) struct Side {
     reference: i128,
     /// `sum_j n_j ln total_j`.
     log_total: f64,
-    /// Bound of the relative error of the exponential of `log_total`.
+    /// Bound on the relative error of the exponential of `log_total`.
     total_error: f64,
     /// Mass of an infinite total loss.
     infinite: f64,
     terms: Vec<Term>,
-    /// Bounds of the errors of the sums of `curve` and of `above`.
+    /// Bounds on the errors of the sums of `curve` and of `above`.
     curve_error: f64,
     above_error: f64,
 }
@@ -67,7 +66,7 @@ pub(super) struct Side {
 /// Powers of the tilted transforms at the frequencies from 0 to half the length, with bounds.
 struct Powers {
     values: Vec<Complex>,
-    /// The value's modulus plus its error, at most.
+    /// Upper bounds on the value's modulus plus its error.
     bounds: Vec<f64>,
 }
 
@@ -93,21 +92,21 @@ impl Powers {
         }
         let (power, rounding) = power(transform, modulus, count);
         *value = *value * power;
-        // Twice the power's rounding: once for it, and once for the bound's own, which is no larger.
+        // Twice the power's rounding: once for the value, and once for the bound, whose rounding is no larger.
         *bound *= log_bound.exp() * (1.0 + 2.0 * times * rounding);
     }
 }
 
-/// Which transforms have a negligible power, as far as that can be seen without roots and logarithms.
+/// A test for transforms with a negligible power, without roots and logarithms.
 struct Small {
-    /// Below this square of the modulus.
+    /// Square of the modulus below which the power is negligible.
     square: f64,
-    /// What a negligible power is bounded by.
+    /// Bound on a negligible power.
     bound: f64,
 }
 
 impl Small {
-    /// Of transforms that are known to within `error`, to the power of `count`.
+    /// Creates the test for transforms known to within `error`, to the power of `count`.
     fn new(error: f64, count: u64) -> Self {
         // Far enough below the limit that no rounding of either comparison matters.
         let modulus = ((NEGLIGIBLE - 1.0) / count as f64).exp() * (1.0 - 1e-9) - error;
@@ -121,7 +120,7 @@ impl Small {
     }
 }
 
-/// `value^count`, and a bound of its relative rounding error for each factor.
+/// Returns `value^count`, and a bound on its relative rounding error for each factor.
 fn power(value: Complex, modulus: f64, count: u64) -> (Complex, f64) {
     if count <= 64 {
         let (mut power, mut square, mut rest) = (Complex::new(1.0, 0.0), value, count);
@@ -139,12 +138,12 @@ fn power(value: Complex, modulus: f64, count: u64) -> (Complex, f64) {
     let (log_modulus, angle) = (modulus.ln(), value.im.atan2(value.re));
     let (sin, cos) = (times * angle).sin_cos();
     let scale = (times * log_modulus).exp();
-    // Logarithm and angle are off by a few units of themselves, and the logarithm by one more of the modulus.
+    // Logarithm and angle have errors of a few units, relatively, and the logarithm another one from the modulus.
     let rounding = 2.0 * f64::EPSILON * (1.0 + log_modulus.abs() + angle.abs());
     (Complex::new(cos, sin).scale(scale), rounding + 8.0 * f64::EPSILON / times)
 }
 
-/// Both sides' compositions by one transform for each part; no lower one where no part has one.
+/// Composes both sides with one transform for each part; there is no lower side if no part has one.
 pub(super) fn compose(
     fft: &Fft,
     step: f64,
@@ -197,7 +196,7 @@ pub(super) fn compose(
     Some((upper.finish(fft, step, tilt, true), lower))
 }
 
-/// A side in the making.
+/// A side under construction.
 struct Assembly {
     powers: Powers,
     parts: usize,
@@ -238,14 +237,14 @@ impl Assembly {
         work::charge(60.0 * length as f64);
         let mut terms = Vec::new();
         let (mut curve_error, mut above_error) = (CompensatedSum::default(), CompensatedSum::default());
-        // The moduli of both factors are largest at no frequency.
+        // The moduli of both factors are largest at zero frequency.
         let (largest_first, largest_second) = (-(-gamma).exp_m1(), -(-(gamma + step)).exp_m1());
         let largest_above = 1.0 / largest_second;
         let largest_curve = shrink * decay.exp() / (largest_first * largest_second);
         let (scale_first, scale_second) = ((-gamma).exp(), (-(gamma + step)).exp());
         let mut left_out = 0.0;
         for (frequency, (value, bound)) in values.into_iter().zip(bounds).enumerate() {
-            // Frequencies other than 0 and half the length stand for their mirror images too.
+            // Frequencies other than 0 and half the length also represent their mirror images.
             let weight = if frequency == 0 || 2 * frequency == length { 1.0 } else { 2.0 };
             if value == Complex::default() {
                 left_out += weight * bound;
@@ -290,10 +289,10 @@ impl Assembly {
     }
 }
 
-/// A sum, and how far it may be off.
+/// A sum with a bound on its error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Evaluation {
-    /// The logarithm of what the sum is to be multiplied with, without its error.
+    /// The logarithm of the factor of the sum, excluding its error.
     log_scale: f64,
     scale_error: f64,
     sum: f64,
@@ -301,7 +300,7 @@ struct Evaluation {
 }
 
 impl Side {
-    /// About how much memory it takes.
+    /// Returns the approximate memory use in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.terms.len() * size_of::<Term>()
     }
@@ -344,7 +343,7 @@ impl Side {
         }
     }
 
-    /// The logarithm of an upper bound of delta.
+    /// Returns the logarithm of an upper bound on delta.
     pub(super) fn log_upper(&self, fft: &Fft, epsilon: f64) -> f64 {
         let Evaluation { log_scale, scale_error, sum, error } = self.evaluate(fft, epsilon);
         let finite = log_scale + scale_error + (sum.max(0.0) + error).ln();
@@ -352,7 +351,7 @@ impl Side {
         log_add(finite, self.infinite.ln()).min(0.0)
     }
 
-    /// The logarithm of a lower bound of delta, for `log_alias` that of a bound of the terms with `r` other than 0.
+    /// Returns the logarithm of a lower bound on delta; `log_alias` is that of a bound on the terms with `r` other than 0.
     pub(super) fn log_lower(&self, fft: &Fft, epsilon: f64, log_alias: f64) -> f64 {
         let Evaluation { log_scale, scale_error, sum, error } = self.evaluate(fft, epsilon);
         let sum = sum - error - (log_alias + scale_error - log_scale).exp() * (1.0 + 1e-12);
@@ -362,7 +361,7 @@ impl Side {
     }
 }
 
-/// Bounds of the terms with `r` other than 0, for a composition whose moments are known at a few tilts beyond its own.
+/// Bounds on the terms with `r` other than 0, for a composition whose moments are known at a few tilts beyond its own.
 #[derive(Debug, Clone)]
 pub(super) struct Aliases {
     tilt: f64,
@@ -371,11 +370,11 @@ pub(super) struct Aliases {
     moments: Vec<(f64, f64)>,
 }
 
-/// Larger tilts at which Chernoff's bound is tried, relative to the tilt.
+/// Larger tilts at which the Chernoff bound is tried, relative to the tilt.
 const LARGER_TILTS: [f64; 8] = [1.02, 1.1, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0];
 
 impl Aliases {
-    /// Prepares the bounds for a window of a length still to be set.
+    /// Prepares the bounds for a window whose length is set later.
     pub(super) fn new(cumulants: impl Fn(f64) -> Option<Cumulants>, step: f64, tilt: f64) -> Self {
         let moments = LARGER_TILTS
             .iter()
@@ -384,7 +383,7 @@ impl Aliases {
         Self { tilt, window: f64::INFINITY, moments }
     }
 
-    /// The least window for which the terms are below `e^log_target`, at `epsilon`.
+    /// Returns the least window for which the terms are below `e^log_target`, at `epsilon`.
     pub(super) fn least_window(&self, epsilon: f64, log_target: f64) -> f64 {
         let above = self
             .moments
@@ -399,7 +398,7 @@ impl Aliases {
         Self { window, ..self }
     }
 
-    /// The logarithm of the bound.
+    /// Returns the logarithm of the bound.
     pub(super) fn log_bound(&self, epsilon: f64) -> f64 {
         let geometric = |log_ratio: f64| log_ratio - (-log_ratio.min(-1e-300).exp_m1()).ln();
         let above = self

@@ -28,8 +28,8 @@ fn golden(file: &str, field: &str, kind: &str) -> Vec<serde_json::Value> {
     cases
 }
 
-/// Whether the values are not the tree's own: then a kind of case may be missing, and cases may be harder than this
-/// engine alone can answer closely.
+/// Returns whether the values are from another folder: then a kind of case may be missing, and cases may be too hard for close
+/// results from this engine alone.
 fn another_folder() -> bool {
     std::env::var_os("DP_GOLDEN_DIR").is_some()
 }
@@ -38,7 +38,7 @@ fn number(value: &serde_json::Value, name: &str) -> f64 {
     value[name].as_f64().unwrap()
 }
 
-/// The peer's pessimistic figure lies below the truth in two of these, because it leaves the transform's rounding out.
+/// The peer's pessimistic value lies below the true one in two of these cases, because it omits the transform's rounding.
 #[test]
 fn golden_laplace_compositions() {
     for case in golden("accountant.json", "kind", "laplace_composition_epsilon") {
@@ -58,7 +58,7 @@ fn golden_sampled_gaussians() {
         let leaf =
             Leaf::PoissonGaussian { rate: number(input, "sampling_rate"), mu: 1.0 / number(input, "noise_multiplier") };
         let steps = input["steps"].as_u64().unwrap();
-        // Rare large losses in very many steps are the contour integral's: here they take seconds.
+        // Rare large losses in very many steps are for the contour integral: here they take seconds.
         if number(input, "sampling_rate") < 1e-3 && steps > 100_000 {
             continue;
         }
@@ -117,7 +117,7 @@ fn hockey_stick(outcomes: &[(f64, f64)], epsilon: f64) -> f64 {
     outcomes.iter().map(|(p, q)| (p - epsilon.exp() * q).max(0.0)).sum()
 }
 
-/// The larger direction's delta of enumerated outcomes must lie in the bracket, closely.
+/// Checks that the larger direction's delta of enumerated outcomes lies in the bracket, and that this is narrow.
 #[track_caller]
 fn matches_enumeration(leaves: &Leaves, laws: &[Vec<(f64, f64)>], width: f64) {
     let composed = Composed::new(leaves).unwrap();
@@ -143,7 +143,7 @@ fn unlike_randomised_responses_by_enumeration() {
     let leaves = epsilons.iter().map(|&epsilon| (Leaf::Pure { epsilon }, 2)).collect();
     let laws: Vec<_> = epsilons.iter().flat_map(|&epsilon| [response(epsilon), response(epsilon)]).collect();
     matches_enumeration(&leaves, &laws, 1e-9);
-    // Losses with no common measure.
+    // Losses without a common divisor.
     let epsilons = [0.1, 0.05 * core::f64::consts::E, 0.2 * core::f64::consts::SQRT_2];
     let leaves = epsilons.iter().map(|&epsilon| (Leaf::Pure { epsilon }, 3)).collect();
     let laws: Vec<_> = epsilons.iter().flat_map(|&epsilon| vec![response(epsilon); 3]).collect();
@@ -191,8 +191,8 @@ fn integer_noise_by_enumeration() {
     matches_enumeration(&vec![(leaf, 3)], &vec![law; 3], 1e-6);
 }
 
-/// One release on a sample by its closed form, two by quadrature (30 digits): epsilon, and delta of one and two releases.
-/// Where sampled Laplace noise of scale 1 is added, rate 0.1, the record's removal is the worse direction.
+/// Epsilon, and delta of one and two releases, of sampled Laplace noise of scale 1 at rate 0.1, for which removal is the worse
+/// direction. One release by its closed form, two by quadrature (30 digits).
 const SAMPLED_LAPLACE: [(f64, f64, f64); 3] = [
     (0.02, 0.033_502_179_135_627_72, 0.047_789_359_115_708_23),
     (0.05, 0.025_401_389_825_142_776, 0.035_598_089_642_330_175),
@@ -209,7 +209,7 @@ fn sampled_laplace_by_quadrature() {
             assert!(upper - lower < 2e-3, "{epsilon} {count}: {lower} {upper}");
         }
     }
-    // Beyond the largest loss, ln(1 - q + q e^x), there is nothing.
+    // Beyond the largest loss, ln(1 - q + q e^x), delta is zero.
     assert!(Composed::new(&vec![(leaf.clone(), 1)]).unwrap().log_delta(0.2).1 < -600.0);
     // dp_accounting 0.6.0 with a step of 1e-4: optimistic and pessimistic.
     let (lower, upper) = epsilon(vec![(leaf, 1000)], 1e-6);
@@ -281,7 +281,7 @@ fn equal_releases_count_however_they_are_listed() {
 
 #[test]
 fn extremes_are_answered() {
-    // Nothing at all; no loss; everything lost with some probability.
+    // No release; no loss; an infinite loss with some probability.
     assert_eq!(epsilon(vec![], 1e-6), (0.0, 0.0));
     assert_eq!(epsilon(vec![(Leaf::Pure { epsilon: 0.0 }, 1000)], 1e-6), (0.0, 0.0));
     let failing = vec![(Leaf::Approximate { epsilon: 0.1, delta: 1e-3 }, 10)];
@@ -289,7 +289,7 @@ fn extremes_are_answered() {
     let (lower, upper) = Composed::new(&failing).unwrap().log_delta(50.0);
     let truth = -(10.0 * (-1e-3f64).ln_1p()).exp_m1();
     assert!((lower.exp() / truth - 1.0).abs() < 1e-9 && (upper.exp() / truth - 1.0).abs() < 1e-9);
-    // A delta that is nearly all, and one that is nearly none.
+    // A delta near one, and one near zero.
     assert_eq!(epsilon(vec![(Leaf::Gaussian { mu: 0.1 }, 1)], 0.5), (0.0, 0.0));
     let truth = crate::gaussian::epsilon(1.0, crate::params::Delta::new(1e-200).unwrap()).unwrap();
     brackets(epsilon(vec![(Leaf::Gaussian { mu: 1.0 }, 1)], 1e-200), truth, 1e-3);
@@ -298,12 +298,12 @@ fn extremes_are_answered() {
     let (lower, upper) = epsilon(vec![(Leaf::Gaussian { mu: 3e-5 }, 1_000_000_000)], 1e-6);
     let truth = crate::gaussian::epsilon(9e-1f64.sqrt(), crate::params::Delta::new(1e-6).unwrap()).unwrap();
     assert!(lower <= truth && truth <= upper && upper - lower < 1e-2 * upper, "{lower} {truth} {upper}");
-    // So many randomised responses are as good as a Gaussian.
+    // So many randomised responses are equivalent to a Gaussian.
     brackets(responses, responses.0, 1e-3);
     assert!((responses.1 / truth - 1.0).abs() < 1e-3, "{responses:?} {truth}");
 }
 
-/// Losses beyond what a float's exponential holds are infinite, and never nothing.
+/// Losses whose exponential overflows count as infinite and are never dropped.
 #[test]
 fn huge_losses_are_not_lost() {
     for leaf in [
@@ -329,7 +329,7 @@ fn what_has_no_pair_is_not_covered() {
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(24))]
 
-    /// Brackets are ordered, fall in delta and grow with the number of releases; both questions agree.
+    /// Brackets are ordered, decrease in delta and grow with the number of releases; epsilon and delta agree.
     #[test]
     fn brackets_are_ordered_and_monotone(
         kind in 0usize..4,

@@ -1,29 +1,29 @@
-//! Exponential tilts of laws on a grid, and the tilt at which a composition's delta is best read.
+//! Exponential tilts of laws on a grid, and the tilt at which a composition's delta is best computed.
 
 use super::lattice::Masses;
 use crate::work;
 
-/// The tilted masses `m_k e^(tilt (k - reference)) / total`, with what is needed to undo the tilt.
+/// The tilted masses `m_k e^(tilt (k - reference)) / total`, with the values for undoing the tilt.
 #[derive(Debug, Clone)]
 pub(super) struct Tilted {
-    /// The loss, in steps, at which the tilt is 1.
+    /// The loss, in steps, at which the tilt factor is 1.
     pub(super) reference: i64,
     /// `ln total`.
     pub(super) log_total: f64,
     /// Tilted masses, of sum 1, from the law's first loss on.
     pub(super) masses: Vec<f64>,
-    /// Bound of the sum of the masses' rounding errors, and of that of `log_total`.
+    /// Bound on the sum of the masses' rounding errors, and on the error of `log_total`.
     pub(super) error: f64,
 }
 
-/// Exponentials below this are 0, and slow.
+/// Least exponent: smaller exponentials are 0, and slow to compute.
 const LEAST_EXPONENT: f64 = -746.0;
 
-/// Exponents beyond this could overflow, and are taken about the largest term.
+/// Largest safe exponent: larger ones could overflow and are taken relative to the largest term.
 const SAFE_EXPONENT: f64 = 300.0;
 
 impl Tilted {
-    /// Tilts the finite masses by `e^(tilt k)`; `None` where there are none.
+    /// Tilts the finite masses by `e^(tilt k)`; `None` if there are none.
     pub(super) fn new(law: &Masses, tilt: f64) -> Option<Self> {
         let reference = reference(law, tilt)?;
         let mut total = crate::logspace::CompensatedSum::default();
@@ -44,13 +44,13 @@ impl Tilted {
             return None;
         }
         masses.iter_mut().for_each(|mass| *mass /= total);
-        // What underflowed is at most 1e-300 for each of the masses.
+        // Underflow loses at most 1e-300 for each of the masses.
         let error = f64::EPSILON * (error / total + 4.0) + 1e-300 * masses.len() as f64 / total;
         Some(Self { reference, log_total: total.ln(), masses, error })
     }
 }
 
-/// Where the tilt is 1: at no loss, unless that overflows; then where the tilted mass is largest.
+/// Returns the loss at which the tilt factor is 1: zero, or, if that overflows, the loss of the largest tilted mass.
 fn reference(law: &Masses, tilt: f64) -> Option<i64> {
     let last = law.first + law.finite.len() as i64;
     if tilt * law.first.unsigned_abs().max(last.unsigned_abs()) as f64 <= SAFE_EXPONENT {
@@ -73,13 +73,13 @@ pub(super) struct Cumulants {
     pub(super) variance: f64,
 }
 
-/// Counts what the cumulants of one law take.
+/// Charges the work of the cumulants of one law.
 pub(super) fn charge(law: &Masses) {
     work::charge(15.0 * law.finite.len() as f64);
 }
 
 impl Cumulants {
-    /// The cumulants of all parts together, each a number of times.
+    /// Returns the cumulants of all parts together, each with its count.
     pub(super) fn of<'a>(parts: impl Iterator<Item = (&'a Masses, f64)>, tilt: f64) -> Option<Self> {
         let mut sum = Self::default();
         for (law, count) in parts {
@@ -107,13 +107,13 @@ impl Cumulants {
 }
 
 impl Cumulants {
-    /// Those of a loss that is larger by `offset` steps, at `tilt`.
+    /// Returns the cumulants of a loss larger by `offset` steps, at `tilt`.
     pub(super) fn moved(self, offset: f64, tilt: f64) -> Self {
         Self { log_moment: self.log_moment + tilt * offset, mean: self.mean + offset, ..self }
     }
 }
 
-/// What is asked of a composition.
+/// The quantity computed from a composition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Question {
     /// Delta at this epsilon.
@@ -122,7 +122,7 @@ pub(super) enum Question {
     EpsilonAt(f64),
 }
 
-/// A tilt, per unit of loss, with the point of the curve that it suits, estimated.
+/// A tilt, per unit of loss, with the estimated point of the curve that it suits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Saddle {
     /// The exponent c of `e^(c L)`.
@@ -135,14 +135,14 @@ pub(super) struct Saddle {
     pub(super) variance: f64,
 }
 
-/// Steps of the search for a tilt: it need not be exact.
+/// Number of bisections of the search for a tilt, which need not be exact.
 const BISECTIONS: u32 = 36;
 
 impl Saddle {
-    /// The tilt at which the integrand of the inverse Laplace transform is least, and the saddle-point estimate there.
+    /// Returns the tilt at which the integrand of the inverse Laplace transform is least, and the saddle-point estimate there.
     ///
-    /// With `K(c)` the total's cumulant function, the least of `K(c) - c epsilon - ln c(c + 1)` is where `epsilon =
-    /// K'(c) - 1/c - 1/(c + 1)`, which grows with c; the estimate of delta there is the integrand over `sqrt(2 pi K'')`.
+    /// With `K(c)` the total's cumulant function, the minimum of `K(c) - c epsilon - ln c(c + 1)` is at `epsilon = K'(c) - 1/c -
+    /// 1/(c + 1)`, which grows with c; the estimate of delta is the integrand there over `sqrt(2 pi K'')`.
     pub(super) fn find(cumulants: impl Fn(f64) -> Option<Cumulants>, step: f64, question: Question) -> Option<Self> {
         let at = |log_tilt: f64| -> Option<Self> {
             let tilt = log_tilt.exp();
@@ -187,14 +187,14 @@ impl Saddle {
         })
     }
 
-    /// The same question at a smaller tilt: sound, and with a loss of precision instead of a longer window.
+    /// Returns the saddle at a smaller tilt, which is sound and loses precision instead of needing a longer window.
     pub(super) fn eased(self, cumulants: impl Fn(f64) -> Option<Cumulants>, step: f64) -> Option<Self> {
         let tilt = self.tilt * 0.8;
         let Cumulants { variance, .. } = cumulants(tilt * step)?;
         Some(Self { tilt, variance: variance * step * step, ..self })
     }
 
-    /// How far the logarithm of Chernoff's bound at this tilt is above that of delta.
+    /// Returns the logarithm of the ratio of the Chernoff bound at this tilt to delta.
     pub(super) fn log_loss(&self, cumulants: impl Fn(f64) -> Option<Cumulants>, step: f64) -> f64 {
         cumulants(self.tilt * step)
             .map_or(f64::INFINITY, |found| found.log_moment - self.tilt * self.epsilon - self.log_delta)

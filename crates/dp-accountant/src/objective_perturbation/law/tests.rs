@@ -19,7 +19,7 @@ const CASES: [(f64, f64); 8] =
 fn above(std_dev: f64, regularization: f64, loss: MarginLoss) -> Option<Arc<dyn LossLaw>> {
     match law(std_dev, regularization, loss) {
         Some(Law::Between { above, .. }) => Some(above),
-        // Where rounding would swamp one minus a tail of many sides.
+        // Cases in which rounding would exceed 1 minus a tail of many sides.
         _ => {
             assert!(matches!(loss, MarginLoss::Softmax { .. }) && std_dev < 0.5, "{loss:?} {std_dev} {regularization}");
             None
@@ -68,7 +68,7 @@ fn tails_give_the_curve_of_one_release_and_its_mirror_image() {
     }
 }
 
-/// The largest loss at `y`, by search over the slope.
+/// Returns the largest loss at `y`, by search over the slope.
 fn largest_loss(loss: MarginLoss, s: f64, lambda: f64, y: f64) -> f64 {
     let v = 1.0 / (s * s);
     match loss {
@@ -98,7 +98,7 @@ fn plain(loss: MarginLoss, s: f64, lambda: f64) -> Vec<(f64, f64, f64)> {
         .collect()
 }
 
-/// Delta of `count` releases of losses rounded to a grid, by plain convolution.
+/// Returns delta of `count` releases of losses rounded to a grid, by plain convolution.
 fn convolved(law: &[(f64, f64)], step: f64, count: u32, epsilon: f64, round: fn(f64) -> f64) -> f64 {
     let index = |loss: f64| round(loss / step) as i64;
     let first = law.iter().map(|(loss, _)| index(*loss)).min().unwrap();
@@ -137,7 +137,7 @@ fn several_releases_by_plain_convolution() {
                 of(&removal).max(of(&addition))
             };
             let (low, high) = (either(f64::floor), either(f64::ceil));
-            // The grid of y is a midpoint rule, off by far less than a unit of the grid of losses.
+            // The grid of y is a midpoint rule with an error far below the step of the grid of losses.
             assert!(low <= got * (1.0 + 1e-5) && got <= high * (1.0 + 1e-5), "{loss:?} {epsilon}: {low} {got} {high}");
             assert!(high < 1.2 * low, "{loss:?} {epsilon}: {low} {high}");
         }
@@ -173,7 +173,7 @@ fn lies_between_the_gaussian_mechanism_and_the_renyi_curve() {
                     bracket.upper >= gaussian * (1.0 - 1e-9) && bracket.upper <= renyi,
                     "{loss:?} {s} {lambda} {count} {bracket:?} {gaussian} {renyi}"
                 );
-                // The grid is made for the curve above, which for many classes is far above.
+                // The grid is chosen for the upper curve, which for many classes is far above.
                 let close = if matches!(loss, MarginLoss::Softmax { .. }) { 0.2 } else { 3e-3 };
                 assert!(
                     bracket.lower <= gaussian * (1.0 + 1e-9) && bracket.lower >= gaussian * (1.0 - close),

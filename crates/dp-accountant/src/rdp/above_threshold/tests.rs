@@ -8,7 +8,7 @@ const GAUSSIAN: Noise = (upper_tail, crate::normal::density);
 
 const LAPLACE: Noise = (|x| if x > 0.0 { 0.5 * (-x).exp() } else { 1.0 - 0.5 * x.exp() }, |x| 0.5 * (-x.abs()).exp());
 
-/// Queries that move anyhow.
+/// Queries that move in either direction.
 fn any(threshold: f64, query: f64, max_queries: u64) -> Gaussian {
     Gaussian { threshold, query, max_queries, range_bounded: false }
 }
@@ -18,7 +18,7 @@ fn bounded(threshold: f64, query: f64, max_queries: u64) -> Gaussian {
     Gaussian { range_bounded: true, ..any(threshold, query, max_queries) }
 }
 
-/// The law of the index of the first of `queries` above a threshold of 0, and of there being none.
+/// Returns the law of the index of the first of `queries` above a threshold of 0, and the probability that there is none.
 fn outcomes(noise: Noise, threshold_scale: f64, query_scale: f64, queries: &[f64], steps: i32) -> Vec<f64> {
     let (tail, density) = noise;
     let reach = 40.0;
@@ -47,7 +47,7 @@ fn divergence(p: &[f64], q: &[f64], order: f64) -> f64 {
 
 #[test]
 fn the_published_gaussian_bound_without_a_number_of_queries_is_exceeded_and_ours_is_not() {
-    // 2000 queries that rise slowly, neighbours alternately one above and one below.
+    // 2000 queries that rise slowly, alternating with neighbours one above and one below.
     let (threshold_std, query_std, order) = (5.0, 1.2, 2.0);
     let queries: Vec<f64> = (0..2000).map(|i| -22.0 + 36.0 * f64::from(i) / 1999.0).collect();
     let neighbours: Vec<f64> =
@@ -109,7 +109,7 @@ proptest::proptest! {
     }
 }
 
-/// The closed form of the vector's bound against the search over every vertex of the shifts, by the quadratic form itself.
+/// The closed form of the vector's bound compared with a search over all vertices of the shifts, by the quadratic form itself.
 #[test]
 fn the_worst_vector_of_an_interval() {
     for (threshold, query, count) in [(0.5, 0.7, 1u64), (0.1, 0.9, 2), (2.0, 0.3, 6), (0.3, 0.3, 7), (1.0, 0.05, 9)] {
@@ -131,7 +131,7 @@ fn the_worst_vector_of_an_interval() {
 
 #[test]
 fn one_query_is_one_gaussian() {
-    // threshold and query noise add up, and the difference moves by one sensitivity.
+    // The threshold's and the query's noise add up, and the difference moves by one sensitivity.
     let got = any(0.5, 0.25, 1).rdp(3.0);
     assert!((got - 1.5 / (4.0 + 16.0)).abs() < 1e-14, "{got}");
 }

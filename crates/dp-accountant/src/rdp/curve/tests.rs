@@ -13,8 +13,8 @@ fn at(curve: &RdpCurve, order: f64, delta: Delta) -> f64 {
     improved.min(conversion::epsilon_centred(order, rdp, delta).unwrap())
 }
 
-/// Against a scan of 20,000 orders from 1.001 to 1e6: the search may not be above it by more than 1e-6, nor below by
-/// more than the scan's own distance of 0.1 % between orders allows.
+/// Compared with a scan of 20,000 orders from 1.001 to 1e6: the search may exceed it by at most 1e-6, and may be below it by at
+/// most what the scan's spacing of 0.1 % between orders allows.
 #[test]
 fn the_best_order_is_as_good_as_a_dense_scan() {
     for (rate, noise, count, delta) in [
@@ -38,7 +38,7 @@ fn the_best_order_is_as_good_as_a_dense_scan() {
     }
 }
 
-/// The best order is near 19,000 here; a grid that stops at 1024 gives a figure many times as large.
+/// The best order is near 19,000 here; a grid that stops at 1024 gives a value many times as large.
 #[test]
 fn high_best_orders_are_found() {
     let (curve, delta) = (steps(0.001, 100.0, 1000), Delta::new(1e-12).unwrap());
@@ -55,7 +55,7 @@ fn delta_and_epsilon_are_inverse() {
         for delta in [1e-3, 1e-9, 1e-30] {
             let epsilon = curve.epsilon(Delta::new(delta).unwrap());
             if epsilon == 0.0 {
-                // Delta alone covers the total variation.
+                // Delta alone covers the total variation distance.
                 assert!(curve.delta(0.0).unwrap() <= delta);
                 continue;
             }

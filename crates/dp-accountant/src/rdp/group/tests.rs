@@ -15,7 +15,7 @@ fn gaussians_lose_nothing() {
             assert!((0.0..1e-12).contains(&(got / exact - 1.0)), "{size} {a}: {got} {exact}");
         }
     }
-    // In runs: a little more.
+    // Large groups are bounded by runs of orders, which gives slightly more.
     let got = group_of(order(3.0), 1000, |order| 0.125 * order);
     assert!((1.0..1.05).contains(&(got / (0.375 * 1e6))), "{got}");
     assert!(group_of(order(3.0), u64::MAX, |order| 0.125 * order) >= 0.375 * 2f64.powi(128));

@@ -8,12 +8,12 @@ fn rate(value: f64) -> SamplingRate {
     SamplingRate::new(value).unwrap()
 }
 
-/// The divergence of order `a` of finite laws.
+/// Returns the divergence of order `a` of finite laws.
 fn divergence(a: f64, p: &[f64], q: &[f64]) -> f64 {
     p.iter().zip(q).map(|(p, q)| p.powf(a) * q.powf(1.0 - a)).sum::<f64>().ln() / (a - 1.0)
 }
 
-/// Both directions of finite pairs, lopsided ones among them, against the bound from their own larger curve.
+/// Both directions of finite pairs, including asymmetric ones, compared with the bound from their own larger curve.
 #[test]
 fn holds_in_both_directions_for_finite_pairs_and_is_attained() {
     let pairs: [([f64; 3], [f64; 3]); 4] = [
@@ -79,9 +79,9 @@ fn event_trees_take_the_same_bound() {
         let expected = poisson_sampled(order(a), rate(0.03), curve);
         assert!((sampled.rdp(a) / expected - 1.0).abs() < 1e-12, "{a}");
     }
-    // Beyond the largest sum convexity answers, and the curve goes on growing.
+    // Beyond the largest sum the convexity bound is used, and the curve keeps growing.
     assert!(sampled.rdp(1000.0) >= sampled.rdp(99.0));
-    // Linear curves of whatever origin are Gaussian ones at any order.
+    // Linear curves of any origin equal Gaussian ones at any order.
     let base: Leaves = vec![(Leaf::Zcdp { rho: 1e-4 }, 1)];
     let leaf = Leaf::Poisson { rate: 0.001, base: base.clone() };
     let sampled = Sampled::new(&leaf, 0.001, &base, 100.0);

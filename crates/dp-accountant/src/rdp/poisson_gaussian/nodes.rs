@@ -1,58 +1,58 @@
 //! The trapezoid rule for the mean of `(w^a - 1 - a (w - 1)) / (a - 1)`.
 //!
 //! # Step
-//! On the line `Im y = t` write `e = e^u`, `u = mu y - mu^2/2` real part, and Taylor's theorem
+//! On the line `Im y = t` write `e = e^u`, with `u` the real part of `mu y - mu^2/2`, and use Taylor's theorem
 //!
 //! ```text
 //! w^a - 1 - a (w-1) = a (a-1) int_0^1 (1-s) (w-1)^2 (1 + s (w-1))^(a-2) ds.
 //! ```
 //!
-//! There `|density| = density(Re y) e^(t^2/2)`, `|w - 1|^2 <= (w_real - 1)^2 + q^2 e (mu t)^2`, and `|1 + s (w-1)|` is at
-//! most its real value, and at least that times `cos(mu t/2)`. Under the density tilted by `e` and the last factor, `u`
-//! has a log-density with second derivative at least `-1/mu^2` (less `1/4` for `a < 2`), so by the Cramer-Rao inequality
-//! its variance is at least `mu^2 / (1 + mu^2/4)`, whence `E[(e - 1)^2 ..] >= E[e ..] mu^2 / (1 + mu^2/4)`: the integral
-//! of the modulus on the line is at most `B = e^(t^2/2) (1 + t^2 (1 + mu^2/4)) cos(mu t/2)^-(2-a)+` times the mean that
-//! is sought, and the rule of step h is off by at most `2 B / (e^(2 pi t/h) - 1)` of it. The step makes that `e^-37`.
+//! There `|density| = density(Re y) e^(t^2/2)`, `|w - 1|^2 <= (w_real - 1)^2 + q^2 e (mu t)^2`, and `|1 + s (w-1)|` is at most
+//! its real value, and at least that times `cos(mu t/2)`. Under the density tilted by `e` and the last factor, `u` has a
+//! log-density with second derivative at least `-1/mu^2` (minus `1/4` for `a < 2`), so by the Cramer-Rao inequality its variance
+//! is at least `mu^2 / (1 + mu^2/4)`, whence `E[(e - 1)^2 ..] >= E[e ..] mu^2 / (1 + mu^2/4)`. So the integral of the modulus on
+//! the line is at most `B = e^(t^2/2) (1 + t^2 (1 + mu^2/4)) cos(mu t/2)^-(2-a)+` times the required mean, and the rule of step h
+//! has an error of at most `2 B / (e^(2 pi t/h) - 1)` of it. The step makes this `e^-37`.
 //!
-//! # Which nodes
-//! The integrand has a peak near 0 and possibly another near `a mu`, as far away as the order is high. To the right of
+//! # Choice of nodes
+//! The integrand has a peak near 0 and possibly another near `a mu`, which is farther away for higher orders. To the right of
 //! `mu/2` it lies below an envelope with at most two peaks,
 //!
 //! ```text
 //! ln envelope = -y^2/2 + c + 2 (ln q + u) + (a-2) ln w  (a >= 2),    -y^2/2 + c + a ln w  (a < 2),
 //! ```
 //!
-//! whose derivative is a constant minus `y` plus a multiple of the logistic function `p = 1 - (1-q)/w`, so that its
-//! signs from left to right are + - + - at most. So between a node where it falls and a later one where it rises the
-//! envelope is largest at the two, and such a stretch may be left out once both are negligible.
+//! whose derivative is a constant minus `y` plus a multiple of the logistic function `p = 1 - (1-q)/w`, so that its signs from
+//! left to right are at most + - + -. So between a node where it decreases and a later one where it increases the envelope is
+//! largest at the two nodes, and such a stretch may be omitted once both are negligible.
 
 use core::f64::consts::PI;
 
 use crate::normal::LN_SQRT_2_PI;
 use crate::work;
 
-/// What the quadrature leaves out, at each cut, is below `e^-NEGLIGIBLE` of the largest node, times their number.
+/// The omitted part of the quadrature, at each cut, is below `e^-NEGLIGIBLE` of the largest node, times their number.
 const NEGLIGIBLE: f64 = 42.0;
 
-/// More nodes than this, and the caller's bound by convexity must do.
+/// Maximum number of nodes; beyond it the caller uses its bound by convexity.
 const MAX_NODES: u32 = 40_000;
 
-/// Steps of a node at all orders of a search.
+/// Number of steps of a node at all orders of a search.
 const STEPS_PER_NODE: f64 = 6000.0;
 
-/// As many may be summed whatever was spent.
+/// Number of nodes that may be summed whatever was spent.
 const FEWEST_NODES: f64 = 256.0;
 
-/// Beyond this `a mu` nodes of unit distance are no longer told apart well.
+/// Value of `a mu` beyond which nodes of unit distance are no longer well separated.
 const FARTHEST: f64 = 1e9;
 
-/// From here on `w^a` is all that matters of the bracket.
+/// Value of `a ln w` from which on only `w^a` contributes to the bracket.
 const POWER_ALONE: f64 = 45.0;
 
-/// `e^600` times what else occurs does not overflow.
+/// `e^600` times the other factors does not overflow.
 const SAFE_EXPONENT: f64 = 600.0;
 
-/// Terms of the series for small `a ln w`; the first dropped is below `0.5^16 / 16!` of the first.
+/// Number of terms of the series for small `a ln w`; the first dropped is below `0.5^16 / 16!` of the first.
 const SERIES_TERMS: usize = 16;
 
 pub(super) struct Integrand {
@@ -66,7 +66,7 @@ pub(super) struct Integrand {
     log_factor: f64,
     /// Coefficients of `s^2, s^3, ...`, `s = ln w`.
     series: [f64; SERIES_TERMS],
-    /// Nodes that may be summed.
+    /// Number of nodes that may be summed.
     affordable: u32,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Mean {
 }
 
 impl Mean {
-    /// `ln(1 + excess mean) / excess`.
+    /// Returns `ln(1 + excess mean) / excess`.
     pub(super) fn divergence(&self, excess: f64) -> f64 {
         let moment = self.sum * self.reference.exp();
         let value = if excess == 0.0 {
@@ -96,11 +96,11 @@ impl Mean {
 struct Value {
     mantissa: f64,
     exponent: f64,
-    /// Bounds the relative rounding error, in units of epsilon.
+    /// Bound on the relative rounding error, in units of epsilon.
     rounding: f64,
 }
 
-/// What has been summed, relative to `e^reference`.
+/// The sum so far, relative to `e^reference`.
 struct Sum {
     total: f64,
     /// The sum of each term's rounding error.
@@ -110,7 +110,7 @@ struct Sum {
     nodes: u32,
 }
 
-/// However a sum ends, its nodes were work.
+/// The nodes are charged as work, however the sum ends.
 impl Drop for Sum {
     fn drop(&mut self) {
         work::charge(120.0 * f64::from(self.nodes));
@@ -156,7 +156,7 @@ impl Integrand {
         Self { order, excess, rate, log_rate: rate.ln(), mu, step: step(order, mu), log_factor, series, affordable }
     }
 
-    /// The mean of the integrand, rounded up; none where it would take too many nodes.
+    /// Returns the mean of the integrand, rounded up; `None` if it takes too many nodes.
     pub(super) fn mean(&self) -> Option<Mean> {
         let Self { order, mu, step, .. } = *self;
         if !(order * mu < FARTHEST) {
@@ -172,10 +172,10 @@ impl Integrand {
         for value in &candidates {
             sum.largest = sum.largest.max(value.mantissa * (value.exponent - reference).exp());
         }
-        // Everything that is left out has at most this many nodes' worth.
+        // The omitted part is worth at most this many nodes.
         let cut = NEGLIGIBLE + ((order * mu + 80.0) / step).ln();
         let negligible = |sum: &Sum, log: f64| log < sum.log_largest() - cut;
-        // One unit covers the distance of a peak's estimate from the peak.
+        // One unit covers the error of a peak's estimated position.
         let far_matters = !negligible(&sum, self.envelope(far) + 1.0);
         let mut left_of = f64::INFINITY;
         if far_matters {
@@ -186,7 +186,7 @@ impl Integrand {
         if left_of > middle {
             let left_value = self.bracket(-self.rate, (-self.rate).ln_1p());
             let left_log = left_value.mantissa.ln() + left_value.exponent;
-            // No peak to the left of where the nodes ended in a rise: that rise comes down to the middle.
+            // If the nodes ended where the integrand rises, there is no peak to the left: the rise continues from the middle.
             let near_matters = near < left_of && !negligible(&sum, self.envelope(near) + 1.0);
             if near_matters || !negligible(&sum, left_log) {
                 let start = (middle / step).round();
@@ -221,10 +221,11 @@ impl Integrand {
         }
     }
 
-    /// Adds nodes from `start` to the left until the rest, or all up to a second peak, is negligible. Returns the last.
+    /// Adds nodes from `start` to the left until the remainder, or everything up to a second peak, is negligible. Returns the
+    /// last.
     ///
-    /// To the left of -9 the logarithm of the integrand falls with a slope of at least 4: the bracket grows by at most
-    /// `(2 + ln(1/(1-q)))/|y|`, and the density falls by `|y|`.
+    /// To the left of -9 the logarithm of the integrand has a slope of at least 4: the bracket grows by at most `(2 +
+    /// ln(1/(1-q)))/|y|`, and the density falls by `|y|`.
     fn sum_left(&self, sum: &mut Sum, start: f64, cut: f64) -> Option<f64> {
         let mut k = start;
         loop {
@@ -249,9 +250,9 @@ impl Integrand {
         }
     }
 
-    /// `(w^a - 1 - a (w-1))/(a-1) e^(-y^2/2)`.
+    /// Returns `(w^a - 1 - a (w-1))/(a-1) e^(-y^2/2)`.
     fn value(&self, y: f64) -> Value {
-        // The difference is exact where it is small.
+        // The difference is exact if it is small.
         let u = self.mu * (y - 0.5 * self.mu);
         let (v, s, p) = if u < SAFE_EXPONENT {
             let v = self.rate * u.exp_m1();
@@ -266,7 +267,7 @@ impl Integrand {
         Value { mantissa: bracket.mantissa, exponent: bracket.exponent - half_square, rounding }
     }
 
-    /// The bracket over `a - 1`, from `v = w - 1` and `s = ln w`.
+    /// Returns the bracket over `a - 1`, from `v = w - 1` and `s = ln w`.
     fn bracket(&self, v: f64, s: f64) -> Value {
         let exponent = self.excess * s;
         let (mantissa, exponent) = if self.order * s.abs() < 0.5 {
@@ -281,13 +282,13 @@ impl Integrand {
         Value { mantissa, exponent, rounding: 0.0 }
     }
 
-    /// `p = q e^u / w`, the weight of the sampled component.
+    /// Returns `p = q e^u / w`, the weight of the sampled component.
     fn sampled_weight(&self, y: f64) -> f64 {
         let u = self.mu * (y - 0.5 * self.mu);
         (1.0 + (1.0 - self.rate) / self.rate * (-u).exp()).recip()
     }
 
-    /// The envelope's slope is `base + factor p(y) - y`.
+    /// Returns `base` and `factor` of the envelope's slope `base + factor p(y) - y`.
     fn envelope_parts(&self) -> (f64, f64) {
         if self.order < 2.0 { (0.0, self.order * self.mu) } else { (2.0 * self.mu, (self.order - 2.0) * self.mu) }
     }
@@ -297,7 +298,7 @@ impl Integrand {
         base + factor * self.sampled_weight(y) - y
     }
 
-    /// Logarithm of the envelope at `y`.
+    /// Returns the logarithm of the envelope at `y`.
     fn envelope(&self, y: f64) -> f64 {
         let u = self.mu * (y - 0.5 * self.mu);
         let s = if u < SAFE_EXPONENT { (self.rate * u.exp_m1()).ln_1p() } else { u + self.log_rate };
@@ -305,19 +306,19 @@ impl Integrand {
         self.log_factor + power - 0.5 * y * y
     }
 
-    /// The envelope's right-most peak, approached from the right: where its slope is concave, Newton's step from the
-    /// right stays there, and so does the plain iteration.
+    /// Returns the envelope's right-most peak, approached from the right: where its slope is concave, Newton's iterates stay on
+    /// that side, as do those of the plain iteration.
     fn farthest_peak(&self) -> f64 {
         let (base, factor) = self.envelope_parts();
         self.peak(base + factor, f64::max)
     }
 
-    /// Its left-most peak, approached from the left.
+    /// Returns the envelope's left-most peak, approached from the left.
     fn nearest_peak(&self) -> f64 {
         self.peak(self.envelope_parts().0, f64::min)
     }
 
-    /// Iterates towards a peak from `start`; `cautious` chooses the end from which it comes.
+    /// Iterates towards a peak from `start`; `cautious` chooses the side of the approach.
     fn peak(&self, start: f64, cautious: fn(f64, f64) -> f64) -> f64 {
         let (base, factor) = self.envelope_parts();
         let mut y = start;
@@ -326,7 +327,7 @@ impl Integrand {
             let plain = base + factor * p;
             let slope = factor * self.mu * p * (1.0 - p) - 1.0;
             let newton = y - (plain - y) / slope;
-            // Newton's method where it is at least as cautious as convexity allows: on the side that it comes from.
+            // Newton's method is used only where convexity keeps it on the side of the approach.
             let convex = (p > 0.5) == (cautious(0.0, 1.0) == 1.0);
             let next = if slope < 0.0 && convex { newton } else { plain };
             if !((next - y).abs() > 1e-6) {
@@ -338,7 +339,7 @@ impl Integrand {
     }
 }
 
-/// The step at which the error's bound is `e^-37`: for the best line `Im y = t`, `2 pi t/h - t^2/2 >= 45`, where the
+/// Returns the step at which the error's bound is `e^-37`: for the best line `Im y = t`, `2 pi t/h - t^2/2 >= 45`, while the
 /// bound's other factors are below `e^8`.
 fn step(order: f64, mu: f64) -> f64 {
     const EXPONENT: f64 = 45.0;

@@ -1,6 +1,6 @@
 use super::rdp;
 
-/// The binomial sum at an integer order: all terms positive.
+/// Returns the binomial sum at an integer order: all terms positive.
 fn binomial_sum(order: u32, rate: f64, mu: f64) -> f64 {
     let a = f64::from(order);
     let mut log_binomial = 0.0;
@@ -26,19 +26,19 @@ fn is_the_binomial_sum_at_integer_orders() {
             for mu in [1e-4, 1e-2, 0.3, 0.9, 1.7, 4.0, 20.0, 100.0] {
                 let (got, expected) = (rdp(order.into(), rate, mu), binomial_sum(order, rate, mu));
                 let error = got / expected - 1.0;
-                // The sum itself is good to about 1e-16 times the largest exponent.
+                // The sum itself is accurate to about 1e-16 times the largest exponent.
                 assert!(error.abs() < 1e-11, "order {order}, rate {rate}, mu {mu}: {got} {expected} {error:e}");
             }
         }
     }
 }
 
-/// By 40-digit trapezoid sums of the defining integral.
+/// From 40-digit trapezoid sums of the defining integral.
 #[test]
 fn matches_high_precision_values_at_real_orders() {
     for (order, rate, mu, expected) in REFERENCE {
         let error = rdp(order, rate, mu) / expected - 1.0;
-        // A condition number of the order itself is inherent where the far peak is about as large as the near one.
+        // Where the two peaks are about equally large, the result is ill-conditioned in the order.
         let tolerance = if order < 1e3 { 1e-12 } else { 1e-11 };
         assert!(error.abs() < tolerance && error > -1e-14, "{order} {rate} {mu}: {error:e}");
     }

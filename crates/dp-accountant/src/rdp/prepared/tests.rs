@@ -48,7 +48,7 @@ fn each_order_of_the_grid_is_evaluated_once() {
     assert!(evaluations.get() < 160, "{evaluations:?}");
 }
 
-/// The work of nested combinations adds up and does not multiply; this would not end otherwise.
+/// The work of nested combinations adds up and does not multiply; otherwise this would not end.
 #[test]
 fn deep_and_wide_trees_are_answered() {
     let laplace = |scale: f64| DpEvent::Laplace { scale, sensitivity: 1.0 };
@@ -77,7 +77,7 @@ fn nested_sampling_costs_little_more_than_the_product_of_the_rates() {
     };
     let poisson = |rate, event| DpEvent::PoissonSampled { sampling_rate: rate, event: Box::new(event) };
     let at = |event: &DpEvent, order| RdpCurve::new(event).unwrap().at(RdpOrder::new(order).unwrap());
-    // A part of its own between the two keeps them from merging.
+    // A separate part between the two keeps them from merging.
     let apart = |event| DpEvent::Composed { events: vec![event, DpEvent::PureDp { epsilon: 1e-9 }] };
     for order in [2.0, 8.0, 31.0] {
         let (nested, once) =

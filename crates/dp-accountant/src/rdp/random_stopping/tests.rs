@@ -8,7 +8,7 @@ fn generating(probabilities: &[f64], x: f64) -> f64 {
 
 fn truncated_negative_binomial_law(eta: f64, gamma: f64, terms: usize) -> Vec<f64> {
     let scale = if eta == 0.0 { -1.0 / gamma.ln() } else { 1.0 / (gamma.powf(-eta) - 1.0) };
-    // Product over l < k of (l + eta)/(l + 1); its first factor is eta, taken out where eta is 0.
+    // Product over l < k of (l + eta)/(l + 1); its first factor is eta, which is omitted if eta is 0.
     let mut law = vec![0.0];
     let mut term = scale * (1.0 - gamma) * if eta == 0.0 { 1.0 } else { eta };
     for k in 1..terms {
@@ -26,7 +26,7 @@ fn poisson_law(mean: f64, terms: usize) -> Vec<f64> {
     law
 }
 
-/// The divergence of the best of a random number of outcomes, from the masses of outcomes in rising order.
+/// Returns the divergence of the best of a random number of outcomes, from the masses of outcomes in increasing order.
 fn divergence_of_best(law: &[f64], p: &[f64], q: &[f64], order: f64) -> f64 {
     let best = |masses: &[f64]| {
         let mut below = 0.0;

@@ -17,15 +17,15 @@ pub(super) enum Pair {
     Laplace { x: f64 },
     /// Randomised response with two answers, which dominates all `epsilon`-DP mechanisms (Kairouz, Oh and Viswanath 2015).
     Pure { epsilon: f64 },
-    /// Randomised response between two of more answers, the others of which are equally likely: the masses.
+    /// Randomised response between two of several answers, the others being equally likely: the masses.
     Response { more: f64, less: f64 },
 }
 
-/// What a quadrature leaves out is below `e^-NEGLIGIBLE` of its largest term.
+/// The omitted part of a quadrature is below `e^-NEGLIGIBLE` of its largest term.
 const NEGLIGIBLE: f64 = 45.0;
 
 impl Pair {
-    /// The pairs known for a base.
+    /// Returns the pairs known for a base.
     pub(super) fn of(base: &Leaves) -> Vec<Self> {
         let mut pairs = Vec::new();
         let pure = pure_epsilon_of_all(base);
@@ -53,7 +53,7 @@ impl Pair {
         pairs
     }
 
-    /// `ln E_Q[(P/Q - 1)^l]` for an even `l` of at least 2, rounded up.
+    /// Returns `ln E_Q[(P/Q - 1)^l]` for an even `l` of at least 2, rounded up.
     pub(super) fn log_even_moment(self, l: u32) -> f64 {
         let power = f64::from(l);
         let (log, size) = match self {
@@ -76,15 +76,15 @@ impl Pair {
     }
 }
 
-/// Gaussian laws, by the trapezoid rule over a standard normal variable `y` for `(e^u - 1)^l`, `u = mu y - mu^2/2`.
+/// Returns the moment for Gaussian laws, by the trapezoid rule over a standard normal variable `y` for `(e^u - 1)^l`, `u = mu y -
+/// mu^2/2`.
 ///
-/// On the line `Im y = t` is `|e^u - 1|^2 <= (e^u - 1)^2 + e^u (mu t)^2` with real parts on the right. Integrating by parts
-/// against the Gaussian law of `u` gives `E[e^(iu) (e^u - 1)^(2k)] >= (2k - 1) mu^2 E[e^((i+1)u) (e^u - 1)^(2k-2)]`, so that
-/// the mean of the modulus to the power `l` is at most `e^(t^2)` times the moment, and with the density's `e^(t^2/2)` the
-/// rule of step `h` errs by at most `2 e^(3 t^2/2)/(e^(2 pi t/h) - 1)` of it; with `t = 2 pi/(3h)` and `h = 0.4` that is
-/// `2e-18`.
+/// On the line `Im y = t`, `|e^u - 1|^2 <= (e^u - 1)^2 + e^u (mu t)^2`, with real parts on the right. Integrating by parts
+/// against the Gaussian law of `u` gives `E[e^(iu) (e^u - 1)^(2k)] >= (2k - 1) mu^2 E[e^((i+1)u) (e^u - 1)^(2k-2)]`, so that the
+/// mean of the modulus to the power `l` is at most `e^(t^2)` times the moment. With the density's `e^(t^2/2)` the rule of step
+/// `h` has an error of at most `2 e^(3 t^2/2)/(e^(2 pi t/h) - 1)` of it; with `t = 2 pi/(3h)` and `h = 0.4` this is `2e-18`.
 ///
-/// On either side of `y = mu/2` the integrand is log-concave: from a peak its terms fall ever faster.
+/// On either side of `y = mu/2` the integrand is log-concave: from a peak its terms decrease ever faster.
 fn gaussian(power: f64, mu: f64) -> f64 {
     const STEP: f64 = 0.4;
     let log_at = |y: f64| {
@@ -104,7 +104,7 @@ fn gaussian(power: f64, mu: f64) -> f64 {
     let mut sum = PositiveSum::new();
     let middle = (0.5 * mu / STEP).floor();
     for (peak, outwards) in [(right, 1.0), (left, -1.0)] {
-        // On this side of the middle only: the nodes at or below it belong to the left.
+        // Only nodes on this side of the middle; those at or below it belong to the left.
         let on_this_side = |k: f64| if outwards > 0.0 { k > middle } else { k <= middle };
         let start = (peak / STEP).round();
         let mut k = if on_this_side(start) { start } else { middle + if outwards > 0.0 { 1.0 } else { 0.0 } };
@@ -124,7 +124,7 @@ fn gaussian(power: f64, mu: f64) -> f64 {
     sum.log() + STEP.ln() - LN_SQRT_2_PI
 }
 
-/// Where a decreasing function changes sign, roughly.
+/// Returns an approximate sign change of a decreasing function.
 fn bisect(low: f64, high: f64, slope: impl Fn(f64) -> f64) -> f64 {
     let (mut low, mut high) = (low, high);
     for _ in 0..30 {
@@ -170,7 +170,7 @@ fn laplace(power: f64, x: f64) -> f64 {
             };
             sum.add(log_factor + log + width, power * (2.0 + x) + half.abs());
             right = left;
-            // What is left increases towards `right`: the rest is below its value there times `right`.
+            // The remainder increases towards `right`: its integral is below its value there times `right`.
             let rest = at(right).0;
             if rest < end - NEGLIGIBLE {
                 sum.add(log_factor + rest + right.ln(), power * (2.0 + x));

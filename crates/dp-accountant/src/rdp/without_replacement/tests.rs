@@ -79,12 +79,12 @@ fn each_form_improves_on_the_one_before() {
         let with_moments = tree.rdp(a.into());
         assert!(with_moments <= ours && ours <= published, "{a}: {with_moments} {ours} {published}");
     }
-    // The sum's floor of 2 C(a,3) q^3 is gone.
+    // The sum's lower bound of 2 C(a,3) q^3 no longer applies.
     assert!(tree.rdp(8.0) < 0.3 * without_replacement_as_published(8, rate(sampled), f64::INFINITY, curve));
 }
 
-/// Replacing a record is less than removing one and adding another, and sampling a fixed number is not Poisson sampling:
-/// the bounds differ, and with the same noise relative to a replacement the fixed size costs about four times.
+/// Replacing a record is less than removing one and adding another, and sampling a fixed number is not Poisson sampling: the
+/// bounds differ, and with the same noise relative to a replacement the fixed size costs about four times as much.
 #[test]
 fn is_about_four_times_the_poisson_curve_at_order_two() {
     let (sampled, mu): (f64, f64) = (1e-3, 0.1);

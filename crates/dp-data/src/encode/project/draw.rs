@@ -1,17 +1,17 @@
-//! Drawing a map from a seed with the same bits on every platform: integers from the key stream of ChaCha20, and of
-//! floating point only `+`, `-`, `*`, `/` and the square root, which IEEE 754 rounds correctly. The standard library's
-//! logarithm is the platform's, so there is one here.
+//! Drawing a map from a seed with the same bits on every platform: integers from the key stream of ChaCha20, and in floating
+//! point only `+`, `-`, `*`, `/` and the square root, which IEEE 754 rounds correctly. The standard library's logarithm depends
+//! on the platform, so this module has its own.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::{Rng, SeedableRng};
 
 use core::f64::consts::{LN_2, SQRT_2};
 
-/// Keeps the streams of the two kinds apart. Together with the seed it is the key; never change one.
+/// Separates the streams of the two kinds. Together with the seed it is the key, so it must not change.
 const GAUSSIAN: &[u8; 24] = b"dp projection gaussian 1";
 const COORDINATES: &[u8; 24] = b"dp projection coordin. 1";
 
-/// The distance of neighbouring numbers in `[-1, 1)` that are drawn: `2^-52`.
+/// The distance of adjacent drawn numbers in `[-1, 1)`: `2^-52`.
 const STEP: f64 = 1.0 / (1_u64 << 52) as f64;
 
 fn stream(seed: u64, domain: &[u8; 24]) -> ChaCha20Rng {
@@ -21,7 +21,7 @@ fn stream(seed: u64, domain: &[u8; 24]) -> ChaCha20Rng {
     ChaCha20Rng::from_seed(key)
 }
 
-/// `count` numbers from `N(0, 1/features)`.
+/// Returns `count` numbers from `N(0, 1/features)`.
 pub(super) fn gaussian(seed: u64, features: u32, count: usize) -> Vec<f64> {
     let mut stream = stream(seed, GAUSSIAN);
     let scale = 1.0 / f64::from(features).sqrt();
@@ -34,7 +34,7 @@ pub(super) fn gaussian(seed: u64, features: u32, count: usize) -> Vec<f64> {
     entries
 }
 
-/// Two independent standard normal numbers by the polar method of Marsaglia & Bray (1964).
+/// Returns two independent standard normal numbers by the polar method of Marsaglia & Bray (1964).
 fn normal_pair(stream: &mut ChaCha20Rng) -> (f64, f64) {
     loop {
         let (u, v) = (symmetric(stream.next_u64()), symmetric(stream.next_u64()));
@@ -46,12 +46,12 @@ fn normal_pair(stream: &mut ChaCha20Rng) -> (f64, f64) {
     }
 }
 
-/// A number in `[-1, 1)` from 53 bits, exactly.
+/// Returns a number in `[-1, 1)` from 53 bits, exactly.
 fn symmetric(bits: u64) -> f64 {
     (bits >> 11) as f64 * STEP - 1.0
 }
 
-/// The natural logarithm of a normal number in `(0, 1)`, to a few units in the last place.
+/// Returns the natural logarithm of a normal number in `(0, 1)`, to a few units in the last place.
 ///
 /// # Formula
 /// ```text
@@ -73,7 +73,7 @@ fn ln_below_one(x: f64) -> f64 {
     f64::from(exponent) * LN_2 + 2.0 * z * series
 }
 
-/// `count` of the numbers below `of`, without replacement, increasing: the first steps of a Fisher-Yates shuffle.
+/// Returns `count` of the numbers below `of`, without replacement, increasing: the first steps of a Fisher-Yates shuffle.
 pub(super) fn coordinates(seed: u64, count: usize, of: u32) -> Vec<u32> {
     let mut stream = stream(seed, COORDINATES);
     let mut all: Vec<u32> = (0..of).collect();
@@ -86,7 +86,7 @@ pub(super) fn coordinates(seed: u64, count: usize, of: u32) -> Vec<u32> {
     all
 }
 
-/// Uniform below `bound`, which is positive: numbers of the incomplete last round are drawn again.
+/// Returns a uniform number below `bound`, which is positive: numbers of the incomplete last round are drawn again.
 fn below(stream: &mut ChaCha20Rng, bound: u64) -> u64 {
     let incomplete = (u64::MAX % bound + 1) % bound;
     loop {

@@ -4,8 +4,8 @@ use super::*;
 use crate::encode::{Encoder, Encoding, InputFormat, LibsvmFormat, RowNorm};
 use crate::schema::Schema;
 
-/// The first entries for seed 42 from 784 to 50 features, the last one, and all of them rotated and combined by
-/// exclusive or; from an implementation of ChaCha20 and of the polar method in another language.
+/// The first entries for seed 42 from 784 to 50 features, the last one, and all of them rotated and combined by exclusive or;
+/// from an implementation of ChaCha20 and of the polar method in another language.
 #[test]
 fn the_bits_of_a_map_are_the_same_everywhere() {
     let entries = draw::gaussian(42, 50, 784 * 50);
@@ -27,8 +27,8 @@ fn the_bits_of_a_map_are_the_same_everywhere() {
 
 #[test]
 fn entries_are_normal() {
-    // Of 400,000 draws, the moments and the shares within 1, 2 and 3 standard deviations. Six and a tenth standard errors
-    // are exceeded once in 1e9.
+    // For 400,000 draws, the moments and the fractions within 1, 2 and 3 standard deviations. Six and a tenth standard errors are
+    // exceeded once in 1e9.
     let draws = draw::gaussian(5, 1, 400_000);
     let n = draws.len() as f64;
     let mean_of = |f: fn(f64) -> f64| draws.iter().map(|&x| f(x)).sum::<f64>() / n;
@@ -48,9 +48,9 @@ fn entries_are_normal() {
     assert!(neighbours.abs() < 6.1 / n.sqrt());
 }
 
-/// A row of norm 1 is longer than 1 after a projection to p = 50 with the probability that a chi-square of 50 degrees of
-/// freedom exceeds 50, 0.4734: the bound has to come after the projection. Papers that leave it out rely on a norm that
-/// nearly every other row breaks.
+/// A row of norm 1 is longer than 1 after a projection to p = 50 with the probability that a chi-square of 50 degrees of freedom
+/// exceeds 50, 0.4734: the bound has to come after the projection. Papers that omit it rely on a norm that nearly every other row
+/// exceeds.
 #[test]
 fn without_the_bound_half_of_all_unit_rows_would_be_too_long() {
     let (seeds, p) = (20_000, 50);
@@ -123,7 +123,7 @@ fn a_row_is_projected_then_bounded() {
     for (found, expected) in row.values().iter().zip(&expected) {
         assert!((found - expected / norm).abs() < 1e-14, "{found} {expected}");
     }
-    // What predictions compute is the inner product of the projected row.
+    // Predictions compute the inner product of the projected row.
     let weights = [0.3, -0.2, 0.7, 0.1];
     let by_hand: f64 = expected.iter().zip(weights).map(|(value, weight)| value / norm * weight).sum();
     assert!((row.dot(&weights) - by_hand).abs() < 1e-14);
@@ -157,7 +157,7 @@ fn a_model_holds_seed_and_version_and_no_matrix() {
         let back: Encoder = serde_json::from_value(json.clone()).unwrap();
         assert_eq!((&back, back.projection()), (&encoder, Some(projection)));
         assert!(matches!(back.input(), InputFormat::Table(_)));
-        // A member that has no meaning, a generator of the future, and a size that does not fit are refused.
+        // A meaningless member, an unknown generator, and an invalid size are refused.
         for (member, value) in
             [("scale", 1.into()), ("generator", "chacha20/2".into()), ("features", 5.into()), ("features", 0.into())]
         {

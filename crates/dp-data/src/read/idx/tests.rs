@@ -6,7 +6,7 @@ use crate::examples::Examples;
 use crate::read::{RecordReader, load_images};
 use crate::schema::{Label, Others};
 
-/// An IDX file of bytes.
+/// Returns an IDX file of bytes.
 fn idx(lengths: &[u32], bytes: &[u8]) -> Vec<u8> {
     let mut file = vec![0, 0, 8, lengths.len() as u8];
     lengths.iter().for_each(|length| file.extend(length.to_be_bytes()));
@@ -59,7 +59,7 @@ fn images_and_labels_become_examples() {
     let zero = Label::two_classes("label", vec!["0".into()], Vec::new(), Others::Negative);
     let two = load(images(), Some(labels.clone()), &self::encoder(zero)).unwrap();
     assert_eq!(two.targets(), [-1.0, 1.0, -1.0]);
-    // Record by record, labels left out where they are not wanted.
+    // Record by record, with labels omitted where they are not wanted.
     for with_labels in [true, false] {
         let input = Input::from_bytes("images", images()).with_labels(Input::from_bytes("labels", labels.clone()));
         let mut reader = RecordReader::new(input, &encoder, &Default::default(), with_labels).unwrap();

@@ -1,4 +1,4 @@
-//! One content, many ways to it.
+//! Agreement of the different ways of reading the same content.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// All records by `csv-core` alone, the reference for the splitter: cells with the line breaks of CSV resolved.
+/// Returns all records by `csv-core` alone, the reference for the splitter: cells with the line breaks of CSV resolved.
 fn reference(bytes: &[u8], options: CsvOptions) -> Vec<Vec<Vec<u8>>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = csv_core::ReaderBuilder::new().delimiter(options.delimiter).quote(options.quote).build();
@@ -30,7 +30,7 @@ fn reference(bytes: &[u8], options: CsvOptions) -> Vec<Vec<Vec<u8>>> {
     }
 }
 
-/// The records of the reader, header first, until it refuses; and whether it did.
+/// Returns the records of the reader, header first, until an error; and its code.
 fn records(input: Input, options: CsvOptions) -> (Vec<Vec<Vec<u8>>>, Option<&'static str>) {
     let mut reader = match CsvReader::new(input, options) {
         Ok(reader) => reader,
@@ -71,12 +71,12 @@ proptest! {
         let (found, refusal) = records(input, CsvOptions::default());
         match refusal {
             None => prop_assert_eq!(found, expected),
-            // What came before the refusal is the same, and the refusal has its reason.
+            // The records before the refusal are the same, and the refusal has its reason.
             Some("csv.ragged") => {
                 prop_assert_eq!(&found[..], &expected[..found.len()]);
                 prop_assert_ne!(expected[found.len()].len(), expected[0].len());
             }
-            // What csv-core reads all the same; which of these there are is tested on its own.
+            // Content that csv-core reads without error; the individual cases are tested separately.
             Some("csv.after_quote") => prop_assert!(found.is_empty() || found[..] == expected[..found.len()]),
             Some("csv.unclosed_quote") => prop_assert_eq!(&found[..], &expected[..found.len()]),
             Some("csv.empty") => prop_assert!(expected.is_empty()),
@@ -125,7 +125,7 @@ proptest! {
     }
 }
 
-/// A file larger than every buffer, with quotes here and there.
+/// Returns a file larger than every buffer, with some quotes.
 fn large() -> String {
     let mut text = String::from("note,age,city,y\n");
     for i in 0..30_000 {

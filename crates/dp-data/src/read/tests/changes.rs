@@ -8,7 +8,7 @@ use crate::read::{SteadyFile, WatchedFile};
 
 const ROWS: &str = "age,city,note,y\n1,Rome,,yes\n2,Oslo,,no\n3,Rome,,yes\n";
 
-/// What is said of a file that was cut after it was opened.
+/// Returns the error for a file that was truncated after it was opened.
 pub(super) fn refuse_changed() -> crate::DataError {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(ROWS.as_bytes()).unwrap();
@@ -17,7 +17,7 @@ pub(super) fn refuse_changed() -> crate::DataError {
     load_csv::<f64>(Input::from_reader("f", opened).unwrap(), &encoder(), &CsvOptions::default()).unwrap_err()
 }
 
-/// The code of what comes of reading a file that is changed after it was opened.
+/// Returns the result code of reading a file that is changed after it was opened.
 fn code(path: &Path, content: &[u8], change: impl FnOnce(&Path)) -> Result<usize, &'static str> {
     fs::write(path, content).unwrap();
     let opened = WatchedFile::open(path).unwrap();
@@ -49,14 +49,14 @@ fn a_file_that_is_changed_while_it_is_read_is_refused() {
         assert_eq!(code(&path, &packed, |path| cut(path, packed.len() as u64 - 9)), changed);
         assert_eq!(code(&path, &packed, |path| append(path, &pack(b"4,Rome,,no\n"))), changed);
     }
-    // As long as before.
+    // The length is unchanged.
     let later = std::time::SystemTime::now() + std::time::Duration::from_secs(2);
     let rewritten = code(&path, ROWS.as_bytes(), |path| {
         fs::write(path, ROWS.replace("Rome", "Oslo")).unwrap();
         File::options().write(true).open(path).unwrap().set_modified(later).unwrap();
     });
     assert_eq!(rewritten, changed);
-    // What was opened is read to its end, whatever has got its name meanwhile.
+    // The opened file is read to its end, whatever file has its name in the meantime.
     let replaced = code(&path, ROWS.as_bytes(), |path| {
         fs::write(folder.path().join("new"), "a\n").unwrap();
         fs::rename(folder.path().join("new"), path).unwrap();
@@ -73,7 +73,7 @@ fn a_file_is_the_same_in_each_pass() {
     let load =
         || load_csv::<f64>(file.input()?, &encoder(), &CsvOptions::default()).map(|loaded| loaded.examples.len());
     assert_eq!((load().unwrap(), load().unwrap()), (3, 3));
-    // Another file of the same length and time.
+    // A different file of the same length and time.
     let new = folder.path().join("new");
     fs::write(&new, ROWS.replace("Rome", "Oslo")).unwrap();
     let modified = fs::metadata(&path).unwrap().modified().unwrap();

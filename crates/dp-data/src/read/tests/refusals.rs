@@ -1,4 +1,4 @@
-//! Everything that is refused, and how it is said.
+//! Every refusal and its message.
 
 use std::collections::BTreeSet;
 
@@ -39,11 +39,11 @@ fn read_failing(error: io::ErrorKind, bytes: &[u8]) -> DataError {
     load_csv::<f64>(input, &encoder(), &CsvOptions::default()).unwrap_err()
 }
 
-/// One error of each kind, by what a user may do.
+/// Returns one error of each kind, caused by plausible user actions.
 fn one_of_each() -> Vec<DataError> {
     let cut = |compressed: Vec<u8>| compressed[..compressed.len() - 6].to_vec();
     let mut damaged = gz(PEOPLE.as_bytes());
-    // Its checksum, so that the text itself is read without complaint.
+    // Its checksum is damaged, so that the text itself is read without error.
     let checksum = damaged.len() - 8;
     damaged[checksum] ^= 0xff;
     let mut unreviewed = Schema::parse("s", &SCHEMA.replace("max = 100", "max = 100, reviewed = false")).unwrap();
@@ -138,7 +138,7 @@ fn lines_are_those_of_the_file() {
     assert_eq!(refuse_csv(text).line(), Some(7));
     assert_eq!(refuse_libsvm("\n# a\n1 1:1\n1 10:1\n").line(), Some(4));
     assert_eq!(refuse_csv("age,city,y\n1,Rome,no\n2,\"Rome,no\n3,Rome,no\n").line(), Some(3), "where the quote opens");
-    // Also behind a cell that may hold line ends.
+    // Also after a cell that may contain line ends.
     let swallowed = refuse_csv("note,age,city,y\nx,1,Rome,no\n\"a\nb\",2,\"Rome,no\n\"\"x\"\",3,Oslo\",no\n");
     assert_eq!((swallowed.code(), swallowed.line(), swallowed.column()), ("csv.line_end", Some(4), Some("city")));
 }
@@ -203,7 +203,7 @@ fn libsvm_refusals() {
     }
 }
 
-/// Without labels being needed, a file of another form is still none: its lines would get the score of no features.
+/// Even if no labels are needed, a file of another format is refused: its lines would get the score of no features.
 #[test]
 fn what_is_no_libsvm_gets_no_score() {
     let read = |format: &LibsvmFormat, text: &str| {

@@ -16,7 +16,7 @@ fn opened<A: Adjacency>(mut sum: ExactSum<A>) -> Vec<f64> {
     sum.finish().open().0
 }
 
-/// The sum of these records, by parts of this length, in this order.
+/// Returns the sum of these records, in parts of this length, in this order.
 fn total<F: RealField + Copy>(template: &ExactSum<ZeroOut>, records: &[Vec<F>], part: usize) -> Vec<f64> {
     let mut total = template.like();
     for records in records.chunks(part) {
@@ -115,7 +115,7 @@ fn finishing_starts_again() {
     assert_eq!(sum.finish().open().0, [-0.5]);
 }
 
-/// A plain sum of doubles depends on the order; this does not, and it is the sum of the truncated numbers.
+/// A plain sum of doubles depends on the order; this sum does not, and it is the sum of the truncated numbers.
 #[test]
 fn plain_sums_depend_on_the_order() {
     let records: Vec<Vec<f64>> = (1..200).map(|i| vec![f64::from(i).sin() * 0.9]).collect();
@@ -193,7 +193,7 @@ proptest! {
         prop_assert!(found.iter().all(|x| x % step == 0.0));
     }
 
-    /// What is lost is less than a step, towards zero.
+    /// Truncation loses less than a step, towards zero.
     #[test]
     fn truncation_costs_less_than_a_step(v in prop::collection::vec(-1.0f64..1.0, 1..20), bits in 0i32..50) {
         let mut clipped = v.clone();
@@ -244,7 +244,7 @@ proptest! {
     }
 }
 
-/// Sums made on threads of their own.
+/// Sums made on separate threads.
 #[test]
 fn threads_add_up_to_the_same_bits() {
     let template = new::<ZeroOut>(5, 1.0, -30, 10_000).unwrap();
@@ -299,7 +299,7 @@ fn a_declared_diameter_is_kept_and_nearly_reached() {
             assert!(best > if step_power == -4 { 0.5 } else { 0.95 }, "{dim} {norm} {diameter}: {best}");
         }
     }
-    // Two norms are enough for anything; who is there or not, and who is normalised, is as before.
+    // Two norms always suffice; relations that add or remove a record, and normalised contributions, are unchanged.
     assert_eq!(new::<ReplaceOne>(2, 1.0, -20, 9).unwrap().within(7.0).unwrap().sensitivity().get(), 2.0);
     assert_eq!(new::<ZeroOut>(2, 1.0, -20, 9).unwrap().within(0.3).unwrap().sensitivity().get(), 1.0);
     let automatic = AutomaticClipping::new(ClippingNorm::new(1.0).unwrap(), 0.01).unwrap();

@@ -67,7 +67,7 @@ fn value(entry: f64, len: usize, sensitivity: f64) -> Bounded<Vec<f64>, ZeroOut>
     Bounded::with_proven_sensitivity(vec![entry; len], L2Sensitivity::new(sensitivity).unwrap())
 }
 
-/// One joint release costs what the parts cost one after the other.
+/// One joint release costs the same as the parts one after the other.
 #[test]
 fn the_event_is_the_composition_of_the_parts() {
     let noise = LayeredGaussian::new(parts([(1.0, 2.0), (0.5, 0.7), (3.0, 9.0)])).unwrap();
@@ -107,8 +107,8 @@ fn a_release_is_one_entry_with_all_assumptions() {
     assert!(log.assumptions().contains(&Assumption::FloatSum) && !log.is_private());
 }
 
-/// Each part has its own size of noise. For 20000 coordinates the mean of squares has standard deviation 0.01; 6.2 of
-/// them are exceeded with probability below 1e-9.
+/// Each part has its own size of noise. For 20000 coordinates the mean of squares has standard deviation 0.01; 6.2 of them are
+/// exceeded with probability below 1e-9.
 #[test]
 fn each_part_has_its_own_noise() {
     let noise = LayeredGaussian::new(parts([(1.0, 3.0), (1.0, 0.01)])).unwrap();
@@ -121,7 +121,7 @@ fn each_part_has_its_own_noise() {
 }
 
 proptest! {
-    /// In exact arithmetic: each layer and the whole.
+    /// In exact arithmetic, the norms of each layer and of the whole vector are within their bounds.
     #[test]
     fn stored_norms_are_within(
         v in prop::collection::vec(-1e3f64..1e3, 12), norms in prop::collection::vec(1e-3f64..1e3, 3),

@@ -109,7 +109,7 @@ fn what_does_not_belong_to_the_step_is_refused() {
     assert!(log.entries().is_empty() && state.norm().get() == 3.0);
 }
 
-/// The norm is exactly at the edge for the first, above it for the second; what is no norm is counted neither way.
+/// The norm is exactly at the edge for the first, above it for the second; NaN is not counted.
 #[test]
 fn counting() {
     let state = clipping::<ZeroOut>(1.0, 5.0).start(ClippingNorm::new(3.0).unwrap()).unwrap();
@@ -122,7 +122,7 @@ fn counting() {
     assert_eq!(one.halves, 2);
 }
 
-/// With little noise the norm finds the median of the records' norms, 1 to 99, from either side.
+/// With little noise the norm converges to the median of the records' norms, 1 to 99, from either side.
 #[test]
 fn the_norm_goes_to_the_quantile() {
     for first in [0.1, 1000.0] {
@@ -151,7 +151,7 @@ fn the_norm_stays_in_range_whatever_the_noise_does() {
     assert!(clipping.start(ClippingNorm::new(LEAST).unwrap()).is_ok());
 }
 
-/// The count's noise, recovered from the norm, and the sum's, against their normal laws: 20000 draws each,
+/// The count's noise, recovered from the norm, and the sum's, compared with their normal laws: 20000 draws each,
 /// Kolmogorov-Smirnov with a false-alarm rate of 1e-9.
 #[test]
 fn both_parts_have_their_noise() {
@@ -175,12 +175,12 @@ fn both_parts_have_their_noise() {
 }
 
 proptest! {
-    /// `z² (2 s_b)² + z² z_g² <= z_g² (2 s_b)²` in exact integers, and nothing is given away.
+    /// `z² (2 s_b)² + z² z_g² <= z_g² (2 s_b)²` in exact integers, without slack.
     #[test]
     fn both_parts_together_cost_what_is_stated(z in 1e-3f64..1e3, ratio in 0.5000001f64..100.0) {
         let count_std_dev = z * ratio;
         let found = gradient_multiplier(z, count_std_dev).unwrap();
-        // Multiples of 2^-1074, all of them; the inequality is homogeneous.
+        // All are multiples of 2^-1074; the inequality is homogeneous.
         let integer = |x: f64| -> BigInt {
             let bits = x.to_bits();
             BigInt::from((bits & ((1 << 52) - 1)) | (1 << 52)) << ((bits >> 52) - 1)

@@ -17,7 +17,7 @@ fn rows<F: RealField + Copy>(grid: RowGrid, all: &[Vec<F>]) -> TruncatedRows<F> 
     rows
 }
 
-/// The contribution of one scalar and one row.
+/// Returns the contribution of one scalar and one row.
 fn contribution(template: &RankOneSum<ZeroOut>, scalar: f64, row: TruncatedRow<'_, f64>) -> Vec<f64> {
     let mut sum = template.like();
     sum.add(scalar, row).unwrap();
@@ -35,7 +35,7 @@ fn refused_grids() {
     assert!(matches!(TruncatedRows::<f32>::new(grid(1.0, 25), 3), Err(Error::OutOfRange { name: "row bits", .. })));
     assert!(matches!(TruncatedRows::<f32>::new(grid(1e-44, 20), 3), Err(Error::OutOfRange { name: "row bits", .. })));
     assert!(matches!(grid(1e60, 20).truncate(&mut [1.0f32]), Err(Error::OutOfRange { name: "row bits", .. })));
-    // The step is a single, the norm is none.
+    // The step is a single, the norm is not.
     assert!(matches!(grid(1e39, 8).truncate(&mut [1.0f32]), Err(Error::OutOfRange { name: "row bits", .. })));
     assert_eq!(TruncatedRows::<f64>::new(grid(1.0, 25), 0).err(), Some(Error::Dimension { dimension: 0 }));
 }
@@ -72,11 +72,11 @@ fn kinds_shapes_and_numbers_are_checked() {
     let other = RankOneSum::<ZeroOut>::new(2, grid(1.0, 8), norm(1.0), 11, 1).unwrap();
     assert_eq!(sum.merge(other), Err(Error::SumsDiffer));
     assert_eq!(sum.finish().open().0, [0.5, 0.25]);
-    // What follows has the whole number of records again.
+    // The next sum may have the full number of records again.
     assert_eq!(sum.add(1.0, coarse.row(0).unwrap()), Ok(()));
 }
 
-/// Entries of at most the stated bits, also where the norm is no power of two: what makes them exact in a narrow float.
+/// Entries have at most the stated bits, even if the norm is not a power of two, so that they are exact in a narrow float.
 #[test]
 fn the_least_power_of_two_that_is_no_less_than_the_norm_has_the_bits() {
     for (value, step) in [(1.0, 2f64.powi(-24)), (1.5, 2f64.powi(-23)), (2.0, 2f64.powi(-23)), (0.75, 2f64.powi(-24))] {
@@ -104,7 +104,7 @@ fn what_is_not_finite_contributes_nothing() {
     }
 }
 
-/// A short row may have a large multiple: it is the contribution that is clipped, as by `clip_l2`.
+/// A short row may have a large multiple: the contribution is clipped, as by `clip_l2`.
 #[test]
 fn contributions_reach_the_norm() {
     let all = rows(grid(1.0, 16), &[vec![0.6f64, 0.8], vec![2f64.powi(-16), 0.0]]);
@@ -139,7 +139,7 @@ proptest! {
         prop_assert_eq!(again, once);
     }
 
-    /// In exact integers, for rows whose squares are.
+    /// In exact integers, for rows with integer squares.
     #[test]
     fn inverse_norms_are_no_larger_than_the_inverse(row in prop::collection::vec(-50i32..=50, 1..6)) {
         let squared: u128 = row.iter().map(|x| u128::from(x.unsigned_abs().pow(2))).sum();
@@ -156,7 +156,7 @@ proptest! {
     #[test]
     fn single_precision_holds_the_same_rows(row in prop::collection::vec(-1.0f32..1.0, 1..20), bits in 1u32..25) {
         let (mut single, mut double) = (row.clone(), row.iter().map(|&x| f64::from(x)).collect::<Vec<_>>());
-        // No clipping, which rounds differently.
+        // No clipping, which would round differently.
         let grid = grid(100.0, bits);
         grid.truncate(&mut single).unwrap();
         grid.truncate(&mut double).unwrap();
@@ -180,7 +180,7 @@ proptest! {
         }
     }
 
-    /// The sum is the exact one, in integers, in any order and any division; so one record moves it by at most the norm.
+    /// The sum is exact, in integers, in any order and any division; so one record moves it by at most the norm.
     #[test]
     fn sums_are_exact_in_any_order(
         all in prop::collection::vec((prop::collection::vec(-1.0f64..1.0, 3), -3.0f64..3.0), 1..60),

@@ -121,7 +121,7 @@ fn finishing_starts_again() {
     assert_eq!(sum.finish().open().0, [0.0]);
 }
 
-/// The slack covers each of the roundings that it is for, alone and together, whatever the bound, and no more than that.
+/// The slack covers each of its roundings, alone and together, for every bound, and no more than that.
 #[test]
 fn there_is_room_for_every_rounding() {
     let u = 2f64.powi(-53);
@@ -144,7 +144,7 @@ fn there_is_room_for_every_rounding() {
     assert!(sensitivity_of_sum(1.0, 1.0, 1, 1).unwrap() > 1.0 + 8.0 * u);
 }
 
-/// Contributions that are bounded without clipping are added as they are; buffers come and go.
+/// Contributions that are bounded without clipping are added unchanged; buffers are reused.
 #[test]
 fn nothing_is_clipped_where_the_bound_is_a_claim() {
     let mut sum = ClippedSum::<f64, ReplaceOne>::of_bounded(2, 1, (0.5, 3.0), 3, 10).unwrap();
@@ -159,13 +159,13 @@ fn nothing_is_clipped_where_the_bound_is_a_claim() {
         assert_eq!(total, [1006.0, 9.0 - 1e-3]);
         sum.reuse(total);
     }
-    // Not in the middle of a sum.
+    // A buffer is not replaced in the middle of a sum.
     add(&mut sum, &[vec![1.0, 1.0]]);
     sum.reuse(vec![7.0; 2]);
     assert_eq!(sum.finish().open().0, [1.0, 1.0]);
 }
 
-/// 2048 equal examples in single precision: removing one moves a plain sum by more than the norm; ours stays within.
+/// 2048 equal examples in single precision: removing one moves a plain sum by more than the norm; ours stays within it.
 #[test]
 fn rounding_of_the_sum_stays_within_the_sensitivity() {
     let gradient = vec![0.3f32, 0.9, -0.77, 1.9];
@@ -184,8 +184,7 @@ fn rounding_of_the_sum_stays_within_the_sensitivity() {
 }
 
 proptest! {
-    /// The sensitivity by brute force: zeroing any one example, or exchanging it, moves the computed sum by at most
-    /// the bound.
+    /// The sensitivity by brute force: zeroing or replacing any one example moves the computed sum by at most the bound.
     #[test]
     fn one_example_moves_the_sum_by_at_most_the_norm(
         gradients in prop::collection::vec(prop::collection::vec(-10.0f64..10.0, 5), 1..20),
@@ -220,7 +219,7 @@ proptest! {
     }
 }
 
-/// The sensitivity over its ideal: 1.02 at most for any number of records that a table has.
+/// The sensitivity over its ideal: at most 1.02 for any realistic number of records.
 #[test]
 fn the_sensitivity_does_not_grow_with_the_records() {
     for (n, most) in [(100_000, 1e-7), (1_000_000, 1e-6), (100_000_000, 1e-4), (1_000_000_000, 1e-3), (1 << 32, 2e-3)] {
@@ -230,7 +229,7 @@ fn the_sensitivity_does_not_grow_with_the_records() {
     assert!(matches!(sensitivity_of_sum(1.0, 1.0, 1 << 40, 1024), Err(Error::OutOfRange { .. })));
 }
 
-/// Sums as computed against exact ones, in integers: within the proved error, which plain totals exceed.
+/// Computed sums compared with exact ones, in integers: within the proved error, which plain totals exceed.
 #[test]
 fn totals_are_within_the_proved_error_of_exact_sums() {
     let (n, microbatch) = (1u64 << 17, 4);
@@ -255,7 +254,7 @@ fn totals_are_within_the_proved_error_of_exact_sums() {
     assert!(off(plain).abs() > off(found).abs(), "{} {}", off(plain), off(found));
 }
 
-/// Rows whose squares in single precision add up short: the declared roundings outweigh what the norm lacks.
+/// Rows whose sum of squares in single precision is too small: the declared roundings exceed the deficit of the norm.
 #[test]
 fn contributions_are_no_longer_than_the_norm() {
     for dim in [1usize, 7, 100, 5000] {

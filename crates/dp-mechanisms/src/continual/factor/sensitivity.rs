@@ -1,10 +1,10 @@
-//! How far one record moves what a factor releases, by the steps in which it may take part.
+//! The sensitivity of a factor's release to one record, by the steps in which it may take part.
 
 use super::{Factor, MOST_ROWS, Numerators, Participation, UNIT};
 use crate::error::Error;
 use crate::rounding::{product_up, sqrt_up, sum_up};
 
-/// Sets of steps that are tried one by one; beyond this many, a bound is proved instead.
+/// Maximum number of sets of steps tried one by one; beyond it, a bound is proved instead.
 const MOST_PATTERNS: usize = 1 << 16;
 
 /// A bound on `‖Cf u‖` over all contributions `u` of norm at most 1 in allowed steps.
@@ -13,19 +13,19 @@ const MOST_PATTERNS: usize = 1 << 16;
 /// ```text
 /// value² = max over allowed sets π of Σ_{i,j in π} |<c_i, c_j>|,   c_i the columns of Cf
 /// ```
-/// For `‖Σ_i c_i ⊗ u_i‖² = Σ_{i,j} <c_i, c_j> <u_i, u_j>`, and `|<u_i, u_j>| <= 1`; with equal `u_i` it is attained where
-/// no product of two columns is negative. (Signs `u_i = ±1` alone give too little: contributions are vectors.)
+/// This holds because `‖Σ_i c_i ⊗ u_i‖² = Σ_{i,j} <c_i, c_j> <u_i, u_j>` and `|<u_i, u_j>| <= 1`; with equal `u_i` it is attained
+/// if no product of two columns is negative. (Signs `u_i = ±1` alone give too little: contributions are vectors.)
 ///
 /// * One participation: the largest norm of a column.
-/// * Coefficients that fall along the diagonals and are not negative: the steps `0, b, 2b, ...`. For `<c_i, c_j> =
-///   Σ_m c_(m + j - i) c_m` over `m < T - j` falls in the distance `j - i` and in `j`, and the a-th step of an allowed set
-///   is at least `a b`, the distance of two at least as large as of those two.
+/// * Non-negative coefficients that decrease along the diagonals: the steps `0, b, 2b, ...`, because `<c_i, c_j> =
+///   Σ_m c_(m + j - i) c_m` over `m < T - j` decreases in the distance `j - i` and in `j`. The a-th step of an allowed set is
+///   at least `a b`, and any two of its steps are at least as far apart as those of this set.
 /// * Otherwise every allowed set is tried, up to 65536 of them. Beyond that,
 ///   ```text
 ///   Σ_{i,j in π} |<c_i, c_j>| <= Σ_{i in π} r_i,   r_i = max over allowed π' with i of Σ_{j in π'} |<c_i, c_j>|,
 ///   ```
-///   both maxima by dynamic programming. It is attained again where steps of one record are at least as many apart as
-///   the factor has bands, since the columns are orthogonal then.
+///   both maxima by dynamic programming. It is attained as well if the steps of one record are at least as many apart as the
+///   factor has bands, since the columns are then orthogonal.
 ///
 /// All arithmetic rounds up.
 ///
@@ -37,7 +37,7 @@ const MOST_PATTERNS: usize = 1 << 16;
 pub struct FactorSensitivity {
     /// The bound.
     pub value: f64,
-    /// Whether it is reached by some contributions, up to rounding.
+    /// True if some contributions attain it, up to rounding.
     pub attained: bool,
 }
 
@@ -65,12 +65,12 @@ fn attained(square: f64) -> FactorSensitivity {
     FactorSensitivity { value: root_up(square), attained: true }
 }
 
-/// `√square` in units of 1, from units of `2^-80`.
+/// Returns `√square` in units of 1, from units of `2^-80`.
 fn root_up(square: f64) -> f64 {
     if square > 0.0 { sqrt_up(square) / UNIT } else { 0.0 }
 }
 
-/// `Σ n²`, rounded up.
+/// Returns `Σ n²`, rounded up.
 fn squared_norm(numerators: impl Iterator<Item = i64>) -> f64 {
     numerators.filter(|&numerator| numerator != 0).fold(0.0, |sum, numerator| {
         let magnitude = numerator.unsigned_abs() as f64; // exact: at most 2^51
@@ -78,7 +78,7 @@ fn squared_norm(numerators: impl Iterator<Item = i64>) -> f64 {
     })
 }
 
-/// The squared norm of the sum of the columns `0, b, 2b, ...`, rounded up.
+/// Returns the squared norm of the sum of the columns `0, b, 2b, ...`, rounded up.
 fn falling(factor: &Factor, diagonals: &[i64], participation: Participation, most: usize) -> f64 {
     let separation = usize::try_from(participation.separation()).unwrap_or(usize::MAX);
     let entry = |t: usize| -> f64 {
@@ -93,10 +93,10 @@ fn falling(factor: &Factor, diagonals: &[i64], participation: Participation, mos
         .fold(0.0, |sum, entry| sum_up(sum, product_up(entry, entry)))
 }
 
-/// Any factor: every set tried, up to `limit` of them, or else the bound by rows.
+/// Computes the bound for any factor: tries every set, up to `limit` of them, or uses the bound by rows.
 pub(super) fn general(factor: &Factor, participation: Participation, most: usize, limit: usize) -> FactorSensitivity {
     let products = Products::new(factor);
-    // Every sum below has at most most² non-negative terms, and as many roundings, one unit of 2^-52 each at most.
+    // Every sum below has at most most² non-negative terms, and as many roundings of at most one unit of 2^-52 each.
     let rounding = 1.0 + (most * most + 4) as f64 * f64::EPSILON;
     let mut sums: Vec<f64> = vec![0.0];
     let mut largest = 0.0f64;
@@ -122,8 +122,8 @@ pub(super) fn general(factor: &Factor, participation: Participation, most: usize
     FactorSensitivity { value: root_up(square * rounding), attained: orthogonal }
 }
 
-/// `r_i`: the heaviest allowed set with `i` in it, by `|<c_i, c_j>|`; with the steps before it and those after it chosen
-/// apart, as `i` keeps them apart.
+/// Returns `r_i`: the heaviest allowed set that contains `i`, by `|<c_i, c_j>|`. The steps before `i` and those after it are
+/// chosen independently, because `i` separates them.
 fn heaviest_row(products: &Products, steps: usize, participation: Participation, i: usize, most: usize) -> f64 {
     let separation = usize::try_from(participation.separation()).unwrap_or(usize::MAX);
     let before = (i + 1).saturating_sub(separation);
@@ -137,9 +137,9 @@ fn heaviest_row(products: &Products, steps: usize, participation: Participation,
     products.magnitude(i, i) + others
 }
 
-/// Upper bounds of the products of columns, `|<c_i, c_j>|` in units of `2^-80`, for `j - i` below the bands.
+/// Upper bounds on the products of columns, `|<c_i, c_j>|` in units of `2^-80`, for `j - i` below the bands.
 struct Products {
-    /// At `[j][j - i]`.
+    /// The bound for columns `i` and `j` is at `[j][j - i]`.
     magnitudes: Vec<Vec<f64>>,
     none_negative: bool,
 }

@@ -40,7 +40,7 @@ fn refused_factors() {
     assert!(matches!(rows(&[&[1.0], &[1.0]]), Err(Error::Length { name: "row of the factor", .. })));
     assert!(matches!(rows(&[&[1.0], &[1.0, 0.0]]), Err(Error::OutOfRange { name: "diagonal coefficient", .. })));
     assert!(matches!(rows(&[&[f64::NAN]]), Err(Error::NotFinite { .. })));
-    // Coefficients that rise, and too many steps for anything but the closed form.
+    // Increasing coefficients, and too many steps for anything but the closed form.
     let long = Factor::toeplitz(5000, &[0.5, 1.0]).unwrap();
     assert!(long.sensitivity(Participation::once()).is_ok());
     let twice = Participation::repeated(2, 3).unwrap();
@@ -58,7 +58,7 @@ fn bands_are_counted() {
     assert_eq!(factor.coefficient(3, 1), 0.0);
 }
 
-/// Noise on each increment, and noise on each prefix: what is known without a factor.
+/// Noise on each increment, and noise on each prefix: the errors known without a factor.
 #[test]
 fn errors_of_the_two_trivial_factors() {
     let identity = Factor::toeplitz(100, &[1.0]).unwrap();
@@ -72,7 +72,7 @@ fn errors_of_the_two_trivial_factors() {
     assert!((prefixes.sensitivity(all).unwrap().value / expected - 1.0).abs() < 1e-12);
 }
 
-/// A Toeplitz factor given entry by entry.
+/// Returns a Toeplitz factor given entry by entry.
 fn spelled_out(factor: &Factor) -> Factor {
     let rows: Vec<Vec<f64>> =
         (0..factor.steps()).map(|t| (0..=t).map(|i| factor.coefficient(t, i)).collect()).collect();
@@ -93,7 +93,7 @@ fn both_kinds_of_factor_agree() {
     }
 }
 
-/// Bands that do not overlap: attained without trying all sets, of which there are far too many.
+/// Bands that do not overlap: attained without trying all sets, which are far too many.
 #[test]
 fn orthogonal_columns_add_up() {
     let falling = Factor::banded_square_root(400, 10).unwrap();
@@ -103,7 +103,7 @@ fn orthogonal_columns_add_up() {
     assert!(found.attained && (found.value / expected.value - 1.0).abs() < 1e-11, "{found:?} {expected:?}");
 }
 
-/// `‖Cf u‖²` for contributions of dimension 3.
+/// Returns `‖Cf u‖²` for contributions of dimension 3.
 fn squared_distance(factor: &Factor, contributions: &[(usize, [f64; 3])]) -> f64 {
     (0..factor.steps())
         .map(|t| {
@@ -136,7 +136,7 @@ fn any_factor() -> impl Strategy<Value = Factor> {
 
 proptest! {
     /// Neighbouring streams by brute force: random and aligned contributions in every allowed set of steps stay within the
-    /// sensitivity, which the aligned ones attain where that is claimed; the bound by rows is never below it.
+    /// sensitivity, which the aligned ones attain if claimed; the bound by rows is never below it.
     #[test]
     fn no_contributions_move_the_release_farther(
         factor in any_factor(), most in 1u64..5, separation in 1u64..4,
@@ -168,7 +168,7 @@ proptest! {
         }
     }
 
-    /// The closed form for falling coefficients is the maximum over all sets.
+    /// The closed form for decreasing coefficients is the maximum over all sets.
     #[test]
     fn the_first_steps_are_worst_for_falling_coefficients(
         falls in prop::collection::vec(0.0f64..1.0, 0..9), steps in 1usize..10, most in 1u64..5, separation in 1u64..5,
@@ -185,13 +185,13 @@ proptest! {
         prop_assert!(closed.attained && (closed.value / tried.value - 1.0).abs() < 1e-12, "{closed:?} {tried:?}");
     }
 
-    /// In whole numbers: all sets of steps, each with the products of its columns, are within the square of the bound.
+    /// In integers: all sets of steps, each with the products of its columns, are within the square of the bound.
     #[test]
     fn bounds_are_rounded_upwards(
         entries in prop::collection::vec(-(1i64 << 20)..1 << 20, 21), steps in 1usize..7, toeplitz in any::<bool>(),
         large in any::<bool>(), most in 1u64..4, separation in 1u64..4,
     ) {
-        // Up to 2^51, where sums of them are no doubles.
+        // Entries up to 2^51, whose sums are not doubles.
         let number = |i: usize| match entries[i] {
             entry if large => (1i64 << 50) + entry,
             entry => entry,
@@ -251,8 +251,8 @@ proptest! {
     }
 }
 
-/// Coefficients that fall below zero: contributions of opposite signs move the release farther than equal ones, so that
-/// the formula for falling coefficients does not apply.
+/// Coefficients that decrease below zero: contributions of opposite signs move the release farther than equal ones, so that the
+/// formula for decreasing coefficients does not apply.
 #[test]
 fn coefficients_that_fall_below_zero_are_not_taken_for_falling_ones() {
     let factor = Factor::toeplitz(4, &[1.0, -0.5]).unwrap();

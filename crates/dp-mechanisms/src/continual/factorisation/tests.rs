@@ -28,7 +28,7 @@ fn refused_parameters() {
     assert!(matches!(new(1, f64::INFINITY), Some(Error::NotFinite { .. })));
     assert!(matches!(new(1, -1.0), Some(Error::NotPositive { .. })));
     assert!(matches!(new(1, 1e-300), Some(Error::ScaleOverflow { .. })));
-    // The largest coefficients that a factor may have still leave room for inputs.
+    // The largest coefficients of a factor still leave room for inputs.
     assert!(mechanism(Factor::toeplitz(2, &[1024.0, 1024.0]).unwrap(), 1, 1.0).largest_error() > 0.0);
 }
 
@@ -86,7 +86,7 @@ fn factors(steps: usize) -> [Factor; 4] {
     ]
 }
 
-/// Noise far below the data: increments and prefixes come back, within 9 stated standard deviations (1e-17 each).
+/// Noise far below the data: increments and prefixes are recovered, within 9 stated standard deviations (1e-17 each).
 #[test]
 fn prefixes_are_sums() {
     let mut rng = SeededRng::new(2);
@@ -108,7 +108,7 @@ fn prefixes_are_sums() {
     }
 }
 
-/// A factor whose diagonal is not 1 scales what is released, not what comes back.
+/// A factor whose diagonal is not 1 scales the release, not the recovered sums.
 #[test]
 fn the_diagonal_is_divided_out() {
     let mut rng = SeededRng::new(3);
@@ -124,8 +124,8 @@ fn the_diagonal_is_divided_out() {
     }
 }
 
-/// The variance of the prefixes' noise is that of the recovery, for every kind of factor: means over 20000 coordinates
-/// and, of the largest, 6.5 standard errors (1e-10).
+/// The variance of the prefixes' noise is that of the recovery, for every kind of factor: means over 20000 coordinates and 6.5
+/// standard errors for the largest (1e-10).
 #[test]
 fn noise_has_the_stated_size() {
     const DIM: usize = 20_000;
@@ -147,7 +147,7 @@ fn noise_has_the_stated_size() {
     }
 }
 
-/// With the identity as factor, what is released is the input with fresh noise, on the grid.
+/// With the identity as factor, the release is the input with independent noise, on the grid.
 #[test]
 fn rows_are_released_on_the_grid() {
     let mechanism = mechanism(Factor::toeplitz(5, &[1.0]).unwrap(), 100, 0.7);
@@ -161,8 +161,8 @@ fn rows_are_released_on_the_grid() {
 }
 
 proptest! {
-    /// The sensitivity of what is released, in exact integers: streams that differ in one record's contributions of norm
-    /// at most `each`, on any grid, move `Cf G` by at most the stated sensitivity, truncation of the inputs included.
+    /// The sensitivity of the release, in exact integers: streams that differ in one record's contributions of norm at most
+    /// `each`, on any grid, move `Cf G` by at most the stated sensitivity, including truncation of the inputs.
     #[test]
     fn streams_of_neighbours_are_within_the_sensitivity(
         which in 0usize..4, values in prop::collection::vec(prop::array::uniform3(-1e3f64..1e3), 6),
@@ -179,7 +179,7 @@ proptest! {
             let norm = direction.iter().map(|x| x * x).sum::<f64>().sqrt().max(1e-3);
             let mut moved = *value;
             if takes_part(t) {
-                // A little short of the norm, so that the sum's own rounding does not exceed it.
+                // Slightly below the norm, so that the sum's own rounding does not exceed it.
                 moved.iter_mut().zip(direction).for_each(|(moved, x)| *moved += x / norm * (1.0 - 1e-9));
             }
             moved

@@ -100,7 +100,7 @@ fn noise_is_exact_unless_chosen_otherwise() {
     assert_eq!(refused, Err(Error::UnavailableNoise { mode: NoiseMode::None }));
 }
 
-/// A mark or an assumption would be lost for the log that states the cost.
+/// A mark or an assumption would otherwise be missing from the log that states the cost.
 #[test]
 fn steps_go_to_the_log_that_paid() {
     let tree = tree(1, 3, 1.0);
@@ -128,8 +128,8 @@ fn what_is_refused_takes_no_step() {
     assert!(session.step(input(vec![0.0; 2]), &mut log, &mut rng).is_ok());
 }
 
-/// Noise far below the data: prefixes of huge and tiny numbers in single and double precision, within 9 noise scales
-/// (probability below 1e-17 each). Beyond the end of the range inputs are cut off, not wrapped.
+/// Noise far below the data: prefixes of huge and tiny numbers in single and double precision, within 9 noise scales (probability
+/// below 1e-17 each). Inputs beyond the range are clamped, not wrapped.
 #[test]
 fn prefixes_are_sums() {
     let mut rng = SeededRng::new(2);
@@ -193,8 +193,8 @@ fn noise_has_the_stated_covariance() {
                 assert!((expected - f64::from(t.count_ones())).abs() < 1e-12);
             }
         }
-        // 7 = 4 + 2 + 1 shares the first two nodes with 6, the first with 5, none with 8. With variance reduction the fifth
-        // leaf has a weight of 1/3 in the node of steps 5 and 6.
+        // 7 = 4 + 2 + 1 shares the first two nodes with 6, the first with 5, none with 8. With variance reduction the fifth leaf
+        // has a weight of 1/3 in the node of steps 5 and 6.
         let shared = if reduced { 4.0 / 7.0 + 1.0 / 3.0 } else { 1.0 };
         assert!((covariance(7, 5) - shared).abs() < margin(3.0));
         if !reduced {
@@ -204,7 +204,7 @@ fn noise_has_the_stated_covariance() {
     }
 }
 
-/// The weights are the best: no other combination of a node with its children has less variance.
+/// The weights are optimal: no other combination of a node with its children has less variance.
 #[test]
 fn reduced_variances_are_those_of_the_best_combination() {
     let mut below = 1.0;
@@ -218,8 +218,8 @@ fn reduced_variances_are_those_of_the_best_combination() {
 }
 
 proptest! {
-    /// All nodes of two neighbouring streams, by brute force: a record's steps, each in one node per level. Within the
-    /// sensitivity for every allowed set; attained where a record takes part once, and where the sets are as in the proof.
+    /// All nodes of two neighbouring streams, by brute force over a record's steps, each in one node per level. Within the
+    /// sensitivity for every allowed set; attained if a record takes part once, and if the sets are as in the proof.
     #[test]
     fn nodes_move_by_at_most_the_sensitivity(steps in 1u64..20, most in 1u64..6, separation in 1u64..6) {
         let participation = Participation::repeated(most, separation).unwrap();

@@ -9,7 +9,7 @@ fn units(value: u64, places: u32) -> BigUint {
     BigUint::from(value) << (PLACES - places)
 }
 
-/// Bits that a test chose, then zeros.
+/// Given bits, then zeros.
 struct Script(Vec<u64>);
 
 impl Source for Script {
@@ -58,7 +58,7 @@ proptest! {
         prop_assert!(bracket.high - bracket.low <= 1 << 14);
     }
 
-    /// Whatever decides, machine words or long integers, compares the digits with the curve.
+    /// Machine words and long integers both compare the digits with the curve.
     #[test]
     fn comparisons_are_those_of_the_exact_numbers(
         base in 0u64..1 << 37, width in 1u64..1 << 32, unit in 1u64..1 << 37, numerator in 0u64..1 << 33, digits: u64, more: u64,
@@ -113,7 +113,7 @@ fn large_exponents_are_decided_by_the_first_digits() {
     assert_eq!(bernoulli_exp(Some(Approximate::of(45)), exact, &mut Script(vec![0, 9 << 60])), Ok(false));
 }
 
-/// An exponent whose interval never shrinks is a mistake that ends in an error.
+/// An exponent whose interval never shrinks is an error and ends in one.
 #[test]
 fn comparisons_end() {
     let vague = |bits: u32, _: &mut Script| Ok(Interval { low: BigUint::ZERO, high: BigUint::from(9u32) << bits });
@@ -121,8 +121,8 @@ fn comparisons_end() {
     assert_eq!(uniform.below_exp(1, &mut Script(Vec::new()), vague), Err(Error::StuckGenerator));
 }
 
-/// Integers of any length are compared exactly at both ends of a certified bracket: a uniform number that may reach the lower
-/// end is not yet below it, and one that starts at the upper end is not below.
+/// Integers of any length are compared exactly at both ends of a certified bracket: a uniform number that may reach the lower end
+/// is not yet below it, and one that starts at the upper end is not below.
 #[test]
 fn comparisons_are_exact_at_the_ends_of_brackets() {
     let below =
@@ -133,14 +133,14 @@ fn comparisons_are_exact_at_the_ends_of_brackets() {
         [of(1, 0), of(1, u64::MAX), of(2, 0), of(3, u64::MAX), of(4, 0)],
         [Some(true), Some(true), None, None, Some(false)]
     );
-    // The digits count in units of the width: 3/2 of them from 1 on are 5/2 to 5/2 and a little.
+    // The digits count in units of the width: 3/2 of them from 1 on are 5/2 to slightly above 5/2.
     let half = 1u64 << 63;
     assert_eq!(below(1, 3, half, 10, ONE / 4 + 10, ONE / 2), Some(true));
     assert_eq!(below(1, 3, half, 10, ONE / 4 - 10, ONE / 2), None);
     assert_eq!(below(1, 3, half, 10, ONE / 8, ONE / 4), Some(false));
 }
 
-/// A quotient's interval has it between neighbours: with a coin that ties the first 64 digits of `exp(-1/3)`, the next decide.
+/// A quotient's interval brackets it: for a coin that ties with the first 64 digits of `exp(-1/3)`, the next digits decide.
 #[test]
 fn quotients_are_decided_by_further_digits() {
     let exact = || (BigUint::from(1u32), BigUint::from(3u32));
@@ -151,7 +151,7 @@ fn quotients_are_decided_by_further_digits() {
     }
 }
 
-/// Brackets of narrow intervals, where no width hides what the series leaves out.
+/// Brackets of narrow intervals, whose width does not hide the remainder of the series.
 #[test]
 fn narrow_brackets_hold_the_exponential() {
     for k in 0..=256u64 {
@@ -164,7 +164,7 @@ fn narrow_brackets_hold_the_exponential() {
     }
 }
 
-/// The bracket of an approximate exponent has room for the errors of 16 operations, `16 · 2^-62` of it to either side.
+/// The bracket of an approximate exponent covers the errors of 16 operations, `16 · 2^-62` of it to either side.
 #[test]
 fn approximate_exponents_have_room_for_their_errors() {
     const PARTS: u64 = 1 << 58;

@@ -1,4 +1,4 @@
-//! Every test's false-alarm rate is 1e-9 for each integer that is counted, by Bernstein's inequality.
+//! Every test's false-alarm rate is 1e-9 for each counted integer, by Bernstein's inequality.
 
 use super::*;
 use crate::exact::source::Words;
@@ -62,7 +62,7 @@ fn golden_discrete_gaussian_frequencies() {
     for case in golden_cases("mechanisms.json", "discrete_gaussian") {
         let variance = case.input("sigma2");
         if drawn.iter().all(|(of, _)| *of != variance) {
-            // Tenths are what the file has.
+            // The file has tenths.
             let tenths = (variance * 40.0).round() as u128;
             assert!((tenths as f64 / 40.0 - variance).abs() < 1e-12);
             drawn.push((variance, sample(tenths as u64, |source| discrete_gaussian(tenths, 40, source))));
@@ -115,7 +115,7 @@ fn wide_discrete_gaussians() {
         let std_dev = (numerator as f64 / denominator as f64).sqrt();
         let sample = sample(seed as u64 + 50, |source| discrete_gaussian(numerator, denominator, source));
         for x in [-3.0, -1.0, 0.0, 0.5, 2.0] {
-            // Counted as below or at half of it.
+            // Counted as below, or with weight one half if equal.
             let found = sample.iter().filter(|&&drawn| (drawn as f64) < x * std_dev).count();
             let half = 0.5 * (0.4 * (-x * x / 2.0f64).exp()) / std_dev;
             assert!(fits(found, normal(x)) || fits(found, normal(x) - half), "{std_dev} {x} {found}");

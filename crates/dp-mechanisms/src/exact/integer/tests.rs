@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::exact::enumeration::enumerate;
 
-/// Words that a test chose; the sampler fails when it asks for more.
+/// Given words; the sampler fails if it needs more.
 struct Script<'a>(&'a [u64]);
 
 impl Source for Script<'_> {
@@ -17,7 +17,7 @@ impl Source for Script<'_> {
 
 const DEPTH: u32 = 21;
 
-/// The probability of `true` lies between what is decided and that with all that is not.
+/// Checks that the probability of `true` lies between the decided part and that plus the undecided part.
 fn brackets(
     probability: f64,
     most_undecided: f64,
@@ -91,7 +91,7 @@ proptest! {
         mantissa in 0u64..1 << 52, exponent in 1u64..1023, words in prop::collection::vec(any::<u64>(), 18), copied in 0usize..18,
     ) {
         let probability = f64::from_bits(exponent << 52 | mantissa);
-        // The value times 2^1152, exactly; its digits as words, some of which are copied to bring ties about.
+        // The value times 2^1152, exactly; its digits as words, some of which are copied to cause ties.
         let value = BigUint::from(mantissa | 1 << 52) << (exponent as u32 + 1152 - 1075);
         let mut digits = value.to_u64_digits();
         digits.resize(18, 0);

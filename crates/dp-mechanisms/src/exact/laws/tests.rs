@@ -54,14 +54,14 @@ fn small_tables_have_the_same_laws() {
     }
 }
 
-/// How far a count of `n` independent events of this probability may be off, by Bernstein's inequality, at 1e-9:
+/// Returns the largest deviation of a count of `n` independent events of this probability, by Bernstein's inequality, at 1e-9:
 /// `P(|count - n p| >= t) <= 2 exp(-t² / (2 n p (1 - p) + 2 t / 3))`.
 fn allowance(n: usize, probability: f64) -> f64 {
     let log = (2.0 / 1e-9f64).ln();
     log / 3.0 + (log * log / 9.0 + 2.0 * n as f64 * probability * (1.0 - probability) * log).sqrt()
 }
 
-/// Within a strip the density falls by up to a fifth: the left half of the strips is drawn more often, and would not be if
+/// Within a strip the density falls by up to a fifth: the left half of the strips is drawn more often, which would not be so if
 /// each wedge were accepted, or none.
 #[test]
 fn strips_are_not_flat() {
@@ -77,7 +77,7 @@ fn strips_are_not_flat() {
     }
 }
 
-/// What lies beyond the strips, and beyond twice as many.
+/// The mass beyond the strips, and beyond twice as many.
 #[test]
 fn tails_have_their_probability() {
     const COUNT: usize = 3_000_000;
@@ -96,7 +96,7 @@ fn tails_have_their_probability() {
     }
 }
 
-/// Words that a test chose; the sampler fails when it asks for more.
+/// Given words; the sampler fails if it needs more.
 struct Script<'a>(&'a [u64]);
 
 impl Source for Script<'_> {
@@ -111,7 +111,7 @@ fn word(column: usize, coarse: u64, negative: bool, place: u64) -> Word {
     Word((column as u64) << 54 | coarse << 38 | u64::from(negative) << 37 | place)
 }
 
-/// Symbols change exactly at the thresholds, of which the first word holds 16 digits and the next draw the others.
+/// Symbols change exactly at the thresholds, of which the first word contains 16 digits and the next draw the others.
 #[test]
 fn thresholds_are_met_exactly() {
     for table in [&HALF_NORMAL, &EXPONENTIAL] {
@@ -134,7 +134,7 @@ fn thresholds_are_met_exactly() {
     }
 }
 
-/// The path of most words and the path of all words agree wherever the first answers.
+/// The fast path for most words and the path for all words agree wherever the former gives a result.
 #[test]
 fn heads_are_those_of_the_whole_sampler() {
     let mut rng = SeededRng::new(9);
@@ -153,7 +153,7 @@ fn heads_are_those_of_the_whole_sampler() {
     assert!(short > 190_000, "{short}");
 }
 
-/// A generator of zeros or of ones is refused; a word of zeros or of ones among others is a number like any other.
+/// A generator of zeros or of ones is refused; a single word of zeros or of ones is a number like any other.
 #[test]
 fn suspect_words() {
     for table in [&HALF_NORMAL, &EXPONENTIAL] {
@@ -181,8 +181,8 @@ fn signs_are_fair() {
     }
 }
 
-/// Comparisons in a wedge are those of the exact numbers, down to the digits behind the place that the first word holds: a
-/// point between the curve's heights at both ends of that place is decided by where in it the number lies.
+/// Comparisons in a wedge are those of the exact numbers, down to the digits after the position in the first word: a point
+/// between the curve's heights at both ends of that position is decided by the number's further digits.
 #[test]
 fn points_of_a_wedge_are_compared_with_the_curve() {
     let mut through_the_sampler = 0;
@@ -198,7 +198,7 @@ fn points_of_a_wedge_are_compared_with_the_curve() {
                     let share = (table.unit as f64 * f - table.core[strip] as f64) / table.wedge[strip] as f64;
                     (share.clamp(0.0, 1.0) * 2f64.powi(64)) as u64
                 };
-                // The number's digits behind its place, and where the curve has the point's height.
+                // The number's digits after its position, and the point at which the curve has this height.
                 for behind in [0.1, 0.9] {
                     for crossing in [-1e9, -1e3, -4.0, 0.5, 5.0, 1e3, 1e9] {
                         let mut real = Real {
@@ -207,12 +207,12 @@ fn points_of_a_wedge_are_compared_with_the_curve() {
                             known: Vec::new(),
                         };
                         let digits = [height(crossing), (behind * 2f64.powi(64)) as u64];
-                        // Where the curve is low the next digits, all 0, are asked for.
+                        // Where the curve is low the next digits, all 0, are needed.
                         let words = [&digits[..], &[0; 16]].concat();
                         let below =
                             wedge::<PLACE_BITS, _>(table, strip, place, &mut real, &mut Script(&words)).unwrap();
                         assert_eq!(below, crossing > behind, "{:?} {strip} {place} {behind} {crossing}", table.law);
-                        // The sampler asks for the wedge of the symbol's strip.
+                        // The sampler requests the wedge of the symbol's strip.
                         let first = word(MOST_STRIPS + strip, 0, false, place);
                         let is_column = table.columns[MOST_STRIPS + strip].threshold >> COARSE_BITS > 0;
                         if is_column && table.left[strip].low > 1 << 55 {
@@ -229,8 +229,8 @@ fn points_of_a_wedge_are_compared_with_the_curve() {
     assert!(through_the_sampler > 300, "{through_the_sampler}");
 }
 
-/// An exponent's interval holds `(constant + linear x + square x²)/2` for both ends of what is known of the number, and is
-/// rounded by two units at most.
+/// An exponent's interval contains `(constant + linear x + square x²)/2` for both ends of the known interval of the number, and
+/// is rounded by two units at most.
 #[test]
 fn exponents_are_enclosed() {
     let mut rng = SeededRng::new(12);
@@ -241,7 +241,7 @@ fn exponents_are_enclosed() {
                 let mut real = Real { head, head_bits: HEAD_BITS, known: Vec::new() };
                 let found = exponent(constant, linear, square, &mut real, bits, source).unwrap();
                 let (digits, places) = real.digits(bits, &mut Script(&[])).unwrap();
-                // In units of 2^-(2 places + 1): exactly.
+                // The exact value in units of 2^-(2 places + 1).
                 let exact =
                     |x: &BigUint| (BigUint::from(constant) << (2 * places)) + ((x * linear) << places) + x * x * square;
                 let up = 2 * places + 1 - bits;
@@ -259,7 +259,7 @@ fn exponents_are_enclosed() {
     }
 }
 
-/// A point of the tail's mass counts where all of its unit lies below the curve; in the unit that the curve crosses the digits
+/// A point of the tail's mass counts if all of its unit lies below the curve; in the unit that the curve crosses, the digits
 /// decide.
 #[test]
 fn the_tail_ends_at_the_curve() {

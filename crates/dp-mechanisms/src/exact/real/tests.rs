@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Groups of 32 digits that a test chose, then the same group for ever.
+/// Given groups of 32 digits, then the same group forever.
 struct Script {
     groups: Vec<u32>,
     then: u32,
@@ -16,10 +16,10 @@ impl Source for Script {
 }
 
 const GROUPS_GIVEN: usize = 5;
-/// More than the head, the groups and the fractions of these tests have.
+/// More places than the head, the groups and the fractions of these tests have.
 const PLACES: u32 = 400;
 
-/// The integer part of `multiplier (head + 0.groups) / 2^head_bits + fraction (+ 1/2)`, and whether that is an integer.
+/// Returns the integer part of `multiplier (head + 0.groups) / 2^head_bits + fraction (+ 1/2)`, and whether it is an integer.
 fn reference(multiplier: u64, head: i64, head_bits: u32, groups: &[u32], fraction: f64, half: bool) -> (BigInt, bool) {
     let number = groups.iter().fold(BigInt::from(head), |sum, &group| (sum << 32u32) + group);
     let number = (number * multiplier) << (PLACES - head_bits - 32 * groups.len() as u32);
@@ -31,7 +31,7 @@ fn reference(multiplier: u64, head: i64, head_bits: u32, groups: &[u32], fractio
     (floor, whole)
 }
 
-/// A multiple of `2^-50` of size at most 1/2.
+/// Returns a multiple of `2^-50` of size at most 1/2.
 fn fraction() -> impl Strategy<Value = f64> {
     (-(1i64 << 49)..=1 << 49).prop_map(|units| units as f64 / (1u64 << 50) as f64)
 }
@@ -69,7 +69,7 @@ proptest! {
         prop_assert_eq!(found.map(|found| -BigInt::from(found)), Ok(expected));
     }
 
-    /// With an error that may be anything up to the slack, the answer holds for all of them, or there is none.
+    /// With any error up to the slack, the result holds for all of them, or there is none.
     #[test]
     fn slack_is_respected(
         multiplier in 1u64..1 << 62, scale_bits in 1u32..60, head in -(1i64 << 45)..1 << 45, slack in 0u64..1 << 46,
@@ -95,7 +95,7 @@ proptest! {
         let x = f64::from_bits(u64::from(negative) << 63 | exponent << 52 | mantissa);
         let binary = Binary::of(x);
         prop_assert_eq!(binary.mantissa as f64 * 2f64.powi(binary.exponent + 1000) * 2f64.powi(-1000), x);
-        // The digits behind the point, group by group, are those of the whole.
+        // The fractional digits, group by group, are those of the whole.
         let (whole, exact) = binary.floor_big(42 + 32 * 70);
         prop_assert!(exact);
         let mut sum = BigInt::from(binary.floor(42));
@@ -106,11 +106,11 @@ proptest! {
     }
 }
 
-/// A generator that meets a boundary with every digit ends in an error: `x = 1/2` for ever, rounded half up or down.
+/// A generator that equals a boundary in every digit ends in an error: `x = 1/2` forever, rounded half up or down.
 #[test]
 fn endless_ties_end() {
     let real = Real { head: 1 << 40, head_bits: 42, known: Vec::new() };
-    // 2 x + 1/2 is 1 in the end, for a head of 1/4 whose digits never become anything but ones.
+    // 2 x + 1/2 converges to 1 for a head of 1/4 whose further digits are all ones.
     let mut source = Script { groups: Vec::new(), then: u32::MAX };
     let below = Real { head: (1 << 40) - 1, ..real };
     assert_eq!(below.floor_affine(2, Offset::half_above(Binary::ZERO), &mut source), Err(Error::StuckGenerator));

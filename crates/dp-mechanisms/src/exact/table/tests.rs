@@ -4,8 +4,8 @@ use super::*;
 
 const PLACES: u32 = 512;
 
-/// `exp(-numerator / denominator)` within a unit of `2^-500`, by the series of its inverse: all terms positive, no
-/// halving and no code in common with what is tested.
+/// Returns `exp(-numerator / denominator)` to within a unit of `2^-500`, by the series of its inverse: all terms positive, no
+/// halving, and no code in common with the tested code.
 pub(crate) fn reference(numerator: u64, denominator: u64) -> BigUint {
     let one = BigUint::from(1u32) << PLACES;
     let (mut sum, mut term, mut index) = (one.clone(), one.clone(), 0u64);
@@ -26,7 +26,7 @@ fn tables() -> Vec<Table> {
     laws.into_iter().flat_map(|law| [32, 64, 256].map(|strips| Table::new(law, strips))).collect()
 }
 
-/// `f` at the left end of a strip.
+/// Returns `f` at the left end of a strip.
 fn height(law: Law, strip: usize) -> BigUint {
     let strip = strip as u64;
     match law {
@@ -65,7 +65,7 @@ fn masses_hold_the_curve() {
             assert!(
                 in_units(table.core[strip], 0) <= right && left <= in_units(table.core[strip] + table.wedge[strip], 0)
             );
-            // And by no more than a unit and what the brackets leave.
+            // The margins are at most a unit plus the width of the brackets.
             let spare = BigUint::from(2u32) << PLACES;
             assert!(in_units(table.core[strip], 0) + &spare > right);
             assert!(left + spare > in_units(table.core[strip] + table.wedge[strip], 0));
@@ -76,7 +76,7 @@ fn masses_hold_the_curve() {
     }
 }
 
-/// The columns give each symbol exactly its mass, and nothing but padding, of which there is next to none, more.
+/// The columns give each symbol exactly its mass, and otherwise only padding, which is negligible.
 #[test]
 fn columns_hold_exactly_the_masses() {
     for table in tables() {

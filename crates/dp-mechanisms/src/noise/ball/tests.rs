@@ -3,13 +3,13 @@ use proptest::prelude::*;
 use super::*;
 use crate::rng::SeededRng;
 
-/// `S` from as many digits as wanted, in steps.
+/// Returns `S` from as many digits as wanted, in steps.
 fn root(radius: &mut Radius, rng: &mut SeededRng) -> (BigUint, BigUint, u32) {
     radius.bounds(400, &mut Words(rng)).unwrap()
 }
 
 proptest! {
-    /// Machine words and long integers give multipliers that hold the same `S`.
+    /// Machine words and long integers give multipliers that contain the same `S`.
     #[test]
     fn multipliers_hold_the_radius(
         seed: u64, dim in prop_oneof![1u64..40, Just(1000), Just(1001)], scale in prop_oneof![1u64 << 20..1 << 41, Just(1 << 20)],
@@ -33,7 +33,7 @@ proptest! {
         }
     }
 
-    /// The digits that decide first and all the digits give the same integer, at fractions close to a boundary too.
+    /// The first digits, if decisive, and all the digits give the same integer, also at fractions close to a boundary.
     #[test]
     fn all_digits_agree_with_the_first(
         seed: u64, dim in 1u64..12, scale in 1u64 << 20..1 << 41, close in -3i32..=3, exponent in -70i32..-1, tie: bool,
@@ -44,7 +44,7 @@ proptest! {
         let drawn = laws::normal(&mut Words(&mut rng)).unwrap();
         let mut number = Real { known: vec![1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14], ..drawn };
         let fraction = if tie {
-            // What brings the sum close to a boundary: 1/2 less the fraction of S N, in doubles.
+            // The fraction that brings the sum close to a boundary: 1/2 minus the fraction of S N, in doubles.
             let (digits, places) = number.signed_digits(106, &mut Words(&mut rng)).unwrap();
             let (low, _, root_places) = root(&mut radius, &mut rng);
             let bits = places + root_places;
@@ -60,7 +60,7 @@ proptest! {
         let first = nearest(copy(), &shared, &mut radius, offset, &mut Words(&mut rng)).unwrap();
         let all = nearest_with_all_digits(&mut copy(), &mut radius, offset, &mut Words(&mut rng)).unwrap();
         prop_assert_eq!(first, all);
-        // In doubles, where they tell.
+        // The result agrees with that in doubles, up to their rounding.
         let (low, _, places) = root(&mut radius, &mut rng);
         let size = low.to_string().parse::<f64>().unwrap() / 2f64.powi(places as i32 - 200) / 2f64.powi(200);
         let expected = size * (number.head as f64 / (1u64 << 42) as f64) + fraction;
@@ -68,12 +68,12 @@ proptest! {
     }
 }
 
-/// The sum of the exponential numbers keeps the digits that were drawn before.
+/// The sum of the exponential numbers keeps the digits drawn before.
 #[test]
 fn further_digits_refine_the_sum() {
     let mut rng = SeededRng::new(5);
     let mut radius = Radius::draw(7, 1 << 20, &mut Words(&mut rng)).unwrap();
-    // The greatest digits of all four: any that were drawn beside them would exceed the bound.
+    // The greatest digits of all four: any further drawn digits would exceed the bound.
     radius.known = vec![(4, 4 * u128::from(u32::MAX)), (2, 17)];
     let (mut low, mut high, mut places) = radius.bounds(FIRST_PLACES, &mut Words(&mut rng)).unwrap();
     for wanted in [107, 138, 171, 500] {

@@ -19,7 +19,7 @@ fn golden_laws() {
     }
 }
 
-/// Whole sessions against their law: false-alarm rate 1e-9.
+/// Whole sessions compared with their law: false-alarm rate 1e-9.
 #[test]
 fn sessions_have_the_law() {
     let unit = 0.3;
@@ -40,8 +40,8 @@ fn sessions_have_the_law() {
     check_law(&counts, &law, "sessions");
 }
 
-/// The Renyi divergence of the whole law between neighbours, against the event's: the divergence by alternating shifts
-/// of one query level, which is the worst kind known.
+/// The Renyi divergence of the whole law between neighbours, compared with the event's, for alternating shifts of one query
+/// level, which is the worst known case.
 #[test]
 fn divergences_are_below_the_event() {
     let (threshold, queries) = (2.0, 3.0);
@@ -73,7 +73,7 @@ fn divergences_are_below_the_event() {
     }
 }
 
-/// The same for queries that move within one interval: all of a sensitivity down, or some up and some not at all.
+/// Tests queries that change within one interval: all decrease by a sensitivity, or some increase and the others are unchanged.
 #[test]
 fn divergences_in_one_interval_are_below_the_event() {
     for length in [1u64, 2, 5] {
@@ -149,7 +149,7 @@ fn a_session_ends_after_the_last_query() {
     assert!(session.is_over());
     let over = Err(Error::SessionOver { what: "queries", most: 3 });
     assert_eq!(session.answer(query(1e9), &mut log, &mut rng), over);
-    // And after the first positive answer.
+    // The session is over after the first positive answer.
     let mut session = mechanism.start(0.0, &mut log, &mut rng).unwrap();
     assert_eq!(*session.answer(query(1e9), &mut log, &mut rng).unwrap().get(), Answer::Above { value: None });
     assert!(session.is_over() && session.answer(query(1e9), &mut log, &mut rng).is_err());

@@ -38,7 +38,7 @@ fn pairs_differ_in_one_list_as_the_relation_allows() {
         }
         let described: HashSet<String> = pairs.all().iter().map(Pair::describe).collect();
         assert_eq!(described.len(), pairs.all().len());
-        // Without symmetries there are at most eight times as many, twice that where data sets exchange.
+        // Without symmetries of the axes there are at most eight times as many; both counts identify exchanged data sets.
         let each = Pairs::new(protected, false).all().len();
         assert!(each > 4 * pairs.all().len() && each <= 8 * pairs.all().len(), "{protected:?}: {each}");
     }
@@ -49,8 +49,8 @@ fn recipe<L: ListLoss>(loss: L) -> PrivateRanking<L> {
     PrivateRanking { descent: Descent { updates: 20, ..usual.descent }, ..usual }
 }
 
-/// A training with a third of the noise that its claim needs is convicted, and its own claim is not, whatever is protected.
-/// Either happens otherwise with probability 1e-4 at most.
+/// A training with a third of the noise that its claim needs is refuted, and the correct claim is not, for all protected data.
+/// Each outcome fails with probability at most 1e-4.
 #[test]
 fn rankers_with_a_third_of_the_noise_are_convicted() {
     fn convicted<L, P>(name: &str, recipe: PrivateRanking<L, P>)
@@ -68,7 +68,7 @@ fn rankers_with_a_third_of_the_noise_are_convicted() {
         let (honest, pilot) = auditor.audit_among(&family(1.0), &Unwatched).unwrap();
         assert_eq!(honest.verdict, Verdict::NotRefuted, "{name}: {}", honest.epsilon_lower);
         assert!(pilot.tried > 10, "{name}: {pilot:?}");
-        // Noise for this epsilon is a third of that for 1, and not less.
+        // Noise for this epsilon is about a third of that for 1, and not less.
         let broken = family(3.6);
         let noise = |family: &Family<L, Linear, P>| family.plan(2).unwrap().noise_multiplier();
         let ratio = noise(&family(1.0)) / noise(&broken);

@@ -1,9 +1,9 @@
-//! The expected gain by a walk over all prefixes.
+//! The expected gain by enumeration of all prefixes.
 
 use super::discount;
 use crate::loss::LossBuffers;
 
-/// Below this sum of weights they are taken afresh, so that nothing underflows after the best documents are gone.
+/// Weights are recomputed if their sum falls below this, to avoid underflow after the best documents are taken.
 const LEAST_SUM: f64 = 1e-250;
 
 pub(super) fn expected_gain(
@@ -32,8 +32,8 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// The expected gain of the positions from `step` on, given what is taken; adds `probability` times its gradient.
-    /// The first `n` numbers of `levels` are weights `∝ exp(score)`, 0 for what is taken.
+    /// Returns the expected gain of the positions from `step` on, given the taken documents, and adds `probability` times its
+    /// gradient. The first `n` numbers of `levels` are weights `∝ exp(score)`, 0 for taken documents.
     fn from(&self, step: usize, probability: f64, taken: &mut [bool], levels: &mut [f64], gradient: &mut [f64]) -> f64 {
         let n = self.scores.len();
         let (level, deeper) = levels.split_at_mut(2 * n);
@@ -66,7 +66,7 @@ impl Walk<'_> {
         mean
     }
 
-    /// Weights relative to the best document that is left.
+    /// Computes weights relative to the best remaining document.
     fn weigh_afresh(&self, taken: &[bool], weights: &mut [f64]) -> f64 {
         let left = || self.scores.iter().zip(taken).filter(|(_, taken)| !**taken).map(|(score, _)| *score);
         let largest = left().fold(f64::NEG_INFINITY, f64::max);

@@ -1,25 +1,25 @@
 //! The expected gain as an integral over the finishing times of an exponential race.
 //!
-//! Let document `i` finish after a time that is exponential with rate `exp(s_i)`, independently; the order of finishing
-//! is Plackett–Luce. With `z = e^y`, `F_j = 1 - exp(-e^(s_j) z)` the probability that `j` has finished by `z`, and
-//! `D_i = e^(s_i) z exp(-e^(s_i) z)` the density of `i`'s finishing in `y`,
+//! Let document `i` finish after an exponential time with rate `exp(s_i)`, independently; the order of finishing is
+//! Plackett–Luce. With `z = e^y`, `F_j = 1 - exp(-e^(s_j) z)` the probability that `j` has finished by `z`, and
+//! `D_i = e^(s_i) z exp(-e^(s_i) z)` the density of the finishing time of `i` in `y`,
 //! ```text
 //! V = ∫ Σ_i c_i D_i(y) Σ_{t <= k} d_t P[exactly t-1 of the others have finished by e^y] dy
 //! ```
-//! The integrand is analytic and decays at both ends, so the trapezoid rule converges faster than any power. At each
-//! node the integrand is the value of a chain over documents with states (finished so far, whether `i` was met), and
-//! one pass back over the chain gives its derivatives in all `F_j` and `D_j`: `O(n k)` for value and gradient.
+//! The integrand is analytic and decays at both ends, so the trapezoidal rule converges faster than any power. At each node the
+//! integrand is the value of a Markov chain over documents with states (number finished, whether `i` was met). One backward pass
+//! gives its derivatives in all `F_j` and `D_j`: `O(n k)` for value and gradient.
 
 use super::discount;
 use crate::loss::LossBuffers;
 
-/// What a document and a position cost, in prefixes that could be visited instead.
+/// The cost of a document and position, in units of an enumerated prefix.
 pub(super) const COST_PER_DOCUMENT_AND_POSITION: f64 = 1600.0;
-/// Between nodes, in `y`.
+/// The distance between nodes, in `y`.
 const STEP: f64 = 0.125;
 /// Before `y = -s_i - LEFT - log n`, document `i` has finished with probability below `e^-LEFT / n`.
 const LEFT: f64 = 38.0;
-/// After `y = -s_i + RIGHT`, document `i` is running with probability below `exp(-e^RIGHT) < 1e-20`.
+/// After `y = -s_i + RIGHT`, document `i` is unfinished with probability below `exp(-e^RIGHT) < 1e-20`.
 const RIGHT: f64 = 4.0;
 
 pub(super) fn expected_gain(
@@ -39,9 +39,9 @@ pub(super) fn expected_gain(
 
     let left = LEFT + (n as f64).ln();
     let mut value = 0.0;
-    // Once the k best have finished nothing is left to gain. Between documents whose scores lie far apart nothing
-    // happens: each run of overlapping intervals [-s_i - left, -s_i + RIGHT] is integrated on a grid of its own, in
-    // times relative to its first document.
+    // Once the k best have finished, the gain is 0. Between documents with distant scores the integrand is negligible: each run
+    // of overlapping intervals [-s_i - left, -s_i + RIGHT] is integrated on a separate grid, in times relative to its first
+    // document.
     let mut at = 0;
     while at < k {
         let first = scores[order[at]];
@@ -61,7 +61,7 @@ pub(super) fn expected_gain(
     value
 }
 
-/// The documents at one node, as a chain.
+/// The documents at one node, as a Markov chain.
 struct Chain<'a> {
     coefficients: &'a [f64],
     k: usize,
@@ -83,7 +83,7 @@ impl<'a> Chain<'a> {
         let (finished, rest) = weights.split_at_mut(n);
         let (densities, slopes) = rest.split_at_mut(n);
         for (i, &score) in scores.iter().enumerate() {
-            // Beyond 20 the document has finished, to all digits.
+            // Beyond 20 the document has finished to working precision.
             let mean = log_mean(score).min(20.0).exp();
             let running = (-mean).exp();
             finished[i] = -(-mean).exp_m1();
@@ -93,10 +93,10 @@ impl<'a> Chain<'a> {
         Self { coefficients, k, finished, densities, slopes: &slopes[..n] }
     }
 
-    /// The integrand; adds `scale` times its gradient.
+    /// Returns the integrand and adds `scale` times its gradient.
     fn add_gradient(&self, levels: &mut [f64], scale: f64, gradient: &mut [f64]) -> f64 {
         let (n, k) = (self.finished.len(), self.k);
-        // Forward: before document j, P[c finished] and the gain met with c of the others finished.
+        // Forward pass: before document j, P[c finished] and the expected gain with c of the others finished.
         let (forward, backward) = levels.split_at_mut((n + 1) * 2 * k);
         forward[..2 * k].fill(0.0);
         forward[0] = 1.0;
@@ -111,7 +111,7 @@ impl<'a> Chain<'a> {
         }
         let value = (0..k).map(|c| discount(c) * forward[2 * k * n + k + c]).sum();
 
-        // Back: what one unit in each state is worth after document j.
+        // Backward pass: the value of one unit in each state after document j.
         for c in 0..k {
             backward[c] = 0.0;
             backward[k + c] = discount(c);

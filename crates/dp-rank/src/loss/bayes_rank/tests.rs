@@ -5,7 +5,7 @@ use crate::plackett_luce::{for_each_prefix, log_probability_and_gradient};
 
 type Gain = fn(&[f64], &[f64], usize, &mut LossBuffers, &mut [f64]) -> f64;
 
-/// The definition: every prefix with its NDCG and its probability.
+/// Evaluates the definition: every prefix with its NDCG and its probability.
 fn by_definition(scores: &[f64], coefficients: &[f64], k: usize) -> (f64, Vec<f64>) {
     let n = scores.len();
     let (mut value, mut sum, mut gradient) = (0.0, vec![0.0; n], vec![0.0; n]);

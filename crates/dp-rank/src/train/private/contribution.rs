@@ -1,4 +1,4 @@
-//! What one list adds to the sum of a batch, before it is clipped.
+//! The contribution of one list to the sum of a batch, before clipping.
 
 use chacha20::ChaCha20Rng;
 use rand::SeedableRng as _;
@@ -10,41 +10,42 @@ use crate::random::below;
 use crate::scorer::Scorer;
 use crate::train::gradient::ListGradient;
 
-/// What rounding of a weight, of its products and of the bounds' quotients is allowed for: `2^-49`, sixteen units.
+/// Allowance for the rounding of a weight, of its products and of the bounds' quotients: `2^-49`, sixteen units.
 const ROUNDING: f64 = 1.0 / (1_u64 << 49) as f64;
 
-/// Computes it for lists one after another.
+/// Computes contributions of lists one after another.
 ///
 /// # Privacy
-/// A function of the list, the parameters and, where it is thinned, coins of its own: nothing of who else was drawn comes in.
+/// A contribution is a function of the list, the parameters and, if thinned, coins of its own, and independent of the other drawn
+/// lists.
 pub(crate) struct Contribution<'s, S: Scorer, L> {
     loss: L,
     centred: bool,
     thinning: Option<Thinning>,
-    /// The largest distance of two versions and the largest norm that weights leave; `None` without weights.
+    /// The largest distance of two versions and the largest norm after weighting; `None` without weights.
     limits: Option<(f64, f64)>,
     gradients: ListGradient<'s, S>,
     of_list: Vec<f64>,
 }
 
 impl<'s, S: Scorer, L: ListLoss> Contribution<'s, S, L> {
-    /// Of gradients of `loss`, to be clipped.
+    /// Computes gradients of `loss`, to be clipped.
     pub(crate) fn new(scorer: &'s S, loss: L) -> Self {
         let (gradients, of_list) = (ListGradient::new(scorer), vec![0.0; scorer.parameters()]);
         Self { loss, centred: false, thinning: None, limits: None, gradients, of_list }
     }
 
-    /// The same without their public part.
+    /// Omits the public part of the gradients if `centred`.
     pub(crate) fn centred(self, centred: bool) -> Self {
         Self { centred: centred && self.loss.has_public_centre(), ..self }
     }
 
-    /// The same for grades that are thinned with coins from `key`, if there is one.
+    /// Thins grades with coins from `key`, if given.
     pub(crate) fn thinned(self, key: Option<[u8; 32]>) -> Self {
         Self { thinning: key.map(Thinning::new), ..self }
     }
 
-    /// The same with weights, if `scaling` says so, for the clipping norm.
+    /// Weights gradients for the clipping norm, if `scaling` requires it.
     pub(crate) fn scaled(self, scaling: Scaling, clipping: f64) -> Self {
         let limits = match scaling {
             Scaling::Clip => None,
@@ -53,11 +54,11 @@ impl<'s, S: Scorer, L: ListLoss> Contribution<'s, S, L> {
         Self { limits, ..self }
     }
 
-    /// What this list adds.
+    /// Returns the contribution of this list.
     pub(crate) fn of(&mut self, parameters: &[f64], list: QueryList<'_>) -> &[f64] {
         self.of_list.fill(0.0);
         let weight = self.weight(parameters, list.features());
-        // Of what is not known, nothing is added.
+        // A list whose bounds are unknown contributes 0.
         if weight == 0.0 {
             return &self.of_list;
         }
@@ -76,8 +77,8 @@ impl<'s, S: Scorer, L: ListLoss> Contribution<'s, S, L> {
         &self.of_list
     }
 
-    /// `min(1, d/Δ, C/r)` with Δ and r the diameter and the radius of what grades can make of a list's gradient. It takes no
-    /// grades.
+    /// Returns `min(1, d/Δ, C/r)` with Δ and r the diameter and the radius of a list's gradients over all grades. Grades are not
+    /// used.
     pub(crate) fn weight(&mut self, parameters: &[f64], features: Features<'_>) -> f64 {
         let Some((distance, radius)) = self.limits else { return 1.0 };
         let image = self.gradients.image(&self.loss, parameters, features, self.thinning.is_some());
@@ -86,12 +87,11 @@ impl<'s, S: Scorer, L: ListLoss> Contribution<'s, S, L> {
             return 1.0;
         }
         let weight = (distance / image.diameter).min(radius / image.radius) * (1.0 - ROUNDING);
-        // No weight for NaN.
+        // The weight is 0 for NaN.
         if weight > 0.0 { weight.min(1.0) } else { 0.0 }
     }
 
-    /// Adds `weight` times what is public about the gradients of all `lists` to `sum`, where it was taken out of what
-    /// they add.
+    /// Adds `weight` times the public part of the gradients of all `lists` to `sum`, if it was omitted from the contributions.
     pub(crate) fn add_public<'l>(
         &mut self,
         parameters: &[f64],
@@ -107,7 +107,7 @@ impl<'s, S: Scorer, L: ListLoss> Contribution<'s, S, L> {
     }
 }
 
-/// Grades of which one is kept: a uniformly drawn one of the largest.
+/// Thinning of grades: one of the largest, drawn uniformly, is kept.
 struct Thinning {
     coins: ChaCha20Rng,
     grades: Vec<u32>,

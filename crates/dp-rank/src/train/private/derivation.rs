@@ -1,4 +1,4 @@
-//! How the noise of a private ranker follows from public numbers.
+//! Derivation of a private ranker's noise from public numbers.
 
 use dp_accountant::certificate::{Assumption, Derivation, NoiseMode};
 use dp_accountant::guarantee::Unit;
@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::train::error::TrainError;
 use crate::train::protect::Protected;
 
-/// How the noise of a private ranker follows from public numbers; what
+/// The derivation of a private ranker's noise from public numbers, which
 /// [`verify`](dp_accountant::certificate::Certificate::verify) recomputes.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -23,7 +23,7 @@ pub struct RankingDerivation {
     pub lists: u64,
     /// Number of parameters.
     pub parameters: u64,
-    /// b: lists in a batch, on average.
+    /// b: mean number of lists in a batch.
     pub batch_size: u64,
     /// T: number of updates.
     pub updates: u64,
@@ -31,24 +31,23 @@ pub struct RankingDerivation {
     pub clipping: f64,
     /// σ: standard deviation of the noise on each coordinate of a batch's sum.
     pub std_dev: f64,
-    /// Whether the noise is drawn exactly.
+    /// True if the noise is sampled exactly.
     pub exact_noise: bool,
-    /// What is protected.
+    /// The protected data.
     #[cfg_attr(feature = "serde", serde(default))]
     pub protects: Protected,
-    /// How what a list adds is kept short.
+    /// The bound on a list's contribution.
     #[cfg_attr(feature = "serde", serde(default))]
     pub scaling: Scaling,
 }
 
 impl RankingDerivation {
-    /// The unit of privacy.
+    /// Returns the unit of privacy.
     pub fn unit(&self) -> Unit {
         self.protects.unit()
     }
 
-    /// How far apart two neighbouring sums are, but for rounding: `2C`, or `C` where a list is there or not, or what weights
-    /// leave of it.
+    /// Returns the distance of two neighbouring sums up to rounding: `2C`, `C` for the presence of a list, or `dC` with weights.
     pub(crate) fn distance(&self) -> f64 {
         match self.scaling {
             Scaling::Clip => self.protects.lists_moved() * self.clipping,
@@ -66,12 +65,12 @@ impl RankingDerivation {
             Ok(Gaussian::from_std_dev(sensitivity, self.std_dev)?.with_noise_mode(mode)?)
         };
         ClippingNorm::new(self.clipping)?;
-        // The sum's own sensitivity may be larger by rounding, which depends on the grid and not on it.
+        // The sum's own sensitivity may be larger due to rounding, which depends only on the grid.
         let first = of(L2Sensitivity::new(self.distance())?)?;
         of(self.sum(&first)?.sensitivity())
     }
 
-    /// An empty sum of lists on the grid of the noise.
+    /// Returns an empty sum of lists on the grid of the noise.
     pub(crate) fn sum<A: Adjacency>(&self, gaussian: &Gaussian<A>) -> Result<ExactSum<A>, TrainError> {
         let clipped = self.clipped(gaussian)?;
         Ok(match self.scaling {
@@ -80,7 +79,7 @@ impl RankingDerivation {
         })
     }
 
-    /// The same of lists of which no more is known than that they are clipped.
+    /// Returns such a sum for lists that are only clipped.
     fn clipped<A: Adjacency>(&self, gaussian: &Gaussian<A>) -> Result<ExactSum<A>, TrainError> {
         let norm = ClippingNorm::new(self.clipping)?;
         Ok(ExactSum::for_release(self.dim()?, norm.into(), gaussian, self.lists)?)
@@ -96,13 +95,13 @@ impl RankingDerivation {
             return Ok(StepPlan::PoissonSampled { sampling_rate, steps });
         }
         let (sensitivity, clipped) = (gaussian.sensitivity().get(), self.clipped(gaussian)?.sensitivity().get());
-        // What rounding adds to the distance of two lists, it may add to the norm of one.
+        // The rounding that is added to the distance of two lists may be added to the norm of one.
         let rounded = clipped > 2.0 * self.clipping;
         let radius = if rounded { (clipped - self.clipping).next_up() } else { self.clipping };
         Ok(StepPlan::PoissonSampledReplacement { sampling_rate, radius: radius.min(sensitivity), steps })
     }
 
-    /// Refuses what is proved only where features are public.
+    /// Refuses settings whose proof needs public features if features are protected.
     fn check(&self) -> Result<(), TrainError> {
         self.scaling.check()?;
         if self.scaling != Scaling::Clip && !self.protects.has_public_features() {

@@ -1,4 +1,4 @@
-//! A private training of a ranker with its noise, and what it returns.
+//! The private training run of a ranker and its result.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::train::error::TrainError;
 use crate::train::non_private::check_lists;
 use crate::train::protect::{Grades, Protect};
 
-/// A private training of a ranker with its noise.
+/// A private training of a ranker with calibrated noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RankingPlan<L, P = Grades> {
     pub(super) recipe: PrivateRanking<L, P>,
@@ -29,17 +29,18 @@ pub struct RankingPlan<L, P = Grades> {
 }
 
 impl<L: ListLoss, P: Protect> RankingPlan<L, P> {
-    /// Standard deviation of the noise over the distance of neighbouring sums: `2C`, or `C` for the presence of a list.
+    /// Returns the standard deviation of the noise over the distance of neighbouring sums: `2C`, or `C` for the presence of a
+    /// list.
     pub fn noise_multiplier(&self) -> f64 {
         self.derivation.std_dev / self.derivation.distance()
     }
 
-    /// How the release follows from public numbers.
+    /// Returns the derivation of the release from public numbers.
     pub fn derivation(&self) -> &RankingDerivation {
         &self.derivation
     }
 
-    /// What the whole training costs.
+    /// Returns the privacy event of the whole training.
     ///
     /// # Errors
     /// None for a plan that was made.
@@ -47,18 +48,18 @@ impl<L: ListLoss, P: Protect> RankingPlan<L, P> {
         self.derivation.event()
     }
 
-    /// The guarantee, at most what was asked for.
+    /// Returns the attained guarantee, at most the requested one.
     pub fn reached(&self) -> EpsilonDelta {
         self.reached
     }
 
-    /// Trains from `start`, which must not depend on what is protected. The observer sees released parameters only.
+    /// Trains from `start`, which must not depend on protected data. The observer sees released parameters only.
     ///
     /// # Privacy
     /// As the [module](super) says: all iterates may be published.
     ///
     /// # Errors
-    /// Lists or a scorer of another size than planned. Nothing is released then.
+    /// If lists or scorer have another size than planned. Nothing is released then.
     pub fn train<S: Scorer, R: ReleaseRng + ?Sized>(
         &self,
         scorer: &S,
@@ -80,7 +81,7 @@ impl<L: ListLoss, P: Protect> RankingPlan<L, P> {
         }
         let (law, gaussian) = (derivation.law(), derivation.gaussian::<P::Relation>()?);
         let mean_size = law.mean_size(derivation.lists)?;
-        // A key of its own for the batches: independent of the noise and of other runs.
+        // A separate key for the batches, independent of the noise and of other runs.
         let mut key = [0; 32];
         rng.fill_bytes(&mut key);
         let mut sampler = Sampler::new(law, derivation.lists, key)?;
@@ -112,30 +113,30 @@ impl<L: ListLoss, P: Protect> RankingPlan<L, P> {
     }
 }
 
-/// What a private training of a ranker returns.
+/// The result of a private training of a ranker.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrainedRanker<P: Protect = Grades> {
     /// The scorer's parameters.
     pub weights: Released<Vec<f64>>,
-    /// Everything that was released.
+    /// The log of all releases.
     pub log: EventLog<P::Relation>,
-    /// What is protected.
+    /// The protected data.
     pub protects: P,
-    /// How it was derived.
+    /// The derivation of the noise.
     pub derivation: RankingDerivation,
-    /// How the noise was drawn.
+    /// The sampling mode of the noise.
     pub noise: NoiseMode,
-    /// What was asked for.
+    /// The requested guarantee.
     pub requested: EpsilonDelta,
-    /// What was reached.
+    /// The attained guarantee.
     pub reached: EpsilonDelta,
 }
 
 impl<P: Protect> TrainedRanker<P> {
-    /// The certificate of this release, for one list or document; a run with reproducible noise is certified as not private.
+    /// Returns the certificate of this release, for one list or document; a run with reproducible noise is certified as not
+    /// private.
     ///
-    /// `model_sha256` is the hash of the model as published, and `versions` the crates that made it; this crate adds
-    /// itself.
+    /// `model_sha256` is the hash of the published model, and `versions` the crates that produced it; this crate adds itself.
     pub fn certificate(
         &self,
         further: Vec<Assumption>,

@@ -1,4 +1,4 @@
-//! What each mode protects, by trying many versions of one list.
+//! Tests of each mode's protection with many versions of one list.
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, DpEvent, bound, guarantee::Unit};
@@ -29,7 +29,7 @@ fn add(lists: &mut QueryLists, id: &str, (features, grades): &List) {
     lists.push(id, features, grades).unwrap();
 }
 
-/// The sum of a batch of one public list and one of the `versions`, or the first alone, as a plan's training adds them up.
+/// The sum of a batch of one public list and one of the `versions`, or of the first alone, as computed by a plan's training.
 struct Sums<P: Protect> {
     versions: Vec<Vec<f64>>,
     alone: Vec<f64>,
@@ -64,7 +64,7 @@ impl<P: Protect> Sums<P> {
                 lists.normalise_features();
             }
             lists.iter().for_each(|list: QueryList<'_>| sum.add(contribution.of(parameters, list)).unwrap());
-            // The bare sum, as hardly any noise shows it.
+            // The sum without noise: the noise is negligible.
             let noise = dp_mechanisms::Gaussian::from_std_dev(sum.sensitivity(), 1e-12 * clipping).unwrap();
             let mut log = dp_accountant::EventLog::new();
             noise.release(sum.finish(), &mut log, &mut SeededRng::new(1)).unwrap().into_inner()
@@ -78,8 +78,8 @@ impl<P: Protect> Sums<P> {
         }
     }
 
-    /// The largest distance between versions, or from absence, over what the event of a step says of it. No distance may be
-    /// more, nor that from absence more than the radius.
+    /// Returns the largest distance between versions, or from absence, relative to the claim of a step's event. Asserts that no
+    /// distance exceeds the claim, and no distance from absence the radius.
     fn reached(&self) -> f64 {
         let apart = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
         let radius = self.versions.iter().map(|a| apart(a, &self.alone)).fold(0.0, f64::max);
@@ -103,7 +103,7 @@ impl<P: Protect> Sums<P> {
     }
 }
 
-/// Lists of all lengths and sizes, each also with opposite features, which turns its gradient round.
+/// Returns lists of several lengths and sizes, each also with opposite features, which reverses its gradient.
 fn whole_lists(dice: &mut Public) -> Vec<List> {
     let mut versions = Vec::new();
     for documents in [1, 1, 2, 2, 3, 4, 5, 7] {
@@ -156,11 +156,11 @@ fn no_list_moves_a_sum_by_more_than_each_mode_says() {
     }
     check(&network, &network.initial(3), &BayesRank::TOP_1, &mut best);
     check(&network, &network.initial(3), &ListMle, &mut best);
-    // Nothing of what is claimed is idle: a document alone can turn the gradient of its list round.
+    // The claims are tight: a single document can reverse the gradient of its list.
     assert!(best[0] > 0.999 && best[1] > 0.999 && best[2] > 0.99, "{best:?}");
 }
 
-/// What stands for a list that is not there adds nothing.
+/// The substitute for an absent list contributes 0.
 #[test]
 fn an_empty_list_is_one_of_a_single_document() {
     let mut lists = QueryLists::new(WIDTH, 2).unwrap();
@@ -176,7 +176,7 @@ fn an_empty_list_is_one_of_a_single_document() {
     assert_eq!(of, vec![0.0; network.parameters()]);
 }
 
-/// Noise follows from the mode's event and keeps nearly all of the budget; the certificate says what is protected.
+/// Noise follows from the mode's event and uses nearly all of the budget; the certificate states the protected data.
 #[test]
 fn each_mode_has_its_noise_and_its_certificate() {
     fn check<P: Protect>(protects: P, adjacency: AdjacencyKind, unit: &Unit) -> f64 {
@@ -196,7 +196,7 @@ fn each_mode_has_its_noise_and_its_certificate() {
             let certificate = trained.certificate(Vec::new(), "0".repeat(64), Default::default());
             assert_eq!((certificate.adjacency, &certificate.unit), (adjacency, unit));
             certificate.verify().unwrap();
-            // No mode passes for another that would have needed other noise or protects other things.
+            // A certificate does not verify for another mode that needs other noise or protects other data.
             for other in [Protected::Grades, Protected::ListPresence, Protected::WholeList, Protected::Document] {
                 let mut edited = certificate.clone();
                 edited.derivation.protects = other;
@@ -212,7 +212,7 @@ fn each_mode_has_its_noise_and_its_certificate() {
     let whole = check(WholeList, AdjacencyKind::ReplaceOne, &Unit::List);
     let document = check(Document, AdjacencyKind::ReplaceOne, &Unit::Document);
     assert_eq!((grades, grades), (whole, document));
-    // Half the distance needs less noise, and more than half of it: sampling hides a replaced list better.
+    // Half the distance needs less noise, but more than half of it: sampling hides a replaced list better.
     assert!(presence < grades && presence > 0.5 * grades, "{presence} {grades}");
 }
 

@@ -1,4 +1,4 @@
-//! Weights from what is public, and thinning.
+//! Tests of public weights and thinning.
 
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{ChangeListLabels, DpEvent};
@@ -18,7 +18,7 @@ use crate::{Features, QueryLists};
 const WIDTH: usize = 3;
 const CLIPPING: f64 = 0.1;
 
-/// What the sum of one list is on the grid, without noise.
+/// Returns the sum of one list on the grid, without noise.
 fn summed(sum: &mut ExactSum<ChangeListLabels>, of_list: &[f64]) -> Vec<f64> {
     sum.add(of_list).unwrap();
     let noise = dp_mechanisms::Gaussian::from_std_dev(sum.sensitivity(), 1e-13).unwrap();
@@ -36,7 +36,7 @@ fn plan(scaling: Scaling, thin: bool, parameters: u64, updates: u64) -> RankingP
     recipe.plan(50, parameters, budget(1.0, 1e-4)).unwrap()
 }
 
-/// Distance and radius that a step's event claims.
+/// Returns distance and radius claimed by a step's event.
 fn claimed(plan: &RankingPlan<BayesRank>) -> (f64, f64) {
     match plan.event().unwrap() {
         DpEvent::PoissonSampledReplacement { distance, radius, .. } => (distance, radius),
@@ -44,13 +44,13 @@ fn claimed(plan: &RankingPlan<BayesRank>) -> (f64, f64) {
     }
 }
 
-/// All grades from 0 to 2 of so many documents.
+/// Returns all grades from 0 to 2 of this many documents.
 fn all_grades(documents: usize) -> impl Iterator<Item = Vec<u32>> {
     (0..3u32.pow(documents as u32)).map(move |of| (0..documents).map(|i| of / 3u32.pow(i as u32) % 3).collect())
 }
 
-/// No two vectors of grades are farther apart than the distance that is claimed, nor one from a list that was not drawn than
-/// the radius; some are nearly as far.
+/// No two vectors of grades are farther apart than the claimed distance, nor one from an absent list than the radius; some nearly
+/// attain both.
 #[test]
 fn no_grades_are_farther_apart_than_weights_allow() {
     fn check<S: Scorer>(scorer: &S, parameters: &[f64], loss: BayesRank, scaling: Scaling, thin: bool) -> (f64, f64) {
@@ -107,8 +107,8 @@ fn no_grades_are_farther_apart_than_weights_allow() {
     assert!(best[0] > 0.999 && best[1] > 0.999, "{best:?}");
 }
 
-/// Each limit by itself: of gradients that are short enough and too far apart, and of those that are near enough and too long.
-/// A weight leaves room for its own rounding, and no more.
+/// Tests each limit separately: gradients that are short enough but too far apart, and gradients that are close enough but too
+/// long. A weight allows for its own rounding, and no more.
 #[test]
 fn weights_keep_both_limits() {
     let (scorer, parameters) = (Linear::new(WIDTH).unwrap(), [0.0; WIDTH]);
@@ -143,14 +143,14 @@ fn weights_keep_both_limits() {
     assert!(only_apart > 50 && only_long > 10 && neither > 300, "{only_apart} {only_long} {neither}");
 }
 
-/// What the method's source does: noise for the largest sensitivity in the batch, which tells who was drawn. Here neither the
-/// noise nor what a list adds depends on the others.
+/// The method's source scales noise by the largest sensitivity in the batch, which reveals the drawn lists. Here neither the
+/// noise nor a list's contribution depends on the other lists.
 #[test]
 fn weights_do_not_depend_on_who_else_was_drawn() {
     let drawn = draw(Shape::Mq2008, 30, 4).unwrap().lists;
     let mut lists = QueryLists::new(FEATURES, 2).unwrap();
     for (i, list) in drawn.iter().enumerate() {
-        // The last list alone would set the scale of a batch that it is in.
+        // The last list alone would determine the noise scale of its batch.
         let scale = if i == 29 { 1e3 } else { 1.0 };
         let features: Vec<f64> = list.features().values().iter().map(|x| scale * x).collect();
         lists.push(list.id(), &features, list.grades()).unwrap();
@@ -169,7 +169,7 @@ fn weights_do_not_depend_on_who_else_was_drawn() {
         let (alone, with_the_large) = (weights(&all[..29]), weights(&all));
         assert_eq!(alone, with_the_large[..29]);
         assert!(with_the_large[29] < 0.1 * alone.iter().copied().fold(f64::INFINITY, f64::min));
-        // The event names one scale, whatever is drawn.
+        // The event has one scale for all batches.
         let derivation = plan(scaling, thin, FEATURES as u64, 5).derivation().clone();
         let DpEvent::SelfComposed { event, count: 5 } = derivation.event().unwrap() else { panic!() };
         assert!(matches!(*event, DpEvent::PoissonSampledReplacement { std_dev, .. } if std_dev == derivation.std_dev));
@@ -253,7 +253,7 @@ fn weights_need_public_features_and_a_known_image() {
     }
     unknown(ListNet::TOP_1);
     unknown(ListMle);
-    // What cannot be computed adds nothing.
+    // A list whose weight cannot be computed contributes 0.
     let mut lists = QueryLists::new(1, 2).unwrap();
     lists.push("huge", &[f64::MAX, -f64::MAX], &[2, 0]).unwrap();
     let scorer = Linear::new(1).unwrap();

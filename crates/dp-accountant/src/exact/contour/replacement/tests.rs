@@ -12,8 +12,8 @@ fn leaves(rate: f64, mean: f64, count: u64) -> Leaves {
     vec![(Leaf::PoissonReplacement(Pair::new(rate, 2.0 * mean, 0.5)), count)]
 }
 
-/// Delta of `count` steps and a Gaussian release at any real epsilon: the mean of that of the latter over the losses of the
-/// former.
+/// Returns delta of `count` steps and a Gaussian release at any real epsilon: the mean of the Gaussian's delta over the losses of
+/// the steps.
 fn convolved(law: Replacement, mu: f64, epsilon: f64, count: u32) -> f64 {
     if count == 0 {
         return upper_tail(epsilon / mu - 0.5 * mu) - epsilon.exp() * upper_tail(epsilon / mu + 0.5 * mu);
@@ -29,7 +29,7 @@ fn convolved(law: Replacement, mu: f64, epsilon: f64, count: u32) -> f64 {
         .sum()
 }
 
-/// Few steps, beside a Gaussian release, without which their sum would hardly end.
+/// Few steps, together with a Gaussian release, without which the sum decays too slowly.
 #[test]
 fn one_to_three_steps_by_convolution() {
     for (rate, mean, epsilon, count) in [
@@ -65,7 +65,7 @@ fn many_steps_as_by_composed_loss_distributions() {
     }
 }
 
-/// The certified errors of two very different steps must cover their difference.
+/// The certified errors of two very different step sizes must cover their difference.
 #[test]
 fn moments_agree_between_steps_within_their_errors() {
     for (rate, mean, c, t) in [

@@ -5,13 +5,13 @@ use crate::exact::loss_law::Direction;
 use crate::finite_pair::FinitePair;
 use crate::leaves::Leaf;
 
-/// The hockey-stick curve of a law on a grid, its losses changed by `shift`.
+/// Returns the hockey-stick curve of a law on a grid with its losses shifted by `shift`.
 fn curve(law: &Masses, step: f64, shift: f64, epsilon: f64) -> f64 {
     let part = |(k, mass): (i64, &f64)| mass * -(epsilon - shift - k as f64 * step).min(0.0).exp_m1();
     law.infinite + (law.first..).zip(&law.finite).map(part).sum::<f64>()
 }
 
-/// The law's own curve.
+/// Returns the law's own curve.
 fn true_curve(law: &dyn LossLaw, epsilon: f64) -> f64 {
     let tails = law.tails(epsilon);
     tails.p_above - epsilon.exp() * tails.q_above
@@ -43,7 +43,7 @@ fn leaves() -> Vec<Leaf> {
     ]
 }
 
-/// Each law lies between its two, at every threshold, on the grid or not; and closely so.
+/// Each law lies between its two discretisations, and close to them, at every threshold, on the grid or not.
 #[test]
 fn laws_lie_between() {
     for leaf in leaves() {
@@ -59,7 +59,7 @@ fn laws_lie_between() {
                     let truth = true_curve(law.as_ref(), epsilon);
                     let above = curve(&found.upper, step, found.shift, epsilon);
                     let below = curve(&lower, step, -found.shift, epsilon);
-                    // The sums here round by themselves.
+                    // The sums here have their own rounding.
                     assert!(above >= truth - 1e-14, "{leaf:?} {direction:?} {step} {epsilon}: {above} < {truth}");
                     assert!(below <= truth + 1e-14, "{leaf:?} {direction:?} {step} {epsilon}: {below} > {truth}");
                     let width = step + 1e-6;
@@ -70,7 +70,7 @@ fn laws_lie_between() {
     }
 }
 
-/// A smooth law's two curves differ by the order of the square of the step.
+/// The two curves of a smooth law differ by the order of the square of the step.
 #[test]
 fn smooth_laws_converge_quadratically() {
     for leaf in [Leaf::Gaussian { mu: 1.0 }, Leaf::PoissonGaussian { rate: 0.3, mu: 1.0 }] {
@@ -88,7 +88,7 @@ fn smooth_laws_converge_quadratically() {
     }
 }
 
-/// What lies outside of the grid is charged: to infinity above, to nothing below.
+/// Mass outside of the grid is charged: to infinity above, to nothing below.
 #[test]
 fn truncation_is_charged() {
     let law = known(&Leaf::Gaussian { mu: 1.0 }, Direction::Remove);
@@ -104,7 +104,7 @@ fn truncation_is_charged() {
     }
 }
 
-/// A Gaussian's curve, given as a bound: the law above is that of the tails.
+/// A Gaussian's curve, given as a bound: its upper law is that of the tails.
 #[derive(Debug)]
 struct GaussianCurve(f64);
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::logspace::CompensatedSum;
 
-/// The masses of `count` independent losses, by convolution with compensated sums and products.
+/// Returns the masses of `count` independent losses, by convolution with compensated sums and products.
 fn convolved(law: &Masses, count: u64) -> Masses {
     let mut total = Masses { first: 0, finite: vec![1.0], infinite: 0.0 };
     for _ in 0..count {
@@ -27,15 +27,15 @@ fn delta(law: &Masses, step: f64, epsilon: f64) -> f64 {
     sum.value()
 }
 
-/// A skewed law with masses from 1 down to 1e-9.
+/// Returns a skewed law with masses from 1 down to 1e-9.
 fn law() -> Masses {
     let finite: Vec<f64> = (0..40).map(|k| (-0.5 * f64::from(k)).exp() * (1.1 + f64::from(k).sin())).collect();
     let total: f64 = finite.iter().sum();
     Masses { first: -6, finite: finite.into_iter().map(|mass| mass / total).collect(), infinite: 0.0 }
 }
 
-/// Both bounds hold about the exact composition of the same law on the grid, where delta is 1e-2 as where it is 1e-40,
-/// and leave no more than the rounding that they charge.
+/// Both bounds enclose the exact composition of the same law on the grid, for deltas from 1e-2 to 1e-40, with a width of no more
+/// than the charged rounding.
 #[test]
 fn bounds_hold_about_direct_convolution() {
     let (law, step) = (law(), 0.07);
@@ -60,7 +60,7 @@ fn bounds_hold_about_direct_convolution() {
                 let rounding = 4.0 * f64::EPSILON * (count as f64 + 4.0);
                 assert!(above >= truth - rounding, "{count} {tilt} {epsilon}: {above} < {truth}");
                 assert!(below <= truth + rounding, "{count} {tilt} {epsilon}: {below} > {truth}");
-                // Where the tilt suits epsilon.
+                // The epsilon for which the tilt was chosen.
                 let suits = cumulants(tilt * step)
                     .is_some_and(|found| (found.mean * step - epsilon).abs() < 2.0 * step * found.variance.sqrt());
                 assert!(!suits || above - below < 1e-8, "{count} {tilt} {epsilon}: {below} {above}");

@@ -1,6 +1,6 @@
 use super::*;
 
-/// By alternating sums in 400 to 800 digits.
+/// From alternating sums in 400 to 800 digits.
 #[test]
 fn gaussian_moments_match_high_precision_values() {
     for (l, mu, expected) in [
