@@ -12,7 +12,7 @@ use crate::averaging::Averaging;
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
-use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::bolt_on::OutputNoiseScale;
 use crate::recipes::{BoltOn, OutputNoise, Plan, Recipe as _, RecordAdjacency, Stopping};
 use crate::schedule::Schedule;
 
@@ -104,7 +104,7 @@ fn drawn<A: RecordAdjacency + 'static>(
     if parameters.delta > 0.0 {
         forms.push(("gaussian", plan(&known(OutputNoise::Gaussian))?));
         let hidden = plan(&BoltOn { output_noise: OutputNoise::Gaussian, ..shaped(uneven) })?;
-        let gains = matches!(hidden.derivation().calibrated.noise, NoiseScale::HiddenPositionGaussian { .. });
+        let gains = matches!(hidden.derivation().calibrated.noise, OutputNoiseScale::HiddenPositionGaussian { .. });
         if gains && hidden.run().growth().updates_per_pass() <= MOST_PLACES {
             forms.push(("hidden-position", hidden));
         }
@@ -144,7 +144,7 @@ pub(super) fn audited<A: RecordAdjacency + 'static>(
     let (canary, reached, pairs) = search
         .farthest(|canary| Ok(distance(&output(canary, Side::Base, at)?, &output(canary, Side::Neighbour, at)?)))?;
     let noise = plan.derivation().calibrated.noise;
-    let hidden = matches!(noise, NoiseScale::HiddenPositionGaussian { .. });
+    let hidden = matches!(noise, OutputNoiseScale::HiddenPositionGaussian { .. });
     // If the position is hidden, the law is a mixture over the batches that may contain the canary.
     let places: Vec<(f64, usize)> = if hidden {
         let places = 0..plan.run().growth().updates_per_pass();
@@ -158,7 +158,7 @@ pub(super) fn audited<A: RecordAdjacency + 'static>(
     };
     let laws = [law(Side::Base)?, law(Side::Neighbour)?];
     let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs };
-    let pure = matches!(noise, NoiseScale::LaplaceBall { .. });
+    let pure = matches!(noise, OutputNoiseScale::LaplaceBall { .. });
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: if pure { 0.0 } else { parameters.delta } };
     let examples = [canary.examples(Side::Base, n, at)?, canary.examples(Side::Neighbour, n, at)?];

@@ -14,7 +14,7 @@ use super::{Audited, Distance, Parameters};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
-use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::bolt_on::OutputNoiseScale;
 use crate::recipes::{Majority, Plan, PrivGene, Recipe as _, RecordAdjacency};
 
 /// Costs of a row and of a run, in units of releasing one number.
@@ -164,7 +164,7 @@ fn one_sum<A: RecordAdjacency + 'static>(recipe: &Majority, parameters: &Paramet
     };
     let sums = [sum(&examples[0])?, sum(&examples[1])?];
     let distance = Distance { reached: (sums[0] - sums[1]).abs(), claimed: plan.run().sensitivity(), pairs: 1 };
-    let noise = NoiseScale::LaplaceBall { scale: plan.run().scale() };
+    let noise = OutputNoiseScale::LaplaceBall { scale: plan.run().scale() };
     let laws = sums.map(|sum| Law::new(noise, [(1.0, vec![sum])]));
     let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
     let subject = Sum { name: format!("majority/{mode}"), pair: pair::<A>(), claim, plan, examples, laws };

@@ -1,17 +1,17 @@
 //! The likelihood of a released model under each of the two data sets: the attacker's best score.
 
-use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::bolt_on::OutputNoiseScale;
 
 /// The law of a released model: noise around one of several centres, one for each possible position of the canary.
 #[derive(Debug, Clone)]
 pub(super) struct Law {
-    noise: NoiseScale,
+    noise: OutputNoiseScale,
     /// Logarithms of the positions' weights, and the models without noise.
     centres: Vec<(f64, Vec<f64>)>,
 }
 
 impl Law {
-    pub(super) fn new(noise: NoiseScale, centres: impl IntoIterator<Item = (f64, Vec<f64>)>) -> Self {
+    pub(super) fn new(noise: OutputNoiseScale, centres: impl IntoIterator<Item = (f64, Vec<f64>)>) -> Self {
         Self { noise, centres: centres.into_iter().map(|(weight, centre)| (weight.ln(), centre)).collect() }
     }
 
@@ -22,10 +22,9 @@ impl Law {
                 let squared: f64 = released.iter().zip(centre).map(|(y, c)| (y - c) * (y - c)).sum();
                 log_weight
                     - match self.noise {
-                        NoiseScale::LaplaceBall { scale } => squared.sqrt() / scale,
-                        NoiseScale::Gaussian { std_dev } | NoiseScale::HiddenPositionGaussian { std_dev } => {
-                            squared / (2.0 * std_dev * std_dev)
-                        }
+                        OutputNoiseScale::LaplaceBall { scale } => squared.sqrt() / scale,
+                        OutputNoiseScale::Gaussian { std_dev }
+                        | OutputNoiseScale::HiddenPositionGaussian { std_dev } => squared / (2.0 * std_dev * std_dev),
                     }
             })
         };

@@ -18,7 +18,7 @@ use crate::averaging::Averaging;
 use crate::engine::{BatchLaw, Control, GradientEstimate, PlainGradient};
 use crate::error::Error;
 use crate::memory::MemorySource;
-use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::bolt_on::OutputNoiseScale;
 use crate::recipes::linear::size;
 use crate::recipes::noisy_run::{Batching, NoisyRun, StepsRun};
 use crate::recipes::{Bst14, DpFtrl, DpSgd, Planned, Recipe as _, RecordAdjacency, Sampling};
@@ -256,7 +256,7 @@ impl<'p> Form<'p> {
             let gradient = gradient(record)?;
             let centre = |count: u64| gradient.iter().map(|g| -scale * count as f64 * g).collect();
             let centres = times.iter().map(|&(weight, count)| (weight, centre(count)));
-            Ok(Law::new(NoiseScale::Gaussian { std_dev }, centres))
+            Ok(Law::new(OutputNoiseScale::Gaussian { std_dev }, centres))
         };
         let laws = [law(&canary.base)?, law(&canary.neighbour)?];
         // The recomputed event, not the plan's.

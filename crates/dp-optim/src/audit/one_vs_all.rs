@@ -134,7 +134,7 @@ struct Classes<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: one_vs_all::Plan<A>,
+    plan: one_vs_all::OneVsAllPlan<A>,
     /// One for each side.
     examples: [Examples<f64>; 2],
     /// One for each side and each part of `length` weights.

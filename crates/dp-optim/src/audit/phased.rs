@@ -17,7 +17,7 @@ use super::{Audited, Canary, Distance, Parameters, Search};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
-use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::bolt_on::OutputNoiseScale;
 use crate::recipes::phases::PhasedRun;
 use crate::recipes::{Algorithm, PhasedErm, PhasedSgd, Recipe as _, RecordAdjacency};
 
@@ -116,7 +116,7 @@ fn audited<R: Algorithm<Run = PhasedRun>, A: RecordAdjacency + 'static>(
         let (base, neighbour) = (output(canary, Side::Base)?, output(canary, Side::Neighbour)?);
         Ok(base.iter().zip(&neighbour).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt())
     })?;
-    let noise = NoiseScale::Gaussian { std_dev: first(&run.std_devs()) };
+    let noise = OutputNoiseScale::Gaussian { std_dev: first(&run.std_devs()) };
     let law = |side| -> Result<Law, Error> { Ok(Law::new(noise, [(1.0, output(&canary, side)?)])) };
     let laws = [law(Side::Base)?, law(Side::Neighbour)?];
     let distance = Distance { reached, claimed: first(run.sensitivities()), pairs };

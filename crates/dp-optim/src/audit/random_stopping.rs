@@ -28,11 +28,11 @@ use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::AnyDerivation;
-use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::bolt_on::OutputNoiseScale;
 use crate::recipes::{BoltOn, Budget, OutputNoise, Planned, Recipe, RecordAdjacency};
 use crate::tuning::RandomStopping;
 use crate::tuning::agreement::{agreement, sensitivity};
-use crate::tuning::random_stopping::Plan;
+use crate::tuning::random_stopping::RandomStoppingPlan;
 
 const NAME: &str = "random-stopping";
 
@@ -100,7 +100,7 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
     else {
         return Err(Error::NotProved { recipe: NAME, why: "its law is known for one bolt-on candidate alone" });
     };
-    let NoiseScale::LaplaceBall { scale } = trained.calibrated.noise else {
+    let OutputNoiseScale::LaplaceBall { scale } = trained.calibrated.noise else {
         return Err(Error::NotProved { recipe: NAME, why: "its law is known for the Laplace ball alone" });
     };
     let without_noise = candidate.plan::<A>(parameters.n, parameters.dim, budget)?;
@@ -211,7 +211,7 @@ struct Repeated<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: Plan<A>,
+    plan: RandomStoppingPlan<A>,
     /// One for each side.
     examples: [Examples<f64>; 2],
     /// One for each side.

@@ -7,7 +7,7 @@ use dp_losses::{Domain, L2};
 
 use super::{Audited, Parameters, bolt_on};
 use crate::error::Error;
-use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::bolt_on::OutputNoiseScale;
 use crate::recipes::{BoltOn, Recipe as _, RecordAdjacency, RsgdAr};
 
 /// Maximum number of canary positions in the likelihood of a hidden position.
@@ -70,7 +70,7 @@ fn audited<A: RecordAdjacency + 'static>(
     let plan = recipe.plan::<A>(parameters.n, parameters.dim, budget)?;
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let places = plan.run().growth().updates_per_pass();
-    let hidden = matches!(plan.derivation().calibrated.noise, NoiseScale::HiddenPositionGaussian { .. })
+    let hidden = matches!(plan.derivation().calibrated.noise, OutputNoiseScale::HiddenPositionGaussian { .. })
         && places <= MOST_PLACES;
     // Otherwise the canary at the worst position, in an order that the attacker knows: the claim holds for every order.
     let known = BoltOn { declared_order: !hidden, ..plan.run().recipe().clone() };

@@ -17,7 +17,7 @@ use crate::memory::MemorySource;
 use crate::recipes::{BoltOn, OutputNoise, Recipe, RecordAdjacency};
 use crate::tuning::Portions;
 use crate::tuning::agreement::{agreement, sensitivity};
-use crate::tuning::portions::Plan;
+use crate::tuning::portions::PortionsPlan;
 
 /// Number of candidates, which differ in their passes.
 const CANDIDATES: u64 = 2;
@@ -115,7 +115,7 @@ struct Choice<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: Plan<A>,
+    plan: PortionsPlan<A>,
     models: [Vec<f64>; 2],
     /// One for each side.
     examples: [Examples<f64>; 2],

@@ -16,7 +16,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub use noise::NoiseScale;
+pub use noise::OutputNoiseScale;
 pub use run::OutputRun;
 
 use dp_accountant::AdjacencyKind;
@@ -159,7 +159,7 @@ fn is_unsaid(mode: &NoiseMode) -> bool {
 impl Algorithm for BoltOn {
     const NAME: &'static str = RECIPE;
 
-    type Calibrated = OneNoise<NoiseScale>;
+    type Calibrated = OneNoise<OutputNoiseScale>;
     type Run = OutputRun;
 
     fn setting(&self) -> Setting {
@@ -172,12 +172,12 @@ impl Algorithm for BoltOn {
         problem: &Problem,
         budget: Budget,
         copies: u64,
-    ) -> Result<(OneNoise<NoiseScale>, OutputRun), Error> {
+    ) -> Result<(OneNoise<OutputNoiseScale>, OutputRun), Error> {
         let run = OutputRun::calibrated(self, problem, 1, budget, copies)?;
         Ok((OneNoise { noise: run.noise() }, run))
     }
 
-    fn resolve(&self, problem: &Problem, &OneNoise { noise }: &OneNoise<NoiseScale>) -> Result<OutputRun, Error> {
+    fn resolve(&self, problem: &Problem, &OneNoise { noise }: &OneNoise<OutputNoiseScale>) -> Result<OutputRun, Error> {
         OutputRun::new(self, problem, 1, noise)
     }
 
@@ -192,7 +192,7 @@ impl Algorithm for BoltOn {
         assumptions
     }
 
-    fn lattice(&self, _: &Problem, calibrated: &OneNoise<NoiseScale>) -> Result<ReleaseLattice, Error> {
+    fn lattice(&self, _: &Problem, calibrated: &OneNoise<OutputNoiseScale>) -> Result<ReleaseLattice, Error> {
         let released = ReleaseLattice::on_grid(calibrated.noise.grid()?.step());
         Ok(released.within(self.radius).in_precision(self.float))
     }

@@ -33,7 +33,7 @@ mod source;
 mod tests;
 
 pub use derivation::OneVsAllDerivation;
-pub use plan::Plan;
+pub use plan::OneVsAllPlan;
 pub use source::OneAgainstRest;
 
 use dp_accountant::Epsilon;
@@ -135,10 +135,16 @@ impl OneVsAll {
 }
 
 impl Recipe for OneVsAll {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+    type Plan<A: RecordAdjacency> = OneVsAllPlan<A>;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+    fn plan_copies<A: RecordAdjacency>(
+        &self,
+        n: u64,
+        dim: u64,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<OneVsAllPlan<A>, Error> {
         check_copies(copies)?;
-        Plan::new(self, n, dim, budget, copies)
+        OneVsAllPlan::new(self, n, dim, budget, copies)
     }
 }

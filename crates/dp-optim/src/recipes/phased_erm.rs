@@ -69,7 +69,7 @@ pub struct PhasedErm {
     pub radius: f64,
     /// D: bound on the distance from the origin to the best point, used for the step size only; `None` is the radius.
     pub distance: Option<f64>,
-    /// η: phase `i` has `λ_i = 2 · 4^i/(η n_i)`; `None` is [`Problem::step`](crate::recipes::phases::Problem::step).
+    /// η: phase `i` has `λ_i = 2 · 4^i/(η n_i)`; `None` is [`PhasedProblem::step`](crate::recipes::phases::PhasedProblem::step).
     pub step: Option<f64>,
     /// Relative increase of the sensitivity over the minimisers' distance due to the tolerances, unless double precision
     /// requires more. A larger value needs fewer rounds and more noise.

@@ -71,7 +71,7 @@ pub struct PhasedSgd {
     pub radius: f64,
     /// D: bound on the distance from the origin to the best point, used for the step size only; `None` is the radius.
     pub distance: Option<f64>,
-    /// η: the phases' steps are `η/4^i`; `None` is [`Problem::step`](crate::recipes::phases::Problem::step), at most
+    /// η: the phases' steps are `η/4^i`; `None` is [`PhasedProblem::step`](crate::recipes::phases::PhasedProblem::step), at most
     /// `8/β`.
     pub step: Option<f64>,
     /// Run in stages that use the regulariser's strong convexity ([`Reduction`](crate::recipes::phases::Reduction)); needs λ >

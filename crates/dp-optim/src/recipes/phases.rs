@@ -62,7 +62,7 @@ pub fn localising(n: u64, step: f64) -> Vec<Phase> {
 
 /// The public numbers that determine the step size and the excess loss of the phases.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Problem {
+pub struct PhasedProblem {
     /// L: Lipschitz constant of the loss, regulariser included.
     pub lipschitz: f64,
     /// G: largest difference of two neighbouring records' gradients, at most 2L.
@@ -76,7 +76,7 @@ pub struct Problem {
     pub rho: f64,
 }
 
-impl Problem {
+impl PhasedProblem {
     /// Returns the step size that balances optimisation and noise.
     ///
     /// # Formula
@@ -87,8 +87,8 @@ impl Problem {
     ///
     /// # Examples
     /// ```
-    /// use dp_optim::recipes::phases::Problem;
-    /// let problem = Problem { lipschitz: 1.0, gradient_difference: 2.0, distance: 1.0, dim: 4, rho: 1.0 };
+    /// use dp_optim::recipes::phases::PhasedProblem;
+    /// let problem = PhasedProblem { lipschitz: 1.0, gradient_difference: 2.0, distance: 1.0, dim: 4, rho: 1.0 };
     /// assert_eq!(problem.step(16), 0.25);
     /// ```
     pub fn step(&self, n: u64) -> f64 {
@@ -162,8 +162,8 @@ impl Problem {
 ///
 /// # Examples
 /// ```
-/// use dp_optim::recipes::phases::Problem;
-/// let problem = Problem { lipschitz: 1.0, gradient_difference: 2.0, distance: 20.0, dim: 10, rho: 1.0 };
+/// use dp_optim::recipes::phases::PhasedProblem;
+/// let problem = PhasedProblem { lipschitz: 1.0, gradient_difference: 2.0, distance: 20.0, dim: 10, rho: 1.0 };
 /// let reduction = problem.reduction(1000, 0.1, 10.0)?;
 /// assert_eq!((reduction.stages, reduction.records), (4, 250));
 /// assert!((reduction.radii[1] - 17.4235).abs() < 1e-4);

@@ -38,7 +38,7 @@ use crate::float::FloatKind;
 use crate::growth::{Arithmetic, Divisor};
 use crate::lattice::ReleaseLattice;
 use crate::recipes::algorithm::Algorithm;
-use crate::recipes::bolt_on::{BoltOn, NoiseScale, OutputNoise, OutputRun};
+use crate::recipes::bolt_on::{BoltOn, OutputNoise, OutputNoiseScale, OutputRun};
 use crate::recipes::noise_scale::OneNoise;
 use crate::recipes::problem::{Problem, Setting};
 use crate::recipes::recipe::Budget;
@@ -119,7 +119,7 @@ pub struct RsgdAr {
 impl Algorithm for RsgdAr {
     const NAME: &'static str = RECIPE;
 
-    type Calibrated = OneNoise<NoiseScale>;
+    type Calibrated = OneNoise<OutputNoiseScale>;
     type Run = OutputRun;
 
     fn setting(&self) -> Setting {
@@ -132,14 +132,14 @@ impl Algorithm for RsgdAr {
         problem: &Problem,
         budget: Budget,
         copies: u64,
-    ) -> Result<(OneNoise<NoiseScale>, OutputRun), Error> {
+    ) -> Result<(OneNoise<OutputNoiseScale>, OutputRun), Error> {
         self.check()?;
         self.as_bolt_on(problem.n).calibrate(problem, budget, copies)
     }
 
-    fn resolve(&self, problem: &Problem, calibrated: &OneNoise<NoiseScale>) -> Result<OutputRun, Error> {
+    fn resolve(&self, problem: &Problem, calibrated: &OneNoise<OutputNoiseScale>) -> Result<OutputRun, Error> {
         self.check()?;
-        if matches!(calibrated.noise, NoiseScale::LaplaceBall { .. }) {
+        if matches!(calibrated.noise, OutputNoiseScale::LaplaceBall { .. }) {
             return Err(Error::NotProved { recipe: RECIPE, why: "its noise is Gaussian" });
         }
         self.as_bolt_on(problem.n).resolve(problem, calibrated)
@@ -149,7 +149,7 @@ impl Algorithm for RsgdAr {
         self.as_bolt_on(problem.n).assumptions(problem)
     }
 
-    fn lattice(&self, problem: &Problem, calibrated: &OneNoise<NoiseScale>) -> Result<ReleaseLattice, Error> {
+    fn lattice(&self, problem: &Problem, calibrated: &OneNoise<OutputNoiseScale>) -> Result<ReleaseLattice, Error> {
         self.as_bolt_on(problem.n).lattice(problem, calibrated)
     }
 

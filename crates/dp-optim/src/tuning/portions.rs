@@ -31,7 +31,7 @@ mod derivation;
 mod plan;
 
 pub use derivation::PortionsDerivation;
-pub use plan::Plan;
+pub use plan::PortionsPlan;
 
 use super::check_candidates;
 use crate::error::Error;
@@ -94,10 +94,16 @@ impl Portions {
 }
 
 impl Recipe for Portions {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+    type Plan<A: RecordAdjacency> = PortionsPlan<A>;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+    fn plan_copies<A: RecordAdjacency>(
+        &self,
+        n: u64,
+        dim: u64,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<PortionsPlan<A>, Error> {
         check_candidates(RECIPE, &self.candidates, copies)?;
-        Plan::new(self, n, dim, budget)
+        PortionsPlan::new(self, n, dim, budget)
     }
 }

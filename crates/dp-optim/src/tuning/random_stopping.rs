@@ -38,7 +38,7 @@ mod plan;
 mod score;
 
 pub use derivation::RandomStoppingDerivation;
-pub use plan::Plan;
+pub use plan::RandomStoppingPlan;
 pub use score::ScoreNoise;
 
 use dp_accountant::Repetitions;
@@ -116,11 +116,17 @@ impl RandomStopping {
 }
 
 impl Recipe for RandomStopping {
-    type Plan<A: RecordAdjacency> = Plan<A>;
+    type Plan<A: RecordAdjacency> = RandomStoppingPlan<A>;
 
-    fn plan_copies<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Plan<A>, Error> {
+    fn plan_copies<A: RecordAdjacency>(
+        &self,
+        n: u64,
+        dim: u64,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<RandomStoppingPlan<A>, Error> {
         check_candidates(RECIPE, &self.candidates, copies)?;
         self.check()?;
-        Plan::new(self, n, dim, budget)
+        RandomStoppingPlan::new(self, n, dim, budget)
     }
 }

@@ -3,14 +3,14 @@
 use crate::support::{close, count, golden, number, numbers};
 use dp_accountant::{Delta, Epsilon, ReplaceOne};
 use dp_losses::{HuberSvm, LossKind};
-use dp_optim::recipes::phases::{Problem, localising};
+use dp_optim::recipes::phases::{PhasedProblem, localising};
 use dp_optim::recipes::{Budget, PhasedErm, PhasedSgd, Recipe};
 use serde_json::Value;
 
-fn problem(input: &Value, distance: f64) -> Problem {
+fn problem(input: &Value, distance: f64) -> PhasedProblem {
     let lipschitz = number(&input["L"]);
     let (dim, rho) = (count(&input["d"]), number(&input["rho"]));
-    Problem { lipschitz, gradient_difference: 2.0 * lipschitz, distance, dim, rho }
+    PhasedProblem { lipschitz, gradient_difference: 2.0 * lipschitz, distance, dim, rho }
 }
 
 fn budget() -> Budget {

@@ -19,7 +19,7 @@ use crate::recipes::recipe::{Budget, least_scale, repeated};
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
-pub enum NoiseScale {
+pub enum OutputNoiseScale {
     /// Density proportional to `exp(-‖z‖/scale)`.
     LaplaceBall {
         /// The scale.
@@ -37,7 +37,7 @@ pub enum NoiseScale {
     },
 }
 
-impl NoiseScale {
+impl OutputNoiseScale {
     /// Returns the least noise of the recipe's law with which all copies meet the budget, and the position classes that it
     /// averages over, if any.
     pub(in crate::recipes) fn least(
@@ -144,20 +144,20 @@ pub(in crate::recipes) enum Noise<A: Adjacency> {
 
 impl<A: Adjacency> Noise<A> {
     pub(in crate::recipes) fn new(
-        scale: NoiseScale,
+        scale: OutputNoiseScale,
         sensitivity: f64,
         dim: u64,
         classes: Option<&PositionClasses>,
     ) -> Result<Self, Error> {
         let sensitivity = L2Sensitivity::<A>::new(sensitivity)?;
         Ok(match (scale, classes) {
-            (NoiseScale::LaplaceBall { scale }, _) => {
+            (OutputNoiseScale::LaplaceBall { scale }, _) => {
                 Self::LaplaceBall(LaplaceBall::from_scale(sensitivity, scale, dim)?)
             }
-            (NoiseScale::HiddenPositionGaussian { std_dev }, Some(classes)) => Self::HiddenPosition(
+            (OutputNoiseScale::HiddenPositionGaussian { std_dev }, Some(classes)) => Self::HiddenPosition(
                 GaussianMixture::new(std_dev, classes.sensitivities.clone(), classes.weights.clone())?,
             ),
-            (NoiseScale::Gaussian { std_dev } | NoiseScale::HiddenPositionGaussian { std_dev }, _) => {
+            (OutputNoiseScale::Gaussian { std_dev } | OutputNoiseScale::HiddenPositionGaussian { std_dev }, _) => {
                 Self::Gaussian(Gaussian::from_std_dev(sensitivity, std_dev)?)
             }
         })

@@ -6,7 +6,7 @@ use dp_losses::{Constants, Domain, Real};
 use dp_mechanisms::{LentRng, Released};
 use rand::Rng as _;
 
-use super::noise::{Noise, NoiseScale};
+use super::noise::{Noise, OutputNoiseScale};
 use super::{BoltOn, RECIPE, Stopping, Terms, allow_for};
 use crate::averaging::Averaging;
 use crate::engine::{BatchSizes, Control, minimise, project};
@@ -99,7 +99,7 @@ pub struct OutputRun {
     derived: Derived,
     /// Number of models that are released as one vector.
     models: u32,
-    noise: NoiseScale,
+    noise: OutputNoiseScale,
     /// The classes of positions, if the noise averages over them.
     classes: Option<PositionClasses>,
 }
@@ -115,7 +115,7 @@ impl OutputRun {
     ) -> Result<Self, Error> {
         let derived = Derived::new(recipe, problem)?.stacked(models);
         let dim = problem.parameters().saturating_mul(models.into());
-        let (noise, classes) = NoiseScale::least(recipe, &derived, dim, budget, copies)?;
+        let (noise, classes) = OutputNoiseScale::least(recipe, &derived, dim, budget, copies)?;
         Ok(Self { recipe: recipe.clone(), problem: *problem, derived, models, noise, classes })
     }
 
@@ -123,12 +123,12 @@ impl OutputRun {
         recipe: &BoltOn,
         problem: &Problem,
         models: u32,
-        noise: NoiseScale,
+        noise: OutputNoiseScale,
     ) -> Result<Self, Error> {
         let derived = Derived::new(recipe, problem)?.stacked(models);
         positive(noise.name(), noise.scale())?;
         let classes = match noise {
-            NoiseScale::HiddenPositionGaussian { .. } => Some(derived.position_classes(recipe)?.ok_or({
+            OutputNoiseScale::HiddenPositionGaussian { .. } => Some(derived.position_classes(recipe)?.ok_or({
                 let why = "this recipe gains nothing by hiding the position, or does not hide it";
                 Error::NotProved { recipe: RECIPE, why }
             })?),
@@ -148,7 +148,7 @@ impl OutputRun {
     }
 
     /// Returns the noise on the model.
-    pub fn noise(&self) -> NoiseScale {
+    pub fn noise(&self) -> OutputNoiseScale {
         self.noise
     }
 
@@ -246,13 +246,15 @@ impl algorithm::Run for OutputRun {
     fn event(&self) -> Result<DpEvent, Error> {
         let sensitivity = self.derived.sensitivity;
         Ok(match (self.noise, &self.classes) {
-            (NoiseScale::LaplaceBall { scale }, _) => DpEvent::LaplaceBall { scale, sensitivity, dim: self.weights() },
-            (NoiseScale::HiddenPositionGaussian { std_dev }, Some(classes)) => DpEvent::GaussianMixture {
+            (OutputNoiseScale::LaplaceBall { scale }, _) => {
+                DpEvent::LaplaceBall { scale, sensitivity, dim: self.weights() }
+            }
+            (OutputNoiseScale::HiddenPositionGaussian { std_dev }, Some(classes)) => DpEvent::GaussianMixture {
                 std_dev,
                 sensitivities: classes.sensitivities.clone(),
                 weights: classes.weights.clone(),
             },
-            (NoiseScale::Gaussian { std_dev } | NoiseScale::HiddenPositionGaussian { std_dev }, _) => {
+            (OutputNoiseScale::Gaussian { std_dev } | OutputNoiseScale::HiddenPositionGaussian { std_dev }, _) => {
                 DpEvent::Gaussian { std_dev, sensitivity }
             }
         })

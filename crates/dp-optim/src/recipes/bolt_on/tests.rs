@@ -121,8 +121,10 @@ fn an_edited_certificate_fails() {
     };
     // Less noise, with or without a matching event.
     let quieter = edit(&|d| match &mut d.calibrated.noise {
-        NoiseScale::LaplaceBall { scale } => *scale /= 2.0,
-        NoiseScale::Gaussian { std_dev } | NoiseScale::HiddenPositionGaussian { std_dev } => *std_dev /= 2.0,
+        OutputNoiseScale::LaplaceBall { scale } => *scale /= 2.0,
+        OutputNoiseScale::Gaussian { std_dev } | OutputNoiseScale::HiddenPositionGaussian { std_dev } => {
+            *std_dev /= 2.0
+        }
     });
     assert!(quieter.unwrap().verify().is_err());
     let fewer = edit(&|d| d.n = 150);
@@ -478,7 +480,7 @@ fn every_field_of_a_derivation_counts() {
         loss: LossKind::Squared,
         ..BoltOn::strongly_convex(LossKind::Squared, 0.05)
     };
-    let noise = NoiseScale::Gaussian { std_dev: 1.0 };
+    let noise = OutputNoiseScale::Gaussian { std_dev: 1.0 };
     let good =
         Derivation { recipe, relation: AdjacencyKind::ReplaceOne, n: 100, dim: 4, calibrated: OneNoise { noise } };
     let statement = |derivation: &Derivation<BoltOn>| (derivation.event().ok(), derivation.assumptions());
@@ -502,7 +504,7 @@ fn every_field_of_a_derivation_counts() {
         ("relation", &|d| d.relation = AdjacencyKind::ZeroOut),
         ("n", &|d| d.n = 110),
         ("dim", &|d| d.dim = 5),
-        ("noise", &|d| d.calibrated.noise = NoiseScale::Gaussian { std_dev: 1.1 }),
+        ("noise", &|d| d.calibrated.noise = OutputNoiseScale::Gaussian { std_dev: 1.1 }),
         ("stopping", &|d| {
             d.recipe = BoltOn {
                 stopping: Stopping::CertifiedMinimiser { tolerance: None },
@@ -539,7 +541,7 @@ fn every_field_of_a_derivation_counts() {
 #[test]
 fn a_hidden_position_is_not_claimed_where_the_recipe_shows_it() {
     let recipe = BoltOn { averaging: Averaging::Uniform, passes: 1, ..BoltOn::convex(LossKind::Logistic) };
-    let noise = NoiseScale::HiddenPositionGaussian { std_dev: 1.0 };
+    let noise = OutputNoiseScale::HiddenPositionGaussian { std_dev: 1.0 };
     let hidden =
         Derivation { recipe, relation: AdjacencyKind::ReplaceOne, n: 1000, dim: 4, calibrated: OneNoise { noise } };
     assert!(matches!(hidden.event(), Ok(DpEvent::GaussianMixture { .. })));
@@ -591,8 +593,8 @@ fn copies_share_a_budget() {
         .calibrated
         .noise
     {
-        NoiseScale::LaplaceBall { scale } => scale,
-        NoiseScale::Gaussian { std_dev } | NoiseScale::HiddenPositionGaussian { std_dev } => std_dev,
+        OutputNoiseScale::LaplaceBall { scale } => scale,
+        OutputNoiseScale::Gaussian { std_dev } | OutputNoiseScale::HiddenPositionGaussian { std_dev } => std_dev,
     };
     let ratio = |recipe, budget| scale(recipe, budget, 9) / scale(recipe, budget, 1);
     // Gaussians compose to one with three times the sensitivity; pure guarantees add up.

@@ -7,7 +7,7 @@ use crate::derivation::Derivation;
 use crate::error::Error;
 use crate::recipes::AnyRecipe;
 use crate::recipes::algorithm::Run as _;
-use crate::recipes::bolt_on::{BoltOn, NoiseScale, OutputRun};
+use crate::recipes::bolt_on::{BoltOn, OutputNoiseScale, OutputRun};
 use crate::recipes::noise_scale::OneNoise;
 use crate::recipes::problem::Problem;
 use crate::recipes::recipe::Budget;
@@ -15,7 +15,7 @@ use crate::recipes::recipe::Budget;
 /// Returns the event of the release of `classes` stacked models, from the derivation of one with the noise of all.
 pub(super) fn event(one: &Derivation<BoltOn>, classes: u32) -> Result<DpEvent, Error> {
     let noise = one.calibrated.noise;
-    if matches!(noise, NoiseScale::HiddenPositionGaussian { .. }) {
+    if matches!(noise, OutputNoiseScale::HiddenPositionGaussian { .. }) {
         return Err(Error::NotProved { recipe: RECIPE, why: "a joint release does not count on hidden positions" });
     }
     OutputRun::new(&one.recipe, &one.problem()?, classes, noise)?.event()

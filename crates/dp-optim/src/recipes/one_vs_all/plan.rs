@@ -21,7 +21,7 @@ use crate::trained::Trained;
 
 /// The plan of one model for each class.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan<A: RecordAdjacency> {
+pub struct OneVsAllPlan<A: RecordAdjacency> {
     classes: Softmax,
     models: Models<A>,
     derivation: OneVsAllDerivation,
@@ -35,7 +35,7 @@ enum Models<A: RecordAdjacency> {
     Joint(Box<OutputRun>),
 }
 
-impl<A: RecordAdjacency> Plan<A> {
+impl<A: RecordAdjacency> OneVsAllPlan<A> {
     pub(super) fn new(recipe: &OneVsAll, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
         recipe.check()?;
         let classes = u64::from(recipe.classes);
@@ -126,7 +126,7 @@ fn part(budget: Budget, parts: u64) -> Result<Budget, Error> {
     })
 }
 
-impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+impl<A: RecordAdjacency> Planned<A> for OneVsAllPlan<A> {
     type Derivation = AnyDerivation;
 
     fn promise(&self) -> &Promise {

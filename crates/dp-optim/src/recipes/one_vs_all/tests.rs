@@ -10,7 +10,7 @@ use super::*;
 use crate::engine::Control;
 use crate::memory::MemorySource;
 use crate::recipes::AnyDerivation;
-use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::bolt_on::OutputNoiseScale;
 use crate::recipes::{BoltOn, OutputNoise, Planned};
 
 const HUBER: &str = "huber-svm:0.1";
@@ -69,9 +69,9 @@ fn golden_noise_of_the_shares() {
             let plan = plan.plan_copies::<ReplaceOne>(1000, dim, budget, 1).unwrap();
             let AnyDerivation::BoltOn(each) = &*plan.derivation().each else { panic!("another recipe") };
             match each.calibrated.noise {
-                NoiseScale::LaplaceBall { scale } => scale * scaled,
-                NoiseScale::Gaussian { std_dev } => std_dev * scaled,
-                NoiseScale::HiddenPositionGaussian { .. } => panic!("even positions"),
+                OutputNoiseScale::LaplaceBall { scale } => scale * scaled,
+                OutputNoiseScale::Gaussian { std_dev } => std_dev * scaled,
+                OutputNoiseScale::HiddenPositionGaussian { .. } => panic!("even positions"),
             }
         };
         let split = scale(Share::Split, OutputNoise::Gaussian);

@@ -4,7 +4,7 @@ use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::Assumption;
 use dp_losses::{Constants, L2};
 
-use super::{Phase, Problem, localising};
+use super::{Phase, PhasedProblem, localising};
 use crate::error::{Error, positive};
 use crate::recipes::problem;
 
@@ -87,19 +87,19 @@ impl Inputs {
         let (constants, gradient_difference) = self.constants(public, radius)?;
         let lipschitz = constants.data_lipschitz + self.lambda * self.radius;
         let distance = self.distance.unwrap_or(self.radius);
-        let problem = Problem { lipschitz, gradient_difference, distance, dim: public.parameters(), rho };
+        let problem = PhasedProblem { lipschitz, gradient_difference, distance, dim: public.parameters(), rho };
         // The longest non-expansive gradient step is 2/β, and the first phase's step is a fourth of η.
         let longest = if reach == Reach::Ball { 8.0 / constants.smoothness * (1.0 - 1e-15) } else { f64::INFINITY };
-        let step = |problem: &Problem, records| problem.step(records).min(longest);
+        let step = |problem: &PhasedProblem, records| problem.step(records).min(longest);
         if !self.restarts {
             return Ok(localising(n, self.step.unwrap_or_else(|| step(&problem, n))));
         }
-        let problem = Problem { distance: distance.min(2.0 * lipschitz / self.lambda), ..problem };
+        let problem = PhasedProblem { distance: distance.min(2.0 * lipschitz / self.lambda), ..problem };
         let reduction = problem.reduction(n, self.lambda, EXCESS_CONSTANT)?;
         let stages = reduction.radii.iter().take(reduction.radii.len() - 1).flat_map(|&distance| {
             let step = match self.step {
                 Some(step) => step * (distance / problem.distance),
-                None => step(&Problem { distance, ..problem }, reduction.records),
+                None => step(&PhasedProblem { distance, ..problem }, reduction.records),
             };
             localising(reduction.records, step)
         });

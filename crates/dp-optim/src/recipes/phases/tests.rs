@@ -23,7 +23,7 @@ fn sizes_are_floors_and_leave_no_phase_empty() {
 /// `⌈log₂ log₂ n⌉` at powers of two, where floating-point logarithms may round either way.
 #[test]
 fn the_number_of_stages_is_exact() {
-    let problem = Problem { lipschitz: 1.0, gradient_difference: 2.0, distance: 1.0, dim: 3, rho: 1.0 };
+    let problem = PhasedProblem { lipschitz: 1.0, gradient_difference: 2.0, distance: 1.0, dim: 3, rho: 1.0 };
     let stages = |n| problem.reduction(n, 1.0, 1.0).unwrap().stages;
     for (n, expected) in [
         (2, 1),
@@ -73,7 +73,7 @@ fn without_delta_there_is_no_gaussian_noise() {
 #[test]
 fn bounds_and_stages_follow_their_formulas() {
     let close = |found: f64, expected: f64| assert!((found / expected - 1.0).abs() < 1e-14, "{found} {expected}");
-    let problem = Problem { lipschitz: 3.0, gradient_difference: 5.0, distance: 2.0, dim: 4, rho: 0.5 };
+    let problem = PhasedProblem { lipschitz: 3.0, gradient_difference: 5.0, distance: 2.0, dim: 4, rho: 0.5 };
     close(problem.step(100), 2.0 * (4.0 / 30.0f64).min(0.5 / 10.0));
     close(problem.step(1 << 20), 2.0 * 4.0 / (3.0 * 1024.0));
     let two = [Phase { records: 50, step: 0.1 }, Phase { records: 20, step: 0.025 }];
@@ -150,13 +150,13 @@ fn recipes_take_the_steps_of_the_formulas() {
         let staged = Inputs { lambda, distance, step, restarts: true, ..usual };
         let lipschitz = 0.5 + lambda * 3.0;
         let start = distance.unwrap_or(3.0).min(2.0 * lipschitz / lambda);
-        let problem = Problem { lipschitz, gradient_difference: 1.0, distance: start, dim: 4, rho: 50.0 };
+        let problem = PhasedProblem { lipschitz, gradient_difference: 1.0, distance: start, dim: 4, rho: 50.0 };
         let reduction = problem.reduction(n, lambda, 16.0).unwrap();
         assert!(reduction.radii[1] < start || lambda < 1.0);
         let expected: Vec<Phase> = reduction.radii[..5]
             .iter()
             .flat_map(|&distance| {
-                let balanced = Problem { distance, ..problem }.step(n / 5);
+                let balanced = PhasedProblem { distance, ..problem }.step(n / 5);
                 localising(n / 5, step.map_or(balanced, |step| step * distance / start))
             })
             .collect();

@@ -10,7 +10,7 @@ use super::*;
 use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::bolt_on::NoiseScale;
+use crate::recipes::bolt_on::OutputNoiseScale;
 use crate::recipes::recipe::Planned;
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
@@ -111,7 +111,7 @@ fn nonsense_is_refused() {
         relation: AdjacencyKind::ReplaceOne,
         n: 10,
         dim: 2,
-        calibrated: OneNoise { noise: NoiseScale::LaplaceBall { scale: 1.0 } },
+        calibrated: OneNoise { noise: OutputNoiseScale::LaplaceBall { scale: 1.0 } },
     };
     assert!(ball.event().is_err());
 }

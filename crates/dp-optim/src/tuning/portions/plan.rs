@@ -21,7 +21,7 @@ use crate::tuning::portion::{Portion, portions};
 
 /// The plan of a choice on portions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan<A: RecordAdjacency> {
+pub struct PortionsPlan<A: RecordAdjacency> {
     candidates: Vec<AnyPlan<A>>,
     choice: Exponential<A>,
     derivation: PortionsDerivation,
@@ -35,7 +35,7 @@ struct Outcome<F, A: RecordAdjacency> {
     log: EventLog<A>,
 }
 
-impl<A: RecordAdjacency> Plan<A> {
+impl<A: RecordAdjacency> PortionsPlan<A> {
     pub(super) fn new(recipe: &Portions, n: u64, dim: u64, budget: Budget) -> Result<Self, Error> {
         let portion = Portions::records_of_portion(n, recipe.candidates.len());
         if portion == 0 {
@@ -142,7 +142,7 @@ impl<A: RecordAdjacency> Plan<A> {
     }
 }
 
-impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+impl<A: RecordAdjacency> Planned<A> for PortionsPlan<A> {
     type Derivation = AnyDerivation;
 
     fn promise(&self) -> &Promise {

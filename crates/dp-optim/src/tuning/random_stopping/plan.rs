@@ -24,7 +24,7 @@ use crate::tuning::repetitions;
 
 /// The plan of the best of a random number of repetitions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan<A: RecordAdjacency> {
+pub struct RandomStoppingPlan<A: RecordAdjacency> {
     candidates: Vec<AnyPlan<A>>,
     score: Score<A>,
     repetition_epsilon: f64,
@@ -40,7 +40,7 @@ struct Outcome<F, A: RecordAdjacency> {
     log: EventLog<A>,
 }
 
-impl<A: RecordAdjacency> Plan<A> {
+impl<A: RecordAdjacency> RandomStoppingPlan<A> {
     pub(super) fn new(recipe: &RandomStopping, n: u64, dim: u64, budget: Budget) -> Result<Self, Error> {
         if matches!(recipe.repetitions, Repetitions::Poisson { .. }) && budget.delta == Delta::ZERO {
             return Err(Error::NotProved {
@@ -155,7 +155,7 @@ fn zeros<F: Real, A: RecordAdjacency>(
     Ok((chosen.map(|_| vec![F::zero(); weights]), log))
 }
 
-impl<A: RecordAdjacency> Planned<A> for Plan<A> {
+impl<A: RecordAdjacency> Planned<A> for RandomStoppingPlan<A> {
     type Derivation = AnyDerivation;
 
     fn promise(&self) -> &Promise {
