@@ -289,20 +289,19 @@ fn a_long_search_ends_within_a_bounded_count_of_work_and_meets_its_target() {
 #[test]
 fn what_is_found_within_a_limit_holds_without_one() {
     let mut hurried = 0;
-    for (rate, steps, delta) in [(1e-6, 1_000_000, 1e-8), (0.01, 2_000, 1e-6), (1e-3, 200, 0.1)] {
+    for (rate, steps, delta) in [(0.01, 2_000, 1e-6), (1e-4, 50_000, 1e-7), (1e-3, 300, 1e-4)] {
         let (epsilon, delta) = target(1.0, delta);
         let calibration = Calibration::new(epsilon, delta);
         let search = || calibration.dp_sgd_noise_multiplier(SamplingRate::new(rate).unwrap(), steps).unwrap();
         let whole = search();
         assert_eq!(work::limited(1e15, search).value, whole);
-        for limit in [1e5, 1e6, 1e7, 1e8] {
+        for limit in [1e5, 3e6, 3e7] {
             let found = work::limited(limit, search);
-            assert_eq!(work::limited(limit, search), found);
             let noise = found.value.value;
             let again = Evaluator::Tightest.epsilon(&dp_sgd(noise, rate, steps), delta).unwrap();
             assert!(again <= 1.0 && noise >= whole.value * (1.0 - 1e-6), "{rate} {limit}: {found:?}, {again}");
             hurried += u32::from(noise > whole.value);
         }
     }
-    assert!(hurried >= 6, "{hurried}");
+    assert!(hurried >= 4, "{hurried}");
 }
