@@ -28,7 +28,7 @@ pub fn run(args: &ManArgs, console: &Console) -> Result<(), Failure> {
     console.result(&serde_json::json!({ "schema": "dp.man/1", "files": written }), &text)
 }
 
-/// Returns a command and all its subcommands, depth by depth.
+/// Returns a command followed by all its subcommands.
 fn with_its_commands(command: &clap::Command) -> Vec<&clap::Command> {
     std::iter::once(command).chain(command.get_subcommands().flat_map(with_its_commands)).collect()
 }
