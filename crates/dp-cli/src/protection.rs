@@ -1,4 +1,4 @@
-//! Warnings about weak privacy budgets.
+//! Warnings about budgets that give little protection.
 
 use dp::protection::{large_delta, large_epsilon};
 use dp_optim::recipes::Budget;
