@@ -133,8 +133,8 @@ impl Tuning {
         }
     }
 
-    /// Returns the recipe that selects among the candidates. On public records the selection comes before any recipe, so
-    /// there is none.
+    /// Returns the recipe that selects among the candidates. On public records the selection precedes every recipe, so the
+    /// first candidate stands for all.
     pub(super) fn recipe(&self, candidates: Vec<AnyRecipe>) -> Option<AnyRecipe> {
         match self.way {
             Way::Portions => Some(Portions::new(candidates).into()),
@@ -228,7 +228,7 @@ pub(super) fn chosen_on_public<A: TrainsAny<F>, F: Real + Stored + Feature>(
         .map_err(|error| refusal(&error))
 }
 
-/// Returns a hash of each record with weight: of its target and its non-zero features; equal records have equal hashes.
+/// Returns a hash of each valid record's target and non-zero features; equal records have equal hashes.
 fn fingerprints<F: Real + Feature>(examples: &Examples<F>) -> impl Iterator<Item = u64> + '_ {
     let block = examples.block();
     let counts = move |i: &usize| block.valid.is_none_or(|valid| valid[*i]);
