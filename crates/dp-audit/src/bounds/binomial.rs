@@ -2,6 +2,7 @@
 //!
 //! The lower limit of a rate after `k` hits in `n` trials is the largest `p` at which `k` or more hits have probability at
 //! most `a`. Any smaller `p` is a valid limit too, so an upper bound on the tail suffices:
+//!
 //! ```text
 //! P(X >= k) = pmf(k) (1 + r_0 + r_0 r_1 + ...),   r_j = (n - k - j) / (k + 1 + j) · p / (1 - p)
 //! ```
