@@ -62,7 +62,7 @@ fn grid() -> Vec<AnyRecipe> {
     LAMBDAS.iter().flat_map(|&lambda| PASSES.iter().map(move |&passes| of(lambda, passes))).collect()
 }
 
-/// Splits off the first tenth, by position modulo ten.
+/// Splits off every tenth example.
 fn split(examples: &Examples<f64>) -> Result<[Examples<f64>; 2], Box<dyn Error>> {
     let n = u32::try_from(examples.len())?;
     let (few, rest): (Vec<u32>, Vec<u32>) = (0..n).partition(|i| i % 10 == 0);

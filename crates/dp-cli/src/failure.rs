@@ -53,7 +53,7 @@ pub struct PrivateDetail {
 pub struct Failure {
     /// Stable code; `dp explain CODE` has a page for each.
     pub code: &'static str,
-    /// What happened, in one sentence.
+    /// The error, in one sentence.
     pub message: String,
     /// The exit status.
     pub exit: ExitStatus,
@@ -66,7 +66,7 @@ pub struct Failure {
 pub struct Details {
     /// The location.
     pub location: Location,
-    /// What was expected.
+    /// The expected value or condition.
     pub expected: Option<String>,
     /// The remedy.
     pub help: Option<String>,

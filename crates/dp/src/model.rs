@@ -161,8 +161,8 @@ impl Model {
     /// Creates a model from its released weights.
     ///
     /// # Privacy
-    /// Whether the weights are rejected is a function of the release, noise included, so it reveals nothing beyond the
-    /// release (post-processing): the guarantee covers the error too.
+    /// The rejection of weights is a function of the release, noise included, so it reveals nothing beyond the release
+    /// (post-processing): the guarantee covers the error too.
     ///
     /// # Errors
     /// [`ErrorKind::NotFinite`]; an unsupported kind of label.

@@ -28,7 +28,7 @@ use rayon::prelude::*;
 
 use specimen::Specimen;
 
-/// Probability bound of a false refutation of a mutant. For all twins together the bound is [`SUITE`].
+/// Upper bound on the probability that the refutation of a mutant is wrong. For all twins together it is [`SUITE`].
 const CONVICTION: f64 = 1e-6;
 const SUITE: f64 = 1e-3;
 
@@ -52,7 +52,7 @@ fn zoo() -> Vec<Specimen> {
     .collect()
 }
 
-/// Formats the clearest evidence: epsilon, or mu if the refutation is not by epsilon at one delta.
+/// Formats the lower bounds: epsilon, and mu for a Gaussian claim.
 fn found(audit: &Audit) -> String {
     let epsilon = format!("epsilon >= {:.3}", audit.epsilon_lower);
     match &audit.gaussian {

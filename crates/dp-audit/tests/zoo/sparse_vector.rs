@@ -207,7 +207,7 @@ fn every_other_counted() -> Specimen {
     .with_trials(200_000)
 }
 
-/// The number of answers above among 200 queries; a session that stops after the first reveals less.
+/// The number of answers above among 200 queries, which a session that stops after the first cannot reveal.
 fn resumed() -> Specimen {
     let inputs = |side| pick(side, [0.0; 200], [1.0; 200]);
     let count = |answers: &Answers| answers.iter().flatten().count() as f64;

@@ -95,8 +95,8 @@ pub(super) fn priv_br_free() -> String {
     format!("{PRIV_BR}{FREE}")
 }
 
-/// Returns the clipping norm, with which one list moves the parameters by at most a tenth of the step of BayesRank and
-/// ListNet, for every loss: the step of ListMLE is a tenth of theirs.
+/// Returns the clipping norm, scaled so that for every loss one list moves the parameters by at most a tenth of the step of
+/// BayesRank and ListNet: the step of ListMLE is a tenth of theirs.
 fn clipping(loss: Loss) -> Clipping {
     Clipping::At(if loss == Loss::ListMle { 1.0 } else { 0.1 })
 }

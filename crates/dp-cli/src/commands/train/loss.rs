@@ -15,8 +15,8 @@ const FOR_TWO: &[Loss] = &[Loss::Logistic, Loss::HuberSvm, Loss::Hinge, Loss::Sq
 const FOR_SEVERAL: &[Loss] = &[Loss::Softmax];
 /// Losses of each model in one-vs-rest classification.
 const FOR_ONE_AGAINST_THE_REST: &[Loss] = &[Loss::Logistic, Loss::HuberSvm, Loss::Hinge];
-/// Losses for numeric labels. Huber's regression losses come first: their gradients are bounded, so they need no radius, and
-/// their sensitivity does not grow with one.
+/// Losses for numeric labels, the default first. Log-cosh and Huber's loss have bounded gradients, so they need no radius,
+/// and their sensitivity does not grow with one.
 const FOR_NUMBERS: &[Loss] = &[Loss::LogCosh, Loss::HuberRegression, Loss::Squared, Loss::Absolute];
 
 /// The requested loss. The label decides the default and the number of classes.
