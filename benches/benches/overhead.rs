@@ -87,7 +87,6 @@ fn scs13_plan(n: u64, batch_size: u64, law: StepLaw, noise_mode: NoiseMode) -> R
 
 /// Returns the plans of algorithms with random batches: BST14 with batches of fixed size, for which finding the noise takes
 /// no time, and DP-SGD.
-/// time.
 fn sampled_plans(n: u64, batch_size: u64, mode: NoiseMode) -> Result<Vec<(&'static str, AnyPlan<ReplaceOne>)>, Error> {
     let bst14 = Bst14 {
         passes: 1,

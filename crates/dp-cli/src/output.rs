@@ -22,7 +22,7 @@ pub(crate) const STANDARD_OUTPUT: &str = "standard output";
 /// The use of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Color {
-    /// Colours on a terminal, unless `NO_COLOR` or `TERM=dumb` disables them.
+    /// On a terminal, unless `NO_COLOR` or `TERM=dumb` says otherwise.
     #[default]
     Auto,
     /// Always.

@@ -1,6 +1,6 @@
 //! The arguments that `cargo test` may pass to every test program.
 
-/// Arguments of the standard test harness, which a program with its own arguments ignores.
+/// Arguments of the standard test programs, none of which a program with arguments of its own needs.
 #[derive(Debug, clap::Args)]
 pub struct Harness {
     #[arg(hide = true)]
