@@ -1,6 +1,6 @@
 //! The accountant's engines on one training run: certified epsilon, its Renyi bound, delta, and the closed Gaussian.
 //!
-//! `cargo bench -p benches --bench accountant` prints criterion's figures; the event is read anew every time.
+//! `cargo bench -p benches --bench accountant` prints criterion's figures; nothing is cached between evaluations.
 
 use std::hint::black_box;
 

@@ -1,7 +1,7 @@
-//! Bolt-on training beside the same training without privacy: what the plan, the secret order and the noise add.
+//! Bolt-on training compared with the same training without privacy: the cost of plan, secret order and noise.
 //!
-//! `cargo bench -p benches --bench bolt_on` prints criterion's figures, then processor milliseconds of both and their
-//! ratio, best of 15 turns, one thread. Each private turn plans, trains and releases.
+//! `cargo bench -p benches --bench bolt_on` prints criterion's figures, then processor milliseconds of both and their ratio,
+//! best of 15 turns, one thread. Each private turn plans, trains and releases.
 
 use dp_optim::recipes::Recipe;
 use std::hint::black_box;
@@ -19,7 +19,7 @@ use dp_optim::recipes::{BoltOn, Budget, Convexity, train_without_privacy};
 use dp_optim::{Error, MemorySource};
 use rand::{Rng, RngExt};
 
-/// A way to train: name, records, whether sparse, batch size, algorithm, delta.
+/// A training: name, records, whether sparse, batch size, algorithm, delta.
 struct Case {
     name: &'static str,
     sparse: bool,
@@ -65,7 +65,7 @@ fn source(sparse: bool) -> Option<MemorySource<f64>> {
     let examples = if sparse {
         let mut indices = Vec::with_capacity(N * 14);
         for _ in 0..N {
-            // One column from each of 14 groups, as one-hot categories have it.
+            // One column from each of 14 groups, as for one-hot encoded categories.
             indices.extend((0..14).map(|group| group * 8 + rng.next_u32() % 8));
         }
         let offsets = (0..=N).map(|i| i * 14).collect();
@@ -100,7 +100,7 @@ fn baseline(case: &Case, source: &mut MemorySource<f64>) -> Result<f64, Error> {
         arithmetic: Arithmetic::suited_to(case.sparse, case.batch_size),
         ..NonPrivateDerivation::new(LossKind::Logistic, lambda)
     };
-    // A fresh order, as the private run draws one.
+    // A fresh order, as in the private run.
     let mut key = [0; 32];
     OsSeeded::new()?.fill_bytes(&mut key);
     let trained = train_without_privacy::<f64>(&recipe, source, key, &mut Control::default())?;

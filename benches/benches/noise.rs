@@ -1,5 +1,5 @@
-//! Bulk noise: a release of each mechanism, exact and rounded, beside the raw generator (ChaCha20 and the ziggurat, plain
-//! floats), and the exact samplers of single numbers.
+//! Bulk noise: a release of each mechanism, exact and rounded, compared with the raw generator (ChaCha20 and the ziggurat,
+//! plain floats), and the exact samplers of single numbers.
 //!
 //! `cargo bench -p benches --bench noise` prints criterion's figures, then nanoseconds per coordinate and the ratio to
 //! the raw generator at the same dimension, both in processor time, best of 30 turns, one thread.
@@ -18,12 +18,12 @@ use rand_distr::{Distribution, StandardNormal};
 
 const DIMENSIONS: [usize; 4] = [1, 50, 1_000, 1_000_000];
 
-/// What every sampler of this kind costs at least: a fresh vector of normals, scaled and added.
+/// The minimum cost of every sampler of this kind: a fresh vector of normals, scaled and added.
 fn raw(dim: usize, rng: &mut ChaCha20Rng) -> Vec<f64> {
     StandardNormal.sample_iter(rng).take(dim).map(|normal: f64| 0.5 + 3.0 * normal).collect()
 }
 
-/// One release of a vector of `dim` coordinates.
+/// Releases a vector of `dim` coordinates.
 fn released<M>(mechanism: &M, bound: L2Sensitivity<ReplaceOne>, dim: usize, rng: &mut OsSeeded) -> Vec<f64>
 where
     M: Mechanism<Vec<f64>, ReplaceOne, Norm = dp_mechanisms::L2, Output = Vec<f64>>,

@@ -1,14 +1,14 @@
-//! What privacy costs per step, as in figure 5 of the Bolt-on paper: the same training without privacy, with noise once at
-//! the end (bolt-on), and with noise in every step (SCS13, both laws; BST14 and DP-SGD, whose batches are drawn at random;
-//! both noise modes).
+//! The cost of privacy per step, as in figure 5 of the Bolt-on paper: the same training without privacy, with noise once at
+//! the end (bolt-on), and with noise in every step (SCS13 with both laws; BST14 and DP-SGD with random batches; both noise
+//! modes).
 //!
-//! `cargo bench -p benches --bench overhead` prints criterion's figures for whole passes, then two tables, in processor
-//! time, best of some turns, one thread, 50 features.
+//! `cargo bench -p benches --bench overhead` prints criterion's figures for whole passes, then two tables, in processor time,
+//! best of several turns, one thread, 50 features.
 //!
 //! 1. From memory: nanoseconds per step. A step without privacy on one row takes less time than a single draw of noise, so
-//!    that noise in every step is compared with that step and `d` draws at what a draw costs in bulk, in a vector of a
-//!    million coordinates, measured in the same run.
-//! 2. Rows streamed from a CSV file, as the paper's come out of a database: private over not private.
+//!   noise in every step is compared with that step plus `d` draws at the bulk cost of a draw, in a vector of a million
+//!   coordinates, measured in the same run.
+//! 2. Rows streamed from a CSV file, as the paper streams them from a database: the ratio of private to non-private.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -85,7 +85,8 @@ fn scs13_plan(n: u64, batch_size: u64, law: StepLaw, noise_mode: NoiseMode) -> R
     recipe.plan(n, DIM as u64, budget()?)
 }
 
-/// What draws its batches at random. The noise is calibrated for fixed sizes too, and there takes no time to find.
+/// Returns the plans of algorithms with random batches: BST14 with batches of fixed size, for which finding the noise takes
+/// no time, and DP-SGD.
 fn sampled_plans(n: u64, batch_size: u64, mode: NoiseMode) -> Result<Vec<(&'static str, AnyPlan<ReplaceOne>)>, Error> {
     let bst14 = Bst14 {
         passes: 1,
@@ -114,7 +115,7 @@ fn memory() -> Result<MemorySource<f64>, Box<dyn std::error::Error>> {
     Ok(MemorySource::new(Examples::dense(values, targets, DIM)?, 1.0, 1.0))
 }
 
-/// Nanoseconds of one draw in a vector of a million coordinates.
+/// Returns the nanoseconds of one draw in a vector of a million coordinates.
 fn bulk(law: StepLaw, mode: NoiseMode) -> Result<f64, Error> {
     const COUNT: usize = 1_000_000;
     let bound = L2Sensitivity::<ReplaceOne>::new(1.0)?;
@@ -133,7 +134,7 @@ fn bulk(law: StepLaw, mode: NoiseMode) -> Result<f64, Error> {
     Ok(seconds * 1e9 / COUNT as f64)
 }
 
-/// Hands on a source's passes in its own order, whatever order is asked for.
+/// A wrapper that passes over a source in its own order, ignoring the requested order.
 struct InOrder<S>(S);
 
 impl<S: RowSource<f64>> RowSource<f64> for InOrder<S> {
@@ -219,7 +220,7 @@ fn from_memory(criterion: &mut Criterion) -> Result<(), Box<dyn std::error::Erro
     Ok(())
 }
 
-/// A CSV file with as many rows, numbers in [0, 1] with six digits.
+/// Writes a CSV file with as many rows, numbers in [0, 1] with six digits.
 fn file() -> Result<std::path::PathBuf, std::io::Error> {
     let path = std::env::temp_dir().join(format!("overhead-{}.csv", std::process::id()));
     let mut out = std::io::BufWriter::new(std::fs::File::create(&path)?);

@@ -1,14 +1,15 @@
-//! One pass of mini-batch SGD for L2-regularised logistic regression over rows in memory, beside the plain scalar loop.
+//! One pass of mini-batch SGD for L2-regularised logistic regression over rows in memory, compared with the plain scalar
+//! loop.
 //!
 //! `cargo bench -p benches --bench pass` prints criterion's figures, then for each case, all in processor time: rows/s and
-//! bytes/s of a pass of the bare kernels, how many times the plain loop that is, and what share of the kernels' speed a
-//! pass of the whole training engine reaches: with the arithmetic that the recipes choose for such rows, and with the one for
-//! many records, in two parts. Cases: dense 1,000,000 x 50, 60,000 x 784 and 200,000 x 109, the same 2,000 rows of 50 that fit
-//! a cache, and 500,000 sparse rows with 14 of 123 columns; f32 and f64; batches of 50 and of 1.
-//! `--table` prints the table alone.
+//! bytes/s of a pass of the bare kernels, their speed relative to the plain loop, and the share of the kernels' speed that a
+//! pass of the whole training engine reaches, with the arithmetic that the recipes choose for such rows and with the one for
+//! many records, in two parts. Cases: dense 1,000,000 x 50, 60,000 x 784 and 200,000 x 109, 2,000 rows of 50 that fit a
+//! cache, and 500,000 sparse rows with 14 of 123 columns; f32 and f64; batches of 50 and of 1. `--table` prints only the
+//! table.
 //!
-//! Large arrays are read faster from pages of 2 MiB. A program whose memory is so laid out is matched on Linux by
-//! `GLIBC_TUNABLES=glibc.malloc.hugetlb=1`, which makes the allocator ask for such pages.
+//! Large arrays are read faster from pages of 2 MiB. On Linux, `GLIBC_TUNABLES=glibc.malloc.hugetlb=1` makes the allocator
+//! request such pages, as in a program with that memory layout.
 
 use std::hint::black_box;
 
@@ -29,7 +30,7 @@ use nalgebra::{RealField, convert};
 
 const LAMBDA: f64 = 1e-3;
 
-/// A pass as an engine makes it: parameters kept as `scale · v`, so that the regulariser touches one number.
+/// A pass as in an engine: parameters are kept as `scale · v`, so that the regulariser changes one number.
 fn model_pass<F: Real>(examples: &Examples<F>, batch: usize) -> Vec<F> {
     let block = examples.block();
     let model = LinearModel::new(examples.dim(), Logistic);
@@ -91,7 +92,7 @@ fn engine_pass<F: Real + Feature>(
     }
 }
 
-/// The same pass as a plain loop over rows with a gradient buffer, as one would first write it.
+/// The same pass as a simple loop over rows with a gradient buffer.
 fn plain_pass<F: RealField + Copy>(examples: &Examples<F>, batch: usize) -> Vec<F> {
     let block = examples.block();
     let dim = examples.dim();
@@ -148,7 +149,7 @@ fn plain_pass<F: RealField + Copy>(examples: &Examples<F>, batch: usize) -> Vec<
     w
 }
 
-/// A small generator of numbers in [0, 1).
+/// A small random generator of numbers in [0, 1).
 struct Uniform(u64);
 
 impl Uniform {
@@ -183,7 +184,7 @@ fn sparse<F: Real>(rows: usize, dim: usize, stored: usize) -> Examples<F> {
     Examples::sparse(offsets, indices, values, targets, dim).expect("the shape fits")
 }
 
-/// Runs one data set with both batch sizes: criterion's figures unless `table` is wanted alone, and lines of the table.
+/// Runs one data set with both batch sizes: criterion's figures unless only the `table` is requested, and lines of the table.
 fn cases<F: Real + Feature>(
     criterion: &mut Criterion<CpuTime>,
     table: bool,

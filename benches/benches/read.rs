@@ -1,7 +1,7 @@
-//! Reading a CSV file into examples, beside bare splitting by `csv-core` of the same bytes in the same run.
+//! Reading a CSV file into examples, compared with bare splitting by `csv-core` of the same bytes in the same run.
 //!
-//! The ratio that counts is `load` over `split`: what finding columns, reading numbers, scaling, bounding the norm and
-//! storing cost on top of merely finding the cells.
+//! The relevant ratio is `load` over `split`: the cost of finding columns, reading numbers, scaling, bounding the norm and
+//! storing, in addition to finding the cells.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -88,7 +88,7 @@ fn encoder(schema: &str) -> Encoder {
     Encoder::new(&schema, Encoding::UNIT_ROWS).expect("a valid encoding")
 }
 
-/// The baseline: finds every cell and does nothing with it.
+/// The baseline: finds every cell and discards it.
 fn split(bytes: &[u8]) -> usize {
     let mut reader = csv_core::Reader::new();
     let (mut output, mut ends) = (vec![0; 1 << 16], vec![0; 1 << 10]);

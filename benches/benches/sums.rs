@@ -1,8 +1,8 @@
-//! Exact sums of clipped contributions beside plain ones: nanoseconds per coordinate and record.
+//! Exact sums of clipped contributions compared with plain ones: nanoseconds per coordinate and record.
 //!
-//! `cargo bench -p benches --bench sums` prints criterion's figures, then for each dimension the exact sum beside a plain
-//! clip and add in floating point, both in processor time, best of 30 turns, one thread. Records stay in the cache, so
-//! that it is the arithmetic that is compared. The sums of a linear model are compared with a plain `axpy`.
+//! `cargo bench -p benches --bench sums` prints criterion's figures, then for each dimension the exact sum and a plain clip
+//! and add in floating point, both in processor time, best of 30 turns, one thread. Records stay in the cache, so that only
+//! the arithmetic is compared. The sums of a linear model are compared with a plain `axpy`.
 
 use std::hint::black_box;
 
@@ -12,10 +12,10 @@ use dp_accountant::ZeroOut;
 use dp_mechanisms::clip::{ClippingNorm, ExactSum, RankOneSum, RowGrid, TruncatedRows, clip_coefficient};
 
 const DIMENSIONS: [usize; 3] = [50, 1_000, 100_000];
-/// Numbers in all records together.
+/// Number of values in all records together.
 const NUMBERS: usize = 200_000;
 
-/// Records of which about half are longer than 1.
+/// Returns records of which about half are longer than 1.
 fn records(dim: usize) -> Vec<Vec<f64>> {
     let length = (3.0 / dim as f64).sqrt();
     (0..(NUMBERS / dim).max(1))
@@ -23,7 +23,7 @@ fn records(dim: usize) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// The norm, one multiplication and one addition per coordinate, nothing exact.
+/// Computes the norm, one multiplication and one addition per coordinate, in floating point.
 fn plain_clip_and_add(records: &[Vec<f64>], norm: ClippingNorm, sum: &mut [f64]) {
     for record in records {
         let mut partial = [0.0; 8];

@@ -1,4 +1,4 @@
-//! The processor time of this thread, which a machine shared with others does not inflate.
+//! The processor time of this thread, which other load on the machine does not increase.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use criterion::Throughput;
 use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 use rustix::time::{ClockId, clock_gettime};
 
-/// Processor time of the calling thread so far.
+/// Returns the processor time of the calling thread so far.
 pub fn now() -> Duration {
     let spent = clock_gettime(ClockId::ThreadCPUTime);
     Duration::new(spent.tv_sec.unsigned_abs(), spent.tv_nsec.unsigned_abs() as u32)
 }
 
-/// Criterion's clock on processor time.
+/// A clock of processor time for criterion.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CpuTime;
 
@@ -45,7 +45,7 @@ impl Measurement for CpuTime {
     }
 }
 
-/// Rows and bytes as a throughput for criterion.
+/// Returns rows and bytes as a throughput for criterion.
 pub fn throughput(rows: usize, bytes: usize) -> Throughput {
     Throughput::ElementsAndBytes { elements: rows as u64, bytes: bytes as u64 }
 }

@@ -1,4 +1,4 @@
-//! Tables, folds and accuracy for the accuracy figures.
+//! Tables, folds and accuracy for the accuracy benchmarks.
 
 use std::error::Error;
 
@@ -17,7 +17,7 @@ impl Table {
     /// Reads a CSV file, taking ranges and categories from it.
     ///
     /// # Errors
-    /// The file or its cells.
+    /// Errors in the file or its cells.
     pub fn load(
         path: &str,
         label: &str,
@@ -46,14 +46,14 @@ impl Table {
         Ok(Self { examples: loaded.examples })
     }
 
-    /// Share of the larger class.
+    /// Returns the share of the larger class.
     pub fn majority(&self) -> f64 {
         let positive = self.examples.targets().iter().filter(|&&y| y > 0.0).count() as f64;
         let share = positive / self.examples.len() as f64;
         share.max(1.0 - share)
     }
 
-    /// Share of the examples whose class a linear model predicts.
+    /// Returns the share of the examples that a linear model classifies correctly.
     pub fn accuracy(examples: &Examples<f64>, weights: &[f64]) -> f64 {
         let block = examples.block();
         let right = (0..block.len()).filter(|&i| (score(&block, i, weights) > 0.0) == (block.targets[i] > 0.0)).count();
@@ -74,7 +74,7 @@ fn score(block: &Block<'_, f64>, i: usize, weights: &[f64]) -> f64 {
 /// Training and test examples of one fold.
 pub type Fold = (Examples<f64>, Examples<f64>);
 
-/// Five folds: example i is tested in fold i mod 5.
+/// Returns five folds: example i is tested in fold i mod 5.
 ///
 /// # Errors
 /// More examples than fit an index.
@@ -88,7 +88,7 @@ pub fn folds(examples: &Examples<f64>) -> Result<Vec<Fold>, Box<dyn Error>> {
         .collect()
 }
 
-/// Mean and standard error of the mean.
+/// Returns the mean and its standard error.
 pub fn mean_and_error(values: &[f64]) -> (f64, f64) {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;

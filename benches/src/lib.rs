@@ -5,7 +5,7 @@ pub mod cross_validation;
 pub mod cpu_time;
 pub mod ratio;
 
-/// The programs in the workspace's README compile, and run where they need no file.
+/// Compiles the programs of the workspace's README, and runs those that need no file.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct WorkspaceReadme;

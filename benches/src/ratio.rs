@@ -1,8 +1,8 @@
-//! Two ways of doing one thing, timed in turn, so that whatever slows the machine down slows both.
+//! Alternating timing of two implementations, so that load on the machine affects both.
 
 use crate::cpu_time::now;
 
-/// The least processor seconds of each of the two over `repetitions` turns, after one warm-up each.
+/// Returns the minimum processor seconds of each over `repetitions` turns, after one warm-up each.
 pub fn best_of(repetitions: usize, mut ours: impl FnMut(), mut baseline: impl FnMut()) -> (f64, f64) {
     let time = |f: &mut dyn FnMut()| {
         let start = now();

@@ -1,12 +1,12 @@
-//! What the accountant answers and how long it takes.
+//! The accountant's answers and their computation time.
 //!
 //! ```text
 //! cargo run --release -p benches --bin accounting             # tables: cost and certified width
 //! cargo run --release -p benches --bin accounting -- --jobs   # one JSON object a job, for peers/accounting.py
 //! ```
 //!
-//! Times are the least processor time of one thread over several runs. Every answer is computed anew each time: nothing
-//! is cached between questions.
+//! Times are the minimum processor time of one thread over several runs. Every answer is recomputed each time: nothing is
+//! cached between questions.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -25,7 +25,7 @@ fn repeated(event: DpEvent, count: u64) -> DpEvent {
     DpEvent::SelfComposed { event: Box::new(event), count }
 }
 
-/// The answer and the least seconds over enough runs to fill about a fifth of a second.
+/// Returns the answer and the minimum seconds over enough runs to fill about a fifth of a second.
 fn timed<T>(mut job: impl FnMut() -> T) -> (T, f64) {
     let mut answer = job();
     let (mut least, mut spent, mut runs) = (f64::INFINITY, 0.0, 0);
@@ -50,7 +50,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if std::env::args().nth(1).as_deref() == Some("--jobs") { jobs() } else { tables() }
 }
 
-/// The questions that `peers/accounting.py` puts to the others.
+/// Answers the questions that `peers/accounting.py` puts to the other accountants.
 fn jobs() -> Result<(), Box<dyn Error>> {
     let print = |job: &str, answer: &str, seconds: f64| {
         println!(r#"{{"job":"{job}","answer":{answer},"seconds":{seconds:e}}}"#);

@@ -1,4 +1,5 @@
-//! Test accuracy of the bolt-on algorithms by cross-validation, beside the majority class and no privacy.
+//! Test accuracy of the bolt-on algorithms by cross-validation, compared with the majority class and training without
+//! privacy.
 //!
 //! ```text
 //! cargo run --release -p benches --bin accuracy -- TABLE.csv.gz LABEL POSITIVE [--drop COL]... [--scale unit]

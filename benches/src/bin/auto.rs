@@ -1,4 +1,4 @@
-//! Held-out accuracy of `auto` beside the algorithms that it might have chosen, and what it regrets.
+//! Held-out accuracy of `auto` compared with the algorithms that it might have chosen, and its regret.
 //!
 //! ```text
 //! cargo run --release -p benches --bin auto -- [--data FILE LABEL POSITIVE | --libsvm FILE]... [--drop COLUMN]...
@@ -6,13 +6,13 @@
 //!     [--adjacency add-remove|replace-one] [--algorithms dp-sgd,obj-pert,..]
 //! ```
 //!
-//! Files are tables of two classes; `--drop` belongs to the file before it, `--rows` takes so many rows evenly spread over
-//! each. Without files, tables are made up: two classes, five classes (softmax), and numbers with a tenth of gross errors.
+//! Files are tables of two classes; `--drop` applies to the preceding file, `--rows` takes that many rows evenly spread over
+//! each. Without files, tables are generated: two classes, five classes (softmax), and numbers with a tenth of gross errors.
 //! Run `s` tests fold `s mod 5` of five (record i is in fold i mod 5). Ranges and categories come from the table (assumed
-//! public). A cell is the mean over the runs with its standard error: accuracy, or the explained share of variance of
-//! numbers. `regret` is the best of the others, picked on these figures, less `auto`; `cost` is the measured share of what
-//! can be gained over the largest class or the mean (without privacy: its figure) that is lost, beside the share that was
-//! expected.
+//! public). A cell is the mean over the runs with its standard error: accuracy, or the explained share of variance for
+//! numbers. `regret` is the best of the others, selected on these figures, minus `auto`; `cost` is the measured share that is
+//! lost of the possible gain over the largest class or the mean (without privacy: its figure), followed by the expected
+//! share.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -36,7 +36,7 @@ use rand::RngExt;
 
 /// λ without privacy.
 const LAMBDA: f64 = 1e-4;
-/// Radius where a recipe needs one.
+/// The radius for recipes that need one.
 const RADIUS: f64 = 10.0;
 
 /// A table and the losses to train on it.
@@ -51,7 +51,7 @@ struct Options {
     deltas: Vec<f64>,
     seeds: u64,
     relation: AdjacencyKind,
-    /// Names of the algorithms beside `auto`; all if it is empty.
+    /// Names of the algorithms compared with `auto`; all if empty.
     algorithms: Vec<String>,
 }
 
@@ -134,7 +134,7 @@ impl File {
     }
 }
 
-/// At most `rows` of the examples, evenly spread.
+/// Returns at most `rows` of the examples, evenly spread.
 fn thinned(examples: Examples<f64>, rows: usize) -> Result<Examples<f64>, Box<dyn Error>> {
     let n = examples.len();
     if rows >= n {
@@ -145,7 +145,7 @@ fn thinned(examples: Examples<f64>, rows: usize) -> Result<Examples<f64>, Box<dy
     Ok(examples.gather(&positions)?)
 }
 
-/// One row of the table for each loss and budget.
+/// Prints one row of the table for each loss and budget.
 fn report(task: &Task, options: &Options) -> Result<(), Box<dyn Error>> {
     let folds = folds(&task.examples)?;
     for &loss in &task.losses {
@@ -183,7 +183,7 @@ fn shown(cell: &Option<(f64, f64)>) -> String {
     cell.map_or("-".to_owned(), |(mean, error)| format!("{mean:.4} ({error:.4})"))
 }
 
-/// Mean and standard error over the runs; `None` where the recipe refuses.
+/// Returns mean and standard error over the runs; `None` if the recipe refuses.
 fn mean_over(
     folds: &[Fold],
     seeds: u64,
@@ -199,10 +199,10 @@ fn mean_over(
     Ok(Some(mean_and_error(&values)))
 }
 
-/// From loss, shape and budget to a recipe, `None` where there is none.
+/// A map from loss, shape and budget to a recipe, `None` if there is none.
 type Candidate = Box<dyn Fn(u64, u64, Budget, AdjacencyKind) -> Option<AnyRecipe>>;
 
-/// `auto` first, then those that were asked for.
+/// Returns `auto`, then the requested algorithms.
 fn candidates(loss: LossKind, options: &Options) -> Vec<(&'static str, Candidate)> {
     let bolt_on = move |algorithm| -> Candidate {
         Box::new(move |n, dim, budget, relation| {
@@ -293,7 +293,8 @@ fn without_privacy(loss: LossKind, (train, test): &Fold) -> Result<Option<f64>, 
     }
 }
 
-/// What is reached without features: the share of the largest class; of numbers nothing is explained by their mean.
+/// Returns the figure reached without features: the share of the largest class; for numbers 0, as their mean explains
+/// nothing.
 fn trivial(loss: LossKind, test: &Examples<f64>) -> f64 {
     let Some(classes) = loss.classes() else { return 0.0 };
     let count = |class: f64| test.targets().iter().filter(|&&y| y == class).count();
@@ -301,7 +302,7 @@ fn trivial(loss: LossKind, test: &Examples<f64>) -> f64 {
     most as f64 / test.len() as f64
 }
 
-/// Accuracy, or the explained share of variance.
+/// Returns the accuracy, or the explained share of variance.
 fn quality(loss: LossKind, test: &Examples<f64>, weights: &[f64]) -> f64 {
     let block = test.block();
     let (n, dim) = (block.len(), test.dim());
@@ -333,7 +334,7 @@ fn score(block: &Block<'_, f64>, i: usize, weights: &[f64]) -> f64 {
     }
 }
 
-/// Made-up tables: rows of norm 1 with an intercept.
+/// Generates tables: rows of norm 1 with an intercept.
 fn generated() -> Result<Vec<Task>, Box<dyn Error>> {
     const N: usize = 10_000;
     const DIM: usize = 13;

@@ -1,18 +1,18 @@
-//! Excess population loss and time against n and d, where both the best point and the population loss are known.
+//! Excess population loss and time against n and d, for tasks with known optimum and population loss.
 //!
 //! ```text
 //! cargo run --release -p benches --bin excess_loss -- [--records 1000,10000,100000] [--most 1000000] [--seeds 4]
 //!     [--dims 10,100]
 //! ```
 //!
-//! A record is a coordinate vector, each of the d equally likely, so that the population loss is a mean of d functions of
-//! one weight each and known exactly:
+//! A record is a coordinate vector, each of the d equally likely, so that the population loss is a mean of d functions of one
+//! weight each and known exactly:
 //! - `logistic`: the target is +1 with probability 1/(1 + e^(-w*)) for w* = ±D/√d;
 //! - `absolute`: the target is ±D/√d, of the likelier sign with probability 3/4; the loss has kinks.
 //!
-//! Each row gives the mean excess loss over the seeds with its standard error, and that over the optimal rate
-//! `DL (1/√n + √d/(ρn))` without its constant; each algorithm then has a fitted slope of log excess in log n (-1/2 where
-//! sampling dominates, -1 where noise does), and one of log time.
+//! Each row gives the mean excess loss over the seeds with its standard error, and its ratio to the optimal rate `DL (1/√n +
+//! √d/(ρn))` without its constant. Each algorithm then has a fitted slope of log excess in log n (-1/2 where sampling
+//! dominates, -1 where noise does), and one of log time.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -31,13 +31,13 @@ use dp_optim::recipes::{
 };
 use rand::RngExt;
 
-/// D: norm of the best weights.
+/// D: norm of the optimal weights.
 const DISTANCE: f64 = 1.0;
 
-/// Records beyond which Phased-ERM takes longer than the rest together.
+/// Largest number of records for Phased-ERM, which for more takes longer than all others together.
 const MOST_MINIMISED: usize = 100_000;
 
-/// A task of known population loss.
+/// A task with known population loss.
 #[derive(Clone, Copy)]
 struct Task {
     loss: LossKind,
@@ -45,17 +45,17 @@ struct Task {
 }
 
 impl Task {
-    /// The size of each of the best weights.
+    /// Returns the size of each of the optimal weights.
     fn weight(&self) -> f64 {
         DISTANCE / (self.dim as f64).sqrt()
     }
 
-    /// The sign of the best weight of a coordinate.
+    /// Returns the sign of the optimal weight of a coordinate.
     fn sign(coordinate: usize) -> f64 {
         if coordinate.is_multiple_of(3) { -1.0 } else { 1.0 }
     }
 
-    /// Probability that the target has that sign.
+    /// Returns the probability that the target has that sign.
     fn likelier(&self) -> f64 {
         match self.loss {
             LossKind::Absolute => 0.75,
@@ -63,7 +63,7 @@ impl Task {
         }
     }
 
-    /// Loss at a weight that is `w` in the direction of the sign.
+    /// Returns the loss at a weight that is `w` in the direction of the sign.
     fn population(&self, w: f64) -> f64 {
         let (p, c) = (self.likelier(), self.weight());
         match self.loss {
@@ -126,7 +126,7 @@ struct Point {
     seconds: f64,
 }
 
-/// Slope of log y in log x by least squares.
+/// Returns the slope of log y in log x by least squares.
 fn slope(points: impl Iterator<Item = (f64, f64)> + Clone) -> f64 {
     let count = points.clone().count() as f64;
     let logs = points.map(|(x, y)| (x.ln(), y.ln()));
@@ -180,7 +180,7 @@ fn table(task: Task, records: &[usize], seeds: u64, budget: Budget, rho: f64) ->
                 let mut rng = SeededRng::new(1000 * seed + n as u64);
                 let mut source = MemorySource::new(task.draw(n, &mut rng)?, 1.0, 1.0);
                 let begun = Instant::now();
-                // Too few records for the method's smallest batches: no row.
+                // Too few records for the smallest batches of the method: no row.
                 let Ok(plan) = recipe.plan_copies::<ReplaceOne>(n as u64, dim as u64, budget, 1) else { break };
                 let trained = plan.train::<f64>(&mut source, &mut rng, &mut Control::default())?;
                 seconds += begun.elapsed().as_secs_f64() / seeds as f64;

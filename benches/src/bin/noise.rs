@@ -5,9 +5,9 @@
 //! cargo run --release -p benches --bin noise -- --jobs   # one JSON object a job, for peers/noise.py
 //! ```
 //!
-//! Least processor time of one thread over several turns; releases of 1000 coordinates where a mechanism takes vectors,
-//! log entry and all. `raw` is what anyone's noise from this generator costs: ChaCha20 and the ziggurat of `rand_distr`,
-//! as plain floats.
+//! Minimum processor time of one thread over several turns; releases of 1000 coordinates for mechanisms on vectors, including
+//! the log entry. `raw` is the baseline cost of noise from this generator: ChaCha20 and the ziggurat of `rand_distr`, as
+//! plain floats.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -27,7 +27,7 @@ use rand_distr::{Distribution, StandardNormal};
 const DIM: usize = 1000;
 type Answer<T> = Result<T, Box<dyn Error>>;
 
-/// The least nanoseconds per coordinate over enough turns to fill about a fifth of a second.
+/// Returns the minimum nanoseconds per coordinate over enough turns to fill about a fifth of a second.
 fn nanoseconds(mut release: impl FnMut() -> Answer<()>) -> Answer<f64> {
     release()?;
     let (mut least, mut spent, mut turns) = (f64::INFINITY, 0.0, 0);
@@ -42,7 +42,7 @@ fn nanoseconds(mut release: impl FnMut() -> Answer<()>) -> Answer<f64> {
     Ok(least * 1e9 / DIM as f64)
 }
 
-/// The cost of releasing one vector.
+/// Returns the cost of releasing one vector.
 fn of_release<T, N, M>(mechanism: &M, sensitivity: Sensitivity<N, ReplaceOne>, value: T) -> Answer<f64>
 where
     T: Clone,

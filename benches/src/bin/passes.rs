@@ -1,13 +1,13 @@
-//! How often objective perturbation goes over a table, and how long it takes.
+//! The number of passes of objective perturbation over a table, and its time.
 //!
 //! ```text
 //! cargo run --release -p benches --bin passes -- TABLE.csv.gz LABEL POSITIVE [--drop COL]... [--epsilon 1] [--delta 1e-6]
 //!     [--repeats 5]
 //! ```
 //!
-//! Logistic loss, add-remove, ranges and categories from the table (assumed public). Passes, the certifying ones included, and
-//! seconds of a training, each the median over repeats: both depend on the records and are for the curator's eyes. The seconds
-//! of ten passes of bolt-on private SGD stand beside them.
+//! Logistic loss, add-remove, ranges and categories from the table (assumed public). Passes, including the certifying ones,
+//! and seconds of a training are medians over repeats: both depend on the records and are for the curator alone. The seconds
+//! of ten passes of bolt-on private SGD are printed for comparison.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;

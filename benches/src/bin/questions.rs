@@ -1,4 +1,4 @@
-//! How long `dp account` takes over random questions of every kind, `dp train --dry-run` over random plans, and `dp verify` over
+//! The time of `dp account` on random questions of every kind, of `dp train --dry-run` on random plans, and of `dp verify` on
 //! random certificates.
 //!
 //! ```text
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! asks 10,000 questions from seed 1 and prints, for each kind and for all together, their number, the median, the 99th
-//! percentile and the largest processor time, and the question that took the largest. A tenth of the numbers are extreme. A plan
-//! is for up to 2^27 records; what is verified is trained on a few, since a certificate comes with a model only.
-//! Each question is a process of its own, whose time the kernel counts in hundredths of a second.
+//! percentile and the maximum of the processor time, and the slowest question. A tenth of the numbers are extreme. A plan is
+//! for up to 2^27 records; the verified models are trained on few records, since a certificate requires a model. Each
+//! question is a separate process, whose time the kernel counts in hundredths of a second.
 #![allow(clippy::print_stdout)]
 
 use std::collections::BTreeMap;
@@ -21,13 +21,13 @@ use std::process::{Command, Stdio};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Questions that take longer are named as they come.
+/// Time in seconds above which a question is printed as it occurs.
 const LONG: f64 = 2.0;
 
-/// Records of what is trained, in a file of this name.
+/// Number of training records, and the name of their file.
 const RECORDS: (u64, &str) = (200, "records.svm");
 
-/// What is planned or trained.
+/// The algorithms that are planned or trained.
 const ALGORITHMS: &[&str] = &[
     "auto",
     "bolt-on-convex",
@@ -56,7 +56,7 @@ const ALGORITHMS: &[&str] = &[
     "scs13",
 ];
 
-/// Processor seconds of all child processes that have ended.
+/// Returns the processor seconds of all finished child processes.
 fn children() -> Result<f64, Box<dyn Error>> {
     let stat = fs::read_to_string("/proc/self/stat")?;
     let after_name = stat.rsplit_once(')').ok_or("unknown form of /proc/self/stat")?.1;
@@ -66,7 +66,7 @@ fn children() -> Result<f64, Box<dyn Error>> {
     Ok((ticks(13)? + ticks(14)?) / 100.0)
 }
 
-/// Random numbers of a question.
+/// The random numbers of a question.
 struct Draw(StdRng);
 
 impl Draw {
@@ -78,7 +78,7 @@ impl Draw {
         of[self.0.random_range(0..of.len())]
     }
 
-    /// On a logarithmic scale, with four digits.
+    /// Draws on a logarithmic scale, with four digits.
     fn between(&mut self, low: f64, high: f64) -> f64 {
         let number = low * (high / low).powf(self.0.random::<f64>());
         format!("{number:.3e}").parse().unwrap_or(number)
@@ -114,7 +114,7 @@ impl Draw {
         }
     }
 
-    /// A question, and its kind; what it asks about is written to files of this folder.
+    /// Draws a question and its kind; its inputs are written to files of this folder.
     fn question(&mut self) -> Result<(String, Vec<String>), Box<dyn Error>> {
         let split = |words: &str| words.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let (kind, mut words) = match self.0.random_range(0..20) {
@@ -138,7 +138,7 @@ impl Draw {
         Ok((format!("{kind} {}", flag.trim_start_matches('-')), words))
     }
 
-    /// A tree of events.
+    /// Draws a tree of events.
     fn event(&mut self, depth: u32) -> String {
         let gaussian = |draw: &mut Self| format!(r#"{{"type":"gaussian","std_dev":{},"sensitivity":1}}"#, draw.noise());
         match self.0.random_range(0..if depth == 0 { 4 } else { 6 }) {
@@ -160,7 +160,7 @@ impl Draw {
         }
     }
 
-    /// A plan for a number of records between these, or a training on the few that there are.
+    /// Draws a plan for a number of records in this range, or a training on the few existing ones.
     fn training(&mut self, records: Option<(f64, f64)>) -> (String, Vec<String>) {
         let (algorithm, epsilon, delta) = (self.one(ALGORITHMS), self.epsilon(), self.delta());
         let what = format!("train --data {} --format libsvm --algorithm {algorithm} --epsilon {epsilon}", RECORDS.1);
@@ -189,7 +189,7 @@ impl Draw {
         (format!("plan {algorithm}"), words)
     }
 
-    /// A question about numbers, and its kind.
+    /// Draws a question about numbers and its kind.
     fn numbers(&mut self) -> (String, Vec<String>) {
         let job = self.one(&[
             "dpsgd",
@@ -265,7 +265,7 @@ impl Draw {
     }
 }
 
-/// The line of a batch that asks for one number of what these words do.
+/// Returns the line of a batch that asks for one number of the job given by these words.
 fn line(words: &[String]) -> String {
     let mut members = vec![format!(r#""job":"{}""#, words[1])];
     for pair in words[2..].windows(2).filter(|pair| pair[0].starts_with("--") && !pair[1].starts_with("--")) {
@@ -276,7 +276,7 @@ fn line(words: &[String]) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// Seconds of some questions, each with its words.
+/// The seconds of some questions, each with its words.
 #[derive(Default)]
 struct Times(Vec<(f64, String)>);
 
@@ -311,7 +311,7 @@ fn ask(dp: &Path, number: &str, seed: &str) -> Result<(), Box<dyn Error>> {
         format!("{label} 1:{} 2:{}\n", draw.0.random::<f64>(), draw.0.random::<f64>())
     });
     fs::write(RECORDS.1, records.collect::<String>())?;
-    // A first model for those that ask about the last.
+    // A first model for questions about the last one.
     let train = format!("train --data {} --format libsvm --dim 2 --epsilon 1 --out model.json -q", RECORDS.1);
     if !Command::new(dp).args(train.split(' ')).stdout(Stdio::null()).status()?.success() {
         return Err("no model to ask about".into());

@@ -1,13 +1,13 @@
-//! What rounding costs by the number of records: plans alone, no data.
+//! The cost of rounding by number of records: plans only, without data.
 //!
 //! ```text
 //! cargo run --release -p benches --bin records -- [--dim 9] [--epsilon 1]
 //! ```
 //!
-//! For 10^5 to 10^9 records, logistic loss, add-remove: what `auto` takes without a delta and at 1e-10, its expected cost, and
-//! the standard deviation in a weight of the noise that hides the solver (objective perturbation alone adds it); the
-//! sensitivity of the sum of all gradients (`dp-gd`) and of bolt-on's model (`lambda` .001, batches of 50), both over what
-//! exact arithmetic would have.
+//! For 10^5 to 10^9 records, logistic loss, add-remove, it prints: the choice of `auto` without a delta and at 1e-10, its
+//! expected cost, and the standard deviation per weight of the noise that hides the solver (only objective perturbation adds
+//! it); the sensitivity of the sum of all gradients (`dp-gd`) and of bolt-on's model (`lambda` .001, batches of 50), both
+//! relative to exact arithmetic.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;
@@ -48,14 +48,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let arithmetic = model.arithmetic.for_records(n, model.passes, model.batch_size, None);
         let model = BoltOn { arithmetic, ..model };
         let scaled = sensitivity(model.plan::<ZeroOut>(n, dim, budget)?.summary().sensitivity) * n as f64;
-        // Exact sensitivities fall as 1/n.
+        // Exact sensitivities decrease as 1/n.
         cells.push(ratio(scaled / *of_bolt_on.get_or_insert(scaled)));
         println!("| {} |", cells.join(" | "));
     }
     Ok(())
 }
 
-/// The algorithm, what it is expected to cost, and the noise that hides the solver.
+/// Returns the algorithm, its expected cost, and the noise that hides the solver.
 fn chosen(n: u64, dim: u64, budget: Budget) -> Result<String, Box<dyn Error>> {
     let choice = Auto::new(LossKind::Logistic).choose(n, dim, budget, AdjacencyKind::ZeroOut)?;
     let plan = choice.recipe.plan_copies::<ZeroOut>(n, dim, budget, 1)?;

@@ -1,4 +1,4 @@
-//! Whether tuning pays: test accuracy of the recommended settings, of the three ways of choosing regularisation and
+//! The benefit of tuning: test accuracy of the recommended settings, of the three ways of selecting regularisation and
 //! passes, and of the best candidate in hindsight.
 //!
 //! ```text
@@ -7,9 +7,9 @@
 //! ```
 //!
 //! Five folds, fold(i) = i mod 5; replace-one, delta 1/n²; the strongly convex bolt-on algorithm. Eight candidates: lambda
-//! from 1e-4 to 1e-1 by tens, 5 or 20 passes. Public tuning takes a tenth of the training records out, and spends the
-//! budget on the rest. "In hindsight" is the candidate with the best mean over all folds, each trained on all records at
-//! the whole budget: what a choice that costs nothing would give. Prints one Markdown row per budget: mean accuracy and its
+//! from 1e-4 to 1e-1 by factors of ten, 5 or 20 passes. Public tuning removes a tenth of the training records and spends the
+//! budget on the rest. "In hindsight" is the candidate with the best mean over all folds, each trained on all records with
+//! the whole budget: the result of a selection without cost. Prints one Markdown row per budget: mean accuracy and its
 //! standard error over all runs.
 #![allow(clippy::print_stdout)]
 
@@ -62,7 +62,7 @@ fn grid() -> Vec<AnyRecipe> {
     LAMBDAS.iter().flat_map(|&lambda| PASSES.iter().map(move |&passes| of(lambda, passes))).collect()
 }
 
-/// The first tenth and the rest, by position modulo ten.
+/// Splits off every tenth example.
 fn split(examples: &Examples<f64>) -> Result<[Examples<f64>; 2], Box<dyn Error>> {
     let n = u32::try_from(examples.len())?;
     let (few, rest): (Vec<u32>, Vec<u32>) = (0..n).partition(|i| i % 10 == 0);

@@ -1,4 +1,4 @@
-//! Audits a mechanism of one's own, made with `CustomMechanism`, and a twin that claims half of what it costs.
+//! Audits a user-defined mechanism, created with `CustomMechanism`, and a variant that claims half of its cost.
 //!
 //! `cargo run --release -p dp-audit --example audit_custom_mechanism`
 
@@ -12,7 +12,7 @@ fn main() -> Result<(), Error> {
     let auditor = Auditor::new(200_000)?.with_confidence(0.999)?.with_seed(1);
     let mut audits = Vec::new();
     for claimed in [0.5, 0.25] {
-        // Noise on the integers of scale 2: a count, which moves by at most 1, costs epsilon = 1/2.
+        // Integer noise of scale 2: a count, which changes by at most 1, costs epsilon = 1/2.
         let claim = Claim::PureEps(Epsilon::new(claimed)?);
         let count = CustomMechanism::new("count", claim, sensitivity, |value: i64, rng: &mut dyn CryptoRng| {
             let noise = exact::discrete_laplace(2, 1, rng)?;

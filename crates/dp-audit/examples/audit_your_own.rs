@@ -1,24 +1,24 @@
-//! Audits a release of one's own: bounded counts with two-sided geometric noise, and a twin with a bug.
+//! Audits a user-defined release: bounded counts with two-sided geometric noise, and a variant with a bug.
 //!
-//! The bug is a common one: the sensitivity of adding or removing a record, where a record may also be exchanged.
+//! The bug is a common one: the sensitivity of adding or removing a record is used although a record may be replaced.
 
 use dp_accountant::DpEvent;
 use dp_audit::{Auditor, Claim, Error, Side, Statistic, Subject, Unwatched, audit_all, report, subject};
 use dp_mechanisms::SeededRng;
 use rand::RngExt;
 
-/// What each record adds to the sum lies in `-LARGEST..=LARGEST`.
+/// Each record's contribution to the sum lies in `-LARGEST..=LARGEST`.
 const LARGEST: i64 = 5;
 
-/// A sum of small integers with noise of masses proportional to `exp(-|k| / scale)`.
+/// Returns a sum of small integers plus noise with masses proportional to `exp(-|k| / scale)`.
 fn noisy_sum(records: &[i64], scale: f64, rng: &mut SeededRng) -> f64 {
     let sum: i64 = records.iter().map(|record| record.clamp(&-LARGEST, &LARGEST)).sum();
-    // The difference of two geometric numbers.
+    // The difference of two geometric variables.
     let mut geometric = || (rng.random::<f64>().ln() * -scale).floor();
     sum as f64 + geometric() - geometric()
 }
 
-/// The sum of 20 records, one of which is exchanged for its opposite.
+/// The sum of 20 records, one of which is replaced by its opposite.
 fn exchanged(name: &'static str, epsilon: f64, sensitivity: i64) -> Result<impl Subject, Error> {
     let claim = Claim::new(DpEvent::PureDp { epsilon })?;
     let scale = sensitivity as f64 / epsilon;

@@ -1,4 +1,4 @@
-//! An attack: how features become a score, and the cut above or below which an input is accused.
+//! An attack: the score of the features, and the cut above or below which an input is accused.
 
 use dp_mechanisms::SeededRng;
 use rand::RngExt;
@@ -6,10 +6,10 @@ use rand::RngExt;
 use crate::logistic::Logistic;
 use crate::subject::Side;
 
-/// A score and the number that breaks its ties, compared in this order.
+/// A score with its tie-breaker, compared lexicographically.
 ///
-/// A learned score can take few values, and the best rate lie between two of them; a uniform tie-breaker makes every rate
-/// reachable. Where a score is the subject's own, the tie-breaker is 0 and ties stay together.
+/// A learned score may take few values, and the best rate may lie between two of them; a uniform tie-breaker makes every rate
+/// reachable. For a score supplied by the subject, the tie-breaker is 0 and ties stay together.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scored {
     pub(crate) score: f64,
@@ -21,18 +21,18 @@ impl Scored {
         self.score.total_cmp(&other.score).then(self.tie.total_cmp(&other.tie))
     }
 
-    /// Whether it is at or above the cut.
+    /// Returns whether the score is at or above the cut.
     pub(crate) fn reaches(&self, cut: &Self) -> bool {
         self.compare(cut).is_ge()
     }
 }
 
-/// From features to a score.
+/// The map from features to a score.
 #[derive(Debug, Clone)]
 pub(crate) enum Scorer {
     /// The first feature.
     First,
-    /// A trained regression, ties broken at random.
+    /// A trained logistic regression, with random tie-breaking.
     Learned(Logistic),
 }
 
@@ -42,10 +42,10 @@ impl Scorer {
         self.score_with(features, tie)
     }
 
-    /// The same with a tie-breaker that was drawn, of which only a learned score makes use.
+    /// Returns the score with the given tie-breaker, which only a learned score uses.
     pub(crate) fn score_with(&self, features: &[f64], tie: f64) -> Scored {
         match self {
-            // Zero has one sign and NaN one pattern, so that ties are ties; NaN is the largest.
+            // Normalises the sign of zero and the pattern of NaN, so that ties are detected; NaN is the largest.
             Self::First => {
                 let score = features.first().copied().unwrap_or(f64::NAN);
                 let score = if score.is_nan() { f64::NAN } else { score + 0.0 };
@@ -56,14 +56,14 @@ impl Scorer {
     }
 }
 
-/// One test of the hypothesis that the claim holds: an input that is accused, and when.
+/// One test of the claim: the accused input and the condition for accusing it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Rule {
     /// The input whose runs should be hit more often.
     pub(crate) accused: Side,
     /// The cut.
     pub(crate) cut: Scored,
-    /// Whether a hit is at or above the cut, or below it.
+    /// True if runs at or above the cut are hits, false if runs below it are.
     pub(crate) above: bool,
 }
 
@@ -89,7 +89,7 @@ mod tests {
         let scorer = Scorer::Learned(model);
         let cut = Scored { tie: 0.5, ..scorer.score(&[1.0], &mut rng) };
         let above = (0..1000).filter(|_| scorer.score(&[1.0], &mut rng).reaches(&cut)).count();
-        // 6.2 deviations of Binomial(1000, 1/2): 1e-9, either side.
+        // 6.2 standard deviations of Binomial(1000, 1/2): 1e-9 on each side.
         assert!(above.abs_diff(500) < 98, "{above}");
     }
 }

@@ -1,4 +1,4 @@
-//! What an audit found.
+//! The result of an audit.
 
 use dp_accountant::trade_off::{Errors, TradeOff};
 use dp_accountant::{DpEvent, bound};
@@ -7,17 +7,17 @@ use crate::bounds::{Hits, Limits, credible};
 use crate::error::Error;
 use crate::subject::{Side, Statistic};
 
-/// Whether the claim survived. An audit never says more than that.
+/// The outcome for the claim: refuted or not. An audit never shows more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Verdict {
     /// Not refuted at this confidence by this attack on this pair; others may refute it.
     NotRefuted,
-    /// The claim is false, but for the audit's failure probability.
+    /// The claim is false, except with the audit's failure probability.
     Refuted,
 }
 
-/// Which bound a claim did not survive.
+/// The bound that refutes a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
@@ -26,11 +26,11 @@ pub enum BoundKind {
     Epsilon,
     /// The claim's whole trade-off curve.
     TradeOff,
-    /// Mu of a Gaussian claim.
+    /// Mu, for a Gaussian claim.
     Mu,
 }
 
-/// What convicts.
+/// The evidence against a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Conviction {
@@ -40,40 +40,40 @@ pub struct Conviction {
     pub test: usize,
 }
 
-/// One test: an event that accuses one of the inputs, and how often it was seen.
+/// One test: an event that accuses one of the inputs, with its counts.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Test {
     /// The input that the event accuses.
     pub accused: Side,
-    /// The event, in words.
+    /// The event in words.
     pub event: String,
     /// Its counts on the evaluation half.
     pub hits: Hits,
-    /// Both rates' limits.
+    /// The confidence limits of both rates.
     pub limits: Limits,
-    /// Lower bound of epsilon at the claim's delta.
+    /// Lower bound on epsilon at the claim's delta.
     pub epsilon_lower: f64,
-    /// Lower bound of mu for claims of Gaussian differential privacy.
+    /// Lower bound on mu, for claims of Gaussian differential privacy.
     pub mu_lower: f64,
-    /// The least type II error that the claim allows at the upper limit of the false-positive rate; none where the test
-    /// does not beat guessing. The claim is refuted where the limit of the missed share is below it.
+    /// The least type II error that the claim allows at the upper limit of the false-positive rate; `None` if the test is no
+    /// better than guessing. The claim is refuted if the upper limit of the type II error is below it.
     pub least_type_two: Option<f64>,
 }
 
-/// A Gaussian claim and what was found of it.
+/// A Gaussian claim with the audit's bound on mu.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct GaussianComparison {
     /// The claim.
     pub claimed_mu: f64,
-    /// The lower bound.
+    /// The lower bound on mu.
     pub mu_lower: f64,
-    /// Epsilon, at the claim's delta, of a Gaussian mechanism with that bound as its mu.
+    /// Epsilon, at the claim's delta, of a Gaussian mechanism with mu equal to the bound.
     pub epsilon: f64,
 }
 
-/// A point of the reached trade-off curve: shares of the evaluation half, estimates.
+/// A point of the observed trade-off curve, estimated on the evaluation half.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Point {
@@ -83,21 +83,21 @@ pub struct Point {
     pub type_two: f64,
 }
 
-/// How far the estimates of a curve may all be from the truth, in either coordinate, at once.
+/// The simultaneous confidence band of a curve's estimates, in either coordinate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Band {
-    /// Half the band's width.
+    /// Half width of the band.
     pub half_width: f64,
-    /// Probability that some point of it is wrong, at most; beside the verdict's own.
+    /// Upper bound on the probability that some point is outside the band; separate from that of the verdict.
     pub failure_probability: f64,
 }
 
-/// The trade-off curve that the attack's score reached: for a picture, not for the verdict.
+/// The trade-off curve observed for the attack's score: for a picture, not for the verdict.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Reached {
-    /// Points by type I error.
+    /// The points, ordered by type I error.
     pub points: Vec<Point>,
     /// Their simultaneous band.
     pub band: Band,
@@ -113,39 +113,39 @@ pub struct Audit {
     pub subject: String,
     /// The pair of inputs.
     pub pair: String,
-    /// How features were used.
+    /// The use of the features.
     pub statistic: Statistic,
-    /// What is claimed.
+    /// The claimed event.
     pub event: DpEvent,
-    /// Where epsilon is stated.
+    /// The delta at which epsilon is stated.
     pub delta: f64,
-    /// The claimed epsilon there, an upper bound; infinite where the claim has none.
+    /// The claimed epsilon at `delta`, an upper bound; infinite if the claim has none.
     pub claimed_epsilon: f64,
-    /// The lower bound of epsilon there: the largest of all tests'.
+    /// The lower bound on epsilon at `delta`: the maximum over all tests.
     pub epsilon_lower: f64,
-    /// The same in terms of mu, for Gaussian claims.
+    /// The comparison in terms of mu, for Gaussian claims.
     pub gaussian: Option<GaussianComparison>,
-    /// Every test that was made.
+    /// All tests.
     pub tests: Vec<Test>,
-    /// The reached trade-off curve.
+    /// The observed trade-off curve.
     pub reached: Reached,
-    /// Probability that an audit of a sound subject refutes it, at most: one minus the confidence.
+    /// Upper bound on the probability that an audit of a sound subject refutes it: one minus the confidence.
     pub failure_probability: f64,
     /// The seed.
     pub seed: u64,
     /// Runs on each input.
     pub trials: u64,
-    /// Those of them that were counted; the others chose the attack.
+    /// Number of counted runs; the others selected the attack.
     pub counted: u64,
     /// The verdict.
     pub verdict: Verdict,
-    /// What convicts, where the claim is refuted.
+    /// The evidence, if the claim is refuted.
     pub conviction: Option<Conviction>,
 }
 
 impl Audit {
-    /// The lower bound over the claim: near 1 for a tight analysis and a strong attack, above 1 for a false claim; 0 where
-    /// nothing was found, or the claim has no epsilon at its delta.
+    /// Returns the lower bound divided by the claim: near 1 for a tight analysis and a strong attack, above 1 for a false
+    /// claim; 0 if nothing was found or the claim has no epsilon at its delta.
     pub fn ratio(&self) -> f64 {
         if self.epsilon_lower > 0.0 && self.claimed_epsilon < f64::INFINITY {
             self.epsilon_lower / self.claimed_epsilon
@@ -154,23 +154,23 @@ impl Audit {
         }
     }
 
-    /// The lower bound's ratio to the claim in whatever terms it is largest: epsilon, or mu of a Gaussian claim.
+    /// Returns the ratio of the lower bound to the claim, the larger of that of epsilon and that of mu for a Gaussian claim.
     pub fn best_ratio(&self) -> f64 {
         self.gaussian.map_or(self.ratio(), |gaussian| self.ratio().max(gaussian.mu_lower / gaussian.claimed_mu))
     }
 
-    /// One minus the failure probability.
+    /// Returns one minus the failure probability.
     pub fn confidence(&self) -> f64 {
         1.0 - self.failure_probability
     }
 
-    /// The test of the largest bound of epsilon.
+    /// Returns the test with the largest bound on epsilon.
     pub fn strongest(&self) -> Option<&Test> {
         self.tests.iter().max_by(|a, b| a.epsilon_lower.total_cmp(&b.epsilon_lower))
     }
 
-    /// Credible interval of epsilon at the claim's delta, of posterior probability `probability`, from the
-    /// [`strongest`](Self::strongest) test. A description of what was seen, which no verdict uses: see [`credible`].
+    /// Returns the credible interval of epsilon at the claim's delta, of posterior probability `probability`, from the
+    /// [`strongest`](Self::strongest) test. It describes the observations and is not used for verdicts: see [`credible`].
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a probability outside (0, 1).
@@ -199,13 +199,13 @@ impl Audit {
         }
     }
 
-    /// `count` points of the claimed trade-off curve, to be drawn beside the [`reached`](Self::reached) one.
+    /// Returns `count` points of the claimed trade-off curve, to be drawn beside the [`reached`](Self::reached) one.
     ///
     /// # Errors
     /// `count` below 2.
     pub fn claimed_curve(&self, count: usize) -> Result<Vec<Errors>, Error> {
-        // Lines of a pure claim come from few epsilons, those of a composition from many: 200 are below the curve by less
-        // than a picture shows.
+        // The lines of a pure claim come from few epsilons, those of a composition from many: with 200 the error is too small
+        // to be visible.
         let curve = TradeOff::new(|epsilon| Ok(bound::delta(&self.event, epsilon)?.value), 200)?;
         Ok(curve.points(count)?)
     }

@@ -1,4 +1,4 @@
-//! The auditor: half of the runs choose the attack, the other half convict.
+//! The auditor: half of the runs select the attack, the other half test it.
 
 use core::sync::atomic::AtomicU64;
 use std::sync::{Arc, OnceLock};
@@ -13,20 +13,19 @@ use crate::selected::Selected;
 use crate::subject::{Statistic, Subject};
 use crate::trials::Trials;
 
-/// With this probability at most does a suite of sound subjects, or an audit of one, alarm falsely, unless chosen
-/// otherwise.
+/// The default bound on the false-alarm probability of one audit of a sound subject, or of a whole suite.
 pub const FALSE_ALARM_RATE: f64 = 1e-3;
 
-/// A bound of epsilon or mu exceeds a claim if it does by more than this factor: what rounding could explain.
+/// A bound on epsilon or mu exceeds a claim only by more than this factor, which covers rounding.
 pub const TOLERANCE: f64 = 1e-9;
 
-/// Fewer runs a side than this show nothing.
+/// Smallest number of runs per side; fewer show nothing.
 const FEWEST_TRIALS: u64 = 16;
 
-/// More runs a side are refused.
+/// Largest number of runs per side.
 const MOST_TRIALS: u64 = 1 << 40;
 
-/// How many runs, how confident, from which seed.
+/// The number of runs, the confidence and the seed of audits.
 ///
 /// # Examples
 /// ```
@@ -49,7 +48,7 @@ const MOST_TRIALS: u64 = 1 << 40;
 #[derive(Debug, Clone)]
 pub struct Auditor {
     trials: u64,
-    /// Whether subjects may change the number.
+    /// True if subjects may change the number.
     flexible: bool,
     multiplier: u64,
     failure: f64,
@@ -58,8 +57,8 @@ pub struct Auditor {
 }
 
 impl Auditor {
-    /// About `trials` runs on each input: fewer of a subject that is dearer than a scalar release, as many as the
-    /// subject says where it says. Confidence 99.9 %, seed 0, all threads.
+    /// Creates an auditor with about `trials` runs on each input: fewer for a subject more expensive than a scalar release,
+    /// or the number given by the subject. Confidence 99.9 %, seed 0, all threads.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for fewer than 16 or more than 2^40.
@@ -70,7 +69,7 @@ impl Auditor {
         Ok(Self { trials, flexible: true, multiplier: 1, failure: FALSE_ALARM_RATE, seed: 0, pool: None })
     }
 
-    /// Exactly `trials` runs on each input, whatever the subject says.
+    /// Creates an auditor with exactly `trials` runs on each input, whatever the subject.
     ///
     /// # Errors
     /// Those of [`new`](Self::new).
@@ -78,17 +77,17 @@ impl Auditor {
         Ok(Self { flexible: false, ..Self::new(trials)? })
     }
 
-    /// The same with exactly `trials` runs on each input.
+    /// Sets exactly `trials` runs on each input.
     pub(crate) fn exactly_of(self, trials: u64) -> Self {
         Self { trials, flexible: false, multiplier: 1, ..self }
     }
 
-    /// With `multiplier` times the runs: a long audit.
+    /// Multiplies the number of runs, for a long audit.
     pub fn with_multiplier(self, multiplier: u64) -> Self {
         Self { multiplier: multiplier.max(1), ..self }
     }
 
-    /// With this confidence in each audit.
+    /// Sets the confidence of each audit.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a confidence outside (0, 1).
@@ -99,7 +98,7 @@ impl Auditor {
         self.with_failure_probability(1.0 - confidence)
     }
 
-    /// The same by what is left of 1, which may be small.
+    /// Sets one minus the confidence, which may be small.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a probability outside (0, 1).
@@ -107,12 +106,12 @@ impl Auditor {
         Ok(Self { failure: error::failure_probability(failure)?, ..self })
     }
 
-    /// With this seed. An audit is a function of subject, seed, confidence and number of runs.
+    /// Sets the seed. An audit is a function of subject, seed, confidence and number of runs.
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// On so many threads of its own; results do not depend on it.
+    /// Uses this number of separate threads; results do not depend on it.
     ///
     /// # Errors
     /// [`Error::Threads`].
@@ -124,30 +123,30 @@ impl Auditor {
         Ok(Self { pool: Some(Arc::new(pool)), ..self })
     }
 
-    /// The same, or on the caller's thread alone where so many cannot be started.
+    /// Does the same, or uses only the caller's thread if the threads cannot be started.
     #[must_use]
     pub fn with_threads_if_any(self, threads: usize) -> Self {
         self.clone().with_threads(threads).unwrap_or_else(|_| {
-            // A thread that is in such a pool already keeps to it.
+            // A thread that already belongs to such a pool keeps using it.
             let alone = ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
             Self { pool: alone.ok().map(Arc::new), ..self }
         })
     }
 
-    /// Probability that an audit of a sound subject refutes it, at most.
+    /// Returns the upper bound on the probability that an audit of a sound subject refutes it.
     pub fn failure_probability(&self) -> f64 {
         self.failure
     }
 
-    /// The seed.
+    /// Returns the seed.
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Runs on each input of this subject.
+    /// Returns the number of runs on each input of this subject.
     pub fn trials_of(&self, subject: &(impl Subject + ?Sized)) -> u64 {
         let trials = if self.flexible {
-            // A cost that is no number, or below 1, is 1.
+            // A cost that is NaN or below 1 counts as 1.
             let cost = subject.relative_cost().max(1.0);
             subject.trials_hint().unwrap_or((self.trials as f64 / cost) as u64)
         } else {
@@ -156,15 +155,15 @@ impl Auditor {
         trials.saturating_mul(self.multiplier).clamp(FEWEST_TRIALS, MOST_TRIALS)
     }
 
-    /// Both phases: [`select`](Self::select), then [`evaluate`](Selected::evaluate).
+    /// Runs both phases: [`select`](Self::select), then [`evaluate`](Selected::evaluate).
     ///
     /// # Errors
-    /// What the subject refuses, and a claim that cannot be accounted for.
+    /// Errors of the subject, and a claim that the accountant rejects.
     pub fn audit(&self, subject: &dyn Subject) -> Result<Audit, Error> {
         self.audit_with(subject, &Unwatched)
     }
 
-    /// The same, watched.
+    /// Does the same with a monitor.
     ///
     /// # Errors
     /// Those of [`audit`](Self::audit), and [`Error::Cancelled`].
@@ -172,10 +171,10 @@ impl Auditor {
         self.select(subject, monitor)?.evaluate()
     }
 
-    /// Runs the first half and chooses the attack: which regression, which cuts.
+    /// Runs the first half and selects the attack: regression and cuts.
     ///
-    /// What is chosen is used by [`evaluate`](Selected::evaluate) on runs of its own, which it draws itself. There is no
-    /// way to count the runs on which an attack was chosen.
+    /// [`evaluate`](Selected::evaluate) tests the attack on separate runs of its own. The runs that selected an attack cannot
+    /// be counted.
     ///
     /// # Errors
     /// Those of [`audit_with`](Self::audit_with).
@@ -207,7 +206,7 @@ impl Auditor {
         Ok(Selected::new(self.clone(), trials, plan))
     }
 
-    /// On this auditor's threads.
+    /// Runs on this auditor's threads.
     pub(crate) fn inside<T: Send>(&self, run: impl FnOnce() -> T + Send) -> T {
         match &self.pool {
             Some(pool) => pool.install(run),

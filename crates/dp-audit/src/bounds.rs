@@ -1,4 +1,4 @@
-//! From counts of hits to lower bounds: one bound a file.
+//! Lower bounds from counts of hits, one bound per file.
 //!
 //! | bound | of what | valid as |
 //! |---|---|---|
@@ -9,7 +9,7 @@
 //! | [`one_run`] | epsilon, from one run with many canaries | confidence bound |
 //! | [`credible`] | epsilon, from the posterior of the two rates | description only |
 //!
-//! All of one pair of [`Limits`] hold together: whatever is computed from it costs its failure probability once.
+//! All bounds from one pair of [`Limits`] hold simultaneously: they share one failure probability.
 
 mod binomial;
 mod clopper_pearson;

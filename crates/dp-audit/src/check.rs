@@ -1,4 +1,4 @@
-//! One call for a mechanism: two values, a score, a verdict.
+//! One-call audit of a mechanism: two values, a score, a verdict.
 
 use dp_accountant::{Adjacency, EventLog};
 use dp_mechanisms::{Bounded, Mechanism, SeededRng, Sensitivity};
@@ -8,14 +8,13 @@ use crate::auditor::Auditor;
 use crate::error::Error;
 use crate::subject::{Claim, Side, Statistic, Subject};
 
-/// Audits a mechanism's own event on a pair of values that its sensitivity allows.
+/// Audits a mechanism's own event on a pair of values within its sensitivity.
 ///
-/// `score` should grow with the likelihood of `neighbour`: for noise that is added, the output's projection on
-/// `neighbour - base`. Where no such number is known, or more than one is worth while, make a
-/// [`MechanismSubject`] with [`Statistic::Learned`].
+/// `score` should increase with the likelihood of `neighbour`: for additive noise, the output's projection on `neighbour -
+/// base`. If no such number is known, or several are useful, create a [`MechanismSubject`] with [`Statistic::Learned`].
 ///
 /// # Errors
-/// What the mechanism refuses, and an event that cannot be accounted for.
+/// Errors of the mechanism, and an event that the accountant rejects.
 ///
 /// # Examples
 /// ```
@@ -85,7 +84,7 @@ where
     relative_cost: f64,
 }
 
-/// Appends what is looked at in an output, always as many numbers.
+/// Appends the observed features of an output, always the same number.
 type Features<'a, O> = dyn Fn(&O, &mut Vec<f64>) + Send + Sync + 'a;
 
 impl<'a, M, V, A> MechanismSubject<'a, M, V, A>
@@ -93,8 +92,8 @@ where
     M: Mechanism<V, A>,
     A: Adjacency,
 {
-    /// A mechanism, a pair of values no further apart than `sensitivity` (nothing checks that), and what of the output
-    /// is looked at in which way.
+    /// Creates a subject from a mechanism, a pair of values no further apart than `sensitivity` (which is not checked), and
+    /// the observed features of the output with their statistic.
     ///
     /// The claim is the mechanism's event, with [`Claim::new`]'s delta.
     ///
@@ -123,17 +122,17 @@ where
         })
     }
 
-    /// With another claim than the mechanism's own event.
+    /// Replaces the claim, by default the mechanism's own event.
     pub fn with_claim(self, claim: Claim) -> Self {
         Self { claim, ..self }
     }
 
-    /// With the pair in words.
+    /// Sets the description of the pair.
     pub fn with_pair(self, pair: impl Into<String>) -> Self {
         Self { pair: pair.into(), ..self }
     }
 
-    /// With this [`relative_cost`](Subject::relative_cost).
+    /// Sets the [`relative_cost`](Subject::relative_cost).
     pub fn with_relative_cost(self, relative_cost: f64) -> Self {
         Self { relative_cost, ..self }
     }

@@ -1,12 +1,11 @@
-//! What if something else were claimed?
+//! A subject under another claim.
 
 use dp_mechanisms::SeededRng;
 
 use crate::error::Error;
 use crate::subject::{Claim, Side, Statistic, Subject};
 
-/// A subject of which something else is claimed than it claims itself: less, to see how far an audit reaches, or what a
-/// broken proof would have said.
+/// A subject with its claim replaced: by a smaller one, to measure the power of an audit, or by that of a broken proof.
 ///
 /// # Examples
 /// ```
@@ -31,7 +30,7 @@ pub struct Claimed<S> {
 }
 
 impl<S> Claimed<S> {
-    /// `subject` under another claim.
+    /// Creates `subject` with another claim.
     pub fn new(subject: S, claim: Claim) -> Self {
         Self { subject, claim }
     }

@@ -11,24 +11,24 @@ pub enum Error {
         name: &'static str,
         /// The refused value.
         value: f64,
-        /// The accepted range in words.
+        /// The accepted range, in words.
         range: &'static str,
     },
-    /// A trial failed: the subject refused its own input.
+    /// A trial failed: the subject rejected its own input.
     #[error("{subject}: {reason}")]
     Trial {
         /// The subject's name.
         subject: String,
-        /// What it said.
+        /// The reason.
         reason: String,
     },
-    /// Two subjects of a suite have one name, and would share their random numbers.
+    /// Two subjects of a suite have the same name, and would share their random numbers.
     #[error("two subjects are named {subject}")]
     DuplicateName {
         /// The name.
         subject: String,
     },
-    /// One run says nothing of a claim under this relation.
+    /// One run gives no evidence on a claim under this relation.
     #[error("{subject}: one run audits claims for adding or removing a record, not {}", relation.as_str())]
     Relation {
         /// The subject's name.
@@ -39,23 +39,23 @@ pub enum Error {
     /// No threads could be started.
     #[error("cannot start {threads} threads: {reason}")]
     Threads {
-        /// How many were asked for.
+        /// The requested number of threads.
         threads: usize,
-        /// What the system said.
+        /// The message of the system.
         reason: String,
     },
     /// The audit was stopped by its monitor.
     #[error("the audit was cancelled")]
     Cancelled,
-    /// The claim cannot be accounted for.
+    /// The accountant rejects the claim.
     #[error(transparent)]
     Accountant(#[from] dp_accountant::Error),
-    /// A mechanism refused its parameters or its input.
+    /// A mechanism rejected its parameters or its input.
     #[error(transparent)]
     Mechanism(#[from] dp_mechanisms::Error),
 }
 
-/// Checks a probability of failure, strictly between 0 and 1 (NaN fails).
+/// Checks a failure probability, strictly between 0 and 1 (NaN fails).
 pub(crate) fn failure_probability(value: f64) -> Result<f64, Error> {
     if value > 0.0 && value < 1.0 {
         Ok(value)

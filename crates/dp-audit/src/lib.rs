@@ -1,9 +1,9 @@
 //! Statistical audits: lower bounds on epsilon from samples.
 //!
 //! A proof can be right and the code wrong. An audit plays the attacker: it runs a [`Subject`] on two neighbouring inputs
-//! many times, picks a test on one half of the runs, and turns the test's error rates on the other half into a lower
-//! bound on epsilon that holds with stated confidence. A bound above the claim is a bug beyond doubt; a bound below it
-//! says "not refuted at this confidence", never "is private".
+//! many times, selects a test on one half of the runs, and converts the test's error rates on the other half into a lower
+//! bound on epsilon at a stated confidence. A bound above the claim shows a bug; a bound below it means "not refuted at this
+//! confidence", never "is private".
 //!
 //! # From runs to a verdict
 //! ```text
@@ -12,12 +12,12 @@
 //! Claim                           cuts                                Pearson
 //! ```
 //! * [`check`](check()) audits a [`Mechanism`](dp_mechanisms::Mechanism) in one call, [`subject::from_fn`] makes a subject
-//!   of a closure, and [`Subject`] is the trait of both.
-//! * An [`Auditor`] holds how many runs, how confident, from which seed; its two phases have no way to count the runs on
-//!   which the attack was chosen.
-//! * A [`Lineup`] is one claim on many pairs of inputs: a pilot on runs of its own chooses the pair that is audited.
-//! * [`audit_all`] audits many with one false-alarm rate; [`report`] writes tables.
-//! * [`OneRun`] audits what is too dear to run twice, by many [`Canaries`] in a single run.
+//!   from a closure, and [`Subject`] is the trait of both.
+//! * An [`Auditor`] holds the number of runs, the confidence and the seed. Its two phases are separate: the runs that
+//!   selected the attack cannot be counted.
+//! * A [`Lineup`] is one claim on many pairs of inputs: a pilot on separate runs selects the pair that is audited.
+//! * [`audit_all`] audits many subjects with one false-alarm rate; [`report`] formats tables.
+//! * [`OneRun`] audits subjects too expensive to run twice, by many [`Canaries`] in a single run.
 //! * [`bounds`] are plain functions of counts.
 //!
 //! # Examples
@@ -67,7 +67,7 @@ pub use audit::{Audit, BoundKind, Verdict};
 pub use auditor::Auditor;
 pub use check::{MechanismSubject, check};
 pub use claimed::Claimed;
-/// The generator that trials are given.
+/// The generator passed to trials.
 pub use dp_mechanisms::SeededRng;
 pub use error::Error;
 pub use lineup::{Lineup, Pilot};
@@ -77,7 +77,7 @@ pub use selected::Selected;
 pub use subject::{Claim, Side, Statistic, Subject};
 pub use suite::{Suite, audit_all};
 
-/// The README's program is compiled and run with the documentation's.
+/// Compiles and runs the README's program as a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

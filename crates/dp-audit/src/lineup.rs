@@ -1,15 +1,15 @@
-//! Several pairs of inputs for one claim: a pilot chooses the pair that is audited, on runs of its own.
+//! Several pairs of inputs for one claim: a pilot on separate runs selects the pair that is audited.
 //!
-//! # How runs are spent
-//! With `T` runs a side for the audit, as many again are the pilot's, over all pairs. It takes as many pairs as can have
-//! [`FEWEST_RUNS`] runs a side in every round: all, or the leading ones and a sample of the others by the seed. Each
-//! round ranks those that are left by what their runs would bound, and keeps the best quarter. The first round has half of
-//! the runs and the others equal shares of the other half, so that pairs that stay get more and more.
+//! # Allocation of runs
+//! With `T` runs per side for the audit, the pilot gets another `T`, over all pairs. It tries as many pairs as can have
+//! [`FEWEST_RUNS`] runs per side in every round: all, or the leading ones and a random sample of the others. Each round ranks
+//! the remaining pairs by the bound that their runs would give, and keeps the best quarter. The first round gets half of the
+//! runs, the others equal shares of the other half, so that the runs per pair increase.
 //!
-//! # Why the bound is not biased
-//! The pilot's runs have streams of their own, and nothing of them is counted. Given the pilot, the pair is fixed, and the
-//! audit of it holds with its confidence; so it does without that condition. One audit is paid for, however many pairs
-//! were tried.
+//! # Validity
+//! The pilot's runs use separate random streams and are never counted. Conditionally on the pilot the pair is fixed, and its
+//! audit holds with its confidence; hence it does so unconditionally. Only one audit is paid for, whatever the number of
+//! pairs.
 //!
 //! # References
 //! K. Jamieson, A. Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization", AISTATS 2016
@@ -33,44 +33,44 @@ use crate::selection::{Goal, Scores};
 use crate::subject::{Side, Statistic, Subject};
 use crate::trials::{Half, Trials, name_hash};
 
-/// Runs on each input that a pair of a pilot has at least in a round.
+/// Minimum number of runs on each input, per pair and round of a pilot.
 pub const FEWEST_RUNS: u64 = 64;
 
-/// What pairs are ranked by holds with all but this probability: low, as nothing is claimed of it.
+/// Failure probability of the bounds that rank pairs: not small, as no claim depends on it.
 const DOUBT: f64 = 0.1;
 
 /// Pairs of inputs on which one claim can be attacked.
 pub trait Lineup: Send + Sync {
-    /// How many pairs there are: at least one.
+    /// Returns the number of pairs, at least one.
     fn pairs(&self) -> usize;
 
-    /// How many of the first pairs are tried before a sample of the others is.
+    /// Returns the number of leading pairs, which are tried before a sample of the others.
     fn leading(&self) -> usize;
 
-    /// One pair, by its place; subjects of different pairs have different names, and all have as many features.
+    /// Returns one pair by index. Subjects of different pairs have different names, and all have the same number of features.
     ///
     /// # Errors
-    /// What the subject refuses.
+    /// Errors of the subject.
     fn subject(&self, pair: usize) -> Result<Box<dyn Subject>, Error>;
 }
 
-/// What the pilot did.
+/// The record of a pilot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pilot {
-    /// Pairs that were tried.
+    /// Number of pairs tried.
     pub tried: usize,
-    /// Pairs that there are.
+    /// Number of pairs.
     pub of: usize,
-    /// The place of the one that was audited.
+    /// The index of the audited pair.
     pub chosen: usize,
-    /// Runs on each input, of all pairs together; none of them was counted.
+    /// Number of pilot runs on each input, over all pairs; none was counted.
     pub trials: u64,
 }
 
-/// One of so many pairs stays in a round.
+/// One of this number of pairs stays in a round.
 const KEPT: usize = 4;
 
-/// The pairs left in each round and the runs a side of each.
+/// Returns the number of pairs in each round and the runs per side of each.
 fn schedule(pairs: usize, trials: u64) -> Vec<(usize, u64)> {
     let in_round = core::iter::successors(Some(pairs), |&left| (left > 1).then(|| left.div_ceil(KEPT)));
     let left: Vec<usize> = in_round.take_while(|&left| left > 1).collect();
@@ -83,16 +83,16 @@ fn schedule(pairs: usize, trials: u64) -> Vec<(usize, u64)> {
     left.iter().enumerate().map(|(round, &left)| (left, share(round) / left as u64)).collect()
 }
 
-/// How many of `pairs` can have enough runs, of `trials` a side.
+/// Returns how many of `pairs` can have enough runs, of `trials` per side.
 fn affordable(pairs: usize, trials: u64) -> usize {
     let fits = |tried: &usize| schedule(*tried, trials).iter().all(|&(_, runs)| runs >= FEWEST_RUNS);
-    // More than this cannot have them in the first round.
+    // The first round allows no more than this.
     let most = (trials / FEWEST_RUNS).min(pairs as u64) as usize;
     (1..=most).rev().find(fits).unwrap_or(1)
 }
 
 impl Auditor {
-    /// Chooses a pair by a pilot and audits it. Of each pair there are as many runs as of the first.
+    /// Selects a pair by a pilot and audits it. All pairs are audited with the number of runs of the first.
     ///
     /// # Errors
     /// Those of [`audit_with`](Self::audit_with).
@@ -155,30 +155,30 @@ impl Auditor {
             let mut ranked: Vec<_> = reached.into_iter().zip(left).collect();
             done += 2 * runs * ranked.len() as u64;
             monitor.progress(first.name(), done, total);
-            // A stable sort: the earlier of equal ones stays.
+            // A stable sort: of equal pairs, the earlier stays.
             ranked.sort_by(|((a, a_shift), _), ((b, b_shift), _)| b.total_cmp(a).then(b_shift.total_cmp(a_shift)));
             ranked.truncate(ranked.len().div_ceil(KEPT));
             left = ranked.into_iter().map(|(_, subject)| subject).collect();
             begin += runs;
         }
-        // One is left: the first is always tried, and of a round's pairs a quarter stays, rounded up.
+        // One remains: the first is always tried, and each round keeps a quarter, rounded up.
         let (chosen, subject) = left.swap_remove(0);
         let later = After { monitor, done, total };
         let audit = self.clone().exactly_of(trials).audit_with(&subject, &later)?;
         Ok((audit, Pilot { tried: tried.len(), of: lineup.pairs(), chosen, trials: spent }))
     }
 
-    /// Runs on each input of all pairs of a lineup, the pilot's among them.
+    /// Returns the runs on each input of all pairs of a lineup, including the pilot's.
     ///
     /// # Errors
-    /// What the first pair's subject refuses.
+    /// Errors of the first pair's subject.
     pub fn trials_among(&self, lineup: &dyn Lineup) -> Result<u64, Error> {
         let trials = self.trials_of(&lineup.subject(0)?);
         let tried = affordable(lineup.pairs(), trials);
         Ok(trials + schedule(tried, trials).iter().map(|&(left, runs)| left as u64 * runs).sum::<u64>())
     }
 
-    /// The places of the pairs that are tried: the leading ones, then others by lot.
+    /// Returns the indices of the pairs to try: the leading ones, then a random sample of the others.
     fn tried(&self, lineup: &dyn Lineup, first: &dyn Subject, trials: u64) -> Vec<usize> {
         let (pairs, tried) = (lineup.pairs().max(1), affordable(lineup.pairs(), trials));
         let leading = lineup.leading().min(tried);
@@ -192,7 +192,7 @@ impl Auditor {
     }
 }
 
-/// The progress of an audit after a pilot.
+/// The progress of an audit that follows a pilot.
 struct After<'m> {
     monitor: &'m dyn Monitor,
     done: u64,
@@ -209,10 +209,10 @@ impl Monitor for After<'_> {
     }
 }
 
-/// How far a pair goes on these runs of the pilot: the bound of epsilon that their rates would give, and for pairs that have
-/// none their separation as a normal shift.
+/// Rates a pair on these pilot runs: the bound on epsilon that their rates would give, and, for pairs without one, their
+/// separation as a normal shift.
 ///
-/// A regression is fitted on either half of the runs and scores the other.
+/// A regression is fitted on each half of the runs and scores the other half.
 fn reach(seed: u64, subject: &dyn Subject, range: Range<u64>) -> Result<(f64, f64), Error> {
     let runs = (range.end - range.start) as usize;
     let (done, width) = (AtomicU64::new(0), OnceLock::new());

@@ -1,21 +1,21 @@
-//! Logistic regression of the side on the features: a score close to the likelihood ratio where that is near linear.
+//! Logistic regression of the side on the features: a score close to the likelihood ratio if that is nearly linear.
 //!
-//! Features are centred and scaled, cut off eight deviations out, and joined by their squares where they are few, so that
-//! a change of spread is seen as well as a shift, and by one that says whether any of them was not finite. The fit is
-//! Newton's method on the penalised likelihood, each step by conjugate gradients, which need products with the Hessian
-//! only: nothing is factorised and any number of features will do.
+//! Features are centred, scaled and clipped at eight standard deviations. If there are few, their squares are added, so that
+//! a change of spread is detected as well as a shift; a further column marks non-finite features. The fit is Newton's method
+//! on the penalised likelihood, each step by conjugate gradients, which need only products with the Hessian: there is no
+//! factorisation and no limit on the number of features.
 //!
 //! # References
 //! B. Bichsel, S. Steffen, I. Bogunovic, M. Vechev, "DP-Sniper: black-box discovery of differential privacy violations
 //! using classifiers", 2021, Section 4.
 
-/// Features up to this number are joined by their squares.
+/// Largest number of features whose squares are added.
 const SQUARED: usize = 64;
 
-/// A feature is cut off so many deviations from its mean.
+/// Number of standard deviations from the mean at which a feature is clipped.
 const CUT: f64 = 8.0;
 
-/// Weight of the penalty per sample; it keeps separable data finite.
+/// Weight of the penalty per sample; it keeps the solution finite on separable data.
 const RIDGE: f64 = 1e-5;
 
 /// Newton steps, and conjugate-gradient steps in each.
@@ -27,12 +27,12 @@ const CONJUGATE_STEPS: usize = 30;
 pub(crate) struct Logistic {
     centre: Vec<f64>,
     inverse_spread: Vec<f64>,
-    /// Of each column in [`columns`](Self::columns), the intercept last.
+    /// The weights of [`columns`](Self::columns), the intercept last.
     weights: Vec<f64>,
 }
 
 impl Logistic {
-    /// Trains on rows of `width` features each, one list a side.
+    /// Trains on rows of `width` features each, one list per side.
     pub(crate) fn fit(base: &[f64], neighbour: &[f64], width: usize) -> Self {
         let rows = || base.chunks_exact(width).chain(neighbour.chunks_exact(width));
         let mut centre = vec![0.0; width];
@@ -43,7 +43,7 @@ impl Logistic {
             if values.is_empty() {
                 continue;
             }
-            // Quantiles, which a heavy tail does not move; where the middle half is one value, the whole range.
+            // Quantiles, which are robust to heavy tails; the whole range if the middle half is a single value.
             let at = |fraction: f64| values[((values.len() - 1) as f64 * fraction) as usize];
             centre[feature] = at(0.5);
             let middle = (at(0.75) - at(0.25)) / 1.349;
@@ -62,7 +62,7 @@ impl Logistic {
         model
     }
 
-    /// Log-odds of the neighbour.
+    /// Returns the log-odds of the neighbour.
     pub(crate) fn score(&self, features: &[f64]) -> f64 {
         let mut row = Vec::with_capacity(self.weights.len());
         self.columns(features, &mut row);
@@ -93,7 +93,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Weights that nearly minimise the penalised loss; the first `zeros` rows have label 0, the others 1.
+/// Returns weights that nearly minimise the penalised loss; the first `zeros` rows have label 0, the others 1.
 fn newton(design: &[f64], columns: usize, zeros: usize) -> Vec<f64> {
     let rows = design.len() / columns;
     let ridge = RIDGE * rows as f64;
@@ -133,7 +133,7 @@ fn newton(design: &[f64], columns: usize, zeros: usize) -> Vec<f64> {
             product
         };
         let step = conjugate_gradients(hessian, &gradient);
-        // Halved until the loss falls; where it does not, the weights stay.
+        // Halved until the loss decreases; if it does not, the weights stay.
         let mut length = 1.0;
         let improved = (0..20).find_map(|_| {
             let tried: Vec<f64> = weights.iter().zip(&step).map(|(weight, step)| weight - length * step).collect();
@@ -151,7 +151,7 @@ fn newton(design: &[f64], columns: usize, zeros: usize) -> Vec<f64> {
     weights
 }
 
-/// Solves `hessian x = right` for a positive definite Hessian, nearly.
+/// Solves `hessian x = right` approximately for a positive definite Hessian.
 fn conjugate_gradients(hessian: impl Fn(&[f64]) -> Vec<f64>, right: &[f64]) -> Vec<f64> {
     let mut solution = vec![0.0; right.len()];
     let mut residual = right.to_vec();

@@ -12,11 +12,10 @@
 //! | adaptive clipping | no record, and a record just below or above the clipping norm | the log-likelihood ratio of the noisy sum and the next norm |
 //! | continual release | a record in one step or two of a stream, or not | the log-likelihood ratio of all that is released, or what is learned of it |
 //!
-//! [`deployed`] has the first three groups for parameters of your own.
+//! [`deployed`] covers the first three groups with custom parameters.
 //!
-//! An audit that stays far below a claim says that the attack is weak or the analysis loose there. Scores are exact
-//! likelihood ratios where these are known, so that what is left is chance, the confidence, and for vectors and selection
-//! that the worst outcome is rare.
+//! A bound far below a claim indicates a weak attack or a loose analysis. Scores are exact likelihood ratios where known; the
+//! remaining gap is due to chance, confidence, and, for vectors and selection, the rarity of the worst outcome.
 //!
 //! # Examples
 //! ```
@@ -50,10 +49,10 @@ type Entry = Box<dyn Subject>;
 /// The sensitivity of every subject of the registry.
 const SENSITIVITY: f64 = 1.0;
 
-/// Every pair of inputs of every mechanism. Names are unique and begin with the mechanism's, then a slash.
+/// Returns every pair of inputs of every mechanism. Names are unique and begin with that of the mechanism, then a slash.
 ///
 /// # Errors
-/// A mechanism that refuses its parameters; none does.
+/// A mechanism that rejects its parameters; none does.
 pub fn subjects() -> Result<Vec<Box<dyn Subject>>, Error> {
     let parts = [
         additive::subjects()?,
@@ -75,7 +74,7 @@ fn epsilon() -> Result<Epsilon, Error> {
     Ok(Epsilon::new(1.0)?)
 }
 
-/// A subject with one score or one event's indicator.
+/// Creates a subject with one score or the indicator of one event.
 fn scored<F>(name: String, pair: String, claim: Claim, statistic: Statistic, observe: F) -> FromFn<impl Observe>
 where
     F: Fn(Side, &mut SeededRng) -> Result<f64, Error> + Send + Sync,
@@ -86,11 +85,11 @@ where
     })
 }
 
-/// What a subject does in a trial.
+/// The observation of a trial.
 trait Observe: Fn(Side, &mut SeededRng, &mut Vec<f64>) -> Result<(), Error> + Send + Sync {}
 impl<F: Fn(Side, &mut SeededRng, &mut Vec<f64>) -> Result<(), Error> + Send + Sync> Observe for F {}
 
-/// `base` or `neighbour`.
+/// Returns `base` or `neighbour`.
 fn pick<T>(side: Side, base: T, neighbour: T) -> T {
     match side {
         Side::Base => base,

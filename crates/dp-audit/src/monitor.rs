@@ -1,21 +1,21 @@
-//! Watching an audit, and stopping it.
+//! Progress and cancellation of an audit.
 
-/// What an audit tells while it runs.
+/// An observer of a running audit.
 ///
-/// It is called from the threads that draw, about a hundred times a phase; neither it nor its answers change a result.
+/// It is called from the threads that draw, about a hundred times per phase; it cannot change a result.
 pub trait Monitor: Sync {
-    /// So many of the trials of `subject` are done.
+    /// Reports that `done` of the `total` trials of `subject` are finished.
     fn progress(&self, subject: &str, done: u64, total: u64) {
         let _ = (subject, done, total);
     }
 
-    /// Whether to stop: the audit then ends with [`Error::Cancelled`](crate::Error::Cancelled).
+    /// Returns whether to stop: the audit then ends with [`Error::Cancelled`](crate::Error::Cancelled).
     fn cancelled(&self) -> bool {
         false
     }
 }
 
-/// Watches nothing.
+/// A monitor that does nothing.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Unwatched;
 

@@ -1,19 +1,18 @@
-//! Auditing with a single run: many canaries, each in or out of the data by a coin of its own.
+//! Audits with a single run: many canaries, each in or out of the data by an independent coin.
 //!
-//! Where one run takes hours, thousands of them are out of reach. Instead, the auditor tosses a fair coin for each of many
-//! canary records, runs the subject once on those that came in, and guesses the coins from what was released. Under a
-//! guarantee for adding or removing one record, no guesser is right more often than
-//! [`bounds::one_run`](crate::bounds::one_run) says.
+//! If one run takes hours, thousands of them are infeasible. Instead, the auditor tosses a fair coin for each of many canary
+//! records, runs the subject once on the included ones, and guesses the coins from the release. Under a guarantee for adding
+//! or removing one record, no guesser is right more often than [`bounds::one_run`](crate::bounds::one_run) allows.
 //!
-//! Weaker than an [`Auditor`](crate::Auditor)'s many runs: of `m` coins no more than about `ln m` can be learned, and a
-//! claim with a delta costs `m` times that delta. Use it where many runs cost too much.
+//! It is weaker than the many runs of an [`Auditor`](crate::Auditor): from `m` coins at most about `ln m` can be learned, and
+//! a claim with a delta costs `m` times that delta. Use it when many runs are too expensive.
 //!
 //! # Privacy
-//! The bound is valid under [`AddRemoveOne`](dp_accountant::AddRemoveOne) and [`ZeroOut`](dp_accountant::ZeroOut), where
-//! each canary alone is one unit of privacy, present or not; anything else is refused. The coins are independent and fair
-//! because the auditor tosses them from a stream of its own, which the subject's generator does not share. The guesses
-//! depend on them through the release alone, because [`Canaries::scores`] is given nothing else; and their number is
-//! fixed before the run.
+//! The bound is valid under [`AddRemoveOne`](dp_accountant::AddRemoveOne) and [`ZeroOut`](dp_accountant::ZeroOut), where each
+//! canary alone is one unit of privacy, present or not; other relations are rejected. The coins are independent and fair
+//! because the auditor draws them from a separate stream, which the subject's generator does not share. The guesses depend on
+//! the coins through the release alone, because [`Canaries::scores`] receives nothing else; and their number is fixed before
+//! the run.
 //!
 //! # References
 //! T. Steinke, M. Nasr, M. Jagielski, "Privacy auditing with one (1) training run", 2023, Algorithm 1 and Theorem 5.2,
@@ -30,32 +29,32 @@ use crate::error::{self, Error};
 use crate::subject::Claim;
 use crate::trials::name_hash;
 
-/// A mechanism or a recipe with canary records, of which any may be left out.
+/// A mechanism or a recipe with canary records, each of which can be omitted.
 ///
-/// What is released and what is made of it are two methods, so that the second cannot know who was in.
+/// Release and scoring are separate methods, so that scoring cannot know which canaries were included.
 pub trait Canaries {
-    /// What one run releases.
+    /// The release of one run.
     type Output;
 
-    /// Its name.
+    /// Returns its name.
     fn name(&self) -> &str;
 
-    /// How many canaries there are.
+    /// Returns the number of canaries.
     fn count(&self) -> usize;
 
-    /// What is claimed of one run, and the delta at which epsilon is stated.
+    /// Returns the claim for one run, with the delta at which epsilon is stated.
     fn claim(&self) -> &Claim;
 
-    /// The neighbouring relation of the claim.
+    /// Returns the neighbouring relation of the claim.
     fn relation(&self) -> AdjacencyKind;
 
-    /// One run on the data with those canaries that are included; everything random comes from `rng`.
+    /// Runs once on the data with the included canaries; all randomness comes from `rng`.
     ///
     /// # Errors
-    /// Only for parameters that the subject refuses, never for what was drawn.
+    /// Only for parameters that the subject rejects, never for what was drawn.
     fn release(&self, included: &[bool], rng: &mut SeededRng) -> Result<Self::Output, Error>;
 
-    /// A score for each canary, computed from the release alone, that grows with how likely the canary was in.
+    /// Returns a score for each canary, computed from the release alone, that increases with the likelihood of its inclusion.
     fn scores(&self, output: &Self::Output) -> Vec<f64>;
 }
 
@@ -118,7 +117,7 @@ pub struct OneRun {
     seed: u64,
 }
 
-/// What one run has shown.
+/// The result of a one-run audit.
 ///
 /// Serialised with the `serde` feature; JSON writes a number that is not finite as `null`.
 #[derive(Debug, Clone, PartialEq)]
@@ -128,17 +127,17 @@ pub struct OneRunAudit {
     pub subject: String,
     /// The neighbouring relation of the claim.
     pub relation: AdjacencyKind,
-    /// What is claimed.
+    /// The claimed event.
     pub event: DpEvent,
-    /// Where epsilon is stated.
+    /// The delta at which epsilon is stated.
     pub delta: f64,
-    /// The claimed epsilon there, an upper bound; infinite where the claim has none.
+    /// The claimed epsilon at `delta`, an upper bound; infinite if the claim has none.
     pub claimed_epsilon: f64,
-    /// The lower bound of epsilon there.
+    /// The lower bound on epsilon at `delta`.
     pub epsilon_lower: f64,
-    /// What was guessed, and how often rightly.
+    /// The guesses, with the number of correct ones.
     pub guesses: Guesses,
-    /// Probability that an audit of a sound subject refutes it, at most: one minus the confidence.
+    /// Upper bound on the probability that an audit of a sound subject refutes it: one minus the confidence.
     pub failure_probability: f64,
     /// The seed.
     pub seed: u64,
@@ -147,7 +146,7 @@ pub struct OneRunAudit {
 }
 
 impl OneRunAudit {
-    /// The lower bound over the claim; 0 where nothing was found, or the claim has no epsilon at its delta.
+    /// Returns the lower bound divided by the claim; 0 if nothing was found or the claim has no epsilon at its delta.
     pub fn ratio(&self) -> f64 {
         if self.epsilon_lower > 0.0 && self.claimed_epsilon < f64::INFINITY {
             self.epsilon_lower / self.claimed_epsilon
@@ -157,19 +156,20 @@ impl OneRunAudit {
     }
 }
 
-/// Purposes of the two streams, beside those of trials.
+/// Key derivation purposes of the two streams, distinct from those of trials.
 const COINS: Purpose = Purpose::Custom(5);
 const RUN: Purpose = Purpose::Custom(6);
 
 impl OneRun {
-    /// So many guesses: for half of them, rounded up, the canaries of the highest scores are taken to be in, for the
-    /// other half those of the lowest scores to be out. All others are left open. Confidence 99.9 %, seed 0.
+    /// Sets the number of guesses: for half of them, rounded up, the canaries with the highest scores are guessed to be in;
+    /// for the other half, those with the lowest scores to be out. The attacker abstains on all others. Confidence 99.9 %,
+    /// seed 0.
     ///
-    /// Few guesses are surer ones, many show more: a tenth of the canaries is a good beginning, all of them where scores
+    /// Few guesses are more reliable, many show more: start with a tenth of the canaries, or with all of them if scores
     /// separate perfectly.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for no guess.
+    /// [`Error::OutOfRange`] for zero guesses.
     pub fn new(guesses: u64) -> Result<Self, Error> {
         if guesses == 0 {
             return Err(Error::OutOfRange { name: "guesses", value: 0.0, range: "[1, canaries]" });
@@ -177,7 +177,7 @@ impl OneRun {
         Ok(Self { guesses, failure: FALSE_ALARM_RATE, seed: 0 })
     }
 
-    /// With this probability that an audit of a sound subject refutes it, at most.
+    /// Sets the upper bound on the probability that an audit of a sound subject refutes it.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a probability outside (0, 1).
@@ -185,17 +185,17 @@ impl OneRun {
         Ok(Self { failure: error::failure_probability(failure)?, ..self })
     }
 
-    /// With this seed, of the coins and of the run.
+    /// Sets the seed of the coins and of the run.
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed, ..self }
     }
 
-    /// Tosses the coins, runs the subject once, guesses, and says what follows.
+    /// Tosses the coins, runs the subject once, guesses, and evaluates the guesses.
     ///
     /// # Errors
-    /// [`Error::Relation`] for a claim under another relation than adding or removing a record; [`Error::OutOfRange`] for
-    /// more guesses than canaries; [`Error::Trial`] where there is not one score for each canary; what the subject
-    /// refuses, and a claim that cannot be accounted for.
+    /// [`Error::Relation`] for a claim under a relation other than adding or removing a record; [`Error::OutOfRange`] for
+    /// more guesses than canaries; [`Error::Trial`] if the number of scores is not that of the canaries; errors of the
+    /// subject, and a claim that the accountant rejects.
     pub fn audit<S: Canaries + ?Sized>(&self, subject: &S) -> Result<OneRunAudit, Error> {
         let (relation, count) = (subject.relation(), subject.count());
         if !matches!(relation, AdjacencyKind::AddRemoveOne | AdjacencyKind::ZeroOut) {
@@ -240,10 +240,10 @@ impl OneRun {
     }
 }
 
-/// How many of the guesses are right. Equal scores are ranked by the canaries' order, which knows nothing of the coins;
-/// a score that is no number is the largest.
+/// Returns the number of correct guesses. Equal scores are ranked by the order of the canaries, which is independent of the
+/// coins; a NaN score is the largest.
 fn correct_guesses(scores: &[f64], included: &[bool], guesses: u64) -> u64 {
-    // Zero has one sign and NaN one pattern, so that ties are ties.
+    // Normalises the sign of zero and the pattern of NaN, so that ties are detected.
     let key = |i: usize| if scores[i].is_nan() { f64::NAN } else { scores[i] + 0.0 };
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|&i, &j| key(i).total_cmp(&key(j)));

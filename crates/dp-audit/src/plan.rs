@@ -1,4 +1,4 @@
-//! Which scorer and which cuts: what the selection half leaves to the evaluation half.
+//! The scorer and cuts that the selection half passes to the evaluation half.
 
 use dp_accountant::trade_off::TradeOff;
 use dp_accountant::{Delta, bound, gdp};
@@ -10,32 +10,32 @@ use crate::selection::{Goal, Scores};
 use crate::subject::{Claim, Side};
 use crate::trials::{Half, Trials};
 
-/// Runs a side on which a regression is trained, at most, and the features that they may hold together.
+/// Largest number of runs per side for training a regression, and of features that they may hold together.
 const MOST_TRAINED: u64 = 20_000;
 const MOST_FEATURES: u64 = 1 << 23;
 
-/// Points of the reached curve.
+/// Number of points of the observed curve.
 const CURVE_POINTS: usize = 48;
 
-/// How runs are scored and counted.
+/// The scoring and counting of runs.
 pub(crate) struct Plan {
     pub(crate) scorer: Scorer,
     pub(crate) rules: Vec<Rule>,
-    /// Cuts at which runs are counted, ascending; those of the rules among them.
+    /// Cuts at which runs are counted, ascending; they include those of the rules.
     pub(crate) cuts: Vec<Scored>,
-    /// Runs a side that are spent on choosing.
+    /// Number of runs per side for selection.
     pub(crate) selecting: u64,
-    /// Runs a side that are counted.
+    /// Number of runs per side that are counted.
     pub(crate) counting: u64,
 }
 
 impl Plan {
-    /// So many runs a side to choose on, and to count.
+    /// Creates a plan with these runs per side for selection and for counting.
     pub(crate) fn new(selecting: u64, counting: u64) -> Self {
         Self { scorer: Scorer::First, rules: Vec::new(), cuts: Vec::new(), selecting, counting }
     }
 
-    /// The event is fixed beforehand: either input may be the one that it accuses.
+    /// Uses an event fixed beforehand, which may accuse either input.
     pub(crate) fn fixed_event(mut self) -> Self {
         let cut = Scored { score: 0.5, tie: 0.0 };
         self.rules = [Side::Neighbour, Side::Base].map(|accused| Rule { accused, cut, above: true }).to_vec();
@@ -49,8 +49,8 @@ impl Plan {
         self
     }
 
-    /// Chooses one cut for each direction of the pair, and a third for claims with a delta, whose curve is refuted
-    /// elsewhere than epsilon at one delta.
+    /// Selects one cut for each direction of the pair, and a third for claims with a delta, whose curve is refuted elsewhere
+    /// than epsilon at one delta.
     pub(crate) fn with_cuts(mut self, trials: &Trials<'_>, from: u64, failure: f64) -> Result<Self, Error> {
         let claim = trials.subject.claim();
         let delta = claim.delta;
@@ -80,7 +80,7 @@ impl Plan {
         Ok(self)
     }
 
-    /// How many of `reached[i]` runs, those at or above the i-th cut, a rule hits.
+    /// Returns how many of `reached[i]` runs, those at or above the i-th cut, a rule hits.
     pub(crate) fn hits(&self, rule: &Rule, reached: &[u64]) -> u64 {
         let index = self.cuts.partition_point(|cut| cut.compare(&rule.cut).is_lt());
         let above = reached.get(index).copied().unwrap_or(0);
@@ -88,11 +88,11 @@ impl Plan {
     }
 }
 
-/// Epsilons from which the curve is made on which a cut is chosen.
+/// Number of epsilons of the curve on which a cut is selected.
 const COARSE_POINTS: u32 = 24;
 
-/// The claimed curve, good enough to choose a cut; none for pure claims, which need none, and for Gaussian ones, whose
-/// shift is the same everywhere.
+/// Returns an approximate claimed curve for selecting a cut; `None` for pure claims, which need none, and for Gaussian ones,
+/// whose shift is constant.
 fn coarse_curve(claim: &Claim) -> Result<Option<TradeOff>, Error> {
     if claim.delta == 0.0 || gdp::mu(&claim.event).is_ok() {
         return Ok(None);
@@ -110,14 +110,14 @@ fn coarse_curve(claim: &Claim) -> Result<Option<TradeOff>, Error> {
     Ok(Some(TradeOff::from_pairs(&pairs)?))
 }
 
-/// Trains the regression on the first runs of the selection half; how many that were.
+/// Trains the regression on the first runs of the selection half; returns their number.
 pub(crate) fn train(trials: &Trials<'_>, selecting: u64) -> Result<(Logistic, u64), Error> {
     let features = |side, range| {
         let batches = trials
             .run(Half::Selection, side, range, Vec::new, |into: &mut Vec<f64>, features, _| into.extend(features))?;
         Ok::<_, Error>(batches.concat())
     };
-    // The first run tells how many features there are.
+    // The first run gives the number of features.
     let mut base = features(Side::Base, 0..1)?;
     let width = trials.width.get().copied().unwrap_or(1);
     let most = (MOST_FEATURES / width as u64).clamp(2, MOST_TRAINED);

@@ -11,7 +11,7 @@ use crate::subject::Side;
 const HEADINGS: [&str; 8] =
     ["subject", "claim", "delta", "lower bound", "ratio", "mu: bound/claim", "runs a side", "verdict"];
 
-/// One line an audit, in columns, as plain text.
+/// Formats a plain-text table with one line per audit.
 pub fn plain(audits: &[Audit]) -> String {
     let rows = rows(audits);
     let widths: Vec<usize> = (0..HEADINGS.len())
@@ -27,7 +27,7 @@ pub fn plain(audits: &[Audit]) -> String {
     core::iter::once(line(&headings)).chain(rows.iter().map(|row| line(row))).collect()
 }
 
-/// The same as a Markdown table.
+/// Formats the audits as a Markdown table.
 pub fn markdown(audits: &[Audit]) -> String {
     let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
     let headings = HEADINGS.map(str::to_owned);
@@ -57,7 +57,7 @@ fn rows(audits: &[Audit]) -> Vec<[String; 8]> {
         .collect()
 }
 
-/// Four digits, towards claiming less: a bound of an attack is cut off, not rounded.
+/// Formats four digits, rounded to the weaker statement: a bound of an attack is truncated.
 fn number(value: f64) -> String {
     if value == 0.0 || !value.is_finite() {
         format!("{value}")
@@ -68,7 +68,7 @@ fn number(value: f64) -> String {
     }
 }
 
-/// The verdict in words: never that something is private.
+/// Returns the verdict in words, which never state that something is private.
 pub fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::NotRefuted => "not refuted",
@@ -76,10 +76,10 @@ pub fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What a person needs of one audit: claim, bound, confidence, counts, the pair, the seed, and what convicts.
+/// Formats one audit in full: claim, bound, confidence, counts, the pair, the seed, and the evidence.
 pub fn statement(audit: &Audit) -> String {
     let mut text = String::new();
-    // Writing to a string does not fail.
+    // Writing to a string cannot fail.
     let _ = writeln!(text, "{}: {} at confidence {}", audit.subject, verdict(audit.verdict), audit.confidence());
     let _ = writeln!(text, "  inputs       {}", audit.pair);
     let _ = writeln!(

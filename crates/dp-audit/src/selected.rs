@@ -1,4 +1,4 @@
-//! The second half: counting, and what follows from the counts.
+//! The second half of an audit: counts and conclusions.
 
 use dp_accountant::{Delta, bound, gaussian, gdp};
 
@@ -11,9 +11,9 @@ use crate::plan::Plan;
 use crate::subject::{Claim, Side, Statistic};
 use crate::trials::{Half, Trials};
 
-/// An attack that was chosen on the first half of the runs; [`evaluate`](Self::evaluate) tries it on the second.
+/// An attack selected on the first half of the runs; [`evaluate`](Self::evaluate) tests it on the second.
 ///
-/// It is tried once, so that nobody can evaluate until the verdict suits:
+/// It can be tested only once, so that an evaluation cannot be repeated until the verdict suits:
 /// ```compile_fail,E0382
 /// # use dp_audit::{Auditor, Error, Subject, Unwatched};
 /// fn twice(auditor: &Auditor, subject: &dyn Subject) -> Result<(), Error> {
@@ -23,7 +23,7 @@ use crate::trials::{Half, Trials};
 ///     Ok(())
 /// }
 /// ```
-/// And it carries nothing of the runs on which it was chosen:
+/// It gives no access to the runs that selected it:
 /// ```compile_fail,E0616
 /// # use dp_audit::Selected;
 /// fn read(selected: Selected<'_>) {
@@ -41,10 +41,10 @@ impl<'a> Selected<'a> {
         Self { auditor, trials, plan }
     }
 
-    /// Runs the second half and says what follows.
+    /// Runs the second half and draws the conclusions.
     ///
-    /// Each of the attack's tests has two limits, and all of them hold together with the audit's confidence: every one
-    /// takes an equal share of its failure probability.
+    /// Each test of the attack has two limits, and all limits hold simultaneously with the audit's confidence: each takes an
+    /// equal share of its failure probability.
     ///
     /// # Errors
     /// Those of [`Auditor::audit_with`].
@@ -68,7 +68,7 @@ impl<'a> Selected<'a> {
                 let runs = plan.counting;
                 let hits = Hits { true_positives, positives: runs, false_positives, negatives: runs };
                 let limits = Limits::new(hits, share)?;
-                // No curve lies above 1 - alpha: what does not beat guessing refutes nothing.
+                // No curve lies above 1 - alpha: a test no better than guessing refutes nothing.
                 let beats_guessing = limits.type_two_upper() < limits.false_positive.complement;
                 let least_type_two = beats_guessing
                     .then(|| trade_off::least_type_two(&claim.event, limits.false_positive.value))
@@ -109,9 +109,9 @@ impl<'a> Selected<'a> {
     }
 }
 
-/// How many runs of the evaluation half reach each cut.
+/// Counts the runs of the evaluation half that reach each cut.
 fn count(trials: &Trials<'_>, plan: &Plan, side: Side) -> Result<Vec<u64>, Error> {
-    // Runs between two cuts; those below all are not needed.
+    // Runs between two cuts; those below all cuts are not needed.
     let between = trials.run(
         Half::Evaluation,
         side,
@@ -146,7 +146,7 @@ fn describe(statistic: Statistic, rule: &Rule) -> String {
     }
 }
 
-/// What the limits say of mu, where the claim has one.
+/// Compares the bound on mu with the claim, if the claim has a mu.
 fn compare_gaussian(tests: &[Test], claim: &Claim, delta: Delta) -> Result<Option<GaussianComparison>, Error> {
     let Ok(claimed_mu) = gdp::mu(&claim.event) else { return Ok(None) };
     if !claimed_mu.is_finite() {
@@ -156,13 +156,13 @@ fn compare_gaussian(tests: &[Test], claim: &Claim, delta: Delta) -> Result<Optio
     let epsilon = match (mu_lower > 0.0, delta.get() > 0.0) {
         (false, _) => 0.0,
         (true, false) => f64::INFINITY,
-        // The accountant rounds up by far less than this.
+        // The accountant rounds up by much less than this.
         (true, true) => gaussian::epsilon(mu_lower, delta)? * (1.0 - TOLERANCE),
     };
     Ok(Some(GaussianComparison { claimed_mu, mu_lower, epsilon }))
 }
 
-/// The first bound that the claim does not survive, the plainest first.
+/// Returns the first bound that refutes the claim, in order of simplicity.
 fn convict(tests: &[Test], claimed_epsilon: f64, gaussian: Option<&GaussianComparison>) -> Option<Conviction> {
     let exceeds = |bound: f64, claim: f64| bound > claim * (1.0 + TOLERANCE) + f64::MIN_POSITIVE;
     let by = |bound: BoundKind, found: &dyn Fn(&Test) -> bool| {
@@ -180,7 +180,7 @@ fn convict(tests: &[Test], claimed_epsilon: f64, gaussian: Option<&GaussianCompa
         })
 }
 
-/// The curve that the first test's score reached, and its band.
+/// Returns the observed curve of the first test's score, with its band.
 fn reached(plan: &Plan, base: &[u64], neighbour: &[u64], failure: f64) -> Reached {
     let runs = plan.counting as f64;
     let rule = plan.rules.first();
@@ -198,7 +198,7 @@ fn reached(plan: &Plan, base: &[u64], neighbour: &[u64], failure: f64) -> Reache
         })
         .collect();
     points.sort_unstable_by(|a, b| a.type_one.total_cmp(&b.type_one));
-    // Dvoretzky, Kiefer and Wolfowitz with Massart's constant, half of the probability for each side.
+    // Dvoretzky, Kiefer and Wolfowitz with Massart's constant; half of the probability for each side.
     let band = Band { half_width: ((4.0 / failure).ln() / (2.0 * runs)).sqrt(), failure_probability: failure };
     Reached { points, band }
 }
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(found(test(0.0, 1.0 + 1e-8, None)), Some((BoundKind::Mu, 1)));
         assert_eq!(found(test(0.0, 0.0, Some(0.5 + 1e-11))), Some((BoundKind::TradeOff, 1)));
         assert_eq!(found(test(2.0, 2.0, Some(0.9))), Some((BoundKind::Epsilon, 1)));
-        // A claim of nothing falls by anything; one without end by nothing.
+        // A claim of zero is refuted by any bound, an infinite claim by none.
         assert!(convict(&[test(1e-9, 0.0, None)], 0.0, None).is_some());
         assert_eq!(convict(&[test(0.0, 9.0, None)], 0.0, None), None);
         assert_eq!(convict(&[test(f64::INFINITY, 0.0, None)], f64::INFINITY, None), None);

@@ -1,4 +1,4 @@
-//! Choosing where to cut a score, on runs that are not counted.
+//! Selection of the cut of a score, on runs that are not counted.
 
 use dp_accountant::trade_off::TradeOff;
 use statrs::function::erf::erfc_inv;
@@ -7,17 +7,17 @@ use crate::attack::{Rule, Scored};
 use crate::bounds::likely_lower;
 use crate::subject::Side;
 
-/// What a cut is chosen for.
+/// The objective for selecting a cut.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Goal<'a> {
-    /// The largest bound of epsilon at this delta.
+    /// The largest bound on epsilon at this delta.
     Epsilon {
-        /// The input that is accused.
+        /// The accused input.
         accused: Side,
         delta: f64,
     },
-    /// The largest separation of both error rates, accusing either input: as a normal shift, and in units of the shift
-    /// that the claimed curve allows at that type I error. Where no curve is given, the claim's is one shift everywhere.
+    /// The largest separation of both error rates, accusing either input: as a normal shift, in units of the shift that the
+    /// claimed curve allows at that type I error. Without a curve, the claim's shift is constant.
     Separation(Option<&'a TradeOff>),
 }
 
@@ -27,10 +27,10 @@ pub(crate) struct Scores {
     pub(crate) neighbour: Vec<Scored>,
 }
 
-/// Scores that are taken as cuts, all of them, where they take no more values than this.
+/// Largest number of distinct scores for which all are used as cuts.
 const FEW_VALUES: usize = 256;
 
-/// Equally spaced ranks that are tried as cuts.
+/// Number of equally spaced ranks that are tried as cuts.
 const EVEN_RANKS: usize = 64;
 
 impl Scores {
@@ -40,7 +40,7 @@ impl Scores {
         Self { base, neighbour }
     }
 
-    /// Cuts that are worth trying: ranks of either side, dense at both ends; each value where there are few.
+    /// Returns the cuts to try: ranks of either side, dense at both ends; all values if there are few.
     fn cuts(&self) -> Vec<Scored> {
         let mut cuts = Vec::new();
         let mut values: Vec<f64> = Vec::new();
@@ -67,7 +67,7 @@ impl Scores {
         cuts
     }
 
-    /// Cuts at which the reached trade-off curve is drawn: about `count`, even in rank.
+    /// Returns about `count` cuts, even in rank, at which the observed trade-off curve is drawn.
     pub(crate) fn spread(&self, count: usize) -> Vec<Scored> {
         let mut cuts = Vec::with_capacity(2 * count + 2);
         for side in [&self.base, &self.neighbour] {
@@ -76,8 +76,8 @@ impl Scores {
         cuts
     }
 
-    /// The largest estimate for a goal, and its rule. `nats` is the logarithm of one over what a limit may fail with: the
-    /// estimate is the bound that the same rates would give, so that few lucky hits are no temptation.
+    /// Returns the largest estimate for an objective, and its rule. `nats` is minus the logarithm of a limit's failure
+    /// probability: the estimate is the bound that the same rates would give, which avoids cuts with few lucky hits.
     pub(crate) fn choose(&self, goal: Goal<'_>, nats: f64) -> (f64, Rule) {
         let (n0, n1) = (self.base.len() as u64, self.neighbour.len() as u64);
         let accused = match goal {
@@ -101,7 +101,7 @@ impl Scores {
                         Side::Neighbour => (hits1, n1, hits0, n0),
                         Side::Base => (hits0, n0, hits1, n1),
                     };
-                    // Log-odds of both limits; what has none is left to the middle.
+                    // Log-odds of both limits; a cut without limits is ranked below.
                     let low = || likely_lower(hits, runs, nats);
                     let high = || -likely_lower(false_runs - false_hits, false_runs, nats);
                     match goal {
@@ -121,12 +121,12 @@ impl Scores {
     }
 }
 
-/// The normal shift that has the curve's type II error at this type I error.
+/// Returns the normal shift with the curve's type II error at this type I error.
 fn allowed_shift(curve: Option<&TradeOff>, type_one: f64) -> f64 {
     let Some(curve) = curve else { return 1.0 };
     let type_two = curve.type_two_error(rate(type_one)).unwrap_or(0.0);
     let shift = quantile((1.0 - type_two).ln() - type_two.ln()) - quantile(type_one);
-    // Where nothing is allowed anything is beyond the claim; where all is, nothing.
+    // If the claim allows nothing, anything exceeds it; if it allows everything, nothing does.
     if shift.is_nan() { f64::INFINITY } else { shift.max(1e-6) }
 }
 
@@ -134,13 +134,13 @@ fn rate(log_odds: f64) -> f64 {
     1.0 / (1.0 + (-log_odds).exp())
 }
 
-/// The normal quantile of a rate.
+/// Returns the normal quantile of a rate.
 fn quantile(log_odds: f64) -> f64 {
     core::f64::consts::SQRT_2
         * if log_odds < 0.0 { -erfc_inv(2.0 * rate(log_odds)) } else { erfc_inv(2.0 * rate(-log_odds)) }
 }
 
-/// Ranks below `count`: even ones, and from both ends in growing steps.
+/// Returns ranks below `count`: even ones, and from both ends in increasing steps.
 fn ranks(count: usize) -> Vec<usize> {
     let mut ranks: Vec<usize> = (0..EVEN_RANKS).map(|i| count * i / EVEN_RANKS).collect();
     let mut from_end = 0;

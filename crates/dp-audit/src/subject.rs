@@ -1,22 +1,22 @@
-//! What is audited: a mechanism or a training recipe on one pair of neighbouring inputs.
+//! The subject of an audit: a mechanism or a training recipe on one pair of neighbouring inputs.
 
 use dp_accountant::{Delta, DpEvent, bound};
 use dp_mechanisms::SeededRng;
 
 use crate::error::Error;
 
-/// Which of the two neighbouring inputs a trial runs on.
+/// The input that a trial runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 pub enum Side {
-    /// The input without what the attacker looks for.
+    /// The input without the record that the attacker looks for.
     Base,
     /// Its neighbour.
     Neighbour,
 }
 
 impl Side {
-    /// The other input of the pair.
+    /// Returns the other input of the pair.
     pub fn other(self) -> Self {
         match self {
             Self::Base => Self::Neighbour,
@@ -25,34 +25,34 @@ impl Side {
     }
 }
 
-/// How an output's features become one number on which the attacker decides.
+/// The reduction of an output's features to the number on which the attacker decides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize), serde(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum Statistic {
-    /// The first feature, which grows with the likelihood of [`Side::Neighbour`]; the threshold is chosen on half of the
-    /// runs.
+    /// The first feature, which increases with the likelihood of [`Side::Neighbour`]; the threshold is selected on half of
+    /// the runs.
     Score,
-    /// The first feature is 1 for outputs in an event that was fixed beforehand and 0 for others: nothing is chosen.
+    /// The first feature is the indicator of an event fixed beforehand, so nothing is selected.
     Event,
     /// A logistic regression on all features, trained on half of the runs, then a threshold.
     Learned,
 }
 
-/// What is claimed of the subject: the event of its whole run, and the delta at which epsilon is stated.
+/// The claim for a subject: the event of its whole run, and the delta at which epsilon is stated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// What the run costs; its curve is what the audit tries to refute.
+    /// The event of the run; the audit tries to refute its curve.
     pub event: DpEvent,
-    /// Where epsilon is stated; 0 for pure mechanisms.
+    /// The delta at which epsilon is stated; 0 for pure mechanisms.
     pub delta: f64,
 }
 
-/// Where epsilon is stated of a mechanism that has none at delta = 0, unless the caller says otherwise.
+/// Default delta for stating epsilon of a mechanism that has none at delta = 0.
 pub const USUAL_DELTA: f64 = 1e-5;
 
 impl Claim {
-    /// At delta = 0 where the event has a finite epsilon there, and at [`USUAL_DELTA`] elsewhere.
+    /// States epsilon at delta = 0 if the event has a finite epsilon there, and at [`USUAL_DELTA`] otherwise.
     ///
     /// # Errors
     /// A number in the event that is out of range.
@@ -71,37 +71,37 @@ impl Claim {
     }
 }
 
-/// A mechanism or a recipe, run again and again on two neighbouring inputs.
+/// A mechanism or a recipe, run repeatedly on two neighbouring inputs.
 ///
-/// Trials are independent: everything random comes from `rng`, which is derived from the seed and the trial's index, so
-/// that results depend neither on threads nor on order. A trial may derive streams of `rng`: no other trial has its key.
+/// Trials are independent: all randomness comes from `rng`, which is derived from the seed and the trial's index, so that
+/// results depend neither on threads nor on order. A trial may derive streams from `rng`: no other trial has its key.
 pub trait Subject: Send + Sync {
-    /// Its name, unique among the subjects of a run.
+    /// Returns its name, unique among the subjects of a run.
     fn name(&self) -> &str;
 
-    /// The pair of inputs, in words.
+    /// Describes the pair of inputs.
     fn pair(&self) -> &str;
 
-    /// What is claimed.
+    /// Returns the claim.
     fn claim(&self) -> &Claim;
 
-    /// How the features are used.
+    /// Returns the use of the features.
     fn statistic(&self) -> Statistic;
 
-    /// One run on one of the inputs; appends what the attacker sees to `features`: at least one number, and always as
-    /// many.
+    /// Runs once on one of the inputs and appends the attacker's observations to `features`: at least one number, and always
+    /// the same number.
     ///
     /// # Errors
-    /// Only for parameters that the subject refuses, never for what was drawn.
+    /// Only for parameters that the subject rejects, never for what was drawn.
     fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), Error>;
 
-    /// What one trial costs, as a multiple of releasing one number: audits that share a budget run a subject of cost 50 a
+    /// Returns the cost of one trial relative to the release of one number: with a shared budget, a subject of cost 50 runs a
     /// fiftieth as often.
     fn relative_cost(&self) -> f64 {
         1.0
     }
 
-    /// How many trials a side are worth while, where the subject knows: a budget is overridden by it.
+    /// Returns the useful number of trials per side, if known; it overrides the budget.
     fn trials_hint(&self) -> Option<u64> {
         None
     }
@@ -148,7 +148,7 @@ pub struct FromFn<F> {
     observe: F,
 }
 
-/// Makes a subject of a closure that runs one trial and appends the features.
+/// Creates a subject from a closure that runs one trial and appends the features.
 ///
 /// # Examples
 /// ```
@@ -178,12 +178,12 @@ where
 }
 
 impl<F> FromFn<F> {
-    /// With this [`relative_cost`](Subject::relative_cost).
+    /// Sets the [`relative_cost`](Subject::relative_cost).
     pub fn with_relative_cost(self, relative_cost: f64) -> Self {
         Self { relative_cost, ..self }
     }
 
-    /// With this [`trials_hint`](Subject::trials_hint).
+    /// Sets the [`trials_hint`](Subject::trials_hint).
     pub fn with_trials(self, trials: u64) -> Self {
         Self { trials: Some(trials), ..self }
     }

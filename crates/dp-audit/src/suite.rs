@@ -1,4 +1,4 @@
-//! Auditing many subjects at once, with one false-alarm rate for all.
+//! Audits of many subjects with a common false-alarm rate.
 
 use std::collections::HashSet;
 
@@ -12,24 +12,24 @@ use crate::subject::Subject;
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Suite {
-    /// One audit a subject, in the subjects' order.
+    /// One audit per subject, in the order of the subjects.
     pub audits: Vec<Audit>,
-    /// Probability that a suite of sound subjects holds any refutation, at most.
+    /// Upper bound on the probability that any subject of a sound suite is refuted.
     pub failure_probability: f64,
 }
 
 impl Suite {
-    /// Those that were refuted.
+    /// Returns the refuted audits.
     pub fn refuted(&self) -> impl Iterator<Item = &Audit> {
         self.audits.iter().filter(|audit| audit.verdict == Verdict::Refuted)
     }
 }
 
-/// Audits every subject. The auditor's failure probability is that of the whole suite; each audit gets an equal share of
-/// it (Bonferroni), whatever it finds.
+/// Audits every subject. The auditor's failure probability is that of the whole suite; each audit gets an equal share of it
+/// (Bonferroni), whatever the findings.
 ///
 /// # Errors
-/// [`Error::DuplicateName`], [`Error::Cancelled`], and what a subject refuses: the first such error ends the suite.
+/// [`Error::DuplicateName`], [`Error::Cancelled`], and errors of a subject: the first such error ends the suite.
 ///
 /// # Examples
 /// ```

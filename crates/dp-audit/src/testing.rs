@@ -1,4 +1,4 @@
-//! For tests only: golden values, and laws that are known in closed form.
+//! Test helpers: golden values, and laws known in closed form.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ pub(crate) struct Case {
     tolerance: f64,
 }
 
-/// The cases of one function whose name has this beginning; the tree's copy has at least one.
+/// Returns the cases of one function whose name starts with `beginning`; the repository contains at least one.
 pub(crate) fn golden_cases(function: &str, beginning: &str) -> Vec<Case> {
     let folder = std::env::var_os("DP_GOLDEN_DIR")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/golden")), PathBuf::from);
@@ -78,7 +78,7 @@ fn shift(side: Side) -> f64 {
     f64::from(side == Side::Neighbour)
 }
 
-/// Randomised response of this epsilon under a claim of another.
+/// Randomised response of this epsilon under another claimed epsilon.
 pub(crate) fn coin(truth: f64, claim: f64) -> FromFn<Observe> {
     let claim = Claim { event: DpEvent::PureDp { epsilon: claim }, delta: 0.0 };
     let honest = 1.0 / (1.0 + (-truth).exp());
@@ -94,7 +94,7 @@ pub(crate) fn coin(truth: f64, claim: f64) -> FromFn<Observe> {
     )
 }
 
-/// Laplace noise of this epsilon on a value of sensitivity 1, under a claim of another.
+/// Laplace noise of this epsilon on a value of sensitivity 1, under another claimed epsilon.
 pub(crate) fn laplace(truth: f64, claim: f64) -> FromFn<Observe> {
     let claim = Claim { event: DpEvent::Laplace { scale: 1.0 / claim, sensitivity: 1.0 }, delta: 0.0 };
     from_fn(
@@ -111,7 +111,7 @@ pub(crate) fn laplace(truth: f64, claim: f64) -> FromFn<Observe> {
     )
 }
 
-/// Normal noise of this mu on a value of sensitivity 1, under a claim of another.
+/// Normal noise of this mu on a value of sensitivity 1, under another claimed mu.
 pub(crate) fn gaussian(truth: f64, claim: f64) -> FromFn<Observe> {
     let claim = Claim { event: DpEvent::Gaussian { std_dev: 1.0 / claim, sensitivity: 1.0 }, delta: 1e-5 };
     from_fn(

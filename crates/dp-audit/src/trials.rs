@@ -1,4 +1,4 @@
-//! Running trials: each with a generator of its own, on any number of threads, with one result.
+//! Execution of trials: each with a separate generator; the result does not depend on the number of threads.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,40 +11,40 @@ use crate::error::Error;
 use crate::monitor::Monitor;
 use crate::subject::{Side, Subject};
 
-/// Which half of the trials, or those before both; none shares a random number with another.
+/// A half of the trials, or the pilot before both; they share no random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Half {
-    /// Those from which the attack is chosen.
+    /// Trials that select the attack.
     Selection,
-    /// Those that are counted.
+    /// Trials that are counted.
     Evaluation,
-    /// Those from which the pair is chosen: neither half.
+    /// Trials that select the pair: neither half.
     Pilot,
 }
 
-/// A batch of trials holds at most so many.
+/// Largest number of trials in a batch.
 const LARGEST_BATCH: u64 = 1024;
 
-/// Batches of a phase, where trials are few.
+/// Number of batches of a phase, if trials are few.
 const BATCHES: u64 = 64;
 
-/// What a run of trials needs to know.
+/// The shared state of a run of trials.
 pub(crate) struct Trials<'a> {
     pub(crate) subject: &'a dyn Subject,
     pub(crate) seed: u64,
     pub(crate) monitor: &'a dyn Monitor,
-    /// Trials already done, of both halves and sides.
+    /// Number of finished trials, of both halves and sides.
     pub(crate) done: AtomicU64,
     pub(crate) total: u64,
-    /// How many features the first trial had; all others must have as many.
+    /// Number of features of the first trial; all others must have the same.
     pub(crate) width: OnceLock<usize>,
 }
 
 impl Trials<'_> {
-    /// The seed of the first trial of a half and side; later ones count upwards.
+    /// Returns the seed of the first trial of a half and side; later ones count upwards.
     ///
-    /// ChaCha's outputs under different keys are independent, also where the keys are neighbours, and two ranges of `n`
-    /// keys overlap by chance once in 2^63/n choices.
+    /// ChaCha's outputs under different keys are independent, even for consecutive keys, and two ranges of `n` keys overlap
+    /// by chance once in 2^63/n choices.
     fn first_seed(&self, half: Half, side: Side) -> u64 {
         let purpose = Purpose::Custom(match (half, side) {
             (Half::Selection, Side::Base) => 1,
@@ -57,8 +57,8 @@ impl Trials<'_> {
         SeededRng::new(self.seed).stream(purpose, name_hash(self.subject.name()), 0).next_u64()
     }
 
-    /// Runs trials `range` of a half on a side. Each batch of consecutive trials makes one `T` from its trials' features
-    /// and generators; they are returned in order. `visit` is given the generator after the trial has used it.
+    /// Runs the trials in `range` of a half on a side. Each batch of consecutive trials builds one `T` from its trials'
+    /// features and generators; they are returned in order. `visit` receives the generator after the trial has used it.
     pub(crate) fn run<T: Send>(
         &self,
         half: Half,
@@ -102,7 +102,7 @@ impl Trials<'_> {
     }
 }
 
-/// FNV-1a: the same on every platform and in every version.
+/// Computes FNV-1a, which is the same on every platform and in every version.
 pub(crate) fn name_hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }

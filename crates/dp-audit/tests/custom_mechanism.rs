@@ -1,11 +1,11 @@
-//! A mechanism of the user's own is audited in one call: the sound one is not refuted, one that claims too much is.
+//! A user-defined mechanism is audited in one call: a sound claim is not refuted, an excessive one is.
 
 use dp_accountant::{Epsilon, ZeroOut};
 use dp_audit::{Audit, Auditor, Error, Verdict, check};
 use dp_mechanisms::custom::{Claim, CryptoRng, CustomMechanism};
 use dp_mechanisms::{L1Sensitivity, exact};
 
-/// A count with two-sided geometric noise of this whole scale, whose author claims this epsilon.
+/// Audits a count with two-sided geometric noise of this integer scale, for which this epsilon is claimed.
 fn audited(scale: u64, claimed: f64) -> Result<Audit, Error> {
     let sensitivity = L1Sensitivity::<ZeroOut>::new(1.0)?;
     let claim = Claim::PureEps(Epsilon::new(claimed)?);
@@ -16,7 +16,7 @@ fn audited(scale: u64, claimed: f64) -> Result<Audit, Error> {
     check(&count, sensitivity, 0, 1, |output: &i64| *output as f64, &Auditor::new(100_000)?.with_seed(1))
 }
 
-/// At 99.9 % confidence, with a fixed seed: scale 1 costs epsilon = 1, no less.
+/// At 99.9 % confidence, with a fixed seed: scale 1 costs exactly epsilon = 1.
 #[test]
 fn a_claim_stands_or_falls() {
     let sound = audited(1, 1.0).unwrap();

@@ -1,13 +1,13 @@
-//! Files that appear whole or not at all.
+//! Atomic file writes: a file appears complete or not at all.
 //!
-//! What is written goes to a temporary file in the target's folder, is flushed to the disk, gets its final name by a
-//! rename that does not replace (unless asked to), and the folder is flushed. A file that is replaced hands on its mode. On
-//! any failure, Ctrl-C included, nothing is left. Only a kill that no process can catch may leave a `.part` file, never a
-//! file under the final name; the next run that writes to the folder removes it. Such a file is locked while it is written,
-//! which tells the two apart.
+//! The content goes to a temporary file in the target's folder, which is flushed to disk and renamed; the rename replaces an
+//! existing file only if asked to. Then the folder is flushed. A replaced file passes its mode on. On any failure, Ctrl-C
+//! included, nothing is left behind. Only a kill that cannot be caught may leave a `.part` file, never a file under the final
+//! name; the next run that writes to the folder removes it. A temporary file is locked while it is written, which
+//! distinguishes it from such a leftover.
 //!
-//! Files of one run get their names together: no signal comes in between, and no other run that does the same in the
-//! folder. Only a kill that no process can catch, or a failure of the second rename, can leave the one without the other.
+//! Files of one run are renamed together, without interruption by signals or by another run that renames several files in the
+//! same folder. Only a kill that cannot be caught, or a failure of the second rename, can leave one without the other.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -22,7 +22,7 @@ use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::write_failure;
 
-/// A file that is being written and has no final name yet. Dropped without [`commit`](Self::commit), it vanishes.
+/// A file being written that has no final name yet. Dropping it without [`commit`](Self::commit) removes it.
 #[derive(Debug)]
 pub struct PendingFile {
     writer: Option<BufWriter<NamedTempFile>>,
@@ -31,7 +31,7 @@ pub struct PendingFile {
     replace: bool,
 }
 
-/// Checks before long work that `target` can be written at the end of it.
+/// Checks before long work that `target` can be written at the end.
 ///
 /// # Errors
 /// `output.exists`, `output.write`, `output.full`.
@@ -39,7 +39,7 @@ pub fn check(target: &Path, replace: bool) -> Result<(), Failure> {
     PendingFile::create(target, replace).map(drop)
 }
 
-/// Writes `content` to `target` in one go.
+/// Writes `content` to `target` atomically.
 ///
 /// # Errors
 /// `output.exists`, `output.write`, `output.full`.
@@ -47,7 +47,7 @@ pub fn write(target: &Path, replace: bool, content: &[u8]) -> Result<(), Failure
     write_together(&[(target, content)], replace)
 }
 
-/// Writes several files, none of which gets its name before all of them are on the disk.
+/// Writes several files. None is renamed before all of them are on disk.
 ///
 /// # Errors
 /// `output.exists`, `output.write`, `output.full`.
@@ -59,8 +59,8 @@ pub fn write_together(files: &[(&Path, &[u8])], replace: bool) -> Result<(), Fai
     commit_together(pending)
 }
 
-/// Gives all files their names, at once as far as signals and other runs can tell. Where one cannot have its name, those
-/// that got theirs vanish again, unless they have replaced something already.
+/// Renames all files, as one step for signals and other runs. If one rename fails, the files renamed before are removed,
+/// unless they replaced something.
 pub(crate) fn commit_together(pending: Vec<PendingFile>) -> Result<(), Failure> {
     let files: Vec<FinishedFile> = pending.into_iter().map(PendingFile::finished).collect::<Result<_, _>>()?;
     let locks = if files.len() > 1 { lock_folders(&files) } else { Vec::new() };
@@ -86,10 +86,10 @@ pub(crate) fn commit_together(pending: Vec<PendingFile>) -> Result<(), Failure> 
     renamed
 }
 
-/// Holds the folders of the files against other runs that name several files in them. A folder that cannot be locked (on
-/// this platform, on this file system, or because somebody else holds it for long) is done without.
+/// Locks the folders of the files against other runs that rename several files there. Skips a folder that cannot be locked:
+/// the platform or file system has no locks, or another process holds the lock for long.
 fn lock_folders(files: &[FinishedFile]) -> Vec<File> {
-    // In one order everywhere, so that no two runs wait for each other.
+    // Every run takes the locks in the same order, which prevents deadlock.
     let folders: BTreeSet<PathBuf> = files.iter().filter_map(|file| folder(&file.target).canonicalize().ok()).collect();
     let lock = |folder: PathBuf| {
         let folder = File::open(folder).ok()?;
@@ -105,14 +105,14 @@ fn lock_folders(files: &[FinishedFile]) -> Vec<File> {
     folders.into_iter().filter_map(lock).collect()
 }
 
-/// How often, and how far apart, a lock is asked for that is held while two files are renamed.
+/// Number of attempts to take a lock that is held while two files are renamed, and the delay between them.
 const LOCK_TRIES: u32 = 200;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 const PREFIX: &str = ".dp-";
 const SUFFIX: &str = ".part";
 
-/// Removes the temporary files in `folder` that no living process holds. What cannot be looked at is left alone.
+/// Removes the temporary files in `folder` that no living process holds. Skips files that cannot be inspected.
 fn remove_orphans(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
@@ -127,11 +127,11 @@ fn remove_orphans(folder: &Path) {
     }
 }
 
-/// A new temporary file, locked as long as it is open.
+/// Creates a temporary file, locked as long as it is open.
 fn temporary(builder: &tempfile::Builder<'_, '_>, folder: &Path) -> io::Result<NamedTempFile> {
     loop {
         let file = builder.tempfile_in(folder)?;
-        // A run that cleans up may have been faster; elsewhere than on Unix an open file cannot be removed.
+        // Another run's clean-up may have removed it already; outside Unix an open file cannot be removed.
         let held = file.as_file().lock().is_ok();
         if !held || !cfg!(unix) || file.path().try_exists()? {
             return Ok(file);
@@ -139,10 +139,10 @@ fn temporary(builder: &tempfile::Builder<'_, '_>, folder: &Path) -> io::Result<N
     }
 }
 
-/// Checks that `target` may have its name, without touching the folder.
+/// Checks that `target` can be written, without touching the folder.
 ///
 /// # Errors
-/// `output.exists` where it is there already and `replace` is false, `output.write` where it is no ordinary file.
+/// `output.exists` if it exists and `replace` is false, `output.write` if it is not an ordinary file.
 pub fn check_name(target: &Path, replace: bool) -> Result<(), Failure> {
     match fs::symlink_metadata(target) {
         Ok(_) if !replace => Err(exists(target)),
@@ -156,16 +156,16 @@ pub fn check_name(target: &Path, replace: bool) -> Result<(), Failure> {
 }
 
 impl PendingFile {
-    /// Starts a file that will be called `target`.
+    /// Starts the file that will be named `target`.
     ///
     /// # Errors
-    /// `output.exists` where it is there already and `replace` is false, `output.write` where the folder is not
-    /// writable or `target` is not an ordinary file.
+    /// `output.exists` if it exists and `replace` is false, `output.write` if the folder is not writable or `target` is not
+    /// an ordinary file.
     pub fn create(target: &Path, replace: bool) -> Result<Self, Failure> {
         Self::create_with_mode(target, replace, 0o666) // less the umask
     }
 
-    /// Starts a file that its owner alone may read, and that never replaces another.
+    /// Starts a file that only its owner may read and that never replaces another.
     ///
     /// # Errors
     /// As [`create`](Self::create).
@@ -173,7 +173,7 @@ impl PendingFile {
         Self::create_with_mode(target, false, 0o600)
     }
 
-    /// The same with this content.
+    /// Adds this content.
     ///
     /// # Errors
     /// `output.full`, `output.write`.
@@ -194,7 +194,7 @@ impl PendingFile {
             #[cfg(unix)]
             {
                 use std::os::unix::fs::PermissionsExt;
-                // Nobody reads a new file who may not read the one that it replaces.
+                // The new file is readable by nobody who could not read the file it replaces.
                 let mode = replaced(target, replace).map_or(mode, |permissions| permissions.mode() & 0o777);
                 builder.permissions(fs::Permissions::from_mode(mode));
             }
@@ -207,7 +207,7 @@ impl PendingFile {
         Ok(Self { writer: Some(writer), temporary, target: target.to_owned(), replace })
     }
 
-    /// Brings what was written to the disk, still without its name.
+    /// Flushes the content to disk, still under the temporary name.
     ///
     /// # Errors
     /// `output.full`, `output.write`.
@@ -219,7 +219,7 @@ impl PendingFile {
             .map_err(|error| write_failure(&error, &shown(&self.target)))
     }
 
-    /// Gives the finished file its name.
+    /// Renames the finished file to its final name.
     ///
     /// # Errors
     /// As [`create`](Self::create), and `output.full`.
@@ -227,7 +227,7 @@ impl PendingFile {
         commit_together(vec![self])
     }
 
-    /// Ends the writing.
+    /// Finishes writing.
     fn finished(mut self) -> Result<FinishedFile, Failure> {
         self.sync()?;
         let failure = |error: &io::Error| write_failure(error, &shown(&self.target));
@@ -237,7 +237,7 @@ impl PendingFile {
     }
 }
 
-/// A file that is on the disk and has no final name yet.
+/// A file on disk that has no final name yet.
 struct FinishedFile {
     file: NamedTempFile,
     temporary: PathBuf,
@@ -249,7 +249,7 @@ impl FinishedFile {
     fn rename(self) -> Result<(), Failure> {
         let Self { file, target, replace, .. } = self;
         if let Some(permissions) = replaced(&target, replace) {
-            // The umask may have taken more from the mode than the file had lost; a file system without modes has none.
+            // The umask may have removed more mode bits than the file had lost; a file system without modes has none.
             let _ = file.as_file().set_permissions(permissions);
         }
         let renamed = if replace { file.persist(&target) } else { file.persist_noclobber(&target) };
@@ -257,7 +257,7 @@ impl FinishedFile {
             io::ErrorKind::AlreadyExists => exists(&target),
             _ => write_failure(&error.error, &shown(&target)),
         })?;
-        // The file is there and whole; a folder that cannot be flushed only weakens what a power cut may undo.
+        // The file is complete; if the folder cannot be flushed, only a power failure may undo the rename.
         if let Ok(directory) = File::open(folder(&target)) {
             let _ = directory.sync_all();
         }
@@ -265,7 +265,7 @@ impl FinishedFile {
     }
 }
 
-/// The permissions of the ordinary file that `target` replaces.
+/// Returns the permissions of the ordinary file that `target` replaces.
 fn replaced(target: &Path, replace: bool) -> Option<fs::Permissions> {
     let metadata = fs::metadata(target).ok().filter(|metadata| replace && metadata.is_file())?;
     Some(metadata.permissions())
@@ -287,7 +287,7 @@ impl Write for PendingFile {
 impl Drop for PendingFile {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
-            // Not flushed on purpose: `into_parts` hands the file back without writing what is still buffered.
+            // Not flushed on purpose: `into_parts` returns the file without writing the buffered rest.
             let (file, _) = writer.into_parts();
             interrupt::finish(std::slice::from_ref(&self.temporary), || drop(file));
         }
@@ -300,7 +300,7 @@ fn exists(target: &Path) -> Failure {
         .help("choose another name, or add --force to replace it")
 }
 
-/// The folder that will hold `target`.
+/// Returns the folder that will hold `target`.
 fn folder(target: &Path) -> &Path {
     match target.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -308,7 +308,7 @@ fn folder(target: &Path) -> &Path {
     }
 }
 
-/// A path for messages.
+/// Formats a path for messages.
 pub(crate) fn shown(path: &Path) -> String {
     path.display().to_string()
 }
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(names(folder.path()), [".dp-notes", "one", "two"]);
     }
 
-    /// Writers of the same two files, at once: one of them has the last word on both.
+    /// Of several concurrent writers of the same two files, one writes both last.
     #[test]
     fn two_files_are_of_one_writer() {
         let folder = tempfile::tempdir().unwrap();

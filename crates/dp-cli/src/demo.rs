@@ -1,6 +1,6 @@
-//! `dp demo`: the whole path on a table that the project makes up itself.
+//! `dp demo`: the whole workflow on a synthetic table.
 //!
-//! It runs the commands that a person would type, each through the same parser and functions, and shows them.
+//! Runs the commands that a user would type, through the same parser and functions, and prints them.
 
 mod clinic;
 
@@ -19,20 +19,20 @@ use crate::failure::Failure;
 use crate::files;
 use crate::output::Console;
 
-/// What it leaves in its folder.
+/// The files that it writes to its folder.
 const FILES: [&str; 6] =
     ["clinic.csv", "clinic-test.csv", "clinic.schema.toml", "model.json", "report.md", "non-private.json"];
-/// Rows that models are measured on.
+/// Rows of the test table.
 const TEST_ROWS: usize = 10_000;
 
-/// What the demonstration found.
+/// The result of the demonstration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// `dp.demo/1`.
     pub schema: &'static str,
     /// Rows trained on.
     pub n: u64,
-    /// Features, intercept included.
+    /// Number of features, including the intercept.
     pub dim: u64,
     /// Epsilon of the private model, as verified from its file.
     pub epsilon: f64,
@@ -40,26 +40,26 @@ pub struct Outcome {
     pub delta: f64,
     /// Its neighbouring relation.
     pub adjacency: &'static str,
-    /// Accuracy on fresh rows of always predicting the larger class.
+    /// Accuracy on fresh rows of the majority-class prediction.
     pub majority: f64,
-    /// Accuracy on fresh rows without privacy.
+    /// Accuracy on fresh rows of the model trained without privacy.
     pub accuracy_without_privacy: f64,
     /// Accuracy on fresh rows of the private model.
     pub accuracy: f64,
-    /// Seconds of the private training, reading included.
+    /// Seconds of the private training, including reading.
     pub seconds: f64,
     /// The private model with its certificate.
     pub model: String,
-    /// The report for its readers.
+    /// The report that accompanies the model.
     pub report: String,
-    /// The table that it was trained on.
+    /// The training table.
     pub data: String,
 }
 
-/// Makes the table, trains with and without privacy, measures, verifies and prints.
+/// Generates the table, trains with and without privacy, evaluates, verifies and prints.
 ///
 /// # Errors
-/// Outputs that cannot be written, or are there already.
+/// Output files that exist already or cannot be written.
 pub fn execute(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
     if args.dry_run {
         let names = FILES.map(str::to_owned);
@@ -96,7 +96,7 @@ fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcom
     if args.force {
         private.push("--force");
     }
-    // What is wrong with epsilon or delta is found before anything is written.
+    // Errors in epsilon or delta are reported before anything is written.
     if let Command::Train(args) = parsed(&private)? {
         train::TrainConfig::new(&args, global)?;
     }
@@ -114,7 +114,7 @@ fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcom
 
     let baseline_model = shown("non-private.json");
     let mut baseline = vec!["train", "--data", &data, "--schema", &schema, "--algorithm", "non-private"];
-    // Hardly any regularisation: the strongest baseline.
+    // Almost no regularisation: the strongest baseline.
     baseline.extend(["--lambda", "0.00001"]);
     baseline.extend(["--out", &baseline_model]);
     if args.force {
@@ -165,7 +165,7 @@ impl Outcome {
     }
 }
 
-/// Shows a command as typed and parses it.
+/// Prints a command as typed and parses it.
 fn typed(arguments: &[&str], console: &Console) -> Result<Command, Failure> {
     console.note(&format!("$ dp {}", arguments.join(" ")));
     parsed(arguments)

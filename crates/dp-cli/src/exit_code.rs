@@ -1,18 +1,18 @@
-//! The exit codes of `dp`, all of them, in one place.
+//! The exit codes of `dp`.
 
 use std::process::ExitCode;
 
-/// How a run of `dp` ended.
+/// The outcome of a run of `dp`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ExitStatus {
-    /// Done.
+    /// Success.
     Success = 0,
-    /// Failed at run time.
+    /// Run-time failure.
     Failed = 1,
-    /// Wrong usage: flags, values of flags, files named twice.
+    /// Usage error: flags, their values, or a file named twice.
     Usage = 2,
-    /// Input data or schema refused.
+    /// Input data or schema rejected.
     Input = 3,
     /// Refused for privacy.
     Privacy = 4,
@@ -27,12 +27,12 @@ impl ExitStatus {
     pub const ALL: [Self; 7] =
         [Self::Success, Self::Failed, Self::Usage, Self::Input, Self::Privacy, Self::Verification, Self::Interrupted];
 
-    /// The number that the shell sees.
+    /// Returns the numeric exit code.
     pub const fn number(self) -> u8 {
         self as u8
     }
 
-    /// What it means, in one line.
+    /// Returns the meaning in one line.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Success => {
@@ -60,7 +60,7 @@ impl From<ExitStatus> for ExitCode {
     }
 }
 
-/// The table for `dp help exit-codes` and the man page.
+/// Returns the table for `dp help exit-codes` and the man page.
 pub fn table() -> String {
     ExitStatus::ALL.iter().map(|status| format!("{:>5}  {}\n", status.number(), status.meaning())).collect()
 }

@@ -1,8 +1,8 @@
-//! Why a command ended early, in the one shape that people and programs see.
+//! Errors of a command, in one form for people and programs.
 //!
-//! A message has a stable code, what happened, where, what was expected and what to do. Whatever a message says about
-//! the *content* of a record (its line, its value) is kept apart: it is for the curator's eyes, printed on stderr, under
-//! `error.private` with `--show-private` alone, and never becomes part of anything that may be published.
+//! A message has a stable code, what happened, the location, what was expected and a remedy. Anything that depends on the
+//! *content* of a record (its line, its value) is kept separate: it is for the curator alone, printed to standard error,
+//! included under `error.private` only with `--show-private`, and never part of anything that may be published.
 
 use dp::wording::one_line;
 use dp_data::OutOfMemory;
@@ -11,22 +11,22 @@ use serde::Serialize;
 
 use crate::exit_code::ExitStatus;
 
-/// Where something went wrong; nothing in it depends on the value of a record.
+/// The location of an error; nothing in it depends on the value of a record.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Location {
-    /// The file, as it was named on the command line.
+    /// The file, as named on the command line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The column's name.
+    /// The name of the column.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<String>,
-    /// The line of a schema file, from 1. Lines of records are private and stand in [`PrivateDetail`].
+    /// The line of a schema file, from 1. Lines of records are private and are kept in [`PrivateDetail`].
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
     /// The field of a schema or model file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// The flag, with its dashes.
+    /// The flag, including its dashes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flag: Option<String>,
 }
@@ -40,35 +40,35 @@ impl Location {
 /// The part of a message that depends on records: for the curator only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PrivateDetail {
-    /// Line of the input file, counting from 1 with the header.
+    /// Line of the input file, counted from 1, including the header.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u64>,
-    /// What is wrong with the content.
+    /// The error in the content.
     pub detail: String,
 }
 
-/// Why a command ended early.
+/// An error that ended a command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Failure {
     /// Stable code; `dp explain CODE` has a page for each.
     pub code: &'static str,
-    /// What happened, in one sentence.
+    /// The error, in one sentence.
     pub message: String,
     /// The exit status.
     pub exit: ExitStatus,
-    /// Where, what was expected, what to do.
+    /// Location, expectation and remedy.
     pub details: Box<Details>,
 }
 
-/// What a failure says besides code and message.
+/// The parts of a failure besides code and message.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Details {
-    /// Where.
+    /// The location.
     pub location: Location,
-    /// What was expected.
+    /// The expected value or condition.
     pub expected: Option<String>,
-    /// What to do.
+    /// The remedy.
     pub help: Option<String>,
     /// The part that depends on records.
     pub private: Option<PrivateDetail>,
@@ -93,66 +93,66 @@ struct JsonBody<'a> {
 }
 
 impl Failure {
-    /// A failure with a code, an exit status and one sentence.
+    /// Creates a failure from a code, an exit status and one sentence.
     pub fn new(exit: ExitStatus, code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), exit, details: Box::default() }
     }
 
-    /// A flag's value that cannot be used.
+    /// Creates a failure for an unusable value of a flag.
     pub fn usage(flag: &str, message: impl Into<String>) -> Self {
         Self::new(ExitStatus::Usage, "usage.value", message).at_flag(flag)
     }
 
-    /// Names the flag.
+    /// Sets the flag.
     #[must_use]
     pub fn at_flag(mut self, flag: &str) -> Self {
         self.details.location.flag = Some(flag.to_owned());
         self
     }
 
-    /// Names the file.
+    /// Sets the file.
     #[must_use]
     pub fn at_file(mut self, file: impl Into<String>) -> Self {
         self.details.location.file = Some(file.into());
         self
     }
 
-    /// Names the column.
+    /// Sets the column.
     #[must_use]
     pub fn at_column(mut self, column: impl Into<String>) -> Self {
         self.details.location.column = Some(column.into());
         self
     }
 
-    /// Names the field of a schema or model file.
+    /// Sets the field of a schema or model file.
     #[must_use]
     pub fn at_field(mut self, field: impl Into<String>) -> Self {
         self.details.location.field = Some(field.into());
         self
     }
 
-    /// Says what was expected.
+    /// Sets what was expected.
     #[must_use]
     pub fn expected(mut self, expected: impl Into<String>) -> Self {
         self.details.expected = Some(expected.into());
         self
     }
 
-    /// Says what to do.
+    /// Sets the remedy.
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.details.help = Some(help.into());
         self
     }
 
-    /// Adds what only the curator may see.
+    /// Adds the part for the curator alone.
     #[must_use]
     pub fn private(mut self, line: Option<u64>, detail: impl Into<String>) -> Self {
         self.details.private = Some(PrivateDetail { line, detail: detail.into() });
         self
     }
 
-    /// A refusal by the readers of schemas and records.
+    /// Converts an error of the schema and record readers.
     pub fn from_data(error: &DataError) -> Self {
         let exit = match error.kind() {
             DataErrorKind::FileOpen
@@ -167,12 +167,12 @@ impl Failure {
         failure.details.location.field = error.field().map(str::to_owned);
         failure.details.expected = error.expected_text().map(str::to_owned);
         failure.details.help = error.help_text().map(str::to_owned);
-        // A schema is public and so are its lines; those of records are not.
+        // A schema and its line numbers are public; line numbers of records are not.
         let of_schema = ["schema.", "bounds."].iter().any(|area| error.code().starts_with(area));
         if of_schema {
             failure.details.location.line = error.line();
         } else {
-            // The curator's message is the public one, then what was found.
+            // The curator's message is the public message followed by the finding.
             let message = error.message();
             let found = message.strip_prefix(error.public_message()).unwrap_or_default().trim_start_matches(": ");
             if error.line().is_some() || !found.is_empty() {
@@ -182,13 +182,13 @@ impl Failure {
         failure
     }
 
-    /// Whether the reader of our output went away, which is no error where a part of it may have been enough.
+    /// Returns whether the reader of the output closed the pipe, which is no error if it has read all it needs.
     pub fn is_closed_pipe(&self) -> bool {
         self.code == crate::output::CLOSED_PIPE
     }
 
-    /// The JSON form: one object with the single member `error`; what depends on records is left out unless it is asked for,
-    /// as logs keep what a program prints.
+    /// Returns the JSON form: one object with the single member `error`. Record-dependent parts are included only on request,
+    /// because logs keep standard output.
     pub fn to_json(&self, show_private: bool) -> String {
         let body = JsonBody {
             code: self.code,
@@ -202,7 +202,7 @@ impl Failure {
             .unwrap_or_else(|_| format!("{{\"error\":{{\"code\":\"{}\"}}}}", self.code))
     }
 
-    /// What only the curator may see, in one line.
+    /// Returns the part for the curator alone, in one line.
     pub fn private_line(&self) -> Option<String> {
         let private = self.details.private.as_ref()?;
         let line = private.line.map(|line| format!("line {line}"));
@@ -211,7 +211,7 @@ impl Failure {
         (!parts.is_empty()).then(|| parts.join(": "))
     }
 
-    /// The form for people, styled by `bold` around the head; several lines, with a newline at the end.
+    /// Returns the text form, several lines ending in a newline; `paint` styles the head.
     pub fn to_text(&self, paint: impl Fn(&str) -> String) -> String {
         let mut text = format!("{}: {}\n", paint(&format!("error[{}]", self.code)), one_line(&self.message));
         if !self.details.location.is_empty()
@@ -242,7 +242,7 @@ impl Failure {
     }
 }
 
-/// Memory ran out.
+/// Creates the failure for exhausted memory.
 pub(crate) fn out_of_memory(message: impl Into<String>) -> Failure {
     Failure::new(ExitStatus::Failed, DataErrorKind::MemoryExhausted.code(), message).help(
         "use fewer rows or features, single precision (--float f32), a sparse format (libsvm), or a machine with more \

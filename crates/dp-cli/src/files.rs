@@ -1,4 +1,4 @@
-//! Models and rankers from files, with what the command has to say of a refusal.
+//! Models and rankers from files, with the command's advice on errors.
 
 use dp::{Error, ErrorKind, ModelFile, RankerFile, Sealed, model};
 use dp_data::Encoder;
@@ -24,7 +24,7 @@ pub fn sealed(name: &FileName) -> Result<Sealed, Failure> {
 /// Reads the model `name` (`-` for standard input) and checks its seals.
 ///
 /// # Errors
-/// Those of [`sealed`]; a ranker.
+/// Those of [`sealed`], and a file that holds a ranker.
 pub fn model(name: &FileName) -> Result<ModelFile, Failure> {
     ModelFile::from_sealed(sealed(name)?).map_err(|error| {
         let failure = Failure::from(error.clone()).at_file(name);
@@ -39,7 +39,7 @@ pub fn model(name: &FileName) -> Result<ModelFile, Failure> {
 /// Reads the ranker `name` (`-` for standard input) and checks its seals.
 ///
 /// # Errors
-/// Those of [`sealed`]; another model.
+/// Those of [`sealed`], and a file that holds another model.
 pub fn ranker(name: &FileName) -> Result<RankerFile, Failure> {
     RankerFile::from_sealed(sealed(name)?).map_err(|error| {
         let failure = Failure::from(error.clone()).at_file(name);
@@ -52,10 +52,10 @@ pub fn ranker(name: &FileName) -> Result<RankerFile, Failure> {
     })
 }
 
-/// The encoder of a model for records of the form that `input` names.
+/// Returns the encoder of a model for records in the format that `input` names.
 ///
 /// # Errors
-/// `model.mismatch` where the model was trained on another form.
+/// `model.mismatch` if the model was trained on another format.
 pub fn encoder_for(file: &ModelFile, input: &InputConfig) -> Result<Encoder, Failure> {
     let (trained_on, same) = match file.model.encoder.input() {
         InputFormat::Table(_) => ("CSV", input.format == Format::Csv),
@@ -113,7 +113,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// Says which command writes files of this schema.
+/// Adds the command that writes files of this schema.
 fn made_by_train(failure: Failure, schema: &str) -> Failure {
     let writer = if schema == model::SCHEMA { "dp train" } else { "dp rank train" };
     failure.expected(format!("a model of format {schema}, as `{writer} --out` writes it"))

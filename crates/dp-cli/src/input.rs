@@ -1,4 +1,4 @@
-//! Which records to read, checked; and opening them as often as needed.
+//! Checked input configuration, and opening of the records as often as needed.
 
 use std::fs::File;
 use std::io::{self, BufRead, Cursor, Read};
@@ -15,18 +15,18 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::progress::{Metered, Progress};
 
-/// Which records to read.
+/// The records to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputConfig {
     /// The file; `-` for standard input.
     pub data: FileName,
-    /// Its form.
+    /// The file format.
     pub format: Format,
-    /// The labels of images, in a file of their own.
+    /// The file of the image labels.
     pub labels: Option<FileName>,
-    /// How cells are told apart (CSV).
+    /// The CSV dialect.
     pub csv: CsvOptions,
-    /// Whether feature numbers start at 0 (libsvm); `None` where nothing was said.
+    /// True if feature numbers start at 0 (libsvm); `None` if not given.
     pub zero_based: Option<bool>,
 }
 
@@ -64,7 +64,7 @@ impl InputConfig {
 }
 
 impl InputConfig {
-    /// The same, where labels are needed: those of images are in a file of their own.
+    /// Requires labels: those of images are in a file of their own.
     ///
     /// # Errors
     /// `usage.missing`.
@@ -78,7 +78,7 @@ impl InputConfig {
         Ok(self)
     }
 
-    /// The records, with the labels of images where they were named.
+    /// Opens the records, with the image labels if given.
     ///
     /// # Errors
     /// `file.open`, `file.read`.
@@ -86,7 +86,7 @@ impl InputConfig {
         self.and_labels(Input::open(&self.data).map_err(|error| Failure::from_data(&error))?)
     }
 
-    /// Adds the labels of images to the records, where they were named.
+    /// Adds the image labels to the records, if given.
     ///
     /// # Errors
     /// `file.open`, `file.read`.
@@ -100,17 +100,17 @@ impl InputConfig {
         }
     }
 
-    /// Every file that is read, with its flag.
+    /// Returns every file that is read, with its flag.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let labels = self.labels.as_ref().map(|labels| ("--labels", Path::new(labels)));
         [("--data", Path::new(&self.data))].into_iter().chain(labels)
     }
 }
 
-/// The options for a delimiter as typed.
+/// Returns the CSV options for a delimiter as typed.
 ///
 /// # Errors
-/// `usage.value` unless it is one ASCII character that can stand between cells, or `tab`.
+/// `usage.value` unless it is `tab` or one ASCII character that can separate cells.
 pub fn csv_options(delimiter: &str) -> Result<CsvOptions, Failure> {
     let byte = match delimiter.as_bytes() {
         b"tab" | b"\\t" => b'\t',
@@ -123,7 +123,7 @@ pub fn csv_options(delimiter: &str) -> Result<CsvOptions, Failure> {
     Ok(CsvOptions { delimiter: byte, ..CsvOptions::default() })
 }
 
-/// What `--classes` or `--label-range` say of a label, if they were given.
+/// Returns the facts about the label given by `--classes` or `--label-range`.
 ///
 /// # Errors
 /// `usage.value`.
@@ -143,12 +143,12 @@ pub fn label_hint(classes: &[String], range: &[f64]) -> Result<Option<LabelHint>
     Ok(Some(hint))
 }
 
-/// A flag that contradicts another one.
+/// Creates the failure for a flag that contradicts another.
 pub(crate) fn conflict(flag: &str, message: impl Into<String>) -> Failure {
     Failure { code: "usage.conflict", ..Failure::usage(flag, message) }
 }
 
-/// Refuses two inputs that are both standard input.
+/// Rejects two inputs that are both standard input.
 ///
 /// # Errors
 /// `usage.stdin_twice`.
@@ -164,8 +164,8 @@ pub fn check_stdin(inputs: &[(&str, Option<&str>)]) -> Result<(), Failure> {
     }
 }
 
-/// Refuses two names of one file among inputs and outputs, however they are spelled: an output would replace what is
-/// read. Each comes with its flag; `-` is no file.
+/// Rejects inputs and outputs that name the same file, however spelled: an output would replace an input. Each path comes
+/// with its flag; `-` is not a file.
 ///
 /// # Errors
 /// `usage.conflict`.
@@ -180,7 +180,7 @@ pub fn check_distinct(named: &[(&str, &Path)]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The file behind a name, links followed; of a file that is not there yet, its folder's.
+/// Resolves the links of a path; for a missing file, those of its folder.
 fn resolved(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| {
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -191,14 +191,13 @@ fn resolved(path: &Path) -> PathBuf {
     })
 }
 
-/// The most bytes of a schema.
+/// Largest size of a schema in bytes.
 pub(crate) const LARGEST_SCHEMA: u64 = 64 << 20;
 
-/// All of a file, or of standard input (`-`), of which no more than `limit` bytes are held in memory. `unreadable` says what a
-/// failed read means.
+/// Reads a whole file or standard input (`-`), holding at most `limit` bytes in memory. `unreadable` converts a failed read.
 ///
 /// # Errors
-/// `file.too_large`, `memory.exhausted`, and what `unreadable` makes of an error.
+/// `file.too_large`, `memory.exhausted`, and the error that `unreadable` returns.
 pub(crate) fn read_whole(
     name: &FileName,
     limit: u64,
@@ -226,25 +225,25 @@ pub(crate) fn read_whole(
     }
 }
 
-/// The most bytes of a line, which end the reading of all lines where it has more.
+/// Largest length of a line in bytes; a longer line ends the reading.
 const LONGEST_LINE: usize = 64 << 20;
 
-/// A line that was read.
+/// The result of reading a line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum TextLine {
-    /// The line without its end.
+    /// The line without its line ending.
     Whole(Vec<u8>),
-    /// One of more bytes than were asked for, which was passed over.
+    /// A line longer than the limit, skipped.
     TooLong,
-    /// There are no more.
+    /// The end of the input.
     End,
 }
 
-/// The next line of `name`, of which no more than `limit` bytes are held in memory; its number is for errors. `unreadable` says
-/// what a failed read means.
+/// Reads the next line of `name`, holding at most `limit` bytes in memory; its number is used in errors. `unreadable`
+/// converts a failed read.
 ///
 /// # Errors
-/// `file.too_large` where no line ends within 64 MiB, `memory.exhausted`, and what `unreadable` makes of an error.
+/// `file.too_large` if no line ends within 64 MiB, `memory.exhausted`, and the error that `unreadable` returns.
 pub(crate) fn read_line(
     reader: &mut impl BufRead,
     limit: usize,
@@ -252,7 +251,7 @@ pub(crate) fn read_line(
     unreadable: impl FnOnce(&io::Error) -> Failure,
 ) -> Result<TextLine, Failure> {
     let mut line = Vec::new();
-    // Room for an end of two bytes.
+    // Room for a two-byte line ending.
     let read = memory::read_line(reader, limit + 2, &mut line).and_then(|mut length| {
         let kept = line.len();
         let mut ended = line.ends_with(b"\n") || kept < limit + 2;
@@ -289,7 +288,7 @@ pub(crate) fn read_line(
     Ok(if line.len() <= limit { TextLine::Whole(line) } else { TextLine::TooLong })
 }
 
-/// Passes over what is buffered of a line; returns how much, and whether the line or the input ended.
+/// Skips the buffered part of a line; returns its length, and whether the line or the input ended.
 fn pass_over(reader: &mut impl BufRead) -> io::Result<(usize, bool)> {
     let buffer = match reader.fill_buf() {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => return Ok((0, false)),
@@ -308,15 +307,15 @@ fn open(name: &FileName) -> io::Result<Box<dyn Read>> {
     })
 }
 
-/// Records that can be read more than once: a file is opened again and must be the same then, a stream is kept in memory
-/// (compressed, if it came so).
+/// Records that can be read repeatedly: a file is reopened and must be unchanged; a stream is kept in memory (compressed, if
+/// it arrived so).
 #[derive(Debug)]
 pub struct Repeatable {
     name: String,
     content: Content,
 }
 
-/// Where records come from.
+/// The source of the records.
 #[derive(Debug)]
 enum Content {
     Stdin,
@@ -324,7 +323,7 @@ enum Content {
     Kept(Kept),
 }
 
-/// Bytes in memory that are shared without being copied.
+/// Bytes in memory, shared without copying.
 #[derive(Debug, Clone)]
 struct Kept(Arc<Vec<u8>>);
 
@@ -335,7 +334,7 @@ impl AsRef<[u8]> for Kept {
 }
 
 impl Repeatable {
-    /// `data`, to be read at most once.
+    /// Wraps `data` for reading at most once.
     pub fn once(data: &FileName) -> Self {
         match &**data {
             "-" => Self { name: "standard input".to_owned(), content: Content::Stdin },
@@ -343,7 +342,7 @@ impl Repeatable {
         }
     }
 
-    /// Prepares `data` for being read more than once.
+    /// Prepares `data` for repeated reading.
     ///
     /// # Errors
     /// `file.open`, `file.read`.
@@ -363,10 +362,10 @@ impl Repeatable {
         Ok(Self { name: name.to_owned(), content: Content::Kept(Kept(Arc::new(bytes))) })
     }
 
-    /// The records from their beginning.
+    /// Opens the records from the beginning.
     ///
     /// # Errors
-    /// `file.open`, `file.read`, and `file.changed` if it is not what it was when it was opened first.
+    /// `file.open`, `file.read`, and `file.changed` if the file has changed since it was first opened.
     pub fn open(&self) -> Result<Input, Failure> {
         match &self.content {
             Content::Stdin => Input::from_reader(&self.name, io::stdin()),
@@ -376,7 +375,7 @@ impl Repeatable {
         .map_err(|error| Failure::from_data(&error))
     }
 
-    /// The same, showing how many bytes have been read; `start` is given their number where it is known.
+    /// Opens the records with a progress display of the bytes read; `start` receives the total size if known.
     ///
     /// # Errors
     /// As [`open`](Self::open).

@@ -1,13 +1,12 @@
-//! Ctrl-C: temporary files are removed, then the process ends with 130, wherever it was. Where memory gives out and nothing
-//! nearer can say so, it ends in the same way with 1.
+//! Signal handling: Ctrl-C removes temporary files and ends the process with exit code 130. Exhausted memory that no caller
+//! reports ends it in the same way with exit code 1.
 //!
-//! Files of one run get their final names while the registry is locked, so an interrupt finds either the temporary files,
-//! which it removes, or the complete ones. Where JSON was asked for, stdout gets its one value all the same, unless a result was
-//! begun already.
+//! Files of one run are renamed while the registry is locked, so an interrupt finds either the temporary files, which it
+//! removes, or the complete ones. With `--json`, standard output still gets its one value, unless a result has been started.
 //!
-//! A failed allocation that nobody asked about aborts the process, and no code of ours can run in its place. But an abort is a
-//! signal: its handler wakes a thread that has waited for it since the start with its message ready, and holds the thread
-//! that failed until the process is gone.
+//! A failed allocation that no caller handles aborts the process, and no code of ours can run in its place. But an abort
+//! raises a signal: its handler wakes a thread that was started early with its message ready, and blocks the failed thread
+//! until the process has ended.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,10 +19,10 @@ use crate::output::Console;
 
 static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Whether stdout still waits for its one JSON value.
+/// True while standard output still awaits its one JSON value.
 static JSON_AWAITED: AtomicBool = AtomicBool::new(false);
 
-/// Says whether stdout is to hold one JSON value, even after an interrupt.
+/// Sets whether standard output must hold one JSON value, even after an interrupt.
 pub(crate) fn await_json(awaited: bool) {
     JSON_AWAITED.store(awaited, Ordering::SeqCst);
 }
@@ -32,9 +31,9 @@ fn registry() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Ends the process: what is registered is removed, and no file gets its final name any more.
+/// Ends the process: removes the registered files and prevents further renames.
 fn end() -> ! {
-    // Held until the process is gone.
+    // Held until the process ends.
     let paths = registry();
     remove(&paths);
     if JSON_AWAITED.load(Ordering::SeqCst) {
@@ -51,25 +50,25 @@ fn remove(paths: &[PathBuf]) {
     }
 }
 
-/// Installs the handler for SIGINT, SIGTERM and SIGHUP, but for those that this process was started to ignore, as `nohup`
-/// does; and makes a file beyond the limit of its size (`ulimit -f`) an error of the write, not the end of the process.
+/// Installs the handler for SIGINT, SIGTERM and SIGHUP, except those that this process was started to ignore, as under
+/// `nohup`. Also turns exceeding the file size limit (`ulimit -f`) into a write error instead of the end of the process.
 ///
-/// Where no thread can be started the signals do what they do by default: the process ends, and leaves a `.part` file.
+/// If no thread can be started, the signals keep their default action: the process ends and leaves a `.part` file.
 #[cfg(unix)]
 pub(crate) fn install() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
-    // Nobody looks at the flag: with a handler, whatever it does, the write fails.
+    // The flag is never read: with any handler installed, the write fails.
     let _ = signal_hook::flag::register(SIGXFSZ, std::sync::Arc::new(AtomicBool::new(false)));
     let ignored = ignored();
     let signals = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(move |&signal| ignored >> (signal - 1) & 1 == 0);
     let (sender, installed) = std::sync::mpsc::channel();
-    // Installed on the thread itself: a handler without a thread that waits for it would swallow signals.
+    // Installed on the thread itself: a handler without a waiting thread would swallow signals.
     let thread = std::thread::Builder::new().spawn(move || {
         let exhausted = exhausted::Exhausted::prepare();
         let aborts = exhausted.is_ok().then_some(signal_hook::consts::SIGABRT);
         let signals = signal_hook::iterator::Signals::new(signals.chain(aborts));
-        // After the handler that wakes this thread, so that it is awake when the other one is held.
+        // Registered after the handler that wakes this thread, so that it is awake when the failed thread is blocked.
         let exhausted = exhausted.and_then(|exhausted| exhausted.hold_aborting_threads());
         drop(sender);
         let Ok(mut signals) = signals else { return };
@@ -83,7 +82,7 @@ pub(crate) fn install() {
         }
     });
     if thread.is_ok() {
-        // An error says that it is installed, as far as it could be.
+        // An error means that installation is finished, as far as it was possible.
         let _: Result<(), _> = installed.recv();
     }
 }
@@ -106,13 +105,13 @@ mod exhausted {
     use crate::exit_code::ExitStatus;
     use crate::failure::{Failure, out_of_memory};
 
-    /// What is needed at the end, obtained at the start: from there on nothing may ask for memory.
+    /// Everything needed at the end, allocated at the start: no memory may be requested later.
     pub(super) struct Exhausted {
         json: Vec<u8>,
         text: Vec<u8>,
         stdout: File,
         stderr: File,
-        /// Whether a thread that aborts ends the process at once, with the same status and without a message.
+        /// True if an aborting thread ends the process at once, with the same status and without a message.
         through: Arc<AtomicBool>,
         full: (PipeReader, PipeWriter),
     }
@@ -134,11 +133,11 @@ mod exhausted {
             Ok(prepared)
         }
 
-        /// Makes the handler of an abort wait for ever: it writes to a pipe that is full.
+        /// Makes the handler of an abort block for ever, by writing to a full pipe.
         pub(super) fn hold_aborting_threads(mut self) -> io::Result<Self> {
             let held = low_level::pipe::register(SIGABRT, self.full.1.try_clone()?)?;
-            // Registering has made the pipe one that does not wait. It is filled, then made to wait again, by the call that
-            // does so for any descriptor.
+            // Registering has made the pipe non-blocking. It is filled, then made blocking again by the call that does so for
+            // any descriptor.
             let full = loop {
                 match self.full.1.write(&[0; 4096]) {
                     Ok(0) => break Ok(()),
@@ -155,21 +154,21 @@ mod exhausted {
             Ok(self)
         }
 
-        /// From now on an abort ends the process at once.
+        /// Lets an abort end the process at once from now on.
         pub(super) fn let_aborts_through(&self) {
             self.through.store(true, Ordering::SeqCst);
         }
 
-        /// Ends the process as [`end`](super::end) does, without memory.
+        /// Ends the process as [`end`](super::end) does, without allocating memory.
         pub(super) fn end(mut self) -> ! {
-            // The locks of the streams may be held by the thread that failed.
+            // The failed thread may hold the locks of the streams.
             let _ = if JSON_AWAITED.load(Ordering::SeqCst) {
                 self.stdout.write_all(&self.json)
             } else {
                 self.stderr.write_all(&self.text)
             };
             self.let_aborts_through();
-            // So may the registry be; who holds it because of a rename will be done soon.
+            // It may also hold the registry; a thread that holds it for a rename releases it soon.
             for _ in 0..100 {
                 if let Ok(paths) = TEMPORARY.try_lock() {
                     remove(&paths);
@@ -181,13 +180,13 @@ mod exhausted {
         }
     }
 
-    /// What is said of it.
+    /// Returns the failure that is reported.
     fn failure() -> Failure {
         out_of_memory("the run was aborted where it was, most likely because memory ran out")
     }
 }
 
-/// The signals that this process was started to ignore, a bit for each; none where the system does not say.
+/// Returns the signals that this process was started to ignore, one bit each; none if the system does not say.
 #[cfg(unix)]
 fn ignored() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -195,14 +194,14 @@ fn ignored() -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Installs the handler for Ctrl-C and requests to end.
+/// Installs the handler for Ctrl-C and termination requests.
 #[cfg(not(unix))]
 pub(crate) fn install() {
-    // Fails only where a handler exists already, as when several commands run in one process.
+    // Fails only if a handler exists already, for example when several commands run in one process.
     let _ = ctrlc::set_handler(|| end());
 }
 
-/// Creates a temporary file and registers it in one step that an interrupt cannot split.
+/// Creates and registers a temporary file in one step that an interrupt cannot split.
 pub(crate) fn register<T>(create: impl FnOnce() -> std::io::Result<(T, PathBuf)>) -> std::io::Result<T> {
     let mut paths = registry();
     let (file, path) = create()?;
@@ -210,7 +209,7 @@ pub(crate) fn register<T>(create: impl FnOnce() -> std::io::Result<(T, PathBuf)>
     Ok(file)
 }
 
-/// Runs `rename` with interrupts held off and forgets the temporary files afterwards.
+/// Runs `rename` with interrupts blocked, then unregisters the temporary files.
 pub(crate) fn finish<T>(temporary: &[PathBuf], rename: impl FnOnce() -> T) -> T {
     let mut paths = registry();
     let result = rename();

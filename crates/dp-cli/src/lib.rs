@@ -1,9 +1,8 @@
-//! The `dp` command as a library: what is typed ([`args`]) becomes a checked configuration, which a function of
-//! [`commands`] runs. Results go to stdout, everything else to stderr, and every error has the one shape of
-//! [`failure::Failure`].
+//! The `dp` command as a library: the arguments ([`args`]) become a checked configuration, which a function of [`commands`]
+//! runs. Results go to standard output, everything else to standard error, and every error is a [`failure::Failure`].
 //!
-//! The binary is [`main`] and nothing else. Programs that want what `dp` does without a terminal use `dp-data`,
-//! `dp-optim` and `dp-accountant`, which do the work.
+//! The binary only calls [`main`]. Programs that need the functions of `dp` use `dp-data`, `dp-optim` and `dp-accountant`,
+//! which do the work.
 #![forbid(unsafe_code)]
 
 pub mod args;
@@ -38,9 +37,9 @@ pub fn main() -> ExitCode {
     run_arguments(&arguments).into()
 }
 
-/// Runs `dp` with `arguments`, the first of which is the program's name.
+/// Runs `dp` with `arguments`, the first of which is the program name.
 pub fn run_arguments(arguments: &[OsString]) -> ExitStatus {
-    // Memory may run out, or a signal come, before the arguments are understood.
+    // Memory may run out, or a signal arrive, before the arguments are parsed.
     let asks_for_json = arguments.iter().any(|argument| argument == "--json");
     interrupt::await_json(asks_for_json);
     let cli = match Cli::try_parse_from(arguments) {
@@ -81,7 +80,8 @@ fn run(cli: &Cli, console: &Console) -> Result<ExitStatus, Failure> {
     .map(|()| ExitStatus::Success)
 }
 
-/// Help and version go to stdout with 0, mistakes to stderr (or stdout as JSON) with 2.
+/// Prints help and version to standard output with exit code 0, usage errors to standard error (or standard output as JSON)
+/// with 2.
 fn refuse_arguments(error: &clap::Error, asks_for_json: bool) -> ExitStatus {
     let help_or_version = !error.use_stderr();
     let json = Console { json: true, ..Console::default() };
@@ -99,7 +99,7 @@ fn refuse_arguments(error: &clap::Error, asks_for_json: bool) -> ExitStatus {
     if help_or_version { ExitStatus::Success } else { ExitStatus::Usage }
 }
 
-/// The failure for clap's text about a mistake: its first paragraph is what happened, a tip is what to do.
+/// Converts clap's error text: the first paragraph is the message, a tip is the remedy.
 fn misunderstood(text: &str) -> Failure {
     let first = text.lines().take_while(|line| !line.trim().is_empty()).map(str::trim).collect::<Vec<_>>().join(" ");
     let tip = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));

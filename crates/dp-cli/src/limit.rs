@@ -1,7 +1,7 @@
-//! `--limit`: how much may be computed for one question.
+//! `--limit`: the limit on computation for one question.
 //!
-//! It names work and not seconds, so that a question has the same answer on every machine and at every load; one unit is
-//! about a second's work, which nearly every question stays far below.
+//! It counts work, not seconds, so that a question has the same answer on every machine and at every load. One unit is about
+//! one second of work; nearly every question needs far less.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,16 +15,16 @@ use crate::progress::{Counted, Progress, ProgressMode};
 /// The accepted limits.
 const LIMITS: (f64, f64) = (1e-3, 1e6);
 
-/// What was computed, and whether the limit made it less close.
+/// A computed value, and whether the limit made it less precise.
 #[derive(Debug)]
 pub struct Limited<T> {
-    /// It.
+    /// The value.
     pub value: T,
-    /// Whether an interval is wider than it would have been.
+    /// True if an interval is wider because of the limit.
     pub is_short: bool,
 }
 
-/// Computes `f` within the limit, if there is one, `scale` times of it for what is known to be long, with its progress.
+/// Computes `f` with progress and within the limit, if given. `scale` multiplies the limit for work that is known to be long.
 ///
 /// # Errors
 /// `usage.value`.
@@ -61,7 +61,7 @@ pub fn silently<T>(limit: f64, f: impl FnOnce() -> T) -> Result<Limited<T>, Fail
     Ok(Limited { value: found.value, is_short: found.is_short })
 }
 
-/// Whether a limit may be asked for.
+/// Checks that a limit is in the accepted range.
 ///
 /// # Errors
 /// `usage.value`.
@@ -74,7 +74,7 @@ pub fn check(limit: f64) -> Result<(), Failure> {
         .expected(format!("a number in [{least:?}, {largest:?}]")))
 }
 
-/// What is said where the limit was reached.
+/// Returns the note for a reached limit.
 pub fn note(limit: f64) -> String {
     let more = 10.0 * limit;
     format!("the limit on work was reached: what is certified is certain, and --limit {more} may bring it closer")

@@ -1,7 +1,7 @@
-//! What goes to stdout and what to stderr, in which colours.
+//! Output to standard output and standard error, with colours.
 //!
-//! stdout carries the result and nothing else; with `--json` exactly one value and a newline. Warnings and notes go to
-//! stderr and fall silent with `--quiet`.
+//! Standard output carries only the result; with `--json`, exactly one value and a newline. Warnings and notes go to standard
+//! error and are suppressed by `--quiet`.
 
 use std::io::{self, Write};
 
@@ -13,13 +13,13 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::interrupt;
 
-/// The code of the failure that is none where only a part was wanted: whoever read our output has gone.
+/// The code for a closed pipe, which is no error: the reader of the output needed only a part.
 pub(crate) const CLOSED_PIPE: &str = "output.closed_pipe";
 
-/// What messages call standard output.
+/// The name of standard output in messages.
 pub(crate) const STANDARD_OUTPUT: &str = "standard output";
 
-/// Whether to use colours.
+/// The use of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum Color {
     /// On a terminal, unless `NO_COLOR` or `TERM=dumb` says otherwise.
@@ -41,18 +41,18 @@ impl From<Color> for anstream::ColorChoice {
     }
 }
 
-/// The two streams and how much is said on them.
+/// The two output streams and their settings.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Console {
-    /// One JSON value on stdout instead of text for people.
+    /// True for one JSON value on standard output instead of text.
     pub json: bool,
-    /// Silence on stderr except for errors.
+    /// True to print only errors on standard error.
     pub quiet: bool,
-    /// How much more to say.
+    /// The verbosity level.
     pub verbose: u8,
-    /// Colours.
+    /// The use of colours.
     pub color: Color,
-    /// What depends on records stands in the JSON of errors too, not on stderr alone.
+    /// True if the JSON of errors includes record-dependent parts, which otherwise go to standard error alone.
     pub show_private: bool,
 }
 
@@ -60,7 +60,7 @@ impl Console {
     /// Prints the result: `json` as one line of JSON, or `text` as it is.
     ///
     /// # Errors
-    /// stdout cannot be written, or has been closed.
+    /// Standard output that cannot be written or has been closed.
     pub fn result(&self, json: &impl Serialize, text: &str) -> Result<(), Failure> {
         if self.json {
             let line = serde_json::to_string(json)
@@ -72,40 +72,40 @@ impl Console {
         }
     }
 
-    /// A warning on stderr.
+    /// Prints a warning to standard error.
     pub fn warn(&self, text: &str) {
         if !self.quiet {
             self.stderr(&self.paint("33", "warning"), text);
         }
     }
 
-    /// A warning that depends on the content of records, marked as for the curator alone.
+    /// Prints a warning that depends on the content of records, marked as for the curator alone.
     pub fn warn_curator(&self, text: &str) {
         self.warn(&format!("{text} (for your eyes only: this depends on the data)"));
     }
 
-    /// A remark on stderr.
+    /// Prints a note to standard error.
     pub fn note(&self, text: &str) {
         if !self.quiet {
             self.stderr(&self.paint("36", "note"), text);
         }
     }
 
-    /// A remark on stderr for those who asked for more.
+    /// Prints a note to standard error if verbose.
     pub fn detail(&self, text: &str) {
         if self.verbose > 0 {
             self.note(text);
         }
     }
 
-    /// Reports a failure in its place: stdout with `--json`, else stderr.
+    /// Reports a failure: on standard output with `--json`, else on standard error.
     pub fn failure(&self, failure: &Failure) {
         if self.json {
             let line = failure.to_json(self.show_private);
             interrupt::await_json(false);
-            // The reader may have gone; there is nobody left to tell.
+            // The reader may have closed the pipe; nothing is left to do.
             let _ = write_stdout(line.as_bytes(), b"\n");
-            // The curator still learns which record it is; stdout is what others keep.
+            // The curator still sees the record; standard output may be kept by others.
             if let Some(line) = failure.private_line().filter(|_| !self.show_private) {
                 self.stderr(&self.paint("36", "for your eyes only"), &line);
             }
@@ -115,7 +115,7 @@ impl Console {
         }
     }
 
-    /// Text in an ANSI style; the stream strips it where colours are off.
+    /// Wraps text in an ANSI style; the stream strips it if colours are off.
     fn paint(&self, style: &str, text: &str) -> String {
         format!("\u{1b}[{style}m{text}\u{1b}[0m")
     }
@@ -128,12 +128,12 @@ impl Console {
             message.push_str(&line);
             message.push('\n');
         }
-        // stderr closed: nobody is listening, and that is no reason to stop.
+        // A closed standard error is no reason to stop.
         let _ = AutoStream::new(io::stderr(), self.color.into()).write_all(message.as_bytes());
     }
 }
 
-/// Refuses to begin what ends on standard output where there is none.
+/// Refuses to start work whose result goes to standard output if there is none.
 ///
 /// # Errors
 /// `output.closed_pipe`.
@@ -145,8 +145,8 @@ pub(crate) fn check_stdout() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether this process was started without standard output. The null device is put in its place before anything of ours
-/// runs, open for reading too, as nobody opens it who wants to throw a result away.
+/// Returns whether this process was started without standard output. The runtime then opens the null device in its place, for
+/// reading too, unlike a user who discards the result.
 #[cfg(target_os = "linux")]
 fn stdout_is_closed() -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -159,13 +159,13 @@ fn stdout_is_closed() -> bool {
         && device("/dev/null").is_some_and(|null| device("/proc/self/fd/1") == Some(null))
 }
 
-/// Elsewhere it cannot be told from the null device.
+/// Elsewhere it is indistinguishable from the null device.
 #[cfg(not(target_os = "linux"))]
 fn stdout_is_closed() -> bool {
     false
 }
 
-/// Writes to stdout, flushes, and tells a closed pipe from a failure.
+/// Writes to standard output and flushes; distinguishes a closed pipe from a failure.
 pub(crate) fn write_stdout(text: &[u8], end: &[u8]) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout
@@ -175,9 +175,9 @@ pub(crate) fn write_stdout(text: &[u8], end: &[u8]) -> Result<(), Failure> {
         .map_err(|error| write_failure(&error, STANDARD_OUTPUT))
 }
 
-/// The failure for an error while writing to `target`, a file or standard output.
+/// Creates the failure for an error while writing to `target`, a file or standard output.
 pub fn write_failure(error: &io::Error, target: &str) -> Failure {
-    // What fails on a file under its temporary name comes with that name, which says nothing to the user.
+    // An error on a temporary file contains its temporary name, which means nothing to the user.
     let text = error.to_string();
     let reason = text.split(" at path \"").next().unwrap_or_default();
     match error.kind() {

@@ -1,6 +1,6 @@
-//! Progress of long work on stderr: a bar on a terminal, or one JSON object per line, or nothing.
+//! Progress of long work on standard error: a bar on a terminal, one JSON object per line, or nothing.
 //!
-//! It shows rows or runs, passes, speed and time left; never a loss or anything else that is computed from records.
+//! It shows rows or runs, passes, speed and remaining time; never a loss or anything else computed from records.
 
 use std::io::{IsTerminal, Read, Write};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::Console;
 
-/// How to show progress.
+/// The progress display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
 pub enum ProgressMode {
     /// A bar on a terminal, nothing elsewhere.
@@ -21,24 +21,24 @@ pub enum ProgressMode {
     None,
 }
 
-/// Shortest time between two reports.
+/// Minimum time between two reports.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// How long work must last before a bar appears.
+/// Minimum duration of work before a bar appears.
 const PATIENCE: Duration = Duration::from_millis(400);
 
-/// What is counted.
+/// The unit of progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     /// Records.
     Rows,
-    /// Bytes of a file as it lies on the disk.
+    /// Bytes of a file as stored on disk.
     Bytes,
-    /// Runs of what is audited.
+    /// Runs of the audited mechanism.
     Runs,
     /// Updates of a model.
     Updates,
-    /// Work of the accountant, in hundredths of its unit.
+    /// Accountant work, in hundredths of its unit.
     Work,
 }
 
@@ -61,7 +61,7 @@ enum Display {
 }
 
 impl Progress {
-    /// Starts `phase`, which has `total` of what is counted to go where that is known.
+    /// Starts `phase` with `total` units of work, if known.
     pub fn start(
         mode: ProgressMode,
         console: &Console,
@@ -78,7 +78,7 @@ impl Progress {
         Self { phase, counted, total, started: Instant::now(), reported: None, display }
     }
 
-    /// Says that `done` is done, in pass `pass` (from 1) of the work where it has passes.
+    /// Reports `done` units, in pass `pass` (from 1) if the work has passes.
     pub fn update(&mut self, done: u64, pass: Option<u64>) {
         let now = Instant::now();
         match self.reported {
@@ -100,7 +100,7 @@ impl Progress {
         }
     }
 
-    /// Ends the phase with `done` done.
+    /// Ends the phase with `done` units.
     pub fn finish(mut self, done: u64) {
         match &mut self.display {
             Display::Json => self.write_json(done, None, true),
@@ -162,7 +162,7 @@ fn new_bar(phase: &'static str, counted: Counted, total: Option<u64>) -> Progres
     bar
 }
 
-/// A reader that shows how far it has come.
+/// A reader that reports its progress.
 #[derive(Debug)]
 pub struct Metered<R> {
     reader: R,
@@ -171,7 +171,7 @@ pub struct Metered<R> {
 }
 
 impl<R> Metered<R> {
-    /// Shows `progress` while `reader` is read.
+    /// Reports `progress` while `reader` is read.
     pub fn new(reader: R, progress: Progress) -> Self {
         Self { reader, bytes: 0, progress: Some(progress) }
     }

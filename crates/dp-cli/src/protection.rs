@@ -1,11 +1,11 @@
-//! Warnings about budgets that promise little.
+//! Warnings about budgets that give little protection.
 
 use dp::protection::{large_delta, large_epsilon};
 use dp_optim::recipes::Budget;
 
 use crate::output::Console;
 
-/// Warns before a training of what [`dp::protection::warnings`] says.
+/// Prints the warnings of [`dp::protection::warnings`] before training.
 pub fn warn(budget: Budget, n: u64, units: &str, console: &Console) {
     if let Some(sentence) = large_epsilon(budget.epsilon.get()) {
         console.warn(&sentence);

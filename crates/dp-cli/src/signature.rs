@@ -1,4 +1,4 @@
-//! Keys and signatures as files. [`dp::signature`] says what is signed.
+//! Key and signature files. [`dp::signature`] defines the signed statement.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,15 +13,15 @@ use crate::atomic::{self, PendingFile};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 
-/// Longer files are no keys and no signatures.
+/// Largest size in bytes of a key or signature file.
 const LONGEST: u64 = 1 << 16;
 
-/// `NAME.sig`, where a model's signature lies unless another file is named.
+/// Returns `NAME.sig`, the default signature file of a model.
 pub fn beside(model: &FileName) -> PathBuf {
     AsRef::<Path>::as_ref(&model.with_end(".sig")).to_owned()
 }
 
-/// Makes a key pair: `path`, readable by its owner alone, and `path.pub`. Neither replaces a file.
+/// Creates a key pair: `path`, readable by its owner alone, and `path.pub`. Neither replaces a file.
 ///
 /// # Errors
 /// `sign.random`, `output.exists`, `output.write`, `output.full`.
@@ -39,7 +39,7 @@ pub fn new_key(path: &Path) -> Result<(PathBuf, PublicKey), Failure> {
     Ok((of_public, public))
 }
 
-/// Reads a secret key; says whether others than its owner may read the file.
+/// Reads a secret key and returns whether users other than its owner may read the file.
 ///
 /// # Errors
 /// `key.read`, `key.format`.
@@ -65,7 +65,7 @@ pub fn public_key(path: &Path) -> Result<PublicKey, Failure> {
     })
 }
 
-/// Reads a signature's file.
+/// Reads a signature file.
 ///
 /// # Errors
 /// `signature.read`, `signature.format`.
@@ -81,7 +81,7 @@ fn bad_key(path: &Path, error: dp::Error, expected: &str) -> Failure {
     Failure::from(error).at_file(atomic::shown(path)).at_flag("--key").expected(expected)
 }
 
-/// The text of a small file, which may hold a secret.
+/// Reads a small text file, which may hold a secret.
 fn read(path: &Path, code: &'static str, what: &str) -> Result<Zeroizing<String>, Failure> {
     let mut text = Zeroizing::new(String::new());
     let all = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
@@ -92,14 +92,14 @@ fn read(path: &Path, code: &'static str, what: &str) -> Result<Zeroizing<String>
     all.map_err(|error| {
         Failure::new(ExitStatus::Failed, code, format!("cannot read {what}: {error}")).at_file(atomic::shown(path))
     })?;
-    // A byte order mark is no part of the text.
+    // A byte order mark is not part of the text.
     if text.starts_with('\u{feff}') {
         text.drain(..'\u{feff}'.len_utf8());
     }
     Ok(text)
 }
 
-/// Whether others than the owner may read a file.
+/// Returns whether users other than the owner may read a file.
 fn is_open(path: &Path) -> bool {
     #[cfg(unix)]
     {

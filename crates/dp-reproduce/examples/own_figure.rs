@@ -1,4 +1,4 @@
-//! A figure of one's own: accuracy against epsilon on points of a sphere, drawn into the folder for temporary files.
+//! A custom figure: accuracy against epsilon on points of a sphere, drawn into the folder for temporary files.
 //!
 //! ```text
 //! cargo run --release -p dp-reproduce --example own_figure

@@ -1,4 +1,4 @@
-//! The algorithms that are compared.
+//! The algorithms of the experiments.
 
 mod published;
 mod recipes;
@@ -16,95 +16,95 @@ pub use train::{Outcome, SELECTED, run};
 pub enum Algorithm {
     /// Stochastic gradient descent without privacy.
     Noiseless,
-    /// Bolt-on private descent, noise from the sensitivity of the run: sound.
+    /// Bolt-on private SGD, with noise for the sensitivity of the run: sound.
     Ours,
-    /// The same with the noise as printed, the sensitivity of the strongly convex case divided by the batch size: **not
-    /// private** at the epsilon on the axis.
+    /// Bolt-on with the noise as published, whose sensitivity in the strongly convex case is divided by the batch size: **not
+    /// private** at the stated epsilon.
     OursAsPublished,
-    /// Song, Chaudhuri and Sarwate 2013, noise on every step, all passes calibrated together: sound.
+    /// Song, Chaudhuri and Sarwate 2013: noise on every step, with all passes calibrated together: sound.
     Scs13,
-    /// The same with the noise as printed: `(ε/k, δ/k)` for each of `k` passes. Sound, and more than is needed.
+    /// SCS13 with the noise as published: `(ε/k, δ/k)` for each of `k` passes. Sound, but more noise than needed.
     Scs13AsPublished,
-    /// Bassily, Smith and Thakurta 2014 as Wu et al. extend it, random batches and noise on every step, the least noise
-    /// that the accountant certifies. In the convex case within radius 10, which its steps need.
+    /// Bassily, Smith and Thakurta 2014, as extended by Wu et al.: random batches and noise on every step, with the least
+    /// noise that the accountant certifies. In the convex case within radius 10, which its steps need.
     Bst14,
-    /// The same with batches of fixed size and the noise as printed, far more than is needed.
+    /// BST14 with batches of fixed size and the noise as published, far more than needed.
     Bst14AsPublished,
-    /// Differentially private stochastic gradient descent of today, Poisson batches.
+    /// Current differentially private stochastic gradient descent, with Poisson batches.
     DpSgd,
     /// Feldman, Koren and Talwar 2020: noise on every iterate, the last one released.
     Pnsgd,
-    /// The same in one pass, on batches that grow.
+    /// PNSGD in one pass, on growing batches.
     SnowballSgd,
-    /// Feldman, Koren and Talwar 2020: one pass in phases, noise at the end of each.
+    /// Feldman, Koren and Talwar 2020: one pass in phases, with noise at the end of each.
     PhasedSgd,
-    /// Algorithm and settings chosen from public numbers; of a setting it takes the loss alone.
+    /// Algorithm and settings chosen from public numbers; only the loss is taken from the setting.
     Auto,
     /// The minimiser of the regularised objective, without privacy.
     Minimiser,
-    /// Accelerated proximal descent with so large a budget that its noise is none to speak of: near the minimiser with an
-    /// L1 penalty, without privacy.
+    /// Accelerated proximal descent with a budget so large that its noise is negligible: close to the minimiser with an L1
+    /// penalty, without privacy.
     SparseMinimiser,
-    /// The model that made-up labels were drawn from.
+    /// The model from which synthetic labels were drawn.
     TrueModel,
-    /// The same answer for all.
+    /// A constant prediction.
     Majority,
     /// Noise on the model after descent with averages and restarts.
     RsgdAr,
-    /// Noise on the model after plain descent, for the worst position of a record.
+    /// Noise on the model after plain descent, calibrated for the worst position of a record.
     Nsgd,
     /// Noise on the model after full gradients with a constant step.
     OutPertGd,
     /// Noise in the objective, with the λ of the setting.
     ObjPert,
-    /// Noise in the objective, with the regulariser that is recommended, around a centre from noisy moments.
+    /// Objective perturbation with the recommended regulariser, around a centre from noisy moments.
     ObjPertCentred,
-    /// Noise in the objective as Chaudhuri, Monteleoni and Sarwate 2011 print it, without delta: more than is needed.
+    /// Objective perturbation as published by Chaudhuri, Monteleoni and Sarwate 2011, without delta: more noise than needed.
     ObjPertCms11,
-    /// The same as Kifer, Smith and Thakurta 2012 print it.
+    /// Objective perturbation as published by Kifer, Smith and Thakurta 2012.
     ObjPertKst12,
-    /// The same by the Renyi bound of Redberg, Koskela and Wang 2023.
+    /// Objective perturbation by the Renyi bound of Redberg, Koskela and Wang 2023.
     ObjPertRdp,
     /// Approximate minima perturbation, calibrated exactly.
     Amp,
-    /// The same as Iyengar et al. 2019 print it.
+    /// Approximate minima perturbation as published by Iyengar et al. 2019.
     AmpAsPublished,
     /// Least squares on noisy second moments.
     NoisyMoments,
-    /// Newton's method with noisy curvature.
+    /// Newton's method with a noisy Hessian.
     DpNewton,
-    /// Batches in one order, with noise that later steps take back in part.
+    /// Batches in a fixed order, with noise that later steps partly cancel.
     DpFtrl,
-    /// Noise that shrinks with the distance from where the gradient of all records is known.
+    /// Noise that shrinks with the distance from the point where the full gradient is known.
     DpSvrg,
-    /// Full gradients with noise on each, as many steps as are recommended.
+    /// Full gradients with noise on each, for the recommended number of steps.
     DpGd,
-    /// DP-SGD with the steps of Adam.
+    /// DP-SGD with Adam's update rule.
     DpAdam,
-    /// The same without the noise's part in its mean squares.
+    /// DP-Adam with the contribution of the noise to its mean squares subtracted.
     DpAdamBc,
     /// Coordinate steps chosen by the exponential mechanism.
     PrivGene,
     /// Linearised ADMM on random batches.
     SsAdmm,
-    /// Linearised ADMM on all records, noise on the model at each step.
+    /// Linearised ADMM on all records, with noise on the model at each step.
     MpAdmm,
-    /// Two parties that agree on a model, each with noise on its own gradients.
+    /// Consensus of two parties, each with noise on its own gradients.
     DpAdmm,
-    /// ADMM, each iteration the minimiser of a perturbed objective.
+    /// ADMM in which each iteration minimises a perturbed objective.
     AdmmObjPert,
-    /// Full gradients, a noisy backtracking search for each step, the budget spent as needed.
+    /// Full gradients, with a noisy backtracking line search for each step and the budget spent as needed.
     DpBlgd,
-    /// The same on random batches.
+    /// DP-BLGD on random batches.
     DpBlsgd,
-    /// The same with clipping norms that shrink.
+    /// DP-BLSGD with shrinking clipping norms.
     DpBlsgdAc,
-    /// Full gradients, the step by noisy minimum.
+    /// Full gradients, with the step size selected by noisy minimum.
     DpAgd,
 }
 
 impl Algorithm {
-    /// Whether its noise is that of a paper rather than what is needed.
+    /// Returns whether its noise is that of a paper rather than the calibrated one.
     pub fn is_as_published(self) -> bool {
         matches!(
             self,
@@ -118,12 +118,12 @@ impl Algorithm {
         )
     }
 
-    /// Whether it has a budget at all.
+    /// Returns whether it has a privacy budget.
     pub fn is_private(self) -> bool {
         !matches!(self, Self::Noiseless | Self::Minimiser | Self::SparseMinimiser | Self::TrueModel)
     }
 
-    /// The name in pictures and tables.
+    /// Returns the name in pictures and tables.
     pub fn title(self) -> &'static str {
         match self {
             Self::Noiseless => "Noiseless",

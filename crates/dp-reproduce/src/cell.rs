@@ -1,4 +1,4 @@
-//! One run of an experiment, whatever it trains, and the name that it is found and seeded by.
+//! One run of an experiment of any kind, with the name that identifies and seeds it.
 
 use core::fmt;
 
@@ -10,11 +10,12 @@ use crate::ranker::RankerSetting;
 use crate::seed;
 use crate::setting::Setting;
 
-/// Raised when the code changes what every run of the same setting measures, so that older records are not taken for it.
+/// Incremented when a code change affects the results of every run, so that older records are not reused.
 const REVISION: u32 = 1;
 
-/// The same of one algorithm, 0 for what has not changed since the revision above: 3 since the minimiser of a perturbed
-/// objective is certified by compensated gradients and looked for with curvatures. Part of the key alone: random numbers stay what they were.
+/// Returns the revision of one algorithm, 0 if it has not changed since `REVISION`: 3 since the minimiser of a perturbed
+/// objective is certified by compensated gradients and searched with curvatures. It is part of the key alone: random numbers
+/// stay the same.
 const fn revision_of(experiment: &Experiment) -> u32 {
     match experiment {
         Experiment::Model(setting) => match setting.algorithm {
@@ -33,7 +34,7 @@ const fn revision_of(experiment: &Experiment) -> u32 {
     }
 }
 
-/// What is run.
+/// An experiment: everything about a run except its repetition.
 ///
 /// # Examples
 /// ```
@@ -46,14 +47,14 @@ const fn revision_of(experiment: &Experiment) -> u32 {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Experiment {
-    /// A linear model, or one for each class.
+    /// A linear model, or one per class.
     Model(Setting),
-    /// A ranker after so many of its updates.
+    /// A ranker after a given number of updates.
     Ranker(RankerSetting),
 }
 
 impl Experiment {
-    /// What is learnt from.
+    /// Returns the data set.
     pub fn data(&self) -> DataSet {
         match self {
             Self::Model(setting) => setting.data,
@@ -61,7 +62,7 @@ impl Experiment {
         }
     }
 
-    /// The linear model, if it is one.
+    /// Returns the linear model, if it is one.
     pub fn model(&self) -> Option<&Setting> {
         match self {
             Self::Model(setting) => Some(setting),
@@ -69,7 +70,7 @@ impl Experiment {
         }
     }
 
-    /// The ranker, if it is one.
+    /// Returns the ranker, if it is one.
     pub fn ranker(&self) -> Option<&RankerSetting> {
         match self {
             Self::Ranker(setting) => Some(setting),
@@ -77,8 +78,8 @@ impl Experiment {
         }
     }
 
-    /// What learns, by the name that `dp reproduce --algorithm` takes: an [`Algorithm`], the
-    /// loss of a ranker, or what ranks without one.
+    /// Returns the learning algorithm by its name for `dp reproduce --algorithm`: an [`Algorithm`], the loss of a ranker, or
+    /// the ranking method without a loss.
     pub fn algorithm(&self) -> String {
         match self {
             Self::Model(setting) => setting.algorithm.to_string(),
@@ -86,12 +87,12 @@ impl Experiment {
         }
     }
 
-    /// Whether the time is what counts: nothing else runs meanwhile.
+    /// Returns whether the run is timed: then no other run executes at the same time.
     pub fn is_timed(&self) -> bool {
         self.model().is_some_and(|setting| setting.timed)
     }
 
-    /// What one training measures: itself, or all points of the course of a ranker.
+    /// Returns the training that measures this: itself, or the whole course of a ranker.
     fn training(self) -> Self {
         match self {
             Self::Model(_) => self,
@@ -124,19 +125,19 @@ impl fmt::Display for Experiment {
 /// A run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cell {
-    /// Everything but the repetition.
+    /// The experiment.
     pub experiment: Experiment,
-    /// Which repetition, from 0.
+    /// The repetition, from 0.
     pub repetition: u32,
 }
 
 impl Cell {
-    /// This repetition of this.
+    /// Creates a run from an experiment and a repetition.
     pub fn new(experiment: impl Into<Experiment>, repetition: u32) -> Self {
         Self { experiment: experiment.into(), repetition }
     }
 
-    /// Sixteen hexadecimal digits that change when anything about the run changes.
+    /// Returns sixteen hexadecimal digits that change when anything about the run changes.
     pub fn key(&self) -> String {
         let text = match revision_of(&self.experiment) {
             0 => self.to_string(),
@@ -146,12 +147,12 @@ impl Cell {
         hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The training that measures this, and maybe others that have the same one.
+    /// Returns the training that measures this run, shared by all runs with the same training.
     pub fn training(&self) -> Self {
         Self { experiment: self.experiment.training(), ..*self }
     }
 
-    /// The seed of everything random in this run: that of its [training](Self::training).
+    /// Returns the seed of all randomness in this run: that of its [training](Self::training).
     pub fn seed(&self) -> u64 {
         seed::of(&self.training().to_string())
     }

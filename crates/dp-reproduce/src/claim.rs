@@ -1,24 +1,24 @@
-//! What a paper says of a figure, as comparisons of its points, and what the measured numbers say of that.
+//! Claims of a paper about a figure, as comparisons of its points, and their verdicts from measurements.
 
 use crate::figure::Figure;
 use crate::results::{Place, Results};
 use crate::statistics::{Sample, number};
 
-/// Standard errors that a difference must exceed to count.
+/// Number of standard errors that a difference must exceed.
 const STANDARD_ERRORS: f64 = 2.0;
 
-/// A claim: comparisons that should come out, all of them or at least one.
+/// A claim: comparisons that should hold, all of them or at least one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// In words.
+    /// The claim in words.
     pub statement: String,
-    /// How many of the comparisons should come out.
+    /// The number of comparisons that should hold.
     pub quantifier: Quantifier,
-    /// What is compared.
+    /// The comparisons.
     pub comparisons: Vec<Comparison>,
 }
 
-/// How many comparisons a claim is about.
+/// The number of comparisons that must hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantifier {
     /// All.
@@ -27,54 +27,55 @@ pub enum Quantifier {
     Some,
 }
 
-/// Two points and how they should lie.
+/// Two points and their claimed relation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Comparison {
-    /// The point that is spoken of.
+    /// The point that the claim is about.
     pub left: Place,
-    /// How it should lie.
+    /// The claimed relation.
     pub relation: Relation,
-    /// What it is compared with.
+    /// The point that it is compared with.
     pub right: Place,
 }
 
-/// How two means should lie, at two standard errors of `left - factor · right`.
+/// The relation of two means, tested at two standard errors of `left - factor · right`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Relation {
-    /// Shown to be more: `left > factor · right + margin`, beyond the uncertainty.
+    /// Significantly more: `left > factor · right + margin`, beyond the uncertainty.
     MoreThan {
-        /// Multiplies the right side.
+        /// The factor on the right side.
         factor: f64,
-        /// Added to it.
+        /// The margin added to it.
         margin: f64,
     },
-    /// Not shown to be more: `left ≤ factor · right + margin`, within the uncertainty.
+    /// Not significantly more: `left ≤ factor · right + margin`, within the uncertainty.
     AtMost {
-        /// Multiplies the right side.
+        /// The factor on the right side.
         factor: f64,
-        /// Added to it.
+        /// The margin added to it.
         margin: f64,
     },
-    /// Not further apart than `tolerance`, within the uncertainty, of which no more than `tolerance` counts: values that are
-    /// not known well are not close.
+    /// At most `tolerance` apart, within the uncertainty, of which at most `tolerance` counts: imprecise values are not
+    /// considered close.
     CloseTo {
-        /// The distance.
+        /// The largest distance.
         tolerance: f64,
     },
-    /// Shown to be beyond a share of the way from a third point to the right side: `left > start + share (right - start)`.
+    /// Significantly beyond a share of the way from a third point to the right side: `left > start + share (right - start)`.
     PartOfTheWay {
-        /// 1 is the right side.
+        /// The share; 1 is the right side.
         share: f64,
-        /// The third point, 0.
+        /// The third point, at share 0.
         start: Place,
     },
 }
 
 impl Relation {
-    /// Plainly more, and shown to be.
+    /// Significantly more, without factor or margin.
     pub const MORE: Self = Self::MoreThan { factor: 1.0, margin: 0.0 };
 
-    /// By how much it comes out; positive where it does. `start` is what was measured at the third point, where there is one.
+    /// Returns the margin by which the relation holds; positive if it does. `start` is the measurement at the third point, if
+    /// there is one.
     fn slack(self, left: &Sample, right: &Sample, start: Option<&Sample>) -> f64 {
         let noise = |factor: f64| STANDARD_ERRORS * left.std_error().hypot(factor * right.std_error());
         match self {
@@ -89,7 +90,7 @@ impl Relation {
         }
     }
 
-    /// The third point, where there is one.
+    /// Returns the third point, if there is one.
     fn start(self) -> Option<Place> {
         match self {
             Self::PartOfTheWay { start, .. } => Some(start),
@@ -98,16 +99,16 @@ impl Relation {
     }
 }
 
-/// What became of a claim.
+/// The verdict on a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// Every comparison came out, or one where one was enough.
+    /// Every comparison holds, or one if one suffices.
     Holds,
-    /// Some did.
+    /// Some comparisons hold.
     HoldsInPart,
-    /// None did.
+    /// No comparison holds.
     DoesNotHold,
-    /// Nothing to compare has been run.
+    /// No comparison has been run.
     NotMeasured,
 }
 
@@ -125,18 +126,18 @@ impl core::fmt::Display for Verdict {
 /// A verdict with its figures.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// What became of the claim.
+    /// The verdict.
     pub verdict: Verdict,
-    /// Comparisons that came out.
+    /// Number of comparisons that hold.
     pub confirmed: usize,
-    /// Comparisons that could be made.
+    /// Number of comparisons that could be made.
     pub compared: usize,
     /// The sentence for readers.
     pub sentence: String,
 }
 
 impl Claim {
-    /// That `left` lies in this relation to `right`, by name, wherever a panel has both at the same x.
+    /// Claims that `left` has this relation to `right`, by name, wherever a panel has both at the same x.
     pub fn between(
         statement: &str,
         panels: &[crate::figure::Panel],
@@ -164,7 +165,7 @@ impl Claim {
         Self { statement: statement.to_owned(), quantifier, comparisons }
     }
 
-    /// Judges the claim by what was measured.
+    /// Judges the claim by the measurements.
     pub fn judge(&self, results: &Results<'_>) -> Finding {
         let (mut outcomes, mut missing): (Vec<(f64, String)>, usize) = (Vec::new(), 0);
         for comparison in &self.comparisons {
@@ -192,14 +193,14 @@ impl Claim {
             );
             outcomes.push((slack, text));
         }
-        // A slack that is no number (two infinities) confirms nothing.
+        // A NaN slack (of two infinities) confirms nothing.
         let confirmed = outcomes.iter().filter(|(slack, _)| *slack > 0.0).count();
         let compared = outcomes.len();
         let verdict = match (compared, confirmed, self.quantifier) {
             (0, ..) => Verdict::NotMeasured,
             (_, 0, _) => Verdict::DoesNotHold,
             (_, _, Quantifier::Some) => Verdict::Holds,
-            // What could not be compared confirms nothing either.
+            // Missing comparisons do not confirm the claim either.
             (compared, confirmed, _) if compared == confirmed && missing == 0 => Verdict::Holds,
             _ => Verdict::HoldsInPart,
         };
@@ -223,13 +224,13 @@ impl Claim {
     }
 }
 
-/// "MNIST, convex: Ours at epsilon = 0.1".
+/// Formats a point as "MNIST, convex: Ours at epsilon = 0.1".
 fn name(figure: &Figure, place: Place) -> String {
     let Some(panel) = figure.panels.get(place.panel) else { return String::new() };
     format!("{}: {}", panel.title, name_of_point(figure, place))
 }
 
-/// The same, without what both sides share.
+/// Does the same without the parts that both sides share.
 fn name_beside(figure: &Figure, left: Place, right: Place) -> String {
     if left.panel != right.panel { name(figure, right) } else { name_of_point(figure, right) }
 }

@@ -1,10 +1,11 @@
-//! A source that counts what is read from it.
+//! A source that counts the records read from it.
 
 use dp_data::{Block, Description, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 
-/// A source in front of another that counts the records it hands out: each evaluation of a gradient or of a loss reads one.
+/// A wrapper of a source that counts the records it returns: each evaluation of a gradient or loss reads one.
 ///
-/// How many an adaptive algorithm reads may depend on the records. A reproduction may say so; a private release may not.
+/// The number of reads of an adaptive algorithm may depend on the records. A reproduction may publish it; a private release
+/// must not.
 ///
 /// # Examples
 /// ```
@@ -26,12 +27,12 @@ pub struct Counted<'s> {
 }
 
 impl<'s> Counted<'s> {
-    /// Counts from 0.
+    /// Wraps a source, counting from 0.
     pub fn new(source: &'s mut dyn RowSource<f64>) -> Self {
         Self { source, rows: 0 }
     }
 
-    /// Records that were handed out.
+    /// Returns the number of records read.
     pub fn rows(&self) -> u64 {
         self.rows
     }

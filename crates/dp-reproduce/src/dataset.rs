@@ -1,4 +1,4 @@
-//! The data sets of the experiments, prepared as the papers say.
+//! The data sets of the experiments, prepared as in the papers.
 
 mod files;
 mod lists;
@@ -18,42 +18,43 @@ pub use lists::Fold;
 
 use crate::error::Error;
 
-/// A data set with its preparation: which columns, which dimension, which task.
+/// A data set with its preparation: columns, dimension and task.
 ///
-/// Numeric columns are scaled to `[0, 1]` by their smallest and largest value, and every row is divided by its norm where
-/// that exceeds 1. Ranges are read off the data: a reproduction says how good an algorithm is and releases nothing.
-/// Lists of documents, which rankers learn from, are taken as they are, but for the order of a list's documents, which is drawn at
-/// random: files have them by name, and ListMLE learns the order of what is graded alike.
+/// Numeric columns are scaled to `[0, 1]` by their minimum and maximum, and every row with norm above 1 is divided by its
+/// norm. Ranges are taken from the data: a reproduction measures the quality of an algorithm and releases nothing. Lists of
+/// documents, for rankers, are unchanged except for the order of the documents of a list, which is random: files sort them by
+/// name, and ListMLE learns the order of documents with equal grades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum DataSet {
-    /// Ten digits, 60,000 training rows, projected at random (Gaussian) to 50 dimensions and clipped to norm 1.
+    /// Ten digits, 60,000 training rows, with a random Gaussian projection to 50 dimensions, clipped to norm 1.
     Mnist,
     /// The digit 0 against the rest, 15 pixels drawn at random.
     MnistZero,
-    /// Forest cover type 2 against the rest, 54 columns and an intercept; 6 of 7 rows to train on.
+    /// Forest cover type 2 against the rest, 54 columns and an intercept; 6 of 7 rows for training.
     Covertype,
     /// Signal against background, 28 columns and an intercept.
     Higgs,
-    /// Intrusions against normal connections, 34 numeric columns and an intercept; every fifth row is for testing.
+    /// Intrusions against normal connections, 34 numeric columns and an intercept; every fifth row for testing.
     KddCup,
     /// The first 50,000 rows, 34 numeric columns, rows of norm 1.
     KddCup34,
-    /// The same, 9 of the columns drawn at random.
+    /// KddCup34 with 9 columns drawn at random.
     KddCup9,
     /// Forged against genuine banknotes, 4 columns and an intercept.
     Banknote,
-    /// Occupied against empty rooms, 5 columns and an intercept; its own test sets.
+    /// Occupied against empty rooms, 5 columns and an intercept; with separate test sets.
     Occupancy,
     /// 10,000 points on the 5-dimensional unit sphere, separable with margin 0.001.
     Sphere,
-    /// Income above 50,000 against the rest, 123 binary columns (a9a) and an intercept, which is the last feature; every fifth
-    /// row is for testing.
+    /// Income above 50,000 against the rest, 123 binary columns (a9a) and an intercept, which is the last feature; every
+    /// fifth row for testing.
     Adult,
-    /// Clients who took a deposit against the rest, 32 numeric columns and an intercept, which is the last feature; every
-    /// fifth row is for testing.
+    /// Clients who made a deposit against the rest, 32 numeric columns and an intercept, which is the last feature; every
+    /// fifth row for testing.
     Bank,
-    /// 100,000 rows of 100 correlated normal features scaled to norm 1, of which 20 tell the class; 10,000 more for testing.
+    /// 100,000 rows of 100 correlated normal features scaled to norm 1, of which 20 determine the class; 10,000 more for
+    /// testing.
     SparseModel,
     /// Two noisy classes in 50 dimensions, of this many thousand rows: for measuring time.
     MadeUp {
@@ -64,15 +65,15 @@ pub enum DataSet {
     Mq2007,
     /// LETOR 4.0, MQ2008: 784 lists in five parts, 46 features, grades 0 to 2.
     Mq2008,
-    /// Made-up lists shaped like those of MQ2008, in five parts.
+    /// Synthetic lists shaped like those of MQ2008, in five parts.
     MadeUpLists {
-        /// How many.
+        /// Number of lists.
         lists: u32,
     },
 }
 
 impl DataSet {
-    /// All that are read from files.
+    /// All data sets that are read from files.
     pub const FROM_FILES: [Self; 13] = [
         Self::Mnist,
         Self::MnistZero,
@@ -89,7 +90,7 @@ impl DataSet {
         Self::Mq2008,
     ];
 
-    /// The name for readers.
+    /// Returns the name in texts.
     pub fn title(self) -> &'static str {
         match self {
             Self::Mnist => "MNIST",
@@ -110,12 +111,12 @@ impl DataSet {
         }
     }
 
-    /// Whether it has lists of documents in place of rows.
+    /// Returns whether it consists of lists of documents instead of rows.
     pub fn has_lists(self) -> bool {
         matches!(self, Self::Mq2007 | Self::Mq2008 | Self::MadeUpLists { .. })
     }
 
-    /// Number of classes; lists have none.
+    /// Returns the number of classes; lists have none.
     pub fn classes(self) -> u32 {
         match self {
             Self::Mnist => 10,
@@ -124,7 +125,7 @@ impl DataSet {
         }
     }
 
-    /// Which files it is made of, by their names in the data folder.
+    /// Returns its files, by name in the data folder.
     pub fn files(self) -> &'static [DataFile] {
         files::of(self)
     }
@@ -132,16 +133,16 @@ impl DataSet {
     /// Reads or generates its rows.
     ///
     /// # Errors
-    /// [`Error::MissingFile`], [`Error::Data`], also for a set of lists.
+    /// [`Error::MissingFile`], [`Error::Data`], also for a data set of lists.
     pub fn load(self, folder: &Path) -> Result<Prepared, Error> {
         self.check_files(folder)?;
         load::load(self, folder)
     }
 
-    /// Reads or generates its lists of documents, five times: four parts to train on and one to rank, in turn.
+    /// Reads or generates the five folds of its lists: four parts for training and one for ranking, in turn.
     ///
     /// # Errors
-    /// [`Error::MissingFile`], [`Error::Data`], also for a set of rows.
+    /// [`Error::MissingFile`], [`Error::Data`], also for a data set of rows.
     ///
     /// # Examples
     /// ```
@@ -192,27 +193,27 @@ impl fmt::Display for DataSet {
 /// A data set in memory.
 ///
 /// # Shapes
-/// Rows of norm at most 1. Targets are -1 and 1, or 0 to `classes - 1` where there are more than two classes.
+/// Rows have norm at most 1. Targets are -1 and 1, or 0 to `classes - 1` for more than two classes.
 #[derive(Debug, Clone)]
 pub struct Prepared {
-    /// To train on.
+    /// The training rows.
     pub train: Examples<f64>,
-    /// To test on; `None`: the training rows.
+    /// The test rows; `None` to test on the training rows.
     pub test: Option<Examples<f64>>,
     /// Number of classes.
     pub classes: u32,
-    /// The model that labels were drawn from, where it is known.
+    /// The model from which labels were drawn, if known.
     pub truth: Option<Vec<f64>>,
 }
 
 impl Prepared {
-    /// What accuracy is measured on.
+    /// Returns the rows on which accuracy is measured.
     pub fn held_out(&self) -> &Examples<f64> {
         self.test.as_ref().unwrap_or(&self.train)
     }
 }
 
-/// The files that are missing from `folder` for these data sets.
+/// Returns the files of these data sets that are missing from `folder`.
 pub fn missing(folder: &Path, sets: impl IntoIterator<Item = DataSet>) -> Vec<DataFile> {
     let mut missing = Vec::new();
     for file in sets.into_iter().flat_map(|set| set.files()) {

@@ -1,4 +1,4 @@
-//! Rows in a file on disk, read a block at a time: what a table larger than memory costs.
+//! Rows in a file on disk, read in blocks, to measure the cost of a table larger than memory.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -9,13 +9,13 @@ use crate::error::Error;
 
 const ENGINE: &str = "disk";
 
-/// Rows in a block.
+/// Number of rows in a block.
 const BLOCK: usize = 1024;
 
-/// Examples written to a temporary file, from which every pass reads them in the order in which they were given.
+/// Examples in a temporary file; every pass reads them in the given order.
 ///
-/// The order of the file is what a table has that was shuffled once, as databases do; a source asked for a random order
-/// under a key says that it cannot unless it is the key of that shuffle.
+/// The file models a table that was shuffled once, as in databases. A request for a random order under a key fails unless it
+/// is the key of that shuffle.
 pub struct DiskRows {
     file: File,
     n: usize,
@@ -30,7 +30,7 @@ impl DiskRows {
     /// Writes the examples, which the caller has shuffled under `shuffled_by`. Rows must have norm at most 1.
     ///
     /// # Errors
-    /// The temporary file cannot be written, or the rows are not stored densely.
+    /// A temporary file that cannot be written, or rows that are not stored densely.
     pub fn new(examples: &Examples<f64>, shuffled_by: [u8; 32]) -> Result<Self, Error> {
         let path = std::env::temp_dir();
         let failed = Error::file(&path);

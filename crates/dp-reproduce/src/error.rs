@@ -1,27 +1,27 @@
-//! What can go wrong when experiments are run again.
+//! Errors of reproducing experiments.
 
 use std::path::PathBuf;
 
 use crate::dataset::DataFile;
 
-/// Why an experiment could not be run, kept or drawn.
+/// The reason why an experiment could not be run, stored or drawn.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// A file of a data set is not in the folder.
+    /// A file of a data set is missing from the folder.
     #[error("{} is missing ({}, {})", path.display(), file.size(), file.origin)]
     MissingFile {
-        /// Where it was looked for.
+        /// The expected path.
         path: PathBuf,
-        /// Which file it is.
+        /// The file.
         file: DataFile,
     },
-    /// A file of a data set holds something else than expected.
+    /// A file of a data set has unexpected content.
     #[error("{file}: {what}")]
     Data {
         /// The file.
         file: String,
-        /// What is wrong with it.
+        /// The error in it.
         what: String,
     },
     /// There is no figure of this name.
@@ -35,58 +35,58 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// The record of finished runs is not one.
+    /// The record of finished runs is invalid.
     #[error("{}, line {line}: {what}", path.display())]
     Record {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The error in it.
         what: String,
     },
-    /// The record of finished runs is held by a run that has not ended.
+    /// The record of finished runs is locked by another run.
     #[error("{}: another run is under way in this folder", path.display())]
     InUse {
         /// The file.
         path: PathBuf,
     },
-    /// A training refused its parameters or failed.
+    /// A training rejected its parameters or failed.
     #[error("{run}: {source}")]
     Training {
-        /// Which run.
+        /// The run.
         run: String,
-        /// Why.
+        /// The reason.
         source: dp_optim::Error,
     },
-    /// A training of a ranker refused its parameters or failed.
+    /// A training of a ranker rejected its parameters or failed.
     #[error("{run}: {source}")]
     Ranking {
-        /// Which run.
+        /// The run.
         run: String,
-        /// Why.
+        /// The reason.
         source: dp_rank::train::TrainError,
     },
-    /// A number outside its range.
+    /// A number is out of range.
     #[error("{name} = {value}: expected {range}")]
     OutOfRange {
-        /// Which number.
+        /// The name of the number.
         name: &'static str,
         /// Its value.
         value: f64,
-        /// Where it may lie.
+        /// The accepted range.
         range: &'static str,
     },
     /// A picture could not be drawn.
     #[error("cannot draw: {what}")]
     Drawing {
-        /// Why.
+        /// The reason.
         what: String,
     },
-    /// Cancelled from outside; what had finished is kept.
+    /// Cancelled from outside; finished runs are kept.
     #[error("interrupted; finished runs are kept")]
     Interrupted,
 }

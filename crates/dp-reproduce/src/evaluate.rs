@@ -1,9 +1,9 @@
-//! How good a linear model is.
+//! Metrics of linear models.
 
 use dp_data::{Examples, Rows};
 use dp_losses::{Loss, LossKind, LossVisitor};
 
-/// -1 and 1 as they are; the classes of several as 1 for `class` and -1 for the rest.
+/// Returns targets of -1 and 1 unchanged; for several classes, 1 for `class` and -1 for the rest.
 pub fn against_the_rest(targets: &[f64], classes: u32, class: u32) -> Vec<f64> {
     if classes <= 2 {
         return targets.to_vec();
@@ -11,12 +11,12 @@ pub fn against_the_rest(targets: &[f64], classes: u32, class: u32) -> Vec<f64> {
     targets.iter().map(|&target| if target == f64::from(class) { 1.0 } else { -1.0 }).collect()
 }
 
-/// Share of examples whose class is predicted.
+/// Returns the share of examples that are classified correctly.
 pub fn accuracy(examples: &Examples<f64>, models: &[Vec<f64>]) -> f64 {
     right(examples, models) as f64 / examples.len().max(1) as f64
 }
 
-/// Number of examples whose class is predicted: by the sign for one model, by the largest score for several.
+/// Returns the number of examples that are classified correctly: by the sign for one model, by the largest score for several.
 pub fn right(examples: &Examples<f64>, models: &[Vec<f64>]) -> usize {
     let block = examples.block();
     let right = (0..block.len()).filter(|&i| {
@@ -33,7 +33,7 @@ pub fn right(examples: &Examples<f64>, models: &[Vec<f64>]) -> usize {
     right.count()
 }
 
-/// Mean loss of one model with `(λ/2)‖w‖²`.
+/// Returns the mean loss of one model plus `(λ/2)‖w‖²`.
 ///
 /// # Formula
 /// ```text
@@ -49,21 +49,21 @@ pub fn objective(examples: &Examples<f64>, targets: &[f64], loss: LossKind, lamb
             targets.iter().enumerate().map(|(i, &target)| loss.value(score(&block.rows, i, weights), target)).sum()
         }
     }
-    // Losses of several scores are none of a linear model's.
+    // Losses of several scores do not apply to a linear model.
     let sum = loss.visit(Sum(examples, targets, weights)).unwrap_or(f64::NAN);
     let mean = sum / examples.len().max(1) as f64;
     mean + 0.5 * lambda * weights.iter().map(|w| w * w).sum::<f64>()
 }
 
-/// `‖w‖₁`.
+/// Returns `‖w‖₁`.
 pub fn l1(weights: &[f64]) -> f64 {
     weights.iter().map(|w| w.abs()).sum()
 }
 
-/// ξ_K: of the attributes whose weight in `truth` is not zero, the share that is among the `top` largest weights.
+/// Returns ξ_K: the share of the attributes with a non-zero weight in `truth` that are among the `top` largest weights.
 ///
-/// Weights of the same size, as the zeros of a sparse model, share the places that are left for them: what counts is the
-/// expectation where ties are broken at random.
+/// Weights of equal size, such as the zeros of a sparse model, share the remaining places: the result is the expectation
+/// under random tie-breaking.
 ///
 /// # Examples
 /// ```
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(against_the_rest(&[0.0, 2.0, 1.0], 3, 2), [-1.0, 1.0, -1.0]);
     }
 
-    /// Twenty of a hundred attributes matter; sixteen of them are among the thirty largest weights: the example of the
+    /// Of a hundred attributes twenty are relevant; sixteen of them are among the thirty largest weights: the example of the
     /// source.
     #[test]
     fn coverage_of_the_example() {
@@ -129,11 +129,11 @@ mod tests {
         let weights: Vec<f64> =
             (0..100).map(|i| sign(i) * (if large(i) { 1.0 } else { 0.1 } + 1e-4 * i as f64)).collect();
         assert!((coverage(&weights, &truth, 30) - 0.8).abs() < 1e-12);
-        // The largest twenty are 20 to 33 and, of those that matter, 10 to 15.
+        // The largest twenty are 20 to 33 and, of the relevant ones, 10 to 15.
         assert!((coverage(&weights, &truth, 20) - 0.3).abs() < 1e-12);
         assert_eq!(coverage(&truth, &truth, 20), 1.0);
         assert_eq!(coverage(&weights, &truth, 100), 1.0);
-        // A model of zeros has drawn them at random.
+        // A model of zeros selects at random.
         assert!((coverage(&[0.0; 100], &truth, 40) - 0.4).abs() < 1e-12);
         assert_eq!(coverage(&weights, &[0.0; 100], 40), 0.0);
     }

@@ -1,82 +1,81 @@
-//! A figure of a paper as data: panels of series of points, each point a setting that is run several times.
+//! A figure of a paper as data: panels of series of points, where each point is a setting that is run several times.
 
 use crate::cell::{Cell, Experiment};
 use crate::claim::Claim;
 use crate::dataset::DataSet;
 
-/// A figure, with what its paper claims of it.
+/// A figure, with the claims of its paper about it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
-    /// Its name on the command line and of its files, as `bolt-on-3`.
+    /// Its name on the command line and of its files, such as `bolt-on-3`.
     pub id: &'static str,
-    /// The heading.
+    /// The title.
     pub title: &'static str,
-    /// What the paper plots, and what is different here.
+    /// The content of the paper's plot, and the differences here.
     pub description: &'static str,
-    /// Panels in a row.
+    /// Number of panels per row.
     pub columns: usize,
     /// The panels, row by row.
     pub panels: Vec<Panel>,
-    /// What the paper says.
+    /// The claims of the paper.
     pub claims: Vec<Claim>,
-    /// Repetitions of every point.
+    /// Number of repetitions of every point.
     pub repetitions: u32,
 }
 
-/// One diagram.
+/// One panel.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// Above it.
+    /// The title.
     pub title: String,
-    /// What goes to the right.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Whether the upward axis is logarithmic.
+    /// True if the vertical axis is logarithmic.
     pub log_y: bool,
-    /// What goes up.
+    /// The measure on the vertical axis.
     pub measure: Measure,
-    /// What the error bars show.
+    /// The meaning of the error bars.
     pub bars: Bars,
     /// The curves.
     pub series: Vec<Series>,
 }
 
-/// The axis to the right.
+/// The horizontal axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Axis {
-    /// Below it.
+    /// The label.
     pub label: &'static str,
-    /// Whether it is logarithmic.
+    /// True if it is logarithmic.
     pub log: bool,
 }
 
-/// What is measured.
+/// A measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Share of held-out rows that are classified rightly.
+    /// Share of held-out rows that are classified correctly.
     Accuracy,
     /// The regularised mean loss on the training rows.
     Objective,
     /// Seconds of training.
     Seconds,
-    /// Records that training read, over their number.
+    /// Number of records read in training, divided by the number of records.
     Reads,
-    /// Share of the attributes that matter among the largest weights, for one of
-    /// [`SELECTED`](crate::algorithm::SELECTED).
+    /// Share of the relevant attributes among the largest weights, for one of [`SELECTED`](crate::algorithm::SELECTED).
     Coverage {
-        /// Which of them.
+        /// The index in that list.
         index: usize,
     },
-    /// Mean average precision on held-out lists, all of which count.
+    /// Mean average precision on held-out lists, averaged over all of them.
     MeanAveragePrecision,
-    /// NDCG on held-out lists as LETOR's tool computes it, at one of [`NDCG_AT`](crate::ranker::NDCG_AT).
+    /// NDCG on held-out lists as computed by LETOR's tool, at one of [`NDCG_AT`](crate::ranker::NDCG_AT).
     Ndcg {
-        /// Which of them.
+        /// The index in that list.
         index: usize,
     },
 }
 
 impl Measure {
-    /// The label of the axis.
+    /// Returns the label of the axis.
     pub const fn label(self) -> &'static str {
         match self {
             Self::Accuracy => "test accuracy",
@@ -92,7 +91,7 @@ impl Measure {
         }
     }
 
-    /// Whether larger is better.
+    /// Returns whether larger values are better.
     pub(crate) fn rises(self) -> bool {
         !matches!(self, Self::Objective | Self::Seconds | Self::Reads)
     }
@@ -112,43 +111,43 @@ impl Measure {
     }
 }
 
-/// What error bars show.
+/// The meaning of error bars.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bars {
     /// One standard deviation of the repetitions.
     StdDev,
-    /// 1.96 standard errors: a 90% interval of the mean or better from five repetitions on.
+    /// 1.96 standard errors: an interval of the mean of 90% or better for at least five repetitions.
     Confidence,
 }
 
 /// One curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// In the legend; the same name has the same colour in every panel.
+    /// The name in the legend; equal names have the same colour in every panel.
     pub name: String,
-    /// From left to right.
+    /// The points, from left to right.
     pub points: Vec<Point>,
 }
 
 /// One point of a curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
-    /// Where it stands.
+    /// The horizontal coordinate.
     pub x: f64,
-    /// What is run. Of several, the one with the best mean is shown: parameters chosen with hindsight, which is what
-    /// tuning on public data of the same kind comes to.
+    /// The experiments. Of several, the one with the best mean is shown: parameters are chosen with hindsight, which
+    /// approximates tuning on similar public data.
     pub settings: Vec<Experiment>,
 }
 
 impl Figure {
-    /// Every run of the figure.
+    /// Returns every run of the figure.
     pub fn cells(&self, repetitions: u32) -> Vec<Cell> {
         let points = self.panels.iter().flat_map(|panel| &panel.series).flat_map(|series| &series.points);
         let settings = points.flat_map(|point| &point.settings);
         settings.flat_map(|&setting| (0..repetitions).map(move |repetition| Cell::new(setting, repetition))).collect()
     }
 
-    /// The data sets that it needs.
+    /// Returns the data sets that it needs.
     pub fn data_sets(&self) -> Vec<DataSet> {
         let mut sets: Vec<DataSet> = self.cells(1).iter().map(|cell| cell.experiment.data()).collect();
         sets.sort();
@@ -158,12 +157,12 @@ impl Figure {
 }
 
 impl Series {
-    /// A curve with one setting for each `x`.
+    /// Creates a curve with one setting for each `x`.
     pub fn new<E: Into<Experiment>>(name: impl Into<String>, xs: &[f64], setting: impl Fn(f64) -> E) -> Self {
         Self::best_of(name, xs, |x| vec![setting(x)])
     }
 
-    /// A curve with several settings for each `x`, of which the best is shown.
+    /// Creates a curve with several settings for each `x`, of which the best is shown.
     pub fn best_of<E: Into<Experiment>>(name: impl Into<String>, xs: &[f64], settings: impl Fn(f64) -> Vec<E>) -> Self {
         let point = |&x| Point { x, settings: settings(x).into_iter().map(Into::into).collect() };
         Self { name: name.into(), points: xs.iter().map(point).collect() }

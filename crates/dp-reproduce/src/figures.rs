@@ -1,4 +1,4 @@
-//! The figures that can be run again.
+//! The figures that can be reproduced.
 //!
 //! # References
 //! Wu, Li, Kumar, Chaudhuri, Jha, Naughton, "Bolt-on differential privacy for scalable stochastic gradient descent-based
@@ -25,12 +25,12 @@ pub use renyi_6::MADE_UP_LISTS;
 use crate::error::Error;
 use crate::figure::Figure;
 
-/// How much is run.
+/// The amount of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Effort {
     /// The grids and repetitions of the papers.
     Full,
-    /// Coarser grids, few repetitions: minutes for everything on two cores.
+    /// Coarser grids and few repetitions: minutes for everything on two cores.
     Quick,
 }
 
@@ -39,7 +39,7 @@ impl Effort {
         if self == Self::Quick { 3 } else { full }
     }
 
-    /// A grid, or in a hurry its first, middle and last value.
+    /// Returns a grid, or its first, middle and last value for quick runs.
     fn thin(self, grid: &[f64]) -> Vec<f64> {
         match (self, grid) {
             (Self::Quick, [first, .., last]) => vec![*first, grid[grid.len() / 2], *last],
@@ -48,7 +48,7 @@ impl Effort {
     }
 }
 
-/// All figures, in the order of the papers.
+/// Returns all figures, in the order of the papers.
 pub fn all(effort: Effort) -> Vec<Figure> {
     let mut figures = bolt_on_time::scalability(effort);
     figures.extend(bolt_on::all(effort));
@@ -62,7 +62,7 @@ pub fn all(effort: Effort) -> Vec<Figure> {
     figures
 }
 
-/// The figures of these names; `all` stands for all.
+/// Returns the figures of these names; `all` selects all.
 ///
 /// # Errors
 /// [`Error::UnknownFigure`].

@@ -1,8 +1,8 @@
-//! Parameters that only some algorithms have.
+//! Parameters of specific algorithms.
 
 use core::fmt;
 
-/// Parameters that only some algorithms have; by default each is the algorithm's own.
+/// Parameters of specific algorithms; by default each has the algorithm's own value.
 ///
 /// # Examples
 /// ```
@@ -12,19 +12,19 @@ use core::fmt;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Knobs {
-    /// τ of RSGD-AR: passes after which it goes on from the average; 0 is never.
+    /// τ of RSGD-AR: number of passes between restarts from the average; 0 for none.
     pub restart_every: Option<u64>,
-    /// RSGD-AR's steps do not start again with long ones where it restarts.
+    /// True if the step sizes of RSGD-AR continue to decrease across restarts.
     pub falling: bool,
-    /// a of a line search: the share of the decrease promised that a step has to reach.
+    /// a of a line search: the share of the predicted decrease that a step must reach.
     pub armijo: Option<f64>,
-    /// β of a line search: each candidate's length over the one before.
+    /// β of a line search: ratio of each candidate's length to the previous one.
     pub shrink: Option<f64>,
-    /// C_o of a line search: each record's loss is clamped to this.
+    /// C_o of a line search: the bound to which each record's loss is clamped.
     pub most_loss: Option<f64>,
-    /// ζ of a line search: the share by which clipping norms shrink where gradients disagree.
+    /// ζ of a line search: the share by which clipping norms shrink when gradients disagree.
     pub clip_decay: Option<f64>,
-    /// The line search is a choice by the exponential mechanism.
+    /// True if the line search selects by the exponential mechanism.
     pub selection: bool,
 }
 

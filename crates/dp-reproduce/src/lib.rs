@@ -1,18 +1,18 @@
-//! The experiments of the literature on private stochastic gradient descent, run again with every algorithm calibrated
-//! soundly.
+//! Reproductions of published experiments on private stochastic gradient descent, with every algorithm calibrated soundly.
 //!
-//! A [`Figure`] is data: panels of series of points, each an [`Experiment`] that is run several times: the [`Setting`] of
-//! a linear model (data set, algorithm, budget, passes, batch size, λ, step sizes) or that of a [ranker](RankerSetting). A [`Runner`] runs what a [`Store`] does not have yet, in parallel, and
-//! keeps each run as it finishes; [`Results`] are the means with their uncertainty; a [`Claim`] is what the paper says,
-//! as comparisons of points, and is judged by the numbers.
+//! A [`Figure`] is data: panels of series of points, each an [`Experiment`] that is run several times: the [`Setting`] of a
+//! linear model (data set, algorithm, budget, passes, batch size, λ, step sizes) or that of a [ranker](RankerSetting). A
+//! [`Runner`] runs in parallel the experiments that a [`Store`] does not contain, and stores each run as it finishes.
+//! [`Results`] are the means with their uncertainty. A [`Claim`] of a paper consists of comparisons of points and is judged
+//! by the numbers.
 //!
 //! ```text
 //! figures ──▶ cells ──Runner──▶ runs.csv ──Results──▶ pictures (SVG, PNG), tables, claims judged
 //! ```
 //!
-//! Every run is seeded by its own name, so that results depend neither on threads nor on order. A reproduction is no
-//! private release: its noise can be recomputed, column ranges are read off the data, parameters are chosen with
-//! hindsight, and times are measured.
+//! Every run is seeded by its own name, so that results depend neither on threads nor on order. A reproduction is not a
+//! private release: its noise can be recomputed, column ranges are taken from the data, parameters are chosen with hindsight,
+//! and times are measured.
 //!
 //! # Examples
 //! ```
@@ -65,7 +65,7 @@ pub use setting::{Neighbours, Privacy, Setting, Step, Tuning};
 pub use statistics::Sample;
 pub use store::Store;
 
-/// The README's example, so that it is compiled and run.
+/// Compiles and runs the README's example as a doc test.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct ReadmeExamples;

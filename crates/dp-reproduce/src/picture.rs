@@ -1,4 +1,4 @@
-//! Pictures of figures, laid out like the paper's: panels in rows, one colour for each algorithm, error bars.
+//! Pictures of figures, laid out as in the papers: panels in rows, one colour per algorithm, error bars.
 
 mod axis;
 mod bitmap;
@@ -15,12 +15,12 @@ use axis::Scale;
 
 /// Width and height of a panel.
 const PANEL: (u32, u32) = (380, 300);
-/// Height of the heading.
+/// Height of the title.
 const HEADING: u32 = 34;
-/// Height of a row of the legend, and how wide an entry of it is.
+/// Height of a row of the legend, and width of an entry.
 const LEGEND: (u32, u32) = (26, 380);
 
-/// Colours that people with any kind of colour vision tell apart (Okabe and Ito 2008).
+/// Colours distinguishable with any kind of colour vision (Okabe and Ito 2008).
 const COLOURS: [RGBColor; 8] = [
     RGBColor(0x00, 0x00, 0x00),
     RGBColor(0x00, 0x72, 0xb2),
@@ -68,7 +68,7 @@ pub fn svg(results: &Results<'_>) -> Result<String, Error> {
     Ok(text)
 }
 
-/// The names of all series, in order of appearance.
+/// Returns the names of all series, in order of appearance.
 fn names(panels: &[Panel]) -> Vec<&str> {
     let mut names = Vec::new();
     for series in panels.iter().flat_map(|panel| &panel.series) {
@@ -84,7 +84,7 @@ fn colour(names: &[&str], name: &str) -> RGBColor {
     COLOURS[index % COLOURS.len()]
 }
 
-/// Points are discs; where there are more names than colours, the further ones are rings.
+/// Returns the style of points: discs, or rings for names beyond the number of colours.
 fn mark(names: &[&str], name: &str) -> ShapeStyle {
     let index = names.iter().position(|known| *known == name).unwrap_or_default();
     let colour = colour(names, name);
@@ -107,7 +107,7 @@ fn draw_panel<'a>(area: &Area<'a>, panel: &Panel, measured: &[Vec<Option<Measure
     let ends = measured.iter().flatten().flatten().flat_map(|measured| {
         let half = bar(panel.bars, measured);
         let mean = measured.sample.mean;
-        // On a logarithmic axis a bar that would reach 0 is cut off at the bottom.
+        // On a logarithmic axis a bar that would reach 0 is cut at the bottom.
         [mean, mean + half, if panel.log_y && half >= mean { mean } else { mean - half }]
     });
     let across = Scale::of_points(panel.x.log, xs);
@@ -147,7 +147,7 @@ fn draw_panel<'a>(area: &Area<'a>, panel: &Panel, measured: &[Vec<Option<Measure
     Ok(())
 }
 
-/// Half the length of an error bar.
+/// Returns half the length of an error bar.
 fn bar(bars: Bars, measured: &Measured) -> f64 {
     match bars {
         Bars::StdDev => measured.sample.std_dev,

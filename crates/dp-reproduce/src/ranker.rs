@@ -1,4 +1,4 @@
-//! A ranker of documents as data: everything that identifies a run, and what is measured of it.
+//! A ranker of documents as data: everything that identifies a run, and its measurements.
 
 mod measure;
 mod train;
@@ -14,14 +14,14 @@ use crate::dataset::DataSet;
 /// δ of the chapter.
 pub const DELTA: f64 = 1e-4;
 
-/// What gives documents their scores.
+/// The scoring function of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// A weighted sum of the features, from weights of 0.
+    /// A linear function of the features, starting from weights of 0.
     Linear,
-    /// A network with one hidden layer of rectified units, from random weights that nothing private has a part in.
+    /// A network with one hidden layer of rectified linear units, starting from random weights independent of private data.
     Network {
-        /// Hidden units.
+        /// Number of hidden units.
         hidden: u32,
     },
 }
@@ -35,22 +35,22 @@ impl fmt::Display for Shape {
     }
 }
 
-/// A loss that rankers may learn by privately.
+/// A loss for private training of rankers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
     /// The expected NDCG of the first position.
     BayesRank,
     /// The cross entropy of the first position.
     ListNet,
-    /// The likelihood of the sorted grades.
+    /// The negative log-likelihood of the sorted grades.
     ListMle,
 }
 
 impl Loss {
-    /// All of them.
+    /// All losses.
     pub const ALL: [Self; 3] = [Self::BayesRank, Self::ListNet, Self::ListMle];
 
-    /// The name in pictures and tables.
+    /// Returns the name in pictures and tables.
     pub const fn title(self) -> &'static str {
         match self {
             Self::BayesRank => "BayesRank",
@@ -70,12 +70,13 @@ impl fmt::Display for Loss {
     }
 }
 
-/// How much noise there is.
+/// The amount of noise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Noise {
-    /// So many times the distance between what two vectors of grades can make of a list's share, `2C`.
+    /// The noise multiplier: noise over the largest distance `2C` between the contributions of a list under two vectors of
+    /// grades.
     Multiplier(f64),
-    /// As much as this epsilon needs, at [`DELTA`].
+    /// The noise that this epsilon requires, at [`DELTA`].
     Epsilon(f64),
 }
 
@@ -88,13 +89,13 @@ impl fmt::Display for Noise {
     }
 }
 
-/// C: the norm that a list's gradient is scaled to at most.
+/// The clipping norm C of a list's gradient.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Clipping {
-    /// This.
+    /// A fixed norm.
     At(f64),
-    /// Half of the largest [sensitivity](dp_rank::sensitivity) of a list under BayesRank where training starts, over the
-    /// lists that are trained on: of documents and starting weights alone, which are public. There, no gradient is longer.
+    /// Half of the largest [sensitivity](dp_rank::sensitivity) of a training list under BayesRank at the starting weights: a
+    /// function of documents and starting weights alone, which are public. No gradient is longer there.
     HalfSensitivity,
 }
 
@@ -107,28 +108,28 @@ impl fmt::Display for Clipping {
     }
 }
 
-/// What ranks.
+/// The ranking method.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Method {
-    /// Nothing: documents in random order.
+    /// Documents in random order, without training.
     RandomOrder,
     /// LambdaRank, without privacy.
     LambdaRank,
     /// Descent on a loss, without privacy.
     NonPrivate(Loss),
-    /// The same with clipped gradients and noise on every step: batches drawn list by list.
+    /// Descent with clipped gradients and noise on every step, and batches sampled list by list.
     Private {
-        /// Of a list.
+        /// The loss of a list.
         loss: Loss,
-        /// How much.
+        /// The amount of noise.
         noise: Noise,
-        /// To which norm.
+        /// The clipping norm.
         clipping: Clipping,
     },
 }
 
 impl fmt::Display for Method {
-    /// What it learns by: not how much noise there is.
+    /// Formats the loss or method, without the amount of noise.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::RandomOrder => f.write_str("random-order"),
@@ -138,10 +139,10 @@ impl fmt::Display for Method {
     }
 }
 
-/// A run of a ranker but for its repetition: how well it ranks after so many of its updates.
+/// A run of a ranker except its repetition: its metrics after a given number of updates.
 ///
-/// One training measures all points of its course, on each of five folds: four parts of the lists are trained on and the
-/// fifth is ranked, in turn. What is measured is the mean over the folds.
+/// One training measures all points of its course, on each of five folds: four parts of the lists for training and the fifth
+/// for ranking, in turn. The result is the mean over the folds.
 ///
 /// # Examples
 /// ```
@@ -154,27 +155,27 @@ impl fmt::Display for Method {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RankerSetting {
-    /// Lists to learn from and to rank.
+    /// The lists for training and ranking.
     pub data: DataSet,
-    /// What gives scores.
+    /// The scoring function.
     pub shape: Shape,
-    /// What learns.
+    /// The ranking method.
     pub method: Method,
-    /// Whether weight matrices are divided by their spectral norms at the start and after every update.
+    /// True if weight matrices are divided by their spectral norms at the start and after every update.
     pub normalised: bool,
-    /// Lists in a batch, on average where batches are drawn list by list.
+    /// Number of lists in a batch, on average if batches are sampled list by list.
     pub batch_size: u64,
-    /// Updates of the whole training.
+    /// Number of updates of the whole training.
     pub updates: u64,
-    /// The first step, over a mean of gradients; three quarters, half and a quarter of it later on.
+    /// The initial step size for a mean of gradients; later three quarters, half and a quarter of it.
     pub step: f64,
-    /// Updates after which this is measured.
+    /// Number of updates after which this is measured.
     pub after: u64,
 }
 
 impl RankerSetting {
-    /// The chapter's: 400 updates with batches of 10, measured after the last; a first step of 1, or 0.1 for ListMLE and
-    /// LambdaRank, over the mean of a batch's gradients, which is 0.1 and 0.01 over their sum.
+    /// Creates the setting of the chapter: 400 updates with batches of 10, measured after the last; an initial step size of
+    /// 1, or 0.1 for ListMLE and LambdaRank, for the mean of a batch's gradients, which is 0.1 and 0.01 for their sum.
     pub fn new(data: DataSet, shape: Shape, method: Method) -> Self {
         let step = match method {
             Method::LambdaRank | Method::NonPrivate(Loss::ListMle) | Method::Private { loss: Loss::ListMle, .. } => 0.1,
@@ -183,14 +184,14 @@ impl RankerSetting {
         Self { data, shape, method, normalised: false, batch_size: 10, updates: 400, step, after: 400 }
     }
 
-    /// All points of the same training have the same: that of its end.
+    /// Returns the end point of the training, which is the same for all its points.
     #[must_use]
     pub fn course(self) -> Self {
         Self { after: self.updates, ..self }
     }
 
-    /// The columns of a record that say what this is: data, algorithm, loss, λ, privacy, tuning, passes, batch size, step,
-    /// rows. In place of passes there are updates.
+    /// Returns the columns of a record that identify the run: data, algorithm, loss, λ, privacy, tuning, passes, batch size,
+    /// step, rows. Updates take the place of passes.
     pub(crate) fn columns(&self) -> [String; 10] {
         let (algorithm, loss) = match self.method {
             Method::RandomOrder => ("random-order", String::new()),

@@ -1,4 +1,4 @@
-//! What is written of a figure: every run, a summary, the claims, the pictures.
+//! The files of a figure: every run, a summary, the claims, the pictures.
 
 use core::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::results::Results;
 use crate::statistics::number;
 use crate::store::Store;
 
-/// How much larger the PNG is than the SVG's units.
+/// Magnification of the PNG relative to the SVG's units.
 const PNG_SCALE: f32 = 2.0;
 
 /// A file to be written.
@@ -18,7 +18,7 @@ const PNG_SCALE: f32 = 2.0;
 pub struct Document {
     /// Its name in the output folder.
     pub name: String,
-    /// What is in it.
+    /// Its content.
     pub content: Vec<u8>,
 }
 
@@ -27,7 +27,7 @@ pub fn findings(results: &Results<'_>) -> Vec<Finding> {
     results.figure.claims.iter().map(|claim| claim.judge(results)).collect()
 }
 
-/// All files of a figure: `ID-runs.csv`, `ID-summary.csv`, `ID.md`, `ID.svg`, `ID.png`.
+/// Returns all files of a figure: `ID-runs.csv`, `ID-summary.csv`, `ID.md`, `ID.svg`, `ID.png`.
 ///
 /// # Errors
 /// [`Error::Drawing`].
@@ -45,7 +45,7 @@ pub fn documents(results: &Results<'_>, store: &Store, repetitions: u32) -> Resu
     Ok(texts.chain([Document { name: format!("{id}.png"), content: png }]).collect())
 }
 
-/// Every run of the figure, one line each.
+/// Formats every run of the figure, one line each.
 pub fn runs_csv(results: &Results<'_>, store: &Store, repetitions: u32) -> String {
     let mut text = String::from("panel,series,x,repetition,setting,accuracy,objective,seconds,measure,value\n");
     for panel in &results.figure.panels {
@@ -72,7 +72,7 @@ pub fn runs_csv(results: &Results<'_>, store: &Store, repetitions: u32) -> Strin
     text
 }
 
-/// Mean and spread of every point, one line each.
+/// Formats mean and spread of every point, one line each.
 pub fn summary_csv(results: &Results<'_>) -> String {
     let mut text = String::from("panel,series,x,measure,n,mean,std_dev,std_error,setting\n");
     for (panel, measured) in results.figure.panels.iter().zip(&results.measured) {
@@ -98,7 +98,7 @@ pub fn summary_csv(results: &Results<'_>) -> String {
     text
 }
 
-/// The figure's page: picture, claims, tables.
+/// Formats the page of the figure: picture, claims, tables.
 pub fn markdown(results: &Results<'_>) -> String {
     let figure = results.figure;
     let mut text =
@@ -128,7 +128,7 @@ pub fn markdown(results: &Results<'_>) -> String {
                     Some(measured) => {
                         let _ = write!(text, " {} |", measured.sample);
                     }
-                    // An algorithm may refuse its numbers; a series need not have a point everywhere.
+                    // An algorithm may refuse its numbers, and a series may lack points.
                     None if point.is_some() => text.push_str(" no result |"),
                     None => text.push_str(" |"),
                 }
@@ -142,7 +142,7 @@ pub fn markdown(results: &Results<'_>) -> String {
     text
 }
 
-/// A cell of CSV.
+/// Quotes a CSV cell.
 fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

@@ -5,37 +5,37 @@ use crate::figure::{Figure, Measure, Panel, Point};
 use crate::statistics::Sample;
 use crate::store::Store;
 
-/// What was measured at a point.
+/// The measurements at a point.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// The setting that is shown, the best if there were several.
+    /// The setting shown: of several, the best.
     pub setting: Experiment,
     /// Its repetitions.
     pub sample: Sample,
 }
 
-/// A figure with what was measured; points that have not been run are absent.
+/// A figure with its measurements; points that have not been run are absent.
 #[derive(Debug, Clone)]
 pub struct Results<'f> {
     /// The figure.
     pub figure: &'f Figure,
-    /// Panel by panel, series by series, point by point.
+    /// The measurements by panel, series and point.
     pub measured: Vec<Vec<Vec<Option<Measured>>>>,
 }
 
-/// A point of a figure by its number.
+/// The indices of a point in a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Number of the panel.
+    /// Index of the panel.
     pub panel: usize,
-    /// Number of the series in it.
+    /// Index of the series in the panel.
     pub series: usize,
-    /// Number of the point in that.
+    /// Index of the point in the series.
     pub point: usize,
 }
 
 impl<'f> Results<'f> {
-    /// Collects the figure's runs from the store, so many repetitions of each.
+    /// Collects the figure's runs from the store, with this number of repetitions each.
     pub fn collect(figure: &'f Figure, store: &Store, repetitions: u32) -> Self {
         let of_panel = |panel: &Panel| -> Vec<Vec<Option<Measured>>> {
             let of_point = |point| measure(point, panel.measure, store, repetitions);
@@ -44,7 +44,7 @@ impl<'f> Results<'f> {
         Self { figure, measured: figure.panels.iter().map(of_panel).collect() }
     }
 
-    /// What was measured at `place`.
+    /// Returns the measurements at `place`.
     pub fn at(&self, place: Place) -> Option<&Measured> {
         self.measured.get(place.panel)?.get(place.series)?.get(place.point)?.as_ref()
     }
@@ -53,7 +53,7 @@ impl<'f> Results<'f> {
 fn measure(point: &Point, measure: Measure, store: &Store, repetitions: u32) -> Option<Measured> {
     let samples = point.settings.iter().filter_map(|&setting| {
         let outcomes = (0..repetitions).filter_map(|repetition| store.get(&Cell::new(setting, repetition)));
-        // An overflowed objective has no mean; infinity says so.
+        // An overflowed objective has no mean and is shown as infinity.
         let values: Vec<f64> = outcomes.map(|outcome| measure.of(outcome)).collect();
         Some(Measured { setting, sample: Sample::of(&values)? })
     });

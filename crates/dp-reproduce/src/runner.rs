@@ -1,4 +1,4 @@
-//! Running cells in parallel, keeping each as it finishes.
+//! Parallel execution of cells; each result is stored as it finishes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,33 +12,33 @@ use crate::error::Error;
 use crate::ranker;
 use crate::store::Store;
 
-/// How far the runs have come.
+/// The progress of the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// Runs that have finished, those of earlier calls not counted.
+    /// Number of finished runs, excluding those of earlier calls.
     pub finished: u64,
-    /// Runs to do.
+    /// Number of runs to do.
     pub total: u64,
-    /// What is learnt from now.
+    /// The current data set.
     pub data: DataSet,
 }
 
-/// Where data come from, how many threads there are, and who watches.
+/// The data folder, the number of threads, and the observer.
 pub struct Runner<'r> {
     /// The folder with the files of the data sets.
     pub folder: &'r Path,
-    /// Threads; timed runs have the machine to themselves whatever this says. Where none can be started, this one does all.
+    /// Number of threads; timed runs always run alone. If no thread can be started, the calling one does everything.
     pub threads: usize,
-    /// Ends the runs soon after it becomes true; what had finished is kept.
+    /// Ends the runs soon after it becomes true; finished runs are kept.
     pub cancelled: &'r AtomicBool,
     /// Called when a data set has been read and after every run.
     pub progress: &'r mut dyn FnMut(Progress),
 }
 
-/// Runs that one training measures.
+/// Runs measured by one training.
 type Job = Vec<Cell>;
 
-/// What is done with the results of a training.
+/// The handler of the results of a training.
 type Keep<'k> = dyn FnMut(&Job, Result<Vec<Outcome>, Error>) -> Result<Progress, Error> + 'k;
 
 /// A data set in memory.
@@ -56,7 +56,7 @@ impl Content {
         }
     }
 
-    /// What the runs of a job come to, in their order.
+    /// Returns the outcomes of the runs of a job, in their order.
     fn run(&self, job: &Job, cancelled: &AtomicBool) -> Result<Vec<Outcome>, Error> {
         match self {
             Self::Rows(rows) => {
@@ -77,7 +77,7 @@ impl Content {
     }
 }
 
-/// A linear model of lists, or a ranker of rows.
+/// Creates the error for a linear model of lists, or a ranker of rows.
 fn unfit(cell: &Cell) -> Error {
     Error::Data { file: cell.experiment.data().to_string(), what: format!("it does not fit what is run: {cell}") }
 }
@@ -85,17 +85,17 @@ fn unfit(cell: &Cell) -> Error {
 /// A run whose algorithm refused its public numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refused {
-    /// Which run.
+    /// The run.
     pub run: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
-/// What an algorithm refused before any record was read; an error that says something else comes back.
+/// Converts an error of an algorithm that refused its numbers before reading any record; returns other errors unchanged.
 fn refused(error: Error) -> Result<Refused, Error> {
     use dp_optim::Error as E;
     use dp_rank::train::TrainError as R;
-    // Of the accountant's errors the one that says that no noise suffices, as under too small a regulariser.
+    // Of the accountant's errors, only the one that no noise suffices, for example for too small a regulariser.
     let no_noise = |error: &dp_accountant::Error| matches!(error, dp_accountant::Error::Unreachable { .. });
     let refuses = match &error {
         Error::Training { source, .. } => match source {
@@ -118,17 +118,17 @@ fn refused(error: Error) -> Result<Refused, Error> {
 }
 
 impl Runner<'_> {
-    /// Runs every cell that `store` does not have yet, once each however often it is named, and what is measured by the same
-    /// training together.
+    /// Runs every cell that `store` does not contain, once each even if repeated; cells of the same training are measured
+    /// together.
     ///
-    /// The result of a cell depends on its setting and repetition alone: neither on the number of threads nor on the
-    /// order. Only times do, which is why timed cells come last and one by one.
+    /// The result of a cell depends only on its setting and repetition, not on the number of threads or the order. Only times
+    /// do, so timed cells run last and one by one.
     ///
-    /// What an algorithm refuses at its public numbers, such as a published noise whose epsilon no theorem shows, is
-    /// returned and not kept: it has no result.
+    /// A refusal by an algorithm at its public numbers, for example of published noise whose epsilon no theorem proves, is
+    /// returned and not stored: it has no result.
     ///
     /// # Errors
-    /// The first failure; runs that had finished are in the store.
+    /// The first failure; finished runs are in the store.
     pub fn run(&mut self, cells: &[Cell], store: &mut Store) -> Result<Vec<Refused>, Error> {
         let mut pending: BTreeMap<DataSet, BTreeMap<String, BTreeMap<String, Cell>>> = BTreeMap::new();
         for cell in cells.iter().filter(|cell| store.get(cell).is_none()) {
@@ -193,7 +193,7 @@ impl Runner<'_> {
             let (sender, receiver) = mpsc::channel();
             for _ in 0..threads.min(jobs.len()) {
                 let (sender, work) = (sender.clone(), &work);
-                // Fewer threads than asked for do as well.
+                // Fewer threads than requested suffice.
                 if std::thread::Builder::new().spawn_scoped(scope, move || work(sender)).is_err() {
                     break;
                 }
@@ -201,7 +201,7 @@ impl Runner<'_> {
             drop(sender);
             receiver.into_iter().for_each(|(job, result)| settle(job, result));
         });
-        // All that is left where no thread could be started, and nothing otherwise.
+        // Everything that is left if no thread could be started, otherwise nothing.
         while let Some(job) = following() {
             settle(job, content.run(job, cancelled));
         }

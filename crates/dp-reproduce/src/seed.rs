@@ -2,9 +2,9 @@
 
 use sha2::{Digest, Sha256};
 
-/// The seed that belongs to `name`: the first eight bytes of its SHA-256.
+/// Returns the seed of `name`: the first eight bytes of its SHA-256.
 ///
-/// A reproduction is no private release: its noise can be recomputed by anyone.
+/// A reproduction is not a private release: anyone can recompute its noise.
 ///
 /// # Examples
 /// ```

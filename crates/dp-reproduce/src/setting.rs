@@ -8,23 +8,23 @@ use crate::algorithm::Algorithm;
 use crate::dataset::DataSet;
 use crate::knobs::Knobs;
 
-/// Regularisation and passes that are chosen among.
+/// Candidates of regularisation and passes.
 pub(crate) const LAMBDAS: [f64; 3] = [1e-4, 1e-3, 1e-2];
 pub(crate) const PASSES: [u64; 2] = [5, 10];
 
 /// The step sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Step {
-    /// The algorithm's own: `1/√n` (convex) and `min(1/β, 1/(λt))` (strongly convex) for bolt-on and without privacy,
+    /// The algorithm's default: `1/√n` (convex) and `min(1/β, 1/(λt))` (strongly convex) for bolt-on and without privacy,
     /// `1/√t` for SCS13, the published ones for BST14.
     Usual,
     /// `c/√t`.
     InverseSqrt(f64),
     /// `1/(λt)`.
     InverseStrongConvexity,
-    /// As long in all as [`dp_optim::defaults`] recommends from public numbers, in the algorithm's own way.
+    /// The total length recommended by [`dp_optim::defaults`] from public numbers, in the schedule of the algorithm.
     Suited,
-    /// The algorithm's own way with this first step.
+    /// The schedule of the algorithm with this initial step size.
     First(f64),
 }
 
@@ -40,13 +40,13 @@ impl fmt::Display for Step {
     }
 }
 
-/// Who chooses the passes and λ.
+/// The choice of the passes and λ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tuning {
-    /// They are those of the setting.
+    /// Those of the setting.
     Given,
-    /// Algorithm 3 of Wu et al. 2017: each candidate learns on a portion of the rows with the whole budget, and one is
-    /// drawn by the exponential mechanism from its mistakes on one more portion.
+    /// Algorithm 3 of Wu et al. 2017: each candidate is trained on a portion of the rows with the whole budget, and one is
+    /// selected by the exponential mechanism from its errors on a further portion.
     Portions,
 }
 
@@ -59,12 +59,12 @@ impl fmt::Display for Tuning {
     }
 }
 
-/// What a run is to be private to.
+/// The privacy budget of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Privacy {
-    /// Not at all.
+    /// No privacy.
     None,
-    /// Pure: delta is 0.
+    /// Pure differential privacy: delta is 0.
     Pure {
         /// Epsilon of the whole model.
         epsilon: f64,
@@ -74,7 +74,7 @@ pub enum Privacy {
         /// Epsilon of the whole model.
         epsilon: f64,
     },
-    /// Delta is a number by itself.
+    /// Delta is given.
     WithDelta {
         /// Epsilon of the whole model.
         epsilon: f64,
@@ -84,7 +84,7 @@ pub enum Privacy {
 }
 
 impl Privacy {
-    /// Epsilon, if there is one.
+    /// Returns epsilon, if there is one.
     pub fn epsilon(self) -> Option<f64> {
         match self {
             Self::None => None,
@@ -92,7 +92,7 @@ impl Privacy {
         }
     }
 
-    /// Delta for `n` records.
+    /// Returns delta for `n` records.
     pub fn delta(self, n: u64) -> f64 {
         match self {
             Self::None | Self::Pure { .. } => 0.0,
@@ -113,52 +113,52 @@ impl fmt::Display for Privacy {
     }
 }
 
-/// What two data sets differ in that are not to be told apart.
+/// The neighbouring relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Neighbours {
     /// One record is replaced by another.
     ReplaceOne,
-    /// One record is there or a null record in its place.
+    /// One record is present or replaced by a null record.
     AddRemove,
 }
 
-/// A run but for its repetition.
+/// A run except its repetition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Setting {
-    /// What is learnt from.
+    /// The data set.
     pub data: DataSet,
-    /// Only so many of the training rows, drawn at random for each repetition: where a single pass had come after them.
+    /// Number of training rows, drawn at random for each repetition: the state of a single pass after that many rows.
     pub rows: Option<u64>,
-    /// What learns.
+    /// The algorithm.
     pub algorithm: Algorithm,
     /// The loss.
     pub loss: LossKind,
-    /// λ; 0 is the convex case. The algorithms of the first papers keep iterates within `1/λ` otherwise.
+    /// λ; 0 is the convex case. Otherwise the algorithms of the first papers keep iterates within `1/λ`.
     pub lambda: f64,
     /// Coefficient of `‖w‖₁`.
     pub l1: f64,
     /// The budget.
     pub privacy: Privacy,
-    /// For which neighbours.
+    /// The neighbouring relation.
     pub neighbours: Neighbours,
-    /// Who chooses the passes and λ.
+    /// The choice of the passes and λ.
     pub tuning: Tuning,
-    /// Passes.
+    /// Number of passes.
     pub passes: u64,
-    /// Records in a batch.
+    /// Number of records in a batch.
     pub batch_size: u64,
     /// Step sizes.
     pub step: Step,
-    /// What only some algorithms have.
+    /// Parameters of specific algorithms.
     pub knobs: Knobs,
-    /// Rows come from a file on disk, a block at a time, in the file's order.
+    /// True if rows are read from a file on disk in blocks, in the file's order.
     pub on_disk: bool,
-    /// The time is what counts: nothing else runs meanwhile.
+    /// True if the run is timed: then no other run executes at the same time.
     pub timed: bool,
 }
 
 impl Setting {
-    /// Logistic regression, convex, ten passes with batches of 50.
+    /// Creates logistic regression in the convex case, with ten passes and batches of 50.
     pub fn new(data: DataSet, algorithm: Algorithm, privacy: Privacy) -> Self {
         Self {
             data,
@@ -179,9 +179,9 @@ impl Setting {
         }
     }
 
-    /// What is trained: the setting itself, or what [`Tuning::Portions`] chooses among.
+    /// Returns the trained settings: the setting itself, or the candidates of [`Tuning::Portions`].
     ///
-    /// As in the paper, 5 or 10 passes, and in the strongly convex case λ of 0.0001, 0.001 or 0.01.
+    /// As in the paper, there are 5 or 10 passes, and in the strongly convex case λ is 0.0001, 0.001 or 0.01.
     pub fn candidates(&self) -> Vec<Self> {
         match self.tuning {
             Tuning::Given => vec![*self],
@@ -263,7 +263,7 @@ mod tests {
         ];
         let mut keys: Vec<String> = changed.iter().map(|&setting| Cell::new(setting, 0).key()).collect();
         keys.push(Cell::new(base, 1).key());
-        // Keys of records that are kept are those of before there were knobs.
+        // Stored records have keys from before `Knobs` existed.
         let text = "data banknote; algorithm bolt-on; loss logistic; lambda 0; privacy epsilon 0.1; passes 10; batch 50; step usual";
         assert_eq!(base.to_string(), text);
         let count = keys.len();
@@ -272,7 +272,7 @@ mod tests {
         assert_eq!(keys.len(), count);
     }
 
-    /// Records of years are found by these: the first eight bytes of the SHA-256 of the names, by another program.
+    /// Old records are found by these keys: the first eight bytes of the SHA-256 of the names, computed by another program.
     #[test]
     fn keys_of_records_that_are_kept() {
         let first = Setting::new(DataSet::Banknote, Algorithm::Ours, Privacy::Pure { epsilon: 0.1 });

@@ -1,18 +1,18 @@
 //! Means with their uncertainty.
 
-/// What repetitions of one measurement say.
+/// Statistics of the repetitions of one measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
-    /// Repetitions.
+    /// Number of repetitions.
     pub n: usize,
     /// Their mean.
     pub mean: f64,
-    /// Their standard deviation, divisor `n - 1`; 0 for a single one.
+    /// Their standard deviation with divisor `n - 1`; 0 for a single one.
     pub std_dev: f64,
 }
 
 impl Sample {
-    /// Mean and standard deviation; `None` where there is nothing.
+    /// Computes mean and standard deviation; `None` for an empty slice.
     ///
     /// # Examples
     /// ```
@@ -30,7 +30,7 @@ impl Sample {
         Some(Self { n, mean, std_dev })
     }
 
-    /// Standard error of the mean.
+    /// Returns the standard error of the mean.
     pub fn std_error(&self) -> f64 {
         self.std_dev / (self.n as f64).sqrt()
     }
@@ -42,7 +42,7 @@ impl core::fmt::Display for Sample {
     }
 }
 
-/// A number with about four significant digits.
+/// Formats a number with about four significant digits.
 pub(crate) fn number(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();

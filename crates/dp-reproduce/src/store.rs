@@ -1,4 +1,4 @@
-//! The record of finished runs: one line of CSV each, on the disk before the next one starts.
+//! The record of finished runs: one line of CSV each, flushed to disk before the next one starts.
 
 mod format;
 #[cfg(test)]
@@ -16,30 +16,30 @@ use format::Content;
 
 /// Finished runs, in memory and in `runs.csv`.
 ///
-/// A run is found by its [key](Cell::key), so that runs of an older configuration are kept and never taken for new ones.
-/// Each line ends with a digest of all that stands before it, so that a line that was changed is refused. A line that was
-/// cut off, as by a crash while it was written, is forgotten and its run done again.
+/// A run is found by its [key](Cell::key), so that runs of an older configuration are kept and never mistaken for new ones.
+/// Each line ends with a digest of its content, so that a changed line is rejected. An incomplete line, for example after a
+/// crash during writing, is ignored and its run is repeated.
 ///
-/// One `Store` holds a file at a time: it is locked until the `Store` is dropped, where the file system has locks.
+/// Only one `Store` holds a file at a time: the file is locked until the `Store` is dropped, if the file system has locks.
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,
     file: File,
-    /// Bytes of the lines that are whole.
+    /// Length in bytes of the complete lines.
     whole: u64,
     runs: BTreeMap<String, Outcome>,
     unbound: usize,
 }
 
 impl Store {
-    /// Opens or creates the record at `path`, and reads what is there.
+    /// Opens or creates the record at `path`, and reads its content.
     ///
-    /// Nothing is changed before all of it has been checked. A record of before there were digests, or as many columns, is
-    /// replaced by one that has them, whole or not at all; see [`unbound`](Self::unbound).
+    /// Nothing is changed before the whole record has been checked. A record without digests, or with fewer columns, is
+    /// replaced atomically by one that has them; see [`unbound`](Self::unbound).
     ///
     /// # Errors
-    /// [`Error::File`], [`Error::Record`] for a file that is something else or was changed, and [`Error::InUse`] where
-    /// another `Store` holds it, in this process or in another.
+    /// [`Error::File`], [`Error::Record`] for a file that is not a record or was changed, and [`Error::InUse`] if another
+    /// `Store` holds it, in this process or another.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let mut file = open_locked(path)?;
         let mut bytes = Vec::new();
@@ -63,39 +63,39 @@ impl Store {
         Ok(store)
     }
 
-    /// What was measured of a run, if it has finished.
+    /// Returns the measurements of a run, if it has finished.
     pub fn get(&self, cell: &Cell) -> Option<&Outcome> {
         self.runs.get(&cell.key())
     }
 
-    /// Number of finished runs.
+    /// Returns the number of finished runs.
     pub fn len(&self) -> usize {
         self.runs.len()
     }
 
-    /// Whether nothing has finished.
+    /// Returns whether no run has finished.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
 
-    /// Number of runs that were just taken over from a record without digests: what had been changed in it before cannot
-    /// be seen.
+    /// Returns the number of runs that were taken over from a record without digests: earlier changes in it cannot be
+    /// detected.
     pub fn unbound(&self) -> usize {
         self.unbound
     }
 
-    /// Adds a finished run and waits until the disk has it.
+    /// Adds a finished run and waits until it is on disk.
     ///
     /// # Errors
-    /// [`Error::File`]; the record is then what it was before.
+    /// [`Error::File`]; the record is then unchanged.
     pub fn append(&mut self, cell: &Cell, outcome: Outcome) -> Result<(), Error> {
         self.write(&format::line(cell, &outcome))?;
         self.runs.insert(cell.key(), outcome);
         Ok(())
     }
 
-    /// Appends `text` or nothing: what was written of it is cut off again after a failure. Where even that fails, the next
-    /// call tries again, so that nothing is ever written behind half a line.
+    /// Appends `text` or nothing: a partial write is truncated after a failure. If even that fails, the next call tries
+    /// again, so that nothing is ever written after an incomplete line.
     fn write(&mut self, text: &str) -> Result<(), Error> {
         let mut append = || {
             self.file.set_len(self.whole)?;
@@ -105,7 +105,7 @@ impl Store {
         let written = append();
         match written {
             Ok(()) => self.whole += text.len() as u64,
-            // The failure of the writing is what is reported.
+            // The write error is the one to report.
             Err(_) => drop(self.file.set_len(self.whole)),
         }
         written.map_err(Error::file(&self.path))
@@ -115,7 +115,7 @@ impl Store {
 /// Opens or creates the file and locks it.
 fn open_locked(path: &Path) -> Result<File, Error> {
     loop {
-        // Opening a pipe would wait for ever.
+        // Opening a pipe would block for ever.
         if std::fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
             let what = "this is no ordinary file".to_owned();
             return Err(Error::Record { path: path.to_owned(), line: 1, what });
@@ -124,18 +124,18 @@ fn open_locked(path: &Path) -> Result<File, Error> {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(Error::InUse { path: path.to_owned() }),
-            // A file system without locks: the one who starts two runs there has to know.
+            // On a file system without locks, the user must not start two runs.
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => {}
             Err(TryLockError::Error(error)) => return Err(Error::file(path)(error)),
         }
-        // Who held the lock before may have replaced the file that was opened here.
+        // The previous holder of the lock may have replaced the file opened here.
         if is_at(&file, path).map_err(Error::file(path))? {
             return Ok(file);
         }
     }
 }
 
-/// Whether `path` is the name of this very file.
+/// Returns whether `path` is the name of this file.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> std::io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -153,9 +153,9 @@ fn is_at(_: &File, _: &Path) -> std::io::Result<bool> {
     Ok(true)
 }
 
-/// Puts a file with this content in place of `path` in one step, and returns it locked. On failure `path` is what it was.
+/// Replaces `path` atomically by a file with this content, and returns it locked. On failure `path` is unchanged.
 fn replace(path: &Path, content: &str) -> std::io::Result<File> {
-    // A link goes on being one.
+    // A link stays a link.
     let target = path.canonicalize()?;
     let folder = target.parent().unwrap_or(Path::new("."));
     let mut temporary = tempfile::Builder::new().prefix(".dp-").suffix(".part").tempfile_in(folder)?;
@@ -167,7 +167,7 @@ fn replace(path: &Path, content: &str) -> std::io::Result<File> {
     temporary.as_file().set_permissions(target.metadata()?.permissions())?;
     temporary.as_file().sync_all()?;
     let file = temporary.persist(&target)?;
-    // The file is there and whole; a folder that cannot be flushed only weakens what a power cut may undo.
+    // The file is complete; if the folder cannot be flushed, only a power failure may undo the rename.
     if let Ok(folder) = File::open(folder) {
         drop(folder.sync_all());
     }

@@ -1,4 +1,4 @@
-//! Runs from end to end on generated data: determinism, resuming, cancelling, the files of a figure.
+//! End-to-end runs on generated data: determinism, resuming, cancelling, the files of a figure.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -98,7 +98,7 @@ fn threads_and_order_change_nothing() {
         let outcome = serial.get(cell).unwrap();
         assert!((0.0..=1.0).contains(&outcome.accuracy) && outcome.objective > 0.0 && outcome.seconds > 0.0);
         assert!(outcome.accuracy > 0.55, "{cell}: {}", outcome.accuracy);
-        // Batches are drawn, passes are read whole.
+        // Batches are sampled, passes are read completely.
         assert_eq!(outcome.reads > 0.0, !setting(cell).timed, "{cell}");
         assert!(setting(cell).algorithm != Algorithm::MpAdmm || outcome.reads == 2.0, "{}", outcome.reads);
     }
@@ -184,7 +184,7 @@ fn a_figure_has_all_its_files() {
     );
 }
 
-/// What an algorithm refuses is no result and no failure: the other runs go on.
+/// A refusal by an algorithm is neither a result nor a failure: the other runs continue.
 #[test]
 fn what_an_algorithm_refuses_has_no_result() {
     let setting = |algorithm| Setting {
@@ -192,7 +192,7 @@ fn what_an_algorithm_refuses_has_no_result() {
         passes: 1,
         ..Setting::new(DataSet::Sphere, algorithm, Privacy::Pure { epsilon: 1.0 })
     };
-    // Gaussian noise is not pure; with hardly a regulariser no noise in the objective suffices.
+    // Gaussian noise is not pure; with almost no regulariser, no noise in the objective suffices.
     let cells = [
         setting(Algorithm::SnowballSgd),
         setting(Algorithm::Ours),
@@ -214,7 +214,7 @@ fn what_an_algorithm_refuses_has_no_result() {
     assert_eq!(finished, 3);
 }
 
-/// Rankers of made-up lists: every way of training, in small.
+/// Returns rankers of synthetic lists: every kind of training, at small size.
 fn rankers() -> Vec<RankerSetting> {
     let data = DataSet::MadeUpLists { lists: 100 };
     let small = Shape::Network { hidden: 6 };
@@ -233,7 +233,7 @@ fn rankers() -> Vec<RankerSetting> {
     settings
 }
 
-/// Each ranker after 10, 30 and 60 of its updates, twice.
+/// Returns each ranker after 10, 30 and 60 of its updates, twice.
 fn points() -> Vec<Cell> {
     let after = |setting: RankerSetting| [10, 30, 60].map(|after| RankerSetting { after, ..setting });
     rankers().into_iter().flat_map(after).flat_map(|setting| [0, 1].map(|r| Cell::new(setting, r))).collect()
@@ -250,7 +250,7 @@ fn points_of_a_course_are_measured_together_and_the_same_as_alone() {
     let cells = points();
     let (all, count) = run(together.path(), &cells, 3).unwrap();
     assert_eq!(count, cells.len() as u64);
-    // Whatever else is measured of the course, and in whatever order, a point is the same.
+    // A point does not depend on the other measurements of the course or their order.
     let mut last: Vec<Cell> =
         cells.iter().filter(|cell| cell.experiment.ranker().unwrap().after != 10).copied().collect();
     last.reverse();
@@ -264,14 +264,14 @@ fn points_of_a_course_are_measured_together_and_the_same_as_alone() {
         assert!(ranked.iter().all(|value| (0.0..=1.0).contains(value)) && ranked[0] > 0.1, "{cell}: {ranked:?}");
         assert!(outcome.accuracy.is_nan() && outcome.coverage.is_none() && outcome.seconds >= 0.0);
     }
-    // A course moves, but for a random order; repetitions differ.
+    // Measurements change along a course, except for a random order; repetitions differ.
     for course in cells.chunks_exact(6) {
         let values: Vec<[f64; 5]> = course.iter().map(|cell| ranked(&all, cell)).collect();
         let random = course[0].experiment.ranker().unwrap().method == Method::RandomOrder;
         assert_eq!(values[0] == values[4] && values[1] == values[5], random, "{}", course[0]);
         assert_ne!(values[4], values[5], "{}", course[0]);
     }
-    // What is learnt without privacy is better than a random order by far.
+    // Training without privacy is far better than a random order.
     let map = |at: usize| ranked(&all, &cells[6 * at + 4])[0];
     assert!(map(1) > map(0) + 0.1 && map(2) > map(0) + 0.1, "{} {} {}", map(0), map(1), map(2));
 }
@@ -311,7 +311,7 @@ fn rankers_that_fail_are_named_and_those_that_no_noise_allows_have_no_result() {
     }
     let model = Setting::new(DataSet::MadeUpLists { lists: 10 }, Algorithm::Ours, Privacy::Pure { epsilon: 1.0 });
     assert!(matches!(run(folder.path(), &[Cell::new(model, 0)], 1), Err(Error::Data { .. })));
-    // A step of 0 is refused before any grade is read.
+    // A step of 0 is rejected before any grade is read.
     let refused = Cell::new(RankerSetting { step: 0.0, ..base }, 0);
     let (store, finished) = run(folder.path(), &[refused], 1).unwrap();
     assert_eq!((store.get(&refused), finished), (None, 1));

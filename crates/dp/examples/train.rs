@@ -1,4 +1,4 @@
-//! Train on a table, verify the file, apply the model. `cargo run --release -p dp --example train`
+//! Trains on a table, verifies the file and applies the model. `cargo run --release -p dp --example train`
 #![expect(clippy::print_stdout, reason = "an example prints what it finds")]
 
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use dp::metrics::Measure;
 use dp_data::Schema;
 use dp_data::read::{CsvOptions, Input, RecordReader};
 
-/// What is publicly known about the table.
+/// The public facts about the table.
 const SCHEMA: &str = r#"
 [label]
 column = "buys"
@@ -30,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = dp::Training::new(0.5, 1e-6)?.on_csv(&schema, table(0..20_000))?;
     let text = file.to_text()?;
 
-    // Anyone who has the file checks the guarantee, and applies the model to records of their own.
+    // Anyone with the file can check the guarantee, and apply the model to other records.
     let file = dp::ModelFile::parse(text.as_bytes())?;
     let verified = dp::verify::model(&file, dp::verify::WORK)?;
     println!("epsilon {} by {}", verified.epsilon, verified.theorem);
@@ -51,7 +51,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Ages and visits; who comes often buys.
+/// Ages and visits; frequent visitors buy.
 fn table(rows: core::ops::Range<u64>) -> Input {
     let mut text = String::from("age,visits,buys\n");
     for i in rows {

@@ -1,7 +1,7 @@
-//! Canonical JSON and its SHA-256, and a reader that takes no liberties.
+//! Canonical JSON and its SHA-256, and a strict parser.
 //!
-//! Canonical form: members sorted by name (byte order), no blanks, numbers in the shortest form that reads back to the
-//! same double. Two files with the same content have the same hash however they are laid out.
+//! In canonical form, members are sorted by name (byte order), there are no blanks, and numbers are in the shortest form that
+//! reads back to the same double. Two files with the same content have the same hash whatever their layout.
 
 use std::fmt;
 
@@ -10,14 +10,14 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_json::{Map, Number, Value};
 use sha2::{Digest, Sha256};
 
-/// The canonical text of a value.
+/// Returns the canonical text of a value.
 pub fn text(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text);
     text
 }
 
-/// Writes a number that may be infinite: as a string where it is, since JSON has no form for it.
+/// Serializes a number that may be infinite: infinity becomes a string, since JSON cannot represent it.
 ///
 /// # Errors
 /// Those of the serializer.
@@ -25,16 +25,15 @@ pub fn number<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Err
     if value.is_finite() { serializer.serialize_f64(*value) } else { serializer.serialize_str(&value.to_string()) }
 }
 
-/// SHA-256 of the canonical text, in hexadecimal.
+/// Returns the SHA-256 of the canonical text, in hexadecimal.
 pub fn sha256(value: &Value) -> String {
     Sha256::digest(text(value).as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Reads JSON in which no member occurs twice, so that a reader and `dp` see the same file. A byte order mark in front is no
-/// part of it.
+/// Parses JSON without repeated members, so that every reader and `dp` see the same file. Skips a leading byte order mark.
 ///
 /// # Errors
-/// Not JSON, or a member that is there twice.
+/// Text that is not JSON, or a repeated member.
 pub fn parse(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str::<Strict>(text.strip_prefix('\u{feff}').unwrap_or(text)).map(|strict| strict.0)
 }
@@ -52,7 +51,7 @@ fn write(value: &Value, text: &mut String) {
             text.push(']');
         }
         Value::Object(members) => {
-            // Sorted here and not left to the map, whose order depends on a feature that any crate may turn on.
+            // Sorted here: the order of the map depends on a feature that any crate may enable.
             let mut members: Vec<(&String, &Value)> = members.iter().collect();
             members.sort_unstable_by_key(|(name, _)| name.as_bytes());
             text.push('{');

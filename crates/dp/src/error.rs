@@ -1,9 +1,9 @@
-//! What can be wrong with a model's file, and what a verification refuses.
+//! Errors of model files and of verification.
 
 use dp_data::OutOfMemory;
 use dp_data::error::DataErrorKind;
 
-/// A file that was refused.
+/// An error of a model file, a key or a signature, or a failed verification.
 ///
 /// Nothing in it depends on the value of a record: it may be shown to anyone.
 ///
@@ -32,44 +32,44 @@ struct Details {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// The file is no model of this format.
+    /// The file is not a model of this format.
     Format {
         /// [`model::SCHEMA`](crate::model::SCHEMA) or [`ranker::SCHEMA`](crate::ranker::SCHEMA).
         schema: &'static str,
     },
-    /// A model of another kind was asked for.
+    /// The file holds a model of another kind.
     OtherKind,
-    /// The certificate is not the one that was sealed.
+    /// The certificate does not match its hash.
     CertificateHash,
-    /// The model is not the one that the certificate is about.
+    /// The model does not match the hash in the certificate.
     ModelHash,
     /// Released weights are not finite.
     NotFinite,
-    /// The model cannot be written as JSON of a size that is read again.
+    /// The model cannot be written as JSON within the size limit for reading.
     Unwritable,
     /// Memory ran out.
     Memory,
-    /// The certificate says itself that there is no guarantee.
+    /// The certificate itself states that there is no guarantee.
     NotPrivate,
-    /// The text is no key of the kind that was asked for.
+    /// The text is not a key of the requested kind.
     Key,
-    /// A key for which anybody can sign.
+    /// A key for which anyone can sign.
     WeakKey,
-    /// The text is no signature.
+    /// The text is not a signature.
     SignatureFormat,
-    /// The signature does not hold for this certificate and key.
+    /// The signature is not valid for this certificate and key.
     Signature,
     /// The system's generator failed.
     Random,
     /// The guarantee does not follow from the recipe.
     Guarantee,
-    /// The certificate states other assumptions than its guarantee rests on.
+    /// The stated assumptions differ from those of the guarantee.
     Assumption,
     /// The weights cannot have been released by the recipe.
     Weights,
-    /// To recompute the guarantee takes more steps than are allowed.
+    /// Recomputing the guarantee takes more steps than allowed.
     Work {
-        /// About how many.
+        /// Approximate number of steps.
         needed: u64,
     },
 }
@@ -94,12 +94,12 @@ impl Error {
         self
     }
 
-    /// The kind.
+    /// Returns the kind.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }
 
-    /// A code that stays the same in all versions; `dp explain CODE` has a page for each.
+    /// Returns a code that is stable across versions; `dp explain CODE` has a page for each.
     pub fn code(&self) -> &'static str {
         match self.kind {
             ErrorKind::Format { .. } | ErrorKind::OtherKind => "model.format",
@@ -120,17 +120,17 @@ impl Error {
         }
     }
 
-    /// The member of the file.
+    /// Returns the member of the file.
     pub fn field(&self) -> Option<&str> {
         self.details.field.as_deref()
     }
 
-    /// What was expected.
+    /// Returns what was expected.
     pub fn expected(&self) -> Option<&str> {
         self.details.expected.as_deref()
     }
 
-    /// What to do.
+    /// Returns the remedy.
     pub fn help(&self) -> Option<&str> {
         self.details.help.as_deref()
     }

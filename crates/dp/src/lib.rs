@@ -1,9 +1,9 @@
 //! Private models of tables and of ranked lists, from training to verification.
 //!
-//! [`Training`] turns a table into a [`ModelFile`]: a released model, its certificate, and the hashes that tie them together.
-//! [`verify`] recomputes the guarantee from the file alone. A model carries the encoder for raw records; [`metrics`] measures
-//! its predictions. [`report`] and [`protection`] say in words what is promised. A [`RankerFile`] is the same for rankers,
-//! which `dp-rank` trains.
+//! [`Training`] turns a table into a [`ModelFile`]: a released model, its certificate, and the hashes that bind them.
+//! [`verify`] recomputes the guarantee from the file alone. A model contains the encoder for raw records; [`metrics`]
+//! evaluates its predictions. [`report`] and [`protection`] describe the guarantee in words. A [`RankerFile`] is the same for
+//! rankers, which `dp-rank` trains.
 //!
 //! ```no_run
 //! use dp_data::{Schema, read::Input};

@@ -1,4 +1,4 @@
-//! How well predictions agree with known labels: of two classes, of several, and of numbers.
+//! Metrics of predictions on labelled records: for two classes, several classes, and numbers.
 
 mod measure;
 mod numbers;

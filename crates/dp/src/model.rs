@@ -1,11 +1,11 @@
-//! The model file: model, certificate and the seal that ties them together, in one JSON object.
+//! The model file: model, certificate and the hash that binds them, in one JSON object.
 //!
 //! ```json
 //! { "model": { "schema": "dp.model/1", … }, "certificate": { … }, "certificate_sha256": "…" }
 //! ```
-//! Hashes go one way: the certificate holds the SHA-256 of the canonical model, the file that of the canonical
-//! certificate. They find out accidents and thoughtless edits; what an edit that repairs them cannot get past is that
-//! the guarantee has to follow from the recipe (see [`crate::verify`]).
+//! The certificate contains the SHA-256 of the canonical model, the file that of the canonical certificate. The hashes detect
+//! accidents and careless edits. An edit that repairs them must still satisfy the derivation: the guarantee has to follow
+//! from the recipe (see [`crate::verify`]).
 
 use dp_accountant::certificate::{Assumption, Certificate};
 use dp_data::encode::{Encoder, InputFormat, LibsvmFormat, RowBuffer};
@@ -26,10 +26,10 @@ use crate::sealed::{self, Sealed, to_value, typed};
 /// The format of the model member.
 pub const SCHEMA: &str = "dp.model/1";
 
-/// How the schema's part of the certificate names a width that was taken from libsvm data.
+/// Name of a feature count taken from libsvm data, in the schema assumption of the certificate.
 pub const FEATURE_COUNT: &str = "number of features";
 
-/// A released linear model, with all that is needed to apply it to raw records.
+/// A released linear model, with everything needed to apply it to raw records.
 ///
 /// # Formula
 /// ```text
@@ -38,26 +38,26 @@ pub const FEATURE_COUNT: &str = "number of features";
 /// multi-class-linear  C scores:    the class of the largest, the first of them where they tie
 /// linear-regression   one score t: min + (clamp(t, -1, 1) + 1) (max - min) / 2
 /// ```
-// An unknown member is refused where the file is read, by comparison with what would be written: `flatten` rules out
+// Unknown members are rejected on reading, by comparison with the text that would be written: `flatten` rules out
 // `deny_unknown_fields`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Model {
     /// [`SCHEMA`].
     pub schema: String,
-    /// What kind of model it is, and what its predictions are called.
+    /// The kind of model, with the names of its predictions.
     #[serde(flatten)]
     pub kind: ModelKind,
     /// The loss that it was trained with.
     pub loss: LossKind,
-    /// From raw cells to features; public.
+    /// The public map from raw cells to features.
     pub encoder: Encoder,
-    /// Names of the features, one for each weight of a class.
+    /// Names of the features, one per weight of a class.
     pub features: Vec<String>,
-    /// The released weights, class after class.
+    /// The released weights, ordered by class.
     pub weights: Vec<f64>,
 }
 
-/// What kind of model it is, and what its predictions are called.
+/// The kind of model, with the names of its predictions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ModelKind {
@@ -66,12 +66,12 @@ pub enum ModelKind {
         /// The names of the two classes.
         classes: Classes,
     },
-    /// A weighted sum of features for each class; the largest wins.
+    /// A weighted sum of features for each class; the class of the largest is predicted.
     MultiClassLinear {
         /// The names of the classes.
         classes: Vec<String>,
     },
-    /// A weighted sum of features, moved to the range of the label.
+    /// A weighted sum of features, mapped to the range of the label.
     LinearRegression {
         /// The range of the label.
         range: LabelRange,
@@ -83,7 +83,7 @@ pub enum ModelKind {
 pub enum Prediction<'m> {
     /// A class.
     Class {
-        /// Its place: of two classes 0 for the positive one; of several that in the list.
+        /// Its index: of two classes, 0 for the positive one; of several, that in the list.
         index: usize,
         /// Its name.
         name: &'m str,
@@ -92,22 +92,22 @@ pub enum Prediction<'m> {
     Number(f64),
 }
 
-/// What two classes are called in predictions.
+/// The names of two classes in predictions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Classes {
-    /// Where the score is greater than 0.
+    /// The class for a score greater than 0.
     pub positive: String,
-    /// Elsewhere.
+    /// The class otherwise.
     pub negative: String,
 }
 
 impl ModelKind {
-    /// The kind that predicts such a label. Of two classes each is called by its first declared value, `other` the one
-    /// that all other values fall in.
+    /// Returns the kind that predicts this label. Each of two classes is named by its first declared value, or `other` if it
+    /// holds all remaining values.
     ///
     /// # Errors
-    /// A kind of label that is not known here.
+    /// An unsupported kind of label.
     pub fn of(label: &Label) -> Result<Self, Error> {
         match &label.kind {
             LabelKind::TwoClasses { positive, negative, .. } => {
@@ -120,11 +120,11 @@ impl ModelKind {
         }
     }
 
-    /// Whether a model of this kind can have been trained with such a loss.
+    /// Returns whether a model of this kind can have been trained with this loss.
     fn fits(&self, loss: LossKind) -> bool {
         match self {
             Self::LinearClassifier { .. } => loss.outputs() == 1,
-            // Softmax regression, or one model for each class against the rest.
+            // Softmax regression, or one-vs-rest classification.
             Self::MultiClassLinear { classes } => {
                 loss.is_classification() || loss.classes().is_some_and(|known| known as usize == classes.len())
             }
@@ -132,7 +132,7 @@ impl ModelKind {
         }
     }
 
-    /// What the scores of a record say.
+    /// Returns the prediction for the scores of a record.
     pub fn prediction(&self, scores: &[f64]) -> Prediction<'_> {
         let first = scores.first().copied().unwrap_or_default();
         match self {
@@ -148,7 +148,7 @@ impl ModelKind {
         }
     }
 
-    /// How many scores a record gets.
+    /// Returns the number of scores per record.
     pub fn outputs(&self) -> usize {
         match self {
             Self::LinearClassifier { .. } | Self::LinearRegression { .. } => 1,
@@ -158,14 +158,14 @@ impl ModelKind {
 }
 
 impl Model {
-    /// A model from its released weights.
+    /// Creates a model from its released weights.
     ///
     /// # Privacy
-    /// Whether it is refused is a function of what was released, noise included, and so tells no more than the release does
-    /// (post-processing): the guarantee covers the refusal too.
+    /// The rejection of weights is a function of the release, noise included, so it reveals nothing beyond the release
+    /// (post-processing): the guarantee covers the error too.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFinite`]; a label of a kind that cannot be predicted.
+    /// [`ErrorKind::NotFinite`]; an unsupported kind of label.
     pub fn new(encoder: Encoder, loss: LossKind, weights: Vec<f64>) -> Result<Self, Error> {
         check_finite(&weights)?;
         Ok(Self {
@@ -178,7 +178,7 @@ impl Model {
         })
     }
 
-    /// The scores of an encoded record, one for each of `scores`.
+    /// Computes the scores of an encoded record, one per element of `scores`.
     pub fn score(&self, row: &RowBuffer, scores: &mut [f64]) {
         let dim = self.encoder.dim();
         for (score, weights) in scores.iter_mut().zip(self.weights.chunks_exact(dim.max(1))) {
@@ -186,7 +186,7 @@ impl Model {
         }
     }
 
-    /// The prediction for an encoded record; `None` for one of which nothing is known.
+    /// Returns the prediction for an encoded record; `None` if all its features are unknown.
     pub fn predict(&self, row: &RowBuffer) -> Option<Prediction<'_>> {
         if row.is_null() {
             return None;
@@ -196,7 +196,7 @@ impl Model {
         Some(self.kind.prediction(&scores))
     }
 
-    /// How many models lie side by side in the weights: one, or one for each class against the rest.
+    /// Returns the number of models in the weights: one, or one per class in one-vs-rest classification.
     pub fn models(&self) -> u64 {
         match &self.kind {
             ModelKind::MultiClassLinear { classes } if self.loss.outputs() == 1 => classes.len() as u64,
@@ -204,12 +204,12 @@ impl Model {
         }
     }
 
-    /// Whether the softmax of the scores is what the loss takes for probabilities.
+    /// Returns whether the loss interprets the softmax of the scores as probabilities.
     pub fn has_probabilities(&self) -> bool {
         matches!(self.loss, LossKind::Softmax(_))
     }
 
-    /// SHA-256 of the canonical form.
+    /// Returns the SHA-256 of the canonical form.
     ///
     /// # Errors
     /// A weight that JSON cannot hold.
@@ -217,31 +217,31 @@ impl Model {
         Ok(canonical::sha256(&to_value(self)?))
     }
 
-    /// What of the schema the certificate has to name.
+    /// Returns the assumption about the schema that the certificate must state.
     fn schema_assumption(&self) -> Assumption {
         let columns = assumed_public(&self.encoder);
         if columns.is_empty() { Assumption::PublicSchema } else { Assumption::AssumedPublic { columns } }
     }
 
-    /// What the certificate has to name besides what the recipe rests on: what is assumed of the schema, and that a
+    /// Returns the assumptions that the certificate must state besides those of the recipe: about the schema, and that a
     /// projection is independent of the records.
     pub fn required_assumptions(&self) -> Vec<Assumption> {
         let projected = self.encoder.projection().map(|_| Assumption::PublicProjection);
         [self.schema_assumption()].into_iter().chain(projected).collect()
     }
 
-    /// What else follows from the encoder, which certificates of earlier versions do not name: that no record was such that
-    /// it stopped the training.
+    /// Returns further assumptions implied by the encoder, which certificates of earlier versions omit: that no record was
+    /// such that it stopped the training.
     pub fn implied_assumptions(&self) -> Vec<Assumption> {
         if self.encoder.can_refuse_records() { vec![Assumption::EveryRecordConforms] } else { Vec::new() }
     }
 
-    /// All of these: what the certificate of a new model names besides what the recipe rests on.
+    /// Returns all of these: the assumptions in the certificate of a new model besides those of the recipe.
     pub fn assumptions(&self) -> Vec<Assumption> {
         [self.required_assumptions(), self.implied_assumptions()].concat()
     }
 
-    /// Whether the parts fit each other.
+    /// Checks that the parts are consistent.
     fn check(&self) -> Result<(), &'static str> {
         if self.schema != SCHEMA {
             return Err("the model is of another format");
@@ -260,7 +260,7 @@ impl Model {
     }
 }
 
-/// What of the encoder was taken from the data and declared public, by name.
+/// Returns the names of the parts of the encoder that were taken from the data and declared public.
 pub fn assumed_public(encoder: &Encoder) -> Vec<String> {
     match encoder.input() {
         InputFormat::Table(schema) => {
@@ -289,7 +289,7 @@ pub struct ModelFile {
 }
 
 impl ModelFile {
-    /// Puts a model and its certificate together.
+    /// Combines a model and its certificate.
     ///
     /// # Errors
     /// A number that JSON cannot hold.
@@ -298,7 +298,7 @@ impl ModelFile {
         Ok(Self { model, certificate, certificate_sha256 })
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     ///
     /// # Errors
     /// A number that JSON cannot hold.
@@ -306,12 +306,12 @@ impl ModelFile {
         sealed::to_text(&self.model, &self.certificate, &self.certificate_sha256)
     }
 
-    /// The sentences about an epsilon or a delta that promises little.
+    /// Returns the warnings about an epsilon or delta that promises little.
     pub fn warnings(&self) -> Vec<String> {
         protection::warnings_of(&self.certificate, self.certificate.derivation.records())
     }
 
-    /// The encoder, for libsvm data whose features are counted from 0 or from 1 where that is said.
+    /// Returns the encoder, for libsvm data with feature numbers from 0 or 1 if given.
     ///
     /// # Errors
     /// Those of [`Encoder::libsvm`].
@@ -330,7 +330,7 @@ impl ModelFile {
         }
     }
 
-    /// The features whose weights are not all zero, where the recipe has a penalty.
+    /// Returns the features with a non-zero weight, if the recipe has a penalty.
     pub fn selected_features(&self) -> Option<Vec<String>> {
         fn has_penalty(value: &Value) -> bool {
             match value {
@@ -349,7 +349,7 @@ impl ModelFile {
         Some(features.iter().enumerate().filter(|(j, _)| used(*j)).map(|(_, name)| name.clone()).collect())
     }
 
-    /// The recipe's parameters as JSON.
+    /// Returns the recipe's parameters as JSON.
     pub fn derivation_json(&self) -> Value {
         serde_json::to_value(&self.certificate.derivation).unwrap_or_default()
     }
@@ -381,7 +381,7 @@ impl ModelFile {
     }
 }
 
-/// Refuses weights that are no numbers: they predict nothing, and JSON has no form for them.
+/// Rejects non-finite weights: they predict nothing, and JSON cannot represent them.
 ///
 /// # Errors
 /// [`ErrorKind::NotFinite`].

@@ -1,7 +1,7 @@
-//! What a guarantee means to an attacker, in words: the only place that says so.
+//! The meaning of a guarantee to an attacker, in words. No other module states it.
 //!
-//! Every number is a bound by [`dp_accountant::semantics`] on the curve of what was released, rounded up. There is no
-//! scale of strong and weak: what is called so differs between authors, and epsilon alone does not tell.
+//! Every number is a bound by [`dp_accountant::semantics`] on the curve of the release, rounded up. There is no scale from
+//! strong to weak: authors disagree on the terms, and epsilon alone does not decide.
 
 use dp_accountant::certificate::Certificate;
 use dp_accountant::guarantee::Unit;
@@ -11,27 +11,27 @@ use serde::Serialize;
 
 use crate::wording::{delta as all_digits, rounded_up};
 
-/// Significant digits of what is stated.
+/// Number of significant digits.
 const DIGITS: i32 = 3;
 
-/// The false-positive rate for which a short account states the true-positive rate.
+/// The false-positive rate at which a short description states the true-positive rate.
 const FALSE_POSITIVE_RATE: f64 = 0.01;
 
-/// What a guarantee means: [`Protection`] as JSON and as sentences.
+/// The meaning of a guarantee: [`Protection`] as JSON and as sentences.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Meaning {
-    /// The best attack's true-positive less false-positive rate is at most this.
+    /// Upper bound on the best attack's true-positive rate minus its false-positive rate.
     pub advantage: f64,
     /// True-positive rates at given false-positive rates.
     pub true_positive_rates: Vec<Detection>,
-    /// The odds rise by a factor above `e^epsilon` with at most this probability.
+    /// Upper bound on the probability that the odds rise by a factor above `e^epsilon`.
     pub odds_beyond_epsilon: f64,
     /// Except with probability `failure`, the odds rise by at most this factor.
     #[serde(serialize_with = "crate::canonical::number")]
     pub bayes_factor: f64,
-    /// The probability with which the factor may be larger.
+    /// The probability with which the factor may be exceeded.
     pub failure: f64,
-    /// Beliefs after the release, by the factor.
+    /// Posterior beliefs, by the factor.
     pub posteriors: Vec<Belief>,
     #[serde(skip)]
     epsilon: f64,
@@ -42,7 +42,7 @@ pub struct Meaning {
 }
 
 impl Meaning {
-    /// What `protection` says, under `relation` for one `unit`.
+    /// Describes `protection` under `relation` for one `unit`.
     pub fn new(protection: Protection, relation: AdjacencyKind, unit: &Unit) -> Self {
         Self {
             advantage: protection.advantage,
@@ -57,7 +57,7 @@ impl Meaning {
         }
     }
 
-    /// What the certificate of a private model means; `None` where it claims nothing.
+    /// Returns the meaning of a private model's certificate; `None` if it claims nothing.
     pub fn of_certificate<D>(certificate: &Certificate<D>) -> Option<Self> {
         let reached = certificate.reached.filter(|_| certificate.private)?;
         let (epsilon, delta) = (reached.epsilon, reached.delta);
@@ -65,7 +65,7 @@ impl Meaning {
             Epsilon::new(epsilon).and_then(|epsilon| Ok((epsilon, Delta::new(delta)?))).and_then(|(epsilon, delta)| {
                 Protection::of_event(&certificate.event, certificate.adjacency, epsilon, delta)
             });
-        // The statement alone, where the event has no curve: sound, and says less.
+        // The statement alone, if the event has no curve: valid but weaker.
         let by_statement = || {
             let largest_loss = if delta == 0.0 { epsilon } else { f64::INFINITY };
             Protection::of_curve(epsilon, delta, largest_loss, |at| Ok(if at >= epsilon { delta } else { 1.0 }))
@@ -74,7 +74,7 @@ impl Meaning {
         Some(Self::new(protection, certificate.adjacency, &certificate.unit))
     }
 
-    /// The few sentences of a report.
+    /// Returns the few sentences of a report.
     pub fn short(&self) -> Vec<String> {
         let detection = self.true_positive_rates.iter().find(|found| found.false_positive_rate == FALSE_POSITIVE_RATE);
         [self.attacker(), self.guess()]
@@ -84,7 +84,7 @@ impl Meaning {
             .collect()
     }
 
-    /// All of it, a sentence on each line.
+    /// Returns the full description, one sentence per line.
     pub fn text(&self) -> String {
         let mut lines = vec![String::new(), self.attacker()];
         let mut indented = |sentence: String| lines.push(format!("  {sentence}"));
@@ -145,7 +145,7 @@ fn raised(log_factor: f64, probability: f64) -> String {
     }
 }
 
-/// What an attacker cannot tell.
+/// Returns the question that an attacker cannot answer.
 fn question(relation: AdjacencyKind, unit: &Unit) -> &'static str {
     match (relation, unit) {
         (AdjacencyKind::ChangeListLabels, _) => "which of two gradings one list has",
@@ -160,9 +160,10 @@ fn question(relation: AdjacencyKind, unit: &Unit) -> &'static str {
     }
 }
 
-/// The sentence about a delta that is no protection by itself, for `n` units that `units` names; `None` for one below `1/n`.
+/// Returns the warning about a delta that is no protection by itself, for `n` units named by `units`; `None` for a delta
+/// below `1/n`.
 ///
-/// The judgement is that of Dwork and Roth 2014, "The algorithmic foundations of differential privacy", section 2.3: see
+/// The judgement follows Dwork and Roth 2014, "The algorithmic foundations of differential privacy", section 2.3: see
 /// [`whole_records`].
 pub fn large_delta(delta: f64, n: u64, units: &str) -> Option<String> {
     let published = Delta::new(delta).map_or(n, |delta| whole_records(delta, n)).min(n);
@@ -175,10 +176,10 @@ pub fn large_delta(delta: f64, n: u64, units: &str) -> Option<String> {
     })
 }
 
-/// An epsilon above this promises little by itself: it lets odds rise by a factor of more than e^10, about 22026.
+/// The epsilon above which a guarantee promises little by itself: odds may rise by a factor of more than e^10, about 22026.
 const LARGE_EPSILON: f64 = 10.0;
 
-/// The sentence about an epsilon above 10; what was released may protect better than its epsilon says.
+/// Returns the warning about an epsilon above 10; the release may protect better than its epsilon states.
 pub fn large_epsilon(epsilon: f64) -> Option<String> {
     (epsilon > LARGE_EPSILON).then(|| {
         format!(
@@ -189,12 +190,12 @@ pub fn large_epsilon(epsilon: f64) -> Option<String> {
     })
 }
 
-/// What is said of an epsilon and a delta that promise little, over `n` units that `units` names, where it is known.
+/// Returns the warnings about an epsilon and a delta that promise little, for `n` units named by `units`, if known.
 pub fn warnings(epsilon: f64, delta: f64, n: Option<u64>, units: &str) -> Vec<String> {
     large_epsilon(epsilon).into_iter().chain(n.and_then(|n| large_delta(delta, n, units))).collect()
 }
 
-/// The same for what the certificate of a private model over `n` records, or lists, reached.
+/// Returns the warnings about the guarantee reached by a private model over `n` records or lists.
 pub fn warnings_of<D>(certificate: &Certificate<D>, n: Option<u64>) -> Vec<String> {
     let Some(reached) = certificate.reached.filter(|_| certificate.private) else { return Vec::new() };
     let units = match certificate.unit {
@@ -204,7 +205,7 @@ pub fn warnings_of<D>(certificate: &Certificate<D>, n: Option<u64>) -> Vec<Strin
     warnings(reached.epsilon, reached.delta, n, units)
 }
 
-/// What holds of someone with several rows.
+/// The guarantee for a person with several rows.
 ///
 /// By [`Guarantee::for_group`](dp_accountant::Guarantee::for_group).
 pub const SEVERAL_ROWS: &str = "Each person has one row. Of someone with k rows no more is promised than k times epsilon, \

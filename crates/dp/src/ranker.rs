@@ -1,5 +1,4 @@
-//! The file of a ranker: model, certificate and the seals that tie them together, as of other models
-//! ([`crate::sealed`]).
+//! The file of a ranker: model, certificate and the hashes that bind them, as for other models ([`crate::sealed`]).
 
 use dp_accountant::certificate::{Assumption, Certificate, Derivation};
 use dp_accountant::{AdjacencyKind, DpEvent};
@@ -21,7 +20,7 @@ pub use any::{AnyLoss, AnyScorer};
 /// The format of the model member.
 pub const SCHEMA: &str = "dp.ranker/1";
 
-/// A released ranker, with all that is needed to score the documents of new lists.
+/// A released ranker, with everything needed to score the documents of new lists.
 ///
 /// # Formula
 /// ```text
@@ -33,23 +32,23 @@ pub const SCHEMA: &str = "dp.ranker/1";
 pub struct Ranker {
     /// [`SCHEMA`].
     pub schema: String,
-    /// What scores a document.
+    /// The scoring function of documents.
     pub scorer: ScorerShape,
     /// The loss that it was trained with.
     pub loss: NamedLoss,
-    /// How lists were read.
+    /// The format of the lists.
     pub input: ListForm,
     /// The number of features of a document.
     pub width: usize,
-    /// The largest grade that a document can have, as declared.
+    /// The declared largest grade of a document.
     pub largest_grade: u32,
-    /// Whether each list's features are mapped to [0, 1] before they are scored.
+    /// True if each list's features are mapped to [0, 1] before scoring.
     pub normalise_features: bool,
     /// The released weights.
     pub weights: Vec<f64>,
 }
 
-/// What scores a document.
+/// The scoring function of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ScorerShape {
@@ -57,14 +56,14 @@ pub enum ScorerShape {
     Linear {},
     /// One hidden layer.
     Mlp {
-        /// Hidden units.
+        /// Number of hidden units.
         hidden: usize,
-        /// What a unit makes of its input.
+        /// The activation function.
         activation: NamedActivation,
     },
 }
 
-/// What a hidden unit makes of its input.
+/// The activation function of a hidden unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NamedActivation {
@@ -83,31 +82,31 @@ impl From<NamedActivation> for Activation {
     }
 }
 
-/// A loss of lists, by its name.
+/// A loss of lists, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum NamedLoss {
     /// Minus the expected NDCG of the first `k` positions.
     Bayesrank {
-        /// Positions.
+        /// Number of positions.
         k: usize,
     },
     /// The cross entropy of the first `k` positions.
     Listnet {
-        /// Positions.
+        /// Number of positions.
         k: usize,
     },
-    /// The likelihood of the order of grades.
+    /// The negative log-likelihood of the order of grades.
     Listmle {},
 }
 
 impl NamedLoss {
-    /// The loss; `None` for k = 0.
+    /// Returns the loss; `None` for k = 0.
     pub fn loss(self) -> Option<AnyLoss> {
         AnyLoss::new(self)
     }
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bayesrank { .. } => "bayesrank",
@@ -116,7 +115,7 @@ impl NamedLoss {
         }
     }
 
-    /// Its number of positions, where it has one.
+    /// Returns its number of positions, if it has one.
     pub fn k(self) -> Option<usize> {
         match self {
             Self::Bayesrank { k } | Self::Listnet { k } => Some(k),
@@ -125,7 +124,7 @@ impl NamedLoss {
     }
 }
 
-/// The form of the files of lists.
+/// The file format of lists.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "format", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ListForm {
@@ -133,17 +132,17 @@ pub enum ListForm {
     Letor {},
     /// CSV with a header.
     Csv {
-        /// The column of queries.
+        /// The column of query identifiers.
         query: String,
         /// The column of grades.
         label: String,
-        /// The columns of features, in the order of the weights.
+        /// The feature columns, in the order of the weights.
         features: Vec<String>,
     },
 }
 
 impl ListForm {
-    /// The name of the form.
+    /// Returns the name of the format.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Letor {} => "LETOR",
@@ -153,10 +152,10 @@ impl ListForm {
 }
 
 impl ScorerShape {
-    /// The scorer of documents with `width` features.
+    /// Returns the scorer of documents with `width` features.
     ///
     /// # Errors
-    /// No feature or no hidden unit.
+    /// No features or no hidden units.
     pub fn scorer(self, width: usize) -> Result<AnyScorer, dp_rank::Error> {
         Ok(match self {
             Self::Linear {} => AnyScorer::Linear(Linear::new(width)?),
@@ -164,7 +163,7 @@ impl ScorerShape {
         })
     }
 
-    /// The number of parameters; `None` where there are too many to be counted.
+    /// Returns the number of parameters; `None` if it overflows.
     pub fn parameters(self, width: usize) -> Option<usize> {
         match self {
             Self::Linear {} => Some(width),
@@ -174,7 +173,7 @@ impl ScorerShape {
 }
 
 impl Ranker {
-    /// SHA-256 of the canonical form.
+    /// Returns the SHA-256 of the canonical form.
     ///
     /// # Errors
     /// A weight that JSON cannot hold.
@@ -182,12 +181,12 @@ impl Ranker {
         Ok(canonical::sha256(&to_value(self)?))
     }
 
-    /// Whether the parts fit each other.
+    /// Checks that the parts are consistent.
     fn check(&self) -> Result<(), &'static str> {
         if self.schema != SCHEMA {
             return Err("the ranker is of another format");
         }
-        // Counted before a scorer of that size is made.
+        // Counted before a scorer of that size is created.
         if self.scorer.parameters(self.width) != Some(self.weights.len()) {
             return Err("weights, width and scorer do not fit each other");
         }
@@ -209,57 +208,57 @@ impl Ranker {
         }
     }
 
-    /// The scorer.
+    /// Returns the scorer.
     ///
     /// # Errors
-    /// None for a ranker that was checked.
+    /// None for a checked ranker.
     pub fn scorer(&self) -> Result<AnyScorer, Error> {
         self.scorer.scorer(self.width).map_err(|error| malformed(error.to_string()))
     }
 }
 
-/// How a ranker came about.
+/// The derivation of a ranker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "recipe", rename_all = "kebab-case")]
 pub enum RankerDerivation {
-    /// With privacy.
+    /// Training with privacy.
     PrivateRanking(PrivateRanker),
-    /// Without.
+    /// Training without privacy.
     NonPrivateRanking(PlainRanking),
 }
 
-/// A training with privacy: what its noise follows from, and what was trained.
-// An unknown member is refused where the file is read, by comparison with what would be written: `flatten` rules out
+/// A training with privacy: the derivation of its noise, and the trained model.
+// Unknown members are rejected on reading, by comparison with the text that would be written: `flatten` rules out
 // `deny_unknown_fields`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PrivateRanker {
-    /// What the noise follows from.
+    /// The derivation of the noise.
     #[serde(flatten)]
     pub ranking: RankingDerivation,
-    /// What was trained; certificates of earlier versions do not say.
+    /// The trained model; omitted by certificates of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<TrainedModel>,
 }
 
-/// What a ranker was trained as.
+/// The settings that a ranker was trained with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainedModel {
     /// The loss, with its number of positions.
     pub loss: NamedLoss,
-    /// What scores a document.
+    /// The scoring function of documents.
     pub scorer: ScorerShape,
-    /// Whether one document of a list's largest grade keeps the grade whenever the list is drawn, by lot.
+    /// True if each time a list is drawn, a single random document of its largest grade keeps that grade.
     pub thin: bool,
-    /// The largest grade that a document can have, as declared.
+    /// The declared largest grade of a document.
     pub largest_grade: u32,
-    /// Whether each list's features are mapped to [0, 1] before they are scored.
+    /// True if each list's features are mapped to [0, 1] before scoring.
     pub normalise_features: bool,
-    /// Whether, and when, weight matrices are divided by their spectral norms.
+    /// The condition under which weight matrices are divided by their spectral norms, if at all.
     pub normalise: Option<NamedNormalise>,
 }
 
-/// When weight matrices are divided by their spectral norms.
+/// The condition under which weight matrices are divided by their spectral norms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NamedNormalise {
@@ -279,7 +278,7 @@ impl From<Normalise> for NamedNormalise {
 }
 
 impl TrainedModel {
-    /// Whether a ranker says of itself what is said here of both.
+    /// Returns whether these settings agree with those of the ranker.
     pub fn is_of(&self, ranker: &Ranker) -> bool {
         let Self { loss, scorer, largest_grade, normalise_features, thin: _, normalise: _ } = *self;
         (loss, scorer, largest_grade, normalise_features)
@@ -295,7 +294,7 @@ pub struct PlainRanking {
     pub lists: u64,
     /// Number of parameters.
     pub parameters: u64,
-    /// Lists in a batch.
+    /// Number of lists in a batch.
     pub batch_size: u64,
     /// Number of updates.
     pub updates: u64,
@@ -338,7 +337,7 @@ pub struct RankerFile {
 }
 
 impl RankerFile {
-    /// Puts a ranker and its certificate together.
+    /// Combines a ranker and its certificate.
     ///
     /// # Errors
     /// A number that JSON cannot hold.
@@ -348,7 +347,7 @@ impl RankerFile {
         Ok(Self { model, certificate, certificate_sha256 })
     }
 
-    /// The sentences about an epsilon or a delta that promises little.
+    /// Returns the warnings about an epsilon or delta that promises little.
     pub fn warnings(&self) -> Vec<String> {
         let lists = match &self.certificate.derivation {
             RankerDerivation::PrivateRanking(private) => Some(private.ranking.lists),
@@ -357,7 +356,7 @@ impl RankerFile {
         protection::warnings_of(&self.certificate, lists)
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     ///
     /// # Errors
     /// A number that JSON cannot hold.

@@ -1,7 +1,7 @@
-//! A short report for the readers of a model: what is promised, what that rests on, how to check it.
+//! A short report for the users of a model: the guarantee, its assumptions, and how to check it.
 //!
-//! Everything in it is in the model file already, but for why an algorithm was chosen where the choice was left to `auto`;
-//! nothing is computed from records. What the guarantee means is said by [`crate::protection`]. No path, no time, no seed.
+//! Everything in it is in the model file already, except the reasons of an automatic choice; nothing is computed from
+//! records. [`crate::protection`] states the meaning of the guarantee. The report contains no path, no time and no seed.
 
 use std::fmt::Write as _;
 
@@ -12,7 +12,7 @@ use crate::model::{ModelFile, ModelKind};
 use crate::protection::{self, Meaning};
 use crate::wording::{self, one_line};
 
-/// The report in Markdown. `name` is what the reader calls the model file, `choice` why the algorithm is the one it is.
+/// Returns the report in Markdown. `name` is the reader's name of the model file, `choice` the reasons for the algorithm.
 pub fn markdown(file: &ModelFile, name: &str, choice: &[String]) -> String {
     let certificate = &file.certificate;
     let mut text = String::new();
@@ -58,10 +58,10 @@ fn title(file: &ModelFile) -> &'static str {
     if file.certificate.private { "A model with differential privacy" } else { "A model WITHOUT privacy" }
 }
 
-/// The most classes that are listed by name.
+/// Largest number of classes that are listed by name.
 const MOST_NAMED: usize = 20;
 
-/// What the model answers, in a sentence.
+/// Describes the model's predictions in a sentence.
 fn predicts(file: &ModelFile) -> String {
     let model = &file.model;
     let column = escaped(&model.encoder.label().column);
@@ -112,7 +112,7 @@ fn promise(file: &ModelFile) -> Vec<String> {
     sentences
 }
 
-/// An assumption of a certificate in a sentence for readers.
+/// Describes an assumption of a certificate in a sentence.
 pub fn in_words(assumption: &Assumption) -> String {
     match assumption {
         Assumption::PublicN => "The number of records is public.".to_owned(),
@@ -180,7 +180,7 @@ pub fn in_words(assumption: &Assumption) -> String {
     }
 }
 
-/// Text from outside (names of columns) as Markdown that shows it as it is, on one line and without markup.
+/// Escapes external text (names of columns) for Markdown: one line, without markup.
 pub fn escaped(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in one_line(text).chars() {
@@ -201,7 +201,7 @@ fn noise_in_words(noise: NoiseMode) -> &'static str {
     }
 }
 
-/// The members of nested objects as `a.b = value`.
+/// Flattens nested objects to `a.b = value`.
 pub fn settings(value: &Value) -> Vec<(String, String)> {
     fn walk(value: &Value, path: &str, found: &mut Vec<(String, String)>) {
         match value {
@@ -215,7 +215,7 @@ pub fn settings(value: &Value) -> Vec<(String, String)> {
                 let what = if items.iter().all(Value::is_object) { "entries" } else { "numbers" };
                 found.push((path.to_owned(), format!("({} {what})", items.len())));
             }
-            // Candidates of a choice, each with settings of its own.
+            // Candidates of a selection, each with its own settings.
             Value::Array(items) if items.iter().any(Value::is_object) => {
                 for (i, item) in items.iter().enumerate() {
                     walk(item, &format!("{path}.{i}"), found);

@@ -1,4 +1,4 @@
-//! Model and certificate in one JSON object, tied together by hashes: what files of all kinds of models share.
+//! The common part of all model files: model and certificate in one JSON object, bound by hashes.
 //!
 //! ```json
 //! { "model": { "schema": "…", … }, "certificate": { … }, "certificate_sha256": "…" }
@@ -12,7 +12,7 @@ use crate::canonical;
 use crate::error::{Error, ErrorKind};
 use crate::model;
 
-/// The parts of a file whose seals are intact; what they mean is not known yet.
+/// The parts of a file with valid hashes, not yet interpreted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sealed {
     /// The model.
@@ -24,7 +24,7 @@ pub struct Sealed {
 }
 
 impl Sealed {
-    /// The format of the model, as its own member `schema` names it.
+    /// Returns the format of the model, from its member `schema`.
     pub fn format(&self) -> Option<&str> {
         self.model.get("schema").and_then(Value::as_str)
     }
@@ -49,7 +49,7 @@ impl Sealed {
         if let Some(name) = members.keys().next() {
             return Err(malformed("a member has no meaning here".to_owned()).at(name));
         }
-        // The seals first: after an edit, what the edited part means is of no interest.
+        // The seals first: the meaning of an edited part is irrelevant.
         let certificate_sha256 = canonical::sha256(&certificate);
         if seal != certificate_sha256 {
             return Err(Error::new(ErrorKind::CertificateHash, "the certificate was changed after it was written")
@@ -69,23 +69,23 @@ impl Sealed {
     }
 }
 
-/// The most bytes of a file with a model; no model is written that is larger.
+/// Largest size of a model file in bytes, for reading and writing.
 pub const LARGEST_MODEL: u64 = 4 << 30;
 
-/// The bytes of a file with this many weights, at the most: the longest double, blanks in front and the end of its line.
+/// Returns an upper bound on the size of a file with this many weights: the longest double, indentation and line end.
 pub fn text_of(weights: u64) -> u64 {
     weights.saturating_mul(34)
 }
 
-/// The memory that reading a file takes, from how many values it holds at the most: as JSON as it was read and again as it
-/// would be written, as a double, and as text for the hash and for the comparison of both.
+/// Returns the memory for reading a file, from an upper bound on its number of values: as parsed JSON and again as it would
+/// be written, as a double, and as text for the hash and for the comparison of both.
 fn memory_of(bytes: &[u8]) -> usize {
     const BYTES_PER_VALUE: usize = 3 * size_of::<Value>() + size_of::<f64>();
     let values = bytes.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
     values.saturating_mul(BYTES_PER_VALUE).saturating_add(bytes.len().saturating_mul(3))
 }
 
-/// The text of a file.
+/// Returns the text of a file.
 ///
 /// # Errors
 /// [`ErrorKind::Unwritable`]: a number that JSON cannot hold, or a text longer than [`LARGEST_MODEL`].
@@ -104,7 +104,7 @@ pub fn to_text(model: &impl Serialize, certificate: &impl Serialize, seal: &str)
     Ok(text)
 }
 
-/// Reads a member and makes sure that nothing in it was passed over.
+/// Parses a member and checks that none of its content was ignored.
 pub(crate) fn typed<T: Serialize + for<'de> Deserialize<'de>>(
     value: &Value,
     field: &str,
@@ -126,7 +126,7 @@ fn unwritable(error: &serde_json::Error) -> Error {
     Error::new(ErrorKind::Unwritable, format!("the model cannot be written as JSON: {error}"))
 }
 
-/// A file that is no model of this schema.
+/// Creates the error for a file that is not a model of this schema.
 pub(crate) fn malformed(message: impl Into<String>, schema: &'static str) -> Error {
     Error::new(ErrorKind::Format { schema }, message)
 }

@@ -1,17 +1,17 @@
-//! Detached signatures: a curator vouches for what no arithmetic can show.
+//! Detached signatures: a curator confirms what no computation can prove.
 //!
 //! ```json
 //! { "schema": "dp.signature/1", "certificate_sha256": "…", "statement": "…", "public_key": "…", "signature": "…" }
 //! ```
-//! Keys and signatures are Ed25519 (RFC 8032), in hexadecimal here and in PEM in their own files (RFC 8410). The signed text is
-//! this, each line with a newline at its end:
+//! Keys and signatures are Ed25519 (RFC 8032), in hexadecimal here and in PEM in their own files (RFC 8410). The signed text
+//! is the following, with a newline at the end of each line:
 //! ```text
 //! dp.signature/1
 //! certificate_sha256 <64 hexadecimal digits>
 //! <the statement>
 //! ```
-//! The certificate's hash binds the certificate, and through it the model. The public key in the file says which key to ask
-//! for; trust comes from the key that the verifier holds.
+//! The certificate's hash binds the certificate, and through it the model. The public key in the file only identifies the
+//! key; trust comes from the key that the verifier holds.
 //!
 //! # Examples
 //! ```
@@ -36,21 +36,21 @@ use zeroize::Zeroizing;
 use crate::canonical;
 use crate::error::{Error, ErrorKind};
 
-/// The format of a signature's file.
+/// The format of a signature file.
 pub const SCHEMA: &str = "dp.signature/1";
 
-/// The statement that a curator vouches for.
+/// The statement that the curator signs.
 pub const STATEMENT: &str = "The noise of this release was drawn once, from the system's generator.";
 
-/// A key that signs. Its memory is overwritten when it is dropped.
+/// A signing key. Its memory is overwritten on drop.
 #[derive(Debug)]
 pub struct SecretKey(SigningKey);
 
-/// A key that checks signatures.
+/// A key that verifies signatures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey(VerifyingKey);
 
-/// The content of a signature's file.
+/// The content of a signature file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Detached {
@@ -60,14 +60,14 @@ pub struct Detached {
     pub certificate_sha256: String,
     /// [`STATEMENT`].
     pub statement: String,
-    /// The public half of the key that signed.
+    /// The public key of the signing key.
     pub public_key: String,
     /// The signature.
     pub signature: String,
 }
 
 impl SecretKey {
-    /// Draws a key from the system's generator.
+    /// Generates a key with the system's random generator.
     ///
     /// # Errors
     /// [`ErrorKind::Random`].
@@ -80,7 +80,7 @@ impl SecretKey {
         Ok(Self(SigningKey::from_bytes(&secret)))
     }
 
-    /// Reads PEM.
+    /// Parses PEM.
     ///
     /// # Errors
     /// [`ErrorKind::Key`].
@@ -93,7 +93,7 @@ impl SecretKey {
         })
     }
 
-    /// The key as PEM.
+    /// Returns the key as PEM.
     ///
     /// # Errors
     /// [`ErrorKind::Unwritable`].
@@ -101,17 +101,17 @@ impl SecretKey {
         self.0.to_pkcs8_pem(Default::default()).map_err(|error| unwritable(&error))
     }
 
-    /// The public half.
+    /// Returns the public key.
     pub fn public_key(&self) -> PublicKey {
         PublicKey(self.0.verifying_key())
     }
 }
 
 impl PublicKey {
-    /// Reads PEM.
+    /// Parses PEM.
     ///
     /// # Errors
-    /// [`ErrorKind::Key`]; [`ErrorKind::WeakKey`], under which one signature holds for many texts.
+    /// [`ErrorKind::Key`]; [`ErrorKind::WeakKey`], for which one signature is valid for many texts.
     pub fn from_pem(text: &str) -> Result<Self, Error> {
         let key = VerifyingKey::from_public_key_pem(text).map_err(|_| {
             let secret = SigningKey::from_pkcs8_pem(text).is_ok();
@@ -128,7 +128,7 @@ impl PublicKey {
         Ok(Self(key))
     }
 
-    /// The key as PEM.
+    /// Returns the key as PEM.
     ///
     /// # Errors
     /// [`ErrorKind::Unwritable`].
@@ -137,7 +137,7 @@ impl PublicKey {
     }
 }
 
-/// In hexadecimal.
+/// Formats the key in hexadecimal.
 impl fmt::Display for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&hexadecimal(self.0.as_bytes()))
@@ -157,7 +157,7 @@ impl Detached {
         }
     }
 
-    /// The text of the file.
+    /// Returns the text of the file.
     ///
     /// # Errors
     /// None in practice.
@@ -166,7 +166,7 @@ impl Detached {
         text.map(|text| text + "\n").map_err(|error| Error::new(ErrorKind::Unwritable, format!("no JSON: {error}")))
     }
 
-    /// Reads the text of a file.
+    /// Parses the text of a file.
     ///
     /// # Errors
     /// [`ErrorKind::SignatureFormat`].
@@ -207,7 +207,7 @@ impl Detached {
     }
 }
 
-/// The signed text.
+/// Returns the signed text.
 fn message(certificate_sha256: &str) -> String {
     format!("{SCHEMA}\ncertificate_sha256 {certificate_sha256}\n{STATEMENT}\n")
 }
@@ -264,7 +264,7 @@ mod tests {
             edit(&mut edited);
             refused(&edited, &hash, &one);
         }
-        // By another key under the name of the first.
+        // Signed by another key, under the name of the first.
         let forged = Detached { public_key: signed.public_key.clone(), ..Detached::new(&hash, &other) };
         refused(&forged, &hash, &one);
     }

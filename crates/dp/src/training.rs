@@ -1,4 +1,4 @@
-//! From a table to a released model with its certificate.
+//! Training on a table, which gives a released model with its certificate.
 
 use std::collections::BTreeMap;
 
@@ -21,13 +21,13 @@ use dp_optim::recipes::{AnyDerivation, AnyPlan, Budget, Compiled, Recipe, Trains
 use crate::error::{Error, ErrorKind};
 use crate::model::{Model, ModelFile};
 
-/// The half width of regression losses that are rounded off: a quarter of the range of targets.
+/// The half width of smoothed regression losses: a quarter of the range of targets.
 pub const REGRESSION_WIDTH: f64 = 0.5;
 
-/// A private training of a table. All of it is public, and is chosen before a record is read.
+/// A private training on a table. All settings are public and chosen before a record is read.
 ///
-/// Unless said otherwise the algorithm is `auto`, which chooses by public numbers alone, the neighbouring relation is the
-/// algorithm's usual one, the loss is [`usual_loss`] of the label, and the encoding is [`Encoding::default`].
+/// By default the algorithm is `auto`, which chooses by public numbers alone; the neighbouring relation is the default of the
+/// algorithm, the loss is [`usual_loss`] of the label, and the encoding is [`Encoding::default`].
 ///
 /// # Examples
 /// ```
@@ -63,14 +63,14 @@ pub struct Training {
     encoding: Encoding,
 }
 
-/// Why a training was refused, or failed. Nothing was released.
+/// The reason why a training was refused or failed. Nothing was released.
 ///
 /// # Privacy
-/// As text [`Data`](Self::Data) speaks to the curator: it may quote a cell. [`DataError::public_message`] does not.
+/// The text of [`Data`](Self::Data) is for the curator: it may quote a cell. [`DataError::public_message`] does not.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
-    /// No algorithm has this name; [`catalogue::ALGORITHMS`] has those that there are.
+    /// Unknown name of an algorithm; [`catalogue::ALGORITHMS`] lists the known ones.
     #[error("there is no algorithm `{0}`")]
     Algorithm(String),
     /// The algorithm has no proof under this relation.
@@ -81,13 +81,13 @@ pub enum TrainError {
         /// The relation.
         relation: AdjacencyKind,
     },
-    /// The recipe refuses what is asked of it, or training failed.
+    /// The recipe rejects the settings, or training failed.
     #[error(transparent)]
     Recipe(#[from] dp_optim::Error),
-    /// The schema or the records.
+    /// Error in the schema or the records.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The released model is no model of any use, or cannot be written.
+    /// The released model is unusable or cannot be written.
     #[error(transparent)]
     Model(#[from] Error),
 }
@@ -105,10 +105,10 @@ impl From<dp_mechanisms::Error> for TrainError {
 }
 
 impl Training {
-    /// A training that may spend `epsilon` and `delta`.
+    /// Creates a training with the budget `epsilon` and `delta`.
     ///
     /// # Errors
-    /// An epsilon that is not a positive number, or a delta outside `[0, 1)`.
+    /// An epsilon that is not positive and finite, or a delta outside `[0, 1)`.
     pub fn new(epsilon: f64, delta: f64) -> Result<Self, TrainError> {
         let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
         let algorithm = catalogue::find("auto").ok_or_else(|| TrainError::Algorithm("auto".to_owned()))?;
@@ -116,7 +116,7 @@ impl Training {
         Ok(Self { algorithm, settings, budget, relation: None, loss: None, encoding })
     }
 
-    /// The same by the [algorithm](catalogue::ALGORITHMS) of this name.
+    /// Sets the [algorithm](catalogue::ALGORITHMS) by name.
     ///
     /// # Errors
     /// [`TrainError::Algorithm`].
@@ -125,38 +125,38 @@ impl Training {
         Ok(Self { algorithm: found, ..self })
     }
 
-    /// The same with these settings of the algorithm.
+    /// Sets the settings of the algorithm.
     #[must_use]
     pub fn with_settings(self, settings: Settings) -> Self {
         Self { settings, ..self }
     }
 
-    /// The same with this loss.
+    /// Sets the loss.
     #[must_use]
     pub fn with_loss(self, loss: LossKind) -> Self {
         Self { loss: Some(loss), ..self }
     }
 
-    /// The same with this encoding of rows.
+    /// Sets the encoding of rows.
     #[must_use]
     pub fn with_encoding(self, encoding: Encoding) -> Self {
         Self { encoding, ..self }
     }
 
-    /// The same under this neighbouring relation: [`AdjacencyKind::ReplaceOne`] or [`AdjacencyKind::ZeroOut`].
+    /// Sets the neighbouring relation: [`AdjacencyKind::ReplaceOne`] or [`AdjacencyKind::ZeroOut`].
     #[must_use]
     pub fn under(self, relation: AdjacencyKind) -> Self {
         Self { relation: Some(relation), ..self }
     }
 
-    /// Trains on a CSV file, with noise from the system's generator.
+    /// Trains on a CSV file, with noise from the system's random generator.
     ///
     /// # Privacy
-    /// Everything in the file that is returned is covered by its certificate, as long as the schema holds nothing that was
-    /// taken from the records. That the training fails may depend on them: on a cell that the schema calls an error.
+    /// The certificate covers everything in the returned file, provided that nothing in the schema was taken from the
+    /// records. Whether training fails may depend on them: on a cell that the schema treats as an error.
     ///
     /// # Errors
-    /// A schema that was not reviewed; what is wrong with the records; what the recipe refuses.
+    /// A schema without review, errors in the records, and settings that the recipe rejects.
     pub fn on_csv(&self, schema: &Schema, input: Input) -> Result<ModelFile, TrainError> {
         schema.check_reviewed()?;
         let encoder = Encoder::new(schema, self.encoding)?;
@@ -164,13 +164,13 @@ impl Training {
         self.on_examples(encoder, loaded.examples, &mut OsSeeded::new()?)
     }
 
-    /// Trains on records that `encoder` encoded.
+    /// Trains on records encoded by `encoder`.
     ///
     /// # Privacy
-    /// As [`on_csv`](Self::on_csv). A generator that is no secret leaves no guarantee, and the certificate says so.
+    /// As [`on_csv`](Self::on_csv). With a generator that is not secret there is no guarantee, and the certificate says so.
     ///
     /// # Errors
-    /// What the recipe refuses.
+    /// Settings that the recipe rejects.
     pub fn on_examples<R: ReleaseRng>(
         &self,
         encoder: Encoder,
@@ -206,11 +206,11 @@ impl Training {
     }
 }
 
-/// The loss for a label, unless another is asked for: logistic for two classes, softmax for several, log-cosh for a number,
-/// whose gradients are bounded so that no radius is needed.
+/// Returns the default loss for a label: logistic for two classes, softmax for several, log-cosh for a number, whose
+/// gradients are bounded so that no radius is needed.
 ///
 /// # Errors
-/// A number of classes that softmax does not take.
+/// A number of classes that softmax does not support.
 pub fn usual_loss(label: &Label) -> Result<LossKind, dp_optim::Error> {
     Ok(match &label.kind {
         LabelKind::TwoClasses { .. } => LossKind::Logistic,
@@ -219,17 +219,17 @@ pub fn usual_loss(label: &Label) -> Result<LossKind, dp_optim::Error> {
     })
 }
 
-/// Encoded records, ready for training: what [`Training`] does step by step, for callers with plans, generators and progress of
-/// their own.
+/// Encoded records, ready for training: the separate steps of [`Training`], for callers with their own plans, generators and
+/// progress.
 #[derive(Debug)]
 pub struct Records<F> {
-    /// What encoded them; it goes into the model.
+    /// The encoder, which becomes part of the model.
     pub encoder: Encoder,
     /// The rows and their targets.
     pub examples: Examples<F>,
 }
 
-/// A released model and its certificate, not yet tied together.
+/// A released model and its certificate, not yet combined.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Released {
     /// The model.
@@ -239,7 +239,7 @@ pub struct Released {
 }
 
 impl Released {
-    /// Ties them together.
+    /// Combines them.
     ///
     /// # Errors
     /// Those of [`ModelFile::seal`].
@@ -249,7 +249,7 @@ impl Released {
 }
 
 impl<F: Real + Feature> Records<F> {
-    /// Trains by a plan. The certificate names what the model's encoder takes on trust, and `further` assumptions.
+    /// Trains by a plan. The certificate states the assumptions of the model's encoder, and `further` ones.
     ///
     /// # Privacy
     /// As [`Planned::train`](dp_optim::recipes::Planned::train).
@@ -276,7 +276,7 @@ impl<F: Real + Feature> Records<F> {
         Ok(Released { model, certificate })
     }
 
-    /// Trains without privacy: the baseline of a comparison. The certificate claims nothing.
+    /// Trains without privacy, as a baseline. The certificate claims nothing.
     ///
     /// # Errors
     /// Those of [`train_without_privacy`]; weights that are not finite.
@@ -303,7 +303,7 @@ impl<F: Real + Feature> Records<F> {
     }
 }
 
-/// This crate's, for certificates.
+/// Returns the version of this crate, for certificates.
 fn versions() -> BTreeMap<String, String> {
     BTreeMap::from([(env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned())])
 }

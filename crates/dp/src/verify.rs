@@ -1,21 +1,21 @@
 //! Recomputes the guarantee of a model, or a ranker, from its file alone.
 //!
-//! Four layers, each finding out what the one before cannot. The seals find any edit. The recipe's derivation finds
-//! any number that does not follow from the public parameters, even if the seals were repaired. The comparison of model
-//! and certificate finds assumptions that were left out, and any that the recipe does not rest on. The weights are held to
-//! the grid of the recipe's noise and to its ball, which finds weights that were never released.
+//! There are four layers, each detecting what the previous one cannot. The seals detect any edit without repair. The recipe's
+//! derivation detects any number that does not follow from the public parameters, even if the seals were repaired. The
+//! comparison of model and certificate detects missing assumptions, and superfluous ones. The weights must lie on the grid of
+//! the recipe's noise and in its ball, which detects weights that were never released.
 //!
-//! # What it cannot find out
-//! A certificate is a statement, not a signature. Without a key, whoever edits a file and repairs both hashes can still
-//! - replace weights by others that the recipe could have released ([`dp_optim::lattice`] says what that is for which
-//!   recipe), ranges or names: a worse model under the same arithmetic, which needs no record;
-//! - state a wider guarantee as asked for, another number as a crate's version, or settings on which this recipe's
-//!   sensitivity does not depend (the promise stays the same);
-//! - invent a whole run: another number of records with the noise that would follow from it, noise that was never
-//!   drawn, rounded noise called exact, a seeded run called unseeded, columns called reviewed.
+//! # Limits
+//! A certificate is a statement, not a signature. Without a key, an editor who repairs both hashes can still
+//! - replace weights by others that the recipe could have released ([`dp_optim::lattice`] documents them for each recipe),
+//!   ranges or names: a worse model under the same arithmetic, which needs no record;
+//! - state a weaker requested guarantee, another version number of a crate, or settings that do not influence the sensitivity
+//!   of this recipe (the guarantee stays the same);
+//! - invent a whole run: another number of records with the noise that would follow from it, noise that was never drawn,
+//!   rounded noise called exact, a seeded run called unseeded, columns called reviewed.
 //!
-//! The last kind is what the curator alone can vouch for, by a signature (`dp sign`). Against an edit by somebody else, that
-//! or the SHA-256 of the certificate that the curator published are what to compare.
+//! Only the curator can exclude the last kind, by a signature (`dp sign`). Edits by others are detected with the signature or
+//! with the SHA-256 of the certificate, as published by the curator.
 
 use dp_accountant::certificate::{Assumption, Certificate, Derivation, NoiseMode, Verified, VerifyError};
 use dp_accountant::guarantee::Unit;
@@ -29,31 +29,31 @@ use crate::report;
 use crate::sealed::Sealed;
 use crate::wording::one_line;
 
-/// What holds.
+/// A verified guarantee.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verification {
-    /// Epsilon as recomputed.
+    /// The recomputed epsilon.
     pub epsilon: f64,
-    /// Delta of the statement.
+    /// The stated delta.
     pub delta: f64,
     /// The neighbouring relation.
     pub adjacency: &'static str,
-    /// Whether the number of records is public: tells the two relations called `add-remove` apart.
+    /// True if the number of records is public; distinguishes the two relations called `add-remove`.
     pub n_public: bool,
     /// The unit of privacy.
     pub unit: String,
     /// The theorem behind epsilon.
     pub theorem: String,
-    /// What makes the statement worth little though it holds; left out where there is nothing.
+    /// The reasons why the guarantee, although valid, promises little; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What the statement rests on, in words.
+    /// The assumptions of the guarantee, in words.
     pub assumptions: Vec<String>,
     /// SHA-256 of the canonical certificate.
     pub certificate_sha256: String,
 }
 
-/// Verifies a file of any kind whose seals are intact, in about `work` steps at most.
+/// Verifies a file of any kind with valid seals, in at most about `work` steps.
 ///
 /// # Errors
 /// [`ErrorKind::Format`], and those of [`model`] and [`ranker`](self::ranker()).
@@ -64,10 +64,10 @@ pub fn sealed(sealed: Sealed, work: u64) -> Result<Verification, Error> {
     }
 }
 
-/// Steps that a verification may take unless told otherwise, some twenty seconds.
+/// Default limit on the steps of a verification, about twenty seconds.
 pub const WORK: u64 = 1 << 32;
 
-/// Verifies a model file whose seals are intact, in about `work` steps at most.
+/// Verifies a model file with valid seals, in at most about `work` steps.
 ///
 /// # Errors
 /// [`ErrorKind::Work`], `NotPrivate`, `Guarantee`, `Assumption`, `Weights`.
@@ -81,7 +81,7 @@ pub fn model(file: &ModelFile, work: u64) -> Result<Verification, Error> {
     Ok(Verification { warnings: file.warnings(), ..verified })
 }
 
-/// Verifies the file of a ranker whose seals are intact.
+/// Verifies the file of a ranker with valid seals.
 ///
 /// # Errors
 /// [`ErrorKind::NotPrivate`], `Guarantee`, `Assumption`.
@@ -93,7 +93,7 @@ pub fn ranker(file: &RankerFile) -> Result<Verification, Error> {
         return mismatch("the recipe gives no guarantee", "certificate.derivation");
     };
     let recipe = &derivation.ranking;
-    // Before anything of that size is made.
+    // Checked before anything of that size is allocated.
     if recipe.parameters != file.model.weights.len() as u64 {
         return mismatch("the certificate is for another number of weights", "certificate.derivation");
     }
@@ -120,7 +120,7 @@ pub fn ranker(file: &RankerFile) -> Result<Verification, Error> {
     Ok(Verification { warnings: file.warnings(), ..verified })
 }
 
-/// Refuses a certificate that itself says that there is no guarantee.
+/// Rejects a certificate that states that there is no guarantee.
 fn check_private<D>(certificate: &Certificate<D>) -> Result<(), Error> {
     if !certificate.private {
         return Err(Error::new(
@@ -168,8 +168,8 @@ impl Verification {
     }
 }
 
-/// Refuses, before anything is recomputed, a derivation of another number of weights than the file holds, and one that takes
-/// longer than is allowed for: a stranger's file should not say how long we are busy.
+/// Rejects, before recomputation, a derivation whose number of weights differs from the file, and one that takes too long: an
+/// untrusted file must not determine the running time.
 fn check_size(file: &ModelFile, work: u64) -> Result<(), Error> {
     let derivation = &file.certificate.derivation;
     if let Some(terms) = derivation.model_terms()
@@ -186,7 +186,7 @@ fn check_size(file: &ModelFile, work: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Compares the model with what its certificate speaks of.
+/// Compares the model with its certificate.
 fn check_model(file: &ModelFile) -> Result<(), Error> {
     let (model, certificate) = (&file.model, &file.certificate);
     let mismatch = |message: &str, field: &str| Err(Error::new(ErrorKind::Guarantee, message).at(field));
@@ -216,10 +216,10 @@ fn check_model(file: &ModelFile) -> Result<(), Error> {
     check_weights(file)
 }
 
-/// Demands weights that the recipe can have released.
+/// Checks that the recipe can have released the weights.
 fn check_weights(file: &ModelFile) -> Result<(), Error> {
     let derivation = &file.certificate.derivation;
-    // Without privacy there is nothing to hold weights to, and no guarantee either: that was refused.
+    // Without privacy the weights are unconstrained; such a file was rejected before.
     let Some(lattice) = derivation.release_lattice() else { return Ok(()) };
     let lattice =
         lattice.map_err(|error| Error::new(ErrorKind::Guarantee, error.to_string()).at("certificate.derivation"))?;
@@ -231,11 +231,11 @@ fn check_weights(file: &ModelFile) -> Result<(), Error> {
     })
 }
 
-/// The crates that may have made a certificate.
+/// The crates that may appear in a certificate.
 const CRATES: [&str; 8] =
     ["dp", "dp-accountant", "dp-cli", "dp-data", "dp-losses", "dp-mechanisms", "dp-optim", "dp-rank"];
 
-/// Demands names of crates and numbers of versions, so that nothing else can be said under `versions`.
+/// Checks that `versions` contains only crate names and version numbers.
 fn check_versions<D>(certificate: &Certificate<D>) -> Result<(), Error> {
     let is_number = |part: &str| {
         let short = !part.is_empty() && part.len() <= 6;
@@ -256,11 +256,11 @@ fn check_versions<D>(certificate: &Certificate<D>) -> Result<(), Error> {
     }
 }
 
-/// Demands exactly the assumptions that the statement rests on: one left out hides a risk, one too many (a soothing
-/// sentence, a bound that nobody enforces) vouches for nothing.
+/// Requires exactly the assumptions of the statement: a missing one hides a risk, a superfluous one (a reassuring sentence, a
+/// bound that is not enforced) has no basis.
 ///
-/// What is `implied` by the model need not be listed, as certificates of earlier versions do not: it is said all the same.
-/// That settings were chosen on public records only the curator knows; it may be listed.
+/// Assumptions `implied` by the model may be missing, as in certificates of earlier versions; they are reported nevertheless.
+/// The selection of settings on public records is known only to the curator; it may be listed.
 fn check_assumptions<D: Derivation>(
     certificate: &Certificate<D>,
     of_model: &[Assumption],
@@ -285,10 +285,10 @@ fn check_assumptions<D: Derivation>(
     Ok(())
 }
 
-/// The settings that may be chosen on public records, as certificates name them.
+/// The settings that may be selected on public records, as named in certificates.
 pub const TUNED_SETTINGS: [&str; 3] = ["lambda", "passes", "batch_size"];
 
-/// Whether this is a choice among settings, and nothing else under its name.
+/// Returns whether the assumption is a selection among settings and contains nothing else.
 fn is_choice(assumption: &Assumption) -> bool {
     let Assumption::ChosenOnPublic { grid } = assumption else { return false };
     let rising = |values: &[f64]| {

@@ -1,11 +1,11 @@
-//! Guarantees, relations and names in the words that people read: the same on the terminal and in the report.
+//! Texts for guarantees, relations and names, shared by terminal and report.
 //!
-//! A privacy parameter is never shown smaller than it is.
+//! A privacy parameter is never rounded down.
 
-/// Significant digits of epsilon.
+/// Number of significant digits of epsilon.
 const DIGITS: i32 = 6;
 
-/// A guarantee in one line: `epsilon = 0.5, delta = 1e-8, replace-one, for one record`.
+/// Formats a guarantee in one line: `epsilon = 0.5, delta = 1e-8, replace-one, for one record`.
 pub fn guarantee(epsilon: f64, delta: f64, adjacency: &str, unit: &str) -> String {
     format!(
         "epsilon = {}, delta = {}, {adjacency}, for one {}",
@@ -15,17 +15,17 @@ pub fn guarantee(epsilon: f64, delta: f64, adjacency: &str, unit: &str) -> Strin
     )
 }
 
-/// Epsilon to six digits, rounded up.
+/// Formats epsilon to six digits, rounded up.
 pub fn epsilon(epsilon: f64) -> String {
     rounded_up(epsilon, DIGITS)
 }
 
-/// A delta: 0 as such, small ones with an exponent, all digits shown.
+/// Formats delta with all digits: 0 as such, small ones with an exponent.
 pub fn delta(delta: f64) -> String {
     plain(delta)
 }
 
-/// What a relation covers, in a sentence. Under both relations of `dp train` the number of records is public.
+/// Describes in a sentence what a relation covers. Under both relations of `dp train` the number of records is public.
 pub fn relation(adjacency: &str, n_public: bool) -> &'static str {
     match (adjacency, n_public) {
         ("replace-one", _) => "It covers the change of one record to any other; the number of records is public.",
@@ -40,7 +40,7 @@ pub fn relation(adjacency: &str, n_public: bool) -> &'static str {
     }
 }
 
-/// What a relation covers of a unit, in a sentence: of one that is not a record, what it consists of.
+/// Describes in a sentence what a relation covers of a unit; for a unit other than a record, includes its definition.
 pub fn covers(adjacency: &str, n_public: bool, unit: &str) -> &'static str {
     match (adjacency, n_public, unit) {
         ("add-remove", true, "list") => {
@@ -59,15 +59,15 @@ pub fn covers(adjacency: &str, n_public: bool, unit: &str) -> &'static str {
     }
 }
 
-/// Names from outside, on one line and without control characters.
+/// Formats external names on one line without control characters.
 pub fn names(names: &[String]) -> String {
     names.iter().map(|name| one_line(name)).collect::<Vec<_>>().join(", ")
 }
 
-/// The most features that are listed by name.
+/// Largest number of features that are listed by name.
 const MOST_FEATURES: usize = 10;
 
-/// The features that a model uses, in a few words.
+/// Describes the features that a model uses.
 pub fn selected(selected: &[String], of: u64) -> String {
     let few = names(&selected[..selected.len().min(MOST_FEATURES)]);
     let more = match selected.len().saturating_sub(MOST_FEATURES) {
@@ -78,24 +78,24 @@ pub fn selected(selected: &[String], of: u64) -> String {
     format!("{} of {of} features{colon}{few}{more}", selected.len())
 }
 
-/// The shortest number of at most `digits` significant digits that is not below `value`, to be read as an upper bound.
+/// Returns the shortest number with at most `digits` significant digits that is not below `value`, for an upper bound.
 pub fn rounded_up(value: f64, digits: i32) -> String {
     rounded(value, digits, 1.0, |shown| shown >= value)
 }
 
-/// The largest number of at most `digits` significant digits that is not above `value`, to be read as a lower bound.
+/// Returns the largest number with at most `digits` significant digits that is not above `value`, for a lower bound.
 pub fn rounded_down(value: f64, digits: i32) -> String {
     rounded(value, digits, -1.0, |shown| shown <= value)
 }
 
-/// The nearest number of at most `digits` significant digits that is on the right side, looked for in steps of the last
-/// digit in that direction: the nearest of all, or the next where rounding or the division itself went the other way.
+/// Returns the nearest number with at most `digits` significant digits on the right side. Searches in steps of the last
+/// digit: the nearest of all, or the next one if rounding or the division went the other way.
 fn rounded(value: f64, digits: i32, direction: f64, is_right: impl Fn(f64) -> bool) -> String {
     if !(value.is_finite() && value > 0.0) {
         return value.to_string();
     }
     let exponent = value.log10().floor() as i32 + 1 - digits;
-    // Dividing twice where one power of ten would overflow or underflow.
+    // Dividing twice, since one power of ten could overflow or underflow.
     let scaled = value / 10f64.powi(exponent / 2) / 10f64.powi(exponent - exponent / 2);
     let nearest = scaled.round();
     (0..3)
@@ -104,18 +104,18 @@ fn rounded(value: f64, digits: i32, direction: f64, is_right: impl Fn(f64) -> bo
         .map_or_else(|| plain(value), plain)
 }
 
-/// A number with an exponent where it is very small or very large.
+/// Formats a number, with an exponent if it is very small or very large.
 pub fn plain(value: f64) -> String {
     if value == 0.0 || (1e-3..1e7).contains(&value) { format!("{value}") } else { format!("{value:e}") }
 }
 
-/// Text from outside (names of columns, cells) on one line and without control characters, so that it cannot drive a
+/// Formats external text (names of columns, cells) on one line without control characters, so that it cannot control a
 /// terminal or forge a second message.
 pub fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() || is_direction_mark(c) { '\u{fffd}' } else { c }).collect()
 }
 
-/// Invisible marks that reverse the reading direction of what follows.
+/// Returns whether a character is invisible and reverses the reading direction of the following text.
 fn is_direction_mark(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

@@ -13,7 +13,7 @@ fn processor_seconds() -> f64 {
     now.tv_sec as f64 + now.tv_nsec as f64 * 1e-9
 }
 
-/// Prints the least time of `turns` calls.
+/// Prints the minimum time of `turns` calls.
 fn report(job: &str, turns: usize, mut release: impl FnMut() -> Fallible<Vec<f64>>) -> Fallible<()> {
     let mut least = f64::INFINITY;
     for _ in 0..turns {

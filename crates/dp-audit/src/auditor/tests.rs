@@ -19,7 +19,7 @@ fn exactly(trials: u64) -> Auditor {
     Auditor::exactly(trials).unwrap()
 }
 
-/// How many of `count` audits refute, with seeds 0, 1, ...
+/// Returns how many of `count` audits refute, with seeds 0, 1, ...
 fn refuted(subject: &dyn Subject, auditor: &Auditor, count: u64) -> usize {
     (0..count)
         .filter(|&seed| auditor.clone().with_seed(seed).audit(subject).unwrap().verdict == Verdict::Refuted)
@@ -28,7 +28,7 @@ fn refuted(subject: &dyn Subject, auditor: &Auditor, count: u64) -> usize {
 
 #[test]
 fn audits_of_sound_subjects_alarm_no_oftener_than_they_say() {
-    // At most 5 % of 2,000: P(Binomial(2000, 0.05) > 160) < 1e-8 if the audit's size were just that; it is well below.
+    // At most 5 % of 2,000: P(Binomial(2000, 0.05) > 160) < 1e-8 if the size of the test were exactly 5 %; it is well below.
     let auditor = exactly(400).with_failure_probability(0.05).unwrap();
     let subjects: [(&dyn Subject, &str); 3] =
         [(&coin(1.0, 1.0), "coin"), (&laplace(1.0, 1.0), "laplace"), (&gaussian(1.0, 1.0), "gaussian")];
@@ -40,8 +40,8 @@ fn audits_of_sound_subjects_alarm_no_oftener_than_they_say() {
 
 #[test]
 fn half_the_noise_is_caught() {
-    // Doubled epsilons at a failure probability of 1e-6, on a few times the runs that the best threshold needs if it is
-    // known. 100 audits each; a power of 99 % misses more than 6 of them with probability below 1e-3, all seeds fixed.
+    // Doubled epsilons at a failure probability of 1e-6, on a few times the runs that the best threshold needs if known. 100
+    // audits each; with a power of 99 %, more than 6 misses have probability below 1e-3. All seeds are fixed.
     let auditor = |trials| exactly(trials).with_failure_probability(1e-6).unwrap();
     for (epsilon, trials) in [(0.5, 5000), (1.0, 2600), (2.0, 2200), (4.0, 7000)] {
         let caught = refuted(&laplace(2.0 * epsilon, epsilon), &auditor(trials), 100);
@@ -125,7 +125,7 @@ fn both_orders_of_the_pair_and_both_signs_of_the_score_are_caught() {
             });
             let audit = exactly(4000).audit(&subject).unwrap();
             assert_eq!(audit.verdict, Verdict::Refuted, "{rate0} {rate1} {statistic:?}");
-            // ln 20, less what confidence costs.
+            // ln 20, less the cost of confidence.
             assert!((1.9..3.0).contains(&audit.epsilon_lower), "{rate0} {rate1}: {}", audit.epsilon_lower);
             assert_eq!(audit.conviction.unwrap().bound, BoundKind::Epsilon);
         }
@@ -134,7 +134,7 @@ fn both_orders_of_the_pair_and_both_signs_of_the_score_are_caught() {
 
 #[test]
 fn a_learned_score_finds_the_direction() {
-    // A shift of 1 along a diagonal of ten dimensions; no single coordinate tells much.
+    // A shift of 1 along a diagonal of ten dimensions; single coordinates show little.
     let claim = gaussian(1.0, 1.0).claim().clone();
     let subject = from_fn("diagonal", "", claim, Statistic::Learned, |side, rng, features| {
         let shift = f64::from(side == Side::Neighbour) / 10f64.sqrt();

@@ -1,22 +1,22 @@
-//! Confidence limits of a binomial rate, to any confidence and for any number of trials.
+//! Confidence limits of a binomial rate, for any confidence and any number of trials.
 //!
-//! The lower limit of a rate after `k` hits in `n` trials is the largest `p` at which `k` or more hits still have a
-//! probability of at most `a`. Any smaller `p` is a valid limit too, so all that is needed is an upper bound of the tail:
+//! The lower limit of a rate after `k` hits in `n` trials is the largest `p` at which `k` or more hits have probability at
+//! most `a`. Any smaller `p` is a valid limit too, so an upper bound on the tail suffices:
 //!
 //! ```text
 //! P(X >= k) = pmf(k) (1 + r_0 + r_0 r_1 + ...),   r_j = (n - k - j) / (k + 1 + j) · p / (1 - p)
 //! ```
 //!
-//! where the `r_j` decrease and are below 1 for `p < k/n`: cut anywhere, the rest is at most that of a geometric series.
-//! All terms are positive, so nothing cancels. Rates are parametrised by their log-odds, which keeps a rate and its
-//! complement equally accurate: as confident as 1e-300 or as extreme as 1 - 1e-300 makes no difference. (Inverting the
-//! incomplete beta function, the textbook way, loses its root or never returns in general-purpose libraries there.)
+//! The `r_j` decrease and are below 1 for `p < k/n`, so the rest after any term is at most a geometric series. All terms are
+//! positive, so nothing cancels. Rates are parametrised by their log-odds, which keeps a rate and its complement equally
+//! accurate: confidences such as 1e-300 and rates such as 1 - 1e-300 need no special treatment. (The usual inversion of the
+//! incomplete beta function loses its root or does not terminate in general-purpose libraries there.)
 //!
 //! # References
 //! C. Clopper, E. Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial", 1934. C.
 //! Loader, "Fast and accurate computation of binomial probabilities", 2000 (the mass function).
 
-/// A rate together with its complement, both to full relative accuracy.
+/// A rate with its complement, both to full relative accuracy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Rate {
@@ -27,17 +27,17 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Never.
+    /// The rate 0.
     pub const ZERO: Self = Self { value: 0.0, complement: 1.0 };
-    /// Always.
+    /// The rate 1.
     pub const ONE: Self = Self { value: 1.0, complement: 0.0 };
 
-    /// The rate of misses.
+    /// Returns the rate of misses.
     pub fn flipped(self) -> Self {
         Self { value: self.complement, complement: self.value }
     }
 
-    /// The largest rate below which `hits` or more of `trials` have a probability of at most `failure`, rounded down.
+    /// Returns the largest rate below which `hits` or more of `trials` have probability at most `failure`, rounded down.
     pub(super) fn lower_limit(hits: u64, trials: u64, failure: f64) -> Self {
         if hits == 0 || hits > trials || !(failure > 0.0) {
             return Self::ZERO;
@@ -48,7 +48,7 @@ impl Rate {
         Self { value: sigmoid(log_odds) * (1.0 - margin), complement: (sigmoid(-log_odds) * (1.0 + margin)).min(1.0) }
     }
 
-    /// The least rate above which `hits` or fewer of `trials` have a probability of at most `failure`, rounded up.
+    /// Returns the smallest rate above which `hits` or fewer of `trials` have probability at most `failure`, rounded up.
     pub(super) fn upper_limit(hits: u64, trials: u64, failure: f64) -> Self {
         if hits > trials {
             return Self::ONE;
@@ -57,16 +57,16 @@ impl Rate {
     }
 }
 
-/// A limit's tail lies within this of what it may be, relatively.
+/// Relative tolerance of a limit's tail probability.
 const TIGHT: f64 = 1e-10;
 
-/// A rate below 1e-304, where doubles end, is 0.
+/// Smallest log-odds: a rate below 1e-304, the limit of doubles, counts as 0.
 const LEAST_LOG_ODDS: f64 = -700.0;
 
-/// More steps than any search takes.
+/// Upper bound on the steps of a search.
 const MAX_STEPS: u32 = 200;
 
-/// Log-odds of a rate at which the tail's logarithm is at most `log_failure`, and nearly that.
+/// Returns log-odds at which the logarithm of the tail is at most `log_failure`, and close to it.
 fn lower_log_odds(hits: u64, trials: u64, log_failure: f64) -> f64 {
     if hits == trials {
         // p^n = a: 1/p - 1 = exp(-ln a / n) - 1.
@@ -74,7 +74,7 @@ fn lower_log_odds(hits: u64, trials: u64, log_failure: f64) -> f64 {
         return -(odds_against * (1.0 + 8.0 * f64::EPSILON)).ln().next_up();
     }
     let excess = |log_odds: f64| log_upper_tail(hits, trials, log_odds) - log_failure;
-    // The invariant: `low` is a valid limit, `high` is not known to be one.
+    // Invariant: `low` is a valid limit, `high` is not known to be one.
     let mut high = (hits as f64 / (trials - hits) as f64).ln();
     let mut low = likely_lower(hits, trials, -log_failure).max(LEAST_LOG_ODDS);
     let mut step = 1e-6 + 1e-3 * (high - low).abs();
@@ -89,7 +89,7 @@ fn lower_log_odds(hits: u64, trials: u64, log_failure: f64) -> f64 {
         at_low = excess(low);
     }
     let mut at_high = excess(high);
-    // A false position with halving of the end that stays (Illinois), aimed at the middle of what is tight.
+    // Regula falsi with halving of the retained end (Illinois), aimed at the middle of the tolerance.
     let aim = -0.5 * TIGHT;
     for _ in 0..MAX_STEPS {
         if at_low >= -TIGHT || !(high - low > f64::EPSILON * low.abs()) {
@@ -112,10 +112,10 @@ fn lower_log_odds(hits: u64, trials: u64, log_failure: f64) -> f64 {
     low
 }
 
-/// Log-odds at which the Chernoff bound of the tail is `e^-nats`, nearly: close to the limit, by no more than a search's
-/// beginning or a comparison of thresholds needs.
+/// Returns approximate log-odds at which the Chernoff bound of the tail is `e^-nats`: close enough to the limit to start a
+/// search or compare thresholds.
 ///
-/// Newton's method on `n KL(k/n, p)`, which is convex in the log-odds and falls until `k/n`.
+/// Uses Newton's method on `n KL(k/n, p)`, which is convex in the log-odds and decreasing up to `k/n`.
 pub(crate) fn likely_lower(hits: u64, trials: u64, nats: f64) -> f64 {
     let (k, n) = (hits as f64, trials as f64);
     if hits == 0 || !(nats > 0.0) {
@@ -150,7 +150,7 @@ fn sigmoid(log_odds: f64) -> f64 {
     1.0 / (1.0 + (-log_odds).exp())
 }
 
-/// `ln(mean / count) - (mean / count - 1)`: the first-order terms of two of them cancel in a binomial, exactly.
+/// Computes `ln(mean / count) - (mean / count - 1)`: in a binomial, the first-order terms of two of them cancel exactly.
 fn log_of_ratio(mean: f64, count: f64) -> f64 {
     let u = (mean - count) / count;
     if u.abs() > 0.2 {
@@ -169,7 +169,7 @@ fn log_of_ratio(mean: f64, count: f64) -> f64 {
     2.0 * sum - u * r
 }
 
-/// `ln n! - ln(sqrt(2 pi n) (n/e)^n)`.
+/// Computes `ln n! - ln(sqrt(2 pi n) (n/e)^n)`.
 fn stirling_error(n: f64) -> f64 {
     if n < 16.0 {
         let mut factorial = 1.0;
@@ -185,11 +185,11 @@ fn stirling_error(n: f64) -> f64 {
         / n
 }
 
-/// Terms of the tail that are added before the rest is bounded: all that matter up to 2^42 trials. With more the limits are
-/// valid, but wider.
+/// Number of terms of the tail before the rest is bounded: all relevant ones up to 2^42 trials. With more trials the limits
+/// are valid, but wider.
 const MAX_TERMS: u64 = 1 << 20;
 
-/// The logarithm of an upper bound of `P(X >= hits)`, tight to 1e-12 or so where the tail is one (`p < hits/trials`), and 0
+/// Returns the logarithm of an upper bound on `P(X >= hits)`, tight to about 1e-12 in the tail (`p < hits/trials`), and 0
 /// elsewhere.
 pub(super) fn log_upper_tail(hits: u64, trials: u64, log_odds: f64) -> f64 {
     let (k, n) = (hits as f64, trials as f64);
@@ -222,7 +222,7 @@ pub(super) fn log_upper_tail(hits: u64, trials: u64, log_odds: f64) -> f64 {
         sum += term;
         added += 1;
     }
-    // Rounding: of both logarithms' arguments (their derivatives are the deviations n p - k and n q - (n - k)), of their
+    // Rounding of the arguments of both logarithms (their derivatives are the deviations n p - k and n q - (n - k)), of their
     // values, and of every term of the sum.
     let deviation = (k - n * p).abs();
     let margin = 1e-13 + f64::EPSILON * (16.0 * (2.0 * deviation + log_mass.abs()) + 8.0 * added as f64);

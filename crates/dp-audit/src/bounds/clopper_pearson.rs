@@ -1,12 +1,12 @@
-//! Two limits of an attack's rates, and what they say of epsilon at one delta.
+//! Confidence limits of an attack's rates, and their bound on epsilon at one delta.
 
 use super::binomial::Rate;
 use crate::error::{self, Error};
 
-/// Trials that a side may have: counts that doubles hold exactly.
+/// Largest number of trials per side: counts that doubles represent exactly.
 pub(crate) const MOST_TRIALS: u64 = 1 << 53;
 
-/// How often an attack accused: hits where it was right to, and where it was not.
+/// Counts of an attack: hits on the accused input and on the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Hits {
@@ -20,7 +20,7 @@ pub struct Hits {
     pub negatives: u64,
 }
 
-/// A lower limit of the true-positive rate and an upper limit of the false-positive rate, both at once.
+/// A lower limit of the true-positive rate and an upper limit of the false-positive rate, holding simultaneously.
 ///
 /// # Formula
 /// ```text
@@ -45,17 +45,17 @@ pub struct Hits {
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Limits {
-    /// The accused input is hit at least this often.
+    /// Lower limit of the hit rate on the accused input.
     pub true_positive: Rate,
-    /// The other input is hit at most this often.
+    /// Upper limit of the hit rate on the other input.
     pub false_positive: Rate,
 }
 
 impl Limits {
-    /// The limits that fail, either of them, with probability at most `failure`; each takes half of it.
+    /// Computes limits that fail, either of them, with probability at most `failure`; each takes half of it.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for a side without runs, or more than 2^53, for more hits than runs, and for a `failure`
+    /// [`Error::OutOfRange`] for a side without runs or with more than 2^53, for more hits than runs, and for a `failure`
     /// outside (0, 1).
     pub fn new(hits: Hits, failure: f64) -> Result<Self, Error> {
         let failure = error::failure_probability(failure)?;
@@ -76,14 +76,14 @@ impl Limits {
         })
     }
 
-    /// A lower bound of epsilon at `delta`; 0 where the attack shows nothing, infinite where no epsilon would do.
+    /// Returns a lower bound on epsilon at `delta`; 0 if the attack shows nothing, infinite if no epsilon is possible.
     ///
     /// # Formula
     /// ```text
     /// max{ 0, ln((p - delta) / q), ln((1 - q - delta) / (1 - p)) },   p = true_positive, q = false_positive
     /// ```
-    /// The second term is the complementary event's, in the opposite direction; it uses the same two limits, so both cost
-    /// the failure probability once. Rounded down.
+    /// The second term belongs to the complementary event, in the opposite direction. It uses the same two limits, so both
+    /// share one failure probability. Rounded down.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for a delta outside [0, 1).
@@ -93,13 +93,13 @@ impl Limits {
         Ok(log_ratio(p.value, delta, q.value).max(log_ratio(q.complement, delta, p.complement)))
     }
 
-    /// The least type II error that the attack leaves open: at most this share of the accused input's runs is missed.
+    /// Returns the upper limit of the attack's type II error: the share of the accused input's runs that is missed.
     pub fn type_two_upper(&self) -> f64 {
         self.true_positive.complement
     }
 }
 
-/// `ln((more - delta) / less)`, rounded down, where it is positive.
+/// Computes `ln((more - delta) / less)`, rounded down, if positive.
 fn log_ratio(more: f64, delta: f64, less: f64) -> f64 {
     let numerator = more - delta;
     if !(numerator > less) {
@@ -108,7 +108,7 @@ fn log_ratio(more: f64, delta: f64, less: f64) -> f64 {
     if less == 0.0 {
         return f64::INFINITY;
     }
-    // Of the difference, the quotient and the logarithm.
+    // Rounding of the difference, the quotient and the logarithm.
     let rounding = f64::EPSILON * (4.0 + more / numerator);
     let ratio = (numerator / less).ln();
     (ratio - rounding - 2.0 * f64::EPSILON * ratio.abs()).max(0.0)

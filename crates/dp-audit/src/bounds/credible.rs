@@ -1,8 +1,8 @@
-//! The posterior of epsilon: a description, never a verdict.
+//! The posterior of epsilon, for description only, not for verdicts.
 //!
-//! With Jeffreys' prior on both of an attack's error rates, their posteriors are independent beta laws, and epsilon's
-//! follows from the region in which both rates are consistent with it. A credible interval is shorter than a confidence
-//! interval at few runs because it answers another question; nothing is refuted by it.
+//! With Jeffreys' prior on both error rates of an attack, their posteriors are independent beta laws, and that of epsilon
+//! follows from the region in which both rates are consistent with it. At few runs a credible interval is shorter than a
+//! confidence interval because it answers a different question; it refutes nothing.
 //!
 //! # References
 //! S. Zanella-Beguelin et al., "Bayesian estimation of differential privacy", 2023, Section 4, arXiv 2206.05199.
@@ -12,13 +12,13 @@ use statrs::function::gamma::ln_gamma;
 use super::clopper_pearson::{Hits, Limits};
 use crate::error::{self, Error};
 
-/// Points at which each posterior is tabulated.
+/// Number of points at which each posterior is tabulated.
 const POINTS: usize = 1001;
 
-/// Half the width of a table, in standard deviations of a rate's log-odds, beside what exponential tails need.
+/// Half width of a table in standard deviations of a rate's log-odds, plus an allowance for exponential tails.
 const WIDTH: f64 = 12.0;
 
-/// Equal-tailed credible interval of epsilon at `delta`, of posterior probability `probability`.
+/// Returns the equal-tailed credible interval of epsilon at `delta`, of posterior probability `probability`.
 ///
 /// # Formula
 /// ```text
@@ -73,16 +73,16 @@ pub fn interval(hits: Hits, delta: f64, probability: f64) -> Result<(f64, f64), 
 struct Posterior {
     first: f64,
     step: f64,
-    /// Share of the probability in each point's cell.
+    /// Probability of each point's cell.
     share: Vec<f64>,
-    /// Probability up to the end of each point's cell.
+    /// Cumulative probability up to the end of each point's cell.
     cumulative: Vec<f64>,
 }
 
 impl Posterior {
     fn new(hits: u64, trials: u64) -> Self {
         let (a, b) = (0.5 + hits as f64, 0.5 + (trials - hits) as f64);
-        // In log-odds t the density is p^a (1 - p)^b / B(a, b); its tails fall like e^(a t) and e^(-b t).
+        // In log-odds t the density is p^a (1 - p)^b / B(a, b); its tails decay like e^(a t) and e^(-b t).
         let centre = (a / b).ln();
         let spread = (1.0 / a + 1.0 / b).sqrt();
         let low = centre - WIDTH * spread - 40.0 / a;
@@ -102,7 +102,7 @@ impl Posterior {
         Self { first: low, step, share, cumulative }
     }
 
-    /// Probability of a rate below `rate`.
+    /// Returns the probability of a rate below `rate`.
     fn below(&self, rate: f64) -> f64 {
         if !(rate > 0.0) {
             return 0.0;
@@ -119,7 +119,8 @@ impl Posterior {
         self.cumulative[cell] - share * (1.0 - (position - cell as f64))
     }
 
-    /// The posterior probability that both rates, this one false positives, are consistent with `(epsilon, delta)`.
+    /// Returns the posterior probability that both rates, this one of false positives, are consistent with `(epsilon,
+    /// delta)`.
     fn consistent_with(&self, false_negative: &Self, epsilon: f64, delta: f64) -> f64 {
         let factor = epsilon.exp();
         self.share

@@ -1,4 +1,4 @@
-//! What the limits say of mu, where the claim is Gaussian differential privacy.
+//! The bound on mu for a claim of Gaussian differential privacy.
 
 use core::f64::consts::SQRT_2;
 
@@ -8,10 +8,10 @@ use super::binomial::Rate;
 use super::clopper_pearson::Limits;
 
 impl Limits {
-    /// A lower bound of mu that refutes any claim of mu-GDP below it.
+    /// Returns a lower bound on mu, which refutes any claim of mu-GDP below it.
     ///
-    /// It uses the whole trade-off curve of a Gaussian and so needs far fewer runs than epsilon at one delta; of a
-    /// mechanism whose curve is not Gaussian it says nothing beyond that refutation.
+    /// It uses the whole trade-off curve of a Gaussian and so needs far fewer runs than epsilon at one delta. For a mechanism
+    /// with another curve it has no meaning beyond that refutation.
     ///
     /// # Formula
     /// ```text
@@ -35,13 +35,13 @@ impl Limits {
         if mu == f64::INFINITY {
             return mu;
         }
-        // Covers the inverse of the error function, which is good to a few units of 1e-15.
+        // Covers the error of the inverse error function, a few units of 1e-15.
         let mu = mu - 1e-12 * (1.0 + p.abs() + q.abs());
         if mu > 0.0 { mu } else { 0.0 }
     }
 }
 
-/// `Phi^-1`, from whichever of the rate and its complement is smaller.
+/// Computes `Phi^-1` from the smaller of the rate and its complement.
 fn normal_quantile(rate: Rate) -> f64 {
     if rate.value < rate.complement {
         -SQRT_2 * erfc_inv(2.0 * rate.value)
@@ -60,7 +60,7 @@ mod tests {
             let value = 10f64.powi(-exponent);
             let z = normal_quantile(Rate { value, complement: 1.0 - value });
             let back = 0.5 * libm::erfc(-z / SQRT_2);
-            // The density's slope against the tail is about |z| there.
+            // The slope of the density relative to the tail is about |z| there.
             assert!((back / value - 1.0).abs() < 1e-12 * (1.0 + z * z), "{value}: {z} gives {back}");
             assert_eq!(-z, normal_quantile(Rate { value: 1.0 - value, complement: value }));
         }

@@ -1,20 +1,20 @@
 //! A lower bound from a single run with many canaries.
 //!
-//! Each of `canaries` records is in or out of the data by a fair coin of its own; the run is seen once, and the attacker
-//! guesses the coins of `guesses` of them, `correct` of which are right. Under an `(epsilon, delta)` guarantee for adding
-//! or removing one record,
+//! Each of `canaries` records is in or out of the data by an independent fair coin. The run is observed once, and the
+//! attacker guesses the coins of `guesses` of them, `correct` of which are right. Under an `(epsilon, delta)` guarantee for
+//! adding or removing one record,
 //!
 //! ```text
 //! P(correct >= v) <= P(W >= v) + 2 m delta max_(1 <= i <= v) P(v - i <= W < v) / i,   W ~ Binomial(r, 1/(1 + e^-epsilon)),
 //! ```
 //!
-//! with `m` canaries and `r` guesses, whatever the attacker does and however the guesses depend on each other. An epsilon
-//! at which the right side is below the failure probability is refuted. Nothing need be monotone in epsilon for that: a
-//! true epsilon below the refuted one would imply the refuted guarantee too.
+//! with `m` canaries and `r` guesses, for every attacker and every dependence between the guesses. An epsilon at which the
+//! right side is below the failure probability is refuted. This needs no monotonicity in epsilon: a true epsilon below the
+//! refuted one would imply the refuted guarantee too.
 //!
 //! # Privacy
-//! Valid for adding or removing a record, with independent fair coins, and a number of guesses fixed beforehand (or at
-//! most `guesses`). Weaker than many runs: report it as such.
+//! Valid for adding or removing a record, with independent fair coins, and a number of guesses fixed beforehand (or at most
+//! `guesses`). Weaker than many runs: report it as such.
 //!
 //! # References
 //! T. Steinke, M. Nasr, M. Jagielski, "Privacy auditing with one (1) training run", 2023, Theorem 5.2 and appendix D,
@@ -24,29 +24,29 @@ use super::binomial::log_upper_tail;
 use super::clopper_pearson::MOST_TRIALS;
 use crate::error::{self, Error};
 
-/// What was guessed in one run.
+/// The guesses of one run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Guesses {
-    /// Records whose presence was decided by a coin.
+    /// Number of records whose presence was decided by a coin.
     pub canaries: u64,
-    /// Those that the attacker guessed; the others he left open.
+    /// Number of guessed canaries; the attacker abstains on the others.
     pub guesses: u64,
-    /// Guesses that were right.
+    /// Number of correct guesses.
     pub correct: u64,
 }
 
-/// Canaries beyond which the sum over masses would take too long.
+/// Largest number of canaries; more would make the sum over masses too slow.
 const MOST_CANARIES: u64 = 100_000_000;
 
-/// No bound is searched beyond.
+/// Largest epsilon of the search.
 const LARGEST_EPSILON: f64 = 700.0;
 
-/// The lower bound of epsilon at `delta` that is wrong with probability at most `failure`.
+/// Returns the lower bound on epsilon at `delta` that is wrong with probability at most `failure`.
 ///
 /// # Errors
-/// [`Error::OutOfRange`] for more guesses than canaries, more right ones than guesses, more than 10^8 canaries, and for
-/// a delta or a failure probability out of range.
+/// [`Error::OutOfRange`] for more guesses than canaries, more correct ones than guesses, more than 10^8 canaries, and for a
+/// delta or a failure probability out of range.
 ///
 /// # Examples
 /// ```
@@ -71,7 +71,7 @@ pub fn epsilon_lower(guesses: Guesses, delta: f64, failure: f64) -> Result<f64, 
         return Err(Error::OutOfRange { name: "correct guesses", value: correct as f64, range: "[0, guesses]" });
     }
     let refuted = |epsilon: f64| p_value(guesses, delta, epsilon) < failure;
-    // Half the guesses right is what chance gives.
+    // Chance gives half of the guesses right.
     if correct == 0 || !refuted(0.0) {
         return Ok(0.0);
     }
@@ -83,7 +83,7 @@ pub fn epsilon_lower(guesses: Guesses, delta: f64, failure: f64) -> Result<f64, 
             return Ok(low);
         }
     }
-    // The invariant: `low` is refuted.
+    // Invariant: `low` is refuted.
     while high - low > 1e-11 * high {
         let middle = 0.5 * (low + high);
         if refuted(middle) {
@@ -95,15 +95,15 @@ pub fn epsilon_lower(guesses: Guesses, delta: f64, failure: f64) -> Result<f64, 
     Ok(low)
 }
 
-/// An upper bound of the probability of as many correct guesses under `(epsilon, delta)`.
+/// Returns an upper bound on the probability of at least this number of correct guesses under `(epsilon, delta)`.
 pub fn p_value(guesses: Guesses, delta: f64, epsilon: f64) -> f64 {
     let Guesses { canaries, guesses: made, correct } = guesses;
     let tail = log_upper_tail(correct, made, epsilon).exp() * (1.0 + 4.0 * f64::EPSILON);
     if delta == 0.0 || !(tail < 1.0) {
         return tail.min(1.0);
     }
-    // Masses below `correct`, one by one, from the top: P(W = v - i) by its ratio to the one before. Their sum over i is
-    // largest where the mass equals the average, at the latest where masses begin to fall.
+    // Masses below `correct`, one by one from the top: P(W = v - i) by its ratio to the previous one. The average over i is
+    // largest where the mass equals it, at the latest where the masses begin to fall.
     let p = 1.0 / (1.0 + (-epsilon).exp());
     let (trials, odds) = (made as f64, epsilon.exp());
     let mut log_mass = log_mass(correct, made, epsilon);
@@ -119,12 +119,12 @@ pub fn p_value(guesses: Guesses, delta: f64, epsilon: f64) -> f64 {
             break;
         }
     }
-    // Covers the rounding of the first mass, a difference of logarithms of factorials, and of the ratios after it.
+    // Covers the rounding of the first mass, a difference of log-factorials, and of the ratios after it.
     let rounding = 1e-9 + 8.0 * f64::EPSILON * (trials * (1.0 + trials.ln()));
     (tail + 2.0 * canaries as f64 * delta * largest * (1.0 + rounding)).min(1.0)
 }
 
-/// The logarithm of a binomial mass, from logarithms of factorials.
+/// Returns the logarithm of a binomial mass, from log-factorials.
 fn log_mass(hits: u64, trials: u64, log_odds: f64) -> f64 {
     use statrs::function::gamma::ln_gamma;
     let (k, n) = (hits as f64, trials as f64);

@@ -1,20 +1,20 @@
-//! Refuting a whole claimed trade-off curve.
+//! Refutation of a whole claimed trade-off curve.
 //!
-//! A claim with trade-off function `f` says that an attack which hits the other input at rate `alpha` misses the accused
-//! one at rate `f(alpha)` at least. Rates are known between limits only: with probability `1 - a` the true rates are
-//! `alpha <= q` and `beta <= 1 - p`. As `f` falls, `beta >= f(alpha) >= f(q)`; so `1 - p < f(q)` refutes the claim. For
-//! that, `f` may be replaced by anything below it: it comes from the certified *upper* ends of delta, and the larger
-//! of both directions at that.
+//! A claim with trade-off function `f` states that an attack with false-positive rate `alpha` on the other input has type II
+//! error at least `f(alpha)` on the accused one. Rates are known only up to limits: with probability `1 - a` the true rates
+//! satisfy `alpha <= q` and `beta <= 1 - p`. As `f` is decreasing, `beta >= f(alpha) >= f(q)`; so `1 - p < f(q)` refutes the
+//! claim. For this, `f` may be replaced by any lower bound: it is computed from the certified *upper* ends of delta, the
+//! larger of both directions.
 
 use dp_accountant::{DpEvent, bound, trade_off};
 
 use super::clopper_pearson::Limits;
 use crate::error::Error;
 
-/// By how much the missed share must be below the claimed curve to count: what rounding could explain.
+/// Margin by which the type II error must be below the claimed curve; it covers rounding.
 pub const TOLERANCE: f64 = 1e-12;
 
-/// The least type II error that `event` leaves an attack of this type I error, rounded down.
+/// Returns the least type II error that `event` allows an attack with this type I error, rounded down.
 ///
 /// # Errors
 /// A number in the event that is out of range, or `type_one` outside `[0, 1]`.
@@ -33,7 +33,7 @@ pub fn least_type_two(event: &DpEvent, type_one: f64) -> Result<f64, Error> {
     Ok(trade_off::type_two_error(type_one, |epsilon| Ok(bound::delta(event, epsilon)?.value))?)
 }
 
-/// Whether the limits refute a curve whose value at the upper limit of the false-positive rate is `least_type_two`.
+/// Returns whether the limits refute a curve whose value at the upper limit of the false-positive rate is `least_type_two`.
 pub fn refutes(limits: &Limits, least_type_two: f64) -> bool {
     limits.type_two_upper() < least_type_two - TOLERANCE
 }
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
     use crate::bounds::Rate;
 
-    /// `Phi(-x)`.
+    /// Computes `Phi(-x)`.
     fn upper(x: f64) -> f64 {
         0.5 * libm::erfc(x / core::f64::consts::SQRT_2)
     }
@@ -59,7 +59,7 @@ mod tests {
             for mu in [0.3f64, 1.0, 2.5] {
                 let gaussian = DpEvent::Gaussian { std_dev: 1.0 / mu, sensitivity: 1.0 };
                 near_and_below(least_type_two(&gaussian, type_one).unwrap(), upper(mu - z));
-                // Of two laws at distance mu in units of the scale.
+                // Two laws at distance mu in units of the scale.
                 let laplace = DpEvent::Laplace { scale: 1.0 / mu, sensitivity: 1.0 };
                 let expected = if type_one < 0.5 * (-mu).exp() {
                     1.0 - mu.exp() * type_one

@@ -9,7 +9,7 @@ use crate::audit::Verdict;
 use crate::subject::{Claim, FromFn, from_fn};
 use crate::testing::laplace;
 
-/// Pairs whose shifts are given, under Laplace noise of scale 1 and a claim of epsilon 1.
+/// Pairs with given shifts, under Laplace noise of scale 1 and a claim of epsilon 1.
 struct Shifts<F>(usize, F);
 
 impl<F: Fn(usize) -> f64 + Send + Sync> Lineup for Shifts<F> {
@@ -25,7 +25,7 @@ impl<F: Fn(usize) -> f64 + Send + Sync> Lineup for Shifts<F> {
         let (shift, noise) = ((self.1)(pair), laplace(1.0, 1.0));
         let claim = Claim { event: DpEvent::PureDp { epsilon: 1.0 }, delta: 0.0 };
         let name = format!("shift/{pair}");
-        // Of two features only the second tells.
+        // Of two features only the second is informative.
         Ok(Box::new(from_fn(name, "two numbers", claim, Statistic::Learned, move |side, rng, features| {
             noise.observe(Side::Base, rng, features)?;
             noise.observe(Side::Base, rng, features)?;
@@ -50,7 +50,7 @@ fn rounds_stay_within_the_runs_and_give_every_pair_its_least() {
     }
 }
 
-/// The wrong pair is chosen, or its bound too low, with far less than 1e-3 probability.
+/// Selecting the wrong pair, or a bound that is too low, has probability far below 1e-3.
 #[test]
 fn the_one_pair_that_breaks_the_claim_is_found_and_convicts() {
     let one_of_many = Shifts(200, |pair| if pair == 137 { 3.0 } else { 0.1 });
@@ -61,9 +61,9 @@ fn the_one_pair_that_breaks_the_claim_is_found_and_convicts() {
     assert_eq!(auditor.trials_among(&one_of_many).unwrap(), 150_000 + pilot.trials);
     assert_eq!((audit.verdict, audit.subject.as_str()), (Verdict::Refuted, "shift/137"));
     assert!(audit.epsilon_lower > 2.5 && audit.epsilon_lower < 3.0, "{}", audit.epsilon_lower);
-    // The audit is that of the pair alone: nothing of the pilot is in it.
+    // The audit is that of the pair alone, without the pilot's runs.
     assert_eq!(audit, auditor.audit(&one_of_many.subject(137).unwrap()).unwrap());
-    // Threads change nothing.
+    // Results do not depend on threads.
     let alone = auditor.with_threads(1).unwrap().audit_among(&one_of_many, &Unwatched).unwrap();
     assert_eq!(alone, (audit, pilot));
 }
@@ -86,7 +86,7 @@ fn few_runs_are_for_the_leading_pairs_and_a_sample() {
     assert_eq!(all, (0..1000).collect::<Vec<_>>());
 }
 
-/// No run that chose the pair is among those that are counted, nor any other twice.
+/// No run that selected the pair is counted, and none is counted twice.
 #[test]
 fn every_run_has_a_generator_of_its_own() {
     struct Recorded(Mutex<Vec<u64>>);
@@ -117,8 +117,8 @@ fn every_run_has_a_generator_of_its_own() {
     assert_eq!(seen.iter().collect::<HashSet<_>>().len(), seen.len());
 }
 
-/// Claims that are true and tight, of which the pilot takes the best looking: alarms at 0.05 are no more than that. Of 100
-/// audits more than 16 alarm with probability 1e-5.
+/// True and tight claims, of which the pilot selects the most promising: alarms at 0.05 are no more frequent. Of 100 audits
+/// more than 16 alarm with probability 1e-5.
 #[test]
 fn choosing_a_pair_raises_no_alarms() {
     let tight = Shifts(8, |_| 1.0);

@@ -10,7 +10,7 @@ use super::{Entry, SENSITIVITY, pick, scored, sensitivity};
 use crate::error::Error;
 use crate::subject::{Claim, Statistic, USUAL_DELTA};
 
-/// How far from the origin a fault of absolute precision would show, in sensitivities.
+/// Distance from the origin, in sensitivities, at which an error of absolute precision would show.
 pub(super) const FAR: f64 = 1e6;
 
 pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
@@ -24,7 +24,7 @@ pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
             let mechanism = Gaussian::<ReplaceOne>::from_std_dev(sensitivity()?, 1.0)?.with_noise_mode(mode)?;
             subjects.push(gaussian(pair.named("gaussian", mode), pair, mechanism)?);
         }
-        // Epsilon = √d, at which the loss has about the same spread for all d.
+        // Epsilon = √d, for which the privacy loss has about the same spread for all d.
         for pair in &pairs {
             let epsilon = Epsilon::new((pair.dim() as f64).sqrt())?;
             let mechanism = LaplaceBall::<ReplaceOne>::new(sensitivity()?, epsilon, pair.dim())?;
@@ -61,7 +61,7 @@ pub(super) struct Pair {
 }
 
 impl Pair {
-    /// Axis and diagonal, near and far.
+    /// Returns the pairs along axis and diagonal, near and far.
     fn all() -> Vec<Self> {
         let mut pairs = Vec::new();
         for dim in [1, 2, 10, 1000] {
@@ -72,7 +72,7 @@ impl Pair {
         pairs
     }
 
-    /// A distance of `distance`, or, where the sum is rounded, the next smaller one that there is.
+    /// Creates a pair at `distance`, or, if the sum is rounded, at the next smaller representable distance.
     pub(super) fn axis(dim: usize, origin: f64, distance: f64) -> Self {
         let base = vec![origin; dim];
         let mut neighbour = base.clone();
@@ -103,14 +103,14 @@ impl Pair {
         self.base.len() as u64
     }
 
-    /// The name of a mechanism on this pair.
+    /// Returns the name of a mechanism on this pair.
     fn named(&self, mechanism: &str, mode: NoiseMode) -> String {
         format!("{mechanism}/{}{}", self.name, suffix_of(mode))
     }
 }
 
-/// `mechanism` on the pair, with its cost for one coordinate; `log_ratio(output, base, neighbour)` grows with the
-/// likelihood of the neighbour.
+/// Creates a subject of `mechanism` on the pair, with its cost for one coordinate; `log_ratio(output, base, neighbour)`
+/// increases with the likelihood of the neighbour.
 fn release<M, A>(
     (name, cost): (String, f64),
     pair: &Pair,
@@ -133,7 +133,7 @@ where
     Ok(Box::new(subject.with_relative_cost(cost * (1.0 + pair.dim() as f64 / 40.0))))
 }
 
-/// The projection on the shift.
+/// Uses the projection on the shift.
 pub(super) fn gaussian<A: Adjacency>(name: String, pair: &Pair, mechanism: Gaussian<A>) -> Result<Entry, Error> {
     let claim = Claim::new(mechanism.event())?;
     let (sensitivity, unit) = (mechanism.sensitivity(), mechanism.sensitivity().get());
@@ -147,7 +147,7 @@ pub(super) fn gaussian<A: Adjacency>(name: String, pair: &Pair, mechanism: Gauss
     })
 }
 
-/// The log-likelihood ratio, in scales.
+/// Uses the log-likelihood ratio, in scales.
 pub(super) fn laplace<A: Adjacency>(name: String, pair: &Pair, mechanism: Laplace<A>) -> Result<Entry, Error> {
     let claim = Claim::new(mechanism.event())?;
     let sensitivity = mechanism.sensitivity();
@@ -157,7 +157,7 @@ pub(super) fn laplace<A: Adjacency>(name: String, pair: &Pair, mechanism: Laplac
     })
 }
 
-/// 0 and D: how many steps of the staircase lie between the output and either.
+/// Uses 0 and D, and the number of steps of the staircase between the output and either.
 pub(super) fn staircase<A: Adjacency>(name: String, mechanism: Staircase<A>) -> Result<Entry, Error> {
     let claim = Claim::new(mechanism.event())?;
     let (gamma, sensitivity) = (mechanism.gamma(), mechanism.sensitivity());
@@ -172,8 +172,8 @@ pub(super) fn staircase<A: Adjacency>(name: String, mechanism: Staircase<A>) -> 
     Ok(Box::new(subject))
 }
 
-/// The log-likelihood ratio, in scales; stated at delta = 0 for one coordinate and at 10^-5 beyond, where what is pure is
-/// rare.
+/// Uses the log-likelihood ratio, in scales; stated at delta = 0 for one coordinate and at 10^-5 for more, where the outcomes
+/// that attain the pure epsilon are rare.
 pub(super) fn ball<A: Adjacency>(name: String, pair: &Pair, mechanism: LaplaceBall<A>) -> Result<Entry, Error> {
     let mut claim = Claim::new(mechanism.event())?;
     if pair.dim() > 1 {
@@ -186,17 +186,17 @@ pub(super) fn ball<A: Adjacency>(name: String, pair: &Pair, mechanism: LaplaceBa
     })
 }
 
-/// What a name says of the mode: nothing of the default one.
+/// Returns the suffix of a name for the mode, empty for the default one.
 pub(super) fn suffix_of(mode: NoiseMode) -> &'static str {
     if mode == NoiseMode::Rounded { "/rounded" } else { "" }
 }
 
-/// In units of `unit`, so that no square overflows.
+/// Computes the distance in units of `unit`, so that no square overflows.
 fn distance(a: &[f64], b: &[f64], unit: f64) -> f64 {
     a.iter().zip(b).map(|(a, b)| ((a - b) / unit).powi(2)).sum::<f64>().sqrt()
 }
 
-/// A record whose hidden place decides how far it moves the value: 0, 1/2 or 1.
+/// A record whose hidden position decides how far it moves the value: 0, 1/2 or 1.
 fn mixture(mode: NoiseMode) -> Result<Entry, Error> {
     const STD_DEV: f64 = 0.5;
     let (shifts, weights) = ([0.0, 0.5, 1.0], [0.25, 0.25, 0.5]);

@@ -1,4 +1,4 @@
-//! Clipped sums: no record, or one whose norm is far below, at, an ulp off or far above the clipping norm, or not finite.
+//! Clipped sums: no record, or one whose norm is far below, at, one ulp off or far above the clipping norm, or not finite.
 
 use dp_accountant::{EventLog, NoiseMultiplier, ZeroOut};
 use dp_mechanisms::clip::{
@@ -14,7 +14,7 @@ use crate::subject::{Claim, Side, Statistic};
 /// The clipping norm of every subject.
 const CLIPPING_NORM: f64 = 1.0;
 
-/// Entries of the record, along the attacker's direction and across it.
+/// Entries of the record, along the attacker's direction and orthogonal to it.
 const RECORDS: [(&str, &str, [f64; 2]); 8] = [
     ("tiny", "of norm 10^-300", [1e-300, 0.0]),
     ("half", "of half the clipping norm C", [0.5, 0.0]),
@@ -57,7 +57,7 @@ pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
     Ok(subjects)
 }
 
-/// Noise with mu = 1 on the sum; the projection on the record's direction.
+/// Noise with mu = 1 on the sum; the score is the projection on the record's direction.
 fn clipped_sum((name, words, record): (&str, &str, [f64; 2])) -> Result<Entry, Error> {
     let norm = ClippingNorm::new(CLIPPING_NORM)?;
     let empty = move || ClippedSum::<f64, ZeroOut>::new(2, 1, norm, 2.0, 8, 100);
@@ -69,7 +69,7 @@ fn clipped_sum((name, words, record): (&str, &str, [f64; 2])) -> Result<Entry, E
         let records = pick(side, 0, 1);
         let squared_norm = [record[0] * record[0] + record[1] * record[1]];
         sum.add(&squared_norm[..records], |coefficients, sum| {
-            // A record of coefficient 0 contributes nothing, whatever it holds.
+            // A record with coefficient 0 contributes nothing, whatever its content.
             for &coefficient in coefficients.iter().filter(|&&coefficient| coefficient != 0.0) {
                 for (sum, entry) in sum.iter_mut().zip(record) {
                     *sum += coefficient * entry;
@@ -103,7 +103,7 @@ fn exact_sum(
     Ok(Box::new(subject.with_relative_cost(1.5)))
 }
 
-/// A multiple of a row, both on a grid of their own; the projection on the row's direction.
+/// A multiple of a row, both on their own grids; the score is the projection on the row's direction.
 fn rank_one_sum((name, words, scalar, row): (&str, &str, f64, [f64; 2])) -> Result<Entry, Error> {
     let norm = ClippingNorm::new(CLIPPING_NORM)?;
     let grid = RowGrid::new(norm, 16)?;
@@ -111,7 +111,7 @@ fn rank_one_sum((name, words, scalar, row): (&str, &str, f64, [f64; 2])) -> Resu
     let gaussian = Gaussian::<ZeroOut>::from_std_dev(empty.sensitivity(), CLIPPING_NORM)?;
     let claim = Claim::new(gaussian.event())?;
     let pair = format!("no record, and {words}");
-    // Of what is no direction, the first axis.
+    // A row without a direction uses the first axis.
     let length = row[0].hypot(row[1]);
     let direction = if length > 0.0 { row.map(|entry| entry / length) } else { [1.0, 0.0] };
     let subject = scored(format!("rank-one-sum/{name}"), pair, claim, Statistic::Score, move |side, rng| {
@@ -126,7 +126,7 @@ fn rank_one_sum((name, words, scalar, row): (&str, &str, f64, [f64; 2])) -> Resu
     Ok(Box::new(subject.with_relative_cost(1.5)))
 }
 
-/// Two layers with noise of their own: 1/3 and 2/3 of the squared mu.
+/// Two layers with separate noise: 1/3 and 2/3 of the squared mu.
 fn layers() -> Result<Entry, Error> {
     let std_devs = [3f64.sqrt(), 1.5f64.sqrt()];
     let each = L2Sensitivity::<ZeroOut>::new(CLIPPING_NORM)?;
@@ -144,7 +144,7 @@ fn layers() -> Result<Entry, Error> {
     Ok(Box::new(subject))
 }
 
-/// A step of adaptive clipping: the record moves the noisy sum and, by the count of norms below, the next norm.
+/// A step of adaptive clipping: the record moves the noisy sum and, through the count of norms below, the next norm.
 fn adaptive(name: &str, length: f64) -> Result<Entry, Error> {
     const QUANTILE: f64 = 0.5;
     const RATE: f64 = 0.2;
@@ -168,7 +168,7 @@ fn adaptive(name: &str, length: f64) -> Result<Entry, Error> {
         let released = state.release(sum.finish(), count, &mut EventLog::new(), rng)?;
         let step = released.get();
         let projection = step.sum.iter().sum::<f64>() * CLIPPING_NORM / (sum_std_dev * sum_std_dev);
-        // The noisy count, from the next norm.
+        // The noisy count, computed from the next norm.
         let fraction = QUANTILE - (step.next_norm.get() / CLIPPING_NORM).ln() / RATE;
         let count = (fraction - 0.5) * EXPECTED;
         Ok(projection + count * counted / (COUNT_STD_DEV * COUNT_STD_DEV))

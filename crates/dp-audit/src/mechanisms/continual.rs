@@ -1,4 +1,4 @@
-//! Continual release: a record in the first step of eight, or not, and all that is released about it.
+//! Continual release: a record in the first step of eight, or not, and everything released about it.
 
 use dp_accountant::{EventLog, NoiseMultiplier, ZeroOut};
 use dp_mechanisms::continual::{Factor, MatrixFactorisation, Participation, TreeAggregation};
@@ -23,7 +23,7 @@ fn each() -> Result<L2Sensitivity<ZeroOut>, Error> {
     Ok(L2Sensitivity::new(SENSITIVITY)?)
 }
 
-/// What the record contributes to a step of the stream.
+/// Returns the record's contribution to a step of the stream.
 fn contribution(side: Side, takes_part: bool) -> Result<Bounded<Vec<f64>, ZeroOut>, Error> {
     let sum = if takes_part { pick(side, 0.0, SENSITIVITY) } else { 0.0 };
     Ok(Bounded::with_proven_sensitivity(vec![sum], each()?))
@@ -33,7 +33,7 @@ fn noise() -> Result<NoiseMultiplier, Error> {
     Ok(NoiseMultiplier::new(1.0)?)
 }
 
-/// The prefixes at 1, 2, 4 and 8 are the noisy nodes that hold the first step.
+/// The prefixes at 1, 2, 4 and 8 are the noisy nodes that contain the first step.
 fn tree() -> Result<Entry, Error> {
     let tree = TreeAggregation::from_noise_multiplier(each()?, 1, STEPS as u64, Participation::once(), noise()?)?;
     let words = "a record in the first of eight steps, or not";
@@ -42,7 +42,7 @@ fn tree() -> Result<Entry, Error> {
     })
 }
 
-/// Estimates from below mix the nodes; how to separate them best is learned from all prefixes.
+/// The estimates from below mix the nodes; their best combination is learned from all prefixes.
 fn tree_reduced() -> Result<Entry, Error> {
     let tree = TreeAggregation::from_noise_multiplier(each()?, 1, STEPS as u64, Participation::once(), noise()?)?;
     let words = "a record in the first of eight steps, or not; estimates from below";
@@ -72,8 +72,8 @@ fn observe_tree(
     Ok(Box::new(subject.with_relative_cost(4.0)))
 }
 
-/// Increments `w` are a bijection of the noisy rows `y = C w`, which the record moves by the sum of the factor's columns
-/// of the steps in which it takes part.
+/// Increments `w` are a bijection of the noisy rows `y = C w`, which the record moves by the sum of the factor's columns for
+/// its steps.
 fn factorisation(name: &str, participation: Participation) -> Result<Entry, Error> {
     let factor = Factor::square_root(STEPS)?;
     let takes_part = move |step: usize| step == 0 || (step == 4 && participation.most() > 1);

@@ -1,8 +1,7 @@
-//! A mechanism with parameters of your own on its worst-case pairs: the very one that you deploy.
+//! A mechanism with custom parameters on its worst-case pairs, exactly as deployed.
 //!
-//! Each function takes a mechanism as its constructor made it, noise mode and grid included, and returns it as subjects
-//! whose claim is its own event and whose score is the exact likelihood ratio: at the origin, and far from it where the
-//! mechanism has an origin.
+//! Each function takes a constructed mechanism, including noise mode and grid, and returns subjects whose claim is its own
+//! event and whose score is the exact likelihood ratio: at the origin, and far from it if the mechanism has an origin.
 
 use dp_accountant::Adjacency;
 use dp_accountant::certificate::NoiseMode;
@@ -13,19 +12,19 @@ use super::{integer, local};
 use crate::error::Error;
 use crate::subject::Subject;
 
-/// A trial holds two vectors; more coordinates than this are refused.
+/// Largest number of coordinates; a trial holds two vectors.
 const MOST_COORDINATES: u64 = 1 << 24;
 
-/// Sensitivities of integers beyond this one are not the same as doubles.
+/// Largest sensitivity of integers that doubles represent exactly.
 const LARGEST_DISTANCE: f64 = 9_007_199_254_740_992.0;
 
-/// What is audited of one mechanism.
+/// The subjects of one mechanism.
 type Subjects = Vec<Box<dyn Subject>>;
 
 /// Normal noise on `dim` coordinates: 0 and D along an axis.
 ///
 /// # Errors
-/// [`Error::OutOfRange`] for a `dim` of 0 or above 2^24, and what cannot be accounted for.
+/// [`Error::OutOfRange`] for a `dim` of 0 or above 2^24, and events that the accountant rejects.
 ///
 /// # Examples
 /// ```
@@ -58,8 +57,8 @@ pub fn laplace<A: Adjacency>(mechanism: Laplace<A>, dim: u64) -> Result<Subjects
     on_vectors(dim, sensitivity, |suffix, pair| additive::laplace(format!("{name}{suffix}"), pair, mechanism))
 }
 
-/// The L2 Laplace ball: 0 and D along an axis. Beyond one coordinate its epsilon is stated at delta = 10^-5: the outcomes
-/// that cost the pure one are too rare to count.
+/// The L2 Laplace ball: 0 and D along an axis. For more than one coordinate, epsilon is stated at delta = 10^-5: the outcomes
+/// that attain the pure epsilon are too rare to count.
 ///
 /// # Errors
 /// Those of [`gaussian`].
@@ -73,16 +72,16 @@ pub fn laplace_ball<A: Adjacency>(mechanism: LaplaceBall<A>) -> Result<Subjects,
 /// The staircase: 0 and D.
 ///
 /// # Errors
-/// An event that cannot be accounted for.
+/// An event that the accountant rejects.
 pub fn staircase<A: Adjacency>(mechanism: Staircase<A>) -> Result<Subjects, Error> {
     let of = [("epsilon", mechanism.epsilon().get()), ("sensitivity", mechanism.sensitivity().get())];
     Ok(vec![additive::staircase(named("staircase", &of, NoiseMode::Exact), mechanism)?])
 }
 
-/// Discrete Laplace noise on one integer: two that are D apart, at 0 and at 2^60.
+/// Discrete Laplace noise on one integer: two integers that are D apart, at 0 and at 2^60.
 ///
 /// # Errors
-/// [`Error::OutOfRange`] for a sensitivity above 2^53, and what cannot be accounted for.
+/// [`Error::OutOfRange`] for a sensitivity above 2^53, and events that the accountant rejects.
 pub fn discrete_laplace<A: Adjacency>(mechanism: DiscreteLaplace<A>) -> Result<Subjects, Error> {
     let sensitivity = mechanism.sensitivity();
     let distance = whole(sensitivity.get())?;
@@ -96,11 +95,11 @@ pub fn discrete_laplace<A: Adjacency>(mechanism: DiscreteLaplace<A>) -> Result<S
     integer::ORIGINS.into_iter().map(subject).collect()
 }
 
-/// Discrete Gaussian noise on one integer: two that are as far apart as the sensitivity allows, at 0 and at 2^60.
+/// Discrete Gaussian noise on one integer: two integers as far apart as the sensitivity allows, at 0 and at 2^60.
 ///
 /// # Errors
-/// [`Error::OutOfRange`] for a mechanism of several integers or a sensitivity outside `[1, 2^53]`, and what cannot be
-/// accounted for.
+/// [`Error::OutOfRange`] for a mechanism of several integers or a sensitivity outside `[1, 2^53]`, and events that the
+/// accountant rejects.
 pub fn discrete_gaussian<A: Adjacency>(mechanism: DiscreteGaussian<A>) -> Result<Subjects, Error> {
     if mechanism.dim() != 1 {
         return Err(Error::OutOfRange { name: "dimension", value: mechanism.dim() as f64, range: "[1, 1]" });
@@ -120,13 +119,13 @@ pub fn discrete_gaussian<A: Adjacency>(mechanism: DiscreteGaussian<A>) -> Result
 /// Randomised response: two labels, and the answer that one of them makes likely.
 ///
 /// # Errors
-/// An event that cannot be accounted for.
+/// An event that the accountant rejects.
 pub fn randomized_response(mechanism: RandomizedResponse) -> Result<Subjects, Error> {
     let of = [("noise", mechanism.noise()), ("buckets", mechanism.buckets() as f64)];
     Ok(vec![local::response(named("randomized-response", &of, NoiseMode::Exact), mechanism)?])
 }
 
-/// At the origin, and far from it where there are such numbers.
+/// Returns the subjects at the origin, and far from it if such numbers exist.
 fn on_vectors(
     dim: u64,
     sensitivity: f64,
@@ -143,7 +142,7 @@ fn on_vectors(
         .collect()
 }
 
-/// The largest whole distance that a sensitivity allows.
+/// Returns the largest integer distance that a sensitivity allows.
 fn whole(sensitivity: f64) -> Result<i64, Error> {
     if (1.0..=LARGEST_DISTANCE).contains(&sensitivity) {
         Ok(sensitivity.floor() as i64)
@@ -152,7 +151,7 @@ fn whole(sensitivity: f64) -> Result<i64, Error> {
     }
 }
 
-/// `gaussian/std-dev=2,sensitivity=1,dim=3`
+/// Formats a name such as `gaussian/std-dev=2,sensitivity=1,dim=3`.
 fn named(mechanism: &str, of: &[(&str, f64)], mode: NoiseMode) -> String {
     let number = |value: f64| if (1e-3..1e7).contains(&value) { format!("{value}") } else { format!("{value:e}") };
     let of: Vec<String> = of.iter().map(|&(name, value)| format!("{name}={}", number(value))).collect();
@@ -178,7 +177,7 @@ mod tests {
         Epsilon::new(value).unwrap()
     }
 
-    /// All with parameters that no registry entry has.
+    /// Returns subjects with parameters that the registry does not contain.
     fn all() -> Vec<Subjects> {
         let gaussian = Gaussian::<ZeroOut>::from_std_dev(l2(0.1), 0.1).unwrap();
         vec![
@@ -193,8 +192,8 @@ mod tests {
         ]
     }
 
-    /// False alarms have probability 1e-9 each. The seed is fixed, and what was reached is far from the limits: two thirds
-    /// of each claim, and a quarter where a Gaussian epsilon at delta = 1e-5 has no mu beside it.
+    /// False alarms have probability 1e-9 each. The seed is fixed, and the bounds are far from the limits of the test: two
+    /// thirds of each claim, and a quarter for a Gaussian epsilon at delta = 1e-5 without a comparison of mu.
     #[test]
     fn each_is_attacked_near_its_own_claim_and_never_beyond() {
         let auditor = Auditor::exactly(60_000).unwrap().with_failure_probability(1e-9).unwrap();
@@ -203,7 +202,7 @@ mod tests {
             assert_eq!(audit.verdict, Verdict::NotRefuted, "{}", subject.name());
             let least = if subject.name().starts_with("discrete-gaussian") { 0.25 } else { 0.66 };
             assert!(audit.best_ratio() > least, "{}: {}", subject.name(), audit.best_ratio());
-            // Half of what is true is refuted.
+            // A claim of half the true epsilon is refuted.
             let half = Claim::new(DpEvent::PureDp { epsilon: 0.3 }).unwrap();
             let audit = auditor.audit(&Claimed::new(subject, half)).unwrap();
             assert_eq!(audit.verdict, Verdict::Refuted, "{}", subject.name());
@@ -230,7 +229,7 @@ mod tests {
         refused(laplace_ball(LaplaceBall::<ZeroOut>::from_scale(l2(1.0), 1.0, 1 << 30).unwrap()));
         refused(discrete_gaussian(DiscreteGaussian::<ZeroOut>::from_scale(l2(0.5), 1.0, 1).unwrap()));
         refused(discrete_gaussian(DiscreteGaussian::<ZeroOut>::from_scale(l2(1.0), 1.0, 2).unwrap()));
-        // So far from the origin that there are no such numbers: audited at the origin alone.
+        // No numbers exist that far from the origin: audited at the origin alone.
         let vast = Gaussian::<ZeroOut>::from_std_dev(l2(1e303), 1e280).unwrap();
         assert_eq!(super::gaussian(vast, 1).unwrap().len(), 1);
     }

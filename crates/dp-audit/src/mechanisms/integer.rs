@@ -7,7 +7,7 @@ use super::{Entry, epsilon, pick, scored};
 use crate::error::Error;
 use crate::subject::{Claim, Statistic};
 
-/// At the origin, and where doubles no longer hold every integer.
+/// At the origin, and where doubles cannot represent every integer.
 pub(super) const ORIGINS: [(&str, i64); 2] = [("", 0), ("/far", 1 << 60)];
 
 pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
@@ -19,7 +19,7 @@ pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
             subjects.push(release(name, mechanism, mechanism.sensitivity(), origin, distance)?);
         }
     }
-    // Two of the four, as this law's trade-off curve is dear.
+    // Two of the four, as the trade-off curve of this law is expensive.
     for ((suffix, origin), distance) in ORIGINS.into_iter().zip([1, 10]) {
         let scale = distance as f64;
         let mechanism = DiscreteGaussian::<ReplaceOne>::from_scale(L2Sensitivity::new(scale)?, scale, 1)?;
@@ -29,7 +29,8 @@ pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
     Ok(subjects)
 }
 
-/// `origin` and `origin + distance`; any function that grows with the output is one of the likelihood ratio.
+/// Uses `origin` and `origin + distance`; any increasing function of the output is an increasing function of the likelihood
+/// ratio.
 pub(super) fn release<M, A>(
     name: String,
     mechanism: M,

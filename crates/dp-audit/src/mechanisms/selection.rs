@@ -96,7 +96,7 @@ where
         let scores = Scores::new(pick(side, &base, &neighbour).clone())?;
         let bounded = Bounded::with_proven_sensitivity(scores, sensitivity);
         let chosen = mechanism.release(bounded, &mut EventLog::new(), rng)?;
-        // An index of no candidate would be an outcome that only one law has.
+        // An index outside the candidates would be an outcome of only one law.
         Ok(log_ratios.get(*chosen.get()).copied().unwrap_or(f64::INFINITY))
     });
     Ok(Box::new(subject.with_relative_cost(cost)))

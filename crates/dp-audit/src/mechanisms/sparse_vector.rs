@@ -1,4 +1,4 @@
-//! The sparse vector technique: fixed patterns of answers that the neighbour's queries make likelier or less likely.
+//! The sparse vector technique: fixed patterns of answers whose probability the neighbour's queries raise or lower.
 
 use dp_accountant::{Delta, DpEvent, Epsilon, EventLog, ReplaceOne, bound};
 use dp_mechanisms::sparse_vector::{Answer, Session};
@@ -8,7 +8,7 @@ use super::{Entry, pick, scored, sensitivity};
 use crate::error::Error;
 use crate::subject::{Claim, Statistic};
 
-/// Queries relative to the threshold, and the pattern `below` times below, then `above` times above.
+/// Queries relative to the threshold, and the pattern: `below` answers below, then `above` answers above.
 struct Pattern {
     name: &'static str,
     words: &'static str,
@@ -55,7 +55,7 @@ const PATTERNS: [Pattern; 3] = [
     },
 ];
 
-/// At which a few queries come near to the worst ratio, often enough to be seen.
+/// The epsilon at which a few queries come near the worst ratio, with an observable frequency.
 const EPSILON: f64 = 2.0;
 
 pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
@@ -80,7 +80,7 @@ pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
 
 type Log = EventLog<ReplaceOne>;
 
-/// Whether the session answers in the pattern.
+/// Observes whether the session answers in the pattern.
 fn observe<S>(name: String, pattern: &Pattern, claim: Claim, start: S) -> Entry
 where
     S: Fn(&mut Log, &mut SeededRng) -> Result<Session<ReplaceOne>, dp_mechanisms::Error> + Send + Sync + 'static,
@@ -103,7 +103,7 @@ where
     Box::new(subject.with_relative_cost(cost))
 }
 
-/// A positive answer's value, whose noise is its own. The claim is what all parts cost together at delta = 0.
+/// The value of a positive answer, which has separate noise. The claim is the composed cost of all parts at delta = 0.
 fn value() -> Result<Entry, Error> {
     let half = Epsilon::new(0.5 * EPSILON)?;
     let mechanism = AboveThreshold::<ReplaceOne>::new(sensitivity::<LInf>()?, half, 1)?.with_values(half)?;

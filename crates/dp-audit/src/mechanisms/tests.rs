@@ -10,8 +10,8 @@ use rayon::prelude::*;
 const SUITE: f64 = 1e-3;
 const TRIALS: u64 = 200_000;
 
-/// Where the score is the exact likelihood ratio and the worst outcome is frequent, the bound comes near to the claim; noise
-/// that is a fifth too large would show.
+/// Subjects whose score is the exact likelihood ratio and whose worst outcome is frequent: the bound is close to the claim;
+/// noise that is a fifth too large would be detected.
 const TIGHT: [&str; 11] = [
     "gaussian/1",
     "gaussian/1/far",
@@ -26,8 +26,8 @@ const TIGHT: [&str; 11] = [
     "layers/2",
 ];
 
-/// All claims together are refuted falsely with probability 1e-3 at most, split evenly. `DP_AUDIT=long` runs a hundred
-/// times the trials, `DP_AUDIT_SEED` sets another seed; with `--nocapture` the table is printed.
+/// False refutations of all claims together have probability at most 1e-3, split evenly. `DP_AUDIT=long` runs a hundred times
+/// the trials, `DP_AUDIT_SEED` sets another seed; with `--nocapture` the table is printed.
 #[test]
 fn no_claim_is_refuted() {
     let start = Instant::now();

@@ -8,7 +8,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::*;
 
-/// Noise for a clipping norm of 1 on a sum of orthogonal canaries that are 12 times as long.
+/// Noise for a clipping norm of 1 on a sum of orthogonal canaries of length 12.
 struct NoisySum {
     dim: usize,
     gaussian: Gaussian<ZeroOut>,
@@ -59,7 +59,7 @@ impl Canaries for NoisySum {
     }
 }
 
-/// Canaries whose scores are drawn one by one, given whether they are in.
+/// Canaries whose scores are drawn independently, given whether they are in.
 struct Each<F> {
     count: usize,
     claim: Claim,
@@ -116,14 +116,14 @@ fn a_clipped_sum_stands_and_one_that_forgets_to_clip_falls() {
 
 #[test]
 fn sound_subjects_are_refuted_as_seldom_as_promised() {
-    // P(Binomial(2000, 0.05) > 168) < 1e-9, were the bound that tight.
+    // P(Binomial(2000, 0.05) > 168) < 1e-9 if the bound were exact.
     let shift: f64 = 1.0;
     let revealing = answer(1.0);
     let approximate = DpEvent::ApproximateDp { epsilon: 1.0, delta: 0.01 };
     let subjects: [(&str, &dyn Canaries<Output = Vec<f64>>, u64); 4] = [
         ("pure, all guessed", &each(100, pure(1.0), answer(1.0)), 100),
         ("pure, some guessed", &each(100, pure(1.0), answer(1.0)), 41),
-        // Worst of its kind: each coin revealed with probability delta.
+        // The worst case: each coin is revealed with probability delta.
         (
             "approximate",
             &each(60, Claim { event: approximate, delta: 0.01 }, |included, rng| {
@@ -158,7 +158,7 @@ fn a_pure_claim_is_nearly_reached_and_half_of_it_refuted() {
     let sound = auditor.audit(&each(20_000, pure(2.0), answer(2.0))).unwrap();
     assert_eq!(sound.verdict, Verdict::NotRefuted);
     assert!(sound.ratio() > 0.92 && sound.ratio() < 1.0, "{}", sound.ratio());
-    // A score that points the wrong way shows nothing.
+    // A score with the wrong sign shows nothing.
     let wrong = auditor.audit(&each(20_000, pure(2.0), |included, rng| answer(2.0)(!included, rng))).unwrap();
     assert_eq!((wrong.epsilon_lower, wrong.ratio()), (0.0, 0.0));
     assert_eq!(auditor.audit(&each(20_000, pure(1.8), answer(2.0))).unwrap().verdict, Verdict::Refuted);
@@ -170,7 +170,7 @@ fn the_ends_are_guessed_and_the_middle_is_left_open() {
     for (guesses, correct) in [(1, 1), (2, 2), (3, 3), (4, 3), (5, 3)] {
         assert_eq!(correct_guesses(&scores, &included, guesses), correct, "{guesses}");
     }
-    // One is guessed to be in, two are guessed to be out: ties by order, signs of zero and of NaN aside.
+    // One is guessed to be in, two to be out: ties by order, ignoring the signs of zero and NaN.
     assert_eq!(correct_guesses(&[0.0, -0.0, 0.0], &[false, true, true], 3), 3);
     assert_eq!(correct_guesses(&[-f64::NAN, 1.0], &[true, false], 2), 2);
 }
@@ -188,9 +188,9 @@ fn coins_are_fair_independent_of_the_run_and_a_function_of_seed_and_name() {
     });
     let auditor = OneRun::new(10_000).unwrap();
     let one = auditor.audit(&subject).unwrap();
-    // 6.2 deviations of Binomial(10000, 1/2): 1e-9, either side.
+    // 6.2 standard deviations of Binomial(10000, 1/2): 1e-9 on each side.
     assert!(seen.load(Ordering::Relaxed).abs_diff(5000) < 310, "{seen:?}");
-    // A score that is the coin is right but where more than half of the coins fell on one side.
+    // A score equal to the coin is wrong only if more than half of the coins fell on one side.
     assert!((9690..10_000).contains(&one.guesses.correct), "{one:?}");
     let drawn = first.swap(0, Ordering::Relaxed);
     assert_eq!(one, auditor.audit(&subject).unwrap());
@@ -219,7 +219,7 @@ fn what_one_run_cannot_audit_is_refused() {
     assert!(OneRun::new(5).unwrap().audit(&each(10, pure(-1.0), answer(1.0))).is_err());
 }
 
-/// A release of fewer scores than canaries.
+/// A release with fewer scores than canaries.
 struct Short;
 
 impl Canaries for Short {

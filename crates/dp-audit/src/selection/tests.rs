@@ -26,7 +26,7 @@ fn a_score_of_the_wrong_sign_is_used_all_the_same() {
 
 #[test]
 fn one_lucky_hit_is_no_temptation() {
-    // A single neighbour above all others would have an infinite ratio; the broad excess below it is the better bet.
+    // A single neighbour above all others would have an infinite ratio; the broad excess below it is more reliable.
     let base = scored((0..1000).map(|i| f64::from(i % 10)));
     let mut neighbour: Vec<f64> = (0..1000).map(|i| f64::from((i % 10).max(4))).collect();
     neighbour[0] = 100.0;
@@ -58,7 +58,7 @@ fn every_cut_of_few_values_is_tried_and_ends_of_many() {
 
 #[test]
 fn what_a_delta_forgives_is_not_chosen() {
-    // The largest value shows one side alone, but less often than delta.
+    // The largest value occurs on one side only, but less often than delta.
     let side = |counts: [usize; 3]| scored((0..3).flat_map(|value| vec![value as f64; counts[value]]));
     let scores = Scores::new(side([7000, 3000, 0]), side([3800, 6000, 200]));
     let chosen = |delta| scores.choose(Goal::Epsilon { accused: Side::Neighbour, delta }, 7.0).1;

@@ -1,5 +1,5 @@
-//! Balls of the wrong law in the plane, for epsilon = 1 and inputs at distance 1: the statistic is each law's own
-//! log-likelihood ratio.
+//! Ball mechanisms with a wrong law in the plane, for epsilon = 1 and inputs at distance 1: the statistic is the
+//! log-likelihood ratio of each law.
 
 use statrs::function::exponential::integral;
 
@@ -31,7 +31,7 @@ pub(crate) fn specimens() -> Vec<Specimen> {
     vec![
         ball("ball of Gamma(d, b/2)", |r| -2.0 * r, |rng| 0.5 * gamma(2.0, rng)),
         ball("ball of Gamma(d - 1, b)", |r| -r - r.ln(), |rng| gamma(1.0, rng)),
-        // Density ∫_r^∞ e^-t / t dt at distance r from the centre: infinite there.
+        // Density ∫_r^∞ e^-t / t dt at distance r from the centre, where it is infinite.
         ball(
             "direction uniform in the ball",
             |r| integral(r, 1).unwrap_or(f64::NAN).ln(),
@@ -40,7 +40,7 @@ pub(crate) fn specimens() -> Vec<Specimen> {
     ]
 }
 
-/// `ln density(y - (1, 0)) - ln density(y)`.
+/// Computes `ln density(y - (1, 0)) - ln density(y)`.
 fn log_ratio(y: [f64; 2], log_density: fn(f64) -> f64) -> f64 {
     log_density(norm(&[y[0] - 1.0, y[1]])) - log_density(norm(&y))
 }

@@ -1,4 +1,4 @@
-//! Clips that do not bound what one record contributes.
+//! Clipping that does not bound the contribution of one record.
 
 use dp_accountant::{EventLog, NoiseMultiplier, ZeroOut};
 use dp_mechanisms::SeededRng;
@@ -24,7 +24,7 @@ fn clipped_sum(gradients: &[[f64; 2]]) -> Vec<f64> {
         .fold(vec![0.0; 2], |sum, gradient| sum.iter().zip(gradient).map(|(a, b)| a + b).collect())
 }
 
-/// `v · C / ‖v‖` for longer vectors, by a comparison that is false for NaN.
+/// Returns `v · C / ‖v‖` for longer vectors, by a comparison that is false for NaN.
 fn scaled_if_longer(v: &[f64], norm: f64) -> Vec<f64> {
     let factor = if norm > BOUND { BOUND / norm } else { 1.0 };
     v.iter().map(|x| factor * x).collect()
@@ -51,7 +51,7 @@ pub(crate) fn specimens() -> Vec<Specimen> {
             },
             move |side, rng| release_gaussian(clipped_sum(&opposite(side)), 1.0, rng)[0],
         ),
-        // Nine of ten gradients are 0; noise for a mean of ten.
+        // Nine of ten gradients are 0; the noise is calibrated for a mean of ten.
         Specimen::score(
             "clip after averaging",
             "nine gradients 0, with (1000, 0) or without",
@@ -98,8 +98,8 @@ pub(crate) fn specimens() -> Vec<Specimen> {
     ]
 }
 
-/// The clipping norm after one step of the adaptive clip, at rate 1 and for the median of ten norms: it stays where it is
-/// if five are below.
+/// The clipping norm after one step of adaptive clipping, at rate 1 and for the median of ten norms: it is unchanged if five
+/// are below.
 fn true_quantile() -> Specimen {
     let clipping = AdaptiveClipping::<ZeroOut>::new(0.5, 1.0, 10.0, NoiseMultiplier::new(1.0).unwrap(), 2.0).unwrap();
     let norm = ClippingNorm::new(BOUND).unwrap();
@@ -126,8 +126,8 @@ fn true_quantile() -> Specimen {
     )
 }
 
-/// Scaling by `C / ‖v‖` leaves about half of the vectors longer than `C`, by an ulp; the clip of this workspace leaves
-/// none. No sample shows an ulp: squares are summed exactly, as integers.
+/// Scaling by `C / ‖v‖` leaves about half of the vectors one ulp longer than `C`; the clipping of this workspace leaves none.
+/// Samples cannot show an ulp: squares are summed exactly, as integers.
 #[test]
 fn clip_overshoots_by_an_ulp() {
     let mut rng = SeededRng::new(1);
@@ -141,7 +141,7 @@ fn clip_overshoots_by_an_ulp() {
     assert_eq!(ours, 0);
 }
 
-/// `x²` in units of `2^-2148`, the square of the least double's unit.
+/// Returns `x²` in units of `2^-2148`, the square of the smallest double's unit.
 fn square(x: f64) -> BigUint {
     let bits = x.abs().to_bits();
     let exponent = bits >> 52;

@@ -1,4 +1,4 @@
-//! Integer noise with a slip of the pen. Inputs 0 and 1, epsilon 1.
+//! Integer noise with a coding error. Inputs 0 and 1, epsilon 1.
 
 use dp_accountant::{Epsilon, EventLog, ReplaceOne};
 use dp_mechanisms::{Bounded, DiscreteLaplace, L1Sensitivity, Mechanism, SeededRng};
@@ -7,12 +7,12 @@ use rand::RngExt;
 use crate::specimen::{Specimen, pick, pure};
 use crate::textbook::exponential;
 
-/// Geometric on 0, 1, ...: the integer part of an exponential deviate.
+/// Draws a geometric variable on 0, 1, ...: the integer part of an exponential one.
 fn geometric(rng: &mut SeededRng) -> i64 {
     exponential(rng).floor() as i64
 }
 
-/// `value` released by this workspace's discrete Laplace.
+/// Releases `value` by this workspace's discrete Laplace mechanism.
 fn release(value: i64, rng: &mut SeededRng) -> i64 {
     let sensitivity = L1Sensitivity::<ReplaceOne>::new(1.0).unwrap();
     let mechanism = DiscreteLaplace::new(sensitivity, Epsilon::new(1.0).unwrap()).unwrap();
@@ -22,7 +22,7 @@ fn release(value: i64, rng: &mut SeededRng) -> i64 {
 
 pub(crate) fn specimens() -> Vec<Specimen> {
     vec![
-        // Sign and magnitude are drawn apart, and a negative zero counts as zero: the mass at 0 is doubled.
+        // Sign and magnitude are drawn separately, and a negative zero counts as zero: the mass at 0 is doubled.
         Specimen::event(
             "discrete Laplace that keeps the negative zero",
             "0 and 1",

@@ -1,5 +1,5 @@
-//! Laplace noise of scale 1 on answers 0 and 1, added in plain floating point. The event: an output within 1/4 of 0 that
-//! is no multiple of 2^-53. From 1 there is none.
+//! Laplace noise of scale 1 on answers 0 and 1, added in plain floating point. The event is an output within 1/4 of 0 that is
+//! not a multiple of 2^-53. From 1 it is impossible.
 //!
 //! I. Mironov, "On significance of the least significant bits for differential privacy", CCS 2012; S. Haney et al.,
 //! "Precision-based attacks and interval refining", 2022, arXiv 2207.13793.
@@ -10,7 +10,7 @@ use rand::{Rng, RngExt};
 use crate::specimen::{Specimen, pick, pure};
 use crate::textbook::{exponential, release_ball};
 
-/// A multiple of `2^-53` in `(0, 1]`.
+/// Draws a multiple of `2^-53` in `(0, 1]`.
 fn unit(rng: &mut SeededRng) -> f64 {
     1.0 - rng.random::<f64>()
 }
@@ -19,13 +19,13 @@ fn signed(magnitude: f64, rng: &mut SeededRng) -> f64 {
     if rng.random::<bool>() { magnitude } else { -magnitude }
 }
 
-/// The sum of four terms of uniform doubles, proposed against attacks on the logarithm of one.
+/// Returns the sum of four terms of uniform doubles, proposed against attacks on the logarithm of one.
 fn four_uniforms(rng: &mut SeededRng) -> f64 {
     let mut product = || unit(rng).ln() * (core::f64::consts::PI * unit(rng)).cos();
     product() + product()
 }
 
-/// As ideal as a double can be: a ziggurat's exponential with bits appended below its last.
+/// Draws nearly ideal double-precision noise: a ziggurat's exponential with bits appended below its last.
 fn fine(rng: &mut SeededRng) -> f64 {
     let magnitude = exponential(rng);
     let below = (rng.next_u64() >> 11) as f64 * 2f64.powi(-53) * magnitude * f64::EPSILON;

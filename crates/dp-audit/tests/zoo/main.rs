@@ -1,7 +1,7 @@
-//! The zoo: mechanisms and training loops that are broken in ways which were published, shipped or are easy to write.
+//! The zoo: mechanisms and training loops with faults that were published, shipped or are easy to make.
 //!
-//! Each member claims what its sound form would keep. The auditor must refute the claim, and must not refute the sound
-//! twin on the same pair of inputs by the same statistic. A member that escapes fails the build. None of this is public.
+//! Each member claims the guarantee of its sound form. The auditor must refute the claim, and must not refute the sound twin
+//! on the same pair of inputs with the same statistic. A fault that is not detected fails the build. Nothing here is public.
 //!
 //! The seed is fixed, so that the outcome is the same on every machine; `DP_AUDIT_SEED` sets another, and `DP_AUDIT=long`
 //! runs a hundred times the trials.
@@ -28,7 +28,7 @@ use rayon::prelude::*;
 
 use specimen::Specimen;
 
-/// A mutant's conviction is wrong with at most this probability. All twins together alarm with at most [`SUITE`].
+/// Upper bound on the probability that the refutation of a mutant is wrong. For all twins together it is [`SUITE`].
 const CONVICTION: f64 = 1e-6;
 const SUITE: f64 = 1e-3;
 
@@ -52,7 +52,7 @@ fn zoo() -> Vec<Specimen> {
     .collect()
 }
 
-/// Where the conviction of a claim shows best: epsilon, or mu where it was convicted by more than epsilon at one delta.
+/// Formats the lower bounds: epsilon, and mu for a Gaussian claim.
 fn found(audit: &Audit) -> String {
     let epsilon = format!("epsilon >= {:.3}", audit.epsilon_lower);
     match &audit.gaussian {

@@ -1,4 +1,4 @@
-//! Noise that is used twice, or is missing where it is needed.
+//! Noise that is reused, or missing where it is needed.
 
 use dp_accountant::DpEvent;
 use dp_audit::{Claim, Side};
@@ -20,7 +20,7 @@ fn two_releases() -> Claim {
     Claim { event: DpEvent::SelfComposed { event: Box::new(one), count: 2 }, delta: 1e-5 }
 }
 
-/// The record counts in the second release only; the difference of both has no noise at all if they share it.
+/// The record counts only in the second release; with shared noise, the difference of both has none.
 fn used_twice() -> Vec<Specimen> {
     const PAIR: &str = "releases of (0, 0) and of (0, 1/100)";
     let inputs = |side: Side| [0.0, pick(side, 0.0, 0.01)];
@@ -51,7 +51,7 @@ fn used_twice() -> Vec<Specimen> {
             },
             independent,
         ),
-        // Folds, classes, threads or forked processes that begin with a copy of one state.
+        // Folds, classes, threads or forked processes that start from a copy of the same state.
         Specimen::score(
             "one seed for two streams",
             PAIR,
@@ -82,7 +82,7 @@ fn missing() -> Vec<Specimen> {
             },
             |side, rng| release_gaussian(vec![0.0, pick(side, 0.0, 1.0)], 1.0, rng)[1],
         ),
-        // A record's noisy gradient is clipped and summed; no record, no noise.
+        // A record's noisy gradient is clipped and summed; without a record there is no noise.
         Specimen::event(
             "noise before clipping, none after",
             "no record, and one with gradient 0",

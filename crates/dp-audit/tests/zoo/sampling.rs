@@ -1,4 +1,4 @@
-//! Batches that are not drawn as the claim says, and runs whose length tells.
+//! Batches that are not sampled as claimed, and runs whose length reveals the data.
 
 use core::convert::Infallible;
 
@@ -10,7 +10,7 @@ use rand::{RngExt, TryRng};
 use crate::specimen::{Specimen, gaussian, pick};
 use crate::textbook::{normal, release_gaussian};
 
-/// `steps` noisy sums of batches with this rate, noise `std_dev`, clipping norm 1, under add/remove.
+/// Returns the claim of `steps` noisy sums of batches with this rate, noise `std_dev`, clipping norm 1, under add/remove.
 fn poisson(sampling_rate: f64, std_dev: f64, steps: u64) -> Claim {
     let event = DpEvent::Gaussian { std_dev, sensitivity: 1.0 };
     let step = DpEvent::PoissonSampled { sampling_rate, event: Box::new(event) };
@@ -22,7 +22,7 @@ pub(crate) fn specimens() -> Vec<Specimen> {
 }
 
 /// One of ten records whose gradients are all -1, or of those and a canary with gradient 1: the canary displaces another
-/// record, so the sum moves by 2.
+/// record, so the sum changes by 2.
 fn fixed_size() -> Specimen {
     let in_batch = |side, rng: &mut SeededRng| pick(side, false, rng.random::<f64>() < 0.1);
     Specimen::score(
@@ -38,9 +38,10 @@ fn fixed_size() -> Specimen {
     )
 }
 
-/// Four steps over a shuffled data set: the canary takes part exactly once, and its place shows how full the other
-/// batches are. Sums are relative to batches full of others with gradient -1; in the base data set the canary's place is
-/// empty. The event, that some noisy sum exceeds 1.7, is fixed, as this claim's trade-off curve is dear.
+/// Four steps over a shuffled data set: the canary takes part exactly once, and its position reveals how full the other
+/// batches are. Sums are relative to full batches of other records with gradient -1; in the base data set the canary's
+/// position is empty. The event, that some noisy sum exceeds 1.7, is fixed, as the trade-off curve of this claim is
+/// expensive.
 fn shuffled() -> Specimen {
     const STD_DEV: f64 = 0.4;
     let exceeds = |sums: [f64; 4], rng: &mut SeededRng| sums.into_iter().any(|sum| sum + STD_DEV * normal(rng) > 1.7);
@@ -61,7 +62,7 @@ fn shuffled() -> Specimen {
     .with_trials(100_000)
 }
 
-/// No record, and one with gradient 1 that is sampled with probability 0.1.
+/// No record, or one with gradient 1 that is sampled with probability 0.1.
 fn empty_batch() -> Specimen {
     let sampled = |side, rng: &mut SeededRng| pick(side, false, rng.random::<f64>() < 0.1);
     Specimen::event(
@@ -76,7 +77,7 @@ fn empty_batch() -> Specimen {
     )
 }
 
-/// Training ends when the loss on the private records is 0; each step is released with enough noise.
+/// Training ends when the loss on the private records is 0; each step alone is released with enough noise.
 fn stops_early() -> Specimen {
     Specimen::event(
         "training that stops by the private loss",
@@ -90,7 +91,7 @@ fn stops_early() -> Specimen {
     )
 }
 
-/// A generator that yields each value of the high 24 bits once.
+/// A generator that returns each value of the high 24 bits once.
 struct Counter(u32);
 
 impl TryRng for Counter {
@@ -108,8 +109,8 @@ impl TryRng for Counter {
     }
 }
 
-/// `random::<f32>() < q` has 2^24 outcomes, so the realised rate is a multiple of 2^-24, rounded up: a rate of 10^-8 is
-/// six times as large as claimed. All outcomes are enumerated; a threshold on a 64-bit word is right to 2^-64.
+/// `random::<f32>() < q` has 2^24 outcomes, so the actual rate is a multiple of 2^-24, rounded up: a rate of 10^-8 becomes
+/// six times as large as claimed. All outcomes are enumerated; a threshold on a 64-bit word is accurate to 2^-64.
 #[test]
 fn sampling_by_single_precision() {
     for (rate, least_excess) in [(1e-8f64, 5.9), (1e-7, 1.19), (1e-6, 1.01), (1e-5, 1.0)] {

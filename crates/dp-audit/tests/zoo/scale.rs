@@ -1,4 +1,4 @@
-//! Noise of the wrong size, or of a size that depends on the data.
+//! Noise of the wrong scale, or of a scale that depends on the data.
 
 use dp_accountant::{EventLog, ZeroOut};
 use dp_audit::Side;
@@ -31,7 +31,7 @@ fn wrong_constant() -> Vec<Specimen> {
             |side, rng| pick(side, 0.0, 1.0) + 0.5 * normal(rng),
             |side, rng| release_gaussian(vec![pick(side, 0.0, 1.0)], 1.0, rng)[0],
         ),
-        // Standard deviation 1/2, of which the square was passed on.
+        // Standard deviation 1/2, whose square was passed on.
         Specimen::score(
             "variance taken for standard deviation",
             "0 and 1",
@@ -39,13 +39,13 @@ fn wrong_constant() -> Vec<Specimen> {
             |side, rng| pick(side, 0.0, 1.0) + 0.25 * normal(rng),
             |side, rng| release_gaussian(vec![pick(side, 0.0, 1.0)], 0.5, rng)[0],
         ),
-        // Whoever sees a value that only one of the two reaches knows which it was.
+        // A value that only one of the inputs can produce identifies the input.
         Specimen::event(
             "noise cut off at three scales",
             "0 and 1",
             pure(1.0),
             |side, rng| pick(side, 0.0, 1.0) + laplace(1.0, rng).clamp(-3.0, 3.0) > 3.0,
-            // Cutting off the output is post-processing.
+            // Truncating the output is post-processing.
             |side, rng| release_ball(vec![pick(side, 0.0, 1.0)], 1.0, rng)[0].clamp(-3.0, 3.0) > 3.0,
         ),
     ]
@@ -86,7 +86,7 @@ fn wrong_sensitivity() -> Vec<Specimen> {
             |side, rng| pick(side, 0.0, 1.0) + normal(rng) / 10.0,
             |side, rng| release_gaussian(vec![pick(side, 0.0, 1.0) / 10.0], 0.1, rng)[0],
         ),
-        // The record's gradient is in both epochs' sums.
+        // The record's gradient is in the sums of both epochs.
         Specimen::score(
             "two participations charged as one",
             "a record with gradient 1 in both epochs, or not there",
@@ -108,7 +108,7 @@ fn wrong_sensitivity() -> Vec<Specimen> {
     ]
 }
 
-/// The same by this workspace's mechanism: the prefixes at 1, 2, 4 and 8 are the four nodes.
+/// The sound release by this workspace's mechanism: the prefixes at 1, 2, 4 and 8 are the four nodes.
 fn tree(side: Side, rng: &mut SeededRng) -> f64 {
     let each = L2Sensitivity::<ZeroOut>::new(1.0).unwrap();
     let tree = TreeAggregation::from_std_dev(each, 1, 8, Participation::once(), 2.0).unwrap();

@@ -1,4 +1,4 @@
-//! Selection and randomised response gone wrong. Sensitivity of each score 1.
+//! Faulty selection and randomised response. Each score has sensitivity 1.
 
 use dp_accountant::{Epsilon, EventLog, ReplaceOne};
 use dp_mechanisms::scores::Scores;
@@ -21,7 +21,7 @@ fn scores(side: Side) -> [f64; 10] {
     pick(side, [0.0; 10], neighbour)
 }
 
-/// Index of the largest of `scores` plus noise, and that largest value.
+/// Returns the index of the largest of `scores` plus noise, and that largest value.
 fn noisy_max(scores: &[f64], mut noise: impl FnMut() -> f64) -> (usize, f64) {
     let noisy = scores.iter().map(|score| score + noise());
     noisy.enumerate().fold((0, f64::NEG_INFINITY), |best, (i, x)| if x > best.1 { (i, x) } else { best })
@@ -37,7 +37,7 @@ fn permute_and_flip(scores: &[f64], rate: f64, rng: &mut SeededRng) -> (usize, f
     noisy_max(scores, || exponential(rng) / rate)
 }
 
-/// What this workspace's mechanism chooses.
+/// Returns the selection of this workspace's mechanism.
 fn choice<M>(mechanism: &M, scores: &[f64], rng: &mut SeededRng) -> usize
 where
     M: Mechanism<Scores, ReplaceOne, Norm = LInf, Output = usize>,
@@ -69,7 +69,7 @@ pub(crate) fn specimens() -> Vec<Specimen> {
     zoo
 }
 
-/// What holds for scores that move together is claimed of scores that do not.
+/// Claims for monotone scores, applied to scores that are not monotone.
 fn factor_two() -> Vec<Specimen> {
     vec![
         Specimen::event(
@@ -109,7 +109,7 @@ fn more_than_the_index() -> Vec<Specimen> {
             },
             |side, rng| choice(&sound_exponential(), &pick(side, [0.0, 0.0], [1.0, 0.0]), rng) == 0,
         ),
-        // The noise is never negative, so that a maximum below 1 is impossible for the neighbour.
+        // The noise is non-negative, so that a maximum below 1 is impossible for the neighbour.
         Specimen::event(
             "permute-and-flip that releases the noisy maximum",
             "(0, 0) and (1, 0)",
@@ -120,8 +120,8 @@ fn more_than_the_index() -> Vec<Specimen> {
     ]
 }
 
-/// Weights exp(score / 2) and a search for a uniform point of their total: from scores of 1419 on the total is
-/// infinite, no partial sum exceeds the point and the last candidate is taken, whichever it is.
+/// Weights exp(score / 2) and a search for a uniform point of their total: from scores of 1419 the total is infinite, no
+/// partial sum exceeds the point and the last candidate is always selected.
 fn overflow() -> Specimen {
     let chosen = |scores: [f64; 2], rng: &mut SeededRng| {
         let weights = scores.map(|score| (0.5 * score).exp());
@@ -137,8 +137,8 @@ fn overflow() -> Specimen {
     )
 }
 
-/// Ten answers at epsilon 1. With the truth told with probability e/(e + 9) and otherwise *any* answer, true or not, the
-/// odds are better than e.
+/// Ten answers at epsilon 1. If the truth is told with probability e/(e + 9) and otherwise *any* answer, true or not, the
+/// likelihood ratio exceeds e.
 fn response() -> Specimen {
     let truth = 1f64.exp() / (1f64.exp() + 9.0);
     Specimen::event(

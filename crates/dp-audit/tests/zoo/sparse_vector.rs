@@ -1,9 +1,8 @@
-//! The sparse vector technique as it must not be done, in the numbering of Lyu, Su and Li 2017, "Understanding the sparse
-//! vector technique for differential privacy", Figure 1, and as it must not be resumed. The sound twin is this
-//! workspace's.
+//! Faulty variants of the sparse vector technique, in the numbering of Lyu, Su and Li 2017, "Understanding the sparse vector
+//! technique for differential privacy", Figure 1, and a faulty resumption. The sound twin is this workspace's mechanism.
 //!
-//! Queries have sensitivity 1 and the threshold is 0. Events and their probabilities by numerical integration over the
-//! threshold's noise.
+//! Queries have sensitivity 1 and the threshold is 0. The probabilities of the events are computed by numerical integration
+//! over the threshold's noise.
 
 use dp_accountant::{Epsilon, EventLog, ReplaceOne};
 use dp_mechanisms::sparse_vector::Answer;
@@ -12,23 +11,23 @@ use dp_mechanisms::{AboveThreshold, Bounded, LInfSensitivity, SeededRng};
 use crate::specimen::{Specimen, pick, pure};
 use crate::textbook::laplace;
 
-/// What was answered until the end: the noisy value of a query above, if there is one.
+/// The answers until the end: the noisy value of each query above, `None` for one below.
 type Answers = Vec<Option<f64>>;
 
-/// The technique with its parts exchangeable.
+/// The sparse vector technique with exchangeable parts.
 struct SparseVector {
     threshold_scale: f64,
     query_scale: f64,
-    /// Whether each query meets a threshold of its own.
+    /// True if each query has a fresh threshold.
     fresh_threshold: bool,
-    /// After how many answers above it stops.
+    /// Number of answers above after which it stops.
     most_above: usize,
-    /// Whether the threshold is drawn anew after the last answer above, to go on.
+    /// True if it continues with a fresh threshold after the last answer above.
     restart: bool,
 }
 
 impl SparseVector {
-    /// Noisy value of each query if it is above, until it stops.
+    /// Returns the noisy value of each query if it is above, until it stops.
     fn answers(&self, queries: &[f64], rng: &mut SeededRng) -> Answers {
         let mut threshold = laplace(self.threshold_scale, rng);
         let (mut answers, mut above) = (Answers::new(), 0);
@@ -52,14 +51,14 @@ impl SparseVector {
     }
 }
 
-/// Whether the answers are `below` times below and then `above` times above, and no more.
+/// Returns whether the answers are exactly `below` answers below, then `above` answers above.
 fn shows(answers: &Answers, below: usize, above: usize) -> bool {
     answers.len() == below + above
         && answers[..below].iter().all(Option::is_none)
         && answers[below..].iter().all(Option::is_some)
 }
 
-/// Half of epsilon for the threshold, half for the answers above; mutants differ from it in one respect.
+/// Half of epsilon for the threshold, half for the answers above; each mutant differs in one respect.
 fn textbook(epsilon: f64, most_above: usize) -> SparseVector {
     SparseVector {
         threshold_scale: 2.0 / epsilon,
@@ -70,7 +69,7 @@ fn textbook(epsilon: f64, most_above: usize) -> SparseVector {
     }
 }
 
-/// The workspace's mechanism at the same claim, with noisy values for half of epsilon or without.
+/// Returns the workspace's mechanism at the same claim, with or without noisy values for half of epsilon.
 fn sound(epsilon: f64, most_above: u64, values: bool) -> AboveThreshold<ReplaceOne> {
     let sensitivity = LInfSensitivity::new(1.0).unwrap();
     let half = Epsilon::new(0.5 * epsilon).unwrap();
@@ -81,7 +80,7 @@ fn sound(epsilon: f64, most_above: u64, values: bool) -> AboveThreshold<ReplaceO
     }
 }
 
-/// What a session of it answers.
+/// Returns the answers of one session.
 fn session(mechanism: &AboveThreshold<ReplaceOne>, queries: &[f64], rng: &mut SeededRng) -> Answers {
     let mut log = EventLog::new();
     let mut session = mechanism.start(0.0, &mut log, rng).unwrap();
@@ -99,7 +98,7 @@ fn session(mechanism: &AboveThreshold<ReplaceOne>, queries: &[f64], rng: &mut Se
     answers
 }
 
-/// `count` queries at `first`, then `rest` at `last`.
+/// Returns `count` queries at `first`, then `rest` at `last`.
 fn queries(count: usize, first: f64, rest: usize, last: f64) -> Vec<f64> {
     [vec![first; count], vec![last; rest]].concat()
 }
@@ -116,8 +115,8 @@ pub(crate) fn specimens() -> Vec<Specimen> {
     ]
 }
 
-/// Four queries below and an answer of at most 1: the noise of that answer bounds the threshold from above, and each
-/// query below then costs. Probability 0.0098 against 0.00029, at a claim of 2.
+/// Four queries below and an answer of at most 1: the noise of that answer bounds the threshold from above, and each query
+/// below then has a cost. Probability 0.0098 against 0.00029, at a claim of 2.
 fn variant_3() -> Specimen {
     let inputs = |side| pick(side, [0.0; 5], [1.0, 1.0, 1.0, 1.0, 0.0]);
     let small = |answers: &Answers| shows(answers, 4, 1) && answers[4].is_some_and(|value| value <= 1.0);
@@ -133,8 +132,8 @@ fn variant_3() -> Specimen {
     .with_trials(200_000)
 }
 
-/// A quarter of the budget for the threshold; noise of three answers as if they were one. One below, three above:
-/// 0.029 against 0.00095.
+/// A quarter of the budget for the threshold; noise of one answer for three answers. One below, three above: 0.029 against
+/// 0.00095.
 fn variant_4() -> Specimen {
     let mutant = SparseVector { threshold_scale: 2.0, query_scale: 2.0 / 3.0, ..textbook(2.0, 3) };
     let twin = sound(2.0, 3, false);
@@ -193,7 +192,7 @@ fn threshold_for_each_query() -> Specimen {
     .with_trials(200_000)
 }
 
-/// Noise for one answer above, and the session ends at the second. Eight below and two above: 0.0117 against 0.00076.
+/// Noise for one answer above, but the session ends at the second. Eight below and two above: 0.0117 against 0.00076.
 fn every_other_counted() -> Specimen {
     let mutant = SparseVector { most_above: 2, ..textbook(2.0, 1) };
     let twin = sound(2.0, 2, false);
@@ -208,7 +207,7 @@ fn every_other_counted() -> Specimen {
     .with_trials(200_000)
 }
 
-/// The number of answers above among 200 queries, which a session that stops after the first cannot show.
+/// The number of answers above among 200 queries, which a session that stops after the first cannot reveal.
 fn resumed() -> Specimen {
     let inputs = |side| pick(side, [0.0; 200], [1.0; 200]);
     let count = |answers: &Answers| answers.iter().flatten().count() as f64;

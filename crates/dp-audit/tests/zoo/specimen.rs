@@ -1,10 +1,10 @@
-//! One member of the zoo: a fault, what is claimed of it, the attacker's statistic, and its sound twin.
+//! A member of the zoo: a fault, its claim, the attacker's statistic, and its sound twin.
 
 use dp_accountant::DpEvent;
 use dp_audit::{Claim, Error, Side, Statistic, Subject};
 use dp_mechanisms::SeededRng;
 
-/// What the attacker computes from one run on one of the inputs.
+/// The attacker's statistic of one run on one of the inputs.
 pub(crate) type Observe = Box<dyn Fn(Side, &mut SeededRng) -> f64 + Send + Sync>;
 
 /// A mutant and its twin under one claim, one pair of inputs and one statistic.
@@ -19,7 +19,7 @@ pub(crate) struct Specimen {
 }
 
 impl Specimen {
-    /// A fault that shows in a score, whose threshold the auditor chooses.
+    /// Creates a fault that shows in a score, whose threshold the auditor selects.
     pub(crate) fn score(
         name: &'static str,
         pair: &'static str,
@@ -31,7 +31,7 @@ impl Specimen {
         Self { name, pair, claim, statistic: Statistic::Score, trials: 20_000, mutant, twin }
     }
 
-    /// A fault that shows in an event, fixed here.
+    /// Creates a fault that shows in a fixed event.
     pub(crate) fn event(
         name: &'static str,
         pair: &'static str,
@@ -45,23 +45,23 @@ impl Specimen {
         Self { statistic: Statistic::Event, ..Self::score(name, pair, claim, mutant, twin) }
     }
 
-    /// With another number of runs on each input.
+    /// Sets the number of runs on each input.
     pub(crate) fn with_trials(self, trials: u64) -> Self {
         Self { trials, ..self }
     }
 }
 
-/// `epsilon`-DP.
+/// Claims `epsilon`-DP.
 pub(crate) fn pure(epsilon: f64) -> Claim {
     Claim { event: DpEvent::PureDp { epsilon }, delta: 0.0 }
 }
 
-/// Gaussian noise of standard deviation 1 on a value of sensitivity `mu`, stated at delta = 1e-5.
+/// Claims Gaussian noise of standard deviation 1 on a value of sensitivity `mu`, stated at delta = 1e-5.
 pub(crate) fn gaussian(mu: f64) -> Claim {
     Claim { event: DpEvent::Gaussian { std_dev: 1.0, sensitivity: mu }, delta: 1e-5 }
 }
 
-/// Which half of a specimen an audit runs.
+/// The half of a specimen that an audit runs.
 pub(crate) struct Cage<'a> {
     name: String,
     specimen: &'a Specimen,
@@ -69,12 +69,12 @@ pub(crate) struct Cage<'a> {
 }
 
 impl Specimen {
-    /// The fault.
+    /// Returns the faulty half.
     pub(crate) fn mutant(&self) -> Cage<'_> {
         Cage { name: self.name.to_owned(), specimen: self, observe: &self.mutant }
     }
 
-    /// The sound twin.
+    /// Returns the sound twin.
     pub(crate) fn twin(&self) -> Cage<'_> {
         Cage { name: format!("{}: sound", self.name), specimen: self, observe: &self.twin }
     }
@@ -107,7 +107,7 @@ impl Subject for Cage<'_> {
     }
 }
 
-/// `base` or `neighbour`.
+/// Returns `base` or `neighbour`.
 pub(crate) fn pick<T>(side: Side, base: T, neighbour: T) -> T {
     match side {
         Side::Base => base,

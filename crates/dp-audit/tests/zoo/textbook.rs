@@ -1,43 +1,43 @@
-//! Textbook samplers. The zoo's faults are of logic; where the arithmetic is at fault it has samplers of its own.
+//! Textbook samplers, for faults of logic; faults of arithmetic have samplers of their own.
 
 use dp_accountant::{Epsilon, EventLog, ReplaceOne};
 use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, LaplaceBall, Mechanism, SeededRng};
 use rand_distr::{Distribution, Exp1, Gamma, StandardNormal};
 
-/// A standard normal deviate.
+/// Draws a standard normal variable.
 pub(crate) fn normal(rng: &mut SeededRng) -> f64 {
     StandardNormal.sample(rng)
 }
 
-/// An exponential deviate of mean 1.
+/// Draws an exponential variable with mean 1.
 pub(crate) fn exponential(rng: &mut SeededRng) -> f64 {
     Exp1.sample(rng)
 }
 
-/// A Laplace deviate.
+/// Draws a Laplace variable.
 pub(crate) fn laplace(scale: f64, rng: &mut SeededRng) -> f64 {
     let (one, other) = (exponential(rng), exponential(rng));
     scale * (one - other)
 }
 
-/// A gamma deviate of scale 1.
+/// Draws a gamma variable with scale 1.
 pub(crate) fn gamma(shape: f64, rng: &mut SeededRng) -> f64 {
     Gamma::new(shape, 1.0).unwrap().sample(rng)
 }
 
-/// A direction, uniform on the sphere.
+/// Draws a direction uniformly from the sphere.
 pub(crate) fn direction(dim: usize, rng: &mut SeededRng) -> Vec<f64> {
     let normals: Vec<f64> = (0..dim).map(|_| normal(rng)).collect();
     let norm = norm(&normals);
     normals.into_iter().map(|x| x / norm).collect()
 }
 
-/// Euclidean norm.
+/// Computes the Euclidean norm.
 pub(crate) fn norm(v: &[f64]) -> f64 {
     v.iter().map(|x| x * x).sum::<f64>().sqrt()
 }
 
-/// `value` released by this workspace's Gaussian mechanism.
+/// Releases `value` by this workspace's Gaussian mechanism.
 pub(crate) fn release_gaussian(value: Vec<f64>, std_dev: f64, rng: &mut SeededRng) -> Vec<f64> {
     let sensitivity = L2Sensitivity::<ReplaceOne>::new(std_dev).unwrap();
     let mechanism = Gaussian::from_std_dev(sensitivity, std_dev).unwrap();
@@ -45,7 +45,7 @@ pub(crate) fn release_gaussian(value: Vec<f64>, std_dev: f64, rng: &mut SeededRn
     mechanism.release(value, &mut EventLog::new(), rng).unwrap().into_inner()
 }
 
-/// `value` released by this workspace's Laplace ball with `scale = 1 / epsilon`.
+/// Releases `value` by this workspace's Laplace ball with `scale = 1 / epsilon`.
 pub(crate) fn release_ball(value: Vec<f64>, epsilon: f64, rng: &mut SeededRng) -> Vec<f64> {
     let sensitivity = L2Sensitivity::<ReplaceOne>::new(1.0).unwrap();
     let mechanism = LaplaceBall::new(sensitivity, Epsilon::new(epsilon).unwrap(), value.len() as u64).unwrap();

@@ -1,4 +1,4 @@
-//! An algorithm as typed.
+//! The name of an algorithm, as typed.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,4 @@
-//! The name of a file that is read, as it was typed.
+//! The name of an input file, as typed.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Flags that say which records to read, and in which form.
+//! Flags that select the records and their format.
 
 use clap::{Args, ValueEnum};
 use dp_data::read::looks_like_idx;
@@ -38,17 +38,17 @@ pub struct InputArgs {
 }
 
 impl InputArgs {
-    /// The form that was named, else the one of the file's name, else that of its first bytes.
+    /// Returns the given format, else that of the file name, else that of the first bytes.
     pub fn format(&self) -> Format {
         self.format.or_else(|| by_name(&self.data)).unwrap_or_else(|| {
-            // The bytes of a stream are gone when they have been looked at.
+            // The bytes of a stream cannot be read twice.
             let is_file = std::fs::metadata(&self.data).is_ok_and(|metadata| metadata.is_file());
             if is_file && looks_like_idx(&self.data) { Format::Idx } else { Format::Csv }
         })
     }
 }
 
-/// What the name of a file says of its form.
+/// Guesses the format from the name of a file.
 fn by_name(data: &str) -> Option<Format> {
     let name = data.to_ascii_lowercase();
     let stem = [".gz", ".xz"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);

@@ -1,5 +1,5 @@
-//! The command line as typed. Each flag is declared once, here; checks that need more than one flag or a theorem are
-//! made when a command turns its arguments into its configuration.
+//! The command-line arguments. Each flag is declared once, here; checks that need more than one flag or a theorem are made
+//! when a command turns its arguments into its configuration.
 
 mod account;
 mod algorithm;
@@ -134,8 +134,8 @@ pub enum Command {
 }
 
 impl Command {
-    /// Whether the result itself goes to standard output and counts as a whole: not a summary of what was written to
-    /// files, and not what is often read in part, such as predictions, the answers of a batch or help.
+    /// Returns whether standard output carries the complete result: not a summary of written files, and not output that is
+    /// often read in part, such as predictions, the answers of a batch or help.
     pub fn result_is_on_stdout(&self) -> bool {
         let is_stdout = |out: &Path| out.as_os_str() == "-";
         match self {

@@ -46,7 +46,7 @@ fn flag(parameter: &'static Parameter) -> Arg {
     };
     let arg = arg.value_name(parameter.value_name);
     let arg = if parameter.tuned { arg.value_delimiter(',').action(ArgAction::Append) } else { arg };
-    // One is short for the other.
+    // `--l1` is an abbreviation of `--penalty`.
     if parameter.name == "l1" { arg.conflicts_with("penalty") } else { arg }
 }
 
@@ -103,7 +103,7 @@ impl SettingsArgs {
     /// # Errors
     /// `usage.value`.
     pub fn grid(&self) -> Result<Vec<Settings>, Failure> {
-        // Before memory is asked for: as many as are ever accepted.
+        // Checked before memory is allocated: the largest accepted number.
         let combinations = self.0.iter().fold(1usize, |all, (_, values)| all.saturating_mul(values.len()));
         if combinations > MOST_CANDIDATES {
             return Err(Failure::usage("--lambda", format!("there are {combinations} combinations"))

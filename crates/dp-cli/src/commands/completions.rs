@@ -9,7 +9,7 @@ use crate::output::Console;
 /// Prints the script.
 ///
 /// # Errors
-/// stdout cannot be written.
+/// Standard output that cannot be written.
 pub fn run(args: &CompletionsArgs, console: &Console) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut Cli::command(), "dp", &mut script);

@@ -1,5 +1,5 @@
-//! `--dry-run` of the commands that write and spend nothing: what would be read and written, after all checks that
-//! need no record. `dp train` has its own, which also says what a run would cost.
+//! `--dry-run` of the commands that spend no privacy budget: the files that would be read and written, after all checks that
+//! need no record. `dp train` has its own, which also states the cost of a run.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::atomic;
 use crate::failure::Failure;
 use crate::output::Console;
 
-/// What a run would read and write.
+/// The inputs and outputs of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Foreseen {
     /// The schema of the command's result.
@@ -18,15 +18,15 @@ pub struct Foreseen {
     pub dry_run: bool,
     /// Files that would be read.
     pub reads: Vec<String>,
-    /// Files that would be written; empty where the result goes to standard output.
+    /// Files that would be written; empty if the result goes to standard output.
     pub writes: Vec<String>,
 }
 
 impl Foreseen {
-    /// Checks that each output could get its name, and lists inputs and outputs.
+    /// Checks that each output can be written, and lists inputs and outputs.
     ///
     /// # Errors
-    /// `output.exists` and `output.write`, as the run itself would refuse.
+    /// `output.exists` and `output.write`, as in the run itself.
     pub fn new(schema: &'static str, reads: &[&str], writes: &[&Path], replace: bool) -> Result<Self, Failure> {
         for path in writes {
             atomic::check(path, replace)?;
@@ -39,7 +39,7 @@ impl Foreseen {
         })
     }
 
-    /// The same for files of a folder that is made if it is not there.
+    /// Does the same for files in a folder that is created if missing.
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -51,7 +51,7 @@ impl Foreseen {
         Ok(foreseen)
     }
 
-    /// Prints it.
+    /// Prints the result.
     ///
     /// # Errors
     /// Standard output that cannot be written.

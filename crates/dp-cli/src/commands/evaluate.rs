@@ -1,4 +1,4 @@
-//! `dp evaluate`: how well a model predicts records whose labels are known.
+//! `dp evaluate`: measures the quality of a model on labelled records.
 
 use dp::metrics::{ClassOutcome, Figures, Measure, NumberMetrics};
 use dp::wording::one_line;
@@ -13,38 +13,38 @@ use crate::input::{InputConfig, check_stdin};
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 
-/// What to measure on what.
+/// The configuration of `dp evaluate`.
 #[derive(Debug, Clone)]
 pub struct EvaluateConfig {
     /// The model file.
     pub model: FileName,
     /// The records.
     pub input: InputConfig,
-    /// Whether the records are declared public.
+    /// True if the records are declared public.
     pub public_data: bool,
-    /// How to show progress.
+    /// The progress display.
     pub progress: ProgressMode,
 }
 
-/// What was measured.
+/// The result of an evaluation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// `dp.evaluate/1`.
     pub schema: &'static str,
     /// Records with a label.
     pub n: u64,
-    /// The figures that fit what the model predicts.
+    /// The metrics that fit the kind of model.
     #[serde(flatten)]
     pub figures: Figures,
-    /// Whether these figures may be published: only where these records were declared public and the guarantee of the
-    /// model holds, since figures of a model without one are answers about the records that it was trained on.
+    /// True if these figures may be published: the records were declared public and the guarantee of the model holds. Figures
+    /// of a model without a guarantee reveal its training records.
     pub publishable: bool,
 }
 
-/// The most classes whose confusion matrix people are shown.
+/// Largest number of classes for which the confusion matrix is printed as text.
 const MOST_SHOWN: usize = 12;
 
-/// The figures for people, a line each.
+/// Formats the figures as text, one per line.
 fn text(figures: &Figures) -> String {
     match figures {
         Figures::Two { accuracy, auc, log_loss } => {
@@ -66,12 +66,12 @@ fn text(figures: &Figures) -> String {
     }
 }
 
-/// A number in four significant digits or more.
+/// Formats a number with four significant digits or more.
 fn significant(value: f64) -> String {
     if (0.1..1e6).contains(&value) { format!("{value:.4}") } else { format!("{value:.4e}") }
 }
 
-/// A table of the classes, with their rows of the confusion matrix where there is one.
+/// Formats the table of the classes, with their rows of the confusion matrix if there is one.
 fn class_table(classes: &[ClassOutcome], confusion: Option<&[Vec<u64>]>) -> String {
     let share = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.4}"));
     let mut rows = vec![["class", "records", "recall", "precision", "f1"].map(str::to_owned).to_vec()];
@@ -97,7 +97,7 @@ fn class_table(classes: &[ClassOutcome], confusion: Option<&[Vec<u64>]>) -> Stri
     text
 }
 
-/// Cells in columns: the first to the left, the others to the right.
+/// Aligns cells in columns: the first to the left, the others to the right.
 fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
@@ -134,10 +134,10 @@ impl EvaluateConfig {
     }
 }
 
-/// Measures and prints.
+/// Evaluates and prints.
 ///
 /// # Errors
-/// What is wrong with the model or the records.
+/// Errors in the model or the records.
 pub fn execute(args: &EvaluateArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
     let outcome = run(&EvaluateConfig::new(args, global)?, console)?;
     let text = format!(
@@ -156,10 +156,10 @@ pub fn execute(args: &EvaluateArgs, global: &GlobalArgs, console: &Console) -> R
     console.result(&outcome, &text)
 }
 
-/// Measures.
+/// Evaluates the model.
 ///
 /// # Errors
-/// What is wrong with the model or the records.
+/// Errors in the model or the records.
 pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failure> {
     let file = files::model(&config.model)?;
     let encoder = files::encoder_for(&file, &config.input)?;

@@ -5,16 +5,16 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
 
-/// A code with its page.
+/// An error code with its page.
 #[derive(Debug, Clone, Copy)]
 pub struct Page {
     /// The code.
     pub code: &'static str,
-    /// What it means and what to do, in a paragraph.
+    /// The meaning and the remedy, in one paragraph.
     pub text: &'static str,
 }
 
-/// The codes of the command itself; those of the readers come from `dp-data`.
+/// The codes of the command itself; `dp-data` supplies those of the readers.
 const OWN: &[Page] = &[
     Page {
         code: "account.event",
@@ -306,7 +306,7 @@ const OWN: &[Page] = &[
     },
 ];
 
-/// Every code with its page, in alphabetical order.
+/// Returns all codes with their pages, in alphabetical order.
 pub fn pages() -> Vec<Page> {
     let mut pages = OWN.to_vec();
     pages.extend(dp_data::error::codes().iter().map(|&(code, text)| Page { code, text }));
@@ -317,7 +317,7 @@ pub fn pages() -> Vec<Page> {
 /// Prints the page of a code, or the list of all codes.
 ///
 /// # Errors
-/// The code is unknown, or stdout cannot be written.
+/// An unknown code, or standard output that cannot be written.
 pub fn run(args: &ExplainArgs, console: &Console) -> Result<(), Failure> {
     let pages = pages();
     match &args.code {
@@ -340,7 +340,7 @@ pub fn run(args: &ExplainArgs, console: &Console) -> Result<(), Failure> {
     }
 }
 
-/// The code that shares its area or its last word with what was typed.
+/// Returns the code that shares its area or its last word with the argument.
 fn nearest(code: &str, pages: &[Page]) -> Option<&'static str> {
     let common = |page: &&Page| page.code.bytes().zip(code.bytes()).take_while(|(a, b)| a == b).count();
     pages.iter().max_by_key(common).filter(|page| common(page) >= 3).map(|page| page.code)

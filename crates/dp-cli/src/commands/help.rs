@@ -10,7 +10,7 @@ use crate::output::Console;
 /// Prints the help.
 ///
 /// # Errors
-/// The topic is unknown, or stdout cannot be written.
+/// An unknown topic, or standard output that cannot be written.
 pub fn run(args: &HelpArgs, console: &Console) -> Result<(), Failure> {
     let mut root = Cli::command();
     root.build();

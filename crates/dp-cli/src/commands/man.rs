@@ -1,4 +1,4 @@
-//! `dp man`: manual pages, one for `dp` and one for each command, those under `dp account` included.
+//! `dp man`: manual pages for `dp` and for each command, including those under `dp account`.
 
 use clap::CommandFactory;
 
@@ -11,7 +11,7 @@ use crate::output::{Console, write_failure};
 /// Writes the pages into the folder.
 ///
 /// # Errors
-/// The folder cannot be made, a page cannot be written or exists already.
+/// The folder cannot be created, or a page exists already or cannot be written.
 pub fn run(args: &ManArgs, console: &Console) -> Result<(), Failure> {
     let folder = &args.folder;
     if args.dry_run {
@@ -28,7 +28,7 @@ pub fn run(args: &ManArgs, console: &Console) -> Result<(), Failure> {
     console.result(&serde_json::json!({ "schema": "dp.man/1", "files": written }), &text)
 }
 
-/// A command and, one after another, all below it.
+/// Returns a command followed by all its subcommands.
 fn with_its_commands(command: &clap::Command) -> Vec<&clap::Command> {
     std::iter::once(command).chain(command.get_subcommands().flat_map(with_its_commands)).collect()
 }
@@ -42,7 +42,7 @@ fn dry_run(args: &ManArgs) -> Result<Foreseen, Failure> {
     Foreseen::in_folder("dp.man/1", &args.folder, &names, args.force)
 }
 
-/// Renders one page; returns where it lies.
+/// Renders one page and returns its path.
 fn page(command: &clap::Command, folder: &std::path::Path, force: bool) -> Result<String, Failure> {
     let manual = clap_mangen::Man::new(command.clone());
     let path = folder.join(manual.get_filename());

@@ -1,4 +1,4 @@
-//! `dp predict`: a class with its score, the probabilities of all classes, or a number for each record, in their order.
+//! `dp predict`: for each record, in order, a class with its score, the probabilities of all classes, or a number.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -17,29 +17,29 @@ use crate::input::{InputConfig, check_distinct, check_stdin, conflict};
 use crate::output::{Console, STANDARD_OUTPUT, write_failure};
 use crate::progress::{Counted, Progress, ProgressMode};
 
-/// What to score, and where to write.
+/// The configuration of `dp predict`.
 #[derive(Debug, Clone)]
 pub struct PredictConfig {
     /// The model file.
     pub model: FileName,
     /// The records.
     pub input: InputConfig,
-    /// Where to write; `None` for standard output.
+    /// The output file; `None` for standard output.
     pub out: Option<PathBuf>,
-    /// Whether to replace an existing file.
+    /// True if an existing file is replaced.
     pub force: bool,
-    /// How to show progress.
+    /// The progress display.
     pub progress: ProgressMode,
 }
 
-/// What was written.
+/// The result of a prediction run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// `dp.predict/1`.
     pub schema: &'static str,
     /// Records scored.
     pub n: u64,
-    /// Where the scores are.
+    /// The file that holds the scores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
 }
@@ -69,10 +69,10 @@ impl PredictConfig {
     }
 }
 
-/// Scores and prints.
+/// Predicts and prints.
 ///
 /// # Errors
-/// What is wrong with the model, the records or with writing.
+/// Errors in the model or the records, and output that cannot be written.
 pub fn execute(args: &PredictArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
     let config = PredictConfig::new(args, global)?;
     if args.dry_run {
@@ -85,10 +85,10 @@ pub fn execute(args: &PredictArgs, global: &GlobalArgs, console: &Console) -> Re
     }
 }
 
-/// Checks the model, the records' header and the output.
+/// Checks the model, the header of the records and the output.
 ///
 /// # Errors
-/// What is wrong with them.
+/// Errors in any of them.
 pub fn dry_run(config: &PredictConfig) -> Result<Foreseen, Failure> {
     let file = files::model(&config.model)?;
     let encoder = files::encoder_for(&file, &config.input)?;
@@ -99,11 +99,11 @@ pub fn dry_run(config: &PredictConfig) -> Result<Foreseen, Failure> {
     Foreseen::new("dp.predict/1", &[&config.model, &config.input.data], &writes, config.force)
 }
 
-/// Scores into the file or to standard output.
+/// Writes the predictions to the file or to standard output.
 ///
 /// # Errors
-/// What is wrong with the model, the records or with writing. A file is then not there; what went to standard output
-/// before stays there.
+/// Errors in the model or the records, and output that cannot be written. A failed run leaves no file; text already on
+/// standard output stays.
 pub fn run(config: &PredictConfig, console: &Console) -> Result<Outcome, Failure> {
     let n = match &config.out {
         Some(out) => {
@@ -135,7 +135,7 @@ fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target:
     while let Some(record) = reader.next_record().map_err(from_data)? {
         let row = record.row();
         if row.is_null() {
-            // Nothing is known of it: no score is an answer, 0 would be a wrong one.
+            // All features are unknown: the score is empty, as 0 would be wrong.
             unknown += 1;
             writeln!(out, "{}", layout.blank).map_err(written)?;
         } else {
@@ -155,13 +155,13 @@ fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target:
     Ok(n)
 }
 
-/// What is written for each record.
+/// The layout of an output line.
 struct Layout<'m> {
     model: &'m Model,
     header: String,
-    /// The line of a record of which nothing is known.
+    /// The line of a record without any known feature.
     blank: String,
-    /// The names of the classes, as cells.
+    /// The class names, as CSV cells.
     classes: Vec<String>,
 }
 
@@ -179,7 +179,7 @@ impl<'m> Layout<'m> {
                 let cells = classes.iter().map(|class| csv_cell(class)).collect();
                 (format!("class{columns}"), ",".repeat(classes.len()), cells)
             }
-            // A blank line would be no record at all, so the empty cell is quoted.
+            // A blank line would not count as a record, so the empty cell is quoted.
             ModelKind::LinearRegression { .. } => ("prediction".to_owned(), "\"\"".to_owned(), Vec::new()),
         };
         Self { model, header, blank, classes }
@@ -204,7 +204,7 @@ impl<'m> Layout<'m> {
     }
 }
 
-/// A cell as RFC 4180 writes it.
+/// Formats a cell according to RFC 4180.
 pub(super) fn csv_cell(text: &str) -> String {
     if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

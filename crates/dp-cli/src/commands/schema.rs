@@ -1,4 +1,4 @@
-//! `dp schema`: drafts a schema from a CSV file, to be reviewed.
+//! `dp schema`: drafts a schema from a CSV file, for review.
 
 use std::path::{Path, PathBuf};
 
@@ -14,32 +14,32 @@ use crate::failure::Failure;
 use crate::input::{check_distinct, conflict, csv_options, label_hint};
 use crate::output::Console;
 
-/// What to draft from, and where to write.
+/// The configuration of `dp schema`.
 #[derive(Debug, Clone)]
 pub struct SchemaConfig {
     /// The CSV file; `-` for standard input.
     pub data: FileName,
-    /// How cells are told apart.
+    /// The CSV dialect.
     pub csv: CsvOptions,
-    /// The label and what is known of it.
+    /// The label column and its known facts.
     pub options: DraftOptions,
-    /// Where to write; `None` for standard output.
+    /// The output file; `None` for standard output.
     pub out: Option<PathBuf>,
-    /// Whether to replace an existing file.
+    /// True if an existing file is replaced.
     pub force: bool,
 }
 
-/// What was drafted.
+/// The result of drafting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// `dp.schema/1`.
     pub schema: &'static str,
     /// The draft as TOML.
     pub draft: String,
-    /// Where it was written.
+    /// The file that it was written to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// What has to be reviewed: columns, the label among them.
+    /// The columns to review, including the label.
     pub unreviewed: Vec<String>,
 }
 
@@ -68,7 +68,7 @@ impl SchemaConfig {
 /// Drafts, writes and prints.
 ///
 /// # Errors
-/// What is wrong with the file, or with writing.
+/// Errors in the file, and output that cannot be written.
 pub fn execute(args: &SchemaArgs, console: &Console) -> Result<(), Failure> {
     let config = SchemaConfig::new(args)?;
     if args.dry_run {
@@ -90,7 +90,7 @@ pub fn execute(args: &SchemaArgs, console: &Console) -> Result<(), Failure> {
 /// Checks the header and the output.
 ///
 /// # Errors
-/// What is wrong with the file's header, or with the output.
+/// Errors in the header of the file, and output that cannot be written.
 pub fn dry_run(config: &SchemaConfig) -> Result<Foreseen, Failure> {
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
     let reader = CsvReader::new(Input::open(&config.data).map_err(from_data)?, config.csv).map_err(from_data)?;
@@ -104,7 +104,7 @@ pub fn dry_run(config: &SchemaConfig) -> Result<Foreseen, Failure> {
 /// Drafts and writes.
 ///
 /// # Errors
-/// What is wrong with the file, or with writing.
+/// Errors in the file, and output that cannot be written.
 pub fn run(config: &SchemaConfig, console: &Console) -> Result<Outcome, Failure> {
     if let Some(out) = &config.out {
         atomic::check(out, config.force)?;

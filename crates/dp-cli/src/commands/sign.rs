@@ -1,4 +1,4 @@
-//! `dp sign`: a curator's keys, and their word for a model.
+//! `dp sign`: creates a curator's keys and signs models.
 
 use dp::signature::{Detached, STATEMENT};
 use dp::wording::one_line;
@@ -31,7 +31,7 @@ struct Signed {
     signature_file: String,
 }
 
-/// Makes keys, or signs.
+/// Creates a key pair or signs a model.
 ///
 /// # Errors
 /// `key.*`, `sign.random`, `model.*`, `verify.*`, `output.*`.
@@ -76,7 +76,7 @@ fn sign(args: &SignModelArgs, console: &Console) -> Result<(), Failure> {
             one_line(&atomic::shown(&args.key))
         ));
     }
-    // Nobody should vouch for what does not hold.
+    // Only a certificate that holds is signed.
     let outcome = dp::verify::sealed(files::sealed(&args.model)?, u64::MAX)
         .map_err(|error| Failure::from(error).at_file(&args.model))?;
     let signed = Detached::new(&outcome.certificate_sha256, &key);

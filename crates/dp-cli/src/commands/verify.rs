@@ -1,4 +1,4 @@
-//! `dp verify`: recomputes the guarantee of a model, or a ranker, from its file alone. [`dp::verify`] says what is found out.
+//! `dp verify`: recomputes the guarantee of a model or ranker from its file alone. [`dp::verify`] documents the checks.
 
 use dp::signature::{PublicKey, STATEMENT};
 use dp::verify::Verification;
@@ -13,17 +13,17 @@ use crate::input::conflict;
 use crate::output::Console;
 use crate::signature;
 
-/// What holds.
+/// The result of a successful verification.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// `dp.verify/1`.
     pub schema: &'static str,
-    /// Always true: what does not hold is a failure.
+    /// Always true: otherwise the command fails.
     pub holds: bool,
     /// The guarantee.
     #[serde(flatten)]
     pub verified: Verification,
-    /// What the holder of the key that was asked for has signed.
+    /// The statement signed by the holder of the given key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signed: Option<&'static str>,
 }
@@ -31,7 +31,7 @@ pub struct Outcome {
 /// Verifies and prints.
 ///
 /// # Errors
-/// `model.*`, `key.*`, `signature.*`, `verify.*`, or stdout cannot be written.
+/// `model.*`, `key.*`, `signature.*`, `verify.*`, or standard output that cannot be written.
 pub fn execute(args: &VerifyArgs, console: &Console) -> Result<(), Failure> {
     let key = args.key.as_deref().map(signature::public_key).transpose()?;
     let verified = dp::verify::sealed(files::sealed(&args.model)?, args.work)
@@ -41,7 +41,7 @@ pub fn execute(args: &VerifyArgs, console: &Console) -> Result<(), Failure> {
     console.result(&outcome, &text(&outcome, &args.model))
 }
 
-/// Demands the signature of a certificate by this key, and returns what it states.
+/// Requires a signature of the certificate under this key, and returns its statement.
 fn check_signature(args: &VerifyArgs, certificate_sha256: &str, key: &PublicKey) -> Result<&'static str, Failure> {
     let file = match &args.signature {
         Some(file) => file.clone(),

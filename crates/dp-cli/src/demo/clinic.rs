@@ -1,7 +1,7 @@
-//! A made-up hospital table for demonstrations and tests: nobody in it exists.
+//! A synthetic hospital table for demonstrations and tests; it describes no real person.
 //!
-//! One row per discharge with six numeric and six categorical columns and whether the patient came back within
-//! thirty days. The label follows a logistic model with an interaction and noise, so that a linear model does well and
+//! One row per discharge, with six numeric and six categorical columns and a label: whether the patient returned within
+//! thirty days. The label follows a logistic model with an interaction and noise, so that a linear model predicts well but
 //! not perfectly. Ranges and categories in [`SCHEMA`] are facts of the generator, known without looking at a table.
 
 use std::fmt::Write as _;
@@ -51,7 +51,7 @@ pub fn csv(rows: usize, seed: u64) -> String {
     out
 }
 
-/// Share of the larger class in the table of [`csv`].
+/// Returns the share of the larger class in the table of [`csv`].
 pub fn majority(rows: usize, seed: u64) -> f64 {
     let table = csv(rows, seed);
     let positive = table.lines().skip(1).filter(|line| line.ends_with(",yes")).count();
@@ -119,7 +119,7 @@ fn exponential(rng: &mut SeededRng, mean: f64) -> f64 {
 }
 
 fn normal(rng: &mut SeededRng) -> f64 {
-    // Box and Muller: this is data, not privacy noise.
+    // Box-Muller: this is data, not privacy noise.
     (-2.0 * (1.0 - uniform(rng)).ln()).sqrt() * (core::f64::consts::TAU * uniform(rng)).cos()
 }
 

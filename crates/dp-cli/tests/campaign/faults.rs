@@ -1,11 +1,11 @@
-//! System calls that fail, one in each run, by `strace`: nothing panics, hangs or leaves half a file.
+//! System calls that fail, one in each run, injected by `strace`: nothing panics, hangs or leaves a partial file.
 
 use crate::Campaign;
 use crate::judge::{Case, Ending, Fault, Place, Verdict, ending, how_it_ended};
 use crate::specimens::words;
 use crate::support::Dice;
 
-/// System calls and errors that they may give.
+/// System calls and the errors that they may return.
 const CALLS: &[(&str, &[&str])] = &[
     ("openat", &["EACCES", "EMFILE", "ENFILE", "EIO", "ENOENT"]),
     ("read", &["EIO", "EINTR", "EISDIR", "EAGAIN"]),
@@ -53,10 +53,10 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
     let (line, files, outputs) = COMMANDS[dice.below(COMMANDS.len() as u64) as usize];
     let (call, errors) = CALLS[dice.below(CALLS.len() as u64) as usize];
     let error = errors[dice.below(errors.len() as u64) as usize];
-    // Early calls more often: commands make few of most kinds.
+    // Early calls are chosen more often: most kinds of call are rare in a command.
     let reach = dice.below(7);
     let when = 1 + dice.below(1 << reach);
-    // All from then on; but what is interrupted is tried again, and nothing is interrupted for ever.
+    // Sometimes all later calls fail too; not with EINTR, after which a call is retried for ever.
     let all = if dice.below(8) == 0 && error != "EINTR" { "+" } else { "" };
     let inject = format!("inject={call}:error={error}:when={when}{all}");
     let mut case = Case { arguments: words(line), ..Case::default() };
@@ -67,7 +67,7 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
     place.prepare(&case.files);
     let ran = place.run(&case.under, &case.arguments, None, campaign.patience);
     let ending = ending(&ran);
-    // Calls that fail before `main` are the loader's, which ends with 127; so is `strace` itself where it cannot start.
+    // Calls that fail before `main` belong to the loader, which exits with 127, as does `strace` if it cannot start.
     let stderr = String::from_utf8_lossy(&ran.stderr);
     if ran.code() == Some(127) || stderr.contains("strace:") {
         return Verdict { ending: Ending::Refused, faults: vec![] };
@@ -83,7 +83,7 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
     if ending == Ending::Succeeded && whole != outputs.len() {
         faults.push((Fault::Torn, format!("success without {outputs:?} ({inject})")));
     }
-    // A file that cannot be removed stays: then, and only then, a temporary one.
+    // A temporary file may remain only if it could not be removed.
     let parts = now.keys().filter(|name| name.contains(".part")).count();
     if parts > 0 && !call.starts_with("unlink") {
         faults.push((Fault::Torn, format!("a temporary file is left ({inject})")));

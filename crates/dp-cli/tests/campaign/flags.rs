@@ -1,4 +1,4 @@
-//! Flags and values drawn from the command line's own description, on valid files.
+//! Random flags and values, drawn from the command's own description, on valid files.
 
 use std::sync::LazyLock;
 
@@ -10,7 +10,7 @@ use crate::judge::{Case, Place, Verdict};
 use crate::specimens::words;
 use crate::support::Dice;
 
-/// Beginnings that reach the work behind the flags, and what success leaves.
+/// Command lines that reach the work behind the flags, with the outputs of a success.
 const STARTS: &[(&str, &[&str])] = &[
     ("train --data people.csv --schema schema.toml --epsilon 1 --out m.json", &["m.json"]),
     ("train --data people.csv --schema schema.toml --epsilon 1 --delta 1e-5 --out m.json", &["m.json"]),
@@ -58,7 +58,7 @@ const STARTS: &[(&str, &[&str])] = &[
     ("completions bash", &[]),
 ];
 
-/// Values that are not a choice among words.
+/// Values for flags without a fixed set of words.
 const VALUES: &[&str] = &[
     "0",
     "1",
@@ -125,14 +125,14 @@ const VALUES: &[&str] = &[
 /// Flags that name an output.
 const WRITES: &[&str] = &["--out", "--report", "--picture"];
 
-/// A flag: its name, how many values it takes, and its words.
+/// A flag: its name, its number of values, and its words.
 struct Flag {
     name: String,
     values: usize,
     words: Vec<String>,
 }
 
-/// Flags of a subcommand, by its path.
+/// Returns the flags of a subcommand, given by its path.
 fn flags_of(path: &[String]) -> Vec<Flag> {
     static ROOT: LazyLock<clap::Command> = LazyLock::new(|| {
         let mut root = Cli::command();
@@ -159,7 +159,7 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
     let (start, outputs) = STARTS[dice.below(STARTS.len() as u64) as usize];
     let mut arguments = words(start);
     let flags = flags_of(&arguments);
-    // Now and then something that the start has is missing.
+    // Sometimes an argument of the start is omitted.
     if dice.below(6) == 0 && arguments.len() > 1 {
         arguments.remove(1 + dice.below(arguments.len() as u64 - 1) as usize);
     }
@@ -168,7 +168,7 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
             break;
         }
         let flag = &flags[dice.below(flags.len() as u64) as usize];
-        // Said twice is an error of usage as a rule: the start's own is replaced.
+        // A repeated flag is usually a usage error, so that of the start is replaced.
         if let Some(at) = arguments.iter().position(|word| *word == flag.name) {
             arguments.drain(at..(at + 1 + flag.values).min(arguments.len()));
         }
@@ -181,7 +181,7 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
             });
         }
     }
-    // What a success may write is named by flags: whatever follows one of them.
+    // A success may write the files named by flags: any value that follows one of them.
     let mut written: Vec<String> = outputs.iter().map(|&name| name.to_owned()).collect();
     let pairs = arguments.iter().zip(arguments.iter().skip(1));
     written.extend(pairs.filter(|(flag, _)| WRITES.contains(&flag.as_str())).map(|(_, name)| name.clone()));

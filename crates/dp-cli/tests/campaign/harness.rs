@@ -1,4 +1,4 @@
-//! What `cargo test` may hand to every test program.
+//! The arguments that `cargo test` may pass to every test program.
 
 /// Arguments of the standard test programs, none of which a program with arguments of its own needs.
 #[derive(Debug, clap::Args)]
@@ -18,7 +18,7 @@ pub struct Harness {
 }
 
 impl Harness {
-    /// Whether `cargo test NAME` asks for other tests than the one of this name.
+    /// Returns whether `cargo test NAME` selects tests other than this one.
     pub fn leaves_out(&self, name: &str) -> bool {
         self.ignored || self.filters.iter().any(|filter| !name.contains(filter.as_str()))
     }

@@ -1,4 +1,4 @@
-//! Mutated files, under every command that reads them.
+//! Mutated files, given to every command that reads them.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use crate::support::Dice;
 
 type Names = &'static [&'static str];
 
-/// Commands, the files that are mutated in turn, other files, and what success leaves.
+/// Commands, the files that are mutated in turn, other files, and the outputs of a success.
 const USES: &[(&str, Names, Names, Names)] = &[
     ("schema people.csv --label earns --out s.toml", &["people.csv"], &[], &["s.toml"]),
     ("schema people.csv.gz --label age --label-range 0 99", &["people.csv.gz"], &[], &[]),
@@ -117,7 +117,7 @@ const USES: &[(&str, Names, Names, Names)] = &[
     ("reproduce thesis-6 --quick --repetitions 1 --algorithm noiseless --out out", &["out/runs.csv"], &[], &[]),
 ];
 
-/// Algorithms that train on sixty records in a moment.
+/// Algorithms that train on sixty records quickly.
 const QUICK: &[&str] = &[
     "auto",
     "bolt-on-convex",
@@ -133,7 +133,7 @@ const QUICK: &[&str] = &[
     "dp-adam",
 ];
 
-/// A cell that no specimen holds.
+/// A cell value that no specimen contains.
 const SECRET: &str = "zq7secret";
 
 pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
@@ -151,7 +151,7 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
     let honest = &campaign.specimens[chosen];
     let mut content = mutate(chosen, honest, dice);
     if line.starts_with("train") && chosen == "people.csv" && dice.below(4) == 0 {
-        // In a row, in place of the cell's content.
+        // Replaces the content of a cell in a row.
         let text = String::from_utf8_lossy(&content).replacen("baker", SECRET, 1);
         if text.contains(SECRET) {
             content = text.into_bytes();
@@ -161,7 +161,7 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
     case.files.insert(chosen.to_owned(), content);
     let reproduces = line.starts_with("reproduce");
     if reproduces {
-        // Pictures and tables are drawn anew, runs that the log has lost are done again.
+        // Pictures and tables are redrawn; runs missing from the log are repeated.
         case.outputs = campaign.specimens.keys().filter(|name| name.starts_with("out/")).cloned().collect();
     }
     let (_, mut verdict) = place.judge(&case, campaign.patience);
@@ -171,7 +171,7 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
     verdict
 }
 
-/// Whether a success believed content that was changed, or left a model that does not verify.
+/// Returns a fault if a success accepted changed content, or left a model that does not verify.
 fn believed(campaign: &Campaign, place: &Place, line: &str, chosen: &str, case: &Case) -> Option<(Fault, String)> {
     if line.starts_with("verify") && chosen.ends_with(".json") {
         let part = |bytes: &[u8]| {
@@ -179,7 +179,7 @@ fn believed(campaign: &Campaign, place: &Place, line: &str, chosen: &str, case: 
             (value["model"].clone(), value["certificate"].clone())
         };
         let (now, honest) = (part(&case.files[chosen]), part(&campaign.specimens[chosen]));
-        // Another certificate is another promise, which the tests on edits look at.
+        // Another certificate is another claim, which the edit tests cover.
         if now.0 != honest.0 && now.1 == honest.1 {
             return Some((Fault::Believed, format!("{chosen} verifies with another model")));
         }
@@ -188,7 +188,7 @@ fn believed(campaign: &Campaign, place: &Place, line: &str, chosen: &str, case: 
         let lines = |bytes: &[u8]| {
             let mut lines: Vec<String> = String::from_utf8_lossy(bytes).lines().map(measured).collect();
             lines.sort();
-            // A line that is there twice says nothing else.
+            // A duplicated line carries no other content.
             lines.dedup();
             lines
         };
@@ -204,12 +204,12 @@ fn believed(campaign: &Campaign, place: &Place, line: &str, chosen: &str, case: 
     })
 }
 
-/// A line of the log without the time that its run took, and without the digest, which binds that too.
+/// Returns a line of the log without its time and its digest, which depends on the time.
 fn measured(line: &str) -> String {
     let cells: Vec<&str> = line.trim_end().split(',').collect();
     let kept = cells.iter().enumerate().filter(|&(column, _)| column != SECONDS && column + 1 != cells.len());
     kept.map(|(_, cell)| *cell).collect::<Vec<_>>().join(",")
 }
 
-/// The column of the log that holds times.
+/// The index of the time column of the log.
 const SECONDS: usize = 14;

@@ -1,4 +1,4 @@
-//! Runs one case in a folder of its own and says what is wrong with how it ended.
+//! Runs one case in a folder of its own and reports how it ended wrongly.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -11,22 +11,22 @@ use std::time::{Duration, Instant};
 use dp_cli::commands::explain;
 use serde_json::Value;
 
-/// What must not happen.
+/// A fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// A panic, or an error that says the program is wrong.
+    /// A panic, or an internal error.
     Panic,
-    /// The process was ended by a signal that nobody sent.
+    /// The process was killed by a signal that was not sent to it.
     Crash,
-    /// The process went on after it was asked to end.
+    /// The process continued after it was asked to end.
     Hang,
-    /// An exit code that `dp help exit-codes` does not list, or another than belongs to what happened.
+    /// An exit code that `dp help exit-codes` does not list, or the wrong one for the outcome.
     WrongExit,
-    /// Under `--json` a failure without its one JSON value, or with a code that `dp explain` does not know.
+    /// With `--json`, a failure without its one JSON value, or with a code unknown to `dp explain`.
     BadJson,
-    /// A file changed, left or missing that should not be, or one that is half-written.
+    /// A file wrongly changed, left or missing, or only partly written.
     Torn,
-    /// Content of a record on stdout, or changed content that was accepted.
+    /// Content of a record on standard output, or changed content that was accepted.
     Believed,
 }
 
@@ -42,20 +42,20 @@ impl Fault {
     ];
 }
 
-/// How a case ended.
+/// The ending of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// With exit code 0.
+    /// Exit code 0.
     Succeeded,
-    /// With an error.
+    /// An error.
     Refused,
-    /// It was asked to end, and did.
+    /// An end on request.
     Interrupted,
-    /// Killed.
+    /// A kill.
     Killed,
 }
 
-/// What came of a case.
+/// The outcome of a case.
 #[derive(Debug)]
 pub struct Verdict {
     pub ending: Ending,
@@ -65,25 +65,25 @@ pub struct Verdict {
 /// A run of `dp`.
 #[derive(Debug, Default, Clone)]
 pub struct Case {
-    /// A program and its arguments to run `dp` under.
+    /// The program and arguments that `dp` is run under.
     pub under: Vec<String>,
     pub arguments: Vec<String>,
     pub files: BTreeMap<String, Vec<u8>>,
-    /// Files and folders that success may leave.
+    /// Files and folders that a success may leave.
     pub outputs: Vec<String>,
-    /// What stdout may not hold if the run fails.
+    /// Text that must not appear on standard output if the run fails.
     pub secret: Option<String>,
 }
 
-/// What a run did.
+/// The outcome of a run.
 #[derive(Debug)]
 pub struct Ran {
     pub status: ExitStatus,
     pub stdout: Vec<u8>,
     pub stderr: Vec<u8>,
-    /// Asked to end, with a signal that can be caught.
+    /// True if the run was asked to end by a signal that can be caught.
     pub asked: bool,
-    /// It did not end when it was asked to.
+    /// True if it did not end when asked to.
     pub hung: bool,
 }
 
@@ -93,7 +93,7 @@ impl Ran {
     }
 }
 
-/// When to send which signal.
+/// A signal and its time.
 #[derive(Debug, Clone, Copy)]
 pub struct Signal {
     pub after: Duration,
@@ -107,7 +107,7 @@ pub struct Place {
     dp: PathBuf,
 }
 
-/// How long a run may take to end once it was asked to.
+/// Time that a run may take to end after it was asked to.
 const GRACE: Duration = Duration::from_secs(20);
 
 impl Place {
@@ -120,7 +120,7 @@ impl Place {
         self.root.path().join("work")
     }
 
-    /// Puts the files of a case into an empty folder.
+    /// Puts the files of a case into the emptied folder.
     pub fn prepare(&self, files: &BTreeMap<String, Vec<u8>>) {
         let work = self.work();
         if work.exists() {
@@ -134,14 +134,14 @@ impl Place {
         }
     }
 
-    /// All files in the folder.
+    /// Returns all files in the folder.
     pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let mut found = BTreeMap::new();
         gather(&self.work(), "", &mut found);
         found
     }
 
-    /// Runs in the folder as it is. Without a `signal` of its own a run is asked to end after `patience`.
+    /// Runs in the folder as it is. Without a `signal`, a run is asked to end after `patience`.
     pub fn run(&self, under: &[String], arguments: &[String], signal: Option<Signal>, patience: Duration) -> Ran {
         let mut words = under.iter().map(String::as_str).chain([self.dp.to_str().expect("a path in UTF-8")]);
         let mut command = Command::new(words.next().expect("a program"));
@@ -149,7 +149,7 @@ impl Place {
         command.env("NO_COLOR", "1").env_remove("RUST_BACKTRACE");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap_or_else(|error| panic!("{:?}: {error}", command.get_program()));
-        // Read from other threads, so that a full pipe blocks nobody.
+        // Read on other threads, so that a full pipe does not block.
         let stdout = reader(child.stdout.take().expect("a pipe"));
         let stderr = reader(child.stderr.take().expect("a pipe"));
         let signal = signal.unwrap_or(Signal { after: patience, name: "TERM" });
@@ -170,7 +170,7 @@ impl Place {
         Ran { status, stdout: all(stdout), stderr: all(stderr), asked, hung }
     }
 
-    /// Runs a case and judges all of it.
+    /// Runs a case and judges it.
     pub fn judge(&self, case: &Case, patience: Duration) -> (Ran, Verdict) {
         self.prepare(&case.files);
         let ran = self.run(&case.under, &case.arguments, None, patience);
@@ -189,7 +189,7 @@ impl Place {
         (ran, Verdict { ending, faults })
     }
 
-    /// What is wrong with the files that a case left.
+    /// Returns the faults in the files that a case left.
     fn left(&self, case: &Case, ran: &Ran) -> Vec<(Fault, String)> {
         let now = self.files();
         let mut faults = Vec::new();
@@ -210,7 +210,7 @@ impl Place {
         faults
     }
 
-    /// Keeps the folder of a case that went wrong.
+    /// Keeps the folder of a failed case.
     pub fn keep(&self, to: &Path) {
         let _ = fs::remove_dir_all(to);
         for (name, content) in self.files() {
@@ -220,7 +220,7 @@ impl Place {
     }
 }
 
-/// Reads all that comes, on a thread of its own.
+/// Reads a pipe to its end, on its own thread.
 fn reader(mut pipe: impl Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -253,7 +253,7 @@ fn wait(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Sends a signal, if the process is still there to get it.
+/// Sends a signal, if the process still exists.
 fn send(child: &Child, signal: &str) -> bool {
     let kill = Command::new("kill").args(["-s", signal, &child.id().to_string()]).stderr(Stdio::null()).status();
     kill.is_ok_and(|status| status.success())
@@ -272,7 +272,7 @@ pub fn ending(ran: &Ran) -> Ending {
     }
 }
 
-/// Panics, crashes, hangs and codes that do not exist.
+/// Returns panics, crashes, hangs and unknown exit codes.
 pub fn how_it_ended(ran: &Ran) -> Vec<(Fault, String)> {
     let stderr = String::from_utf8_lossy(&ran.stderr);
     let panic = stderr.lines().find(|line| line.contains("panicked at"));
@@ -296,7 +296,7 @@ pub fn how_it_ended(ran: &Ran) -> Vec<(Fault, String)> {
     }
 }
 
-/// Under `--json`, a failure is one JSON value with a known code.
+/// Checks that with `--json` a failure is one JSON value with a known code.
 fn json(case: &Case, ran: &Ran) -> Option<(Fault, String)> {
     static CODES: LazyLock<HashSet<&str>> = LazyLock::new(|| explain::pages().iter().map(|page| page.code).collect());
     let asked = case.arguments.iter().any(|word| word == "--json");

@@ -1,4 +1,5 @@
-//! Signals at a random time: what has its final name is whole, what can clean up does, and the next run goes on.
+//! Signals at a random time: a file under its final name is complete, catchable signals leave nothing else, and the next run
+//! succeeds.
 
 use std::time::Duration;
 
@@ -32,7 +33,7 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
     let (line, files, outputs) = COMMANDS[dice.below(COMMANDS.len() as u64) as usize];
     let arguments = words(line);
     let names = ["KILL", "KILL", "TERM", "INT", "HUP"];
-    // As often within a millisecond as within a tenth of a second.
+    // Log-uniform delay: as often below a millisecond as within a tenth of a second.
     let reach = 8 + dice.below(10);
     let signal = Signal {
         after: Duration::from_micros(dice.below(1 << reach)),
@@ -44,7 +45,7 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
     let killed = signal.name == "KILL";
     let mut faults = if killed && ran.code().is_none() { vec![] } else { how_it_ended(&ran) };
     let ended = if killed && ran.code().is_none() { Ending::Killed } else { ending(&ran) };
-    // A signal that comes before its handler ends the process by itself.
+    // A signal before the handler is installed ends the process directly.
     let now = place.files();
     if !killed && ran.code().is_none() && before_the_handler(&ran) && now == start {
         faults.clear();
@@ -72,7 +73,7 @@ fn before_the_handler(ran: &Ran) -> bool {
     ran.stdout.is_empty() && ran.stderr.is_empty()
 }
 
-/// The same command again: it succeeds, leaves what it should and nothing else.
+/// Runs the same command again: it succeeds and leaves exactly its outputs.
 fn goes_on(campaign: &Campaign, place: &Place, arguments: &[String], outputs: &[&str]) -> Option<(Fault, String)> {
     let again = place.run(&[], arguments, None, campaign.patience);
     if again.code() != Some(0) {
@@ -97,5 +98,5 @@ fn goes_on(campaign: &Campaign, place: &Place, arguments: &[String], outputs: &[
     (verified.code() != Some(0)).then(|| (Fault::Torn, "the model of the next run does not verify".into()))
 }
 
-/// Runs of one repetition of the figure.
+/// Number of runs in one repetition of the figure.
 const RUNS: usize = 8;

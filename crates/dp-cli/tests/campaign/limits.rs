@@ -1,4 +1,4 @@
-//! Limits of the system, by `prlimit`: memory, size and number of files, processes.
+//! System limits set by `prlimit`: memory, size and number of files, processes.
 
 use crate::Campaign;
 use crate::judge::{Case, Place, Verdict};
@@ -22,7 +22,7 @@ const COMMANDS: &[(&str, &[&str])] = &[
 
 pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
     let (line, outputs) = COMMANDS[dice.below(COMMANDS.len() as u64) as usize];
-    // Room for the program itself, and more or less beside it.
+    // Memory for the program itself, plus a random amount.
     let reach = 3 + dice.below(8);
     let memory = (64 + dice.below(1 << reach)) << 20;
     let limit = match dice.below(4) {
@@ -40,7 +40,7 @@ pub fn run(campaign: &Campaign, place: &Place, dice: &mut Dice) -> Verdict {
     };
     let (ran, mut verdict) = place.judge(&case, campaign.patience);
     let stderr = String::from_utf8_lossy(&ran.stderr);
-    // The loader's own failure, before `main`.
+    // The loader failed before `main`.
     if ran.code() == Some(127) && stderr.contains("error while loading") {
         verdict.faults.clear();
     }

@@ -1,4 +1,4 @@
-//! A campaign against `dp`: mutated files, random flags, failing system calls, limits and signals, by a seed.
+//! A seeded robustness campaign against `dp`: mutated files, random flags, failing system calls, limits and signals.
 //!
 //! ```text
 //! cargo test -p dp-cli --test campaign                      # a sample
@@ -6,8 +6,8 @@
 //! cargo test -p dp-cli --test campaign -- --kind flags --case 17
 //! ```
 //!
-//! It prints a table of cases and of what went wrong with them, and keeps the folder of each case that did. A case depends
-//! on the seed, its kind and its number alone; noise that a run draws, and files that `dp` made for the campaign, do not.
+//! It prints a table of cases and faults, and keeps the folder of each faulty case. A case depends only on the seed, its kind
+//! and its number; the noise of a run, and files that `dp` made for the campaign, do not depend on the seed.
 #![allow(clippy::print_stdout, reason = "the table is what people run this for")]
 
 mod faults;
@@ -66,11 +66,11 @@ struct Arguments {
     harness: Harness,
 }
 
-/// What cases of every kind need.
+/// The data shared by all cases.
 pub struct Campaign {
     /// Valid files by name.
     pub specimens: BTreeMap<String, Vec<u8>>,
-    /// How long a run may take before it is asked to end.
+    /// Time that a run may take before it is asked to end.
     pub patience: Duration,
 }
 
@@ -78,9 +78,9 @@ pub struct Campaign {
 struct Kind {
     name: &'static str,
     about: &'static str,
-    /// Cases in a sample and in all.
+    /// Number of cases in a sample and in total.
     cases: [u64; 2],
-    /// A program that it needs.
+    /// A program that it requires.
     needs: Option<&'static str>,
     run: fn(&Campaign, &Place, &mut Dice) -> Verdict,
 }
@@ -106,12 +106,12 @@ const KINDS: &[Kind] = &[
     Kind { name: "kills", about: "signals at random times", cases: [24, 1_600], needs: Some("kill"), run: kills::run },
 ];
 
-/// What came of the cases of a kind.
+/// The results of the cases of a kind.
 #[derive(Debug, Default)]
 struct Tally {
     endings: [u64; 4],
     faults: BTreeMap<Fault, u64>,
-    /// The longest case, in seconds.
+    /// The duration of the longest case, in seconds.
     longest: f64,
     said: Vec<String>,
 }
@@ -129,7 +129,7 @@ fn main() -> ExitCode {
     }
     let dp = arguments.dp.clone().unwrap_or_else(|| env!("CARGO_BIN_EXE_dp").into());
     let campaign = Campaign { specimens: specimens::make(&dp), patience: Duration::from_secs(10) };
-    // The readers' panics are caught and counted.
+    // Panics of the readers are caught and counted.
     std::panic::set_hook(Box::new(|_| {}));
     println!("seed {}", arguments.seed);
     println!("{:<9}{:>9}{:>9}{:>9}{:>8}{:>8}  {}  longest", "", "cases", "done", "refused", "asked", "killed", heads());
@@ -196,7 +196,7 @@ fn run(kind: &Kind, campaign: &Campaign, dp: &Path, arguments: &Arguments) -> Ta
     tally.into_inner().expect("no thread panicked")
 }
 
-/// The dice of a case.
+/// Returns the random generator of a case.
 fn dice(seed: u64, kind: &str, number: u64) -> Dice {
     let mut dice = Dice(kind.bytes().fold(seed, |state, byte| state.wrapping_mul(257).wrapping_add(byte.into())));
     let start = dice.next();

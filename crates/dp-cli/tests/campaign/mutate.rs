@@ -1,4 +1,4 @@
-//! Mutations of files: of bytes, lines, tokens, and of the tree of a JSON file.
+//! Mutations of files: of bytes, lines, tokens, and the tree of a JSON file.
 
 use std::io::Read;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::support::{Dice, gzip, reseal, xz};
 
-/// Words that readers of numbers, names and categories may take for something else.
+/// Words that readers of numbers, names and categories may misinterpret.
 const TOKENS: &[&str] = &[
     "",
     " ",
@@ -74,13 +74,13 @@ const TOKENS: &[&str] = &[
     "a = 1",
 ];
 
-/// Ends a token.
+/// The characters that end a token.
 const ENDS: &[u8] = b",;:\t \n\r\"'=[]{}#";
 
-/// One to three mutations of a file of this name.
+/// Applies one to three mutations to a file of this name.
 pub fn mutate(name: &str, content: &[u8], dice: &mut Dice) -> Vec<u8> {
     if let Some((inner, pack)) = packed(name) {
-        // Half of them inside, so that the reader behind the decompression sees them.
+        // Half of the mutations apply to the decompressed content, so that they reach the reader behind the decompression.
         if dice.below(2) == 0
             && let Some(plain) = unpack(name, content)
         {
@@ -119,19 +119,19 @@ fn pick<'a, T>(items: &'a [T], dice: &mut Dice) -> &'a T {
     &items[dice.below(items.len() as u64) as usize]
 }
 
-/// A position in `0..=length`.
+/// Draws a position in `0..=length`.
 fn at(length: usize, dice: &mut Dice) -> usize {
     dice.below(length as u64 + 1) as usize
 }
 
-/// A range of positions, short as a rule.
+/// Draws a range of positions, usually short.
 fn range(length: usize, dice: &mut Dice) -> std::ops::Range<usize> {
     let start = at(length, dice);
     let longest = if dice.below(4) == 0 { length - start } else { (length - start).min(8) };
     start..start + at(longest, dice)
 }
 
-/// Bytes without a thought of what they mean.
+/// Mutates bytes regardless of their meaning.
 fn in_bytes(mut bytes: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     let odd =
         [0, 0xff, 0x80, 0xc3, b'"', b',', b'\n', b'\r', b' ', b'\t', b'-', b'.', b'e', b'0', b'9', b'{', b'[', b'\\'];
@@ -160,7 +160,7 @@ fn in_bytes(mut bytes: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     bytes
 }
 
-/// Lines and tokens.
+/// Mutates lines and tokens.
 fn in_text(bytes: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     let mut lines: Vec<Vec<u8>> = bytes.split_inclusive(|&byte| byte == b'\n').map(<[u8]>::to_vec).collect();
     if lines.is_empty() {
@@ -195,7 +195,7 @@ fn in_text(bytes: Vec<u8>, dice: &mut Dice) -> Vec<u8> {
     lines.concat()
 }
 
-/// Pointers to all nodes below the root.
+/// Collects the pointers to all nodes below the root.
 fn nodes(value: &Value, path: &str, found: &mut Vec<String>) {
     let mut visit = |name: &str, child: &Value| {
         let path = format!("{path}/{}", name.replace('~', "~0").replace('/', "~1"));
@@ -209,7 +209,7 @@ fn nodes(value: &Value, path: &str, found: &mut Vec<String>) {
     }
 }
 
-/// A node of a JSON file; half of the time somebody repairs the hashes of a model.
+/// Mutates a node of a JSON file; half of the time the hashes of a model are repaired.
 fn in_tree(bytes: &[u8], dice: &mut Dice) -> Option<Vec<u8>> {
     let mut tree: Value = serde_json::from_slice(bytes).ok()?;
     let mut found = Vec::new();
@@ -251,7 +251,7 @@ fn in_tree(bytes: &[u8], dice: &mut Dice) -> Option<Vec<u8>> {
     serde_json::to_vec(&tree).ok()
 }
 
-/// A value of any kind.
+/// Draws a value of any kind.
 fn odd(dice: &mut Dice) -> Value {
     let deep = |depth| (0..depth).fold(Value::Null, |inner, _| Value::Array(vec![inner]));
     match dice.below(16) {

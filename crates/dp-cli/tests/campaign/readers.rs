@@ -1,5 +1,5 @@
-//! Mutated files straight into the readers, without a process for each. No reader may panic, and what every guarantee
-//! rests on has to hold of what was read: rows within the encoder's bound, targets within theirs.
+//! Mutated files given directly to the readers, without a process for each. No reader may panic, and accepted data must
+//! satisfy what every guarantee relies on: rows within the encoder's bound, targets within theirs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -21,7 +21,7 @@ use crate::mutate::mutate;
 use crate::specimens::SCHEMA;
 use crate::support::Dice;
 
-/// Reads a file: whether it was accepted, or what is wrong with what was read.
+/// A reader: returns whether the file was accepted, or the error in the data read.
 type Reader = fn(&Campaign, Vec<u8>) -> Result<bool, String>;
 
 /// Specimens and the readers that get them mutated.
@@ -66,7 +66,7 @@ pub fn run(campaign: &Campaign, _: &Place, dice: &mut Dice) -> Verdict {
     Verdict { ending: Ending::Refused, faults: vec![(fault.0, what)] }
 }
 
-/// Every row within the encoder's bound and every target within its own.
+/// Checks that every row is within the encoder's bound and every target within its own.
 fn bounded(loaded: Result<Loaded<f64>, DataError>, encoder: &Encoder) -> Result<bool, String> {
     let Ok(loaded) = loaded else { return Ok(false) };
     let block = loaded.examples.block();
@@ -96,7 +96,7 @@ fn csv(_: &Campaign, content: Vec<u8>) -> Result<bool, String> {
     bounded(load_csv(Input::from_bytes("people.csv", content), &encoder, &CsvOptions::default()), &encoder)
 }
 
-/// What is drafted from a file is a schema by which that file can be read, or refused by its content.
+/// A schema drafted from a file reads that file, or rejects it for its content.
 fn drafted(_: &Campaign, content: Vec<u8>) -> Result<bool, String> {
     let input = Input::from_bytes("people.csv", content.clone());
     let Ok(mut draft) = draft::draft(input, &DraftOptions::new("earns"), &CsvOptions::default()) else {
@@ -112,7 +112,7 @@ fn drafted(_: &Campaign, content: Vec<u8>) -> Result<bool, String> {
     bounded(load_csv(Input::from_bytes("people.csv", content), &encoder, &CsvOptions::default()), &encoder)
 }
 
-/// A schema that is accepted is written and read again as the same.
+/// An accepted schema is unchanged by writing and reading.
 fn schema(campaign: &Campaign, content: Vec<u8>) -> Result<bool, String> {
     let Ok(text) = String::from_utf8(content) else { return Ok(false) };
     let Ok(schema) = Schema::parse("schema.toml", &text) else { return Ok(false) };
@@ -150,7 +150,7 @@ fn labels(campaign: &Campaign, content: Vec<u8>) -> Result<bool, String> {
     digits(campaign.specimens["images.idx"].clone(), content)
 }
 
-/// Grades and features of all lists within what was declared.
+/// Checks that grades and features of all lists are within the declared ranges.
 fn ranked(loaded: Result<dp_rank::read::Loaded, ReadError>) -> Result<bool, String> {
     let Ok(loaded) = loaded else { return Ok(false) };
     for at in 0..loaded.lists.len() {

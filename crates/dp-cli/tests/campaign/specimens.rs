@@ -1,4 +1,4 @@
-//! Valid files of every kind that `dp` reads, small, some of them made by `dp` itself.
+//! Small valid files of every kind that `dp` reads, some of them made by `dp` itself.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +26,7 @@ categories = ["baker", "clerk", "smith"]
 on_unknown = "error"
 "#;
 
-/// How files are made from those above them.
+/// The commands that make files from those above them.
 const MADE: &[(&str, &str)] = &[
     ("drafted.toml", "schema people.csv --label earns --out drafted.toml"),
     ("model.json", "train --data people.csv --schema schema.toml --epsilon 1 --out model.json"),

@@ -1,5 +1,5 @@
-//! `dp account`: any one number from the others, under the relation that the theorem holds under, never rounded towards
-//! a smaller claim.
+//! `dp account`: computes any number from the others, under the relation of the theorem, and never rounds towards a stronger
+//! claim.
 
 use crate::support::{Run, Workplace, one_value};
 use serde_json::Value;
@@ -14,7 +14,7 @@ fn number(value: &Value, key: &str) -> f64 {
     value[key].as_f64().unwrap_or_else(|| panic!("{key} of {value}"))
 }
 
-/// Demands what every answer has.
+/// Checks the members common to all answers.
 #[track_caller]
 fn answer(run: Run) -> Value {
     let value = run.json();
@@ -34,7 +34,7 @@ fn answer(run: Run) -> Value {
 fn epsilon_of_dpsgd() {
     let place = Workplace::new();
     let value = answer(place.dp(&dpsgd(&[&TRAINING[..], &["--delta", "1e-5", "--json"]].concat())));
-    // dp-accounting 0.6.0 gives 5.6318 by Renyi orders; the curve itself is below that.
+    // dp-accounting 0.6.0 gives 5.6318 by Renyi orders; the exact curve lies below.
     assert!(number(&value, "epsilon") > 5.0 && number(&value, "epsilon") < 5.6319, "{value}");
     assert_eq!((value["solved"].as_str(), value["adjacency"].as_str()), (Some("epsilon"), Some("add-remove")));
     assert_eq!((value["n_public"].as_bool(), value["sampling"].as_str()), (Some(true), Some("poisson")));
@@ -98,7 +98,7 @@ fn batches_and_epochs_are_rates_and_steps() {
     let given = ["--noise-multiplier", "1.1", "--delta", "1e-5", "--json"];
     let epochs = ["--batch-size", "256", "--records", "60000", "--epochs", "60"];
     let value = answer(place.dp(&dpsgd(&[&given[..], &epochs].concat())));
-    // 60 * 60000 / 256 = 14062.5: the part of a step counts whole.
+    // 60 * 60000 / 256 = 14062.5, rounded up.
     assert_eq!((value["steps"].as_u64(), number(&value, "sampling_rate")), (Some(14063), 256.0 / 60000.0));
     let whole = ["--sampling-rate", "0.006", "--epochs", "60"];
     assert_eq!(answer(place.dp(&dpsgd(&[&given[..], &whole].concat())))["steps"], 10_000);
@@ -144,7 +144,7 @@ fn relations_are_never_mixed() {
         .says("--secret-n");
 }
 
-/// A replaced record in a Poisson sample of clipped vectors: noise over twice the clipping norm.
+/// A replaced record in a Poisson sample of clipped vectors: the noise is relative to twice the clipping norm.
 #[test]
 fn poisson_samples_where_a_record_is_replaced() {
     let place = Workplace::new();
@@ -155,13 +155,13 @@ fn poisson_samples_where_a_record_is_replaced() {
     let lists = ask(&[&noise[..], &["--adjacency", "change-list-labels"]].concat());
     let of = |value: &Value| value["epsilon"].as_f64().unwrap_or_else(|| panic!("{value}"));
     assert_eq!((&replaced["adjacency"], of(&replaced)), (&"replace-one".into(), of(&lists)));
-    // The library's event, at any scale.
+    // The corresponding event of the library, at any scale.
     let event = r#"{"type":"poisson-sampled-replacement","sampling_rate":0.01,"std_dev":1.6,"distance":2,"radius":1}"#;
     let tree = format!(r#"{{"type":"self-composed","count":1000,"event":{event}}}"#);
     place.write("tree.json", tree);
     let told = place.dp(&["account", "event", "tree.json", "--delta", "1e-5", "--json"]);
     assert!((of(&answer(told)) / of(&replaced) - 1.0).abs() < 1e-9);
-    // It costs more than presence with the same noise over the clipping norm, and less than twice that.
+    // Replacement costs more than presence at the same noise relative to the clipping norm, and less than twice as much.
     let present = ask(&["--noise-multiplier", "1.6"]);
     assert!(of(&present) < of(&replaced) && of(&replaced) < 2.0 * of(&present), "{present} {replaced}");
     // Every number can be computed from the others.
@@ -309,7 +309,7 @@ fn any_tree_from_a_file_or_standard_input() {
     place
         .dp_with_input(&["account", "event", "-", "--delta", "1e-6"], sampled.as_bytes())
         .fails(4, "privacy.adjacency");
-    // How often it can happen.
+    // The number of possible repetitions.
     let value = answer(place.dp(&["account", "event", "tree.json", "--epsilon", "9", "--delta", "1e-6", "--json"]));
     assert!(value["solved"] == "steps" && value["steps"].as_u64().unwrap() > 3, "{value}");
 }
@@ -377,7 +377,7 @@ fn accountants_side_by_side() {
     for name in names {
         assert!(text.lines().any(|line| line.starts_with(name)), "{text}");
     }
-    // The same for what is looked for: less noise is better.
+    // The same for a calibrated quantity: less noise is better.
     let noise = ["account", "gaussian", "--epsilon", "1", "--delta", "1e-6", "--compare", "--json"];
     let value = place.dp(&noise).json();
     assert!(number(&value["compare"][2], "noise_multiplier") > number(&value, "noise_multiplier"), "{value}");
@@ -415,7 +415,7 @@ fn curves_fall_with_delta_and_rise_with_steps() {
     assert_eq!((number(&points[0], "steps"), number(&points[6], "steps")), (1.0, 1000.0));
     assert!(points.windows(2).all(|pair| number(&pair[0], "epsilon") < number(&pair[1], "epsilon")), "{value}");
 
-    // The curve of the least noise for a target goes through the target.
+    // The curve at the smallest noise for a target passes through the target.
     let least = ["account", "gaussian", "--epsilon", "1", "--delta", "1e-12", "--curve", "epsilon-delta", "--json"];
     let first = place.dp(&least).json()["points"][0].clone();
     assert!(number(&first, "delta") == 1e-12 && (number(&first, "epsilon") - 1.0).abs() < 1e-6, "{first}");
@@ -483,12 +483,12 @@ fn what_a_guarantee_means() {
         text.contains("whether one record is there") && text.contains("is right with probability at most 0.732."),
         "{text}"
     );
-    // By the curve, which says more than its one pair.
+    // From the whole curve, which is stronger than one pair.
     let gaussian = ["account", "gaussian", "--noise-multiplier", "2", "--delta", "1e-5", "--semantics", "--json"];
     let meaning = answer(place.dp(&gaussian))["semantics"].clone();
     assert!((number(&meaning, "advantage") - 0.197_412_65).abs() < 1e-6, "{meaning}"); // 2 Phi(1/4) - 1
     assert_eq!(number(&meaning, "failure"), 1e-4);
-    // More often than delta, by far.
+    // Much more often than delta.
     assert!(number(&meaning, "odds_beyond_epsilon") > 1e-4, "{meaning}");
 }
 
@@ -505,7 +505,7 @@ fn the_certificate_of_a_model_can_be_asked() {
         (value["delta"].as_f64(), value["adjacency"].as_str()),
         (reached["delta"].as_f64(), Some("replace-one"))
     );
-    // Two models like this one.
+    // Two models with this certificate.
     let twice = ["account", "certificate", "model.json", "--steps", "2", "--delta", "1e-6", "--json"];
     let twice = answer(place.dp(&twice));
     assert!(number(&twice, "epsilon") > 0.6 && number(&twice, "epsilon") <= 1.0 + 1e-12, "{twice}");

@@ -1,4 +1,4 @@
-//! `dp account batch`: JSON lines in, JSON lines out, in order, whatever is wrong with some of them.
+//! `dp account batch`: JSON lines in, JSON lines out, in order, even if some of them are invalid.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ fn answers_stand_in_the_order_of_the_questions() {
         assert!(answer["epsilon"].as_f64().unwrap() <= answer["epsilon_upper"].as_f64().unwrap(), "{answer}");
         assert!(answer["epsilon_lower"].is_number() && answer["adjacency"].is_string(), "{answer}");
     }
-    // The same one after another and from a file, to the bit.
+    // The same, one after another and from a file, bit for bit.
     place.write("questions.jsonl", &questions);
     let again = place.dp(&["account", "batch", "questions.jsonl", "--json"]);
     assert_eq!((again.code, again.stdout), (0, run.stdout));
@@ -52,7 +52,7 @@ fn one_bad_line_does_not_stop_the_rest() {
     let place = Workplace::new();
     let good = r#"{"job":"gdp","mu":1,"delta":1e-6}"#;
     let mut input = b"\xef\xbb\xbf".to_vec();
-    // With the code and the field of the error, where there is to be one.
+    // The code and the field of the expected error, if any.
     type Expected = Option<(&'static str, &'static str)>;
     let lines: [(&[u8], Expected); 16] = [
         (good.as_bytes(), None),
@@ -173,7 +173,7 @@ fn golden() -> Vec<Value> {
     file["cases"].as_array().expect("cases").clone()
 }
 
-/// The question of a golden case.
+/// Converts a golden case to a question.
 fn question(case: &Value) -> Option<Value> {
     let inputs = &case["inputs"];
     let step = |phase: &Value| {
@@ -215,7 +215,7 @@ fn golden_trainings() {
         assert_eq!(answer["id"], case["id"]);
         match case["kind"].as_str().unwrap() {
             "dpsgd_rdp_epsilon_best_order" => {
-                // Ours takes the better of two conversions at each order, which may gain a little.
+                // Our accountant takes the better of two conversions at each order, which may be slightly tighter.
                 let ratio = number("epsilon") / wanted("epsilon");
                 assert!((0.99..1.0 + 1e-6).contains(&ratio), "{case} {answer}");
             }
@@ -235,7 +235,7 @@ fn golden_trainings() {
     }
 }
 
-/// A value of any kind, as a program with a mistake might send it.
+/// A value of any kind, as a faulty program might send it.
 fn any_value() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(Value::Null),
@@ -300,7 +300,7 @@ fn any_question() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Whatever the line: a failure with words, or an ordered interval.
+/// Every line gives a failure with a message, or an ordered interval.
 fn check(line: &[u8]) -> Result<(), TestCaseError> {
     match Line::parse(line).request.and_then(Question::new).and_then(|question| solve::answer(&question)) {
         Err(failure) => prop_assert!(!failure.message.is_empty() && failure.message.len() < 2000),

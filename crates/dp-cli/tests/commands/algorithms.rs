@@ -1,6 +1,5 @@
-//! One table of all private algorithms, and what every one of them has to pass: it trains under each relation that it
-//! is proved under, verifies, foresees its cost, repeats itself under a seed, and its certificate cannot be edited to
-//! promise more.
+//! Tests that every private algorithm of one table must pass: it trains under each relation that it is proved under,
+//! verifies, predicts its cost, is reproducible under a seed, and its certificate cannot be edited to claim more.
 
 pub(crate) mod table;
 
@@ -12,7 +11,7 @@ use serde_json::Value;
 
 const RECORDS: usize = 400;
 
-/// A place with a table, and the flags that train on it.
+/// Creates a folder with a table, and the flags that train on it.
 fn place() -> (Workplace, Vec<&'static str>) {
     let place = Workplace::new();
     place.write("people.csv", people(RECORDS, 31));
@@ -50,7 +49,7 @@ fn all_train_and_verify_under_each_relation() {
                     (&row.name.into(), &relation.into()),
                     "{said}"
                 );
-                // Where the solver goes on until its minimiser is certified, time tells of the records.
+                // The duration depends on the records if the solver runs until its minimiser is certified.
                 let certified = ["auto", "obj-pert", "amp", "admm-obj-pert", "phased-erm"].contains(&row.name)
                     || run.contains(&"certified");
                 assert_eq!(result.get("seconds").is_some(), !certified, "{said}");
@@ -68,7 +67,8 @@ fn all_train_and_verify_under_each_relation() {
     }
 }
 
-/// A penalty's zeros are in the model, and said: in the result, to people and in the report; the intercept is no zero.
+/// Features zeroed by a penalty are listed in the model, the result, the text and the report; the intercept is not among
+/// them.
 #[test]
 fn penalties_say_which_features_they_left() {
     let (place, table) = place();
@@ -86,12 +86,12 @@ fn penalties_say_which_features_they_left() {
         assert!(text.contains(&format!("selected   {said}")), "{text}");
         assert!(text.lines().count() <= 12, "{text}");
         assert!(place.read("report.md").contains("## Which features it uses"), "{}", place.read("report.md"));
-        // As short a form of the same.
+        // The same penalty in its long form.
         train(&place, &arguments, &["--penalty", "l1:9"]);
         let recipe = place.json("m.json")["certificate"]["derivation"]["recipe"].clone();
         assert_eq!(recipe["penalty"], serde_json::json!({ "kind": "l1", "lambda": 9.0 }), "{recipe}");
     }
-    // Groups are known to fit once the features are.
+    // Groups can be checked only once the features are known.
     let group = [&table[..], &["--algorithm", "dp-gd", "--epsilon", "2", "--delta", "1e-6"]].concat();
     let result = train(&place, &group, &["--penalty", "group:9:2,1"]);
     assert!(!result["selected"].to_string().contains("age"), "{result}");
@@ -104,7 +104,7 @@ fn penalties_say_which_features_they_left() {
     assert!(run.code == 2 && run.stderr.contains("elastic-net"), "{run:#?}");
 }
 
-/// The papers' noise is more than is needed: the guarantee is the accountant's, and within what was asked for.
+/// The published noise exceeds what is needed: the guarantee is the accountant's, and within the requested budget.
 #[test]
 fn published_variants_have_more_noise_than_is_needed() {
     let (place, table) = place();
@@ -129,7 +129,7 @@ fn published_variants_have_more_noise_than_is_needed() {
     refused.fails(2, "usage.conflict").says("--variant");
 }
 
-/// What `auto` says of its choice: in its result, to people, and alike in a dry run.
+/// `auto` reports its choice in its result and in the text, and identically in a dry run.
 #[test]
 fn auto_says_what_it_chose_and_what_to_expect() {
     let (place, table) = place();
@@ -150,7 +150,7 @@ fn auto_says_what_it_chose_and_what_to_expect() {
             of(&choice["expected_loss_range"][1]),
         );
         assert!(0.0 < low && low < loss && loss <= high && high <= 1.0, "{choice}");
-        // The certificate is that of the recipe, with nothing of the choice.
+        // The certificate is that of the recipe, without a trace of the choice.
         assert_eq!(place.json("m.json")["certificate"]["derivation"]["kind"], recipe);
         let files = ["--delta", delta, "--loss", trained_with, "--out", "m.json", "--report", "report.md", "--force"];
         let text = place.dp(&[&arguments[..], &files].concat()).ok();
@@ -159,7 +159,7 @@ fn auto_says_what_it_chose_and_what_to_expect() {
         assert!(text.contains("chosen     ") && text.contains("expect     to lose about "), "{text}");
         assert!(text.lines().count() <= 12, "{text}");
     }
-    // A table of other values has the same choice: it knows public numbers only.
+    // A table with other values leads to the same choice: it depends on public numbers only.
     place.write("others.csv", people(RECORDS, 77));
     let chosen = |file: &'static str| {
         let arguments: Vec<&str> =
@@ -244,7 +244,7 @@ fn no_edit_makes_a_certificate_promise_more() {
                 edit(&path, to, true);
             }
         }
-        // Whatever the event's numbers are called, the derivation does not give them when they are changed.
+        // A changed number of the event, whatever its name, no longer follows from the derivation.
         for path in numbers(&file["certificate"]["event"], "/certificate/event") {
             let value = file.pointer(&path).unwrap();
             let to = value.as_u64().map_or_else(|| less(value), |count| Value::from(count + 1));
@@ -255,7 +255,7 @@ fn no_edit_makes_a_certificate_promise_more() {
     }
 }
 
-/// Pointers to all numbers of a value.
+/// Collects the pointers to all numbers of a value.
 fn numbers(value: &Value, path: &str) -> Vec<String> {
     match value {
         Value::Number(_) => vec![path.to_owned()],
@@ -312,7 +312,7 @@ fn bad_combinations_are_refused_before_anything_is_written() {
     assert_eq!(place.files(), ["people.csv"]);
 }
 
-/// The noise of the papers is more than the accounting needs, and the guarantee is what that noise gives.
+/// The published noise exceeds what accounting requires, and the guarantee is that of the noise.
 #[test]
 fn published_forms_of_objective_perturbation_reach_less_than_they_are_allowed() {
     let (place, table) = place();
@@ -339,7 +339,7 @@ fn published_forms_of_objective_perturbation_reach_less_than_they_are_allowed() 
             let (exact, published) =
                 (noise(&[&budget, of_law].concat()), noise(&[&budget[..], &["--variant", variant]].concat()));
             assert!(published.1 >= exact.1 && published.0 <= 1.0, "{variant} {relation}: {published:?} {exact:?}");
-            // Without delta the differing record's slope and curvature alone are tied more tightly than in the paper.
+            // Without delta, slope and curvature of the differing record are related more tightly than in the paper.
             let less = if variant == "cms11" { 1.0 } else { 0.93 };
             assert!(published.0 < less && exact.0 > 0.98, "{variant} {relation}: {published:?} {exact:?}");
             assert_eq!(place.dp(&["verify", "m.json", "--json"]).json()["holds"], true, "{variant}");

@@ -1,4 +1,4 @@
-//! ARCHITECTURE.md names files that exist.
+//! Every file named in ARCHITECTURE.md exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,7 +8,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All files and folders of the crates and of the benches, as paths from the root.
+/// Returns all files and folders of the crates and benches, as paths from the root.
 fn files() -> BTreeSet<String> {
     let (mut found, mut folders) = (BTreeSet::new(), vec![root().join("crates"), root().join("benches")]);
     while let Some(folder) = folders.pop() {
@@ -26,14 +26,14 @@ fn files() -> BTreeSet<String> {
     found
 }
 
-/// `a/{b,c}.rs` is `a/b.rs` and `a/c.rs`.
+/// Expands `a/{b,c}.rs` to `a/b.rs` and `a/c.rs`.
 fn expanded(path: &str) -> Vec<String> {
     let Some((before, rest)) = path.split_once('{') else { return vec![path.to_owned()] };
     let (inner, after) = rest.split_once('}').unwrap_or_else(|| panic!("a brace without its end: {path}"));
     inner.split(',').flat_map(|part| expanded(&format!("{before}{part}{after}"))).collect()
 }
 
-/// The paths among what stands in backticks.
+/// Returns the paths among the texts in backticks.
 fn paths(text: &str) -> impl Iterator<Item = &str> {
     let quoted = text.split('`').skip(1).step_by(2);
     quoted.filter(|word| word.contains('/') && !word.contains(' ') && (word.ends_with(".rs") || word.ends_with('/')))

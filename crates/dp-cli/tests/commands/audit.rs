@@ -1,4 +1,4 @@
-//! `dp audit`: real audits with small budgets; what is printed, written and refused.
+//! `dp audit`: real audits with small budgets, their outputs and their errors.
 
 use crate::support::{Workplace, one_value};
 use serde_json::Value;
@@ -10,7 +10,7 @@ fn with<'a>(arguments: &[&'a str], extra: &[&'a str]) -> Vec<&'a str> {
     [arguments, extra].concat()
 }
 
-/// What does not depend on the clock.
+/// Removes the parts that depend on the clock.
 fn without_seconds(mut value: Value) -> Value {
     value.as_object_mut().unwrap().remove("seconds");
     for audit in value["audits"].as_array_mut().unwrap() {
@@ -19,7 +19,7 @@ fn without_seconds(mut value: Value) -> Value {
     value
 }
 
-/// The name of some mechanism.
+/// Returns the name of some mechanism.
 fn a_mechanism(place: &Workplace) -> String {
     place.dp(&["audit", "list", "--json"]).json()["mechanisms"][0]["name"].as_str().unwrap().to_owned()
 }
@@ -39,7 +39,7 @@ fn what_can_be_audited_is_listed() {
         list[kind].as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap().to_owned()).collect()
     };
     assert!(names("mechanisms").iter().chain(&names("recipes")).all(|name| text.contains(name)), "{text}");
-    // Each recipe can be asked for by its name, and no two are the same.
+    // Each recipe can be selected by name, and all names differ.
     let mut recipes = names("recipes");
     recipes.sort();
     recipes.dedup();
@@ -63,13 +63,13 @@ fn a_sound_recipe_is_not_refuted() {
         assert!(number("claimed_epsilon") <= 1.0 && number("epsilon_lower") < number("claimed_epsilon"), "{audit}");
         assert!((number("ratio") - number("epsilon_lower") / number("claimed_epsilon")).abs() < 1e-12);
         assert_eq!((number("trials"), number("counted")), (4000.0, 2000.0));
-        // The confidence of the whole run is divided among the audits.
+        // The error probability of the whole run is divided among the audits.
         let failure = 0.001 / audits.len() as f64;
         assert!((1.0 - number("confidence") - failure).abs() < 1e-9);
         assert!(audit["distance"]["ratio"].as_f64().unwrap() > 0.95 && number("seconds") >= 0.0);
         assert!(audit["convicted_by"].is_null() && audit["inputs"].is_string() && audit["method"].is_string());
     }
-    // The pure release is attacked well even so, and a Gaussian claim is compared by mu.
+    // The attack on the pure release is strong even so, and a Gaussian claim is compared by mu.
     let named = |part: &str| audits.iter().find(|audit| audit["name"].as_str().unwrap().contains(part)).unwrap();
     assert!(named("laplace-ball")["ratio"].as_f64().unwrap() > 0.5);
     let gaussian = named("gaussian");
@@ -85,7 +85,7 @@ fn a_sound_mechanism_is_not_refuted() {
     assert_eq!(value["verdict"], "not-refuted");
     assert_eq!(value["audits"][0]["name"], name.as_str());
     assert!(value["audits"][0]["distance"].is_null());
-    // The first word stands for all pairs of inputs.
+    // The first word selects all pairs of inputs.
     let word = name.split('/').next().unwrap();
     let all = place.dp(&["audit", "mechanism", word, "--trials", "200", "--json"]).json();
     let names: Vec<&str> =
@@ -128,11 +128,11 @@ fn the_mechanism_that_is_deployed_is_audited() {
         if let Some(claimed) = claimed {
             assert!((audit["claimed_epsilon"].as_f64().unwrap() / claimed - 1.0).abs() < 1e-12, "{audit}");
         }
-        // The line that it prints repeats it.
+        // The printed command line repeats the result.
         let again: Vec<&str> = value["rerun"].as_str().unwrap().split(' ').skip(1).chain(["--json"]).collect();
         assert_eq!(without_seconds(place.dp(&again).json()), without_seconds(value.clone()));
     }
-    // Half of what is true is refuted.
+    // A claim of half the true epsilon is refuted.
     let lowered = ["--epsilon", "2", "--claim-epsilon", "1", "--trials", "20000"];
     assert_eq!(place.dp(&with(&["audit", "mechanism", "laplace"], &lowered)).code, 5);
 }
@@ -194,13 +194,13 @@ fn a_lowered_claim_is_refuted_with_5() {
     assert_eq!((&audit["verdict"], &audit["claimed_epsilon"]), (&"refuted".into(), &0.1.into()));
     assert!(audit["epsilon_lower"].as_f64().unwrap() > 0.1 && audit["ratio"].as_f64().unwrap() > 1.0);
     assert!(audit["convicted_by"][0].as_str().unwrap().contains("epsilon is at least"), "{audit}");
-    // A claim that is only just lower is out of reach of so few runs.
+    // A claim only slightly below the truth cannot be refuted with so few runs.
     let run = place.dp(&with(&RECIPE, &["--delta", "0", "--claim-epsilon", "0.99"]));
     assert_eq!(run.code, 0, "{run:#?}");
-    // A delta makes the same epsilon true again.
+    // With a delta, the same epsilon is a true claim again.
     let run = place.dp(&with(&RECIPE, &["--delta", "0", "--claim-epsilon", "0.1", "--claim-delta", "0.5"]));
     assert_eq!(run.code, 0, "{run:#?}");
-    // Mechanisms can be claimed less of too.
+    // A lowered claim works for mechanisms too.
     let name = a_mechanism(&place);
     let lowered = ["audit", "mechanism", &name, "--trials", "20000", "--claim-epsilon", "0.01"];
     assert_eq!(place.dp(&lowered).code, 5);
@@ -226,7 +226,7 @@ fn results_depend_on_the_seed_and_not_on_threads() {
     assert_eq!(one, found(&[]));
     let other = found(&["--seed", "2"]);
     assert_ne!(one["audits"][0]["epsilon_lower"], other["audits"][0]["epsilon_lower"]);
-    // The command that is printed repeats the numbers, whatever the seed was.
+    // The printed command repeats the numbers for every seed.
     let random = found(&["--seed", "random", "--lambda", "0.25", "--huber-width", "0.2", "--radius", "3"]);
     let rerun = random["rerun"].as_str().unwrap();
     let words: Vec<&str> = rerun.split(' ').skip(1).chain(["--json"]).collect();
@@ -246,12 +246,12 @@ fn report_and_picture_are_written_whole_or_not_at_all() {
     }
     assert!(report.contains("dp audit recipe --algorithm bolt-on-convex"));
     assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>") && picture.contains("<circle"));
-    // Neither is replaced, and it is said before anything is run.
+    // No existing output is replaced, and the error comes before any run.
     place.dp(&outputs).fails(1, "output.exists");
     let long = ["audit", "all", "--long", "--report", "audit.md"];
     place.dp(&long).fails(1, "output.exists");
     assert_eq!(place.read("audit.md"), report);
-    // One that cannot be written takes the other with it.
+    // If one output cannot be written, neither is.
     let half = with(&RECIPE, &["--report", "new.md", "--picture", "nowhere/new.svg"]);
     let failed = place.dp(&half);
     failed.fails(1, "output.write").says("nowhere/new.svg");
@@ -349,7 +349,7 @@ fn too_many_panels_are_refused() {
     let place = Workplace::new();
     let count = place.dp(&["audit", "list", "--json"]).json()["mechanisms"].as_array().unwrap().len();
     let run = place.dp(&["audit", "all", "--picture", "all.svg", "--dry-run"]);
-    // The recipes alone are seven.
+    // There are already seven recipes.
     if count + 7 > 12 {
         run.fails(2, "usage.conflict").says("--picture");
     } else {
@@ -390,20 +390,20 @@ fn progress_is_on_stderr() {
     assert_eq!(last["runs"], last["total"]);
 }
 
-/// Algorithms of each kind of noise: on the model, in every step, in the objective, on moments, on an answer.
+/// Algorithms for each kind of noise: on the model, in every step, in the objective, on moments, on an answer.
 const SAMPLED: [&str; 6] = ["bolt-on-strongly-convex", "dp-sgd", "dp-gd", "obj-pert", "noisy-moments", "majority"];
 
 fn trainings<'v>(value: &'v Value, key: &str) -> Vec<&'v str> {
     value[key].as_array().unwrap().iter().map(|row| row["training"].as_str().unwrap()).collect()
 }
 
-/// What every row of a table says, with so many runs on each input of the pair that is audited.
+/// Checks every row of a table with this number of runs on each input of the audited pair.
 fn check_rows(value: &Value, trials: u64) {
     for row in value["rows"].as_array().unwrap() {
         let (claimed, asked) =
             (row["claimed_epsilon"].as_f64().unwrap(), row["requested"]["epsilon"].as_f64().unwrap());
         assert!(claimed <= asked, "{row}");
-        // Split budgets and noise that no calibration brings nearer reach less.
+        // Split budgets, and noise that cannot be calibrated more closely, reach less.
         let tight = !row["training"].as_str().unwrap().contains("one-vs-all") && row["kind"] != "tune";
         assert!(!tight || claimed > 0.99 * asked, "{row}");
         assert!(row["delta"].as_f64().unwrap() <= row["requested"]["delta"].as_f64().unwrap(), "{row}");
@@ -422,7 +422,7 @@ fn the_table_has_every_algorithm_and_says_which_are_left_out() {
     let place = Workplace::new();
     let value = place.dp(&["audit", "table", "--kind", "two-classes", "--trials", "100", "--json"]).json();
     assert_eq!((&value["schema"], &value["verdict"]), (&"dp.audit-table/2".into(), &"not-refuted".into()));
-    // Each algorithm of `dp train` is there at both budgets, but what claims nothing, and what needs more records.
+    // Each algorithm of `dp train` appears at both budgets, except those without a claim or with too few records.
     let help = place.dp(&["train", "--help"]).ok();
     let of_train: Vec<&str> = help
         .split("--algorithm <NAME>")
@@ -446,8 +446,8 @@ fn the_table_has_every_algorithm_and_says_which_are_left_out() {
     check_rows(&value, 100);
 }
 
-/// Every kind but two classes, of one algorithm or two; every ranker. A sound training is refuted with probability 1e-3 at
-/// most in all of them.
+/// All kinds but two classes, of one or two algorithms, and all rankers. The probability that any sound training is refuted
+/// is at most 1e-3.
 #[test]
 fn the_table_has_several_classes_tuning_and_rankers() {
     let place = Workplace::new();
@@ -478,11 +478,11 @@ fn the_table_has_several_classes_tuning_and_rankers() {
             assert_eq!(rows.iter().filter(|row| **row == name).count(), 2, "{name}: {rows:?}");
         }
     }
-    // A ranker is no algorithm of `dp train`.
+    // A ranker is not an algorithm of `dp train`.
     place.dp(&with(&["audit", "table", "--kind", "rank", "--algorithm"], &["dp-gd"])).fails(2, "usage.value");
 }
 
-/// A sound algorithm is refuted with probability 1e-3 at most in all of them.
+/// The probability that any sound algorithm is refuted is at most 1e-3.
 #[test]
 fn a_table_holds_the_claims_of_sound_algorithms_and_convicts_a_third_of_them() {
     let place = Workplace::new();
@@ -492,7 +492,7 @@ fn a_table_holds_the_claims_of_sound_algorithms_and_convicts_a_third_of_them() {
     let rows = honest["rows"].as_array().unwrap();
     assert_eq!(rows.len(), 2 * SAMPLED.len());
     check_rows(&honest, 6000);
-    // Nobody has to know the algorithm to see this much at epsilon 4.
+    // A black-box attack already shows this much at epsilon 4.
     for row in rows.iter().filter(|row| row["requested"]["epsilon"] == 4.0) {
         assert!(row["epsilon_lower"].as_f64().unwrap() > 0.4, "{row}");
         assert!(row["pairs"]["tried"].as_u64().unwrap() > 20, "{row}");

@@ -1,4 +1,4 @@
-//! Every kind of bad input: one clear message with its place, the right exit code, and no file left behind.
+//! Bad inputs of every kind: one clear message with its location, the right exit code, and no file left behind.
 
 use crate::support::{Run, Workplace, gzip, one_value, people, xz};
 
@@ -21,7 +21,7 @@ categories = ["baker", "clerk"]
 const HEADER: &str = "age,trade,earns\n";
 const GOOD: &str = "40,baker,yes\n50,clerk,no\n";
 
-/// Trains on `data` with `schema` and demands that nothing is left behind.
+/// Trains on `data` with `schema` and checks that nothing is left behind.
 fn train(data: &[u8], schema: &str, extra: &[&str]) -> Run {
     let place = Workplace::new();
     place.write("people.csv", data);
@@ -46,7 +46,7 @@ fn refused(rows: &str, code: &str, line: u64) {
     run.fails(3, code).says("people.csv").says(&format!("line {line}"));
     let shown = one_value(&train(&csv(rows), SCHEMA, &["--json", "--show-private"]).stdout);
     assert_eq!((&shown["error"]["code"], &shown["error"]["private"]["line"]), (&code.into(), &line.into()), "{shown}");
-    // By default the curator learns on stderr alone which record it is.
+    // By default the record is identified to the curator on standard error only.
     let json = train(&csv(rows), SCHEMA, &["--json"]);
     let error = one_value(&json.stdout);
     assert_eq!(error["error"]["code"], code);
@@ -60,7 +60,7 @@ fn text_after_a_closing_quote() {
     train(&csv("\"4\"5,baker,yes\n"), SCHEMA, &[]).says("column `age`");
 }
 
-/// Whether it is one is decided by the released weights.
+/// The released weights decide whether it is finite.
 #[test]
 fn a_model_that_is_not_finite() {
     let newton = ["--algorithm", "dp-newton", "--delta", "1e-6", "--lambda"];
@@ -83,7 +83,7 @@ fn a_file_that_is_no_libsvm_gets_no_scores() {
     }
 }
 
-/// Some programs write one before any text in UTF-8.
+/// Some programs write a byte order mark before any UTF-8 text.
 #[test]
 fn a_byte_order_mark_is_no_part_of_any_input() {
     let place = Workplace::new();
@@ -104,7 +104,7 @@ fn a_byte_order_mark_is_no_part_of_any_input() {
     place.dp(&["predict", "--model", "m.json", "--data", "people.csv"]).ok();
 }
 
-/// Names of files are bytes on Unix, whichever they are.
+/// File names on Unix are arbitrary bytes.
 #[cfg(target_os = "linux")]
 #[test]
 fn names_that_are_no_text() {
@@ -198,8 +198,8 @@ fn the_value_of_a_cell_is_only_in_the_private_part() {
     assert!(!error.to_string().contains("secretsmith"), "{error}");
 }
 
-/// A stray quote makes one cell of the rest of its row and of the next: where the schema declares no line ends it is found,
-/// even where any category and any cell would do.
+/// A stray quote merges the rest of its row with the next into one cell. It is detected if the schema declares no line ends,
+/// even if any category and any cell is allowed.
 #[test]
 fn a_stray_quote_does_not_swallow_the_next_row() {
     refused("60,baker,yes\n61,\"baker,yes\n62,baker\",yes\n", "csv.line_end", 5);
@@ -208,11 +208,11 @@ fn a_stray_quote_does_not_swallow_the_next_row() {
     assert_ne!(lax, SCHEMA);
     let swallowed = csv("60,\"baker,yes\n61,baker\",yes\n");
     train(&swallowed, &lax, &[]).fails(3, "csv.line_end").says("line 4").says("column `trade`");
-    // Told from cells that hold line ends by the schema: a column that says so, or a category that holds one.
+    // A schema allows line ends in cells by a column setting or by a category that contains one.
     train(&swallowed, &format!("{lax}line_ends = true\n"), &[]).ok();
     let category = lax.replace("\"other\"]", "\"other\", \"two\\nlines\"]");
     train(&csv("60,\"two\nlines\",yes\n"), &category, &[]).ok();
-    // Nor in a draft, nor in a column that nobody has named.
+    // Neither in a draft, nor in a column that the schema does not name.
     let place = Workplace::new();
     place.write("people.csv", swallowed);
     let draft = ["schema", "people.csv", "--label", "earns", "--positive", "yes", "--out", "schema.toml"];
@@ -281,7 +281,7 @@ fn what_only_depends_on_values_is_a_warning() {
     assert_eq!((silent.code, silent.stderr.as_str()), (0, ""));
 }
 
-/// Both classes are declared on the command line: that one of them is missing must not be an answer.
+/// Both classes are declared on the command line: a missing class must not stop the run.
 #[test]
 fn a_single_class_of_two_named_ones_is_a_warning_even_where_the_schema_is_drafted() {
     let place = Workplace::new();
@@ -474,7 +474,7 @@ fn records_must_fit_the_model() {
     place.dp(&["evaluate", "--model", "edited.json", "--data", "people.csv"]).fails(5, "verify.model_hash");
 }
 
-/// Every code that `dp explain` lists is triggered by a test of this folder.
+/// Every code listed by `dp explain` is triggered by a test in this folder.
 #[test]
 fn every_code_is_triggered_somewhere() {
     let sources = [
@@ -500,9 +500,9 @@ fn every_code_is_triggered_somewhere() {
         include_str!("verify.rs"),
     ]
     .concat();
-    // What no test can bring about from outside: a disk that fails while it is read, a row of more than 64 MiB, a
-    // source that changes between two passes, an accountant that panics, a system without threads, a training that fails for
-    // another reason than memory; and what the flags cannot say.
+    // Not reachable by a test from outside: a disk that fails during reading, a row of more than 64 MiB, a source that
+    // changes between two passes, an accountant that panics, a system without threads, a training that fails for a reason
+    // other than memory; and errors that flags cannot express.
     let out_of_reach = [
         "account.failed",
         "audit.failed",

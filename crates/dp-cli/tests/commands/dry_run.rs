@@ -1,4 +1,4 @@
-//! `--dry-run` of the commands that write: what would happen, and nothing happens.
+//! `--dry-run` of the commands that write: reports their outputs and writes nothing.
 
 use crate::support::{Workplace, people};
 
@@ -34,7 +34,7 @@ fn nothing_is_written_and_outputs_are_checked() {
         assert_eq!(place.files(), before, "{arguments:?}");
         place.dp(&[arguments, &["--dry-run"]].concat()).ok();
     }
-    // An output in the way is found, and so is a column that is not there.
+    // An existing output is reported, and so is a missing column.
     place.write("s.toml", "mine");
     place.dp(&["schema", "people.csv", "--out", "s.toml", "--dry-run"]).fails(1, "output.exists");
     place.dp(&["schema", "people.csv", "--label", "nobody", "--dry-run"]).fails(3, "csv.missing_column");

@@ -1,6 +1,6 @@
-//! Files of every algorithm and of rankers, edited by somebody who repairs the hashes: each number, word and flag of the
-//! certificate in turn, each member left out, and weights replaced by some that never met noise. With `--nocapture` it
-//! prints how many edits were tried and refused.
+//! Files of every algorithm and of rankers are edited and their hashes repaired: each number, word and flag of the
+//! certificate in turn, each member removed, and weights replaced by some without noise. With `--nocapture` it prints the
+//! numbers of tried and refused edits.
 
 #![allow(clippy::print_stdout, reason = "the table is what people run this test for")]
 
@@ -12,7 +12,7 @@ use dp::sealed::Sealed;
 use dp::verify::{self, Verification};
 use serde_json::Value;
 
-/// What `dp verify` does with a file.
+/// Verifies a file as `dp verify` does.
 fn verified(file: &Value) -> Result<Verification, dp::Error> {
     let sealed = Sealed::parse(file.to_string().as_bytes())?;
     match sealed.format() {
@@ -21,7 +21,7 @@ fn verified(file: &Value) -> Result<Verification, dp::Error> {
     }
 }
 
-/// Pointers to all leaves under `path`, and to all members.
+/// Collects the pointers to all leaves under `path`, and to all members.
 fn pointers(value: &Value, path: &str, leaves: &mut Vec<String>, members: &mut Vec<String>) {
     match value {
         Value::Array(items) => {
@@ -40,7 +40,7 @@ fn pointers(value: &Value, path: &str, leaves: &mut Vec<String>, members: &mut V
     }
 }
 
-/// Other values for a leaf.
+/// Returns other values for a leaf.
 fn edits(leaf: &Value) -> Vec<Value> {
     match leaf {
         Value::Number(number) => match number.as_u64() {
@@ -56,7 +56,7 @@ fn edits(leaf: &Value) -> Vec<Value> {
     }
 }
 
-/// How many edits of a kind were tried and refused.
+/// The numbers of tried and refused edits of a kind.
 #[derive(Default, Clone, Copy)]
 struct Count {
     tried: usize,
@@ -64,7 +64,7 @@ struct Count {
 }
 
 impl Count {
-    /// Whether the edit was refused.
+    /// Counts an edit; returns whether it was refused.
     fn add(&mut self, outcome: &Result<Verification, dp::Error>) -> bool {
         self.tried += 1;
         self.refused += usize::from(outcome.is_err());
@@ -72,9 +72,9 @@ impl Count {
     }
 }
 
-/// Edits outside the recipe that change nothing of what is promised, by the end of their path: a wider statement of what was
-/// asked for is as true, and a crate may be left out or have another number of a version. Of the recipe, settings may change
-/// that its guarantee does not depend on. All else has to be refused.
+/// Path endings of edits outside the recipe that do not change the guarantee: a weaker request is equally true, and a crate
+/// may be missing or have another version. Within the recipe, settings without influence on the guarantee may change. All
+/// other edits must be refused.
 const WITHOUT_EFFECT: &[&str] = &[
     "/requested/epsilon",
     "/requested/delta",
@@ -85,7 +85,7 @@ const WITHOUT_EFFECT: &[&str] = &[
     "/certificate/versions",
 ];
 
-/// A file's edits: numbers, words and flags, members left out.
+/// Applies all edits to a file: numbers, words and flags, and removed members.
 fn sweep(name: &str, file: &Value, unnoticed: &mut Vec<String>) -> [Count; 3] {
     let honest = verified(file).unwrap_or_else(|failure| panic!("{name}: {failure:?}"));
     let (mut leaves, mut members) = (Vec::new(), Vec::new());
@@ -123,7 +123,7 @@ fn sweep(name: &str, file: &Value, unnoticed: &mut Vec<String>) -> [Count; 3] {
     counts
 }
 
-/// The file with other weights.
+/// Returns the file with other weights.
 fn with_weights(file: &Value, weights: &[f64]) -> Value {
     let mut edited = file.clone();
     edited["model"]["weights"] = weights.into();
@@ -151,7 +151,7 @@ fn resealed_edits_and_pasted_weights() {
     for row in ALGORITHMS {
         let file = train(&[&["--algorithm", row.name], row.runs[0]].concat());
         let [numbers, words, members] = sweep(row.name, &file, &mut unnoticed);
-        // Another run, some with a radius; also short weights, which lie in any ball.
+        // Another run, sometimes with a radius; also short weights, which lie in any ball.
         let file = train(&[&["--algorithm", row.name], *row.runs.get(1).unwrap_or(&row.runs[0])].concat());
         let mut pasted = Count::default();
         for length in [1.0, 0.1, 0.01] {
@@ -177,7 +177,7 @@ fn resealed_edits_and_pasted_weights() {
         let file = place.json("r.json");
         let [numbers, words, members] = sweep(name, &file, &mut unnoticed);
         line(name, [numbers, words, members, Count::default()]);
-        // A ranker that says something else of itself than its certificate says of it.
+        // A ranker whose description differs from its certificate.
         let mut edited = file.clone();
         let normalised = file["model"]["normalise_features"].as_bool().unwrap();
         edited["model"]["normalise_features"] = (!normalised).into();

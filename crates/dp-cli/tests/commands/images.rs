@@ -1,9 +1,9 @@
-//! Images in IDX files: training on two classes and on several, predictions, and files that do not belong together.
+//! Images in IDX files: training on two and on several classes, predictions, and mismatched files.
 
 use crate::support::{Dice, Workplace, gzip, idx};
 use serde_json::Value;
 
-/// Images of 4 by 3 pixels; those of class `c` below 4 are bright in row `c`, the others nowhere.
+/// Creates images of 4 by 3 pixels; those of class `c` below 4 are bright in row `c`, the others nowhere.
 fn digits(images: u32, seed: u64) -> (Vec<u8>, Vec<u8>) {
     let mut dice = Dice(seed);
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
@@ -43,21 +43,21 @@ fn one_digit_against_the_others() {
     let model = &place.json("m.json")["model"];
     assert_eq!((&model["features"][5], &model["features"][12]), (&"pixel[1,2]".into(), &"<intercept>".into()));
     place.dp(&["verify", "m.json"]).ok();
-    // Found to be images by their first bytes: the name says nothing.
+    // Images are recognised by their first bytes; the name gives no hint.
     let measured = place.dp(&[&["evaluate"][..], &TEST, &["--json"]].concat()).json();
     assert_eq!(measured["n"], 500);
     assert!(measured["auc"].as_f64().unwrap() > 0.9, "{measured}");
     let scores = place.dp(&["predict", "--model", "m.json", "--data", "test-images"]).ok();
     assert_eq!(scores.lines().count(), 501);
     assert!(scores.lines().skip(1).all(|line| line.ends_with(",2") || line.ends_with(",other")));
-    // Projected, the pixels lose their names.
+    // A projection removes the names of the pixels.
     let result = train(&place, &["--positive", "2", "--epsilon", "4", "--project", "gaussian:6"]);
     assert_eq!(result["dim"], 7);
     place.dp(&["verify", "m.json"]).ok();
     place.dp(&[&["evaluate"][..], &TEST].concat()).ok();
 }
 
-/// The labels come by a pipe, which the test opens once the images have been opened.
+/// The labels come through a pipe, which the test opens after the images have been opened.
 #[cfg(unix)]
 #[test]
 fn images_that_are_cut_while_they_are_read_give_no_model() {
@@ -72,7 +72,7 @@ fn images_that_are_cut_while_they_are_read_give_no_model() {
     let child = place.command(&arguments).stderr(std::process::Stdio::piped()).spawn().unwrap();
     let labels = std::fs::read(place.path("test-labels")).unwrap();
     let mut pipe = std::fs::File::options().write(true).open(place.path("pipe")).unwrap();
-    // A hundred images fewer.
+    // Cuts off a hundred images.
     let images = std::fs::File::options().write(true).open(place.path("test-images")).unwrap();
     images.set_len(images.metadata().unwrap().len() - 1200).unwrap();
     pipe.write_all(&labels).unwrap();

@@ -1,9 +1,9 @@
-//! Labels of several classes and labels that are numbers, from files to predictions and figures.
+//! Labels of several classes and numeric labels, from files to predictions and figures.
 
 use crate::support::{Dice, Workplace};
 use serde_json::Value;
 
-/// Flowers of three kinds: two measures, of which the kinds have different ranges.
+/// Flowers of three kinds with two features, whose ranges differ by kind.
 fn flowers(rows: usize, seed: u64) -> String {
     let mut dice = Dice(seed);
     let mut text = String::from("length,width,kind\n");
@@ -18,7 +18,7 @@ fn flowers(rows: usize, seed: u64) -> String {
 const FLOWERS: &str = "[label]\ncolumn = \"kind\"\nclasses = [\"iris\", \"lily\", \"rose\"]\n[columns.length]\ntype = \
                        \"numeric\"\nmin = 0\nmax = 10\n[columns.width]\ntype = \"numeric\"\nmin = 0\nmax = 10\n";
 
-/// Houses: a price that is nearly linear in two features, in a range of the label from 0 to 100.
+/// Houses: a price that is nearly linear in two features, with a label range from 0 to 100.
 fn houses(rows: usize, seed: u64) -> String {
     let mut dice = Dice(seed);
     let mut text = String::from("size,age,price\n");
@@ -56,11 +56,11 @@ fn evaluate(place: &Workplace, table: &str) -> Value {
 }
 
 const PRIVATE: &[&str] = &["--epsilon", "4", "--delta", "1e-6"];
-/// The same noise in every run, for figures that a test compares: no false alarms.
+/// The same noise in every run, so that comparisons of figures cannot fail by chance.
 const SEEDED: &[&str] = &["--epsilon", "4", "--delta", "1e-6", "--seed", "7"];
 const PLAIN: &[&str] = &["--algorithm", "non-private"];
 
-/// Chance is 1/3; the classes are well apart.
+/// Chance is 1/3; the classes are well separated.
 #[test]
 fn three_classes_are_told_apart() {
     let place = place();
@@ -180,13 +180,13 @@ fn labels_that_do_not_fit_the_schema_are_refused() {
     refused("houses", "1,1,5\n1,1,inf\n", "csv.bad_number");
     refused("houses", "1,1,5\n1,1,cheap\n", "csv.bad_number");
     refused("houses", "1,1,5\n1,1,\n", "label.missing");
-    // A number outside of the range is clamped, and the curator is told.
+    // A number outside the range is clamped, with a warning to the curator.
     place.write("far.csv", "size,age,price\n0.1,0.1,1e9\n0.9,0.2,-5\n0.5,0.5,50\n");
     let far = ["train", "--data", "far.csv", "--schema", "houses.toml", "--out", "far.json"];
     let run = place.dp(&[&far, PRIVATE].concat());
     run.says("2 values of column `price`");
     run.ok();
-    // Nothing about a label's value stops the run where the schema says so.
+    // No value of a label stops the run if the schema says so.
     place.write("lenient.toml", HOUSES.replace("max = 100", "max = 100\non_missing = \"neutral\""));
     place.write("gaps.csv", "size,age,price\n0.1,0.1,\n0.9,0.2,nan\n0.5,0.5,50\n");
     let gaps = ["train", "--data", "gaps.csv", "--schema", "lenient.toml", "--out", "gaps.json"];
@@ -213,13 +213,13 @@ fn labels_that_are_named_on_the_command_line() {
         let arguments = ["train", "--data", data, "--label", label, "--schema-from-data", "--out", "m.json", "--force"];
         place.dp(&[&arguments, PLAIN, more].concat())
     };
-    // Without a word the kind is taken from the data, and the certificate says that the classes were.
+    // By default the kind of label is inferred from the data, and the certificate records that the classes were.
     from_data("kind", "flowers.csv", &["--json"]).json();
     let assumed = &place.json("m.json")["certificate"]["assumptions"];
     assert!(assumed.to_string().contains("\"kind\""), "{assumed}");
     from_data("price", "houses.csv", &["--json"]).json();
     assert_eq!(place.json("m.json")["model"]["kind"], "linear-regression");
-    // What was named was not taken from the data.
+    // Classes given by flag are not taken from the data.
     from_data("kind", "flowers.csv", &["--classes", "rose,lily,iris"]).ok();
     let file = place.json("m.json");
     assert_eq!(file["model"]["classes"], serde_json::json!(["rose", "lily", "iris"]));
@@ -241,7 +241,7 @@ fn labels_that_are_named_on_the_command_line() {
         assert_eq!(both.code, 2);
         both.says("cannot be used with").says(other[0]);
     }
-    // A schema has the last word.
+    // A schema takes precedence.
     let with = |table: &str, more: &[&str]| {
         let (data, schema) = (format!("{table}.csv"), format!("{table}.toml"));
         let arguments = ["train", "--data", &data, "--schema", &schema, "--out", "m.json", "--force"];
@@ -330,7 +330,7 @@ fn a_model_that_was_edited_to_another_kind_is_refused() {
     place.dp(&["verify", "same.json"]).ok();
 }
 
-/// Three models, one budget: the shares that can train, certify and predict, and what the noise of each costs.
+/// Three models share one budget: the division rules that can train, certify and predict, and the noise of each model.
 #[test]
 fn one_model_for_each_class() {
     let place = place();
@@ -349,12 +349,12 @@ fn one_model_for_each_class() {
         let scores = place.dp(&["predict", "--model", "m.json", "--data", "flowers-test.csv"]).ok();
         assert_eq!(scores.lines().next(), Some("class,score:iris,score:lily,score:rose"));
     }
-    // Without a seed, so that there is something to verify.
+    // Unseeded, so that there is a guarantee to verify.
     for algorithm in ["bolt-on-convex", "scs13", "dp-sgd"] {
         train(&place, "flowers", &[PRIVATE, &["--one-vs-all", "composed", "--algorithm", algorithm]].concat());
         assert_eq!(place.dp(&["verify", "m.json", "--json"]).json()["holds"], true, "{algorithm}");
     }
-    // A certificate of one model says nothing of three.
+    // A certificate of one model does not cover three.
     let mut file = place.json("m.json");
     let derivation = file["certificate"]["derivation"].clone();
     file["certificate"]["derivation"] = derivation["each"].clone();

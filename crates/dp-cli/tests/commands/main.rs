@@ -1,4 +1,4 @@
-//! The command, run in folders of its own: one program for all tests, as each program would hold the whole workspace.
+//! Tests of the command, each in its own folder: a single program, since each program links the whole workspace.
 
 mod account;
 mod account_batch;

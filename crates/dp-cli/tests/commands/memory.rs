@@ -1,6 +1,6 @@
-//! Where memory ends, or a file is larger than any such file: exit code, one JSON value, and nothing left behind.
+//! Exhausted memory and oversized files: exit code, one JSON value, and nothing left behind.
 //!
-//! Every reader runs under a limit of its address space, fed by a pipe without end or by a file without blocks.
+//! Every reader runs under an address space limit, fed by an endless pipe or a sparse file.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code, unused_imports))]
 
 use std::fs::File;
@@ -16,7 +16,7 @@ fn limits_of_memory_are_tried_on_linux_alone() {
     eprintln!("SKIPPED: no reader was run without memory");
 }
 
-/// Address space in KiB that is enough for a run on few records.
+/// Address space in KiB that suffices for a run on few records.
 const LITTLE: u32 = 100_000;
 
 const SCHEMA: &str = "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
@@ -37,7 +37,7 @@ fn dp(place: &Workplace, kib: u32, arguments: &[&str]) -> Run {
     with_memory(place, kib, arguments).output().expect("sh runs").into()
 }
 
-/// Runs with `head` and then `line` again and again on standard input, until it is not read any more.
+/// Runs with `head` and then endless `line`s on standard input, until the command stops reading.
 fn dp_without_end(place: &Workplace, kib: u32, arguments: &[&str], head: &str, line: impl Fn(u64) -> String) -> Run {
     let mut child = with_memory(place, kib, arguments).stdin(Stdio::piped()).spawn().expect("sh runs");
     let mut input = child.stdin.take().expect("a pipe");
@@ -53,7 +53,7 @@ fn dp_without_end(place: &Workplace, kib: u32, arguments: &[&str], head: &str, l
     child.wait_with_output().expect("an end").into()
 }
 
-/// Checks how a run ended, and that the folder holds what it held.
+/// Checks how a run ended, and that the folder is unchanged.
 fn assert_ends(place: &Workplace, before: &[String], run: &Run, code: i32, error: &str) {
     let json: Value = serde_json::from_str(&run.stdout).unwrap_or_else(|_| panic!("no JSON: {run:?}"));
     assert_eq!((run.code, json["error"]["code"].as_str()), (code, Some(error)), "{run:?}");
@@ -64,7 +64,7 @@ fn assert_exhausted(place: &Workplace, before: &[String], run: &Run) {
     assert_ends(place, before, run, 1, "memory.exhausted");
 }
 
-/// Whether the readers themselves noticed, and not the end of last resort.
+/// Checks that the readers themselves reported the error, not the last-resort handler.
 fn assert_noticed(run: &Run, what: &str) {
     assert!(run.stdout.contains(what) && !run.stdout.contains("was aborted where it was"), "{run:?}");
 }
@@ -86,7 +86,7 @@ fn tables_beyond_memory() {
         assert_exhausted(&place, &before, &run);
         assert_noticed(&run, "there is no memory for the ");
     }
-    // Drafted, then read again: what comes from a pipe is kept.
+    // Drafted, then read again: input from a pipe is kept in memory.
     let run = run(&["--schema-from-data", "--label", "y"]);
     assert_exhausted(&place, &before, &run);
     assert_noticed(&run, "read more than once");
@@ -120,7 +120,7 @@ fn sparse_rows_beyond_memory() {
         assert_exhausted(&place, &before, &run);
         assert_noticed(&run, "standard input");
     }
-    // A line that does not end, of features that do.
+    // An endless line of finite features.
     let arguments = [&["train", "--data", "-", "--format", "libsvm"], &PRIVATE[..]].concat();
     let run = dp_without_end(&place, LITTLE * 4 / 5, &arguments, "+1", |i| format!(" {}:1", i + 1));
     assert_exhausted(&place, &before, &run);
@@ -161,7 +161,7 @@ fn lists_beyond_memory() {
     let columns = ["--format", "csv", "--query", "q", "--label", "g"];
     let run = dp_without_end(&place, LITTLE, &[&given[..], &columns].concat(), "q,g,a,b,c\n", csv);
     assert_exhausted(&place, &before, &run);
-    // Each row is short, and a table of all would be wide.
+    // Each row is short, but a table of all would be wide.
     place.write("wide.txt", (0..100).map(|i| format!("1 qid:{} {}:1\n", i / 5, 1_000_000 - i)).collect::<String>());
     let before = place.files();
     let given: Vec<_> = given.iter().map(|&word| if word == "-" { "wide.txt" } else { word }).collect();
@@ -177,23 +177,23 @@ fn rows_without_end() {
     place.write("s.toml", SCHEMA);
     let before = place.files();
     let given = [&["train", "--data", "-", "--schema", "s.toml"], &PRIVATE[..]].concat();
-    // The header: by memory, and where there is more of it by the limit of a row.
+    // The header: limited by memory, or by the limit of a row.
     let run = dp_without_end(&place, LITTLE, &given, "a,b,y", |i| format!(",c{i}"));
     assert_exhausted(&place, &before, &run);
     assert_noticed(&run, "standard input");
     let run = dp_without_end(&place, 4 * LITTLE, &given, "a,b,y", |_| format!(",{}", "column".repeat(100)));
     assert_ends(&place, &before, &run, 3, "csv.long_record");
-    // A quote that swallows everything.
+    // An unclosed quote.
     let run = dp_without_end(&place, LITTLE, &given, "a,b,y\n0.5,u,\"", |_| "no end in sight, no end\n".repeat(10));
     assert_exhausted(&place, &before, &run);
     place.write("line", "[0,".repeat(20_000_000));
     let before = place.files();
-    // Enough to reach the limit of a line, whatever the threads take.
+    // Enough to reach the limit of a line, regardless of the threads.
     let run = dp(&place, 2 * LITTLE, &["account", "batch", "line", "--quiet"]);
     assert_ends(&place, &before, &run, 3, "account.line");
 }
 
-/// A file of this size without blocks on the disk.
+/// Creates a sparse file of this size.
 fn hollow(place: &Workplace, name: &str, size: u64) {
     File::create(place.path(name)).unwrap().set_len(size).unwrap();
 }
@@ -215,13 +215,13 @@ fn files_that_are_too_large() {
         assert_ends(&place, &before, &run, 3, "file.too_large");
         assert!(run.stdout.contains("5.0 GiB") && run.stdout.contains("\"file\":\"huge\""), "{run:?}");
     }
-    // Of a pipe no more is held than the limit; where that is above what memory holds, memory ends first.
+    // At most the limit is kept of a pipe; if the limit exceeds the memory, memory runs out first.
     let line = |_| "# what is this?\n".to_owned();
     for arguments in [train("-"), event("-")] {
         let run = dp_without_end(&place, 3 * LITTLE, &arguments, "", line);
         assert_ends(&place, &before, &run, 3, "file.too_large");
     }
-    // A line that does not end is passed over as far as a row may go; the questions before it are answered.
+    // An endless line is skipped up to the limit of a row; the questions before it are answered.
     let question = r#"{"job":"gdp","mu":1,"delta":1e-6}"#;
     let run = dp_without_end(&place, 3 * LITTLE, &["account", "batch", "--json"], &format!("{question}\n"), |_| {
         "x".repeat(1 << 10)
@@ -301,7 +301,7 @@ fn whatever_the_memory_a_run_ends_with_one_value() {
     assert!(last_resorts > 0, "each limit was noticed in time, which leaves the end of last resort untried");
 }
 
-/// Waits until the run has its file, and says which others there are.
+/// Waits until the run has created its file, besides `others`.
 fn await_file(place: &Workplace, child: &mut Child, others: usize) {
     while place.files().len() <= others {
         assert!(child.try_wait().unwrap().is_none(), "it ended");

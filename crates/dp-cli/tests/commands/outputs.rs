@@ -1,4 +1,4 @@
-//! Outputs appear whole or not at all: existing files, folders that are not writable, full disks, interrupts, pipes.
+//! Atomic outputs: existing files, read-only folders, full disks, interrupts, pipes.
 
 use std::io::{BufRead, Read};
 use std::process::Stdio;
@@ -30,7 +30,7 @@ fn an_existing_output_is_kept_unless_forced() {
     assert_eq!(place.files(), ["model.json", "people.csv"]);
 }
 
-/// With --force an output would replace what is being read, and the records would be gone.
+/// With --force an output would replace its input, and the records would be lost.
 #[test]
 fn an_output_never_replaces_an_input_however_it_is_spelled() {
     let place = place();
@@ -119,7 +119,7 @@ fn a_full_disk_leaves_nothing() {
         eprintln!("SKIPPED: no bash to limit the size of files");
         return;
     }
-    // A file may have at most one block. Beyond it the write fails, whether or not the caller ignores the signal.
+    // A file may have at most one block. A larger write fails, whether or not the caller ignores the signal.
     for ignored in ["", "trap '' XFSZ; "] {
         let run =
             in_bash(&place, &format!("{ignored}ulimit -f 1; exec \"$0\" \"$@\""), &with(&["--out", "model.json"]));
@@ -149,7 +149,7 @@ fn a_model_that_nobody_receives_is_an_error() {
     let unread = "{ sleep 0.2; exec \"$0\" \"$@\"; } | exec true; exit ${PIPESTATUS[0]}";
     in_bash(&place, unread, &train).fails(1, "output.closed_pipe");
     assert_eq!(place.files(), ["people.csv"]);
-    // Thrown away on purpose, or a summary of what is in a file.
+    // The output is discarded on purpose, or is only a summary of a file.
     in_bash(&place, "exec \"$0\" \"$@\" >/dev/null", &train).ok();
     in_bash(&place, unread, &with(&["--out", "model.json"])).ok();
     assert_eq!(place.files(), ["model.json", "people.csv", "report.md"]);
@@ -163,13 +163,13 @@ fn a_hang_up_that_was_to_be_ignored_is_ignored() {
         eprintln!("SKIPPED: no bash");
         return;
     }
-    // As nohup does; the batch waits for its next question.
+    // As under nohup; the batch waits for its next question.
     let script = "trap '' HUP; mkfifo pipe; \"$0\" account batch pipe & exec 3>pipe; kill -HUP $!; sleep 0.2; \
                   exec 3>&-; wait $!";
     in_bash(&place, script, &[]).ok();
 }
 
-/// Threads of this stack cannot be started.
+/// Threads with this stack size cannot be started.
 #[test]
 fn everything_is_done_without_threads() {
     let place = place();
@@ -202,7 +202,7 @@ fn a_full_standard_output_is_an_error() {
 #[test]
 fn an_interrupt_leaves_nothing() {
     let place = place();
-    // A job in the background of a script is started to ignore Ctrl-C, and so is what it starts.
+    // A background job of a script is started to ignore Ctrl-C, and so are its children.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     let signals = if ignored.is_some_and(|mask| mask & 2 != 0) { &["TERM"][..] } else { &["INT", "TERM"] };
@@ -213,7 +213,7 @@ fn an_interrupt_leaves_nothing() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-        // Wait until training is on its way.
+        // Wait until training has started.
         let lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
         let training = lines.map_while(Result::ok).find(|line| line.contains("\"phase\":\"train\""));
         assert!(training.is_some(), "training never started");

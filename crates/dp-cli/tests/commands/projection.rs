@@ -1,9 +1,9 @@
-//! `dp train --project`: what is trained on, what the model says of it, and that predictions apply it.
+//! `dp train --project`: training features, the model's description, and predictions.
 
 use crate::support::{Dice, Workplace};
 use serde_json::Value;
 
-/// Sparse text of twelve features, the sign of the third being the class.
+/// Sparse text of twelve features; the sign of the third is the class.
 fn table(rows: usize, seed: u64) -> String {
     let mut dice = Dice(seed);
     let mut text = String::new();
@@ -70,7 +70,7 @@ fn projecting_costs_little_where_features_are_many() {
     };
     let full = accuracy(&[]);
     let square = accuracy(&["--project", "gaussian:12", "--project-seed", "3"]);
-    // A square Gaussian matrix can be undone, so nothing is lost but by the regularisation.
+    // A square Gaussian matrix is invertible, so that only the regularisation causes a loss.
     assert!(full > 0.9 && square > full - 0.1, "{full} {square}");
 }
 
@@ -86,7 +86,7 @@ fn the_seed_is_public_and_decides_the_map() {
     assert_eq!(weights(&[]), (one.clone(), seed), "the same --seed gives the same projection");
     assert_eq!(weights(&["--project-seed", &seed.to_string()]), (one.clone(), seed));
     assert_ne!(weights(&["--project-seed", "4"]).0, one);
-    // Without any seed each run draws another map.
+    // Without a seed each run draws another map.
     let fresh = || {
         train(&place, "m.json", &["--project", "gaussian:5"]);
         place.json("m.json")["model"]["encoder"]["projection"]["seed"].clone()
@@ -111,7 +111,7 @@ fn the_projection_is_an_assumption_that_cannot_be_dropped_or_added() {
     assert!(assumptions.contains(&projected));
     assumptions.retain(|assumption| *assumption != projected);
     verify(silent).fails(5, "verify.assumption");
-    // Another width of the map is another number of weights.
+    // A map of another width changes the number of weights.
     let mut narrower = file.clone();
     narrower["model"]["encoder"]["projection"]["features"] = 4.into();
     verify(narrower).fails(3, "model.format");
@@ -145,7 +145,7 @@ fn projections_that_cannot_be_are_refused() {
         ["train", "--data", "train.libsvm", "--epsilon", "1", "--project", "gaussian:3", "--out", "m.json"];
     place.dp(&unknown_width).fails(2, "usage.conflict").says("--dim");
     assert_eq!(place.files(), before);
-    // A dry run says how wide the model would be.
+    // A dry run reports the width of the model.
     let foreseen =
         place.dp(&[&TRAIN[..], &["--project", "gaussian:5", "--out", "m.json", "--dry-run", "--json"]].concat());
     assert_eq!(foreseen.json()["dim"], 6);

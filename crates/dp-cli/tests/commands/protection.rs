@@ -1,5 +1,5 @@
-//! Every sentence about protection against the exact law of what it speaks of, computed here and by other means: masses of
-//! small cells of both laws, ordered by their ratio. And no such sentence anywhere else.
+//! Checks every sentence about protection against the exact law, computed here independently: masses of small cells of both
+//! laws, ordered by their ratio. No such sentence may appear elsewhere.
 //!
 //! `cargo test -p dp-cli --test commands protection -- --nocapture` prints the table of sentences.
 
@@ -12,7 +12,7 @@ use dp_accountant::guarantee::Unit;
 use dp_accountant::semantics::Protection;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, MarginLoss};
 
-/// Masses of cells under both neighbours, the likeliest under the first in front.
+/// Masses of cells under both neighbours, ordered by decreasing likelihood ratio of the first.
 struct Pair(Vec<(f64, f64)>);
 
 impl Pair {
@@ -27,7 +27,7 @@ impl Pair {
         Self::new(self.0.iter().map(|&(p, q)| (q, p)).collect())
     }
 
-    /// Both released.
+    /// The joint release of both.
     fn and(&self, other: &Self) -> Self {
         Self::new(self.0.iter().flat_map(|&(p, q)| other.0.iter().map(move |&(r, s)| (p * r, q * s))).collect())
     }
@@ -51,7 +51,7 @@ impl Pair {
             .map_or(1.0, |((alpha, power), (p, q))| if q > 0.0 { power + p * (rate - alpha) / q } else { power + p })
     }
 
-    /// The largest probability of an event that alone changes the odds by the factor.
+    /// Returns the largest probability of an event that alone changes the odds by the factor.
     fn odds_beyond(&self, log_factor: f64) -> f64 {
         let factor = log_factor.exp();
         let mut largest = 0.0;
@@ -59,7 +59,7 @@ impl Pair {
             if power + p > factor * (alpha + q) {
                 largest = power + p;
             } else if p < factor * q {
-                // Of this cell as much as the factor allows.
+                // The part of this cell that the factor allows.
                 let part = (power - factor * alpha) / (factor * q - p);
                 return f64::max(largest, power + p * part.clamp(0.0, 1.0));
             }
@@ -67,27 +67,28 @@ impl Pair {
         largest
     }
 
-    /// The probability that the privacy loss itself is larger.
+    /// Returns the probability that the privacy loss itself is larger.
     fn loss_beyond(&self, log_factor: f64) -> f64 {
         self.0.iter().filter(|(p, q)| *p > log_factor.exp() * q * (1.0 + 1e-12)).map(|(p, _)| p).sum()
     }
 
-    /// The factor by which an event of this probability can raise the odds.
+    /// Returns the factor by which an event of this probability can raise the odds.
     fn bayes_factor(&self, failure: f64) -> f64 {
         let found = self.tests().find(|((_, power), (p, _))| power + p >= failure);
         found.map_or(1.0, |((alpha, power), (p, q))| failure / (alpha + q * (failure - power) / p))
     }
 }
 
-/// Cells between equally spaced points of a law on the line, given by its distribution function at both neighbours.
+/// Returns the cells between equally spaced points of a law on the line, given by its distribution function at both
+/// neighbours.
 fn cells(low: f64, high: f64, count: usize, cdf: impl Fn(f64) -> f64, shift: f64) -> Pair {
     let at = |i: usize| low + (high - low) * i as f64 / count as f64;
-    // Masses from the nearer tail, so that small ones keep their digits: the law is symmetric.
+    // Masses are computed from the nearer tail to keep the digits of small ones: the law is symmetric.
     let mass = |a: f64, b: f64| if a > 0.0 { cdf(-a) - cdf(-b) } else { cdf(b) - cdf(a) };
     Pair::new((0..count).map(|i| (mass(at(i) - shift, at(i + 1) - shift), mass(at(i), at(i + 1)))).collect())
 }
 
-/// Phi by its continued fraction and series.
+/// Computes Phi by its continued fraction and series.
 fn normal(x: f64) -> f64 {
     let density = (-0.5 * x * x).exp() / (2.0 * std::f64::consts::PI).sqrt();
     if x > 0.0 {
@@ -117,7 +118,7 @@ fn gaussian(mu: f64) -> Pair {
     cells(-9.0, 9.0 + mu, 200_000, normal, mu)
 }
 
-/// Density `e^-|x|` in three dimensions at distance `x` apart: cells of radius and cosine, by their middles.
+/// The density `e^-|x|` in three dimensions at distance `x`: cells of radius and cosine, evaluated at their midpoints.
 fn ball_of_three(x: f64) -> Pair {
     let (radii, cosines) = (1500, 700);
     let mut found = Vec::with_capacity(radii * cosines);
@@ -130,7 +131,7 @@ fn ball_of_three(x: f64) -> Pair {
             found.push((of_radius, of_radius * (r - other).exp()));
         }
     }
-    // Nearly all of the mass; each direction of the pair is the other's mirror image.
+    // Nearly all of the mass; the two directions of the pair are mirror images.
     Pair::new(found)
 }
 
@@ -145,14 +146,14 @@ fn k_ary(buckets: u32, noise: f64) -> Pair {
     Pair::new(vec![(truth, other), (other, truth), (1.0 - truth - other, 1.0 - truth - other)])
 }
 
-/// What `(epsilon, delta)` allows and no more.
+/// The pair that attains `(epsilon, delta)` exactly.
 fn approximate(epsilon: f64, delta: f64) -> Pair {
     let mut cells: Vec<_> = response(epsilon).0.iter().map(|(p, q)| (p * (1.0 - delta), q * (1.0 - delta))).collect();
     cells.extend([(delta, 0.0), (0.0, delta)]);
     Pair::new(cells)
 }
 
-/// One record in a batch with this probability: with it, a shift of `1/sigma`.
+/// One record in a batch with this probability; its presence shifts the sum by `1/sigma`.
 fn sampled(rate: f64, sigma: f64) -> Pair {
     let plain = |x: f64| normal(x);
     let (count, low, high) = (200_000, -9.0, 9.0 + 1.0 / sigma);
@@ -165,13 +166,13 @@ fn sampled(rate: f64, sigma: f64) -> Pair {
     Pair::new((0..count).map(cell).collect())
 }
 
-/// A composition's pair with few cells left: neighbouring ratios together, which is a function of what was released.
+/// A composition's pair with few cells: neighbouring ratios are merged, which is post-processing.
 fn merged(pair: Pair, count: usize) -> Pair {
     let size = pair.0.len().div_ceil(count);
     Pair::new(pair.0.chunks(size).map(|part| part.iter().fold((0.0, 0.0), |(a, b), (p, q)| (a + p, b + q))).collect())
 }
 
-/// A release with its exact law, and by what factor a number may be above the exact one.
+/// A release with its exact law, and the allowed factor of a number over the exact one.
 struct Case {
     name: &'static str,
     event: DpEvent,
@@ -196,7 +197,7 @@ fn events() -> Vec<Case> {
         };
         cases.push(Case { name, event, relation, delta, pair, loose });
     };
-    // (1, 1e-6); the rest at other epsilons and deltas.
+    // (1, 1e-6); the others have other epsilons and deltas.
     add("Gaussian, mu 0.2367", gaussian_event(0.236_704_48), 1e-6, gaussian(0.236_704_48), 1e-3);
     add("Gaussian, mu 0.05", gaussian_event(0.05), 1e-8, gaussian(0.05), 1e-3);
     add("Gaussian, mu 2", gaussian_event(2.0), 1e-3, gaussian(2.0), 1e-3);
@@ -225,7 +226,7 @@ fn events() -> Vec<Case> {
     add("sampled Gaussian, once", step(0.01, 1.0), 1e-5, sampled(0.01, 1.0), 1e-3);
     let twice = merged(sampled(0.1, 2.0), 1500);
     add("sampled Gaussian, twice", repeated(step(0.1, 2.0), 2), 1e-4, twice.and(&twice), 2e-2);
-    // Twenty times: as often the rarer answer as the binomial law says.
+    // Twenty answers: the number of the rarer one is binomial.
     let answers = response(0.2);
     let mut many = Pair::new(vec![(1.0, 1.0)]);
     for _ in 0..20 {
@@ -236,13 +237,13 @@ fn events() -> Vec<Case> {
     let coarse = merged(gaussian(0.5), 3000);
     let pair = coarse.and(&merged(cells(-40.0, 40.5, 80_500, laplace, 0.5), 600));
     add("Gaussian and Laplace, 0.5 each", both, 1e-5, pair, 2e-2);
-    // Of the Gaussian mechanism with the same noise, which costs a little less than this.
+    // Compared with the Gaussian mechanism at the same noise, which costs slightly less.
     let perturbed = DpEvent::ObjectivePerturbation { std_dev: 5.0, regularization: 20.0, loss: MarginLoss::Logistic };
     add("objective perturbation", perturbed, 1e-6, gaussian(0.2), 1e-3);
     cases
 }
 
-/// Cells of one ratio together: exact.
+/// Merges cells of equal ratio, which is exact.
 fn merged_equal(pair: Pair) -> Pair {
     let mut merged: Vec<(f64, f64)> = Vec::new();
     for (p, q) in pair.0 {
@@ -254,7 +255,7 @@ fn merged_equal(pair: Pair) -> Pair {
     Pair::new(merged)
 }
 
-/// The numbers of a sentence.
+/// Returns the numbers of a sentence.
 fn numbers(sentence: &str) -> Vec<f64> {
     sentence.split([' ', ',']).map(|word| word.trim_end_matches('.')).filter_map(|word| word.parse().ok()).collect()
 }
@@ -292,12 +293,12 @@ fn every_number_of_a_sentence_bounds_the_exact_law_and_is_near_it() {
                 }
                 [factor, probability] if sentence.contains("rise by a factor above") => {
                     factors += 1;
-                    // What is stated is to be true of the factor as shown, which is rounded up, and of the output itself.
+                    // A statement must hold for the printed factor, which is rounded up, and for the output itself.
                     let shown = factor.ln();
                     for exact in [exactly(&|pair| pair.odds_beyond(shown)), exactly(&|pair| pair.loss_beyond(shown))] {
                         assert!(probability >= exact * (1.0 - 1e-6), "{}: {sentence} {exact}", case.name);
                     }
-                    // And near what is true of epsilon, then of the probability.
+                    // It must also be near the exact value: first for epsilon, then for the probability.
                     match factors {
                         1 => (probability, exactly(&|pair| pair.odds_beyond(reached))),
                         _ => (factor, exactly(&|pair| pair.bayes_factor(failure))),
@@ -313,7 +314,7 @@ fn every_number_of_a_sentence_bounds_the_exact_law_and_is_near_it() {
             };
             table.push_str(&format!("  {stated:<10} exact {exact:<12.6} {sentence}\n"));
             assert!(stated >= exact * (1.0 - 1e-6), "{}: {sentence} The exact number is {exact}", case.name);
-            // Three digits, rounded up, add up to 1 %.
+            // Three digits, rounded up, are accurate to 1 %.
             let most = exact * (1.0 + 0.01 + case.loose) + 1e-12;
             assert!(stated <= most, "{}: {sentence} The exact number is {exact}", case.name);
             checked += 1;
@@ -323,7 +324,7 @@ fn every_number_of_a_sentence_bounds_the_exact_law_and_is_near_it() {
     assert!(checked > 100, "{checked}");
 }
 
-/// A delta that protects nobody is said to be one in every result, also where standard error is silent.
+/// A delta that protects no one is reported in every result, even if standard error is silent.
 #[test]
 fn a_delta_that_allows_whole_records_is_loud() {
     let place = Workplace::new();
@@ -384,7 +385,8 @@ const WORDS: [&str; 22] = [
     "plausible deniability",
 ];
 
-/// Where they may stand: the one module that says such sentences; what is said of measured attacks, which is no bound.
+/// Files that may contain them: the module that defines such sentences, and descriptions of measured attacks, which are not
+/// bounds.
 const ALLOWED: [&str; 4] =
     ["dp/src/protection.rs", "dp-cli/src/commands/audit/", "dp/src/metrics/", "dp-audit/README.md"];
 
@@ -399,7 +401,7 @@ fn texts(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A sentence about protection written by hand would be compared with nothing.
+/// A hand-written sentence about protection would not be checked.
 #[test]
 fn no_sentence_about_protection_stands_elsewhere() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -412,7 +414,7 @@ fn no_sentence_about_protection_stands_elsewhere() {
         files.extend(readme.exists().then_some(readme));
     }
     assert!(files.len() > 80, "{}", files.len());
-    // The example of a README is what the module says.
+    // The example of a README equals the module's output.
     let (epsilon, delta) = (Epsilon::new(1.0).unwrap(), Delta::new(1e-6).unwrap());
     let std_dev = dp_accountant::gaussian::noise_multiplier(epsilon, delta).unwrap().get();
     let event = DpEvent::Gaussian { std_dev, sensitivity: 1.0 };
@@ -426,7 +428,7 @@ fn no_sentence_about_protection_stands_elsewhere() {
         if ALLOWED.iter().any(|allowed| name.contains(allowed)) {
             continue;
         }
-        // Sentences are broken into lines, with a backslash in sources.
+        // Sentences are wrapped, in string literals with a backslash.
         let text = std::fs::read_to_string(&file).unwrap().replace(&example, "").to_lowercase().replace('\\', " ");
         let text = text.split_whitespace().filter(|word| *word != "///" && *word != "//").collect::<Vec<_>>().join(" ");
         found.extend(WORDS.iter().filter(|words| text.contains(**words)).map(|words| format!("{name}: {words}")));

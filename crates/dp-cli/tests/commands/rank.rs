@@ -1,4 +1,4 @@
-//! `dp rank`: training, verifying, measuring, scoring and cross-validation of rankers, on lists that the tests make up.
+//! `dp rank`: training, verification, evaluation, scoring and cross-validation of rankers, on generated lists.
 
 use crate::support::lists::{FEATURES, draw, letor, place};
 use crate::support::{Run, Workplace, gzip, one_value, reseal};
@@ -52,7 +52,7 @@ fn from_lists_to_a_private_ranker_and_its_figures() {
     assert!(text.contains("for one list") && text.contains("grades of one list"), "{text}");
 }
 
-/// Whoever verifies a ranker hears of a delta that protects nobody.
+/// Verification of a ranker reports a delta that protects no one.
 #[test]
 fn a_delta_that_allows_whole_lists_is_loud() {
     let place = place();
@@ -71,7 +71,7 @@ fn both_definitions_of_ndcg_and_public_lists() {
     let base = ["rank", "evaluate", "--model", "r.json", "--data", "test.txt"];
     let letor = place.dp(&[&base[..], &["--json"]].concat()).json();
     let standard = place.dp(&[&base[..], &["--metrics", "standard", "--public-data", "--json"]].concat()).json();
-    // LETOR's tool gives lists of fewer than 10 documents nothing.
+    // LETOR's tool assigns 0 to lists of fewer than 10 documents.
     assert!(number(&letor, "/ndcg/10") + 0.2 < number(&standard, "/ndcg/10"), "{letor} {standard}");
     assert_eq!(
         (letor["map"].clone(), letor["ndcg"]["1"].clone()),
@@ -85,7 +85,7 @@ fn both_definitions_of_ndcg_and_public_lists() {
     );
 }
 
-/// Figures by hand: one list, in the order of its first feature.
+/// Figures computed by hand: one list, ordered by its first feature.
 #[test]
 fn the_figures_are_those_of_the_definitions() {
     let place = Workplace::new();
@@ -96,7 +96,7 @@ fn the_figures_are_those_of_the_definitions() {
     let base = ["rank", "evaluate", "--model", "r.json", "--data", "t.txt", "--json"];
     let letor = place.dp(&base).json();
     let standard = place.dp(&[&base[..], &["--metrics", "standard"]].concat()).json();
-    // The second list has nothing relevant and counts as 0 in every mean.
+    // The second list has no relevant document and counts as 0 in every mean.
     let near = |found: f64, list: f64| assert!((found - list / 2.0).abs() < 1e-12, "{found} {list}");
     near(number(&letor, "/map"), (0.5 + 2.0 / 3.0) / 2.0);
     near(number(&letor, "/mrr"), 0.5);
@@ -128,7 +128,7 @@ fn networks_and_every_loss() {
         place.dp(&["verify", "r.json"]).ok();
         assert!(number(&evaluate(&place, "test.txt"), "/map") > 0.3, "{loss:?}");
     }
-    // The norm of a weight matrix that is brought back to 1 after every update is 1.
+    // A weight matrix that is projected to norm 1 after every update has norm 1.
     let network = ["--data", "train.txt", "--loss", "listnet", "--model", "mlp", "--hidden", "1", "--updates", "20"];
     train(&place, &[&network, &["--normalise", "always"], &BUDGET]).json();
     let weights = place.json("r.json")["model"]["weights"].clone();
@@ -136,8 +136,7 @@ fn networks_and_every_loss() {
     assert!((norm - 1.0).abs() < 1e-6, "{weights}");
 }
 
-/// ListMLE breaks ties by the order of documents, and a file has them in some order: where all grades are alike there is
-/// nothing to learn but that order.
+/// ListMLE breaks ties by the order of documents. If all grades are equal, the order in the file is all that it could learn.
 #[test]
 fn listmle_does_not_learn_the_order_of_a_file() {
     let place = Workplace::new();
@@ -146,13 +145,13 @@ fn listmle_does_not_learn_the_order_of_a_file() {
     place.write("sorted.txt", &lists);
     for budget in [&BUDGET[..], &["--non-private"]] {
         train(&place, &[&["--data", "sorted.txt", "--loss", "listmle", "--model", "linear"], budget]).json();
-        // In the order of the file the weight is 12 without privacy.
+        // With the order of the file, the weight is 12 without privacy.
         let weight = number(&place.json("r.json"), "/model/weights/0");
         assert!(weight.abs() < 1.0, "{weight}");
     }
 }
 
-/// Steps that are not given follow from epsilon.
+/// Default step sizes follow from epsilon.
 #[test]
 fn first_steps_are_in_proportion_to_epsilon() {
     let place = place();
@@ -203,7 +202,7 @@ fn training_without_privacy_says_so() {
     assert!(number(&evaluate(&place, "test.txt"), "/map") > 0.85);
     let public = ["rank", "evaluate", "--model", "r.json", "--data", "test.txt", "--public-data", "--json"];
     assert_eq!(place.dp(&public).json()["publishable"], false);
-    // A claim of privacy cannot be written over it.
+    // The file cannot be edited to claim privacy.
     let mut file = place.json("r.json");
     file["certificate"]["private"] = true.into();
     file["certificate"]["reached"] = serde_json::json!({ "epsilon": 1.0, "delta": 1e-6 });
@@ -237,7 +236,7 @@ fn every_edit_of_a_ranker_is_found_out() {
         };
         verify(&edited).fails(5, code);
     }
-    // Numbers that no longer follow from each other are found out although the seals were repaired.
+    // Inconsistent numbers are detected although the seals are repaired.
     for (pointer, value) in [
         ("/certificate/reached/epsilon", 0.5.into()),
         ("/certificate/derivation/lists", 2000.into()),
@@ -264,7 +263,7 @@ fn every_edit_of_a_ranker_is_found_out() {
     dropped["certificate"]["assumptions"].as_array_mut().unwrap().remove(0);
     reseal(&mut dropped);
     verify(&dropped).fails(5, "verify.assumption");
-    // Weights that do not fit the scorer, and members that mean nothing.
+    // Weights that do not fit the scorer, and members without meaning.
     let mut short = file.clone();
     short["model"]["weights"].as_array_mut().unwrap().pop();
     reseal(&mut short);
@@ -281,7 +280,7 @@ fn scores_of_documents() {
     train(&place, &[&["--data", "train.csv", "--query", "user", "--label", "clicks"], &LINEAR, &BUDGET]).json();
     let weights: Vec<f64> =
         place.json("r.json")["model"]["weights"].as_array().unwrap().iter().map(|w| w.as_f64().unwrap()).collect();
-    // Columns in another order, a column that is not the ranker's, and a query that needs quotes.
+    // Columns in another order, a column unknown to the ranker, and a query that needs quotes.
     place.write(
         "new.csv",
         "clicks,extra,e,d,c,b,a,user\n0,9,5,4,3,2,1,\"x,y\"\n7,9,0,0,0,0,1,\"x,y\"\n0,9,0,0,0,1,0,z\n",
@@ -348,7 +347,7 @@ fn five_parts_in_turn() {
         let mean: f64 = folds.iter().map(|fold| number(fold, &format!("/test{pointer}"))).sum::<f64>() / 5.0;
         assert!((mean - number(&private, pointer)).abs() < 1e-12, "{pointer}");
     }
-    // Each part is tested on once and validated on once, by another ranker.
+    // Each part is used once for testing and once for validation, by different rankers.
     assert!((number(&private, "/map") - number(&private, "/validation/map")).abs() > 0.0);
     assert!(number(&private, "/map") > 0.6, "{private}");
     let again = cv(&[&BUDGET, &["--repetitions", "2"]]);
@@ -362,7 +361,7 @@ fn five_parts_in_turn() {
     assert_eq!(place.files(), before);
 }
 
-/// The test part of fold 1 is the fifth: figures by hand from `train` and `evaluate` with the same seed.
+/// The test part of fold 1 is the fifth: the figures follow from `train` and `evaluate` with the same seed.
 #[test]
 fn a_fold_is_a_training_on_three_parts() {
     let place = Workplace::new();
@@ -381,7 +380,7 @@ fn parts_must_be_five_different_ones() {
     let cv = |parts: &[&str]| place.dp(&[&["rank", "cv", "--parts"][..], parts, &LINEAR, &BUDGET].concat());
     assert_eq!(cv(&parts[..4]).code, 2);
     cv(&["S1.txt", "S2.txt", "S3.txt", "S4.txt", "./S1.txt"]).fails(2, "usage.conflict").says("same file");
-    // A query that is in two parts would be trained and tested on.
+    // A query in two parts would be used for training and testing.
     place.write("S4.txt", place.read("S2.txt"));
     cv(&parts).fails(3, "lists.split").says("two files");
 }
@@ -414,7 +413,7 @@ fn a_dry_run_reads_no_list_and_writes_nothing() {
     assert_eq!(place.read("d.json"), "mine");
 }
 
-/// Trains on `content` and demands that nothing is left behind.
+/// Trains on `content` and checks that nothing is left behind.
 fn attempt(name: &str, content: impl AsRef<[u8]>, more: &[&str]) -> Run {
     let place = Workplace::new();
     place.write(name, content);
@@ -426,7 +425,7 @@ fn attempt(name: &str, content: impl AsRef<[u8]>, more: &[&str]) -> Run {
     run
 }
 
-/// The refusal of a LETOR file: code, line, what is found; with `--json` line and cell are private.
+/// Checks the error of a LETOR file: code, line and finding; with `--json` line and cell are private.
 #[track_caller]
 fn refused(lines: &str, more: &[&str], code: &str, line: u64, found: &str) {
     let content = format!("1 qid:a 1:0.5 2:1\n0 qid:a 1:0.25\n{lines}");
@@ -485,7 +484,7 @@ fn bad_files_are_refused() {
     Workplace::new()
         .dp(&[&["rank", "train", "--data", "none.txt", "--out", "r.json"], &LINEAR[..], &BUDGET].concat())
         .fails(1, "file.open");
-    // Of CSV the column is named.
+    // For CSV, the column is named.
     let columns = ["--query", "user", "--label", "clicks"];
     let good = "user,clicks,age\nann,1,3\nann,0,4\n";
     attempt("lists.csv", good, &columns).ok();
@@ -534,7 +533,7 @@ fn orders_without_end_are_announced() {
     said.says("22350 orders");
     assert!(!said.stderr.contains("for your eyes only"), "{}", said.stderr);
     said.json();
-    // Where whole lists are protected, so is how long they are.
+    // If whole lists are protected, so are their lengths.
     let said = train(&place, &[&data, &["--k", "2", "--protect", "lists", "--features", "1"], &BUDGET]);
     said.says("22350 orders").says("for your eyes only");
     let said = train(&place, &[&data, &BUDGET]);
@@ -553,7 +552,7 @@ fn a_ranker_reads_what_it_was_trained_on() {
     place.write("huge.txt", "1 qid:a 1:1e308 2:-1e308 3:1e308 4:-1e308 5:1e308\n1 qid:a 1:1\n");
     let run = with("evaluate", "huge.txt");
     assert!(run.code == 0 || run.code == 3, "{run:#?}");
-    // A classifier is no ranker, nor the other way round.
+    // A classifier is not a ranker, nor vice versa.
     place.dp(&["predict", "--model", "r.json", "--data", "train.csv"]).fails(3, "model.format").says("dp rank predict");
     place.write("people.csv", crate::support::people(200, 1));
     let people = ["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
@@ -610,7 +609,7 @@ fn flags_that_make_no_sense() {
     place.dp(&["rank", "evaluate", "--model", "-", "--data", "-"]).fails(2, "usage.stdin_twice");
     train(&place, &[&["--data", "train.txt"], &LINEAR, &["--epsilon", "1", "--delta", "0.01"]]).says("delta = 0.01");
     place.dp(&[&base[..], &LINEAR, &BUDGET].concat()).fails(1, "output.exists");
-    // A step that runs away ends in a message.
+    // A diverging step size gives an error message.
     let away = train(&place, &[&["--data", "train.txt"], &LINEAR, &BUDGET, &["--step", "1e308"]]);
     assert_ne!(away.code, 101, "{away:#?}");
 }
@@ -628,7 +627,7 @@ fn the_help_says_what_is_protected_and_what_is_not_chosen() {
     assert!(help(&["rank", "train", "--help"]).contains("--split-lists"));
     assert!(help(&["rank", "evaluate", "--help"]).contains("no private release"));
     assert!(help(&["rank", "predict", "--help"]).contains("Grades play no role here and may be absent"));
-    // The examples of `dp rank` run as they stand.
+    // The examples of `dp rank` run as printed.
     place.write("new.txt", place.read("test.txt"));
     let text = place.dp(&["rank", "--help"]).ok();
     // Long lines are wrapped.

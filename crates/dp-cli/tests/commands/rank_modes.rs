@@ -1,4 +1,4 @@
-//! `dp rank` for what is protected: grades, whole lists, documents.
+//! `dp rank` for each protected unit: grades, whole lists, documents.
 
 use crate::support::lists::{FEATURES, place};
 use crate::support::{Run, Workplace};
@@ -29,7 +29,7 @@ fn number(value: &Value, pointer: &str) -> f64 {
     value.pointer(pointer).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {pointer} in {value}"))
 }
 
-/// What is protected, by flags: relation, whether numbers of documents are printed, unit, words, distance over C.
+/// The protected unit by flags: relation, whether numbers of documents are printed, unit, words, distance over C.
 type Mode<'a> = (&'a [&'a str], &'a str, &'a str, &'a str, &'a str, f64);
 
 const MODES: [Mode<'static>; 6] = [
@@ -62,7 +62,7 @@ fn each_mode_trains_is_certified_and_verified() {
         let result = train(&place, &[flags, &["--normalise-features", "--json"]].concat()).json();
         assert_eq!((&result["adjacency"], &result["unit"]), (&adjacency.into(), &unit.into()), "{result}");
         assert!((2.9..=3.0).contains(&number(&result, "/epsilon")), "{flags:?}: {result}");
-        // How many documents there are is for nobody where lengths are protected.
+        // The number of documents is not printed if lengths are protected.
         assert_eq!(result.get("documents").is_some(), unit == "document" || protects == "grades", "{result}");
         let certificate = place.json("r.json")["certificate"].clone();
         assert_eq!((&certificate["adjacency"], &certificate["unit"]), (&adjacency.into(), &unit.into()));
@@ -72,7 +72,7 @@ fn each_mode_trains_is_certified_and_verified() {
         assert!((number(&verified, "/epsilon") - number(&result, "/epsilon")).abs() < 1e-6);
         let text = place.dp(&["verify", "r.json"]).ok();
         assert!(text.contains(words) && text.contains(&format!("for one {unit}")), "{flags:?}: {text}");
-        // A dry run foresees the same noise and says the same.
+        // A dry run predicts the same noise and prints the same text.
         let dry = train(&place, &[flags, &["--dry-run", "--n", "200", "--json"]].concat()).json();
         assert_eq!((&dry["adjacency"], &dry["unit"]), (&adjacency.into(), &unit.into()));
         let derivation = &certificate["derivation"];
@@ -84,7 +84,7 @@ fn each_mode_trains_is_certified_and_verified() {
     }
 }
 
-/// No certificate passes for that of another mode, seals repaired or not.
+/// A certificate cannot be passed off as one of another mode, with or without repaired seals.
 #[test]
 fn modes_cannot_be_exchanged() {
     let place = place();
@@ -114,7 +114,7 @@ fn nothing_is_read_off_protected_features() {
     for protect in ["lists", "documents"] {
         place.dp(&[&base[..], &ranker, &["--protect", protect]].concat()).fails(2, "usage.missing").says("--features");
     }
-    // The declared width holds, whatever the lists are.
+    // The declared width holds for all lists.
     place.dp(&[&base[..], &ranker, &["--protect", "lists", "--features", "9"]].concat()).ok();
     let model = place.json("r.json")["model"].clone();
     assert_eq!((&model["width"], model["weights"].as_array().map(Vec::len)), (&9.into(), Some(9)));
@@ -122,7 +122,7 @@ fn nothing_is_read_off_protected_features() {
     place
         .dp(&[&base[..], &ranker, &["--protect", "lists", "--features", "3", "--force"]].concat())
         .fails(3, "lists.width");
-    // Of CSV as well; the names of its columns are those of the ranker's input.
+    // The same for CSV; its column names are those of the ranker's input.
     let columns = ["rank", "train", "--data", "train.csv", "--query", "user", "--label", "clicks", "--out", "c.json"];
     let lists = ["--protect", "lists", "--features"];
     place.dp(&[&columns[..], &ranker, &lists[..2]].concat()).fails(2, "usage.missing").says("--features");

@@ -1,8 +1,8 @@
-//! `dp reproduce` on generated data: what is listed, run, kept, drawn and refused.
+//! `dp reproduce` on generated data: lists, runs, stores and draws, and its errors.
 
 use crate::support::Workplace;
 
-/// The one figure that needs no files.
+/// The only figure that needs no files.
 const SPHERE: [&str; 6] = ["reproduce", "thesis-6", "--quick", "--out", "out", "--json"];
 
 #[test]
@@ -37,7 +37,7 @@ fn figures_of_the_dissertation_are_listed_with_their_data() {
     let files: Vec<&str> =
         list["files"].as_array().unwrap().iter().map(|file| file["name"].as_str().unwrap()).collect();
     assert!(files.contains(&"a9a_train.libsvm.gz") && files.contains(&"bank33.csv.gz"), "{files:?}");
-    // The one of simulated data needs no file.
+    // The figure of simulated data needs no file.
     let dry = place.dp(&["reproduce", "renyi-4-4", "--quick", "--out", "o", "--dry-run", "--json"]).json();
     assert_eq!(dry["reads"], serde_json::json!([]));
 }
@@ -55,10 +55,10 @@ fn a_figure_is_run_kept_and_drawn_and_not_run_again() {
     let png = std::fs::read(place.path("out/thesis-6.png")).unwrap();
     assert!(png.starts_with(b"\x89PNG"));
     let (runs, picture) = (place.read("out/runs.csv"), place.read("out/thesis-6.svg"));
-    // The same runs from scratch on another number of threads, but for the time.
+    // The same runs from scratch with another number of threads agree in all but the time.
     let elsewhere = ["reproduce", "thesis-6", "--quick", "--out", "elsewhere", "--threads", "3", "--json"];
     assert_eq!(place.dp(&elsewhere).json()["figures"][0]["claims"], first["figures"][0]["claims"]);
-    // A torn last line is done again, the rest is not.
+    // A torn last line is repeated, the other runs are not.
     std::fs::write(place.path("out/runs.csv"), &runs[..runs.len() - 3]).unwrap();
     place.dp(&SPHERE).json();
     let again = place.read("out/runs.csv");
@@ -129,12 +129,12 @@ fn only_the_algorithms_that_were_asked_for_are_run() {
     let count = |name: &str| place.read("out/runs.csv").lines().filter(|line| line.contains(name)).count();
     let (lines, noiseless) = (place.read("out/runs.csv").lines().count(), count(",noiseless,"));
     assert!(noiseless > 0 && lines == noiseless + 1, "{noiseless} of {lines} lines");
-    // The others join them; none is run twice.
+    // The other runs are added; none is repeated.
     place.dp(&some[..7]).ok();
     assert!(count(",noiseless,") == noiseless && place.read("out/runs.csv").lines().count() > lines);
 }
 
-/// Chapter 6: MQ2007 has no known size, made-up lists need no file, and one training serves both rows of panels.
+/// Chapter 6: MQ2007 has no known size, generated lists need no file, and one training serves both rows of panels.
 #[test]
 fn rankers_are_run_on_lists_that_need_no_file() {
     let place = Workplace::new();
@@ -159,11 +159,11 @@ fn rankers_are_run_on_lists_that_need_no_file() {
     let some = ["reproduce", "renyi-6-3", "--set", "made-up-784-lists", "--repetitions", "1", "--out", "out", "--json"];
     let value = place.dp(&some).json();
     let claims = value["figures"][0]["claims"].as_array().unwrap();
-    // Those on linear rankers have one of three data sets, those on networks none.
+    // Claims on linear rankers have one of three data sets, those on networks none.
     assert!(claims.iter().any(|claim| claim["compared"].as_u64().unwrap() > 0));
     assert!(claims.iter().any(|claim| claim["verdict"] == "not measured"));
     let runs = place.read("out/runs.csv");
-    // A random order, four rankers without noise and three with it at three budgets.
+    // A random order, four rankers without noise, and three with noise at three budgets.
     assert_eq!(runs.lines().count(), 1 + 1 + 4 + 3 * 3);
     assert!(
         runs.contains("made-up-784-lists,ranker linear,bayes-rank,0,epsilon 1 delta 0.0001 clipped at 0.1,"),

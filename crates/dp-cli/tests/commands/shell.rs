@@ -1,4 +1,4 @@
-//! What every command inherits: streams, exit codes, colours, help, completions, manual pages, error codes.
+//! Behaviour common to all commands: streams, exit codes, colours, help, completions, manual pages, error codes.
 
 use crate::support::{Workplace, one_value};
 

@@ -1,4 +1,4 @@
-//! `dp sign` and `dp verify --key`: a curator's word for a model.
+//! `dp sign` and `dp verify --key`: a curator's signature of a model.
 
 use crate::support::{Workplace, people};
 use dp::canonical;
@@ -37,7 +37,7 @@ fn from_a_key_to_a_verified_signature() {
     assert_eq!(verified["certificate_sha256"], signed["certificate_sha256"]);
     assert!(place.dp(&["verify", "model.json", "--key", "curator.key.pub"]).ok().contains(statement));
     assert!(place.dp(&["verify", "model.json", "--json"]).json().get("signed").is_none());
-    // From standard input the signature has to be named.
+    // With standard input, the signature must be given by flag.
     let model = place.read("model.json");
     let named = ["verify", "-", "--key", "curator.key.pub", "--signature", "model.json.sig"];
     place.dp_with_input(&named, model.as_bytes()).ok();
@@ -52,7 +52,7 @@ fn keys_and_signatures_are_never_lost() {
     let (secret, public) = (place.read("a.key"), place.read("a.key.pub"));
     place.dp(&["sign", "new-key", "a.key"]).fails(1, "output.exists");
     std::fs::remove_file(place.path("a.key")).unwrap();
-    // Neither half is made where the other cannot be.
+    // If one of the two key files cannot be created, neither is.
     place.dp(&["sign", "new-key", "a.key"]).fails(1, "output.exists");
     assert!(!place.path("a.key").exists() && place.read("a.key.pub") == public);
     place.write("a.key", secret);
@@ -83,7 +83,7 @@ fn other_keys_files_and_models_are_refused() {
         .dp(&["verify", "other.json", "--key", "a.key.pub", "--signature", "model.json.sig"])
         .fails(5, "verify.signature")
         .says("another certificate");
-    // Made for one certificate, it says that it is for the other.
+    // A signature of one certificate, relabelled for the other.
     let mut relabelled: Value = place.json("model.json.sig");
     relabelled["certificate_sha256"] = place.json("other.json")["certificate_sha256"].clone();
     place.write("relabelled.sig", relabelled.to_string());

@@ -1,4 +1,4 @@
-//! The path from a table to a verified model, in every form that a table can come in.
+//! The workflow from a table to a verified model, for every format of the table.
 
 use crate::support::{Dice, Workplace, gzip, idx, people, xz};
 use serde_json::Value;
@@ -51,7 +51,7 @@ fn the_first_private_model_in_four_commands() {
     assert_eq!(measured["publishable"], false);
     let public = place.dp(&["evaluate", "--model", "m.json", "--data", "test.csv", "--public-data", "--json"]).json();
     assert_eq!(public["publishable"], true);
-    // Figures of a model without a guarantee are answers about its training records, however public the test set is.
+    // Figures of a model without a guarantee reveal its training records, however public the test set is.
     for unprotected in [&["--algorithm", "non-private"][..], &["--epsilon", "1", "--seed", "1"]] {
         let schema = ["train", "--data", "people.csv", "--schema", "schema.toml", "--out", "open.json", "--force"];
         place.dp(&[&schema[..], unprotected].concat()).ok();
@@ -75,7 +75,7 @@ fn the_result_has_its_members() {
     assert_eq!(result["dim"], 6);
     let epsilon = result["epsilon"].as_f64().unwrap();
     assert!(epsilon <= 0.5 && epsilon > 0.49, "{epsilon}");
-    // In few dimensions the Laplace ball has less noise than the Gaussian, and needs no delta at all.
+    // In few dimensions the Laplace ball has less noise than the Gaussian, and it needs no delta.
     assert_eq!(result["delta"], 0.0);
     assert!(result["seconds"].as_f64().unwrap() >= 0.0);
     assert_eq!(result["model"], "m.json");
@@ -287,7 +287,7 @@ fn libsvm_files() {
     assert!(measured["accuracy"].as_f64().unwrap() > 0.8, "{measured}");
     run("zero.libsvm", "zero.json", &["--dim", "9", "--zero-based"]);
     assert_eq!(place.json("zero.json")["model"]["weights"], place.json("m.json")["model"]["weights"]);
-    // Without --dim the width comes from the data, and the certificate says so.
+    // Without --dim the width comes from the data, and the certificate records it.
     run("train.libsvm.gz", "free.json", &[]);
     assert!(place.json("free.json")["certificate"].to_string().contains("assumed_public"));
     assert!(!place.json("m.json")["certificate"].to_string().contains("assumed_public"));
@@ -312,7 +312,7 @@ fn predictions_keep_the_order_and_do_not_need_the_label() {
     let mut lines = with.lines();
     assert_eq!(lines.next(), Some("score,class"));
 
-    // The same order as one row at a time.
+    // The same order as row-by-row reading.
     let header = unlabelled.lines().next().unwrap();
     for (row, line) in unlabelled.lines().skip(1).zip(lines).step_by(97) {
         let single = place
@@ -350,14 +350,14 @@ fn records_of_which_nothing_is_known_get_no_score() {
     let lines: Vec<String> = run.ok().lines().map(str::to_owned).collect();
     assert_eq!((lines.len(), lines[2].as_str()), (4, ","));
     assert!(lines[1].len() > 4 && lines[3].len() > 4, "{lines:?}");
-    // They count for nothing when the model is measured, either.
+    // They are also ignored in evaluation.
     assert_eq!(evaluate(&place, "m.json", "people.csv")["n"], 200);
 }
 
 #[test]
 fn a_dry_run_reads_no_record_and_writes_nothing() {
     let place = Workplace::new();
-    // The second line would be refused if it were read.
+    // The second line would be rejected if it were read.
     place.write("people.csv", "age,trade,earns\nbroken\n");
     place.write(
         "schema.toml",
@@ -420,8 +420,8 @@ fn progress_as_json_is_on_stderr_alone() {
     run.json();
 }
 
-/// How long a solver goes on until its minimiser is certified tells of the records: neither seconds nor rates nor the
-/// rows that it went through are said anywhere.
+/// The duration of a solver that runs until its minimiser is certified depends on the records: seconds, rates and numbers of
+/// processed rows are never printed.
 #[test]
 fn progress_says_nothing_of_a_certified_solver() {
     let place = Workplace::new();
@@ -442,8 +442,8 @@ fn progress_says_nothing_of_a_certified_solver() {
     }
 }
 
-/// What is promised of a record changed to any other rests on nothing where none can stop the training, and on every record
-/// conforming where some can.
+/// The guarantee for a record changed to any other needs no assumption if no record can stop the training, and needs that
+/// every record conforms if some can.
 #[test]
 fn a_schema_that_refuses_records_is_an_assumption() {
     let place = Workplace::new();
@@ -470,14 +470,14 @@ fn a_schema_that_refuses_records_is_an_assumption() {
         assert!(drafted.contains(policy), "{policy}: {drafted}");
         assert!(trusts(&drafted.replacen(policy, error, 1)), "{policy}");
     }
-    // Of a certificate that does not say so, the verifier does.
+    // If a certificate omits it, the verifier reports it.
     let mut file = place.json("m.json");
     let assumptions = file["certificate"]["assumptions"].as_array_mut().unwrap();
     assumptions.retain(|assumption| assumption["assumption"] != "every_record_conforms");
     file["certificate_sha256"] = dp::canonical::sha256(&file["certificate"]).into();
     place.write("m.json", file.to_string());
     assert!(place.dp(&["verify", "m.json"]).ok().contains("each conforms to the schema"));
-    // A table with a record of every kind that a draft has not seen.
+    // A table with records of every kind that the draft has not seen.
     place.write("schema.toml", &drafted);
     let odd = people(300, 8) + "x,1,baker,yes\n,1,clerk,no\n40,1e999,smith,no\n40,40,sailor,yes\n40,40,clerk,perhaps\n";
     place.write("people.csv", odd);
@@ -486,7 +486,7 @@ fn a_schema_that_refuses_records_is_an_assumption() {
     place.dp(&[&train[..], &["--epsilon", "1", "--out", "m.json", "--force"]].concat()).ok();
 }
 
-/// The examples of `--help` run as they are printed.
+/// The examples of `--help` run as printed.
 #[test]
 fn the_examples_of_the_help_run() {
     let place = Workplace::new();

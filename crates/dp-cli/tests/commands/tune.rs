@@ -1,4 +1,4 @@
-//! `dp tune`: each way of choosing, from file to verified model, and what it refuses.
+//! `dp tune`: each selection method, from file to verified model, and its errors.
 
 use crate::support::{Workplace, people};
 use dp::canonical;
@@ -11,7 +11,7 @@ columns.hours = { type = "numeric", min = 0, max = 80 }
 columns.trade = { type = "categorical", categories = ["baker", "clerk", "smith"] }
 "#;
 
-/// A grid of four.
+/// A grid of four combinations.
 const GRID: [&str; 4] = ["--lambda", "0.01,0.1", "--passes", "1,2"];
 
 const PORTIONS: &[&str] = &["--algorithm", "bolt-on-strongly-convex", "--epsilon", "2"];
@@ -58,7 +58,7 @@ fn every_way_gives_a_model_that_verifies_predicts_and_is_measured() {
         assert!((lambda == 0.01 || lambda == 0.1) && (1..=2).contains(&passes) && chosen["of"] == 4, "{chosen}");
         let expected = 1 + 2 * u64::from(lambda == 0.1) + (passes - 1);
         assert_eq!(chosen["number"], expected, "{chosen}");
-        // How long a random number of trainings took tells of how many there were.
+        // The duration of a random number of trainings would reveal that number.
         assert_eq!(result.get("seconds").is_some(), out != "s.json" && out != "g.json", "{result}");
         let verified = place.dp(&["verify", out, "--json"]).json();
         assert_eq!(verified["holds"], true);
@@ -116,7 +116,7 @@ fn a_dry_run_says_what_it_would_cost() {
     assert!(!place.files().contains(&"model.json".to_owned()));
 }
 
-/// The value at `pointer` of the certificate, changed, and the hashes repaired.
+/// Returns the certificate with the value at `pointer` changed and the hashes repaired.
 fn edited(file: &Value, pointer: &str, change: impl FnOnce(&mut Value)) -> String {
     let mut file = file.clone();
     change(file["certificate"].pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}")));
@@ -124,7 +124,7 @@ fn edited(file: &Value, pointer: &str, change: impl FnOnce(&mut Value)) -> Strin
     file.to_string()
 }
 
-/// A file, a member of its certificate, and what is done to it.
+/// A file, a member of its certificate, and the edit of it.
 type Edit<'a> = (&'a str, &'a str, &'a dyn Fn(&mut Value));
 
 #[test]
@@ -186,7 +186,7 @@ fn several_classes_and_other_algorithms_are_tuned_too() {
         ])
         .ok();
     place.dp(&["verify", "kinds.json"]).ok();
-    // One model for each class, all of them tuned together.
+    // One-vs-rest models, all tuned together.
     let named = ["--label", "kind", "--classes", "k0,k1,k2", "--schema-from-data"];
     let each = ["--algorithm", "bolt-on-strongly-convex", "--one-vs-all", "joint", "--epsilon", "8", "--delta", "1e-6"];
     for method in ["portions", "random-stopping"] {
@@ -233,13 +233,13 @@ fn what_makes_no_sense_is_refused_before_anything_is_read() {
     refused(&["--epsilon", "1", "--passes", "1,2", "--algorithm", "snowball-sgd"], 2, "usage.conflict", "--passes");
     let squared = ["--epsilon", "1", "--loss", "squared", "--radius", "2"];
     refused(&with(&squared), 2, "usage.conflict", "mistakes");
-    // What one combination lacks, a proof here, is found before the records are.
+    // A combination without a proof is rejected before the records are read.
     let zero = ["--epsilon", "1", "--algorithm", "bolt-on-strongly-convex", "--lambda", "0.1,0"];
     refused(&zero, 4, "privacy.refused", "--lambda");
     let passes: Vec<String> = (1..=1001).map(|passes| passes.to_string()).collect();
     refused(&["--epsilon", "1", "--passes", &passes.join(",")], 2, "usage.value", "combinations");
     assert!(!place.files().contains(&"model.json".to_owned()));
-    // `dp train` takes one value of each.
+    // `dp train` takes one value of each setting.
     let train = ["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "model.json"];
     place.dp(&[&train[..], &["--passes", "1,2"]].concat()).fails(2, "usage.conflict").says("dp tune");
 }
@@ -261,7 +261,7 @@ fn bad_records_fail_without_a_model() {
     assert!(!place.files().contains(&"model.json".to_owned()));
 }
 
-/// How long a stranger's file keeps us busy is not the stranger's to say: what recomputation takes is counted first.
+/// The work of recomputing an untrusted file is counted before it is done.
 #[test]
 fn a_certificate_of_very_many_candidates_is_not_recomputed_unless_allowed() {
     let place = place();
@@ -276,13 +276,13 @@ fn a_certificate_of_very_many_candidates_is_not_recomputed_unless_allowed() {
     let run = place.dp(&["verify", "long.json"]);
     run.fails(3, "verify.work").says("--work");
     assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
-    // The same candidates again and again are no other choice than once.
+    // Repeating the same candidates is the same choice as listing them once.
     place.dp(&["verify", "long.json", "--work", "99999999999"]).ok();
     place.dp(&["verify", "model.json", "--work", "1"]).fails(3, "verify.work");
     place.dp(&["verify", "model.json"]).ok();
 }
 
-/// A release of a candidate is one that was named; weights that are none of its are refused.
+/// A released candidate must be among the listed ones; weights that do not belong to it are refused.
 #[test]
 fn weights_are_held_to_the_candidate_that_was_chosen() {
     let place = place();
@@ -304,7 +304,7 @@ fn weights_are_held_to_the_candidate_that_was_chosen() {
     }
 }
 
-/// A choice on public records is taken on trust, with what there was to choose from; nothing else can be said in its place.
+/// A selection on public records is an assumption that lists its candidates; no other assumption can replace it.
 #[test]
 fn a_choice_on_public_records_is_an_assumption_of_its_own() {
     let place = place();
@@ -350,7 +350,7 @@ fn a_choice_on_public_records_is_an_assumption_of_its_own() {
     }
 }
 
-/// Public records that are private ones are none: the curator hears of it, and nobody else.
+/// Public records that are also private are reported to the curator only.
 #[test]
 fn public_records_among_the_private_ones_are_noticed() {
     let place = place();
@@ -369,7 +369,7 @@ fn public_records_among_the_private_ones_are_noticed() {
     assert!(run.code == 0 && !run.stderr.contains("public records are"), "{run:#?}");
 }
 
-/// How far a random number of trainings has come, and how fast, tells how many there are.
+/// Progress and speed would reveal the random number of trainings.
 #[test]
 fn progress_says_nothing_of_a_random_number_of_trainings() {
     let place = place();

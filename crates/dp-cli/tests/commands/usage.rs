@@ -1,8 +1,8 @@
-//! Flags whose values cannot be used are refused before any record is read, with the flag's name and what to do.
+//! Unusable values of flags are rejected before any record is read, with the flag's name and a remedy.
 
 use crate::support::{Workplace, one_value, people};
 
-/// Trains on 200 people with `extra` flags after the usual ones.
+/// Trains on 200 people with `extra` flags after the default ones.
 fn train(place: &Workplace, extra: &[&str]) -> crate::support::Run {
     if !place.path("people.csv").exists() {
         place.write("people.csv", people(200, 1));
@@ -134,7 +134,7 @@ fn standard_input_only_once() {
 #[test]
 fn what_has_no_proof_is_refused_for_privacy() {
     let place = Workplace::new();
-    // Without regularisation nothing is strongly convex; a step on a loss with a kink need not contract.
+    // Without regularisation no loss is strongly convex; a gradient step on a loss with a kink need not contract.
     train(&place, &["--epsilon", "1", "--algorithm", "bolt-on-strongly-convex", "--lambda", "0"])
         .fails(4, "privacy.refused");
     train(&place, &["--epsilon", "1", "--loss", "hinge"]).fails(4, "privacy.refused").says("huber-svm");

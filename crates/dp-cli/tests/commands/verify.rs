@@ -1,4 +1,4 @@
-//! `dp verify`: every edit of the file is found out, and so is every number that does not follow from the recipe.
+//! `dp verify` detects every edit of the file, and every number that does not follow from the recipe.
 
 use crate::support::{Workplace, people, reseal};
 use dp::canonical;
@@ -25,7 +25,7 @@ fn trained(extra: &[&str]) -> (Workplace, Value) {
     (place, file)
 }
 
-/// Pointers to all leaves.
+/// Collects the pointers to all leaves.
 fn leaves(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {
         Value::Array(items) => {
@@ -48,7 +48,7 @@ fn all_leaves(value: &Value) -> Vec<String> {
     found
 }
 
-/// Other values for a leaf.
+/// Returns other values for a leaf.
 fn edits(leaf: &Value) -> Vec<Value> {
     match leaf {
         Value::Number(number) => match number.as_u64() {
@@ -127,7 +127,7 @@ fn a_missing_or_additional_member_is_found_out() {
     }
 }
 
-/// Changes a leaf and repairs both hashes: what someone would do who wants the edit to go unnoticed.
+/// Changes a leaf and repairs both hashes, as someone hiding the edit would.
 fn resealed(file: &Value, path: &str, edit: &Value) -> Value {
     let mut edited = file.clone();
     *edited.pointer_mut(path).expect("a leaf") = edit.clone();
@@ -137,8 +137,8 @@ fn resealed(file: &Value, path: &str, edit: &Value) -> Value {
 
 #[test]
 fn resealed_edits_of_what_is_promised_are_found_out() {
-    // A crate may have another number of a version. What was asked for may be more than what was reached, as any wider statement is true. The
-    // remaining ones are settings that the sensitivity of these recipes does not depend on: the promise is the same.
+    // A crate may have another version. The request may exceed the budget reached, as a weaker statement is also true. The
+    // others are settings without influence on the sensitivity of these recipes: the guarantee is the same.
     let without_effect = |path: &str| {
         ["/certificate/versions/", "/certificate/requested/"].iter().any(|start| path.starts_with(start))
             || ["/model_sha256", "/derivation/n", "/recipe/hide_position", "/recipe/output_noise"]
@@ -186,7 +186,7 @@ fn each_kind_of_lie_has_its_code() {
     verify(resealed(&file, "/certificate/event/scale", &(2.0 * scale).into())).fails(5, "verify.guarantee");
     let sensitivity = file["certificate"]["event"]["sensitivity"].as_f64().unwrap();
     verify(resealed(&file, "/certificate/event/sensitivity", &(0.5 * sensitivity).into())).fails(5, "verify.guarantee");
-    // A promise about whole lists or users does not follow from one about records.
+    // A guarantee for whole lists or users does not follow from one for records.
     for unit in [serde_json::json!("list"), serde_json::json!({ "column": "trade" })] {
         verify(resealed(&file, "/certificate/unit", &unit)).fails(5, "verify.guarantee");
     }
@@ -195,7 +195,7 @@ fn each_kind_of_lie_has_its_code() {
     reseal(&mut other_loss);
     verify(other_loss).fails(5, "verify.guarantee");
 
-    // Each assumption left out, and one too many.
+    // Each assumption removed in turn, and one added.
     for i in 0..file["certificate"]["assumptions"].as_array().unwrap().len() {
         let mut silent = file.clone();
         silent["certificate"]["assumptions"].as_array_mut().unwrap().remove(i);
@@ -207,7 +207,7 @@ fn each_kind_of_lie_has_its_code() {
     assumptions.push(serde_json::json!({ "assumption": "public_schema" }));
     reseal(&mut vouching);
     verify(vouching).fails(5, "verify.assumption");
-    // A soothing sentence, the same twice, and a bound that nobody enforces.
+    // A reassuring sentence, a duplicate, and a bound that is not enforced.
     for vouched in [
         serde_json::json!({ "assumption": "other", "text": "audited" }),
         serde_json::json!({ "assumption": "public_n" }),
@@ -219,11 +219,11 @@ fn each_kind_of_lie_has_its_code() {
         reseal(&mut vouching);
         verify(vouching).fails(5, "verify.assumption");
     }
-    // Targets are -1 and 1; under squared loss a smaller bound would be a smaller sensitivity.
+    // Targets are -1 and 1; under squared loss a smaller bound would give a smaller sensitivity.
     verify(resealed(&file, "/certificate/derivation/recipe/target_bound", &0.5.into()))
         .fails(5, "verify.guarantee")
         .says("targets");
-    // A column of the model is declared reviewed after the fact: the certificate still says otherwise.
+    // A column of the model is declared reviewed afterwards: the certificate still contradicts it.
     let mut whitewashed = file.clone();
     whitewashed["model"]["encoder"]["input"]["table"]["columns"][0]["review"] = "reviewed".into();
     reseal(&mut whitewashed);
@@ -237,8 +237,8 @@ fn without_idealisation(file: &Value) -> Value {
     file
 }
 
-/// How noise was drawn stands in the recipe, in the certificate and, where it is an idealisation, among the assumptions:
-/// none of them changes alone.
+/// The noise mode is recorded in the recipe, in the certificate and, if idealised, among the assumptions: none of them can
+/// change alone.
 #[test]
 fn noise_is_what_the_recipe_says() {
     let idealised = serde_json::json!({ "assumption": "idealised_float" });
@@ -259,7 +259,7 @@ fn noise_is_what_the_recipe_says() {
     recipe["certificate"]["derivation"]["recipe"]["noise_mode"] = "exact".into();
     verify(&place, recipe.clone()).fails(5, "verify.guarantee").says("certificate.noise");
     verify(&place, without_idealisation(&recipe)).fails(5, "verify.assumption");
-    // A recipe that does not say drew it rounded, as all did before they said.
+    // A recipe without a noise mode used rounded noise, as all did before the mode was recorded.
     assert!(rounded["certificate"]["derivation"]["recipe"]["noise_mode"].is_null());
     place.dp(&["verify", "model.json"]).ok();
 
@@ -292,7 +292,7 @@ fn a_certificate_belongs_to_its_model() {
     place.dp(&["verify", "mixed.json"]).fails(5, "verify.model_hash");
 }
 
-/// The names of a model's features are its encoder's, however the hashes are repaired.
+/// The feature names of a model are those of its encoder, even if the hashes are repaired.
 #[test]
 fn features_are_those_of_the_encoder() {
     let (place, file) = trained(&["--epsilon", "1"]);
@@ -300,7 +300,7 @@ fn features_are_those_of_the_encoder() {
     place.dp(&["verify", "edited.json"]).fails(3, "model.format").says("fit each other");
 }
 
-/// How many features there are is read off the records unless it is said, and the certificate owns to that.
+/// Unless given, the number of features is taken from the records, and the certificate says so.
 #[test]
 fn a_number_of_features_from_the_records_is_said() {
     let place = Workplace::new();
@@ -320,7 +320,7 @@ fn a_number_of_features_from_the_records_is_said() {
     place.dp(&["verify", "silent.json"]).fails(5, "verify.assumption").says("number of features");
 }
 
-/// Weights of the same length that were never released: both hashes repaired, they lie off the grid of the noise.
+/// Weights of the same length that were never released, with both hashes repaired: they lie off the grid of the noise.
 #[test]
 fn weights_that_met_no_noise_are_refused() {
     let (place, private) = trained(&["--epsilon", "1"]);
@@ -330,7 +330,7 @@ fn weights_that_met_no_noise_are_refused() {
     reseal(&mut pasted);
     place.write("pasted.json", pasted.to_string());
     place.dp(&["verify", "pasted.json"]).fails(5, "verify.weights").says("model.weights");
-    // What the recipe could have released is no other promise.
+    // Weights that the recipe could have released claim nothing more.
     let mut zeros = private;
     zeros["model"]["weights"] = vec![0.0; zeros["model"]["weights"].as_array().unwrap().len()].into();
     reseal(&mut zeros);
@@ -338,7 +338,7 @@ fn weights_that_met_no_noise_are_refused() {
     place.dp(&["verify", "zeros.json"]).ok();
 }
 
-/// Nothing but crates and numbers of versions can be said under `versions`.
+/// `versions` can contain only crates and version numbers.
 #[test]
 fn versions_are_those_of_crates() {
     let (place, file) = trained(&["--epsilon", "1"]);
@@ -403,8 +403,8 @@ fn files_that_are_no_models() {
     place.dp(&["verify", "x.json"]).fails(3, "model.format");
 }
 
-/// Models of before gradients were compensated: their certificates hold on the larger bounds of then, and nobody can have them
-/// recomputed with today's.
+/// Models from before gradient compensation: their certificates use the larger bounds of that time, and cannot be recomputed
+/// with the present ones.
 #[test]
 fn models_of_plain_sums_still_verify() {
     for (name, member) in [

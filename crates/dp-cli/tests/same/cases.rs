@@ -1,9 +1,9 @@
-//! What is compared.
+//! The cases of the comparison.
 
 use crate::specimens::words;
 use crate::table::ALGORITHMS;
 
-/// Commands that are run by both builds in a folder of each, after some that the older one has run alone.
+/// Commands that both builds run, each in its own folder, after some that only the older one has run.
 pub struct Case {
     pub group: &'static str,
     pub before: Vec<Vec<String>>,
@@ -20,7 +20,7 @@ impl Case {
         self
     }
 
-    /// Whether a command has to succeed: two equal refusals compare nothing.
+    /// Returns whether a command must succeed: comparing two equal errors shows nothing.
     pub fn must_succeed(&self, command: &[String]) -> bool {
         self.group != "refusals" && ["train", "tune", "rank", "account", "audit"].contains(&command[0].as_str())
     }
@@ -73,7 +73,7 @@ pub fn all() -> Vec<Case> {
     cases
 }
 
-/// A seeded training, its report and what its model says of records; and the same training to be foreseen.
+/// A seeded training, its report and the predictions of its model; and a dry run of the same training.
 fn training(line: &str) -> Case {
     let data = line.split(' ').nth(2).expect("the records").to_owned();
     let labels = if line.contains("labels.idx") { " --labels labels.idx" } else { "" };
@@ -86,14 +86,14 @@ fn training(line: &str) -> Case {
         format!("{line} --seed 7 --force"),
         format!("evaluate --model m.json --data {data}{labels}"),
     ];
-    // A dry run reads no records, so that it has no schema from them.
+    // A dry run reads no records, so that it cannot infer a schema from them.
     if !line.contains("--schema-from-data") {
         commands.insert(0, format!("{line} --dry-run --json"));
     }
     Case::new(group, &commands)
 }
 
-/// A model with secret noise, made by the older build: both find the same guarantee in it.
+/// A model with secret noise, made by the older build: both must find the same guarantee in it.
 fn honest(line: &str) -> Case {
     let commands =
         ["verify m.json --json", "verify m.json", "account certificate m.json --delta 1e-4 --json"].map(String::from);
@@ -113,7 +113,7 @@ fn ranker(flags: &str) -> Case {
     Case::new("rankers", &commands)
 }
 
-/// Trainings that the table of algorithms does not have: several classes, numbers, images, projections, penalties, tuning.
+/// Trainings missing in the table of algorithms: several classes, numbers, images, projections, penalties, tuning.
 const OTHER_TRAININGS: &[&str] = &[
     "train --data table.csv --schema schema.toml --out m.json --algorithm non-private",
     "train --data table.csv --schema schema.toml --out m.json --algorithm non-private --loss huber-svm --lambda 0.01",
@@ -176,7 +176,7 @@ const AUDITS: &[&str] = &[
     "audit table --algorithm majority obj-pert --kind two-classes --trials 400 --json",
 ];
 
-/// What people read: these change where somebody writes better.
+/// Texts for people, which change when the wording improves.
 const WORDS: &[&str] = &[
     "--help",
     "train --help",

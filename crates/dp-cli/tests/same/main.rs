@@ -5,9 +5,9 @@
 //! cargo test -p dp-cli --test same                           # a sample, of this build beside itself
 //! ```
 //!
-//! Runs are seeded, so that models are equal to the last bit or were made in another way. Times, versions, and the hash of
-//! a certificate, which holds versions, are not compared. Models with secret noise are made by the older build and have to
-//! mean the same to both.
+//! Runs are seeded, so that models are equal to the last bit or were made differently. Times, versions, and the hash of a
+//! certificate, which covers versions, are not compared. Models with secret noise are made by the older build and must mean
+//! the same to both.
 #![allow(clippy::print_stdout, reason = "the table is what people run this for")]
 
 mod cases;
@@ -57,7 +57,7 @@ struct Arguments {
     harness: Harness,
 }
 
-/// Of a sample, each case of this number.
+/// A sample contains every case whose number is a multiple of this.
 const SAMPLE: usize = 16;
 
 fn main() -> ExitCode {
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
     if differences().next().is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// For each case the first difference, if there is one.
+/// Returns the first difference of each case, if there is one.
 fn compare(cases: &[Case], specimens: &Files, before: &Path, after: &Path) -> Vec<Option<String>> {
     let results = Mutex::new(vec![None; cases.len()]);
     let next = AtomicUsize::new(0);
@@ -148,7 +148,7 @@ fn case_differs(case: &Case, specimens: &Files, before: &Place, after: &Place) -
 
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// What a run said, by where.
+/// Returns the outputs of a run with their names.
 fn said(ran: &Ran) -> [(&'static str, String); 3] {
     [
         ("exit code", format!("{:?}", ran.code())),
@@ -157,7 +157,7 @@ fn said(ran: &Ran) -> [(&'static str, String); 3] {
     ]
 }
 
-/// The first line in which two texts differ.
+/// Returns the first line in which two texts differ.
 fn first_difference(one: &str, other: &str) -> String {
     let (mut one, mut other) = (one.lines(), other.lines());
     loop {
@@ -168,7 +168,7 @@ fn first_difference(one: &str, other: &str) -> String {
     }
 }
 
-/// A text without what two runs never have in common. JSON has one member a line.
+/// Returns a text without the parts that always differ between runs. JSON gets one member per line.
 fn comparable(content: &[u8]) -> String {
     let text = String::from_utf8_lossy(content);
     let json = |text: &str| {
@@ -194,7 +194,7 @@ fn strip(value: &mut Value) {
     }
 }
 
-/// A line with its times and its hashes of certificates replaced.
+/// Returns a line with its times and certificate hashes replaced.
 fn timeless(line: &str) -> String {
     let is_hash =
         |word: &str| word.trim_matches('`').len() == 64 && word.chars().all(|c| c == '`' || c.is_ascii_hexdigit());

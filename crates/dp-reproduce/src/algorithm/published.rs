@@ -1,4 +1,4 @@
-//! Noise as it was printed where that is too little, to see what became of the claims that rest on it.
+//! Noise as published where that is too little, to test the claims that rest on it.
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{EventLog, ReplaceOne};
@@ -9,7 +9,7 @@ use dp_optim::growth::as_published;
 
 use crate::setting::{Privacy, Setting};
 
-/// The sensitivity that Wu et al. 2017 add noise for, with their constants: `L = 1 + λR = 2` where `R = 1/λ`.
+/// Returns the sensitivity used by Wu et al. 2017, with their constants: `L = 1 + λR = 2` where `R = 1/λ`.
 ///
 /// # Formula
 /// ```text
@@ -26,7 +26,7 @@ pub(super) fn sensitivity(setting: &Setting, n: u64) -> f64 {
     }
 }
 
-/// The step sizes of their experiments, with their smoothness.
+/// Returns the step sizes of their experiments, with their smoothness.
 pub(super) fn schedule(setting: &Setting, n: u64) -> Result<Schedule, dp_optim::Error> {
     if setting.lambda == 0.0 {
         return Ok(Schedule::Constant { step: (n as f64).sqrt().recip() });
@@ -36,8 +36,8 @@ pub(super) fn schedule(setting: &Setting, n: u64) -> Result<Schedule, dp_optim::
     Ok(Schedule::StronglyConvex { smoothness, strong_convexity: setting.lambda })
 }
 
-/// Noise for `sensitivity` alone: a release of zeros, which have any sensitivity. Adding it to a model whose true
-/// sensitivity is larger protects nobody as claimed; that is the point.
+/// Draws noise for `sensitivity` alone: a release of zeros, which have any sensitivity. Added to a model with a larger true
+/// sensitivity, it does not give the claimed protection, which is intended here.
 pub(super) fn noise(
     privacy: Privacy,
     delta: f64,
@@ -52,7 +52,7 @@ pub(super) fn noise(
     let claimed = L2Sensitivity::new(sensitivity)?;
     let zeros = Bounded::with_proven_sensitivity(zeros, claimed);
     let released = if delta > 0.0 {
-        // The classical Gaussian mechanism, which they use.
+        // The classical Gaussian mechanism, as in the paper.
         let std_dev = sensitivity * (2.0 * (1.25 * classes / delta).ln()).sqrt() / epsilon;
         let gaussian = Gaussian::from_std_dev(claimed, std_dev)?.with_noise_mode(NoiseMode::Rounded)?;
         gaussian.release(zeros, &mut log, rng)?

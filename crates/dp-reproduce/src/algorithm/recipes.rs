@@ -1,4 +1,4 @@
-//! Settings as recipes of dp-optim.
+//! Conversion of settings to recipes of dp-optim.
 
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
@@ -17,13 +17,13 @@ use dp_optim::{Auto, Descent, Schedule};
 use super::Algorithm;
 use crate::setting::{Setting, Step};
 
-/// Where BST14 and Phased-SGD look for a convex model: their step sizes are multiples of a radius.
+/// The radius of the convex models of BST14 and Phased-SGD: their step sizes are multiples of it.
 const RADIUS: f64 = 10.0;
 
-/// Strong convexity over curvature that the minimiser without privacy is accelerated for.
+/// Ratio of strong convexity to curvature for accelerating the minimiser without privacy.
 const SLOWEST: f64 = 1e-4;
 
-/// What a recipe may depend on beside its setting: public numbers.
+/// The public numbers that a recipe may depend on besides its setting.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Public {
     pub(super) n: u64,
@@ -32,7 +32,7 @@ pub(super) struct Public {
     pub(super) relation: AdjacencyKind,
 }
 
-/// The private recipe of a setting; `None` for what has none, or noise of its own.
+/// Returns the private recipe of a setting; `None` if it has none, or its own noise.
 pub(super) fn recipe(setting: &Setting, public: Public) -> Result<Option<AnyRecipe>, dp_optim::Error> {
     let Public { n, dim, budget, relation } = public;
     Ok(match setting.algorithm {
@@ -110,7 +110,7 @@ pub(super) fn recipe(setting: &Setting, public: Public) -> Result<Option<AnyReci
             let all_records =
                 DpSgd { sampling: Sampling::Passes, ..with_the_run_of(setting, DpSgd::new(setting.loss)) };
             let recipe = DpSgd { batch_size: u64::MAX, descent: Descent::suited_to(SLOWEST), ..all_records };
-            // For a budget as large as this one, steps of 1/β.
+            // For so large a budget, steps of 1/β.
             Some(AnyRecipe::from(recipe.with_suited_first_step(n, dim, budget, relation)?))
         }
         Algorithm::RsgdAr | Algorithm::Nsgd | Algorithm::OutPertGd => {
@@ -180,7 +180,7 @@ pub(super) fn recipe(setting: &Setting, public: Public) -> Result<Option<AnyReci
     })
 }
 
-/// Objective perturbation with the λ of the setting.
+/// Returns objective perturbation with the λ of the setting.
 fn objective_perturbation(setting: &Setting) -> ObjPert {
     let usual = ObjPert::new(setting.loss);
     let (usual, calibration) = match setting.algorithm {
@@ -195,7 +195,7 @@ fn objective_perturbation(setting: &Setting) -> ObjPert {
     ObjPert { lambda, calibration, noise_mode: NoiseMode::Rounded, ..usual }
 }
 
-/// The passes, the batches and the penalty of the setting.
+/// Sets the passes, the batches and the penalty of the setting.
 fn with_the_run_of(setting: &Setting, recipe: DpSgd) -> DpSgd {
     DpSgd {
         lambda: setting.lambda,
@@ -207,7 +207,8 @@ fn with_the_run_of(setting: &Setting, recipe: DpSgd) -> DpSgd {
     }
 }
 
-/// DP-SGD. With a penalty it has the batches, the steps and the iterate of ss-ADMM, from which it differs in the map alone.
+/// Returns DP-SGD. With a penalty it has the batches, steps and iterate of ss-ADMM, and differs from it only in the update
+/// map.
 fn dp_sgd(setting: &Setting, public: Public) -> Result<DpSgd, dp_optim::Error> {
     let Public { n, dim, budget, relation } = public;
     let recipe = with_the_run_of(setting, DpSgd::new(setting.loss));
@@ -243,13 +244,13 @@ fn admm(setting: &Setting, public: Public) -> Result<DpSgd, dp_optim::Error> {
     })
 }
 
-/// `step / pass`.
+/// Returns the schedule `step / pass`.
 fn falling(step: f64, setting: &Setting, n: u64) -> Schedule {
     let examples = n.max(1);
     Schedule::PerDrawnPass { step, batch_size: setting.batch_size.clamp(1, examples), examples }
 }
 
-/// Batches as chapter 4 of the dissertation draws them, where there is a theorem for them.
+/// Returns the sampling of batches as in chapter 4 of the dissertation, if there is a theorem for it.
 fn sampling_of_batches(relation: AdjacencyKind) -> Sampling {
     match relation {
         AdjacencyKind::ReplaceOne => Sampling::FixedSize,
@@ -283,7 +284,7 @@ fn output_perturbation(setting: &Setting, public: Public) -> Result<RsgdAr, dp_o
     }
 }
 
-/// Passes are the number of gradients and searches that the budget is for.
+/// Passes count the gradients and searches that the budget is planned for.
 fn searched(setting: &Setting) -> SearchedDescent {
     let (loss, batch_size, knobs) = (setting.loss, setting.batch_size, setting.knobs);
     let recipe = match setting.algorithm {
@@ -305,17 +306,17 @@ fn searched(setting: &Setting) -> SearchedDescent {
     }
 }
 
-/// The papers keep the iterates of a regularised objective within `1/λ`.
+/// Returns the radius: the papers keep the iterates of a regularised objective within `1/λ`.
 pub(super) fn radius(setting: &Setting) -> Option<f64> {
     (setting.lambda > 0.0).then(|| setting.lambda.recip())
 }
 
-/// A schedule other than the algorithm's own.
+/// Returns the schedule if it is not the algorithm's default.
 pub(super) fn schedule(setting: &Setting) -> Option<Schedule> {
     match setting.step {
         Step::Usual | Step::Suited | Step::First(_) => None,
         Step::InverseSqrt(step) => Some(Schedule::InverseSqrt { step }),
-        // The cap is out of reach: 1/(λt) is at most 1/λ.
+        // The cap is never reached: 1/(λt) is at most 1/λ.
         Step::InverseStrongConvexity => {
             Some(Schedule::StronglyConvex { smoothness: setting.lambda, strong_convexity: setting.lambda })
         }

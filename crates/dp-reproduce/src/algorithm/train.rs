@@ -1,4 +1,4 @@
-//! Running one cell.
+//! Execution of one cell.
 
 use core::fmt::Display;
 use std::sync::atomic::AtomicBool;
@@ -27,37 +27,37 @@ use crate::evaluate;
 use crate::ranker::Ranked;
 use crate::setting::{Neighbours, Setting, Tuning};
 
-/// How many attributes are selected where selection is measured.
+/// The numbers of selected attributes at which coverage is measured.
 pub const SELECTED: [usize; 4] = [20, 25, 30, 40];
 
-/// The distance from the minimiser at which one without privacy is good enough.
+/// The accepted distance of an approximate minimiser without privacy.
 const MINIMISER_WITHIN: f64 = 1e-4;
 
-/// The budget at which noise is none to speak of.
+/// The budget at which noise is negligible.
 const NO_PRIVACY: (f64, f64) = (1e6, 0.1);
 
-/// What was measured of a run.
+/// The measurements of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Outcome {
-    /// Share of held-out rows whose class is predicted.
+    /// Share of held-out rows that are classified correctly.
     pub accuracy: f64,
     /// Mean loss on the training rows with the regulariser; for several classes, the mean over their models.
     pub objective: f64,
-    /// Seconds of training, reading of rows included, preparation excluded.
+    /// Seconds of training, including the reading of rows, excluding preparation.
     pub seconds: f64,
-    /// Records that were read, over the number of records; 0 for timed runs, where nobody counts.
+    /// Number of records read, divided by the number of records; 0 for timed runs, where reads are not counted.
     pub reads: f64,
-    /// Of the attributes that matter, the share among the largest weights, for each of [`SELECTED`]; where it is known which
-    /// matter.
+    /// Share of the relevant attributes among the largest weights, for each of [`SELECTED`]; `None` if the relevant
+    /// attributes are unknown.
     pub coverage: Option<[f64; 4]>,
-    /// How well held-out lists are ranked; of rankers alone, which have no accuracy and no objective.
+    /// Metrics on held-out lists; only for rankers, which have no accuracy and no objective.
     pub ranked: Option<Ranked>,
 }
 
-/// Runs `cell`, which is a linear model of `setting`, on its data set.
+/// Runs `cell`, which is a linear model with `setting`, on its data set.
 ///
-/// Several classes are learnt one against the rest, each with its even share of epsilon and delta, as the papers do.
-/// Delta is that of all its rows also where each candidate learns on a portion.
+/// Several classes are trained one-vs-rest, each with an equal share of epsilon and delta, as in the papers. Delta is that of
+/// all rows even if each candidate is trained on a portion.
 ///
 /// # Errors
 /// [`Error::Training`], [`Error::Interrupted`], [`Error::File`] for rows on disk.
@@ -133,9 +133,9 @@ fn disordered(cell: &Cell, error: &dyn Display) -> Error {
     Error::Data { file: cell.experiment.data().to_string(), what: error.to_string() }
 }
 
-/// The position of a candidate, by how many rows of the last portion each gets right; the best where nothing is private.
+/// Selects a candidate by its number of correct predictions on the last portion; without privacy, the best.
 ///
-/// Replacing a row moves no count by more than 1.
+/// Replacing a row changes each count by at most 1.
 fn choose(setting: &Setting, right: Vec<f64>, rng: &SeededRng) -> Result<usize, dp_optim::Error> {
     let Some(epsilon) = setting.privacy.epsilon() else {
         return Ok((0..right.len()).reduce(|best, i| if right[i] > right[best] { i } else { best }).unwrap_or(0));
@@ -147,21 +147,21 @@ fn choose(setting: &Setting, right: Vec<f64>, rng: &SeededRng) -> Result<usize, 
     Ok(choice.release(scores, &mut EventLog::new(), &mut rng)?.into_inner())
 }
 
-/// The rows in random order, cut into so many portions of equal length; what is left over is in none.
+/// Splits the rows in random order into `count` portions of equal length; leftover rows are omitted.
 fn portions(train: &Examples<f64>, count: usize, rng: &SeededRng) -> Result<Vec<Examples<f64>>, OrderError> {
     let order = drawn(train.len(), train.len(), &mut rng.stream(Purpose::Partition, 1, 0));
     let length = (train.len() / count.max(1)).max(1);
     order.chunks_exact(length).take(count).map(|portion| train.gather(portion)).collect()
 }
 
-/// What training took: time, and records that were read.
+/// The cost of training: time, and number of records read.
 #[derive(Debug, Clone, Copy, Default)]
 struct Spent {
     time: Duration,
     rows: u64,
 }
 
-/// Trains a model for each class, or the one for two classes, with even shares of the budget; what that took.
+/// Trains a model for each class, or the one for two classes, with equal shares of the budget; returns the cost.
 fn one_against_the_rest<A: TrainsAny<f64>>(
     cell: &Cell,
     setting: &Setting,
@@ -173,7 +173,7 @@ fn one_against_the_rest<A: TrainsAny<f64>>(
 ) -> Result<(Vec<Vec<f64>>, Spent), Error> {
     let models = if classes > 2 { classes } else { 1 };
     let (mut weights, mut spent) = (Vec::with_capacity(models as usize), Spent::default());
-    // Depends on public numbers alone and is part of no pass; the same for all classes.
+    // Depends on public numbers alone, belongs to no pass, and is the same for all classes.
     let (n, dim) = (train.len() as u64, train.dim() as u64);
     let plan = plan::<A>(setting, f64::from(models), delta, n, dim).map_err(|error| failed(cell, error))?;
     for class in 0..models {
@@ -209,18 +209,18 @@ fn one_against_the_rest<A: TrainsAny<f64>>(
     Ok((weights, spent))
 }
 
-/// So many rows drawn at random, in random order.
+/// Draws `rows` rows at random, in random order.
 fn draw_rows(train: &Examples<f64>, rows: u64, rng: &SeededRng) -> Result<Examples<f64>, OrderError> {
     let amount = usize::try_from(rows).unwrap_or(usize::MAX).min(train.len());
     train.gather(&drawn(train.len(), amount, &mut rng.stream(Purpose::Partition, 0, 0)))
 }
 
-/// So many positions of `n`, drawn at random without replacement.
+/// Draws `amount` of `n` positions at random without replacement.
 fn drawn(n: usize, amount: usize, rng: &mut SeededRng) -> Vec<u32> {
     index::sample(rng, n, amount).iter().map(|position| position as u32).collect()
 }
 
-/// The plan of a model with its share of the budget; `None` for what has none.
+/// Returns the plan of a model with its share of the budget; `None` without a budget.
 fn plan<A: RecordAdjacency>(
     setting: &Setting,
     shares: f64,
@@ -238,7 +238,7 @@ fn plan<A: RecordAdjacency>(
     recipe.map(|recipe| recipe.plan_copies(n, dim, budget, 1)).transpose()
 }
 
-/// What the plan of one model for so many records reaches; `None` for what has no budget. No data is read.
+/// Returns the guarantee of the plan of one model for `n` records; `None` without a budget. Reads no data.
 #[cfg(test)]
 pub(crate) fn reached(setting: &Setting, n: u64, dim: u64) -> Result<Option<(f64, f64)>, dp_optim::Error> {
     use dp_optim::recipes::Planned;
@@ -252,7 +252,7 @@ pub(crate) fn reached(setting: &Setting, n: u64, dim: u64) -> Result<Option<(f64
     }
 }
 
-/// Trains one model as planned; the weights and the time it took.
+/// Trains one model as planned; returns the weights and the time.
 fn train_privately<A: TrainsAny<f64>>(
     plan: &AnyPlan<A>,
     source: &mut dyn RowSource<f64>,
@@ -265,7 +265,7 @@ fn train_privately<A: TrainsAny<f64>>(
     Ok((trained.weights.into_inner(), started.elapsed()))
 }
 
-/// Trains one model without privacy, to which noise as printed is added where the setting says so.
+/// Trains one model without privacy, and adds published noise if the setting requires it.
 fn train_without(
     setting: &Setting,
     shares: f64,
@@ -324,8 +324,9 @@ mod tests {
         assert_eq!(values.len(), 21);
     }
 
-    /// The exponential mechanism at ε = 1: a candidate with two rows more is drawn e times as often, .7311 of the draws. Of
-    /// 20,000, five standard deviations are .0157: fails by chance once in a million seeds.
+    /// The exponential mechanism at ε = 1: a candidate with two more correct rows is drawn e times as often, .7311 of the
+    /// draws. For 20,000 draws, five standard deviations are .0157: a failure by chance has a probability of one in a million
+    /// seeds.
     #[test]
     fn candidates_are_drawn_by_the_exponential_mechanism() {
         let setting = Setting::new(DataSet::Sphere, Algorithm::Ours, Privacy::Pure { epsilon: 1.0 });

@@ -25,7 +25,7 @@ fn figure(claims: Vec<Claim>) -> Figure {
     Figure { id, title, description, columns: 1, panels: vec![panel], claims, repetitions: 2 }
 }
 
-/// A store in which the accuracies are `mean ± 0.01` over two repetitions: a standard error of 0.01.
+/// Creates a store with accuracies `mean ± 0.01` over two repetitions: a standard error of 0.01.
 fn store(folder: &std::path::Path, accuracies: [[f64; 2]; 2]) -> Store {
     let mut store = Store::open(&folder.join("runs.csv")).unwrap();
     for (algorithm, means) in [Algorithm::Ours, Algorithm::OursAsPublished].into_iter().zip(accuracies) {
@@ -76,14 +76,14 @@ fn every_comparison_or_some_or_none() {
 fn factors_margins_and_tolerances() {
     let accuracies = [[0.2, 0.2], [0.6, 0.35]];
     let confirmed = |relation| judge(accuracies, relation, Quantifier::Every).confirmed;
-    // Against twice the right side the noise is 2 · 0.01 · √5 = 0.0447.
+    // Compared with twice the right side, the noise is 2 · 0.01 · √5 = 0.0447.
     assert_eq!(confirmed(Relation::MoreThan { factor: 2.0, margin: 0.0 }), 1);
     assert_eq!(confirmed(Relation::MoreThan { factor: 1.0, margin: 0.1 }), 2);
     assert_eq!(confirmed(Relation::AtMost { factor: 2.0, margin: 0.0 }), 1);
     assert_eq!(confirmed(Relation::AtMost { factor: 1.0, margin: 0.5 }), 2);
     assert_eq!(confirmed(Relation::CloseTo { tolerance: 0.13 }), 1);
     assert_eq!(confirmed(Relation::CloseTo { tolerance: 0.1 }), 0);
-    // The noise, 0.028, is more than the difference, 0.01: close to within 0.01, but who knows whether within 0.004.
+    // The noise, 0.028, exceeds the difference, 0.01: close to within 0.01, but 0.004 cannot be decided.
     let near = |relation| judge([[0.5, 0.5], [0.51, 0.51]], relation, Quantifier::Every).confirmed;
     assert_eq!(near(Relation::CloseTo { tolerance: 0.01 }), 2);
     assert_eq!(near(Relation::CloseTo { tolerance: 0.004 }), 0);
@@ -101,7 +101,7 @@ fn what_was_not_run_is_not_judged() {
     assert!(nobody.comparisons.is_empty());
 }
 
-/// One point of two has no result: every comparison that can be made confirms the claim, and it holds in part only.
+/// One of two points has no result: every possible comparison confirms the claim, but it holds only in part.
 #[test]
 fn what_has_no_result_confirms_nothing() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,20 +1,20 @@
-//! Which files the data sets are read from.
+//! The files of the data sets.
 
 use super::DataSet;
 
-/// A file that the user provides.
+/// A file supplied by the user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DataFile {
     /// Its name in the data folder.
     pub name: &'static str,
-    /// Its size, where it is known, for recognising it; other compressions of the same content do as well.
+    /// Its size in bytes, if known, to identify it; other compressions of the same content are accepted.
     pub bytes: Option<u64>,
-    /// What it is.
+    /// Its origin.
     pub origin: &'static str,
 }
 
 impl DataFile {
-    /// Its size in words.
+    /// Returns its size as text.
     ///
     /// # Examples
     /// ```
@@ -31,7 +31,7 @@ const fn file(name: &'static str, bytes: u64, origin: &'static str) -> DataFile 
     DataFile { name, bytes: Some(bytes), origin }
 }
 
-/// A file that was never seen here.
+/// Creates the entry of a file of unknown size.
 const fn unseen(name: &'static str, origin: &'static str) -> DataFile {
     DataFile { name, bytes: None, origin }
 }

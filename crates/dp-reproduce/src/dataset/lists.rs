@@ -1,7 +1,7 @@
-//! Lists of documents in five parts, and the folds that they make.
+//! Lists of documents in five parts, and their folds.
 //!
-//! Files of LETOR have a list's documents in the order of their names, that is by web site. ListMLE tells apart what is
-//! graded alike by the order in which it is given, and learns that one: documents are put in random order first.
+//! LETOR files sort the documents of a list by name, that is, by web site. ListMLE breaks ties of grades by the given order
+//! and learns it, so documents are shuffled first.
 
 use std::fs::File;
 use std::path::Path;
@@ -17,18 +17,18 @@ use super::DataSet;
 use crate::error::Error;
 use crate::seed;
 
-/// Parts, and folds.
+/// Number of parts and of folds.
 const PARTS: usize = 5;
 
-/// Features of LETOR's documents.
+/// Number of features of LETOR documents.
 const FEATURES: usize = 46;
 
-/// What is trained on and what is ranked then.
+/// The training and test lists of a fold.
 #[derive(Debug, Clone)]
 pub struct Fold {
-    /// Four parts: those that the publisher of the data names for training and for validation, by which nothing is chosen.
+    /// Four parts: those that the publisher designates for training and validation; nothing is selected on the latter.
     pub train: QueryLists,
-    /// The fifth.
+    /// The fifth part.
     pub test: QueryLists,
 }
 
@@ -57,7 +57,7 @@ fn letor(path: &Path) -> Result<QueryLists, Error> {
     Ok(load_letor(input, &options).map_err(|error| refuse(error.to_string()))?.lists)
 }
 
-/// The same lists, the documents of each in an order that follows from `name`.
+/// Returns the lists with the documents of each in an order derived from `name`.
 fn shuffled(lists: &QueryLists, name: &str) -> Result<QueryLists, dp_rank::Error> {
     let mut rng = StdRng::seed_from_u64(seed::of(name));
     let mut shuffled = QueryLists::new(lists.width(), GRADES)?;
@@ -70,7 +70,7 @@ fn shuffled(lists: &QueryLists, name: &str) -> Result<QueryLists, dp_rank::Error
     Ok(shuffled)
 }
 
-/// Generated lists, one after another in parts that differ in length by at most one.
+/// Generates lists, consecutively in parts whose lengths differ by at most one.
 fn made_up(lists: usize) -> Result<Vec<QueryLists>, dp_rank::Error> {
     let drawn = synthetic::draw(synthetic::Shape::Mq2008, lists, seed::of("made-up-lists"))?.lists;
     let part = |part: usize| {
@@ -87,7 +87,7 @@ fn made_up(lists: usize) -> Result<Vec<QueryLists>, dp_rank::Error> {
 /// The largest grade.
 const GRADES: u32 = 2;
 
-/// The fold of number f trains on parts f to f + 3 and ranks part f + 4, modulo their number.
+/// Returns the folds: number f trains on parts f to f + 3 and ranks part f + 4, modulo their number.
 fn folds(parts: &[QueryLists]) -> Result<Vec<Fold>, dp_rank::Error> {
     let fold = |first: usize| {
         let part = |next: usize| &parts[(first + next) % parts.len()];
@@ -102,7 +102,7 @@ fn folds(parts: &[QueryLists]) -> Result<Vec<Fold>, dp_rank::Error> {
 mod tests {
     use super::*;
 
-    /// The names of all lists.
+    /// Returns the names of all lists.
     fn ids(lists: &QueryLists) -> Vec<String> {
         lists.iter().map(|list| list.id().to_owned()).collect()
     }
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn documents_are_put_in_random_order_with_their_grades() {
         let mut lists = QueryLists::new(1, 2).unwrap();
-        // Feature and grade of a document belong together.
+        // The feature and grade of a document stay together.
         let features: Vec<f64> = (0..30).map(f64::from).collect();
         let grades: Vec<u32> = (0..30).map(|document| document % 3).collect();
         for id in ["a", "b"] {
@@ -162,7 +162,7 @@ mod tests {
         let names: Vec<_> = folds.iter().map(|fold| (ids(&fold.train).join(" "), ids(&fold.test).join(" "))).collect();
         let expected = [("1 2 3 4", "5"), ("2 3 4 5", "1"), ("3 4 5 1", "2"), ("4 5 1 2", "3"), ("5 1 2 3", "4")];
         assert_eq!(names, expected.map(|(train, test)| (train.to_owned(), test.to_owned())));
-        // The same query in two parts, and a line that is none.
+        // The same query in two parts, and an invalid line.
         for broken in ["1 qid:1 1:1\n", "1 qid:5 47:1\n", "x qid:5 1:1\n"] {
             std::fs::write(folder.path().join("mq2007/S5.txt"), broken).unwrap();
             let error = DataSet::Mq2007.load_lists(folder.path()).unwrap_err();

@@ -12,7 +12,7 @@ use super::transform::Table;
 use super::{DataSet, Prepared, synthetic};
 use crate::error::Error;
 
-/// Columns of KDD Cup 99 that are not numbers, or are switches.
+/// Columns of KDD Cup 99 that are not numeric or are binary.
 const KDD_SYMBOLIC: [&str; 7] =
     ["protocol_type", "service", "flag", "land", "logged_in", "is_host_login", "is_guest_login"];
 
@@ -102,7 +102,7 @@ fn kdd(rows: Option<usize>) -> CsvTask<'static> {
     CsvTask { drop: &KDD_SYMBOLIC, rows, ..CsvTask::new("label", &|cell| cell != b"normal") }
 }
 
-/// Columns to `[0, 1]` by the training rows' ranges, a constant 1 in front, rows of norm 1.
+/// Scales columns to `[0, 1]` by the training rows' ranges, prepends a constant 1, and scales rows to norm 1.
 fn scaled_with_intercept(mut train: Table, test: Option<Table>) -> (Table, Option<Table>) {
     let mut others: Vec<Table> = test.into_iter().collect();
     train.scale_columns(&mut others);
@@ -114,8 +114,8 @@ fn scaled_with_intercept(mut train: Table, test: Option<Table>) -> (Table, Optio
     (finish(train), others.pop().map(finish))
 }
 
-/// Every fifth row for testing, columns to `[0, 1]` by the training rows' ranges, a constant 1 as the last feature, rows of
-/// norm 1.
+/// Takes every fifth row for testing, scales columns to `[0, 1]` by the training rows' ranges, appends a constant 1, and
+/// scales rows to norm 1.
 fn with_last_intercept(table: Table) -> (Table, Option<Table>) {
     let (mut train, mut test) = table.partition(|i| i % 5 != 4);
     train.scale_columns(core::slice::from_mut(&mut test));
@@ -127,7 +127,7 @@ fn with_last_intercept(table: Table) -> (Table, Option<Table>) {
     (finish(train), Some(finish(test)))
 }
 
-/// Lines `label index:value ...`, indices from 1 to `dim`.
+/// Reads lines `label index:value ...`, with indices from 1 to `dim`.
 fn libsvm(path: &Path, dim: usize) -> Result<Table, Error> {
     let mut text = String::new();
     let file = File::open(path).map_err(Error::file(path))?;
@@ -156,13 +156,13 @@ fn libsvm(path: &Path, dim: usize) -> Result<Table, Error> {
     Ok(table)
 }
 
-/// How a CSV file becomes rows and targets.
+/// The conversion of a CSV file to rows and targets.
 #[derive(Clone, Copy)]
 struct CsvTask<'t> {
     label: &'static str,
     positive: &'t dyn Fn(&[u8]) -> bool,
     drop: &'static [&'static str],
-    /// Only the first so many.
+    /// Number of leading rows to read, if limited.
     rows: Option<usize>,
 }
 
@@ -200,7 +200,7 @@ impl<'t> CsvTask<'t> {
     }
 }
 
-/// Images and labels in the IDX format.
+/// Reads images and labels in the IDX format.
 fn mnist(images: &Path, labels: &Path) -> Result<Table, Error> {
     let (shape, pixels) = idx(images)?;
     let (_, digits) = idx(labels)?;
@@ -217,7 +217,7 @@ fn mnist(images: &Path, labels: &Path) -> Result<Table, Error> {
     })
 }
 
-/// Dimensions and bytes of an IDX file of unsigned bytes: `0 0 8 k`, then k big-endian sizes, then the data.
+/// Reads dimensions and bytes of an IDX file of unsigned bytes: `0 0 8 k`, then k big-endian sizes, then the data.
 fn idx(path: &Path) -> Result<(Vec<usize>, Vec<u8>), Error> {
     let refuse = |what: &str| Error::Data { file: path.display().to_string(), what: what.to_owned() };
     let file = File::open(path).map_err(Error::file(path))?;

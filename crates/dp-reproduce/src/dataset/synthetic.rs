@@ -1,4 +1,4 @@
-//! Generated data sets: the same rows for the same name.
+//! Synthetic data sets: the same name always gives the same rows.
 
 use rand::{RngExt, SeedableRng, rngs::StdRng};
 use rand_distr::{Distribution, StandardNormal};
@@ -6,8 +6,8 @@ use rand_distr::{Distribution, StandardNormal};
 use super::transform::{Table, on_sphere};
 use crate::seed;
 
-/// 10,000 points of the unit sphere in 5 dimensions, labelled by the side of a hyperplane from which all are at least
-/// 0.001 away.
+/// Generates 10,000 points on the unit sphere in 5 dimensions, labelled by the side of a hyperplane from which all are at
+/// least 0.001 away.
 pub(super) fn sphere() -> Table {
     const DIM: usize = 5;
     let mut rng = StdRng::seed_from_u64(seed::of("sphere"));
@@ -24,7 +24,8 @@ pub(super) fn sphere() -> Table {
     table
 }
 
-/// Points of the unit sphere in 50 dimensions, labelled by the side of a hyperplane; a tenth of the labels are turned.
+/// Generates points on the unit sphere in 50 dimensions, labelled by the side of a hyperplane; a tenth of the labels are
+/// flipped.
 pub(super) fn made_up(rows: usize) -> Table {
     const DIM: usize = 50;
     let mut rng = StdRng::seed_from_u64(seed::of("made-up"));
@@ -41,11 +42,11 @@ pub(super) fn made_up(rows: usize) -> Table {
     table
 }
 
-/// Features of the sparse model, and how strongly two neighbouring ones are correlated.
+/// Number of features of the sparse model, and the correlation of adjacent ones.
 const SPARSE_DIM: usize = 100;
 const CORRELATION: f64 = 0.5;
 
-/// Ten weights from 0.5 to 5, the same with the other sign, and eighty zeros.
+/// Returns ten weights from 0.5 to 5, their negatives, and eighty zeros.
 pub(super) fn sparse_truth() -> Vec<f64> {
     (0..SPARSE_DIM)
         .map(|i| match i {
@@ -56,8 +57,8 @@ pub(super) fn sparse_truth() -> Vec<f64> {
         .collect()
 }
 
-/// Rows to train on and rows to test on, of normal features with covariance `0.5^|j - k|`, labelled by a Bernoulli draw
-/// whose log-odds are `⟨m, s⟩ - ι`, ι standard normal.
+/// Generates training and test rows of normal features with covariance `0.5^|j - k|`, labelled by a Bernoulli draw with
+/// log-odds `⟨m, s⟩ - ι`, ι standard normal.
 ///
 /// # References
 /// Chapter 4 of a dissertation on Rényi-differentially private optimisation (2020), section 4.6.3.
@@ -68,7 +69,7 @@ pub(super) fn sparse_model(train: usize, test: usize) -> (Table, Table) {
         table.values.reserve(count * SPARSE_DIM);
         for _ in 0..count {
             let start = table.values.len();
-            // Each feature follows from the one before: the covariance is a power of the distance.
+            // Each feature follows from the previous one: the covariance is a power of the distance.
             let mut before: f64 = StandardNormal.sample(&mut rng);
             table.values.push(before);
             for _ in 1..SPARSE_DIM {
@@ -90,8 +91,8 @@ pub(super) fn sparse_model(train: usize, test: usize) -> (Table, Table) {
 mod tests {
     use super::*;
 
-    /// Covariances of 1, 0.5, 0.25, 0.125 at distances 0 to 3. The mean product of a row's 97 pairs has a variance of at most
-    /// 4/97; over 20,000 rows the standard error is below 0.0015, of which 0.0075 is five.
+    /// Covariances of 1, 0.5, 0.25, 0.125 at distances 0 to 3. The mean product of a row's 97 pairs has variance at most
+    /// 4/97; over 20,000 rows the standard error is below 0.0015, and 0.0075 is five of them.
     #[test]
     fn the_sparse_model_is_as_correlated_balanced_and_learnable_as_its_source_says() {
         let (train, test) = sparse_model(20_000, 1000);
@@ -103,7 +104,7 @@ mod tests {
         for (distance, expected) in [(0, 1.0), (1, 0.5), (2, 0.25), (3, 0.125)] {
             assert!((covariance(distance) - expected).abs() < 0.0075, "{distance}: {}", covariance(distance));
         }
-        // The larger class has half of the rows: five standard errors of 0.5/√20,000.
+        // Half of the rows belong to each class, up to five standard errors of 0.5/√20,000.
         let positive = train.targets.iter().filter(|&&target| target > 0.0).count() as f64 / 20_000.0;
         assert!((positive - 0.5).abs() < 0.018, "{positive}");
         let truth = sparse_truth();
@@ -116,7 +117,7 @@ mod tests {
                 / rows.rows() as f64
         };
         assert!(right(&train) > 0.9 && right(&test) > 0.88, "{} {}", right(&train), right(&test));
-        // The same again, and a prefix of more.
+        // The same rows again, and a prefix of a longer table.
         let (again, _) = sparse_model(10, 0);
         assert_eq!(again.values[..], train.values[..1000]);
     }

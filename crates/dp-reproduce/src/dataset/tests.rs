@@ -66,7 +66,7 @@ fn simulated_rows_come_with_the_model_they_were_drawn_from() {
     assert_eq!((data.train.len(), data.held_out().len(), data.train.dim()), (100_000, 10_000, 100));
     let truth = data.truth.clone().unwrap();
     assert_eq!(crate::evaluate::coverage(&truth, &truth, 20), 1.0);
-    // Rows of norm 1 do not change a sign.
+    // Scaling rows to norm 1 does not change signs.
     let accuracy = crate::evaluate::accuracy(data.held_out(), &[truth]);
     assert!(accuracy > 0.9 && accuracy < 0.99, "{accuracy}");
     assert!(DataSet::Sphere.load(Path::new("nowhere")).unwrap().truth.is_none());
@@ -88,7 +88,7 @@ fn digits_are_projected_and_clipped_and_ten_classes_stay_ten() {
     assert_eq!(data.test.as_ref().unwrap().targets()[..3], [0.0, 1.0, 2.0]);
     let norms: Vec<f64> = rows(&data.train).iter().map(|row| norm(row)).collect();
     assert!(norms.iter().all(|&norm| norm <= 1.0 + 1e-12) && norms.iter().any(|&norm| norm > 0.5));
-    // The same projection for training and test rows: the first images are equal.
+    // Training and test rows have the same projection: the first images are equal.
     assert_eq!(rows(&data.train)[0], rows(data.held_out())[0]);
     let zero = DataSet::MnistZero.load(folder.path()).unwrap();
     assert_eq!((zero.train.dim(), &zero.train.targets()[..2]), (15, &[1.0, -1.0][..]));
@@ -119,8 +119,8 @@ fn a_cell_that_is_no_number_is_found() {
 
 #[test]
 fn projections_keep_lengths_on_average() {
-    // Squared norms of projected unit vectors average 1, each with variance 2/200: ten standard deviations of the mean
-    // of 100 correlated ones are below 10 · √(2/200) = 1; fixed seed.
+    // Squared norms of projected unit vectors average 1, each with variance 2/200: ten standard deviations of the mean of 100
+    // correlated ones are below 10 · √(2/200) = 1; fixed seed.
     let mut table = Table { values: Vec::new(), targets: vec![0.0; 100], dim: 30 };
     for i in 0..100 {
         table.values.extend((0..30).map(|j| if j == i % 30 { 1.0 } else { 0.0 }));

@@ -1,4 +1,4 @@
-//! From raw columns to rows of norm at most 1.
+//! Conversion of raw columns to rows of norm at most 1.
 
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng, rngs::StdRng};
@@ -6,7 +6,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use crate::seed;
 
-/// Raw rows, row after row.
+/// Raw rows in row-major order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Table {
     pub(super) values: Vec<f64>,
@@ -19,7 +19,8 @@ impl Table {
         self.targets.len()
     }
 
-    /// Scales each column to `[0, 1]` by the ranges of `self` and applies the same to `others`; constant columns become 0.
+    /// Scales each column to `[0, 1]` by the ranges of `self` and applies the same scaling to `others`; constant columns
+    /// become 0.
     pub(super) fn scale_columns(&mut self, others: &mut [Table]) {
         let mut ranges = vec![(f64::INFINITY, f64::NEG_INFINITY); self.dim];
         for row in self.values.chunks_exact(self.dim) {
@@ -37,7 +38,7 @@ impl Table {
         }
     }
 
-    /// Puts a constant 1 in front of every row.
+    /// Prepends a constant 1 to every row.
     pub(super) fn with_intercept(self) -> Self {
         let dim = self.dim + 1;
         let mut values = Vec::with_capacity(self.rows() * dim);
@@ -48,7 +49,7 @@ impl Table {
         Self { values, dim, ..self }
     }
 
-    /// Puts a constant 1 behind every row.
+    /// Appends a constant 1 to every row.
     pub(super) fn with_last_intercept(self) -> Self {
         let dim = self.dim + 1;
         let mut values = Vec::with_capacity(self.rows() * dim);
@@ -59,12 +60,12 @@ impl Table {
         Self { values, dim, ..self }
     }
 
-    /// Divides every row by its norm, rows of zeros excepted.
+    /// Divides every row by its norm, except rows of zeros.
     pub(super) fn normalise_rows(&mut self) {
         self.divide_rows_by(|norm| norm);
     }
 
-    /// Divides every row by its norm where that exceeds 1.
+    /// Divides every row with norm above 1 by its norm.
     pub(super) fn clip_rows(&mut self) {
         self.divide_rows_by(|norm| norm.max(1.0));
     }
@@ -78,7 +79,7 @@ impl Table {
         }
     }
 
-    /// Multiplies every row by a matrix of independent normal entries of variance `1/dim`, the same for the same `name`.
+    /// Multiplies every row by a matrix of independent normal entries of variance `1/dim`, determined by `name`.
     pub(super) fn project(&mut self, dim: usize, name: &str) {
         let mut rng = StdRng::seed_from_u64(seed::of(name));
         let scale = (dim as f64).sqrt().recip();
@@ -99,7 +100,7 @@ impl Table {
         (self.values, self.dim) = (projected, dim);
     }
 
-    /// Keeps `dim` columns drawn at random, the same for the same `name`.
+    /// Keeps `dim` random columns, determined by `name`.
     pub(super) fn sample_columns(&mut self, dim: usize, name: &str) {
         let mut columns: Vec<usize> = (0..self.dim).collect();
         columns.shuffle(&mut StdRng::seed_from_u64(seed::of(name)));
@@ -108,7 +109,7 @@ impl Table {
         (self.values, self.dim) = (values.collect(), columns.len());
     }
 
-    /// The rows for which `keep` of their number holds, and the others.
+    /// Splits the rows into those whose number satisfies `keep`, and the others.
     pub(super) fn partition(self, keep: impl Fn(usize) -> bool) -> (Self, Self) {
         let empty = || Self { dim: self.dim, ..Self::default() };
         let (mut kept, mut others) = (empty(), empty());
@@ -121,7 +122,7 @@ impl Table {
     }
 }
 
-/// A point drawn uniformly from the unit sphere.
+/// Draws a point uniformly from the unit sphere.
 pub(super) fn on_sphere<R: Rng + ?Sized>(dim: usize, rng: &mut R) -> Vec<f64> {
     loop {
         let point: Vec<f64> = (0..dim).map(|_| StandardNormal.sample(rng)).collect();

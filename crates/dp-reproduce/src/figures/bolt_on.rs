@@ -10,16 +10,16 @@ use crate::figure::{Axis, Bars, Figure, Measure, Panel, Series};
 use crate::results::Place;
 use crate::setting::{LAMBDAS, Privacy, Setting, Tuning};
 
-/// The budgets for ten models, and for one.
+/// The budgets for ten models and for one.
 const EPSILONS_OF_TEN: [f64; 6] = [0.1, 0.2, 0.5, 1.0, 2.0, 4.0];
 const EPSILONS: [f64; 6] = [0.01, 0.02, 0.05, 0.1, 0.2, 0.4];
 
-/// The data sets, and what stands for one that is not to be had.
+/// The data sets, and the substitute for an unavailable one.
 const SETS: [(DataSet, &str); 3] =
     [(DataSet::Mnist, "MNIST"), (DataSet::Occupancy, "Occupancy (for Protein)"), (DataSet::Covertype, "Covertype")];
 const LARGE_SETS: [(DataSet, &str); 2] = [(DataSet::Higgs, "HIGGS"), (DataSet::KddCup, "KDD Cup 99")];
 
-/// Algorithms that put noise on every step, beside ours: for pure privacy, and for delta > 0.
+/// Algorithms with noise on every step, compared with ours: for pure privacy, and for delta > 0.
 pub(super) const PER_STEP_PURE: &[Algorithm] = &[Algorithm::Scs13];
 pub(super) const PER_STEP: &[Algorithm] =
     &[Algorithm::Scs13, Algorithm::Scs13AsPublished, Algorithm::Bst14, Algorithm::Bst14AsPublished];
@@ -57,7 +57,7 @@ impl Test {
         }
     }
 
-    /// What is compared, the yardstick first.
+    /// Returns the compared algorithms, the baseline first.
     pub(super) fn algorithms(self) -> Vec<Algorithm> {
         let mut algorithms = vec![Algorithm::Noiseless, Algorithm::Ours];
         algorithms.extend(match self {
@@ -77,7 +77,7 @@ fn epsilons(data: DataSet, effort: Effort) -> Vec<f64> {
     effort.thin(if data.classes() > 2 { &EPSILONS_OF_TEN } else { &EPSILONS })
 }
 
-/// λ to choose among.
+/// Returns the candidates of λ.
 fn lambdas(test: Test, effort: Effort) -> Vec<f64> {
     match (test.is_strongly_convex(), effort) {
         (false, _) => vec![0.0],
@@ -86,7 +86,7 @@ fn lambdas(test: Test, effort: Effort) -> Vec<f64> {
     }
 }
 
-/// Accuracy against epsilon for one data set and scenario, λ being the best with hindsight or chosen privately.
+/// Returns accuracy against epsilon for one data set and scenario, with λ the best in hindsight or selected privately.
 fn panel(data: DataSet, title: &str, test: Test, effort: Effort, change: impl Fn(Setting) -> Setting) -> Panel {
     let (xs, lambdas) = (epsilons(data, effort), lambdas(test, effort));
     let series = test.algorithms().into_iter().map(|algorithm| {
@@ -109,13 +109,13 @@ fn panel(data: DataSet, title: &str, test: Test, effort: Effort, change: impl Fn
     }
 }
 
-/// A row of four panels for each data set.
+/// Returns a row of four panels for each data set.
 fn rows(sets: &[(DataSet, &str)], effort: Effort, change: impl Fn(Setting) -> Setting + Copy) -> Vec<Panel> {
     let tests = |&(data, title)| Test::ALL.into_iter().map(move |test| panel(data, title, test, effort, change));
     sets.iter().flat_map(tests).collect()
 }
 
-/// The comparisons of section 4.5, and what becomes of them with and without enough noise.
+/// Returns the comparisons of section 4.5, to be judged with and without enough noise.
 fn claims(panels: &[Panel], factor: f64) -> Vec<Claim> {
     let (ours, printed) = (Algorithm::Ours.title(), Algorithm::OursAsPublished.title());
     let mut claims = Vec::new();
@@ -155,7 +155,7 @@ fn claims(panels: &[Panel], factor: f64) -> Vec<Claim> {
     claims
 }
 
-/// Close to the noiseless accuracy at the last point of every panel.
+/// Claims closeness to the noiseless accuracy at the last point of every panel.
 fn at_the_largest(panels: &[Panel], statement: &str, name: &str) -> Claim {
     let relation = Relation::CloseTo { tolerance: 0.02 };
     let noiseless = Algorithm::Noiseless.title();
@@ -297,7 +297,7 @@ fn figure_7(effort: Effort) -> Figure {
     }
 }
 
-/// The claims of figures 8 and 9.
+/// Returns the claims of figures 8 and 9.
 fn claims_of_large_data(panels: &[Panel]) -> Vec<Claim> {
     let mut claims = claims(panels, 2.0);
     let (ours, noiseless) = (Algorithm::Ours.title(), Algorithm::Noiseless.title());
@@ -347,7 +347,7 @@ fn figure_10(effort: Effort) -> Figure {
         })
         .collect();
     let mut claims = claims(&panels, 2.0);
-    // The same algorithm and budget with the largest against the smallest batches.
+    // The same algorithm and budget, with the largest batches against the smallest.
     let last = panels.len() - 1;
     for algorithm in [Algorithm::Ours, Algorithm::OursAsPublished] {
         let series = panels[0].series.iter().position(|series| series.name == algorithm.title()).unwrap_or(0);

@@ -9,7 +9,7 @@ use crate::figure::{Axis, Bars, Figure, Measure, Panel, Series};
 use crate::results::Place;
 use crate::setting::Setting;
 
-/// What is timed: strongly convex, (ε, δ).
+/// Returns the timed algorithms: strongly convex, (ε, δ).
 fn algorithms() -> Vec<Algorithm> {
     let algorithms = Test::StronglyConvexApproximate.algorithms().into_iter();
     algorithms.filter(|algorithm| !algorithm.is_as_published()).collect()
@@ -40,7 +40,7 @@ pub(super) fn scalability(effort: Effort) -> Vec<Figure> {
         })
         .collect();
     let mut claims = overhead_claims(&panels);
-    // Twice the rows, about twice the time.
+    // Twice the rows take about twice the time.
     let mut comparisons = Vec::new();
     for (panel, contents) in panels.iter().enumerate() {
         for (series, curve) in contents.series.iter().enumerate() {

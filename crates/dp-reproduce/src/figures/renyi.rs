@@ -1,5 +1,5 @@
-//! What the figures of the dissertation on Rényi-differentially private optimisation (2020) have in common: data, budgets,
-//! panels and kinds of claims.
+//! Common parts of the figures of the dissertation on Rényi-differentially private optimisation (2020): data, budgets, panels
+//! and kinds of claims.
 
 use super::Effort;
 use super::bolt_on::EPSILON;
@@ -14,20 +14,20 @@ use crate::setting::{Neighbours, Privacy, Setting, Step};
 pub(super) const EPSILONS: [f64; 6] = [0.05, 0.1, 0.2, 0.4, 0.8, 1.6];
 /// λ of the smooth objectives.
 pub(super) const LAMBDA: f64 = 1e-3;
-/// Accuracies this close are equal to a reader of the figures, and objectives within this factor.
+/// Accuracies this close, and objectives within this factor, look equal in the figures.
 pub(super) const CLOSE: f64 = 0.01;
 pub(super) const CLOSE_FACTOR: f64 = 1.02;
 
-/// What chooses its own regulariser, or minimises no loss at all.
+/// Algorithms that choose their own regulariser, or minimise no loss.
 const OF_ANOTHER_OBJECTIVE: [Algorithm; 4] =
     [Algorithm::Auto, Algorithm::ObjPertCentred, Algorithm::NoisyMoments, Algorithm::TrueModel];
 
-/// δ: that of the chapters, smaller for the large data set.
+/// Returns δ: that of the chapters, smaller for the large data set.
 pub(super) fn delta(data: DataSet) -> f64 {
     if data == DataSet::KddCup { 1e-12 } else { 1e-8 }
 }
 
-/// Rows that are trained on, up to a few.
+/// Returns the approximate number of training rows.
 pub(super) fn training_rows(data: DataSet) -> u64 {
     match data {
         DataSet::Adult => 39_074,
@@ -37,26 +37,26 @@ pub(super) fn training_rows(data: DataSet) -> u64 {
         DataSet::Higgs => 10_000,
         DataSet::Occupancy => 8_143,
         DataSet::Banknote => 1_372,
-        // What is drawn of them for each repetition.
+        // Number of rows drawn for each repetition.
         _ => SIMULATED_ROWS,
     }
 }
 
-/// Rows that are drawn of the simulated ones for each repetition: nine tenths of 40,000.
+/// Number of simulated rows drawn for each repetition: nine tenths of 40,000.
 pub(super) const SIMULATED_ROWS: u64 = 36_000;
 
-/// `√n`, the batches of chapters 3 and 4.
+/// Returns `√n`, the batch size of chapters 3 and 4.
 pub(super) fn root_of_rows(data: DataSet) -> u64 {
     training_rows(data).isqrt()
 }
 
-/// Steps from public numbers, ten passes with batches of `√n`.
+/// Returns a setting with step sizes from public numbers and ten passes with batches of `√n`.
 pub(super) fn setting(data: DataSet, algorithm: Algorithm, epsilon: f64, neighbours: Neighbours) -> Setting {
     let setting = Setting::new(data, algorithm, Privacy::WithDelta { epsilon, delta: delta(data) });
     Setting { step: Step::Suited, batch_size: root_of_rows(data), neighbours, ..setting }
 }
 
-/// One curve for each algorithm, against ε.
+/// Returns one curve for each algorithm, against ε.
 pub(super) fn curves(
     algorithms: &[Algorithm],
     effort: Effort,
@@ -68,12 +68,13 @@ pub(super) fn curves(
     algorithms.iter().map(curve).collect()
 }
 
-/// A panel against ε.
+/// Returns a panel against ε.
 pub(super) fn panel(title: String, measure: Measure, series: Vec<Series>) -> Panel {
     Panel { title, x: EPSILON, log_y: false, measure, bars: Bars::StdDev, series }
 }
 
-/// Accuracies above, objectives of the same runs below; without those that minimise another objective.
+/// Returns panels of accuracies above panels of the objectives of the same runs; the latter omit algorithms with another
+/// objective.
 pub(super) fn accuracy_above_objective(columns: Vec<(String, Vec<Series>)>) -> Vec<Panel> {
     let row = |measure| {
         let columns = columns.iter();
@@ -95,14 +96,14 @@ const fn name_of(measure: Measure) -> &'static str {
     }
 }
 
-/// The comparisons of a claim in panels of this measure.
+/// Keeps the comparisons of a claim in panels of this measure.
 fn of_measure(mut claim: Claim, panels: &[Panel], measure: Measure) -> Claim {
     claim.comparisons.retain(|comparison| panels[comparison.left.panel].measure == measure);
     claim
 }
 
-/// The comparisons of a claim for which `keep` holds of the panel and of the point's place in its curve: 0 for the first, 1
-/// for the last.
+/// Keeps the comparisons of a claim for which `keep` holds of the panel and of the point's position in its curve, from 0 for
+/// the first to 1 for the last.
 pub(super) fn only(mut claim: Claim, panels: &[Panel], keep: impl Fn(&Panel, f64) -> bool) -> Claim {
     claim.comparisons.retain(|comparison| {
         let Place { panel, series, point } = comparison.left;
@@ -113,7 +114,7 @@ pub(super) fn only(mut claim: Claim, panels: &[Panel], keep: impl Fn(&Panel, f64
     claim
 }
 
-/// `left` is better than `right` at every budget: more accurate, with a smaller objective.
+/// Claims that `left` is better than `right` at every budget: more accurate, with a smaller objective.
 pub(super) fn better(panels: &[Panel], measure: Measure, left: Algorithm, right: Algorithm) -> Claim {
     let (left, right) = (left.title(), right.title());
     let statement = match measure {
@@ -124,7 +125,7 @@ pub(super) fn better(panels: &[Panel], measure: Measure, left: Algorithm, right:
     of_measure(Claim::between(&statement, panels, one, Relation::MORE, other, Quantifier::Every), panels, measure)
 }
 
-/// `left` is no worse than `right` at any budget, up to what a reader sees.
+/// Claims that `left` is no worse than `right` at any budget, up to a visible difference.
 pub(super) fn no_worse(panels: &[Panel], measure: Measure, left: Algorithm, right: Algorithm) -> Claim {
     let (left, right) = (left.title(), right.title());
     let (statement, one, relation, other) = match measure {
@@ -144,7 +145,7 @@ pub(super) fn no_worse(panels: &[Panel], measure: Measure, left: Algorithm, righ
     of_measure(Claim::between(&statement, panels, one, relation, other, Quantifier::Every), panels, measure)
 }
 
-/// Twice the rows take at most 2.5 times the time and a little: a claim on all points of panels of times.
+/// Claims that twice the rows take at most 2.5 times the time plus a margin, at all points of panels of times.
 pub(super) fn linear_in_the_rows(panels: &[Panel]) -> Claim {
     let mut comparisons = Vec::new();
     for (panel, contents) in panels.iter().enumerate() {
@@ -161,7 +162,7 @@ pub(super) fn linear_in_the_rows(panels: &[Panel]) -> Claim {
     Claim { statement: statement.to_owned(), quantifier: Quantifier::Every, comparisons }
 }
 
-/// All of the dissertation's figures.
+/// Returns all figures of the dissertation.
 pub(super) fn all(effort: Effort) -> Vec<Figure> {
     let mut figures = super::renyi_3::all(effort);
     figures.extend(super::renyi_4::all(effort));

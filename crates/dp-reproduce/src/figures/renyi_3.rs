@@ -1,4 +1,4 @@
-//! Chapter 3 of the dissertation: RSGD-AR and what it is compared with. Replace-one throughout.
+//! Chapter 3 of the dissertation: RSGD-AR and its baselines. Replace-one throughout.
 
 use dp_losses::{HuberSvm, LossKind};
 
@@ -13,7 +13,7 @@ use crate::figure::{Axis, Bars, Figure, Measure, Panel, Series};
 use crate::knobs::Knobs;
 use crate::setting::{Neighbours, Setting, Step};
 
-/// What RSGD-AR is compared with: one line each. ObjPert around a centre is newer than the chapter.
+/// The baselines of RSGD-AR, one line each. ObjPert around a centre is newer than the chapter.
 const BASELINES: [Algorithm; 10] = [
     Algorithm::Nsgd,
     Algorithm::OutPertGd,
@@ -27,12 +27,12 @@ const BASELINES: [Algorithm; 10] = [
     Algorithm::DpSgd,
 ];
 
-/// What T of RSGD-AR and NSGD is the best of, and their batches; τ is half of T.
+/// The candidates of T of RSGD-AR and NSGD, and their batches; τ is half of T.
 pub(super) const PASSES: [u64; 3] = [10, 50, 200];
 pub(super) const BATCH: u64 = 4000;
-/// What DP-SGD's passes are the best of.
+/// The candidates of DP-SGD's passes.
 const PASSES_OF_DP_SGD: [u64; 3] = [1, 5, 20];
-/// Steps that DP-AGD's budget is for.
+/// Number of steps that DP-AGD's budget is planned for.
 const STEPS_OF_DP_AGD: u64 = 20;
 
 pub(super) fn all(effort: Effort) -> Vec<Figure> {
@@ -45,12 +45,12 @@ pub(super) fn all(effort: Effort) -> Vec<Figure> {
     ]
 }
 
-/// The hinge with a parabola of half width 1/2.
+/// Returns the hinge loss smoothed by a parabola of half width 1/2.
 pub(super) fn huber() -> LossKind {
     LossKind::HuberSvm(HuberSvm::new(0.5).unwrap_or(HuberSvm::USUAL))
 }
 
-/// λ = 0.001 and each algorithm's own passes and batches.
+/// Returns settings with λ = 0.001 and each algorithm's own passes and batches.
 fn settings(data: DataSet, loss: LossKind, algorithm: Algorithm, epsilon: f64) -> Vec<Setting> {
     let setting = Setting { loss, lambda: LAMBDA, ..setting(data, algorithm, epsilon, Neighbours::ReplaceOne) };
     match algorithm {
@@ -184,7 +184,7 @@ fn times(effort: Effort) -> Figure {
     }
 }
 
-/// RSGD-AR with one thing changed, on Adult.
+/// Returns RSGD-AR with one setting varied, on Adult.
 fn averages(effort: Effort) -> Figure {
     let base = |epsilon: f64| settings(DataSet::Adult, LossKind::Logistic, Algorithm::RsgdAr, epsilon)[0];
     let variants: [(&str, Algorithm, Knobs); 4] = [

@@ -14,13 +14,13 @@ use crate::dataset::DataSet;
 use crate::figure::{Axis, Bars, Figure, Measure, Panel, Series};
 use crate::setting::{Neighbours, Setting};
 
-/// What is compared: one line each.
+/// The compared algorithms, one line each.
 const LINEUP: [Algorithm; 5] =
     [Algorithm::SsAdmm, Algorithm::MpAdmm, Algorithm::DpSgd, Algorithm::DpAdmm, Algorithm::AdmmObjPert];
 
-/// λ of the penalty.
+/// Coefficients of the penalty.
 const PENALTIES: [f64; 2] = [1e-4, 1e-3];
-/// Passes towards the minimiser, accelerated and with the longest steps that are safe.
+/// Number of passes for the minimiser, accelerated and with the longest safe steps.
 const PASSES_OF_THE_MINIMISER: u64 = 500;
 
 pub(super) fn all(effort: Effort) -> Vec<Figure> {
@@ -33,7 +33,7 @@ pub(super) fn all(effort: Effort) -> Vec<Figure> {
     ]
 }
 
-/// Batches of `√n`; of passes the best of some.
+/// Returns settings with batches of `√n`; the best number of passes is selected.
 fn settings(
     effort: Effort,
     data: DataSet,
@@ -45,10 +45,10 @@ fn settings(
     let setting = Setting { loss, l1, ..setting(data, algorithm, epsilon, Neighbours::ReplaceOne) };
     let setting = Setting { rows: (data == DataSet::SparseModel).then_some(SIMULATED_ROWS), ..setting };
     let passes: &[u64] = match (algorithm, effort) {
-        // The one has no run, the others as many rounds as are recommended.
+        // The true model has no run, the others have the recommended number of rounds.
         (Algorithm::TrueModel | Algorithm::DpAdmm | Algorithm::AdmmObjPert, _) => &[1],
         (Algorithm::SparseMinimiser, _) => &[PASSES_OF_THE_MINIMISER],
-        // A pass is one step.
+        // A pass is a single step.
         (Algorithm::MpAdmm, Effort::Quick) => &[15, 100],
         (Algorithm::MpAdmm, Effort::Full) => &[10, 30, 100, 300],
         (_, Effort::Quick) => &[3, 15],

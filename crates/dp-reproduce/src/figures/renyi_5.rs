@@ -1,4 +1,4 @@
-//! Chapter 5 of the dissertation, its convex part: steps by private line searches. Add-remove throughout.
+//! Chapter 5 of the dissertation, its convex part: step sizes by private line searches. Add-remove throughout.
 
 use dp_losses::LossKind;
 
@@ -16,7 +16,7 @@ use crate::setting::{Neighbours, Setting};
 /// The chapter's own algorithms.
 const SEARCHES: [Algorithm; 3] = [Algorithm::DpBlgd, Algorithm::DpBlsgd, Algorithm::DpBlsgdAc];
 
-/// What they are compared with: one line each. DP-Adam, DP-AdamBC and ObjPert around a centre are not in the chapter.
+/// The baselines, one line each. DP-Adam, DP-AdamBC and ObjPert around a centre are not in the chapter.
 const BASELINES: [Algorithm; 10] = [
     Algorithm::DpAgd,
     Algorithm::DpSgd,
@@ -30,9 +30,9 @@ const BASELINES: [Algorithm; 10] = [
     Algorithm::DpAdamBc,
 ];
 
-/// Gradients and searches that the budget is for.
+/// Number of gradients and searches that the budget is planned for.
 const STEPS: u64 = 50;
-/// The budgets at which hyper-parameters are varied.
+/// The budgets at which hyperparameters are varied.
 const TWO: [f64; 2] = [0.05, 0.2];
 
 pub(super) fn all(effort: Effort) -> Vec<Figure> {
@@ -44,7 +44,7 @@ pub(super) fn all(effort: Effort) -> Vec<Figure> {
     ]
 }
 
-/// λ = 0.001, batches of a tenth of the records where they are drawn.
+/// Returns settings with λ = 0.001, and batches of a tenth of the records if sampled.
 pub(super) fn settings(data: DataSet, loss: LossKind, algorithm: Algorithm, epsilon: f64) -> Vec<Setting> {
     let setting = Setting { loss, lambda: LAMBDA, ..setting(data, algorithm, epsilon, Neighbours::AddRemove) };
     let setting = Setting { batch_size: super::renyi::training_rows(data) / 10, ..setting };
@@ -108,7 +108,7 @@ fn census(effort: Effort, id: &'static str, title: &'static str, loss: LossKind)
     }
 }
 
-/// A panel of accuracies against a hyper-parameter at the two budgets.
+/// Returns a panel of accuracies against a hyperparameter at the two budgets.
 fn against(
     title: &str,
     label: &'static str,
@@ -175,7 +175,7 @@ fn hyper_parameters(effort: Effort) -> Figure {
     }
 }
 
-/// Comparisons of two points of a curve, by panel, curve and the x of each.
+/// Returns comparisons of two points of a curve, by panel, curve and the x of each.
 fn within(panels: &[Panel], statement: &str, (panel, epsilon): (usize, f64), pairs: &[(f64, Relation, f64)]) -> Claim {
     let curve = |series: &&Series| series.name == format!("ε = {epsilon}");
     let found = panels[panel].series.iter().find(curve).zip(panels[panel].series.iter().position(|s| curve(&s)));
@@ -232,7 +232,7 @@ fn evaluations(effort: Effort) -> Figure {
     let curve = |&algorithm: &Algorithm| {
         Series::new(algorithm.title(), &ratios, |q| {
             let setting = settings(DataSet::Adult, LossKind::Logistic, algorithm, 0.4)[0];
-            // Full batches are the same whatever the ratio.
+            // Full batches are independent of the ratio.
             let sampled = algorithm == Algorithm::DpBlsgd;
             Setting { batch_size: if sampled { (q * rows) as u64 } else { setting.batch_size }, ..setting }
         })

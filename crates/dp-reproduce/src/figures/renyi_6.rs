@@ -1,4 +1,4 @@
-//! Chapter 6 of the dissertation: private ranking. What changes between neighbours is the grades of one list.
+//! Chapter 6 of the dissertation: private ranking. Neighbouring data differ in the grades of one list.
 
 use dp_accountant::Epsilon;
 use dp_rank::loss::{BayesRank, ListLoss, ListMle, ListNet};
@@ -11,22 +11,22 @@ use crate::dataset::DataSet;
 use crate::figure::{Axis, Bars, Figure, Measure, Panel, Series};
 use crate::ranker::{Clipping, Loss, Method, Noise, RankerSetting, Shape, epsilon_of};
 
-/// Made-up lists, for those who have no others: as many as MQ2008 has.
+/// Synthetic lists for users without the files: as many as in MQ2008.
 pub const MADE_UP_LISTS: DataSet = DataSet::MadeUpLists { lists: 784 };
 
 const NETWORK: Shape = Shape::Network { hidden: 256 };
-/// Parameters of the network.
+/// Number of parameters of the network.
 const PARAMETERS: u64 = 256 * (46 + 2);
 
-/// The order that all are compared with.
+/// The random order, which is the common baseline.
 pub(super) const RANDOM: &str = "Random order";
-/// The chapter's own.
+/// The algorithm of the chapter.
 pub(super) const PRIV_BR: &str = "PrivBR";
-/// How the names of rankers end whose weight matrices are not divided by their spectral norms.
+/// Suffix of the names of rankers without spectral normalisation.
 const FREE: &str = ", spectral norms free";
 const LAMBDA_RANK: &str = "LambdaRank, not private";
 
-/// The measures, one row of panels each.
+/// The measures, with one row of panels each.
 pub(super) const MEASURES: [Measure; 5] = [
     Measure::MeanAveragePrecision,
     Measure::Ndcg { index: 0 },
@@ -35,11 +35,11 @@ pub(super) const MEASURES: [Measure; 5] = [
     Measure::Ndcg { index: 3 },
 ];
 
-/// Where the curves have points.
+/// The iterations at which the curves have points.
 const ITERATIONS: [f64; 8] = [10.0, 25.0, 50.0, 100.0, 150.0, 200.0, 300.0, 400.0];
 
-/// Lists of the smallest training set of the five folds, and the chapter's levels of noise: σ over the sensitivity, and the
-/// epsilon that is printed for 400 iterations.
+/// Number of lists in the smallest training set of the five folds, and the noise levels of the chapter: σ over the
+/// sensitivity, and the epsilon that is published for 400 iterations.
 struct Levels {
     lists: u64,
     noise: [(f64, f64); 4],
@@ -49,7 +49,7 @@ const MQ2007: Levels = Levels { lists: 1353, noise: [(0.875, 2.422), (1.0, 1.817
 const MQ2008: Levels = Levels { lists: 627, noise: [(1.5, 2.301), (2.0, 1.667), (3.0, 1.168), (4.0, 0.972)] };
 
 impl Levels {
-    /// What the accountant says of the levels, in their order.
+    /// Returns the accountant's epsilons of the levels, in their order.
     fn epsilons(&self) -> [f64; 4] {
         let of = |(multiplier, _): (f64, f64)| epsilon_of(multiplier, self.lists, PARAMETERS, 10, 400);
         self.noise.map(|level| of(level).unwrap_or(f64::NAN))
@@ -64,7 +64,7 @@ pub(super) fn all(effort: Effort) -> Vec<Figure> {
     ]
 }
 
-/// A level of noise with what it costs.
+/// A noise level with its cost.
 #[derive(Clone, Copy)]
 struct Level {
     multiplier: f64,
@@ -80,23 +80,23 @@ fn levels(data: DataSet, effort: Effort) -> Vec<Level> {
     all.filter(|level| kept.contains(&level.multiplier)).collect()
 }
 
-/// The name of a loss without privacy.
+/// Returns the name of a loss without privacy.
 pub(super) fn plain(loss: Loss) -> String {
     format!("{}, not private", loss.title())
 }
 
-/// The names of a loss with clipped gradients and noise: with spectral norms kept at 1, and without.
+/// Returns the names of a loss with clipped gradients and noise: with spectral norms kept at 1, and without.
 pub(super) fn clipped(loss: Loss) -> [String; 2] {
     ["", FREE].map(|end| format!("{}, clipped{end}", loss.title()))
 }
 
-/// The name of the chapter's own without spectral normalisation.
+/// Returns the name of the chapter's algorithm without spectral normalisation.
 pub(super) fn priv_br_free() -> String {
     format!("{PRIV_BR}{FREE}")
 }
 
-/// No list moves the parameters by more than a tenth of the step of BayesRank and ListNet, whichever the loss: that of
-/// ListMLE is a tenth of theirs.
+/// Returns the clipping norm, scaled so that for every loss one list moves the parameters by at most a tenth of the step of
+/// BayesRank and ListNet: the step of ListMLE is a tenth of theirs.
 fn clipping(loss: Loss) -> Clipping {
     Clipping::At(if loss == Loss::ListMle { 1.0 } else { 0.1 })
 }
@@ -143,7 +143,7 @@ fn courses(effort: Effort, id: &'static str, title: &'static str, data: DataSet)
     }
 }
 
-/// The curves of a panel.
+/// Returns the curves of a panel.
 fn rankers(data: DataSet, shape: Shape, noise: Noise, iterations: &[f64]) -> Vec<Series> {
     let network = shape == NETWORK;
     let curve = |name: String, setting: RankerSetting| {
@@ -172,12 +172,12 @@ fn rankers(data: DataSet, shape: Shape, noise: Noise, iterations: &[f64]) -> Vec
     series
 }
 
-/// The same at every x.
+/// Returns the random order, the same at every x.
 fn random(data: DataSet, xs: &[f64]) -> Series {
     Series::new(RANDOM, xs, |_| RankerSetting::new(data, Shape::Linear, Method::RandomOrder))
 }
 
-/// The name of a ranker where shapes stand side by side.
+/// Returns the name of a ranker in panels with several shapes.
 pub(super) fn beside(shape: Shape, loss: Loss) -> String {
     if shape == Shape::Linear { format!("linear {}", loss.title()) } else { format!("{}, network", loss.title()) }
 }
@@ -185,7 +185,7 @@ pub(super) fn beside(shape: Shape, loss: Loss) -> String {
 /// The shapes that are compared at the same budgets.
 pub(super) const SHAPES: [Shape; 2] = [Shape::Linear, NETWORK];
 
-/// The settings of [`PrivateRanking::for_epsilon`].
+/// Returns the settings of [`PrivateRanking::for_epsilon`].
 fn recommended(data: DataSet, shape: Shape, loss: Loss, epsilon: f64) -> RankerSetting {
     fn of(loss: impl ListLoss, epsilon: f64) -> (u64, f64, Descent) {
         let epsilon = Epsilon::new(epsilon).expect("a figure's epsilon is positive");
@@ -205,7 +205,7 @@ fn budgets(effort: Effort) -> Figure {
     let xs = effort.thin(&[0.3, 1.0, 3.0]);
     let series = |data: DataSet| {
         let mut series = vec![random(data, &xs)];
-        // Made-up lists come from a linear truth: a network has nothing to find in them.
+        // Synthetic lists come from a linear truth, in which a network finds nothing more.
         let shapes = SHAPES.into_iter().filter(|&shape| data != MADE_UP_LISTS || shape == Shape::Linear);
         for shape in shapes {
             for loss in Loss::ALL {
@@ -274,7 +274,7 @@ mod tests {
         }
     }
 
-    /// A training measures all points of its curve in all rows of panels.
+    /// One training measures all points of its curve in all rows of panels.
     #[test]
     fn courses_are_trained_once() {
         for effort in [Effort::Full, Effort::Quick] {

@@ -1,4 +1,4 @@
-//! What chapter 6 of the dissertation says of its figures, as comparisons of points.
+//! Claims of chapter 6 of the dissertation about its figures, as comparisons of points.
 
 use super::renyi_6::{MEASURES, PRIV_BR, RANDOM, SHAPES, beside, clipped, plain, priv_br_free};
 use crate::claim::{Claim, Comparison, Quantifier, Relation};
@@ -7,22 +7,22 @@ use crate::figure::{Measure, Panel};
 use crate::ranker::Loss;
 use crate::results::Place;
 
-/// The iterations after which rankers without privacy have converged, and all that there are.
+/// The iteration after which rankers without privacy have converged, and the last iteration.
 const EARLY: f64 = 100.0;
 const LAST: f64 = 400.0;
-/// Values this close are those of one that has converged.
+/// Values this close count as converged.
 const CONVERGED: f64 = 0.01;
-/// Values this close are equal to a reader of the figures.
+/// Values this close look equal in the figures.
 const CLOSE: f64 = 0.02;
 
-/// The place of a curve's point by their names.
+/// Returns the place of a curve's point, by name and x.
 fn place(panels: &[Panel], panel: usize, name: &str, x: f64) -> Option<Place> {
     let series = panels.get(panel)?.series.iter().position(|series| series.name == name)?;
     let point = panels[panel].series[series].points.iter().position(|point| point.x == x)?;
     Some(Place { panel, series, point })
 }
 
-/// Panels of figures 6.1 and 6.2: rows by measure, of each first those of networks and then linear ones, columns by noise.
+/// Panels of figures 6.1 and 6.2: for each measure a row for networks and one for linear rankers; a column per noise level.
 struct Courses<'p> {
     panels: &'p [Panel],
     columns: usize,
@@ -32,12 +32,12 @@ struct Courses<'p> {
 type At<'n> = (&'n str, f64);
 
 impl Courses<'_> {
-    /// The number of a panel.
+    /// Returns the number of a panel.
     fn panel(&self, measure: usize, linear: bool, column: usize) -> usize {
         (2 * measure + usize::from(linear)) * self.columns + column
     }
 
-    /// The numbers of all panels of networks or of linear rankers.
+    /// Returns the numbers of all panels of networks or of linear rankers.
     fn all(&self, linear: bool) -> Vec<usize> {
         let columns = 0..self.columns;
         columns
@@ -46,7 +46,7 @@ impl Courses<'_> {
             .collect()
     }
 
-    /// Comparisons of points of two curves in each of some panels.
+    /// Returns comparisons of points of two curves in each of some panels.
     fn compare(&self, panels: &[usize], left: At<'_>, relation: Relation, right: At<'_>) -> Vec<Comparison> {
         let comparison = |&panel: &usize| {
             let (left, right) =
@@ -56,13 +56,13 @@ impl Courses<'_> {
         panels.iter().filter_map(comparison).collect()
     }
 
-    /// After all iterations `left` is better than each of `others`.
+    /// Claims that after all iterations `left` is better than each of `others`.
     fn better(&self, panels: &[usize], left: &str, others: &[String]) -> Vec<Comparison> {
         let against = |other: &String| self.compare(panels, (left, LAST), Relation::MORE, (other, LAST));
         others.iter().flat_map(against).collect()
     }
 
-    /// After all iterations each of `names` has come half of the way from a random order to `goal`.
+    /// Claims that after all iterations each of `names` has come half of the way from a random order to `goal`.
     fn half_way(&self, panels: &[usize], names: &[String], goal: &str) -> Vec<Comparison> {
         let comparison = |name: &String, panel: usize| {
             let at = |name: &str| place(self.panels, panel, name, LAST);
@@ -77,7 +77,7 @@ fn every(statement: impl Into<String>, comparisons: Vec<Comparison>) -> Claim {
     Claim { statement: statement.into(), quantifier: Quantifier::Every, comparisons }
 }
 
-/// The claims of figures 6.1 and 6.2.
+/// Returns the claims of figures 6.1 and 6.2.
 pub(super) fn of_courses(panels: &[Panel], columns: usize, data: DataSet) -> Vec<Claim> {
     let courses = Courses { panels, columns };
     let networks = courses.all(false);
@@ -96,7 +96,7 @@ pub(super) fn of_courses(panels: &[Panel], columns: usize, data: DataSet) -> Vec
         let at = |column| place(panels, courses.panel(measure, false, column), PRIV_BR, LAST);
         Some(Comparison { left: at(column - 1)?, relation: Relation::MORE, right: at(column)? })
     });
-    // Of the most noise, at NDCG@8.
+    // The panel with the most noise, at NDCG@8.
     let high_privacy = &last_column[MEASURES.len() - 1..];
     let drop = [Relation::MoreThan { factor: 1.0, margin: 0.05 }, Relation::AtMost { factor: 1.0, margin: 0.15 }];
     let drop = drop.map(|relation| courses.compare(high_privacy, (&bayes_rank, LAST), relation, (PRIV_BR, LAST)));
@@ -161,7 +161,7 @@ pub(super) fn of_courses(panels: &[Panel], columns: usize, data: DataSet) -> Vec
     claims
 }
 
-/// The chapter's claims on losses and on the drop, at equal budgets.
+/// Returns the chapter's claims on losses and on the decrease, at equal budgets.
 pub(super) fn of_budgets(panels: &[Panel]) -> Vec<Claim> {
     let mut claims = Vec::new();
     for shape in SHAPES {

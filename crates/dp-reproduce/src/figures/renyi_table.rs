@@ -1,4 +1,4 @@
-//! The table of the dissertation's algorithms, those of chapters 3 to 5 together, and of what is newer.
+//! The table of the dissertation's algorithms of chapters 3 to 5 and of newer ones.
 
 use dp_losses::LossKind;
 
@@ -10,7 +10,7 @@ use crate::dataset::DataSet;
 use crate::figure::{Figure, Measure, Panel, Series};
 use crate::setting::{Privacy, Setting};
 
-/// What is compared with the two of today: one line each.
+/// The algorithms compared with the two current ones, one line each.
 const LINEUP: [Algorithm; 28] = [
     Algorithm::NoisyMoments,
     Algorithm::ObjPert,
@@ -53,7 +53,7 @@ const SETS: [DataSet; 7] = [
     DataSet::KddCup,
 ];
 
-/// Coefficient of the penalty that takes λ's place where the proximal map is the point.
+/// Coefficient of the penalty that replaces λ for proximal methods.
 const L1: f64 = 1e-4;
 
 fn settings(data: DataSet, algorithm: Algorithm, epsilon: f64) -> Vec<Setting> {
@@ -77,7 +77,7 @@ fn settings(data: DataSet, algorithm: Algorithm, epsilon: f64) -> Vec<Setting> {
     settings.map(change).collect()
 }
 
-/// δ = 1e-8 for all data sets.
+/// Sets δ = 1e-8 for all data sets.
 fn with_delta(privacy: Privacy) -> Privacy {
     match privacy {
         Privacy::WithDelta { epsilon, .. } => Privacy::WithDelta { epsilon, delta: 1e-8 },
@@ -96,7 +96,7 @@ pub(super) fn figure(effort: Effort) -> Figure {
         (data.title().to_owned(), curves(&lineup, effort, |a, e| settings(data, a, e)))
     };
     let mut panels = accuracy_above_objective(SETS.map(column).to_vec());
-    // The objective of a penalised model is another.
+    // A penalised model has another objective.
     let admm = [Algorithm::SsAdmm, Algorithm::MpAdmm, Algorithm::DpAdmm, Algorithm::AdmmObjPert];
     let penalised = |series: &Series| admm.iter().any(|a| a.title() == series.name);
     for panel in panels.iter_mut().filter(|panel: &&mut Panel| panel.measure == Measure::Objective) {

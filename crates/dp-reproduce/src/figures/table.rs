@@ -19,9 +19,9 @@ const LAMBDA: f64 = 1e-2;
 /// A row of the table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Row {
-    /// What was run.
+    /// The setting.
     pub setting: Setting,
-    /// Share of held-out rows that are classified rightly.
+    /// Share of held-out rows that are classified correctly.
     pub accuracy: Sample,
     /// The regularised mean loss on the training rows.
     pub objective: Sample,
@@ -29,13 +29,13 @@ pub struct Row {
     pub seconds: Sample,
 }
 
-/// Repetitions of every row.
+/// Returns the repetitions of every row.
 pub fn repetitions(effort: Effort) -> u32 {
     effort.repetitions(10)
 }
 
-/// Logistic regression with λ = 0.01, delta = 1/n², ten passes, batches of 50: every algorithm on every data set; and Auto
-/// without a delta, for comparison with others that need none.
+/// Returns logistic regression with λ = 0.01, delta = 1/n², ten passes and batches of 50: every algorithm on every data set,
+/// and Auto without a delta, for comparison with others that need none.
 pub fn settings(effort: Effort) -> Vec<Setting> {
     let sets =
         [DataSet::Mnist, DataSet::Covertype, DataSet::KddCup, DataSet::Higgs, DataSet::Occupancy, DataSet::Banknote];
@@ -60,13 +60,13 @@ pub fn settings(effort: Effort) -> Vec<Setting> {
     settings
 }
 
-/// Every run of the table.
+/// Returns every run of the table.
 pub fn cells(effort: Effort, repetitions: u32) -> Vec<Cell> {
     let settings = settings(effort).into_iter();
     settings.flat_map(|setting| (0..repetitions).map(move |repetition| Cell::new(setting, repetition))).collect()
 }
 
-/// The rows that have been run.
+/// Returns the rows that have been run.
 pub fn rows(effort: Effort, store: &Store, repetitions: u32) -> Vec<Row> {
     let row = |setting| {
         let outcomes: Vec<_> =
@@ -83,13 +83,13 @@ pub fn rows(effort: Effort, store: &Store, repetitions: u32) -> Vec<Row> {
     settings(effort).into_iter().filter_map(row).collect()
 }
 
-/// Settings that no run has a result for: not run yet, or refused by their algorithm.
+/// Returns the settings without a result: not run yet, or refused by their algorithm.
 pub fn without_result(effort: Effort, rows: &[Row]) -> Vec<Setting> {
     settings(effort).into_iter().filter(|setting| !rows.iter().any(|row| row.setting == *setting)).collect()
 }
 
-/// The table for readers: for each data set the means of accuracy and objective with their standard errors, and the time
-/// averaged over budgets; and which settings have no result.
+/// Formats the table for readers: for each data set the means of accuracy and objective with their standard errors, the time
+/// averaged over budgets, and the settings without a result.
 pub fn markdown(rows: &[Row], without_result: &[Setting]) -> String {
     let mut text = format!(
         "Logistic regression, λ = {LAMBDA}, δ = 1/n², ten passes, batches of 50. Each cell is the test accuracy and, below, \
@@ -125,7 +125,7 @@ pub fn markdown(rows: &[Row], without_result: &[Setting]) -> String {
             let of_algorithm: Vec<&&Row> = of_data.iter().filter(|row| algorithm_of(&row.setting) == name).collect();
             let _ = write!(text, "| {name} |");
             for epsilon in &budgets {
-                // What has no privacy is the same at every budget.
+                // Without privacy, the row is the same at every budget.
                 let row = of_algorithm.iter().find(|row| row.setting.privacy.epsilon().is_none_or(|at| at == *epsilon));
                 match row {
                     Some(Row { accuracy, objective, .. }) => {
@@ -142,18 +142,18 @@ pub fn markdown(rows: &[Row], without_result: &[Setting]) -> String {
     text
 }
 
-/// A mean with its standard error, to four digits behind the point.
+/// Formats a mean with its standard error, to four decimals.
 fn plus_minus(sample: &Sample) -> String {
     format!("{:.4} ± {:.4}", sample.mean, sample.std_error())
 }
 
-/// The name of the algorithm, with its delta where that is not the table's.
+/// Returns the name of the algorithm, with its delta if that differs from the table's.
 fn algorithm_of(setting: &Setting) -> String {
     let title = setting.algorithm.title();
     if matches!(setting.privacy, Privacy::Pure { .. }) { format!("{title}, δ = 0") } else { title.to_owned() }
 }
 
-/// The table for programs.
+/// Formats the table as CSV.
 pub fn csv(rows: &[Row]) -> String {
     let mut text = String::from("data,algorithm,privacy,epsilon,n");
     for measure in ["accuracy", "objective", "seconds"] {
@@ -186,7 +186,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut store = Store::open(&folder.path().join("runs.csv")).unwrap();
         let all = settings(Effort::Quick);
-        // All but BST14 with noise as printed.
+        // All but BST14 with noise as published.
         for (i, setting) in all.iter().filter(|setting| setting.algorithm != Algorithm::Bst14AsPublished).enumerate() {
             for repetition in [0, 1] {
                 let accuracy = 0.5 + 1e-4 * i as f64 + 0.01 * f64::from(repetition);
@@ -198,11 +198,11 @@ mod tests {
         let missing = without_result(Effort::Quick, &rows);
         assert_eq!(missing.len(), 6 * 3);
         let text = markdown(&rows, &missing);
-        // Six sets, a line for each of the eleven algorithms and for Auto without a delta.
+        // Six data sets, with a line for each of the eleven algorithms and for Auto without a delta.
         assert_eq!(text.matches("\n### ").count(), 6);
         assert_eq!(text.lines().filter(|line| line.starts_with("| ") && !line.contains("seconds")).count(), 6 * 12);
         assert_eq!(text.matches("| BST14, noise as printed | no result | no result | no result |  |").count(), 6);
-        // The first setting of all, at each of its budgets: 0.5 and 0.51, on average 0.505 with a standard error of 0.005.
+        // The first setting, at each of its budgets: 0.5 and 0.51, on average 0.505 with a standard error of 0.005.
         assert!(text.contains("| Noiseless | 0.5050 ± 0.0050<br>0.2500 ± 0.0000 | 0.5050 ± 0.0050<br>"), "{text}");
         assert!(text.contains("| Auto, δ = 0 |") && text.contains(" ε = 0.05 | ε = 0.4 | ε = 4 | seconds |"), "{text}");
         let lines: Vec<String> = csv(&rows).lines().map(str::to_owned).collect();

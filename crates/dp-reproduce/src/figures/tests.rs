@@ -42,7 +42,7 @@ fn every_figure_is_drawn_and_compared_from_points_that_exist() {
     }
 }
 
-/// Those of linear models.
+/// Returns the figures of linear models.
 fn of_the_dissertation() -> Vec<Figure> {
     let of_models = |figure: &Figure| figure.id.starts_with("renyi") && !figure.id.starts_with("renyi-6");
     all(Effort::Quick).into_iter().filter(of_models).collect()
@@ -52,7 +52,7 @@ fn settings(figure: &Figure) -> Vec<Setting> {
     figure.cells(1).iter().map(|cell| *cell.experiment.model().unwrap()).collect()
 }
 
-/// One neighbouring relation in each figure, and it is said which; delta is that of the chapters.
+/// Each figure states its single neighbouring relation; delta is that of the chapters.
 #[test]
 fn a_figure_of_the_dissertation_compares_under_one_relation() {
     let figures = of_the_dissertation();
@@ -69,7 +69,7 @@ fn a_figure_of_the_dissertation_compares_under_one_relation() {
         let said = match (figure.description.contains("eplaced records"), all_replaced) {
             (true, true) => true,
             (false, false) => ["add-remove", "there or not"].iter().any(|word| figure.description.contains(word)),
-            // The same runs as those of the figure before.
+            // The same runs as those of the previous figure.
             _ => figure.description.contains("runs of figure") || figure.description.contains("for replaced records"),
         };
         assert!(said, "{}: {}", figure.id, figure.description);
@@ -81,7 +81,7 @@ fn a_figure_of_the_dissertation_compares_under_one_relation() {
     }
 }
 
-/// Every way of training that the dissertation's figures have is planned for its budget, and reaches most of it.
+/// Every training in the dissertation's figures is planned for its budget and reaches most of it.
 #[test]
 fn settings_of_the_dissertation_are_planned_and_calibrated() {
     let mut seen = BTreeSet::new();
@@ -97,7 +97,7 @@ fn settings_of_the_dissertation_are_planned_and_calibrated() {
         let reached = algorithm::reached(&setting, 10_000, 10).unwrap_or_else(|error| panic!("{setting}: {error}"));
         match (reached, epsilon) {
             (Some((reached, delta)), Some(epsilon)) => {
-                // What is printed may be far more than is needed.
+                // Published noise may be far more than needed.
                 let least = if algorithm.is_as_published() { 0.0 } else { 0.9 };
                 assert!(reached <= epsilon && reached > least * epsilon, "{setting}: {reached}");
                 assert!(delta <= setting.privacy.delta(10_000), "{setting}: {delta}");
@@ -109,7 +109,7 @@ fn settings_of_the_dissertation_are_planned_and_calibrated() {
     assert!(seen.len() > 40, "{}", seen.len());
 }
 
-/// Coverage is measured where it is known what matters, on the runs of the figure of accuracies.
+/// Coverage is measured where the relevant attributes are known, on the runs of the figure of accuracies.
 #[test]
 fn selection_is_measured_on_the_runs_of_the_simulated_data() {
     let figures = all(Effort::Full);

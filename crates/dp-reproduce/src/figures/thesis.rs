@@ -52,7 +52,7 @@ pub(super) fn all(effort: Effort) -> Vec<Figure> {
     ]
 }
 
-/// One pass of SCS13 or of plain descent over `rows` records, drawn at random where that is not all: the iterate of a
+/// Returns one pass of SCS13 or of plain descent over `rows` records, drawn at random if that is not all: the iterate of a
 /// longer pass at that point has the same law.
 fn one_pass(data: DataSet, algorithm: Algorithm, rows: Option<u64>, batch_size: u64, step: Step) -> Setting {
     let setting = Setting::new(data, algorithm, Privacy::Pure { epsilon: EPSILON });
@@ -66,17 +66,17 @@ fn both(xs: &[f64], setting: impl Fn(Algorithm, f64) -> Setting) -> Vec<Series> 
 }
 
 fn panel(title: String, x: Axis, series: Vec<Series>) -> Panel {
-    // Noise at b = 1 and without is orders of magnitude apart.
+    // Objectives with noise at b = 1 and without noise differ by orders of magnitude.
     Panel { title, x, log_y: true, measure: Measure::Objective, bars: Bars::StdDev, series }
 }
 
-/// Numbers of iterations at which a pass over `n` records is looked at.
+/// Returns the iterations at which a pass over `n` records is measured.
 fn checkpoints(n: u64, batch_size: u64, effort: Effort) -> Vec<f64> {
     let count = if effort == Effort::Quick { 4 } else { 10 };
     (1..=count).map(|i| (n / batch_size * i / count) as f64).filter(|&t| t >= 1.0).collect()
 }
 
-/// The objective during a pass, for one batch size.
+/// Returns the objective during a pass, for one batch size.
 fn during_a_pass(data: DataSet, n: u64, batch_size: u64, step: Step, title: String, effort: Effort) -> Panel {
     let xs = checkpoints(n, batch_size, effort);
     let setting = |algorithm, t: f64| one_pass(data, algorithm, Some(t as u64 * batch_size), batch_size, step);
@@ -95,7 +95,7 @@ const fn place(panel: usize, series: usize, point: usize) -> Place {
     Place { panel, series, point }
 }
 
-/// The private and the plain curve of a panel at a point.
+/// Compares the private and the plain curve of a panel at a point.
 fn beside(panel: usize, point: usize, relation: Relation) -> Comparison {
     Comparison { left: place(panel, 0, point), relation, right: place(panel, 1, point) }
 }

@@ -1,4 +1,4 @@
-//! Where values stand on an axis, linear or logarithmic, and which ticks it has.
+//! Coordinates and ticks of an axis, linear or logarithmic.
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
@@ -14,7 +14,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// An axis with a tick at each point where there are few, as at the values of a grid.
+    /// Creates an axis with a tick at each point if there are few, as for the values of a grid.
     pub(super) fn of_points(log: bool, points: impl Iterator<Item = f64>) -> Self {
         let mut places: Vec<f64> = points.filter(|x| x.is_finite() && (!log || *x > 0.0)).collect();
         places.sort_by(f64::total_cmp);
@@ -22,14 +22,14 @@ impl Scale {
         let mut scale = Self::of_values(log, places.iter().copied());
         let places: Vec<f64> = places.iter().map(|&x| scale.place(x)).collect();
         let width = scale.most - scale.least;
-        // Labels must not run into each other.
+        // Labels must not overlap.
         if places.len() <= 8 && places.windows(2).all(|pair| pair[1] - pair[0] > 0.07 * width) {
             scale.ticks = places;
         }
         scale
     }
 
-    /// An axis with round ticks.
+    /// Creates an axis with round ticks.
     pub(super) fn of_values(log: bool, values: impl Iterator<Item = f64>) -> Self {
         let mut scale = Self { log, least: f64::INFINITY, most: f64::NEG_INFINITY, ticks: Vec::new() };
         for place in values.filter(|value| !log || *value > 0.0).map(|value| scale.place(value)).collect::<Vec<_>>() {
@@ -51,7 +51,7 @@ impl Scale {
         scale
     }
 
-    /// Where a value stands.
+    /// Returns the coordinate of a value.
     pub(super) fn place(&self, value: f64) -> f64 {
         if !self.log {
             value
@@ -62,10 +62,10 @@ impl Scale {
         }
     }
 
-    /// What a tick says.
+    /// Returns the label of a tick.
     pub(super) fn label(&self, place: f64) -> String {
         let value = if self.log { 10f64.powf(place) } else { place };
-        // Rounded, so that 0.30000000000000004 is 0.3 and -1e-17 is 0.
+        // Rounded, so that 0.30000000000000004 is shown as 0.3 and -1e-17 as 0.
         let width = self.most - self.least;
         let value = if !self.log && value.abs() < 1e-9 * width { 0.0 } else { value };
         if value != 0.0 && !(1e-3..1e5).contains(&value.abs()) {
@@ -99,7 +99,7 @@ impl ValueFormatter<f64> for Scale {
     }
 }
 
-/// Multiples of 1, 2 or 5 times a power of ten, about five of them.
+/// Returns about five multiples of 1, 2 or 5 times a power of ten.
 fn round(least: f64, most: f64) -> Vec<f64> {
     let raw = (most - least) / 5.0;
     let power = 10f64.powf(raw.log10().floor());
@@ -108,8 +108,8 @@ fn round(least: f64, most: f64) -> Vec<f64> {
     (first..=last).map(|i| i as f64 * step).collect()
 }
 
-/// Powers of ten; twice and five times them too where these are fewer than three; and where all of them are, values as on
-/// a linear axis.
+/// Returns powers of ten; also twice and five times them if there are fewer than three; and linear ticks if there are still
+/// fewer than three.
 fn logarithmic(least: f64, most: f64) -> Vec<f64> {
     let powers = || (least.floor() as i32..=most.ceil() as i32).map(f64::from);
     let within = |place: &f64| (least..=most).contains(place);

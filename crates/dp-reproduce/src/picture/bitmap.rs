@@ -1,4 +1,4 @@
-//! PNG from SVG, with a font of our own: no font of the system is looked for.
+//! Conversion of SVG to PNG with an embedded font, without system fonts.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::error::Error;
 const FONT: &[u8] = include_bytes!("../../fonts/DejaVuSans-subset.ttf");
 const FAMILY: &str = "DejaVu Sans";
 
-/// Renders an SVG, enlarged by `scale`.
+/// Renders an SVG, magnified by `scale`.
 ///
 /// # Errors
-/// [`Error::Drawing`] for text that is no SVG, and for a size of nothing or beyond memory.
+/// [`Error::Drawing`] for text that is not SVG, and for a size of zero or too large for memory.
 pub fn png(svg: &str, scale: f32) -> Result<Vec<u8>, Error> {
     let mut fonts = Database::new();
     fonts.load_font_data(FONT.to_vec());

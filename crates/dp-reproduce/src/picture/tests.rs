@@ -51,7 +51,7 @@ fn numbers_that_cannot_be_drawn_are_left_out() {
     assert!(svg(&empty).unwrap().starts_with("<svg"));
 }
 
-/// Width, height and whether there is any ink, from the bytes of a PNG.
+/// Checks width, height and whether there is any ink, from the bytes of a PNG.
 #[test]
 fn the_bitmap_has_text_without_fonts_of_the_system() {
     let figure = figure(1, 1, false);
@@ -60,7 +60,7 @@ fn the_bitmap_has_text_without_fonts_of_the_system() {
     assert_eq!(&bytes[..8], b"\x89PNG\r\n\x1a\n");
     let size = |at: usize| u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
     assert_eq!((size(16), size(20)), (760, 2 * (34 + 300 + 60)));
-    // Letters are ink: the picture of the text alone is not that of nothing.
+    // Letters leave ink: a picture of text alone differs from an empty one.
     let page = |text: &str| {
         let head = "<svg width=\"60\" height=\"20\" xmlns=\"http://www.w3.org/2000/svg\">";
         format!("{head}<text x=\"2\" y=\"15\" font-family=\"sans-serif\" font-size=\"12\">{text}</text></svg>")

@@ -1,4 +1,4 @@
-//! How well lists are ranked.
+//! Ranking metrics.
 
 use dp_rank::metrics::{self, Cutoff};
 use dp_rank::scorer::Scorer;
@@ -8,27 +8,27 @@ use rand::Rng;
 /// The positions at which NDCG is measured.
 pub const NDCG_AT: [usize; 4] = [1, 2, 4, 8];
 
-/// Orders over which documents in random order are averaged.
+/// Number of random orders that are averaged.
 const ORDERS: usize = 100;
 
-/// How well lists are ranked, on average over all of them: LETOR's metrics, each at most 1.
+/// Ranking metrics, averaged over all lists: LETOR's metrics, each at most 1.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Ranked {
     /// Mean average precision.
     pub map: f64,
-    /// Mean NDCG as LETOR's tool computes it, at each of [`NDCG_AT`].
+    /// Mean NDCG as computed by LETOR's tool, at each of [`NDCG_AT`].
     pub ndcg: [f64; 4],
 }
 
 impl Ranked {
-    /// The means of all numbers; 0 of none.
+    /// Returns the means of all numbers; 0 for an empty slice.
     pub fn mean(all: &[Self]) -> Self {
         let n = all.len().max(1) as f64;
         let mean = |of: &dyn Fn(&Self) -> f64| all.iter().map(of).sum::<f64>() / n;
         Self { map: mean(&|one| one.map), ndcg: core::array::from_fn(|i| mean(&|one| one.ndcg[i])) }
     }
 
-    /// The numbers in a row: MAP, then NDCG.
+    /// Returns the numbers in order: MAP, then NDCG.
     pub(crate) fn to_array(self) -> [f64; 5] {
         let [one, two, four, eight] = self.ndcg;
         [self.map, one, two, four, eight]
@@ -40,7 +40,7 @@ impl Ranked {
     }
 }
 
-/// The metric of one list that stands at a place of [`Ranked::to_array`].
+/// Returns the metric of one list at an index of [`Ranked::to_array`].
 fn metric(place: usize, ranking: &Ranking) -> Result<f64, Error> {
     match place.checked_sub(1).and_then(|index| NDCG_AT.get(index)) {
         Some(&position) => Ok(metrics::ndcg_letor(ranking, Cutoff::new(position)?)),
@@ -48,7 +48,7 @@ fn metric(place: usize, ranking: &Ranking) -> Result<f64, Error> {
     }
 }
 
-/// How well a scorer ranks `lists`.
+/// Measures how well a scorer ranks `lists`.
 pub(super) fn of_scorer<S: Scorer>(scorer: &S, parameters: &[f64], lists: &QueryLists) -> Result<Ranked, Error> {
     let (mut workspace, mut scores, mut sums) = (S::Workspace::default(), Vec::new(), [0.0; 5]);
     for list in lists.iter() {
@@ -62,7 +62,7 @@ pub(super) fn of_scorer<S: Scorer>(scorer: &S, parameters: &[f64], lists: &Query
     mean_of_lists(sums, lists)
 }
 
-/// How well documents in random order are ranked, nearly in expectation.
+/// Measures random orders of the documents, approximately in expectation.
 pub(super) fn of_random_order<R: Rng + ?Sized>(lists: &QueryLists, random: &mut R) -> Result<Ranked, Error> {
     let mut sums = [0.0; 5];
     for list in lists.iter() {
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    /// Two lists: in one the only relevant document is put second of two, the other has none.
+    /// Two lists: one ranks its only relevant document second of two, the other has no relevant document.
     fn lists() -> QueryLists {
         let mut lists = QueryLists::new(1, 2).unwrap();
         lists.push("a", &[0.0, 1.0], &[2, 0]).unwrap();
@@ -100,14 +100,14 @@ mod tests {
     #[test]
     fn metrics_are_letors_and_all_lists_count() {
         let ranked = of_scorer(&Linear::new(1).unwrap(), &[1.0], &lists()).unwrap();
-        // AP 1/2; NDCG@1 0, NDCG@2 1 by LETOR's discounts, none of a list that is shorter; over two lists.
+        // AP 1/2; NDCG@1 0, NDCG@2 1 with LETOR's discounts, and 0 beyond the length of a list; averaged over two lists.
         assert_eq!(ranked, Ranked { map: 0.25, ndcg: [0.0, 0.5, 0.0, 0.0] });
         assert_eq!(Ranked::from_array(ranked.to_array()), ranked);
         let best = of_scorer(&Linear::new(1).unwrap(), &[-1.0], &lists()).unwrap();
         assert_eq!(Ranked::mean(&[ranked, best]), Ranked { map: 0.375, ndcg: [0.25, 0.5, 0.0, 0.0] });
     }
 
-    /// Over 100 orders of two documents the mean of AP, 1/2 or 1, has a standard error of 0.025.
+    /// Over 100 orders of two documents, the mean of AP, which is 1/2 or 1, has a standard error of 0.025.
     #[test]
     fn a_random_order_is_half_right() {
         let ranked = of_random_order(&lists(), &mut StdRng::seed_from_u64(4)).unwrap();

@@ -1,4 +1,4 @@
-//! Training a ranker on each fold once, and measuring the points of its course.
+//! Training of a ranker once per fold, with measurements along its course.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ use crate::cell::Cell;
 use crate::dataset::Fold;
 use crate::error::Error;
 
-/// Runs points of one training, in their order.
+/// Runs several points of one training, in their order.
 ///
 /// # Errors
 /// [`Error::Ranking`], [`Error::Interrupted`].
@@ -58,7 +58,7 @@ pub(crate) fn run(
     Ok((0..points.len()).map(outcome).collect())
 }
 
-/// What was measured at a point, and how long training had taken by then.
+/// The measurement at a point, and the training time so far.
 #[derive(Debug, Clone, Copy)]
 struct Measured {
     ranked: Ranked,
@@ -120,7 +120,7 @@ fn course<S: Scorer>(
     points.iter().map(|&point| watch.at(point, setting.updates)).collect()
 }
 
-/// What has been measured of a course, with a clock that stands still meanwhile.
+/// The measurements of a course, with a clock that is stopped while measuring.
 struct Watch {
     started: Instant,
     measuring: Duration,
@@ -195,7 +195,7 @@ impl<S: Scorer> Training<'_, S> {
         plan.train(self.scorer, self.start, self.lists, rng, observer).map(|_| ())
     }
 
-    /// The largest distance that grades can make in BayesRank's gradient of a list where training starts.
+    /// Returns the largest distance of BayesRank's gradients of a list under two vectors of grades, at the starting weights.
     fn first_sensitivity(&self) -> Result<f64, TrainError> {
         let mut start = self.start.clone();
         if self.setting.normalised {
@@ -217,11 +217,11 @@ impl<S: Scorer> Training<'_, S> {
     }
 }
 
-/// The epsilon of so many updates at [`DELTA`], with noise of so many times the distance between what two vectors of grades
-/// can make of a list's share of a batch: the accountant's, for batches drawn list by list.
+/// Returns the accountant's epsilon of `updates` updates at [`DELTA`], for batches sampled list by list. The multiplier is
+/// the noise over the largest distance between a list's contributions under two vectors of grades.
 ///
 /// # Errors
-/// Numbers outside their range.
+/// Numbers out of range.
 ///
 /// # Examples
 /// ```
@@ -237,7 +237,7 @@ pub fn epsilon_of(
     batch_size: u64,
     updates: u64,
 ) -> Result<f64, TrainError> {
-    // At a clipping norm of 1/2 vectors of grades are 1 apart.
+    // At a clipping norm of 1/2, the distance for two vectors of grades is 1.
     let derivation = RankingDerivation {
         lists,
         parameters,

@@ -1,4 +1,4 @@
-//! How a record of runs is written: a header, then a line for each run that ends with a digest of the line.
+//! The format of a record of runs: a header, then for each run a line that ends with a digest of the line.
 
 use std::collections::BTreeMap;
 
@@ -13,25 +13,25 @@ use crate::setting::Setting;
 pub(super) const HEADER: &str = "key,data,algorithm,loss,lambda,privacy,tuning,passes,batch_size,step,rows,repetition,\
                                  accuracy,objective,seconds,reads,coverage,ranking,digest";
 
-/// What older records lack in the header, and what takes its place in each line: those of before `reads` and `coverage`, of
-/// before `ranking`, of before digests.
+/// The columns missing in older records, and their substitute in each line: before `reads` and `coverage`, before `ranking`,
+/// before digests.
 const LACKING: [(&str, &str); 3] =
     [(",reads,coverage,ranking,digest", ",0.0,,"), (",ranking,digest", ","), (",digest", "")];
 
-/// What a file holds.
+/// The content of a file.
 pub(super) struct Content {
-    /// The runs by their keys; of two lines with the same key the later one.
+    /// The runs by key; of two lines with the same key, the later one.
     pub(super) runs: BTreeMap<String, Outcome>,
-    /// Bytes of the lines that are whole: the rest was cut off and counts for nothing.
+    /// Length in bytes of the complete lines; the incomplete rest is ignored.
     pub(super) whole: usize,
-    /// The same runs with all columns and digests, where the file lacks some.
+    /// The same runs with all columns and digests, if the file lacks some.
     pub(super) renewed: Option<String>,
 }
 
-/// Reads a record. Whole lines must be as they were written; only the last one may have been cut off.
+/// Reads a record. Complete lines must be unchanged; only the last one may be incomplete.
 ///
 /// # Errors
-/// The line, from 1, and what is wrong with it.
+/// The line, from 1, and the error in it.
 pub(super) fn read(bytes: &[u8]) -> Result<Content, (usize, String)> {
     let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     if whole == 0 {
@@ -65,7 +65,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Content, (usize, String)> {
     Ok(Content { runs, whole, renewed })
 }
 
-/// The line of a finished run.
+/// Returns the line of a finished run.
 pub(super) fn line(cell: &Cell, outcome: &Outcome) -> String {
     let columns = match &cell.experiment {
         Experiment::Model(setting) => columns(setting),
@@ -83,19 +83,19 @@ pub(super) fn line(cell: &Cell, outcome: &Outcome) -> String {
     ))
 }
 
-/// A line with its digest and its end.
+/// Returns a line with its digest and line ending.
 fn bound(row: &str) -> String {
     format!("{row},{}\n", digest(row))
 }
 
-/// Sixteen hexadecimal digits that change when anything in the line or the meaning of its columns changes. They tell damage
-/// and slips; who wants to can compute them for other numbers.
+/// Returns sixteen hexadecimal digits that change when anything in the line or the meaning of its columns changes. They
+/// detect damage and mistakes, not intent: anyone can compute them for other numbers.
 fn digest(row: &str) -> String {
     let hash = Sha256::new().chain_update(HEADER).chain_update("\n").chain_update(row).finalize();
     hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What a record says of a linear model: data, algorithm, loss, λ, privacy, tuning, passes, batch size, step, rows.
+/// Returns the columns of a linear model: data, algorithm, loss, λ, privacy, tuning, passes, batch size, step, rows.
 fn columns(setting: &Setting) -> [String; 10] {
     [
         setting.data.to_string(),
@@ -111,7 +111,7 @@ fn columns(setting: &Setting) -> [String; 10] {
     ]
 }
 
-/// The key and the outcome of a line without its digest.
+/// Parses the key and the outcome from a line without its digest.
 fn parse(row: &str) -> Option<(String, Outcome)> {
     let cells: Vec<&str> = row.split(',').collect();
     if cells.len() + 1 != HEADER.split(',').count() {
@@ -134,12 +134,12 @@ fn parse(row: &str) -> Option<(String, Outcome)> {
     Some((key.to_owned(), outcome))
 }
 
-/// Numbers in one cell.
+/// Joins numbers in one cell.
 fn joined<const N: usize>(numbers: [f64; N]) -> String {
     numbers.map(|number| format!("{number:?}")).join(" ")
 }
 
-/// The inverse: none of an empty cell, and no answer for anything else than so many numbers.
+/// The inverse: no numbers for an empty cell, and `None` for anything but `N` numbers.
 fn separated<const N: usize>(cell: &str) -> Option<Option<[f64; N]>> {
     if cell.is_empty() {
         return Some(None);

@@ -51,7 +51,7 @@ fn an_older_record_is_completed_in_one_step() {
     {
         let old = format!("{}\n{line}\n{}", format::HEADER.strip_suffix(lacking).unwrap(), &line[..20]);
         std::fs::write(&path, &old).unwrap();
-        // Another name of the same file: it is replaced, and at no time cut short.
+        // Another name of the same file: the record is replaced, and never truncated in place.
         let before = folder.path().join(format!("before {i}"));
         std::fs::hard_link(&path, &before).unwrap();
         let mut store = Store::open(&path).unwrap();
@@ -80,8 +80,8 @@ fn an_older_record_keeps_its_mode() {
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
 }
 
-/// Every byte of a record replaced by each of some others, left away or doubled, and lines joined, swapped and doubled:
-/// refused, or read as what was measured.
+/// Every byte of a record is replaced by several others, deleted or doubled, and lines are joined, swapped and doubled: the
+/// record is rejected, or read as the original measurements.
 #[test]
 fn a_changed_record_is_refused_or_says_the_same() {
     let written = [OUTCOME, Outcome { accuracy: 0.733, coverage: None, ..OUTCOME }];
@@ -108,7 +108,7 @@ fn a_changed_record_is_refused_or_says_the_same() {
         check(&[before, &after[1..]].concat());
         check(&[before, &after[..1], after].concat());
     }
-    // Bytes that were the same before, and a last end of line that went.
+    // Bytes replaced by themselves, and a deleted final line ending.
     assert!(accepted < text.len(), "{accepted}");
     let header = format!("{}\n", format::HEADER);
     assert_eq!(check(format!("{header}{}{}", lines[1], lines[0]).as_bytes()), 1);
@@ -137,7 +137,7 @@ fn what_could_not_be_written_leaves_nothing() {
     assert!(matches!(store.append(&cell(1), OUTCOME), Err(Error::File { .. })));
     assert_eq!(store.len(), 1);
     store.file = file;
-    // Half a line that could not be cut off again.
+    // An incomplete line that could not be truncated.
     OpenOptions::new().append(true).open(&path).unwrap().write_all(b"half a li").unwrap();
     store.append(&cell(1), OUTCOME).unwrap();
     drop(store);

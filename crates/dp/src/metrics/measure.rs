@@ -1,4 +1,4 @@
-//! The figures that fit what a model predicts.
+//! Metrics for each kind of model.
 
 use dp_data::OutOfMemory;
 use serde::Serialize;
@@ -6,54 +6,55 @@ use serde::Serialize;
 use super::{ClassFigures, Confusion, Metrics, NumberMetrics, PredictedNumbers, ScoredLabels};
 use crate::model::{Model, ModelKind};
 
-/// The figures that fit what a model predicts.
+/// The metrics for a kind of model.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Figures {
-    /// Of two classes.
+    /// Metrics of two classes.
     Two {
-        /// Share of records that are classified rightly.
+        /// Share of records that are classified correctly.
         accuracy: f64,
-        /// Area under the ROC curve; absent where all records are of one class.
+        /// Area under the ROC curve; absent if all records are of one class.
         #[serde(skip_serializing_if = "Option::is_none")]
         auc: Option<f64>,
-        /// Mean logistic loss, the score read as log-odds.
+        /// Mean logistic loss, with the score as log-odds.
         log_loss: f64,
     },
-    /// Of several classes.
+    /// Metrics of several classes.
     Several {
-        /// Share of records that are classified rightly.
+        /// Share of records that are classified correctly.
         accuracy: f64,
         /// Mean of the classes' F1 scores.
         macro_f1: f64,
-        /// Mean cross-entropy; absent where the scores are no logarithms of probabilities.
+        /// Mean cross-entropy; absent if the scores are not logarithms of probabilities.
         #[serde(skip_serializing_if = "Option::is_none")]
         log_loss: Option<f64>,
-        /// Each class.
+        /// Metrics of each class.
         classes: Vec<ClassOutcome>,
-        /// Counts, rows being true classes and columns predicted ones; absent for more than 100 classes.
+        /// The confusion matrix, with a row for each true class and a column for each predicted one; absent for more than 100
+        /// classes.
         #[serde(skip_serializing_if = "Option::is_none")]
         confusion: Option<Vec<Vec<u64>>>,
     },
-    /// Of a number.
+    /// Metrics of a number.
     Number(NumberMetrics),
 }
 
-/// How well one class is told from the others.
+/// Metrics of one class against the others.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassOutcome {
     /// Its name.
     pub class: String,
-    /// Its figures.
+    /// Its metrics.
     #[serde(flatten)]
     pub figures: ClassFigures,
 }
 
-/// The most classes whose confusion matrix is a part of the result.
+/// Largest number of classes for which the result contains the confusion matrix.
 const MOST_IN_MATRIX: usize = 100;
 
 impl Figures {
-    /// Share of records that are classified rightly, where there are classes.
+    /// Returns the share of correctly classified records, if there are classes.
     pub fn accuracy(&self) -> Option<f64> {
         match self {
             Self::Two { accuracy, .. } | Self::Several { accuracy, .. } => Some(*accuracy),
@@ -62,11 +63,11 @@ impl Figures {
     }
 }
 
-/// The figures of a model, gathered record by record.
+/// The metrics of a model, accumulated record by record.
 ///
 /// # Privacy
-/// They are answers about the records that are measured on. They may be published where those records are public and the
-/// guarantee of the model holds.
+/// The metrics are functions of the evaluated records. They may be published if those records are public and the guarantee of
+/// the model holds.
 #[derive(Debug, Clone)]
 pub struct Measure<'m> {
     model: &'m Model,
@@ -81,7 +82,7 @@ enum Gathered {
 }
 
 impl<'m> Measure<'m> {
-    /// None yet.
+    /// Creates empty metrics.
     pub fn new(model: &'m Model) -> Self {
         let gathered = match &model.kind {
             ModelKind::LinearClassifier { .. } => Gathered::Two(ScoredLabels::default()),
@@ -99,14 +100,14 @@ impl<'m> Measure<'m> {
         let score = scores.first().copied().unwrap_or_default();
         match &mut self.gathered {
             Gathered::Two(labels) => labels.push(score, target > 0.0)?,
-            // Targets are positions in the list of classes.
+            // Targets are indices into the list of classes.
             Gathered::Several(confusion) => confusion.push(scores, target as usize),
             Gathered::Number(predicted) => predicted.push(score, target),
         }
         Ok(())
     }
 
-    /// The number of records and the figures; `None` where there is no record.
+    /// Returns the number of records and the metrics; `None` without records.
     pub fn finish(self) -> Option<(u64, Figures)> {
         let Self { model, gathered } = self;
         match gathered {

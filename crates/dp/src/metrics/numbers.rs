@@ -1,8 +1,8 @@
-//! Errors of predicted numbers.
+//! Errors of numeric predictions.
 
 use dp_data::schema::LabelRange;
 
-/// Predictions of numbers with the true ones, both as targets in `[-1, 1]`.
+/// Accumulated numeric predictions and their true values, both as targets in `[-1, 1]`.
 ///
 /// # Formula
 /// ```text
@@ -19,20 +19,20 @@ pub struct PredictedNumbers {
     spread: f64,
 }
 
-/// What was measured.
+/// Metrics of numeric predictions.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct NumberMetrics {
     /// Root of the mean squared error, in the label's unit.
     pub rmse: f64,
     /// Mean absolute error, in the label's unit.
     pub mae: f64,
-    /// Share of the label's variance that is explained; absent where all labels are the same.
+    /// Share of the label's variance that is explained; absent if all labels are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r2: Option<f64>,
 }
 
 impl PredictedNumbers {
-    /// None yet, of a label in `range`.
+    /// Creates empty metrics for a label in `range`.
     pub fn new(range: LabelRange) -> Self {
         Self { range, n: 0, squared: 0.0, absolute: 0.0, mean: 0.0, spread: 0.0 }
     }
@@ -43,23 +43,23 @@ impl PredictedNumbers {
         self.n += 1;
         self.squared += error * error;
         self.absolute += error.abs();
-        // Welford's update: the sum of squares about the mean without cancellation.
+        // Welford's update: the sum of squared deviations from the mean without cancellation.
         let from_mean = target - self.mean;
         self.mean += from_mean / self.n as f64;
         self.spread += from_mean * (target - self.mean);
     }
 
-    /// Number of records.
+    /// Returns the number of records.
     pub fn len(&self) -> u64 {
         self.n
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }
 
-    /// All metrics, or `None` where there is no record.
+    /// Returns all metrics, or `None` without records.
     pub fn metrics(&self) -> Option<NumberMetrics> {
         let (n, unit) = (self.n as f64, self.range.unit());
         (self.n > 0).then(|| NumberMetrics {
@@ -86,7 +86,8 @@ mod tests {
 
     #[test]
     fn hand_values() {
-        // Errors 1, -2, 0 and, clamped from 30 to 20, 4; the labels' mean is 10, their squares about it 128.
+        // Errors 1, -2, 0 and 4 (the prediction 30 is clamped to 20); the labels' mean is 10, their squared deviations sum to
+        // 128.
         let metrics = measured(&[(3.0, 2.0), (6.0, 8.0), (14.0, 14.0), (30.0, 16.0)]).unwrap();
         assert!((metrics.rmse - (21.0f64 / 4.0).sqrt()).abs() < 1e-12, "{metrics:?}");
         assert!((metrics.mae - 7.0 / 4.0).abs() < 1e-12);

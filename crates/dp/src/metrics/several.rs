@@ -1,10 +1,10 @@
-//! Agreement of predicted classes with the true ones.
+//! Classification metrics for several classes.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// How often records of each class were predicted to be of each class.
+/// The confusion matrix with the accumulated log loss.
 #[derive(Debug, Clone, Default)]
 pub struct Confusion {
     classes: usize,
@@ -13,61 +13,61 @@ pub struct Confusion {
     loss: f64,
 }
 
-/// What was measured.
+/// Metrics of a classification into several classes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClassMetrics {
-    /// Share of records whose class is predicted rightly.
+    /// Share of records that are classified correctly.
     pub accuracy: f64,
     /// Mean of the F1 scores of the classes that have a record or a prediction.
     pub macro_f1: f64,
     /// Mean cross-entropy of the softmax of the scores.
     pub log_loss: f64,
-    /// Each class by itself, in order.
+    /// The metrics of each class, in order.
     pub classes: Vec<ClassFigures>,
 }
 
-/// How well one class is told from the others.
+/// Metrics of one class against the others.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ClassFigures {
-    /// Records of the class.
+    /// Number of records of the class.
     pub records: u64,
-    /// Records that were predicted to be of the class.
+    /// Number of records predicted to be of the class.
     pub predicted: u64,
-    /// Share of its records that were predicted rightly; absent where there are none.
+    /// Share of its records that are classified correctly; absent without records.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recall: Option<f64>,
-    /// Share of its predictions that are right; absent where there are none.
+    /// Share of its predictions that are correct; absent without predictions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precision: Option<f64>,
-    /// Harmonic mean of the two; absent where there is neither record nor prediction.
+    /// Harmonic mean of the two; absent without records and predictions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub f1: Option<f64>,
 }
 
 impl Confusion {
-    /// None yet, of so many classes.
+    /// Creates an empty matrix for this number of classes.
     pub fn new(classes: usize) -> Self {
         Self { classes, ..Self::default() }
     }
 
-    /// Adds one record of class `truth`: its scores, one for each class.
+    /// Adds a record of class `truth` with its scores, one per class.
     pub fn push(&mut self, scores: &[f64], truth: usize) {
         *self.counts.entry((truth, winner(scores))).or_insert(0) += 1;
         self.n += 1;
         self.loss += scores.get(truth).map_or(f64::NAN, |score| log_sum_exp(scores) - score);
     }
 
-    /// Number of records.
+    /// Returns the number of records.
     pub fn len(&self) -> u64 {
         self.n
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.n == 0
     }
 
-    /// The counts as a matrix: rows are true classes, columns predicted ones.
+    /// Returns the counts as a matrix: rows are true classes, columns predicted ones.
     pub fn matrix(&self) -> Vec<Vec<u64>> {
         let mut matrix = vec![vec![0; self.classes]; self.classes];
         for (&(truth, predicted), &count) in &self.counts {
@@ -78,7 +78,7 @@ impl Confusion {
         matrix
     }
 
-    /// All metrics, or `None` where there is no record.
+    /// Returns all metrics, or `None` without records.
     ///
     /// # Formula
     /// ```text
@@ -121,7 +121,7 @@ impl Confusion {
     }
 }
 
-/// The class of the largest score, the first of them where they tie.
+/// Returns the class of the largest score, the first on ties.
 pub fn winner(scores: &[f64]) -> usize {
     let mut best = 0;
     for (class, score) in scores.iter().enumerate() {
@@ -132,16 +132,16 @@ pub fn winner(scores: &[f64]) -> usize {
     best
 }
 
-/// Turns scores into the probabilities of the softmax, without overflow.
+/// Converts scores to softmax probabilities, without overflow.
 pub fn softmax(scores: &mut [f64]) {
-    // Divided by their sum rather than taken from its logarithm, which beside a large score would be lost.
+    // Dividing by the sum, not subtracting its logarithm, which would vanish beside a large score.
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     scores.iter_mut().for_each(|score| *score = (*score - largest).exp());
     let total: f64 = scores.iter().sum();
     scores.iter_mut().for_each(|score| *score /= total);
 }
 
-/// `log Σ exp(s)` without overflow.
+/// Computes `log Σ exp(s)` without overflow.
 fn log_sum_exp(scores: &[f64]) -> f64 {
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     largest + scores.iter().map(|score| (score - largest).exp()).sum::<f64>().ln()
@@ -151,7 +151,7 @@ fn log_sum_exp(scores: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// Scores that are 1 for one class and 0 for the others.
+    /// Returns scores that are 1 for one class and 0 for the others.
     fn one_hot(class: usize) -> [f64; 3] {
         [0, 1, 2].map(|c| if c == class { 1.0 } else { 0.0 })
     }
@@ -165,7 +165,7 @@ mod tests {
         assert_eq!(confusion.matrix(), [[2, 1, 0], [1, 2, 0], [0, 0, 0]]);
         let metrics = confusion.metrics().unwrap();
         assert_eq!(metrics.accuracy, 4.0 / 6.0);
-        // The third class has neither record nor prediction and counts for nothing.
+        // The third class has neither record nor prediction and is ignored.
         assert!((metrics.macro_f1 - 2.0 / 3.0).abs() < 1e-15);
         assert_eq!((metrics.classes[0].recall, metrics.classes[0].precision), (Some(2.0 / 3.0), Some(2.0 / 3.0)));
         assert_eq!((metrics.classes[2].recall, metrics.classes[2].f1), (None, None));

@@ -1,25 +1,25 @@
-//! How well scores separate two classes: accuracy, area under the ROC curve, logistic loss.
+//! Metrics of two classes: accuracy, area under the ROC curve, logistic loss.
 
 use dp_data::memory::{OutOfMemory, reserve};
 
 /// Scores of a linear classifier with the true classes.
 ///
-/// The predicted class is positive where the score is greater than 0.
+/// The predicted class is positive if the score is greater than 0.
 #[derive(Debug, Clone, Default)]
 pub struct ScoredLabels {
     scores: Vec<(f64, bool)>,
 }
 
-/// What was measured.
+/// Metrics of a binary classification.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Metrics {
-    /// Records.
+    /// Number of records.
     pub n: u64,
-    /// Share of records whose class is predicted rightly.
+    /// Share of records that are classified correctly.
     pub accuracy: f64,
-    /// Area under the ROC curve; absent where all records are of one class.
+    /// Area under the ROC curve; absent if all records are of one class.
     pub auc: Option<f64>,
-    /// Mean logistic loss, the score read as log-odds.
+    /// Mean logistic loss, with the score as log-odds.
     pub log_loss: f64,
 }
 
@@ -34,17 +34,17 @@ impl ScoredLabels {
         Ok(())
     }
 
-    /// Number of records.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.scores.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.scores.is_empty()
     }
 
-    /// All metrics, or `None` where there is no record. Sorts the scores.
+    /// Returns all metrics, or `None` without records. Sorts the scores.
     ///
     /// # Formula
     /// ```text
@@ -52,8 +52,8 @@ impl ScoredLabels {
     /// auc      = (sum of ranks of positives - P(P+1)/2) / (P N),   tied scores share their mean rank
     /// log_loss = (1/n) Σ log(1 + exp(-±s_i)),                      + for positives
     /// ```
-    /// The AUC is the Mann-Whitney statistic: the chance that a random positive outranks a random negative, a tie
-    /// counting one half (Hanley & McNeil 1982).
+    /// The AUC is the Mann-Whitney statistic: the probability that a random positive outranks a random negative, with ties
+    /// counted as one half (Hanley & McNeil 1982).
     pub fn metrics(&mut self) -> Option<Metrics> {
         if self.scores.is_empty() {
             return None;
@@ -71,7 +71,7 @@ impl ScoredLabels {
         if positives == 0 || negatives == 0 {
             return None;
         }
-        // Adding +0.0 makes the two zeros one score, which `total_cmp` would tell apart.
+        // Adding +0.0 merges the two zeros, which `total_cmp` distinguishes.
         self.scores.sort_unstable_by(|a, b| (a.0 + 0.0).total_cmp(&(b.0 + 0.0)));
         let mut rank_sum = 0.0;
         let mut start = 0;
@@ -85,7 +85,7 @@ impl ScoredLabels {
     }
 }
 
-/// `log(1 + exp(x))` without overflow.
+/// Computes `log(1 + exp(x))` without overflow.
 fn softplus(x: f64) -> f64 {
     x.max(0.0) + (-x.abs()).exp().ln_1p()
 }
@@ -98,7 +98,7 @@ mod tests {
         ScoredLabels { scores: pairs.to_vec() }
     }
 
-    /// The definition itself, over all pairs.
+    /// Computes the AUC by its definition, over all pairs.
     fn auc_by_pairs(pairs: &[(f64, bool)]) -> f64 {
         let (mut wins, mut total) = (0.0, 0.0);
         for (positive, _) in pairs.iter().filter(|pair| pair.1) {

@@ -1,4 +1,4 @@
-//! Any scorer and any loss, chosen on the command line.
+//! Scorers and losses selected at run time.
 
 use dp_rank::Features;
 use dp_rank::loss::{BayesRank, ListLoss, ListMle, ListNet, LossBuffers, RankingLoss};
@@ -8,7 +8,7 @@ use dp_rank::sensitivity::{Gram, ImageBounds};
 
 use super::NamedLoss;
 
-/// Any scorer.
+/// A scorer selected at run time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum AnyScorer {
     /// A weighted sum of features.
@@ -18,7 +18,7 @@ pub enum AnyScorer {
 }
 
 impl AnyScorer {
-    /// Where training starts: 0, or a network's initial weights from a public seed.
+    /// Returns the initial weights: 0, or those of a network from a public seed.
     pub fn start(&self, seed: u64) -> Vec<f64> {
         match self {
             Self::Linear(linear) => vec![0.0; linear.parameters()],
@@ -87,7 +87,7 @@ impl Scorer for AnyScorer {
     }
 }
 
-/// Any loss that a private training may use.
+/// A loss for private training, selected at run time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum AnyLoss {
     /// BayesRank.
@@ -99,7 +99,7 @@ pub enum AnyLoss {
 }
 
 impl AnyLoss {
-    /// The loss of that name; `None` for k = 0.
+    /// Returns the named loss; `None` for k = 0.
     pub fn new(named: NamedLoss) -> Option<Self> {
         Some(match named {
             NamedLoss::Bayesrank { k } => Self::BayesRank(BayesRank::new(Cutoff::new(k).ok()?)),

@@ -1,10 +1,10 @@
-//! Laws beyond one noise: pairs of finite laws, and sampled Gaussians.
+//! General laws: pairs of finite laws, and sampled Gaussians.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// One draw from a finite law.
+/// Draws from a finite law.
 fn draw(law: &[f64], rng: &mut impl Rng) -> usize {
     let mut left: f64 = rng.random();
     law.iter()
@@ -23,7 +23,7 @@ fn normalised(weights: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    // False alarms of each case at 1e-9.
+    // False alarms of each case have probability 1e-9.
     #[test]
     fn no_pair_of_finite_laws_exceeds_its_own_epsilon(
         weights in prop::collection::vec((0.02f64..1.0, 0.02f64..1.0), 2..6), learned: bool, seed: u64,
@@ -33,7 +33,7 @@ proptest! {
         let epsilon = losses.iter().fold(0.0, |most: f64, loss| most.max(loss.abs()));
         let claim = Claim { event: DpEvent::PureDp { epsilon }, delta: 0.0 };
         let statistic = if learned { Statistic::Learned } else { Statistic::Score };
-        // One indicator an outcome, or the loss itself.
+        // One indicator per outcome, or the privacy loss itself.
         let subject = from_fn("finite", "", claim, statistic, |side, rng, features| {
             let outcome = draw(&laws[usize::from(side == Side::Neighbour)], rng);
             if learned {
@@ -46,8 +46,7 @@ proptest! {
         let audit = exactly(6000).with_failure_probability(1e-9).unwrap().with_seed(seed).audit(&subject).unwrap();
         prop_assert_eq!(audit.verdict, Verdict::NotRefuted, "{:?}", audit);
         prop_assert!(audit.epsilon_lower <= epsilon);
-        // The best single outcome of either side, at what 3000 runs and this confidence can say of it: a learned score
-        // finds it too.
+        // The best single outcome of either side, bounded from 3000 runs at this confidence: a learned score finds it too.
         let certain = |p: f64, q: f64| {
             let spread = |rate: f64| 8.0 * (rate / 3000.0).sqrt() + 40.0 / 3000.0;
             ((p - spread(p)) / (q + spread(q))).ln()
@@ -79,10 +78,10 @@ fn a_sampled_gaussian_is_held_to_its_own_curve() {
     let sound = auditor.audit(&sampled(0.1, 0.1)).unwrap();
     assert_eq!(sound.verdict, Verdict::NotRefuted);
     assert!(sound.gaussian.is_none());
-    // The best test comes close to the curve.
+    // The best test is close to the curve.
     let slack = |test: &crate::audit::Test| test.limits.type_two_upper() - test.least_type_two.unwrap_or(0.0);
     assert!(sound.tests.iter().map(slack).fold(1.0, f64::min) < 0.02);
-    // Half more of the rate is beyond it, though epsilon at 1e-5 is far from refuted.
+    // A sampling rate half as large again is refuted, though epsilon at 1e-5 is far from refuted.
     let denser = auditor.audit(&sampled(0.15, 0.1)).unwrap();
     assert_eq!(denser.conviction.map(|conviction| conviction.bound), Some(BoundKind::TradeOff));
     assert!(denser.epsilon_lower < 0.8 * denser.claimed_epsilon);

@@ -1,4 +1,4 @@
-//! Broken sparse vectors whose probabilities are known to ten digits: what the audit bounds is what is true.
+//! Broken sparse vectors with probabilities known to ten digits: the audit's bound holds for the true epsilon.
 
 use rand::RngExt;
 use rand_distr::{Distribution, Exp1};
@@ -23,7 +23,7 @@ fn the_limits_hold_the_true_probabilities_and_convict_where_they_can() {
         let subject = from_fn(case.id.as_str(), "", claim, Statistic::Event, move |side, rng, features| {
             let queries = if side == Side::Base { &base } else { &neighbour };
             let level = threshold + laplace_noise(threshold_scale, rng);
-            // The first half below, the second half at or above, and no stop.
+            // The first half below, the second half at or above, without a stop.
             let shown = queries.iter().enumerate().all(|(i, query)| {
                 let above = query + if query_scale > 0.0 { laplace_noise(query_scale, rng) } else { 0.0 } >= level;
                 above == (2 * i >= queries.len())
@@ -31,7 +31,7 @@ fn the_limits_hold_the_true_probabilities_and_convict_where_they_can() {
             features.push(f64::from(shown));
             Ok(())
         });
-        // False alarms of each case at 1e-9.
+        // False alarms of each case have probability 1e-9.
         let audit = exactly(runs).with_failure_probability(1e-9).unwrap().audit(&subject).unwrap();
         let truth = [case.output("prob"), case.output("prob_neighbour")];
         for test in &audit.tests {

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// `P(X >= hits)` by adding masses, for few trials.
+/// Computes `P(X >= hits)` by adding masses, for few trials.
 fn tail(hits: u64, trials: u64, p: f64) -> f64 {
     let mut mass = (1.0 - p).powi(trials as i32);
     let mut masses = vec![mass];
@@ -92,7 +92,7 @@ fn huge_counts_and_confidences_are_answered() {
                 assert!(limit.value < rate && answered, "{hits} of {trials} at {failure}: {limit:?}");
                 assert!((limit.value + limit.complement - 1.0).abs() < 1e-14);
                 if hits > 1_000_000 && trials - hits > 1_000_000 && failure == 0.025 && exponent <= 40 {
-                    // Where the normal approximation is good: 1.96 deviations below.
+                    // In the range of the normal approximation: 1.96 standard deviations below.
                     let z = (rate - limit.value) / (rate * (1.0 - rate) / trials as f64).sqrt();
                     assert!((z - 1.959964).abs() < 1e-2, "{hits} of {trials}: {z}");
                 }
@@ -108,14 +108,14 @@ fn stirlings_error_is_that_of_the_logarithm_of_the_gamma_function() {
         let expected = libm::lgamma(n + 1.0) - ((n + 0.5) * n.ln() - n + 0.5 * core::f64::consts::TAU.ln());
         assert!((stirling_error(n) - expected).abs() < 1e-15 * (10.0 + n * n.ln()), "{n}");
     }
-    // Both branches beside the seam, by the asymptotic series to one more term.
+    // Both branches at the switch-over, by the asymptotic series with one more term.
     let next = |n: f64| 691.0 / (360_360.0 * n.powi(11));
     assert!((stirling_error(16.0) + next(16.0) - 0.005_207_655_919_609_64).abs() < 1e-15);
 }
 
 #[test]
 fn a_tail_of_too_many_terms_is_bounded_from_above() {
-    // 1.96 deviations below one half: a tail of 0.025, most of it beyond the terms that are added.
+    // 1.96 standard deviations below one half: a tail of 0.025, most of it beyond the added terms.
     let trials = 1u64 << 53;
     let deviations = 1.96 / (trials as f64).sqrt() * 2.0;
     let bound = log_upper_tail(trials / 2, trials, -deviations).exp();
@@ -128,7 +128,7 @@ fn the_search_begins_near_the_limit() {
         for failure in [0.01, 1e-6] {
             let begun = sigmoid(likely_lower(hits, trials, -f64::ln(failure)));
             let limit = Rate::lower_limit(hits, trials, failure).value;
-            // The Chernoff bound is the weaker one.
+            // The Chernoff bound is weaker.
             assert!(begun <= limit && begun > 0.3 * limit, "{hits} of {trials}: {begun}, {limit}");
         }
     }

@@ -29,7 +29,7 @@ fn golden_mus() {
     }
 }
 
-/// Masses of a binomial.
+/// Returns the masses of a binomial.
 fn masses(trials: u64, p: f64) -> Vec<f64> {
     let mut mass = (1.0 - p).powi(trials as i32);
     let mut masses = vec![mass];
@@ -42,7 +42,7 @@ fn masses(trials: u64, p: f64) -> Vec<f64> {
 
 #[test]
 fn the_bounds_exceed_the_truth_as_seldom_as_promised() {
-    // By enumeration of all counts of 25 runs a side, and rates on the boundary of (epsilon, delta) in either direction.
+    // By enumeration of all counts of 25 runs per side, with rates on the boundary of (epsilon, delta) in either direction.
     let runs = 25;
     for failure in [0.3, 0.05] {
         for delta in [0.0, 0.05] {
@@ -87,13 +87,13 @@ fn every_count_at_the_ends_is_answered() {
     assert_eq!(limits(0, 0).epsilon_lower(0.0).unwrap(), 0.0);
     assert_eq!(limits(1000, 1000).epsilon_lower(0.0).unwrap(), 0.0);
     assert_eq!(limits(0, 1000).mu_lower(), 0.0);
-    // Both terms of a clear separation are equal, and a delta of one half takes less than half of the rate away.
+    // For a clear separation both terms are equal, and a delta of one half subtracts less than half of the rate.
     let clear = limits(1000, 0);
     assert!((clear.epsilon_lower(0.0).unwrap() - 5.600587).abs() < 1e-5);
     assert!(clear.epsilon_lower(0.5).unwrap() > 4.9);
     assert_eq!(clear.epsilon_lower(0.9999).unwrap(), 0.0);
     assert!(clear.mu_lower() > 5.3);
-    // Rates that are certain, as no count makes them: no epsilon would do.
+    // Rates known with certainty, which no count gives: no epsilon is possible.
     let certain = Limits { true_positive: Rate::ONE, false_positive: Rate::ZERO };
     assert_eq!((certain.epsilon_lower(0.5).unwrap(), certain.mu_lower()), (f64::INFINITY, f64::INFINITY));
     let half = Rate { value: 0.5, complement: 0.5 };
@@ -151,7 +151,7 @@ proptest! {
         prop_assert!(at_most(here, both(doubled, failure, delta)));
         prop_assert!(at_most(both(hits, 0.1 * failure, delta), here));
         prop_assert!(at_most(both(hits, failure, delta + 0.01), here));
-        // The complementary event, accusing the other input, says the same.
+        // The complementary event, accusing the other input, gives the same bound.
         let complement = Hits {
             true_positives: runs - hits.false_positives,
             positives: runs,

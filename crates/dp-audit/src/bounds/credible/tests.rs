@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn intervals_cover_what_is_drawn_from_the_prior() {
-    // A calibrated posterior covers with exactly its probability, on average over the prior.
+    // Averaged over the prior, a calibrated posterior covers with exactly its probability.
     let mut rng = SeededRng::new(5);
     let prior = Beta::new(0.5, 0.5).unwrap();
     let (runs, draws) = (60u64, 600);
@@ -24,11 +24,11 @@ fn intervals_cover_what_is_drawn_from_the_prior() {
                 };
                 let truth = ((1.0 - missed - delta) / q).ln().max(((1.0 - q - delta) / missed).ln()).max(0.0);
                 let (low, high) = interval(hits, delta, 0.8).unwrap();
-                // The atom at 0 is covered by an interval that begins there.
+                // An interval that starts at 0 covers the atom there.
                 low <= truth + 1e-9 && truth <= high + 1e-9
             })
             .count();
-        // Atoms at 0 make an interval cover more, never less: P(Binomial(600, 0.8) < 420) < 1e-8.
+        // Atoms at 0 can only increase the coverage: P(Binomial(600, 0.8) < 420) < 1e-8.
         assert!(covered >= 420, "{covered} of {draws}");
         if delta == 0.0 {
             assert!(covered < 570, "{covered} of {draws}");
@@ -49,7 +49,7 @@ fn posteriors_have_the_moments_of_a_beta_law() {
         let expected = (hits as f64 + 0.5) / (runs as f64 + 1.0);
         assert!((mean / expected - 1.0).abs() < 1e-6, "{hits} of {runs}: {mean}, {expected}");
     }
-    // Beta(1/2, 1/2) would be the arcsine law; with one miss of one run, P(rate < x) has a closed form to check against.
+    // Beta(1/2, 1/2) would be the arcsine law; with one miss in one run, P(rate < x) has a closed form.
     let posterior = Posterior::new(0, 1);
     // Beta(1/2, 3/2): (2/pi)(asin(sqrt x) + sqrt(x (1 - x))).
     for x in [1e-6f64, 0.01, 0.3, 0.9] {

@@ -13,7 +13,7 @@ fn golden_bounds() {
     }
 }
 
-/// The theorem's right side as it is written: all masses, all i.
+/// The theorem's right side by definition: all masses, all i.
 fn plain_p_value(guesses: Guesses, delta: f64, epsilon: f64) -> f64 {
     let (m, r, v) = (guesses.canaries as f64, guesses.guesses, guesses.correct as usize);
     let q = 1.0 / (1.0 + (-epsilon).exp());
@@ -51,7 +51,7 @@ fn the_sum_that_stops_early_is_the_whole_one() {
     }
 }
 
-/// One run against the worst mechanism of its guarantee: each coin revealed with probability delta, else answered by
+/// One run against the worst mechanism of its guarantee: each coin is revealed with probability delta, otherwise answered by
 /// randomised response.
 fn run(canaries: u64, epsilon: f64, delta: f64, rng: &mut SeededRng) -> Guesses {
     let honest = 1.0 / (1.0 + (-epsilon).exp());

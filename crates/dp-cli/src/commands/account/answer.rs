@@ -1,4 +1,4 @@
-//! The answer to a question, for programs and for people. What is printed for people is rounded towards claiming less.
+//! The answer to a question, for programs and for people. Printed numbers are rounded to the conservative side.
 
 use dp::protection::Meaning;
 use dp::wording;
@@ -13,13 +13,13 @@ use crate::limit;
 /// The schema of an answer.
 pub const SCHEMA: &str = "dp.account/1";
 
-/// An interval of this relative width needs no note.
+/// Largest relative width of an interval that needs no note.
 const CLOSE: f64 = 1e-3;
 
-/// Digits of the ends of a certified interval.
+/// Number of digits of the ends of a certified interval.
 const INTERVAL_DIGITS: i32 = 10;
 
-/// Digits of what was computed to be used: noise, rates.
+/// Number of digits of computed settings: noise, rates.
 const SETTING_DIGITS: i32 = 8;
 
 /// The answer to one question.
@@ -27,79 +27,79 @@ const SETTING_DIGITS: i32 = 8;
 pub struct Answer {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// What the question was called, in a batch.
+    /// The identifier of the question in a batch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<serde_json::Value>,
-    /// What was released.
+    /// The name of the released job.
     pub job: &'static str,
-    /// What was computed.
+    /// The name of the computed quantity.
     pub solved: &'static str,
-    /// What is promised at `delta`.
+    /// The promised epsilon at `delta`.
     #[serde(serialize_with = "dp::canonical::number")]
     pub epsilon: f64,
-    /// The true epsilon at `delta` is at least this; 0 where nothing is known.
+    /// Lower bound on the true epsilon at `delta`; 0 if nothing is known.
     #[serde(serialize_with = "dp::canonical::number")]
     pub epsilon_lower: f64,
-    /// The true epsilon at `delta` is at most this.
+    /// Upper bound on the true epsilon at `delta`.
     #[serde(serialize_with = "dp::canonical::number")]
     pub epsilon_upper: f64,
-    /// Delta of the promise.
+    /// The promised delta.
     pub delta: f64,
-    /// Where delta was computed: the true one at `epsilon` is at least this.
+    /// Lower bound on the true delta at `epsilon`, if delta was computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta_lower: Option<f64>,
-    /// Where delta was computed: the true one at `epsilon` is at most this.
+    /// Upper bound on the true delta at `epsilon`, if delta was computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta_upper: Option<f64>,
-    /// The epsilon that was to be met, where something else was computed.
+    /// The target epsilon, if something else was computed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub target_epsilon: Option<f64>,
-    /// Who answered.
+    /// The accountant that answered.
     pub accountant: &'static str,
     /// The neighbouring relation.
     pub adjacency: &'static str,
-    /// Whether the number of records is public.
+    /// True if the number of records is public.
     pub n_public: bool,
     /// The theorem behind the promise.
     pub theorem: String,
-    /// Noise over sensitivity.
+    /// The noise multiplier: noise over sensitivity.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise_multiplier: Option<f64>,
-    /// How batches are drawn.
+    /// The batch sampling scheme.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling: Option<&'static str>,
-    /// Probability of taking part in a step.
+    /// The sampling rate: probability of taking part in a step.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling_rate: Option<f64>,
     /// Number of steps or releases.
     pub steps: u64,
-    /// What a limit on work left open.
+    /// A note on the precision lost to the limit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What the guarantee means, where that was asked for.
+    /// The meaning of the guarantee, if asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub semantics: Option<Meaning>,
 }
 
-/// The numbers that a question ended with.
+/// The numbers of a solved question.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Solution {
-    /// Noise over sensitivity, where the job has it.
+    /// The noise multiplier, if the job has one.
     pub noise_multiplier: Option<f64>,
-    /// Probability of taking part, likewise.
+    /// The sampling rate, if the job has one.
     pub sampling_rate: Option<f64>,
     /// Number of steps.
     pub steps: u64,
     /// Epsilon at `delta`.
     pub epsilon: Interval,
-    /// Delta of the promise.
+    /// The promised delta.
     pub delta: f64,
-    /// The interval of delta, where it was computed.
+    /// The certified interval of delta, if delta was computed.
     pub certified_delta: Option<Interval>,
 }
 
 impl Answer {
-    /// The answer to `question`.
+    /// Creates the answer to `question`.
     pub fn new(question: &Question, solution: &Solution) -> Self {
         let theorem = solution.certified_delta.unwrap_or(solution.epsilon).theorem;
         let calibrated = !matches!(question.unknown, Unknown::Epsilon | Unknown::Delta);
@@ -128,7 +128,7 @@ impl Answer {
         }
     }
 
-    /// The answer with a note, where the limit was reached and something is open for it.
+    /// Adds a note if the limit was reached and left the interval wide.
     pub fn noted(mut self, is_short: bool, limit: f64) -> Self {
         let (lower, upper) = match (self.delta_lower, self.delta_upper) {
             (Some(lower), Some(upper)) => (lower, upper),
@@ -139,7 +139,7 @@ impl Answer {
         self
     }
 
-    /// The computed number, as people read it.
+    /// Formats the computed number.
     pub fn solved_text(&self) -> String {
         match self.solved {
             "delta" => wording::rounded_up(self.delta, 6),
@@ -154,7 +154,7 @@ impl Answer {
         }
     }
 
-    /// For people; what was computed stands first.
+    /// Formats the answer as text; the computed number comes first.
     pub fn text(&self) -> String {
         let given = wording::delta;
         let own = |key: &str, otherwise: String| if self.solved == key { self.solved_text() } else { otherwise };
@@ -191,7 +191,7 @@ impl Answer {
     }
 }
 
-/// A certified interval in words, its ends rounded outwards.
+/// Formats a certified interval, its ends rounded outwards.
 pub fn interval(lower: f64, upper: f64) -> String {
     if lower > 0.0 {
         let (lower, upper) =
@@ -202,7 +202,7 @@ pub fn interval(lower: f64, upper: f64) -> String {
     }
 }
 
-/// The word for a way of sampling.
+/// Returns the name of a sampling scheme.
 pub fn sampling_word(sampling: Sampling) -> &'static str {
     match sampling {
         Sampling::Poisson => "poisson",

@@ -1,8 +1,8 @@
 //! `dp account batch`: JSON lines in, JSON lines out, in order, on all cores, in bounded memory.
 //!
-//! One thread reads, some answer, this one writes. Each line takes a place in a queue of bounded length before it is
-//! answered, and the writer takes the places in their order, so that an answer that takes long holds up neither the
-//! others' work nor, by more than the queue's length, the memory. Where no threads can be started, this one does all.
+//! One thread reads, several answer, and this one writes. Each line takes a place in a bounded queue before it is answered,
+//! and the writer takes the places in order. So a slow answer blocks neither the other workers nor, beyond the length of the
+//! queue, the memory. If no threads can be started, this thread does everything.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -24,32 +24,32 @@ use crate::interrupt;
 use crate::limit::{self, Limited};
 use crate::output::{Console, STANDARD_OUTPUT, write_failure};
 
-/// The longest line that is read.
+/// Largest length of a line in bytes.
 pub const LONGEST_LINE: usize = 4 << 20;
 
-/// Lines in work for each thread.
+/// Number of queued lines per thread.
 const AHEAD: usize = 16;
 
-/// What one line gives.
+/// The reply to one line.
 struct Reply {
     text: String,
     answered: bool,
 }
 
-/// A line with its number and the place where its answer goes.
+/// A line with its number and the channel for its answer.
 struct Task {
     number: u64,
     bytes: Option<Vec<u8>>,
     place: SyncSender<Reply>,
 }
 
-/// What the reader puts into the queue: the place of a numbered line's answer, or why there is no more to read.
+/// An element of the queue: the place of a numbered line's answer, or the error that ended the input.
 type Place = Result<(u64, Receiver<Reply>), Failure>;
 
 /// Answers all lines.
 ///
 /// # Errors
-/// The input cannot be read, standard output cannot be written.
+/// Input that cannot be read, or standard output that cannot be written.
 pub fn execute(args: &BatchArgs, console: &Console) -> Result<ExitStatus, Failure> {
     limit::check(args.limit)?;
     let input: Box<dyn Read + Send> = match &*args.file {
@@ -71,15 +71,15 @@ pub fn execute(args: &BatchArgs, console: &Console) -> Result<ExitStatus, Failur
     Ok(ExitStatus::Input)
 }
 
-/// Starts the threads that read and answer; returns the places of the answers in the order of the lines, or the lines
-/// where no threads could be started.
+/// Starts the threads that read and answer. Returns the places of the answers in the order of the lines, or the lines if no
+/// threads could be started.
 ///
-/// The threads end when the input ends or when nobody takes answers any more.
+/// The threads end when the input ends or when the receiver of the answers is dropped.
 fn start(input: Box<dyn Read + Send>, name: String, threads: usize, limit: f64) -> Result<Receiver<Place>, Lines> {
     let (place, places) = sync_channel(threads * AHEAD);
     let (task, tasks) = channel();
     let tasks = Arc::new(Mutex::new(tasks));
-    // What is moved to a thread that does not start is lost.
+    // A value moved to a thread that fails to start is lost.
     let lines = Arc::new(Mutex::new(Some(Lines::new(input, name))));
     let take = |lines: &Mutex<Option<Lines>>| lines.lock().unwrap_or_else(PoisonError::into_inner).take();
     let work_on = |tasks: Arc<Mutex<_>>| thread::Builder::new().spawn(move || work(&tasks, limit)).is_ok();
@@ -96,13 +96,13 @@ fn start(input: Box<dyn Read + Send>, name: String, threads: usize, limit: f64) 
     take(&lines).map_or(Ok(places), Err)
 }
 
-/// Asks for the answer of each line.
+/// Reads the lines and requests an answer for each.
 fn read(lines: Lines, places: &SyncSender<Place>, tasks: &Sender<Task>) {
     for line in lines {
         let (number, bytes) = match line {
             Ok(line) => line,
             Err(failure) => {
-                // Where nobody listens any more there is nobody to tell.
+                // Fails only if the receiver is gone.
                 let _ = places.send(Err(failure));
                 return;
             }
@@ -114,7 +114,7 @@ fn read(lines: Lines, places: &SyncSender<Place>, tasks: &Sender<Task>) {
     }
 }
 
-/// The lines that are not blank, with their numbers; without content where one is too long. An error is the last of them.
+/// The non-blank lines with their numbers; a line that is too long comes without content. An error ends the iteration.
 struct Lines {
     reader: BufReader<Box<dyn Read + Send>>,
     name: String,
@@ -154,22 +154,22 @@ impl Iterator for Lines {
     }
 }
 
-/// The first line without a byte order mark.
+/// Strips the byte order mark from the first line.
 fn without_mark(bytes: Vec<u8>) -> Vec<u8> {
     bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(bytes)
 }
 
-/// Answers tasks until there are none.
+/// Answers tasks until none are left.
 fn work(tasks: &Mutex<Receiver<Task>>, limit: f64) {
     loop {
         let task = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Task { number, bytes, place }) = task else { return };
-        // The writer has gone with the reader of our output.
+        // Fails only if the writer has stopped after a closed pipe.
         let _ = place.send(reply(number, bytes.as_deref(), limit));
     }
 }
 
-/// Answers line by line on this thread, each before the next is read.
+/// Answers line by line on this thread, each before reading the next.
 fn answer_alone(lines: Lines, limit: f64) -> Result<(u64, u64), Failure> {
     let mut out = io::stdout().lock();
     let (mut answered, mut failed) = (0, 0);
@@ -184,7 +184,7 @@ fn answer_alone(lines: Lines, limit: f64) -> Result<(u64, u64), Failure> {
     Ok((answered, failed))
 }
 
-/// The answer to a line. Whatever one question may do to the accountant, the others are answered.
+/// Returns the answer to a line. A panic in one question does not affect the others.
 fn reply(number: u64, bytes: Option<&[u8]>, limit: f64) -> Reply {
     catch_unwind(AssertUnwindSafe(|| answer(number, bytes, limit))).unwrap_or_else(|_| lost(number))
 }
@@ -211,7 +211,7 @@ fn answer(number: u64, bytes: Option<&[u8]>, limit: f64) -> Reply {
     }
 }
 
-/// The error object of a line.
+/// Returns the error object of a line.
 fn failed(number: u64, id: Option<Value>, mut failure: Failure) -> Reply {
     failure.details.location.line = Some(number);
     let body = failure.to_json(false);
@@ -222,13 +222,13 @@ fn failed(number: u64, id: Option<Value>, mut failure: Failure) -> Reply {
     Reply { text, answered: false }
 }
 
-/// The error object of a line whose answer did not come.
+/// Returns the error object of a line whose answer was lost.
 fn lost(number: u64) -> Reply {
     let failure = Failure::new(ExitStatus::Failed, "account.failed", "the accountant failed on this question");
     failed(number, None, failure.help("please report the question; the other lines are not affected"))
 }
 
-/// Writes the answers as they come; returns how many questions were answered and how many were not.
+/// Writes the answers as they come; returns the numbers of answered and failed questions.
 fn write_all(places: &Receiver<Place>) -> Result<(u64, u64), Failure> {
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let written = |error: io::Error| write_failure(&error, STANDARD_OUTPUT);
@@ -238,7 +238,7 @@ fn write_all(places: &Receiver<Place>) -> Result<(u64, u64), Failure> {
             Ok(place) => place,
             Err(TryRecvError::Disconnected) => break,
             Err(TryRecvError::Empty) => {
-                // Nothing to do for now: whoever waits for answers gets those that are there.
+                // No answer is ready: flush those that are written.
                 out.flush().map_err(written)?;
                 match places.recv() {
                     Ok(place) => place,

@@ -1,4 +1,4 @@
-//! `--compare`: the same question to every accountant.
+//! `--compare`: asks the same question of every accountant.
 
 use std::time::{Duration, Instant};
 
@@ -13,10 +13,10 @@ use crate::args::{Accountant, Unknown};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 
-/// All accountants, the tightest choice first.
+/// All accountants, starting with the tightest choice.
 const ALL: [Accountant; 5] = [Accountant::Auto, Accountant::Exact, Accountant::Rdp, Accountant::Zcdp, Accountant::Gdp];
 
-/// The answers side by side. Time is for people only: it is no part of the JSON.
+/// The answers side by side. Times are shown to people only and omitted from the JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The tightest answer, as without `--compare`.
@@ -26,57 +26,57 @@ pub struct Comparison {
     pub compare: Vec<Entry>,
 }
 
-/// What one accountant says.
+/// The result of one accountant.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
-    /// Who was asked.
+    /// The accountant.
     pub accountant: &'static str,
     /// The answer.
     #[serde(flatten)]
     pub outcome: Outcome,
-    /// How long it took.
+    /// The computation time.
     #[serde(skip)]
     pub time: Duration,
 }
 
-/// An answer, or why there is none.
+/// An answer, or the reason why there is none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum Outcome {
     /// The numbers of the answer.
     Answer(Box<Numbers>),
-    /// The accountant has no theorem for it, or no number meets the target.
+    /// The accountant has no theorem for the question, or no number meets the target.
     Refusal {
-        /// Why.
+        /// The reason.
         refused: String,
     },
 }
 
-/// What differs between accountants.
+/// The numbers that differ between accountants.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Numbers {
-    /// What is promised.
+    /// The promised epsilon.
     #[serde(serialize_with = "dp::canonical::number")]
     pub epsilon: f64,
-    /// Certified from below.
+    /// The certified lower bound on epsilon.
     #[serde(serialize_with = "dp::canonical::number")]
     pub epsilon_lower: f64,
-    /// Certified from above.
+    /// The certified upper bound on epsilon.
     #[serde(serialize_with = "dp::canonical::number")]
     pub epsilon_upper: f64,
-    /// Delta of the promise.
+    /// The promised delta.
     pub delta: f64,
-    /// Noise over sensitivity.
+    /// The noise multiplier.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub noise_multiplier: Option<f64>,
-    /// Probability of taking part.
+    /// The sampling rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sampling_rate: Option<f64>,
     /// Number of steps.
     pub steps: u64,
     /// The theorem.
     pub theorem: String,
-    /// The computed number for people, and the interval of what it rests on.
+    /// The computed number as text, and the interval behind it.
     #[serde(skip)]
     pub shown: (String, String),
 }
@@ -84,7 +84,7 @@ pub struct Numbers {
 /// Asks all accountants.
 ///
 /// # Errors
-/// What is wrong with the question itself.
+/// Errors in the question itself.
 pub fn run(question: &Question) -> Result<Comparison, Failure> {
     let mut best = None;
     let mut compare = Vec::with_capacity(ALL.len());
@@ -130,7 +130,7 @@ fn numbers(answer: &Answer) -> Numbers {
 }
 
 impl Comparison {
-    /// A table for people.
+    /// Formats the comparison as a table.
     pub fn text(&self, question: &Question) -> String {
         let solved = self.best.solved.replace('_', " ");
         let certified = if question.unknown == Unknown::Delta { "of delta" } else { "of epsilon" };

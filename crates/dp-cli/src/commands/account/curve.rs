@@ -1,4 +1,4 @@
-//! `--curve`: epsilon against delta or steps, or an attacker's trade-off, as numbers or as a picture.
+//! `--curve`: epsilon against delta or steps, or the trade-off curve of an attacker, as numbers or as a picture.
 
 use std::path::Path;
 
@@ -19,41 +19,41 @@ use crate::limit::{self, Limited};
 use crate::output::Console;
 use crate::progress::ProgressMode;
 
-/// Points of a curve, unless told otherwise.
+/// Default number of points of a curve.
 const POINTS: usize = 45;
 
 /// The accepted numbers of points.
 const ACCEPTED_POINTS: std::ops::RangeInclusive<usize> = 2..=10_000;
 
-/// The deltas of a curve, unless a smaller one is asked for.
+/// Default range of the deltas of a curve; a smaller requested delta extends it.
 const DELTAS: (f64, f64) = (1e-12, 0.1);
 
-/// Epsilons that a trade-off curve is made from.
+/// Number of epsilons from which a trade-off curve is built.
 const TRADE_OFF_EPSILONS: usize = 400;
 
-/// What runs along an axis.
+/// The quantity on an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Axis {
     /// Its name in CSV and JSON.
     pub name: &'static str,
     /// Its name in a picture.
     pub title: &'static str,
-    /// Whether it is logarithmic.
+    /// True if the axis is logarithmic.
     pub logarithmic: bool,
 }
 
 /// One point, with the certified interval of its height.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// Along the horizontal axis.
+    /// The horizontal coordinate.
     pub x: f64,
-    /// What is certified from below.
+    /// The certified lower bound.
     pub lower: f64,
-    /// What is certified from above.
+    /// The certified upper bound.
     pub upper: f64,
 }
 
-/// Which sides of a curve are certified, and which is promised.
+/// The certified sides of a curve, and the promised one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sides {
     /// Both; the upper one is promised.
@@ -62,20 +62,20 @@ pub enum Sides {
     Lower,
 }
 
-/// A curve with what is certified about it.
+/// A curve with its certified bounds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Points {
     /// The horizontal axis.
     pub x: Axis,
     /// The vertical axis.
     pub y: Axis,
-    /// What is certified.
+    /// The certified sides.
     pub sides: Sides,
     /// The points, from left to right.
     pub points: Vec<Point>,
 }
 
-/// Where a curve went.
+/// The files of a written curve.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Written {
     schema: &'static str,
@@ -96,7 +96,7 @@ enum Form {
 /// Computes a curve and writes it.
 ///
 /// # Errors
-/// What is wrong with the question, or an output that cannot be written.
+/// Errors in the question, and output that cannot be written.
 pub fn execute(
     question: &Question,
     curve: Curve,
@@ -138,7 +138,7 @@ pub fn execute(
     console.result(&written, &format!("{} points: {}", written.points, written.file))
 }
 
-/// The points of a curve.
+/// Computes the points of a curve.
 fn points(question: &Question, curve: Curve, count: usize) -> Result<Points, Failure> {
     match curve {
         Curve::EpsilonDelta => against_delta(question, count),
@@ -147,7 +147,7 @@ fn points(question: &Question, curve: Curve, count: usize) -> Result<Points, Fai
     }
 }
 
-/// Everything that was released, with the number that was left out.
+/// Returns the whole event, with the omitted number filled in.
 fn solved(question: &Question) -> Result<DpEvent, Failure> {
     match question.unknown {
         Unknown::Epsilon | Unknown::Delta => Ok(question.event()),
@@ -189,7 +189,7 @@ fn against_steps(question: &Question, count: usize) -> Result<Points, Failure> {
     Ok(Points { x, y: EPSILON, sides: Sides::Both, points: points.collect::<Result<_, Failure>>()? })
 }
 
-/// The least type II error for each type I error; between the epsilons that were evaluated it is a lower bound still.
+/// Returns the least type II error for each type I error. Between the evaluated epsilons the curve is still a lower bound.
 fn trade_off(question: &Question, count: usize) -> Result<Points, Failure> {
     let event = solved(question)?;
     let evaluation = solve::evaluation(question, &event)?;
@@ -204,7 +204,7 @@ fn trade_off(question: &Question, count: usize) -> Result<Points, Failure> {
     })
 }
 
-/// `count` numbers from `low` to `high`, each the same factor above the one before, the ends exact.
+/// Returns `count` numbers from `low` to `high` in geometric progression, with exact ends.
 fn spread(low: f64, high: f64, count: usize) -> impl Iterator<Item = f64> {
     let last = count.saturating_sub(1).max(1);
     (0..count).map(move |i| match i {
@@ -215,7 +215,7 @@ fn spread(low: f64, high: f64, count: usize) -> impl Iterator<Item = f64> {
 }
 
 impl Points {
-    /// What is promised at a point.
+    /// Returns the promised value at a point.
     pub fn promise(&self, point: &Point) -> f64 {
         match self.sides {
             Sides::Both => point.upper,
@@ -224,7 +224,7 @@ impl Points {
     }
 }
 
-/// One line per point, every digit of it.
+/// Formats the curve as CSV, one line per point, with full precision.
 fn csv(points: &Points) -> String {
     let (x, y) = (points.x.name, points.y.name);
     let (x_of, promise) = (|point: &Point| point.x, |point: &Point| points.promise(point));

@@ -1,10 +1,10 @@
-//! The accountants of `--accountant`, and who answered.
+//! The accountants of `--accountant`, and the accountant behind a theorem.
 
 use dp_accountant::{Evaluator, Theorem};
 
 use crate::args::Accountant;
 
-/// The evaluator for an accountant.
+/// Returns the evaluator for an accountant.
 pub fn evaluator(accountant: Accountant) -> Evaluator {
     match accountant {
         Accountant::Auto => Evaluator::Tightest,
@@ -15,7 +15,7 @@ pub fn evaluator(accountant: Accountant) -> Evaluator {
     }
 }
 
-/// The name of an accountant.
+/// Returns the name of an accountant.
 pub fn word(accountant: Accountant) -> &'static str {
     match accountant {
         Accountant::Auto => "auto",
@@ -26,7 +26,7 @@ pub fn word(accountant: Accountant) -> &'static str {
     }
 }
 
-/// The accountant that a theorem belongs to.
+/// Returns the accountant that a theorem belongs to.
 pub fn accountant_of(theorem: Theorem) -> &'static str {
     match theorem {
         Theorem::Renyi => "rdp",

@@ -1,4 +1,4 @@
-//! A line of a batch as a question: one JSON object, read without taking liberties.
+//! Strict parsing of one line of a batch, a JSON object, into a question.
 
 use clap::ValueEnum;
 use dp::canonical;
@@ -9,10 +9,10 @@ use crate::args::{Accountant, Sampling, Unknown};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 
-/// The keys of every job.
+/// The keys that every job takes.
 const COMMON: &[&str] = &["job", "id", "epsilon", "delta", "solve", "adjacency", "n_public", "accountant", "steps"];
 
-/// The jobs with the keys that they alone take.
+/// The jobs with their specific keys.
 const JOBS: &[(&str, &[&str])] = &[
     ("dpsgd", &["noise_multiplier", "sampling_rate", "batch_size", "records", "epochs", "sampling"]),
     ("gaussian", &["noise_multiplier"]),
@@ -26,17 +26,17 @@ const JOBS: &[(&str, &[&str])] = &[
     ("event", &["event"]),
 ];
 
-/// A line that was read: what it is called, and what it asks.
+/// A parsed line: its identifier and its question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
-    /// `id`, where there is a usable one.
+    /// The value of `id`, if it is usable.
     pub id: Option<Value>,
-    /// The question, or what is wrong with it.
+    /// The question, or the error in it.
     pub request: Result<Request, Failure>,
 }
 
 impl Line {
-    /// Reads a line without its end.
+    /// Parses a line without its line ending.
     pub fn parse(bytes: &[u8]) -> Self {
         let object = std::str::from_utf8(bytes)
             .map_err(|error| refused(format!("not UTF-8 text from byte {} on", error.valid_up_to() + 1)))
@@ -64,7 +64,7 @@ impl Line {
     }
 }
 
-/// The question in an object.
+/// Converts an object to a question.
 fn request(mut members: Map<String, Value>) -> Result<Request, Failure> {
     let job = match members.get("job") {
         Some(Value::String(job)) => job.clone(),
@@ -129,7 +129,7 @@ fn request(mut members: Map<String, Value>) -> Result<Request, Failure> {
     })
 }
 
-/// The members of a line, taken out one by one.
+/// The members of a line, removed one by one.
 struct Fields<'a>(&'a mut Map<String, Value>);
 
 impl Fields<'_> {
@@ -147,7 +147,7 @@ impl Fields<'_> {
         self.number(name)?.ok_or_else(|| missing(name, format!("{name} is missing")))
     }
 
-    /// A whole number; 1e4 is one.
+    /// Reads a whole number; 1e4 counts as one.
     fn count(&mut self, name: &'static str) -> Result<Option<u64>, Failure> {
         let Some(value) = self.0.remove(name) else { return Ok(None) };
         if let Some(count) = value.as_u64() {
@@ -171,7 +171,7 @@ impl Fields<'_> {
         word.map(Some).ok_or_else(|| unfit(name, &value, &words::<T>()))
     }
 
-    /// The key that is asked for, written as a key or as a flag.
+    /// Reads the quantity to solve for, spelled as a key or as a flag.
     fn solve(&mut self) -> Result<Option<Unknown>, Failure> {
         if let Some(Value::String(word)) = self.0.get_mut("solve") {
             *word = word.replace('_', "-");
@@ -188,7 +188,7 @@ impl Fields<'_> {
     }
 }
 
-/// The words that a key can have.
+/// Returns the accepted words of a key.
 fn words<T: ValueEnum>() -> String {
     let names = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
     names.map(|value| value.get_name().to_owned()).collect::<Vec<_>>().join(", ")
@@ -198,7 +198,7 @@ fn names_of_jobs() -> String {
     format!("jobs are {}", JOBS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "))
 }
 
-/// A failure of the line itself.
+/// Creates the failure for an error in the line itself.
 pub(super) fn refused(message: impl Into<String>) -> Failure {
     Failure::new(ExitStatus::Input, "account.line", message)
 }
@@ -211,12 +211,12 @@ fn unfit(name: &str, value: &Value, expected: &str) -> Failure {
     refused(format!("{name} cannot be {}", shown(value))).at_field(name).expected(expected)
 }
 
-/// What the JSON reader says, without a line number that is always 1.
+/// Returns the JSON parser's message without its line number, which is always 1.
 fn in_line(error: &serde_json::Error) -> String {
     error.to_string().replace(" at line 1 column ", " at column ")
 }
 
-/// The known name that a mistyped one is nearest to, if it is near at all.
+/// Returns the known name nearest to a misspelt one, if any is near.
 fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let typed: Vec<char> =
         typed.chars().take(64).map(|c| if c == '-' { '_' } else { c.to_ascii_lowercase() }).collect();
@@ -227,7 +227,7 @@ fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a 
         .map(|(_, name)| name)
 }
 
-/// Insertions, deletions and replacements between two words (Levenshtein).
+/// Returns the Levenshtein distance of two words.
 fn distance(left: &[char], right: &str) -> usize {
     let mut row: Vec<usize> = (0..=left.len()).collect();
     for (i, r) in right.chars().enumerate() {

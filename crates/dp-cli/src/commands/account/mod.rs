@@ -1,9 +1,8 @@
-//! `dp account`: what a release costs, or what a budget buys: epsilon, delta, noise, sampling rate or steps, any one
-//! from the others.
+//! `dp account`: the cost of a release, or what a budget allows: computes epsilon, delta, noise, sampling rate or steps from
+//! the others.
 //!
-//! A command line and a line of a batch become the same [`Request`], which becomes a checked
-//! [`Question`], which [`solve`] answers with the library's accountants. Nothing here knows any
-//! data.
+//! A command line and a line of a batch become the same [`Request`], which becomes a checked [`Question`], which [`solve`]
+//! answers with the library's accountants. Nothing here reads data.
 
 pub mod answer;
 pub mod batch;
@@ -35,14 +34,14 @@ use crate::output::Console;
 /// Answers and prints.
 ///
 /// # Errors
-/// `usage.*`, `privacy.*`, `account.*`, or an output that cannot be written. Errors about lines of a batch are answers.
+/// `usage.*`, `privacy.*`, `account.*`, or output that cannot be written. Errors in lines of a batch count as answers.
 pub fn execute(args: &AccountArgs, global: &GlobalArgs, console: &Console) -> Result<ExitStatus, Failure> {
     if let AccountJob::Batch(args) = &args.job {
         return batch::execute(args, console);
     }
     let Some((mut request, asked)) = Request::from_args(&args.job)? else { return Ok(ExitStatus::Success) };
     if matches!(asked.curve, Some(Curve::EpsilonDelta | Curve::TradeOff)) && request.epsilon.is_none() {
-        // The curve has them all; one that is given is its left end where it is small.
+        // The curve covers all deltas; a given small delta is its left end.
         request.delta = request.delta.or(Some(0.0));
     }
     let question = Question::new(request).map_err(at_flag)?;
@@ -69,7 +68,7 @@ pub fn execute(args: &AccountArgs, global: &GlobalArgs, console: &Console) -> Re
     printed.map(|()| ExitStatus::Success)
 }
 
-/// What the guarantee of a solved question means, by the curve of the accountant that answered.
+/// Returns the meaning of a solved question's guarantee, by the curve of the accountant that answered.
 fn meaning(question: &Question, solution: &Solution) -> Result<Meaning, Failure> {
     let event = solve::event(question, solution);
     let evaluation = solve::evaluation(question, &event)?;
@@ -83,7 +82,7 @@ fn meaning(question: &Question, solution: &Solution) -> Result<Meaning, Failure>
         .map_err(|error| question.refused(&error))
 }
 
-/// A field of a question is a flag on the command line.
+/// Converts a field of a question to the flag of the command line.
 fn at_flag(mut failure: Failure) -> Failure {
     if let Some(field) = failure.details.location.field.take() {
         if field == "event" {

@@ -11,16 +11,16 @@ use crate::failure::Failure;
 /// Width and height.
 const SIZE: (u32, u32) = (800, 500);
 
-/// What is promised.
+/// The colour of the promised curve.
 const PROMISED: RGBColor = RGBColor(0x1f, 0x4e, 0x9c);
 
-/// What is certain.
+/// The colour of the certified bound.
 const CERTIFIED: RGBColor = RGBColor(0x8a, 0x8a, 0x8a);
 
 /// Draws the curve.
 ///
 /// # Errors
-/// No point that a picture can show.
+/// A curve without a point that can be drawn.
 pub fn svg(points: &Points) -> Result<String, Failure> {
     let (x, y) = (&points.x, &points.y);
     let shown = |axis: &Axis, value: f64| value.is_finite() && (value > 0.0 || !axis.logarithmic);
@@ -78,7 +78,7 @@ where
         .y_label_formatter(&|y| tick(*y))
         .light_line_style(WHITE)
         .draw()?;
-    // Where nothing is certified from below there is no second line.
+    // Without a certified lower bound there is no second line.
     let two_sided = drawn.iter().filter(|point| points.sides == Sides::Both && point.lower > 0.0);
     let certified: Vec<(f64, f64)> = two_sided.map(|point| (point.x, point.lower)).collect();
     if !certified.is_empty() {
@@ -100,9 +100,9 @@ where
     area.present()
 }
 
-/// A short label for a tick.
+/// Formats a short label for a tick.
 fn tick(value: f64) -> String {
-    // Ticks are sums of rounded steps: 0.30000000000000004.
+    // Ticks are sums of rounded steps, such as 0.30000000000000004.
     format!("{value:.6e}").parse().map_or_else(|_| value.to_string(), wording::delta)
 }
 

@@ -1,4 +1,4 @@
-//! A question that makes sense: each number in its range, exactly one left to be computed, the theorem's relation.
+//! A consistent question: each number in range, exactly one to be computed, and a relation that the theorem covers.
 
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, Error, Relations};
 
@@ -13,33 +13,33 @@ pub const NOISE_MULTIPLIERS: (f64, f64) = (0.01, 1e4);
 pub const SAMPLING_RATES: (f64, f64) = (1e-9, 1.0);
 /// The accepted numbers of steps.
 pub const STEPS: (u64, u64) = (1, 1_000_000_000);
-/// The smallest accepted delta but 0.
+/// The smallest accepted positive delta.
 const SMALLEST_DELTA: f64 = 1e-300;
-/// The accepted epsilons of a target.
+/// The accepted target epsilons.
 const EPSILONS: (f64, f64) = (1e-9, 1e6);
 
 /// A checked question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// What was released.
+    /// The released job.
     pub job: Job,
-    /// How batches are drawn.
+    /// The batch sampling scheme.
     pub sampling: Sampling,
-    /// Noise over sensitivity, where the job has it; the value is meaningless where it is asked for.
+    /// The noise multiplier, if the job has one; meaningless if it is the unknown.
     pub noise_multiplier: Option<f64>,
-    /// Probability of taking part, likewise.
+    /// The sampling rate, with the same conventions.
     pub sampling_rate: Option<f64>,
-    /// Number of steps, likewise.
+    /// The number of steps, with the same conventions.
     pub steps: u64,
-    /// What to compute.
+    /// The quantity to compute.
     pub unknown: Unknown,
-    /// The target, unless it is asked for.
+    /// The target epsilon, unless it is the unknown.
     pub epsilon: f64,
-    /// The target, unless it is asked for.
+    /// The target delta, unless it is the unknown.
     pub delta: f64,
     /// The neighbouring relation.
     pub relation: AdjacencyKind,
-    /// Which accountant answers.
+    /// The accountant that answers.
     pub accountant: Accountant,
 }
 
@@ -47,7 +47,7 @@ impl Question {
     /// Checks a request.
     ///
     /// # Errors
-    /// `usage.*`, `privacy.adjacency`, `account.event`; the place is named as a field.
+    /// `usage.*`, `privacy.adjacency`, `account.event`; the location is given as a field.
     pub fn new(request: Request) -> Result<Self, Failure> {
         let given = Given::new(&request)?;
         let unknown = given.unknown(&request)?;
@@ -59,7 +59,7 @@ impl Question {
             unknown,
             epsilon: request.epsilon.unwrap_or(0.0),
             delta: request.delta.unwrap_or(0.0),
-            // What a Poisson sample costs is another event where a record is replaced.
+            // Under replacement, a Poisson sample is a different event.
             relation: match request.adjacency {
                 Some(Adjacency::ReplaceOne) => AdjacencyKind::ReplaceOne,
                 Some(Adjacency::ChangeListLabels) => AdjacencyKind::ChangeListLabels,
@@ -76,18 +76,19 @@ impl Question {
         Ok(Self { relation, ..question })
     }
 
-    /// Everything that was released, with the numbers of the question.
+    /// Returns the whole event, with the numbers of the question.
     pub fn event(&self) -> DpEvent {
         self.event_at(self.noise_multiplier.unwrap_or(1.0), self.sampling_rate.unwrap_or(1.0), self.steps)
     }
 
-    /// Everything that was released, with these numbers in the places that the job has for them.
+    /// Returns the whole event, with these numbers in the places that the job has for them.
     pub fn event_at(&self, noise_multiplier: f64, sampling_rate: f64, steps: u64) -> DpEvent {
         let step = match &self.job {
             Job::Dpsgd => {
                 let event = Box::new(DpEvent::Gaussian { std_dev: noise_multiplier, sensitivity: 1.0 });
                 match self.sampling {
-                    // Of vectors clipped to half the distance of two of them, which is what the noise is measured by.
+                    // Vectors are clipped to half the largest distance of two vectors, and the noise is relative to that
+                    // distance.
                     Sampling::Poisson if self.replaces() => DpEvent::PoissonSampledReplacement {
                         sampling_rate,
                         std_dev: noise_multiplier,
@@ -115,12 +116,12 @@ impl Question {
         if steps == 1 { step } else { DpEvent::SelfComposed { event: Box::new(step), count: steps } }
     }
 
-    /// Whether a record is replaced, and not there or absent.
+    /// Returns whether the relation replaces a record rather than adding or removing it.
     pub fn replaces(&self) -> bool {
         matches!(self.relation, AdjacencyKind::ReplaceOne | AdjacencyKind::ChangeListLabels)
     }
 
-    /// The target delta.
+    /// Returns the target delta.
     ///
     /// # Errors
     /// None after the checks of [`new`](Self::new).
@@ -128,7 +129,7 @@ impl Question {
         Delta::new(self.delta).map_err(|error| self.refused(&error))
     }
 
-    /// The target epsilon of a calibration.
+    /// Returns the target epsilon of a calibration.
     ///
     /// # Errors
     /// None after the checks of [`new`](Self::new).
@@ -136,7 +137,7 @@ impl Question {
         Epsilon::new(self.epsilon).map_err(|error| self.refused(&error))
     }
 
-    /// The failure for what the accountant says about this question.
+    /// Creates the failure for an error of the accountant.
     pub fn refused(&self, error: &Error) -> Failure {
         match error {
             Error::NotUnderRelation { .. } | Error::RelationsConflict { .. } | Error::AdjacencyMismatch { .. } => {
@@ -147,7 +148,7 @@ impl Question {
                 .help("leave the accountant to be chosen (`auto`), or compare all (`--compare`)"),
             Error::Unreachable { .. } => {
                 let message = match (self.unknown, &self.job) {
-                    // Without steps nothing is released, so that it can only be that there is no most.
+                    // Zero steps release nothing, so the only possible reason is that there is no maximum.
                     (Unknown::Steps, _) => "any number of steps meets the target: there is no largest".to_owned(),
                     (Unknown::SamplingRate, Job::Dpsgd) => {
                         "no sampling rate, however small, meets the target".to_owned()
@@ -166,7 +167,7 @@ impl Question {
     }
 }
 
-/// The numbers of a request, checked and brought to rate and steps.
+/// The numbers of a request, checked and converted to rate and steps.
 #[derive(Debug, Clone, Copy)]
 struct Given {
     noise_multiplier: Option<f64>,
@@ -196,7 +197,7 @@ impl Given {
         Ok(Self { noise_multiplier: request.noise_multiplier, sampling_rate, steps, delta: request.delta.is_some() })
     }
 
-    /// What is to be computed; what may be left out is filled in.
+    /// Determines the unknown, and fills in the default of an omitted number.
     fn unknown(mut self, request: &Request) -> Result<Unknown, Failure> {
         let job = &request.job;
         let missing = |given: &Self| -> Vec<Unknown> {
@@ -249,7 +250,7 @@ impl Given {
     }
 }
 
-/// The name of an unknown, as a field.
+/// Returns the name of an unknown, as a field.
 pub fn name(unknown: Unknown) -> &'static str {
     match unknown {
         Unknown::Epsilon => "epsilon",
@@ -318,18 +319,18 @@ fn steps(request: &Request, sampling_rate: Option<f64>) -> Result<Option<u64>, F
     }
 }
 
-/// The steps of so many epochs, a part of a step counted whole.
+/// Returns the number of steps of that many epochs, rounded up.
 fn steps_of(epochs: f64, rate: f64, request: &Request) -> u64 {
     let exact = match (request.batch_size, request.records) {
         (Some(batch), Some(records)) => epochs * records as f64 / batch as f64,
         _ => epochs / rate,
     };
-    // 60 / 0.006 is not to become 10001 by rounding.
+    // Prevents rounding from turning 60 / 0.006 into 10001.
     let whole = exact.round();
     if (exact - whole).abs() <= 1e-9 * exact { whole as u64 } else { exact.ceil() as u64 }
 }
 
-/// The relation that was asked for, or the first that the theorem holds under.
+/// Returns the requested relation, or the first one that the theorem covers.
 fn relation(
     question: &Question,
     adjacency: Option<Adjacency>,
@@ -354,7 +355,7 @@ fn relation(
     if relations.contains(relation) { Ok(relation) } else { Err(mismatch(question, relation, relations)) }
 }
 
-/// What holds under `relations` was asked for under another one.
+/// Creates the failure for a requested relation that is not among `relations`.
 fn mismatch(question: &Question, asked: AdjacencyKind, relations: Relations) -> Failure {
     let (what, needed) = match (&question.job, question.sampling) {
         (Job::Dpsgd, Sampling::WithoutReplacement) => (

@@ -1,4 +1,4 @@
-//! A question as it was asked, on the command line or in a line of a batch: every number optional, nothing checked.
+//! A question as asked on the command line or in a batch: all numbers optional, nothing checked.
 
 use dp::canonical;
 use dp_accountant::{AdjacencyKind, DpEvent};
@@ -11,10 +11,10 @@ use crate::failure::Failure;
 use crate::files;
 use crate::input::read_whole;
 
-/// The largest file of events that is read.
+/// Largest size in bytes of a file of events.
 const LARGEST_FILE: u64 = 64 << 20;
 
-/// What was released, without the numbers that can be computed.
+/// The released job, without the numbers that can be computed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Job {
     /// Noisy sums over random batches.
@@ -30,39 +30,39 @@ pub enum Job {
     },
     /// k-ary randomised response.
     RandomizedResponse {
-        /// Number of answers.
+        /// Number of possible answers.
         buckets: u64,
-        /// Probability of a uniform answer.
+        /// Probability of a uniformly random answer.
         noise: f64,
     },
     /// A pure guarantee.
     Pure {
-        /// Of one release.
+        /// Epsilon of one release.
         step_epsilon: f64,
     },
     /// An approximate guarantee.
     Approximate {
-        /// Of one release.
+        /// Epsilon of one release.
         step_epsilon: f64,
-        /// Of one release.
+        /// Delta of one release.
         step_delta: f64,
     },
     /// A zCDP guarantee.
     Zcdp {
-        /// Of one release.
+        /// Rho of one release.
         rho: f64,
     },
     /// A Gaussian-DP guarantee.
     Gdp {
-        /// Of one release.
+        /// Mu of one release.
         mu: f64,
     },
-    /// Any tree.
+    /// An arbitrary tree of events.
     Event(Box<DpEvent>),
 }
 
 impl Job {
-    /// The word for it.
+    /// Returns the name of the job.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Dpsgd => "dpsgd",
@@ -78,12 +78,12 @@ impl Job {
         }
     }
 
-    /// Whether its noise multiplier can be asked for.
+    /// Returns whether the noise multiplier can be the unknown.
     pub fn has_noise_multiplier(&self) -> bool {
         matches!(self, Self::Dpsgd | Self::Gaussian | Self::Laplace | Self::LaplaceBall { .. })
     }
 
-    /// Whether one release is pure, so that delta may be left to be 0.
+    /// Returns whether one release is pure, so that an omitted delta is 0.
     pub fn is_pure(&self) -> bool {
         matches!(self, Self::Laplace | Self::LaplaceBall { .. } | Self::RandomizedResponse { .. } | Self::Pure { .. })
     }
@@ -92,38 +92,38 @@ impl Job {
 /// A question as asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
-    /// What was released.
+    /// The released job.
     pub job: Job,
-    /// Noise over sensitivity.
+    /// The noise multiplier.
     pub noise_multiplier: Option<f64>,
-    /// Probability of taking part.
+    /// The sampling rate.
     pub sampling_rate: Option<f64>,
-    /// In place of the rate, with `records`.
+    /// The batch size; with `records`, it replaces the rate.
     pub batch_size: Option<u64>,
     /// Number of records.
     pub records: Option<u64>,
     /// Number of steps or releases.
     pub steps: Option<u64>,
-    /// In place of the steps.
+    /// The number of epochs, which replaces the steps.
     pub epochs: Option<f64>,
-    /// How batches are drawn.
+    /// The batch sampling scheme.
     pub sampling: Sampling,
     /// Epsilon.
     pub epsilon: Option<f64>,
     /// Delta.
     pub delta: Option<f64>,
-    /// What to compute.
+    /// The quantity to compute.
     pub solve: Option<Unknown>,
-    /// The relation's word.
+    /// The name of the relation.
     pub adjacency: Option<Adjacency>,
-    /// Whether the number of records is public.
+    /// True if the number of records is public.
     pub n_public: Option<bool>,
-    /// Which accountant answers.
+    /// The accountant that answers.
     pub accountant: Accountant,
 }
 
 impl Request {
-    /// A question about `job` with nothing else said.
+    /// Creates a question about `job` with nothing else set.
     pub fn new(job: Job) -> Self {
         Self {
             job,
@@ -143,10 +143,10 @@ impl Request {
         }
     }
 
-    /// The question on the command line, and how its answer is to look; `None` for a batch.
+    /// Returns the question on the command line with its output options; `None` for a batch.
     ///
     /// # Errors
-    /// A file that cannot be read or holds no event.
+    /// A file that cannot be read or does not hold an event.
     pub fn from_args(job: &AccountJob) -> Result<Option<(Self, &QuestionArgs)>, Failure> {
         let (mut request, steps, asked) = match job {
             AccountJob::Batch(_) => return Ok(None),
@@ -216,7 +216,7 @@ impl Request {
         Self::from_event_value(value).map_err(refused)
     }
 
-    /// A tree, or an object that holds one with its relation.
+    /// Reads a tree, or an object that holds one with its relation.
     fn from_event_value(value: Value) -> Result<Self, Failure> {
         let Value::Object(mut members) = value else { return Err(no_event("an object is needed")) };
         if members.contains_key("type") || !members.contains_key("event") {
@@ -264,7 +264,7 @@ impl Request {
     }
 }
 
-/// The word of a relation.
+/// Returns the name of a relation.
 fn word(relation: AdjacencyKind) -> Adjacency {
     match relation {
         AdjacencyKind::AddRemoveOne | AdjacencyKind::ZeroOut => Adjacency::AddRemove,
@@ -273,7 +273,7 @@ fn word(relation: AdjacencyKind) -> Adjacency {
     }
 }
 
-/// A tree of events from JSON.
+/// Parses a tree of events from JSON.
 ///
 /// # Errors
 /// `account.event`.
@@ -284,7 +284,7 @@ pub(super) fn event(value: Value) -> Result<DpEvent, Failure> {
     })
 }
 
-/// What a message shows of a value.
+/// Shortens a value for a message.
 pub(super) fn shown(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(40) {

@@ -1,4 +1,4 @@
-//! From a question to its answer: evaluates the tree, or searches for the number that was left out.
+//! Answers a question: evaluates the tree, or searches for the omitted number.
 
 use dp_accountant::calibrate::Calibration;
 use dp_accountant::{
@@ -21,7 +21,7 @@ pub fn answer(question: &Question) -> Result<Answer, Failure> {
     solve(question).map(|solution| Answer::new(question, &solution))
 }
 
-/// Computes what is unknown.
+/// Computes the unknown.
 ///
 /// # Errors
 /// As [`answer`].
@@ -44,13 +44,13 @@ pub fn solve(question: &Question) -> Result<Solution, Failure> {
     }
 }
 
-/// Everything that was released, with the numbers of a solution.
+/// Returns the whole event, with the numbers of a solution.
 pub fn event(question: &Question, solution: &Solution) -> DpEvent {
     let (noise, rate) = (solution.noise_multiplier.unwrap_or(1.0), solution.sampling_rate.unwrap_or(1.0));
     question.event_at(noise, rate, solution.steps)
 }
 
-/// A tree as the accountant of the question reads it.
+/// Prepares a tree for the accountant of the question.
 ///
 /// # Errors
 /// `privacy.adjacency`, `usage.value`.
@@ -63,32 +63,32 @@ fn epsilon(question: &Question, solution: &Solution, delta: Delta) -> Result<Int
     evaluation(question, &event)?.epsilon(delta).map_err(|error| question.refused(&error))
 }
 
-/// Delta at the epsilon that is promised, and from below epsilon at that delta.
+/// Computes delta at the promised epsilon, and the lower bound on epsilon at that delta.
 fn delta(question: &Question, given: &Solution) -> Result<Solution, Failure> {
     let event = question.event();
     let certified = evaluation(question, &event)?.delta(question.epsilon).map_err(|error| question.refused(&error))?;
     let upper = certified.upper.min(1.0);
     let lower = match Delta::new(upper) {
         Ok(delta) => epsilon(question, given, delta)?.lower.min(question.epsilon),
-        // Delta 1 promises nothing, and holds with any epsilon.
+        // Delta 1 promises nothing and holds with any epsilon.
         Err(_) => 0.0,
     };
     let epsilon = Interval { lower, ..promise(question.epsilon) };
     Ok(Solution { epsilon, delta: upper, certified_delta: Some(Interval { upper, ..certified }), ..*given })
 }
 
-/// A promise as given.
+/// Returns the interval of a given epsilon.
 fn promise(epsilon: f64) -> Interval {
     Interval { lower: 0.0, upper: epsilon, theorem: Theorem::NoGuarantee }
 }
 
-/// The least noise, the largest rate or the most steps that meet the target, and what is spent with it.
+/// Computes the least noise, the largest rate or the most steps that meet the target, and the budget spent with it.
 fn calibrated(question: &Question, given: Solution) -> Result<Solution, Failure> {
     let delta = question.target_delta()?;
     let refused = |error: Error| question.refused(&error);
     let evaluator = match evaluator(question.accountant) {
         Evaluator::Gdp => {
-            // The tightest bound of an event that is Gaussian-DP is that curve; others are refused here.
+            // If an event is Gaussian-DP, that curve is its tightest bound; other events are refused here.
             gdp::mu(&question.event()).map_err(refused)?;
             Evaluator::Tightest
         }
@@ -131,7 +131,7 @@ fn calibrated(question: &Question, given: Solution) -> Result<Solution, Failure>
             (Solution { steps: found.value, ..given }, found.epsilon)
         }
     };
-    // Two upper bounds of the same number: the smaller holds.
+    // Two upper bounds on the same number: the smaller holds.
     let epsilon = epsilon(question, &solution, delta)?;
     let upper = if reached < epsilon.upper { reached } else { epsilon.upper };
     Ok(Solution { epsilon: Interval { lower: epsilon.lower.min(upper), upper, ..epsilon }, ..solution })

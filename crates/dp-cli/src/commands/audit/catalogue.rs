@@ -1,4 +1,4 @@
-//! What there is to audit.
+//! The catalogue of audits.
 
 use dp::wording::one_line;
 use dp_audit::Subject;
@@ -26,13 +26,13 @@ struct Listing {
     recipes: Vec<Entry>,
 }
 
-/// Names and descriptions of all recipes: of training, then of rankers.
+/// Returns names and descriptions of all recipes: first for training, then for rankers.
 pub fn recipes() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of_training = RECIPES.iter().map(|recipe| (recipe.name, recipe.about));
     of_training.chain(dp_rank::audit::RECIPES.iter().map(|recipe| (recipe.name, recipe.about)))
 }
 
-/// What a recipe of that name has audited under these parameters; `None` where there is no such recipe.
+/// Returns the audits of the named recipe under these parameters; `None` if there is no such recipe.
 pub(super) fn recipe(name: &str, parameters: &Parameters) -> Option<Result<Vec<Audited>, Failure>> {
     if let Some(recipe) = dp_optim::audit::recipe(name) {
         return Some(recipe.subjects(parameters).map(with_distance).map_err(|error| train::refusal(&error)));
@@ -45,7 +45,7 @@ fn with_distance(all: Vec<dp_optim::audit::Audited>) -> Vec<Audited> {
     all.into_iter().map(|audited| Audited { subject: audited.subject, distance: Some(audited.distance) }).collect()
 }
 
-/// Prints what there is.
+/// Prints the catalogue.
 ///
 /// # Errors
 /// Standard output that cannot be written.
@@ -68,7 +68,7 @@ pub fn list(console: &Console) -> Result<(), Failure> {
     console.result(&listing, &text)
 }
 
-/// The mechanisms' pairs whose name is one of `names` or begins with it at a word's end, each once.
+/// Returns the mechanisms' pairs whose name is one of `names` or starts with it at a word boundary, each once.
 pub(super) fn mechanisms(names: &[String]) -> Result<Vec<Audited>, Failure> {
     let all = all_mechanisms()?;
     let stands_for = |name: &str, full: &str| {
@@ -87,12 +87,12 @@ pub(super) fn mechanisms(names: &[String]) -> Result<Vec<Audited>, Failure> {
     Ok(all.into_iter().filter(|audited| names.iter().any(|name| stands_for(name, audited.subject.name()))).collect())
 }
 
-/// What is audited of mechanisms, which are not trained.
+/// Wraps subjects of mechanisms, which have no training to compare.
 pub(super) fn without_distance(subjects: Vec<Box<dyn Subject>>) -> Vec<Audited> {
     subjects.into_iter().map(|subject| Audited { subject, distance: None }).collect()
 }
 
-/// Mechanisms and recipes.
+/// Returns mechanisms and recipes.
 pub(super) fn everything() -> Result<Vec<Audited>, Failure> {
     let mut all = all_mechanisms()?;
     let parameters = Parameters::default();
@@ -107,7 +107,7 @@ fn all_mechanisms() -> Result<Vec<Audited>, Failure> {
     Ok(without_distance(subjects))
 }
 
-/// The mechanism whose name shares the most with what was typed, the shortest of several.
+/// Returns the mechanism whose name shares the most with the argument, the shortest on ties.
 fn nearest<'a>(name: &str, all: &'a [Audited]) -> Option<&'a str> {
     let common = |full: &str| full.bytes().zip(name.bytes()).take_while(|(a, b)| a == b).count();
     all.iter()

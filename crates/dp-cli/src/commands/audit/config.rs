@@ -1,4 +1,4 @@
-//! From flags to what is audited, and the command line that repeats it.
+//! Converts flags to the audits and the command line that repeats them.
 
 use std::path::PathBuf;
 
@@ -18,10 +18,10 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::conflict;
 
-/// Panels of a picture at most.
+/// Largest number of panels of a picture.
 const MOST_PANELS: usize = 12;
 
-/// Runs on each input of what is as cheap as releasing one number, where nothing was said.
+/// Default number of runs on each input of a subject as cheap as releasing one number.
 const USUAL_TRIALS: u64 = 1_000_000;
 const USUAL_TRIALS_OF_ALL: u64 = 200_000;
 const USUAL_TRIALS_OF_TABLE: u64 = 1_500_000;
@@ -32,61 +32,61 @@ const ACCEPTED_TRIALS: std::ops::RangeInclusive<u64> = 100..=100_000_000_000;
 /// The accepted numbers of threads.
 const ACCEPTED_THREADS: std::ops::RangeInclusive<u64> = 1..=1024;
 
-/// What is run, and what was found out about it without noise.
+/// A subject of an audit with its noise-free check.
 pub struct Audited {
-    /// What is run.
+    /// The subject.
     pub subject: Box<dyn Subject>,
-    /// The distance of two trained models, for recipes.
+    /// The distance of two models trained without noise, for recipes.
     pub distance: Option<Distance>,
 }
 
-/// How many runs.
+/// The number of runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Effort {
-    /// So many on each input.
+    /// This number on each input.
     Trials(u64),
-    /// About so many on each input of what is as cheap as releasing one number, fewer of what costs more.
+    /// About this number on each input of a subject as cheap as releasing one number, fewer for more expensive ones.
     About {
-        /// The number.
+        /// The number of runs.
         trials: u64,
-        /// How many times as many.
+        /// The factor on it.
         times: u64,
     },
 }
 
-/// A checked `dp audit`.
+/// The checked configuration of `dp audit`.
 pub struct AuditConfig {
-    /// What is audited.
+    /// The subjects.
     pub audited: Vec<Audited>,
-    /// What is audited on a pair of inputs that a pilot chooses.
+    /// The subjects whose pair of inputs is chosen by a pilot.
     pub lineups: Vec<Box<dyn Lineup>>,
-    /// How many runs.
+    /// The number of runs.
     pub effort: Effort,
-    /// The probability that nothing sound is refuted.
+    /// The probability that no sound claim is refuted.
     pub confidence: f64,
     /// The seed of all runs.
     pub seed: u64,
-    /// Threads, where they were said.
+    /// The number of threads, if given.
     pub threads: Option<usize>,
-    /// Where the report goes.
+    /// The path of the report.
     pub report: Option<PathBuf>,
-    /// Where the picture goes.
+    /// The path of the picture.
     pub picture: Option<PathBuf>,
-    /// Whether outputs may be replaced.
+    /// True if outputs may be replaced.
     pub force: bool,
-    /// Whether nothing is to be run.
+    /// True if nothing is run.
     pub dry_run: bool,
     /// The command line that repeats the results.
     pub rerun: String,
-    /// What the audits stand for, for `dp audit table`.
+    /// The rows of `dp audit table` that the audits belong to.
     pub table: Option<Table>,
 }
 
 impl AuditConfig {
-    /// Checks flags and builds what is audited; `None` for `dp audit list`.
+    /// Checks the flags and builds the subjects; `None` for `dp audit list`.
     ///
     /// # Errors
-    /// `usage.*`, and `privacy.*` where the recipe gives no guarantee.
+    /// `usage.*`, and `privacy.*` if the recipe gives no guarantee.
     pub fn new(job: &AuditJob) -> Result<Option<Self>, Failure> {
         let run = match job {
             AuditJob::List => return Ok(None),
@@ -96,7 +96,7 @@ impl AuditConfig {
             AuditJob::All(args) => &args.run,
         };
         check_files(run)?;
-        // One pair of inputs deserves more than each of a hundred.
+        // A single pair of inputs gets more runs than each of a hundred.
         let usual = match job {
             AuditJob::All(_) => USUAL_TRIALS_OF_ALL,
             AuditJob::Table(_) => USUAL_TRIALS_OF_TABLE,
@@ -104,7 +104,7 @@ impl AuditConfig {
         };
         let (effort, seed) = (effort(run, usual)?, seed(&run.seed)?);
         let (confidence, threads) = (confidence(run.confidence)?, threads(run.threads)?);
-        // What is built searches for the pair that is the farthest apart: the last thing to do.
+        // Done last: building searches for the most distant pair.
         let What { what, audited, lineups, table } = what_is_audited(job)?;
         let audits = audited.len() + lineups.len();
         if run.picture.is_some() && audits > MOST_PANELS {
@@ -128,14 +128,14 @@ impl AuditConfig {
     }
 }
 
-/// What is audited.
+/// The subjects of an audit.
 #[derive(Default)]
 struct What {
-    /// Its command line, without the flags of every run.
+    /// Their command line, without the flags common to all audits.
     what: String,
     audited: Vec<Audited>,
     lineups: Vec<Box<dyn Lineup>>,
-    /// What the line-ups stand for, and how a table presents it.
+    /// The rows of the table that the line-ups belong to.
     table: Option<Table>,
 }
 
@@ -169,7 +169,7 @@ fn what_is_audited(job: &AuditJob) -> Result<What, Failure> {
     })
 }
 
-/// What the names of outputs tell.
+/// Checks the names of the outputs.
 fn check_files(run: &AuditRunArgs) -> Result<(), Failure> {
     for (flag, target) in [("--report", &run.report), ("--picture", &run.picture)] {
         if target.as_deref().is_some_and(|target| target.as_os_str() == "-") {
@@ -191,7 +191,7 @@ fn seed(text: &str) -> Result<u64, Failure> {
         let mut source = OsSeeded::new().map_err(|error| {
             Failure::new(ExitStatus::Failed, "audit.failed", error.to_string()).help("choose a seed: --seed 1")
         })?;
-        // Few enough digits for every reader of JSON.
+        // Few enough digits for every JSON reader.
         return Ok(source.next_u64() >> 11);
     }
     text.parse().map_err(|_| {
@@ -255,7 +255,7 @@ fn recipe(args: &AuditRecipeArgs) -> Result<Vec<Audited>, Failure> {
         }),
         pairs: args.pairs,
     };
-    // What memory the data sets need is known beforehand: 8 bytes for each number, twice.
+    // The memory of the data sets is known beforehand: 8 bytes per number, twice.
     if parameters.n.saturating_mul(parameters.dim) > 1 << 28 {
         return Err(Failure::usage("--n", "data sets of this shape are too large to train on many times")
             .expected("n times dim of at most 2^28"));
@@ -276,7 +276,7 @@ fn at_least_one(flag: &str, value: u64) -> Result<u64, Failure> {
     if value > 0 { Ok(value) } else { Err(Failure::usage(flag, "0 is too few").expected("1 or more")) }
 }
 
-/// A claim of the user's own.
+/// A claim supplied by the user.
 #[derive(Debug, Clone, Copy)]
 struct Reclaim {
     epsilon: f64,
@@ -299,7 +299,7 @@ fn reclaimed(audited: Vec<Audited>, claim: Option<Reclaim>) -> Vec<Audited> {
     audited.into_iter().map(with_claim).collect()
 }
 
-/// The subject under the user's claim, if there is one.
+/// Returns the subject with the user's claim, if there is one.
 fn with_claim(subject: Box<dyn Subject>, claim: Option<Reclaim>) -> Box<dyn Subject> {
     let Some(Reclaim { epsilon, delta }) = claim else { return subject };
     let delta = delta.unwrap_or(subject.claim().delta);
@@ -307,7 +307,7 @@ fn with_claim(subject: Box<dyn Subject>, claim: Option<Reclaim>) -> Box<dyn Subj
     Box::new(Claimed::new(subject, Claim { event, delta }))
 }
 
-/// A line-up under the user's claim, if there is one.
+/// A line-up with the user's claim, if there is one.
 struct Reclaimed {
     lineup: Box<dyn Lineup>,
     claim: Option<Reclaim>,
@@ -327,13 +327,13 @@ impl Lineup for Reclaimed {
     }
 }
 
-/// A word of a command line, in quotes where a shell would read more than a word into it.
+/// Quotes a word of a command line if a shell would interpret it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-=,:".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-/// ` --flag value`, where there is a value.
+/// Formats ` --flag value`, if there is a value.
 fn flag<T: std::fmt::Display>(name: &str, value: Option<T>) -> String {
     value.map_or_else(String::new, |value| format!(" --{name} {value}"))
 }
@@ -355,12 +355,12 @@ fn parameter_flags(of: &AuditParameterArgs) -> String {
     .concat()
 }
 
-/// A value as it is typed.
+/// Returns a value as typed.
 fn word<T: clap::ValueEnum>(value: &T) -> String {
     value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
-/// ` --flag word word`, where there are words.
+/// Formats ` --flag word word`, if there are words.
 fn words_flag<T: clap::ValueEnum>(name: &str, values: &[T]) -> String {
     let words: String = values.iter().map(|value| format!(" {}", word(value))).collect();
     if words.is_empty() { words } else { format!(" --{name}{words}") }

@@ -1,7 +1,7 @@
-//! `dp audit`: attacks a mechanism or a training recipe and reports the epsilon that was reached.
+//! `dp audit`: attacks a mechanism or a training recipe and reports the epsilon that the attack proves.
 //!
-//! What is typed becomes a checked [`AuditConfig`]; `dp-audit` does the work; an [`Outcome`] is printed, written as a
-//! report and drawn. A refuted claim is a result, not an error: it is printed like any other, and the exit code is 5.
+//! The arguments become a checked [`AuditConfig`], `dp-audit` runs the attack, and an [`Outcome`] is printed, written as a
+//! report and drawn. A refuted claim is a result, not an error: it is printed like any other, with exit code 5.
 
 mod catalogue;
 mod config;
@@ -30,13 +30,13 @@ use crate::failure::Failure;
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 
-/// Points of a claimed curve in a picture.
+/// Number of points of a claimed curve in a picture.
 const CURVE_POINTS: usize = 101;
 
 /// Audits, writes and prints.
 ///
 /// # Errors
-/// `usage.*`, `privacy.*`, `audit.failed`, or an output that cannot be written. A refuted claim is none.
+/// `usage.*`, `privacy.*`, `audit.failed`, or output that cannot be written. A refuted claim is not an error.
 pub fn execute(args: &AuditArgs, global: &GlobalArgs, console: &Console) -> Result<ExitStatus, Failure> {
     let Some(config) = AuditConfig::new(&args.job)? else {
         catalogue::list(console)?;
@@ -67,7 +67,7 @@ pub fn execute(args: &AuditArgs, global: &GlobalArgs, console: &Console) -> Resu
     Ok(if outcome.is_refuted() { ExitStatus::Verification } else { ExitStatus::Success })
 }
 
-/// Audits, with progress on stderr.
+/// Runs the audits, with progress on standard error.
 ///
 /// # Errors
 /// `audit.failed`.
@@ -107,7 +107,7 @@ pub fn run(config: &AuditConfig, progress: ProgressMode, console: &Console) -> R
     })
 }
 
-/// The probability of a false alarm is divided among all that is audited.
+/// Creates the auditor, which divides the probability of a false alarm among all subjects.
 fn auditor(config: &AuditConfig) -> Result<Auditor, dp_audit::Error> {
     let auditor = match config.effort {
         Effort::Trials(trials) => Auditor::exactly(trials)?,
@@ -125,16 +125,16 @@ fn failed(error: &dp_audit::Error) -> Failure {
         .help("the audit says nothing about privacy; change what the message names and run it again")
 }
 
-/// Shows how far the whole run has come.
+/// The progress of the whole run.
 struct Shown {
-    /// Runs of earlier audits.
+    /// Runs of completed audits.
     before: u64,
     progress: Mutex<Progress>,
 }
 
 impl Monitor for Shown {
     fn progress(&self, _subject: &str, done: u64, _total: u64) {
-        // A thread that finds another one writing leaves it to that one.
+        // If another thread is writing, it reports the progress.
         if let Ok(mut progress) = self.progress.try_lock() {
             progress.update(self.before.saturating_add(done), None);
         }

@@ -1,7 +1,7 @@
-//! What audits found, as JSON and in words.
+//! The findings of audits, as JSON and as text.
 //!
-//! It never says that something is private: a claim is refuted, or it is not refuted at this confidence. A claimed
-//! epsilon is shown rounded up, a lower bound rounded down.
+//! They never state that something is private: a claim is refuted, or not refuted at this confidence. A claimed epsilon is
+//! rounded up, a lower bound rounded down.
 
 use dp::wording::{self, one_line};
 use dp_audit::{Audit, BoundKind, Pilot, Statistic, Verdict, report};
@@ -15,60 +15,60 @@ use crate::failure::Failure;
 /// The schema of the result.
 pub(super) const SCHEMA: &str = "dp.audit/1";
 
-/// What a reader should know of Gaussian claims before comparing the columns.
+/// The note on Gaussian claims in the table.
 const OF_MU: &str = "
 For Gaussian claims read `of mu`, which compares whole curves. At a small delta their epsilon is decided by
 outcomes too rare to count, so that `of epsilon` stays low however good the attack.
 ";
 
-/// Significant digits of what people read.
+/// Number of significant digits in text.
 pub(super) const DIGITS: i32 = 4;
 
 /// One audit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finding {
-    /// What the auditor says.
+    /// The result of the auditor.
     pub audit: Audit,
     /// The distance of two models trained without noise, for recipes.
     pub distance: Option<Distance>,
-    /// How the pair of inputs was chosen, where there are many.
+    /// The choice of the pair of inputs, if there are several.
     pub pilot: Option<Pilot>,
-    /// How long it took.
+    /// The duration.
     pub seconds: f64,
 }
 
 /// All audits of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// In the order of the catalogue.
+    /// The findings, in the order of the catalogue.
     pub findings: Vec<Finding>,
-    /// Probability that nothing sound is refuted.
+    /// The probability that no sound claim is refuted.
     pub confidence: f64,
     /// The seed of all runs.
     pub seed: u64,
     /// The command line that repeats the results.
     pub rerun: String,
-    /// How long it took.
+    /// The duration.
     pub seconds: f64,
 }
 
 impl Finding {
-    /// Whether the claim is false.
+    /// Returns whether the claim is refuted.
     pub fn is_refuted(&self) -> bool {
         self.audit.verdict == Verdict::Refuted || !self.holds_without_noise()
     }
 
-    /// Whether no two trained models were further apart than the sensitivity.
+    /// Returns whether no two trained models were further apart than the sensitivity.
     fn holds_without_noise(&self) -> bool {
         self.distance.is_none_or(|distance| distance.holds())
     }
 
-    /// The verdict's word in JSON.
+    /// Returns the verdict's name in JSON.
     pub(super) fn verdict(&self) -> &'static str {
         if self.is_refuted() { "refuted" } else { "not-refuted" }
     }
 
-    /// How the test was chosen, and the bound that is compared.
+    /// Describes how the test was chosen and which bound is compared.
     fn method(&self) -> String {
         let test = match self.audit.statistic {
             Statistic::Event => "event fixed beforehand",
@@ -83,7 +83,7 @@ impl Finding {
         format!("{test}; {bounds}")
     }
 
-    /// All there is to know of it, on several lines.
+    /// Formats the finding in full, on several lines.
     pub(super) fn statement(&self) -> String {
         let statement = report::statement(&self.audit);
         let mut text: String = statement.lines().map(|line| format!("{}\n", one_line(line))).collect();
@@ -99,7 +99,7 @@ impl Finding {
         text
     }
 
-    /// What convicts, in words.
+    /// Describes the evidence against the claim.
     pub(super) fn conviction(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         if let Some(distance) = self.distance.filter(|distance| !distance.holds()) {
@@ -176,12 +176,12 @@ impl Finding {
 }
 
 impl Outcome {
-    /// Whether a claim is false.
+    /// Returns whether any claim is refuted.
     pub fn is_refuted(&self) -> bool {
         self.findings.iter().any(Finding::is_refuted)
     }
 
-    /// The result as JSON.
+    /// Returns the result as JSON.
     pub fn json(&self) -> Value {
         json!({
             "schema": SCHEMA,
@@ -194,12 +194,12 @@ impl Outcome {
         })
     }
 
-    /// The result for people.
+    /// Formats the result as text.
     pub fn text(&self) -> String {
         columns(HEAD, &self.rows()) + &self.closing()
     }
 
-    /// What stands below a table: what convicts, the verdict, and how to repeat it.
+    /// Formats the text below a table: evidence, verdict and command line.
     pub(super) fn closing(&self) -> String {
         let mut text = String::new();
         for finding in self.findings.iter().filter(|finding| finding.is_refuted()) {
@@ -219,7 +219,7 @@ impl Outcome {
         text
     }
 
-    /// The verdict in a sentence.
+    /// Formats the verdict as a sentence.
     pub(super) fn verdict(&self) -> String {
         let (all, refuted) = (self.findings.len(), self.findings.iter().filter(|finding| finding.is_refuted()).count());
         let confidence = self.confidence;
@@ -231,12 +231,12 @@ impl Outcome {
         }
     }
 
-    /// One row of cells for each audit.
+    /// Returns one row of cells for each audit.
     pub(super) fn rows(&self) -> Vec<[String; HEAD.len()]> {
         self.findings.iter().map(row).collect()
     }
 
-    /// What is drawn: `points` of each claimed curve beside the reached one.
+    /// Returns the panels of the picture: `points` of each claimed curve beside the attack's errors.
     ///
     /// # Errors
     /// A claim whose curve cannot be computed.
@@ -257,7 +257,7 @@ impl Outcome {
     }
 }
 
-/// The head of the table.
+/// The column headings of the table.
 pub(super) const HEAD: [&str; 10] =
     ["audit", "claimed", "delta", "at least", "of epsilon", "of mu", "noise-free", "runs", "seconds", "verdict"];
 
@@ -280,7 +280,7 @@ fn row(finding: &Finding) -> [String; HEAD.len()] {
     ]
 }
 
-/// Rows of cells below their headings, in columns as wide as they need to be.
+/// Formats rows of cells below their headings, in columns as wide as needed.
 pub(super) fn columns<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     let mut text = String::new();
     let width = |column: usize| {
@@ -295,7 +295,7 @@ pub(super) fn columns<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> 
     text
 }
 
-/// `without noise: …`
+/// Formats `without noise: …`.
 fn distance_in_words(distance: &Distance) -> String {
     format!(
         "without noise: models at most {} apart in {} pairs of data sets, sensitivity {} (ratio {})",

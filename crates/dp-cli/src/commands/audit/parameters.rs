@@ -1,4 +1,4 @@
-//! A mechanism by the public parameters that a user deploys it with.
+//! A mechanism given by the public parameters with which it is deployed.
 
 use dp::wording::one_line;
 use dp_accountant::certificate::NoiseMode;
@@ -13,7 +13,7 @@ use crate::args::{AuditParameterArgs, Noise};
 use crate::failure::Failure;
 use crate::input::conflict;
 
-/// Which flags each mechanism takes; one of those before the bar is needed.
+/// The flags of each mechanism: one of the first list is required, those of the second are optional.
 const TAKEN: [(&str, &[&str], &[&str]); 7] = [
     ("gaussian", &["--std-dev"], &["--sensitivity", "--dim", "--noise"]),
     ("laplace", &["--scale", "--epsilon"], &["--sensitivity", "--dim", "--noise"]),
@@ -24,10 +24,10 @@ const TAKEN: [(&str, &[&str], &[&str]); 7] = [
     ("randomized-response", &["--epsilon"], &["--buckets"]),
 ];
 
-/// The mechanism that is named, if any parameter is given.
+/// Returns the pairs of the named mechanism, if any parameter is given.
 ///
 /// # Errors
-/// `usage.conflict` for a parameter that it does not take, `usage.value` for one out of range or missing.
+/// `usage.conflict` for a parameter that it does not take, `usage.value` for one that is missing or out of range.
 pub(super) fn subjects(names: &[String], args: &AuditParameterArgs) -> Result<Option<Vec<Box<dyn Subject>>>, Failure> {
     let given = given(args);
     let Some(&first) = given.first() else { return Ok(None) };
@@ -57,7 +57,7 @@ pub(super) fn subjects(names: &[String], args: &AuditParameterArgs) -> Result<Op
     }
 }
 
-/// The flags that were typed.
+/// Returns the given flags.
 fn given(args: &AuditParameterArgs) -> Vec<&'static str> {
     [
         ("--std-dev", args.std_dev.is_some()),
@@ -73,7 +73,7 @@ fn given(args: &AuditParameterArgs) -> Vec<&'static str> {
     .collect()
 }
 
-/// How much noise is drawn.
+/// The amount of noise.
 enum Amount {
     StdDev(f64),
     Scale(f64),
@@ -94,7 +94,7 @@ fn built(name: &str, args: &AuditParameterArgs) -> Result<Vec<Box<dyn Subject>>,
         Noise::Rounded => NoiseMode::Rounded,
     };
     let (dim, buckets) = (args.dim.unwrap_or(1), args.buckets.unwrap_or(2));
-    // What a constructor refuses names the parameter itself; the flag is the one that it depends on.
+    // A constructor's error names the parameter itself; the message names the flag that sets it.
     let refused = |error: dp_audit::Error| {
         let message = error.to_string();
         let flag = [("sensitivity", "--sensitivity"), ("dimension", "--dim"), ("buckets", "--buckets")]
@@ -103,7 +103,7 @@ fn built(name: &str, args: &AuditParameterArgs) -> Result<Vec<Box<dyn Subject>>,
             .map_or(flag, |(_, flag)| flag);
         Failure::usage(flag, message)
     };
-    // Each name takes the amounts that `TAKEN` lists; what is left over in a pattern cannot be typed.
+    // Each mechanism takes the amounts listed in `TAKEN`; the remaining combinations cannot occur.
     let subjects = || -> Result<_, dp_audit::Error> {
         match (name, amount) {
             ("gaussian", Amount::StdDev(std_dev)) => {
@@ -140,7 +140,7 @@ fn built(name: &str, args: &AuditParameterArgs) -> Result<Vec<Box<dyn Subject>>,
     subjects().map_err(refused)
 }
 
-/// The relation decides nothing here: the distance of the two inputs is the sensitivity.
+/// Returns the sensitivity for the distance of the two inputs. The relation has no influence.
 fn apart<N: Norm>(args: &AuditParameterArgs) -> Result<Sensitivity<N, ReplaceOne>, dp_audit::Error> {
     Ok(Sensitivity::new(args.sensitivity.unwrap_or(1.0))?)
 }

@@ -1,4 +1,4 @@
-//! The trade-off between an attacker's two errors: what is claimed to be the least possible, and what was reached.
+//! The trade-off between the two errors of an attacker: the claimed minimum and the errors of the attack.
 
 use dp::wording::{self, one_line};
 use plotters::coord::Shift;
@@ -10,33 +10,33 @@ use crate::failure::Failure;
 /// Width and height of a panel.
 const PANEL: (u32, u32) = (420, 400);
 
-/// Panels side by side.
+/// Number of panels per row.
 const COLUMNS: usize = 3;
 
-/// What is claimed.
+/// The colour of the claimed curve.
 const CLAIMED: RGBColor = RGBColor(0x1f, 0x4e, 0x9c);
 
-/// What was reached.
+/// The colour of the errors reached.
 const REACHED: RGBColor = RGBColor(0xc4, 0x5a, 0x11);
 
-/// Guessing without looking.
+/// The colour of random guessing.
 const GUESSING: RGBColor = RGBColor(0xb0, 0xb0, 0xb0);
 
-/// What is drawn of one audit.
+/// The picture of one audit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Panel {
-    /// Above it.
+    /// The title.
     pub title: String,
-    /// No attacker errs less than this: type I and type II errors.
+    /// The claimed minimum: type I and type II errors.
     pub claimed: Vec<(f64, f64)>,
-    /// The errors of the attack at several thresholds, as counted.
+    /// The observed errors of the attack at several thresholds.
     pub reached: Vec<(f64, f64)>,
 }
 
 /// Draws one panel for each audit.
 ///
 /// # Errors
-/// The drawing fails.
+/// A drawing error.
 pub fn svg(panels: &[Panel]) -> Result<String, Failure> {
     let columns = panels.len().clamp(1, COLUMNS);
     let rows = panels.len().div_ceil(columns).max(1);
@@ -93,12 +93,12 @@ fn draw<'a>(
     Ok(())
 }
 
-/// The points that a picture can show.
+/// Returns the points that can be drawn.
 fn shown(points: &[(f64, f64)]) -> impl Iterator<Item = (f64, f64)> + '_ {
     points.iter().copied().filter(|(x, y)| (0.0..=1.0).contains(x) && (0.0..=1.0).contains(y))
 }
 
-/// A short label for a tick: they are sums of rounded steps, as 0.30000000000000004.
+/// Formats a short label for a tick; ticks are sums of rounded steps, such as 0.30000000000000004.
 fn tick(value: f64) -> String {
     format!("{value:.6}").parse().map_or_else(|_| value.to_string(), wording::delta)
 }
@@ -122,7 +122,7 @@ mod tests {
             let text = svg(&panels).unwrap();
             assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
             assert_eq!(text.matches("missed").count(), count);
-            // One point and one in the legend.
+            // One circle for the point and one for the legend.
             assert_eq!(text.matches("<circle").count(), 2 * count);
             assert!(!text.contains("NaN") && !text.contains("inf") && !text.contains("<0>"), "{text}");
         }

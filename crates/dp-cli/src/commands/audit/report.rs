@@ -1,10 +1,10 @@
-//! A report for readers: what was claimed, what was reached, and how to repeat it.
+//! The audit report: claims, results, and the command line that repeats them.
 
 use dp::report::escaped;
 
 use super::outcome::{HEAD, Outcome};
 
-/// The report in Markdown. It holds no time of day and no path; the seed is that of an experiment, not of a release.
+/// Returns the report in Markdown. It contains no time and no path; the seed is that of an experiment, not of a release.
 pub(super) fn markdown(outcome: &Outcome) -> String {
     let mut text = String::from("# An audit of differential privacy\n\n");
     let mut line = |sentence: &str| {

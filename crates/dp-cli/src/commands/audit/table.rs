@@ -1,7 +1,7 @@
-//! `dp audit table`: every training as a black box, its claim beside what was reached.
+//! `dp audit table`: audits every training as a black box and compares its claim with the result.
 //!
-//! A row is one training at one budget, and one audit: a pilot chooses the pair of data sets among all that there are, and
-//! the confidence of the whole command is divided among the rows.
+//! A row is one audit of one training at one budget. A pilot chooses the pair of data sets among all available ones, and the
+//! confidence of the whole command is divided among the rows.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ pub(super) const SCHEMA: &str = "dp.audit-table/2";
 /// The budgets at which every training is audited: epsilon and delta.
 const BUDGETS: [(f64, f64); 2] = [(1.0, 1e-3), (4.0, 1e-5)];
 
-/// Classes where there are several.
+/// Number of classes for multi-class trainings.
 const CLASSES: u32 = 3;
 
-/// What is chosen among by tuning, and the algorithms: of noise on the model, in the objective and in every step.
+/// The algorithms and settings of tuning: noise on the model, in the objective and in every step.
 const TUNED: [(&str, &str); 3] =
     [("bolt-on-strongly-convex", "--lambda 0.05,0.5"), ("obj-pert", "--lambda 1,4"), ("dp-gd", "--lambda 0,0.5")];
 const TUNING: [&str; 4] = [
@@ -41,14 +41,14 @@ const TUNING: [&str; 4] = [
     "random-stopping --trial-law poisson",
 ];
 
-/// What is protected of lists, under each relation.
+/// The protected part of lists, under each relation.
 const PROTECTED: [&str; 4] = [
     "--protect grades",
     "--protect lists --adjacency add-remove",
     "--protect lists --adjacency replace-one",
     "--protect documents",
 ];
-/// Rankers, and what they are trained to protect.
+/// The rankers, with the protections that they are trained for.
 const RANKERS: [(&str, &[&str]); 6] = [
     ("bayesrank --model linear", &PROTECTED),
     ("listnet --model linear", &PROTECTED),
@@ -58,31 +58,31 @@ const RANKERS: [(&str, &[&str]); 6] = [
     ("bayesrank --model mlp --hidden 2", &["--protect grades", "--protect documents"]),
 ];
 
-/// Updates of a ranker: a tenth of the usual number, so that there are ten times as many runs.
+/// Number of updates of a ranker: a tenth of the default, which allows ten times as many runs.
 const UPDATES: u64 = 40;
 
 const HEAD: [&str; 10] =
     ["training", "budget", "claimed", "delta", "at least", "of epsilon", "runs", "pilot", "pairs", "verdict"];
 
-/// A training that the table has.
+/// A training in the table.
 struct Training {
     kind: TrainingKind,
     name: String,
-    /// The command line, without budget; names stand for files that are not opened.
+    /// The command line without the budget; its file names are placeholders and never opened.
     command: String,
 }
 
-/// A training at a budget.
+/// A training at one budget.
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
     kind: TrainingKind,
     name: String,
     command: String,
-    /// What was asked for.
+    /// The requested budget.
     budget: (f64, f64),
 }
 
-/// A training that is not audited, or not at a budget.
+/// A training that is not audited, or not at some budget.
 #[derive(Debug, Clone, PartialEq)]
 struct LeftOut {
     name: String,
@@ -90,17 +90,17 @@ struct LeftOut {
     reason: String,
 }
 
-/// What the audits of a run stand for: a row for each.
+/// The rows of the table, one for each audit of a run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
     rows: Vec<Row>,
     left_out: Vec<LeftOut>,
 }
 
-/// The table of these kinds and algorithms, or of all, and what is audited for it.
+/// Returns the table of these kinds and algorithms, or of all, with its line-ups.
 ///
 /// # Errors
-/// `usage.value` where none of them can be audited.
+/// `usage.value` if none of them can be audited.
 pub(super) fn of(kinds: &[TrainingKind], algorithms: &[Algorithm]) -> Result<(Table, Vec<Box<dyn Lineup>>), Failure> {
     let (mut table, mut lineups, mut known) = (Table::default(), Vec::new(), Known::default());
     for &kind in TrainingKind::value_variants() {
@@ -122,7 +122,7 @@ pub(super) fn of(kinds: &[TrainingKind], algorithms: &[Algorithm]) -> Result<(Ta
                     Err(failure) => refused.push((budget, one_line(&failure.message))),
                 }
             }
-            // One reason is said once.
+            // A common reason is stated once.
             match &refused[..] {
                 [(_, reason), (_, other)] if reason == other => {
                     table.left_out.push(LeftOut { name, budget: None, reason: reason.clone() });
@@ -143,7 +143,7 @@ pub(super) fn of(kinds: &[TrainingKind], algorithms: &[Algorithm]) -> Result<(Ta
     Ok((table, lineups))
 }
 
-/// The trainings of a kind, and what is known to be none.
+/// Returns the trainings of a kind, and the combinations known to be impossible.
 fn trainings(kind: TrainingKind, algorithms: &[Algorithm]) -> (Vec<Training>, Vec<LeftOut>) {
     let chosen = |name: &str| algorithms.is_empty() || algorithms.iter().any(|algorithm| algorithm.name() == name);
     let (mut all, mut left_out) = (Vec::new(), Vec::new());
@@ -229,7 +229,7 @@ fn trainings(kind: TrainingKind, algorithms: &[Algorithm]) -> (Vec<Training>, Ve
     (all, left_out)
 }
 
-/// Pairs that were listed before.
+/// Pairs that have been listed already.
 #[derive(Default)]
 struct Known {
     pairs: HashMap<(AdjacencyKind, u32), Arc<Pairs>>,
@@ -237,7 +237,7 @@ struct Known {
 }
 
 impl Known {
-    /// The training of a command line, on all its pairs; fails where there is none.
+    /// Returns the training of a command line, on all its pairs; fails if there is no such training.
     fn lineup(&mut self, kind: TrainingKind, name: String, command: &str) -> Result<Box<dyn Lineup>, Failure> {
         let unusable = |message: String| Failure::new(ExitStatus::Failed, "audit.failed", message);
         let cli = Cli::try_parse_from(command.split(' ')).map_err(|error| unusable(error.to_string()))?;
@@ -285,7 +285,7 @@ impl Known {
 }
 
 impl Table {
-    /// The result as JSON.
+    /// Returns the result as JSON.
     pub(super) fn json(&self, outcome: &Outcome) -> Value {
         let rows = self.rows.iter().zip(&outcome.findings).map(|(row, finding)| {
             let audit = &finding.audit;
@@ -332,7 +332,7 @@ impl Table {
         })
     }
 
-    /// The result for people.
+    /// Formats the result as text.
     pub(super) fn text(&self, outcome: &Outcome) -> String {
         let cells: Vec<_> = self.rows.iter().zip(&outcome.findings).map(|(row, finding)| cells(row, finding)).collect();
         let mut text = columns(HEAD, &cells);

@@ -1,4 +1,4 @@
-//! `dp rank cv`: training and testing in turn on five parts, as the literature does. An experiment, no release.
+//! `dp rank cv`: five-fold cross-validation, as in the literature. An experiment, not a release.
 
 use std::time::Instant;
 
@@ -26,27 +26,27 @@ struct Outcome {
     /// Means over folds and repetitions, on the test parts.
     #[serde(flatten)]
     test: Figures,
-    /// The same on the validation parts, by which nothing was chosen.
+    /// The same on the validation parts, which are not used for selection.
     validation: Figures,
     folds: Vec<Fold>,
     repetitions: u64,
-    /// The largest of the folds; the string `inf` without privacy.
+    /// The maximum over the folds; the string `inf` without privacy.
     epsilon: Value,
     delta: f64,
     adjacency: &'static str,
     unit: String,
-    /// All trainings, without reading and measuring.
+    /// Seconds of all trainings, without reading and evaluation.
     training_seconds: f64,
-    /// From start to end.
+    /// Total seconds.
     seconds: f64,
-    /// Always false: noise is seeded, figures are computed without noise.
+    /// Always false: the noise is seeded and the figures are computed without noise.
     private_release: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Fold {
     fold: usize,
-    /// Lists to train on.
+    /// Number of training lists.
     n: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     epsilon: Option<f64>,

@@ -1,4 +1,4 @@
-//! `dp rank evaluate`: how well a ranker orders lists whose grades are known.
+//! `dp rank evaluate`: measures how well a ranker orders lists with known grades.
 
 use std::path::Path;
 
@@ -16,19 +16,19 @@ use crate::output::Console;
 struct Outcome {
     schema: &'static str,
     metrics: &'static str,
-    /// Lists.
+    /// Number of lists.
     n: u64,
-    /// Documents in all lists.
+    /// Number of documents in all lists.
     documents: u64,
     #[serde(flatten)]
     figures: Figures,
-    /// Whether these figures may be published: only where the lists were declared public and the guarantee holds.
+    /// True if these figures may be published: the lists were declared public and the guarantee holds.
     publishable: bool,
     /// Always false: no noise was added.
     private_release: bool,
 }
 
-/// Refuses a model and lists that are the same file or both standard input.
+/// Rejects a model and lists that are the same file or both standard input.
 pub(super) fn check_names<'a>(model: &'a FileName, data: &'a [FileName], out: Option<&'a Path>) -> Result<(), Failure> {
     let mut streams = vec![("--model", Some(&**model))];
     streams.extend(data.iter().map(|file| ("--data", Some(&**file))));
@@ -39,7 +39,7 @@ pub(super) fn check_names<'a>(model: &'a FileName, data: &'a [FileName], out: Op
     check_distinct(&named)
 }
 
-/// Measures and prints.
+/// Evaluates and prints.
 pub(super) fn execute(args: &RankEvaluateArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
     check_names(&args.model, &args.data, None)?;
     let config = ListsConfig::new("--data", &args.data, &args.lists, global)?;

@@ -1,4 +1,4 @@
-//! How well lists are ranked.
+//! Ranking metrics.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +12,25 @@ use crate::args::RankMetrics;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 
-/// Where NDCG, precision and ERR are cut off.
+/// The cut-offs of NDCG, precision and ERR.
 pub(super) const CUTOFFS: [usize; 5] = [1, 2, 4, 8, 10];
 
-/// Means over lists.
+/// Means over all lists.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub(super) struct Figures {
-    /// NDCG by its cut-off.
+    /// NDCG by cut-off.
     pub(super) ndcg: BTreeMap<usize, f64>,
     /// Mean average precision.
     pub(super) map: f64,
     /// Mean reciprocal rank of the first relevant document.
     pub(super) mrr: f64,
-    /// Precision by its cut-off.
+    /// Precision by cut-off.
     pub(super) precision: BTreeMap<usize, f64>,
-    /// Expected reciprocal rank by its cut-off.
+    /// Expected reciprocal rank by cut-off.
     pub(super) err: BTreeMap<usize, f64>,
 }
 
-/// Scores of one list after another.
+/// Scores the lists one after another.
 pub(super) fn for_each_list(
     scorer: &AnyScorer,
     weights: &[f64],
@@ -51,7 +51,7 @@ pub(super) fn for_each_list(
     Ok(())
 }
 
-/// Ranks all lists and takes means.
+/// Ranks all lists and computes the means.
 pub(super) fn measure(
     scorer: &AnyScorer,
     weights: &[f64],
@@ -89,7 +89,7 @@ pub(super) fn measure(
 }
 
 impl Figures {
-    /// The mean of several.
+    /// Returns the mean of several.
     pub(super) fn mean<'a>(of: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         let mut count = 0.0;
@@ -111,7 +111,7 @@ impl Figures {
         sum
     }
 
-    /// The figures for people.
+    /// Formats the figures as text.
     pub(super) fn text(&self) -> String {
         let row = |name: &str, cells: Vec<String>| {
             let cells: String = cells.iter().map(|cell| format!("  {cell:>6}")).collect();

@@ -1,4 +1,4 @@
-//! Reading lists: their form, the files, and what is wrong with them.
+//! Reading of lists: format, files and errors.
 
 use std::error::Error as _;
 use std::io::{BufRead, BufReader, Read};
@@ -18,7 +18,7 @@ use crate::input::{Repeatable, check_distinct, check_stdin, conflict, csv_option
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 
-/// Which lists to read, and how.
+/// The lists to read, and their format.
 #[derive(Debug, Clone)]
 pub(super) struct ListsConfig {
     pub(super) files: Vec<FileName>,
@@ -30,20 +30,20 @@ pub(super) struct ListsConfig {
     progress: ProgressMode,
 }
 
-/// What is declared of lists.
+/// The declared facts about lists.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Declared<'a> {
-    /// The form that a ranker was trained on.
+    /// The format that the ranker was trained on.
     pub(super) form: Option<&'a ListForm>,
     /// The number of features.
     pub(super) features: Option<usize>,
     /// The largest grade.
     pub(super) largest_grade: u32,
-    /// Whether documents must have grades.
+    /// True if documents must have grades.
     pub(super) grades_needed: bool,
 }
 
-/// Lists that were read, one set for each file.
+/// The lists of each file.
 #[derive(Debug)]
 pub(super) struct ReadLists {
     pub(super) form: ListForm,
@@ -51,7 +51,7 @@ pub(super) struct ReadLists {
 }
 
 impl ListsConfig {
-    /// Checks the flags; `flag` is what names the files.
+    /// Checks the flags; `flag` is the one that names the files.
     pub(super) fn new(
         flag: &'static str,
         files: &[FileName],
@@ -80,7 +80,7 @@ impl ListsConfig {
         })
     }
 
-    /// Reads all files, each into lists of its own, all of one width.
+    /// Reads each file into lists of its own, all of the same width.
     pub(super) fn read_each(&self, declared: Declared<'_>, console: &Console) -> Result<ReadLists, Failure> {
         let inputs: Vec<Repeatable> = self.files.iter().map(Repeatable::new).collect::<Result<_, _>>()?;
         let form = self.form(inputs.first(), declared.form)?;
@@ -88,13 +88,13 @@ impl ListsConfig {
             features,
             largest_grade: declared.largest_grade,
             split_lists: self.split_lists,
-            // A column that was named has to be there.
+            // A column given by flag must exist.
             grades_needed: declared.grades_needed || self.label.is_some(),
         };
         let read = |input: &Repeatable, features| self.read_one(input, &form, &options(features), console);
         let mut parts: Vec<QueryLists> =
             inputs.iter().map(|input| read(input, declared.features)).collect::<Result<_, _>>()?;
-        // The largest index of all files is the width of all: features are public.
+        // The largest index in any file is the width of all: features are public.
         let width = parts.iter().map(QueryLists::width).max();
         for (part, input) in parts.iter_mut().zip(&inputs) {
             if Some(part.width()) != width {
@@ -144,7 +144,7 @@ impl ListsConfig {
         Ok(loaded.lists)
     }
 
-    /// The form of the files: what the flags say, what the ranker was trained on, the name, the first bytes.
+    /// Determines the format: from the flags, the ranker, the file name or the first bytes.
     fn form(&self, first: Option<&Repeatable>, trained_on: Option<&ListForm>) -> Result<ListForm, Failure> {
         let file = self.files.first().map_or("", |file| file);
         let format = match (self.format, first) {
@@ -210,7 +210,7 @@ impl ListsConfig {
         Ok(ListForm::Csv { query, label, features })
     }
 
-    /// The number of features where a header says it. Reads no list; standard input is left alone.
+    /// Returns the number of features if a header states it. Reads no list and does not touch standard input.
     pub(super) fn header_width(&self) -> Result<Option<usize>, Failure> {
         let Some(file) = self.files.first().filter(|file| &***file != "-") else { return Ok(None) };
         Ok(match self.form(Some(&Repeatable::once(file)), None)? {
@@ -220,7 +220,7 @@ impl ListsConfig {
     }
 }
 
-/// Adds the lists of `file`.
+/// Appends the lists of `file`.
 pub(super) fn extend(lists: &mut QueryLists, part: &QueryLists, file: &str) -> Result<(), Failure> {
     lists.extend(part).map_err(|error| {
         let found = match &error {
@@ -241,7 +241,7 @@ fn nothing(file: &str) -> Failure {
         .help("check that this is the right file")
 }
 
-/// What the name of a file says of its form.
+/// Guesses the format from the name of a file.
 fn by_name(file: &str) -> Option<ListFormat> {
     let name = file.to_ascii_lowercase();
     let stem = [".gz", ".xz"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
@@ -255,16 +255,16 @@ fn by_name(file: &str) -> Option<ListFormat> {
     }
 }
 
-/// The most bytes of a file that are looked at to find out its form.
+/// Largest number of bytes of a file that are read to detect its format.
 const LOOKED_AT: u64 = 1 << 16;
 
-/// What the first line says of a file's form: a line of LETOR holds `qid:` or begins with a number.
+/// Detects the format from the first line: a LETOR line contains `qid:` or starts with a number.
 fn by_first_line(input: &Repeatable) -> Result<ListFormat, Failure> {
     let mut reader = BufReader::new(input.open()?.take(LOOKED_AT));
     let mut line = Vec::new();
     loop {
         line.clear();
-        // What cannot be read is said by the reader that follows.
+        // The reader that follows reports read errors.
         if reader.read_until(b'\n', &mut line).unwrap_or(0) == 0 {
             return Ok(ListFormat::Letor);
         }
@@ -276,7 +276,7 @@ fn by_first_line(input: &Repeatable) -> Result<ListFormat, Failure> {
     }
 }
 
-/// A refusal by the readers in the one shape of all failures.
+/// Converts an error of the readers to a failure.
 fn refused(error: &ReadError) -> Failure {
     if let Some(data) = error.source().and_then(|source| source.downcast_ref::<DataError>()) {
         return Failure::from_data(data);

@@ -1,4 +1,4 @@
-//! `dp rank`: rankers of the documents of queries, private in the grades of one list.
+//! `dp rank`: rankers of the documents of queries, with privacy for the grades of one list.
 
 mod cv;
 mod evaluate;
@@ -20,7 +20,7 @@ use crate::output::Console;
 /// Runs one of the commands.
 ///
 /// # Errors
-/// `usage.*`, `lists.*`, `model.*`, `privacy.*`, `train.failed`, or an output that cannot be written.
+/// `usage.*`, `lists.*`, `model.*`, `privacy.*`, `train.failed`, or output that cannot be written.
 pub fn execute(args: &RankArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
     match &args.job {
         RankJob::Train(args) => train::execute(args, global, console),

@@ -1,4 +1,4 @@
-//! `dp rank predict`: a score for each document of each list, in their order.
+//! `dp rank predict`: a score for each document of each list, in order.
 
 use std::io::Write;
 use std::path::Path;
@@ -23,9 +23,9 @@ const SCHEMA: &str = "dp.rank-predict/1";
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Outcome {
     schema: &'static str,
-    /// Lists.
+    /// Number of lists.
     n: u64,
-    /// Documents that were scored.
+    /// Number of scored documents.
     documents: u64,
     file: String,
 }
@@ -50,7 +50,7 @@ pub(super) fn execute(args: &RankPredictArgs, global: &GlobalArgs, console: &Con
         atomic::check(out, args.force)?;
     }
     let ranker = &file.model;
-    // Grades play no role: any will do.
+    // Grades are not used: any value is accepted.
     let declared = Declared {
         form: Some(&ranker.input),
         features: Some(ranker.width),

@@ -1,4 +1,4 @@
-//! What is trained and what it may cost, checked.
+//! The checked settings of a ranker's training and its privacy budget.
 
 use dp::ranker::{NamedLoss, ScorerShape, TrainedModel};
 use dp::sealed;
@@ -16,14 +16,14 @@ use crate::args::{
 use crate::failure::{Failure, out_of_memory};
 use crate::input::conflict;
 
-/// The widest documents and layers that are accepted.
+/// Largest accepted width of documents and layers.
 const WIDEST: u64 = 1 << 20;
-/// The most updates that are accepted: more would not end.
+/// Largest accepted number of updates: more would take too long.
 const MOST_UPDATES: u64 = 10_000_000;
 /// Hidden units without --hidden.
 const HIDDEN: u64 = 256;
 
-/// What is trained.
+/// The settings of a training.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Settings {
     pub(super) named_loss: NamedLoss,
@@ -35,12 +35,12 @@ pub(super) struct Settings {
     pub(super) method: Method,
 }
 
-/// How it is trained.
+/// The training method.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Method {
-    /// With privacy.
+    /// Training with privacy.
     Private(PrivateRanking<AnyLoss>, Budget),
-    /// Without.
+    /// Training without privacy.
     NonPrivate(NonPrivateRanking<AnyLoss>),
 }
 
@@ -118,7 +118,7 @@ impl Settings {
                     }
                 }
                 let usual = NonPrivateRanking::new(loss);
-                // The gradients of ListMLE grow with the lists.
+                // The gradients of ListMLE grow with the length of the lists.
                 let step = if model.loss == RankLoss::Listmle { 0.1 } else { usual.descent.step };
                 Method::NonPrivate(NonPrivateRanking {
                     batch_size: model.batch_size.unwrap_or(usual.batch_size),
@@ -138,7 +138,7 @@ impl Settings {
         })
     }
 
-    /// What a certificate says of what is trained with privacy.
+    /// Returns the certificate's description of a privately trained model.
     pub(super) fn trained_model(&self) -> Option<TrainedModel> {
         match self.method {
             Method::Private(recipe, _) => Some(TrainedModel {
@@ -153,7 +153,7 @@ impl Settings {
         }
     }
 
-    /// Refuses, before training, a scorer for which there is no room; the number of its parameters otherwise.
+    /// Returns the number of parameters; rejects, before training, a scorer that does not fit in memory.
     pub(super) fn parameters(&self, width: usize) -> Result<usize, Failure> {
         // Weights, gradients, a sum on a grid and their JSON.
         const BYTES: usize = 256;
@@ -214,7 +214,7 @@ fn shape(model: &RankModelArgs) -> Result<ScorerShape, Failure> {
     }
 }
 
-/// How gradients are kept short, where the loss and what is protected allow for it.
+/// Returns how gradients are bounded, if the loss and the protection allow a choice.
 fn scaling(model: &RankModelArgs, protects: Protected) -> Result<Scaling, Failure> {
     let bayesrank = model.loss == RankLoss::Bayesrank;
     if model.thin && !bayesrank {
@@ -239,7 +239,7 @@ fn scaling(model: &RankModelArgs, protects: Protected) -> Result<Scaling, Failur
     }
 }
 
-/// What is protected, by what is said of it and of neighbours.
+/// Returns the protected unit from the flags of protection and relation.
 fn protects(privacy: &RankPrivacyArgs) -> Result<Protected, Failure> {
     let unfit = |what: &str, fits: &str| {
         Err(conflict("--adjacency", format!("{what} has another neighbouring relation"))
@@ -259,7 +259,7 @@ fn protects(privacy: &RankPrivacyArgs) -> Result<Protected, Failure> {
     }
 }
 
-/// The budget; `None` without privacy.
+/// Returns the budget; `None` without privacy.
 fn budget(privacy: &RankPrivacyArgs) -> Result<Option<Budget>, Failure> {
     if privacy.non_private {
         for (given, flag) in [

@@ -1,4 +1,4 @@
-//! `dp rank train`: from lists to a released ranker with its certificate.
+//! `dp rank train`: trains a ranker on lists and releases it with its certificate.
 
 use std::path::Path;
 use std::time::Instant;
@@ -19,41 +19,41 @@ use crate::output::Console;
 use crate::progress::{Counted, Progress};
 use crate::protection;
 
-/// The result of a training. For the curator.
+/// The result of a training, for the curator.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Outcome {
     schema: &'static str,
     loss: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     k: Option<usize>,
-    /// Epsilon that was reached; the string `inf` where there is no guarantee.
+    /// The epsilon reached; the string `inf` without a guarantee.
     epsilon: Value,
     delta: f64,
     adjacency: &'static str,
     n_public: bool,
     unit: String,
     private: bool,
-    /// What makes the guarantee worth little though it holds; left out where there is nothing.
+    /// The reasons why the guarantee, although valid, is weak; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     warnings: Vec<String>,
-    /// Lists. Public.
+    /// Number of lists. Public.
     n: u64,
-    /// Documents in all lists; left away where their number is protected.
+    /// Number of documents in all lists; absent if it is protected.
     #[serde(skip_serializing_if = "Option::is_none")]
     documents: Option<u64>,
-    /// Features of a document.
+    /// Number of features of a document.
     dim: u64,
-    /// Weights that were released.
+    /// Number of released weights.
     parameters: u64,
-    /// From start to end. For the curator: times depend on how many lists were drawn, which is secret.
+    /// Total seconds. For the curator: they depend on the number of sampled lists, which is secret.
     seconds: f64,
     training_seconds: f64,
-    /// Where ranker and certificate are.
+    /// The path of ranker and certificate.
     model: String,
     certificate_sha256: String,
 }
 
-/// What a run would read, write and spend.
+/// The result of a dry run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct DryOutcome {
     schema: &'static str,
@@ -188,7 +188,7 @@ fn warn_before(settings: &Settings, seed: Option<u64>, console: &Console) {
     }
 }
 
-/// Says what a run would cost, without reading a list.
+/// Computes the cost of a run, without reading a list.
 fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, console: &Console) -> Result<(), Failure> {
     atomic::check_name(&args.out, args.force)?;
     let width = config.header_width()?;

@@ -1,4 +1,4 @@
-//! One training, private or not, of the scorer and with the loss that were asked for.
+//! One training, private or not, with the requested scorer and loss.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -27,27 +27,27 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::output::Console;
 
-/// Where random numbers come from.
+/// The source of random numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
-    /// The system: what is released is private.
+    /// The system: the release is private.
     Secret,
-    /// A seed: what comes out can be had again, and is not private.
+    /// A seed: the result is reproducible and not private.
     Seed(u64),
 }
 
-/// What training gives.
+/// The result of training.
 pub(super) struct Fitted {
     pub(super) scorer: AnyScorer,
     pub(super) weights: Vec<f64>,
     /// The private release; `None` without privacy.
     released: Option<Box<dyn Certified>>,
     plain: PlainRanking,
-    /// What was trained with privacy.
+    /// The description of the privately trained model.
     model: Option<TrainedModel>,
 }
 
-/// A private release, whatever it protects.
+/// A private release, for any protected unit.
 trait Certified {
     fn reached(&self) -> EpsilonDelta;
     fn weights(&self) -> &[f64];
@@ -64,12 +64,12 @@ impl<P: Protect> Certified for TrainedRanker<P> {
     }
 
     fn certificate(&self, model_sha256: String, versions: BTreeMap<String, String>) -> Certificate<RankingDerivation> {
-        // A line that is no list is refused, whatever is protected.
+        // An input line that is not a list is an error, for every protected unit.
         self.certificate(vec![Assumption::EveryRecordConforms], model_sha256, versions)
     }
 }
 
-/// A private training that is about to be planned for something that is protected.
+/// A private training to be planned for a given protected unit.
 trait ForProtected {
     type Output;
     fn with<P: Protect>(self, protects: P) -> Self::Output;
@@ -84,13 +84,13 @@ fn under<T: ForProtected>(protected: Protected, training: T) -> T::Output {
     }
 }
 
-/// What a training will cost, before any list is read.
+/// The cost of a training, known before any list is read.
 pub(super) struct Foreseen {
     pub(super) reached: EpsilonDelta,
     pub(super) noise_multiplier: f64,
 }
 
-/// Plans for `lists` lists and as many parameters.
+/// Plans for `lists` lists and the given number of parameters.
 pub(super) fn foresee(
     protected: Protected,
     recipe: PrivateRanking<AnyLoss>,
@@ -134,10 +134,10 @@ impl ForProtected for Train<'_> {
     }
 }
 
-/// A training as a black box, on few lists of documents of few features.
+/// Returns a training as a black box, on few lists of documents with few features.
 ///
 /// # Errors
-/// `usage.*`, and `privacy.*` where no guarantee is possible.
+/// `usage.*`, and `privacy.*` if no guarantee is possible.
 pub fn family(
     name: String,
     args: &RankTrainArgs,
@@ -158,7 +158,7 @@ pub fn family(
             let pairs = pairs(P::PROTECTED, matches!(scorer, AnyScorer::Linear(_)));
             let start = scorer.start(0);
             let family = Family::new(name, recipe.protecting(protects), budget, scorer, start, pairs)?;
-            // As documents are before a training.
+            // Documents are shuffled before a training.
             let shuffled = matches!(settings.named_loss, NamedLoss::Listmle {});
             Ok(Box::new(if shuffled { family.shuffled() } else { family }))
         }
@@ -171,8 +171,8 @@ pub fn family(
     under(settings.protects, build).map_err(|error| refused(&error))
 }
 
-/// Trains on `lists`; `start` is the public seed of a network's initial weights and of the order in which a loss that asks
-/// for one sees documents.
+/// Trains on `lists`. `start` is the public seed of a network's initial weights and of the document order, for a loss that
+/// depends on it.
 pub(super) fn fit(
     settings: &Settings,
     lists: &QueryLists,
@@ -183,7 +183,7 @@ pub(super) fn fit(
     let parameters = settings.parameters(lists.width())? as u64;
     let scorer = settings.shape.scorer(lists.width()).map_err(|error| refused(&error.into()))?;
     let lists = match settings.named_loss {
-        // It breaks ties by the order of the file, which it would learn.
+        // ListMLE breaks ties by the order in the file and would learn that order.
         NamedLoss::Listmle {} => {
             let mut shuffled = lists.clone();
             shuffled.shuffle_documents(start);
@@ -224,12 +224,12 @@ pub(super) fn fit(
 }
 
 impl Fitted {
-    /// The guarantee, where there is one; of a seeded run what it would be.
+    /// Returns the guarantee, if there is one; for a seeded run, the guarantee of an unseeded one.
     pub(super) fn reached(&self) -> Option<EpsilonDelta> {
         self.released.as_ref().map(|released| released.reached())
     }
 
-    /// The certificate of a ranker with this hash.
+    /// Returns the certificate of a ranker with this hash.
     pub(super) fn certificate(&self, model_sha256: String) -> Certificate<RankerDerivation> {
         let versions = BTreeMap::from([(env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned())]);
         match &self.released {
@@ -249,7 +249,7 @@ fn secret() -> Result<OsSeeded, Failure> {
     OsSeeded::new().map_err(|error| refusal(&error.into()))
 }
 
-/// A refusal of the training in the words of the command line.
+/// Converts an error of training to a failure of the command line.
 pub fn refused(error: &TrainError) -> Failure {
     let message = error.to_string();
     match error {
@@ -261,7 +261,7 @@ pub fn refused(error: &TrainError) -> Failure {
                 .help("the system gives no random numbers, so there can be no noise; nothing was released")
         }
         TrainError::Batches(error) => match refusal(error) {
-            // A ranker has one algorithm.
+            // A ranker has only one algorithm.
             failure if failure.details.location.flag.as_deref() == Some("--algorithm") => {
                 failure.at_flag("--batch-size")
             }
@@ -281,10 +281,10 @@ pub fn refused(error: &TrainError) -> Failure {
     }
 }
 
-/// More orders of a list than this are announced.
+/// Largest number of orders of a list that needs no warning.
 const MANY_ORDERS: f64 = 1e4;
 
-/// Says that a loss will take long: `n! / (n - k)!` orders of the longest list.
+/// Warns that a loss will take long: `n! / (n - k)!` orders of the longest list.
 pub(super) fn warn_orders(settings: &Settings, lists: &QueryLists, console: &Console) {
     let NamedLoss::Listnet { k } = settings.named_loss else { return };
     let longest = lists.longest();
@@ -294,7 +294,7 @@ pub(super) fn warn_orders(settings: &Settings, lists: &QueryLists, console: &Con
             "listnet with --k {k} goes through {orders} orders of a list of {longest} documents, in every update that \
              draws it\nuse --k 1, or bayesrank, which needs no orders"
         );
-        // How long a list is may be what is protected.
+        // The length of a list may be protected.
         if settings.protects.has_public_lengths() { console.warn(&text) } else { console.warn_curator(&text) }
     }
 }

@@ -1,4 +1,4 @@
-//! `dp reproduce export`: the prepared rows as CSV, so that other programs learn from the very same.
+//! `dp reproduce export`: writes the prepared rows as CSV, so that other programs can train on the same data.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ pub(super) fn run(args: &ReproduceExportArgs, console: &Console) -> Result<(), F
     console.result(&json!({ "schema": SCHEMA, "files": written }), &text)
 }
 
-/// The data sets that were asked for, or all whose files are there.
+/// Returns the requested data sets, or all whose files exist.
 fn chosen(args: &ReproduceExportArgs) -> Result<Vec<DataSet>, Failure> {
     if args.set.is_empty() {
         let with_rows = known().filter(|set| !set.has_lists());
@@ -59,7 +59,7 @@ fn chosen(args: &ReproduceExportArgs) -> Result<Vec<DataSet>, Failure> {
     Ok(chosen)
 }
 
-/// One line a row: the target, then the features.
+/// Writes one line per row: the target, then the features.
 fn write(examples: &Examples<f64>, path: PathBuf, force: bool) -> Result<(), Failure> {
     let mut file = PendingFile::create(&path, force)?;
     let block = examples.block();

@@ -1,4 +1,4 @@
-//! `dp reproduce`: runs the literature's experiments again, and keeps, tabulates and draws what comes out.
+//! `dp reproduce`: repeats experiments of the literature; stores, tabulates and draws the results.
 
 mod export;
 mod list;
@@ -30,7 +30,7 @@ const RUNS: &str = "runs.csv";
 /// Runs, writes and prints.
 ///
 /// # Errors
-/// `usage.value` for an unknown figure, `reproduce.*`, or an output that cannot be written.
+/// `usage.value` for an unknown figure, `reproduce.*`, or output that cannot be written.
 pub fn execute(args: &ReproduceArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
     match &args.job {
         Some(ReproduceJob::List(args)) => list::run(args, console),
@@ -92,7 +92,7 @@ fn run_table(args: &ReproduceRunArgs, global: &GlobalArgs, console: &Console) ->
         return Ok(());
     };
     let rows = table::rows(effort, &store, repetitions);
-    // What was not asked for was not refused either.
+    // Keep only the refusals of requested experiments.
     let asked: BTreeSet<String> = cells.iter().map(|cell| cell.experiment.to_string()).collect();
     let mut without_result = table::without_result(effort, &rows);
     without_result.retain(|setting| asked.contains(&setting.to_string()));
@@ -122,12 +122,12 @@ fn run_table(args: &ReproduceRunArgs, global: &GlobalArgs, console: &Console) ->
     console.result(&value, &markdown)
 }
 
-/// The data sets that have a name.
+/// Returns the data sets that have a name.
 fn known() -> impl Iterator<Item = DataSet> {
     DataSet::FROM_FILES.into_iter().chain([DataSet::Sphere, DataSet::SparseModel, MADE_UP_LISTS])
 }
 
-/// The data sets of these names.
+/// Returns the data sets of these names.
 ///
 /// # Errors
 /// `usage.value` for an unknown name.
@@ -141,10 +141,10 @@ fn named(names: &[String]) -> Result<Vec<DataSet>, Failure> {
     names.iter().map(find).collect()
 }
 
-/// The runs of the algorithms and on the data sets that were asked for; all if none was.
+/// Returns the runs of the requested algorithms on the requested data sets; an empty request selects all.
 ///
 /// # Errors
-/// `usage.value` for a name that is unknown, or that is not among the runs'.
+/// `usage.value` for a name that is unknown or not among the runs.
 fn chosen(mut cells: Vec<Cell>, args: &ReproduceRunArgs) -> Result<Vec<Cell>, Failure> {
     let sets = named(&args.set)?;
     if !sets.is_empty() {
@@ -160,7 +160,7 @@ fn chosen(mut cells: Vec<Cell>, args: &ReproduceRunArgs) -> Result<Vec<Cell>, Fa
     Ok(cells)
 }
 
-/// Refuses a name that is not `there`.
+/// Rejects a name that is not in `there`.
 fn all_among<T: Ord + ToString>(
     names: &[T],
     there: &BTreeSet<T>,
@@ -173,7 +173,7 @@ fn all_among<T: Ord + ToString>(
     })
 }
 
-/// Runs what is missing from the output folder's record; `None` after a dry run, which has printed.
+/// Runs what is missing in the record of the output folder; `None` after a dry run, which has printed its result.
 fn run_cells(
     cells: &[Cell],
     mut files: Vec<String>,
@@ -210,7 +210,7 @@ fn run_cells(
     let cores = || std::thread::available_parallelism().map_or(1, usize::from);
     let threads = args.threads.map_or_else(cores, |threads| usize::try_from(threads).unwrap_or(usize::MAX).min(4096));
     let mut shown = Progress::start(global.progress, console, "reproduce", Counted::Runs, Some(total));
-    // An interrupt ends the process; every run that had finished is on the disk.
+    // An interrupt ends the process; every finished run is on disk.
     let cancelled = AtomicBool::new(false);
     let progress = &mut |progress: dp_reproduce::runner::Progress| shown.update(progress.finished, None);
     let mut runner = Runner { folder: &args.data, threads, cancelled: &cancelled, progress };
@@ -228,7 +228,7 @@ fn run_cells(
     Ok(Some(store))
 }
 
-/// Says which files are missing, all at once.
+/// Reports all missing files at once.
 fn refuse_missing(folder: &Path, sets: impl IntoIterator<Item = DataSet>) -> Result<(), Failure> {
     let missing = dataset::missing(folder, sets);
     let Some(first) = missing.first() else { return Ok(()) };
@@ -244,7 +244,7 @@ fn refuse_missing(folder: &Path, sets: impl IntoIterator<Item = DataSet>) -> Res
     .help("put them into the folder that --data names; other compressions of the same content do as well"))
 }
 
-/// Writes the documents of a figure in place of earlier ones.
+/// Writes the documents of a figure, replacing earlier ones.
 fn write(folder: &Path, documents: &[Document]) -> Result<Vec<String>, Failure> {
     let paths: Vec<PathBuf> = documents.iter().map(|document| folder.join(&document.name)).collect();
     let files: Vec<(&Path, &[u8])> =
@@ -271,7 +271,7 @@ fn finding_json(finding: &Finding) -> serde_json::Value {
     })
 }
 
-/// A failure of the experiments in the one shape of all failures.
+/// Converts an error of the experiments to a failure.
 fn failure(error: &Error) -> Failure {
     let of = |exit, code| Failure::new(exit, code, error.to_string());
     match error {

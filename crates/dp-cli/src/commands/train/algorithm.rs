@@ -1,4 +1,4 @@
-//! A private algorithm with its settings, for records of some shape.
+//! A private algorithm with its settings, for records of a given shape.
 
 use clap::ValueEnum;
 use dp_accountant::certificate::EpsilonDelta;
@@ -19,11 +19,11 @@ use crate::input::conflict;
 pub(super) struct Shape {
     pub(super) n: u64,
     pub(super) dim: u64,
-    /// Whether rows are stored sparse, which follows from the schema.
+    /// True if rows are stored sparse, as the schema determines.
     pub(super) sparse: bool,
 }
 
-/// What is asked of the library.
+/// Builds the request to the library.
 fn request<'c>(config: &'c TrainConfig, budget: Budget, relation: AdjacencyKind, shape: Shape) -> Request<'c> {
     Request {
         noise_mode: config.noise,
@@ -34,13 +34,13 @@ fn request<'c>(config: &'c TrainConfig, budget: Budget, relation: AdjacencyKind,
     }
 }
 
-/// The baseline without privacy.
+/// Returns the derivation of the baseline without privacy.
 pub(super) fn non_private(config: &TrainConfig, shape: Shape) -> Result<NonPrivateDerivation, Failure> {
     let TrainConfig { settings, loss, float, .. } = config;
     catalogue::non_private(settings, *loss, *float, shape.sparse, shape.n).map_err(|error| refusal(&error))
 }
 
-/// Refuses a flag that the algorithm does not take: `taken` of `name`.
+/// Rejects a flag that the algorithm `name` does not take; `taken` are its flags.
 pub(super) fn check_flags(name: &str, taken: &[&str], settings: &Settings) -> Result<(), Failure> {
     let Some(setting) = settings.given().find(|setting| !taken.contains(setting)) else { return Ok(()) };
     let flag = format!("--{setting}");
@@ -53,7 +53,7 @@ pub(super) fn check_flags(name: &str, taken: &[&str], settings: &Settings) -> Re
         .help(format!("omit {flag}, or choose another --algorithm")))
 }
 
-/// What is known of a release before data is read.
+/// The facts about a release that are known before data is read.
 pub(super) struct Foreseen {
     pub(super) event: DpEvent,
     pub(super) reached: EpsilonDelta,
@@ -66,17 +66,17 @@ pub(super) struct Foreseen {
 pub struct PrivateAlgorithm(pub &'static Entry);
 
 impl PrivateAlgorithm {
-    /// Its name as typed.
+    /// Returns its name as typed.
     pub(super) fn name(self) -> String {
         self.0.name.to_owned()
     }
 
-    /// The relation unless another is asked for.
+    /// Returns the default relation.
     pub(super) fn usual_relation(self) -> Adjacency {
         typed(self.0.usual_relation())
     }
 
-    /// The recipe for records of this shape, and the relation that it is proved under.
+    /// Returns the recipe for records of this shape, and the relation that it is proved under.
     pub(super) fn recipe(
         self,
         config: &TrainConfig,
@@ -91,7 +91,7 @@ impl PrivateAlgorithm {
         Ok((recipe.ok_or_else(none)?.into(), relation))
     }
 
-    /// The recipe of each combination of settings to choose among; or of the settings, where there is no choice.
+    /// Returns the recipe of each combination of settings to select among; without selection, that of the settings.
     pub(super) fn candidates(
         self,
         config: &TrainConfig,
@@ -105,7 +105,7 @@ impl PrivateAlgorithm {
         tuning.grid.iter().map(of_settings).collect()
     }
 
-    /// The recipe of one combination of settings.
+    /// Returns the recipe of one combination of settings.
     fn one(
         self,
         config: &TrainConfig,
@@ -115,14 +115,14 @@ impl PrivateAlgorithm {
     ) -> Result<Built, Failure> {
         let build = |budget| self.0.build(&request(config, budget, relation, shape)).map_err(|error| refusal(&error));
         let Some(OneVsAll { share, classes }) = config.one_vs_all else { return build(budget) };
-        // What is recommended for each model: for about the budget that is its own.
+        // Recommendations use the approximate budget of each model.
         let each = share.budget_of_each(classes, budget).map_err(|error| refusal(&error))?;
         let Built { recipe, advice } = build(each)?;
         let recipe = dp_optim::recipes::OneVsAll { recipe: Box::new(recipe), classes, share }.into();
         Ok(Built { recipe, advice })
     }
 
-    /// Plans for records of this shape.
+    /// Plans the release for records of this shape.
     pub(super) fn foresee(
         self,
         config: &TrainConfig,
@@ -138,20 +138,20 @@ impl PrivateAlgorithm {
         }
     }
 
-    /// Refuses, before any record is read, what no number of records would make right.
+    /// Rejects, before any record is read, a configuration that is wrong for every number of records.
     pub(super) fn check(self, config: &TrainConfig, budget: Budget, adjacency: Adjacency) -> Result<(), Failure> {
         let check = |config: &TrainConfig| {
             let (n, dim) = self.0.shape_to_check(&config.settings);
             self.foresee(config, budget, adjacency, Shape { n, dim, sparse: false }).map(drop)
         };
         match &config.tuning {
-            // Each by itself: what the choice costs depends on no number of records.
+            // Each is checked alone: the cost of the selection does not depend on the number of records.
             Some(tuning) => tuning.grid.iter().try_for_each(|settings| check(&config.for_settings(settings))),
             None => check(config),
         }
     }
 
-    /// The relation that was asked for, if there is a proof under it. `dp train` publishes the number of records.
+    /// Returns the requested relation, if there is a proof under it. `dp train` publishes the number of records.
     pub(super) fn relation(self, adjacency: Adjacency) -> Result<AdjacencyKind, Failure> {
         let proved = self.0.relations.iter().find(|relation| typed(**relation) == adjacency);
         proved.copied().ok_or_else(|| self.no_proof())
@@ -174,7 +174,7 @@ impl PrivateAlgorithm {
     }
 }
 
-/// A relation of algorithms as typed.
+/// Returns a relation of algorithms as typed.
 fn typed(relation: AdjacencyKind) -> Adjacency {
     if relation == AdjacencyKind::ZeroOut { Adjacency::AddRemove } else { Adjacency::ReplaceOne }
 }

@@ -1,4 +1,4 @@
-//! From the flags of `dp train` to a checked configuration, before anything is read.
+//! The checked configuration of `dp train`, built from its flags before anything is read.
 
 use std::path::{Path, PathBuf};
 
@@ -21,89 +21,88 @@ use crate::input::{InputConfig, check_distinct, check_stdin, conflict, label_hin
 use crate::limit;
 use crate::progress::ProgressMode;
 
-/// What to train, on what, and where to write it.
+/// The configuration of a training.
 #[derive(Debug, Clone)]
 pub struct TrainConfig {
     /// The records.
     pub input: InputConfig,
-    /// What is known of them.
+    /// The facts known about the records.
     pub knowledge: Knowledge,
-    /// How rows are scaled.
+    /// The scaling of rows.
     pub encoding: Encoding,
-    /// To what features are projected.
+    /// The target of the feature projection.
     pub projection: Option<args::Project>,
     /// The seed of the projection; `None` draws one.
     pub projection_seed: Option<u64>,
-    /// The loss that was asked for.
+    /// The requested loss.
     pub asked: AskedLoss,
-    /// The loss: until the label is known, one that may fit it (see [`for_label`](Self::for_label)).
+    /// The loss; until the label is known, one that may fit it (see [`for_label`](Self::for_label)).
     pub loss: LossKind,
-    /// One model for each class against the rest.
+    /// Settings of one-vs-rest classification.
     pub one_vs_all: Option<OneVsAll>,
     /// The algorithm and, where it is private, its budget.
     pub method: Method,
-    /// Settings that were given; the rest follows from public numbers.
+    /// The given settings; the rest follows from public numbers.
     pub settings: Settings,
-    /// The settings to choose among, of which `settings` are the first, and how.
+    /// The selection among settings, the first of which is `settings`.
     pub tuning: Option<Tuning>,
-    /// How noise is drawn.
+    /// The noise mode.
     pub noise: NoiseMode,
     /// The arithmetic of training.
     pub float: FloatKind,
-    /// A seed makes the run reproducible and not private.
+    /// The seed; a seeded run is reproducible and not private.
     pub seed: Option<u64>,
-    /// Work that may be spent on finding the noise.
+    /// The limit on the work of calibrating the noise.
     pub limit: Option<f64>,
-    /// Where model and certificate go.
+    /// The destination of model and certificate.
     pub out: Target,
-    /// Where the report goes.
+    /// The path of the report.
     pub report: Option<PathBuf>,
-    /// Whether to replace existing files.
+    /// True if existing files are replaced.
     pub force: bool,
-    /// Only say what would happen; the number of records, where it was given.
+    /// The dry run, if requested.
     pub dry_run: Option<DryRun>,
-    /// How to show progress.
+    /// The progress display.
     pub progress: ProgressMode,
 }
 
-/// What is known of the records before they are read.
+/// The facts known about the records before they are read.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Knowledge {
-    /// A schema file, and the columns of it that are declared public.
+    /// A schema file, with the columns declared public.
     Schema {
         /// The file; `-` for standard input.
         file: FileName,
-        /// The label that was named, which must be the schema's.
+        /// The label given by flag, which must be that of the schema.
         label: Option<String>,
-        /// What the label was said to hold, which must be what the schema says.
+        /// The label values given by flag, which must agree with the schema.
         named: NamedLabel,
-        /// Columns that are declared public though nobody reviewed them.
+        /// Columns declared public without review.
         assume_public: Vec<String>,
     },
-    /// Nothing: take it from the data, and assume all of it public.
+    /// Nothing: the schema is inferred from the data and assumed public.
     FromData {
         /// The label.
         label: String,
-        /// What the label was said to hold.
+        /// The label values given by flag.
         named: NamedLabel,
     },
     /// A libsvm file.
     Libsvm {
-        /// Number of features; `None`: the largest index, assumed public.
+        /// Number of features; `None` for the largest index, assumed public.
         features: Option<u32>,
-        /// What the label holds: where one of two classes is named all other values are of the other, where nothing is
-        /// said it is +1 against -1 and 0.
+        /// The label values. If one of two classes is given, all other values belong to the other; by default +1 against -1
+        /// and 0.
         named: NamedLabel,
     },
-    /// Images and labels in two IDX files, whose headers say how large the images are.
+    /// Images and labels in two IDX files, whose headers give the image size.
     Images {
-        /// What the label holds: where one of two classes is named all other values are of the other, where nothing is
-        /// said it is the ten digits.
+        /// The label values. If one of two classes is given, all other values belong to the other; by default the ten digits.
         named: NamedLabel,
     },
 }
 
-/// What the label was said to hold on the command line.
+/// The label values given on the command line.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct NamedLabel {
     /// The value that counts as positive.
@@ -114,32 +113,32 @@ pub struct NamedLabel {
     pub hint: Option<LabelHint>,
 }
 
-/// One model for each class against the rest.
+/// One-vs-rest classification: one model per class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OneVsAll {
-    /// How the models share the budget.
+    /// The division of the budget among the models.
     pub share: Share,
-    /// How many there are; until the label is known, two.
+    /// Number of classes; two until the label is known.
     pub classes: u32,
 }
 
 /// The algorithm.
 #[derive(Debug, Clone, Copy)]
 pub enum Method {
-    /// A private one.
+    /// A private algorithm.
     Private {
-        /// Which.
+        /// The algorithm.
         algorithm: PrivateAlgorithm,
-        /// What may be spent.
+        /// The privacy budget.
         budget: Budget,
-        /// Under which relation.
+        /// The neighbouring relation.
         adjacency: args::Adjacency,
     },
-    /// The baseline.
+    /// The non-private baseline.
     NonPrivate,
 }
 
-/// Where model and certificate go.
+/// The destination of model and certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
     /// Standard output.
@@ -148,10 +147,10 @@ pub enum Target {
     File(PathBuf),
 }
 
-/// What a dry run knows.
+/// The facts available to a dry run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DryRun {
-    /// The number of records.
+    /// The number of records, if given.
     pub n: Option<u64>,
 }
 
@@ -164,8 +163,8 @@ impl TrainConfig {
         Self::with(args, global, args.settings.settings()?, None)
     }
 
-    /// Whether how long a training takes, and how fast it goes, tells of the records: it goes on until its minimiser is
-    /// certified, or is repeated a random number of times.
+    /// Returns whether the duration or speed of training depends on the records: it runs until its minimiser is certified, or
+    /// is repeated a random number of times.
     pub(super) fn time_tells_of_records(&self) -> bool {
         let repeated = matches!(&self.tuning, Some(Tuning { way: Way::RandomStopping(_), .. }));
         let certified = match self.method {
@@ -268,7 +267,7 @@ impl TrainConfig {
         })
     }
 
-    /// The same with the loss for this label.
+    /// Returns the configuration with the loss for this label.
     ///
     /// # Errors
     /// `usage.value` for a loss that does not fit the label.
@@ -285,17 +284,17 @@ impl TrainConfig {
         Ok(Self { loss, one_vs_all, ..self.clone() })
     }
 
-    /// How many scores a record gets.
+    /// Returns the number of scores per record.
     pub fn scores(&self) -> u32 {
         self.one_vs_all.map_or(self.loss.outputs(), |models| models.classes)
     }
 
-    /// The same for one of the combinations to choose among.
+    /// Returns the configuration of one combination to select among.
     pub(super) fn for_settings(&self, settings: &Settings) -> Self {
         Self { settings: settings.clone(), tuning: None, ..self.clone() }
     }
 
-    /// The files to be written.
+    /// Returns the files to be written.
     pub fn outputs(&self) -> impl Iterator<Item = &Path> {
         let model = match &self.out {
             Target::File(path) => Some(path.as_path()),

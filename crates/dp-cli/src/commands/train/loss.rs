@@ -1,4 +1,4 @@
-//! Which loss fits which label.
+//! The loss for each kind of label.
 
 use clap::ValueEnum;
 use dp::training::REGRESSION_WIDTH;
@@ -13,18 +13,18 @@ use crate::input::conflict;
 const FOR_TWO: &[Loss] = &[Loss::Logistic, Loss::HuberSvm, Loss::Hinge, Loss::Squared];
 /// Losses for labels of several classes.
 const FOR_SEVERAL: &[Loss] = &[Loss::Softmax];
-/// Losses of each of several models, of one class against the rest.
+/// Losses of each model in one-vs-rest classification.
 const FOR_ONE_AGAINST_THE_REST: &[Loss] = &[Loss::Logistic, Loss::HuberSvm, Loss::Hinge];
-/// Losses for labels that are numbers. Huber's comes first: its gradients are bounded, so it needs no radius, and its
-/// sensitivity does not grow with one.
+/// Losses for numeric labels, the default first. Log-cosh and Huber's loss have bounded gradients, so they need no radius,
+/// and their sensitivity does not grow with one.
 const FOR_NUMBERS: &[Loss] = &[Loss::LogCosh, Loss::HuberRegression, Loss::Squared, Loss::Absolute];
 
-/// The loss that was asked for. Which one it is, and with how many classes, depends on the label.
+/// The requested loss. The label decides the default and the number of classes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AskedLoss {
     name: Option<Loss>,
     huber_width: Option<f64>,
-    /// Several classes are told apart by one model each.
+    /// True for one-vs-rest classification.
     one_vs_all: bool,
 }
 
@@ -42,14 +42,14 @@ impl AskedLoss {
             ));
         }
         let asked = Self { name, huber_width, one_vs_all: false };
-        // The width, which no label changes.
+        // Checks the width, which is independent of the label.
         asked.of(name.unwrap_or(Loss::LogCosh), 2).map(|_| asked)
     }
 
-    /// The same for one model per class, each with a loss of two classes.
+    /// Returns the loss for one model per class, each a two-class loss.
     ///
     /// # Errors
-    /// `usage.conflict` for a loss that is not one of two classes.
+    /// `usage.conflict` for a loss that is not a two-class loss.
     pub fn one_against_the_rest(self) -> Result<Self, Failure> {
         match self.name {
             Some(name) if !FOR_ONE_AGAINST_THE_REST.contains(&name) => {
@@ -62,12 +62,12 @@ impl AskedLoss {
         }
     }
 
-    /// A loss to check other settings with, before the label is known.
+    /// Returns a loss for checks of other settings before the label is known.
     pub fn provisional(self) -> LossKind {
         self.of(self.name.unwrap_or_default(), 2).unwrap_or(LossKind::Logistic)
     }
 
-    /// The loss for this label.
+    /// Returns the loss for this label.
     ///
     /// # Errors
     /// `usage.value` for a loss that does not fit the label, `usage.conflict` for a width that the loss does not have.
@@ -104,7 +104,7 @@ impl AskedLoss {
         self.of(name, classes)
     }
 
-    /// The loss for an audit, whose canaries are records of two classes or of numbers.
+    /// Returns the loss for an audit, whose canaries are records of two classes or numeric.
     ///
     /// # Errors
     /// `usage.value` for a loss of several classes.
@@ -116,7 +116,7 @@ impl AskedLoss {
         }
     }
 
-    /// The loss of this name.
+    /// Returns the loss of this name.
     fn of(self, name: Loss, classes: u32) -> Result<LossKind, Failure> {
         let refused = |flag: &str, error: dp_losses::Error| Failure::usage(flag, error.to_string());
         let width = |usual: f64| self.huber_width.unwrap_or(usual);
@@ -136,7 +136,7 @@ impl AskedLoss {
     }
 }
 
-/// Whether the loss is rounded off over a width.
+/// Returns whether the loss has a smoothing width.
 fn has_width(loss: Loss) -> bool {
     matches!(loss, Loss::HuberSvm | Loss::HuberRegression | Loss::LogCosh)
 }

@@ -1,4 +1,4 @@
-//! `dp train`: from a file of records to a released model with its certificate.
+//! `dp train`: trains a model on a file of records and releases it with its certificate.
 
 mod algorithm;
 mod config;
@@ -36,7 +36,7 @@ use crate::limit;
 use crate::output::{Console, check_stdout, write_stdout};
 use crate::protection;
 
-/// A training as far as public numbers decide it.
+/// A training, as far as public numbers determine it.
 pub(super) struct Planned {
     pub(super) recipe: AnyRecipe,
     /// The relation that it is proved under.
@@ -44,7 +44,7 @@ pub(super) struct Planned {
     pub(super) budget: Budget,
 }
 
-/// The configuration for a label of so many classes, named by numbers; nothing is read.
+/// Returns the configuration for a label with this number of classes, named by numbers; reads nothing.
 ///
 /// # Errors
 /// `usage.*`.
@@ -56,10 +56,10 @@ pub(super) fn for_classes(config: &TrainConfig, classes: u32) -> Result<TrainCon
     })
 }
 
-/// What a configuration means for `n` records of `dim` features; nothing is read.
+/// Plans a configuration for `n` records of `dim` features; reads nothing.
 ///
 /// # Errors
-/// `usage.*`, and `privacy.*` where no guarantee is possible.
+/// `usage.*`, and `privacy.*` if no guarantee is possible.
 pub(super) fn planned(config: &TrainConfig, n: u64, dim: u64) -> Result<Planned, Failure> {
     let Method::Private { algorithm, budget, adjacency } = config.method else {
         return Err(Failure::usage("--algorithm", "without privacy there is no claim"));
@@ -71,7 +71,7 @@ pub(super) fn planned(config: &TrainConfig, n: u64, dim: u64) -> Result<Planned,
 /// Trains, writes and prints.
 ///
 /// # Errors
-/// `usage.*`, what is wrong with schema, records or outputs, and `privacy.*` where no guarantee is possible.
+/// `usage.*`, errors in schema, records or outputs, and `privacy.*` if no guarantee is possible.
 pub fn execute(args: &TrainArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
     execute_configured(&TrainConfig::new(args, global)?, console)
 }
@@ -98,8 +98,7 @@ pub(super) fn execute_configured(config: &TrainConfig, console: &Console) -> Res
 /// Trains and writes model, certificate and report.
 ///
 /// # Errors
-/// What is wrong with schema, records or outputs, and `privacy.*` where no guarantee is possible. Nothing is written
-/// then.
+/// Errors in schema, records or outputs, and `privacy.*` if no guarantee is possible. Nothing is written then.
 pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> {
     let started = Instant::now();
     warn_before(config, console);
@@ -147,10 +146,10 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
     Ok(Outcome::new(config, &file, n, times, outcome::Picked { advice, chosen }))
 }
 
-/// Says what a run would release and cost, without reading a record.
+/// Computes the release and the cost of a run, without reading a record.
 ///
 /// # Errors
-/// As [`run`], as far as it can be known from flags, schema and header.
+/// As [`run`], as far as flags, schema and header show them.
 pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Failure> {
     warn_before(config, console);
     config.outputs().try_for_each(|path| atomic::check_name(path, config.force))?;
@@ -173,7 +172,7 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
     Ok(DryOutcome::new(config, &encoder, n, planned))
 }
 
-/// The configuration for this label, its recipe checked again where the label chose another loss.
+/// Returns the configuration for this label; checks the recipe again if the label selects another loss.
 fn fitted(config: &TrainConfig, label: &Label, console: &Console) -> Result<TrainConfig, Failure> {
     let fitted = config.for_label(label)?;
     if (fitted.loss, fitted.one_vs_all) != (config.loss, config.one_vs_all) {
@@ -182,7 +181,7 @@ fn fitted(config: &TrainConfig, label: &Label, console: &Console) -> Result<Trai
     Ok(fitted)
 }
 
-/// Finds the noise, within the limit if there is one; a note says where it was reached.
+/// Calibrates the noise, within the limit if given; prints a note if it was reached.
 fn planning<T>(
     config: &TrainConfig,
     console: &Console,
@@ -198,7 +197,7 @@ fn planning<T>(
     found.value
 }
 
-/// Refuses, before any record is read, what no number of records would make right.
+/// Rejects, before any record is read, a configuration that is wrong for every number of records.
 fn check_recipe(config: &TrainConfig, console: &Console) -> Result<(), Failure> {
     match config.method {
         Method::Private { algorithm, budget, adjacency } => {
@@ -209,7 +208,7 @@ fn check_recipe(config: &TrainConfig, console: &Console) -> Result<(), Failure> 
     }
 }
 
-/// What makes a run worthless as a private one is said before anything else.
+/// Warns first of anything that makes the run worthless as a private one.
 fn warn_before(config: &TrainConfig, console: &Console) {
     if matches!(config.method, Method::NonPrivate) {
         console.warn(

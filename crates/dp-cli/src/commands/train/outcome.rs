@@ -1,4 +1,4 @@
-//! What `dp train` tells the curator.
+//! The result of `dp train`, for the curator.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use super::tuning::Chosen;
 use crate::args::{self, Algorithm};
 use crate::atomic;
 
-/// The result of a training. For the curator: `seconds` may depend on the records.
+/// The result of a training. It is for the curator: `seconds` may depend on the records.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {
     /// `dp.train/1`, or `dp.tune/1`.
@@ -26,62 +26,62 @@ pub struct Outcome {
     pub algorithm: String,
     /// The loss.
     pub loss: String,
-    /// Epsilon that was reached; the string `inf` where there is no guarantee.
+    /// The epsilon reached; the string `inf` without a guarantee.
     pub epsilon: Value,
-    /// Delta that was reached.
+    /// The delta reached.
     pub delta: f64,
     /// The neighbouring relation.
     pub adjacency: &'static str,
-    /// Whether the number of records is public: tells the two relations called `add-remove` apart.
+    /// True if the number of records is public; distinguishes the two relations called `add-remove`.
     pub n_public: bool,
     /// The unit of privacy.
     pub unit: String,
     /// Number of records, public under both relations.
     pub n: u64,
-    /// Number of features, intercept included.
+    /// Number of features, including the intercept.
     pub dim: u64,
-    /// What was chosen, by `dp tune`.
+    /// The selection of `dp tune`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chosen: Option<Chosen>,
-    /// From start to end; absent where it would tell how often a random number of trainings was, or how long the solver
-    /// went on until its minimiser was certified.
+    /// Total seconds; absent if they depend on the records: the number of trainings was random, or the solver ran until its
+    /// minimiser was certified.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
-    /// Of that, planning and training.
+    /// Seconds of planning and training.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub training_seconds: Option<f64>,
-    /// What was chosen and what it is expected to cost, where the choice was left to the program.
+    /// The automatic choice and its expected cost, if the program chose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Advice>,
-    /// The features whose weights are not all zero, where a penalty made some so: a function of the released model.
+    /// The features with a non-zero weight, if a penalty set some weights to zero: a function of the released model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selected: Option<Vec<String>>,
-    /// Whether the model carries a guarantee.
+    /// True if the model carries a guarantee.
     pub private: bool,
-    /// What makes the guarantee worth little though it holds; left out where there is nothing.
+    /// The reasons why the guarantee, although valid, is weak; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What was taken from the data and assumed public.
+    /// The facts taken from the data and assumed public.
     pub assumed_public: Vec<String>,
-    /// Where model and certificate are; `-` for standard output.
+    /// The path of model and certificate; `-` for standard output.
     pub model: String,
     /// SHA-256 of the canonical certificate.
     pub certificate_sha256: String,
-    /// Where the report is.
+    /// The path of the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
 }
 
-/// What was left to choose, and what was chosen.
+/// The automatic choices.
 pub(super) struct Picked {
-    /// Of `--algorithm auto`.
+    /// The choice of `--algorithm auto`.
     pub(super) advice: Option<Advice>,
-    /// Of `dp tune`.
+    /// The selection of `dp tune`.
     pub(super) chosen: Option<Chosen>,
 }
 
 impl Outcome {
-    /// `times`: from start to end, and of planning and training.
+    /// Creates the result; `times` are the total duration and that of planning and training.
     pub(super) fn new(
         config: &TrainConfig,
         file: &ModelFile,
@@ -117,7 +117,7 @@ impl Outcome {
         }
     }
 
-    /// The summary for people, at most 12 lines.
+    /// Formats the summary as text of at most 12 lines.
     pub fn text(&self) -> String {
         let time = self.seconds.map_or(String::new(), |seconds| format!(", in {seconds:.2} s"));
         let mut lines = vec![format!(
@@ -157,7 +157,7 @@ impl Outcome {
     }
 }
 
-/// What a dry run foresees.
+/// The result of a dry run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DryOutcome {
     /// `dp.train/1`, or `dp.tune/1`.
@@ -166,44 +166,44 @@ pub struct DryOutcome {
     pub dry_run: bool,
     /// The algorithm.
     pub algorithm: String,
-    /// Epsilon that would be reached, where n is known; `inf` without privacy.
+    /// Epsilon that would be reached, if n is known; `inf` without privacy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epsilon: Option<Value>,
     /// Delta that would be reached.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delta: Option<f64>,
-    /// What would be released, where n is known.
+    /// The event of the release, if n is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<DpEvent>,
-    /// The sensitivity of what noise would be added to, where n is known and it is the same throughout.
+    /// The sensitivity of the value to be noised, if n is known and the sensitivity is constant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sensitivity: Option<f64>,
-    /// Noise and settings in words, where n is known.
+    /// Noise and settings as text, if n is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<String>,
     /// The loss.
     pub loss: String,
-    /// What would be chosen and what it is expected to cost, where n is known and the choice is left to the program.
+    /// The automatic choice and its expected cost, if n is known and the program chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Advice>,
     /// The neighbouring relation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adjacency: Option<&'static str>,
-    /// Number of records, where it was given.
+    /// Number of records, if given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n: Option<u64>,
-    /// Number of features, intercept included.
+    /// Number of features, including the intercept.
     pub dim: u64,
-    /// Whether the model would carry a guarantee.
+    /// True if the model would carry a guarantee.
     pub private: bool,
-    /// What would make the guarantee worth little though it held; left out where there is nothing.
+    /// The reasons why the guarantee, although valid, would be weak; absent if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// What would be assumed public.
+    /// The facts that would be assumed public.
     pub assumed_public: Vec<String>,
-    /// Where model and certificate would be written.
+    /// The path of model and certificate.
     pub model: String,
-    /// Where the report would be written.
+    /// The path of the report.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub report: Option<String>,
 }
@@ -244,7 +244,7 @@ impl DryOutcome {
         }
     }
 
-    /// The summary for people.
+    /// Formats the summary as text.
     pub fn text(&self) -> String {
         let mut lines =
             vec![format!("dry run: {} on {} features; nothing was read or written", self.algorithm, self.dim)];
@@ -280,12 +280,12 @@ impl DryOutcome {
     }
 }
 
-/// What was chosen and what to expect, in two lines.
+/// Formats the choice and its expected cost, in two lines.
 fn choice(advice: &Advice, loss: &str) -> [String; 2] {
     [format!("chosen     {}", advice.reason), format!("expect     {}", expectation(advice, loss))]
 }
 
-/// What privacy is expected to cost.
+/// Formats the expected cost of privacy.
 pub(super) fn expectation(advice: &Advice, loss: &str) -> String {
     let of = match loss.parse::<LossKind>().ok().and_then(|loss| loss.classes()) {
         Some(_) => "of what can be gained over naming the largest class",
@@ -303,7 +303,7 @@ fn algorithm(method: Method) -> String {
     }
 }
 
-/// The format of the result.
+/// Returns the schema of the result.
 fn schema(config: &TrainConfig) -> &'static str {
     if config.tuning.is_some() { "dp.tune/1" } else { "dp.train/1" }
 }

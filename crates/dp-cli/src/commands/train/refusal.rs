@@ -1,4 +1,4 @@
-//! The library's refusals in the words of the command line.
+//! Converts errors of the library to failures of the command line.
 
 use dp_data::SourceError;
 use dp_optim::Error;
@@ -10,7 +10,7 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::conflict;
 
-/// A refusal of the recipe in the words of the command line.
+/// Converts an error of a recipe to a failure that names the flag.
 pub(in crate::commands) fn refusal(error: &Error) -> Failure {
     let message = error.to_string();
     let privacy = |message: String| Failure::new(ExitStatus::Privacy, "privacy.refused", message);
@@ -63,10 +63,10 @@ impl From<TrainError> for Failure {
     }
 }
 
-/// What is refused where no flag alone sets what is refused.
+/// The flag to name if no other flag sets the parameter.
 const ALGORITHM: &str = "--algorithm";
 
-/// Names the flag that sets the parameter, else the one that chose who has it.
+/// Names the flag that sets the parameter, or else the flag that selected the algorithm.
 pub(super) fn at_flag_of(name: &str, failure: Failure) -> Failure {
     match flag_of(name) {
         Some(flag) => failure.at_flag(flag).help(format!("change {flag}; nothing was released")),
@@ -74,7 +74,7 @@ pub(super) fn at_flag_of(name: &str, failure: Failure) -> Failure {
     }
 }
 
-/// The flag that sets a parameter of the recipe.
+/// Returns the flag that sets a parameter of the recipe.
 fn flag_of(name: &str) -> Option<&'static str> {
     match name {
         "lambda" | "regularization" | "strong convexity" => Some("--lambda"),

@@ -1,4 +1,4 @@
-//! What is known of the records, and reading them.
+//! The source of the records and the facts known about them.
 
 use dp::wording::one_line;
 use dp_data::draft::{DraftOptions, LabelHint, draft};
@@ -18,16 +18,16 @@ use crate::input::{LARGEST_SCHEMA, Repeatable, conflict, read_whole};
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
 
-/// What is known before the records are read.
+/// The encoding, as far as it is known before the records are read.
 pub(super) enum Known {
-    /// Everything.
+    /// The complete encoder.
     Encoder(Box<Encoder>, Repeatable),
-    /// All but the number of features of a libsvm file.
+    /// Everything except the number of features of a libsvm file.
     Libsvm(LibsvmFormat, Encoding, Repeatable),
 }
 
 impl Known {
-    /// Resolves the schema. Reads no record unless the schema is to come from the data.
+    /// Resolves the schema. Reads no record unless the schema is inferred from the data.
     pub(super) fn new(config: &TrainConfig, console: &Console) -> Result<Self, Failure> {
         match &config.knowledge {
             Knowledge::Schema { file, label, named, assume_public } => {
@@ -78,7 +78,7 @@ impl Known {
         }
     }
 
-    /// The label.
+    /// Returns the label.
     pub(super) fn label(&self) -> &Label {
         match self {
             Self::Encoder(encoder, _) => encoder.label(),
@@ -105,7 +105,7 @@ impl Known {
         }
     }
 
-    /// Checks the header alone, and gives the encoder where it is known.
+    /// Checks only the header, and returns the encoder if it is known.
     pub(super) fn check_header(self, config: &TrainConfig) -> Result<Option<Encoder>, Failure> {
         let Self::Encoder(encoder, data) = self else { return Ok(None) };
         if let Some(schema) = encoder.schema() {
@@ -131,28 +131,28 @@ fn encoder(schema: &Schema, config: &TrainConfig) -> Result<Encoder, Failure> {
     projected(Encoder::new(schema, config.encoding), config)
 }
 
-/// The encoder with the projection that was asked for.
+/// Adds the requested projection to the encoder.
 fn projected(encoder: Result<Encoder, DataError>, config: &TrainConfig) -> Result<Encoder, Failure> {
     let encoder = encoder.map_err(|error| from_data(&error))?;
     let Some(args::Project { kind, features }) = config.projection else { return Ok(encoder) };
     let seed = match (config.projection_seed, config.seed) {
         (Some(seed), _) => seed,
         (None, Some(seed)) => below_limit(SeededRng::new(seed).derive_key(PROJECTION)),
-        // From a generator of its own, so that what is published of it says nothing about the noise.
+        // A separate generator, so that the published seed reveals nothing about the noise.
         (None, None) => below_limit(OsSeeded::new().map_err(|error| refusal(&error.into()))?.derive_key(PROJECTION)),
     };
     let projection = Projection { kind, ..Projection::gaussian(features, seed) };
     encoder.projected(projection).map_err(|error| from_data(&error).at_flag("--project"))
 }
 
-/// What the seed of a projection is drawn for.
+/// The key derivation purpose of the projection seed.
 const PROJECTION: Purpose = Purpose::Custom(u32::from_be_bytes(*b"proj"));
 
 fn below_limit([a, b, c, d, e, f, g, h, ..]: [u8; 32]) -> u64 {
     u64::from_le_bytes([a, b, c, d, e, f, g, h]) % PROJECTION_SEEDS
 }
 
-/// The memory that a schema takes, for each of its bytes. Measured: 20 for categories, 36 for columns.
+/// Bytes of memory per byte of a schema. Measured: 20 for categories, 36 for columns.
 const BYTES_PER_BYTE_OF_SCHEMA: usize = 40;
 
 fn read_schema(file: &FileName) -> Result<Schema, Failure> {
@@ -162,7 +162,7 @@ fn read_schema(file: &FileName) -> Result<Schema, Failure> {
             .help("draft one with `dp schema`")
     })
     .map_err(|failure| failure.at_flag("--schema"))?;
-    // What a schema takes when it is read and when it encodes, a text for each name and value.
+    // The memory of the schema while it is read and used to encode, with a string for each name and value.
     memory::check(bytes.len().saturating_mul(BYTES_PER_BYTE_OF_SCHEMA), "what the schema says")
         .map_err(|error| Failure::from(error).at_file(shown).at_flag("--schema"))?;
     let text = String::from_utf8(bytes).map_err(|error| {
@@ -176,12 +176,12 @@ fn read_schema(file: &FileName) -> Result<Schema, Failure> {
     Schema::parse(shown, &text).map_err(|error| from_data(&error))
 }
 
-/// Whether the classes of the label are those that were listed, whatever it says of others.
+/// Returns whether the classes of the label are exactly those listed, ignoring the treatment of other values.
 fn same_classes(hint: &LabelHint, kind: &LabelKind) -> bool {
     matches!((hint, kind), (LabelHint::Classes(listed), LabelKind::Classes { classes, .. }) if listed == classes)
 }
 
-/// A label or class that is named besides the schema must be the schema's.
+/// Checks that a label or class given besides the schema is that of the schema.
 fn agrees(schema: &Schema, label: Option<&str>, named: &NamedLabel) -> Result<(), Failure> {
     let declared = schema.label();
     if let Some(label) = label
@@ -221,7 +221,7 @@ fn agrees(schema: &Schema, label: Option<&str>, named: &NamedLabel) -> Result<()
     Ok(())
 }
 
-/// The label of images: the ten digits, or those that were named.
+/// Returns the label of images: the ten digits, or the given classes.
 fn image_label(named: &NamedLabel) -> Label {
     let LibsvmFormat { label, .. } = libsvm_format(None, named, false);
     if *named == NamedLabel::default() {

@@ -1,4 +1,4 @@
-//! Reading, planning, training and certifying, for each arithmetic, relation and generator.
+//! Reading, planning, training and certifying, for each arithmetic, relation and random generator.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -30,21 +30,21 @@ use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 use crate::protection;
 
-/// The records in memory, with what is public about them.
+/// The records in memory, with their public facts.
 struct Encoded<F> {
     encoder: Encoder,
     examples: Examples<F>,
     shape: Shape,
 }
 
-/// What training gives.
+/// The result of training.
 pub(super) struct TrainedModel {
     pub(super) released: Released,
     pub(super) n: u64,
     pub(super) training: Duration,
-    /// What was chosen, where there was a choice.
+    /// The selection, if there was one.
     pub(super) chosen: Option<Chosen>,
-    /// Where the algorithm was chosen.
+    /// The advice, if the algorithm was chosen automatically.
     pub(super) advice: Option<Advice>,
 }
 
@@ -58,7 +58,7 @@ where
     ZeroOut: TrainsAny<F>,
     ReplaceOne: TrainsAny<F>,
 {
-    // Where the width is known, before the records are read; of a libsvm file without --dim, after.
+    // Checked before the records are read if the width is known; for a libsvm file without --dim, afterwards.
     if let Known::Encoder(encoder, _) = &known {
         check_memory(encoder.dim(), config.scores())?;
     }
@@ -93,13 +93,13 @@ where
     }
 }
 
-/// Bytes that planning, training and writing take for each feature: weights, names, their JSON. Measured.
+/// Bytes per feature for planning, training and writing: weights, names and their JSON. Measured.
 const BYTES_PER_FEATURE: usize = 256;
-/// The same for each further weight of a feature, where there are several classes.
+/// Bytes for each further weight of a feature, if there are several classes.
 const BYTES_PER_WEIGHT: usize = 128;
 
-/// Finds out before training whether there is room for a model of this width, so that a stray index in a libsvm file
-/// ends in a message; and whether the model's file could be read again.
+/// Checks before training that a model of this width fits in memory, so that a stray index in a libsvm file gives an error
+/// message, and that the model file can be read again.
 fn check_memory(dim: usize, outputs: u32) -> Result<(), Failure> {
     let of_feature = BYTES_PER_FEATURE.saturating_add(BYTES_PER_WEIGHT.saturating_mul(outputs as usize - 1));
     let room = memory::check(dim.saturating_mul(of_feature), "a model of this many features");
@@ -142,7 +142,7 @@ where
     }
 }
 
-/// Chooses among settings on public records, where that is asked for, then trains.
+/// Selects settings on public records if requested, then trains.
 fn choose_and_train<A: TrainsAny<F>, F: Real + Stored + Feature>(
     config: &TrainConfig,
     records: Encoded<F>,
@@ -212,7 +212,7 @@ fn train_baseline<F: Compiled + Stored + Feature>(
     Ok(TrainedModel { released, n: shape.n, training: started.elapsed(), advice: None, chosen: None })
 }
 
-/// Trains under a progress bar: passes over `n` rows, `total` rows in all.
+/// Trains with a progress bar: passes over `n` rows, `total` rows in all.
 fn with_progress<T>(
     config: &TrainConfig,
     console: &Console,
@@ -220,7 +220,7 @@ fn with_progress<T>(
     total: u64,
     train: impl FnOnce(&mut Control<'_>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    // How far and how fast it went tells of the records where it goes on until something is certified, or at random.
+    // Progress would depend on the records if training runs until certified or a random number of times.
     let mode = if config.time_tells_of_records() { ProgressMode::None } else { config.progress };
     let mut progress = Progress::start(mode, console, "train", Counted::Rows, Some(total));
     let mut show = |at: dp_optim::engine::Progress| {

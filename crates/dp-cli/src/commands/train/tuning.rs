@@ -1,4 +1,4 @@
-//! Among which settings to choose, and how.
+//! Selection among settings.
 
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -30,22 +30,22 @@ use crate::failure::Failure;
 use crate::input::{InputConfig, conflict};
 use crate::output::Console;
 
-/// How often a candidate is trained on either half of public records: its noise is averaged over as many.
+/// Number of trainings of each candidate on each half of the public records, to average its noise.
 const PUBLIC_TRAININGS: u32 = 3;
 
-/// A choice among settings.
+/// A selection among settings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tuning {
-    /// How it is made.
+    /// The selection method.
     pub way: Way,
     /// The combinations, in the order of the flags.
     pub grid: Vec<Settings>,
 }
 
-/// How a choice is made.
+/// A selection method.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Way {
-    /// On portions of the records.
+    /// On disjoint portions of the records.
     Portions,
     /// The best of a random number of trainings.
     RandomStopping(Repetitions),
@@ -83,7 +83,8 @@ impl Tuning {
         Ok(Self { way, grid })
     }
 
-    /// What a certificate says of a choice on public records: what could be chosen, and on whose word the records are public.
+    /// Returns the certificate's assumption for a selection on public records: the candidates, and who declared the records
+    /// public.
     pub(super) fn assumption(&self) -> Option<Assumption> {
         let Way::Public(_) = self.way else { return None };
         let [lambda, passes, batch_size] = TUNED_SETTINGS;
@@ -115,7 +116,7 @@ impl Tuning {
         }
     }
 
-    /// Refuses a loss that has no mistakes to count.
+    /// Rejects a loss without a misclassification count.
     pub(super) fn check_loss(&self, loss: LossKind) -> Result<(), Failure> {
         match loss.classes() {
             Some(_) => Ok(()),
@@ -124,7 +125,7 @@ impl Tuning {
         }
     }
 
-    /// The shape of the records that one combination is trained on.
+    /// Returns the shape of the records that one combination is trained on.
     pub(super) fn shape_of_one(&self, shape: Shape) -> Shape {
         match self.way {
             Way::Portions => Shape { n: Portions::records_of_portion(shape.n, self.grid.len()), ..shape },
@@ -132,8 +133,8 @@ impl Tuning {
         }
     }
 
-    /// The recipe that chooses among these; on public records the choice comes before any recipe, and the first stands for
-    /// all.
+    /// Returns the recipe that selects among the candidates. On public records the selection precedes every recipe, so the
+    /// first candidate stands for all.
     pub(super) fn recipe(&self, candidates: Vec<AnyRecipe>) -> Option<AnyRecipe> {
         match self.way {
             Way::Portions => Some(Portions::new(candidates).into()),
@@ -169,7 +170,7 @@ fn repetitions(args: &TuneArgs, combinations: usize, delta: f64) -> Result<Repet
     })
 }
 
-/// The public records, of the same form as the private ones.
+/// Returns the input of public records, of the same format as the private ones.
 fn public_input(args: &TuneArgs) -> Result<InputConfig, Failure> {
     let Some(public) = &args.public else {
         let missing = Failure::usage("--public", "which public records to choose on was not said");
@@ -190,7 +191,7 @@ fn public_input(args: &TuneArgs) -> Result<InputConfig, Failure> {
     Ok(config)
 }
 
-/// The public records; the curator hears where some of them are also among the private ones.
+/// Reads the public records; warns the curator if some are also among the private ones.
 pub(super) fn public_records<F: Real + Stored + Feature>(
     config: &TrainConfig,
     input: &InputConfig,
@@ -215,7 +216,7 @@ pub(super) fn public_records<F: Real + Stored + Feature>(
     Ok(MemorySource::new(loaded.examples, encoder.row_bound(), encoder.target_bound()))
 }
 
-/// The position of the combination that is best on the public records.
+/// Returns the index of the best combination on the public records.
 pub(super) fn chosen_on_public<A: TrainsAny<F>, F: Real + Stored + Feature>(
     public: &mut MemorySource<F>,
     candidates: &[AnyRecipe],
@@ -227,7 +228,7 @@ pub(super) fn chosen_on_public<A: TrainsAny<F>, F: Real + Stored + Feature>(
         .map_err(|error| refusal(&error))
 }
 
-/// A number for each record that counts, the same for equal ones: of its target and of its features that are not 0.
+/// Returns a hash of each valid record's target and non-zero features; equal records have equal hashes.
 fn fingerprints<F: Real + Feature>(examples: &Examples<F>) -> impl Iterator<Item = u64> + '_ {
     let block = examples.block();
     let counts = move |i: &usize| block.valid.is_none_or(|valid| valid[*i]);
@@ -251,27 +252,27 @@ fn fingerprints<F: Real + Feature>(examples: &Examples<F>) -> impl Iterator<Item
     })
 }
 
-/// The settings that were chosen.
+/// The selected settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Chosen {
-    /// Its number among the combinations, from 1; absent where a random number of trainings was none.
+    /// The number of the combination, from 1; absent if the random number of trainings was zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<usize>,
-    /// How many combinations there were.
+    /// Number of combinations.
     pub of: usize,
-    /// L2 regularisation, where it was chosen.
+    /// The selected L2 regularisation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lambda: Option<f64>,
-    /// Passes, where they were chosen.
+    /// The selected number of passes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passes: Option<u64>,
-    /// Records in a batch, where they were chosen.
+    /// The selected batch size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batch_size: Option<u64>,
 }
 
 impl Chosen {
-    /// What a certificate's recipe says was chosen, which is released with the model.
+    /// Returns the selection recorded in the certificate's recipe, which is released with the model.
     pub(super) fn of(tuning: &Tuning, derivation: &AnyDerivation) -> Option<Self> {
         match derivation {
             AnyDerivation::Portions(derivation) => Some(Self::new(tuning, derivation.chosen.map(|i| i as usize))),
@@ -292,7 +293,7 @@ impl Chosen {
         })
     }
 
-    /// In words, as flags.
+    /// Formats the selection as flags.
     pub fn text(&self) -> String {
         let flags = [
             self.lambda.map(|lambda| format!(" --lambda {lambda}")),

@@ -1,25 +1,25 @@
-//! The table of private algorithms: what each can do, what its certificate rests on, and what it refuses.
+//! The table of private algorithms: capabilities, decisive numbers of the certificate, and refused combinations.
 
 /// A private algorithm on a small table.
 pub struct Row {
-    /// Its value of `--algorithm`.
+    /// The value of `--algorithm`.
     pub name: &'static str,
-    /// Relations that it is proved under, its default first.
+    /// The relations that it is proved under, the default first.
     pub relations: &'static [&'static str],
-    /// Flags of each way of running it that is worth a test; they hold `--epsilon`.
+    /// The flags of each tested run, including `--epsilon`.
     pub runs: &'static [&'static [&'static str]],
-    /// A flag with a value that it does not take.
+    /// A flag, with a value, that it does not take.
     pub untaken: [&'static str; 2],
-    /// Numbers of the certificate's `derivation` on which noise or sensitivity depends in the first run: each is
-    /// changed by a tenth or by one, and the seals repaired.
+    /// Numbers of the certificate's `derivation` on which noise or sensitivity depends in the first run: each is changed by a
+    /// tenth or by one, and the seals are repaired.
     pub decisive: &'static [&'static str],
-    /// Whether the weights of the second run, or the only one, lie on a lattice, so that some that met no noise are refused.
+    /// True if the weights of the second (or only) run lie on a lattice, so that some weights without noise are refused.
     pub weights_are_held: bool,
-    /// Combinations that are refused: flags, exit code, error code, a word of the message.
+    /// Refused combinations: flags, exit code, error code, a word of the message.
     pub refused: &'static [(&'static [&'static str], i32, &'static str, &'static str)],
 }
 
-/// Every one but those that are not private.
+/// All private algorithms.
 pub const ALGORITHMS: &[Row] = &[
     Row {
         name: "auto",

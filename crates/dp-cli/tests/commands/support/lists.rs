@@ -1,10 +1,10 @@
-//! Lists that tests of rankers make up.
+//! Generated lists for tests of rankers.
 
 use super::{Dice, Workplace, gzip};
 
 pub const FEATURES: usize = 5;
 
-/// A list: its query, and for each document grade and features. The first two features tell most of the grade.
+/// A list: its query, and grade and features of each document. The first two features largely determine the grade.
 pub type List = (String, Vec<(u32, [f64; FEATURES])>);
 
 pub fn draw(lists: usize, seed: u64) -> Vec<List> {
@@ -44,7 +44,7 @@ pub fn csv(lists: &[List]) -> String {
     text
 }
 
-/// Lists to train and to test on, in both forms.
+/// Creates training and test lists in both formats.
 pub fn place() -> Workplace {
     let place = Workplace::new();
     let (train, test) = (draw(200, 1), draw(60, 2));

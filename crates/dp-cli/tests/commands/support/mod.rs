@@ -1,4 +1,4 @@
-//! Runs the binary in a folder of its own and looks at stdout, stderr and exit code apart.
+//! Runs the binary in its own folder and captures standard output, standard error and exit code separately.
 #![allow(dead_code)] // each test program uses a part
 
 pub mod lists;
@@ -10,12 +10,12 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-/// A folder that vanishes with the test, and the `dp` that runs in it.
+/// A temporary folder, and the `dp` that runs in it.
 pub struct Workplace {
     folder: tempfile::TempDir,
 }
 
-/// What a run left behind.
+/// The result of a run.
 #[derive(Debug)]
 pub struct Run {
     pub code: i32,
@@ -46,7 +46,7 @@ impl Workplace {
         serde_json::from_str(&self.read(name)).expect("JSON")
     }
 
-    /// Names of all files, hidden ones included.
+    /// Returns the names of all files, including hidden ones.
     pub fn files(&self) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(self.folder.path())
             .expect("the folder")
@@ -56,7 +56,7 @@ impl Workplace {
         names
     }
 
-    /// The command, in the folder, with an environment that does not change between machines.
+    /// Returns the command, run in the folder with an environment that is the same on all machines.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_dp"));
         command.current_dir(self.folder.path()).args(arguments);
@@ -79,7 +79,7 @@ impl Workplace {
             .stderr(Stdio::piped())
             .spawn()
             .expect("dp runs");
-        // Written from another thread, so that a full output pipe cannot block both sides. dp may stop reading early.
+        // Written on another thread, so that a full output pipe cannot block both sides. dp may stop reading early.
         let mut stdin = child.stdin.take().expect("a pipe");
         let input = input.to_vec();
         let writer = std::thread::spawn(move || {
@@ -102,21 +102,21 @@ impl From<Output> for Run {
 }
 
 impl Run {
-    /// Demands success and returns stdout.
+    /// Checks success and returns standard output.
     #[track_caller]
     pub fn ok(self) -> String {
         assert_eq!(self.code, 0, "{self:#?}");
         self.stdout
     }
 
-    /// Demands success and one JSON value on stdout.
+    /// Checks success and returns the one JSON value on standard output.
     #[track_caller]
     pub fn json(self) -> Value {
         assert_eq!(self.code, 0, "{self:#?}");
         one_value(&self.stdout)
     }
 
-    /// Demands a failure in the form for people: nothing on stdout, the code in brackets on stderr.
+    /// Checks a failure in text form: nothing on standard output, the code in brackets on standard error.
     #[track_caller]
     pub fn fails(&self, exit: i32, code: &str) -> &Self {
         assert_eq!(self.code, exit, "{self:#?}");
@@ -133,7 +133,7 @@ impl Run {
     }
 }
 
-/// Demands exactly one JSON value on one line.
+/// Checks that the text is exactly one JSON value on one line.
 #[track_caller]
 pub fn one_value(stdout: &str) -> Value {
     assert_eq!(stdout.lines().count(), 1, "{stdout}");
@@ -141,7 +141,7 @@ pub fn one_value(stdout: &str) -> Value {
     serde_json::from_str(stdout).expect("one JSON value")
 }
 
-/// A generator for test data: splitmix64.
+/// The random generator for test data: splitmix64.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -153,7 +153,7 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// Uniform in [0, 1).
+    /// Draws uniformly from [0, 1).
     pub fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
@@ -163,7 +163,7 @@ impl Dice {
     }
 }
 
-/// People with an age, hours, a trade and whether they earn well; a logistic model explains most of it.
+/// Generates people with age, hours, trade and whether they earn well; a logistic model explains most of the label.
 pub fn people(rows: usize, seed: u64) -> String {
     let mut dice = Dice(seed);
     let mut text = String::from("age,hours,trade,earns\n");
@@ -190,13 +190,13 @@ pub fn xz(content: &[u8]) -> Vec<u8> {
     encoder.finish().expect("memory")
 }
 
-/// Writes both hashes of a model or ranker again, as someone would who wants an edit to go unnoticed.
+/// Recomputes both hashes of a model or ranker, as someone hiding an edit would.
 pub fn reseal(file: &mut Value) {
     file["certificate"]["model_sha256"] = dp::canonical::sha256(&file["model"]).into();
     file["certificate_sha256"] = dp::canonical::sha256(&file["certificate"]).into();
 }
 
-/// Whether a program is there, for tests that need one.
+/// Returns whether a program is installed, for tests that need it.
 pub fn has(program: &str) -> bool {
     std::env::var_os("PATH")
         .is_some_and(|path| std::env::split_paths(&path).any(|folder: PathBuf| is_file(&folder.join(program))))
@@ -206,7 +206,7 @@ fn is_file(path: &Path) -> bool {
     path.is_file()
 }
 
-/// An IDX file of bytes: its dimensions, then its content.
+/// Returns an IDX file of bytes: its dimensions, then its content.
 pub fn idx(lengths: &[u32], bytes: &[u8]) -> Vec<u8> {
     let mut file = vec![0, 0, 8, lengths.len() as u8];
     lengths.iter().for_each(|length| file.extend(length.to_be_bytes()));
