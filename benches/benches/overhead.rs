@@ -6,8 +6,8 @@
 //! best of several turns, one thread, 50 features.
 //!
 //! 1. From memory: nanoseconds per step. A step without privacy on one row takes less time than a single draw of noise, so
-//!   noise in every step is compared with that step plus `d` draws at the bulk cost of a draw, in a vector of a million
-//!   coordinates, measured in the same run.
+//!    noise in every step is compared with that step plus `d` draws at the bulk cost of a draw, in a vector of a million
+//!    coordinates, measured in the same run.
 //! 2. Rows streamed from a CSV file, as the paper streams them from a database: the ratio of private to non-private.
 
 use std::cell::RefCell;
