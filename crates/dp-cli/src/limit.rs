@@ -51,14 +51,40 @@ pub fn within<T>(
     Ok(Limited { value: found.value, is_short: found.is_short })
 }
 
-/// Computes `f` within the limit, without progress.
+/// Computes `f` within the limit, if given, without progress.
 ///
 /// # Errors
 /// `usage.value`.
-pub fn silently<T>(limit: f64, f: impl FnOnce() -> T) -> Result<Limited<T>, Failure> {
-    check(limit)?;
-    let found = work::limited(limit * work::USUAL, f);
+pub fn silently<T>(limit: impl Into<Option<f64>>, f: impl FnOnce() -> T) -> Result<Limited<T>, Failure> {
+    let limit = limit.into();
+    limit.map_or(Ok(()), check)?;
+    let found = work::limited(limit.map_or(f64::INFINITY, |limit| limit * work::USUAL), f);
     Ok(Limited { value: found.value, is_short: found.is_short })
+}
+
+/// Calibrates noise by `plan` within the limit, if given, with progress; a note tells where the limit was reached.
+///
+/// # Errors
+/// `usage.value`, and those of `plan`.
+pub fn planning<T>(
+    limit: Option<f64>,
+    mode: ProgressMode,
+    console: &Console,
+    plan: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let found = within(limit, 1.0, mode, console, plan)?;
+    note_planning(found.is_short, limit, console);
+    found.value
+}
+
+/// Notes that a limit on planning was reached, if it was.
+pub fn note_planning(is_short: bool, limit: Option<f64>, console: &Console) {
+    if let (true, Some(limit)) = (is_short, limit) {
+        console.note(&format!(
+            "the limit on work was reached: the noise suffices, and --limit {} may find less",
+            10.0 * limit
+        ));
+    }
 }
 
 /// Checks that a limit is in the accepted range.

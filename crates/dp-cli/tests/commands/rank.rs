@@ -651,3 +651,25 @@ fn progress_and_silence() {
     let run = train(&place, &[&["--data", "train.txt", "--quiet", "--non-private"], &LINEAR]);
     assert_eq!(run.stderr, "");
 }
+
+#[test]
+fn a_limit_on_planning_gives_more_noise_and_a_ranker_that_verifies() {
+    let place = place();
+    let lists = ["--data", "train.txt", "--protect", "lists", "--features", &FEATURES.to_string(), "--batch-size", "1"];
+    let steps = ["--updates", "2000", "--epsilon", "1", "--delta", "1e-6"];
+    let noise = |more: &[&str]| {
+        let run = train(&place, &[&lists, &LINEAR, &steps, more]);
+        let told = run.stderr.clone();
+        run.json();
+        assert!(place.dp(&["verify", "r.json"]).ok().contains("holds"));
+        (number(&place.json("r.json")["certificate"]["derivation"], "/std_dev"), told)
+    };
+    let (whole, quiet) = noise(&[]);
+    let (more, told) = noise(&["--limit", "0.001"]);
+    assert!(more > whole && !quiet.contains("limit"), "{more} {whole} {quiet}");
+    assert!(
+        told.contains("the limit on work was reached: the noise suffices, and --limit 0.01 may find less"),
+        "{told}"
+    );
+    train(&place, &[&lists, &LINEAR, &steps, &["--limit", "-1"]]).fails(2, "usage.value");
+}

@@ -58,7 +58,7 @@ pub use run::{RankingPlan, TrainedRanker};
 pub use scaling::Scaling;
 
 use dp_accountant::certificate::{Derivation as _, EpsilonDelta, NoiseMode};
-use dp_accountant::{DpEvent, Epsilon, bound, calibrate};
+use dp_accountant::{DpEvent, Epsilon, bound, calibrate, work};
 use dp_optim::recipes::Budget;
 
 use super::descent::Descent;
@@ -193,7 +193,9 @@ impl<L: ListLoss, P: Protect> PrivateRanking<L, P> {
         let event_at = |std_dev: f64| at(std_dev).event().unwrap_or(DpEvent::NonPrivate);
         let std_dev = calibrate::least_scale(budget.epsilon, budget.delta, event_at)?;
         let derivation = at(std_dev);
-        let reached = bound::epsilon(&derivation.event()?, budget.delta)?.value;
+        let event = derivation.event()?;
+        // Verification recomputes the figure without a limit.
+        let reached = work::unlimited(|| bound::epsilon(&event, budget.delta))?.value;
         Ok(RankingPlan {
             recipe: self,
             derivation,

@@ -15,6 +15,7 @@ use crate::args::{
 };
 use crate::failure::{Failure, out_of_memory};
 use crate::input::conflict;
+use crate::limit;
 
 /// Largest accepted width of documents and layers.
 const WIDEST: u64 = 1 << 20;
@@ -33,6 +34,7 @@ pub(super) struct Settings {
     pub(super) largest_grade: u32,
     pub(super) protects: Protected,
     pub(super) method: Method,
+    pub(super) limit: Option<f64>,
 }
 
 /// The training method.
@@ -84,6 +86,7 @@ impl Settings {
             normalise,
             ..descent
         };
+        privacy.limit.map_or(Ok(()), limit::check)?;
         let budget = budget(privacy)?;
         let protects = protects(privacy)?;
         if !protects.has_public_features() && features.is_none() {
@@ -135,6 +138,7 @@ impl Settings {
             largest_grade: model.largest_grade,
             protects,
             method,
+            limit: privacy.limit,
         })
     }
 

@@ -15,8 +15,9 @@ use crate::args::{GlobalArgs, RankTrainArgs};
 use crate::atomic;
 use crate::failure::Failure;
 use crate::input::{check_distinct, conflict};
+use crate::limit;
 use crate::output::Console;
-use crate::progress::{Counted, Progress};
+use crate::progress::{Counted, Progress, ProgressMode};
 use crate::protection;
 
 /// The result of a training, for the curator.
@@ -86,7 +87,7 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
     check_distinct(&named)?;
     warn_before(&settings, args.seed, console);
     if args.dry_run {
-        return dry_run(args, &config, &settings, console);
+        return dry_run(args, &config, &settings, global.progress, console);
     }
     atomic::check(&args.out, args.force)?;
     let declared = Declared {
@@ -109,6 +110,7 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
     let source = args.seed.map_or(Source::Secret, Source::Seed);
     let fitted = fit(&settings, &lists, source, 0, &mut |update| progress.update(update, None))?;
     progress.finish(updates);
+    limit::note_planning(fitted.is_short, settings.limit, console);
     let training_seconds = trained.elapsed().as_secs_f64();
     let ranker = Ranker {
         schema: SCHEMA.to_owned(),
@@ -189,7 +191,13 @@ fn warn_before(settings: &Settings, seed: Option<u64>, console: &Console) {
 }
 
 /// Computes the cost of a run, without reading a list.
-fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, console: &Console) -> Result<(), Failure> {
+fn dry_run(
+    args: &RankTrainArgs,
+    config: &ListsConfig,
+    settings: &Settings,
+    mode: ProgressMode,
+    console: &Console,
+) -> Result<(), Failure> {
     atomic::check_name(&args.out, args.force)?;
     let width = config.header_width()?;
     let width = settings.features.or(width);
@@ -213,7 +221,9 @@ fn dry_run(args: &RankTrainArgs, config: &ListsConfig, settings: &Settings, cons
         if let (Some(lists), Some(width)) = (args.n, width) {
             let parameters = settings.parameters(width)? as u64;
             let Foreseen { reached, noise_multiplier: multiplier } =
-                foresee(settings.protects, recipe, budget, lists, parameters)?;
+                limit::planning(settings.limit, mode, console, || {
+                    foresee(settings.protects, recipe, budget, lists, parameters)
+                })?;
             protection::warn(budget, lists, "lists", console);
             outcome.delta = Some(reached.delta);
             outcome.noise_multiplier = Some(multiplier);

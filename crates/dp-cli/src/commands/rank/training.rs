@@ -25,6 +25,7 @@ use crate::args::RankTrainArgs;
 use crate::commands::train::refusal;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
+use crate::limit;
 use crate::output::Console;
 
 /// The source of random numbers.
@@ -45,6 +46,8 @@ pub(super) struct Fitted {
     plain: PlainRanking,
     /// The description of the privately trained model.
     model: Option<TrainedModel>,
+    /// True if a limit on planning was reached.
+    pub(super) is_short: bool,
 }
 
 /// A private release, for any protected unit.
@@ -113,6 +116,7 @@ pub(super) fn foresee(
 struct Train<'a> {
     recipe: PrivateRanking<AnyLoss>,
     budget: Budget,
+    limit: Option<f64>,
     scorer: &'a AnyScorer,
     start: Vec<f64>,
     lists: &'a QueryLists,
@@ -121,16 +125,17 @@ struct Train<'a> {
 }
 
 impl ForProtected for Train<'_> {
-    type Output = Result<Box<dyn Certified>, Failure>;
+    type Output = Result<(Box<dyn Certified>, bool), Failure>;
     fn with<P: Protect>(self, protects: P) -> Self::Output {
-        let Self { recipe, budget, scorer, start, lists, source, observer } = self;
-        let plan = recipe.protecting(protects).plan(lists.len() as u64, scorer.parameters() as u64, budget);
-        let plan = plan.map_err(|error| refused(&error))?;
+        let Self { recipe, budget, limit, scorer, start, lists, source, observer } = self;
+        let plan = || recipe.protecting(protects).plan(lists.len() as u64, scorer.parameters() as u64, budget);
+        let planned = limit::silently(limit, plan)?;
+        let plan = planned.value.map_err(|error| refused(&error))?;
         let trained = match source {
             Source::Secret => plan.train(scorer, start, lists, &mut secret()?, observer),
             Source::Seed(seed) => plan.train(scorer, start, lists, &mut SeededRng::new(seed), observer),
         };
-        Ok(Box::new(trained.map_err(|error| refused(&error))?))
+        Ok((Box::new(trained.map_err(|error| refused(&error))?), planned.is_short))
     }
 }
 
@@ -194,10 +199,14 @@ pub(super) fn fit(
     let start = scorer.start(start);
     let observer = &mut |update: u64, _: &[f64]| observer(update);
     let m = lists.len() as u64;
+    let mut is_short = false;
     let (weights, released, (batch_size, updates)) = match settings.method {
         Method::Private(recipe, budget) => {
             let (scorer, protects) = (&scorer, settings.protects);
-            let released = under(protects, Train { recipe, budget, scorer, start, lists, source, observer })?;
+            let limit = settings.limit;
+            let train = Train { recipe, budget, limit, scorer, start, lists, source, observer };
+            let (released, short) = under(protects, train)?;
+            is_short = short;
             (released.weights().to_vec(), Some(released), (recipe.batch_size, recipe.descent.updates))
         }
         Method::NonPrivate(recipe) => {
@@ -220,7 +229,7 @@ pub(super) fn fit(
     }
     let plain = PlainRanking { lists: m, parameters, batch_size, updates };
     debug_assert_eq!(scorer.parameters(), weights.len());
-    Ok(Fitted { scorer, weights, released, plain, model: settings.trained_model() })
+    Ok(Fitted { scorer, weights, released, plain, model: settings.trained_model(), is_short })
 }
 
 impl Fitted {

@@ -165,7 +165,9 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
     let planned = match (config.method, shape) {
         (Method::Private { algorithm, budget, adjacency }, Some(shape)) => {
             protection::warn(budget, shape.n, "records", console);
-            Some(planning(config, console, || algorithm.foresee(config, budget, adjacency, shape))?)
+            Some(limit::planning(config.limit, config.progress, console, || {
+                algorithm.foresee(config, budget, adjacency, shape)
+            })?)
         }
         _ => None,
     };
@@ -179,22 +181,6 @@ fn fitted(config: &TrainConfig, label: &Label, console: &Console) -> Result<Trai
         check_recipe(&fitted, console)?;
     }
     Ok(fitted)
-}
-
-/// Calibrates the noise, within the limit if given; prints a note if it was reached.
-fn planning<T>(
-    config: &TrainConfig,
-    console: &Console,
-    plan: impl FnOnce() -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let found = limit::within(config.limit, 1.0, config.progress, console, plan)?;
-    if let (true, Some(limit)) = (found.is_short, config.limit) {
-        console.note(&format!(
-            "the limit on work was reached: the noise suffices, and --limit {} may find less",
-            10.0 * limit
-        ));
-    }
-    found.value
 }
 
 /// Rejects, before any record is read, a configuration that is wrong for every number of records.

@@ -20,12 +20,12 @@ use dp_optim::recipes::{Budget, Compiled, Planned, Recipe, TrainsAny};
 
 use super::algorithm::{self, Shape};
 use super::config::{Method, TrainConfig};
-use super::planning;
 use super::refusal::refusal;
 use super::source::Known;
 use super::tuning::{Chosen, Tuning, Way, chosen_on_public, public_records};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, out_of_memory};
+use crate::limit;
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 use crate::protection;
@@ -179,7 +179,7 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored + Feature>(
 ) -> Result<TrainedModel, Failure> {
     let Encoded { encoder, examples, shape } = records;
     let started = Instant::now();
-    let (advice, plan) = planning(config, console, || {
+    let (advice, plan) = limit::planning(config.limit, config.progress, console, || {
         let Built { recipe, advice } = build()?;
         let plan = recipe.plan_copies::<A>(shape.n, shape.dim, budget, 1).map_err(|error| refusal(&error))?;
         Ok((advice, plan))
