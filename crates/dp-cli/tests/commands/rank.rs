@@ -671,5 +671,6 @@ fn a_limit_on_planning_gives_more_noise_and_a_ranker_that_verifies() {
         told.contains("the limit on work was reached: the noise suffices, and --limit 0.01 may find less"),
         "{told}"
     );
-    train(&place, &[&lists, &LINEAR, &steps, &["--limit", "-1"]]).fails(2, "usage.value");
+    let nothing = ["rank", "train", "--out", "none.json", "--limit", "-1"];
+    place.dp(&[&nothing[..], &lists, &LINEAR, &steps].concat()).fails(2, "usage.value");
 }
