@@ -16,12 +16,12 @@ use crate::released::Released;
 /// Two noisy sums whose theorem says that together they are 0.5-DP:
 /// ```
 /// use dp_accountant::{DpEvent, EventLog, ReplaceOne};
-/// use dp_mechanisms::{Bounded, Error, L1Sensitivity, Laplace, OsSeeded, Prepaid};
+/// use dp_mechanisms::{Bounded, Error, L1Sensitivity, Laplace, Mechanism, OsSeeded, Prepaid};
 ///
 /// let sensitivity = L1Sensitivity::<ReplaceOne>::new(1.0)?;
 /// let laplace = Laplace::from_scale(sensitivity, 4.0)?;
 /// let mut scope = Prepaid::new(DpEvent::PureDp { epsilon: 0.5 });
-/// let mut total = 0.0;
+/// let mut total = 0.0f64;
 /// for sum in [3.0, 4.0] {
 ///     let sum = Bounded::with_proven_sensitivity(vec![sum], sensitivity);
 ///     total += laplace.release(sum, scope.log(), &mut OsSeeded::new()?)?.get()[0];
