@@ -13,8 +13,9 @@
 //! | further releases after those already made | [`releases_left`] | - |
 //! | epsilon, delta | [`Evaluator::epsilon`], [`Evaluator::delta`] | - |
 //!
-//! Once a [limit](crate::work::limited) on work is reached, evaluations are coarse. The result still meets the target, also when
-//! evaluated without a limit, because coarse evaluations are increased by 0.2%.
+//! Once a [limit](crate::work::limited) on work is reached, evaluations are coarse. The result still meets the target. Coarse
+//! evaluations are increased by 0.2%, so that an evaluation without a limit usually meets the target too; check it
+//! ([`unlimited`](crate::work::unlimited)) before you rely on it.
 //! [`Limited::is_short`](crate::work::Limited::is_short) tells whether the limit made the result less tight.
 //!
 //! If the cost is not monotone, the result still meets the target, but another value may be better. A target that no value or
@@ -95,8 +96,10 @@ pub struct Beyond<T> {
     pub epsilon_lower: f64,
 }
 
-/// Relative margin for evaluations that a limit on work changed. Without the limit, the ends are within [`exact::WIDE`] of each
-/// other, or are no higher than the changed ones, since everything that a limit omits is evaluated in addition.
+/// Relative margin for evaluations that a limit on work changed. Without the limit, either the ends are within [`exact::WIDE`] of
+/// each other, so that the upper one is at most this much higher; or they stay apart, and everything that the limit omitted is
+/// evaluated in addition. The second case has no proof: a coarse grid can be luckier than a fine one. Whoever relies on the
+/// result without a limit evaluates it once more, as the promises of `dp-optim` do.
 const MARGIN: f64 = 2.0 * exact::WIDE;
 
 /// A privacy target and the method of evaluating it.

@@ -87,16 +87,29 @@ impl<A: Adjacency> EventLog<A> {
         Self { id: LogId::next(), entries: Vec::new(), private: true, assumptions: Vec::new(), relation: PhantomData }
     }
 
-    /// The log of `releases` that together cost `event`: their own events are not counted, their assumptions and their privacy
-    /// are kept.
+    /// Returns the log of `releases` that together cost `event`. Their own events are dropped; their assumptions, except those in
+    /// `proved`, are kept, as is whether their noise was secret.
     ///
     /// # Privacy
-    /// That they cost `event` under `A` is the caller's claim, and needs a theorem.
-    pub fn accounting_for<B: Adjacency>(event: DpEvent, releases: &EventLog<B>) -> Self {
+    /// The caller claims that the releases cost `event` under `A`, and proves the assumptions in `proved`. Both need a theorem.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::{DpEvent, EventLog, ReplaceOne, ZeroOut};
+    ///
+    /// let mut presence = EventLog::<ZeroOut>::new();
+    /// presence.record(DpEvent::PureDp { epsilon: 0.25 }, 1);
+    /// // A replacement removes one record and adds another.
+    /// let event = DpEvent::AddRemoveTwice { event: Box::new(presence.to_event()) };
+    /// let log = EventLog::<ReplaceOne>::accounting_for(event.clone(), &presence, &[]);
+    /// assert_eq!(log.to_event(), event);
+    /// ```
+    pub fn accounting_for<B: Adjacency>(event: DpEvent, releases: &EventLog<B>, proved: &[Assumption]) -> Self {
         let mut log = Self::new();
         log.record(event, 1);
         log.private = releases.private;
-        log.assumptions.clone_from(&releases.assumptions);
+        let assumed = releases.assumptions.iter().filter(|assumption| !proved.contains(assumption));
+        assumed.for_each(|assumption| log.assume(assumption.clone()));
         log
     }
 

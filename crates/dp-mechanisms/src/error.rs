@@ -126,7 +126,7 @@ pub enum Error {
         left: u64,
     },
     /// A scope held another number of releases than its event accounts for.
-    #[error("{found} releases were made where {prepaid} are accounted for")]
+    #[error("the event accounts for {prepaid} releases, and {found} were made")]
     NotPrepaid {
         /// The number that the event accounts for.
         prepaid: u64,

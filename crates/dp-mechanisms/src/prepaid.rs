@@ -8,9 +8,9 @@ use crate::released::Released;
 
 /// A scope for releases that together cost `event`.
 ///
-/// Mechanisms release into the scope's own [log](Self::log). The end of the scope counts the releases (a session counts once),
-/// and makes the log of the run: `event`, the assumptions of the releases, and whether their noise was secret. A run that
-/// released more or less often than the theorem says is an error, and nothing of it is released.
+/// Mechanisms record their releases in the scope's own [log](Self::log). [`finish`](Self::finish) counts them (a session counts
+/// once) and returns the log of the run: `event`, the assumptions of the releases, and whether their noise was secret. If the
+/// count differs from that of the theorem, `finish` fails and returns no output.
 ///
 /// # Examples
 /// Two noisy sums whose theorem says that together they are 0.5-DP:
@@ -21,11 +21,10 @@ use crate::released::Released;
 /// let sensitivity = L1Sensitivity::<ReplaceOne>::new(1.0)?;
 /// let laplace = Laplace::from_scale(sensitivity, 4.0)?;
 /// let mut scope = Prepaid::new(DpEvent::PureDp { epsilon: 0.5 });
-/// let mut total = 0.0f64;
-/// for sum in [3.0, 4.0] {
-///     let sum = Bounded::with_proven_sensitivity(vec![sum], sensitivity);
-///     total += laplace.release(sum, scope.log(), &mut OsSeeded::new()?)?.get()[0];
-/// }
+/// let sum = |value: f64| Bounded::with_proven_sensitivity(vec![value], sensitivity);
+/// let first = laplace.release(sum(3.0), scope.log(), &mut OsSeeded::new()?)?;
+/// let second = laplace.release(sum(4.0), scope.log(), &mut OsSeeded::new()?)?;
+/// let total = second.map(|second| first.get()[0] + second[0]);
 /// let (total, log): (_, EventLog<ReplaceOne>) = scope.finish(total, 2)?;
 /// assert!(total.get().is_finite());
 /// assert_eq!(log.to_event(), DpEvent::PureDp { epsilon: 0.5 });
@@ -56,27 +55,24 @@ impl<A: Adjacency> Prepaid<A> {
         &mut self.releases
     }
 
-    /// Releases `output` and returns the log of the run, under the relation `B` of the scope's event.
+    /// Returns `output`, made of the scope's releases, and the log of the run under the relation `B` of the event.
     ///
     /// # Privacy
-    /// `output` must be a function of the scope's releases and of nothing else that depends on records, as in
-    /// [`Released::map`]. The theorem must say that `releases` releases of this kind together cost the event under `B`.
+    /// The theorem must state that `releases` releases of this kind together cost the event under `B`. Only their number is
+    /// checked.
     ///
     /// # Errors
-    /// [`Error::NotPrepaid`] if the scope's log holds another number of releases, or none.
-    pub fn finish<T, B: Adjacency>(self, output: T, releases: u64) -> Result<(Released<T>, EventLog<B>), Error> {
+    /// [`Error::NotPrepaid`] if the scope's log holds another number of releases.
+    pub fn finish<T, B: Adjacency>(
+        self,
+        output: Released<T>,
+        releases: u64,
+    ) -> Result<(Released<T>, EventLog<B>), Error> {
         let found = self.releases.entries().iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
-        if found != releases || found == 0 {
+        if found != releases {
             return Err(Error::NotPrepaid { prepaid: releases, found });
         }
-        let mut log = EventLog::new();
-        log.record(self.event, 1);
-        if !self.releases.is_private() {
-            log.mark_not_private();
-        }
-        let assumed = self.releases.assumptions().iter().filter(|assumption| !self.proved.contains(assumption));
-        assumed.for_each(|assumption| log.assume(assumption.clone()));
-        Ok((Released::new(output), log))
+        Ok((output, EventLog::accounting_for(self.event, &self.releases, &self.proved)))
     }
 }
 
@@ -87,24 +83,29 @@ mod tests {
     use super::*;
     use crate::{Bounded, L2Sensitivity, LaplaceBall, Mechanism, SeededRng};
 
-    fn scope(count: u64) -> Prepaid<ZeroOut> {
+    /// Returns a scope with `count` releases, and the last one.
+    fn scope(count: u64) -> (Prepaid<ZeroOut>, Released<Vec<f64>>) {
         let mut scope = Prepaid::new(DpEvent::PureDp { epsilon: 1.0 });
         let sensitivity = L2Sensitivity::new(1.0).unwrap();
         let ball = LaplaceBall::from_scale(sensitivity, 4.0, 1).unwrap();
-        for seed in 0..count {
+        let mut release = |seed| {
             let sum = Bounded::with_proven_sensitivity(vec![1.0], sensitivity);
-            ball.release(sum, scope.log(), &mut SeededRng::new(seed)).unwrap();
+            ball.release(sum, scope.log(), &mut SeededRng::new(seed)).unwrap()
+        };
+        let mut last = release(1);
+        for seed in 1..count {
+            last = release(seed + 1);
         }
-        scope
+        (scope, last)
     }
 
     #[test]
-    fn the_log_of_the_run_is_the_event_and_what_the_releases_say() {
-        let three = scope(3);
+    fn the_log_of_the_run_holds_the_event_and_the_unproved_assumptions() {
+        let (three, last) = scope(3);
         let mut three = three.proving(Assumption::MonotonicScores);
         three.log().assume(Assumption::FloatSum);
         three.log().assume(Assumption::MonotonicScores);
-        let (output, log): (_, EventLog<ReplaceOne>) = three.finish(7, 3).unwrap();
+        let (output, log): (_, EventLog<ReplaceOne>) = three.finish(last.map(|_| 7), 3).unwrap();
         assert_eq!(output.into_inner(), 7);
         assert_eq!(log.to_event(), DpEvent::PureDp { epsilon: 1.0 });
         assert!(!log.is_private());
@@ -113,8 +114,9 @@ mod tests {
 
     #[test]
     fn more_or_fewer_releases_than_were_prepaid_are_refused() {
-        for (found, prepaid) in [(3, 2), (2, 3), (0, 0), (0, 1)] {
-            let refused = scope(found).finish::<_, ZeroOut>((), prepaid);
+        for (found, prepaid) in [(3, 2), (2, 3), (1, 0)] {
+            let (scope, last) = scope(found);
+            let refused = scope.finish::<_, ZeroOut>(last, prepaid);
             assert_eq!(refused.unwrap_err(), Error::NotPrepaid { prepaid, found });
         }
     }

@@ -305,3 +305,16 @@ fn what_is_found_within_a_limit_holds_without_one() {
     }
     assert!(hurried >= 4, "{hurried}");
 }
+
+#[test]
+fn evaluations_that_a_limit_changed_keep_a_margin() {
+    let (epsilon, delta) = target(1.0, 1e-6);
+    let rate = SamplingRate::new(0.01).unwrap();
+    let (found, again) = work::limited(1e5, || {
+        let found = Calibration::new(epsilon, delta).dp_sgd_noise_multiplier(rate, 2_000).unwrap();
+        // The limit is reached, so that this evaluation has the same work as those of the search.
+        (found, Evaluator::Tightest.epsilon(&dp_sgd(found.value, 0.01, 2_000), delta).unwrap())
+    })
+    .value;
+    assert!((found.epsilon / again - (1.0 + 2e-3)).abs() < 1e-9, "{found:?} {again}");
+}

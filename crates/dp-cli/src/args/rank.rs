@@ -223,7 +223,7 @@ pub struct RankPrivacyArgs {
     /// Which data sets count as neighbours [default: add-remove for lists; the others have one each]
     #[arg(long, value_enum, value_name = "RELATION")]
     pub adjacency: Option<Adjacency>,
-    /// Work that may be spent on finding the noise; 1 is about a second. Where it is reached, there is more noise than needed
+    /// Limit on the work of calibrating the noise; 1 is about a second. If it is reached, the noise can be larger than needed
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub limit: Option<f64>,
     /// Train without privacy, for comparison

@@ -200,7 +200,7 @@ pub struct TrainArgs {
     /// Draw noise from this seed: reproducible and therefore NOT private
     #[arg(long, value_name = "NUMBER", help_heading = "Privacy")]
     pub seed: Option<u64>,
-    /// Work that may be spent on finding the noise; 1 is about a second. Where it is reached, there is more noise than needed
+    /// Limit on the work of calibrating the noise; 1 is about a second. If it is reached, the noise can be larger than needed
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Privacy")]
     pub limit: Option<f64>,
 

@@ -63,7 +63,7 @@ impl PredictConfig {
         check_distinct(&named)?;
         if global.json && out.is_none() {
             return Err(conflict("--json", "the scores are CSV and would mix with JSON on standard output")
-                .help("add --out FILE, or leave --json away"));
+                .help("add --out FILE, or omit --json"));
         }
         Ok(Self { model: args.model.clone(), input, out, force: args.force, progress: global.progress })
     }

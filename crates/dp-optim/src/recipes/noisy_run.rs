@@ -242,9 +242,9 @@ impl NoisyRun {
         let not_proved = |why| Err(Error::NotProved { recipe: self.recipe, why });
         match (&self.penalty, self.descent) {
             (None, Descent::Admm { .. }) => not_proved("without a penalty there is nothing to split off: name one"),
-            (Some(_), Descent::Adam { .. } | Descent::AdamBc { .. }) => not_proved(
-                "a penalty's map belongs to steps that are alike for all weights: leave Adam or the penalty away",
-            ),
+            (Some(_), Descent::Adam { .. } | Descent::AdamBc { .. }) => {
+                not_proved("a penalty's map belongs to steps that are alike for all weights: omit Adam or the penalty")
+            }
             (Some(penalty), _) => Ok(penalty.check_layout(self.layout()?)?),
             (None, _) => Ok(()),
         }

@@ -43,7 +43,7 @@ pub trait RecordAdjacency: Adjacency + PartialEq {
 
 impl RecordAdjacency for ReplaceOne {
     fn from_null_records(log: EventLog<ZeroOut>) -> EventLog<Self> {
-        EventLog::accounting_for(DpEvent::AddRemoveTwice { event: Box::new(log.to_event()) }, &log)
+        EventLog::accounting_for(DpEvent::AddRemoveTwice { event: Box::new(log.to_event()) }, &log, &[])
     }
 }
 

@@ -196,6 +196,10 @@ impl<L: ListLoss, P: Protect> PrivateRanking<L, P> {
         let event = derivation.event()?;
         // Verification recomputes the figure without a limit.
         let reached = work::unlimited(|| bound::epsilon(&event, budget.delta))?.value;
+        let most = budget.epsilon.get();
+        if !(reached <= most) {
+            return Err(TrainError::OutOfRange { name: "epsilon", value: most, range: "what this noise can reach" });
+        }
         Ok(RankingPlan {
             recipe: self,
             derivation,

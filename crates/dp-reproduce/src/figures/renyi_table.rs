@@ -118,7 +118,7 @@ pub(super) fn figure(effort: Effort) -> Figure {
                       objective of the algorithms of chapters 3 to 5, of the papers before and of what is recommended today. \
                       Settings are those of figure 5.3; the four ADMM have λ‖w‖₁ with λ = 0.0001 in place of (λ/2)‖w‖², ssADMM and mpADMM ten \
                       and a hundred passes; bolt-on, BST14 and SCS13 have batches of 50. Auto and ObjPert around a centre choose their own \
-                      regulariser. PrivGene, whose rounds grow with the records, is left away on KDD Cup 99.",
+                      regulariser. PrivGene, whose rounds grow with the records, is omitted on KDD Cup 99.",
         columns: 7,
         claims,
         panels,

@@ -173,7 +173,7 @@ impl ListsConfig {
                             flag,
                             format!("{flag} has no meaning for LETOR, whose lines have an order"),
                         )
-                        .help("leave it away, or add --format csv"));
+                        .help("omit it, or add --format csv"));
                     }
                 }
                 Ok(ListForm::Letor {})

@@ -36,7 +36,7 @@ pub(super) fn execute(args: &RankPredictArgs, global: &GlobalArgs, console: &Con
     check_names(&args.model, &args.data, out)?;
     if global.json && out.is_none() && !args.dry_run {
         return Err(conflict("--json", "the scores are CSV and would mix with JSON on standard output")
-            .help("add --out FILE, or leave --json away"));
+            .help("add --out FILE, or omit --json"));
     }
     let config = ListsConfig::new("--data", &args.data, &args.lists, global)?;
     let file = files::ranker(&args.model)?;

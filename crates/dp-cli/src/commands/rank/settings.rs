@@ -112,12 +112,12 @@ impl Settings {
             }
             None => {
                 if model.clip.is_some() {
-                    return Err(conflict("--clip", "nothing is clipped without privacy").help("leave --clip away"));
+                    return Err(conflict("--clip", "nothing is clipped without privacy").help("omit --clip"));
                 }
                 for (given, flag) in [(model.scaling != RankScaling::Clip, "--scaling"), (model.thin, "--thin")] {
                     if given {
                         return Err(conflict(flag, format!("{flag} has no meaning without privacy"))
-                            .help("leave it away, or leave --non-private away"));
+                            .help("omit it, or omit --non-private"));
                     }
                 }
                 let usual = NonPrivateRanking::new(loss);
@@ -190,7 +190,7 @@ fn named_loss(model: &RankModelArgs) -> Result<NamedLoss, Failure> {
         RankLoss::Bayesrank => Ok(NamedLoss::Bayesrank { k }),
         RankLoss::Listnet => Ok(NamedLoss::Listnet { k }),
         RankLoss::Listmle if model.k.is_some() => {
-            Err(conflict("--k", "listmle looks at all positions").help("leave --k away"))
+            Err(conflict("--k", "listmle looks at all positions").help("omit --k"))
         }
         RankLoss::Listmle => Ok(NamedLoss::Listmle {}),
     }
@@ -210,7 +210,7 @@ fn shape(model: &RankModelArgs) -> Result<ScorerShape, Failure> {
             ] {
                 if given {
                     return Err(conflict(flag, format!("{flag} has no meaning for a linear scorer"))
-                        .help("leave it away, or choose --model mlp"));
+                        .help("omit it, or choose --model mlp"));
                 }
             }
             Ok(ScorerShape::Linear {})
@@ -224,19 +224,19 @@ fn scaling(model: &RankModelArgs, protects: Protected) -> Result<Scaling, Failur
     if model.thin && !bayesrank {
         return Err(conflict("--thin", "the target of this loss is made of all grades of a list")
             .expected("--loss bayesrank")
-            .help("leave --thin away"));
+            .help("omit --thin"));
     }
     match model.scaling {
         RankScaling::Clip => Ok(Scaling::Clip),
         RankScaling::Public if !bayesrank => {
             Err(conflict("--scaling", "how far grades can move a gradient of this loss is not known")
                 .expected("--loss bayesrank")
-                .help("leave --scaling away: gradients are clipped then"))
+                .help("omit --scaling: gradients are clipped then"))
         }
         RankScaling::Public if !protects.has_public_features() => {
             Err(conflict("--scaling", "weights would be computed from features, which are protected")
                 .expected("--protect grades")
-                .help("leave --scaling away: gradients are clipped then"))
+                .help("omit --scaling: gradients are clipped then"))
         }
         RankScaling::Public if model.thin => Ok(Scaling::THINNED),
         RankScaling::Public => Ok(Scaling::WHOLE),
@@ -248,7 +248,7 @@ fn protects(privacy: &RankPrivacyArgs) -> Result<Protected, Failure> {
     let unfit = |what: &str, fits: &str| {
         Err(conflict("--adjacency", format!("{what} has another neighbouring relation"))
             .expected(fits)
-            .help("leave --adjacency away, or say what is protected: --protect grades, lists or documents"))
+            .help("omit --adjacency, or say what is protected: --protect grades, lists or documents"))
     };
     match (privacy.protect.unwrap_or(RankProtect::Grades), privacy.adjacency) {
         (RankProtect::Grades, None | Some(Adjacency::ChangeListLabels)) => Ok(Protected::Grades),
@@ -274,7 +274,7 @@ fn budget(privacy: &RankPrivacyArgs) -> Result<Option<Budget>, Failure> {
         ] {
             if given {
                 return Err(conflict(flag, format!("{flag} has no meaning without privacy"))
-                    .help("leave it away, or leave --non-private away"));
+                    .help("omit it, or omit --non-private"));
             }
         }
         return Ok(None);

@@ -185,7 +185,7 @@ fn warn_before(settings: &Settings, seed: Option<u64>, console: &Console) {
     } else if seed.is_some() {
         console.warn(
             "NOT PRIVATE: --seed makes the noise reproducible, so that anyone who guesses the seed can subtract it\n\
-             the certificate claims nothing; leave --seed away for a ranker to be published",
+             the certificate claims nothing; omit --seed for a ranker to be published",
         );
     }
 }

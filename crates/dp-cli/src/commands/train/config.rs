@@ -214,7 +214,7 @@ impl TrainConfig {
         let out = if args.out.as_os_str() == "-" { Target::Stdout } else { Target::File(args.out.clone()) };
         if out == Target::Stdout && global.json {
             return Err(conflict("--out", "the model and the JSON result cannot both go to standard output")
-                .help("name a file for the model, or leave --json away"));
+                .help("name a file for the model, or omit --json"));
         }
         if args.report.as_deref().is_some_and(|report| report.as_os_str() == "-") {
             return Err(Failure::usage("--report", "standard output is taken by the result").help("name a file"));
@@ -308,7 +308,7 @@ fn one_vs_all(args: &TrainArgs) -> Result<Option<OneVsAll>, Failure> {
     let Some(share) = args.one_vs_all else { return Ok(None) };
     if args.algorithm == args::Algorithm::NonPrivate {
         return Err(conflict("--one-vs-all", "--one-vs-all says how models share a budget, and there is none")
-            .help("leave --one-vs-all away, or choose a private --algorithm"));
+            .help("omit --one-vs-all, or choose a private --algorithm"));
     }
     let share = match share {
         args::Share::Joint => Share::Joint,
@@ -401,7 +401,7 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
         ] {
             if given {
                 return Err(conflict(flag, format!("{flag} has no meaning without privacy"))
-                    .help("leave it away, or choose a private --algorithm"));
+                    .help("omit it, or choose a private --algorithm"));
             }
         }
         return Ok(Method::NonPrivate);
@@ -419,7 +419,7 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
     let delta = Delta::new(args.delta).map_err(|error| {
         Failure::usage("--delta", error.to_string())
             .expected("a number in [0, 1), far below 1/n; 0 is pure differential privacy")
-            .help("use --delta 1e-8, say, or leave it away")
+            .help("use --delta 1e-8, say, or omit it")
     })?;
     let algorithm = PrivateAlgorithm(entry);
     let adjacency = args.adjacency.unwrap_or_else(|| algorithm.usual_relation());
@@ -444,7 +444,7 @@ fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
         (Format::Csv, args::Scale::UnitRows, None) => Ok(Encoding::UNIT_ROWS),
         (Format::Csv, args::Scale::UnitRows, Some(_)) => {
             Err(conflict("--row-norm", "--scale unit-rows makes every row of norm 1 already")
-                .help("add --scale unit, or leave --row-norm away"))
+                .help("add --scale unit, or omit --row-norm"))
         }
         (_, _, row_norm) => Ok(Encoding::unit_scale(row_norm.unwrap_or(RowNorm::Clip))),
     }

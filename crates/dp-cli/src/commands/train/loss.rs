@@ -56,7 +56,7 @@ impl AskedLoss {
                 let names: Vec<String> = FOR_ONE_AGAINST_THE_REST.iter().map(|&loss| typed(loss)).collect();
                 Err(conflict("--one-vs-all", format!("--loss {} does not tell one class from the rest", typed(name)))
                     .expected(names.join(", "))
-                    .help("leave --loss away, or --one-vs-all"))
+                    .help("omit --loss, or --one-vs-all"))
             }
             _ => Ok(Self { one_vs_all: true, ..self }),
         }
@@ -84,7 +84,7 @@ impl AskedLoss {
             return Err(conflict("--one-vs-all", format!("--one-vs-all does not fit {what}"))
                 .at_column(&label.column)
                 .expected("a label whose classes are listed")
-                .help("leave --one-vs-all away, or list the classes in [label] of the schema or with --classes"));
+                .help("omit --one-vs-all, or list the classes in [label] of the schema or with --classes"));
         }
         let name = match self.name {
             None => fitting[0],
@@ -94,12 +94,12 @@ impl AskedLoss {
                 return Err(Failure::usage("--loss", format!("--loss {} does not fit {what}", typed(name)))
                     .at_column(&label.column)
                     .expected(names.join(", "))
-                    .help("leave --loss away, or say in [label] of the schema what the label holds"));
+                    .help("omit --loss, or say in [label] of the schema what the label holds"));
             }
         };
         if self.huber_width.is_some() && !has_width(name) {
             return Err(conflict("--huber-width", format!("--huber-width does not belong to {}", typed(name)))
-                .help("add --loss huber-svm, huber-regression or log-cosh, or leave --huber-width away"));
+                .help("add --loss huber-svm, huber-regression or log-cosh, or omit --huber-width"));
         }
         self.of(name, classes)
     }

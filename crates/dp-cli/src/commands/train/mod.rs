@@ -204,7 +204,7 @@ fn warn_before(config: &TrainConfig, console: &Console) {
     } else if config.seed.is_some() {
         console.warn(
             "NOT PRIVATE: --seed makes the noise reproducible, so that anyone who guesses the seed can subtract it\n\
-             the certificate claims nothing; leave --seed away for a model to be published",
+             the certificate claims nothing; omit --seed for a model to be published",
         );
     }
 }

@@ -188,7 +188,7 @@ fn agrees(schema: &Schema, label: Option<&str>, named: &NamedLabel) -> Result<()
         && label != declared.column
     {
         return Err(conflict("--label", format!("--label is `{label}`, the schema's label is `{}`", declared.column))
-            .help("leave --label away, or change [label] in the schema"));
+            .help("omit --label, or change [label] in the schema"));
     }
     if let Some(hint) = &named.hint
         && LabelKind::from(hint.clone()) != declared.kind
@@ -196,14 +196,14 @@ fn agrees(schema: &Schema, label: Option<&str>, named: &NamedLabel) -> Result<()
     {
         let flag = if matches!(hint, LabelHint::Number(_)) { "--label-range" } else { "--classes" };
         return Err(conflict(flag, format!("{flag} is not what the schema says of its label"))
-            .help(format!("leave {flag} away, or change [label] in the schema")));
+            .help(format!("omit {flag}, or change [label] in the schema")));
     }
     let LabelKind::TwoClasses { positive, negative, others } = &declared.kind else {
         let given = [("--positive", &named.positive), ("--negative", &named.negative)];
         return match given.iter().find(|(_, value)| value.is_some()) {
             None => Ok(()),
             Some((flag, _)) => Err(conflict(flag, "the label of the schema is not one of two classes")
-                .help(format!("leave {flag} away, or change [label] in the schema"))),
+                .help(format!("omit {flag}, or change [label] in the schema"))),
         };
     };
     let sides = [
@@ -215,7 +215,7 @@ fn agrees(schema: &Schema, label: Option<&str>, named: &NamedLabel) -> Result<()
             && !(values.contains(value) || (*others == of_others && !opposite.contains(value)))
         {
             return Err(conflict(flag, format!("`{value}` is not {class} in the schema"))
-                .help(format!("leave {flag} away, or change [label] in the schema")));
+                .help(format!("omit {flag}, or change [label] in the schema")));
         }
     }
     Ok(())

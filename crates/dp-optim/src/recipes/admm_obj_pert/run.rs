@@ -170,17 +170,20 @@ impl Run for AdmmObjPertRun {
         let mut split =
             LinearisedAdmm::new(*rho, recipe.map(problem.dim, *rho)?, recipe.output, &vec![0.0; parameters]);
         let mut iterations = Prepaid::<ZeroOut>::new(self.event()?);
-        let mut weights = Vec::new();
+        let mut released = None;
         for _ in 0..recipe.iterations {
             control.check()?;
             let pull = |(z, y): (&f64, &f64)| (rho * z - y) / (rho + recipe.lambda);
             let mut centre: Vec<f64> = split.sparse().iter().zip(split.dual()).map(pull).collect();
             project(&mut centre, within);
             let x = objective.release::<F, _>(*release, source, &centre, iterations.log(), rng, control)?;
-            let x: Vec<f64> = x.into_inner().into_iter().map(|weight| weight.to_subset_unchecked()).collect();
-            split.split(&x);
-            weights = split.point(&x).iter().map(|&weight| nalgebra::convert(weight)).collect();
+            released = Some(x.map(|x| {
+                let wide: Vec<f64> = x.into_iter().map(|weight| weight.to_subset_unchecked()).collect();
+                split.split(&wide);
+                split.point(&wide).iter().map(|&weight| nalgebra::convert(weight)).collect()
+            }));
         }
+        let weights = released.ok_or(Error::Count { name: "steps", value: 0, range: "1 or more" })?;
         Ok(iterations.finish(weights, recipe.iterations.saturating_mul(RELEASES))?)
     }
 }

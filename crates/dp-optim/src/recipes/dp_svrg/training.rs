@@ -133,7 +133,7 @@ impl SvrgRun {
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
         observe: &mut Observer<'_, F>,
-    ) -> Result<(Vec<F>, Prepaid<A>), Error> {
+    ) -> Result<(Released<Vec<F>>, Prepaid<A>), Error> {
         let training: Training<'_, '_, '_, '_, F, A> =
             Training { svrg: self, source, rng, control, observe, relation: PhantomData };
         self.run.steps.loss.visit_model(size("dimension", self.run.steps.dim)?, training)
@@ -184,7 +184,7 @@ struct Training<'t, 'c, 'o, 'r, F, A> {
 }
 
 impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Training<'_, '_, '_, '_, F, A> {
-    type Output = Result<(Vec<F>, Prepaid<A>), Error>;
+    type Output = Result<(Released<Vec<F>>, Prepaid<A>), Error>;
 
     fn visit<M>(mut self, model: M) -> Self::Output
     where
@@ -208,7 +208,7 @@ impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Training<'_, '_, '_, '_, F
         };
         let noise = run.steps.noise::<A>(svrg.noises.std_dev, svrg.noise_mode)?;
         let mut epochs = Prepaid::<A>::new(svrg.event()?);
-        let mut released = Vec::new();
+        let mut released = None;
         for epoch in 0..run.epochs {
             let mut full = self.full_gradient(&model, &point, epochs.log())?;
             let share: F = convert(run.steps.divisor / run.steps.n as f64);
@@ -232,9 +232,10 @@ impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Training<'_, '_, '_, '_, F
                 average.iter_mut().zip(&output).for_each(|(sum, &part)| *sum += part);
             }
             let output = if averaged { average.clone() } else { output };
-            released = estimate.gradient.finish(output, epochs.log())?.into_inner();
+            released = Some(estimate.gradient.finish(output, epochs.log())?);
             point = last;
         }
+        let released = released.ok_or(Error::Count { name: "epochs", value: 0, range: "1 or more" })?;
         Ok((released, epochs))
     }
 }

@@ -126,6 +126,6 @@ impl Run for ObjPertRun {
         let release = self.perturbation.release;
         let weights = objective.release::<F, _>(release, source, &centre, scope.log(), rng, control)?;
         let of_centre = u64::from(self.perturbation.centre.is_some());
-        Ok(scope.finish(weights.into_inner(), of_centre + RELEASES)?)
+        Ok(scope.finish(weights, of_centre + RELEASES)?)
     }
 }

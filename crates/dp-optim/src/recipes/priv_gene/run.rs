@@ -89,6 +89,7 @@ impl Run for GeneRun {
         let choice = self.choice::<A>()?;
         let mut weights = vec![0.0f64; size("dimension", self.problem.dim)?];
         let mut rounds = Prepaid::<A>::new(self.event()?);
+        let mut last: Option<Released<usize>> = None;
         for (round, step) in (0u32..).zip(self.recipe.steps(self.rounds.rounds)) {
             let utilities = self.utilities::<F>(source, &weights, step, round, control)?;
             let scores = Bounded::with_proven_sensitivity(Scores::new(utilities)?, choice.sensitivity());
@@ -96,8 +97,12 @@ impl Run for GeneRun {
             if let Some(weight) = weights.get_mut(*chosen.get() / 2) {
                 *weight += if chosen.get().is_multiple_of(2) { step } else { -step };
             }
+            last = Some(chosen);
         }
-        Ok(rounds.finish(weights.into_iter().map(convert).collect(), self.rounds.rounds)?)
+        let last = last.ok_or(Error::Count { name: "steps", value: 0, range: "1 or more" })?;
+        // A function of the choices of all rounds.
+        let weights = last.map(|_| weights.into_iter().map(convert).collect());
+        Ok(rounds.finish(weights, self.rounds.rounds)?)
     }
 }
 

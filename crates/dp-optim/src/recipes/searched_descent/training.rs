@@ -61,6 +61,8 @@ pub(super) struct Training<'r, 's, 'c, 'g, F, A: RecordAdjacency, O> {
     /// C and C_o, which may have shrunk.
     clipping: f64,
     most_loss: f64,
+    /// The last gradient.
+    last: Option<Released<Vec<f64>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -121,13 +123,16 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
             of_search: share,
             clipping: recipe.clipping,
             most_loss: recipe.most_loss,
+            last: None,
         })
     }
 
     pub(super) fn descend(mut self) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
         self.steps()?;
-        let Self { releases, admitted, weights, .. } = self;
-        Ok(releases.finish(weights.into_iter().map(convert).collect(), admitted)?)
+        let Self { releases, admitted, weights, last, .. } = self;
+        let last = last.ok_or(Error::Count { name: "steps", value: 0, range: "1 or more" })?;
+        // A function of all releases.
+        Ok(releases.finish(last.map(|_| weights.into_iter().map(convert).collect()), admitted)?)
     }
 
     /// Asks the filter, before anything is read.
@@ -149,6 +154,7 @@ impl<'r, 's, 'c, 'g, F: Real, A: RecordAdjacency, O: FnMut(Observation<'_>)> Tra
         (self.observe)(Observation::Gradient { weights, noisy_sum, std_dev: noise.std_dev(), clipping: self.clipping });
         let divisor = self.run.divisor()?;
         let mean = noisy_sum.iter().map(|sum| sum / divisor).collect();
+        self.last = Some(released);
         // The inverse of the noise's variance, up to a constant.
         Ok(Some(Estimate { mean, precision: noise.std_dev().powi(-2) }))
     }

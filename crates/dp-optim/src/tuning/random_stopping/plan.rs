@@ -204,7 +204,7 @@ impl<A: RecordAdjacency> Planned<A> for RandomStoppingPlan<A> {
         };
         // The theorem's event accounts for all repetitions. Only the best's assumptions are kept, so that nothing tells which
         // others were tried.
-        let log = EventLog::accounting_for(self.promise.event().clone(), &of_best);
+        let log = EventLog::accounting_for(self.promise.event().clone(), &of_best, &[]);
         let derivation = RandomStoppingDerivation { chosen, ..self.derivation.clone() };
         self.promise.kept(weights, log, AnyDerivation::RandomStopping(derivation), self.terms.noise_mode)
     }
