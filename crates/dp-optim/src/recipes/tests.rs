@@ -2,7 +2,7 @@
 
 use crate::derivation::DerivesModel;
 use dp_accountant::certificate::{Assumption, Derivation as _, NoiseMode};
-use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut, bound, work};
 use dp_data::{Block, Description, Examples, PassRequest, RowSource, RowStream, SourceError};
 use dp_losses::{LossKind, Penalty};
 use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, Mechanism, OsSeeded, ReleaseRng as _, Released, SeededRng};
@@ -339,4 +339,16 @@ fn derivations_have_exactly_their_fields() {
             assert_eq!(read.is_ok(), optional, "{name} without {field}: {read:?}");
         }
     }
+}
+
+/// What a plan within a limit promises is what verification recomputes without one.
+#[test]
+fn a_promise_is_evaluated_without_a_limit() {
+    let recipe = DpSgd { row_norm: 0.5, batch_size: 1, ..DpSgd::new(LossKind::Logistic) };
+    let plan = work::limited(1e5, || recipe.plan::<ZeroOut>(N, DIM, budget()));
+    assert!(plan.is_short);
+    let plan = plan.value.unwrap();
+    let delta = Delta::new(plan.reached().delta).unwrap();
+    assert_eq!(plan.reached().epsilon, bound::epsilon(&plan.event(), delta).unwrap().value);
+    assert!(work::limited(1e5, || bound::epsilon(&plan.event(), delta)).value.unwrap().value > plan.reached().epsilon);
 }

@@ -1,7 +1,7 @@
 //! Tests of each mode's protection with many versions of one list.
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
-use dp_accountant::{AdjacencyKind, DpEvent, bound, guarantee::Unit};
+use dp_accountant::{AdjacencyKind, DpEvent, bound, guarantee::Unit, work};
 use dp_mechanisms::{Mechanism as _, SeededRng};
 
 use super::{budget, linear};
@@ -224,4 +224,19 @@ fn what_features_tell_is_used_for_grades_only() {
     assert!(refused(centred.protecting(WholeList).plan(60, 46, budget(1.0, 1e-4)).unwrap_err()));
     assert!(refused(centred.protecting(ListPresence).plan(60, 46, budget(1.0, 1e-4)).unwrap_err()));
     assert!(refused(centred.protecting(Document).plan(60, 46, budget(1.0, 1e-4)).unwrap_err()));
+}
+
+/// What a plan within a limit promises is what verification recomputes without one.
+#[test]
+fn a_promise_is_evaluated_without_a_limit() {
+    let descent = Descent { updates: 2000, ..Descent::default() };
+    let recipe = PrivateRanking { descent, batch_size: 1, ..PrivateRanking::new(BayesRank::TOP_1) };
+    let recipe = recipe.protecting(ListPresence);
+    let plan = work::limited(1e5, || recipe.plan(200, FEATURES as u64, budget(1.0, 1e-6)));
+    assert!(plan.is_short);
+    let plan = plan.value.unwrap();
+    let event = plan.event().unwrap();
+    let delta = dp_accountant::Delta::new(1e-6).unwrap();
+    assert_eq!(plan.reached().epsilon, bound::epsilon(&event, delta).unwrap().value);
+    assert!(work::limited(1e5, || bound::epsilon(&event, delta)).value.unwrap().value > plan.reached().epsilon);
 }
