@@ -137,8 +137,13 @@ pub fn label_hint(classes: &[String], range: &[f64]) -> Result<Option<LabelHint>
         LabelHint::Number(_) => ("--label-range", "two finite numbers, the first below the second"),
         _ => ("--classes", "between 2 and 4096 classes, each once, divided by commas"),
     };
-    let label =
-        Label { column: String::new(), kind: hint.clone().into(), missing_is_neutral: false, review: Review::Reviewed };
+    let label = Label {
+        column: String::new(),
+        kind: hint.clone().into(),
+        missing_is_neutral: false,
+        unreadable_is_neutral: false,
+        review: Review::Reviewed,
+    };
     label.check().map_err(|error| Failure::usage(flag, error.public_message()).expected(expected))?;
     Ok(Some(hint))
 }

@@ -136,7 +136,7 @@ pub fn draft(input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<D
             if position == label_position {
                 survey.see(cell);
             } else {
-                column.see(cell, rows);
+                column.see(cell, rows, record.line());
             }
         }
         for (position, line) in record.line_ends() {

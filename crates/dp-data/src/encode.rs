@@ -1,5 +1,6 @@
 //! Encoding of a record's cells as a feature vector of norm at most 1.
 
+mod cell;
 mod format;
 mod label;
 mod norm;
@@ -13,6 +14,7 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+pub use cell::Cell;
 pub use format::{ImageFormat, InputFormat, LibsvmFormat, MAX_FEATURES};
 pub(crate) use label::LabelPlan;
 pub(crate) use norm::bound_norm;
@@ -132,7 +134,7 @@ impl Default for Encoding {
 /// assert_eq!(encoder.feature_names(), ["age", "sex=f", "sex=m", "<intercept>"]);
 ///
 /// let mut row = RowBuffer::new(&encoder);
-/// encoder.encode_row(|column| [b"75".as_slice(), b"m"][column], Some(b"yes"), &mut row)?;
+/// encoder.encode_row(|column| [b"75".as_slice(), b"m"][column], Some(b"yes".as_slice()), &mut row)?;
 /// assert_eq!((row.indices(), row.target()), (&[0, 2, 3][..], Some(1.0)));
 /// let norm: f64 = row.values().iter().map(|v| v * v).sum::<f64>().sqrt(); // (0.5, 1, 1) / 1.5
 /// assert!((norm - 1.0).abs() < 1e-14 && (row.values()[0] - 1.0 / 3.0).abs() < 1e-14);
@@ -326,7 +328,7 @@ impl Encoder {
                 for (column, plan) in schema.columns().iter().zip(&self.columns) {
                     match &column.kind {
                         ColumnKind::Drop => {}
-                        ColumnKind::Numeric { .. } | ColumnKind::Indicator => names.push(column.name.clone()),
+                        ColumnKind::Numeric { .. } | ColumnKind::Indicator { .. } => names.push(column.name.clone()),
                         ColumnKind::Categorical { categories, .. } => {
                             names.extend(categories.iter().map(|category| format!("{}={category}", column.name)));
                             if plan.width() as usize > categories.len() {
@@ -379,16 +381,16 @@ impl Encoder {
         }
     }
 
-    /// Encodes one record of a table: `cell(i)` is its cell for column `i` of the schema. Does not allocate once the buffer has
+    /// Encodes one record of a table: `cell(i)` is its cell for column `i` of the schema, as text or with a type. Does not allocate once the buffer has
     /// its size.
     ///
     /// # Errors
     /// `csv.bad_number`, `csv.missing_value`, `csv.unknown_category`, `label.unknown` or `label.missing`, with the column, if the
     /// schema says `error`.
-    pub fn encode_row<'c>(
+    pub fn encode_row<'c, C: Into<Cell<'c>>>(
         &self,
-        cell: impl Fn(usize) -> &'c [u8],
-        label: Option<&[u8]>,
+        cell: impl Fn(usize) -> C,
+        label: Option<C>,
         row: &mut RowBuffer,
     ) -> Result<(), DataError> {
         row.prepare(self.columns.len());
@@ -397,15 +399,15 @@ impl Encoder {
             if plan.width() == 0 {
                 continue;
             }
-            let bytes = cell(position);
+            let cell = cell(position).into();
             // A refused record is refused for any contents of its other cells, so a null record is read to its end.
-            match plan.encode(bytes, row, position) {
+            match plan.encode(cell, row, position) {
                 CellOutcome::Encoded => {}
                 CellOutcome::Neutral => neutral = true,
-                CellOutcome::Refused(kind) => return Err(self.refuse_cell(kind, position, bytes)),
+                CellOutcome::Refused(kind) => return Err(self.refuse_cell(kind, position, cell)),
             }
         }
-        self.finish_row(label, neutral, row)
+        self.finish_row(label.map(Into::into), neutral, row)
     }
 
     /// Refuses a libsvm line that does not begin with a label: otherwise a file of another format would get scores. Whether a
@@ -423,7 +425,7 @@ impl Encoder {
     /// Adds label, intercept and norm bound to the features collected in `row`.
     pub(crate) fn finish_row(
         &self,
-        label: Option<&[u8]>,
+        label: Option<Cell<'_>>,
         mut neutral: bool,
         row: &mut RowBuffer,
     ) -> Result<(), DataError> {

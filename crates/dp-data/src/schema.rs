@@ -92,7 +92,7 @@ pub struct Column {
     pub name: String,
     /// Its kind.
     pub kind: ColumnKind,
-    /// The treatment of a missing or unreadable cell.
+    /// The treatment of a missing cell.
     #[serde(default)]
     pub on_missing: OnMissing,
     /// Markers of missing values of this column, instead of the schema's.
@@ -124,7 +124,9 @@ impl Column {
         let missing = self.on_missing == OnMissing::Error;
         match &self.kind {
             ColumnKind::Drop => false,
-            ColumnKind::Numeric { .. } | ColumnKind::Indicator => missing,
+            ColumnKind::Numeric { on_unreadable, .. } | ColumnKind::Indicator { on_unreadable } => {
+                missing || *on_unreadable == OnUnreadable::Error
+            }
             ColumnKind::Categorical { on_unknown, .. } => missing || *on_unknown == OnUnknown::Error,
         }
     }
@@ -148,10 +150,17 @@ pub enum ColumnKind {
         /// True if `log(1 + value)` is used in place of the value, for ranges that span powers of ten.
         #[serde(default)]
         log1p: bool,
+        /// The treatment of a cell that is not a number.
+        #[serde(default = "OnUnreadable::of_older_files", skip_serializing_if = "OnUnreadable::is_of_older_files")]
+        on_unreadable: OnUnreadable,
     },
     /// A number that is 0 or 1, such as a column that is one-hot already. It is used unchanged: unlike a numeric column it is not
     /// mapped to `[-1, 1]`, so that a row's many zeros stay zeros. Values outside `[0, 1]` are clamped.
-    Indicator,
+    Indicator {
+        /// The treatment of a cell that is not a number.
+        #[serde(default = "OnUnreadable::of_older_files", skip_serializing_if = "OnUnreadable::is_of_older_files")]
+        on_unreadable: OnUnreadable,
+    },
     /// One of a public list of values.
     Categorical {
         /// The values.
@@ -163,7 +172,7 @@ pub enum ColumnKind {
     Drop,
 }
 
-/// The treatment of a missing cell, or of a cell of a numeric column that is not a finite number.
+/// The treatment of a missing cell: one that holds a marker of missing values.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -177,6 +186,33 @@ pub enum OnMissing {
     Value(Fill),
     /// Missing is its own category (categorical columns only).
     Category,
+}
+
+/// The treatment of a cell of a numeric column that is neither a finite number nor a marker of missing values.
+///
+/// Such a cell usually shows that the file is written in another way than its reader expects: `12,345.60`, `12 kg`. A model file
+/// of a version without this setting reads as [`Missing`](Self::Missing), as it was trained.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum OnUnreadable {
+    /// The file is refused.
+    #[default]
+    Error,
+    /// The record becomes a null record.
+    Neutral,
+    /// It counts as missing.
+    Missing,
+}
+
+impl OnUnreadable {
+    const fn of_older_files() -> Self {
+        Self::Missing
+    }
+
+    fn is_of_older_files(&self) -> bool {
+        *self == Self::of_older_files()
+    }
 }
 
 /// The replacement of a missing value.

@@ -187,7 +187,10 @@ fn labels_that_do_not_fit_the_schema_are_refused() {
     run.says("2 values of column `price`");
     run.ok();
     // No value of a label stops the run if the schema says so.
-    place.write("lenient.toml", HOUSES.replace("max = 100", "max = 100\non_missing = \"neutral\""));
+    place.write(
+        "lenient.toml",
+        HOUSES.replace("max = 100", "max = 100\non_missing = \"neutral\"\non_unreadable = \"neutral\""),
+    );
     place.write("gaps.csv", "size,age,price\n0.1,0.1,\n0.9,0.2,nan\n0.5,0.5,50\n");
     let gaps = ["train", "--data", "gaps.csv", "--schema", "lenient.toml", "--out", "gaps.json"];
     place.dp(&[&gaps, PRIVATE].concat()).ok();

@@ -461,6 +461,8 @@ fn a_schema_that_refuses_records_is_an_assumption() {
         assert_eq!(said, listed);
         listed
     };
+    assert!(trusts(&drafted), "a cell that is not a number is an error: {drafted}");
+    let drafted = format!("on_unreadable = \"neutral\"\n{drafted}");
     assert!(!trusts(&drafted), "{drafted}");
     for (policy, error) in [
         ("on_missing = \"neutral\"", "on_missing = \"error\""),
@@ -480,10 +482,14 @@ fn a_schema_that_refuses_records_is_an_assumption() {
     // A table with records of every kind that the draft has not seen.
     place.write("schema.toml", &drafted);
     let odd = people(300, 8) + "x,1,baker,yes\n,1,clerk,no\n40,1e999,smith,no\n40,40,sailor,yes\n40,40,clerk,perhaps\n";
-    place.write("people.csv", odd);
+    place.write("people.csv", &odd);
     assert!(!trusts(&drafted));
+    // Without a schema, the cells that are not numbers are to be mended.
     let train = ["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
-    place.dp(&[&train[..], &["--epsilon", "1", "--out", "m.json", "--force"]].concat()).ok();
+    let train = [&train[..], &["--epsilon", "1", "--out", "m.json", "--force"]].concat();
+    place.dp(&train).fails(3, "csv.bad_number").says("line 302");
+    place.write("people.csv", odd.replace("x,1,", ",1,").replace("1e999", "\"\""));
+    place.dp(&train).ok();
 }
 
 /// The examples of `--help` run as printed.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::DraftOptions;
 use crate::encode::parse_number;
-use crate::schema::{Column, ColumnKind, OTHER_CATEGORY, OnMissing, OnUnknown, Review};
+use crate::schema::{Column, ColumnKind, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Review};
 
 /// Texts that usually represent a missing number.
 const USUAL_MARKERS: [&str; 10] = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?"];
@@ -17,6 +17,8 @@ const MOST_LABELS: usize = 1000;
 pub(super) struct ColumnSurvey {
     numbers: u64,
     others: u64,
+    /// Line of the first cell that is neither a number nor a usual marker of missing values.
+    unreadable: Option<u64>,
     markers: Vec<&'static str>,
     min: f64,
     max: f64,
@@ -36,6 +38,7 @@ impl ColumnSurvey {
         Self {
             numbers: 0,
             others: 0,
+            unreadable: None,
             markers: Vec::new(),
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
@@ -48,7 +51,8 @@ impl ColumnSurvey {
         }
     }
 
-    pub(super) fn see(&mut self, cell: &[u8], row: u64) {
+    /// Adds a cell of the `row`-th record, which starts on this line.
+    pub(super) fn see(&mut self, cell: &[u8], row: u64, line: u64) {
         if let Some(number) = parse_number(cell) {
             let from_row = number - row as f64;
             match self.counts_rows {
@@ -67,6 +71,7 @@ impl ColumnSurvey {
             }
         } else {
             self.others += 1;
+            self.unreadable.get_or_insert(line);
         }
         if self.values.len() <= self.max_categories && !self.values.contains(cell) {
             self.values.insert(cell.into());
@@ -152,13 +157,18 @@ impl ColumnSurvey {
                 missing = Some(self.markers.iter().map(|marker| (*marker).to_owned()).collect());
             }
         }
-        if self.others > 0 {
-            remarks.push("Some cells are not numbers: their rows count for nothing.".into());
+        let on_unreadable = OnUnreadable::Error;
+        if let Some(line) = self.unreadable {
+            remarks.push(format!(
+                "{} cells are not numbers, the first on line {line}: mend the file, or declare \
+                 on_unreadable = \"neutral\" (their rows count for nothing) or \"missing\".",
+                self.others
+            ));
         }
         let kind = if self.zeros_and_ones {
-            ColumnKind::Indicator
+            ColumnKind::Indicator { on_unreadable }
         } else {
-            ColumnKind::Numeric { min: self.min, max: self.max, log1p }
+            ColumnKind::Numeric { min: self.min, max: self.max, log1p, on_unreadable }
         };
         let on_missing = OnMissing::Neutral;
         let (line_ends, review) = (false, Review::Unreviewed);

@@ -26,7 +26,10 @@ pub(super) fn decide(name: &str, survey: &LabelSurvey, options: &DraftOptions) -
             (kind, Review::Unreviewed, remark)
         }
     };
-    Ok((Label { column: name.to_owned(), kind, missing_is_neutral: true, review }, remark))
+    Ok((
+        Label { column: name.to_owned(), kind, missing_is_neutral: true, unreadable_is_neutral: false, review },
+        remark,
+    ))
 }
 
 fn undecided(name: &str, survey: &LabelSurvey, message: String, help: &str) -> DataError {

@@ -1,7 +1,7 @@
 use super::*;
 use crate::encode::{Encoder, Encoding};
 use crate::read::{CuratorWarning, load_csv};
-use crate::schema::{ColumnKind, LabelKind, OnUnknown, Others, Review};
+use crate::schema::{ColumnKind, LabelKind, OnUnknown, OnUnreadable, Others, Review};
 
 fn two(positive: &[&str], negative: &[&str], others: Others) -> LabelKind {
     let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
@@ -20,6 +20,10 @@ id,age,pay,city,code,gap,same,empty,y
 4,60,5,Rome,1,,x,,no
 ";
 
+fn numeric(min: f64, max: f64, log1p: bool) -> ColumnKind {
+    ColumnKind::Numeric { min, max, log1p, on_unreadable: OnUnreadable::Error }
+}
+
 fn kind<'d>(draft: &'d Draft, name: &str) -> &'d ColumnKind {
     &draft.schema.columns().iter().find(|column| column.name == name).unwrap().kind
 }
@@ -27,10 +31,13 @@ fn kind<'d>(draft: &'d Draft, name: &str) -> &'d ColumnKind {
 #[test]
 fn types_ranges_categories_and_label() {
     let draft = drafted(PEOPLE, &DraftOptions::new("y")).unwrap();
-    let numeric = |min, max| ColumnKind::Numeric { min, max, log1p: false };
-    assert_eq!(kind(&draft, "age"), &numeric(30.0, 60.0));
-    assert_eq!(kind(&draft, "code"), &ColumnKind::Indicator, "only zeros and ones");
-    assert_eq!(kind(&draft, "gap"), &numeric(1.5, 2.5));
+    assert_eq!(kind(&draft, "age"), &numeric(30.0, 60.0, false));
+    assert_eq!(
+        kind(&draft, "code"),
+        &ColumnKind::Indicator { on_unreadable: OnUnreadable::Error },
+        "only zeros and ones"
+    );
+    assert_eq!(kind(&draft, "gap"), &numeric(1.5, 2.5, false));
     for name in ["id", "same", "empty"] {
         assert_eq!(kind(&draft, name), &ColumnKind::Drop, "{name}");
     }
@@ -51,10 +58,10 @@ fn log1p_is_suggested_or_applied_where_it_suits() {
     let rows: String = (0..50).map(|i| format!("{},{i},{}\n", if i == 7 { 90_000 } else { i % 3 }, i % 2)).collect();
     let text = format!("pay,even,y\n{rows}");
     let suggested = drafted(&text, &DraftOptions::default()).unwrap();
-    assert_eq!(kind(&suggested, "pay"), &ColumnKind::Numeric { min: 0.0, max: 90_000.0, log1p: false });
+    assert_eq!(kind(&suggested, "pay"), &numeric(0.0, 90_000.0, false));
     assert!(suggested.notes.iter().any(|note| note.column == "pay" && note.text.contains("log1p")));
     let applied = drafted(&text, &DraftOptions { apply_log1p: true, ..Default::default() }).unwrap();
-    assert_eq!(kind(&applied, "pay"), &ColumnKind::Numeric { min: 0.0, max: 90_000.0, log1p: true });
+    assert_eq!(kind(&applied, "pay"), &numeric(0.0, 90_000.0, true));
 }
 
 #[test]
@@ -94,18 +101,30 @@ fn classes() {
 }
 
 #[test]
-fn too_many_categories_are_dropped_and_a_stray_text_counts_for_nothing() {
+fn too_many_categories_are_dropped_and_a_stray_text_is_an_error_until_a_person_decides() {
     let rows: String = (0..120)
         .map(|i| format!("name{i},{},{}\n", if i == 77 { "oops".into() } else { i.to_string() }, i % 2))
         .collect();
     let draft = drafted(&format!("name,age,y\n{rows}"), &DraftOptions::default()).unwrap();
     assert_eq!(kind(&draft, "name"), &ColumnKind::Drop);
-    assert_eq!(kind(&draft, "age"), &ColumnKind::Numeric { min: 0.0, max: 119.0, log1p: false });
-    let encoder = Encoder::new(&draft.schema, Encoding::UNIT_ROWS).unwrap();
-    let input = Input::from_bytes("f.csv", format!("name,age,y\n{rows}").into());
-    let loaded = load_csv::<f64>(input, &encoder, &CsvOptions::default()).unwrap();
-    assert_eq!(loaded.warnings, [CuratorWarning::Neutral { records: 1 }]);
-    assert!(!encoder.can_refuse_records());
+    assert_eq!(kind(&draft, "age"), &numeric(0.0, 119.0, false));
+    let note = draft.notes.iter().find(|note| note.column == "age").unwrap();
+    assert!(note.text.starts_with("1 cells are not numbers, the first on line 79:"), "{}", note.text);
+    let load = |schema: &Schema| {
+        let encoder = Encoder::new(schema, Encoding::UNIT_ROWS).unwrap();
+        let input = Input::from_bytes("f.csv", format!("name,age,y\n{rows}").into());
+        (encoder.can_refuse_records(), load_csv::<f64>(input, &encoder, &CsvOptions::default()))
+    };
+    let (can_refuse, refused) = load(&draft.schema);
+    let refused = refused.unwrap_err();
+    assert!(can_refuse);
+    assert_eq!((refused.code(), refused.line(), refused.column()), ("csv.bad_number", Some(79), Some("age")));
+    for policy in ["neutral", "missing"] {
+        let text = format!("on_unreadable = \"{policy}\"\n{}", draft.to_toml());
+        let (can_refuse, loaded) = load(&Schema::parse("s", &text).unwrap());
+        assert_eq!(loaded.unwrap().warnings, [CuratorWarning::Neutral { records: 1 }], "{policy}");
+        assert!(!can_refuse);
+    }
     let nothing = drafted("name,y\na,0\na,1\n", &DraftOptions::default()).unwrap_err();
     assert_eq!(nothing.code(), "schema.columns");
 }

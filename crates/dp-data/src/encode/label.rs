@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::cell::Cell;
 use super::parse_number;
 use super::row::ColumnTally;
 use crate::error::DataErrorKind;
@@ -13,6 +14,7 @@ pub(crate) struct LabelPlan {
     values: Values,
     missing: Vec<Box<[u8]>>,
     missing_is_neutral: bool,
+    unreadable_is_neutral: bool,
     /// The error for a cell that is not a number.
     bad_number: DataErrorKind,
 }
@@ -57,6 +59,7 @@ impl LabelPlan {
             values,
             missing: missing.iter().map(|marker| marker.as_bytes().into()).collect(),
             missing_is_neutral: label.missing_is_neutral,
+            unreadable_is_neutral: label.unreadable_is_neutral,
             bad_number,
         }
     }
@@ -66,28 +69,31 @@ impl LabelPlan {
     pub(crate) fn may_be(&self, part: &[u8], needed: bool) -> bool {
         let (declared, any) = match &self.values {
             Values::Declared { texts, others, .. } => (texts.contains_key(part), *others != Undeclared::Refuse),
-            Values::Number(_) => (false, self.missing_is_neutral),
+            Values::Number(_) => (false, self.unreadable_is_neutral),
         };
         declared || (!part.contains(&b':') && (needed || any || parse_number(part).is_some()))
     }
 
     /// Returns the target, or `None` for a null record. Text is compared first, then numbers: `1.0` equals `1`.
-    pub(crate) fn target(&self, cell: &[u8], tally: &mut ColumnTally) -> Result<Option<f64>, DataErrorKind> {
+    pub(crate) fn target(&self, cell: Cell<'_>, tally: &mut ColumnTally) -> Result<Option<f64>, DataErrorKind> {
+        let buffer = &mut [0; 32];
         if let Values::Declared { texts, .. } = &self.values
-            && let Some(&target) = texts.get(cell)
+            && cell != Cell::Missing
+            && let Some(target) = cell.find(buffer, |text| texts.get(text).copied())
         {
             return Ok(Some(target));
         }
-        if self.missing.iter().any(|marker| **marker == *cell.trim_ascii()) {
+        let text = cell.text(buffer).trim_ascii();
+        if cell == Cell::Missing || self.missing.iter().any(|marker| **marker == *text) {
             return if self.missing_is_neutral { Ok(None) } else { Err(DataErrorKind::LabelMissing) };
         }
-        match (&self.values, parse_number(cell)) {
+        match (&self.values, cell.number()) {
             (Values::Number(range), Some(number)) => {
                 tally.clamped += u64::from(!(range.min <= number && number <= range.max));
                 tally.see(number);
                 Ok(Some(range.target(number)))
             }
-            (Values::Number(_), None) if self.missing_is_neutral => Ok(None),
+            (Values::Number(_), None) if self.unreadable_is_neutral => Ok(None),
             (Values::Number(_), None) => Err(self.bad_number),
             (Values::Declared { numbers, others, .. }, number) => {
                 match (number.and_then(|number| numbers.get(&bits(number))), others) {

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 
+use super::NumericRange;
+use super::cell::Cell;
 use super::row::RowBuffer;
-use super::{NumericRange, parse_number};
 use crate::error::DataErrorKind;
-use crate::schema::{Column, ColumnKind, Fill, OTHER_CATEGORY, OnMissing, OnUnknown, Schema};
+use crate::schema::{Column, ColumnKind, Fill, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Schema};
 
 /// The conversion of one column's cells to features.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,8 +27,12 @@ pub(super) struct NumericPlan {
     half_width: f64,
     range: NumericRange,
     missing: Vec<Box<[u8]>>,
-    /// The replacement of a missing or unreadable cell.
+    /// True if a number may be a marker of missing values.
+    marks_numbers: bool,
+    /// The replacement of a missing cell.
     absent: Absent,
+    /// The replacement of a cell that is not a number.
+    unreadable: Absent,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -61,11 +66,13 @@ impl ColumnPlan {
         let missing = schema.missing_of(column).iter().map(|marker| marker.as_bytes().into()).collect();
         match &column.kind {
             ColumnKind::Drop => Self::Drop,
-            ColumnKind::Numeric { min, max, log1p } => {
-                Self::Numeric(NumericPlan::new(column, (*min, *max), *log1p, range, first, missing))
+            ColumnKind::Numeric { min, max, log1p, on_unreadable } => {
+                let policies = (&column.on_missing, *on_unreadable);
+                Self::Numeric(NumericPlan::new((*min, *max), *log1p, range, first, missing, policies))
             }
-            ColumnKind::Indicator => {
-                Self::Numeric(NumericPlan::new(column, (0.0, 1.0), false, NumericRange::Unit, first, missing))
+            ColumnKind::Indicator { on_unreadable } => {
+                let policies = (&column.on_missing, *on_unreadable);
+                Self::Numeric(NumericPlan::new((0.0, 1.0), false, NumericRange::Unit, first, missing, policies))
             }
             ColumnKind::Categorical { categories, on_unknown } => {
                 let positions: HashMap<Box<[u8]>, u32> =
@@ -102,7 +109,7 @@ impl ColumnPlan {
 
     /// Adds the features of `cell`, of column `position` of the schema, to the row.
     #[inline]
-    pub(super) fn encode(&self, cell: &[u8], row: &mut RowBuffer, position: usize) -> CellOutcome {
+    pub(super) fn encode(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> CellOutcome {
         match self {
             Self::Drop => CellOutcome::Encoded,
             Self::Numeric(plan) => plan.encode(cell, row, position),
@@ -121,13 +128,23 @@ fn is_missing(markers: &[Box<[u8]>], cell: &[u8]) -> bool {
 
 impl NumericPlan {
     fn new(
-        column: &Column,
         (min, max): (f64, f64),
         log1p: bool,
         range: NumericRange,
         feature: u32,
         missing: Vec<Box<[u8]>>,
+        (on_missing, on_unreadable): (&OnMissing, OnUnreadable),
     ) -> Self {
+        let absent = match on_missing {
+            OnMissing::Neutral => Absent::Neutral,
+            OnMissing::Value(Fill::Number(value)) => Absent::Use(*value),
+            _ => Absent::Refuse,
+        };
+        let unreadable = match on_unreadable {
+            OnUnreadable::Error => Absent::Refuse,
+            OnUnreadable::Neutral => Absent::Neutral,
+            OnUnreadable::Missing => absent,
+        };
         let half = |value: f64| 0.5 * if log1p { value.ln_1p() } else { value };
         Self {
             feature,
@@ -137,37 +154,34 @@ impl NumericPlan {
             half_low: half(min),
             half_width: half(max) - half(min),
             range,
+            marks_numbers: missing.iter().any(|marker| !marker.is_empty()),
             missing,
-            absent: match &column.on_missing {
-                OnMissing::Neutral => Absent::Neutral,
-                OnMissing::Value(Fill::Number(value)) => Absent::Use(*value),
-                _ => Absent::Refuse,
-            },
+            absent,
+            unreadable,
         }
     }
 
-    fn encode(&self, cell: &[u8], row: &mut RowBuffer, position: usize) -> CellOutcome {
-        let number = if is_missing(&self.missing, cell) {
-            None
-        } else {
-            match parse_number(cell) {
-                Some(number) => Some(number),
-                None if self.absent == Absent::Refuse => return CellOutcome::Refused(DataErrorKind::CsvBadNumber),
-                None => None,
+    fn encode(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> CellOutcome {
+        let read = match cell {
+            Cell::Text(text) if is_missing(&self.missing, text) => Err((self.absent, DataErrorKind::CsvMissingValue)),
+            Cell::Missing => Err((self.absent, DataErrorKind::CsvMissingValue)),
+            Cell::Number(_) if self.marks_numbers && is_missing(&self.missing, cell.text(&mut [0; 32])) => {
+                Err((self.absent, DataErrorKind::CsvMissingValue))
             }
+            _ => cell.number().ok_or((self.unreadable, DataErrorKind::CsvBadNumber)),
         };
         let tally = row.tally(position);
-        let number = match (number, self.absent) {
-            (Some(number), _) => number,
-            (None, Absent::Use(number)) => {
+        let number = match read {
+            Ok(number) => number,
+            Err((Absent::Use(number), _)) => {
                 tally.replaced += 1;
                 number
             }
-            (None, Absent::Neutral) => {
+            Err((Absent::Neutral, _)) => {
                 tally.neutral += 1;
                 return CellOutcome::Neutral;
             }
-            (None, Absent::Refuse) => return CellOutcome::Refused(DataErrorKind::CsvMissingValue),
+            Err((Absent::Refuse, kind)) => return CellOutcome::Refused(kind),
         };
         let clamped = number.clamp(self.min, self.max);
         tally.clamped += u64::from(clamped != number);
@@ -190,19 +204,23 @@ impl NumericPlan {
 }
 
 impl CategoricalPlan {
-    fn encode(&self, cell: &[u8], row: &mut RowBuffer, position: usize) -> CellOutcome {
+    fn encode(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> CellOutcome {
         let tally = row.tally(position);
-        let (absent, refusal) = if is_missing(&self.missing, cell) && !self.declared_missing(cell) {
+        let buffer = &mut [0; 32];
+        // A marker of missing values that the column also lists as a category is that category.
+        let place = match cell {
+            Cell::Missing => None,
+            cell => cell.find(buffer, |text| self.positions.get(text).copied()),
+        };
+        if let Some(place) = place {
+            tally.see(f64::from(place));
+            row.push(self.first + place, 1.0);
+            return CellOutcome::Encoded;
+        }
+        let (absent, refusal) = if cell == Cell::Missing || is_missing(&self.missing, cell.text(buffer)) {
             (self.absent, DataErrorKind::CsvMissingValue)
         } else {
-            match self.positions.get(cell) {
-                Some(&place) => {
-                    tally.see(f64::from(place));
-                    row.push(self.first + place, 1.0);
-                    return CellOutcome::Encoded;
-                }
-                None => (self.unknown, DataErrorKind::CsvUnknownCategory),
-            }
+            (self.unknown, DataErrorKind::CsvUnknownCategory)
         };
         match absent {
             Absent::Refuse => CellOutcome::Refused(refusal),
@@ -218,10 +236,5 @@ impl CategoricalPlan {
                 CellOutcome::Encoded
             }
         }
-    }
-
-    /// Returns whether `cell` is missing. A marker of missing values that the column also lists as a category is that category.
-    fn declared_missing(&self, cell: &[u8]) -> bool {
-        self.positions.contains_key(cell)
     }
 }

@@ -1,11 +1,14 @@
 //! Error messages for a refused cell or label.
 
 use super::Encoder;
+use super::cell::Cell;
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::LabelKind;
 
 impl Encoder {
-    pub(super) fn refuse_cell(&self, kind: DataErrorKind, position: usize, cell: &[u8]) -> DataError {
+    pub(super) fn refuse_cell(&self, kind: DataErrorKind, position: usize, cell: Cell<'_>) -> DataError {
+        let buffer = &mut [0; 32];
+        let cell = cell.text(buffer);
         let Some(column) = self.schema().and_then(|schema| schema.columns().get(position)) else {
             return DataError::new(kind, "a cell cannot be encoded").found_cell(cell);
         };
@@ -21,12 +24,14 @@ impl Encoder {
             }
             kind => DataError::new(kind, format!("a cell of column `{name}` is not a finite number"))
                 .expected("a decimal number")
-                .help("mend the file, declare the text under `missing`, or declare `on_missing` for the column"),
+                .help("mend the file, declare the text under `missing`, or declare `on_unreadable`: \"neutral\" or \"missing\""),
         };
         error.found_cell(cell).at_column(name)
     }
 
-    pub(super) fn refuse_label(&self, kind: DataErrorKind, cell: &[u8]) -> DataError {
+    pub(super) fn refuse_label(&self, kind: DataErrorKind, cell: Cell<'_>) -> DataError {
+        let buffer = &mut [0; 32];
+        let cell = cell.text(buffer);
         let label = self.label();
         let name = &label.column;
         let help = match (kind, &label.kind) {
@@ -34,7 +39,7 @@ impl Encoder {
             (_, LabelKind::TwoClasses { .. }) => "add it to `positive` or `negative`, or declare `others`",
             (_, LabelKind::Classes { .. }) => "add it to `classes` if it is publicly possible, or declare `others`",
             (_, LabelKind::Number(_)) => {
-                "mend the file, declare the text under `missing`, or declare `on_missing = \"neutral\"` for the label"
+                "mend the file, declare the text under `missing`, or declare `on_unreadable = \"neutral\"` for the label"
             }
         };
         let message = match kind {

@@ -96,7 +96,7 @@ proptest! {
         let encoder = Encoder::new(&schema, encoding).unwrap();
         let mut row = RowBuffer::new(&encoder);
         let cells = [format!("{value:?}"), ["a", "b", "c"][category].to_owned()];
-        encoder.encode_row(|column| cells[column].as_bytes(), Some(b"1"), &mut row).unwrap();
+        encoder.encode_row(|column| cells[column].as_bytes(), Some(b"1".as_slice()), &mut row).unwrap();
         prop_assert!(norm_is_bounded(row.values()));
         let hot: Vec<u32> = row.indices().iter().copied().filter(|index| (1..4).contains(index)).collect();
         prop_assert_eq!(hot, vec![category as u32 + 1]);
@@ -209,8 +209,9 @@ fn policies_for_missing_and_unknown_values() {
         "s",
         "missing = ['', '?']\n\
          label = { column = 'y', positive = '1', negative = '-1', others = 'neutral', on_missing = 'neutral' }\n\
-         columns.v = { type = 'numeric', min = 0, max = 1, on_missing = { value = 1 } }\n\
-         columns.n = { type = 'numeric', min = 0, max = 1, on_missing = 'neutral', missing = ['-9'] }\n\
+         columns.v = { type = 'numeric', min = 0, max = 1, on_missing = { value = 1 }, on_unreadable = 'missing' }\n\
+         columns.n = { type = 'numeric', min = 0, max = 1, on_missing = 'neutral', missing = ['-9'],\n\
+         on_unreadable = 'neutral' }\n\
          columns.c = { type = 'categorical', categories = ['a', 'other'], on_missing = { value = 'a' } }\n\
          columns.k = { type = 'categorical', categories = ['a', '?'], on_unknown = 'neutral' }\n\
          columns.e = { type = 'numeric', min = 0, max = 1 }",
@@ -230,7 +231,7 @@ fn policies_for_missing_and_unknown_values() {
     assert_eq!(encode(["1", "1", "a", "a", "1"], "1").unwrap(), whole);
     assert_eq!(encode(["1", "1", "a", "a", "1"], "+1.0").unwrap(), whole, "labels compare as numbers");
     assert_eq!(encode(["?", "1", "", "a", "1"], "1").unwrap(), whole, "missing values are replaced");
-    assert_eq!(encode(["nan", "1", "a", "a", "1"], "1").unwrap(), whole, "so are unreadable ones");
+    assert_eq!(encode(["nan", "1", "a", "a", "1"], "1").unwrap(), whole, "so are unreadable ones, as the column says");
     assert_eq!(encode(["1", "1", "zzz", "?", "1"], "1").unwrap(), (false, vec![0, 1, 3, 5, 6, 7]), "other; declared ?");
     for (cells, label) in [
         (["1", "-9", "a", "a", "1"], "1"),
@@ -245,6 +246,79 @@ fn policies_for_missing_and_unknown_values() {
     assert_eq!(encode(["1", "-9", "a", "a", "x"], "7").unwrap_err().code(), "csv.bad_number");
     assert_eq!(encode(["1", "-9", "a", "a", " "], "7").unwrap_err().code(), "csv.missing_value");
     assert_eq!(encode(["1", "1", "a", "", "1"], "1").unwrap_err().code(), "csv.missing_value");
+}
+
+#[test]
+fn an_unreadable_cell_is_missing_only_where_the_schema_says_so() {
+    let encode = |policies: &str, cell: &str| {
+        let text = format!(
+            "label = {{ column = 'y', positive = '1', negative = '0' }}\n\
+             columns.pay = {{ type = 'numeric', min = 0, max = 20000{policies} }}\n\
+             columns.one = {{ type = 'indicator'{policies} }}"
+        );
+        let encoder = Encoder::new(&Schema::parse("s", &text).unwrap(), Encoding::UNIT_ROWS).unwrap();
+        let mut row = RowBuffer::new(&encoder);
+        let cells = [cell, "1"];
+        encoder.encode_row(|column| cells[column].as_bytes(), None, &mut row).map_err(|error| error.code())?;
+        Ok::<_, &str>((row.is_null(), row.values().len()))
+    };
+    for text in ["12,345.60", "12 345", "12 kg", "$5", "NaN", "inf", "1e999", "NULL", "0x10"] {
+        for policies in ["", ", on_missing = 'neutral'", ", on_missing = { value = 1 }"] {
+            assert_eq!(encode(policies, text), Err("csv.bad_number"), "{text} {policies}");
+        }
+        assert_eq!(encode(", on_unreadable = 'neutral'", text), Ok((true, 0)));
+        assert_eq!(encode(", on_unreadable = 'missing'", text), Err("csv.bad_number"));
+        assert_eq!(encode(", on_unreadable = 'missing', on_missing = { value = 1 }", text), Ok((false, 3)));
+        assert_eq!(encode(", on_unreadable = 'missing', on_missing = 'neutral'", text), Ok((true, 0)));
+    }
+    assert_eq!(encode(", on_unreadable = 'neutral'", ""), Err("csv.missing_value"));
+    assert_eq!(encode("", "12345.60"), Ok((false, 3)));
+}
+
+/// The same cells with types have the encoding, or the error, of their text.
+#[test]
+fn typed_cells_are_encoded_as_their_text() {
+    let schema = Schema::parse(
+        "s",
+        "missing = ['', '-9', 'NaN']\n\
+         label = { column = 'y', classes = ['0', '1', '2.5', 'true'], on_missing = 'neutral', others = 'neutral' }\n\
+         columns.v = { type = 'numeric', min = 0, max = 1, on_missing = 'neutral' }\n\
+         columns.c = { type = 'categorical', categories = ['1', '2.5', '-0.001'], on_missing = 'category' }\n\
+         columns.d = { type = 'categorical', categories = ['true', 'false'], on_unknown = 'neutral' }",
+    )
+    .unwrap();
+    let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS).unwrap();
+    let encode = |cells: [Cell<'_>; 4]| {
+        let mut row = RowBuffer::new(&encoder);
+        let result = encoder.encode_row(|column| cells[column], Some(cells[3]), &mut row);
+        let tallies = row.tallies().iter().map(|tally| (tally.neutral, tally.replaced, tally.clamped));
+        let tallies: Vec<_> = tallies.collect();
+        let bits: Vec<u64> = row.values().iter().map(|value| value.to_bits()).collect();
+        (result.map_err(|error| error.to_string()), row.indices().to_vec(), bits, row.target(), tallies)
+    };
+    let numbers = [0.0, 1.0, -9.0, 2.5, 0.1, -0.001, 1e300, f64::NAN, f64::INFINITY];
+    let mut cells: Vec<(Cell<'_>, String)> = numbers
+        .iter()
+        .map(|&number| {
+            (Cell::Number(number), String::from_utf8(Cell::Number(number).text(&mut [0; 32]).to_vec()).unwrap())
+        })
+        .collect();
+    cells.push((Cell::Missing, String::new()));
+    let mut seen = 0;
+    for (a, text_a) in &cells {
+        for (b, text_b) in &cells {
+            let texts = [text_a, text_b, "true", text_a].map(|text| Cell::Text(text.as_bytes()));
+            assert_eq!(encode([*a, *b, Cell::Boolean(true), *a]), encode(texts), "{text_a} {text_b}");
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 100);
+    // A Boolean is a number in a numeric column, and matches 1 where `true` is not declared.
+    let text = |text: &'static str| Cell::Text(text.as_bytes());
+    assert_eq!(
+        encode([Cell::Boolean(true), Cell::Boolean(true), Cell::Boolean(false), Cell::Boolean(true)]),
+        encode([text("1"), text("1"), text("false"), text("true")])
+    );
 }
 
 #[test]
@@ -301,7 +375,7 @@ fn a_buffer_of_another_encoder_is_made_to_fit() {
         "columns.a = { type = 'numeric', min = 0, max = 1 }\ncolumns.b = { type = 'numeric', min = 0, max = 1 }",
     );
     let mut row = RowBuffer::new(&narrow);
-    wide.encode_row(|_| b"1", None, &mut row).unwrap();
+    wide.encode_row(|_| Cell::Number(1.0), None, &mut row).unwrap();
     assert_eq!(row.indices(), &[0, 1, 2]);
 }
 
@@ -312,7 +386,7 @@ fn targets(label: &str, cells: &[&str]) -> Vec<Result<Option<f64>, &'static str>
     let encoder = Encoder::new(&Schema::parse("s", &text).unwrap(), Encoding::UNIT_ROWS).unwrap();
     let mut row = RowBuffer::new(&encoder);
     let mut target = |cell: &&str| {
-        encoder.encode_row(|_| b"1", Some(cell.as_bytes()), &mut row).map_err(|error| error.code())?;
+        encoder.encode_row(|_| b"1".as_slice(), Some(cell.as_bytes()), &mut row).map_err(|error| error.code())?;
         assert_eq!(row.is_null(), row.target().is_none());
         assert!(row.target().is_none_or(|target| target.abs() <= encoder.target_bound()));
         Ok(row.target())
@@ -344,7 +418,10 @@ fn targets_of_numbers_lie_in_the_unit_interval() {
     let odd = ["nan", "inf", "-inf", "x", "1e999", "", "NA"];
     let (bad, missing) = (Err("csv.bad_number"), Err("label.missing"));
     assert_eq!(targets(range, &odd), [bad, bad, bad, bad, bad, missing, missing]);
-    assert_eq!(targets(&format!("{range}, on_missing = 'neutral'"), &odd), [Ok(None); 7]);
+    let of = |policies: &str| targets(&format!("{range}, {policies}"), &odd);
+    assert_eq!(of("on_missing = 'neutral'"), [bad, bad, bad, bad, bad, Ok(None), Ok(None)]);
+    assert_eq!(of("on_unreadable = 'neutral'"), [Ok(None), Ok(None), Ok(None), Ok(None), Ok(None), missing, missing]);
+    assert_eq!(of("on_missing = 'neutral', on_unreadable = 'neutral'"), [Ok(None); 7]);
 }
 
 #[test]
@@ -352,7 +429,7 @@ fn labels_are_refused_in_words() {
     let refused = |label: &str| {
         let text = format!("label = {{ column = 'y', {label} }}\ncolumns.a = {{ type = 'indicator' }}");
         let encoder = Encoder::new(&Schema::parse("s", &text).unwrap(), Encoding::UNIT_ROWS).unwrap();
-        encoder.encode_row(|_| b"1", Some(b"z"), &mut RowBuffer::new(&encoder)).unwrap_err()
+        encoder.encode_row(|_| b"1".as_slice(), Some(b"z".as_slice()), &mut RowBuffer::new(&encoder)).unwrap_err()
     };
     for (label, expected) in [
         ("positive = 'p', negative = ['n', 'm']", "`p` (positive) or `n`, `m` (negative)"),

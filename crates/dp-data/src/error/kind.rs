@@ -91,7 +91,7 @@ kinds! {
         "Delimiter and quote must be two different ASCII characters, and neither may end a line.";
     /// A cell of a numeric column is not a finite number.
     CsvBadNumber, "csv.bad_number",
-        "A cell of a numeric column, or a label that is a number, does not hold a finite decimal number (NaN, inf and numbers beyond about 1.8e308 are refused too). Mend the cell, declare the text as a marker of missing values (`missing = [\"\", \"NA\"]`), choose another `on_missing` for the column, or make the column categorical. Whether this happens depends on the records: `on_missing = \"neutral\"` gives the record no influence instead of stopping.";
+        "A cell of a numeric column, or a label that is a number, does not hold a finite decimal number (NaN, inf and numbers beyond about 1.8e308 are refused too). Mend the cell, declare the text as a marker of missing values (`missing = [\"\", \"NA\"]`), or make the column categorical. Numbers with thousands separators, units or currency signs are not read. Such a cell is never taken for a missing one unless the schema says so: `on_unreadable = \"missing\"` treats it as `on_missing` says, and `on_unreadable = \"neutral\"` gives its record no influence.";
     /// A cell is empty or contains a marker of missing values.
     CsvMissingValue, "csv.missing_value",
         "A cell is missing and its column declares `on_missing = \"error\"`, the default for files. Mend the file, or declare what a missing value means: `on_missing = { value = 0 }` puts a fixed value there, `\"category\"` gives missing values a category of their own, `\"neutral\"` gives the whole record no influence.";

@@ -175,7 +175,7 @@ fn read_libsvm<F: Stored>(
         widest = widest.max(width);
         encoder
             .check_libsvm_label(line.label, true)
-            .and_then(|()| encoder.finish_row(Some(line.label), false, &mut row))
+            .and_then(|()| encoder.finish_row(Some(line.label.into()), false, &mut row))
             .and_then(|()| collector.push(&row))
             .map_err(|error| error.in_file(&file).at_line(line.line))?;
     }

@@ -104,7 +104,7 @@ impl<'e> RecordReader<'e> {
                 if let InputFormat::Libsvm(format) = self.encoder.input() {
                     line.collect(format, &mut self.row).map_err(|error| error.in_file(file))?;
                 }
-                let label = with_labels.then_some(line.label);
+                let label = with_labels.then_some(line.label.into());
                 self.encoder
                     .check_libsvm_label(line.label, *with_labels)
                     .and_then(|()| self.encoder.finish_row(label, false, &mut self.row))

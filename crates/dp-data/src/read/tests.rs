@@ -115,7 +115,7 @@ fn warnings_are_about_content_and_do_not_refuse() {
     let text = "age,city,y\n50,Rome,yes\n";
     assert_eq!(load_text(text).unwrap().examples.len(), 1, "a single row is data");
 
-    let neutral = SCHEMA.replace("max = 100 }", "max = 100, on_missing = 'neutral' }");
+    let neutral = SCHEMA.replace("max = 100 }", "max = 100, on_unreadable = 'neutral' }");
     let encoder = Encoder::new(&Schema::parse("s", &neutral).unwrap(), Encoding::UNIT_ROWS).unwrap();
     let load = |text: &str| {
         load_csv::<f64>(Input::from_bytes("p", text.as_bytes().to_vec()), &encoder, &CsvOptions::default()).unwrap()
@@ -227,7 +227,7 @@ fn several_classes_and_numbers_in_both_forms() {
     let number = || Label::number("label", LabelRange { min: -10.0, max: 10.0 });
     assert_eq!(lines(number(), "-5 1:1\n2.5 2:1\n1e9\n"), Ok((vec![-0.5, 0.25, 1.0], 1.0)));
     assert_eq!(lines(number(), "-5 1:1\nnan 2:1\n"), Err(("libsvm.bad_value", Some(2))));
-    let lenient = Label { missing_is_neutral: true, ..number() };
+    let lenient = Label { unreadable_is_neutral: true, ..number() };
     assert_eq!(lines(lenient, "-5 1:1\nnan 2:1\n"), Ok((vec![-0.5, 0.0], 1.0)), "a null record has target 0");
 }
 

@@ -30,9 +30,11 @@ pub struct Label {
     pub column: String,
     /// Its kind.
     pub kind: LabelKind,
-    /// True if a record without label becomes a null record instead of being refused. Under [`LabelKind::Number`] this also
-    /// applies to a cell that is not a finite number.
+    /// True if a record without label becomes a null record instead of being refused.
     pub missing_is_neutral: bool,
+    /// True if a record whose label is neither a finite number nor missing becomes a null record instead of being refused; for
+    /// [`LabelKind::Number`] only.
+    pub unreadable_is_neutral: bool,
     /// The review of its classes or its range.
     pub review: Review,
 }
@@ -43,7 +45,7 @@ impl Label {
         let others = match &self.kind {
             LabelKind::TwoClasses { others, .. } => *others == Others::Error,
             LabelKind::Classes { others_are_neutral, .. } => !others_are_neutral,
-            LabelKind::Number(_) => false,
+            LabelKind::Number(_) => !self.unreadable_is_neutral,
         };
         others || !self.missing_is_neutral
     }
@@ -176,7 +178,13 @@ impl Label {
     }
 
     fn reviewed(column: &str, kind: LabelKind) -> Self {
-        Self { column: column.to_owned(), kind, missing_is_neutral: false, review: Review::Reviewed }
+        Self {
+            column: column.to_owned(),
+            kind,
+            missing_is_neutral: false,
+            unreadable_is_neutral: false,
+            review: Review::Reviewed,
+        }
     }
 
     /// Returns the bound on the magnitude of every target: 1 for two classes and for numbers, `C - 1` for `C` classes.
@@ -193,7 +201,7 @@ impl Label {
             || match &self.kind {
                 LabelKind::TwoClasses { others, .. } => *others == Others::Neutral,
                 LabelKind::Classes { others_are_neutral, .. } => *others_are_neutral,
-                LabelKind::Number(_) => false,
+                LabelKind::Number(_) => self.unreadable_is_neutral,
             }
     }
 }
@@ -215,6 +223,9 @@ struct LabelRecord {
     others: Option<Others>,
     #[serde(default)]
     missing_is_neutral: bool,
+    /// Absent for classes. Files of a version without it treat such a label as missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    unreadable_is_neutral: Option<bool>,
     #[serde(default)]
     review: Review,
 }
@@ -229,6 +240,7 @@ impl From<Label> for LabelRecord {
             range: None,
             others: None,
             missing_is_neutral: label.missing_is_neutral,
+            unreadable_is_neutral: None,
             review: label.review,
         };
         match label.kind {
@@ -239,7 +251,11 @@ impl From<Label> for LabelRecord {
                 record.classes = Some(classes);
                 record.others = Some(if others_are_neutral { Others::Neutral } else { Others::Error });
             }
-            LabelKind::Number(range) => record.range = Some(range),
+            LabelKind::Number(range) => {
+                record.range = Some(range);
+                let differs = label.unreadable_is_neutral != label.missing_is_neutral;
+                record.unreadable_is_neutral = differs.then_some(label.unreadable_is_neutral);
+            }
         }
         record
     }
@@ -249,7 +265,8 @@ impl TryFrom<LabelRecord> for Label {
     type Error = DataError;
 
     fn try_from(record: LabelRecord) -> Result<Self, DataError> {
-        let LabelRecord { column, positive, negative, classes, range, others, missing_is_neutral, review } = record;
+        let LabelRecord { column, positive, negative, classes, range, others, missing_is_neutral, review, .. } = record;
+        let of_number = range.is_some();
         let others = others.unwrap_or_default();
         let kind = match (positive, negative, classes, range, others) {
             (Some(positive), Some(negative), None, None, others) => {
@@ -266,7 +283,8 @@ impl TryFrom<LabelRecord> for Label {
                     .expected("`positive` and `negative`, or `classes`, or `range`"));
             }
         };
-        Ok(Self { column, kind, missing_is_neutral, review })
+        let unreadable_is_neutral = record.unreadable_is_neutral.unwrap_or(of_number && missing_is_neutral);
+        Ok(Self { column, kind, missing_is_neutral, unreadable_is_neutral, review })
     }
 }
 

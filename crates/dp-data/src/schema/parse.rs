@@ -7,8 +7,8 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::{
-    Column, ColumnKind, Fill, Label, LabelKind, LabelRange, OTHER_CATEGORY, OnMissing, OnUnknown, Others, Review,
-    Schema,
+    Column, ColumnKind, Fill, Label, LabelKind, LabelRange, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Others,
+    Review, Schema,
 };
 use crate::error::{DataError, DataErrorKind};
 
@@ -22,16 +22,16 @@ pub(super) fn parse(text: &str) -> Result<Schema, DataError> {
         }
     })?;
     let root = Section { text, path: String::new(), table: document.get_ref(), span: 0..0 };
-    root.check_keys(&["label", "columns", "missing", "on_missing"])?;
+    root.check_keys(&["label", "columns", "missing", "on_missing", "on_unreadable"])?;
 
     let missing = root.optional_strings("missing")?.unwrap_or_else(|| vec![String::new()]);
-    let on_missing = root.on_missing()?.unwrap_or_default();
+    let defaults = (root.on_missing()?.unwrap_or_default(), root.on_unreadable()?.unwrap_or_default());
     let label = parse_label(&root.required_section("label")?)?;
     let columns_section = root.required_section("columns")?;
     let mut columns = Vec::new();
     for name in columns_section.table.keys() {
         let section = columns_section.required_section(name.get_ref())?;
-        columns.push(parse_column(name.get_ref(), &section, &on_missing)?);
+        columns.push(parse_column(name.get_ref(), &section, &defaults)?);
     }
     Schema::new(columns, label, missing).map_err(|error| {
         // Finding the line takes a pass through the text, which is made for one error and not for each column.
@@ -44,7 +44,11 @@ pub(super) fn parse(text: &str) -> Result<Schema, DataError> {
     })
 }
 
-fn parse_column(name: &str, section: &Section<'_>, default: &OnMissing) -> Result<Column, DataError> {
+fn parse_column(
+    name: &str,
+    section: &Section<'_>,
+    (default, on_unreadable): &(OnMissing, OnUnreadable),
+) -> Result<Column, DataError> {
     let kind_name = section.word("type", &["numeric", "indicator", "categorical", "drop"])?.ok_or_else(|| {
         section
             .error(DataErrorKind::SchemaMissingKey, "type", format!("column `{name}` has no type"))
@@ -52,15 +56,17 @@ fn parse_column(name: &str, section: &Section<'_>, default: &OnMissing) -> Resul
     })?;
     let common = ["type", "on_missing", "missing", "line_ends", "reviewed"];
     let own: &[&str] = match kind_name {
-        "numeric" => &["min", "max", "log1p"],
+        "numeric" => &["min", "max", "log1p", "on_unreadable"],
+        "indicator" => &["on_unreadable"],
         "categorical" => &["categories", "on_unknown"],
         _ => &[],
     };
     section.check_keys(&[&common[..], own].concat())?;
     let declared = section.on_missing()?;
+    let on_unreadable = section.on_unreadable()?.unwrap_or(*on_unreadable);
     let kind = match kind_name {
-        "numeric" => parse_numeric(name, section)?,
-        "indicator" => ColumnKind::Indicator,
+        "numeric" => parse_numeric(name, section, on_unreadable)?,
+        "indicator" => ColumnKind::Indicator { on_unreadable },
         "categorical" => parse_categorical(name, section)?,
         _ => ColumnKind::Drop,
     };
@@ -68,9 +74,8 @@ fn parse_column(name: &str, section: &Section<'_>, default: &OnMissing) -> Resul
         Some(on_missing) => on_missing,
         // The schema's default applies to all columns, so it is dropped where it is not applicable.
         None => match (default, &kind) {
-            (OnMissing::Category, ColumnKind::Numeric { .. } | ColumnKind::Indicator) | (_, ColumnKind::Drop) => {
-                OnMissing::Error
-            }
+            (OnMissing::Category, ColumnKind::Numeric { .. } | ColumnKind::Indicator { .. })
+            | (_, ColumnKind::Drop) => OnMissing::Error,
             (default, _) => default.clone(),
         },
     };
@@ -79,12 +84,13 @@ fn parse_column(name: &str, section: &Section<'_>, default: &OnMissing) -> Resul
     Ok(Column { name: name.to_owned(), kind, on_missing, missing, line_ends, review: section.review()? })
 }
 
-fn parse_numeric(name: &str, section: &Section<'_>) -> Result<ColumnKind, DataError> {
+fn parse_numeric(name: &str, section: &Section<'_>, on_unreadable: OnUnreadable) -> Result<ColumnKind, DataError> {
     let bound = |key: &str| section.bound(key, || format!("column `{name}` has no {key}"));
     Ok(ColumnKind::Numeric {
         min: bound("min")?,
         max: bound("max")?,
         log1p: section.boolean("log1p")?.unwrap_or(false),
+        on_unreadable,
     })
 }
 
@@ -113,7 +119,7 @@ fn parse_label(section: &Section<'_>) -> Result<Label, DataError> {
     };
     let common = ["column", "type", "on_missing", "reviewed"];
     let own: &[&str] = match kind_name {
-        "numeric" => &["min", "max"],
+        "numeric" => &["min", "max", "on_unreadable"],
         "classes" => &["classes", "others"],
         _ => &["positive", "negative", "others"],
     };
@@ -151,7 +157,8 @@ fn parse_label(section: &Section<'_>) -> Result<Label, DataError> {
         },
     };
     let missing_is_neutral = section.word("on_missing", &["error", "neutral"])? == Some("neutral");
-    Ok(Label { column, kind, missing_is_neutral, review: section.review()? })
+    let unreadable_is_neutral = section.word("on_unreadable", &["error", "neutral"])? == Some("neutral");
+    Ok(Label { column, kind, missing_is_neutral, unreadable_is_neutral, review: section.review()? })
 }
 
 /// A table with its path, for reading typed values from it.
@@ -302,6 +309,14 @@ impl<'a> Section<'a> {
                 _ => OnMissing::Error,
             })),
         }
+    }
+
+    fn on_unreadable(&self) -> Result<Option<OnUnreadable>, DataError> {
+        Ok(self.word("on_unreadable", &["error", "neutral", "missing"])?.map(|word| match word {
+            "neutral" => OnUnreadable::Neutral,
+            "missing" => OnUnreadable::Missing,
+            _ => OnUnreadable::Error,
+        }))
     }
 
     fn review(&self) -> Result<Review, DataError> {

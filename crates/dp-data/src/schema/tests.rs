@@ -168,11 +168,13 @@ fn review() -> impl Strategy<Value = Review> {
 
 fn column() -> impl Strategy<Value = Column> {
     let finite = || any::<f64>().prop_filter("finite", |value| value.is_finite());
-    let numeric = (finite(), finite(), any::<bool>(), 0..3_usize).prop_map(|(a, b, log1p, policy)| {
-        let (a, b) = if log1p { (a.abs(), b.abs()) } else { (a, b) };
-        let on_missing = [OnMissing::Error, OnMissing::Neutral, OnMissing::Value(Fill::Number(a))][policy].clone();
-        (ColumnKind::Numeric { min: a.min(b), max: a.max(b), log1p }, on_missing)
-    });
+    let numeric =
+        (finite(), finite(), any::<bool>(), 0..3_usize, 0..3_usize).prop_map(|(a, b, log1p, policy, unreadable)| {
+            let (a, b) = if log1p { (a.abs(), b.abs()) } else { (a, b) };
+            let on_missing = [OnMissing::Error, OnMissing::Neutral, OnMissing::Value(Fill::Number(a))][policy].clone();
+            let on_unreadable = [OnUnreadable::Error, OnUnreadable::Neutral, OnUnreadable::Missing][unreadable];
+            (ColumnKind::Numeric { min: a.min(b), max: a.max(b), log1p, on_unreadable }, on_missing)
+        });
     let categorical =
         (proptest::collection::hash_set("\\PC*|[\"'\\\\\n\t#=,]{0,3}", 1..4), 0..4_usize).prop_map(|(set, policy)| {
             let categories: Vec<String> = set.into_iter().collect();
@@ -221,11 +223,12 @@ proptest! {
         columns in proptest::collection::vec(column(), 1..6),
         label in "\\PC{0,8}",
         kind in label_kind(),
-        missing_is_neutral in any::<bool>(),
+        (missing_is_neutral, lenient) in any::<(bool, bool)>(),
         label_review in review(),
         comment in "\\PC{0,20}|[\n\r]{0,3}",
     ) {
-        let label = Label { column: label, kind, missing_is_neutral, review: label_review };
+        let unreadable_is_neutral = lenient && matches!(kind, LabelKind::Number(_));
+        let label = Label { column: label, kind, missing_is_neutral, unreadable_is_neutral, review: label_review };
         let Ok(schema) = Schema::new(columns, label, vec![String::new(), "?".into()]) else { return Ok(()) };
         let text = schema.to_toml_with_comments(&|_| Some(comment.clone()));
         let read = Schema::parse("s", &text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;

@@ -26,12 +26,12 @@ pub(super) fn check(columns: &[Column], label: &Label) -> Result<(), DataError> 
                 .help("remove it from the columns, or name another label"));
         }
         match &column.kind {
-            ColumnKind::Numeric { min, max, log1p } => {
+            ColumnKind::Numeric { min, max, log1p, .. } => {
                 check_range(column, *min, *max, *log1p)?;
                 used += 1;
                 width += 1;
             }
-            ColumnKind::Indicator => {
+            ColumnKind::Indicator { .. } => {
                 check_range(column, 0.0, 1.0, false)?;
                 used += 1;
                 width += 1;

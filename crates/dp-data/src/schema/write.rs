@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Column, ColumnKind, Fill, LabelKind, OnMissing, OnUnknown, Others, Review, Schema};
+use super::{Column, ColumnKind, Fill, LabelKind, OnMissing, OnUnknown, OnUnreadable, Others, Review, Schema};
 
 const HEAD: &str = "\
 # What is publicly known about the table. Ranges, categories and classes decide how records are encoded, so they must
@@ -20,6 +20,9 @@ pub(super) fn to_toml(schema: &Schema, comment: &dyn Fn(&str) -> Option<String>)
     let question = write_label_kind(&mut out, &label.kind);
     if label.missing_is_neutral {
         line(&mut out, "on_missing", "\"neutral\"");
+    }
+    if label.unreadable_is_neutral {
+        line(&mut out, "on_unreadable", "\"neutral\"");
     }
     review(&mut out, label.review, question);
     for column in &schema.columns {
@@ -67,17 +70,19 @@ fn write_column(out: &mut String, column: &Column, comment: Option<String>) {
     let _ = writeln!(out, "\n[columns.{}]", key(&column.name));
     comments(out, comment);
     let question = match &column.kind {
-        ColumnKind::Numeric { min, max, log1p } => {
+        ColumnKind::Numeric { min, max, log1p, on_unreadable } => {
             line(out, "type", "\"numeric\"");
             line(out, "min", &number(*min));
             line(out, "max", &number(*max));
             if *log1p {
                 line(out, "log1p", "true");
             }
+            write_on_unreadable(out, *on_unreadable);
             "which range holds for everyone?"
         }
-        ColumnKind::Indicator => {
+        ColumnKind::Indicator { on_unreadable } => {
             line(out, "type", "\"indicator\"");
+            write_on_unreadable(out, *on_unreadable);
             "is it 0 or 1 for everyone?"
         }
         ColumnKind::Categorical { categories, on_unknown } => {
@@ -112,6 +117,14 @@ fn write_column(out: &mut String, column: &Column, comment: Option<String>) {
         }
     }
     review(out, column.review, question);
+}
+
+fn write_on_unreadable(out: &mut String, on_unreadable: OnUnreadable) {
+    match on_unreadable {
+        OnUnreadable::Error => {}
+        OnUnreadable::Neutral => line(out, "on_unreadable", "\"neutral\""),
+        OnUnreadable::Missing => line(out, "on_unreadable", "\"missing\""),
+    }
 }
 
 // Writing to a string cannot fail, so the results of `writeln!` are dropped.

@@ -1,0 +1,125 @@
+//! A cell with the type that its source gave it.
+
+use std::io::Write;
+
+use super::parse_number;
+
+/// One cell of a record.
+///
+/// A record has the same encoding whether its source delivers text (a CSV file) or typed values (a database): a number is matched
+/// with categories and markers of missing values by its decimal text (integers without a point, other numbers with the fewest
+/// digits that identify them), and text in a numeric column is parsed. A source delivers integers beyond ±2^53 as text, since
+/// [`Number`](Self::Number) would round them.
+///
+/// # Examples
+/// ```
+/// use dp_data::encode::{Cell, Encoder, Encoding, RowBuffer};
+/// use dp_data::schema::Schema;
+///
+/// let schema = Schema::parse(
+///     "toy.toml",
+///     "label = { column = 'y', positive = '1', negative = '0' }\n\
+///      columns.age = { type = 'numeric', min = 0, max = 100 }\n\
+///      columns.ward = { type = 'categorical', categories = ['1', '2'] }",
+/// )?;
+/// let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS)?;
+/// let (mut typed, mut text) = (RowBuffer::new(&encoder), RowBuffer::new(&encoder));
+/// encoder.encode_row(|column| Cell::Number([75.0, 2.0][column]), Some(Cell::Boolean(true)), &mut typed)?;
+/// encoder.encode_row(|column| [b"75".as_slice(), b"2"][column], Some(b"1".as_slice()), &mut text)?;
+/// assert_eq!((typed.values(), typed.target()), (text.values(), text.target()));
+/// # Ok::<(), dp_data::DataError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// No value, such as NULL. It is missing under any markers.
+    Missing,
+    /// A number. NaN and infinities are not readable as numbers.
+    Number(f64),
+    /// 1 or 0 in a numeric column; otherwise `true` or `false`, or else `1` or `0`, whichever the schema declares.
+    Boolean(bool),
+    /// Text.
+    Text(&'a [u8]),
+}
+
+impl<'a> From<&'a [u8]> for Cell<'a> {
+    #[inline]
+    fn from(text: &'a [u8]) -> Self {
+        Self::Text(text)
+    }
+}
+
+/// Memory for the text of a number: `-2.2250738585072014e-308` has 24 bytes.
+pub(super) type TextBuffer = [u8; 32];
+
+impl<'a> Cell<'a> {
+    /// Returns its text; empty if it is missing.
+    pub(super) fn text<'t>(self, buffer: &'t mut TextBuffer) -> &'t [u8]
+    where
+        'a: 't,
+    {
+        match self {
+            Self::Missing => b"",
+            Self::Text(text) => text,
+            Self::Boolean(value) => {
+                if value {
+                    b"true"
+                } else {
+                    b"false"
+                }
+            }
+            Self::Number(number) => {
+                let mut rest = &mut buffer[..];
+                // The buffer holds every number, so the write cannot fail.
+                let _ = if number.fract() == 0.0 && number.abs() < 1e15 {
+                    write!(rest, "{}", number as i64)
+                } else {
+                    write!(rest, "{number:?}")
+                };
+                let length = size_of::<TextBuffer>() - rest.len();
+                &buffer[..length]
+            }
+        }
+    }
+
+    /// Returns its number, if it is readable as a finite one.
+    #[inline]
+    pub(super) fn number(self) -> Option<f64> {
+        match self {
+            Self::Missing => None,
+            Self::Text(text) => parse_number(text),
+            Self::Boolean(value) => Some(f64::from(u8::from(value))),
+            Self::Number(number) => number.is_finite().then_some(number),
+        }
+    }
+
+    /// Returns what `of` finds for its text, and for a Boolean also for `1` or `0`.
+    pub(super) fn find<T>(self, buffer: &mut TextBuffer, of: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
+        match (of(self.text(buffer)), self) {
+            (None, Self::Boolean(value)) => of(if value { b"1" } else { b"0" }),
+            (found, _) => found,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_text_of_a_file() {
+        for (number, text) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (-999.0, "-999"),
+            (0.1, "0.1"),
+            (999_999_999_999_999.0, "999999999999999"),
+            (1e15, "1000000000000000.0"),
+            (-f64::MIN_POSITIVE, "-2.2250738585072014e-308"),
+            (f64::MAX, "1.7976931348623157e308"),
+            (f64::NAN, "NaN"),
+            (f64::NEG_INFINITY, "-inf"),
+        ] {
+            assert_eq!(std::str::from_utf8(Cell::Number(number).text(&mut [0; 32])).unwrap(), text);
+        }
+    }
+}
