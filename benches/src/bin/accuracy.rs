@@ -21,7 +21,7 @@ use dp_data::Encoding;
 use dp_losses::LossKind;
 use dp_mechanisms::SeededRng;
 use dp_optim::MemorySource;
-use dp_optim::defaults::{Defaults, passes_to_converge};
+use dp_optim::defaults::Defaults;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::{Budget, Convexity, train_without_privacy};
 
@@ -69,8 +69,7 @@ fn report(path: &str, table: &Table, options: &Options) -> Result<(), Box<dyn Er
     println!("{path}: {n} rows, {dim} dimensions, majority {:.4}", table.majority());
     let mut plain = Vec::new();
     for (train, test) in folds(&table.examples)? {
-        let mut recipe = NonPrivateDerivation::new(LossKind::Logistic, 1e-3);
-        recipe.passes = passes_to_converge(recipe.loss, recipe.lambda, train.len() as u64, recipe.batch_size)?;
+        let recipe = NonPrivateDerivation::minimiser(LossKind::Logistic, 1e-3);
         let weights = train_without_privacy(
             &recipe,
             &mut MemorySource::new(train, 1.0, 1.0),

@@ -24,14 +24,14 @@ use dp_data::read::{Input, load_libsvm};
 use dp_data::{Block, Encoding, Examples, Rows};
 use dp_losses::LossKind;
 use dp_mechanisms::{ReleaseRng, SeededRng};
-use dp_optim::defaults::{Defaults, passes_to_converge};
+use dp_optim::defaults::Defaults;
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::{
     AnyRecipe, Bst14, Budget, Convexity, DpFtrl, DpNewton, DpSgd, NoisyMoments, ObjPert, PhasedErm, Recipe, Scs13,
     TrainsAny, train_without_privacy,
 };
-use dp_optim::{Auto, Averaging, MemorySource, Schedule};
+use dp_optim::{Auto, MemorySource};
 use rand::RngExt;
 
 /// λ without privacy.
@@ -279,13 +279,7 @@ fn with_privacy(
 }
 
 fn without_privacy(loss: LossKind, (train, test): &Fold) -> Result<Option<f64>, Box<dyn Error>> {
-    let mut recipe = NonPrivateDerivation::new(loss, LAMBDA);
-    if loss.is_smooth() {
-        recipe.passes = passes_to_converge(loss, LAMBDA, train.len() as u64, recipe.batch_size)?.min(100);
-    } else {
-        recipe.schedule = Some(Schedule::InverseSqrt { step: 1.0 });
-        recipe.averaging = Averaging::Suffix { updates: train.len() as u64 * recipe.passes / recipe.batch_size / 2 };
-    }
+    let recipe = NonPrivateDerivation::minimiser(loss, LAMBDA);
     let mut source = MemorySource::new(train.clone(), 1.0, loss.usual_target_bound());
     match train_without_privacy(&recipe, &mut source, [7; 32], &mut Control::default()) {
         Ok(weights) => Ok(Some(quality(loss, test, &weights.expose_without_any_guarantee()))),

@@ -58,8 +58,11 @@ const LARGEST_TOTAL_STEP: f64 = 1e7;
 /// predictions twice as large as targets of size 1.
 pub const SQUARED_RADIUS: f64 = 2.0;
 
-/// λ of the non-private baseline, as in most of the literature's experiments.
-pub const BASELINE_LAMBDA: f64 = 1e-3;
+/// Returns λ of the non-private baseline, `1/n`: the usual choice of libraries without privacy (`C = 1`).
+pub fn baseline_lambda(n: u64) -> f64 {
+    1.0 / n.max(1) as f64
+}
+
 /// Updates of Algorithm 2 for each unit of the condition number κ = β/λ. After about κ steps of `1/β` the steps become
 /// `1/(λt)` and the distance to the minimiser falls like `κ/t`.
 const UPDATES_PER_CONDITION: f64 = 16.0;

@@ -4,7 +4,7 @@ use dp_losses::LossKind;
 
 use super::{Settings, Stop, arithmetic, conflict, steps};
 use crate::FloatKind;
-use crate::defaults::{BASELINE_LAMBDA, passes_to_converge};
+use crate::defaults::{baseline_lambda, passes_to_converge};
 use crate::error::Error;
 use crate::recipes::non_private::NonPrivateDerivation;
 
@@ -26,25 +26,37 @@ pub fn non_private(
     if let Some(name) = settings.given().find(|name| !NON_PRIVATE.contains(name)) {
         return Err(conflict(name, "training without privacy has no such setting"));
     }
-    let mut recipe = NonPrivateDerivation::new(loss, settings.lambda.unwrap_or(BASELINE_LAMBDA));
-    recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
-    recipe.passes = match settings.passes {
-        Some(passes) => passes,
-        None if recipe.lambda > 0.0 => passes_to_converge(loss, recipe.lambda, n, recipe.batch_size)?,
-        None => recipe.passes,
+    let lambda = settings.lambda.unwrap_or_else(|| baseline_lambda(n));
+    let shaped = settings.given().find(|name| !["lambda", "stop"].contains(name));
+    let certified = match settings.stop {
+        Some(Stop::Certified) if !(lambda > 0.0) => return Err(conflict("stop", "`stop certified` needs `lambda`")),
+        Some(Stop::Certified) if float == FloatKind::F32 => {
+            return Err(conflict("stop", "single precision cannot certify a minimiser"));
+        }
+        Some(Stop::Certified) => match shaped {
+            Some(name) if !loss.is_smooth() => {
+                return Err(conflict(name, "the certified minimiser of a loss with a kink has no such setting"));
+            }
+            _ => true,
+        },
+        Some(Stop::Passes) => false,
+        None => lambda > 0.0 && float == FloatKind::F64 && shaped.is_none(),
     };
+    let mut recipe = NonPrivateDerivation::new(loss, lambda);
+    recipe.batch_size = settings.batch_size.unwrap_or(recipe.batch_size);
+    if certified {
+        let NonPrivateDerivation { passes, minimiser_within, .. } = NonPrivateDerivation::minimiser(loss, lambda);
+        (recipe.passes, recipe.minimiser_within) = (settings.passes.unwrap_or(passes), minimiser_within);
+    } else {
+        recipe.passes = match settings.passes {
+            Some(passes) => passes,
+            None if lambda > 0.0 => passes_to_converge(loss, lambda, n, recipe.batch_size)?,
+            None => recipe.passes,
+        };
+    }
     recipe.radius = settings.radius;
     recipe.arithmetic = arithmetic(sparse);
     recipe.averaging = steps::averaging(settings, n, recipe.batch_size, recipe.passes);
-    recipe.schedule = steps::schedule(settings, loss, n, recipe.lambda)?;
-    if settings.stop == Some(Stop::Certified) {
-        if !(recipe.lambda > 0.0) {
-            return Err(conflict("stop", "`stop certified` needs `lambda`"));
-        }
-        recipe.minimiser_within = Some(1e-3);
-    }
-    if float == FloatKind::F32 && recipe.minimiser_within.is_some() {
-        return Err(conflict("stop", "single precision cannot certify a minimiser"));
-    }
+    recipe.schedule = steps::schedule(settings, loss, n, lambda)?;
     Ok(recipe)
 }

@@ -42,7 +42,7 @@ mod tests;
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
 use dp_data::Block;
-use dp_losses::{ProximalLoss, Real};
+use dp_losses::{Loss, LossKind, ProximalLoss, ProximalVisitor, Real};
 use nalgebra::convert;
 use rand::seq::SliceRandom;
 
@@ -69,6 +69,57 @@ pub struct Certificate {
     tolerance: f64,
     /// Bound on the error of a point computed from slopes.
     point_error: f64,
+}
+
+/// Largest half width of a loss's parabola: beyond it the rounding analysis for slopes of size 1 does not hold.
+const WIDEST: f64 = 16.0;
+
+/// The properties of a loss that a certificate needs.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Shape {
+    /// Length of the interval of slopes.
+    pub(crate) slopes: f64,
+    /// Largest loss at prediction 0.
+    pub(crate) at_zero: f64,
+    /// As [`Terms::offset`].
+    pub(crate) offset: f64,
+}
+
+impl Shape {
+    /// Returns the shape of a loss for targets in `[-bound, bound]`; `recipe` is for messages.
+    ///
+    /// # Errors
+    /// [`Error::NotProved`] for a loss whose slopes are not bounded; [`Error::OutOfRange`] for one with a wide parabola.
+    pub(crate) fn of(loss: LossKind, bound: f64, recipe: &'static str) -> Result<Self, Error> {
+        let width = match loss {
+            LossKind::HuberSvm(loss) => loss.h(),
+            LossKind::HuberRegression(loss) => loss.h(),
+            _ => 0.0,
+        };
+        if !(width <= WIDEST) {
+            return Err(Error::OutOfRange { name: "half width", value: width, range: "(0, 16] for phased-erm" });
+        }
+        let (slopes, at_zero) = loss.visit_proximal(AtZero { bound }).ok_or(Error::NotProved {
+            recipe,
+            why: "this loss's slopes are not bounded, or it has several outputs: use logistic, hinge, absolute or a loss of Huber",
+        })?;
+        Ok(Self { slopes, at_zero, offset: 1.0 + bound + width })
+    }
+}
+
+struct AtZero {
+    bound: f64,
+}
+
+impl ProximalVisitor<f64> for AtZero {
+    type Output = (f64, f64);
+
+    fn visit<L: ProximalLoss<f64>>(self, loss: L) -> (f64, f64) {
+        let (low, high) = loss.dual_range();
+        // Each is convex in the target.
+        let at_zero = Loss::value(&loss, 0.0, self.bound).max(Loss::value(&loss, 0.0, -self.bound));
+        (high - low, at_zero)
+    }
 }
 
 /// The public numbers from which a certificate is made.

@@ -23,9 +23,9 @@
 mod tests;
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
-use dp_losses::{Loss, LossKind, ProximalLoss, ProximalVisitor};
+use dp_losses::LossKind;
 
-use crate::engine::dual_ascent::Terms;
+use crate::engine::dual_ascent::{Shape, Terms};
 use crate::error::{Error, positive};
 use crate::float::FloatKind;
 use crate::lattice::ReleaseLattice;
@@ -35,9 +35,6 @@ use crate::recipes::problem::{Problem, Setting};
 use crate::recipes::recipe::Budget;
 
 const RECIPE: &str = "phased-erm";
-
-/// Largest half width of a loss's parabola: beyond it the rounding analysis for slopes of size 1 does not hold.
-const WIDEST: f64 = 16.0;
 
 /// A Phased-ERM recipe: public parameters only.
 ///
@@ -145,18 +142,7 @@ impl PhasedErm {
         let inputs = self.inputs();
         inputs.check()?;
         positive("slack", self.slack)?;
-        let width = match self.loss {
-            LossKind::HuberSvm(loss) => loss.h(),
-            LossKind::HuberRegression(loss) => loss.h(),
-            _ => 0.0,
-        };
-        if !(width <= WIDEST) {
-            return Err(Error::OutOfRange { name: "half width", value: width, range: "(0, 16] for phased-erm" });
-        }
-        let shape = self.loss.visit_proximal(ShapeOf { target_bound: self.target_bound }).ok_or(Error::NotProved {
-            recipe: RECIPE,
-            why: "this loss's slopes are not bounded, or it has several outputs: use logistic, hinge, absolute or a loss of Huber",
-        })?;
+        let shape = Shape::of(self.loss, self.target_bound, RECIPE)?;
         let rho = 1.0 / positive("noise multiplier", noise_multiplier)?;
         let phases = inputs.phases(problem, rho, Reach::Anywhere)?;
         if phases.is_empty() {
@@ -181,7 +167,7 @@ impl PhasedErm {
                 modulus,
                 row_norm: self.row_norm,
                 slopes: shape.slopes,
-                offset: 1.0 + self.target_bound + width,
+                offset: shape.offset,
                 centre_norm: self.radius * (1.0 + 1e-12),
                 reach,
             };
@@ -192,29 +178,5 @@ impl PhasedErm {
         }
         let method = Method::Minimisation(objectives);
         Ok(PhasedRun { inputs, problem: *problem, phases, sensitivities, noise_multiplier, method })
-    }
-}
-
-/// The properties of a loss that the certificate needs.
-struct Shape {
-    /// Length of the interval of slopes.
-    slopes: f64,
-    /// Largest loss at prediction 0.
-    at_zero: f64,
-}
-
-struct ShapeOf {
-    target_bound: f64,
-}
-
-impl ProximalVisitor<f64> for ShapeOf {
-    type Output = Shape;
-
-    fn visit<L: ProximalLoss<f64>>(self, loss: L) -> Shape {
-        let (low, high) = loss.dual_range();
-        // Each is convex in the target.
-        let bound = self.target_bound;
-        let at_zero = Loss::value(&loss, 0.0, bound).max(Loss::value(&loss, 0.0, -bound));
-        Shape { slopes: high - low, at_zero }
     }
 }
