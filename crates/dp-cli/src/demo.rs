@@ -114,8 +114,6 @@ fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcom
 
     let baseline_model = shown("non-private.json");
     let mut baseline = vec!["train", "--data", &data, "--schema", &schema, "--algorithm", "non-private"];
-    // Almost no regularisation: the strongest baseline.
-    baseline.extend(["--lambda", "0.00001"]);
     baseline.extend(["--out", &baseline_model]);
     if args.force {
         baseline.push("--force");

@@ -360,7 +360,9 @@ fn public_records_among_the_private_ones_are_noticed() {
     let run = place.dp(&[&tune("model.json", PUBLIC)[..], &["--json"]].concat());
     assert!(run.code == 0 && run.stderr.contains("300 of 300 public records are"), "{run:#?}");
     assert!(run.stderr.contains("for your eyes only") && !run.stdout.contains("300"), "{run:#?}");
-    assert!(!place.read("model.json").contains("300"));
+    // Digits of a weight or a hash may happen to be 300.
+    let model = place.read("model.json");
+    assert!(model.split(|c: char| !c.is_ascii_alphanumeric() && c != '.').all(|word| word != "300"), "{model}");
     place.write(
         "survey.csv",
         "age,hours,trade,earns\n1,1.25,clerk,no\n2,1.75,smith,yes\n3,0.25,clerk,no\n4,2,smith,yes\n",
