@@ -6,20 +6,20 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::{Adjacency, FileName};
 
-/// How the records of a step are drawn.
+/// The sampling of a step's records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Sampling {
-    /// Each record by itself, with the same probability. Under replace-one for sums of clipped vectors.
+    /// Poisson sampling: each record independently, with the same probability. Under replace-one for sums of clipped vectors.
     #[default]
     Poisson,
-    /// A uniformly random batch of fixed size.
+    /// Sampling without replacement: a uniformly random batch of fixed size.
     WithoutReplacement,
 }
 
-/// Which accountant answers.
+/// The accountant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Accountant {
-    /// The tightest certified answer there is.
+    /// The tightest certified answer of all accountants.
     #[default]
     Auto,
     /// The privacy curve itself, between two certified bounds.
@@ -28,11 +28,11 @@ pub enum Accountant {
     Rdp,
     /// Zero-concentrated DP.
     Zcdp,
-    /// Gaussian DP, for what is exactly so.
+    /// Gaussian DP, for events that satisfy it exactly.
     Gdp,
 }
 
-/// The number that is computed from the others.
+/// The number to compute from the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Unknown {
     /// The epsilon of the guarantee.
@@ -47,14 +47,14 @@ pub enum Unknown {
     Steps,
 }
 
-/// Which curve to draw.
+/// The curve to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Curve {
     /// Epsilon against delta.
     EpsilonDelta,
     /// Epsilon against the number of steps.
     EpsilonSteps,
-    /// An attacker's missed detections (type II error) against false alarms (type I error).
+    /// The trade-off curve: an attacker's type II error (missed detections) against the type I error (false alarms).
     TradeOff,
 }
 
@@ -70,12 +70,12 @@ Examples:
 The number that is left out is computed from the others: epsilon, delta, the noise multiplier, the sampling rate or the
 steps. What is promised is always the upper end of the certified interval.")]
 pub struct AccountArgs {
-    /// What was done to the data
+    /// The release: mechanism or training
     #[command(subcommand)]
     pub job: AccountJob,
 }
 
-/// What was done to the data.
+/// The release: mechanism or training.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AccountJob {
     /// DP-SGD: noisy sums of clipped gradients over random batches
@@ -86,25 +86,25 @@ pub enum AccountJob {
     Laplace(Box<NoiseArgs>),
     /// Noise of density exp(-|z|/scale) in d dimensions
     LaplaceBall(Box<LaplaceBallArgs>),
-    /// Each record answers for itself, at random now and then
+    /// Randomised response: each record reports its value or, with some probability, a random one
     RandomizedResponse(Box<RandomizedResponseArgs>),
-    /// Anything epsilon-DP
+    /// Any epsilon-DP release
     Pure(Box<PureArgs>),
-    /// Anything (epsilon, delta)-DP
+    /// Any (epsilon, delta)-DP release
     Approximate(Box<ApproximateArgs>),
-    /// Anything rho-zCDP
+    /// Any rho-zCDP release
     Zcdp(Box<ZcdpArgs>),
-    /// Anything mu-Gaussian-DP
+    /// Any mu-Gaussian-DP release
     Gdp(Box<GdpArgs>),
     /// Any tree of events, as JSON
     Event(Box<EventArgs>),
-    /// What the certificate of a model says was done
+    /// The event in the certificate of a model
     Certificate(Box<CertificateArgs>),
     /// Questions as JSON lines, answers as JSON lines
     Batch(BatchArgs),
 }
 
-/// What is asked, and how the answer is to look.
+/// The question and the form of the answer.
 #[derive(Debug, Clone, Default, Args)]
 pub struct QuestionArgs {
     /// Epsilon of the guarantee
@@ -113,41 +113,41 @@ pub struct QuestionArgs {
     /// Delta of the guarantee
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Question")]
     pub delta: Option<f64>,
-    /// What to compute [default: what was left out]
+    /// The number to compute [default: the omitted one]
     #[arg(long, value_enum, value_name = "WHAT", help_heading = "Question")]
     pub solve: Option<Unknown>,
-    /// Which data sets count as neighbours [default: what the theorem holds under, add-remove where it may be]
+    /// Neighbouring relation [default: the relation of the theorem, add-remove if it allows several]
     #[arg(long, value_enum, value_name = "RELATION", help_heading = "Question")]
     pub adjacency: Option<Adjacency>,
-    /// The number of records is secret (add-remove only): a record is present or absent, not replaced by a null record
+    /// The number of records is secret (add-remove only): a neighbour has one record more or fewer. Otherwise n is public, and add-remove replaces a record by a null record (zero-out)
     #[arg(long, help_heading = "Question")]
     pub secret_n: bool,
-    /// Which accountant answers
+    /// The accountant
     #[arg(long, value_enum, value_name = "ACCOUNTANT", default_value_t, help_heading = "Question")]
     pub accountant: Accountant,
 
-    /// All accountants side by side
+    /// Compare all accountants
     #[arg(long, conflicts_with_all = ["accountant", "curve", "semantics"], help_heading = "Answer")]
     pub compare: bool,
-    /// What the guarantee means for an attacker
+    /// Add the meaning of the guarantee for an attacker
     #[arg(long, conflicts_with = "curve", help_heading = "Answer")]
     pub semantics: bool,
-    /// A whole curve in place of one number
+    /// Compute a curve instead of one number
     #[arg(long, value_enum, value_name = "CURVE", help_heading = "Answer")]
     pub curve: Option<Curve>,
     /// Points of the curve
     #[arg(long, value_name = "NUMBER", requires = "curve", help_heading = "Answer")]
     pub points: Option<usize>,
-    /// Where to write the curve, as .csv or .svg; CSV on standard output if not given
+    /// Output file of the curve, .csv or .svg [default: CSV on standard output]
     #[arg(long, value_name = "FILE", requires = "curve", help_heading = "Answer")]
     pub out: Option<PathBuf>,
     /// Replace an existing output file
     #[arg(long, requires = "out", help_heading = "Answer")]
     pub force: bool,
-    /// Work that may be spent; 1 is about a second. Where it is reached, the certified interval is wider, and a note says so
+    /// Limit on the work; 1 is about a second. If it is reached, the certified interval is wider, and a note says so
     #[arg(long, value_name = "NUMBER", default_value = "1", allow_hyphen_values = true, help_heading = "Answer")]
     pub limit: f64,
-    /// Check everything and say what would be written; compute nothing
+    /// Check all flags and list the files to be written, without computing
     #[arg(long, help_heading = "Answer")]
     pub dry_run: bool,
 }
@@ -167,13 +167,13 @@ pub struct DpsgdArgs {
     /// Standard deviation of the noise over the sensitivity of the sum
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Training")]
     pub noise_multiplier: Option<f64>,
-    /// Probability that a record takes part in a step
+    /// Sampling rate: probability that a record takes part in a step
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Training")]
     pub sampling_rate: Option<f64>,
     /// Number of steps
     #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Training")]
     pub steps: Option<u64>,
-    /// In place of --sampling-rate: expected size of a batch
+    /// Expected batch size, instead of --sampling-rate
     #[arg(
         long,
         value_name = "NUMBER",
@@ -184,10 +184,10 @@ pub struct DpsgdArgs {
         help_heading = "Training"
     )]
     pub batch_size: Option<u64>,
-    /// Number of records, which is public then
+    /// Number of records, which is then public
     #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Training")]
     pub records: Option<u64>,
-    /// In place of --steps: how often each record takes part, on average
+    /// Number of epochs, instead of --steps
     #[arg(
         long,
         value_name = "NUMBER",
@@ -196,18 +196,18 @@ pub struct DpsgdArgs {
         help_heading = "Training"
     )]
     pub epochs: Option<f64>,
-    /// How the records of a step are drawn
+    /// Sampling of a step's records
     #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Training")]
     pub sampling: Sampling,
-    /// What is asked.
+    /// The question.
     #[command(flatten)]
     pub question: QuestionArgs,
 }
 
-/// How often something was released.
+/// The number of compositions.
 #[derive(Debug, Clone, Copy, Default, Args)]
 pub struct RepeatArgs {
-    /// How often [default: 1, unless asked for]
+    /// Number of compositions [default: 1, unless it is computed]
     #[arg(long, visible_alias = "count", value_name = "NUMBER", value_parser = count, allow_hyphen_values = true)]
     pub steps: Option<u64>,
 }
@@ -216,13 +216,13 @@ pub struct RepeatArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  dp account gaussian --noise-multiplier 4 --steps 12 --delta 1e-6")]
 pub struct NoiseArgs {
-    /// Scale of the noise over the sensitivity: standard deviation over L2, or Laplace scale over L1 sensitivity
+    /// Noise multiplier: standard deviation over L2 sensitivity, or Laplace scale over L1 sensitivity
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub noise_multiplier: Option<f64>,
-    /// How often.
+    /// The number of compositions.
     #[command(flatten)]
     pub repeat: RepeatArgs,
-    /// What is asked.
+    /// The question.
     #[command(flatten)]
     pub question: QuestionArgs,
 }
@@ -231,16 +231,16 @@ pub struct NoiseArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  dp account laplace-ball --noise-multiplier 2 --dim 50 --steps 10 --delta 1e-6")]
 pub struct LaplaceBallArgs {
-    /// Scale of the noise over the L2 sensitivity
+    /// Noise multiplier: scale of the noise over the L2 sensitivity
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub noise_multiplier: Option<f64>,
-    /// Dimension of what is released
+    /// Dimension of the release
     #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true)]
     pub dim: u64,
-    /// How often.
+    /// The number of compositions.
     #[command(flatten)]
     pub repeat: RepeatArgs,
-    /// What is asked.
+    /// The question.
     #[command(flatten)]
     pub question: QuestionArgs,
 }
@@ -255,10 +255,10 @@ pub struct RandomizedResponseArgs {
     /// Probability of a uniformly random answer
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub noise: f64,
-    /// How often.
+    /// The number of compositions.
     #[command(flatten)]
     pub repeat: RepeatArgs,
-    /// What is asked.
+    /// The question.
     #[command(flatten)]
     pub question: QuestionArgs,
 }
@@ -270,10 +270,10 @@ pub struct PureArgs {
     /// Epsilon of one release
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub step_epsilon: f64,
-    /// How often.
+    /// The number of compositions.
     #[command(flatten)]
     pub repeat: RepeatArgs,
-    /// What is asked.
+    /// The question.
     #[command(flatten)]
     pub question: QuestionArgs,
 }
@@ -290,10 +290,10 @@ pub struct ApproximateArgs {
     /// Delta of one release
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub step_delta: f64,
-    /// How often.
+    /// The number of compositions.
     #[command(flatten)]
     pub repeat: RepeatArgs,
-    /// What is asked.
+    /// The question.
     #[command(flatten)]
     pub question: QuestionArgs,
 }
@@ -305,10 +305,10 @@ pub struct ZcdpArgs {
     /// rho of one release
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub rho: f64,
-    /// How often.
+    /// The number of compositions.
     #[command(flatten)]
     pub repeat: RepeatArgs,
-    /// What is asked.
+    /// The question.
     #[command(flatten)]
     pub question: QuestionArgs,
 }
@@ -320,10 +320,10 @@ pub struct GdpArgs {
     /// mu of one release
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub mu: f64,
-    /// How often.
+    /// The number of compositions.
     #[command(flatten)]
     pub repeat: RepeatArgs,
-    /// What is asked.
+    /// The question.
     #[command(flatten)]
     pub question: QuestionArgs,
 }
@@ -340,10 +340,10 @@ pub struct EventArgs {
     /// The file; `-` for standard input
     #[arg(value_name = "FILE")]
     pub file: FileName,
-    /// How often.
+    /// The number of compositions.
     #[command(flatten)]
     pub repeat: RepeatArgs,
-    /// What is asked.
+    /// The question.
     #[command(flatten)]
     pub question: QuestionArgs,
 }
@@ -360,10 +360,10 @@ pub struct CertificateArgs {
     /// The model file; `-` for standard input
     #[arg(value_name = "MODEL")]
     pub model: FileName,
-    /// How often.
+    /// The number of compositions.
     #[command(flatten)]
     pub repeat: RepeatArgs,
-    /// What is asked.
+    /// The question.
     #[command(flatten)]
     pub question: QuestionArgs,
 }
@@ -375,7 +375,7 @@ pub struct BatchArgs {
     /// Questions, one JSON object per line; `-` for standard input
     #[arg(value_name = "FILE", default_value = "-")]
     pub file: FileName,
-    /// Work that may be spent on each question; 1 is about a second. Where it is reached, the certified interval is wider,
+    /// Limit on the work for each question; 1 is about a second. If it is reached, the certified interval is wider,
     /// and the answer's `note` says so
     #[arg(long, value_name = "NUMBER", default_value = "1", allow_hyphen_values = true)]
     pub limit: f64,

@@ -24,36 +24,36 @@ An audit plays the attacker: it runs a mechanism on two neighbouring inputs many
 runs and bounds epsilon from below on the other half. A bound above the claim refutes it, and the exit code is 5. A bound
 below it refutes nothing at this confidence, which is less than a proof.")]
 pub struct AuditArgs {
-    /// What to audit
+    /// The subject of the audit
     #[command(subcommand)]
     pub job: AuditJob,
 }
 
-/// What to audit.
+/// The subject of the audit.
 #[derive(Debug, Clone, Subcommand)]
 pub enum AuditJob {
     /// List the mechanisms and recipes that can be audited
     List,
     /// Audit a mechanism on its worst-case inputs
     Mechanism(Box<AuditMechanismArgs>),
-    /// Audit a training recipe, noise included, on canary data of the shape that you say
+    /// Audit a training recipe, noise included, on canary data of the given shape
     Recipe(Box<AuditRecipeArgs>),
-    /// Audit all trainings as black boxes, of models, tuned ones and rankers, and print claim beside bound
+    /// Audit trainings of models, tuned models and rankers as black boxes; print claim and bound
     Table(Box<AuditTableArgs>),
-    /// Audit everything that there is
+    /// Audit all mechanisms and recipes
     All(Box<AuditAllArgs>),
 }
 
-/// How hard to try, and where the results go.
+/// Effort and output.
 #[derive(Debug, Clone, Default, Args)]
 pub struct AuditRunArgs {
-    /// Runs on each of the two inputs, half of them to choose the test [default: by what a run costs]
+    /// Runs on each of the two inputs, half of them to choose the test [default: depends on the cost of a run]
     #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Effort")]
     pub trials: Option<u64>,
-    /// A hundred times as many runs
+    /// Use a hundred times as many runs
     #[arg(long, conflicts_with = "trials", help_heading = "Effort")]
     pub long: bool,
-    /// Probability that nothing sound is refuted in the whole run of the command
+    /// Confidence: probability that the whole command refutes no sound claim
     #[arg(long, value_name = "NUMBER", default_value_t = 0.999, allow_hyphen_values = true, help_heading = "Effort")]
     pub confidence: f64,
     /// The seed of all runs, or `random`
@@ -63,27 +63,27 @@ pub struct AuditRunArgs {
     #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Effort")]
     pub threads: Option<u64>,
 
-    /// Where to write a report, in Markdown
+    /// Output file of a report, in Markdown
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
-    /// Where to draw the claimed trade-off between an attacker's errors against what was reached, as .svg
+    /// Output file of a picture (.svg): the claimed trade-off curve and the attack's errors
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub picture: Option<PathBuf>,
     /// Replace existing output files
     #[arg(long, help_heading = "Output")]
     pub force: bool,
-    /// Check everything and say what would be audited and written; run nothing
+    /// Check all flags and list the audits and the files to be written, without running
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 }
 
-/// Another claim than the one that is made.
+/// A claim that replaces the subject's own.
 #[derive(Debug, Clone, Default, Args)]
 pub struct AuditClaimArgs {
-    /// Try to refute this epsilon in place of what is claimed
+    /// Epsilon to refute, instead of the claimed one
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Claim")]
     pub claim_epsilon: Option<f64>,
-    /// Delta of that claim [default: that of what is claimed]
+    /// Delta to refute [default: the claimed one]
     #[arg(long, value_name = "NUMBER", requires = "claim_epsilon", allow_hyphen_values = true, help_heading = "Claim")]
     pub claim_delta: Option<f64>,
 }
@@ -92,16 +92,16 @@ pub struct AuditClaimArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Parameters of your own")]
 pub struct AuditParameterArgs {
-    /// Standard deviation of normal noise
+    /// Standard deviation of Gaussian noise
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub std_dev: Option<f64>,
     /// Scale of the noise
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub scale: Option<f64>,
-    /// The epsilon that the noise is made for
+    /// Epsilon of the calibration of the noise
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub epsilon: Option<f64>,
-    /// How far neighbours are apart [default: 1]
+    /// Sensitivity: distance of neighbours [default: 1]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub sensitivity: Option<f64>,
     /// Number of coordinates [default: 1]
@@ -110,7 +110,7 @@ pub struct AuditParameterArgs {
     /// Number of possible answers [default: 2]
     #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true)]
     pub buckets: Option<u64>,
-    /// How noise is drawn [default: exact]
+    /// Noise mode [default: exact]
     #[arg(long, value_enum, value_name = "MODE")]
     pub noise: Option<Noise>,
 }
@@ -131,10 +131,10 @@ pub struct AuditMechanismArgs {
     /// The mechanisms, or some of their pairs of inputs
     #[arg(value_name = "NAME", required = true)]
     pub names: Vec<String>,
-    /// Parameters of one's own.
+    /// The parameters.
     #[command(flatten)]
     pub of: AuditParameterArgs,
-    /// Another claim.
+    /// The claim.
     #[command(flatten)]
     pub claim: AuditClaimArgs,
     /// Effort and output.
@@ -160,10 +160,10 @@ pub struct AuditRecipeArgs {
     /// Epsilon of the release
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 1.0, help_heading = "Recipe")]
     pub epsilon: f64,
-    /// Delta of the release; with 0 only what is pure is audited
+    /// Delta of the release; 0 selects pure differential privacy
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 1e-5, help_heading = "Recipe")]
     pub delta: f64,
-    /// Which data sets count as neighbours
+    /// Neighbouring relation
     #[arg(long, value_enum, value_name = "RELATION", default_value = "replace-one", help_heading = "Recipe")]
     pub adjacency: Adjacency,
     /// The loss
@@ -172,19 +172,19 @@ pub struct AuditRecipeArgs {
     /// Width of the smoothed part of the hinge [default: 0.1]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Recipe")]
     pub huber_width: Option<f64>,
-    /// L2 regularisation [default: 0.5 where the recipe needs one, else none]
+    /// L2 regularisation [default: 0.5 if the recipe needs it, otherwise none]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Recipe")]
     pub lambda: Option<f64>,
     /// Passes over the records
     #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = "Recipe")]
     pub passes: u32,
-    /// Records in a batch
+    /// Batch size
     #[arg(long, value_name = "NUMBER", default_value_t = 4, help_heading = "Recipe")]
     pub batch_size: u64,
-    /// The weights are kept within this distance of 0
+    /// Radius of the ball onto which weights are projected
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Recipe")]
     pub radius: Option<f64>,
-    /// How noise is drawn [default: each way in turn]
+    /// Noise mode [default: both in turn]
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Recipe")]
     pub noise: Option<Noise>,
     /// Number of records
@@ -193,10 +193,10 @@ pub struct AuditRecipeArgs {
     /// Number of features
     #[arg(long, value_name = "NUMBER", default_value_t = 2, help_heading = "Recipe")]
     pub dim: u32,
-    /// Pairs of data sets to look for the farthest among
+    /// Number of candidate pairs of data sets, of which the farthest is used
     #[arg(long, value_name = "NUMBER", default_value_t = 1000, help_heading = "Effort")]
     pub pairs: u32,
-    /// Another claim.
+    /// The claim.
     #[command(flatten)]
     pub claim: AuditClaimArgs,
     /// Effort and output.
@@ -209,13 +209,13 @@ pub struct AuditRecipeArgs {
 pub enum TrainingKind {
     /// Every algorithm of `dp train`, of two classes.
     TwoClasses,
-    /// The same of three classes at once, by softmax regression.
+    /// The same for three classes, by softmax regression.
     Softmax,
-    /// The same of three classes, by one model for each against the rest.
+    /// The same for three classes, one-vs-all.
     OneVsAll,
-    /// The private methods of `dp tune`, of two settings.
+    /// The private methods of `dp tune`, with two settings.
     Tune,
-    /// Rankers of `dp rank train`: every loss, whatever is protected.
+    /// Rankers of `dp rank train`, for every loss and every protected unit.
     Rank,
 }
 
@@ -238,10 +238,10 @@ pub struct AuditTableArgs {
     /// The kinds of training [default: all]
     #[arg(long, value_enum, value_name = "KIND", num_args = 1..)]
     pub kind: Vec<TrainingKind>,
-    /// The algorithms, as for `dp train`; rankers have none of them [default: all]
+    /// The algorithms, as for `dp train`; not for rankers [default: all]
     #[arg(long, value_enum, value_name = "NAME", num_args = 1.., hide_possible_values = true)]
     pub algorithm: Vec<Algorithm>,
-    /// Another claim.
+    /// The claim.
     #[command(flatten)]
     pub claim: AuditClaimArgs,
     /// Effort and output.

@@ -5,10 +5,10 @@ use dp_data::read::looks_like_idx;
 
 use super::FileName;
 
-/// The form of a file of records.
+/// The format of a file of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// Comma-separated values with a header.
+    /// CSV with a header.
     Csv,
     /// Sparse text: `label index:value index:value …`.
     Libsvm,
@@ -16,23 +16,23 @@ pub enum Format {
     Idx,
 }
 
-/// Flags that say which records to read.
+/// Flags for reading records.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Data")]
 pub struct InputArgs {
     /// The records: CSV with a header, libsvm or IDX images, plain, .gz or .xz; `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub data: FileName,
-    /// The form of the records [default: by the file's name or first bytes, else csv]
+    /// Format of the records [default: by file name or first bytes, otherwise csv]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<Format>,
     /// The labels of the images (IDX)
     #[arg(long, value_name = "FILE")]
     pub labels: Option<FileName>,
-    /// The character between cells (CSV); `tab` for a tabulator
+    /// Delimiter (CSV); `tab` for a tab
     #[arg(long, value_name = "CHAR", default_value = ",")]
     pub delimiter: String,
-    /// Feature numbers start at 0 (libsvm)
+    /// Feature indices start at 0 (libsvm)
     #[arg(long)]
     pub zero_based: bool,
 }

@@ -55,7 +55,7 @@ use crate::progress::ProgressMode;
     after_long_help = after_long_help()
 )]
 pub struct Cli {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: Command,
     /// Flags of every command.
@@ -70,20 +70,20 @@ pub struct GlobalArgs {
     /// Print one JSON object on stdout, errors included
     #[arg(long, global = true)]
     pub json: bool,
-    /// Put the line and the cell that an error is about into the JSON too, under `error.private`; without this they go to
-    /// stderr alone, as logs often keep stdout
+    /// Also put the line and the cell of an error into the JSON, under `error.private`; otherwise they go to
+    /// stderr only, because logs often keep stdout
     #[arg(long, global = true, requires = "json")]
     pub show_private: bool,
-    /// Say nothing on stderr but errors
+    /// Print only errors on stderr
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Say more on stderr
+    /// Print more on stderr
     #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet")]
     pub verbose: u8,
-    /// When to use colours
+    /// Use of colours
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t)]
     pub color: Color,
-    /// How to show progress on stderr
+    /// Form of progress on stderr
     #[arg(long, global = true, value_enum, value_name = "HOW", default_value_t)]
     pub progress: ProgressMode,
 }
@@ -99,35 +99,35 @@ impl GlobalArgs {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Draft a schema from a CSV file, to be reviewed
+    /// Draft a schema from a CSV file, for review
     Schema(SchemaArgs),
     /// Train a model with privacy; writes model and certificate
     Train(Box<TrainArgs>),
-    /// Train with settings chosen among several, privately; writes model and certificate
+    /// Choose settings privately among several and train; writes model and certificate
     Tune(Box<TuneArgs>),
-    /// Measure a model on records with known labels
+    /// Evaluate a model on records with labels
     Evaluate(EvaluateArgs),
     /// Score records: one line of CSV for each
     Predict(PredictArgs),
     /// Learn to rank: train, measure and use rankers of the documents of queries
     Rank(Box<RankArgs>),
-    /// Compute what releases cost: epsilon, delta, noise, sampling rate or steps from the others
+    /// Compute epsilon, delta, noise, sampling rate or steps of releases from the others
     Account(AccountArgs),
     /// Attack a mechanism or a training recipe, and bound its epsilon from below
     Audit(AuditArgs),
     /// Recompute the guarantee of a model from its file alone
     Verify(VerifyArgs),
-    /// Vouch for a model: make a key, sign a certificate
+    /// Make a key and sign the certificate of a model
     Sign(SignArgs),
-    /// Run the whole path on a made-up table: data, private model, certificate, report
+    /// Run everything on a synthetic table: data, private model, certificate, report
     Demo(DemoArgs),
-    /// Run the experiments of the literature again, from files that you provide
+    /// Reproduce the experiments of the literature, from files that you provide
     Reproduce(Box<ReproduceArgs>),
     /// Explain an error code, or list all codes
     Explain(ExplainArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
-    /// Write the manual pages into a folder
+    /// Write the manual pages to a folder
     Man(ManArgs),
     /// Show help for a command, or `exit-codes`
     Help(HelpArgs),
@@ -157,16 +157,16 @@ pub struct SchemaArgs {
     /// The CSV file, plain, .gz or .xz; `-` for standard input
     #[arg(value_name = "FILE")]
     pub data: FileName,
-    /// The column to be predicted
+    /// Label column
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
-    /// The value of the label that counts as positive
+    /// Label value of the positive class
     #[arg(long, value_name = "VALUE", requires = "label", allow_hyphen_values = true)]
     pub positive: Option<String>,
-    /// The value of the label that counts as negative
+    /// Label value of the negative class
     #[arg(long, value_name = "VALUE", requires = "label", allow_hyphen_values = true)]
     pub negative: Option<String>,
-    /// The classes of a label of several classes, publicly known, divided by commas
+    /// Classes of a label of several classes, publicly known, separated by commas
     #[arg(
         long,
         value_name = "VALUES",
@@ -176,7 +176,7 @@ pub struct SchemaArgs {
         conflicts_with_all = ["positive", "negative", "label_range"]
     )]
     pub classes: Vec<String>,
-    /// The range of a label that is a number, publicly known
+    /// Range of a numeric label, publicly known
     #[arg(
         long,
         num_args = 2,
@@ -186,16 +186,16 @@ pub struct SchemaArgs {
         conflicts_with_all = ["positive", "negative"]
     )]
     pub label_range: Vec<f64>,
-    /// The character between cells
+    /// Delimiter
     #[arg(long, value_name = "CHAR", default_value = ",")]
     pub delimiter: String,
-    /// Where to write the schema; standard output if not given
+    /// Output file of the schema [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Replace an existing output file
     #[arg(long)]
     pub force: bool,
-    /// Say what would be read and written; read no record
+    /// List what would be read and written, without reading a record
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -204,13 +204,13 @@ pub struct SchemaArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  dp evaluate --model model.json --data test.csv --public-data")]
 pub struct EvaluateArgs {
-    /// The model file that `dp train` wrote
+    /// Output of `dp train`
     #[arg(long, value_name = "FILE")]
     pub model: FileName,
     /// Records with labels; `-` for standard input
     #[command(flatten)]
     pub input: InputArgs,
-    /// Declare that these records are public, so that the figures of a model whose guarantee holds may be published
+    /// Declare that these records are public, so that the metrics of a model whose guarantee holds may be published
     #[arg(long)]
     pub public_data: bool,
 }
@@ -219,19 +219,19 @@ pub struct EvaluateArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  dp predict --model model.json --data new.csv --out scores.csv")]
 pub struct PredictArgs {
-    /// The model file that `dp train` wrote
+    /// Output of `dp train`
     #[arg(long, value_name = "FILE")]
     pub model: FileName,
     /// Records, with or without the label; `-` for standard input
     #[command(flatten)]
     pub input: InputArgs,
-    /// Where to write the scores; standard output if not given
+    /// Output file of the scores [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Replace an existing output file
     #[arg(long)]
     pub force: bool,
-    /// Say what would be read and written; read no record
+    /// List what would be read and written, without reading a record
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -251,13 +251,13 @@ pub struct VerifyArgs {
     /// The model file; `-` for standard input
     #[arg(value_name = "MODEL")]
     pub model: FileName,
-    /// The curator's public key: demand their signature too
+    /// Public key of the curator, whose signature is then required
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// Most steps that the recomputation may take: a stranger's file could ask for days
+    /// Limit on the steps of the recomputation, which a stranger's file could make take days
     #[arg(long, value_name = "NUMBER", default_value_t = dp::verify::WORK)]
     pub work: u64,
-    /// The file of the signature; MODEL.sig without this
+    /// Signature file [default: MODEL.sig]
     #[arg(long, value_name = "FILE", requires = "key")]
     pub signature: Option<PathBuf>,
 }
@@ -266,10 +266,10 @@ pub struct VerifyArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  dp demo --dir demo --epsilon 0.5")]
 pub struct DemoArgs {
-    /// The folder for data, models and report, made if it is not there
+    /// Folder for data, models and report; created if it does not exist
     #[arg(long, value_name = "DIR", default_value = "demo")]
     pub dir: String,
-    /// Rows of the table to train on
+    /// Number of training rows
     #[arg(long, value_name = "NUMBER", default_value_t = 50_000)]
     pub rows: usize,
     /// Epsilon of the private model
@@ -278,13 +278,13 @@ pub struct DemoArgs {
     /// Delta of the private model
     #[arg(long, value_name = "NUMBER", default_value_t = 1e-6, allow_hyphen_values = true)]
     pub delta: f64,
-    /// Seed of the made-up table (the noise of the private model is never seeded)
+    /// Seed of the synthetic table (the noise of the private model is never seeded)
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub data_seed: u64,
     /// Replace existing files
     #[arg(long)]
     pub force: bool,
-    /// Say what would be read and written; read no record
+    /// List what would be read and written, without reading a record
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -293,7 +293,7 @@ pub struct DemoArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  dp explain csv.ragged")]
 pub struct ExplainArgs {
-    /// The code in the brackets of an error message; all codes if not given
+    /// Error code, as in the brackets of a message [default: list all codes]
     #[arg(value_name = "CODE")]
     pub code: Option<String>,
 }
@@ -311,13 +311,13 @@ pub struct CompletionsArgs {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  dp man manual-pages")]
 pub struct ManArgs {
-    /// The folder, made if it is not there
+    /// The folder; created if it does not exist
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// Replace existing pages
     #[arg(long)]
     pub force: bool,
-    /// Say what would be read and written; read no record
+    /// List what would be read and written, without reading a record
     #[arg(long)]
     pub dry_run: bool,
 }

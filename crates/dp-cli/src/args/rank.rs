@@ -23,65 +23,65 @@ the number of lists are public. With `--protect lists` it is a whole list, featu
 documents` all of one document; then nothing but the number of lists is public. `--model` names a kind where a ranker is
 built and a file where one is read.")]
 pub struct RankArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub job: RankJob,
 }
 
-/// What `dp rank` does.
+/// The subcommands of `dp rank`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum RankJob {
     /// Train a ranker with privacy; writes ranker and certificate
     Train(RankTrainArgs),
-    /// Measure a ranker on lists with known grades: NDCG, MAP, MRR, precision, ERR
+    /// Evaluate a ranker on lists with grades: NDCG, MAP, MRR, precision, ERR
     Evaluate(RankEvaluateArgs),
     /// Score documents: one line of CSV for each
     Predict(RankPredictArgs),
-    /// Train and test in turn on five parts, as an experiment: no private release
+    /// Five-fold cross-validation, as an experiment: no private release
     Cv(RankCvArgs),
 }
 
-/// The form of a file of lists.
+/// The format of a file of lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ListFormat {
     /// LETOR and SVMrank: `grade qid:ID index:value index:value …`, features numbered from 1.
     Letor,
-    /// Comma-separated values with a header, a document a row.
+    /// CSV with a header, one document per row.
     Csv,
 }
 
-/// What to do when the rows of one query do not lie together.
+/// The treatment of a query whose rows are not consecutive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum SplitListsArg {
-    /// Stop: two users may share a name.
+    /// An error: two users may share a name.
     #[default]
     Refuse,
     /// Join them into one list.
     Join,
 }
 
-/// Flags that say how lists are read.
+/// Flags for reading lists.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Data")]
 pub struct ListsArgs {
-    /// The form of the files [default: by the file's name or first bytes]
+    /// Format of the files [default: by file name or first bytes]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<ListFormat>,
-    /// The column of queries (CSV)
+    /// Column of the query (CSV)
     #[arg(long, value_name = "COLUMN")]
     pub query: Option<String>,
-    /// The column of grades (CSV)
+    /// Column of the grade (CSV)
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
-    /// The character between cells (CSV); `tab` for a tabulator
+    /// Delimiter (CSV); `tab` for a tab
     #[arg(long, value_name = "CHAR", default_value = ",")]
     pub delimiter: String,
-    /// What to do when the rows of one query do not lie together
+    /// Treatment of a query whose rows are not consecutive
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub split_lists: SplitListsArg,
 }
 
-/// A loss of lists.
+/// A listwise loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RankLoss {
     /// Minus the expected NDCG of the first k positions of a random ranking by the scores (Kuo et al. 2009).
@@ -120,7 +120,7 @@ impl From<RankActivation> for NamedActivation {
     }
 }
 
-/// When weight matrices are divided by their spectral norms.
+/// The schedule of spectral normalisation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RankNormalise {
     /// After every update.
@@ -129,90 +129,90 @@ pub enum RankNormalise {
     AboveOne,
 }
 
-/// How what a list adds is kept short.
+/// The bound on a list's gradient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum RankScaling {
-    /// Gradients above --clip are shortened to it.
+    /// Clip each list's gradient to --clip.
     #[default]
     Clip,
-    /// All gradients of a list have one weight, from its public features: of bayesrank, where grades are protected.
+    /// One weight for all gradients of a list, computed from its public features: for bayesrank with protected grades.
     Public,
 }
 
-/// Flags that say what is trained, and how.
+/// Flags of model and training.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Model")]
 pub struct RankModelArgs {
-    /// The loss of a list
+    /// The listwise loss
     #[arg(long, value_enum, value_name = "LOSS")]
     pub loss: RankLoss,
-    /// Positions that bayesrank and listnet look at [default: 1]
+    /// Number of top positions in the loss of bayesrank and listnet [default: 1]
     #[arg(long, value_name = "NUMBER", value_parser = count)]
     pub k: Option<u64>,
-    /// The kind of scorer
+    /// The scorer
     #[arg(long, value_enum, value_name = "KIND")]
     pub model: RankModel,
     /// Hidden units of a network [default: 256]
     #[arg(long, value_name = "NUMBER", value_parser = count)]
     pub hidden: Option<u64>,
-    /// What hidden units make of their input [default: relu]
+    /// Activation function of hidden units [default: relu]
     #[arg(long, value_enum, value_name = "FUNCTION")]
     pub activation: Option<RankActivation>,
-    /// Divide the weight matrix of a network by its spectral norm: costs no privacy
+    /// Spectral normalisation of a network's weight matrix; costs no privacy
     #[arg(long, value_enum, value_name = "WHEN")]
     pub normalise: Option<RankNormalise>,
-    /// Map each feature of each list to the range from 0 to 1 by its values in that list
+    /// Map each feature of a list to [0, 1] by its range in that list
     #[arg(long)]
     pub normalise_features: bool,
-    /// The number of features of a document [default: the largest one in the files, where that is public]
+    /// Number of features of a document [default: the largest index in the files, if features are public]
     #[arg(long, value_name = "NUMBER", value_parser = count)]
     pub features: Option<u64>,
-    /// The largest grade that a document can have, publicly known
+    /// Largest possible grade, publicly known
     #[arg(long, value_name = "GRADE", default_value_t = 2)]
     pub largest_grade: u32,
-    /// Lists in a batch, on average [default: 40, or 10 without privacy]
+    /// Expected batch size, in lists [default: 40, or 10 without privacy]
     #[arg(long, value_name = "NUMBER", value_parser = count)]
     pub batch_size: Option<u64>,
-    /// Updates
+    /// Number of updates
     #[arg(long, value_name = "NUMBER", value_parser = count, default_value_t = 400)]
     pub updates: u64,
-    /// Length of the first step; later ones are shorter [default: epsilon, at most 4, or a fifth of that for listnet and
+    /// Initial learning rate, which decays [default: epsilon, at most 4, or a fifth of that for listnet and
     /// listmle; without privacy 1, or 0.1 for listmle]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub step: Option<f64>,
-    /// The norm that a list's gradient is clipped to [default: 0.1]
+    /// Clipping norm of a list's gradient [default: 0.1]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub clip: Option<f64>,
-    /// How gradients are kept within that norm
+    /// Bound on gradients
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub scaling: RankScaling,
-    /// Let one document of a list's largest grade keep it, by lot whenever the list is drawn (bayesrank)
+    /// Keep the largest grade for one random document of each drawn list (bayesrank)
     #[arg(long)]
     pub thin: bool,
 }
 
-/// What a ranker's training protects.
+/// The protected unit of a ranker's training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RankProtect {
     /// The grades of one list; documents, features and lengths are public.
     Grades,
-    /// One list with everything in it; the number of lists is public.
+    /// One whole list; the number of lists is public.
     Lists,
     /// One document of one list, its features and its grade; the number of lists and their lengths are public.
     Documents,
 }
 
-/// Flags that say what privacy costs.
+/// Flags of the privacy budget.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Privacy")]
 pub struct RankPrivacyArgs {
-    /// Epsilon, for what is protected of one list
+    /// Epsilon of the guarantee, for one protected unit
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub epsilon: Option<f64>,
-    /// Delta, more than 0 and far below one over the number of lists
+    /// Delta of the guarantee, more than 0 and far below one over the number of lists
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub delta: Option<f64>,
-    /// What is protected [default: grades]
+    /// Protected unit [default: grades]
     ///
     /// With `grades` features are public and may be read off the files, with `lists` and `documents` they are secret: the
     /// number of features has to be declared (--features), and queries and documents stay out of what is published. A whole
@@ -220,7 +220,7 @@ pub struct RankPrivacyArgs {
     /// --adjacency add-remove) costs less.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub protect: Option<RankProtect>,
-    /// Which data sets count as neighbours [default: add-remove for lists; the others have one each]
+    /// Neighbouring relation [default: add-remove for lists; other units have one only]
     #[arg(long, value_enum, value_name = "RELATION")]
     pub adjacency: Option<Adjacency>,
     /// Limit on the work of calibrating the noise; 1 is about a second. If it is reached, the noise can be larger than needed
@@ -248,39 +248,39 @@ pub struct RankTrainArgs {
     /// The lists, in one file or several: LETOR or CSV, plain, .gz or .xz; `-` for standard input
     #[arg(long, value_name = "LISTS", num_args = 1.., required = true)]
     pub data: Vec<FileName>,
-    /// How lists are read.
+    /// Reading of lists.
     #[command(flatten)]
     pub lists: ListsArgs,
-    /// What is trained.
+    /// Model and training.
     #[command(flatten)]
     pub model: RankModelArgs,
-    /// What privacy costs.
+    /// Privacy budget.
     #[command(flatten)]
     pub privacy: RankPrivacyArgs,
     /// Make the noise reproducible, and the ranker NOT private
     #[arg(long, value_name = "NUMBER")]
     pub seed: Option<u64>,
-    /// Where to write ranker and certificate
+    /// Output file of ranker and certificate
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,
     /// Replace an existing output file
     #[arg(long)]
     pub force: bool,
-    /// Say what would be read, written and spent; read no list
+    /// List what would be read, written and spent, without reading a list
     #[arg(long)]
     pub dry_run: bool,
-    /// The number of lists, for a dry run that computes the noise
+    /// Number of lists, for a dry run that computes the noise
     #[arg(long, value_name = "NUMBER", value_parser = count, requires = "dry_run")]
     pub n: Option<u64>,
 }
 
-/// Which definitions metrics follow.
+/// The definitions of the metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum RankMetrics {
-    /// LETOR's evaluation tool, as published tables have it: 0 for lists shorter than k, no discount at position 2.
+    /// Those of LETOR's evaluation tool, as in published tables: 0 for lists shorter than k, no discount at position 2.
     #[default]
     Letor,
-    /// The definitions of the literature: discount 1/log2(position + 1), short lists taken whole.
+    /// Those of the literature: discount 1/log2(position + 1), short lists taken whole.
     Standard,
 }
 
@@ -302,19 +302,19 @@ Example:
 
 The figures are about these lists and computed from their grades without noise: no private release.")]
 pub struct RankEvaluateArgs {
-    /// The file that `dp rank train` wrote
+    /// Output of `dp rank train`
     #[arg(long, value_name = "FILE")]
     pub model: FileName,
     /// Lists with grades, in one file or several; `-` for standard input
     #[arg(long, value_name = "LISTS", num_args = 1.., required = true)]
     pub data: Vec<FileName>,
-    /// How lists are read.
+    /// Reading of lists.
     #[command(flatten)]
     pub lists: ListsArgs,
-    /// Whose definition of NDCG
+    /// Definitions of the metrics
     #[arg(long, value_enum, value_name = "WHOSE", default_value_t)]
     pub metrics: RankMetrics,
-    /// Declare that these lists are public, so that the figures of a ranker whose guarantee holds may be published
+    /// Declare that these lists are public, so that the metrics of a ranker whose guarantee holds may be published
     #[arg(long)]
     pub public_data: bool,
 }
@@ -327,22 +327,22 @@ Example:
 
 Grades play no role here and may be absent: lines of LETOR that begin with `qid:`, CSV without the column of grades.")]
 pub struct RankPredictArgs {
-    /// The file that `dp rank train` wrote
+    /// Output of `dp rank train`
     #[arg(long, value_name = "FILE")]
     pub model: FileName,
     /// Lists, in one file or several; `-` for standard input
     #[arg(long, value_name = "LISTS", num_args = 1.., required = true)]
     pub data: Vec<FileName>,
-    /// How lists are read.
+    /// Reading of lists.
     #[command(flatten)]
     pub lists: ListsArgs,
-    /// Where to write the scores; standard output if not given
+    /// Output file of the scores [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Replace an existing output file
     #[arg(long)]
     pub force: bool,
-    /// Say what would be read and written; read no list
+    /// List what would be read and written, without reading a list
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -361,22 +361,22 @@ pub struct RankCvArgs {
     /// The five parts: LETOR or CSV, plain, .gz or .xz
     #[arg(long, value_name = "LISTS", num_args = 5, required = true)]
     pub parts: Vec<FileName>,
-    /// How lists are read.
+    /// Reading of lists.
     #[command(flatten)]
     pub lists: ListsArgs,
-    /// What is trained.
+    /// Model and training.
     #[command(flatten)]
     pub model: RankModelArgs,
-    /// What privacy costs.
+    /// Privacy budget.
     #[command(flatten)]
     pub privacy: RankPrivacyArgs,
-    /// Trainings in each fold, each with other batches and noise
+    /// Repetitions of each fold, with other batches and noise
     #[arg(long, value_name = "NUMBER", value_parser = count, default_value_t = 1)]
     pub repetitions: u64,
     /// The seed of the first training
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     pub seed: u64,
-    /// Whose definition of NDCG
+    /// Definitions of the metrics
     #[arg(long, value_enum, value_name = "WHOSE", default_value_t)]
     pub metrics: RankMetrics,
 }

@@ -39,10 +39,10 @@ pub struct ReproduceArgs {
     pub run: ReproduceRunArgs,
 }
 
-/// What else `dp reproduce` does.
+/// The subcommands of `dp reproduce`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum ReproduceJob {
-    /// List the figures, how many runs they need, and the files of their data sets
+    /// List the figures, their numbers of runs, and the files of their data sets
     List(ReproduceListArgs),
     /// Compare all algorithms on all data sets: accuracy, objective, time
     Table(ReproduceRunArgs),
@@ -54,40 +54,40 @@ pub enum ReproduceJob {
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = "Example:\n  dp reproduce list --data data")]
 pub struct ReproduceListArgs {
-    /// The folder with the data sets' files; says which are missing
+    /// Folder of the data sets, to check which files are missing
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// Few repetitions and coarser grids
+    /// Fewer repetitions and coarser grids
     #[arg(long)]
     pub quick: bool,
 }
 
-/// Where data come from, how much is run, where results go.
+/// Data, effort and output.
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = "Example:\n  dp reproduce table --data data --out reproduction --quick")]
 pub struct ReproduceRunArgs {
-    /// The folder with the data sets' files
+    /// Folder of the data sets
     #[arg(long, value_name = "DIR", default_value = ".", help_heading = "Data")]
     pub data: PathBuf,
-    /// Only these data sets; what was run of the others before is shown all the same
+    /// Only these data sets; earlier results of the others are still shown
     #[arg(long, value_name = "NAME", num_args = 1.., help_heading = "Data")]
     pub set: Vec<String>,
-    /// Only these algorithms; what was run of the others before is shown all the same
+    /// Only these algorithms; earlier results of the others are still shown
     #[arg(long, value_name = "NAME", num_args = 1.., help_heading = "Effort")]
     pub algorithm: Vec<String>,
-    /// The folder for results, made if it is not there; finished runs in it are not done again
+    /// Folder of the results, created if it does not exist; finished runs in it are not repeated
     #[arg(long, value_name = "DIR", default_value = "reproduction", help_heading = "Output")]
     pub out: PathBuf,
-    /// Few repetitions and coarser grids: minutes in place of hours
+    /// Fewer repetitions and coarser grids: minutes instead of hours
     #[arg(long, help_heading = "Effort")]
     pub quick: bool,
-    /// Repetitions of every point [default: as the papers, 3 with --quick]
+    /// Repetitions of every point [default: as in the papers, 3 with --quick]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Effort")]
     pub repetitions: Option<u32>,
-    /// Threads [default: one for each core]; what is measured does not depend on it, and times are taken one by one
+    /// Threads [default: one for each core]; results do not depend on it, and times are measured one by one
     #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Effort")]
     pub threads: Option<u64>,
-    /// Say what would be run, read and written; run nothing
+    /// List what would be run, read and written, without running
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 }
@@ -96,19 +96,19 @@ pub struct ReproduceRunArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(after_help = "Example:\n  dp reproduce export --data data --out folds")]
 pub struct ReproduceExportArgs {
-    /// The folder with the data sets' files
+    /// Folder of the data sets
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub data: PathBuf,
-    /// The folder for the CSV files, made if it is not there
+    /// Folder of the CSV files; created if it does not exist
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
-    /// Only these data sets [default: all whose files are there]
+    /// Only these data sets [default: all whose files exist]
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub set: Vec<String>,
     /// Replace existing files
     #[arg(long)]
     pub force: bool,
-    /// Say what would be read and written; read no record
+    /// List what would be read and written, without reading a record
     #[arg(long)]
     pub dry_run: bool,
 }

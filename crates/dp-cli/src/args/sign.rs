@@ -9,17 +9,17 @@ use super::FileName;
 /// Arguments of `dp sign`.
 #[derive(Debug, Clone, Args)]
 pub struct SignArgs {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub job: SignJob,
 }
 
-/// What to do with keys and signatures.
+/// The subcommands of `dp sign`.
 #[derive(Debug, Clone, Subcommand)]
 pub enum SignJob {
     /// Make a key pair: FILE, to be kept secret, and FILE.pub, to be published
     NewKey(SignNewKeyArgs),
-    /// Sign the certificate of a model that verifies
+    /// Sign the certificate of a model, if it verifies
     Model(SignModelArgs),
 }
 
@@ -53,10 +53,10 @@ pub struct SignModelArgs {
     /// The file of the secret key
     #[arg(long, value_name = "FILE")]
     pub key: PathBuf,
-    /// Where to write the signature; MODEL.sig without this
+    /// Output file of the signature [default: MODEL.sig]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Replace the signature if it exists
+    /// Replace an existing signature
     #[arg(long)]
     pub force: bool,
 }

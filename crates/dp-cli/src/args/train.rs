@@ -26,48 +26,48 @@ pub enum Loss {
     Squared,
     /// Least squares for small errors and absolute errors for large ones, for numbers.
     HuberRegression,
-    /// The same with a smoother passage, which obj-pert needs less noise for.
+    /// The same with a smoother transition, for which obj-pert needs less noise.
     LogCosh,
     /// Absolute errors, for numbers; not smooth, so not for every algorithm.
     Absolute,
 }
 
-/// Which data sets count as neighbours.
+/// The neighbouring relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Adjacency {
-    /// One record is present, or replaced by a null record; the number of records is public.
+    /// One record is replaced by a null record (zero-out); the number of records is public.
     AddRemove,
-    /// One record is changed to any other; the number of records is public.
+    /// One record is replaced by any other; the number of records is public.
     ReplaceOne,
     /// The labels of one list change: for rankers, which `dp train` does not train.
     ChangeListLabels,
 }
 
-/// How the models of the classes share the budget.
+/// The division of the budget among the classes' models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Share {
     /// One release of all models together; for the bolt-on algorithms.
     Joint,
-    /// Each model is released by itself, with the noise with which all of them together stay within the budget.
+    /// Each model is released separately, with noise calibrated to the composition of all.
     Composed,
-    /// Each model gets an equal part of epsilon and delta: for comparison with the literature, never better.
+    /// Each model has an equal part of epsilon and delta: for comparison with the literature, never better.
     Split,
 }
 
-/// How rows are scaled.
+/// The scaling of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Scale {
-    /// Numeric columns to [-1, 1], then each row divided by its own norm.
+    /// Numeric columns to [-1, 1], then each row divided by its norm.
     #[default]
     UnitRows,
     /// Numeric columns to [0, 1], then `--row-norm`.
     Unit,
 }
 
-/// What makes the norm of a row at most 1 under `--scale unit` and for libsvm.
+/// Row normalisation under `--scale unit` and for libsvm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RowNorm {
-    /// Rows longer than 1 are shortened to 1.
+    /// Rows of norm above 1 are scaled to norm 1.
     Clip,
     /// Every row is divided by its norm.
     Unit,
@@ -76,9 +76,9 @@ pub enum RowNorm {
 /// A random projection as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Project {
-    /// Which map.
+    /// The projection.
     pub kind: ProjectionKind,
-    /// The number of features after it, the intercept not counted.
+    /// The number of features after it, without the intercept.
     pub features: u32,
 }
 
@@ -98,17 +98,17 @@ impl FromStr for Project {
     }
 }
 
-/// How noise is drawn.
+/// The noise mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Noise {
-    /// By exact samplers, on a grid: the theorem as stated.
+    /// Exact samplers, on a grid: the theorem as stated.
     #[default]
     Exact,
     /// Double precision, rounded to a grid; the certificate names the idealisation.
     Rounded,
 }
 
-/// The arithmetic of training. Privacy arithmetic is always double.
+/// The floating-point type of training. Privacy arithmetic is always double.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Float {
     /// Double precision.
@@ -131,16 +131,16 @@ pub struct TrainArgs {
     /// The records.
     #[command(flatten)]
     pub input: InputArgs,
-    /// The column to be predicted (CSV) [default: the schema's]
+    /// Label column (CSV) [default: the schema's]
     #[arg(long, value_name = "COLUMN", help_heading = "Data")]
     pub label: Option<String>,
-    /// The value of the label that counts as positive [default: the schema's; +1 for libsvm]
+    /// Label value of the positive class [default: the schema's; +1 for libsvm]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true, help_heading = "Data")]
     pub positive: Option<String>,
-    /// The value of the label that counts as negative [default: the schema's; -1 and 0 for libsvm]
+    /// Label value of the negative class [default: the schema's; -1 and 0 for libsvm]
     #[arg(long, value_name = "VALUE", allow_hyphen_values = true, help_heading = "Data")]
     pub negative: Option<String>,
-    /// The classes of a label of several classes, publicly known, divided by commas [default: the schema's]
+    /// Classes of a label of several classes, publicly known, separated by commas [default: the schema's]
     #[arg(
         long,
         value_name = "VALUES",
@@ -150,7 +150,7 @@ pub struct TrainArgs {
         help_heading = "Data"
     )]
     pub classes: Vec<String>,
-    /// The range of a label that is a number, publicly known [default: the schema's]
+    /// Range of a numeric label, publicly known [default: the schema's]
     #[arg(
         long,
         num_args = 2,
@@ -172,16 +172,16 @@ pub struct TrainArgs {
     /// Number of features (libsvm) [default: the largest index in the data, assumed public]
     #[arg(long, value_name = "NUMBER", help_heading = "Data")]
     pub dim: Option<usize>,
-    /// How columns are scaled (CSV)
+    /// Scaling of columns (CSV)
     #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Data")]
     pub scale: Scale,
     /// Row normalisation [default: clip]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
     pub row_norm: Option<RowNorm>,
-    /// Project the features at random to fewer: gaussian:NUMBER or coordinates:NUMBER
+    /// Random projection to fewer features: gaussian:NUMBER or coordinates:NUMBER
     #[arg(long, value_name = "HOW", help_heading = "Data")]
     pub project: Option<Project>,
-    /// The public seed of the projection [default: drawn afresh]; never one that was chosen by looking at records
+    /// Public seed of the projection, chosen without looking at records [default: random]
     #[arg(long, value_name = "NUMBER", requires = "project", help_heading = "Data")]
     pub project_seed: Option<u64>,
 
@@ -191,13 +191,13 @@ pub struct TrainArgs {
     /// Delta of the guarantee; 0 is pure differential privacy
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 0.0, help_heading = "Privacy")]
     pub delta: f64,
-    /// Which data sets count as neighbours [default: as in the algorithm's paper, replace-one for bolt-on; add-remove for auto and dp-sgd]
+    /// Neighbouring relation [default: that of the algorithm's paper: replace-one for bolt-on, add-remove for auto and dp-sgd]
     #[arg(long, value_enum, value_name = "RELATION", help_heading = "Privacy")]
     pub adjacency: Option<Adjacency>,
-    /// How noise is drawn [default: exact]
+    /// Noise mode [default: exact]
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Privacy")]
     pub noise: Option<Noise>,
-    /// Draw noise from this seed: reproducible and therefore NOT private
+    /// Seed of the noise: makes the run reproducible and therefore NOT private
     #[arg(long, value_name = "NUMBER", help_heading = "Privacy")]
     pub seed: Option<u64>,
     /// Limit on the work of calibrating the noise; 1 is about a second. If it is reached, the noise can be larger than needed
@@ -210,7 +210,7 @@ pub struct TrainArgs {
     /// The loss [default: by the label: logistic for two classes, softmax for several, log-cosh for numbers]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]
     pub loss: Option<Loss>,
-    /// For a label of several classes: one model for each class against the rest, in place of softmax regression
+    /// One-vs-all: one model for each class against the rest, instead of softmax regression
     #[arg(long, value_enum, value_name = "SHARE", help_heading = "Algorithm")]
     pub one_vs_all: Option<Share>,
     /// Half width of the smooth part of huber-svm [default: 0.1], of huber-regression and of log-cosh [default: 0.5]
@@ -219,20 +219,20 @@ pub struct TrainArgs {
     /// The settings of algorithms.
     #[command(flatten)]
     pub settings: SettingsArgs,
-    /// The arithmetic of training
+    /// Floating-point type of training
     #[arg(long, value_enum, value_name = "KIND", default_value_t, help_heading = "Algorithm")]
     pub float: Float,
 
-    /// Where to write model and certificate; `-` for standard output
+    /// Output file of model and certificate; `-` for standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub out: PathBuf,
-    /// Where to write a short report for readers of the model
+    /// Output file of a short report for readers of the model
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
     /// Replace existing output files
     #[arg(long, help_heading = "Output")]
     pub force: bool,
-    /// Say what would happen and what it would cost; read no record
+    /// Print the plan and its cost, without reading a record
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
     /// Number of records, for --dry-run

@@ -4,11 +4,11 @@ use clap::{Args, ValueEnum};
 
 use super::{FileName, TrainArgs};
 
-/// How hyper-parameters are chosen.
+/// The tuning method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum TuningMethod {
     /// Each combination is trained on a portion of the records, and one more portion chooses (Wu et al. 2017, Algorithm
-    /// 3). Costs what one training costs.
+    /// 3). It costs as much as one training.
     #[default]
     Portions,
     /// The best of a random number of trainings on all records, of combinations at random (Papernot and Steinke 2022).
@@ -17,7 +17,7 @@ pub enum TuningMethod {
     Public,
 }
 
-/// The law of a random number of trainings.
+/// The distribution of a random number of trainings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum TrialLaw {
     /// Logarithmic: heavy tails, so that the whole costs twice one training.
@@ -43,13 +43,13 @@ Examples:
   dp tune --data people.csv --schema schema.toml --epsilon 1 --lambda 0,1e-3 --method public --public survey.csv \\
     --out model.json")]
 pub struct TuneArgs {
-    /// What is trained, as `dp train` trains it.
+    /// The training, as in `dp train`.
     #[command(flatten)]
     pub train: TrainArgs,
-    /// How the choice is made
+    /// Tuning method
     #[arg(long, value_enum, value_name = "METHOD", default_value_t, help_heading = "Tuning")]
     pub method: TuningMethod,
-    /// Public records of the same form, to choose on; they get no protection
+    /// Public records of the same form, used for the choice and not protected
     #[arg(long, value_name = "FILE", help_heading = "Tuning")]
     pub public: Option<FileName>,
     /// The labels of the public images (IDX)
@@ -58,7 +58,7 @@ pub struct TuneArgs {
     /// Mean number of trainings of random-stopping [default: twice the number of combinations]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Tuning")]
     pub trials: Option<f64>,
-    /// The law of their number [default: logarithmic]
+    /// Distribution of that number [default: logarithmic]
     #[arg(long, value_enum, value_name = "LAW", help_heading = "Tuning")]
     pub trial_law: Option<TrialLaw>,
 }
