@@ -23,8 +23,10 @@ use dp_optim::engine::{
 };
 use dp_optim::recipes::noise_scale::StdDev;
 use dp_optim::recipes::{
-    Admitted, Algorithm, Budget, Planned, Problem, Recipe, RecordAdjacency, Run, Setting, Summary, least_scale,
+    Admitted, Algorithm, Budget, OneVsAll, Planned, Problem, Recipe, RecordAdjacency, Run, Setting, Summary,
+    least_scale,
 };
+use dp_optim::tuning::Portions;
 use dp_optim::{Averaging, Error, FloatKind, MemorySource, Schedule};
 use nalgebra::convert;
 use rand::RngExt;
@@ -194,5 +196,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let certificate = trained.certificate(Unit::Record, Vec::new(), "of the model file".to_owned(), Default::default());
     println!("verified: {:?}", certificate.verify()?);
+
+    // As candidates of tuning: the choice and the training together cost one epsilon.
+    let candidates = [0.005, 0.5].map(|step| DpAdaGrad { step, batch_size: 100, ..recipe.clone() });
+    let plan = Portions::new(candidates).plan_copies::<ReplaceOne>(n as u64, 2, budget, 1)?;
+    let tuned = plan.train::<f64>(&mut source, &mut OsSeeded::new()?, &mut Control::default())?;
+    let chosen = tuned.derivation.chosen;
+    let certificate = tuned.certificate(Unit::Record, Vec::new(), "of the model file".to_owned(), Default::default());
+    println!("chosen: {chosen:?}, verified: {:?}", certificate.verify()?);
+
+    // For three classes, one model for each against the rest.
+    let classes = rows.iter().map(|row| f64::from(u8::from(row[0] > 0.3)) + f64::from(u8::from(row[0] > -0.3)));
+    let mut source = MemorySource::new(Examples::dense(rows.concat(), classes.collect(), 2)?, 1.0, 2.0);
+    let plan = OneVsAll::new(recipe, 3).plan::<ReplaceOne>(n as u64, 2, budget)?;
+    let models = plan.train::<f64>(&mut source, &mut OsSeeded::new()?, &mut Control::default())?;
+    println!("{} weights, epsilon {:.4}", models.weights.get().len(), plan.reached().epsilon);
     Ok(())
 }

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::lattice::ReleaseLattice;
 use crate::recipes::algorithm::{Algorithm, Run as _};
 use crate::recipes::problem::Problem;
+use crate::recipes::recipe::{NOT_JOINT, Nesting};
 
 /// The requirements of a private recipe's derivation on the model it belongs to.
 ///
@@ -61,6 +62,19 @@ pub trait DerivesModel: Derives<Error = Error> {
     /// is computed at once and from the derivation alone, so that a verifier can refuse a derivation that would take days.
     fn work(&self) -> u64 {
         RELEASE
+    }
+
+    /// Returns the nesting that it allows.
+    fn nesting(&self) -> Nesting {
+        Nesting::Single
+    }
+
+    /// Returns the event of one release of `classes` models together, each as derived here.
+    ///
+    /// # Errors
+    /// [`Error::NotProved`] for an algorithm that does not release once, at its end.
+    fn joint_event(&self, _classes: u32) -> Result<DpEvent, Error> {
+        Err(NOT_JOINT)
     }
 }
 /// The derivation of a release by one algorithm from public parameters: the recipe, the public shape of the data, the
@@ -136,5 +150,9 @@ impl<R: Algorithm> DerivesModel for Derivation<R> {
     fn work(&self) -> u64 {
         // Invalid derivations are refused at once.
         self.problem().map_or(RELEASE, |problem| self.recipe.work(&problem, &self.calibrated))
+    }
+
+    fn joint_event(&self, classes: u32) -> Result<DpEvent, Error> {
+        self.recipe.joint_event(&self.problem()?, &self.calibrated, classes)
     }
 }

@@ -21,6 +21,7 @@
 //! The check cannot detect weights that were rounded to the grid, and weights so much larger than the noise that doubles of
 //! their size are coarser than the step.
 
+use crate::derivation::DerivesModel;
 use crate::error::Error;
 use crate::float::FloatKind;
 use crate::recipes::majority::Majority;
@@ -317,12 +318,8 @@ fn has_sum(rising: &[f64], other: &[f64], wanted: f64, tolerance: f64) -> bool {
 }
 
 /// Returns the lattice of the chosen candidate.
-pub(crate) fn of_chosen(
-    each: &[crate::recipes::AnyDerivation],
-    chosen: Option<u32>,
-) -> Option<Result<ReleaseLattice, Error>> {
-    let chosen = each.get(usize::try_from(chosen?).ok()?)?;
-    chosen.release_lattice()
+pub(crate) fn of_chosen<D: DerivesModel>(each: &[D], chosen: Option<u32>) -> Option<Result<ReleaseLattice, Error>> {
+    Some(each.get(usize::try_from(chosen?).ok()?)?.release_lattice())
 }
 
 #[cfg(test)]

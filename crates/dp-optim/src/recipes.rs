@@ -61,7 +61,7 @@ pub use pnsgd::Pnsgd;
 pub use priv_gene::PrivGene;
 pub use problem::{Admitted, Problem, Setting};
 pub use promise::Promise;
-pub use recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary, least_scale};
+pub use recipe::{Budget, DerivationOf, Nesting, Planned, Recipe, RecordAdjacency, Summary, least_scale};
 pub use rsgd_ar::{PassSteps, RsgdAr};
 pub use scs13::Scs13;
 pub use searched_descent::{Search, SearchedDescent};

@@ -46,18 +46,17 @@ pub use random_stopping::RandomStopping;
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
 
-use crate::derivation::ModelTerms;
+use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::Error;
-use crate::recipes::AnyDerivation;
-use crate::recipes::AnyRecipe;
+use crate::recipes::recipe::{Nesting, Recipe};
 
 /// Maximum number of candidates: each takes planning time and space in a certificate.
 pub const MOST_CANDIDATES: usize = 1000;
 
 /// Rejects candidates that cannot be tuned, whatever the number of records.
-fn check_candidates(recipe: &'static str, candidates: &[AnyRecipe], copies: u64) -> Result<(), Error> {
+fn check_candidates<R: Recipe>(recipe: &'static str, candidates: &[R], copies: u64) -> Result<(), Error> {
     check_number(candidates.len())?;
-    if candidates.iter().any(|candidate| matches!(candidate, AnyRecipe::Portions(_) | AnyRecipe::RandomStopping(_))) {
+    if candidates.iter().any(|candidate| candidate.nesting() == Nesting::Choice) {
         return Err(Error::NotProved { recipe, why: "a candidate is an algorithm, not a choice of candidates itself" });
     }
     if copies != 1 {
@@ -82,20 +81,20 @@ fn check_number(candidates: usize) -> Result<(), Error> {
 /// # Errors
 /// No candidate or too many, one without privacy or planned for a number of records other than `records`, and candidates with
 /// different kinds of models.
-fn common_terms(recipe: &'static str, each: &[AnyDerivation], records: u64) -> Result<ModelTerms, Error> {
+fn common_terms<D: DerivesModel>(recipe: &'static str, each: &[D], records: u64) -> Result<ModelTerms, Error> {
     check_number(each.len())?;
     let mut common: Option<(ModelTerms, AdjacencyKind)> = None;
     for candidate in each {
-        if matches!(candidate, AnyDerivation::Portions(_) | AnyDerivation::RandomStopping(_)) {
-            return Err(Error::NotProved { recipe, why: "a candidate is a choice of candidates itself" });
+        let refuse = |why| Err(Error::NotProved { recipe, why });
+        match candidate.nesting() {
+            Nesting::Single | Nesting::Classes => {}
+            Nesting::Choice => return refuse("a candidate is a choice of candidates itself"),
+            Nesting::NonPrivate => return refuse("a candidate has no privacy"),
         }
-        let Some(terms) = candidate.model_terms() else {
-            return Err(Error::NotProved { recipe, why: "a candidate has no privacy" });
-        };
-        if candidate.records() != Some(records) {
-            return Err(Error::NotProved { recipe, why: "a candidate is planned for another number of records" });
+        if candidate.records() != records {
+            return refuse("a candidate is planned for another number of records");
         }
-        let terms = (terms, candidate.adjacency());
+        let terms = (candidate.model_terms(), candidate.adjacency());
         if *common.get_or_insert(terms) != terms {
             return Err(Error::NotProved {
                 recipe,
@@ -116,7 +115,7 @@ fn common_terms(recipe: &'static str, each: &[AnyDerivation], records: u64) -> R
 }
 
 /// Returns the assumptions of all candidates together, in order of first occurrence.
-fn common_assumptions(each: &[AnyDerivation]) -> Vec<Assumption> {
+fn common_assumptions<D: DerivesModel>(each: &[D]) -> Vec<Assumption> {
     let mut all = Vec::new();
     for assumption in each.iter().flat_map(Derives::assumptions) {
         if !all.contains(&assumption) {

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::AnyDerivation;
 use crate::recipes::one_vs_all::{self, OneAgainstRest, Share};
+use crate::recipes::{AnyPlan, AnyRecipe};
 use crate::recipes::{BoltOn, OneVsAll, OutputNoise, Planned, Recipe, RecordAdjacency};
 
 /// Two classes are as informative as any number: each model moves by its maximum when the record changes class.
@@ -106,7 +107,7 @@ fn audited<A: RecordAdjacency + 'static>(
         let (base, neighbour) = (output(canary, Side::Base, at)?, output(canary, Side::Neighbour, at)?);
         Ok(base.iter().zip(&neighbour).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt())
     })?;
-    let plan = OneVsAll { share, ..OneVsAll::new(recipe.clone().into(), CLASSES) };
+    let plan = OneVsAll { share, ..OneVsAll::new(AnyRecipe::from(recipe.clone()), CLASSES) };
     let plan = plan.plan_copies::<A>(parameters.n, parameters.dim, budget, 1)?;
     let AnyDerivation::BoltOn(each) = &*plan.derivation().each else {
         return Err(Error::NotProved { recipe: "one-vs-all", why: "audited with the bolt-on recipe" });
@@ -134,7 +135,7 @@ struct Classes<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: one_vs_all::OneVsAllPlan<A>,
+    plan: one_vs_all::OneVsAllPlan<AnyPlan<A>, A>,
     /// One for each side.
     examples: [Examples<f64>; 2],
     /// One for each side and each part of `length` weights.

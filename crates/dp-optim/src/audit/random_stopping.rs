@@ -29,6 +29,7 @@ use crate::error::Error;
 use crate::memory::MemorySource;
 use crate::recipes::AnyDerivation;
 use crate::recipes::bolt_on::OutputNoiseScale;
+use crate::recipes::{AnyPlan, AnyRecipe};
 use crate::recipes::{BoltOn, Budget, OutputNoise, Planned, Recipe, RecordAdjacency};
 use crate::tuning::RandomStopping;
 use crate::tuning::agreement::{agreement, sensitivity};
@@ -73,7 +74,7 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
     };
     // A pure guarantee is audited: the cost of repetitions is then a simple factor.
     let budget = Budget { delta: Delta::ZERO, ..parameters.budget()? };
-    let plan = RandomStopping::new([candidate.clone().into()], REPETITIONS).plan_copies::<A>(
+    let plan = RandomStopping::new([AnyRecipe::from(candidate.clone())], REPETITIONS).plan_copies::<A>(
         parameters.n,
         parameters.dim,
         budget,
@@ -211,7 +212,7 @@ struct Repeated<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: RandomStoppingPlan<A>,
+    plan: RandomStoppingPlan<AnyPlan<A>, A>,
     /// One for each side.
     examples: [Examples<f64>; 2],
     /// One for each side.

@@ -14,6 +14,7 @@ use super::{Audited, Distance, Parameters};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
+use crate::recipes::{AnyPlan, AnyRecipe};
 use crate::recipes::{BoltOn, OutputNoise, Recipe, RecordAdjacency};
 use crate::tuning::Portions;
 use crate::tuning::agreement::{agreement, sensitivity};
@@ -52,7 +53,7 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
         noise_mode,
         ..BoltOn::convex(parameters.loss)
     };
-    let recipe = Portions::new((0..CANDIDATES).map(|further| candidate(further).into()));
+    let recipe = Portions::new((0..CANDIDATES).map(|further| AnyRecipe::from(candidate(further))));
     // Each portion has as many records as other audits have in total.
     let n = parameters.n.saturating_mul(CANDIDATES + 1);
     let plan = recipe.plan_copies::<A>(n, parameters.dim, parameters.budget()?, 1)?;
@@ -115,7 +116,7 @@ struct Choice<A: RecordAdjacency> {
     name: String,
     pair: String,
     claim: Claim,
-    plan: PortionsPlan<A>,
+    plan: PortionsPlan<AnyPlan<A>, A>,
     models: [Vec<f64>; 2],
     /// One for each side.
     examples: [Examples<f64>; 2],

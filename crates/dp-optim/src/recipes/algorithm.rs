@@ -13,9 +13,10 @@ use dp_accountant::{AdjacencyKind, DpEvent, EventLog};
 use dp_losses::Real;
 use dp_mechanisms::{LentRng, Released};
 
+use super::bolt_on::OutputRun;
 use super::problem::{Admitted, Problem, Setting};
-use super::recipe::{Budget, RecordAdjacency, Summary};
-use crate::derivation::RELEASE;
+use super::recipe::{Budget, NOT_JOINT, RecordAdjacency, Summary};
+use crate::derivation::{Derivation, RELEASE};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
@@ -83,6 +84,29 @@ pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
     fn work(&self, problem: &Problem, calibrated: &Self::Calibrated) -> u64 {
         let _ = (problem, calibrated);
         RELEASE
+    }
+
+    /// Plans one release of `classes` models together, for an algorithm that releases its result once, at the end; returns the
+    /// derivation of one model with the noise of all.
+    ///
+    /// # Errors
+    /// As [`calibrate`](Self::calibrate); [`Error::NotProved`] for any other algorithm.
+    fn calibrate_joint(
+        &self,
+        _problem: &Problem,
+        _classes: u32,
+        _budget: Budget,
+        _copies: u64,
+    ) -> Result<(OutputRun, Derivation<Self>), Error> {
+        Err(NOT_JOINT)
+    }
+
+    /// Returns the event of that release, from the derivation of one model.
+    ///
+    /// # Errors
+    /// As [`calibrate_joint`](Self::calibrate_joint).
+    fn joint_event(&self, _problem: &Problem, _calibrated: &Self::Calibrated, _classes: u32) -> Result<DpEvent, Error> {
+        Err(NOT_JOINT)
     }
 }
 

@@ -7,7 +7,7 @@ use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
 use super::admm_obj_pert::AdmmObjPert;
-use super::bolt_on::BoltOn;
+use super::bolt_on::{BoltOn, OutputRun};
 use super::bst14::Bst14;
 use super::dp_ftrl::DpFtrl;
 use super::dp_newton::DpNewton;
@@ -23,7 +23,7 @@ use super::phased_sgd::PhasedSgd;
 use super::pnsgd::Pnsgd;
 use super::priv_gene::PrivGene;
 use super::promise::Promise;
-use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
+use super::recipe::{Budget, NOT_JOINT, Nesting, Planned, Recipe, RecordAdjacency, Summary};
 use super::rsgd_ar::RsgdAr;
 use super::scs13::Scs13;
 use super::searched_descent::SearchedDescent;
@@ -94,6 +94,28 @@ macro_rules! algorithms {
                     $(Self::$variant(recipe) => AnyPlan::$variant(recipe.plan_copies(n, dim, budget, copies)?)),+
                 })
             }
+
+            fn nesting(&self) -> Nesting {
+                match self {
+                    $(Self::$variant(recipe) => recipe.nesting()),+
+                }
+            }
+
+            fn plan_joint<A: RecordAdjacency>(
+                &self,
+                n: u64,
+                dim: u64,
+                classes: u32,
+                budget: Budget,
+                copies: u64,
+            ) -> Result<(OutputRun, AnyDerivation), Error> {
+                match self {
+                    $(Self::$variant(recipe) => {
+                        let (run, one) = recipe.plan_joint::<A>(n, dim, classes, budget, copies)?;
+                        Ok((run, one.into()))
+                    }),+
+                }
+            }
         }
 
         impl<A: RecordAdjacency> Planned<A> for AnyPlan<A> {
@@ -142,38 +164,46 @@ macro_rules! algorithms {
             NonPrivate(NonPrivateDerivation),
         }
 
-        impl AnyDerivation {
-            /// Returns the number of records that a private recipe is planned for; `None` without privacy.
-            pub fn records(&self) -> Option<u64> {
+        impl DerivesModel for AnyDerivation {
+            fn records(&self) -> u64 {
                 match self {
-                    $(Self::$variant(derivation) => Some(derivation.records()),)+
-                    Self::NonPrivate(_) => None,
+                    $(Self::$variant(derivation) => derivation.records(),)+
+                    Self::NonPrivate(_) => 0,
                 }
             }
 
-            /// Returns the terms that a private recipe's model must meet; `None` without privacy, where nothing is claimed.
-            pub fn model_terms(&self) -> Option<ModelTerms> {
+            fn model_terms(&self) -> ModelTerms {
                 match self {
-                    $(Self::$variant(derivation) => Some(derivation.model_terms()),)+
-                    Self::NonPrivate(_) => None,
+                    $(Self::$variant(derivation) => derivation.model_terms(),)+
+                    Self::NonPrivate(_) => ModelTerms::NONE,
                 }
             }
 
-            /// Returns roughly the number of steps that recomputing the event and its cost takes: see [`DerivesModel::work`].
-            pub fn work(&self) -> u64 {
+            fn work(&self) -> u64 {
                 match self {
                     $(Self::$variant(derivation) => derivation.work(),)+
                     Self::NonPrivate(_) => 0,
                 }
             }
 
-            /// Returns the set of weights that a private recipe can release; `None` without privacy.
-            ///
-            /// For errors see [`DerivesModel::release_lattice`].
-            pub fn release_lattice(&self) -> Option<Result<ReleaseLattice, Error>> {
+            fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
                 match self {
-                    $(Self::$variant(derivation) => Some(derivation.release_lattice()),)+
-                    Self::NonPrivate(_) => None,
+                    $(Self::$variant(derivation) => derivation.release_lattice(),)+
+                    Self::NonPrivate(_) => Ok(ReleaseLattice::ANYWHERE),
+                }
+            }
+
+            fn nesting(&self) -> Nesting {
+                match self {
+                    $(Self::$variant(derivation) => derivation.nesting(),)+
+                    Self::NonPrivate(_) => Nesting::NonPrivate,
+                }
+            }
+
+            fn joint_event(&self, classes: u32) -> Result<DpEvent, Error> {
+                match self {
+                    $(Self::$variant(derivation) => derivation.joint_event(classes),)+
+                    Self::NonPrivate(_) => Err(NOT_JOINT),
                 }
             }
         }
@@ -248,4 +278,11 @@ algorithms! {
     Portions(PortionsDerivation),
     /// [`RandomStopping`].
     RandomStopping(RandomStoppingDerivation),
+}
+
+impl AnyDerivation {
+    /// Returns the derivation, or `None` for the baseline without privacy.
+    pub fn private(&self) -> Option<&Self> {
+        (self.nesting() != Nesting::NonPrivate).then_some(self)
+    }
 }

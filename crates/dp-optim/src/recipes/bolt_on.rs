@@ -19,17 +19,17 @@ mod tests;
 pub use noise::OutputNoiseScale;
 pub use run::OutputRun;
 
-use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_losses::{Constants, L2, LossKind};
 
 use crate::averaging::Averaging;
-use crate::derivation::RELEASE;
+use crate::derivation::{Derivation, RELEASE};
 use crate::error::{Error, positive};
 use crate::float::{F32_ALLOWANCE, FloatKind};
 use crate::growth::{Arithmetic, Divisor, Growth, OrderPolicy, Rounding};
 use crate::lattice::ReleaseLattice;
-use crate::recipes::algorithm::Algorithm;
+use crate::recipes::algorithm::{Algorithm, Run as _};
 use crate::recipes::noise_scale::OneNoise;
 use crate::recipes::problem::{Problem, Setting};
 use crate::recipes::recipe::Budget;
@@ -201,6 +201,36 @@ impl Algorithm for BoltOn {
         // Invalid recipes are refused at once. Hidden positions take a second recursion.
         let bound = self.terms(problem).map_or(0, |terms| terms.growth.work());
         RELEASE.saturating_add(bound.saturating_mul(2))
+    }
+
+    fn calibrate_joint(
+        &self,
+        problem: &Problem,
+        classes: u32,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<(OutputRun, Derivation<Self>), Error> {
+        // The stack's sensitivity holds for every position, so hiding it gains nothing.
+        let recipe = Self { hide_position: false, ..self.clone() };
+        let problem = Problem::new(&recipe, problem.n, problem.dim, problem.relation)?;
+        let run = OutputRun::calibrated(&recipe, &problem, classes, budget, copies)?;
+        let calibrated = OneNoise { noise: run.noise() };
+        Ok((run, Derivation { recipe, relation: problem.relation, n: problem.n, dim: problem.dim, calibrated }))
+    }
+
+    fn joint_event(
+        &self,
+        problem: &Problem,
+        &OneNoise { noise }: &OneNoise<OutputNoiseScale>,
+        classes: u32,
+    ) -> Result<DpEvent, Error> {
+        if matches!(noise, OutputNoiseScale::HiddenPositionGaussian { .. }) {
+            return Err(Error::NotProved {
+                recipe: "one-vs-all",
+                why: "a joint release does not count on hidden positions",
+            });
+        }
+        OutputRun::new(self, problem, classes, noise)?.event()
     }
 }
 

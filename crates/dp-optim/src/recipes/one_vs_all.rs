@@ -25,7 +25,6 @@
 //! the vector of all models; a composition of Gaussians costs the same as one joint Gaussian.
 
 mod derivation;
-mod joint;
 mod plan;
 mod source;
 
@@ -41,7 +40,7 @@ use dp_losses::Softmax;
 
 use crate::error::Error;
 use crate::recipes::AnyRecipe;
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
+use crate::recipes::recipe::{Budget, Nesting, Recipe, RecordAdjacency, check_copies};
 
 const RECIPE: &str = "one-vs-all";
 
@@ -94,7 +93,7 @@ impl Share {
 /// let targets = (0..n).map(|i| (i % 3) as f64).collect();
 /// let mut source = MemorySource::new(Examples::dense(rows, targets, 3)?, 1.0, 2.0);
 ///
-/// let recipe = OneVsAll::new(BoltOn::strongly_convex(LossKind::Logistic, 0.05).into(), 3);
+/// let recipe = OneVsAll::new(BoltOn::strongly_convex(LossKind::Logistic, 0.05), 3);
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
 /// let plan = recipe.plan_copies::<ZeroOut>(n as u64, 3, budget, 1)?;
 /// let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(3), &mut Control::default())?;
@@ -106,25 +105,25 @@ impl Share {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct OneVsAll {
+pub struct OneVsAll<R = AnyRecipe> {
     /// The algorithm that trains each model, with a binary loss.
-    pub recipe: Box<AnyRecipe>,
+    pub recipe: Box<R>,
     /// Number of classes, at least 2; public.
     pub classes: u32,
     /// The division of the budget.
     pub share: Share,
 }
 
-impl OneVsAll {
+impl<R: Recipe> OneVsAll<R> {
     /// Creates `classes` models trained by `recipe`, each released separately, together within the budget.
-    pub fn new(recipe: AnyRecipe, classes: u32) -> Self {
+    pub fn new(recipe: R, classes: u32) -> Self {
         Self { recipe: Box::new(recipe), classes, share: Share::default() }
     }
 
     /// Checks the parameters that the inner recipe does not check.
     fn check(&self) -> Result<(), Error> {
         Softmax::new(self.classes)?;
-        if matches!(*self.recipe, AnyRecipe::OneVsAll(_)) {
+        if self.recipe.nesting() == Nesting::Classes {
             return Err(Error::NotProved {
                 recipe: RECIPE,
                 why: "each class is trained by an algorithm for two classes",
@@ -134,8 +133,8 @@ impl OneVsAll {
     }
 }
 
-impl Recipe for OneVsAll {
-    type Plan<A: RecordAdjacency> = OneVsAllPlan<A>;
+impl<R: Recipe> Recipe for OneVsAll<R> {
+    type Plan<A: RecordAdjacency> = OneVsAllPlan<R::Plan<A>, A>;
 
     fn plan_copies<A: RecordAdjacency>(
         &self,
@@ -143,8 +142,12 @@ impl Recipe for OneVsAll {
         dim: u64,
         budget: Budget,
         copies: u64,
-    ) -> Result<OneVsAllPlan<A>, Error> {
+    ) -> Result<OneVsAllPlan<R::Plan<A>, A>, Error> {
         check_copies(copies)?;
         OneVsAllPlan::new(self, n, dim, budget, copies)
+    }
+
+    fn nesting(&self) -> Nesting {
+        Nesting::Classes
     }
 }

@@ -7,6 +7,7 @@ use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
 use super::algorithm::{Algorithm, Run};
+use super::bolt_on::OutputRun;
 use super::problem::Problem;
 use super::promise::Promise;
 use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary, check_copies};
@@ -79,6 +80,17 @@ impl<R: Algorithm> Recipe for R {
         let promise = Promise::new(run.event()?, budget, copies)?;
         let derivation = Derivation { recipe: self.clone(), relation: A::KIND, n, dim, calibrated };
         Ok(Plan { derivation, problem, run, promise, relation: PhantomData })
+    }
+
+    fn plan_joint<A: RecordAdjacency>(
+        &self,
+        n: u64,
+        dim: u64,
+        classes: u32,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<(OutputRun, Derivation<R>), Error> {
+        self.calibrate_joint(&Problem::new(self, n, dim, A::KIND)?, classes, budget, copies)
     }
 }
 

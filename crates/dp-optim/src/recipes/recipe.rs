@@ -1,12 +1,14 @@
 //! The traits common to all private recipes: a plan from public numbers, and the training that follows it.
 
-use dp_accountant::certificate::{Derivation as Derives, EpsilonDelta};
+use dp_accountant::certificate::EpsilonDelta;
 use dp_accountant::{Adjacency, Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut, calibrate};
 use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
+use super::bolt_on::OutputRun;
 use super::promise::Promise;
+use crate::derivation::DerivesModel;
 use crate::engine::Control;
 use crate::error::Error;
 use crate::trained::Trained;
@@ -83,6 +85,49 @@ pub trait Recipe: Clone {
     fn plan<A: RecordAdjacency>(&self, n: u64, dim: u64, budget: Budget) -> Result<Self::Plan<A>, Error> {
         self.plan_copies(n, dim, budget, 1)
     }
+
+    /// Returns the nesting that the recipe allows.
+    fn nesting(&self) -> Nesting {
+        Nesting::Single
+    }
+
+    /// Plans one release of `classes` models together, and returns the derivation of one of them with the noise of all:
+    /// [`Algorithm::calibrate_joint`](super::Algorithm::calibrate_joint).
+    ///
+    /// # Errors
+    /// As [`plan_copies`](Self::plan_copies); [`Error::NotProved`] for an algorithm that does not release once, at its end.
+    fn plan_joint<A: RecordAdjacency>(
+        &self,
+        _n: u64,
+        _dim: u64,
+        _classes: u32,
+        _budget: Budget,
+        _copies: u64,
+    ) -> Result<(OutputRun, DerivationOf<Self, A>), Error> {
+        Err(NOT_JOINT)
+    }
+}
+
+/// The derivation of a recipe's plans.
+pub type DerivationOf<R, A> = <<R as Recipe>::Plan<A> as Planned<A>>::Derivation;
+
+/// The error for a joint release by an algorithm that releases more than its last iterate.
+pub(crate) const NOT_JOINT: Error = Error::NotProved {
+    recipe: "one-vs-all",
+    why: "only the bolt-on recipes release once, at the end: choose the composed share",
+};
+
+/// The kind of a recipe or derivation, which limits how one contains others: nested choices would take too long to verify.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Nesting {
+    /// One algorithm: may be a candidate of tuning, and train one class against the rest.
+    Single,
+    /// One model for each class: may be a candidate of tuning.
+    Classes,
+    /// A choice among candidates: is not contained in another recipe.
+    Choice,
+    /// The baseline without privacy: is not contained in another recipe.
+    NonPrivate,
 }
 
 /// Public numbers of a planned release, for display.
@@ -99,7 +144,7 @@ pub struct Summary {
 /// A planned release: all numbers that are known before data is read.
 pub trait Planned<A: RecordAdjacency> {
     /// The derivation of its releases from public parameters.
-    type Derivation: Derives<Error = Error> + Clone;
+    type Derivation: DerivesModel + Clone + core::fmt::Debug + PartialEq;
 
     /// Returns the event, the requested and the reached guarantee.
     fn promise(&self) -> &Promise;

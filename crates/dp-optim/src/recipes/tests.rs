@@ -77,7 +77,7 @@ fn derivations_say_how_many_records_and_what_is_trusted() {
             let check = |name: &str, recipe: &AnyRecipe| {
                 let plan = recipe.plan_copies::<ReplaceOne>(N, DIM, budget(), 1).unwrap();
                 let derivation = plan.derivation();
-                assert_eq!(derivation.records(), Some(N), "{name}");
+                assert_eq!(derivation.records(), N, "{name}");
                 // Within about a second, and no less than that of a release.
                 assert!((1 << 24..1 << 28).contains(&derivation.work()), "{name}: {}", derivation.work());
                 let found = derivation.assumptions();

@@ -36,7 +36,7 @@ pub use plan::PortionsPlan;
 use super::check_candidates;
 use crate::error::Error;
 use crate::recipes::AnyRecipe;
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency};
+use crate::recipes::recipe::{Budget, Nesting, Recipe, RecordAdjacency};
 
 const RECIPE: &str = "tuning by portions";
 
@@ -58,7 +58,7 @@ const RECIPE: &str = "tuning by portions";
 /// let labels = (0..n).map(|i| if i % 2 == 0 { 1.0 } else { -1.0 }).collect();
 /// let mut source = MemorySource::new(Examples::dense(rows, labels, 2)?, 1.0, 1.0);
 ///
-/// let recipe = Portions::new([0.02, 0.05].map(|lambda| BoltOn::strongly_convex(LossKind::Logistic, lambda).into()));
+/// let recipe = Portions::new([0.02, 0.05].map(|lambda| BoltOn::strongly_convex(LossKind::Logistic, lambda)));
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
 /// let plan = recipe.plan_copies::<ReplaceOne>(n as u64, 2, budget, 1)?;
 /// assert_eq!((plan.portion(), plan.reached().epsilon), (1333, 1.0));
@@ -69,17 +69,19 @@ const RECIPE: &str = "tuning by portions";
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct Portions {
+pub struct Portions<R = AnyRecipe> {
     /// The candidates: algorithms that train the same kind of model, with the same loss, bounds and kind of noise.
-    pub candidates: Vec<AnyRecipe>,
+    pub candidates: Vec<R>,
+}
+
+impl<R> Portions<R> {
+    /// Creates a choice among `candidates`.
+    pub fn new(candidates: impl IntoIterator<Item = R>) -> Self {
+        Self { candidates: candidates.into_iter().collect() }
+    }
 }
 
 impl Portions {
-    /// Creates a choice among `candidates`.
-    pub fn new(candidates: impl IntoIterator<Item = AnyRecipe>) -> Self {
-        Self { candidates: candidates.into_iter().collect() }
-    }
-
     /// Returns the number of records, of `n`, on which each of `candidates` candidates is trained, and on which the choice is
     /// made.
     ///
@@ -93,8 +95,8 @@ impl Portions {
     }
 }
 
-impl Recipe for Portions {
-    type Plan<A: RecordAdjacency> = PortionsPlan<A>;
+impl<R: Recipe> Recipe for Portions<R> {
+    type Plan<A: RecordAdjacency> = PortionsPlan<R::Plan<A>, A>;
 
     fn plan_copies<A: RecordAdjacency>(
         &self,
@@ -102,8 +104,12 @@ impl Recipe for Portions {
         dim: u64,
         budget: Budget,
         copies: u64,
-    ) -> Result<PortionsPlan<A>, Error> {
+    ) -> Result<PortionsPlan<R::Plan<A>, A>, Error> {
         check_candidates(RECIPE, &self.candidates, copies)?;
         PortionsPlan::new(self, n, dim, budget)
+    }
+
+    fn nesting(&self) -> Nesting {
+        Nesting::Choice
     }
 }

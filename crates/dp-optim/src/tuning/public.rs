@@ -19,6 +19,7 @@ use rand::Rng;
 use super::agreement::agreement;
 use super::check_candidates;
 use super::portion::{Portion, portions};
+use crate::derivation::DerivesModel as _;
 use crate::engine::Control;
 use crate::error::Error;
 use crate::recipes::recipe::{Budget, Planned, Recipe};
@@ -86,7 +87,7 @@ pub fn choose<A: TrainsAny<F>, F: Real>(
     let mut best = None;
     for (position, candidate) in candidates.iter().enumerate() {
         let plan = candidate.plan_copies::<A>(half, description.dim as u64, budget, 1)?;
-        if plan.derivation().model_terms().is_none_or(|terms| terms.loss.classes().is_none()) {
+        if plan.derivation().model_terms().loss.classes().is_none() {
             return Err(Error::NotProved {
                 recipe: RECIPE,
                 why: "candidates are judged by their mistakes: the loss is one of classes",

@@ -46,7 +46,7 @@ use dp_accountant::Repetitions;
 use super::{check_candidates, repetitions};
 use crate::error::{Error, positive};
 use crate::recipes::AnyRecipe;
-use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency};
+use crate::recipes::recipe::{Budget, Nesting, Recipe, RecordAdjacency};
 
 pub(super) const RECIPE: &str = "tuning by random stopping";
 
@@ -59,7 +59,7 @@ pub(super) const RECIPE: &str = "tuning by random stopping";
 /// use dp_optim::recipes::{BoltOn, Budget, Planned, Recipe};
 /// use dp_optim::tuning::RandomStopping;
 ///
-/// let grid = [1e-4, 1e-3, 1e-2, 1e-1].map(|lambda| BoltOn::strongly_convex(LossKind::Logistic, lambda).into());
+/// let grid = [1e-4, 1e-3, 1e-2, 1e-1].map(|lambda| BoltOn::strongly_convex(LossKind::Logistic, lambda));
 /// let recipe = RandomStopping::new(grid, 10.0);
 /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
 /// let plan = recipe.plan_copies::<ZeroOut>(50_000, 10, budget, 1)?;
@@ -70,9 +70,9 @@ pub(super) const RECIPE: &str = "tuning by random stopping";
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct RandomStopping {
+pub struct RandomStopping<R = AnyRecipe> {
     /// The candidates: algorithms that train the same kind of model, with the same loss, bounds and kind of noise.
-    pub candidates: Vec<AnyRecipe>,
+    pub candidates: Vec<R>,
     /// The law of the number of repetitions: truncated negative binomial with `eta` in (-1, 1] and `gamma` in [1e-6, 1), or
     /// Poisson, which needs a delta.
     pub repetitions: Repetitions,
@@ -81,17 +81,8 @@ pub struct RandomStopping {
 }
 
 impl RandomStopping {
-    /// The share of [`new`](Self::new): a count of mistakes needs little noise.
+    /// The usual share: a count of mistakes needs little noise.
     pub const SCORE_SHARE: f64 = 0.25;
-
-    /// Creates a choice among `candidates` with `mean` repetitions on average, their number logarithmic (`eta = 0`), which has
-    /// heavy tails and so costs twice a repetition.
-    ///
-    /// A mean of at most 1 has no such law; planning refuses it.
-    pub fn new(candidates: impl IntoIterator<Item = AnyRecipe>, mean: f64) -> Self {
-        let repetitions = Self::repetitions_of_mean(0.0, mean);
-        Self { candidates: candidates.into_iter().collect(), repetitions, score_share: Self::SCORE_SHARE }
-    }
 
     /// Returns the truncated negative binomial law of shape `eta` with this mean, up to rounding. A mean of at most 1 has
     /// none; planning refuses it.
@@ -108,6 +99,17 @@ impl RandomStopping {
     pub fn repetitions_of_mean(eta: f64, mean: f64) -> Repetitions {
         Repetitions::TruncatedNegativeBinomial { eta, gamma: repetitions::gamma_of(eta, mean) }
     }
+}
+
+impl<R> RandomStopping<R> {
+    /// Creates a choice among `candidates` with `mean` repetitions on average, their number logarithmic (`eta = 0`), which has
+    /// heavy tails and so costs twice a repetition.
+    ///
+    /// A mean of at most 1 has no such law; planning refuses it.
+    pub fn new(candidates: impl IntoIterator<Item = R>, mean: f64) -> Self {
+        let repetitions = RandomStopping::repetitions_of_mean(0.0, mean);
+        Self { candidates: candidates.into_iter().collect(), repetitions, score_share: RandomStopping::SCORE_SHARE }
+    }
 
     fn check(&self) -> Result<(), Error> {
         positive("share of the score", self.score_share)?;
@@ -115,8 +117,8 @@ impl RandomStopping {
     }
 }
 
-impl Recipe for RandomStopping {
-    type Plan<A: RecordAdjacency> = RandomStoppingPlan<A>;
+impl<R: Recipe> Recipe for RandomStopping<R> {
+    type Plan<A: RecordAdjacency> = RandomStoppingPlan<R::Plan<A>, A>;
 
     fn plan_copies<A: RecordAdjacency>(
         &self,
@@ -124,9 +126,13 @@ impl Recipe for RandomStopping {
         dim: u64,
         budget: Budget,
         copies: u64,
-    ) -> Result<RandomStoppingPlan<A>, Error> {
+    ) -> Result<RandomStoppingPlan<R::Plan<A>, A>, Error> {
         check_candidates(RECIPE, &self.candidates, copies)?;
         self.check()?;
         RandomStoppingPlan::new(self, n, dim, budget)
+    }
+
+    fn nesting(&self) -> Nesting {
+        Nesting::Choice
     }
 }

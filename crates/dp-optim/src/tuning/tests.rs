@@ -16,8 +16,7 @@ use super::portion::{Portion, portions};
 use super::*;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::{BoltOn, Budget, DpSgd, OneVsAll, Planned, Recipe, RecordAdjacency};
-use crate::trained::Trained;
+use crate::recipes::{AnyDerivation, AnyRecipe, BoltOn, Budget, DpSgd, OneVsAll, Planned, RecordAdjacency};
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
@@ -72,8 +71,8 @@ fn good_and_bad() -> [AnyRecipe; 2] {
 
 const GOOD: u32 = 1;
 
-fn chosen<A: RecordAdjacency>(trained: &Trained<f64, A, AnyDerivation>) -> Option<u32> {
-    match &trained.derivation {
+fn chosen<D: Clone + Into<AnyDerivation>>(derivation: &D) -> Option<u32> {
+    match derivation.clone().into() {
         AnyDerivation::Portions(derivation) => derivation.chosen,
         AnyDerivation::RandomStopping(derivation) => derivation.chosen,
         other => panic!("{other:?}"),
@@ -305,7 +304,7 @@ fn portions_choose_the_clearly_better_candidate() {
     let mut source = separable(6000);
     for seed in 0..25 {
         let trained = plan.train(&mut source, &mut SeededRng::new(seed), &mut Control::default()).unwrap();
-        assert_eq!(chosen(&trained), Some(GOOD), "seed {seed}");
+        assert_eq!(chosen(&trained.derivation), Some(GOOD), "seed {seed}");
         assert!(trained.weights.get().iter().all(|&weight| weight > 0.0));
     }
 }
@@ -318,7 +317,7 @@ fn without_budget_the_choice_is_uniform() {
     let good = (0..400)
         .filter(|&seed| {
             let trained = plan.train(&mut source, &mut SeededRng::new(seed), &mut Control::default()).unwrap();
-            chosen(&trained) == Some(GOOD)
+            chosen(&trained.derivation) == Some(GOOD)
         })
         .count();
     assert!(good.abs_diff(200) < 60, "{good}");
@@ -335,7 +334,7 @@ fn random_stopping_finds_the_clearly_better_candidate() {
     let mut missed = 0;
     for seed in 0..60 {
         let trained = plan.train(&mut source, &mut SeededRng::new(seed), &mut Control::default()).unwrap();
-        missed += u32::from(chosen(&trained) != Some(GOOD));
+        missed += u32::from(chosen(&trained.derivation) != Some(GOOD));
     }
     assert!(missed < 18, "{missed}");
 }
@@ -365,7 +364,7 @@ fn no_repetition_releases_zeros() {
     let recipe = RandomStopping { repetitions, ..RandomStopping::new(good_and_bad(), 2.0) };
     let plan = recipe.plan_copies::<ReplaceOne>(400, 20, budget(1.0, 1e-5), 1).unwrap();
     let trained = plan.train::<f64>(&mut separable(400), &mut SeededRng::new(1), &mut Control::default()).unwrap();
-    assert_eq!((trained.weights.get(), chosen(&trained)), (&vec![0.0; 20], None));
+    assert_eq!((trained.weights.get(), chosen(&trained.derivation)), (&vec![0.0; 20], None));
     assert_eq!(trained.log.to_event(), plan.event());
     assert!(!trained.log.is_private(), "the generator is seeded");
 }
@@ -390,12 +389,12 @@ fn plans_hold<A: RecordAdjacency>() {
         let reached = plan.reached();
         assert!(reached.epsilon <= 2.0 && reached.epsilon > 1.9, "{reached:?}");
         assert_eq!(plan.derivation().event().unwrap(), plan.event());
-        assert_eq!(plan.derivation().records(), Some(300));
+        assert_eq!(plan.derivation().records(), 300);
         let trained = plan.train::<f64>(&mut separable(300), &mut OsSeeded::new().unwrap(), &mut Control::default());
         let trained = trained.unwrap();
         assert_eq!(trained.log.to_event(), plan.event());
         assert!(trained.log.is_private());
-        assert!(chosen(&trained).is_none_or(|chosen| chosen < 2));
+        assert!(chosen(&trained.derivation).is_none_or(|chosen| chosen < 2));
         let certificate = trained.certificate(Unit::Record, Vec::new(), "00".repeat(32), Default::default());
         let verified = certificate.verify().unwrap();
         assert!(verified.recomputed_epsilon <= reached.epsilon * (1.0 + 1e-9));
@@ -456,7 +455,7 @@ fn several_classes_are_tuned_inside() {
         let weights = trained.weights.get();
         assert_eq!(weights.len(), 9);
         assert!(weights[0] > weights[3] && weights[4] > weights[1] && weights[8] > weights[5], "{weights:?}");
-        assert_eq!(trained.derivation.model_terms().unwrap().weights, 9);
+        assert_eq!(trained.derivation.model_terms().weights, 9);
     }
 }
 
@@ -607,7 +606,7 @@ fn derivations_name_a_candidate_and_no_other() {
     let mut trained = (0..4).map(|seed| {
         plan.train::<f64>(&mut separable(400), &mut SeededRng::new(seed), &mut Control::default()).unwrap()
     });
-    assert!(trained.all(|trained| chosen(&trained).is_some()), "the truncated law repeats once at least");
+    assert!(trained.all(|trained| chosen(&trained.derivation).is_some()), "the truncated law repeats once at least");
     let rounded = good_and_bad().map(|recipe| match recipe {
         AnyRecipe::BoltOn(recipe) => {
             BoltOn { noise_mode: dp_accountant::certificate::NoiseMode::Rounded, ..recipe }.into()

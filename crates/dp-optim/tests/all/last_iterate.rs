@@ -13,7 +13,7 @@ use dp_optim::recipes::noise_scale::StdDev;
 use dp_optim::recipes::pnsgd::{Batching, epsilon_of_rho, epsilon_of_rho_simple, per_batch};
 use dp_optim::recipes::snowball_sgd::{Snowball, SnowballNoise, SnowballSteps};
 use dp_optim::recipes::{AnyRecipe, Budget, Planned, Pnsgd, Recipe, RecordAdjacency, SnowballSgd};
-use dp_optim::{Derivation, Error, MemorySource, Schedule};
+use dp_optim::{Derivation, DerivesModel as _, Error, MemorySource, Schedule};
 use rand::RngExt;
 use serde_json::Value;
 
@@ -332,13 +332,13 @@ fn check_recipe<A: RecordAdjacency>(recipe: &AnyRecipe, rows: &[f64], targets: &
     let mut source = MemorySource::new(examples, 1.0, 2.0);
     // The source's bound on targets is wider than planned.
     let wide = plan.train::<f64>(&mut source, &mut SeededRng::new(1), &mut Control::default());
-    let bound = derivation.model_terms().unwrap().target_bound;
+    let bound = derivation.model_terms().target_bound;
     assert!(wide.is_ok() == (bound >= 2.0), "{wide:?}");
     let examples = Examples::dense(rows.to_vec(), targets.to_vec(), dim).unwrap();
     let mut source = MemorySource::new(examples, 1.0, bound);
     let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
     assert_eq!(trained.log.entries(), &[(plan.event(), 1)]);
-    assert_eq!(trained.weights.get().len() as u64, derivation.model_terms().unwrap().weights);
+    assert_eq!(trained.weights.get().len() as u64, derivation.model_terms().weights);
     assert_eq!(trained.derivation, derivation);
 }
 

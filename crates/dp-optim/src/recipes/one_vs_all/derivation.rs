@@ -4,27 +4,27 @@ use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_losses::Softmax;
 
-use super::{RECIPE, Share, joint};
+use super::{RECIPE, Share};
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
 use crate::recipes::AnyDerivation;
-use crate::recipes::recipe::repeated;
+use crate::recipes::recipe::{Nesting, repeated};
 
 /// The derivation of a release of one model for each class.
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct OneVsAllDerivation {
+pub struct OneVsAllDerivation<D = AnyDerivation> {
     /// Number of classes, public.
     pub classes: u32,
     /// The division of the budget.
     pub share: Share,
     /// The derivation of one model; for a joint release with the noise of all of them.
-    pub each: Box<AnyDerivation>,
+    pub each: Box<D>,
 }
 
-impl OneVsAllDerivation {
+impl<D: DerivesModel> OneVsAllDerivation<D> {
     /// Returns the terms of one model, which must be that of a private binary recipe.
     pub(super) fn terms_of_each(&self) -> Result<ModelTerms, Error> {
         Softmax::new(self.classes)?;
@@ -33,13 +33,10 @@ impl OneVsAllDerivation {
             why: "each class is trained by a private algorithm with a loss of two classes: logistic, huber-svm or hinge",
         };
         // A choice among candidates is refused too: nested derivations would take too long to verify.
-        if matches!(
-            *self.each,
-            AnyDerivation::OneVsAll(_) | AnyDerivation::Portions(_) | AnyDerivation::RandomStopping(_)
-        ) {
+        if self.each.nesting() != Nesting::Single {
             return Err(of_two());
         }
-        let terms = self.each.model_terms().ok_or_else(of_two)?;
+        let terms = self.each.model_terms();
         if !terms.loss.is_classification() {
             return Err(of_two());
         }
@@ -54,17 +51,14 @@ impl OneVsAllDerivation {
     }
 }
 
-impl Derives for OneVsAllDerivation {
+impl<D: DerivesModel> Derives for OneVsAllDerivation<D> {
     type Error = Error;
 
     fn event(&self) -> Result<DpEvent, Error> {
         self.terms_of_each()?;
-        match (self.share, &*self.each) {
-            (Share::Joint, AnyDerivation::BoltOn(one)) => joint::event(one, self.classes),
-            (Share::Joint, _) => {
-                Err(Error::NotProved { recipe: RECIPE, why: "only the bolt-on recipes release all models together" })
-            }
-            (Share::Split | Share::Composed, each) => Ok(repeated(each.event()?, u64::from(self.classes))),
+        match self.share {
+            Share::Joint => self.each.joint_event(self.classes),
+            Share::Split | Share::Composed => Ok(repeated(self.each.event()?, u64::from(self.classes))),
         }
     }
 
@@ -77,9 +71,9 @@ impl Derives for OneVsAllDerivation {
     }
 }
 
-impl DerivesModel for OneVsAllDerivation {
+impl<D: DerivesModel> DerivesModel for OneVsAllDerivation<D> {
     fn records(&self) -> u64 {
-        self.each.records().unwrap_or(0)
+        self.each.records()
     }
 
     fn model_terms(&self) -> ModelTerms {
@@ -97,11 +91,14 @@ impl DerivesModel for OneVsAllDerivation {
     }
 
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
-        let each = self.each.release_lattice().unwrap_or(Ok(ReleaseLattice::ANYWHERE))?;
-        Ok(each.stacked(self.classes.into()))
+        Ok(self.each.release_lattice()?.stacked(self.classes.into()))
     }
 
     fn work(&self) -> u64 {
         self.each.work()
+    }
+
+    fn nesting(&self) -> Nesting {
+        Nesting::Classes
     }
 }

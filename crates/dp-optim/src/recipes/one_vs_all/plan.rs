@@ -7,12 +7,10 @@ use dp_mechanisms::{LentRng, ReleaseRng, Released};
 
 use super::derivation::OneVsAllDerivation;
 use super::source::OneAgainstRest;
-use super::{OneVsAll, Share, joint};
+use super::{OneVsAll, Share};
 use crate::derivation::ModelTerms;
 use crate::engine::Control;
 use crate::error::Error;
-use crate::recipes::AnyDerivation;
-use crate::recipes::AnyPlan;
 use crate::recipes::algorithm::Run as _;
 use crate::recipes::bolt_on::OutputRun;
 use crate::recipes::promise::Promise;
@@ -21,22 +19,28 @@ use crate::trained::Trained;
 
 /// The plan of one model for each class.
 #[derive(Debug, Clone, PartialEq)]
-pub struct OneVsAllPlan<A: RecordAdjacency> {
+pub struct OneVsAllPlan<P: Planned<A>, A: RecordAdjacency> {
     classes: Softmax,
-    models: Models<A>,
-    derivation: OneVsAllDerivation,
+    models: Models<P>,
+    derivation: OneVsAllDerivation<P::Derivation>,
     terms: ModelTerms,
     promise: Promise,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Models<A: RecordAdjacency> {
-    Each(Box<AnyPlan<A>>),
+enum Models<P> {
+    Each(Box<P>),
     Joint(Box<OutputRun>),
 }
 
-impl<A: RecordAdjacency> OneVsAllPlan<A> {
-    pub(super) fn new(recipe: &OneVsAll, n: u64, dim: u64, budget: Budget, copies: u64) -> Result<Self, Error> {
+impl<P: Planned<A>, A: RecordAdjacency> OneVsAllPlan<P, A> {
+    pub(super) fn new<R: Recipe<Plan<A> = P>>(
+        recipe: &OneVsAll<R>,
+        n: u64,
+        dim: u64,
+        budget: Budget,
+        copies: u64,
+    ) -> Result<Self, Error> {
         recipe.check()?;
         let classes = u64::from(recipe.classes);
         let all = copies.checked_mul(classes).ok_or(Error::Count {
@@ -46,8 +50,8 @@ impl<A: RecordAdjacency> OneVsAllPlan<A> {
         })?;
         let (models, each) = match recipe.share {
             Share::Joint => {
-                let (joint, each) = joint::plan::<A>(&recipe.recipe, n, dim, recipe.classes, budget, copies)?;
-                (Models::Joint(Box::new(joint)), each.into())
+                let (joint, each) = recipe.recipe.plan_joint::<A>(n, dim, recipe.classes, budget, copies)?;
+                (Models::Joint(Box::new(joint)), each)
             }
             Share::Composed => {
                 let plan = recipe.recipe.plan_copies::<A>(n, dim, budget, all)?;
@@ -71,7 +75,7 @@ impl<A: RecordAdjacency> OneVsAllPlan<A> {
     }
 
     /// Returns the derivation of the release.
-    pub fn derivation(&self) -> &OneVsAllDerivation {
+    pub fn derivation(&self) -> &OneVsAllDerivation<P::Derivation> {
         &self.derivation
     }
 
@@ -126,15 +130,15 @@ fn part(budget: Budget, parts: u64) -> Result<Budget, Error> {
     })
 }
 
-impl<A: RecordAdjacency> Planned<A> for OneVsAllPlan<A> {
-    type Derivation = AnyDerivation;
+impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for OneVsAllPlan<P, A> {
+    type Derivation = OneVsAllDerivation<P::Derivation>;
 
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> AnyDerivation {
-        AnyDerivation::OneVsAll(self.derivation.clone())
+    fn derivation(&self) -> Self::Derivation {
+        self.derivation.clone()
     }
 
     fn summary(&self) -> Summary {
@@ -162,7 +166,7 @@ impl<A: RecordAdjacency> Planned<A> for OneVsAllPlan<A> {
         source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
+    ) -> Result<Trained<F, A, Self::Derivation>, Error> {
         let last = f64::from(self.classes.classes() - 1);
         let target_bound = source.describe()?.target_bound;
         if !(target_bound >= last) {
@@ -174,6 +178,6 @@ impl<A: RecordAdjacency> Planned<A> for OneVsAllPlan<A> {
         }
         let (weights, log) = self.release(source, &mut rng.lend(), control)?;
         source.finish()?;
-        self.promise.kept(weights, log, AnyDerivation::OneVsAll(self.derivation.clone()), self.terms.noise_mode)
+        self.promise.kept(weights, log, self.derivation.clone(), self.terms.noise_mode)
     }
 }

@@ -7,6 +7,7 @@ use rand::RngExt;
 use serde_json::Value;
 
 use super::*;
+use crate::derivation::DerivesModel as _;
 use crate::engine::Control;
 use crate::memory::MemorySource;
 use crate::recipes::AnyDerivation;
@@ -130,7 +131,7 @@ fn every_share_trains_within_its_budget_and_its_derivation_says_so() {
                 let of_all = crate::recipes::recipe::repeated(plan.event(), copies);
                 let recomputed = bound::epsilon(&of_all, Delta::new(reached.delta).unwrap()).unwrap().value;
                 assert!(recomputed <= reached.epsilon, "{share:?}: {recomputed} {reached:?}");
-                let terms = trained.derivation.model_terms().unwrap();
+                let terms = trained.derivation.model_terms();
                 assert_eq!((terms.weights, terms.target_bound), (12, 3.0));
                 for model in trained.weights.get().chunks(3) {
                     assert!(model.iter().map(|w| w * w).sum::<f64>().sqrt() <= 3.0 * (1.0 + 1e-12));
@@ -177,7 +178,7 @@ fn the_stack_moves_by_root_of_classes_times_what_one_model_does_and_no_more() {
         passes: 2,
         ..BoltOn::convex(huber())
     };
-    let (joint, _) = joint::plan::<ReplaceOne>(&recipe.into(), n, dim, classes, budget(1.0, 0.0), 1).unwrap();
+    let (joint, _) = recipe.plan_joint::<ReplaceOne>(n, dim, classes, budget(1.0, 0.0), 1).unwrap();
     let output = |rows: &[f64], targets: &[f64]| {
         let examples = Examples::dense(rows.to_vec(), targets.to_vec(), 2).unwrap();
         let mut source = MemorySource::new(examples, 1.0, 2.0);
@@ -290,7 +291,7 @@ fn stacks_and_parts_follow_their_formulas() {
         assert_eq!(summary.sensitivity, Some(sensitivity));
         let norm = std_dev * (3.0 * f64::from(classes)).sqrt();
         assert!(summary.text.contains(&format!("noise of norm {norm:.4e}")), "{}", summary.text);
-        let terms = Planned::<ReplaceOne>::derivation(&plan).model_terms().unwrap();
+        let terms = Planned::<ReplaceOne>::derivation(&plan).model_terms();
         assert_eq!((terms.models, terms.weights), (classes.into(), 3 * u64::from(classes)));
         // An equal part of the budget each.
         let split = one_vs_all(recipe.clone(), classes, Share::Split)

@@ -8,6 +8,7 @@ use crate::derivation::{DerivesModel, ModelTerms, RELEASE};
 use crate::error::{Error, positive};
 use crate::lattice::{self, ReleaseLattice};
 use crate::recipes::AnyDerivation;
+use crate::recipes::recipe::Nesting;
 use crate::tuning::agreement::sensitivity;
 use crate::tuning::{check_chosen, common_assumptions, common_terms};
 
@@ -15,25 +16,25 @@ use crate::tuning::{check_chosen, common_assumptions, common_terms};
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct PortionsDerivation {
+pub struct PortionsDerivation<D = AnyDerivation> {
     /// Number of records, public.
     pub n: u64,
     /// Epsilon of the exponential mechanism that chooses.
     pub choice_epsilon: f64,
     /// The derivation of each candidate on its portion.
-    pub each: Vec<AnyDerivation>,
+    pub each: Vec<D>,
     /// The position of the chosen candidate, from 0, which is released with the model; `None` before.
     pub chosen: Option<u32>,
 }
 
-impl PortionsDerivation {
+impl<D: DerivesModel> PortionsDerivation<D> {
     pub(super) fn terms(&self) -> Result<ModelTerms, Error> {
         check_chosen(self.chosen, self.each.len())?;
         common_terms(RECIPE, &self.each, Portions::records_of_portion(self.n, self.each.len()))
     }
 }
 
-impl Derives for PortionsDerivation {
+impl<D: DerivesModel> Derives for PortionsDerivation<D> {
     type Error = Error;
 
     fn event(&self) -> Result<DpEvent, Error> {
@@ -54,7 +55,7 @@ impl Derives for PortionsDerivation {
     }
 }
 
-impl DerivesModel for PortionsDerivation {
+impl<D: DerivesModel> DerivesModel for PortionsDerivation<D> {
     fn records(&self) -> u64 {
         self.n
     }
@@ -68,6 +69,10 @@ impl DerivesModel for PortionsDerivation {
             recipe: RECIPE,
             why: "a released model is that of a candidate, and none is named as chosen",
         }))
+    }
+
+    fn nesting(&self) -> Nesting {
+        Nesting::Choice
     }
 
     fn work(&self) -> u64 {

@@ -11,8 +11,6 @@ use super::{Portions, PortionsDerivation, RECIPE};
 use crate::derivation::ModelTerms;
 use crate::engine::{Control, Progress};
 use crate::error::Error;
-use crate::recipes::AnyDerivation;
-use crate::recipes::AnyPlan;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use crate::trained::Trained;
@@ -21,10 +19,10 @@ use crate::tuning::portion::{Portion, portions};
 
 /// The plan of a choice on portions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PortionsPlan<A: RecordAdjacency> {
-    candidates: Vec<AnyPlan<A>>,
+pub struct PortionsPlan<P: Planned<A>, A: RecordAdjacency> {
+    candidates: Vec<P>,
     choice: Exponential<A>,
-    derivation: PortionsDerivation,
+    derivation: PortionsDerivation<P::Derivation>,
     terms: ModelTerms,
     promise: Promise,
 }
@@ -35,8 +33,13 @@ struct Outcome<F, A: RecordAdjacency> {
     log: EventLog<A>,
 }
 
-impl<A: RecordAdjacency> PortionsPlan<A> {
-    pub(super) fn new(recipe: &Portions, n: u64, dim: u64, budget: Budget) -> Result<Self, Error> {
+impl<P: Planned<A>, A: RecordAdjacency> PortionsPlan<P, A> {
+    pub(super) fn new<R: Recipe<Plan<A> = P>>(
+        recipe: &Portions<R>,
+        n: u64,
+        dim: u64,
+        budget: Budget,
+    ) -> Result<Self, Error> {
         let portion = Portions::records_of_portion(n, recipe.candidates.len());
         if portion == 0 {
             return Err(Error::Count {
@@ -45,10 +48,10 @@ impl<A: RecordAdjacency> PortionsPlan<A> {
                 range: "at least one for each candidate and one more",
             });
         }
-        let candidates: Vec<AnyPlan<A>> = recipe
+        let candidates: Vec<P> = recipe
             .candidates
             .iter()
-            .map(|candidate| candidate.plan_copies(portion, dim, budget, 1))
+            .map(|candidate| candidate.plan_copies::<A>(portion, dim, budget, 1))
             .collect::<Result<_, _>>()?;
         let derivation = PortionsDerivation {
             n,
@@ -70,7 +73,7 @@ impl<A: RecordAdjacency> PortionsPlan<A> {
     }
 
     /// Returns the candidates, each planned for its portion.
-    pub fn candidates(&self) -> &[AnyPlan<A>] {
+    pub fn candidates(&self) -> &[P] {
         &self.candidates
     }
 
@@ -80,7 +83,7 @@ impl<A: RecordAdjacency> PortionsPlan<A> {
     }
 
     /// Returns the derivation of the release.
-    pub fn derivation(&self) -> &PortionsDerivation {
+    pub fn derivation(&self) -> &PortionsDerivation<P::Derivation> {
         &self.derivation
     }
 
@@ -142,15 +145,15 @@ impl<A: RecordAdjacency> PortionsPlan<A> {
     }
 }
 
-impl<A: RecordAdjacency> Planned<A> for PortionsPlan<A> {
-    type Derivation = AnyDerivation;
+impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for PortionsPlan<P, A> {
+    type Derivation = PortionsDerivation<P::Derivation>;
 
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> AnyDerivation {
-        AnyDerivation::Portions(self.derivation.clone())
+    fn derivation(&self) -> Self::Derivation {
+        self.derivation.clone()
     }
 
     fn summary(&self) -> Summary {
@@ -169,7 +172,7 @@ impl<A: RecordAdjacency> Planned<A> for PortionsPlan<A> {
         source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
+    ) -> Result<Trained<F, A, Self::Derivation>, Error> {
         let found = source.describe()?.n;
         if found != self.derivation.n {
             return Err(Error::Shape { name: "n", planned: self.derivation.n, found });
@@ -177,6 +180,6 @@ impl<A: RecordAdjacency> Planned<A> for PortionsPlan<A> {
         let Outcome { weights, chosen, log } = self.release(source, &mut rng.lend(), control)?;
         source.finish()?;
         let derivation = PortionsDerivation { chosen: Some(chosen), ..self.derivation.clone() };
-        self.promise.kept(weights, log, AnyDerivation::Portions(derivation), self.terms.noise_mode)
+        self.promise.kept(weights, log, derivation, self.terms.noise_mode)
     }
 }

@@ -8,6 +8,7 @@ use crate::derivation::{DerivesModel, ModelTerms, RELEASE};
 use crate::error::Error;
 use crate::lattice::{self, ReleaseLattice};
 use crate::recipes::AnyDerivation;
+use crate::recipes::recipe::Nesting;
 use crate::tuning::agreement::sensitivity;
 use crate::tuning::{check_chosen, common_assumptions, common_terms, repetitions};
 
@@ -15,7 +16,7 @@ use crate::tuning::{check_chosen, common_assumptions, common_terms, repetitions}
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
-pub struct RandomStoppingDerivation {
+pub struct RandomStoppingDerivation<D = AnyDerivation> {
     /// Number of records, public.
     pub n: u64,
     /// The law of the number of repetitions.
@@ -23,19 +24,19 @@ pub struct RandomStoppingDerivation {
     /// The noise on each score.
     pub score: ScoreNoise,
     /// The derivation of each candidate.
-    pub each: Vec<AnyDerivation>,
+    pub each: Vec<D>,
     /// The position of the best candidate, from 0, which is released with the model; `None` before, and without a repetition.
     pub chosen: Option<u32>,
 }
 
-impl RandomStoppingDerivation {
+impl<D: DerivesModel> RandomStoppingDerivation<D> {
     pub(super) fn terms(&self) -> Result<ModelTerms, Error> {
         check_chosen(self.chosen, self.each.len())?;
         common_terms(RECIPE, &self.each, self.n)
     }
 }
 
-impl Derives for RandomStoppingDerivation {
+impl<D: DerivesModel> Derives for RandomStoppingDerivation<D> {
     type Error = Error;
 
     fn event(&self) -> Result<DpEvent, Error> {
@@ -62,7 +63,7 @@ impl Derives for RandomStoppingDerivation {
     }
 }
 
-impl DerivesModel for RandomStoppingDerivation {
+impl<D: DerivesModel> DerivesModel for RandomStoppingDerivation<D> {
     fn records(&self) -> u64 {
         self.n
     }
@@ -74,6 +75,10 @@ impl DerivesModel for RandomStoppingDerivation {
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
         // Without a repetition the model is zero.
         lattice::of_chosen(&self.each, self.chosen).unwrap_or(Ok(ReleaseLattice::ORIGIN))
+    }
+
+    fn nesting(&self) -> Nesting {
+        Nesting::Choice
     }
 
     fn work(&self) -> u64 {

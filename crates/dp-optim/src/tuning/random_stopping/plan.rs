@@ -13,8 +13,6 @@ use super::{RECIPE, RandomStopping, RandomStoppingDerivation};
 use crate::derivation::ModelTerms;
 use crate::engine::Control;
 use crate::error::Error;
-use crate::recipes::AnyDerivation;
-use crate::recipes::AnyPlan;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use crate::trained::Trained;
@@ -24,11 +22,11 @@ use crate::tuning::repetitions;
 
 /// The plan of the best of a random number of repetitions.
 #[derive(Debug, Clone, PartialEq)]
-pub struct RandomStoppingPlan<A: RecordAdjacency> {
-    candidates: Vec<AnyPlan<A>>,
+pub struct RandomStoppingPlan<P: Planned<A>, A: RecordAdjacency> {
+    candidates: Vec<P>,
     score: Score<A>,
     repetition_epsilon: f64,
-    derivation: RandomStoppingDerivation,
+    derivation: RandomStoppingDerivation<P::Derivation>,
     terms: ModelTerms,
     promise: Promise,
 }
@@ -40,8 +38,13 @@ struct Outcome<F, A: RecordAdjacency> {
     log: EventLog<A>,
 }
 
-impl<A: RecordAdjacency> RandomStoppingPlan<A> {
-    pub(super) fn new(recipe: &RandomStopping, n: u64, dim: u64, budget: Budget) -> Result<Self, Error> {
+impl<P: Planned<A>, A: RecordAdjacency> RandomStoppingPlan<P, A> {
+    pub(super) fn new<R: Recipe<Plan<A> = P>>(
+        recipe: &RandomStopping<R>,
+        n: u64,
+        dim: u64,
+        budget: Budget,
+    ) -> Result<Self, Error> {
         if matches!(recipe.repetitions, Repetitions::Poisson { .. }) && budget.delta == Delta::ZERO {
             return Err(Error::NotProved {
                 recipe: RECIPE,
@@ -81,7 +84,7 @@ impl<A: RecordAdjacency> RandomStoppingPlan<A> {
     }
 
     /// Returns the candidates, each planned for one repetition.
-    pub fn candidates(&self) -> &[AnyPlan<A>] {
+    pub fn candidates(&self) -> &[P] {
         &self.candidates
     }
 
@@ -96,7 +99,7 @@ impl<A: RecordAdjacency> RandomStoppingPlan<A> {
     }
 
     /// Returns the derivation of the release.
-    pub fn derivation(&self) -> &RandomStoppingDerivation {
+    pub fn derivation(&self) -> &RandomStoppingDerivation<P::Derivation> {
         &self.derivation
     }
 
@@ -155,15 +158,15 @@ fn zeros<F: Real, A: RecordAdjacency>(
     Ok((chosen.map(|_| vec![F::zero(); weights]), log))
 }
 
-impl<A: RecordAdjacency> Planned<A> for RandomStoppingPlan<A> {
-    type Derivation = AnyDerivation;
+impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for RandomStoppingPlan<P, A> {
+    type Derivation = RandomStoppingDerivation<P::Derivation>;
 
     fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    fn derivation(&self) -> AnyDerivation {
-        AnyDerivation::RandomStopping(self.derivation.clone())
+    fn derivation(&self) -> Self::Derivation {
+        self.derivation.clone()
     }
 
     fn summary(&self) -> Summary {
@@ -187,7 +190,7 @@ impl<A: RecordAdjacency> Planned<A> for RandomStoppingPlan<A> {
         source: &mut dyn RowSource<F>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-    ) -> Result<Trained<F, A, AnyDerivation>, Error> {
+    ) -> Result<Trained<F, A, Self::Derivation>, Error> {
         let rng = &mut rng.lend();
         let found = source.describe()?.n;
         if found != self.derivation.n {
@@ -206,6 +209,6 @@ impl<A: RecordAdjacency> Planned<A> for RandomStoppingPlan<A> {
         // others were tried.
         let log = EventLog::accounting_for(self.promise.event().clone(), &of_best, &[]);
         let derivation = RandomStoppingDerivation { chosen, ..self.derivation.clone() };
-        self.promise.kept(weights, log, AnyDerivation::RandomStopping(derivation), self.terms.noise_mode)
+        self.promise.kept(weights, log, derivation, self.terms.noise_mode)
     }
 }
