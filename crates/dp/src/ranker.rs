@@ -234,14 +234,6 @@ impl Ranker {
             _ => Ok(()),
         }
     }
-
-    /// Returns the scorer.
-    ///
-    /// # Errors
-    /// None for a checked ranker.
-    pub fn scorer(&self) -> Result<AnyScorer, Error> {
-        self.scorer.scorer(self.width).map_err(|error| malformed(error.to_string()))
-    }
 }
 
 /// The derivation of a ranker.
