@@ -2,8 +2,8 @@
 //!
 //! [`Training`] turns a table into a [`ModelFile`]: a released model, its certificate, and the hashes that bind them.
 //! [`verify`] recomputes the guarantee from the file alone. A model contains the encoder for raw records; [`metrics`]
-//! evaluates its predictions. [`report`] and [`protection`] describe the guarantee in words. A [`RankerFile`] is the same for
-//! rankers, which `dp-rank` trains.
+//! evaluates its predictions. [`report`] and [`protection`] describe the guarantee in words. [`RankerTraining`] and
+//! [`RankerFile`] are the same for rankers of ranked lists.
 //!
 //! ```no_run
 //! use dp_data::{Schema, read::Input};
@@ -28,6 +28,7 @@ pub mod metrics;
 pub mod model;
 pub mod protection;
 pub mod ranker;
+pub mod ranking;
 pub mod report;
 pub mod sealed;
 #[cfg(feature = "signatures")]
@@ -39,5 +40,6 @@ pub mod wording;
 pub use error::{Error, ErrorKind};
 pub use model::{Model, ModelFile, ModelKind, Prediction};
 pub use ranker::{Ranker, RankerFile};
+pub use ranking::{RankerTrainError, RankerTraining};
 pub use sealed::Sealed;
 pub use training::{TrainError, Training};

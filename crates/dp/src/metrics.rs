@@ -1,11 +1,13 @@
-//! Metrics of predictions on labelled records: for two classes, several classes, and numbers.
+//! Metrics of predictions on labelled records, for two classes, several classes, and numbers; metrics of rankings.
 
 mod measure;
 mod numbers;
+mod rankings;
 mod several;
 mod two_classes;
 
 pub use measure::{ClassOutcome, Figures, Measure};
 pub use numbers::{NumberMetrics, PredictedNumbers};
+pub use rankings::RankingFigures;
 pub use several::{ClassFigures, ClassMetrics, Confusion, softmax, winner};
 pub use two_classes::{Metrics, ScoredLabels};

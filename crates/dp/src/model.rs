@@ -12,6 +12,7 @@ use dp_data::encode::{Encoder, InputFormat, LibsvmFormat, RowBuffer};
 use dp_data::error::DataError;
 use dp_data::schema::{Label, LabelKind, LabelRange, Review};
 use dp_losses::LossKind;
+use dp_optim::DerivesModel;
 use dp_optim::recipes::AnyDerivation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -308,7 +309,7 @@ impl ModelFile {
 
     /// Returns the warnings about an epsilon or delta that promises little.
     pub fn warnings(&self) -> Vec<String> {
-        protection::warnings_of(&self.certificate, self.certificate.derivation.records())
+        protection::warnings_of(&self.certificate, self.certificate.derivation.private().map(DerivesModel::records))
     }
 
     /// Returns the encoder, for libsvm data with feature numbers from 0 or 1 if given.

@@ -2,6 +2,7 @@
 
 use dp_accountant::certificate::{Assumption, Certificate, Derivation};
 use dp_accountant::{AdjacencyKind, DpEvent};
+use dp_rank::plackett_luce::prefixes;
 use dp_rank::scorer::{Activation, Linear, Mlp, Scorer as _};
 use dp_rank::spectral::Normalise;
 use dp_rank::train::{RankingDerivation, TrainError};
@@ -14,8 +15,10 @@ use crate::protection;
 use crate::sealed::{self, Sealed, to_value, typed};
 
 mod any;
+mod scores;
 
 pub use any::{AnyLoss, AnyScorer};
+pub use scores::ListScores;
 
 /// The format of the model member.
 pub const SCHEMA: &str = "dp.ranker/1";
@@ -64,10 +67,11 @@ pub enum ScorerShape {
 }
 
 /// The activation function of a hidden unit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NamedActivation {
     /// max(h, 0).
+    #[default]
     Relu,
     /// tanh h.
     Tanh,
@@ -122,6 +126,21 @@ impl NamedLoss {
             Self::Listmle {} => None,
         }
     }
+
+    /// Returns whether it breaks ties by the order of documents. Documents are then shuffled before training, because their order
+    /// in the file would be learned.
+    pub fn depends_on_order(self) -> bool {
+        matches!(self, Self::Listmle {})
+    }
+
+    /// Returns the number of orders of `documents` documents that one evaluation goes through: `n! / (n - k)!` for ListNet with
+    /// k > 1, otherwise 1. Infinity on overflow.
+    pub fn orders(self, documents: usize) -> f64 {
+        match self {
+            Self::Listnet { k: k @ 2.. } => prefixes(documents, k),
+            _ => 1.0,
+        }
+    }
 }
 
 /// The file format of lists.
@@ -152,6 +171,14 @@ impl ListForm {
 }
 
 impl ScorerShape {
+    /// The default number of hidden units.
+    pub const HIDDEN: usize = 256;
+
+    /// Returns a network of [`HIDDEN`](Self::HIDDEN) units with the default activation.
+    pub fn mlp() -> Self {
+        Self::Mlp { hidden: Self::HIDDEN, activation: NamedActivation::default() }
+    }
+
     /// Returns the scorer of documents with `width` features.
     ///
     /// # Errors
@@ -182,7 +209,7 @@ impl Ranker {
     }
 
     /// Checks that the parts are consistent.
-    fn check(&self) -> Result<(), &'static str> {
+    pub(crate) fn check(&self) -> Result<(), &'static str> {
         if self.schema != SCHEMA {
             return Err("the ranker is of another format");
         }
@@ -206,14 +233,6 @@ impl Ranker {
             }
             _ => Ok(()),
         }
-    }
-
-    /// Returns the scorer.
-    ///
-    /// # Errors
-    /// None for a checked ranker.
-    pub fn scorer(&self) -> Result<AnyScorer, Error> {
-        self.scorer.scorer(self.width).map_err(|error| malformed(error.to_string()))
     }
 }
 
@@ -383,6 +402,23 @@ impl RankerFile {
     }
 }
 
-fn malformed(message: impl Into<String>) -> Error {
+pub(crate) fn malformed(message: impl Into<String>) -> Error {
     sealed::malformed(message, SCHEMA)
+}
+
+#[cfg(test)]
+impl Ranker {
+    /// Returns a weighted sum of features, for tests.
+    pub(crate) fn linear(weights: &[f64]) -> Self {
+        Self {
+            schema: SCHEMA.to_owned(),
+            scorer: ScorerShape::Linear {},
+            loss: NamedLoss::Listmle {},
+            input: ListForm::Letor {},
+            width: weights.len(),
+            largest_grade: 1,
+            normalise_features: false,
+            weights: weights.to_vec(),
+        }
+    }
 }

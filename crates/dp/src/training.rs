@@ -12,13 +12,13 @@ use dp_data::schema::{Label, LabelKind, Schema};
 use dp_data::{DataError, Encoder, Examples};
 use dp_losses::{LogCosh, LossKind, Real, Softmax};
 use dp_mechanisms::rng::{LentRng, OsSeeded, ReleaseRng};
-use dp_optim::MemorySource;
 use dp_optim::catalogue::{self, Built, Entry, Request, Settings};
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::{AnyDerivation, AnyPlan, Budget, Compiled, Recipe, TrainsAny, train_without_privacy};
+use dp_optim::{DerivesModel as _, MemorySource};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::model::{Model, ModelFile};
 
 /// The half width of smoothed regression losses: a quarter of the range of targets.
@@ -268,8 +268,7 @@ impl<F: Real + Feature> Records<F> {
         let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
         let trained = A::train_any(plan, &mut source, rng, control)?;
         let weights = trained.weights.get().iter().map(|weight| weight.widen()).collect();
-        let no_guarantee = || Error::new(ErrorKind::NotPrivate, "the recipe gives no guarantee");
-        let loss = trained.derivation.model_terms().ok_or_else(no_guarantee)?.loss;
+        let loss = trained.derivation.model_terms().loss;
         let model = Model::new(encoder, loss, weights)?;
         let assumptions = model.assumptions().into_iter().chain(further).collect();
         let certificate = trained.certificate(Unit::Record, assumptions, model.sha256()?, versions);

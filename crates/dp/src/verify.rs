@@ -19,6 +19,7 @@
 
 use dp_accountant::certificate::{Assumption, Certificate, Derivation, NoiseMode, Verified, VerifyError};
 use dp_accountant::guarantee::Unit;
+use dp_optim::DerivesModel as _;
 use dp_optim::tuning::MOST_CANDIDATES;
 use serde::Serialize;
 
@@ -172,8 +173,8 @@ impl Verification {
 /// untrusted file must not determine the running time.
 fn check_size(file: &ModelFile, work: u64) -> Result<(), Error> {
     let derivation = &file.certificate.derivation;
-    if let Some(terms) = derivation.model_terms()
-        && terms.weights != file.model.weights.len() as u64
+    if let Some(derivation) = derivation.private()
+        && derivation.model_terms().weights != file.model.weights.len() as u64
     {
         let message = "the certificate is for another number of weights";
         return Err(Error::new(ErrorKind::Guarantee, message).at("certificate.derivation"));
@@ -190,9 +191,10 @@ fn check_size(file: &ModelFile, work: u64) -> Result<(), Error> {
 fn check_model(file: &ModelFile) -> Result<(), Error> {
     let (model, certificate) = (&file.model, &file.certificate);
     let mismatch = |message: &str, field: &str| Err(Error::new(ErrorKind::Guarantee, message).at(field));
-    let Some(terms) = certificate.derivation.model_terms() else {
+    let Some(derivation) = certificate.derivation.private() else {
         return mismatch("the recipe gives no guarantee", "certificate.derivation");
     };
+    let terms = derivation.model_terms();
     if certificate.unit != Unit::Record {
         return mismatch("the recipe protects one record, the certificate states another unit", "certificate.unit");
     }
@@ -218,9 +220,7 @@ fn check_model(file: &ModelFile) -> Result<(), Error> {
 
 /// Checks that the recipe can have released the weights.
 fn check_weights(file: &ModelFile) -> Result<(), Error> {
-    let derivation = &file.certificate.derivation;
-    // Without privacy the weights are unconstrained; such a file was rejected before.
-    let Some(lattice) = derivation.release_lattice() else { return Ok(()) };
+    let lattice = file.certificate.derivation.release_lattice();
     let lattice =
         lattice.map_err(|error| Error::new(ErrorKind::Guarantee, error.to_string()).at("certificate.derivation"))?;
     lattice.check(&file.model.weights).map_err(|error| {

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use dp::ranker::NamedActivation;
+use dp_rank::Ranking;
+use dp_rank::metrics::{self, Cutoff};
 
 use super::account::count;
 use super::{Adjacency, FileName};
@@ -102,10 +104,9 @@ pub enum RankModel {
 }
 
 /// The activation function of hidden units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RankActivation {
     /// max(h, 0).
-    #[default]
     Relu,
     /// tanh h.
     Tanh,
@@ -290,6 +291,14 @@ impl RankMetrics {
         match self {
             Self::Letor => "letor",
             Self::Standard => "standard",
+        }
+    }
+
+    /// The NDCG of one list by these definitions.
+    pub fn ndcg(self) -> fn(&Ranking, Cutoff) -> f64 {
+        match self {
+            Self::Letor => metrics::ndcg_letor,
+            Self::Standard => metrics::ndcg,
         }
     }
 }

@@ -107,6 +107,15 @@ impl AnyLoss {
             NamedLoss::Listmle {} => Self::ListMle(ListMle),
         })
     }
+
+    /// Returns its name.
+    pub fn named(&self) -> NamedLoss {
+        match self {
+            Self::BayesRank(loss) => NamedLoss::Bayesrank { k: loss.k() },
+            Self::ListNet(loss) => NamedLoss::Listnet { k: loss.k() },
+            Self::ListMle(ListMle) => NamedLoss::Listmle {},
+        }
+    }
 }
 
 impl RankingLoss for AnyLoss {
@@ -157,6 +166,30 @@ impl ListLoss for AnyLoss {
             Self::BayesRank(loss) => loss.public_centre(scores, buffers, centre),
             Self::ListNet(loss) => loss.public_centre(scores, buffers, centre),
             Self::ListMle(loss) => loss.public_centre(scores, buffers, centre),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn losses_keep_their_names() {
+        for k in [1, 2, 10, usize::MAX] {
+            for loss in [NamedLoss::Bayesrank { k }, NamedLoss::Listnet { k }, NamedLoss::Listmle {}] {
+                assert_eq!(loss.loss().map(|loss| loss.named()), Some(loss));
+            }
+        }
+        assert_eq!((NamedLoss::Listnet { k: 0 }.loss(), NamedLoss::Bayesrank { k: 0 }.loss()), (None, None));
+    }
+
+    #[test]
+    fn listnet_goes_through_orders() {
+        assert_eq!(NamedLoss::Listnet { k: 2 }.orders(150), 150.0 * 149.0);
+        assert_eq!(NamedLoss::Listnet { k: 5 }.orders(3), 6.0);
+        for loss in [NamedLoss::Listnet { k: 1 }, NamedLoss::Bayesrank { k: 2 }, NamedLoss::Listmle {}] {
+            assert_eq!(loss.orders(150), 1.0);
         }
     }
 }

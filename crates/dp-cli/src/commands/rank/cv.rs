@@ -2,16 +2,20 @@
 
 use std::time::Instant;
 
+use dp::metrics::RankingFigures;
+use dp::ranking::Method;
 use dp::wording;
+use dp_mechanisms::rng::{ReleaseRng as _, SeededRng};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::figures::{Figures, measure};
-use super::lists::{Declared, ListsConfig, ReadLists, extend};
-use super::settings::{Method, Settings};
-use super::training::{Source, fit, warn_orders};
+use super::figures::{self, unmeasured};
+use super::lists::{ListsConfig, ReadLists, extend};
+use super::settings::Settings;
+use super::training::warn_orders;
 use crate::args::{GlobalArgs, RankCvArgs};
 use crate::failure::Failure;
+use crate::limit;
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
 use crate::protection;
@@ -25,9 +29,9 @@ struct Outcome {
     metrics: &'static str,
     /// Means over folds and repetitions, on the test parts.
     #[serde(flatten)]
-    test: Figures,
+    test: RankingFigures,
     /// The same on the validation parts, which are not used for selection.
-    validation: Figures,
+    validation: RankingFigures,
     folds: Vec<Fold>,
     repetitions: u64,
     /// The maximum over the folds; the string `inf` without privacy.
@@ -50,8 +54,8 @@ struct Fold {
     n: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     epsilon: Option<f64>,
-    test: Figures,
-    validation: Figures,
+    test: RankingFigures,
+    validation: RankingFigures,
 }
 
 /// Trains, tests and prints.
@@ -62,16 +66,8 @@ pub(super) fn execute(args: &RankCvArgs, global: &GlobalArgs, console: &Console)
     if args.repetitions == 0 {
         return Err(Failure::usage("--repetitions", "--repetitions is 0").expected("at least 1"));
     }
-    let declared = Declared {
-        form: None,
-        features: settings.features,
-        largest_grade: settings.largest_grade,
-        grades_needed: true,
-    };
-    let ReadLists { mut parts, .. } = config.read_each(declared, console)?;
-    if settings.normalise_features {
-        parts.iter_mut().for_each(dp_rank::QueryLists::normalise_features);
-    }
+    let training = settings.training;
+    let ReadLists { parts, form } = config.read_each(settings.declared, console)?;
     let count = parts.len();
     let total = args.repetitions.saturating_mul(count as u64);
     let mut progress = Progress::start(global.progress, console, "cv", Counted::Runs, Some(total));
@@ -86,44 +82,48 @@ pub(super) fn execute(args: &RankCvArgs, global: &GlobalArgs, console: &Console)
             warn_orders(&settings, &lists, console);
         }
         if fold == 0
-            && let Method::Private(_, budget) = settings.method
+            && let Method::Private { budget, .. } = training.method
         {
             protection::warn(budget, lists.len() as u64, "lists", console);
         }
-        let (mut tests, mut validations, mut epsilon) = (Vec::new(), Vec::new(), None);
+        let (mut tests, mut validations) = (Vec::new(), Vec::new());
+        let planned = Instant::now();
+        let plan = limit::silently(settings.limit, || training.plan(lists.len() as u64, lists.width()))?.value?;
+        training_seconds += planned.elapsed().as_secs_f64();
         for repetition in 0..args.repetitions {
             let seed = args.seed.wrapping_add((fold as u64).wrapping_mul(args.repetitions)).wrapping_add(repetition);
             let trained = Instant::now();
-            let fitted = fit(&settings, &lists, Source::Seed(seed), seed, &mut |_| {})?;
+            let mut noise = SeededRng::new(seed);
+            let ranker = plan.train(lists.clone(), form.clone(), seed, &mut noise.lend(), &mut |_, _| {})?.model;
             training_seconds += trained.elapsed().as_secs_f64();
-            epsilon = fitted.reached().map(|reached| reached.epsilon);
-            let measured = |lists| measure(&fitted.scorer, &fitted.weights, lists, args.metrics);
+            let measured = |part| ranker.measure(part, args.metrics.ndcg()).map_err(unmeasured);
             validations.push(measured(&parts[part(3)])?);
             tests.push(measured(&parts[part(4)])?);
             done += 1;
             progress.update(done, None);
         }
-        let (test, validation) = (Figures::mean(&tests), Figures::mean(&validations));
+        let (test, validation) = (RankingFigures::mean(&tests), RankingFigures::mean(&validations));
+        let epsilon = plan.cost().map(|cost| cost.reached.epsilon);
         folds.push(Fold { fold: fold + 1, n: lists.len() as u64, epsilon, test, validation });
     }
     progress.finish(done);
     let epsilon = folds.iter().filter_map(|fold| fold.epsilon).reduce(f64::max);
-    let delta = match settings.method {
-        Method::Private(_, budget) => budget.delta.get(),
+    let delta = match training.method {
+        Method::Private { budget, .. } => budget.delta.get(),
         Method::NonPrivate(_) => 0.0,
     };
     let outcome = Outcome {
         schema: "dp.rank-cv/1",
-        loss: settings.named_loss.name(),
-        k: settings.named_loss.k(),
+        loss: training.loss().name(),
+        k: training.loss().k(),
         metrics: args.metrics.name(),
-        test: Figures::mean(folds.iter().map(|fold| &fold.test)),
-        validation: Figures::mean(folds.iter().map(|fold| &fold.validation)),
+        test: RankingFigures::mean(folds.iter().map(|fold| &fold.test)),
+        validation: RankingFigures::mean(folds.iter().map(|fold| &fold.validation)),
         repetitions: args.repetitions,
         epsilon: epsilon.map_or("inf".into(), Into::into),
         delta,
-        adjacency: settings.protects.adjacency().as_str(),
-        unit: settings.protects.unit().to_string(),
+        adjacency: training.protects().adjacency().as_str(),
+        unit: training.protects().unit().to_string(),
         training_seconds,
         seconds: started.elapsed().as_secs_f64(),
         private_release: false,
@@ -134,7 +134,8 @@ pub(super) fn execute(args: &RankCvArgs, global: &GlobalArgs, console: &Console)
 
 impl Outcome {
     fn text(&self) -> String {
-        let mut text = format!("on the test parts, means of {} folds\n{}\n", self.folds.len(), self.test.text());
+        let mut text =
+            format!("on the test parts, means of {} folds\n{}\n", self.folds.len(), figures::text(&self.test));
         text.push_str("fold   lists     MAP  NDCG@8    validation MAP\n");
         for Fold { fold, n, test, validation, .. } in &self.folds {
             let ndcg = test.ndcg.get(&8).copied().unwrap_or_default();

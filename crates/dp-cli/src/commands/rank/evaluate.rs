@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
+use dp::metrics::RankingFigures;
 use serde::Serialize;
 
-use super::figures::{Figures, measure};
+use super::figures::{self, unmeasured};
 use super::lists::{Declared, ListsConfig};
 use crate::args::{FileName, GlobalArgs, RankEvaluateArgs};
 use crate::failure::Failure;
@@ -21,7 +22,7 @@ struct Outcome {
     /// Number of documents in all lists.
     documents: u64,
     #[serde(flatten)]
-    figures: Figures,
+    figures: RankingFigures,
     /// True if these figures may be published: the lists were declared public and the guarantee holds.
     publishable: bool,
     /// Always false: no noise was added.
@@ -58,11 +59,8 @@ pub(super) fn execute(args: &RankEvaluateArgs, global: &GlobalArgs, console: &Co
         largest_grade: ranker.largest_grade,
         grades_needed: true,
     };
-    let (_, mut lists) = config.read(declared, console)?;
-    if ranker.normalise_features {
-        lists.normalise_features();
-    }
-    let figures = measure(&ranker.scorer()?, &ranker.weights, &lists, args.metrics)?;
+    let (_, lists) = config.read(declared, console)?;
+    let figures = ranker.measure(&lists, args.metrics.ndcg()).map_err(unmeasured)?;
     let outcome = Outcome {
         schema: "dp.rank-evaluate/1",
         metrics: args.metrics.name(),
@@ -82,7 +80,7 @@ pub(super) fn execute(args: &RankEvaluateArgs, global: &GlobalArgs, console: &Co
     };
     let text = format!(
         "{}lists      {} ({} documents), metrics as {} has them\n{publishable}",
-        outcome.figures.text(),
+        figures::text(&outcome.figures),
         outcome.n,
         outcome.documents,
         if outcome.metrics == "letor" { "LETOR's tool" } else { "the literature" },

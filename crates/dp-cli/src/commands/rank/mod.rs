@@ -9,7 +9,6 @@ mod settings;
 mod train;
 mod training;
 
-pub use dp::ranker::{AnyLoss, AnyScorer};
 pub(super) use training::family;
 pub use training::refused as refusal;
 

@@ -7,7 +7,7 @@ use dp_rank::ranking::LARGEST_GRADE;
 use serde::Serialize;
 
 use super::evaluate::check_names;
-use super::figures::for_each_list;
+use super::figures::unmeasured;
 use super::lists::{Declared, ListsConfig};
 use crate::args::{GlobalArgs, RankPredictArgs};
 use crate::atomic::{self, PendingFile};
@@ -57,21 +57,17 @@ pub(super) fn execute(args: &RankPredictArgs, global: &GlobalArgs, console: &Con
         largest_grade: LARGEST_GRADE,
         grades_needed: false,
     };
-    let (_, mut lists) = config.read(declared, console)?;
-    if ranker.normalise_features {
-        lists.normalise_features();
-    }
-    let scorer = ranker.scorer()?;
-    let write = |mut to: &mut dyn Write, target: &str| -> Result<(), Failure> {
+    let (_, lists) = config.read(declared, console)?;
+    let write = |to: &mut dyn Write, target: &str| -> Result<(), Failure> {
         let written = |error: std::io::Error| write_failure(&error, target);
         writeln!(to, "query,document,score").map_err(written)?;
-        for_each_list(&scorer, &ranker.weights, &lists, |list, scores| {
+        let mut scores = ranker.scores().map_err(unmeasured)?;
+        for list in lists.iter() {
             let query = csv_cell(list.id());
-            for (document, score) in scores.iter().enumerate() {
-                writeln!(&mut to, "{query},{},{score:?}", document + 1).map_err(written)?;
+            for (document, score) in scores.of(list).map_err(unmeasured)?.iter().enumerate() {
+                writeln!(to, "{query},{},{score:?}", document + 1).map_err(written)?;
             }
-            Ok(())
-        })?;
+        }
         to.flush().map_err(written)
     };
     let Some(out) = out else {

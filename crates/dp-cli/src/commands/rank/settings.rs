@@ -1,19 +1,19 @@
 //! The checked settings of a ranker's training and its privacy budget.
 
-use dp::ranker::{NamedLoss, ScorerShape, TrainedModel};
-use dp::sealed;
+use dp::RankerTraining;
+use dp::ranker::{NamedLoss, ScorerShape};
+use dp::ranking::Method;
 use dp_accountant::{Delta, Epsilon};
-use dp_data::memory;
 use dp_optim::recipes::Budget;
 use dp_rank::ranking::LARGEST_GRADE;
 use dp_rank::spectral::Normalise;
-use dp_rank::train::{Descent, NonPrivateRanking, PrivateRanking, Protected, Scaling};
+use dp_rank::train::{Protected, Scaling};
 
-use super::AnyLoss;
+use super::lists::Declared;
 use crate::args::{
     Adjacency, RankLoss, RankModel, RankModelArgs, RankNormalise, RankPrivacyArgs, RankProtect, RankScaling,
 };
-use crate::failure::{Failure, out_of_memory};
+use crate::failure::Failure;
 use crate::input::conflict;
 use crate::limit;
 
@@ -21,38 +21,19 @@ use crate::limit;
 const WIDEST: u64 = 1 << 20;
 /// Largest accepted number of updates: more would take too long.
 const MOST_UPDATES: u64 = 10_000_000;
-/// Hidden units without --hidden.
-const HIDDEN: u64 = 256;
 
 /// The settings of a training.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Settings {
-    pub(super) named_loss: NamedLoss,
-    pub(super) shape: ScorerShape,
-    pub(super) normalise_features: bool,
-    pub(super) features: Option<usize>,
-    pub(super) largest_grade: u32,
-    pub(super) protects: Protected,
-    pub(super) method: Method,
+    pub(super) training: RankerTraining,
+    pub(super) declared: Declared<'static>,
     pub(super) limit: Option<f64>,
-}
-
-/// The training method.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Method {
-    /// Training with privacy.
-    Private(PrivateRanking<AnyLoss>, Budget),
-    /// Training without privacy.
-    NonPrivate(NonPrivateRanking<AnyLoss>),
 }
 
 impl Settings {
     /// Checks the flags.
     pub(super) fn new(model: &RankModelArgs, privacy: &RankPrivacyArgs) -> Result<Self, Failure> {
-        let named_loss = named_loss(model)?;
-        let loss = named_loss
-            .loss()
-            .ok_or_else(|| Failure::usage("--k", "--k is 0").expected("the number of positions, at least 1"))?;
+        let loss = loss(model)?;
         if let Some(clip) = model.clip
             && !(clip > 0.0 && clip.is_finite())
         {
@@ -75,17 +56,7 @@ impl Settings {
                 .expected(format!("a whole number from 1 to {LARGEST_GRADE}")));
         }
         let features = model.features.map(|features| bounded("--features", features)).transpose()?;
-        let shape = shape(model)?;
-        let normalise = model.normalise.map(|when| match when {
-            RankNormalise::Always => Normalise::Always,
-            RankNormalise::AboveOne => Normalise::AboveOne,
-        });
-        let described = |descent: Descent| Descent {
-            updates: model.updates,
-            step: model.step.unwrap_or(descent.step),
-            normalise,
-            ..descent
-        };
+        let scorer = scorer(model)?;
         privacy.limit.map_or(Ok(()), limit::check)?;
         let budget = budget(privacy)?;
         let protects = protects(privacy)?;
@@ -97,20 +68,20 @@ impl Settings {
             .expected("the number of features, known without looking at the lists: they are what is protected")
             .help("add --features 46, say, or --protect grades where features are public"));
         }
-        let method = match budget {
-            Some(budget) => {
-                let usual = PrivateRanking::for_epsilon(loss, budget.epsilon);
-                let recipe = PrivateRanking {
-                    batch_size: model.batch_size.unwrap_or(usual.batch_size),
-                    clipping: model.clip.unwrap_or(usual.clipping),
-                    descent: described(usual.descent),
-                    scaling: scaling(model, protects)?,
-                    thin: model.thin,
-                    ..usual
-                };
-                Method::Private(recipe, budget)
+        let usual = match budget {
+            Some(Budget { epsilon, delta }) => RankerTraining::new(loss, epsilon.get(), delta.get()),
+            None => RankerTraining::without_privacy(loss),
+        };
+        let usual = usual?.protecting(protects);
+        let mut training = RankerTraining { scorer, normalise_features: model.normalise_features, ..usual };
+        let (batch_size, descent) = match &mut training.method {
+            Method::Private { recipe, .. } => {
+                recipe.clipping = model.clip.unwrap_or(recipe.clipping);
+                recipe.scaling = scaling(model, protects)?;
+                recipe.thin = model.thin;
+                (&mut recipe.batch_size, &mut recipe.descent)
             }
-            None => {
+            Method::NonPrivate(recipe) => {
                 if model.clip.is_some() {
                     return Err(conflict("--clip", "nothing is clipped without privacy").help("omit --clip"));
                 }
@@ -120,57 +91,18 @@ impl Settings {
                             .help("omit it, or omit --non-private"));
                     }
                 }
-                let usual = NonPrivateRanking::new(loss);
-                // The gradients of ListMLE grow with the length of the lists.
-                let step = if model.loss == RankLoss::Listmle { 0.1 } else { usual.descent.step };
-                Method::NonPrivate(NonPrivateRanking {
-                    batch_size: model.batch_size.unwrap_or(usual.batch_size),
-                    descent: described(Descent { step, ..usual.descent }),
-                    ..usual
-                })
+                (&mut recipe.batch_size, &mut recipe.descent)
             }
         };
-        Ok(Self {
-            named_loss,
-            shape,
-            normalise_features: model.normalise_features,
-            features,
-            largest_grade: model.largest_grade,
-            protects,
-            method,
-            limit: privacy.limit,
-        })
-    }
-
-    /// Returns the certificate's description of a privately trained model.
-    pub(super) fn trained_model(&self) -> Option<TrainedModel> {
-        match self.method {
-            Method::Private(recipe, _) => Some(TrainedModel {
-                loss: self.named_loss,
-                scorer: self.shape,
-                thin: recipe.thin,
-                largest_grade: self.largest_grade,
-                normalise_features: self.normalise_features,
-                normalise: recipe.descent.normalise.map(Into::into),
-            }),
-            Method::NonPrivate(_) => None,
-        }
-    }
-
-    /// Returns the number of parameters; rejects, before training, a scorer that does not fit in memory.
-    pub(super) fn parameters(&self, width: usize) -> Result<usize, Failure> {
-        // Weights, gradients, a sum on a grid and their JSON.
-        const BYTES: usize = 256;
-        let none = || {
-            out_of_memory("there is no room for a scorer of this size")
-                .help("ask for fewer --hidden units or --features; nothing was released")
-        };
-        let parameters = self.shape.parameters(width).ok_or_else(none)?;
-        if sealed::text_of(parameters as u64) > sealed::LARGEST_MODEL {
-            return Err(none());
-        }
-        let room = memory::check(parameters.saturating_mul(BYTES), "a scorer of this size");
-        room.map(|()| parameters).map_err(|error| Failure { message: error.to_string(), ..none() })
+        *batch_size = model.batch_size.unwrap_or(*batch_size);
+        descent.updates = model.updates;
+        descent.step = model.step.unwrap_or(descent.step);
+        descent.normalise = model.normalise.map(|when| match when {
+            RankNormalise::Always => Normalise::Always,
+            RankNormalise::AboveOne => Normalise::AboveOne,
+        });
+        let declared = Declared { form: None, features, largest_grade: model.largest_grade, grades_needed: true };
+        Ok(Self { training, declared, limit: privacy.limit })
     }
 }
 
@@ -184,9 +116,12 @@ fn bounded(flag: &str, number: u64) -> Result<usize, Failure> {
     }
 }
 
-fn named_loss(model: &RankModelArgs) -> Result<NamedLoss, Failure> {
+fn loss(model: &RankModelArgs) -> Result<NamedLoss, Failure> {
     let k = usize::try_from(model.k.unwrap_or(1)).unwrap_or(usize::MAX);
     match model.loss {
+        RankLoss::Bayesrank | RankLoss::Listnet if k == 0 => {
+            Err(Failure::usage("--k", "--k is 0").expected("the number of positions, at least 1"))
+        }
         RankLoss::Bayesrank => Ok(NamedLoss::Bayesrank { k }),
         RankLoss::Listnet => Ok(NamedLoss::Listnet { k }),
         RankLoss::Listmle if model.k.is_some() => {
@@ -196,11 +131,11 @@ fn named_loss(model: &RankModelArgs) -> Result<NamedLoss, Failure> {
     }
 }
 
-fn shape(model: &RankModelArgs) -> Result<ScorerShape, Failure> {
+fn scorer(model: &RankModelArgs) -> Result<ScorerShape, Failure> {
     match model.model {
         RankModel::Mlp => Ok(ScorerShape::Mlp {
-            hidden: bounded("--hidden", model.hidden.unwrap_or(HIDDEN))?,
-            activation: model.activation.unwrap_or_default().into(),
+            hidden: model.hidden.map_or(Ok(ScorerShape::HIDDEN), |hidden| bounded("--hidden", hidden))?,
+            activation: model.activation.map(Into::into).unwrap_or_default(),
         }),
         RankModel::Linear => {
             for (given, flag) in [

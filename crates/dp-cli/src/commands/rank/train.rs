@@ -3,16 +3,18 @@
 use std::path::Path;
 use std::time::Instant;
 
-use dp::ranker::{Ranker, RankerFile, SCHEMA};
+use dp::ranking::{Cost, Method};
 use dp::wording;
+use dp_mechanisms::rng::{ReleaseRng as _, SeededRng};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::lists::{Declared, ListsConfig};
-use super::settings::{Method, Settings};
-use super::training::{Foreseen, Source, fit, foresee, warn_orders};
+use super::lists::ListsConfig;
+use super::settings::Settings;
+use super::training::warn_orders;
 use crate::args::{GlobalArgs, RankTrainArgs};
 use crate::atomic;
+use crate::commands::train::secret;
 use crate::failure::Failure;
 use crate::input::{check_distinct, conflict};
 use crate::limit;
@@ -90,47 +92,34 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
         return dry_run(args, &config, &settings, global.progress, console);
     }
     atomic::check(&args.out, args.force)?;
-    let declared = Declared {
-        form: None,
-        features: settings.features,
-        largest_grade: settings.largest_grade,
-        grades_needed: true,
-    };
-    let (form, mut lists) = config.read(declared, console)?;
-    if settings.normalise_features {
-        lists.normalise_features();
-    }
+    let training = settings.training;
+    let (form, lists) = config.read(settings.declared, console)?;
+    let (n, documents, dim) = (lists.len() as u64, lists.documents() as u64, lists.width());
     warn_orders(&settings, &lists, console);
-    if let Method::Private(_, budget) = settings.method {
-        protection::warn(budget, lists.len() as u64, "lists", console);
+    if let Method::Private { budget, .. } = training.method {
+        protection::warn(budget, n, "lists", console);
     }
     let trained = Instant::now();
     let updates = args.model.updates;
     let mut progress = Progress::start(global.progress, console, "train", Counted::Updates, Some(updates));
-    let source = args.seed.map_or(Source::Secret, Source::Seed);
-    let fitted = fit(&settings, &lists, source, 0, &mut |update| progress.update(update, None))?;
-    progress.finish(updates);
-    limit::note_planning(fitted.is_short, settings.limit, console);
-    let training_seconds = trained.elapsed().as_secs_f64();
-    let ranker = Ranker {
-        schema: SCHEMA.to_owned(),
-        scorer: settings.shape,
-        loss: settings.named_loss,
-        input: form,
-        width: lists.width(),
-        largest_grade: settings.largest_grade,
-        normalise_features: settings.normalise_features,
-        weights: fitted.weights.clone(),
+    let planned = limit::silently(settings.limit, || training.plan(n, dim))?;
+    let (plan, observer) = (planned.value?, &mut |update, _: &[f64]| progress.update(update, None));
+    let mut released = match args.seed {
+        Some(seed) => plan.train(lists, form, 0, &mut SeededRng::new(seed).lend(), observer)?,
+        None => plan.train(lists, form, 0, &mut secret()?.lend(), observer)?,
     };
-    let certificate = fitted.certificate(ranker.sha256()?);
-    let file = RankerFile::seal(ranker, certificate)?;
+    progress.finish(updates);
+    limit::note_planning(planned.is_short, settings.limit, console);
+    let training_seconds = trained.elapsed().as_secs_f64();
+    released.certificate = released.certificate.made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
+    let file = released.seal()?;
     atomic::write(&args.out, args.force, file.to_text()?.as_bytes())?;
     let certificate = &file.certificate;
     let reached = certificate.reached.filter(|_| certificate.private);
     let outcome = Outcome {
         schema: "dp.rank-train/1",
-        loss: settings.named_loss.name(),
-        k: settings.named_loss.k(),
+        loss: training.loss().name(),
+        k: training.loss().k(),
         epsilon: reached.map_or("inf".into(), |reached| reached.epsilon.into()),
         delta: reached.map_or(0.0, |reached| reached.delta),
         adjacency: certificate.adjacency.as_str(),
@@ -138,9 +127,9 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
         unit: certificate.unit.to_string(),
         private: certificate.private,
         warnings: file.warnings(),
-        n: lists.len() as u64,
-        documents: settings.protects.has_public_lengths().then_some(lists.documents() as u64),
-        dim: lists.width() as u64,
+        n,
+        documents: training.protects().has_public_lengths().then_some(documents),
+        dim: dim as u64,
         parameters: file.model.weights.len() as u64,
         seconds: started.elapsed().as_secs_f64(),
         training_seconds,
@@ -177,7 +166,7 @@ impl Outcome {
 }
 
 fn warn_before(settings: &Settings, seed: Option<u64>, console: &Console) {
-    if matches!(settings.method, Method::NonPrivate(_)) {
+    if matches!(settings.training.method, Method::NonPrivate(_)) {
         console.warn(
             "NOT PRIVATE: --non-private adds no noise; the ranker may reveal the grades that it was trained on\n\
              use it for comparison, and do not publish it",
@@ -200,9 +189,10 @@ fn dry_run(
 ) -> Result<(), Failure> {
     atomic::check_name(&args.out, args.force)?;
     let width = config.header_width()?;
-    let width = settings.features.or(width);
-    let private = matches!(settings.method, Method::Private(..)) && args.seed.is_none();
-    let (relation, unit) = (settings.protects.adjacency(), settings.protects.unit().to_string());
+    let width = settings.declared.features.or(width);
+    let training = settings.training;
+    let private = matches!(training.method, Method::Private { .. }) && args.seed.is_none();
+    let (relation, unit) = (training.protects().adjacency(), training.protects().unit().to_string());
     let mut outcome = DryOutcome {
         schema: "dp.rank-train/1",
         dry_run: true,
@@ -217,31 +207,30 @@ fn dry_run(
         warnings: Vec::new(),
     };
     let mut lines = vec!["dry run: no list was read, nothing was written".to_owned()];
-    if let Method::Private(recipe, budget) = settings.method {
-        if let (Some(lists), Some(width)) = (args.n, width) {
-            let parameters = settings.parameters(width)? as u64;
-            let Foreseen { reached, noise_multiplier: multiplier } =
-                limit::planning(settings.limit, mode, console, || {
-                    foresee(settings.protects, recipe, budget, lists, parameters)
-                })?;
+    let cost = match (training.method, args.n, width) {
+        (Method::Private { budget, .. }, Some(lists), Some(width)) => {
+            let plan = limit::planning(settings.limit, mode, console, || Ok(training.plan(lists, width)?))?;
             protection::warn(budget, lists, "lists", console);
-            outcome.delta = Some(reached.delta);
-            outcome.noise_multiplier = Some(multiplier);
-            if private {
-                outcome.epsilon = Some(reached.epsilon.into());
-                let guarantee = wording::guarantee(reached.epsilon, reached.delta, relation.as_str(), &unit);
-                lines.push(format!("cost   {guarantee}"));
-                lines.push(format!("       {}", wording::covers(relation.as_str(), true, &unit)));
-                outcome.warnings = dp::protection::warnings(reached.epsilon, reached.delta, Some(lists), "lists");
-                lines.extend(outcome.warnings.iter().map(|warning| format!("WARNING {warning}")));
-            }
-            lines.push(format!("noise  {multiplier:.4} times the distance of neighbouring sums, with {lists} lists"));
-        } else if private {
-            lines.push(
-                "cost   at most what was asked for; say how many lists (--n) and features (--features) there".into(),
-            );
-            lines.push("       are for the noise and the exact figure".to_owned());
+            plan.cost().map(|cost| (lists, cost))
         }
+        _ => None,
+    };
+    if let Some((lists, Cost { reached, noise_multiplier })) = cost {
+        outcome.delta = Some(reached.delta);
+        outcome.noise_multiplier = Some(noise_multiplier);
+        if private {
+            outcome.epsilon = Some(reached.epsilon.into());
+            let guarantee = wording::guarantee(reached.epsilon, reached.delta, relation.as_str(), &unit);
+            lines.push(format!("cost   {guarantee}"));
+            lines.push(format!("       {}", wording::covers(relation.as_str(), true, &unit)));
+            outcome.warnings = dp::protection::warnings(reached.epsilon, reached.delta, Some(lists), "lists");
+            lines.extend(outcome.warnings.iter().map(|warning| format!("WARNING {warning}")));
+        }
+        lines.push(format!("noise  {noise_multiplier:.4} times the distance of neighbouring sums, with {lists} lists"));
+    } else if private {
+        lines
+            .push("cost   at most what was asked for; say how many lists (--n) and features (--features) there".into());
+        lines.push("       are for the noise and the exact figure".to_owned());
     }
     if !private {
         lines.push("cost   no guarantee at all".to_owned());

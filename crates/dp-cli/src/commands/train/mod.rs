@@ -24,6 +24,7 @@ pub use outcome::{DryOutcome, Outcome};
 pub use tuning::{Chosen, Tuning, Way};
 
 pub(super) use refusal::refusal;
+pub(super) use training::secret;
 
 use algorithm::Shape;
 use source::Known;

@@ -117,7 +117,8 @@ fn check_memory(dim: usize, outputs: u32) -> Result<(), Failure> {
     ))
 }
 
-fn secret() -> Result<OsSeeded, Failure> {
+/// Returns a generator keyed by the system.
+pub(in crate::commands) fn secret() -> Result<OsSeeded, Failure> {
     OsSeeded::new().map_err(|error| refusal(&error.into()))
 }
 
