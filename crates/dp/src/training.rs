@@ -312,6 +312,7 @@ mod tests {
     use dp_data::schema::Others;
 
     use super::*;
+    use crate::error::ErrorKind;
     use crate::model::Prediction;
     use crate::verify;
 

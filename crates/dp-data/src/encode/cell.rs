@@ -48,6 +48,9 @@ impl<'a> From<&'a [u8]> for Cell<'a> {
     }
 }
 
+/// 2^53: all integers up to it are exact.
+const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// Memory for the text of a number: `-2.2250738585072014e-308` has 24 bytes.
 pub(super) type TextBuffer = [u8; 32];
 
@@ -70,7 +73,7 @@ impl<'a> Cell<'a> {
             Self::Number(number) => {
                 let mut rest = &mut buffer[..];
                 // The buffer holds every number, so the write cannot fail.
-                let _ = if number.fract() == 0.0 && number.abs() < 1e15 {
+                let _ = if number.fract() == 0.0 && number.abs() <= MOST_EXACT {
                     write!(rest, "{}", number as i64)
                 } else {
                     write!(rest, "{number:?}")
@@ -113,7 +116,8 @@ mod tests {
             (-999.0, "-999"),
             (0.1, "0.1"),
             (999_999_999_999_999.0, "999999999999999"),
-            (1e15, "1000000000000000.0"),
+            (MOST_EXACT, "9007199254740992"),
+            (1e16, "1e16"),
             (-f64::MIN_POSITIVE, "-2.2250738585072014e-308"),
             (f64::MAX, "1.7976931348623157e308"),
             (f64::NAN, "NaN"),

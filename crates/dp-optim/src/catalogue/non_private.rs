@@ -33,6 +33,9 @@ pub fn non_private(
         Some(Stop::Certified) if float == FloatKind::F32 => {
             return Err(conflict("stop", "single precision cannot certify a minimiser"));
         }
+        Some(Stop::Certified) if settings.radius.is_some() => {
+            return Err(conflict("radius", "the certified minimiser has no radius"));
+        }
         Some(Stop::Certified) => match shaped {
             Some(name) if !loss.is_smooth() => {
                 return Err(conflict(name, "the certified minimiser of a loss with a kink has no such setting"));
