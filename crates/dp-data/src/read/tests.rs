@@ -115,7 +115,7 @@ fn warnings_are_about_content_and_do_not_refuse() {
     let text = "age,city,y\n50,Rome,yes\n";
     assert_eq!(load_text(text).unwrap().examples.len(), 1, "a single row is data");
 
-    let neutral = SCHEMA.replace("max = 100 }", "max = 100, on_unreadable = 'neutral' }");
+    let neutral = SCHEMA.replace("max = 100 }", "max = 100, on_missing = 'neutral', on_unreadable = 'neutral' }");
     let encoder = Encoder::new(&Schema::parse("s", &neutral).unwrap(), Encoding::UNIT_ROWS).unwrap();
     let load = |text: &str| {
         load_csv::<f64>(Input::from_bytes("p", text.as_bytes().to_vec()), &encoder, &CsvOptions::default()).unwrap()
