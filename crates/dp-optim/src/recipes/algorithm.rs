@@ -1,7 +1,7 @@
 //! The traits that the author of a private algorithm implements.
 //!
 //! An [`Algorithm`] holds public parameters. Its [`Run`] holds the numbers that follow from them for one [`Problem`] and one
-//! noise. [`Plan`](super::Plan) and [`Derivation`](crate::Derivation) are the same code for all algorithms.
+//! noise. [`Plan`](super::Plan) and [`Derivation`] are the same code for all algorithms.
 //!
 //! # Privacy
 //! A run states its event and trains with the same numbers. The plan compares the log of a training with the event that it
