@@ -280,7 +280,8 @@ fn train_without(
     let mut plain = NonPrivateDerivation {
         passes: setting.passes,
         batch_size: setting.batch_size,
-        radius: radius(setting),
+        // The radius of a setting contains the minimiser.
+        radius: radius(setting).filter(|_| setting.algorithm != Algorithm::Minimiser),
         schedule: schedule(setting),
         minimiser_within: (setting.algorithm == Algorithm::Minimiser).then_some(MINIMISER_WITHIN),
         ..NonPrivateDerivation::new(setting.loss, setting.lambda)
