@@ -58,7 +58,7 @@ const LARGEST_VALUE: f64 = 1e100;
 /// let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS)?.projected(Projection::gaussian(2, 42))?;
 /// assert_eq!(encoder.feature_names(), ["<projection 1>", "<projection 2>", "<intercept>"]);
 /// let mut row = RowBuffer::new(&encoder);
-/// encoder.encode_row(|_| b"1", Some(b"yes"), &mut row)?;
+/// encoder.encode_row(|_| b"1".as_slice(), Some(b"yes".as_slice()), &mut row)?;
 /// assert!(row.values().iter().map(|v| v * v).sum::<f64>() <= 1.0);
 /// # Ok::<(), dp_data::DataError>(())
 /// ```
