@@ -48,17 +48,14 @@ use dp_accountant::certificate::{Assumption, Derivation as Derives};
 
 use crate::derivation::{DerivesModel, ModelTerms};
 use crate::error::Error;
-use crate::recipes::recipe::{Nesting, Recipe};
+use crate::recipes::recipe::Nesting;
 
 /// Maximum number of candidates: each takes planning time and space in a certificate.
 pub const MOST_CANDIDATES: usize = 1000;
 
 /// Rejects candidates that cannot be tuned, whatever the number of records.
-fn check_candidates<R: Recipe>(recipe: &'static str, candidates: &[R], copies: u64) -> Result<(), Error> {
-    check_number(candidates.len())?;
-    if candidates.iter().any(|candidate| candidate.nesting() == Nesting::Choice) {
-        return Err(Error::NotProved { recipe, why: "a candidate is an algorithm, not a choice of candidates itself" });
-    }
+fn check_candidates(recipe: &'static str, candidates: usize, copies: u64) -> Result<(), Error> {
+    check_number(candidates)?;
     if copies != 1 {
         return Err(Error::NotProved {
             recipe,
@@ -88,7 +85,7 @@ fn common_terms<D: DerivesModel>(recipe: &'static str, each: &[D], records: u64)
         let refuse = |why| Err(Error::NotProved { recipe, why });
         match candidate.nesting() {
             Nesting::Single | Nesting::Classes => {}
-            Nesting::Choice => return refuse("a candidate is a choice of candidates itself"),
+            Nesting::Choice => return refuse("a candidate is an algorithm, not a choice of candidates itself"),
             Nesting::NonPrivate => return refuse("a candidate has no privacy"),
         }
         if candidate.records() != records {

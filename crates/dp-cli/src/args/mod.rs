@@ -119,7 +119,7 @@ pub enum Command {
     Verify(VerifyArgs),
     /// Make a key and sign the certificate of a model
     Sign(SignArgs),
-    /// Run everything on a synthetic table: data, private model, certificate, report
+    /// Train, verify and evaluate a private model on a synthetic table
     Demo(DemoArgs),
     /// Reproduce the experiments of the literature, from files that you provide
     Reproduce(Box<ReproduceArgs>),

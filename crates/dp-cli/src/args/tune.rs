@@ -49,7 +49,7 @@ pub struct TuneArgs {
     /// Tuning method
     #[arg(long, value_enum, value_name = "METHOD", default_value_t, help_heading = "Tuning")]
     pub method: TuningMethod,
-    /// Public records of the same form, used for the choice and not protected
+    /// Public records of the same format, used for the choice and not protected
     #[arg(long, value_name = "FILE", help_heading = "Tuning")]
     pub public: Option<FileName>,
     /// The labels of the public images (IDX)

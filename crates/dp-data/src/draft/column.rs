@@ -160,7 +160,7 @@ impl ColumnSurvey {
         let on_unreadable = OnUnreadable::Error;
         if let Some(line) = self.unreadable {
             remarks.push(format!(
-                "{} cells are not numbers, the first on line {line}: mend the file, or declare \
+                "Cells that are not numbers: {}, the first on line {line}. Mend the file, or declare \
                  on_unreadable = \"neutral\" (their rows count for nothing) or \"missing\".",
                 self.others
             ));

@@ -109,7 +109,7 @@ fn too_many_categories_are_dropped_and_a_stray_text_is_an_error_until_a_person_d
     assert_eq!(kind(&draft, "name"), &ColumnKind::Drop);
     assert_eq!(kind(&draft, "age"), &numeric(0.0, 119.0, false));
     let note = draft.notes.iter().find(|note| note.column == "age").unwrap();
-    assert!(note.text.starts_with("1 cells are not numbers, the first on line 79:"), "{}", note.text);
+    assert!(note.text.starts_with("Cells that are not numbers: 1, the first on line 79."), "{}", note.text);
     let load = |schema: &Schema| {
         let encoder = Encoder::new(schema, Encoding::UNIT_ROWS).unwrap();
         let input = Input::from_bytes("f.csv", format!("name,age,y\n{rows}").into());

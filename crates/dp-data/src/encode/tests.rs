@@ -364,6 +364,30 @@ fn an_encoder_survives_its_model_file_and_a_bad_one_does_not() {
     }
 }
 
+/// Encoders of versions without `on_unreadable` took such cells for missing ones.
+#[test]
+fn encoders_of_older_files_treat_unreadable_cells_as_missing() {
+    let text = "label = { column = 'y', type = 'numeric', min = 0, max = 1, on_missing = 'neutral' }\n\
+                columns.v = { type = 'numeric', min = 0, max = 1, on_missing = { value = 1 } }\n\
+                columns.i = { type = 'indicator', on_missing = 'neutral' }";
+    let encoder = Encoder::new(&Schema::parse("s", text).unwrap(), Encoding::UNIT_ROWS).unwrap();
+    let json = serde_json::to_string(&encoder).unwrap();
+    let older = json.replace(",\"on_unreadable\":\"error\"", "").replace(",\"unreadable_is_neutral\":false", "");
+    assert_eq!(json.len() - older.len(), 2 * 24 + 30, "{json}");
+    let older: Encoder = serde_json::from_str(&older).unwrap();
+    let encode = |encoder: &Encoder, cells: [&str; 3]| {
+        let mut row = RowBuffer::new(encoder);
+        encoder
+            .encode_row(|column| cells[column].as_bytes(), Some(cells[2].as_bytes()), &mut row)
+            .map_err(|e| e.code())?;
+        Ok::<_, &str>(row.target())
+    };
+    for (cells, target) in [(["x", "1", "1"], Some(1.0)), (["1", "x", "1"], None), (["1", "1", "x"], None)] {
+        assert_eq!(encode(&older, cells), Ok(target), "{cells:?}");
+        assert_eq!(encode(&encoder, cells), Err("csv.bad_number"), "{cells:?}");
+    }
+}
+
 #[test]
 fn a_buffer_of_another_encoder_is_made_to_fit() {
     let encoder = |columns: &str| {

@@ -27,6 +27,7 @@ pub fn non_private(
         return Err(conflict(name, "training without privacy has no such setting"));
     }
     let lambda = settings.lambda.unwrap_or_else(|| baseline_lambda(n));
+    // Settings of passes, batches, steps or a radius ask for SGD.
     let shaped = settings.given().find(|name| !["lambda", "stop"].contains(name));
     let certified = match settings.stop {
         Some(Stop::Certified) if !(lambda > 0.0) => return Err(conflict("stop", "`stop certified` needs `lambda`")),
@@ -62,4 +63,52 @@ pub fn non_private(
     recipe.averaging = steps::averaging(settings, n, recipe.batch_size, recipe.passes);
     recipe.schedule = steps::schedule(settings, loss, n, lambda)?;
     Ok(recipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn built(settings: Settings, loss: LossKind, float: FloatKind) -> Result<NonPrivateDerivation, Error> {
+        non_private(&settings, loss, float, false, 1000)
+    }
+
+    #[test]
+    fn the_baseline_is_the_minimiser_unless_settings_ask_for_steps() {
+        let none = Settings::default;
+        for loss in [LossKind::Logistic, LossKind::Hinge, LossKind::Squared] {
+            let usual = built(none(), loss, FloatKind::F64).unwrap();
+            assert_eq!(usual, NonPrivateDerivation::minimiser(loss, 1e-4), "{loss}");
+            let strong = built(Settings { lambda: Some(0.5), ..none() }, loss, FloatKind::F64).unwrap();
+            assert_eq!(strong, NonPrivateDerivation::minimiser(loss, 0.5), "{loss}");
+            for settings in [
+                Settings { passes: Some(3), ..none() },
+                Settings { batch_size: Some(7), ..none() },
+                Settings { radius: Some(2.0), ..none() },
+                Settings { lambda: Some(0.0), ..none() },
+                Settings { stop: Some(Stop::Passes), ..none() },
+            ] {
+                assert_eq!(built(settings, loss, FloatKind::F64).unwrap().minimiser_within, None, "{loss}");
+            }
+            assert_eq!(built(none(), loss, FloatKind::F32).unwrap().minimiser_within, None);
+        }
+    }
+
+    #[test]
+    fn a_certified_stop_is_refused_where_nothing_is_certified() {
+        let certified = || Settings { stop: Some(Stop::Certified), ..Settings::default() };
+        let radius = || Settings { radius: Some(2.0), ..certified() };
+        let refused = |settings, loss, float| match built(settings, loss, float) {
+            Err(Error::Setting { name, .. }) => name,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refused(radius(), LossKind::Logistic, FloatKind::F64), "radius");
+        assert_eq!(refused(certified(), LossKind::Logistic, FloatKind::F32), "stop");
+        let flat = Settings { lambda: Some(0.0), ..certified() };
+        assert_eq!(refused(flat, LossKind::Logistic, FloatKind::F64), "stop");
+        let passes = Settings { passes: Some(3), ..certified() };
+        assert_eq!(refused(passes.clone(), LossKind::Hinge, FloatKind::F64), "passes");
+        let start = built(passes, LossKind::Logistic, FloatKind::F64).unwrap();
+        assert!(start.passes == 3 && start.minimiser_within.is_some(), "passes before the search");
+    }
 }

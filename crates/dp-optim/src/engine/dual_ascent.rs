@@ -97,7 +97,7 @@ impl Shape {
             _ => 0.0,
         };
         if !(width <= WIDEST) {
-            return Err(Error::OutOfRange { name: "half width", value: width, range: "(0, 16] for phased-erm" });
+            return Err(Error::OutOfRange { name: "half width", value: width, range: "(0, 16]" });
         }
         let (slopes, at_zero) = loss.visit_proximal(AtZero { bound }).ok_or(Error::NotProved {
             recipe,

@@ -95,12 +95,6 @@ macro_rules! algorithms {
                 })
             }
 
-            fn nesting(&self) -> Nesting {
-                match self {
-                    $(Self::$variant(recipe) => recipe.nesting()),+
-                }
-            }
-
             fn plan_joint<A: RecordAdjacency>(
                 &self,
                 n: u64,

@@ -12,7 +12,7 @@
 //! ```
 //! with `σ(Δ; ε, δ)` the least standard deviation for sensitivity `Δ`. For 10 classes at `ε = 1`, `δ = 10⁻⁶` splitting the
 //! budget costs 3.1 times the Gaussian noise of the other two; the factor grows with the number of classes. Softmax regression
-//! ([`Softmax`]) trains all classes in one model, whose gradient is `√2` times as long for any number of classes: its noise is
+//! ([`Softmax`](dp_losses::Softmax)) trains all classes in one model, whose gradient is `√2` times as long for any number of classes: its noise is
 //! smaller by another factor `√(C/2)`. Prefer it if the algorithm can train it.
 //!
 //! # Privacy
@@ -36,11 +36,10 @@ pub use plan::OneVsAllPlan;
 pub use source::OneAgainstRest;
 
 use dp_accountant::Epsilon;
-use dp_losses::Softmax;
 
 use crate::error::Error;
 use crate::recipes::AnyRecipe;
-use crate::recipes::recipe::{Budget, Nesting, Recipe, RecordAdjacency, check_copies};
+use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency, check_copies};
 
 const RECIPE: &str = "one-vs-all";
 
@@ -119,18 +118,6 @@ impl<R: Recipe> OneVsAll<R> {
     pub fn new(recipe: R, classes: u32) -> Self {
         Self { recipe: Box::new(recipe), classes, share: Share::default() }
     }
-
-    /// Checks the parameters that the inner recipe does not check.
-    fn check(&self) -> Result<(), Error> {
-        Softmax::new(self.classes)?;
-        if self.recipe.nesting() == Nesting::Classes {
-            return Err(Error::NotProved {
-                recipe: RECIPE,
-                why: "each class is trained by an algorithm for two classes",
-            });
-        }
-        Ok(())
-    }
 }
 
 impl<R: Recipe> Recipe for OneVsAll<R> {
@@ -145,9 +132,5 @@ impl<R: Recipe> Recipe for OneVsAll<R> {
     ) -> Result<OneVsAllPlan<R::Plan<A>, A>, Error> {
         check_copies(copies)?;
         OneVsAllPlan::new(self, n, dim, budget, copies)
-    }
-
-    fn nesting(&self) -> Nesting {
-        Nesting::Classes
     }
 }

@@ -86,11 +86,6 @@ pub trait Recipe: Clone {
         self.plan_copies(n, dim, budget, 1)
     }
 
-    /// Returns the nesting that the recipe allows.
-    fn nesting(&self) -> Nesting {
-        Nesting::Single
-    }
-
     /// Plans one release of `classes` models together, and returns the derivation of one of them with the noise of all:
     /// [`Algorithm::calibrate_joint`](super::Algorithm::calibrate_joint).
     ///
@@ -117,7 +112,7 @@ pub(crate) const NOT_JOINT: Error = Error::NotProved {
     why: "only the bolt-on recipes release once, at the end: choose the composed share",
 };
 
-/// The kind of a recipe or derivation, which limits how one contains others: nested choices would take too long to verify.
+/// The kind of a derivation, which limits the recipes that contain it: nested choices would take too long to verify.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Nesting {
     /// One algorithm: may be a candidate of tuning, and train one class against the rest.

@@ -36,7 +36,7 @@ pub use plan::PortionsPlan;
 use super::check_candidates;
 use crate::error::Error;
 use crate::recipes::AnyRecipe;
-use crate::recipes::recipe::{Budget, Nesting, Recipe, RecordAdjacency};
+use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency};
 
 const RECIPE: &str = "tuning by portions";
 
@@ -105,11 +105,7 @@ impl<R: Recipe> Recipe for Portions<R> {
         budget: Budget,
         copies: u64,
     ) -> Result<PortionsPlan<R::Plan<A>, A>, Error> {
-        check_candidates(RECIPE, &self.candidates, copies)?;
+        check_candidates(RECIPE, self.candidates.len(), copies)?;
         PortionsPlan::new(self, n, dim, budget)
-    }
-
-    fn nesting(&self) -> Nesting {
-        Nesting::Choice
     }
 }

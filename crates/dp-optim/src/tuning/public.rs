@@ -17,9 +17,8 @@ use dp_mechanisms::ReleaseRng;
 use rand::Rng;
 
 use super::agreement::agreement;
-use super::check_candidates;
 use super::portion::{Portion, portions};
-use crate::derivation::DerivesModel as _;
+use super::{check_number, common_terms};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::recipes::recipe::{Budget, Planned, Recipe};
@@ -69,7 +68,7 @@ pub fn choose<A: TrainsAny<F>, F: Real>(
     rng: &mut (impl ReleaseRng + ?Sized),
     control: &Control<'_>,
 ) -> Result<usize, Error> {
-    check_candidates(RECIPE, candidates, 1)?;
+    check_number(candidates.len())?;
     if repetitions == 0 {
         return Err(Error::Count { name: "repetitions", value: 0, range: "1 or more" });
     }
@@ -87,12 +86,7 @@ pub fn choose<A: TrainsAny<F>, F: Real>(
     let mut best = None;
     for (position, candidate) in candidates.iter().enumerate() {
         let plan = candidate.plan_copies::<A>(half, description.dim as u64, budget, 1)?;
-        if plan.derivation().model_terms().loss.classes().is_none() {
-            return Err(Error::NotProved {
-                recipe: RECIPE,
-                why: "candidates are judged by their mistakes: the loss is one of classes",
-            });
-        }
+        common_terms(RECIPE, &[plan.derivation()], half)?;
         let mut right = 0i64;
         for _ in 0..repetitions {
             for (here, there) in [(0, 1), (1, 0)] {

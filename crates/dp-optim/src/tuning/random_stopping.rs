@@ -46,7 +46,7 @@ use dp_accountant::Repetitions;
 use super::{check_candidates, repetitions};
 use crate::error::{Error, positive};
 use crate::recipes::AnyRecipe;
-use crate::recipes::recipe::{Budget, Nesting, Recipe, RecordAdjacency};
+use crate::recipes::recipe::{Budget, Recipe, RecordAdjacency};
 
 pub(super) const RECIPE: &str = "tuning by random stopping";
 
@@ -127,12 +127,8 @@ impl<R: Recipe> Recipe for RandomStopping<R> {
         budget: Budget,
         copies: u64,
     ) -> Result<RandomStoppingPlan<R::Plan<A>, A>, Error> {
-        check_candidates(RECIPE, &self.candidates, copies)?;
+        check_candidates(RECIPE, self.candidates.len(), copies)?;
         self.check()?;
         RandomStoppingPlan::new(self, n, dim, budget)
-    }
-
-    fn nesting(&self) -> Nesting {
-        Nesting::Choice
     }
 }

@@ -16,7 +16,7 @@ use super::portion::{Portion, portions};
 use super::*;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::{AnyDerivation, AnyRecipe, BoltOn, Budget, DpSgd, OneVsAll, Planned, RecordAdjacency};
+use crate::recipes::{AnyDerivation, AnyRecipe, BoltOn, Budget, DpSgd, OneVsAll, Planned, Recipe, RecordAdjacency};
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
     Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }

@@ -41,7 +41,7 @@ impl<P: Planned<A>, A: RecordAdjacency> OneVsAllPlan<P, A> {
         budget: Budget,
         copies: u64,
     ) -> Result<Self, Error> {
-        recipe.check()?;
+        let softmax = Softmax::new(recipe.classes)?;
         let classes = u64::from(recipe.classes);
         let all = copies.checked_mul(classes).ok_or(Error::Count {
             name: "copies",
@@ -71,7 +71,7 @@ impl<P: Planned<A>, A: RecordAdjacency> OneVsAllPlan<P, A> {
             Models::Each(plan) => repeated(plan.event(), classes),
         };
         let promise = Promise::new(event, budget, copies)?;
-        Ok(Self { classes: Softmax::new(recipe.classes)?, models, derivation, terms, promise })
+        Ok(Self { classes: softmax, models, derivation, terms, promise })
     }
 
     /// Returns the derivation of the release.
