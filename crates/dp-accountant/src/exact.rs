@@ -257,6 +257,7 @@ impl Numeric {
         if found.upper.is_finite() && found.upper - found.lower <= WIDE * found.upper {
             return (found, Engine::Contour);
         }
+        let ends = |(lower, upper)| Ends { lower, upper };
         self.with_more_work(
             found,
             |ends| ends.upper,
@@ -269,7 +270,10 @@ impl Numeric {
                 let (lower, upper) = laws.epsilon(low);
                 Ends { lower: if low == high { lower } else { laws.epsilon(high).0 }, upper }
             },
-            || renyi_epsilon(leaves, low),
+            |laws, known| {
+                let rare = |laws: &Composed| known.both(ends(laws.epsilon_keeping_rare(low, high, known)));
+                laws.map_or(known, rare).both(renyi_epsilon(leaves, low))
+            },
         )
     }
 
@@ -292,13 +296,16 @@ impl Numeric {
             |laws| laws.log_delta_if_promising(epsilon).map(ends),
             |contour| contour.log_delta_patiently(epsilon),
             |laws| ends(laws.log_delta(epsilon)),
-            || renyi_log_delta(leaves, epsilon),
+            |laws, known| {
+                let rare = |laws: &Composed| known.both(ends(laws.log_delta_keeping_rare(epsilon, known)));
+                laws.map_or(known, rare).both(renyi_log_delta(leaves, epsilon))
+            },
         )
     }
 
     /// Improves ends that the usual lines of the contour leave far apart, in units of `size`: by the loss distributions if they
-    /// are promising, otherwise by more costly lines of the contour, otherwise by the distributions at full effort; then by the
-    /// Renyi curve if the ends are still far apart.
+    /// are promising, otherwise by more costly lines of the contour, otherwise by the distributions at full effort. If the ends are
+    /// still far apart, `last` improves them: by distributions that keep rare losses, and by the Renyi curve.
     fn with_more_work(
         &self,
         known: Ends,
@@ -306,11 +313,13 @@ impl Numeric {
         promising: impl Fn(&Composed) -> Option<Ends>,
         patient: impl Fn(&Contour) -> Ends,
         all: impl Fn(&Composed) -> Ends,
-        renyi: impl Fn() -> Ends,
+        last: impl Fn(Option<&Composed>, Ends) -> Ends,
     ) -> (Ends, Engine) {
-        let is_close = |ends: Ends| ends.upper - ends.lower <= WIDE * size(ends);
+        let is_close = |ends: Ends| {
+            ends.lower == ends.upper || ends.upper.is_finite() && ends.upper - ends.lower <= WIDE * size(ends)
+        };
         let Some(laws) = self.composed() else {
-            return (known.both(renyi()), Engine::Contour);
+            return (last(None, known), Engine::Contour);
         };
         let known = match &self.contour {
             None => known.both(all(laws)),
@@ -325,7 +334,7 @@ impl Numeric {
                 }
             },
         };
-        (if is_close(known) { known } else { known.both(renyi()) }, Engine::LossDistribution)
+        (if is_close(known) { known } else { last(Some(laws), known) }, Engine::LossDistribution)
     }
 }
 

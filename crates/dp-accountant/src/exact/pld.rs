@@ -7,6 +7,10 @@
 //! With grid step h and one release's loss of standard deviation s, the width relative to epsilon is about `h^2/(8
 //! s^2)`, whatever the number of releases: both laws keep the exact means and differ in variance, by `h^2/6` more and
 //! `h^2/12` less.
+//!
+//! On a grid too coarse for most of the mass, as in a composition with a release from a small sample, a lower law of least loss in
+//! the mean may lose all rare large losses, which decide a small delta. If the two results stay far apart, the laws are
+//! discretised again on grids with a point on each law's bulk, with lower laws that keep rare losses ([`Grids::KeepingRare`]).
 
 mod fft;
 mod lattice;
@@ -18,10 +22,11 @@ use core::cell::RefCell;
 
 use fft::Fft;
 use lattice::{Discretised, Grid, Masses};
-use range::{Outside, aligned_step, offset, range};
+use range::{Outside, aligned_step, bulk, offset, range};
 use spectrum::{Aliases, PartSide, Side};
 use tilt::{Cumulants, Question, Saddle, charge};
 
+use super::ends::Ends;
 use super::kept::{Kept, Size, WIDENING};
 use super::loss_law::{Direction, Law};
 use crate::leaves::Leaves;
@@ -87,6 +92,8 @@ enum Grids {
     All,
     /// No further grids once one leaves the ends [`FAR`] apart.
     Promising,
+    /// All grids, with lower laws that keep rare losses. Those of laws without rare losses lie farther below than usual.
+    KeepingRare,
 }
 
 /// Maximum number of grids.
@@ -146,33 +153,45 @@ impl Composed {
 
     /// Returns a lower and an upper bound on the logarithm of delta at `epsilon` >= 0, over both directions.
     pub(crate) fn log_delta(&self, epsilon: f64) -> (f64, f64) {
-        let trivial = (f64::NEG_INFINITY, 0.0);
-        self.larger(Question::DeltaAt(epsilon), trivial, Grids::All).unwrap_or(trivial)
+        let question = Question::DeltaAt(epsilon, f64::INFINITY);
+        self.larger(question, f64::NEG_INFINITY, Grids::All).unwrap_or(question.trivial())
     }
 
     /// As [`log_delta`](Self::log_delta), but `None` if grids leave the ends far apart, so that another engine should be tried
     /// first.
     pub(crate) fn log_delta_if_promising(&self, epsilon: f64) -> Option<(f64, f64)> {
-        self.larger(Question::DeltaAt(epsilon), (f64::NEG_INFINITY, 0.0), Grids::Promising)
+        self.larger(Question::DeltaAt(epsilon, f64::INFINITY), f64::NEG_INFINITY, Grids::Promising)
+    }
+
+    /// As [`log_delta`](Self::log_delta), by grids that keep rare losses, if the others leave the `known` ends far apart.
+    pub(crate) fn log_delta_keeping_rare(&self, epsilon: f64, known: Ends) -> (f64, f64) {
+        let question = Question::DeltaAt(epsilon, known.upper);
+        self.larger(question, known.lower, Grids::KeepingRare).unwrap_or(question.trivial())
     }
 
     /// Returns a lower and an upper bound on epsilon at the logarithm of delta, over both directions; the upper one may be
     /// infinite.
     pub(crate) fn epsilon(&self, log_delta: f64) -> (f64, f64) {
-        let trivial = (0.0, f64::INFINITY);
-        self.larger(Question::EpsilonAt(log_delta), trivial, Grids::All).unwrap_or(trivial)
+        let question = Question::EpsilonAt(log_delta, log_delta);
+        self.larger(question, 0.0, Grids::All).unwrap_or(question.trivial())
     }
 
     /// As [`log_delta_if_promising`](Self::log_delta_if_promising).
     pub(crate) fn epsilon_if_promising(&self, log_delta: f64) -> Option<(f64, f64)> {
-        self.larger(Question::EpsilonAt(log_delta), (0.0, f64::INFINITY), Grids::Promising)
+        self.larger(Question::EpsilonAt(log_delta, log_delta), 0.0, Grids::Promising)
     }
 
-    /// Returns the larger of both directions' results; `None` if one is not promising.
-    fn larger(&self, question: Question, trivial: (f64, f64), grids: Grids) -> Option<(f64, f64)> {
-        let least = trivial.0;
-        self.directions.iter().try_fold((least, least), |(low, high), direction| {
-            let (lower, upper) = direction.answer(question, low, trivial, grids)?;
+    /// As [`log_delta_keeping_rare`](Self::log_delta_keeping_rare), for epsilon at a logarithm of delta between `low` and `high`.
+    pub(crate) fn epsilon_keeping_rare(&self, low: f64, high: f64, known: Ends) -> (f64, f64) {
+        let question = Question::EpsilonAt(low, high);
+        self.larger(question, known.lower, Grids::KeepingRare).unwrap_or(question.trivial())
+    }
+
+    /// Returns the larger of both directions' results, the lower end of which is known to be at least `floor`; `None` if one is not
+    /// promising.
+    fn larger(&self, question: Question, floor: f64, grids: Grids) -> Option<(f64, f64)> {
+        self.directions.iter().try_fold((floor, question.trivial().0), |(low, high), direction| {
+            let (lower, upper) = direction.answer(question, low, grids)?;
             Some((low.max(lower), high.max(upper)))
         })
     }
@@ -181,10 +200,12 @@ impl Composed {
 impl OneWay {
     /// Returns a cached composition's result if it is close, otherwise that of a new composition; `None` if that is not
     /// promising.
-    fn answer(&self, question: Question, floor: f64, trivial: (f64, f64), grids: Grids) -> Option<(f64, f64)> {
+    fn answer(&self, question: Question, floor: f64, grids: Grids) -> Option<(f64, f64)> {
         let both = |a: (f64, f64), b: (f64, f64)| (a.0.max(b.0), a.1.min(b.1));
+        let trivial = question.trivial();
         let mut known = trivial;
         let mut ready = self.kept.ready();
+        ready.retain(|composition| composition.keeps_rare == (grids == Grids::KeepingRare));
         ready.sort_by(|a, b| a.distance(question).total_cmp(&b.distance(question)));
         for composition in ready.iter().take(MAX_KEPT) {
             let found = composition.answer(question);
@@ -206,14 +227,14 @@ impl OneWay {
 /// Returns the distance of two ends: relative to epsilon, or to the tilt if they are logarithms of delta.
 fn relative_width(question: Question, saddle: &Saddle, (lower, upper): (f64, f64)) -> f64 {
     match question {
-        Question::DeltaAt(epsilon) => (upper - lower) / (saddle.tilt * epsilon).max(0.1),
-        Question::EpsilonAt(_) => (upper - lower) / upper,
+        Question::DeltaAt(epsilon, _) => (upper - lower) / (saddle.tilt * epsilon).max(0.1),
+        Question::EpsilonAt(..) => (upper - lower) / upper,
     }
 }
 
 /// The result of a direction's laws.
 enum Found {
-    /// A lower and an upper bound, with the last composition that gave one.
+    /// A lower and an upper bound, with the composition that gave the closest ones.
     Ends((f64, f64), Option<Box<Composition>>),
     /// Even the coarsest grid gives no result.
     Nothing,
@@ -221,14 +242,14 @@ enum Found {
     Unpromising,
 }
 
-/// Returns one direction's result with the last composition. It is computed no more finely than needed to see that it is below
+/// Returns one direction's result with the closest composition. It is computed no more finely than needed to see that it is below
 /// `floor`, the other direction's lower bound. `None` for [`Found::Nothing`].
 fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) -> Option<Found> {
     let releases: f64 = parts.iter().map(|(_, count)| *count as f64).sum();
     if !(releases > 0.0) {
         let nothing = match question {
-            Question::DeltaAt(_) => (f64::NEG_INFINITY, f64::NEG_INFINITY),
-            Question::EpsilonAt(_) => (0.0, 0.0),
+            Question::DeltaAt(..) => (f64::NEG_INFINITY, f64::NEG_INFINITY),
+            Question::EpsilonAt(..) => (0.0, 0.0),
         };
         return Some(Found::Ends(nothing, None));
     }
@@ -237,8 +258,8 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
     let affordable = |effort: Effort| effort.within(allowed - (work::spent() - before), per_cell);
     let mut log_delta = match question {
         // Nothing may be omitted until the scale of delta is known.
-        Question::DeltaAt(_) => LEAST_LOG_DELTA,
-        Question::EpsilonAt(log_delta) => log_delta,
+        Question::DeltaAt(..) => LEAST_LOG_DELTA,
+        Question::EpsilonAt(log_delta, _) => log_delta,
     };
     let coarse = COARSE_CELLS.min(0.5 * allowed / (per_cell * parts.len() as f64));
     if coarse < LEAST_CELLS {
@@ -248,14 +269,26 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
     if coarse < COARSE_CELLS {
         work::change();
     }
-    let mut discretisation = Discretisation::coarse(parts, Outside::new(log_delta, releases), coarse)?;
+    let keeps_rare = grids == Grids::KeepingRare;
+    // The distance of the ends to reach and the largest to judge by, and the factor by which a finer step must be smaller.
+    let (target, widest, worthwhile) = if keeps_rare { (super::WIDE, 1.0, 0.5) } else { (WIDTH, f64::INFINITY, 0.9) };
+    let mut discretisation = Discretisation::coarse(parts, Outside::new(log_delta, releases), coarse, keeps_rare)?;
+    // Far below the mean loss delta is nearly 1, but a tilt for so small an epsilon needs too long a window.
+    if let (true, Question::DeltaAt(epsilon, _)) = (keeps_rare, question)
+        && let Some(larger) = discretisation.typical_loss().filter(|larger| epsilon < *larger)
+    {
+        return match answer(parts, Question::DeltaAt(larger, 0.0), floor, grids)? {
+            Found::Ends((lower, _), _) => Some(Found::Ends((lower, 0.0), None)),
+            other => Some(other),
+        };
+    }
     let mut best: Option<((f64, f64), Composition)> = None;
     let mut width_before = f64::INFINITY;
     // True once the limit on work made a grid coarser.
     let mut restricted = false;
     for _ in 0..MAX_GRIDS {
-        let saddle = discretisation.saddle(question)?;
-        if let Question::DeltaAt(_) = question {
+        let Some(saddle) = discretisation.saddle(question) else { break };
+        if let Question::DeltaAt(..) = question {
             log_delta = saddle.log_delta.clamp(LEAST_LOG_DELTA, 0.0);
         }
         let outside = Outside::new(log_delta, releases);
@@ -265,16 +298,19 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
             let finest = discretisation.finest(&saddle, outside, MODEST);
             let affordable = discretisation.finest(&saddle, outside, affordable(MODEST));
             restricted |= affordable > finest && affordable > step;
-            discretisation = Discretisation::new(parts, step.max(affordable), outside)?;
+            discretisation = Discretisation::new(parts, step.max(affordable), outside, keeps_rare)?;
         }
-        let mut composition = discretisation.compose(&saddle, log_delta, affordable(FULL).length)?;
+        let Some(mut composition) = discretisation.compose(&saddle, log_delta, affordable(FULL).length) else { break };
         let found = composition.answer(question);
         composition.width = relative_width(question, &saddle, found);
-        let (lower, upper) = match &best {
-            Some(((lower, upper), _)) => (found.0.max(*lower), found.1.min(*upper)),
-            None => found,
+        let ((lower, upper), closest) = match best {
+            Some(((lower, upper), before)) => {
+                let closest = if WIDENING * before.width < composition.width { before } else { composition };
+                ((found.0.max(lower), found.1.min(upper)), closest)
+            }
+            None => (found, composition),
         };
-        best = Some(((lower, upper), composition));
+        best = Some(((lower, upper), closest));
         let width = relative_width(question, &saddle, (lower, upper));
         if upper <= floor {
             return Some(Found::Ends((lower, upper), None));
@@ -282,11 +318,11 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
         if grids == Grids::Promising && width > FAR {
             return Some(Found::Unpromising);
         }
-        if !(width > WIDTH) || discretisation.is_exact || discretisation.has_gap() {
+        if !(width > target) || discretisation.is_exact || discretisation.has_gap() {
             break;
         }
-        if !(width < 0.9 * width_before || width_before.is_infinite()) {
-            // The distance of the ends is not due to the grid.
+        if !(keeps_rare || width < 0.9 * width_before || width_before.is_infinite()) {
+            // The distance of the ends is not due to the grid. With rare losses it varies: the bulk is rounded by chance.
             break;
         }
         width_before = width;
@@ -295,14 +331,17 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
         let within = |effort| finer.max(discretisation.finest(&saddle, outside, effort));
         let (modest, full) = (within(MODEST), within(FULL));
         // If the mass outside of any grid is not negligible, no grid brings the ends together.
+        let width = width.min(widest);
         let reaches = outside.is_negligible() && width * (full / before).powi(2) <= WORTH;
         let wanted = if reaches { full } else { modest };
         let step = wanted.max(within(affordable(if reaches { FULL } else { MODEST })));
         restricted |= step > wanted;
-        if !(step < 0.9 * before) {
+        if !(step < worthwhile * before) {
             break;
         }
-        discretisation = Discretisation::new(parts, step, outside)?;
+        // An aligned grid may be too fine.
+        let Some(finer) = Discretisation::new(parts, step, outside, keeps_rare) else { break };
+        discretisation = finer;
     }
     let ((lower, upper), composition) = best?;
     if restricted {
@@ -318,6 +357,7 @@ struct Discretisation<'a> {
     step: f64,
     /// True if all losses lie on the grid, so that refining it gains nothing.
     is_exact: bool,
+    keeps_rare: bool,
     laws: Vec<Discretised>,
     /// The sum of all releases' offsets, and a bound on its rounding.
     offset: f64,
@@ -327,7 +367,7 @@ struct Discretisation<'a> {
 }
 
 impl<'a> Discretisation<'a> {
-    fn coarse(parts: &'a [(Law, u64)], outside: Outside, cells: f64) -> Option<Self> {
+    fn coarse(parts: &'a [(Law, u64)], outside: Outside, cells: f64, keeps_rare: bool) -> Option<Self> {
         let widest = parts
             .iter()
             .map(|(law, _)| {
@@ -335,10 +375,10 @@ impl<'a> Discretisation<'a> {
                 largest - least
             })
             .fold(0.0, f64::max);
-        Self::new(parts, widest.max(1e-290) / cells, outside)
+        Self::new(parts, widest.max(1e-290) / cells, outside, keeps_rare)
     }
 
-    fn new(parts: &'a [(Law, u64)], step: f64, outside: Outside) -> Option<Self> {
+    fn new(parts: &'a [(Law, u64)], step: f64, outside: Outside, keeps_rare: bool) -> Option<Self> {
         let aligned = aligned_step(parts.iter().map(|(law, _)| law), step);
         let step = aligned.step;
         if !(step > 0.0 && step.is_finite()) {
@@ -348,11 +388,12 @@ impl<'a> Discretisation<'a> {
             .iter()
             .map(|(law, _)| {
                 let (least, largest) = range(law, outside);
-                let offset = offset(law);
+                let offset = if keeps_rare && !aligned.is_exact { bulk(law, step) } else { offset(law) };
                 let index = |loss: f64| (loss - offset) / step;
                 // If the step is too small for the extent, the indices saturate and there are too many cells.
                 let (least, largest) = (index(least).floor() as i64, index(largest).ceil() as i64);
-                Grid { offset, step, least: least.saturating_sub(1), largest: largest.saturating_add(1) }
+                let (least, largest) = (least.saturating_sub(1), largest.saturating_add(1));
+                Grid { offset, step, least, largest, keeps_rare }
             })
             .collect();
         let farthest = |grid: &Grid| grid.least.unsigned_abs().max(grid.largest.unsigned_abs());
@@ -374,7 +415,7 @@ impl<'a> Discretisation<'a> {
             .sum::<f64>();
         let offset_error = offset_error * (2.0 + parts.len() as f64);
         let known = RefCell::default();
-        Some(Self { parts, step, is_exact: aligned.is_exact, laws, offset, offset_error, known })
+        Some(Self { parts, step, is_exact: aligned.is_exact, keeps_rare, laws, offset, offset_error, known })
     }
 
     /// Returns the least step of a grid that costs no more than `effort`.
@@ -408,7 +449,17 @@ impl<'a> Discretisation<'a> {
             }
             (saddle, needed) = (eased, less);
         }
+        // A tilt that separates neighbouring points by more gains nothing above, and may leave only the largest loss below.
+        if self.keeps_rare && saddle.tilt * self.step > 1.0 {
+            return saddle.at_tilt(self.step.recip(), cumulants, self.step);
+        }
         Some(saddle)
+    }
+
+    /// Returns a loss that the total exceeds with a probability near 1.
+    fn typical_loss(&self) -> Option<f64> {
+        let Cumulants { mean, variance, .. } = self.cumulants(0.0)?;
+        Some((mean - 8.0 * variance.sqrt()) * self.step - 40.0)
     }
 
     /// Returns whether the results stay apart on every grid.
@@ -438,34 +489,49 @@ impl<'a> Discretisation<'a> {
         Aliases::new(|tilt| self.cumulants(tilt), self.step, saddle.tilt)
     }
 
+    /// Returns whether a part is omitted below, which is sound: if rounding down its bulk costs more at the tilt than its rare losses
+    /// gain, so that its moment is below 1, that of no release; or if no lower law is known.
+    fn is_omitted(&self, law: &Discretised, saddle: &Saddle) -> bool {
+        let log_moment = || {
+            let found = Cumulants::of([(law.lower.as_ref()?, 1.0)].into_iter(), saddle.tilt * self.step)?;
+            Some(found.log_moment + saddle.tilt * law.offset)
+        };
+        self.keeps_rare && log_moment().is_none_or(|log_moment| log_moment < 0.0)
+    }
+
     /// Returns the composition at a tilt, with transforms not much longer than `longest`.
     fn compose(&self, saddle: &Saddle, log_delta: f64, longest: f64) -> Option<Composition> {
         let aliases = self.aliases(saddle);
         let window = aliases.least_window(saddle.epsilon, log_delta + LOG_OUTSIDE);
         let length = (window / self.step).clamp(16.0, longest.min(FULL.length));
         let fft = Fft::new(length.log2().ceil() as u32);
+        let omitted: Vec<bool> = self.laws.iter().map(|law| self.is_omitted(law, saddle)).collect();
+        let laws =
+            || self.laws.iter().zip(self.parts).zip(&omitted).map(|((law, (_, n)), omitted)| (law, *n, *omitted));
+        let lower_offset: f64 = laws().filter(|law| law.2).map(|(law, count, _)| count as f64 * law.offset).sum();
+        let lower_offset = self.offset - lower_offset;
         // The lower laws need their own cumulants: losses above the grid are infinite in the upper laws, and excluded from their
         // moments, but lie at the grid's end in the lower laws.
         let lower_cumulants = |tilt| {
-            let lowers = self.laws.iter().zip(self.parts);
-            let lowers: Option<Vec<_>> = lowers.map(|(law, (_, n))| Some((law.lower.as_ref()?, *n as f64))).collect();
-            Some(Cumulants::of(lowers?.into_iter(), tilt)?.moved(self.offset / self.step, tilt))
+            let lowers = laws().filter(|law| !law.2).map(|(law, count, _)| Some((law.lower.as_ref()?, count as f64)));
+            let lowers: Option<Vec<_>> = lowers.collect();
+            Some(Cumulants::of(lowers?.into_iter(), tilt)?.moved(lower_offset / self.step, tilt))
         };
         let aliases =
             Aliases::new(lower_cumulants, self.step, saddle.tilt).with_window(fft.length() as f64 * self.step);
-        let sides: Vec<_> = self
-            .laws
-            .iter()
-            .zip(self.parts)
-            .map(|(law, (_, count))| (PartSide { masses: &law.upper, count: *count }, law.lower.as_ref()))
+        let sides: Vec<_> = laws()
+            .map(|(Discretised { upper, lower, .. }, count, omitted)| {
+                (PartSide { masses: upper, count }, lower.as_ref().filter(|_| !omitted))
+            })
             .collect();
         let (upper, lower) = spectrum::compose(&fft, self.step, saddle.tilt, &sides)?;
         let shift: f64 = self.laws.iter().zip(self.parts).map(|(law, (_, count))| *count as f64 * law.shift).sum();
         let shift = (shift + self.offset_error) * (1.0 + 1e-12);
         let largest: f64 =
             self.uppers().map(|(law, count)| count * (law.first + law.finite.len() as i64) as f64 * self.step).sum();
-        let (step, offset, saddle) = (self.step, self.offset, *saddle);
-        Some(Composition { saddle, step, offset, shift, largest, fft, upper, lower, aliases, width: f64::INFINITY })
+        let (step, offset, saddle, keeps_rare) = (self.step, self.offset, *saddle, self.keeps_rare);
+        let (lower, width) = (lower.map(|lower| (lower, lower_offset)), f64::INFINITY);
+        Some(Composition { saddle, step, offset, shift, largest, fft, upper, lower, aliases, width, keeps_rare })
     }
 }
 
@@ -479,15 +545,17 @@ struct Composition {
     largest: f64,
     fft: Fft,
     upper: Side,
-    lower: Option<Side>,
+    /// The side below with its offset.
+    lower: Option<(Side, f64)>,
     aliases: Aliases,
     /// [`relative_width`] at the evaluation for which it was made.
     width: f64,
+    keeps_rare: bool,
 }
 
 impl Size for Composition {
     fn bytes(&self) -> usize {
-        self.upper.bytes() + self.lower.as_ref().map_or(0, Side::bytes) + 48 * self.fft.length()
+        self.upper.bytes() + self.lower.as_ref().map_or(0, |(lower, _)| lower.bytes()) + 48 * self.fft.length()
     }
 }
 
@@ -495,8 +563,8 @@ impl Composition {
     /// Returns the distance of an evaluation from the one for which the tilt was chosen, in the units of the evaluation.
     fn distance(&self, question: Question) -> f64 {
         match question {
-            Question::DeltaAt(epsilon) => (epsilon - self.saddle.epsilon).abs(),
-            Question::EpsilonAt(log_delta) => (log_delta - self.saddle.log_delta).abs(),
+            Question::DeltaAt(epsilon, _) => (epsilon - self.saddle.epsilon).abs(),
+            Question::EpsilonAt(log_delta, _) => (log_delta - self.saddle.log_delta).abs(),
         }
     }
 
@@ -507,15 +575,17 @@ impl Composition {
         let below = |epsilon: f64| {
             let epsilon = epsilon + shift;
             let log_alias = aliases.log_bound(epsilon);
-            lower.as_ref().map_or(f64::NEG_INFINITY, |side| side.log_lower(fft, epsilon - offset, log_alias))
+            let found = lower.as_ref().map(|(side, offset)| side.log_lower(fft, epsilon - offset, log_alias));
+            found.unwrap_or(f64::NEG_INFINITY)
         };
         match question {
-            Question::DeltaAt(epsilon) => (below(epsilon), above(epsilon)),
-            Question::EpsilonAt(log_delta) => {
+            Question::DeltaAt(epsilon, _) => (below(epsilon), above(epsilon)),
+            Question::EpsilonAt(low, high) => {
                 let limit = (largest + offset).max(0.0) + shift + step;
-                let (_, high) = crossing(above, saddle, log_delta, limit);
-                let (low, _) = crossing(below, saddle, log_delta, limit);
-                (low, high)
+                let (_, upper) = crossing(above, saddle, low, limit);
+                let is_infinite = lower.as_ref().is_some_and(|(side, _)| side.infinite().ln() > high);
+                let lower = if is_infinite { f64::INFINITY } else { crossing(below, saddle, high, limit).0 };
+                (lower, upper)
             }
         }
     }

@@ -248,3 +248,167 @@ fn curves_take_a_bounded_count_of_work() {
         assert!(points.value.is_ok() && points.spent < 2.0 * crate::work::USUAL, "{kind}: {:e}", points.spent);
     }
 }
+
+/// A mixture of two Gaussians from a Poisson sample, whose rare losses are far above the usual ones.
+fn sampled_mixture(rate: f64, std_dev: f64) -> DpEvent {
+    let (sensitivities, weights) = (vec![1.284_27, 1.157_68], vec![0.683_86, 0.316_14]);
+    let event = Box::new(DpEvent::GaussianMixture { std_dev, sensitivities, weights });
+    DpEvent::PoissonSampled { sampling_rate: rate, event }
+}
+
+/// The upper end is near 4.894 by integration. The lower end was that of the other direction, 0.873: the lower law of each
+/// mixture had lost all rare losses.
+#[test]
+fn rare_losses_of_few_releases_have_both_ends() {
+    let sampled_laplace = Box::new(DpEvent::Laplace { scale: 8.124_02, sensitivity: 0.321_81 });
+    let event = DpEvent::Composed {
+        events: vec![
+            repeated(sampled_mixture(0.003_35, 0.674_75), 2),
+            DpEvent::Laplace { scale: 4.100_19, sensitivity: 1.146_84 },
+            DpEvent::Gaussian { std_dev: 2.648_39, sensitivity: 0.311_385 },
+            DpEvent::PoissonSampled { sampling_rate: 0.004_126_23, event: sampled_laplace },
+        ],
+    };
+    let found = epsilon_of(&event, 3.728_1e-9);
+    assert!(found.lower > 4.89 && (4.894..4.8965).contains(&found.upper), "{found:?}");
+    let at = delta(&event, 4.894).unwrap();
+    assert!(at.lower > 0.99 * at.upper && at.lower < 3.74e-9 && at.upper > 3.72e-9, "{at:?}");
+}
+
+/// The curve of a sampled mixture and a Laplace release under removal, by quadrature over the Gaussians of the Laplace curve at
+/// the rest of epsilon. Under addition losses are smaller here.
+#[test]
+fn rare_losses_by_quadrature() {
+    let (std_dev, x) = (0.674_75, 0.28);
+    let laplace = |epsilon: f64| match epsilon {
+        epsilon if epsilon >= x => 0.0,
+        epsilon if epsilon <= -x => -epsilon.exp_m1(),
+        epsilon => -(0.5 * (epsilon - x)).exp_m1(),
+    };
+    for (rate, target) in [(3e-3, 3e-8), (1e-5, 1e-9), (0.05, 1e-6)] {
+        let mu = |sensitivity: f64| sensitivity / std_dev;
+        let curve = |epsilon: f64| -> f64 {
+            let parts = [(mu(1.284_27), 0.683_86), (mu(1.157_68), 0.316_14)];
+            let step = 5e-4;
+            let part = |&(mu, weight): &(f64, f64)| {
+                let density = |z: f64| (-0.5 * z * z).exp() / (2.0 * core::f64::consts::PI).sqrt();
+                let at = |x: f64| {
+                    let loss = (rate * (mu * x - 0.5 * mu * mu).exp_m1()).ln_1p();
+                    (rate * density(x - mu) + (1.0 - rate) * density(x)) * laplace(epsilon - loss)
+                };
+                weight * step * (-20_000..40_000).map(|k| at(f64::from(k) * step)).sum::<f64>()
+            };
+            parts.iter().map(part).sum()
+        };
+        let laplace = DpEvent::Laplace { scale: 1.0, sensitivity: x };
+        let event = DpEvent::Composed { events: vec![sampled_mixture(rate, std_dev), laplace] };
+        let found = epsilon_of(&event, target);
+        assert!(found.upper - found.lower <= WIDE * found.upper, "{rate}: {found:?}");
+        // Kinks of the Laplace curve make the quadrature's error about the square of the step.
+        let (below, above) = (curve(found.lower), curve(found.upper));
+        assert!(below >= target * (1.0 - 1e-5) && above <= target * (1.0 + 1e-5), "{rate}: {found:?} {below} {above}");
+        let at = delta(&event, found.upper).unwrap();
+        assert!(at.lower <= above * (1.0 + 1e-5) && above <= at.upper * (1.0 + 1e-5), "{rate}: {at:?} {above}");
+    }
+}
+
+/// An aligned grid that is too fine must not discard the results of coarser ones.
+#[test]
+fn a_grid_that_fails_costs_nothing() {
+    let sampled = |sampling_rate, event| DpEvent::PoissonSampled { sampling_rate, event: Box::new(event) };
+    let (sensitivities, weights) = (vec![0.154_254, 0.276_865], vec![0.183_655_270_946_574_2, 0.816_344_729_053_425_8]);
+    let event = DpEvent::Composed {
+        events: vec![
+            repeated(sampled(6.369_03e-4, DpEvent::Laplace { scale: 5.655_19, sensitivity: 0.435_039 }), 80),
+            DpEvent::Gaussian { std_dev: 2.558_15, sensitivity: 0.308_867 },
+            sampled(0.509_495, DpEvent::GaussianMixture { std_dev: 1.106_58, sensitivities, weights }),
+            repeated(sampled(0.021_451_8, DpEvent::DiscreteLaplace { scale: 6.100_2, sensitivity: 2 }), 4),
+        ],
+    };
+    let at = delta(&event, 0.456_31).unwrap();
+    assert!(at.lower > 0.98 * at.upper && (4.5e-4..4.7e-4).contains(&at.upper), "{at:?}");
+}
+
+/// Far below the mean loss delta is nearly 1, which a tilt for so small an epsilon does not show.
+#[test]
+fn delta_below_the_usual_losses_is_nearly_one() {
+    let gaussian = DpEvent::Gaussian { std_dev: 0.5, sensitivity: 1.0 };
+    let event =
+        DpEvent::Composed { events: vec![repeated(gaussian, 30_000), repeated(sampled_mixture(0.07, 4.0), 300)] };
+    for epsilon in [0.0, 1.0, 50.0] {
+        let at = delta(&event, epsilon).unwrap();
+        assert!(at.lower > 1.0 - 1e-6 && at.upper >= at.lower, "{epsilon}: {at:?}");
+    }
+}
+
+/// Without a guarantee at delta both ends are infinite; losses too large for a grid are bounded by the Renyi curve.
+#[test]
+fn infinite_and_huge_losses_have_both_ends() {
+    let pair = DpEvent::DominatingPair { p: vec![0.9, 0.1, 0.0], q: vec![0.5, 0.0, 0.5] };
+    let gaussian = DpEvent::Gaussian { std_dev: 3.0, sensitivity: 1.0 };
+    let revealing = DpEvent::Composed { events: vec![pair, gaussian.clone()] };
+    assert_eq!(epsilon_of(&revealing, 0.05).lower, f64::INFINITY);
+    assert!(epsilon_of(&revealing, 0.6).upper.is_finite());
+    let laplace = Box::new(DpEvent::Laplace { scale: 1e-7, sensitivity: 1.0 });
+    let huge = DpEvent::PoissonSampled { sampling_rate: 0.5, event: laplace };
+    let found = epsilon_of(&DpEvent::Composed { events: vec![huge, gaussian] }, 1e-6);
+    assert!(found.lower > 0.0 && found.upper > 9e6 && found.upper < 1.1e7, "{found:?}");
+}
+
+/// A fixed sequence of numbers (SplitMix64).
+struct Numbers(u64);
+
+impl Numbers {
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 * 2f64.powi(-53)
+    }
+
+    fn between(&mut self, low: f64, high: f64) -> f64 {
+        (low.ln() + (high / low).ln() * self.unit()).exp()
+    }
+
+    fn release(&mut self) -> DpEvent {
+        let sensitivity = self.between(0.1, 2.0);
+        match (self.unit() * 6.0) as u64 {
+            0 => DpEvent::Gaussian { std_dev: self.between(0.4, 8.0), sensitivity },
+            1 => DpEvent::Laplace { scale: self.between(0.4, 10.0), sensitivity },
+            2 => DpEvent::DiscreteLaplace { scale: self.between(0.5, 10.0), sensitivity: 2 },
+            3 => DpEvent::DiscreteGaussian { scale: self.between(0.6, 5.0), sensitivity: 1.0, dim: 1 },
+            _ => {
+                let (std_dev, share) = (self.between(0.4, 2.0), self.unit());
+                let (sensitivities, weights) = (vec![sensitivity, 0.3], vec![share, 1.0 - share]);
+                DpEvent::GaussianMixture { std_dev, sensitivities, weights }
+            }
+        }
+    }
+
+    fn composition(&mut self) -> DpEvent {
+        let parts = 2 + (self.unit() * 3.0) as usize;
+        let part = |numbers: &mut Self| {
+            let event = numbers.release();
+            let sampled = numbers.unit() < 0.7;
+            let sampling_rate = numbers.between(1e-4, 0.1);
+            let event = if sampled { DpEvent::PoissonSampled { sampling_rate, event: Box::new(event) } } else { event };
+            let count = if numbers.unit() < 0.7 { 1 } else { numbers.between(2.0, 50.0) as u64 };
+            repeated(event, count)
+        };
+        DpEvent::Composed { events: (0..parts).map(|_| part(self)).collect() }
+    }
+}
+
+#[test]
+fn both_ends_of_random_compositions_are_close() {
+    let mut numbers = Numbers(1);
+    for _ in 0..25 {
+        let event = numbers.composition();
+        let target = numbers.between(1e-12, 1e-3);
+        let found = epsilon_of(&event, target);
+        let width = found.upper - found.lower;
+        assert!((0.0..=3e-3 * found.upper).contains(&width), "{target} {event:?}: {found:?}");
+        let at = delta(&event, 0.9 * found.upper).unwrap();
+        assert!(at.upper >= target && at.lower <= at.upper && at.upper <= at.lower * 1.1, "{target} {event:?}: {at:?}");
+    }
+}

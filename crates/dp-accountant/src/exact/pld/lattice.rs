@@ -21,6 +21,8 @@ pub(super) struct Grid {
     pub(super) step: f64,
     pub(super) least: i64,
     pub(super) largest: i64,
+    /// True if the lower law keeps rare losses, at some cost to the others: see [`Tabulated::lower`].
+    pub(super) keeps_rare: bool,
 }
 
 impl Grid {
@@ -50,6 +52,8 @@ pub(super) struct Discretised {
     pub(super) lower: Option<Masses>,
     /// Bound on the change of a loss by rounding.
     pub(super) shift: f64,
+    /// The grid's offset.
+    pub(super) offset: f64,
 }
 
 impl Discretised {
@@ -68,7 +72,7 @@ impl Discretised {
         };
         let (upper, upper_shift) = upper;
         let (lower, lower_shift) = lower.map_or((None, 0.0), |(masses, shift)| (Some(masses), shift));
-        Self { upper, lower, shift: upper_shift.max(lower_shift) }
+        Self { upper, lower, shift: upper_shift.max(lower_shift), offset: grid.offset }
     }
 }
 
@@ -205,6 +209,11 @@ impl<'a> Tabulated<'a> {
     /// merged loss down to the grid costs less. In the mean of the loss, rounding costs the distance to the point below; merging
     /// costs about half the product of the distances to the point above and to the outcome that must be mixed in.
     ///
+    /// **Rare losses.** If nearly all mass lies less than a step below a point, its ratio reaches the point only together with all
+    /// rarer outcomes above, however large their losses, since the ratio of all outcomes is 1. If the grid keeps rare losses, a bin
+    /// takes no whole outcome from more than a step beyond its point, and rounds down what it holds instead. Outcomes above the
+    /// grid are then omitted: at its end they would dominate the larger moments, which bound the aliases.
+    ///
     /// Errors are taken to the safe side: with less `p` and more `q` in every bin, `E (P - x Q)+` falls for every x.
     fn lower(&self) -> (Masses, f64) {
         let Self { law, grid, thresholds, threshold_error } = self;
@@ -226,7 +235,9 @@ impl<'a> Tabulated<'a> {
             bins.add(p - p_error, q + q_error);
         }
         let infinite = law.p_infinite() * (1.0 - 2.0 * error);
-        if let Some(Threshold { tails: last, error, .. }) = thresholds.last() {
+        if let Some(Threshold { tails: last, error, .. }) = thresholds.last()
+            && !grid.keeps_rare
+        {
             let above = last.p_above * (1.0 - 2.0 * error) - law.p_infinite() * (1.0 + 2.0 * error);
             bins.add(above - TINY, last.q_above * (1.0 + 2.0 * error) + TINY);
         }
@@ -269,13 +280,14 @@ impl Bins<'_> {
                 let lack = self.q * odds - self.p;
                 let gain = p - q * odds;
                 let reached = gain > 0.0 && lack < gain;
-                if !reached && (gain > 0.0 || self.point_below(next) <= below) {
+                let is_far = self.grid.keeps_rare && next > target + self.grid.step;
+                if !reached && !is_far && (gain > 0.0 || self.point_below(next) <= below) {
                     self.p += p;
                     self.q += q;
                     return;
                 }
                 if !reached {
-                    // An outcome on a point of the grid stays there.
+                    // An outcome on a point of the grid stays there, and a far one in its own bin.
                     self.flush();
                     (self.p, self.q) = (p, q);
                     return;

@@ -1,6 +1,7 @@
 //! The range of losses that a grid must cover, and the grid step that suits laws with few losses.
 
 use crate::exact::loss_law::Law;
+use crate::work;
 
 /// Probabilities permitted outside of a grid, for one release.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,6 +29,9 @@ impl Outside {
 
 /// Losses beyond this are outside of the grid in any case.
 const FARTHEST: f64 = 1e6;
+
+/// Number of halvings of the search for a median.
+const HALVINGS: u32 = 64;
 
 /// Returns the least and the largest loss to cover.
 pub(super) fn range(law: &Law, outside: Outside) -> (f64, f64) {
@@ -82,6 +86,34 @@ pub(super) fn offset(law: &Law) -> f64 {
     atoms.into_iter().reduce(f64::min).unwrap_or(0.0)
 }
 
+/// Mass of a single loss, relative to all within half a step, from which on a grid is aligned with it.
+const LONE: f64 = 0.9;
+
+/// Returns the offset of a grid with one point on the bulk of a law: the loss of all outcomes within half a `step` of the median,
+/// merged, or the median itself if nearly all of these have that loss.
+///
+/// A lower law that keeps rare losses rounds the bulk down to the grid, so that the bulk should lie on it.
+pub(super) fn bulk(law: &Law, step: f64) -> f64 {
+    let (Law::Known(law) | Law::Between { below: law, .. }) = law else { return offset(law) };
+    work::charge((f64::from(HALVINGS) + 4.0) * law.steps());
+    let (mut low, mut high) = (-FARTHEST, FARTHEST);
+    for _ in 0..HALVINGS {
+        let middle = 0.5 * (low + high);
+        if law.tails(middle).p_below >= 0.5 { high = middle } else { low = middle }
+    }
+    let within = |distance: f64| {
+        let (left, right) = (law.tails(low - distance), law.tails(high + distance));
+        let mass = |above: (f64, f64), below: (f64, f64)| f64::max(above.0 - above.1, below.1 - below.0);
+        let p = mass((left.p_above, right.p_above), (left.p_below, right.p_below));
+        (p, mass((left.q_above, right.q_above), (left.q_below, right.q_below)))
+    };
+    let (near, alone) = (within(0.5 * step), within(1e-6 * step));
+    let (p, q) = if alone.0 > LONE * near.0 { alone } else { near };
+    // Any offset is sound. Both masses may have underflowed.
+    let loss = (p / q).ln();
+    if (low - step..=high + step).contains(&loss) { loss } else { high }
+}
+
 /// Returns a step for laws some of whose losses have positive probability. All losses lie on multiples of it, counted from each
 /// law's [`offset`], if there is such a step; otherwise it is near the wanted `step`, and not above it, and the losses nearly lie
 /// on its multiples.
@@ -133,4 +165,24 @@ pub(super) fn aligned_step<'a>(laws: impl Iterator<Item = &'a Law>, step: f64) -
         }
     }
     Aligned { step: best.1, is_exact: false }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::leaves::Leaf;
+
+    #[test]
+    fn a_point_lies_on_the_bulk() {
+        let at = |leaf: &Leaf, step: f64| bulk(&Law::of(leaf).unwrap(), step);
+        // Most of a Laplace law under P has the largest loss. A law narrower than the step is merged to a loss of 0.
+        let laplace = Leaf::Laplace { x: 0.5 };
+        assert!((at(&laplace, 1e-3) - 0.5).abs() < 1e-12 && at(&laplace, 3.0).abs() < 1e-12);
+        let pure = Leaf::Pure { epsilon: 0.3 };
+        assert!((at(&pure, 0.1) - 0.3).abs() < 1e-12);
+        let rate = 1e-3;
+        let sampled = Leaf::PoissonGaussian { rate, mu: 4.0 };
+        let found = at(&sampled, 0.01);
+        assert!(found > (-rate).ln_1p() && found < -0.9 * rate, "{found}");
+    }
 }

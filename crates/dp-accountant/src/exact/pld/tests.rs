@@ -117,7 +117,10 @@ fn hockey_stick(outcomes: &[(f64, f64)], epsilon: f64) -> f64 {
     outcomes.iter().map(|(p, q)| (p - epsilon.exp() * q).max(0.0)).sum()
 }
 
-/// Checks that the larger direction's delta of enumerated outcomes lies in the bracket, and that this is narrow.
+/// The ends of an unknown logarithm of a delta.
+const ANY_DELTA: Ends = Ends { lower: f64::NEG_INFINITY, upper: 0.0 };
+
+/// Checks that the larger direction's delta of enumerated outcomes lies in the brackets, and that the usual one is narrow.
 #[track_caller]
 fn matches_enumeration(leaves: &Leaves, laws: &[Vec<(f64, f64)>], width: f64) {
     let composed = Composed::new(leaves).unwrap();
@@ -129,6 +132,9 @@ fn matches_enumeration(leaves: &Leaves, laws: &[Vec<(f64, f64)>], width: f64) {
         let (lower, upper) = (lower.exp(), upper.exp());
         assert!(lower <= truth + 1e-14 && truth <= upper + 1e-14, "{epsilon}: {truth} is not in [{lower}, {upper}]");
         assert!(upper - lower <= width * truth + 1e-9, "{epsilon}: [{lower}, {upper}] is wide");
+        let (lower, upper) = composed.log_delta_keeping_rare(epsilon, ANY_DELTA);
+        let (lower, upper) = (lower.exp(), upper.exp());
+        assert!(lower <= truth + 1e-14 && truth <= upper + 1e-14, "{epsilon}: {truth} is not in [{lower}, {upper}]");
     }
 }
 
@@ -354,6 +360,42 @@ proptest::proptest! {
         proptest::prop_assert!(log_lower <= log_delta + 1e-9, "{log_lower} > {log_delta}");
         if lower > 0.0 {
             proptest::prop_assert!(composed(count).log_delta(lower).1 >= log_delta - 1e-9);
+        }
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(
+        proptest::prelude::ProptestConfig::default().cases / 10 + 1
+    ))]
+
+    /// Two ways of filling the bins of the lower laws: their intervals intersect.
+    #[test]
+    fn grids_that_keep_rare_losses_agree_with_the_others(
+        kinds in (0usize..5, 0usize..5),
+        size in 0.05f64..3.0,
+        log_rate in -14.0f64..-0.1,
+        counts in (1u64..4, 1u64..60),
+        log_delta in -35.0f64..-1.0,
+    ) {
+        let leaf = |kind: usize| match kind {
+            0 => Leaf::Laplace { x: size },
+            1 => Leaf::Gaussian { mu: 0.2 * size },
+            2 => Leaf::DiscreteLaplace { scale: 1.0 / size, sensitivity: 2 },
+            3 => sampled(log_rate.exp(), Leaf::Laplace { x: size }),
+            _ => Leaf::PoissonGaussian { rate: log_rate.exp(), mu: size },
+        };
+        let composed = Composed::new(&vec![(leaf(kinds.0), counts.0), (leaf(kinds.1), counts.1)]).unwrap();
+        let (lower, upper) = composed.epsilon(log_delta);
+        let found = composed.epsilon_keeping_rare(log_delta, log_delta, Ends { lower: 0.0, upper: f64::INFINITY });
+        let slack = 1.0 + 1e-12;
+        proptest::prop_assert!(found.0 <= found.1 * slack, "{found:?}");
+        proptest::prop_assert!(found.0 <= upper * slack && lower <= found.1 * slack, "{found:?} {lower} {upper}");
+        let at = 0.7 * upper.min(50.0);
+        let (lower, upper) = composed.log_delta(at);
+        for known in [ANY_DELTA, Ends { lower, upper }] {
+            let found = composed.log_delta_keeping_rare(at, known);
+            proptest::prop_assert!(found.0 <= upper + 1e-9 && lower <= found.1 + 1e-9, "{at}: {found:?} {lower} {upper}");
         }
     }
 }

@@ -116,10 +116,20 @@ impl Cumulants {
 /// The quantity computed from a composition.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Question {
-    /// Delta at this epsilon.
-    DeltaAt(f64),
-    /// Epsilon at this logarithm of delta.
-    EpsilonAt(f64),
+    /// Delta at this epsilon; its logarithm is at most the second number.
+    DeltaAt(f64, f64),
+    /// Epsilon for a logarithm of delta between these two: the upper end for the first, the lower end for the second.
+    EpsilonAt(f64, f64),
+}
+
+impl Question {
+    /// Returns the ends of a result of which nothing is known.
+    pub(super) const fn trivial(self) -> (f64, f64) {
+        match self {
+            Self::DeltaAt(..) => (f64::NEG_INFINITY, 0.0),
+            Self::EpsilonAt(..) => (0.0, f64::INFINITY),
+        }
+    }
 }
 
 /// A tilt, per unit of loss, with the estimated point of the curve that it suits.
@@ -158,9 +168,9 @@ impl Saddle {
             Some(Self { tilt, epsilon, log_delta, variance })
         };
         let too_small = |saddle: &Self| match question {
-            Question::DeltaAt(epsilon) => saddle.epsilon < epsilon,
+            Question::DeltaAt(epsilon, _) => saddle.epsilon < epsilon,
             // Epsilon is never negative.
-            Question::EpsilonAt(log_delta) => saddle.epsilon < 0.0 || saddle.log_delta > log_delta,
+            Question::EpsilonAt(log_delta, _) => saddle.epsilon < 0.0 || saddle.log_delta > log_delta,
         };
         // About one over the standard deviation is right for a delta that is not small.
         let untilted = cumulants(0.0)?;
@@ -182,14 +192,18 @@ impl Saddle {
             }
         }
         at(low).map(|saddle| match question {
-            Question::DeltaAt(epsilon) => Self { epsilon, ..saddle },
-            Question::EpsilonAt(log_delta) => Self { epsilon: saddle.epsilon.max(0.0), log_delta, ..saddle },
+            Question::DeltaAt(epsilon, most) => Self { epsilon, log_delta: saddle.log_delta.min(most), ..saddle },
+            Question::EpsilonAt(log_delta, _) => Self { epsilon: saddle.epsilon.max(0.0), log_delta, ..saddle },
         })
     }
 
     /// Returns the saddle at a smaller tilt, which is sound and loses precision instead of needing a longer window.
     pub(super) fn eased(self, cumulants: impl Fn(f64) -> Option<Cumulants>, step: f64) -> Option<Self> {
-        let tilt = self.tilt * 0.8;
+        self.at_tilt(self.tilt * 0.8, cumulants, step)
+    }
+
+    /// Returns the saddle at another tilt.
+    pub(super) fn at_tilt(self, tilt: f64, cumulants: impl Fn(f64) -> Option<Cumulants>, step: f64) -> Option<Self> {
         let Cumulants { variance, .. } = cumulants(tilt * step)?;
         Some(Self { tilt, variance: variance * step * step, ..self })
     }

@@ -49,8 +49,9 @@ fn laws_lie_between() {
     for leaf in leaves() {
         for direction in [Direction::Remove, Direction::Add] {
             let law = known(&leaf, direction);
-            for step in [0.1, 0.01, 0.003_7] {
-                let grid = Grid { offset: 0.0, step, least: (-6.0 / step) as i64, largest: (6.0 / step) as i64 };
+            for (step, keeps_rare) in [(0.1, false), (0.1, true), (0.01, false), (0.003_7, false), (0.003_7, true)] {
+                let reach = (6.0 / step) as i64;
+                let grid = Grid { offset: 0.0, step, least: -reach, largest: reach, keeps_rare };
                 let found = Discretised::new(&Law::Known(law.clone()), &grid);
                 let lower = found.lower.unwrap();
                 assert!(found.shift < 1e-12);
@@ -76,7 +77,8 @@ fn smooth_laws_converge_quadratically() {
     for leaf in [Leaf::Gaussian { mu: 1.0 }, Leaf::PoissonGaussian { rate: 0.3, mu: 1.0 }] {
         let law = Law::Known(known(&leaf, Direction::Remove));
         let width = |step: f64| {
-            let grid = Grid { offset: 0.0, step, least: (-8.0 / step) as i64, largest: (8.0 / step) as i64 };
+            let reach = (8.0 / step) as i64;
+            let grid = Grid { offset: 0.0, step, least: -reach, largest: reach, keeps_rare: false };
             let found = Discretised::new(&law, &grid);
             let lower = found.lower.unwrap();
             let at =
@@ -88,11 +90,35 @@ fn smooth_laws_converge_quadratically() {
     }
 }
 
+/// Nearly all mass lies just below a point of the grid: its bin reaches the point only together with all rare large losses.
+#[test]
+fn rare_losses_are_kept() {
+    for leaf in [Leaf::PoissonGaussian { rate: 1e-3, mu: 2.0 }, Leaf::PoissonGaussian { rate: 1e-6, mu: 3.0 }] {
+        let law = known(&leaf, Direction::Remove);
+        let step = 0.05;
+        let below = |keeps_rare: bool, offset: f64, epsilon: f64| {
+            let grid = Grid { offset, step, least: -20, largest: 400, keeps_rare };
+            let found = Discretised::new(&Law::Known(law.clone()), &grid);
+            curve(&found.lower.unwrap(), step, offset - found.shift, epsilon)
+        };
+        let offset = super::super::range::bulk(&Law::Known(law.clone()), step);
+        assert!(offset < 0.0 && offset >= law.support().0, "{leaf:?}: {offset}");
+        for epsilon in [0.5, 1.0, 2.0, 4.0] {
+            let truth = true_curve(law.as_ref(), epsilon);
+            let (usual, kept) = (below(false, 0.0, epsilon), below(true, offset, epsilon));
+            assert!(
+                usual < 0.1 * truth && (0.99 * truth..=truth).contains(&kept),
+                "{leaf:?} {epsilon}: {usual} {kept} {truth}"
+            );
+        }
+    }
+}
+
 /// Mass outside of the grid is charged: to infinity above, to nothing below.
 #[test]
 fn truncation_is_charged() {
     let law = known(&Leaf::Gaussian { mu: 1.0 }, Direction::Remove);
-    let grid = Grid { offset: 0.0, step: 0.05, least: -20, largest: 30 };
+    let grid = Grid { offset: 0.0, step: 0.05, least: -20, largest: 30, keeps_rare: false };
     let found = Discretised::new(&Law::Known(law.clone()), &grid);
     let lower = found.lower.unwrap();
     assert!(found.upper.infinite >= law.tails(1.5).p_above && lower.infinite == 0.0);
@@ -129,7 +155,7 @@ impl DominatingCurve for GaussianCurve {
 
 #[test]
 fn curves_become_laws() {
-    let grid = Grid { offset: 0.0, step: 0.02, least: -150, largest: 150 };
+    let grid = Grid { offset: 0.0, step: 0.02, least: -150, largest: 150, keeps_rare: false };
     let by_curve = Discretised::new(&Law::Bounded(Arc::new(GaussianCurve(0.5))), &grid);
     assert!(by_curve.lower.is_none());
     let law = known(&Leaf::Gaussian { mu: 0.5 }, Direction::Remove);
@@ -154,6 +180,7 @@ proptest::proptest! {
         rate in 0.01f64..1.0,
         add in proptest::bool::ANY,
         offset in -1.0f64..1.0,
+        keeps_rare in proptest::bool::ANY,
     ) {
         // Masses that are multiples of 2^-40 sum to 1 exactly.
         let unit = (1u64 << 40) as f64;
@@ -168,8 +195,8 @@ proptest::proptest! {
         let law = known(&leaf, if add { Direction::Add } else { Direction::Remove });
         let (least, largest) = law.support();
         let index = |loss: f64| (loss - offset) / step;
-        let grid =
-            Grid { offset, step, least: index(least).floor() as i64 - 1, largest: index(largest).ceil() as i64 + 1 };
+        let (least, largest) = (index(least).floor() as i64 - 1, index(largest).ceil() as i64 + 1);
+        let grid = Grid { offset, step, least, largest, keeps_rare };
         let found = Discretised::new(&Law::Known(law.clone()), &grid);
         let lower = found.lower.unwrap();
         for i in -30..30 {
