@@ -16,11 +16,19 @@ pub enum Error {
     },
     /// No loss has this name.
     #[error(
-        "{text:?} is not a loss: expected `logistic`, `huber-svm[:<h>]`, `hinge`, `squared`, `huber-regression[:<h>]`, `log-cosh[:<h>]`, `absolute` or `softmax:<classes>`"
+        "{text:?} is not a loss: expected `logistic`, `huber-svm[:<h>]`, `hinge`, `squared`, `huber-regression[:<h>]`, `log-cosh[:<h>]`, `absolute`, `softmax:<classes>` or `custom:<registered name>`"
     )]
     UnknownLoss {
         /// The given text.
         text: String,
+    },
+    /// A custom loss is refused.
+    #[error("the custom loss {name:?} {problem}")]
+    CustomLoss {
+        /// The loss's name.
+        name: String,
+        /// The claim that fails, and where.
+        problem: String,
     },
     /// The text is not a valid penalty.
     #[error(
@@ -30,6 +38,12 @@ pub enum Error {
         /// The given text.
         text: String,
     },
+}
+
+impl Error {
+    pub(crate) fn not_registered(name: &str) -> Self {
+        Self::CustomLoss { name: name.to_owned(), problem: "is not registered in this program".to_owned() }
+    }
 }
 
 /// Checks `0 <= value <= 1e100`, which prevents overflow of every constant computed from it. NaN fails.

@@ -7,6 +7,7 @@ use dp_data::Block;
 
 use crate::absolute::Absolute;
 use crate::constants::{Constants, DataConstants, Domain, LossBounds};
+use crate::custom::RegisteredLoss;
 use crate::error::Error;
 use crate::hinge::Hinge;
 use crate::huber_regression::HuberRegression;
@@ -35,6 +36,7 @@ use crate::squared::Squared;
 /// | `log-cosh` (size 0.1), `log-cosh:0.5` | `{"name": "log-cosh", "h": 0.5}` | numbers | yes |
 /// | `absolute` | `{"name": "absolute"}` | numbers | no |
 /// | `softmax:10` | `{"name": "softmax", "classes": 10}` | 0, 1, .. 9 | yes |
+/// | `custom:x` | `{"name": "custom", "loss": "x"}` | as its [`CustomLoss`](crate::CustomLoss) states | as it states |
 ///
 /// # Examples
 /// ```
@@ -66,6 +68,8 @@ pub enum LossKind {
     Absolute,
     /// [`Softmax`].
     Softmax(Softmax),
+    /// A loss of another crate.
+    Custom(RegisteredLoss),
 }
 
 /// An operation on a model of rows once its type is known: a linear model under a loss of one prediction, or softmax regression.
@@ -116,6 +120,7 @@ impl LossKind {
             Self::LogCosh(_) => "log-cosh",
             Self::Absolute => "absolute",
             Self::Softmax(_) => "softmax",
+            Self::Custom(_) => "custom",
         }
     }
 
@@ -124,6 +129,7 @@ impl LossKind {
         match self {
             Self::Logistic | Self::HuberSvm(_) | Self::Hinge => true,
             Self::Squared | Self::HuberRegression(_) | Self::LogCosh(_) | Self::Absolute | Self::Softmax(_) => false,
+            Self::Custom(loss) => loss.is_classification(),
         }
     }
 
@@ -133,6 +139,8 @@ impl LossKind {
             Self::Logistic | Self::HuberSvm(_) | Self::Hinge => Some(2),
             Self::Softmax(loss) => Some(loss.classes()),
             Self::Squared | Self::HuberRegression(_) | Self::LogCosh(_) | Self::Absolute => None,
+            Self::Custom(loss) if loss.is_classification() => Some(2),
+            Self::Custom(_) => None,
         }
     }
 
@@ -146,6 +154,7 @@ impl LossKind {
             | Self::HuberRegression(_)
             | Self::LogCosh(_)
             | Self::Softmax(_) => true,
+            Self::Custom(loss) => loss.is_smooth(),
         }
     }
 
@@ -189,6 +198,7 @@ impl LossKind {
             Self::HuberRegression(loss) => ScalarLoss::HuberRegression(loss),
             Self::LogCosh(loss) => ScalarLoss::LogCosh(loss),
             Self::Absolute => ScalarLoss::Absolute,
+            Self::Custom(loss) => ScalarLoss::Custom(loss),
             Self::Softmax(loss) => return Err(loss),
         })
     }
@@ -237,6 +247,7 @@ impl LossKind {
             Self::LogCosh(_) => 0.448,
             Self::Softmax(loss) => 2.0 * f64::from(loss.classes()).ln(),
             Self::Squared => return self.data_constants(domain).lipschitz,
+            Self::Custom(loss) => loss.relative_curvature(),
             Self::Hinge | Self::Absolute => f64::INFINITY,
         };
         of_slope * domain.row_norm() * (1.0 + 1e-12)
@@ -252,6 +263,7 @@ impl LossKind {
             Self::LogCosh(loss) => loss,
             Self::Absolute => &Absolute,
             Self::Softmax(loss) => loss,
+            Self::Custom(loss) => loss,
         }
     }
 }
@@ -273,6 +285,7 @@ impl fmt::Display for LossKind {
             Self::HuberRegression(loss) => write!(f, "{}:{}", self.name(), loss.h()),
             Self::LogCosh(loss) => write!(f, "{}:{}", self.name(), loss.h()),
             Self::Softmax(loss) => write!(f, "{}:{}", self.name(), loss.classes()),
+            Self::Custom(loss) => write!(f, "{}:{}", self.name(), loss.name()),
             other => f.write_str(other.name()),
         }
     }
@@ -297,6 +310,9 @@ impl FromStr for LossKind {
             ("log-cosh", Some(h)) => Ok(Self::LogCosh(LogCosh::new(width(h)?)?)),
             ("absolute", None) => Ok(Self::Absolute),
             ("softmax", Some(classes)) => Ok(Self::Softmax(Softmax::new(classes.parse().map_err(|_| unknown())?)?)),
+            ("custom", Some(name)) => {
+                RegisteredLoss::named(name).map(Self::Custom).ok_or_else(|| Error::not_registered(name))
+            }
             _ => Err(unknown()),
         }
     }

@@ -1,6 +1,7 @@
 //! A loss of one prediction, chosen at run time.
 
 use crate::absolute::Absolute;
+use crate::custom::RegisteredLoss;
 use crate::hinge::Hinge;
 use crate::huber_regression::HuberRegression;
 use crate::huber_svm::HuberSvm;
@@ -40,6 +41,8 @@ pub enum ScalarLoss {
     LogCosh(LogCosh),
     /// [`Absolute`].
     Absolute,
+    /// A loss of another crate.
+    Custom(RegisteredLoss),
 }
 
 impl<F: Real> Loss<F> for ScalarLoss {
@@ -52,6 +55,7 @@ impl<F: Real> Loss<F> for ScalarLoss {
             Self::HuberRegression(loss) => loss.value(prediction, target),
             Self::LogCosh(loss) => loss.value(prediction, target),
             Self::Absolute => Absolute.value(prediction, target),
+            Self::Custom(loss) => loss.value(prediction, target),
         }
     }
 
@@ -64,11 +68,16 @@ impl<F: Real> Loss<F> for ScalarLoss {
             Self::HuberRegression(loss) => loss.derivative(prediction, target),
             Self::LogCosh(loss) => loss.derivative(prediction, target),
             Self::Absolute => Absolute.derivative(prediction, target),
+            Self::Custom(loss) => loss.derivative(prediction, target),
         }
     }
 
     fn is_of_residual(&self) -> bool {
-        matches!(self, Self::Squared | Self::HuberRegression(_) | Self::LogCosh(_) | Self::Absolute)
+        match self {
+            Self::Logistic | Self::HuberSvm(_) | Self::Hinge => false,
+            Self::Squared | Self::HuberRegression(_) | Self::LogCosh(_) | Self::Absolute => true,
+            Self::Custom(loss) => !loss.is_classification(),
+        }
     }
 
     fn curvature_bound(&self) -> F {
@@ -80,6 +89,7 @@ impl<F: Real> Loss<F> for ScalarLoss {
             Self::HuberRegression(loss) => loss.curvature_bound(),
             Self::LogCosh(loss) => loss.curvature_bound(),
             Self::Absolute => Absolute.curvature_bound(),
+            Self::Custom(loss) => Loss::<F>::curvature_bound(loss),
         }
     }
 
@@ -93,6 +103,7 @@ impl<F: Real> Loss<F> for ScalarLoss {
             Self::HuberRegression(loss) => visitor.visit(loss),
             Self::LogCosh(loss) => visitor.visit(loss),
             Self::Absolute => visitor.visit(Absolute),
+            Self::Custom(loss) => visitor.visit(loss),
         }
     }
 }

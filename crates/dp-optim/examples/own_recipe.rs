@@ -1,7 +1,8 @@
-//! An optimiser outside of this crate: DP-AdaGrad. It is planned, trained, certified and verified like any other.
+//! An optimiser outside of this crate: DP-AdaGrad. It is planned, trained, certified, verified, tuned and
+//! audited like any other.
 //!
 //! ```sh
-//! cargo run --release -p dp-optim --example own_recipe
+//! cargo run --release -p dp-optim --features audit --example own_recipe
 //! ```
 //!
 //! # References
@@ -13,10 +14,12 @@
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut};
+use dp_audit::Auditor;
 use dp_data::{Block, Examples, RowSource};
 use dp_losses::{LossKind, Model, ModelVisitor, Real, ScaledSteps};
 use dp_mechanisms::clip::ClippingNorm;
 use dp_mechanisms::{Gaussian, L2Sensitivity, LentRng, OsSeeded, Released, SeededRng};
+use dp_optim::audit::black_box::{DIM, Pairs, Target};
 use dp_optim::engine::{
     BatchKey, BatchLaw, Buffered, Contributions, Control, NoisyGradient, SampledRun, Step, StepBatches, StepSum,
     UpdateRule,
@@ -211,5 +214,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let plan = OneVsAll::new(recipe, 3).plan::<ReplaceOne>(n as u64, 2, budget)?;
     let models = plan.train::<f64>(&mut source, &mut OsSeeded::new()?, &mut Control::default())?;
     println!("{} weights, epsilon {:.4}", models.weights.get().len(), plan.reached().epsilon);
+
+    // Its releases on two neighbouring data sets, compared.
+    let pair = Pairs::new(AdjacencyKind::ReplaceOne, 2)?.all()[0];
+    let tiny = DpAdaGrad { loss: LossKind::Logistic, clipping: 0.5, batch_size: 2, steps: 20, step: 0.5 };
+    let plan = tiny.plan::<ReplaceOne>(pair.n(), DIM, budget)?;
+    let audit =
+        Auditor::exactly(5000)?.audit(&Target::planned(plan, pair.n(), 2, 40.0).subject("dp-adagrad", &pair)?)?;
+    println!("audit: {:?}, epsilon at least {:.3}", audit.verdict, audit.epsilon_lower);
     Ok(())
 }

@@ -41,6 +41,15 @@ impl ModelTerms {
     };
 }
 
+/// A private choice among candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Choice {
+    /// Position of the chosen candidate; `None` if none was released.
+    pub chosen: Option<usize>,
+    /// Number of candidates.
+    pub candidates: usize,
+}
+
 /// Rough maximum of the steps that the accounting of one release takes; see [`DerivesModel::work`].
 pub(crate) const RELEASE: u64 = 1 << 24;
 
@@ -67,6 +76,11 @@ pub trait DerivesModel: Derives<Error = Error> {
     /// Returns the nesting that it allows.
     fn nesting(&self) -> Nesting {
         Nesting::Single
+    }
+
+    /// Returns the outcome of a private choice among candidates; `None` for a recipe without one.
+    fn choice(&self) -> Option<Choice> {
+        None
     }
 
     /// Returns the event of one release of `classes` models together, each as derived here.

@@ -81,7 +81,7 @@ pub mod tuning;
 
 pub use auto::Auto;
 pub use averaging::Averaging;
-pub use derivation::{Derivation, DerivesModel, ModelTerms};
+pub use derivation::{Choice, Derivation, DerivesModel, ModelTerms};
 pub use descent::Descent;
 pub use error::Error;
 pub use float::FloatKind;

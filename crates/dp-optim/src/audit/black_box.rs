@@ -15,14 +15,13 @@ use dp_accountant::certificate::EpsilonDelta;
 use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
 use dp_audit::subject::from_fn;
 use dp_audit::{Claim, Lineup, Side, Statistic, Subject};
-use dp_data::Examples;
 use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
+use crate::derivation::{Choice, DerivesModel as _};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::memory::MemorySource;
-use crate::recipes::AnyDerivation;
-use crate::recipes::{AnyPlan, AnyRecipe, Budget, Planned, Recipe, TrainsAny};
+use crate::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, TrainsAny};
 use crate::tuning::repetitions::mean;
 
 const RECIPE: &str = "black box";
@@ -39,19 +38,27 @@ fn claim(EpsilonDelta { epsilon, delta }: EpsilonDelta) -> Claim {
 /// A recipe planned for data sets of one size, ready to be trained on any pair of them.
 ///
 /// The claim is the plan's guarantee.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Target {
-    plan: PlanUnder,
+    observed: Arc<Observed>,
+    relation: AdjacencyKind,
     n: u64,
     classes: u32,
     claim: Claim,
     cost: f64,
 }
 
-#[derive(Debug, Clone)]
-enum PlanUnder {
-    ReplaceOne(Arc<AnyPlan<ReplaceOne>>),
-    ZeroOut(Arc<AnyPlan<ZeroOut>>),
+/// Trains on a source and returns what is released: the weights, and the choice among candidates if there was one.
+type Observed =
+    dyn Fn(&mut MemorySource<f64>, &mut SeededRng) -> Result<(Vec<f64>, Option<Choice>), Error> + Send + Sync;
+
+impl core::fmt::Debug for Target {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let Self { relation, n, classes, claim, cost, .. } = self;
+        let mut target = f.debug_struct("Target");
+        target.field("relation", relation).field("n", n).field("classes", classes);
+        target.field("claim", claim).field("cost", cost).finish_non_exhaustive()
+    }
 }
 
 impl Target {
@@ -66,26 +73,66 @@ impl Target {
         n: u64,
         classes: u32,
     ) -> Result<Self, Error> {
-        Ok(match relation {
-            AdjacencyKind::ReplaceOne => {
-                let plan = recipe.plan_copies::<ReplaceOne>(n, DIM, budget, 1)?;
-                let (claim, cost) = (claim(plan.reached()), cost(recipe, plan.summary().rows));
-                Self { plan: PlanUnder::ReplaceOne(Arc::new(plan)), n, classes, claim, cost }
-            }
-            AdjacencyKind::ZeroOut => {
-                let plan = recipe.plan_copies::<ZeroOut>(n, DIM, budget, 1)?;
-                let (claim, cost) = (claim(plan.reached()), cost(recipe, plan.summary().rows));
-                Self { plan: PlanUnder::ZeroOut(Arc::new(plan)), n, classes, claim, cost }
-            }
-            adjacency => return Err(Error::Adjacency { recipe: RECIPE, adjacency }),
+        fn under<A: TrainsAny<f64>>(recipe: &AnyRecipe, budget: Budget, n: u64, classes: u32) -> Result<Target, Error> {
+            let plan = recipe.plan_copies::<A>(n, DIM, budget, 1)?;
+            // The training that this crate compiles.
+            Ok(Target::trained_by(plan, n, classes, of_a_run(recipe), |plan, source, rng| {
+                let trained = A::train_any(plan, source, &mut rng.lend(), &mut Control::default())?;
+                Ok((trained.weights.get().clone(), trained.derivation.choice()))
+            }))
+        }
+        match relation {
+            AdjacencyKind::ReplaceOne => under::<ReplaceOne>(recipe, budget, n, classes),
+            AdjacencyKind::ZeroOut => under::<ZeroOut>(recipe, budget, n, classes),
+            adjacency => Err(Error::Adjacency { recipe: RECIPE, adjacency }),
+        }
+    }
+
+    /// Uses the plan of any recipe, of this crate or of another, for `n` records of [`DIM`] features and this many classes.
+    /// `cost` is that of one training, in units of releasing one number, without that of reading rows; a few tens are usual.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::{Delta, Epsilon, ZeroOut};
+    /// use dp_losses::LossKind;
+    /// use dp_optim::audit::black_box::{DIM, Target};
+    /// use dp_optim::recipes::{BoltOn, Budget, Recipe};
+    ///
+    /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::ZERO };
+    /// let plan = BoltOn::strongly_convex(LossKind::Logistic, 0.1).plan::<ZeroOut>(3, DIM, budget)?;
+    /// let target = Target::planned(plan, 3, 2, 40.0);
+    /// # let _ = target;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn planned<A, P>(plan: P, n: u64, classes: u32, cost: f64) -> Self
+    where
+        A: RecordAdjacency,
+        P: Planned<A> + Send + Sync + 'static,
+    {
+        Self::trained_by(plan, n, classes, cost, |plan, source, rng| {
+            let trained = plan.train::<f64>(source, rng, &mut Control::default())?;
+            Ok((trained.weights.get().clone(), trained.derivation.choice()))
         })
     }
 
-    fn relation(&self) -> AdjacencyKind {
-        match self.plan {
-            PlanUnder::ReplaceOne(_) => AdjacencyKind::ReplaceOne,
-            PlanUnder::ZeroOut(_) => AdjacencyKind::ZeroOut,
-        }
+    fn trained_by<A, P>(
+        plan: P,
+        n: u64,
+        classes: u32,
+        cost: f64,
+        train: impl Fn(&P, &mut MemorySource<f64>, &mut SeededRng) -> Result<(Vec<f64>, Option<Choice>), Error>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self
+    where
+        A: RecordAdjacency,
+        P: Planned<A> + Send + Sync + 'static,
+    {
+        let cost = cost + COST_OF_A_ROW * plan.summary().rows as f64;
+        let claim = claim(plan.reached());
+        let observed = Arc::new(move |source: &mut MemorySource<f64>, rng: &mut SeededRng| train(&plan, source, rng));
+        Self { observed, relation: A::KIND, n, classes, claim, cost }
     }
 
     /// Returns the recipe on one pair of data sets.
@@ -111,8 +158,8 @@ impl Target {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn subject(&self, name: impl Into<String>, pair: &Pair) -> Result<Box<dyn Subject>, Error> {
-        if !pair.fits(self.relation()) {
-            return Err(Error::Adjacency { recipe: RECIPE, adjacency: self.relation() });
+        if !pair.fits(self.relation) {
+            return Err(Error::Adjacency { recipe: RECIPE, adjacency: self.relation });
         }
         for (name, planned, found) in
             [("n", self.n, pair.n()), ("classes", self.classes.into(), pair.classes_at_least().into())]
@@ -123,39 +170,37 @@ impl Target {
         }
         let (name, classes) = (name.into(), self.classes);
         let examples = [pair.examples(Side::Base, classes)?, pair.examples(Side::Neighbour, classes)?];
-        let (plan, subject) = (self.plan.clone(), name.clone());
+        let (observed, subject) = (self.observed.clone(), name.clone());
         let trial = move |side: Side, rng: &mut SeededRng, features: &mut Vec<f64>| {
-            let examples = &examples[usize::from(side == Side::Neighbour)];
-            match &plan {
-                PlanUnder::ReplaceOne(plan) => observe(plan, examples, classes, rng, features),
-                PlanUnder::ZeroOut(plan) => observe(plan, examples, classes, rng, features),
-            }
-            .map_err(|error| dp_audit::Error::Trial { subject: subject.clone(), reason: error.to_string() })
+            let examples = examples[usize::from(side == Side::Neighbour)].clone();
+            let mut source = MemorySource::new(examples, 1.0, f64::from(classes.max(2) - 1));
+            let (weights, choice) = observed(&mut source, rng)
+                .map_err(|error| dp_audit::Error::Trial { subject: subject.clone(), reason: error.to_string() })?;
+            describe(&weights, choice, features);
+            Ok(())
         };
         let subject = from_fn(name, pair.describe(), self.claim.clone(), Statistic::Learned, trial);
         Ok(Box::new(subject.with_relative_cost(self.cost)))
     }
 }
 
-fn cost(recipe: &AnyRecipe, rows: u64) -> f64 {
-    fn of_a_run(recipe: &AnyRecipe) -> f64 {
-        let sum = |all: &[AnyRecipe]| all.iter().map(of_a_run).sum::<f64>();
-        match recipe {
-            AnyRecipe::OneVsAll(models) => f64::from(models.classes) * of_a_run(&models.recipe),
-            AnyRecipe::Portions(tuning) => sum(&tuning.candidates),
-            AnyRecipe::RandomStopping(tuning) => {
-                mean(tuning.repetitions) * sum(&tuning.candidates) / tuning.candidates.len().max(1) as f64
-            }
-            // Steps are searched until a budget is spent.
-            AnyRecipe::SearchedDescent(search) if search.batch_size.is_some() => 2000.0,
-            AnyRecipe::SearchedDescent(_) => 600.0,
-            AnyRecipe::DpSvrg(_) => 300.0,
-            AnyRecipe::DpNewton(_) => 150.0,
-            AnyRecipe::AdmmObjPert(_) | AnyRecipe::DpFtrl(_) => 90.0,
-            _ => 40.0,
+/// Returns the cost of a training, apart from that of reading rows.
+fn of_a_run(recipe: &AnyRecipe) -> f64 {
+    let sum = |all: &[AnyRecipe]| all.iter().map(of_a_run).sum::<f64>();
+    match recipe {
+        AnyRecipe::OneVsAll(models) => f64::from(models.classes) * of_a_run(&models.recipe),
+        AnyRecipe::Portions(tuning) => sum(&tuning.candidates),
+        AnyRecipe::RandomStopping(tuning) => {
+            mean(tuning.repetitions) * sum(&tuning.candidates) / tuning.candidates.len().max(1) as f64
         }
+        // Steps are searched until a budget is spent.
+        AnyRecipe::SearchedDescent(search) if search.batch_size.is_some() => 2000.0,
+        AnyRecipe::SearchedDescent(_) => 600.0,
+        AnyRecipe::DpSvrg(_) => 300.0,
+        AnyRecipe::DpNewton(_) => 150.0,
+        AnyRecipe::AdmmObjPert(_) | AnyRecipe::DpFtrl(_) => 90.0,
+        _ => 40.0,
     }
-    of_a_run(recipe) + COST_OF_A_ROW * rows as f64
 }
 
 /// A recipe on all pairs of data sets of the planned sizes.
@@ -174,8 +219,8 @@ impl Family {
     /// # Errors
     /// [`Error::Adjacency`] for plans under a relation other than that of the pairs, [`Error::Count`] for no pairs.
     pub fn new(name: impl Into<String>, targets: Vec<Target>, pairs: Arc<Pairs>) -> Result<Self, Error> {
-        if let Some(target) = targets.iter().find(|target| target.relation() != pairs.relation()) {
-            return Err(Error::Adjacency { recipe: RECIPE, adjacency: target.relation() });
+        if let Some(target) = targets.iter().find(|target| target.relation != pairs.relation()) {
+            return Err(Error::Adjacency { recipe: RECIPE, adjacency: target.relation });
         }
         let planned = |pair: &Pair| targets.iter().any(|target| target.n == pair.n());
         let fitting = pairs.all().iter().zip(0..).filter(|(pair, _)| planned(pair));
@@ -213,37 +258,17 @@ impl Lineup for Family {
     }
 }
 
-fn observe<A: TrainsAny<f64>>(
-    plan: &AnyPlan<A>,
-    examples: &Examples<f64>,
-    classes: u32,
-    rng: &mut SeededRng,
-    features: &mut Vec<f64>,
-) -> Result<(), Error> {
-    let mut source = MemorySource::new(examples.clone(), 1.0, f64::from(classes.max(2) - 1));
-    let trained = A::train_any(plan, &mut source, &mut rng.lend(), &mut Control::default())?;
-    let weights = trained.weights.get();
-    let Some((chosen, candidates)) = choice(&trained.derivation) else {
+/// Appends what was released: the weights, or for each candidate whether it was chosen, and its weights if so.
+fn describe(weights: &[f64], choice: Option<Choice>, features: &mut Vec<f64>) {
+    let Some(Choice { chosen, candidates }) = choice else {
         features.extend(weights);
-        return Ok(());
+        return;
     };
-    // For each candidate, whether it was chosen, and its weights if so.
     for candidate in 0..candidates {
         let released = f64::from(chosen == Some(candidate));
         features.push(released);
         features.extend(weights.iter().map(|weight| released * weight));
     }
-    Ok(())
-}
-
-/// Returns the chosen candidate and the number of candidates, if there was a choice.
-fn choice(derivation: &AnyDerivation) -> Option<(Option<usize>, usize)> {
-    let (chosen, candidates) = match derivation {
-        AnyDerivation::Portions(derivation) => (derivation.chosen, derivation.each.len()),
-        AnyDerivation::RandomStopping(derivation) => (derivation.chosen, derivation.each.len()),
-        _ => return None,
-    };
-    Some((chosen.map(|chosen| chosen as usize), candidates))
 }
 
 #[cfg(test)]

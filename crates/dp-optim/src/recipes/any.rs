@@ -28,7 +28,7 @@ use super::rsgd_ar::RsgdAr;
 use super::scs13::Scs13;
 use super::searched_descent::SearchedDescent;
 use super::snowball_sgd::SnowballSgd;
-use crate::derivation::{Derivation, DerivesModel, ModelTerms};
+use crate::derivation::{Choice, Derivation, DerivesModel, ModelTerms};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
@@ -191,6 +191,13 @@ macro_rules! algorithms {
                 match self {
                     $(Self::$variant(derivation) => derivation.nesting(),)+
                     Self::NonPrivate(_) => Nesting::NonPrivate,
+                }
+            }
+
+            fn choice(&self) -> Option<Choice> {
+                match self {
+                    $(Self::$variant(derivation) => derivation.choice(),)+
+                    Self::NonPrivate(_) => None,
                 }
             }
 

@@ -215,6 +215,9 @@ impl ObjPert {
             LossKind::HuberRegression(loss) => Ok(MarginLoss::BoundedSlope { slope: 1.0, curvature: 1.0 / loss.h() }),
             LossKind::LogCosh(loss) => Ok(MarginLoss::LogCosh { width: loss.h() }),
             LossKind::Softmax(softmax) => Ok(MarginLoss::Softmax { classes: softmax.classes() }),
+            LossKind::Custom(loss) if loss.is_smooth() && loss.relative_curvature().is_finite() => {
+                Ok(MarginLoss::BoundedSlope { slope: loss.slope(), curvature: loss.curvature() })
+            }
             _ => Err(Error::NotProved {
                 recipe: RECIPE,
                 why: "it takes losses that are smooth and whose slope is bounded everywhere: logistic, softmax, huber-svm, \

@@ -31,12 +31,21 @@ pub struct Setting {
 
 impl Setting {
     /// Returns the assumptions common to all recipes: public `n`, the bound on row norms, one row per unit, and idealised
-    /// noise if it is rounded.
+    /// noise if it is rounded; of a custom loss what its author claims.
     pub fn assumptions(&self) -> Vec<Assumption> {
         let mut assumptions =
             vec![Assumption::PublicN, Assumption::RowNorm { bound: self.row_norm }, Assumption::OneRowPerUnit];
         if self.noise_mode != NoiseMode::Exact {
             assumptions.push(Assumption::IdealisedFloat);
+        }
+        if let LossKind::Custom(loss) = self.loss {
+            let text = format!(
+                "The loss {} is convex, its slope at most {} and its curvature at most {}.",
+                self.loss,
+                loss.slope(),
+                loss.curvature()
+            );
+            assumptions.push(Assumption::Other { text });
         }
         assumptions
     }

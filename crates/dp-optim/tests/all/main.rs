@@ -3,6 +3,7 @@
 #[cfg(feature = "audit")]
 mod audit;
 mod brute_force;
+mod custom_loss;
 mod errata;
 mod golden;
 mod golden_bst14;

@@ -274,11 +274,7 @@ pub struct Chosen {
 impl Chosen {
     /// Returns the selection recorded in the certificate's recipe, which is released with the model.
     pub(super) fn of(tuning: &Tuning, derivation: &AnyDerivation) -> Option<Self> {
-        match derivation {
-            AnyDerivation::Portions(derivation) => Some(Self::new(tuning, derivation.chosen.map(|i| i as usize))),
-            AnyDerivation::RandomStopping(derivation) => Some(Self::new(tuning, derivation.chosen.map(|i| i as usize))),
-            _ => None,
-        }
+        derivation.choice().map(|choice| Self::new(tuning, choice.chosen))
     }
 
     pub(super) fn new(tuning: &Tuning, position: Option<usize>) -> Self {

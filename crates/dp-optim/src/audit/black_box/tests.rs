@@ -72,3 +72,23 @@ fn a_choice_shows_which_candidate_was_chosen() {
     }
     assert_eq!(chosen, [true; 2]);
 }
+
+/// A plan of any recipe is observed as a plan of the catalogue is.
+#[test]
+fn a_plan_of_any_recipe_releases_the_same() {
+    let recipe = BoltOn::strongly_convex(LossKind::Logistic, 0.1);
+    let pair = Pairs::new(AdjacencyKind::ZeroOut, 2).unwrap().all()[0];
+    let plan = recipe.plan::<ZeroOut>(pair.n(), DIM, budget(1.0)).unwrap();
+    let planned = Target::planned(plan, pair.n(), 2, 40.0);
+    let known = Target::new(&recipe.into(), AdjacencyKind::ZeroOut, budget(1.0), pair.n(), 2).unwrap();
+    assert_eq!((planned.cost, planned.relation), (known.cost, known.relation));
+    let observe = |target: &Target, side| {
+        let mut features = Vec::new();
+        target.subject("x", &pair).unwrap().observe(side, &mut SeededRng::new(7), &mut features).unwrap();
+        features
+    };
+    for side in [Side::Base, Side::Neighbour] {
+        assert_eq!(observe(&planned, side), observe(&known, side));
+    }
+    assert_ne!(observe(&planned, Side::Base), observe(&planned, Side::Neighbour));
+}

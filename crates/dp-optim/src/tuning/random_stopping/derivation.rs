@@ -4,7 +4,7 @@ use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent, Repetitions};
 
 use super::{RECIPE, ScoreNoise};
-use crate::derivation::{DerivesModel, ModelTerms, RELEASE};
+use crate::derivation::{Choice, DerivesModel, ModelTerms, RELEASE};
 use crate::error::Error;
 use crate::lattice::{self, ReleaseLattice};
 use crate::recipes::AnyDerivation;
@@ -79,6 +79,10 @@ impl<D: DerivesModel> DerivesModel for RandomStoppingDerivation<D> {
 
     fn nesting(&self) -> Nesting {
         Nesting::Choice
+    }
+
+    fn choice(&self) -> Option<Choice> {
+        Some(Choice { chosen: self.chosen.map(|chosen| chosen as usize), candidates: self.each.len() })
     }
 
     fn work(&self) -> u64 {

@@ -1,0 +1,90 @@
+//! A loss of another crate in every algorithm of the catalogue.
+
+use dp_accountant::certificate::Assumption;
+use dp_accountant::guarantee::Unit;
+use dp_accountant::{Adjacency, AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_data::Examples;
+use dp_losses::{CustomLoss, LossKind, RegisteredLoss};
+use dp_mechanisms::{OsSeeded, ReleaseRng};
+use dp_optim::catalogue::{ALGORITHMS, Request, Settings};
+use dp_optim::engine::Control;
+use dp_optim::recipes::{AnyRecipe, Budget, Recipe, TrainsAny};
+use dp_optim::{DerivesModel, Error, MemorySource};
+
+/// Smoothed quantile regression.
+#[derive(Debug)]
+struct Quantile;
+
+impl CustomLoss for Quantile {
+    fn name(&self) -> &'static str {
+        "quantile-80"
+    }
+    fn is_classification(&self) -> bool {
+        false
+    }
+    fn value(&self, r: f64) -> f64 {
+        0.5 * 0.5f64.hypot(r) - 0.3 * r
+    }
+    fn derivative(&self, r: f64) -> f64 {
+        0.5 * r / 0.5f64.hypot(r) - 0.3
+    }
+    fn slope(&self) -> f64 {
+        0.8
+    }
+    fn curvature(&self) -> f64 {
+        1.0
+    }
+    fn relative_curvature(&self) -> f64 {
+        0.19246
+    }
+}
+
+fn loss() -> LossKind {
+    LossKind::Custom(RegisteredLoss::new(&Quantile).unwrap())
+}
+
+const N: usize = 300;
+
+/// Trains, and checks certificate and terms; an error of the plan is returned.
+fn train<A: TrainsAny<f64> + Adjacency>(recipe: &AnyRecipe, budget: Budget) -> Result<(), Error> {
+    let rows = (0..N).flat_map(|i| [(i % 10) as f64 / 16.0, (i % 7) as f64 / 16.0, 0.5]).collect();
+    let targets = (0..N).map(|i| (i % 13) as f64 / 13.0 - 0.4).collect();
+    let mut source = MemorySource::new(Examples::dense(rows, targets, 3).unwrap(), 1.0, 1.0);
+    let plan = recipe.plan_copies::<A>(N as u64, 3, budget, 1)?;
+    let trained = A::train_any(&plan, &mut source, &mut OsSeeded::new().unwrap().lend(), &mut Control::default())?;
+    assert_eq!(trained.derivation.model_terms().loss, loss());
+    let certificate = trained.certificate(Unit::Record, Vec::new(), String::new(), Default::default());
+    certificate.verify().unwrap();
+    let claim = "The loss custom:quantile-80 is convex, its slope at most 0.8";
+    let states = |stated: &Assumption| matches!(stated, Assumption::Other { text } if text.starts_with(claim));
+    assert!(certificate.assumptions.iter().any(states), "{:?}", certificate.assumptions);
+    #[cfg(feature = "serde")]
+    {
+        let text = serde_json::to_string(&trained.derivation).unwrap();
+        assert!(text.contains(r#"{"name":"custom","loss":"quantile-80"}"#), "{text}");
+        assert_eq!(serde_json::from_str::<dp_optim::recipes::AnyDerivation>(&text).unwrap(), trained.derivation);
+    }
+    Ok(())
+}
+
+#[test]
+fn every_algorithm_for_numbers_takes_a_custom_loss() {
+    let budget = Budget { epsilon: Epsilon::new(2.0).unwrap(), delta: Delta::new(1e-5).unwrap() };
+    let settings = Settings::default();
+    let mut refused = Vec::new();
+    for entry in ALGORITHMS {
+        let relation = entry.usual_relation();
+        let request = Request::new(&settings, loss(), budget, relation, N as u64, 3);
+        let trained = entry.build(&request).and_then(|built| match relation {
+            AdjacencyKind::ZeroOut => train::<ZeroOut>(&built.recipe, budget),
+            _ => train::<ReplaceOne>(&built.recipe, budget),
+        });
+        match trained {
+            Ok(()) => {}
+            Err(Error::NotProved { .. }) => refused.push(entry.name),
+            Err(error) => panic!("{}: {error}", entry.name),
+        }
+    }
+    // Both state the losses that they take: those of two classes with a known curvature, those with a conjugate.
+    assert_eq!(refused, ["dp-newton", "phased-erm"]);
+}
