@@ -14,6 +14,7 @@ use dp_data::read;
 use dp_data::{Encoder, Examples, Rows};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::rng::ReleaseRng;
+use dp_optim::DerivesModel as _;
 use dp_optim::MemorySource;
 use dp_optim::catalogue::Settings;
 use dp_optim::engine::Control;
