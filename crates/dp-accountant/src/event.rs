@@ -20,7 +20,8 @@
 
 mod fields;
 
-pub use crate::leaves::MAX_DEPTH;
+/// Greatest accepted depth of a tree.
+pub const MAX_DEPTH: usize = 256;
 
 /// One node of an event tree.
 ///

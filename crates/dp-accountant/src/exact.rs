@@ -10,19 +10,20 @@ mod complex;
 mod contour;
 pub(crate) mod ends;
 mod kept;
-pub(crate) mod loss_law;
+mod leaf_law;
 mod pld;
 pub mod single_step;
 #[cfg(test)]
 mod tests;
 
-pub use accountant::ExactAccountant;
+pub use self::accountant::ExactAccountant;
+pub use crate::bracket::{Bracket, Engine};
 
 use std::sync::OnceLock;
 
 use self::closed_form::ClosedForm;
 use self::contour::Contour;
-use self::ends::Ends;
+use self::ends::{Ends, WIDE};
 use self::pld::Composed;
 use crate::adjacency::AdjacencyKind;
 use crate::error::{Error, non_negative};
@@ -34,29 +35,6 @@ use crate::leaves::pure::pure_epsilon_of_all;
 use crate::leaves::{Leaf, Leaves, leaves, leaves_under};
 use crate::params::Delta;
 use crate::rdp::RdpCurve;
-
-/// A number with certified bounds: the true value lies between `lower` and `upper`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Bracket {
-    /// Certified lower bound.
-    pub lower: f64,
-    /// Certified upper bound: the guarantee.
-    pub upper: f64,
-    /// The engine that computed it.
-    pub engine: Engine,
-}
-
-/// The engine that computed a [`Bracket`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum Engine {
-    /// A closed form.
-    ClosedForm,
-    /// The contour integral of the moment function.
-    Contour,
-    /// Composition of discretised privacy loss distributions.
-    LossDistribution,
-}
 
 /// The exact privacy curve of an event tree, prepared for several evaluations.
 ///
@@ -113,9 +91,6 @@ struct Numeric {
     /// Prepared when the contour cannot give a result.
     composed: OnceLock<Option<Composed>>,
 }
-
-/// Relative distance of the ends above which another engine is tried.
-pub(crate) const WIDE: f64 = 1e-3;
 
 impl PrivacyCurve {
     /// Prepares the curve of `event`.

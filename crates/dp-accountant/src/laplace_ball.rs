@@ -30,8 +30,8 @@ mod bessel;
 mod law;
 mod moments;
 
+use crate::bracket::{Bracket, Engine};
 use crate::error::{Error, non_negative, positive};
-use crate::exact::{Bracket, Engine};
 use crate::laplace;
 use crate::params::{Delta, RdpOrder};
 use crate::quadrature::{Estimate, integrate};

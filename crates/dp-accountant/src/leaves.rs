@@ -13,15 +13,12 @@ mod single;
 
 use crate::adjacency::AdjacencyKind;
 use crate::error::Error;
-use crate::event::{DpEvent, MarginLoss, Repetitions};
+use crate::event::{DpEvent, MAX_DEPTH, MarginLoss, Repetitions};
 use crate::finite_pair::FinitePair;
 use crate::gaussian_mixture::GaussianMixture;
 use crate::rdp::{self, RenyiPoints};
 use crate::relations::{Narrowed, Relations};
-use crate::sampled_replacement;
-
-/// Greatest accepted depth of a tree.
-pub const MAX_DEPTH: usize = 256;
+use crate::sampled_replacement::Pair as ReplacementPair;
 
 /// The releases of a tree, each with its number of occurrences.
 pub(crate) type Leaves = Vec<(Leaf, u64)>;
@@ -65,7 +62,7 @@ pub(crate) enum Leaf {
     /// Any other release from a Poisson sample, `0 < rate < 1`.
     Poisson { rate: f64, base: Leaves },
     /// A Gaussian release from a Poisson sample, `0 < rate < 1`, in which one record's contribution is replaced by another.
-    PoissonReplacement(sampled_replacement::Pair),
+    PoissonReplacement(ReplacementPair),
     /// A release from a sample of fixed size, `0 < rate < 1`.
     WithoutReplacement { rate: f64, base: Leaves },
     /// Shuffled answers of `epsilon`-DP local randomisers.

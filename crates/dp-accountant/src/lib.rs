@@ -43,6 +43,7 @@
 pub mod accountant;
 pub mod adjacency;
 pub mod bound;
+mod bracket;
 pub mod calibrate;
 pub mod certificate;
 pub mod error;
@@ -61,6 +62,7 @@ mod laplace;
 pub mod laplace_ball;
 mod leaves;
 mod logspace;
+mod loss_law;
 mod normal;
 pub mod objective_perturbation;
 pub mod odometer;

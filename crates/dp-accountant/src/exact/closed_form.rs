@@ -9,7 +9,7 @@ use crate::logspace::log_add;
 use crate::objective_perturbation::{Pair, least_mu};
 use crate::pure;
 use crate::rounding::{add_up, count_up, mul_up};
-use crate::sampled_replacement;
+use crate::sampled_replacement::Pair as ReplacementPair;
 
 /// Maximum number of equal pure guarantees; more take too long to sum.
 const MAX_COUNT: u64 = 200_000;
@@ -32,7 +32,7 @@ pub(super) enum ClosedForm {
     /// One Gaussian release from a Poisson sample.
     Sampled { rate: f64, mu: f64 },
     /// One Gaussian release from a Poisson sample in which one record is replaced.
-    Replaced(sampled_replacement::Pair),
+    Replaced(ReplacementPair),
     /// One objective perturbation: the pair that dominates it, and `mu` of the Gaussian mechanism that it dominates.
     ObjectivePerturbation { pair: Pair, mu: f64 },
     /// Equal pure guarantees.

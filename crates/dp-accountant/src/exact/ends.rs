@@ -3,6 +3,9 @@
 /// Relative amount by which ends may cross through rounding.
 const ROUNDING: f64 = 1e-9;
 
+/// Relative distance of the ends above which another engine is tried.
+pub(crate) const WIDE: f64 = 1e-3;
+
 /// Bounds on an epsilon, a delta or a logarithm of one: it lies between the ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ends {

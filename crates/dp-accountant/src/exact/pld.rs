@@ -22,14 +22,15 @@ use core::cell::RefCell;
 
 use fft::Fft;
 use lattice::{Discretised, Grid, Masses};
-use range::{Outside, aligned_step, bulk, offset, range};
+use range::{LOG_OUTSIDE, Outside, aligned_step, bulk, offset, range};
 use spectrum::{Aliases, PartSide, Side};
 use tilt::{Cumulants, Question, Saddle, charge};
 
-use super::ends::Ends;
+use super::ends::{Ends, WIDE};
 use super::kept::{Kept, Size, WIDENING};
-use super::loss_law::{Direction, Law};
+use super::leaf_law::law_of;
 use crate::leaves::Leaves;
+use crate::loss_law::{Direction, Law};
 use crate::work;
 
 /// Largest index; beyond it sums of indices could overflow or lose their unit.
@@ -99,9 +100,6 @@ enum Grids {
 /// Maximum number of grids.
 const MAX_GRIDS: u32 = 5;
 
-/// Logarithm of the mass permitted outside of grids and windows, relative to delta.
-const LOG_OUTSIDE: f64 = -20.0;
-
 /// Logarithm of the least delta with close bounds; bounds on smaller deltas are not close.
 const LEAST_LOG_DELTA: f64 = -690.0;
 
@@ -138,7 +136,7 @@ impl Composed {
             }
         }
         let laws: Vec<(Law, u64)> =
-            merged.iter().map(|(leaf, count)| Some((Law::of(leaf)?, *count))).collect::<Option<_>>()?;
+            merged.iter().map(|(leaf, count)| Some((law_of(leaf)?, *count))).collect::<Option<_>>()?;
         let directed = |direction: Direction| OneWay {
             parts: laws.iter().map(|(law, count)| (law.clone().directed(direction), *count)).collect(),
             kept: Kept::default(),
@@ -271,7 +269,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
     }
     let keeps_rare = grids == Grids::KeepingRare;
     // The distance of the ends to reach and the largest to judge by, and the factor by which a finer step must be smaller.
-    let (target, widest, worthwhile) = if keeps_rare { (super::WIDE, 1.0, 0.5) } else { (WIDTH, f64::INFINITY, 0.9) };
+    let (target, widest, worthwhile) = if keeps_rare { (WIDE, 1.0, 0.5) } else { (WIDTH, f64::INFINITY, 0.9) };
     let mut discretisation = Discretisation::coarse(parts, Outside::new(log_delta, releases), coarse, keeps_rare)?;
     // Far below the mean loss delta is nearly 1, but a tilt for so small an epsilon needs too long a window.
     if let (true, Question::DeltaAt(epsilon, _)) = (keeps_rare, question)

@@ -1,7 +1,7 @@
 //! The tails of the ball's privacy loss, tabulated for many thresholds.
 
 use super::Ball;
-use crate::exact::loss_law::{LossLaw, Tails};
+use crate::loss_law::{LossLaw, Tails};
 use crate::quadrature::panel;
 
 /// Distance in logarithm below the largest density at which the density underflows.

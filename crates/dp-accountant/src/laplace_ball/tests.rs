@@ -1,5 +1,5 @@
 use super::*;
-use crate::exact::loss_law::{LossLaw, Tails};
+use crate::loss_law::{LossLaw, Tails};
 
 /// Returns the density over the angle, on a plain grid: its sum is exact to rounding, as the integrand is smooth and periodic.
 fn grid(x: f64, dim: u64, points: u32) -> Vec<(f64, f64)> {

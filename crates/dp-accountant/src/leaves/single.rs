@@ -11,7 +11,7 @@ use crate::rdp::RenyiPoints;
 use crate::rdp::above_threshold::Gaussian;
 use crate::relations::Relations;
 use crate::rounding::{count_up, div_up};
-use crate::sampled_replacement;
+use crate::sampled_replacement::Pair as ReplacementPair;
 
 /// Ratio of sensitivity to noise beyond which a release counts as having no guarantee.
 pub(super) const LARGEST_RATIO: f64 = 1e100;
@@ -83,7 +83,7 @@ pub(super) fn single(event: &DpEvent) -> Result<(Leaf, Relations), Error> {
                 (0.0, _) => Leaf::Pure { epsilon: 0.0 },
                 (_, None) => Leaf::NonPrivate,
                 (1.0, Some(mu)) => Leaf::Gaussian { mu },
-                (rate, Some(mu)) => Leaf::PoissonReplacement(sampled_replacement::Pair::new(rate, mu, radius)),
+                (rate, Some(mu)) => Leaf::PoissonReplacement(ReplacementPair::new(rate, mu, radius)),
             };
             return Ok((leaf, Relations::IN_PLACE));
         }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::monotone::Monotone;
 use super::sided::Sided;
 use super::{MarginLoss, Pair};
-use crate::exact::loss_law::{Gaussian, Law, LossLaw, Tails};
+use crate::loss_law::{Gaussian, Law, LossLaw, Tails};
 use crate::normal::upper_tail;
 use crate::quadrature::{panel, panel_with_error};
 

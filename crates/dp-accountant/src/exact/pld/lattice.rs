@@ -1,7 +1,7 @@
 //! Discretisation of loss laws on a grid: one law that dominates the true one and one that it dominates; composition preserves
 //! both orders.
 
-use crate::exact::loss_law::{Between, DominatingCurve, Law, LossLaw, Tails};
+use crate::loss_law::{Between, DominatingCurve, Law, LossLaw, Tails};
 
 /// `P`-masses of a law whose finite losses lie on a grid.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,6 +1,6 @@
 //! The range of losses that a grid must cover, and the grid step that suits laws with few losses.
 
-use crate::exact::loss_law::Law;
+use crate::loss_law::Law;
 use crate::work;
 
 /// Probabilities permitted outside of a grid, for one release.
@@ -10,13 +10,16 @@ pub(super) struct Outside {
     below: f64,
 }
 
+/// Logarithm of the mass permitted outside of grids and windows, relative to delta.
+pub(super) const LOG_OUTSIDE: f64 = -20.0;
+
 /// Least distinguishable probability.
 const LEAST_OUTSIDE: f64 = 1e-300;
 
 impl Outside {
     /// Returns probabilities so small that all releases together change a delta of about `e^log_delta` negligibly.
     pub(super) fn new(log_delta: f64, releases: f64) -> Self {
-        let above = (log_delta + super::LOG_OUTSIDE).exp() / releases;
+        let above = (log_delta + LOG_OUTSIDE).exp() / releases;
         // Low losses are only rounded up, or omitted from the lower law, which changes delta by their share.
         Self { above: above.max(LEAST_OUTSIDE), below: 1e-10 / releases }
     }
@@ -170,11 +173,12 @@ pub(super) fn aligned_step<'a>(laws: impl Iterator<Item = &'a Law>, step: f64) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::exact::leaf_law::law_of;
     use crate::leaves::Leaf;
 
     #[test]
     fn a_point_lies_on_the_bulk() {
-        let at = |leaf: &Leaf, step: f64| bulk(&Law::of(leaf).unwrap(), step);
+        let at = |leaf: &Leaf, step: f64| bulk(&law_of(leaf).unwrap(), step);
         // Most of a Laplace law under P has the largest loss. A law narrower than the step is merged to a loss of 0.
         let laplace = Leaf::Laplace { x: 0.5 };
         assert!((at(&laplace, 1e-3) - 0.5).abs() < 1e-12 && at(&laplace, 3.0).abs() < 1e-12);

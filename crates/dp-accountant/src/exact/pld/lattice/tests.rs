@@ -1,9 +1,10 @@
 use std::sync::Arc;
 
 use super::*;
-use crate::exact::loss_law::Direction;
+use crate::exact::leaf_law::law_of;
 use crate::finite_pair::FinitePair;
 use crate::leaves::Leaf;
+use crate::loss_law::Direction;
 
 /// Returns the hockey-stick curve of a law on a grid with its losses shifted by `shift`.
 fn curve(law: &Masses, step: f64, shift: f64, epsilon: f64) -> f64 {
@@ -18,7 +19,7 @@ fn true_curve(law: &dyn LossLaw, epsilon: f64) -> f64 {
 }
 
 fn known(leaf: &Leaf, direction: Direction) -> Arc<dyn LossLaw> {
-    match Law::of(leaf).map(|law| law.directed(direction)) {
+    match law_of(leaf).map(|law| law.directed(direction)) {
         Some(Law::Known(law)) => law,
         other => panic!("{leaf:?}: {other:?}"),
     }

@@ -16,23 +16,18 @@
 use core::fmt::Debug;
 use std::sync::Arc;
 
-use crate::laplace_ball::BallLaw;
-use crate::leaves::Leaf;
-use crate::objective_perturbation;
-
 mod atoms;
-mod discrete;
+pub(crate) mod discrete;
 mod gaussian;
 mod laplace;
 mod poisson;
-mod response;
+pub(crate) mod response;
 mod reversed;
-mod shuffled;
+pub(crate) mod shuffled;
 
-pub(crate) use gaussian::Gaussian;
-use gaussian::Mixture;
-use laplace::Laplace;
-use poisson::Sampled;
+pub(crate) use gaussian::{Gaussian, Mixture};
+pub(crate) use laplace::Laplace;
+pub(crate) use poisson::Sampled;
 use reversed::{Reversed, ReversedCurve};
 
 /// Probabilities that the loss exceeds a threshold, and that it does not, under both laws.
@@ -174,48 +169,6 @@ pub(crate) enum Direction {
 }
 
 impl Law {
-    /// Returns the law of one release in the first direction; `None` if no dominating pair is known that could be composed.
-    pub(crate) fn of(leaf: &Leaf) -> Option<Self> {
-        Some(match leaf {
-            Leaf::Gaussian { mu } => Self::known(Gaussian::new(*mu)),
-            Leaf::PoissonGaussian { rate, mu } => Self::known(Sampled::new(*rate, Arc::new(Gaussian::new(*mu)))),
-            Leaf::Mixture(mixture) => {
-                let components = mixture.components().iter();
-                Self::known(Mixture::new(components.map(|&(mu, weight)| (weight, mu))))
-            }
-            Leaf::Laplace { x } => Self::known(Laplace::new(*x)),
-            Leaf::LaplaceBall { x, dim } => match BallLaw::new(*x, *dim) {
-                Some(law) => Self::known(law),
-                None => Self::known(Laplace::new(*x)),
-            },
-            Leaf::Pure { epsilon } => Self::known(response::pure(*epsilon)),
-            Leaf::Approximate { epsilon, delta } => Self::known(response::approximate(*epsilon, *delta)),
-            Leaf::RandomizedResponse { buckets, noise } => Self::known(response::randomized(*buckets, *noise)),
-            Leaf::Pair(pair) => Self::known(response::pair(pair)),
-            Leaf::DiscreteLaplace { scale, sensitivity } => Self::known(discrete::laplace(*scale, *sensitivity)?),
-            Leaf::DiscreteGaussian { scale, sensitivity, dim: 1 } => {
-                Self::known(discrete::gaussian(*scale, *sensitivity)?)
-            }
-            Leaf::ObjectivePerturbation { std_dev, regularization, loss } => {
-                objective_perturbation::law(*std_dev, *regularization, *loss)?
-            }
-            Leaf::PoissonReplacement(pair) => pair.law(),
-            Leaf::Shuffled { epsilon, records } => shuffled::law(*epsilon, *records)?,
-            Leaf::Poisson { rate, base } => {
-                let [(base, 1)] = base.as_slice() else { return None };
-                let sampled = |base| -> Arc<dyn LossLaw> { Arc::new(Sampled::new(*rate, base)) };
-                match Self::of(base)? {
-                    Self::Known(base) => Self::Known(sampled(base)),
-                    Self::Between { above, below, are_close } => {
-                        Self::Between { above: sampled(above), below: sampled(below), are_close }
-                    }
-                    Self::Bounded(_) => return None,
-                }
-            }
-            _ => return None,
-        })
-    }
-
     /// Wraps a law that is known by its tails.
     pub(crate) fn known(law: impl LossLaw + 'static) -> Self {
         Self::Known(Arc::new(law))

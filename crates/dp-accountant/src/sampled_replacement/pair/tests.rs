@@ -1,6 +1,10 @@
 use super::*;
-use crate::exact::loss_law::{Law, LossLaw};
+use crate::error::Error;
+use crate::event::DpEvent;
+use crate::exact::PrivacyCurve;
 use crate::exact::single_step;
+use crate::loss_law::{Law, LossLaw};
+use crate::params::{Delta, RdpOrder};
 use crate::rounding::div_up;
 
 fn pairs() -> Vec<(f64, f64, f64)> {

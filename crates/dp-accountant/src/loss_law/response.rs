@@ -53,7 +53,7 @@ pub(crate) fn pair(pair: &FinitePair) -> Atoms {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exact::loss_law::LossLaw;
+    use crate::loss_law::LossLaw;
 
     #[test]
     fn what_is_told_with_probability_delta_has_infinite_loss() {

@@ -68,7 +68,7 @@ pub(crate) fn gaussian(scale: f64, sensitivity: f64) -> Option<Atoms> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exact::loss_law::LossLaw;
+    use crate::loss_law::LossLaw;
 
     #[test]
     fn one_step_of_discrete_laplace_is_a_randomised_response() {

@@ -32,13 +32,13 @@ impl Sampled {
 }
 
 /// Returns `ln(1 - q + q e^l)`.
-pub(super) fn mixed_loss(rate: f64, loss: f64) -> f64 {
+pub(crate) fn mixed_loss(rate: f64, loss: f64) -> f64 {
     if loss > 40.0 { loss + (rate + (1.0 - rate) * (-loss).exp()).ln() } else { (rate * loss.exp_m1()).ln_1p() }
 }
 
 /// Returns the release's own loss at which the mixture's is `loss`: `ln(1 + (e^loss - 1)/q)`; negative infinity at and below
 /// `ln(1 - q)`.
-pub(super) fn own_loss(rate: f64, loss: f64) -> f64 {
+pub(crate) fn own_loss(rate: f64, loss: f64) -> f64 {
     if loss == f64::INFINITY {
         return loss;
     }

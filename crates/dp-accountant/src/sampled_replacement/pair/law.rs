@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Pair, REACH};
-use crate::exact::loss_law::{Law, LossLaw, Tails};
+use crate::loss_law::{Law, LossLaw, Tails};
 use crate::normal::upper_tail;
 
 impl Pair {
