@@ -1,11 +1,13 @@
 //! Pictures of figures, laid out as in the papers: panels in rows, one colour per algorithm, error bars.
 
 mod axis;
+#[cfg(feature = "png")]
 mod bitmap;
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
+#[cfg(feature = "png")]
 pub use bitmap::png;
 
 use crate::error::Error;

@@ -10,7 +10,18 @@ use crate::results::Results;
 use crate::statistics::number;
 use crate::store::Store;
 
+/// The ends of the names of a figure's [`documents`], after its identifier.
+pub const ENDS: &[&str] = &[
+    "-runs.csv",
+    "-summary.csv",
+    ".md",
+    ".svg",
+    #[cfg(feature = "png")]
+    ".png",
+];
+
 /// Magnification of the PNG relative to the SVG's units.
+#[cfg(feature = "png")]
 const PNG_SCALE: f32 = 2.0;
 
 /// A file to be written.
@@ -27,22 +38,22 @@ pub fn findings(results: &Results<'_>) -> Vec<Finding> {
     results.figure.claims.iter().map(|claim| claim.judge(results)).collect()
 }
 
-/// Returns all files of a figure: `ID-runs.csv`, `ID-summary.csv`, `ID.md`, `ID.svg`, `ID.png`.
+/// Returns all files of a figure: runs, summary, claims, picture; with the feature `png` the picture as a bitmap too.
 ///
 /// # Errors
 /// [`Error::Drawing`].
 pub fn documents(results: &Results<'_>, store: &Store, repetitions: u32) -> Result<Vec<Document>, Error> {
     let id = results.figure.id;
     let svg = picture::svg(results)?;
-    let png = picture::png(&svg, PNG_SCALE)?;
-    let texts = [
-        (format!("{id}-runs.csv"), runs_csv(results, store, repetitions)),
-        (format!("{id}-summary.csv"), summary_csv(results)),
-        (format!("{id}.md"), markdown(results)),
-        (format!("{id}.svg"), svg),
+    let contents = [
+        runs_csv(results, store, repetitions).into_bytes(),
+        summary_csv(results).into_bytes(),
+        markdown(results).into_bytes(),
+        svg.clone().into_bytes(),
+        #[cfg(feature = "png")]
+        picture::png(&svg, PNG_SCALE)?,
     ];
-    let texts = texts.into_iter().map(|(name, text)| Document { name, content: text.into_bytes() });
-    Ok(texts.chain([Document { name: format!("{id}.png"), content: png }]).collect())
+    Ok(ENDS.iter().zip(contents).map(|(end, content)| Document { name: format!("{id}{end}"), content }).collect())
 }
 
 /// Formats every run of the figure, one line each.

@@ -52,8 +52,8 @@ fn a_figure_is_run_kept_and_drawn_and_not_run_again() {
     for end in ["-runs.csv", "-summary.csv", ".md", ".svg"] {
         assert!(place.read(&format!("out/thesis-6{end}")).len() > 100, "{end}");
     }
-    let png = std::fs::read(place.path("out/thesis-6.png")).unwrap();
-    assert!(png.starts_with(b"\x89PNG"));
+    let png = std::fs::read(place.path("out/thesis-6.png"));
+    assert!(png.map_or(!cfg!(feature = "png"), |png| png.starts_with(b"\x89PNG")));
     let (runs, picture) = (place.read("out/runs.csv"), place.read("out/thesis-6.svg"));
     // The same runs from scratch with another number of threads agree in all but the time.
     let elsewhere = ["reproduce", "thesis-6", "--quick", "--out", "elsewhere", "--threads", "3", "--json"];
@@ -73,7 +73,7 @@ fn a_dry_run_reads_and_writes_nothing() {
     let value = place.dp(&["reproduce", "bolt-on-8", "--data", "d", "--out", "o", "--dry-run", "--json"]).json();
     assert_eq!(value["dry_run"], true);
     assert!(value["reads"].as_array().unwrap().iter().any(|file| file.as_str().unwrap().contains("kddcup99")));
-    assert!(value["writes"].as_array().unwrap().iter().any(|file| file.as_str().unwrap().ends_with("bolt-on-8.png")));
+    assert!(value["writes"].as_array().unwrap().iter().any(|file| file.as_str().unwrap().ends_with("bolt-on-8.svg")));
     assert!(place.files().is_empty());
 }
 

@@ -109,7 +109,61 @@ where
     }
 
     fn pass<V: Visit<F, M>>(&mut self, pass: u32, sizes: &BatchSizes, visit: &mut V) -> Result<u64, Error> {
-        let (mut index, mut size) = (0, sizes.at(0));
+        self.cut(pass, sizes, &mut Whole { visit, model: PhantomData::<M> })
+    }
+}
+
+/// What a pass does with the rows between block boundaries, as one virtual call for each block.
+trait Cut<F> {
+    /// Processes a batch that was assembled from several blocks, or the remaining examples.
+    fn carried(&mut self, batch: Block<'_, F>) -> Result<(), Error>;
+
+    /// Processes the batches that lie within the block from `start` on, the first of them of number `index`. Returns the
+    /// position and the number behind the last.
+    fn within(
+        &mut self,
+        block: &Block<'_, F>,
+        start: usize,
+        index: usize,
+        sizes: &BatchSizes,
+    ) -> Result<(usize, usize), Error>;
+}
+
+struct Whole<'v, V, M> {
+    visit: &'v mut V,
+    model: PhantomData<M>,
+}
+
+impl<F, M, V> Cut<F> for Whole<'_, V, M>
+where
+    M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    V: Visit<F, M>,
+{
+    fn carried(&mut self, batch: Block<'_, F>) -> Result<(), Error> {
+        let examples = batch.len();
+        self.visit.batch(batch, examples)
+    }
+
+    fn within(
+        &mut self,
+        block: &Block<'_, F>,
+        mut start: usize,
+        mut index: usize,
+        sizes: &BatchSizes,
+    ) -> Result<(usize, usize), Error> {
+        while let Some(size) = sizes.at(index)
+            && size <= block.len() - start
+        {
+            self.visit.batch(block.slice(start..start + size), size)?;
+            start += size;
+            index += 1;
+        }
+        Ok((start, index))
+    }
+}
+
+impl<F: Copy + 'static, S: RowSource<F> + ?Sized> RowBatches<'_, F, S> {
+    fn cut(&mut self, pass: u32, sizes: &BatchSizes, cut: &mut dyn Cut<F>) -> Result<u64, Error> {
         let Self { source, order, described, carry, .. } = self;
         carry.clear();
         let (dim, engine) = match *described {
@@ -121,35 +175,31 @@ where
         };
         let mut sparse = None;
         let mut stream = source.open_pass(&PassRequest { pass, order: *order })?;
-        let mut rows = 0;
+        let (mut rows, mut index) = (0, 0);
         while let Some(block) = stream.next_block()? {
             check_shape(&block, dim, &mut sparse, engine)?;
             rows += block.len() as u64;
             let mut start = 0;
-            while let Some(wanted) = size {
-                let held = carry.rows();
-                if block.len() - start < wanted - held {
-                    if start < block.len() {
-                        carry.push(&block.slice(start..block.len()))?;
-                    }
-                    break;
+            if carry.rows() > 0
+                && !block.is_empty()
+                && let Some(size) = sizes.at(index)
+            {
+                start = block.len().min(size - carry.rows());
+                carry.push(&block.slice(0..start))?;
+                if carry.rows() < size {
+                    continue;
                 }
-                let end = start + (wanted - held);
-                if held > 0 {
-                    carry.push(&block.slice(start..end))?;
-                    visit.batch(carry.block(dim), wanted)?;
-                    carry.clear();
-                } else {
-                    visit.batch(block.slice(start..end), wanted)?;
-                }
-                start = end;
+                cut.carried(carry.block(dim))?;
+                carry.clear();
                 index += 1;
-                size = sizes.at(index);
+            }
+            (start, index) = cut.within(&block, start, index, sizes)?;
+            if start < block.len() && sizes.at(index).is_some() {
+                carry.push(&block.slice(start..block.len()))?;
             }
         }
-        let left = carry.rows();
-        if left > 0 {
-            visit.batch(carry.block(dim), left)?;
+        if carry.rows() > 0 {
+            cut.carried(carry.block(dim))?;
         }
         // A source that miscounts must not pass for one that delivered every row.
         expect_rows(stream.receipt()?.rows, rows)?;

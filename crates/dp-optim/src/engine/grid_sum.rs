@@ -73,12 +73,12 @@ pub(crate) fn exact_sum<A: Adjacency>(dim: usize, norm: ClippingNorm, n: u64) ->
     Ok(ExactSum::new(dim, norm.into(), exact_step(norm, n)?, n)?)
 }
 
-/// Passes every record that counts to `of_record`, in the source's own order, on which sums on a grid do not depend.
-pub(crate) fn each_record<F: Copy + 'static>(
+/// Passes every block to `of_block`, in the source's own order, on which sums on a grid do not depend.
+pub(crate) fn each_block<F: Copy + 'static>(
     source: &mut dyn RowSource<F>,
     pass: u32,
     control: &mut Control<'_>,
-    mut of_block: impl FnMut(&Block<'_, F>),
+    of_block: &mut dyn FnMut(&Block<'_, F>),
 ) -> Result<(), Error> {
     let description = source.describe()?;
     let mut pace = Pace::new(control, pass.into());

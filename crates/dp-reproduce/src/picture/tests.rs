@@ -31,8 +31,9 @@ fn results(figure: &Figure, means: [f64; 3]) -> Results<'_> {
 fn panels_stand_in_rows_with_one_legend() {
     let figure = figure(5, 3, false);
     let text = svg(&results(&figure, [0.5, 0.7, 0.9])).unwrap();
-    let tree = resvg::usvg::Tree::from_str(&text, &resvg::usvg::Options::default()).unwrap();
-    assert_eq!((tree.size().width(), tree.size().height()), (3.0 * 380.0, 34.0 + 2.0 * 300.0 + 34.0));
+    assert!(text.contains(r#"width="1140" height="668""#), "{}", &text[..200]);
+    #[cfg(feature = "png")]
+    resvg::usvg::Tree::from_str(&text, &resvg::usvg::Options::default()).unwrap();
     assert_eq!(text.matches("test accuracy").count(), 5);
     assert!(text.contains("A figure") && text.contains("panel &lt;4&gt;") && text.contains("two &amp; three"));
     // Three points of two series in five panels, and two entries of the legend.
@@ -52,6 +53,7 @@ fn numbers_that_cannot_be_drawn_are_left_out() {
 }
 
 /// Checks width, height and whether there is any ink, from the bytes of a PNG.
+#[cfg(feature = "png")]
 #[test]
 fn the_bitmap_has_text_without_fonts_of_the_system() {
     let figure = figure(1, 1, false);

@@ -54,8 +54,8 @@ fn run_figures(
     let repetitions = |figure: &Figure| args.repetitions.unwrap_or(figure.repetitions);
     let cells = figures.iter().flat_map(|figure| figure.cells(repetitions(figure))).collect();
     let cells = chosen(cells, args)?;
-    let ends = ["-runs.csv", "-summary.csv", ".md", ".svg", ".png"];
-    let files = figures.iter().flat_map(|figure| ends.map(|end| format!("{}{end}", figure.id))).collect();
+    let name = |figure: &Figure| report::ENDS.iter().map(|end| format!("{}{end}", figure.id)).collect::<Vec<_>>();
+    let files = figures.iter().flat_map(name).collect();
     let Some(store) = run_cells(&cells, files, args, global, console)? else { return Ok(()) };
     let (mut written, mut text, mut of_figures) = (Vec::new(), String::new(), Vec::new());
     for figure in &figures {

@@ -9,7 +9,7 @@ use dp_mechanisms::{Bounded, L2Sensitivity};
 use super::RECIPE;
 use super::joint::Joint;
 use crate::engine::Control;
-use crate::engine::grid_sum::{counts, each_record, exact_step, exact_sum};
+use crate::engine::grid_sum::{counts, each_block, exact_step, exact_sum};
 use crate::engine::rows::{dot, features};
 use crate::error::Error;
 use crate::recipes::noisy_moments::stage::check_square;
@@ -67,7 +67,7 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for At<'_, '_, '_, F, A> {
         let mut squares = curvature.then(|| squares::<A>(joint, dim, n)).transpose()?;
         let (weight, mut row, mut scaled) = (joint.weight(), vec![0.0; dim], vec![0.0; dim]);
         let mut refused = Ok(());
-        each_record(source, pass, control, |block| {
+        each_block(source, pass, control, &mut |block| {
             for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
                 let slope = loss.derivative(dot(&block.rows, i, self.weights), target.to_subset_unchecked());
                 row.fill(0.0);

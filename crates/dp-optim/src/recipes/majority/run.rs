@@ -8,7 +8,7 @@ use nalgebra::convert;
 
 use super::{Majority, SumNoise};
 use crate::engine::Control;
-use crate::engine::grid_sum::{GridSum, counts, each_record};
+use crate::engine::grid_sum::{GridSum, counts, each_block};
 use crate::error::Error;
 use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
@@ -56,7 +56,7 @@ impl AnswerRun {
     pub(crate) fn sum<F: Real>(&self, source: &mut dyn RowSource<F>, control: &mut Control<'_>) -> Result<f64, Error> {
         let grid = GridSum::new(self.n)?;
         let mut cells = 0;
-        each_record(source, 0, control, |block| {
+        each_block(source, 0, control, &mut |block| {
             for (_, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
                 let target: f64 = target.to_subset_unchecked();
                 cells += grid.cell(target / self.recipe.target_bound);

@@ -9,7 +9,7 @@ use nalgebra::convert;
 
 use super::{PrivGene, Rounds, event, sensitivity};
 use crate::engine::Control;
-use crate::engine::grid_sum::{GridSum, counts, each_record};
+use crate::engine::grid_sum::{GridSum, counts, each_block};
 use crate::error::Error;
 use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
@@ -123,7 +123,7 @@ impl<F: Real> LossVisitor<f64> for Utilities<'_, '_, F> {
         let Self { source, weights, step, unit, n, round, control } = self;
         let grid = GridSum::new(n)?;
         let mut cells = vec![0i64; 2 * weights.len()];
-        each_record(source, round, control, |block| {
+        each_block(source, round, control, &mut |block| {
             let double = |x: F| -> f64 { x.to_subset_unchecked() };
             for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
                 let target = double(target);

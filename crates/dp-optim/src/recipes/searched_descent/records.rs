@@ -7,7 +7,7 @@ use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
 use dp_mechanisms::Bounded;
 use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 
-use crate::engine::grid_sum::{GridSum, counts, each_record, exact_sum};
+use crate::engine::grid_sum::{GridSum, counts, each_block, exact_sum};
 use crate::engine::rows::{dot, features};
 use crate::engine::{Control, Sampler, check_shape};
 use crate::error::Error;
@@ -37,7 +37,7 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
     }
 
     /// Passes all records, or those of a fresh batch, to `of_block`.
-    fn each(&mut self, mut of_block: impl FnMut(&Block<'_, F>)) -> Result<(), Error> {
+    fn each(&mut self, of_block: &mut dyn FnMut(&Block<'_, F>)) -> Result<(), Error> {
         if let Some(sampler) = &mut self.sampler {
             self.control.check()?;
             let description = self.source.describe()?;
@@ -56,7 +56,7 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
         }
         let pass = self.passes;
         self.passes = self.passes.saturating_add(1);
-        each_record(&mut *self.source, pass, self.control, of_block)
+        each_block(&mut *self.source, pass, self.control, of_block)
     }
 
     /// Returns `Σ_i clip_C ∇ℓ_i(w)`, with its sensitivity under `A`.
@@ -100,7 +100,7 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for Gradients<'_, '_, '_, F, A> {
     fn visit<L: Loss<f64>>(self, loss: L) -> Self::Output {
         let Self { records, weights, sum, refused } = self;
         let mut gradient = vec![0.0; records.dim];
-        records.each(|block| {
+        records.each(&mut |block| {
             for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
                 let slope = loss.derivative(dot(&block.rows, i, weights), target.to_subset_unchecked());
                 gradient.fill(0.0);
@@ -133,7 +133,7 @@ impl<F: Real> LossVisitor<f64> for Losses<'_, '_, '_, F> {
         let Self { records, weights, direction, steps, most_loss } = self;
         let grid = GridSum::new(records.n)?;
         let mut cells = vec![0i64; steps.len() + 1];
-        records.each(|block| {
+        records.each(&mut |block| {
             for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
                 let target = target.to_subset_unchecked();
                 let (here, along) = (dot(&block.rows, i, weights), dot(&block.rows, i, direction));
