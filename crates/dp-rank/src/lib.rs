@@ -66,7 +66,7 @@
 //! ```
 //!
 //! # Features
-//! - `audit`: canary lists and audits of the private training (dp-audit).
+//! - `audit`: values before noise, for `dp-audit-recipes`.
 //! - `files`: `read`, the readers of LETOR and CSV files (dp-data).
 //! - `serde`: serialisation of derivations and certificates.
 #![deny(missing_docs)]

@@ -36,7 +36,7 @@ mod training;
 mod tests;
 
 #[cfg(feature = "audit")]
-pub(crate) use training::Observation;
+pub use training::Observation;
 pub use training::SvrgRun;
 
 use dp_accountant::DpEvent;
@@ -251,9 +251,9 @@ impl DpSvrg {
 
 /// The public numbers of a run of DP-SVRG.
 #[derive(Debug, Clone, PartialEq)]
-struct Svrg {
+pub(crate) struct Svrg {
     /// The steps of all epochs, on differences of norm 1.
-    steps: NoisyRun,
+    pub(crate) steps: NoisyRun,
     /// The sum of all records' gradients.
     full: StepSum,
     epochs: u64,

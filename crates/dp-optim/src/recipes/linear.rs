@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::growth::Arithmetic;
 
 /// The public parts of the engine for a model's training.
-pub(super) struct LinearTraining {
+pub(crate) struct LinearTraining {
     pub(super) loss: LossKind,
     pub(super) lambda: f64,
     pub(super) radius: Option<f64>,
@@ -25,7 +25,7 @@ pub(super) struct LinearTraining {
 
 impl LinearTraining {
     /// Runs the training and returns its output, as private as the data.
-    pub(super) fn train<F: Real>(
+    pub(crate) fn train<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
         order: Order,
@@ -81,7 +81,7 @@ impl LinearTraining {
 }
 
 /// Converts a public size to `usize`.
-pub(crate) fn size(name: &'static str, value: u64) -> Result<usize, Error> {
+pub fn size(name: &'static str, value: u64) -> Result<usize, Error> {
     usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
 }
 

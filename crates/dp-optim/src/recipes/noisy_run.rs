@@ -57,43 +57,58 @@ pub enum Sampling {
     Passes,
 }
 
+/// The batches of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Batching {
+pub enum Batching {
+    /// A random batch in each step.
     Drawn(BatchLaw),
+    /// Consecutive batches of passes over the records.
     Passes {
+        /// Number of passes.
         passes: u64,
+        /// Number of records in a batch.
         batch_size: u64,
+        /// True if the records come in the source's own order.
         declared_order: bool,
     },
     /// The records in parts of nearly equal size, one for each party: the same parts in every round.
     Parties {
+        /// Number of rounds.
         rounds: u64,
+        /// Number of parties.
         parties: u64,
+        /// True if the records come in the source's own order.
         declared_order: bool,
     },
 }
 
 /// The public numbers of a run with noise in every step.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct NoisyRun {
+pub struct NoisyRun {
     pub(crate) recipe: &'static str,
-    pub(crate) n: u64,
+    /// Number of records.
+    pub n: u64,
     pub(crate) dim: u64,
-    pub(crate) loss: LossKind,
+    /// The loss.
+    pub loss: LossKind,
     pub(crate) lambda: f64,
     pub(crate) radius: Option<f64>,
-    pub(crate) row_norm: f64,
-    pub(crate) target_bound: f64,
+    /// Bound on the rows' norm.
+    pub row_norm: f64,
+    /// Bound on the targets' size.
+    pub target_bound: f64,
     pub(crate) sum: StepSum,
     pub(crate) plan: StepPlan,
-    pub(crate) batching: Batching,
+    /// The batches.
+    pub batching: Batching,
     /// For passes in one order: the factor that correlates the noise of the steps.
-    pub(crate) factor: Option<Factor>,
+    pub factor: Option<Factor>,
     pub(crate) descent: Descent,
     pub(crate) penalty: Option<Penalty>,
     /// True if the last feature is an intercept, which no penalty counts.
     pub(crate) intercept: bool,
-    pub(crate) divisor: f64,
+    /// The divisor of a batch's sum.
+    pub divisor: f64,
     pub(crate) float: FloatKind,
     /// The relation of the release.
     pub(crate) relation: AdjacencyKind,
@@ -291,7 +306,8 @@ impl NoisyRun {
         self.loss.parameters(self.dim)
     }
 
-    pub(crate) fn updates(&self) -> u64 {
+    /// Returns the number of updates.
+    pub fn updates(&self) -> u64 {
         self.plan.steps()
     }
 
@@ -380,7 +396,7 @@ impl NoisyRun {
     }
 
     /// Returns the number of rows that a run reads, on average.
-    pub(crate) fn rows(&self) -> u64 {
+    pub fn rows(&self) -> u64 {
         match self.batching {
             Batching::Drawn(law) => law.nominal_size().saturating_mul(self.updates()),
             Batching::Passes { passes, .. } | Batching::Parties { rounds: passes, .. } => self.n.saturating_mul(passes),

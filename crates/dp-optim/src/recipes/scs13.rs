@@ -285,8 +285,8 @@ impl Scs13 {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Terms {
-    sum: StepSum,
+pub(crate) struct Terms {
+    pub(crate) sum: StepSum,
     /// The sensitivity of a batch's sum of gradients.
     sensitivity: f64,
     domain: Domain,

@@ -65,7 +65,7 @@ pub use run::SearchRun;
 #[cfg(feature = "audit")]
 pub(crate) use search::{Searcher, Sums};
 #[cfg(feature = "audit")]
-pub(crate) use training::Observation;
+pub use training::Observation;
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, DpEvent};

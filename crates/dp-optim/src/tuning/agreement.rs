@@ -13,7 +13,7 @@ use crate::engine::{Control, check_shape, expect_rows};
 use crate::error::Error;
 
 /// Returns the sensitivity of the agreement of any model.
-pub(crate) fn sensitivity(recipe: &'static str, relation: AdjacencyKind) -> Result<u64, Error> {
+pub fn sensitivity(recipe: &'static str, relation: AdjacencyKind) -> Result<u64, Error> {
     match relation {
         AdjacencyKind::ReplaceOne => Ok(2),
         AdjacencyKind::ZeroOut => Ok(1),
@@ -24,11 +24,7 @@ pub(crate) fn sensitivity(recipe: &'static str, relation: AdjacencyKind) -> Resu
 /// Returns the number of records that a model of `weights` classifies correctly minus the number that it classifies
 /// incorrectly. With classes -1 and +1, a score above 0 predicts +1; with one score for each class, the first largest one
 /// wins.
-pub(crate) fn agreement<F: Real>(
-    source: &mut dyn RowSource<F>,
-    weights: &[F],
-    control: &Control<'_>,
-) -> Result<i64, Error> {
+pub fn agreement<F: Real>(source: &mut dyn RowSource<F>, weights: &[F], control: &Control<'_>) -> Result<i64, Error> {
     let description = source.describe()?;
     let dim = description.dim;
     let classes = match weights.len().checked_div(dim) {

@@ -68,7 +68,7 @@ pub(super) fn probability(repetitions: Repetitions, k: u64) -> f64 {
 }
 
 /// Returns the mean number of repetitions; NaN outside the laws' ranges.
-pub(crate) fn mean(repetitions: Repetitions) -> f64 {
+pub fn mean(repetitions: Repetitions) -> f64 {
     match repetitions {
         Repetitions::TruncatedNegativeBinomial { eta, gamma } => mean_repetitions(eta, gamma).unwrap_or(f64::NAN),
         Repetitions::Poisson { mean } => mean,

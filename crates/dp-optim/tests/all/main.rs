@@ -1,7 +1,5 @@
 //! Tests of the public interface, in one program.
 
-#[cfg(feature = "audit")]
-mod audit;
 mod brute_force;
 mod custom_loss;
 mod errata;

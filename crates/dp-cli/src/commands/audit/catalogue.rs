@@ -2,7 +2,7 @@
 
 use dp::wording::one_line;
 use dp_audit::Subject;
-use dp_optim::audit::{Parameters, RECIPES};
+use dp_audit_recipes::{Parameters, RECIPES};
 use serde::Serialize;
 
 use super::config::Audited;
@@ -29,19 +29,19 @@ struct Listing {
 /// Returns names and descriptions of all recipes: first for training, then for rankers.
 pub fn recipes() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of_training = RECIPES.iter().map(|recipe| (recipe.name, recipe.about));
-    of_training.chain(dp_rank::audit::RECIPES.iter().map(|recipe| (recipe.name, recipe.about)))
+    of_training.chain(dp_audit_recipes::rank::RECIPES.iter().map(|recipe| (recipe.name, recipe.about)))
 }
 
 /// Returns the audits of the named recipe under these parameters; `None` if there is no such recipe.
 pub(super) fn recipe(name: &str, parameters: &Parameters) -> Option<Result<Vec<Audited>, Failure>> {
-    if let Some(recipe) = dp_optim::audit::recipe(name) {
+    if let Some(recipe) = dp_audit_recipes::recipe(name) {
         return Some(recipe.subjects(parameters).map(with_distance).map_err(|error| train::refusal(&error)));
     }
-    let recipe = dp_rank::audit::recipe(name)?;
+    let recipe = dp_audit_recipes::rank::recipe(name)?;
     Some(recipe.subjects(parameters).map(with_distance).map_err(|error| rank::refusal(&error)))
 }
 
-fn with_distance(all: Vec<dp_optim::audit::Audited>) -> Vec<Audited> {
+fn with_distance(all: Vec<dp_audit_recipes::Audited>) -> Vec<Audited> {
     all.into_iter().map(|audited| Audited { subject: audited.subject, distance: Some(audited.distance) }).collect()
 }
 
@@ -96,8 +96,8 @@ pub(super) fn without_distance(subjects: Vec<Box<dyn Subject>>) -> Vec<Audited> 
 pub(super) fn everything() -> Result<Vec<Audited>, Failure> {
     let mut all = all_mechanisms()?;
     let parameters = Parameters::default();
-    all.extend(with_distance(dp_optim::audit::subjects(&parameters).map_err(|error| train::refusal(&error))?));
-    all.extend(with_distance(dp_rank::audit::subjects(&parameters).map_err(|error| rank::refusal(&error))?));
+    all.extend(with_distance(dp_audit_recipes::subjects(&parameters).map_err(|error| train::refusal(&error))?));
+    all.extend(with_distance(dp_audit_recipes::rank::subjects(&parameters).map_err(|error| rank::refusal(&error))?));
     Ok(all)
 }
 

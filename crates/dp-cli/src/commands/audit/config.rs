@@ -6,8 +6,8 @@ use dp::wording::{self, one_line};
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon};
 use dp_audit::{Claim, Claimed, Lineup, Subject};
+use dp_audit_recipes::{Distance, Parameters};
 use dp_mechanisms::OsSeeded;
-use dp_optim::audit::{Distance, Parameters};
 use rand::Rng;
 
 use super::table::{self, Table};

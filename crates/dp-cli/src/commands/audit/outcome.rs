@@ -5,7 +5,7 @@
 
 use dp::wording::{self, one_line};
 use dp_audit::{Audit, BoundKind, Pilot, Statistic, Verdict, report};
-use dp_optim::audit::Distance;
+use dp_audit_recipes::Distance;
 use serde_json::{Value, json};
 
 use super::picture::Panel;

@@ -10,8 +10,8 @@ use clap::{Parser as _, ValueEnum};
 use dp::wording::{self, one_line};
 use dp_accountant::AdjacencyKind;
 use dp_audit::Lineup;
-use dp_optim::audit::black_box::{DIM, FEWEST_RECORDS, Family, MOST_RECORDS, Pairs, Target};
-use dp_rank::audit::black_box::Pairs as RankPairs;
+use dp_audit_recipes::black_box::{DIM, FEWEST_RECORDS, Family, MOST_RECORDS, Pairs, Target};
+use dp_audit_recipes::rank::black_box::Pairs as RankPairs;
 use dp_rank::train::Protected;
 use serde_json::{Value, json};
 

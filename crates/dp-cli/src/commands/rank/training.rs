@@ -6,9 +6,9 @@ use dp::RankerTrainError;
 use dp::ranker::{AnyLoss, AnyScorer};
 use dp::ranking::Method;
 use dp_audit::Lineup;
+use dp_audit_recipes::rank::black_box::{DIM, Family, Pairs};
 use dp_optim::recipes::Budget;
 use dp_rank::QueryLists;
-use dp_rank::audit::black_box::{DIM, Family, Pairs};
 use dp_rank::train::{Document, ListPresence, PrivateRanking, Protect, Protected, TrainError, WholeList};
 
 use super::settings::Settings;

@@ -94,7 +94,7 @@ impl Derived {
 /// A training with a single release: the recursion's input, the sensitivity, and the noise.
 #[derive(Debug, Clone, PartialEq)]
 pub struct OutputRun {
-    recipe: BoltOn,
+    pub(crate) recipe: BoltOn,
     problem: Problem,
     derived: Derived,
     /// Number of models that are released as one vector.
@@ -171,11 +171,6 @@ impl OutputRun {
         &self.problem
     }
 
-    #[cfg(feature = "audit")]
-    pub(crate) fn recipe(&self) -> &BoltOn {
-        &self.recipe
-    }
-
     /// Returns the output of a run in the recipe's order, before noise: as private as the data.
     pub(in crate::recipes) fn train_unreleased<F: Real>(
         &self,
@@ -192,12 +187,6 @@ impl OutputRun {
             Order::Keyed { key, fresh_each_pass: self.recipe.order == OrderPolicy::Fresh }
         };
         self.training()?.train(source, order, control)
-    }
-
-    /// Returns the output of a run before noise, for audits of the sensitivity.
-    #[cfg(feature = "audit")]
-    pub(crate) fn train_without_noise(&self, source: &mut dyn RowSource<f64>, order: Order) -> Result<Vec<f64>, Error> {
-        self.training()?.train(source, order, &mut Control::default())
     }
 
     /// Adds noise to the output of all models, and projects each onto the ball of its iterates.
@@ -220,7 +209,7 @@ impl OutputRun {
         Ok((released, log))
     }
 
-    fn training(&self) -> Result<LinearTraining, Error> {
+    pub(crate) fn training(&self) -> Result<LinearTraining, Error> {
         let (recipe, growth) = (&self.recipe, self.growth());
         let updates = growth.updates_per_pass().saturating_mul(growth.passes);
         Ok(LinearTraining {

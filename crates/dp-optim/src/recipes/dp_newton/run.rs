@@ -106,7 +106,7 @@ pub struct NewtonRun {
     sensitivities: Sensitivities,
     regularization: f64,
     loss: ScalarLoss,
-    joint: Joint,
+    pub(crate) joint: Joint,
 }
 
 impl NewtonRun {
@@ -202,12 +202,6 @@ impl NewtonRun {
             return Ok(());
         }
         Err(Error::OutOfRange { name: "lambda", value: self.regularization, range: "what keeps weights in doubles" })
-    }
-
-    /// ω.
-    #[cfg(feature = "audit")]
-    pub(crate) fn weight(&self) -> f64 {
-        self.joint.weight()
     }
 
     /// Returns the start of the steps, and the model that they use.

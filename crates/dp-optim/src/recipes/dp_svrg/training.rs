@@ -26,7 +26,7 @@ use crate::schedule::StepSizes;
 /// The releases of a training, as an attacker sees them.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(feature = "audit"), expect(dead_code, reason = "for audits"))]
-pub(crate) enum Observation<'o, F> {
+pub enum Observation<'o, F> {
     /// The noisy sum of all records' gradients.
     Full {
         /// The point of the gradients.
@@ -53,7 +53,7 @@ pub(super) type Observer<'o, F> = dyn FnMut(Observation<'_, F>) + 'o;
 /// A training by DP-SVRG: the run with both noises, step sizes and average.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SvrgRun {
-    pub(super) run: Svrg,
+    pub(crate) run: Svrg,
     pub(super) noises: TwoNoises,
     pub(super) noise_mode: NoiseMode,
     pub(super) steps: StepSizes,
@@ -101,11 +101,6 @@ impl SvrgRun {
     /// Returns the divisor of a batch's sum, the mean number of records in it.
     pub fn divisor(&self) -> f64 {
         self.run.steps.divisor
-    }
-
-    #[cfg(feature = "audit")]
-    pub(crate) fn steps_run(&self) -> &crate::recipes::noisy_run::NoisyRun {
-        &self.run.steps
     }
 
     /// As [`Run::train`], passing each release to `observe`.

@@ -21,7 +21,7 @@ pub struct StepsRun {
     sensitivity: f64,
     std_dev: f64,
     noise_mode: NoiseMode,
-    steps: StepSizes,
+    pub(crate) steps: StepSizes,
     weights: AveragingWeights,
 }
 
@@ -63,11 +63,6 @@ impl StepsRun {
     /// correlated noise; otherwise NaN.
     pub fn error_of_sums(&self) -> f64 {
         self.run.factor.as_ref().map_or(f64::NAN, |factor| self.std_dev * factor.largest_error())
-    }
-
-    #[cfg(feature = "audit")]
-    pub(crate) fn first_step(&self) -> f64 {
-        self.steps.at(1)
     }
 }
 

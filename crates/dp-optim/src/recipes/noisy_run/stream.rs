@@ -23,7 +23,11 @@ impl NoisyRun {
         Ok(Self { factor: Some(factor), ..self })
     }
 
-    pub(crate) fn participation(&self) -> Result<Participation, Error> {
+    /// Returns how often and how far apart a record takes part.
+    ///
+    /// # Errors
+    /// Batches whose records come in another order in each pass.
+    pub fn participation(&self) -> Result<Participation, Error> {
         Ok(match self.plan {
             StepPlan::DisjointBatches { passes, steps_per_pass } => Participation::repeated(passes, steps_per_pass)?,
             _ => Participation::repeated(self.updates(), 1)?,

@@ -19,9 +19,9 @@ use crate::recipes::recipe::{RecordAdjacency, Summary};
 /// A training with noise on the sum of every batch.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UpdatesRun {
-    pub(super) recipe: Scs13,
-    pub(super) problem: Problem,
-    pub(super) terms: Terms,
+    pub(crate) recipe: Scs13,
+    pub(crate) problem: Problem,
+    pub(crate) terms: Terms,
     pub(super) noise: Calibrated,
 }
 
@@ -84,18 +84,6 @@ impl UpdatesRun {
         let dim = size("dimension", self.problem.dim)?;
         let noise = self.noise.mechanism::<A>(&self.recipe, &self.terms)?;
         self.recipe.loss.visit_model(dim, Training { planned: self, noise, source, rng, control, observe })
-    }
-
-    /// Returns the sum of a batch's gradients at given parameters, as training computes it before adding noise.
-    #[cfg(feature = "audit")]
-    pub(crate) fn sum_without_noise(
-        &self,
-        batch: &dp_data::Examples<f64>,
-        parameters: &[f64],
-    ) -> Result<Vec<f64>, Error> {
-        let dim = size("dimension", self.problem.dim)?;
-        let sum = &self.terms.sum;
-        self.recipe.loss.visit_model(dim, super::training::Sum { sum, batch: batch.block(), parameters })
     }
 }
 

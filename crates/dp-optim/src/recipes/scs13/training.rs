@@ -110,38 +110,3 @@ impl<F, U: UpdateRule<F>, O: FnMut(Observation<'_, F>)> UpdateRule<F> for Observ
         self.rule.point(parameters)
     }
 }
-
-/// The sum of a batch's gradients as training computes it, before its noise.
-#[cfg(feature = "audit")]
-pub(super) struct Sum<'s> {
-    pub(super) sum: &'s crate::engine::StepSum,
-    pub(super) batch: Block<'s, f64>,
-    pub(super) parameters: &'s [f64],
-}
-
-#[cfg(feature = "audit")]
-impl ModelVisitor<f64> for Sum<'_> {
-    type Output = Result<Vec<f64>, Error>;
-
-    fn visit<M>(self, model: M) -> Self::Output
-    where
-        M: ScaledSteps<f64> + for<'a> Model<f64, Batch<'a> = Block<'a, f64>>,
-    {
-        let Self { sum, batch, parameters } = self;
-        let (mut pass, mut total) = (model.pass(0), vec![0.0; parameters.len()]);
-        let mut clipped = sum.start::<f64, M, dp_accountant::ReplaceOne>(&model)?;
-        let microbatch = usize::try_from(sum.microbatch).unwrap_or(usize::MAX);
-        for start in (0..batch.len()).step_by(microbatch) {
-            let piece = batch.slice(start..batch.len().min(start.saturating_add(microbatch)));
-            model.forward(parameters, piece, &mut pass);
-            model.backward(parameters, piece, &mut pass);
-            let mut norms = vec![0.0; piece.len()];
-            model.squared_norms(piece, &mut pass, &mut norms);
-            clipped.add(&norms, |coefficients, sum| {
-                model.add_weighted_in_double(piece, &mut pass, coefficients, sum);
-                total.iter_mut().zip(sum).for_each(|(total, part)| *total += *part);
-            })?;
-        }
-        Ok(total)
-    }
-}

@@ -36,11 +36,31 @@ const REVIEW_OF_MIN: (usize, f64) = (10, 1.1);
 /// The releases of a run.
 #[derive(Debug, Clone, Copy)]
 #[cfg_attr(not(any(test, feature = "audit")), expect(dead_code, reason = "for tests and audits"))]
-pub(crate) enum Observation<'o> {
+pub enum Observation<'o> {
     /// A noisy sum of gradients at these weights.
-    Gradient { weights: &'o [f64], noisy_sum: &'o [f64], std_dev: f64, clipping: f64 },
+    Gradient {
+        /// The weights.
+        weights: &'o [f64],
+        /// The noisy sum.
+        noisy_sum: &'o [f64],
+        /// The standard deviation of its noise.
+        std_dev: f64,
+        /// The clipping norm.
+        clipping: f64,
+    },
     /// A choice among steps along a direction, at this cost: 0 for no step.
-    Choice { weights: &'o [f64], direction: &'o [f64], steps: &'o [f64], rho: f64, chosen: usize },
+    Choice {
+        /// The weights.
+        weights: &'o [f64],
+        /// The direction.
+        direction: &'o [f64],
+        /// The candidates.
+        steps: &'o [f64],
+        /// The cost.
+        rho: f64,
+        /// The number of the chosen candidate, from 1.
+        chosen: usize,
+    },
 }
 
 pub(super) struct Training<'r, 's, 'c, 'g, F, A: RecordAdjacency, O> {

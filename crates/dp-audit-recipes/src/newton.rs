@@ -1,0 +1,162 @@
+//! The canary of noisy Newton steps: a record with a slope of nearly 1 at the point of a step, the only one that is not null,
+//! against the null record or against one that pulls in nearly the opposite direction. The attacker sees all sums of a step.
+
+use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_losses::LossKind;
+use dp_mechanisms::SeededRng;
+
+use super::{Audited, Canary, Distance, Parameters, Record};
+use dp_optim::Error;
+use dp_optim::MemorySource;
+use dp_optim::audit;
+use dp_optim::audit::size;
+use dp_optim::recipes::{DpNewton, Plan, Recipe as _, RecordAdjacency};
+
+const NAME: &str = "dp-newton";
+
+/// Cost of a run in units of releasing one number.
+const COST_OF_A_RUN: f64 = 30.0;
+/// Norm of weights at which the slope of a logistic loss is 1 within `e^-40`.
+const FAR: f64 = 4000.0;
+/// Sine of the angle between two rows that pull in nearly opposite directions there.
+const TILT: f64 = 0.01;
+
+pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    // Smooth losses of a margin; all noise is Gaussian.
+    let smooth = matches!(parameters.loss, LossKind::Logistic | LossKind::HuberSvm(_));
+    if !smooth || !(parameters.delta > 0.0) {
+        return Ok(Vec::new());
+    }
+    // One step, all sums of which the attacker sees.
+    let recipe = DpNewton { steps: 1, lambda: parameters.lambda, ..DpNewton::new(parameters.loss) };
+    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
+    let recipes = modes.into_iter().map(|noise_mode| DpNewton { noise_mode, ..recipe.clone() });
+    recipes
+        .map(|recipe| match parameters.relation {
+            AdjacencyKind::ReplaceOne => audited::<ReplaceOne>(&recipe, parameters),
+            AdjacencyKind::ZeroOut => audited::<ZeroOut>(&recipe, parameters),
+            adjacency => Err(Error::Adjacency { recipe: NAME, adjacency }),
+        })
+        .collect()
+}
+
+fn audited<A: RecordAdjacency + 'static>(recipe: &DpNewton, parameters: &Parameters) -> Result<Audited, Error> {
+    let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
+    let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
+    let record = |first: f64, second: f64, target: f64| {
+        let mut features = vec![0.0; dim];
+        features[0] = first;
+        if let Some(entry) = features.get_mut(1) {
+            *entry = second;
+        }
+        Record { features, target }
+    };
+    let mut weights = vec![0.0; dim];
+    let (base, other) = match parameters.loss {
+        // Just before the kink, where slope and curvature are both at their maximum; beyond it the curvature is zero.
+        LossKind::HuberSvm(loss) => {
+            weights[0] = 1.0 - loss.h() * (1.0 - 1e-9);
+            (record(1.0, 0.0, 1.0), record(1.0, 0.0, -1.0))
+        }
+        _ if dim > 1 => {
+            weights[1] = -FAR;
+            let cosine = (1.0 - TILT * TILT).sqrt();
+            (record(cosine, TILT, 1.0), record(-cosine, TILT, 1.0))
+        }
+        _ => {
+            weights[0] = -FAR;
+            (record(1.0, 0.0, 1.0), record(1.0, 0.0, -1.0))
+        }
+    };
+    let neighbour = if A::KIND == AdjacencyKind::ReplaceOne { other } else { Record::null(dim) };
+    let canary = Canary { common: Record::null(dim), base, neighbour };
+    let sides = [&canary.base, &canary.neighbour].map(|record| sums(record, &weights, &plan));
+    let reached = sides[0].iter().zip(&sides[1]).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+    let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs: 1 };
+    // The recomputed event, not the plan's.
+    let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
+    let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    let (name, pair) = (format!("{NAME}/{mode}"), canary.describe());
+    let subject = Step { name, pair, claim, plan, canary, weights, sides, rows };
+    Ok(Audited { subject: Box::new(subject), distance })
+}
+
+/// Returns one record's contribution to a step's sums, by the formula.
+fn sums<A: RecordAdjacency>(record: &Record, weights: &[f64], plan: &Plan<DpNewton, A>) -> Vec<f64> {
+    let dim = weights.len();
+    let count = dim + dim * (dim + 1) / 2;
+    if record.features.iter().any(|x| x.is_nan()) || record.target == 0.0 {
+        return vec![0.0; count]; // A null record contributes nothing.
+    }
+    let margin = record.target * record.features.iter().zip(weights).map(|(x, w)| x * w).sum::<f64>();
+    let (slope, bend) = match plan.derivation().recipe.loss {
+        LossKind::HuberSvm(loss) => {
+            let slope = ((1.0 + loss.h() - margin) / (2.0 * loss.h())).clamp(0.0, 1.0);
+            (slope, if slope > 0.0 && slope < 1.0 { 0.5 / loss.h() } else { 0.0 })
+        }
+        _ => {
+            let slope = 1.0 / (1.0 + margin.exp());
+            (slope, slope * (1.0 - slope))
+        }
+    };
+    let x = &record.features;
+    let mut all: Vec<f64> = x.iter().map(|x| -record.target * slope * x).collect();
+    for (i, first) in x.iter().enumerate() {
+        let squares = x[i..].iter().enumerate();
+        let weight = audit::newton_weight(plan.run()) * bend * first;
+        all.extend(squares.map(|(j, second)| weight * second * if j == 0 { 1.0 } else { core::f64::consts::SQRT_2 }));
+    }
+    all
+}
+
+struct Step<A: RecordAdjacency> {
+    name: String,
+    pair: String,
+    claim: Claim,
+    plan: Plan<DpNewton, A>,
+    canary: Canary,
+    weights: Vec<f64>,
+    sides: [Vec<f64>; 2],
+    rows: usize,
+}
+
+impl<A: RecordAdjacency> Subject for Step<A> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn pair(&self) -> &str {
+        &self.pair
+    }
+
+    fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    fn statistic(&self) -> Statistic {
+        Statistic::Score
+    }
+
+    fn relative_cost(&self) -> f64 {
+        COST_OF_A_RUN
+    }
+
+    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
+        let failed = |error: Error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() };
+        let recipe = &self.plan.derivation().recipe;
+        let examples = self.canary.examples(side, self.rows, 0).map_err(failed)?;
+        let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
+        let run = self.plan.run();
+        let released = audit::newton_sums::<A>(run, &mut source, &self.weights, 0, rng).map_err(failed)?;
+        let std_dev = self.plan.run().std_dev();
+        let log_density = |side: &Vec<f64>| {
+            let squared: f64 = released.get().iter().zip(side).map(|(found, at)| (found - at).powi(2)).sum();
+            -squared / (2.0 * std_dev * std_dev)
+        };
+        let [base, neighbour] = &self.sides;
+        features.push(log_density(neighbour) - log_density(base));
+        Ok(())
+    }
+}

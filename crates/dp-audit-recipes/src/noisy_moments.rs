@@ -1,0 +1,128 @@
+//! The canary of noisy moments: a record of maximum norm among rows of zeros, against the null record or the record that
+//! changes the moments most.
+
+use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
+
+use super::{Audited, Canary, Distance, Parameters, Record};
+use dp_optim::Error;
+use dp_optim::MemorySource;
+use dp_optim::audit;
+use dp_optim::audit::size;
+use dp_optim::recipes::{NoiseScale, NoisyMoments, Plan, Recipe as _, RecordAdjacency};
+
+const NAME: &str = "noisy-moments";
+
+/// Cost of a run in units of releasing one number.
+const COST_OF_A_RUN: f64 = 20.0;
+
+pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    if parameters.loss.outputs() > 1 {
+        return Ok(Vec::new()); // A class is another target.
+    }
+    let recipe = NoisyMoments { lambda: parameters.lambda.unwrap_or(0.0), ..NoisyMoments::new(parameters.loss) };
+    match parameters.relation {
+        AdjacencyKind::ReplaceOne => build::<ReplaceOne>(&recipe, parameters),
+        AdjacencyKind::ZeroOut => build::<ZeroOut>(&recipe, parameters),
+        adjacency => Err(Error::Adjacency { recipe: NAME, adjacency }),
+    }
+}
+
+fn build<A: RecordAdjacency + 'static>(recipe: &NoisyMoments, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
+    let recipes = modes.into_iter().map(|noise_mode| NoisyMoments { noise_mode, ..recipe.clone() });
+    recipes.map(|recipe| audited::<A>(&recipe, parameters)).collect()
+}
+
+fn audited<A: RecordAdjacency + 'static>(recipe: &NoisyMoments, parameters: &Parameters) -> Result<Audited, Error> {
+    let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
+    let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
+    let (x, y) = (recipe.row_norm, recipe.target_bound);
+    let along = |cosine: f64, target: f64| {
+        let mut features = vec![0.0; dim];
+        features[0] = x * cosine;
+        if let Some(second) = features.get_mut(1) {
+            *second = x * (1.0 - cosine * cosine).sqrt();
+        }
+        Record { features, target }
+    };
+    let base = along(1.0, y);
+    // The angle at which opposite targets change the moments most.
+    let cosine = if dim > 1 { (0.5 * (y / x).powi(2)).min(1.0) } else { 1.0 };
+    let neighbour = if A::KIND == AdjacencyKind::ReplaceOne { along(cosine, -y) } else { Record::null(dim) };
+    let canary = Canary { common: Record { features: vec![0.0; dim], target: 0.0 }, base, neighbour };
+    let sides = [moments(&canary.base), moments(&canary.neighbour)];
+    let reached = sides[0].iter().zip(&sides[1]).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+    let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs: 1 };
+    // The recomputed event, not the plan's.
+    let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
+    let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    let (name, pair) = (format!("{NAME}/{mode}"), canary.describe());
+    let subject = Noisy { name, pair, claim, plan, canary, sides, rows, dim };
+    Ok(Audited { subject: Box::new(subject), distance })
+}
+
+fn moments(record: &Record) -> Vec<f64> {
+    let mut all = Vec::new();
+    for (i, first) in record.features.iter().enumerate() {
+        let squares = record.features[i..].iter().enumerate();
+        all.extend(squares.map(|(j, second)| first * second * if j == 0 { 1.0 } else { core::f64::consts::SQRT_2 }));
+        all.push(first * record.target);
+    }
+    // A null record contributes nothing.
+    if all.iter().any(|moment| moment.is_nan()) { vec![0.0; all.len()] } else { all }
+}
+
+struct Noisy<A: RecordAdjacency> {
+    name: String,
+    pair: String,
+    claim: Claim,
+    plan: Plan<NoisyMoments, A>,
+    canary: Canary,
+    sides: [Vec<f64>; 2],
+    rows: usize,
+    dim: usize,
+}
+
+impl<A: RecordAdjacency> Subject for Noisy<A> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn pair(&self) -> &str {
+        &self.pair
+    }
+
+    fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    fn statistic(&self) -> Statistic {
+        Statistic::Score
+    }
+
+    fn relative_cost(&self) -> f64 {
+        COST_OF_A_RUN
+    }
+
+    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
+        let failed = |error: Error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() };
+        let recipe = &self.plan.derivation().recipe;
+        let examples = self.canary.examples(side, self.rows, self.dim).map_err(failed)?;
+        let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
+        let run = self.plan.run();
+        let released = audit::noisy_moments::<A>(run, &mut source, &mut rng.lend()).map_err(failed)?;
+        let log_density = |side: &Vec<f64>| {
+            let squared: f64 = released.get().iter().zip(side).map(|(found, at)| (found - at).powi(2)).sum();
+            match run.noise() {
+                NoiseScale::LaplaceBall { scale } => -squared.sqrt() / scale,
+                NoiseScale::Gaussian { std_dev } => -squared / (2.0 * std_dev * std_dev),
+            }
+        };
+        let [base, neighbour] = &self.sides;
+        features.push(log_density(neighbour) - log_density(base));
+        Ok(())
+    }
+}

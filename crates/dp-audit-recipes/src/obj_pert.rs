@@ -1,0 +1,186 @@
+//! The canary of objective perturbation: a record that the others contradict, so that its slope is steep wherever the noise
+//! moves the minimiser.
+//!
+//! All records lie along the first axis, so that the determinant of the objective's Hessian is a product, and the density of
+//! the minimiser has a closed form: with `b(w) = -(Σ ℓ'(⟨w, x_i⟩) x_i + Λ w)` and `H` the curvature along the axis,
+//! `ln p(w) = -‖b(w)‖²/(2σ²) + ln H(w) + (d - 1) ln Λ`, with `-‖b(w)‖/s` as the first term for the noise without delta. The
+//! release is the minimiser plus noise thousands of times smaller than the effect of `b`.
+
+use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_data::Examples;
+use dp_losses::LossKind;
+use dp_mechanisms::SeededRng;
+
+use super::{Audited, Distance, Parameters};
+use dp_optim::Error;
+use dp_optim::MemorySource;
+use dp_optim::audit;
+use dp_optim::engine::Control;
+use dp_optim::recipes::{NoiseScale, ObjPert, OutputNoise, Plan, Recipe as _, RecordAdjacency};
+
+const NAME: &str = "obj-pert";
+
+/// Costs of a row, and of the rest of a run (tens of gradients), in units of releasing one number.
+const COST_OF_A_ROW: f64 = 1.0;
+const COST_OF_A_RUN: f64 = 40.0;
+
+pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    let law = if parameters.delta == 0.0 { OutputNoise::LaplaceBall } else { OutputNoise::Gaussian };
+    let recipe = ObjPert { lambda: parameters.lambda, law, ..ObjPert::new(parameters.loss) };
+    let taken = matches!(
+        parameters.loss,
+        LossKind::Logistic | LossKind::HuberSvm(_) | LossKind::HuberRegression(_) | LossKind::LogCosh(_)
+    );
+    if !taken {
+        return Ok(Vec::new()); // Losses of bounded slope; softmax has canaries of more than one axis.
+    }
+    match parameters.relation {
+        AdjacencyKind::ReplaceOne => build::<ReplaceOne>(&recipe, parameters),
+        AdjacencyKind::ZeroOut => build::<ZeroOut>(&recipe, parameters),
+        adjacency => Err(Error::Adjacency { recipe: NAME, adjacency }),
+    }
+}
+
+fn build<A: RecordAdjacency + 'static>(recipe: &ObjPert, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
+    let recipes = modes.into_iter().map(|noise_mode| ObjPert { noise_mode, ..recipe.clone() });
+    recipes.map(|recipe| audited::<A>(&recipe, parameters)).collect()
+}
+
+fn audited<A: RecordAdjacency + 'static>(recipe: &ObjPert, parameters: &Parameters) -> Result<Audited, Error> {
+    let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
+    let size = |name, value: u64| {
+        usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
+    };
+    let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
+    // The target of the differing record; `None` for a null record.
+    let neighbour = (A::KIND == AdjacencyKind::ReplaceOne).then_some(1.0);
+    let sides = [Some(-1.0), neighbour].map(|target| OnAxis { loss: recipe.loss, others: rows - 1, target });
+    let [base, _] = &sides;
+    // The minimiser after the noise.
+    let mut source = MemorySource::new(base.examples(dim)?, recipe.row_norm, recipe.target_bound);
+    let minimiser = audit::perturbed_minimiser(plan.run(), &mut source, &vec![0.0; dim], &vec![0.0; dim])?;
+    let slope = |side: &OnAxis| side.target.map_or(0.0, |target| terms(recipe.loss, minimiser[0], target).0);
+    let claimed = if A::KIND == AdjacencyKind::ReplaceOne { 2.0 } else { 1.0 } * recipe.row_norm;
+    let distance = Distance { reached: (slope(&sides[0]) - slope(&sides[1])).abs(), claimed, pairs: 1 };
+    // The recomputed event, not the plan's.
+    let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
+    let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    let other = if neighbour.is_none() { "a null record" } else { "one that agrees with them" };
+    let pair = format!("a record that all {} others contradict against {other}", rows - 1);
+    let cost = COST_OF_A_RUN * (1.0 + COST_OF_A_ROW * parameters.n as f64 / 20.0);
+    let subject = Perturbed { name: format!("{NAME}/{mode}"), pair, claim, plan, sides, dim, cost };
+    Ok(Audited { subject: Box::new(subject), distance })
+}
+
+fn terms(loss: LossKind, prediction: f64, target: f64) -> (f64, f64) {
+    match loss {
+        LossKind::HuberSvm(svm) => {
+            let (h, margin) = (svm.h(), prediction * target);
+            let slope = ((1.0 + h - margin) / (2.0 * h)).clamp(0.0, 1.0);
+            (-target * slope, if slope > 0.0 && slope < 1.0 { 1.0 / (2.0 * h) } else { 0.0 })
+        }
+        LossKind::HuberRegression(huber) => {
+            let slope = ((prediction - target) / huber.h()).clamp(-1.0, 1.0);
+            (slope, if slope.abs() < 1.0 { 1.0 / huber.h() } else { 0.0 })
+        }
+        LossKind::LogCosh(loss) => {
+            let slope = ((prediction - target) / loss.h()).tanh();
+            (slope, (1.0 - slope * slope) / loss.h())
+        }
+        _ => {
+            let slope = 1.0 / (1.0 + (prediction * target).exp());
+            (-target * slope, slope * (1.0 - slope))
+        }
+    }
+}
+
+/// Records along the first axis: `others` with target 1, and one that differs.
+struct OnAxis {
+    loss: LossKind,
+    others: usize,
+    target: Option<f64>,
+}
+
+impl OnAxis {
+    fn examples(&self, dim: usize) -> Result<Examples<f64>, Error> {
+        let rows = self.others + 1;
+        let (mut values, mut targets) = (vec![0.0; rows * dim], vec![1.0; rows]);
+        (0..rows).for_each(|row| values[row * dim] = 1.0);
+        match self.target {
+            Some(target) => targets[0] = target,
+            None => values[0] = f64::NAN,
+        }
+        Examples::dense(values, targets, dim).map_err(|_| Error::Count {
+            name: "rows",
+            value: rows as u64,
+            range: "one target each",
+        })
+    }
+
+    /// Returns the logarithm of the minimiser's density, up to a term common to both sides.
+    fn log_density(&self, weights: &[f64], regularization: f64, noise: NoiseScale) -> f64 {
+        let (mut gradient, mut curvature) = (regularization * weights[0], regularization);
+        let records = [(self.others as f64, 1.0)].into_iter().chain(self.target.map(|target| (1.0, target)));
+        for (count, target) in records {
+            let (slope, curved) = terms(self.loss, weights[0], target);
+            gradient += count * slope;
+            curvature += count * curved;
+        }
+        let squared =
+            weights[1..].iter().map(|weight| (regularization * weight).powi(2)).sum::<f64>() + gradient * gradient;
+        let of_noise = match noise {
+            NoiseScale::LaplaceBall { scale } => -squared.sqrt() / scale,
+            NoiseScale::Gaussian { std_dev } => -0.5 * squared / (std_dev * std_dev),
+        };
+        of_noise + curvature.ln()
+    }
+}
+
+struct Perturbed<A: RecordAdjacency> {
+    name: String,
+    pair: String,
+    claim: Claim,
+    plan: Plan<ObjPert, A>,
+    sides: [OnAxis; 2],
+    dim: usize,
+    cost: f64,
+}
+
+impl<A: RecordAdjacency> Subject for Perturbed<A> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn pair(&self) -> &str {
+        &self.pair
+    }
+
+    fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    fn statistic(&self) -> Statistic {
+        Statistic::Score
+    }
+
+    fn relative_cost(&self) -> f64 {
+        self.cost
+    }
+
+    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
+        let failed = |error: Error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() };
+        let [base, neighbour] = &self.sides;
+        let of_side = if side == Side::Base { base } else { neighbour };
+        let recipe = &self.plan.derivation().recipe;
+        let examples = of_side.examples(self.dim).map_err(failed)?;
+        let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
+        let trained = self.plan.train::<f64>(&mut source, rng, &mut Control::default()).map_err(failed)?;
+        let (regularization, noise) = (self.plan.run().regularization(), self.plan.run().noise());
+        let log_density = |side: &OnAxis| side.log_density(trained.weights.get(), regularization, noise);
+        features.push(log_density(neighbour) - log_density(base));
+        Ok(())
+    }
+}

@@ -1,0 +1,187 @@
+//! The canary of one model for each class: a record that changes class, and thereby both models of two.
+
+use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_data::{Examples, Order};
+use dp_losses::Softmax;
+use dp_mechanisms::SeededRng;
+
+use super::likelihood::Law;
+use super::{Audited, Canary, Distance, Parameters, Search};
+use dp_optim::Error;
+use dp_optim::MemorySource;
+use dp_optim::audit;
+use dp_optim::engine::Control;
+use dp_optim::recipes::AnyDerivation;
+use dp_optim::recipes::one_vs_all::{self, OneAgainstRest, Share};
+use dp_optim::recipes::{AnyPlan, AnyRecipe};
+use dp_optim::recipes::{BoltOn, OneVsAll, OutputNoise, Planned, Recipe, RecordAdjacency};
+
+/// Two classes are as informative as any number: each model moves by its maximum when the record changes class.
+const CLASSES: u32 = 2;
+
+/// Costs of a row and of a run, in units of releasing one number.
+const COST_OF_A_ROW: f64 = 0.1;
+const COST_OF_A_RUN: f64 = 4.0;
+
+pub(super) fn bolt_on(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    if !parameters.loss.is_classification() {
+        return Ok(Vec::new()); // It trains on two classes.
+    }
+    match parameters.relation {
+        AdjacencyKind::ReplaceOne => build::<ReplaceOne>(parameters),
+        AdjacencyKind::ZeroOut => build::<ZeroOut>(parameters),
+        adjacency => Err(Error::Adjacency { recipe: "one-vs-all", adjacency }),
+    }
+}
+
+fn build<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
+    let mut forms = vec![
+        ("joint/laplace-ball", Share::Joint, OutputNoise::LaplaceBall),
+        ("composed/laplace-ball", Share::Composed, OutputNoise::LaplaceBall),
+    ];
+    if parameters.delta > 0.0 {
+        forms.push(("composed/gaussian", Share::Composed, OutputNoise::Gaussian));
+    }
+    let mut all = Vec::new();
+    for noise_mode in modes {
+        let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+        for &(form, share, output_noise) in &forms {
+            let recipe = BoltOn {
+                lambda: parameters.lambda.unwrap_or(0.0),
+                passes: parameters.passes,
+                batch_size: parameters.batch_size,
+                radius: parameters.radius,
+                // The attacker knows the order; hiding it gains nothing.
+                declared_order: true,
+                output_noise,
+                noise_mode,
+                ..BoltOn::convex(parameters.loss)
+            };
+            all.push(audited::<A>(format!("one-vs-all/{form}/{mode}"), recipe, share, parameters)?);
+        }
+    }
+    Ok(all)
+}
+
+fn examples(canary: &Canary, side: Side, n: usize, at: usize) -> Result<Examples<f64>, Error> {
+    let examples = canary.examples(side, n, at)?;
+    let indices = examples.targets().iter().map(|&target| f64::from(u8::from(target > 0.0))).collect();
+    examples.with_targets(indices).map_err(|_| Error::Count { name: "rows", value: n as u64, range: "one target each" })
+}
+
+fn audited<A: RecordAdjacency + 'static>(
+    name: String,
+    recipe: BoltOn,
+    share: Share,
+    parameters: &Parameters,
+) -> Result<Audited, Error> {
+    let size = |name, value: u64| {
+        usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
+    };
+    let (n, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
+    let (budget, classes) = (parameters.budget()?, Softmax::new(CLASSES)?);
+    let one = recipe.plan::<A>(parameters.n, parameters.dim, budget)?;
+    let output = |canary: &Canary, side, at| -> Result<Vec<f64>, Error> {
+        let mut source = MemorySource::new(examples(canary, side, n, at)?, recipe.row_norm, 1.0);
+        let mut stack = Vec::new();
+        for class in 0..CLASSES as usize {
+            let mut source = OneAgainstRest::new(&mut source, classes, class);
+            stack.extend(audit::train_without_noise(one.run(), &mut source, Order::Declared)?);
+        }
+        Ok(stack)
+    };
+    let by_position = one.run().growth().sensitivity().map(|sensitivity| sensitivity.by_position).unwrap_or_default();
+    let worst = (0..by_position.len()).max_by(|&i, &j| by_position[i].total_cmp(&by_position[j])).unwrap_or(0);
+    let at = worst * size("batch size", one.run().growth().batch_size.min(parameters.n))?;
+    let search = Search {
+        dim,
+        row_norm: recipe.row_norm,
+        target_bound: 1.0,
+        classes: true,
+        relation: A::KIND,
+        pairs: parameters.pairs.min(200),
+    };
+    let (canary, reached, pairs) = search.farthest(|canary| {
+        let (base, neighbour) = (output(canary, Side::Base, at)?, output(canary, Side::Neighbour, at)?);
+        Ok(base.iter().zip(&neighbour).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt())
+    })?;
+    let plan = OneVsAll { share, ..OneVsAll::new(AnyRecipe::from(recipe.clone()), CLASSES) };
+    let plan = plan.plan_copies::<A>(parameters.n, parameters.dim, budget, 1)?;
+    let AnyDerivation::BoltOn(each) = &*plan.derivation().each else {
+        return Err(Error::NotProved { recipe: "one-vs-all", why: "audited with the bolt-on recipe" });
+    };
+    // Released together: one law for the stack; otherwise one for each model.
+    let length = if share == Share::Joint { dim * CLASSES as usize } else { dim };
+    let laws = |side| -> Result<Vec<Law>, Error> {
+        let stack = output(&canary, side, at)?;
+        Ok(stack.chunks_exact(length).map(|centre| Law::new(each.calibrated.noise, [(1.0, centre.to_vec())])).collect())
+    };
+    let laws = [laws(Side::Base)?, laws(Side::Neighbour)?];
+    let pure = recipe.output_noise == OutputNoise::LaplaceBall;
+    // The recomputed event, not the plan's.
+    let claim = Claim { event: plan.derivation().event()?, delta: if pure { 0.0 } else { parameters.delta } };
+    let distance = Distance { reached, claimed: one.run().sensitivity() * f64::from(CLASSES).sqrt(), pairs };
+    let examples = [examples(&canary, Side::Base, n, at)?, examples(&canary, Side::Neighbour, n, at)?];
+    let passes = one.run().growth().passes;
+    let cost =
+        COST_OF_A_RUN + (dim as f64 + COST_OF_A_ROW * (n as u64 * passes) as f64 * (1.0 + dim as f64 / 8.0)) * 2.0;
+    let pair = canary.describe();
+    Ok(Audited { subject: Box::new(Classes { name, pair, claim, plan, examples, laws, length, cost }), distance })
+}
+
+struct Classes<A: RecordAdjacency> {
+    name: String,
+    pair: String,
+    claim: Claim,
+    plan: one_vs_all::OneVsAllPlan<AnyPlan<A>, A>,
+    /// One for each side.
+    examples: [Examples<f64>; 2],
+    /// One for each side and each part of `length` weights.
+    laws: [Vec<Law>; 2],
+    length: usize,
+    cost: f64,
+}
+
+impl<A: RecordAdjacency> Subject for Classes<A> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn pair(&self) -> &str {
+        &self.pair
+    }
+
+    fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    fn statistic(&self) -> Statistic {
+        Statistic::Score
+    }
+
+    fn relative_cost(&self) -> f64 {
+        self.cost
+    }
+
+    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
+        let examples = match side {
+            Side::Base => &self.examples[0],
+            Side::Neighbour => &self.examples[1],
+        };
+        let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
+        let trained = Planned::train::<f64>(&self.plan, &mut source, rng, &mut Control::default())
+            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
+        let released = trained.weights.get();
+        let [base, neighbour] = &self.laws;
+        let score = released
+            .chunks_exact(self.length)
+            .zip(base.iter().zip(neighbour))
+            .map(|(model, (base, neighbour))| neighbour.log_density(model) - base.log_density(model))
+            .sum();
+        features.push(score);
+        Ok(())
+    }
+}

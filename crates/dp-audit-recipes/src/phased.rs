@@ -1,0 +1,185 @@
+//! The canaries of the recipes that release in phases.
+//!
+//! Every phase's release may be known, so the attacker uses the first one: it contains the canary, has the longest steps, and
+//! starts at a public point.
+
+use core::marker::PhantomData;
+
+use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::{Adjacency, AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_data::Examples;
+use dp_losses::{ProximalLoss, ProximalVisitor};
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
+
+use super::likelihood::Law;
+use super::{Audited, Canary, Distance, Parameters, Search};
+use dp_optim::Error;
+use dp_optim::MemorySource;
+use dp_optim::audit;
+use dp_optim::recipes::bolt_on::OutputNoiseScale;
+use dp_optim::recipes::phases::PhasedRun;
+use dp_optim::recipes::{Algorithm, PhasedErm, PhasedSgd, Recipe as _, RecordAdjacency};
+
+/// Default radius, so large that no release is projected, which would change its law.
+const RADIUS: f64 = 100.0;
+
+/// Minimum number of records for a phase that reads more than one.
+const FEWEST_RECORDS: u64 = 4;
+
+/// Maximum number of pairs in a search that minimises.
+const MOST_MINIMISED: u32 = 60;
+
+/// Cost of a run in units of releasing one number.
+const COST_OF_A_RUN: f64 = 30.0;
+
+pub(super) fn sgd(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    if !parameters.loss.is_smooth() {
+        return Ok(Vec::new());
+    }
+    let radius = parameters.radius.unwrap_or(RADIUS);
+    let lambda = parameters.lambda.unwrap_or(0.0);
+    let recipe = PhasedSgd { lambda, step: Some(1.0), declared_order: true, ..PhasedSgd::new(parameters.loss, radius) };
+    each_mode(parameters, "phased-sgd", false, |noise_mode| PhasedSgd { noise_mode, ..recipe.clone() })
+}
+
+pub(super) fn erm(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    if parameters.loss.visit_proximal(HasConjugate).is_none() {
+        return Ok(Vec::new());
+    }
+    let radius = parameters.radius.unwrap_or(RADIUS);
+    let lambda = parameters.lambda.unwrap_or(0.0);
+    let recipe = PhasedErm { lambda, step: Some(0.2), declared_order: true, ..PhasedErm::new(parameters.loss, radius) };
+    each_mode(parameters, "phased-erm", true, |noise_mode| PhasedErm { noise_mode, ..recipe.clone() })
+}
+
+/// Visitor that checks whether a loss has an implemented conjugate.
+struct HasConjugate;
+
+impl ProximalVisitor<f64> for HasConjugate {
+    type Output = ();
+    fn visit<L: ProximalLoss<f64>>(self, _loss: L) {}
+}
+
+/// Returns the audits in each noise mode; none for delta = 0, for which these recipes have no noise, or for too few records.
+fn each_mode<R: Algorithm<Run = PhasedRun>>(
+    parameters: &Parameters,
+    name: &'static str,
+    minimises: bool,
+    recipe: impl Fn(NoiseMode) -> R,
+) -> Result<Vec<Audited>, Error> {
+    if parameters.delta == 0.0 || parameters.n < FEWEST_RECORDS {
+        return Ok(Vec::new());
+    }
+    let modes = match parameters.noise_mode {
+        Some(mode) => vec![mode],
+        None => vec![NoiseMode::Exact, NoiseMode::Rounded],
+    };
+    let audit = |mode| {
+        let shown = if mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+        let name = format!("{name}/first-phase/{shown}");
+        match parameters.relation {
+            AdjacencyKind::ReplaceOne => audited::<R, ReplaceOne>(name, &recipe(mode), minimises, parameters),
+            AdjacencyKind::ZeroOut => audited::<R, ZeroOut>(name, &recipe(mode), minimises, parameters),
+            adjacency => Err(Error::Adjacency { recipe: "phases", adjacency }),
+        }
+    };
+    modes.into_iter().map(audit).collect()
+}
+
+fn audited<R: Algorithm<Run = PhasedRun>, A: RecordAdjacency + 'static>(
+    name: String,
+    recipe: &R,
+    minimises: bool,
+    parameters: &Parameters,
+) -> Result<Audited, Error> {
+    let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
+    let run = plan.run();
+    let first = |all: &[f64]| all.first().copied().unwrap_or(0.0);
+    let size = |name, value: u64| {
+        usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
+    };
+    let (n, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
+    let search = Search {
+        dim,
+        row_norm: 1.0,
+        target_bound: 1.0,
+        classes: parameters.loss.is_classification(),
+        relation: A::KIND,
+        pairs: if minimises { parameters.pairs.min(MOST_MINIMISED) } else { parameters.pairs },
+    };
+    let output = |canary: &Canary, side| {
+        let mut source = MemorySource::new(canary.examples(side, n, 0)?, 1.0, 1.0);
+        audit::first_phase_without_noise(run, &mut source, vec![0.0; dim])
+    };
+    let (canary, reached, pairs) = search.farthest(|canary| {
+        let (base, neighbour) = (output(canary, Side::Base)?, output(canary, Side::Neighbour)?);
+        Ok(base.iter().zip(&neighbour).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt())
+    })?;
+    let noise = OutputNoiseScale::Gaussian { std_dev: first(&run.std_devs()) };
+    let law = |side| -> Result<Law, Error> { Ok(Law::new(noise, [(1.0, output(&canary, side)?)])) };
+    let laws = [law(Side::Base)?, law(Side::Neighbour)?];
+    let distance = Distance { reached, claimed: first(run.sensitivities()), pairs };
+    // The recomputed event, not the plan's.
+    let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
+    let examples = [canary.examples(Side::Base, n, 0)?, canary.examples(Side::Neighbour, n, 0)?];
+    let cost = COST_OF_A_RUN + parameters.n as f64 * parameters.dim as f64 * if minimises { 20.0 } else { 0.2 };
+    let (pair, run, relation) = (canary.describe(), run.clone(), PhantomData::<A>);
+    let subject = PhasedCanary { name, pair, claim, run, relation, examples, laws, cost };
+    Ok(Audited { subject: Box::new(subject), distance })
+}
+
+struct PhasedCanary<A> {
+    name: String,
+    pair: String,
+    claim: Claim,
+    run: PhasedRun,
+    relation: PhantomData<A>,
+    /// One for each side.
+    examples: [Examples<f64>; 2],
+    laws: [Law; 2],
+    cost: f64,
+}
+
+impl<A: Adjacency> PhasedCanary<A> {
+    /// Returns the first phase's release in a whole run.
+    fn first_release(&self, examples: Examples<f64>, rng: &mut SeededRng) -> Result<Vec<f64>, Error> {
+        let mut source = MemorySource::new(examples, 1.0, 1.0);
+        Ok(audit::phases::<A>(&self.run, &mut source, &mut rng.lend())?.swap_remove(0).into_inner())
+    }
+}
+
+impl<A: Adjacency> Subject for PhasedCanary<A> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn pair(&self) -> &str {
+        &self.pair
+    }
+
+    fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    fn statistic(&self) -> Statistic {
+        Statistic::Score
+    }
+
+    fn relative_cost(&self) -> f64 {
+        self.cost
+    }
+
+    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
+        let examples = match side {
+            Side::Base => &self.examples[0],
+            Side::Neighbour => &self.examples[1],
+        };
+        let released = self
+            .first_release(examples.clone(), rng)
+            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
+        let [base, neighbour] = &self.laws;
+        features.push(neighbour.log_density(&released) - base.log_density(&released));
+        Ok(())
+    }
+}

@@ -1,0 +1,211 @@
+//! The canaries of SCS13, against an attacker who sees every noisy sum and so every iterate.
+
+use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_data::Examples;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
+
+use super::{Audited, Canary, Distance, Parameters, Record, Search};
+use dp_optim::Error;
+use dp_optim::MemorySource;
+use dp_optim::Schedule;
+use dp_optim::audit;
+use dp_optim::engine::Control;
+use dp_optim::recipes::scs13::{NoiseScale, Scs13, StepLaw};
+use dp_optim::recipes::{Budget, Plan, Recipe as _, RecordAdjacency};
+
+/// Steps so short that noise does not move the iterates to where the canary's gradients are alike.
+const STEP: f64 = 1e-4;
+/// Cost of an update without its noise, in units of releasing one number.
+const COST_OF_AN_UPDATE: f64 = 2.0;
+
+/// Returns the variants of the recipe: each law, the ball by its epsilon and composed tightly, in each mode.
+pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    match parameters.relation {
+        AdjacencyKind::ReplaceOne => build::<ReplaceOne>(parameters),
+        AdjacencyKind::ZeroOut => build::<ZeroOut>(parameters),
+        adjacency => Err(Error::Adjacency { recipe: "scs13", adjacency }),
+    }
+}
+
+fn build<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    let modes = match parameters.noise_mode {
+        Some(mode) => vec![mode],
+        None => vec![NoiseMode::Exact, NoiseMode::Rounded],
+    };
+    let budget = parameters.budget()?;
+    let pure = Budget { delta: dp_accountant::Delta::ZERO, ..budget };
+    let mut forms = vec![("laplace-ball", StepLaw::LaplaceBall, pure)];
+    if parameters.delta > 0.0 {
+        forms.push(("laplace-ball-composed", StepLaw::LaplaceBall, budget));
+        forms.push(("gaussian", StepLaw::Gaussian, budget));
+    }
+    let (mut all, mut found) = (Vec::new(), None);
+    for noise_mode in modes {
+        for &(form, law, budget) in &forms {
+            let recipe = Scs13 {
+                law,
+                noise_mode,
+                lambda: parameters.lambda.unwrap_or(0.0),
+                passes: parameters.passes,
+                batch_size: parameters.batch_size,
+                radius: parameters.radius,
+                schedule: Some(Schedule::Constant { step: STEP }),
+                // An order known to the attacker: the claim holds for all orders.
+                declared_order: true,
+                ..Scs13::new(parameters.loss)
+            };
+            let plan = recipe.plan::<A>(parameters.n, parameters.dim, budget)?;
+            let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+            // The sums before noise are the same for all variants.
+            let farthest = match &found {
+                Some(farthest) => farthest,
+                None => found.insert(farthest(&plan, parameters)?),
+            };
+            all.push(audited(format!("scs13/{form}/{mode}"), plan, parameters, farthest, budget.delta.get())?);
+        }
+    }
+    Ok(all)
+}
+
+fn size(name: &'static str, value: u64) -> Result<usize, Error> {
+    usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
+}
+
+/// The canary that changes the sum of the first batch most at the start of training, the origin, and the distance.
+struct Farthest {
+    canary: Canary,
+    distance: Distance,
+}
+
+fn farthest<A: RecordAdjacency>(plan: &Plan<Scs13, A>, parameters: &Parameters) -> Result<Farthest, Error> {
+    let recipe = &plan.derivation().recipe;
+    let batch_size = size("batch size", recipe.batch_size.min(parameters.n))?;
+    let search = Search {
+        dim: size("dimension", parameters.dim)?,
+        row_norm: recipe.row_norm,
+        target_bound: recipe.target_bound,
+        classes: recipe.loss.is_classification(),
+        relation: A::KIND,
+        pairs: parameters.pairs,
+    };
+    let origin = vec![0.0; size("dimension", recipe.loss.parameters(parameters.dim))?];
+    let sum = |canary: &Canary, side| audit::clipped_sum(plan.run(), &canary.examples(side, batch_size, 0)?, &origin);
+    let (canary, reached, pairs) =
+        search.farthest(|canary| Ok(distance(&sum(canary, Side::Base)?, &sum(canary, Side::Neighbour)?)))?;
+    Ok(Farthest { canary, distance: Distance { reached, claimed: plan.run().sensitivity(), pairs } })
+}
+
+fn audited<A: RecordAdjacency + 'static>(
+    name: String,
+    plan: Plan<Scs13, A>,
+    parameters: &Parameters,
+    farthest: &Farthest,
+    delta: f64,
+) -> Result<Audited, Error> {
+    let Farthest { canary, distance } = farthest;
+    let n = size("number of records", parameters.n)?;
+    let batch_size = size("batch size", plan.derivation().recipe.batch_size.min(parameters.n))?;
+    // The recomputed event, not the plan's.
+    let claim = Claim { event: plan.derivation().event()?, delta };
+    let examples = [canary.examples(Side::Base, n, 0)?, canary.examples(Side::Neighbour, n, 0)?];
+    let single = |record: &Record| {
+        let canary = Canary { common: record.clone(), base: record.clone(), neighbour: record.clone() };
+        canary.examples(Side::Base, 1, 0)
+    };
+    let records =
+        Records { common: single(&canary.common)?, base: single(&canary.base)?, neighbour: single(&canary.neighbour)? };
+    let pair = canary.describe();
+    Ok(Audited {
+        subject: Box::new(Scs13Canary { name, pair, claim, plan, examples, records, batch_size }),
+        distance: *distance,
+    })
+}
+
+fn distance(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+}
+
+struct Records {
+    common: Examples<f64>,
+    base: Examples<f64>,
+    neighbour: Examples<f64>,
+}
+
+struct Scs13Canary<A: RecordAdjacency> {
+    name: String,
+    pair: String,
+    claim: Claim,
+    plan: Plan<Scs13, A>,
+    /// One for each side; the canary is in the first batch.
+    examples: [Examples<f64>; 2],
+    records: Records,
+    batch_size: usize,
+}
+
+impl<A: RecordAdjacency> Scs13Canary<A> {
+    /// Returns the log-likelihood ratio of one noisy sum of the canary's batch, given the previous iterate.
+    fn score(&self, iterate: &[f64], noisy_sum: &[f64]) -> Result<f64, Error> {
+        let gradient = |record| audit::clipped_sum(self.plan.run(), record, iterate);
+        let (common, base) = (gradient(&self.records.common)?, gradient(&self.records.base)?);
+        let neighbour = gradient(&self.records.neighbour)?;
+        let others = (self.batch_size - 1) as f64;
+        let log_density = |canary: &[f64]| {
+            let centre = common.iter().zip(canary).map(|(common, canary)| others * common + canary);
+            let squared: f64 = noisy_sum.iter().zip(centre).map(|(y, c)| (y - c) * (y - c)).sum();
+            match self.plan.run().noise() {
+                NoiseScale::LaplaceBall { scale } => -squared.sqrt() / scale,
+                NoiseScale::Gaussian { std_dev } => -squared / (2.0 * std_dev * std_dev),
+            }
+        };
+        Ok(log_density(&neighbour) - log_density(&base))
+    }
+}
+
+impl<A: RecordAdjacency> Subject for Scs13Canary<A> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn pair(&self) -> &str {
+        &self.pair
+    }
+
+    fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    fn statistic(&self) -> Statistic {
+        Statistic::Score
+    }
+
+    fn relative_cost(&self) -> f64 {
+        self.plan.run().steps().steps() as f64 * (COST_OF_AN_UPDATE + self.plan.derivation().dim as f64)
+    }
+
+    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
+        let failed = |error: Error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() };
+        let examples = match side {
+            Side::Base => &self.examples[0],
+            Side::Neighbour => &self.examples[1],
+        };
+        let recipe = &self.plan.derivation().recipe;
+        let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
+        let parameters = recipe.loss.parameters(self.plan.derivation().dim) as usize;
+        let (mut before, mut score) = (vec![0.0; parameters], Ok(0.0));
+        let updates_per_pass = self.plan.run().steps().steps() / recipe.passes;
+        let watch = |seen: dp_optim::recipes::scs13::Observation<'_, f64>| {
+            // The canary's batch is the first of each pass; all others have the same law on both sides.
+            if (seen.update - 1).is_multiple_of(updates_per_pass) {
+                let more = self.score(&before, seen.noisy_sum);
+                score = core::mem::replace(&mut score, Ok(0.0)).and_then(|sum: f64| Ok(sum + more?));
+            }
+            before.copy_from_slice(seen.iterate);
+        };
+        let (run, control) = (self.plan.run(), &mut Control::default());
+        run.train_observing::<f64, A>(&mut source, &mut rng.lend(), control, watch).map_err(failed)?;
+        features.push(score.map_err(failed)?);
+        Ok(())
+    }
+}

@@ -1,0 +1,163 @@
+//! The canary of a choice on portions: a record of the last portion that one of two models classifies correctly and the other
+//! incorrectly.
+//!
+//! The records of the other portions are those of the candidates' own audits.
+
+use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_data::Examples;
+use dp_mechanisms::SeededRng;
+use dp_mechanisms::scores::Scores;
+
+use super::{Audited, Distance, Parameters};
+use dp_optim::Error;
+use dp_optim::MemorySource;
+use dp_optim::audit;
+use dp_optim::audit::{agreement, agreement_sensitivity};
+use dp_optim::engine::Control;
+use dp_optim::recipes::{AnyPlan, AnyRecipe};
+use dp_optim::recipes::{BoltOn, OutputNoise, Recipe, RecordAdjacency};
+use dp_optim::tuning::Portions;
+use dp_optim::tuning::portions::PortionsPlan;
+
+/// Number of candidates, which differ in their passes.
+const CANDIDATES: u64 = 2;
+
+/// Costs of a row, and of a choice, in units of releasing one number.
+const COST_OF_A_ROW: f64 = 0.02;
+const COST_OF_A_CHOICE: f64 = 4.0;
+
+pub(super) fn portions(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    if !parameters.loss.is_classification() {
+        return Ok(Vec::new()); // It counts mistakes.
+    }
+    match parameters.relation {
+        AdjacencyKind::ReplaceOne => build::<ReplaceOne>(parameters),
+        AdjacencyKind::ZeroOut => build::<ZeroOut>(parameters),
+        adjacency => Err(Error::Adjacency { recipe: "portions", adjacency }),
+    }
+}
+
+fn build<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
+    modes.into_iter().map(|mode| audited::<A>(parameters, mode)).collect()
+}
+
+fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: NoiseMode) -> Result<Audited, Error> {
+    let candidate = |further| BoltOn {
+        lambda: parameters.lambda.unwrap_or(0.0),
+        passes: if parameters.passes == 0 { 0 } else { parameters.passes + further },
+        batch_size: parameters.batch_size,
+        radius: parameters.radius,
+        output_noise: OutputNoise::LaplaceBall,
+        noise_mode,
+        ..BoltOn::convex(parameters.loss)
+    };
+    let recipe = Portions::new((0..CANDIDATES).map(|further| AnyRecipe::from(candidate(further))));
+    // Each portion has as many records as other audits have in total.
+    let n = parameters.n.saturating_mul(CANDIDATES + 1);
+    let plan = recipe.plan_copies::<A>(n, parameters.dim, parameters.budget()?, 1)?;
+    let size = |name, value: u64| {
+        usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
+    };
+    let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
+    let models = [1.0, -1.0].map(|sign| {
+        let mut weights = vec![0.0; dim];
+        weights[0] = sign;
+        weights
+    });
+    // Records that contradict the first model, so that it is rarely chosen: a rare choice is most informative.
+    let claimed = agreement_sensitivity("portions", A::KIND)?;
+    let against = (rows - 1).min(claimed as usize + 1);
+    let examples = |side: Side| {
+        let (mut values, mut targets) = (vec![0.0; rows * dim], vec![1.0; rows]);
+        for i in 0..rows {
+            let null = i > against || (i == 0 && side == Side::Neighbour && A::KIND == AdjacencyKind::ZeroOut);
+            values[i * dim] = if null { f64::NAN } else { 1.0 };
+            if i > 0 || side == Side::Neighbour {
+                targets[i] = -1.0;
+            }
+        }
+        Examples::dense(values, targets, dim).map_err(|_| Error::Count {
+            name: "rows",
+            value: rows as u64,
+            range: "one target each",
+        })
+    };
+    let examples = [examples(Side::Base)?, examples(Side::Neighbour)?];
+    let mut scores = Vec::new();
+    for examples in &examples {
+        let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
+        let mut of_side = Vec::new();
+        for model in &models {
+            of_side.push(agreement(&mut source, model, &Control::default())?);
+        }
+        scores.push(of_side);
+    }
+    let moved = scores[0].iter().zip(&scores[1]).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
+    let distance = Distance { reached: moved as f64, claimed: claimed as f64, pairs: 1 };
+    let law = |scores: &[i64]| -> Result<Vec<f64>, Error> {
+        let scores = scores.iter().map(|&score| score as f64).collect();
+        Ok(plan.choice().probabilities(&Scores::new(scores)?)?)
+    };
+    let laws = [law(&scores[0])?, law(&scores[1])?];
+    // The recomputed event, not the plan's.
+    let claim = Claim { event: plan.derivation().event()?, delta: 0.0 };
+    let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    let other = if A::KIND == AdjacencyKind::ZeroOut { "a null record" } else { "one that only the second gets right" };
+    let pair =
+        format!("a record that only the first of two models gets right against {other}, beside {against} others");
+    let cost = COST_OF_A_CHOICE + COST_OF_A_ROW * (CANDIDATES * parameters.n) as f64;
+    let name = format!("portions/choice/{mode}");
+    Ok(Audited { subject: Box::new(Choice { name, pair, claim, plan, models, examples, laws, cost }), distance })
+}
+
+struct Choice<A: RecordAdjacency> {
+    name: String,
+    pair: String,
+    claim: Claim,
+    plan: PortionsPlan<AnyPlan<A>, A>,
+    models: [Vec<f64>; 2],
+    /// One for each side.
+    examples: [Examples<f64>; 2],
+    /// For each side, the probability of each model.
+    laws: [Vec<f64>; 2],
+    cost: f64,
+}
+
+impl<A: RecordAdjacency> Subject for Choice<A> {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn pair(&self) -> &str {
+        &self.pair
+    }
+
+    fn claim(&self) -> &Claim {
+        &self.claim
+    }
+
+    fn statistic(&self) -> Statistic {
+        Statistic::Score
+    }
+
+    fn relative_cost(&self) -> f64 {
+        self.cost
+    }
+
+    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
+        let examples = match side {
+            Side::Base => &self.examples[0],
+            Side::Neighbour => &self.examples[1],
+        };
+        let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
+        let models = [&self.models[0][..], &self.models[1][..]];
+        let chosen = audit::chosen_portion(&self.plan, &models, &mut source, rng)
+            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
+        let [base, neighbour] = &self.laws;
+        features.push((neighbour[chosen] / base[chosen]).ln());
+        Ok(())
+    }
+}

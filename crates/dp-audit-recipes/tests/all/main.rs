@@ -1,0 +1,4 @@
+//! Audits with noise, in one program.
+
+mod rankers;
+mod recipes;
