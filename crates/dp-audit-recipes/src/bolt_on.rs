@@ -4,7 +4,7 @@ use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::Order;
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use super::likelihood::Law;
 use super::{Audited, Canary, Distance, Parameters, Search};
@@ -15,7 +15,7 @@ use dp_optim::Schedule;
 use dp_optim::audit;
 use dp_optim::engine::Control;
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
-use dp_optim::recipes::{BoltOn, OutputNoise, Plan, Recipe as _, RecordAdjacency, Stopping};
+use dp_optim::recipes::{AnyPlan, BoltOn, OutputNoise, Plan, Recipe as _, Stopping, TrainsAny};
 
 /// Maximum number of rows read by the search for the farthest pair.
 const ROWS_OF_A_SEARCH: u64 = 50_000_000;
@@ -68,7 +68,7 @@ fn variants(variants: Variants, parameters: &Parameters) -> Result<Vec<Audited>,
     }
 }
 
-fn build<A: RecordAdjacency + 'static>(variants: Variants, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+fn build<A: TrainsAny<f64> + 'static>(variants: Variants, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let modes = match parameters.noise_mode {
         Some(mode) => vec![mode],
         None => vec![NoiseMode::Exact, NoiseMode::Rounded],
@@ -80,7 +80,7 @@ fn build<A: RecordAdjacency + 'static>(variants: Variants, parameters: &Paramete
     Ok(all)
 }
 
-fn drawn<A: RecordAdjacency + 'static>(
+fn drawn<A: TrainsAny<f64> + 'static>(
     variants: &Variants,
     noise_mode: NoiseMode,
     parameters: &Parameters,
@@ -115,7 +115,7 @@ fn drawn<A: RecordAdjacency + 'static>(
 }
 
 /// Finds the canary of a plan and the laws of its releases.
-pub(super) fn audited<A: RecordAdjacency + 'static>(
+pub(super) fn audited<A: TrainsAny<f64> + 'static>(
     name: String,
     plan: Plan<BoltOn, A>,
     parameters: &Parameters,
@@ -171,7 +171,7 @@ fn distance(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
-struct BoltOnCanary<A: RecordAdjacency> {
+struct BoltOnCanary<A: TrainsAny<f64>> {
     name: String,
     pair: String,
     claim: Claim,
@@ -181,7 +181,7 @@ struct BoltOnCanary<A: RecordAdjacency> {
     laws: [Law; 2],
 }
 
-impl<A: RecordAdjacency> Subject for BoltOnCanary<A> {
+impl<A: TrainsAny<f64>> Subject for BoltOnCanary<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -213,10 +213,9 @@ impl<A: RecordAdjacency> Subject for BoltOnCanary<A> {
         };
         let recipe = &self.plan.derivation().recipe;
         let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
-        let trained = self
-            .plan
-            .train::<f64>(&mut source, rng, &mut Control::default())
-            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
+        let trained =
+            A::train_any(&AnyPlan::BoltOn(self.plan.clone()), &mut source, &mut rng.lend(), &mut Control::default())
+                .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
         let released = trained.weights.get();
         let [base, neighbour] = &self.laws;
         features.push(neighbour.log_density(released) - base.log_density(released));

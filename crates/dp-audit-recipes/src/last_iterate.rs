@@ -5,7 +5,7 @@ use dp_accountant::{AdjacencyKind, Delta, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::Examples;
 use dp_losses::{Domain, L2};
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use super::{Audited, Canary, Distance, Parameters, Record};
 use dp_optim::Error;
@@ -13,7 +13,7 @@ use dp_optim::MemorySource;
 use dp_optim::Schedule;
 use dp_optim::engine::Control;
 use dp_optim::recipes::pnsgd::{Batching, Updates};
-use dp_optim::recipes::{AnyPlan, AnyRecipe, Budget, Planned, Pnsgd, Recipe, RecordAdjacency, SnowballSgd};
+use dp_optim::recipes::{AnyPlan, AnyRecipe, Budget, Planned, Pnsgd, Recipe, SnowballSgd, TrainsAny};
 
 /// Default λ, so large that a step forgets all earlier noise, and only its own noise hides the canary.
 const LAMBDA: f64 = 50.0;
@@ -108,7 +108,7 @@ fn of_modes(
     Ok(all)
 }
 
-fn build<A: RecordAdjacency + 'static>(
+fn build<A: TrainsAny<f64> + 'static>(
     name: String,
     [recipe, rounded]: &[AnyRecipe; 2],
     parameters: &Parameters,
@@ -147,7 +147,7 @@ fn build<A: RecordAdjacency + 'static>(
     let weights = |examples: &Examples<f64>| -> Result<Vec<f64>, Error> {
         let mut source = MemorySource::new(examples.clone(), 1.0, bound);
         let mut rng = SeededRng::new(1);
-        Ok(coupled.train::<f64>(&mut source, &mut rng, &mut Control::default())?.weights.into_inner())
+        Ok(A::train_any(&coupled, &mut source, &mut rng.lend(), &mut Control::default())?.weights.into_inner())
     };
     let (base, other) = (weights(&examples[0])?, weights(&examples[1])?);
     let reached = base.iter().zip(&other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
@@ -206,7 +206,7 @@ fn last_record(updates: &[Updates], n: u64) -> u64 {
     used.min(n).saturating_sub(1)
 }
 
-struct LastIterateCanary<A: RecordAdjacency> {
+struct LastIterateCanary<A: TrainsAny<f64>> {
     name: String,
     pair: String,
     claim: Claim,
@@ -218,7 +218,7 @@ struct LastIterateCanary<A: RecordAdjacency> {
     cost: f64,
 }
 
-impl<A: RecordAdjacency> Subject for LastIterateCanary<A> {
+impl<A: TrainsAny<f64>> Subject for LastIterateCanary<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -245,9 +245,7 @@ impl<A: RecordAdjacency> Subject for LastIterateCanary<A> {
             Side::Neighbour => &self.examples[1],
         };
         let mut source = MemorySource::new(examples.clone(), 1.0, self.bound);
-        let trained = self
-            .plan
-            .train::<f64>(&mut source, rng, &mut Control::default())
+        let trained = A::train_any(&self.plan, &mut source, &mut rng.lend(), &mut Control::default())
             .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
         features.push(self.law.score(trained.weights.get().first().copied().unwrap_or(0.0)));
         Ok(())

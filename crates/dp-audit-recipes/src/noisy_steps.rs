@@ -9,8 +9,8 @@ use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::{Block, Examples};
 use dp_losses::{LossKind, Model, ModelVisitor, ScaledSteps};
-use dp_mechanisms::SeededRng;
 use dp_mechanisms::continual::Factor;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use super::likelihood::Law;
 use super::{Audited, Canary, Distance, Parameters, Record, Search};
@@ -23,7 +23,7 @@ use dp_optim::audit::size;
 use dp_optim::audit::{Batching, NoisyRun, StepsRun};
 use dp_optim::engine::{BatchLaw, Control, GradientEstimate, PlainGradient};
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
-use dp_optim::recipes::{Bst14, DpFtrl, DpSgd, Planned, Recipe as _, RecordAdjacency, Sampling};
+use dp_optim::recipes::{AnyPlan, Bst14, DpFtrl, DpSgd, Planned, Recipe as _, Sampling, TrainsAny};
 
 /// A step so short that gradients do not change.
 const SHORT: f64 = 1e-7;
@@ -69,7 +69,7 @@ fn under_relation(name: &'static str, parameters: &Parameters) -> Result<Vec<Aud
     }
 }
 
-fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+fn all<A: TrainsAny<f64> + 'static>(name: &'static str, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let mut all = Vec::new();
     // All noise is Gaussian.
     if !(parameters.delta > 0.0) {
@@ -94,14 +94,14 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
             };
             let plan = recipe.plan::<A>(n, dim, budget)?;
             let form = Form::of(format!("{name}/last/{mode}"), n, plan.run(), parameters);
-            all.push(form.build(plan.clone())?);
+            all.push(form.build(AnyPlan::DpFtrl(plan.clone()))?);
             // All releases in one number: the combination of the iterates that is most informative about a record in the first
             // batch of each pass.
             let all_steps = EveryStep::of(plan.run())?;
             let averaging = Averaging::Coefficients { values: all_steps.coefficients.clone() };
             let plan = DpFtrl { averaging, declared_order: true, ..recipe }.plan::<A>(n, dim, budget)?;
             let form = Form::of(format!("{name}/every-step/{mode}"), n, plan.run(), parameters);
-            all.push(all_steps.seen_in(form, plan.run())?.build(plan.clone())?);
+            all.push(all_steps.seen_in(form, plan.run())?.build(AnyPlan::DpFtrl(plan.clone()))?);
         } else if name == "dp-sgd" {
             let recipe = DpSgd {
                 lambda: parameters.lambda.unwrap_or(0.0),
@@ -120,7 +120,7 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
             for (form, sampling) in forms {
                 let plan = DpSgd { sampling, ..recipe.clone() }.plan::<A>(n, dim, budget)?;
                 let audited = Form::of(format!("{name}/{form}/{mode}"), n, plan.run(), parameters);
-                all.push(audited.build(plan.clone())?);
+                all.push(audited.build(AnyPlan::DpSgd(plan.clone()))?);
             }
         } else {
             let (form, sampling) = match A::KIND {
@@ -145,7 +145,7 @@ fn all<A: RecordAdjacency + 'static>(name: &'static str, parameters: &Parameters
             let recipe = Bst14 { passes: 1, batch_size: n, sampling, noise_mode, ..recipe };
             let plan = recipe.plan::<A>(n, dim, budget)?;
             let form = Form::of(format!("{name}/{form}/{mode}"), n, plan.run(), parameters);
-            all.push(form.build(plan.clone())?);
+            all.push(form.build(AnyPlan::Bst14(plan.clone()))?);
         }
     }
     Ok(all)
@@ -217,13 +217,7 @@ impl<'p> Form<'p> {
         }
     }
 
-    fn build<A: RecordAdjacency + 'static, P: Planned<A> + Send + Sync + 'static>(
-        &self,
-        release: P,
-    ) -> Result<Audited, Error> {
-        let size = |name, value: u64| {
-            usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
-        };
+    fn build<A: TrainsAny<f64> + 'static>(&self, release: AnyPlan<A>) -> Result<Audited, Error> {
         let (n, dim) = (size("number of records", self.n)?, size("dimension", self.parameters.dim)?);
         let run = self.run;
         let (loss, row_norm, target_bound): (LossKind, f64, f64) = (run.loss, run.row_norm, run.target_bound);
@@ -273,7 +267,6 @@ impl<'p> Form<'p> {
             laws,
             bounds: (row_norm, target_bound),
             cost: self.cost,
-            relation: core::marker::PhantomData::<A>,
         };
         Ok(Audited {
             subject: Box::new(subject),
@@ -357,20 +350,19 @@ fn times_drawn(run: &NoisyRun) -> Vec<(f64, u64)> {
     all
 }
 
-struct StepsCanary<A: RecordAdjacency, P: Planned<A>> {
+struct StepsCanary<A: TrainsAny<f64>> {
     name: String,
     pair: String,
     claim: Claim,
-    release: P,
+    release: AnyPlan<A>,
     /// One for each side.
     examples: [Examples<f64>; 2],
     laws: [Law; 2],
     bounds: (f64, f64),
     cost: f64,
-    relation: core::marker::PhantomData<A>,
 }
 
-impl<A: RecordAdjacency, P: Planned<A> + Send + Sync> Subject for StepsCanary<A, P> {
+impl<A: TrainsAny<f64>> Subject for StepsCanary<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -397,9 +389,7 @@ impl<A: RecordAdjacency, P: Planned<A> + Send + Sync> Subject for StepsCanary<A,
             Side::Neighbour => &self.examples[1],
         };
         let mut source = MemorySource::new(examples.clone(), self.bounds.0, self.bounds.1);
-        let trained = self
-            .release
-            .train::<f64>(&mut source, rng, &mut Control::default())
+        let trained = A::train_any(&self.release, &mut source, &mut rng.lend(), &mut Control::default())
             .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
         let released = trained.weights.get();
         let [base, neighbour] = &self.laws;

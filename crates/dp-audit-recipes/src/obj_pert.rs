@@ -11,14 +11,14 @@ use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::Examples;
 use dp_losses::LossKind;
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use super::{Audited, Distance, Parameters};
 use dp_optim::Error;
 use dp_optim::MemorySource;
 use dp_optim::audit;
 use dp_optim::engine::Control;
-use dp_optim::recipes::{NoiseScale, ObjPert, OutputNoise, Plan, Recipe as _, RecordAdjacency};
+use dp_optim::recipes::{AnyPlan, NoiseScale, ObjPert, OutputNoise, Plan, Recipe as _, TrainsAny};
 
 const NAME: &str = "obj-pert";
 
@@ -43,13 +43,13 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     }
 }
 
-fn build<A: RecordAdjacency + 'static>(recipe: &ObjPert, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+fn build<A: TrainsAny<f64> + 'static>(recipe: &ObjPert, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
     let recipes = modes.into_iter().map(|noise_mode| ObjPert { noise_mode, ..recipe.clone() });
     recipes.map(|recipe| audited::<A>(&recipe, parameters)).collect()
 }
 
-fn audited<A: RecordAdjacency + 'static>(recipe: &ObjPert, parameters: &Parameters) -> Result<Audited, Error> {
+fn audited<A: TrainsAny<f64> + 'static>(recipe: &ObjPert, parameters: &Parameters) -> Result<Audited, Error> {
     let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
     let size = |name, value: u64| {
         usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
@@ -139,7 +139,7 @@ impl OnAxis {
     }
 }
 
-struct Perturbed<A: RecordAdjacency> {
+struct Perturbed<A: TrainsAny<f64>> {
     name: String,
     pair: String,
     claim: Claim,
@@ -149,7 +149,7 @@ struct Perturbed<A: RecordAdjacency> {
     cost: f64,
 }
 
-impl<A: RecordAdjacency> Subject for Perturbed<A> {
+impl<A: TrainsAny<f64>> Subject for Perturbed<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -177,7 +177,9 @@ impl<A: RecordAdjacency> Subject for Perturbed<A> {
         let recipe = &self.plan.derivation().recipe;
         let examples = of_side.examples(self.dim).map_err(failed)?;
         let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
-        let trained = self.plan.train::<f64>(&mut source, rng, &mut Control::default()).map_err(failed)?;
+        let trained =
+            A::train_any(&AnyPlan::ObjPert(self.plan.clone()), &mut source, &mut rng.lend(), &mut Control::default())
+                .map_err(failed)?;
         let (regularization, noise) = (self.plan.run().regularization(), self.plan.run().noise());
         let log_density = |side: &OnAxis| side.log_density(trained.weights.get(), regularization, noise);
         features.push(log_density(neighbour) - log_density(base));

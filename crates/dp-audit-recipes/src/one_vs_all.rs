@@ -5,7 +5,7 @@ use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::{Examples, Order};
 use dp_losses::Softmax;
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use super::likelihood::Law;
 use super::{Audited, Canary, Distance, Parameters, Search};
@@ -16,7 +16,7 @@ use dp_optim::engine::Control;
 use dp_optim::recipes::AnyDerivation;
 use dp_optim::recipes::one_vs_all::{self, OneAgainstRest, Share};
 use dp_optim::recipes::{AnyPlan, AnyRecipe};
-use dp_optim::recipes::{BoltOn, OneVsAll, OutputNoise, Planned, Recipe, RecordAdjacency};
+use dp_optim::recipes::{BoltOn, OneVsAll, OutputNoise, Recipe, TrainsAny};
 
 /// Two classes are as informative as any number: each model moves by its maximum when the record changes class.
 const CLASSES: u32 = 2;
@@ -36,7 +36,7 @@ pub(super) fn bolt_on(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     }
 }
 
-fn build<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+fn build<A: TrainsAny<f64> + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
     let mut forms = vec![
         ("joint/laplace-ball", Share::Joint, OutputNoise::LaplaceBall),
@@ -72,7 +72,7 @@ fn examples(canary: &Canary, side: Side, n: usize, at: usize) -> Result<Examples
     examples.with_targets(indices).map_err(|_| Error::Count { name: "rows", value: n as u64, range: "one target each" })
 }
 
-fn audited<A: RecordAdjacency + 'static>(
+fn audited<A: TrainsAny<f64> + 'static>(
     name: String,
     recipe: BoltOn,
     share: Share,
@@ -132,7 +132,7 @@ fn audited<A: RecordAdjacency + 'static>(
     Ok(Audited { subject: Box::new(Classes { name, pair, claim, plan, examples, laws, length, cost }), distance })
 }
 
-struct Classes<A: RecordAdjacency> {
+struct Classes<A: TrainsAny<f64>> {
     name: String,
     pair: String,
     claim: Claim,
@@ -145,7 +145,7 @@ struct Classes<A: RecordAdjacency> {
     cost: f64,
 }
 
-impl<A: RecordAdjacency> Subject for Classes<A> {
+impl<A: TrainsAny<f64>> Subject for Classes<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -172,8 +172,9 @@ impl<A: RecordAdjacency> Subject for Classes<A> {
             Side::Neighbour => &self.examples[1],
         };
         let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
-        let trained = Planned::train::<f64>(&self.plan, &mut source, rng, &mut Control::default())
-            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
+        let trained =
+            A::train_any(&AnyPlan::OneVsAll(self.plan.clone()), &mut source, &mut rng.lend(), &mut Control::default())
+                .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
         let released = trained.weights.get();
         let [base, neighbour] = &self.laws;
         let score = released

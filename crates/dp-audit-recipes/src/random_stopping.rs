@@ -18,7 +18,7 @@ use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, Delta, Repetitions, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::{Examples, Order};
-use dp_mechanisms::SeededRng;
+use dp_mechanisms::{ReleaseRng as _, SeededRng};
 use statrs::function::beta::beta_reg;
 use statrs::function::gamma::ln_gamma;
 
@@ -32,7 +32,7 @@ use dp_optim::engine::Control;
 use dp_optim::recipes::AnyDerivation;
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
 use dp_optim::recipes::{AnyPlan, AnyRecipe};
-use dp_optim::recipes::{BoltOn, Budget, OutputNoise, Planned, Recipe, RecordAdjacency};
+use dp_optim::recipes::{BoltOn, Budget, OutputNoise, Recipe, TrainsAny};
 use dp_optim::tuning::RandomStopping;
 use dp_optim::tuning::random_stopping::RandomStoppingPlan;
 
@@ -56,12 +56,12 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     }
 }
 
-fn build<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+fn build<A: TrainsAny<f64> + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
     modes.into_iter().map(|mode| audited::<A>(parameters, mode)).collect()
 }
 
-fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: NoiseMode) -> Result<Audited, Error> {
+fn audited<A: TrainsAny<f64> + 'static>(parameters: &Parameters, noise_mode: NoiseMode) -> Result<Audited, Error> {
     let candidate = BoltOn {
         lambda: parameters.lambda.unwrap_or(0.0),
         passes: parameters.passes,
@@ -209,7 +209,7 @@ fn examples(rows: usize, dim: usize, side: Side, relation: AdjacencyKind) -> Res
     })
 }
 
-struct Repeated<A: RecordAdjacency> {
+struct Repeated<A: TrainsAny<f64>> {
     name: String,
     pair: String,
     claim: Claim,
@@ -222,7 +222,7 @@ struct Repeated<A: RecordAdjacency> {
     cost: f64,
 }
 
-impl<A: RecordAdjacency> Subject for Repeated<A> {
+impl<A: TrainsAny<f64>> Subject for Repeated<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -249,10 +249,13 @@ impl<A: RecordAdjacency> Subject for Repeated<A> {
             Side::Neighbour => &self.examples[1],
         };
         let mut source = MemorySource::new(examples.clone(), self.candidate.row_norm, self.candidate.target_bound);
-        let trained = self
-            .plan
-            .train::<f64>(&mut source, rng, &mut Control::default())
-            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
+        let trained = A::train_any(
+            &AnyPlan::RandomStopping(self.plan.clone()),
+            &mut source,
+            &mut rng.lend(),
+            &mut Control::default(),
+        )
+        .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
         let [base, neighbour] = &self.laws;
         let weights = trained.weights.get();
         features.push(neighbour.log_density(weights) - base.log_density(weights));

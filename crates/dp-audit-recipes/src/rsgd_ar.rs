@@ -9,7 +9,7 @@ use super::{Audited, Parameters, bolt_on};
 use dp_optim::Error;
 use dp_optim::audit;
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
-use dp_optim::recipes::{BoltOn, Recipe as _, RecordAdjacency, RsgdAr};
+use dp_optim::recipes::{BoltOn, Recipe as _, RsgdAr, TrainsAny};
 
 /// Maximum number of canary positions in the likelihood of a hidden position.
 const MOST_PLACES: u64 = 256;
@@ -62,7 +62,7 @@ fn each(name: &str, recipe: &RsgdAr, parameters: &Parameters) -> Result<Vec<Audi
     Ok(all)
 }
 
-fn audited<A: RecordAdjacency + 'static>(
+fn audited<A: TrainsAny<f64> + 'static>(
     name: String,
     recipe: &RsgdAr,
     parameters: &Parameters,
