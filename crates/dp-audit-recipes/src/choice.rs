@@ -13,10 +13,10 @@ use super::likelihood::Law;
 use super::{Audited, Distance, Parameters};
 use dp_optim::Error;
 use dp_optim::MemorySource;
-use dp_optim::audit;
+use dp_optim::audit::{self, Observed};
 use dp_optim::engine::Control;
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
-use dp_optim::recipes::{AnyPlan, Majority, Plan, PrivGene, Recipe as _, TrainsAny};
+use dp_optim::recipes::{AnyPlan, Majority, Plan, PrivGene, Recipe as _};
 
 /// Costs of a row and of a run, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.1;
@@ -58,7 +58,7 @@ pub(super) fn majority(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 }
 
 /// Returns records along the first axis with alternating classes; the first of them differs between the sides.
-fn examples<A: TrainsAny<f64>>(parameters: &Parameters) -> Result<[Examples<f64>; 2], Error> {
+fn examples<A: Observed>(parameters: &Parameters) -> Result<[Examples<f64>; 2], Error> {
     let refused = |name, value| Error::Count { name, value, range: "what memory can address" };
     let rows = usize::try_from(parameters.n).map_err(|_| refused("number of records", parameters.n))?;
     let dim = usize::try_from(parameters.dim).map_err(|_| refused("dimension", parameters.dim))?;
@@ -76,12 +76,12 @@ fn examples<A: TrainsAny<f64>>(parameters: &Parameters) -> Result<[Examples<f64>
     Ok([side(false)?, side(true)?])
 }
 
-fn pair<A: TrainsAny<f64>>() -> String {
+fn pair<A: Observed>() -> String {
     let other = if A::KIND == AdjacencyKind::ReplaceOne { "the other" } else { "none" };
     format!("a record of the one class against one of {other}, all others in equal parts")
 }
 
-fn one_choice<A: TrainsAny<f64> + 'static>(recipe: &PrivGene, parameters: &Parameters) -> Result<Audited, Error> {
+fn one_choice<A: Observed + 'static>(recipe: &PrivGene, parameters: &Parameters) -> Result<Audited, Error> {
     let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let examples = examples::<A>(parameters)?;
@@ -106,7 +106,7 @@ fn one_choice<A: TrainsAny<f64> + 'static>(recipe: &PrivGene, parameters: &Param
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-struct Choice<A: TrainsAny<f64>> {
+struct Choice<A: Observed> {
     name: String,
     pair: String,
     claim: Claim,
@@ -116,7 +116,7 @@ struct Choice<A: TrainsAny<f64>> {
     relation: PhantomData<A>,
 }
 
-impl<A: TrainsAny<f64>> Subject for Choice<A> {
+impl<A: Observed> Subject for Choice<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -154,7 +154,7 @@ impl<A: TrainsAny<f64>> Subject for Choice<A> {
     }
 }
 
-fn one_sum<A: TrainsAny<f64> + 'static>(recipe: &Majority, parameters: &Parameters) -> Result<Audited, Error> {
+fn one_sum<A: Observed + 'static>(recipe: &Majority, parameters: &Parameters) -> Result<Audited, Error> {
     let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
     let claim = Claim { event: plan.derivation().event()?, delta: 0.0 };
     let examples = examples::<A>(parameters)?;
@@ -172,7 +172,7 @@ fn one_sum<A: TrainsAny<f64> + 'static>(recipe: &Majority, parameters: &Paramete
 }
 
 /// The constant prediction on the canary's records, with an attacker who sees the noisy sum.
-struct Sum<A: TrainsAny<f64>> {
+struct Sum<A: Observed> {
     name: String,
     pair: String,
     claim: Claim,
@@ -181,7 +181,7 @@ struct Sum<A: TrainsAny<f64>> {
     laws: [Law; 2],
 }
 
-impl<A: TrainsAny<f64>> Subject for Sum<A> {
+impl<A: Observed> Subject for Sum<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -206,7 +206,7 @@ impl<A: TrainsAny<f64>> Subject for Sum<A> {
         let examples = &self.examples[usize::from(side == Side::Neighbour)];
         let recipe = &self.plan.derivation().recipe;
         let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
-        let noisy = audit::noisy_sum_of_targets::<A>(self.plan.run(), &mut source, &mut rng.lend())
+        let noisy = A::noisy_sum_of_targets(self.plan.run(), &mut source, &mut rng.lend())
             .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
         let [base, neighbour] = &self.laws;
         features.push(neighbour.log_density(noisy.get()) - base.log_density(noisy.get()));

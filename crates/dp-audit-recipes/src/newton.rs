@@ -10,9 +10,9 @@ use dp_mechanisms::SeededRng;
 use super::{Audited, Canary, Distance, Parameters, Record};
 use dp_optim::Error;
 use dp_optim::MemorySource;
-use dp_optim::audit;
 use dp_optim::audit::size;
-use dp_optim::recipes::{DpNewton, Plan, Recipe as _, RecordAdjacency};
+use dp_optim::audit::{self, Observed};
+use dp_optim::recipes::{DpNewton, Plan, Recipe as _};
 
 const NAME: &str = "dp-newton";
 
@@ -42,7 +42,7 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
         .collect()
 }
 
-fn audited<A: RecordAdjacency + 'static>(recipe: &DpNewton, parameters: &Parameters) -> Result<Audited, Error> {
+fn audited<A: Observed + 'static>(recipe: &DpNewton, parameters: &Parameters) -> Result<Audited, Error> {
     let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
     let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
     let record = |first: f64, second: f64, target: f64| {
@@ -84,7 +84,7 @@ fn audited<A: RecordAdjacency + 'static>(recipe: &DpNewton, parameters: &Paramet
 }
 
 /// Returns one record's contribution to a step's sums, by the formula.
-fn sums<A: RecordAdjacency>(record: &Record, weights: &[f64], plan: &Plan<DpNewton, A>) -> Vec<f64> {
+fn sums<A: Observed>(record: &Record, weights: &[f64], plan: &Plan<DpNewton, A>) -> Vec<f64> {
     let dim = weights.len();
     let count = dim + dim * (dim + 1) / 2;
     if record.features.iter().any(|x| x.is_nan()) || record.target == 0.0 {
@@ -111,7 +111,7 @@ fn sums<A: RecordAdjacency>(record: &Record, weights: &[f64], plan: &Plan<DpNewt
     all
 }
 
-struct Step<A: RecordAdjacency> {
+struct Step<A: Observed> {
     name: String,
     pair: String,
     claim: Claim,
@@ -122,7 +122,7 @@ struct Step<A: RecordAdjacency> {
     rows: usize,
 }
 
-impl<A: RecordAdjacency> Subject for Step<A> {
+impl<A: Observed> Subject for Step<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -149,7 +149,7 @@ impl<A: RecordAdjacency> Subject for Step<A> {
         let examples = self.canary.examples(side, self.rows, 0).map_err(failed)?;
         let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
         let run = self.plan.run();
-        let released = audit::newton_sums::<A>(run, &mut source, &self.weights, 0, rng).map_err(failed)?;
+        let released = A::newton_sums(run, &mut source, &self.weights, 0, rng).map_err(failed)?;
         let std_dev = self.plan.run().std_dev();
         let log_density = |side: &Vec<f64>| {
             let squared: f64 = released.get().iter().zip(side).map(|(found, at)| (found - at).powi(2)).sum();

@@ -9,9 +9,9 @@ use dp_mechanisms::{ReleaseRng as _, SeededRng};
 use super::{Audited, Canary, Distance, Parameters, Record};
 use dp_optim::Error;
 use dp_optim::MemorySource;
-use dp_optim::audit;
+use dp_optim::audit::Observed;
 use dp_optim::audit::size;
-use dp_optim::recipes::{NoiseScale, NoisyMoments, Plan, Recipe as _, RecordAdjacency};
+use dp_optim::recipes::{NoiseScale, NoisyMoments, Plan, Recipe as _};
 
 const NAME: &str = "noisy-moments";
 
@@ -30,13 +30,13 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     }
 }
 
-fn build<A: RecordAdjacency + 'static>(recipe: &NoisyMoments, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+fn build<A: Observed + 'static>(recipe: &NoisyMoments, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
     let recipes = modes.into_iter().map(|noise_mode| NoisyMoments { noise_mode, ..recipe.clone() });
     recipes.map(|recipe| audited::<A>(&recipe, parameters)).collect()
 }
 
-fn audited<A: RecordAdjacency + 'static>(recipe: &NoisyMoments, parameters: &Parameters) -> Result<Audited, Error> {
+fn audited<A: Observed + 'static>(recipe: &NoisyMoments, parameters: &Parameters) -> Result<Audited, Error> {
     let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
     let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
     let (x, y) = (recipe.row_norm, recipe.target_bound);
@@ -75,7 +75,7 @@ fn moments(record: &Record) -> Vec<f64> {
     if all.iter().any(|moment| moment.is_nan()) { vec![0.0; all.len()] } else { all }
 }
 
-struct Noisy<A: RecordAdjacency> {
+struct Noisy<A: Observed> {
     name: String,
     pair: String,
     claim: Claim,
@@ -86,7 +86,7 @@ struct Noisy<A: RecordAdjacency> {
     dim: usize,
 }
 
-impl<A: RecordAdjacency> Subject for Noisy<A> {
+impl<A: Observed> Subject for Noisy<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -113,7 +113,7 @@ impl<A: RecordAdjacency> Subject for Noisy<A> {
         let examples = self.canary.examples(side, self.rows, self.dim).map_err(failed)?;
         let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
         let run = self.plan.run();
-        let released = audit::noisy_moments::<A>(run, &mut source, &mut rng.lend()).map_err(failed)?;
+        let released = A::noisy_moments(run, &mut source, &mut rng.lend()).map_err(failed)?;
         let log_density = |side: &Vec<f64>| {
             let squared: f64 = released.get().iter().zip(side).map(|(found, at)| (found - at).powi(2)).sum();
             match run.noise() {

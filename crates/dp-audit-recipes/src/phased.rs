@@ -6,7 +6,7 @@
 use core::marker::PhantomData;
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
-use dp_accountant::{Adjacency, AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side, Statistic, Subject};
 use dp_data::Examples;
 use dp_losses::{ProximalLoss, ProximalVisitor};
@@ -16,10 +16,10 @@ use super::likelihood::Law;
 use super::{Audited, Canary, Distance, Parameters, Search};
 use dp_optim::Error;
 use dp_optim::MemorySource;
-use dp_optim::audit;
+use dp_optim::audit::{self, Observed};
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
 use dp_optim::recipes::phases::PhasedRun;
-use dp_optim::recipes::{Algorithm, PhasedErm, PhasedSgd, Recipe as _, RecordAdjacency};
+use dp_optim::recipes::{Algorithm, PhasedErm, PhasedSgd, Recipe as _};
 
 /// Default radius, so large that no release is projected, which would change its law.
 const RADIUS: f64 = 100.0;
@@ -87,7 +87,7 @@ fn each_mode<R: Algorithm<Run = PhasedRun>>(
     modes.into_iter().map(audit).collect()
 }
 
-fn audited<R: Algorithm<Run = PhasedRun>, A: RecordAdjacency + 'static>(
+fn audited<R: Algorithm<Run = PhasedRun>, A: Observed + 'static>(
     name: String,
     recipe: &R,
     minimises: bool,
@@ -141,15 +141,15 @@ struct PhasedCanary<A> {
     cost: f64,
 }
 
-impl<A: Adjacency> PhasedCanary<A> {
+impl<A: Observed> PhasedCanary<A> {
     /// Returns the first phase's release in a whole run.
     fn first_release(&self, examples: Examples<f64>, rng: &mut SeededRng) -> Result<Vec<f64>, Error> {
         let mut source = MemorySource::new(examples, 1.0, 1.0);
-        Ok(audit::phases::<A>(&self.run, &mut source, &mut rng.lend())?.swap_remove(0).into_inner())
+        Ok(A::phases(&self.run, &mut source, &mut rng.lend())?.swap_remove(0).into_inner())
     }
 }
 
-impl<A: Adjacency> Subject for PhasedCanary<A> {
+impl<A: Observed> Subject for PhasedCanary<A> {
     fn name(&self) -> &str {
         &self.name
     }

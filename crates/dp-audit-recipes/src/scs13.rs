@@ -10,10 +10,9 @@ use super::{Audited, Canary, Distance, Parameters, Record, Search};
 use dp_optim::Error;
 use dp_optim::MemorySource;
 use dp_optim::Schedule;
-use dp_optim::audit;
-use dp_optim::engine::Control;
+use dp_optim::audit::{self, Observed};
 use dp_optim::recipes::scs13::{NoiseScale, Scs13, StepLaw};
-use dp_optim::recipes::{Budget, Plan, Recipe as _, RecordAdjacency};
+use dp_optim::recipes::{Budget, Plan, Recipe as _};
 
 /// Steps so short that noise does not move the iterates to where the canary's gradients are alike.
 const STEP: f64 = 1e-4;
@@ -29,7 +28,7 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     }
 }
 
-fn build<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+fn build<A: Observed + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let modes = match parameters.noise_mode {
         Some(mode) => vec![mode],
         None => vec![NoiseMode::Exact, NoiseMode::Rounded],
@@ -79,7 +78,7 @@ struct Farthest {
     distance: Distance,
 }
 
-fn farthest<A: RecordAdjacency>(plan: &Plan<Scs13, A>, parameters: &Parameters) -> Result<Farthest, Error> {
+fn farthest<A: Observed>(plan: &Plan<Scs13, A>, parameters: &Parameters) -> Result<Farthest, Error> {
     let recipe = &plan.derivation().recipe;
     let batch_size = size("batch size", recipe.batch_size.min(parameters.n))?;
     let search = Search {
@@ -97,7 +96,7 @@ fn farthest<A: RecordAdjacency>(plan: &Plan<Scs13, A>, parameters: &Parameters) 
     Ok(Farthest { canary, distance: Distance { reached, claimed: plan.run().sensitivity(), pairs } })
 }
 
-fn audited<A: RecordAdjacency + 'static>(
+fn audited<A: Observed + 'static>(
     name: String,
     plan: Plan<Scs13, A>,
     parameters: &Parameters,
@@ -133,7 +132,7 @@ struct Records {
     neighbour: Examples<f64>,
 }
 
-struct Scs13Canary<A: RecordAdjacency> {
+struct Scs13Canary<A: Observed> {
     name: String,
     pair: String,
     claim: Claim,
@@ -144,7 +143,7 @@ struct Scs13Canary<A: RecordAdjacency> {
     batch_size: usize,
 }
 
-impl<A: RecordAdjacency> Scs13Canary<A> {
+impl<A: Observed> Scs13Canary<A> {
     /// Returns the log-likelihood ratio of one noisy sum of the canary's batch, given the previous iterate.
     fn score(&self, iterate: &[f64], noisy_sum: &[f64]) -> Result<f64, Error> {
         let gradient = |record| audit::clipped_sum(self.plan.run(), record, iterate);
@@ -163,7 +162,7 @@ impl<A: RecordAdjacency> Scs13Canary<A> {
     }
 }
 
-impl<A: RecordAdjacency> Subject for Scs13Canary<A> {
+impl<A: Observed> Subject for Scs13Canary<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -195,7 +194,7 @@ impl<A: RecordAdjacency> Subject for Scs13Canary<A> {
         let parameters = recipe.loss.parameters(self.plan.derivation().dim) as usize;
         let (mut before, mut score) = (vec![0.0; parameters], Ok(0.0));
         let updates_per_pass = self.plan.run().steps().steps() / recipe.passes;
-        let watch = |seen: dp_optim::recipes::scs13::Observation<'_, f64>| {
+        let watch = &mut |seen: dp_optim::recipes::scs13::Observation<'_, f64>| {
             // The canary's batch is the first of each pass; all others have the same law on both sides.
             if (seen.update - 1).is_multiple_of(updates_per_pass) {
                 let more = self.score(&before, seen.noisy_sum);
@@ -203,8 +202,7 @@ impl<A: RecordAdjacency> Subject for Scs13Canary<A> {
             }
             before.copy_from_slice(seen.iterate);
         };
-        let (run, control) = (self.plan.run(), &mut Control::default());
-        run.train_observing::<f64, A>(&mut source, &mut rng.lend(), control, watch).map_err(failed)?;
+        A::scs13_observed(self.plan.run(), &mut source, &mut rng.lend(), watch).map_err(failed)?;
         features.push(score.map_err(failed)?);
         Ok(())
     }

@@ -15,10 +15,10 @@ use super::likelihood::log_sum_exp;
 use super::{Audited, Distance, Parameters};
 use dp_optim::Error;
 use dp_optim::MemorySource;
-use dp_optim::audit;
 use dp_optim::audit::SearchObservation as Observation;
+use dp_optim::audit::{self, Observed};
 use dp_optim::engine::BatchLaw;
-use dp_optim::recipes::{Plan, Recipe as _, RecordAdjacency, Search, SearchedDescent};
+use dp_optim::recipes::{Plan, Recipe as _, Search, SearchedDescent};
 
 /// Costs in units of releasing one number: of a row, of the probability of an answer of NoisyBTLS, which is an integral, and
 /// of the rest of a run.
@@ -65,7 +65,7 @@ fn each(name: &str, recipe: &SearchedDescent, parameters: &Parameters) -> Result
     Ok(all)
 }
 
-fn audited<A: RecordAdjacency + 'static>(
+fn audited<A: Observed + 'static>(
     name: String,
     recipe: &SearchedDescent,
     loss: ScalarLoss,
@@ -135,7 +135,7 @@ impl OnAxis {
     }
 }
 
-struct Transcript<A: RecordAdjacency> {
+struct Transcript<A: Observed> {
     name: String,
     pair: String,
     claim: Claim,
@@ -146,7 +146,7 @@ struct Transcript<A: RecordAdjacency> {
     cost: f64,
 }
 
-impl<A: RecordAdjacency> Transcript<A> {
+impl<A: Observed> Transcript<A> {
     /// Returns the log-likelihood ratio of the observation, neighbour against base.
     fn log_ratio(&self, observation: &Observation<'_>) -> Result<f64, Error> {
         let recipe = &self.plan.derivation().recipe;
@@ -182,7 +182,7 @@ impl<A: RecordAdjacency> Transcript<A> {
     }
 }
 
-impl<A: RecordAdjacency> Subject for Transcript<A> {
+impl<A: Observed> Subject for Transcript<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -209,11 +209,11 @@ impl<A: RecordAdjacency> Subject for Transcript<A> {
         let examples = self.sides[usize::from(side == Side::Neighbour)].examples().map_err(failed)?;
         let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
         let (mut score, mut refused) = (0.0, None);
-        let observe = |observation: Observation<'_>| match self.log_ratio(&observation) {
+        let observe = &mut |observation: Observation<'_>| match self.log_ratio(&observation) {
             Ok(ratio) => score += ratio,
             Err(error) => refused = Some(error),
         };
-        audit::search_observed::<A>(self.plan.run(), &mut source, &mut rng.lend(), observe).map_err(failed)?;
+        A::search_observed(self.plan.run(), &mut source, &mut rng.lend(), observe).map_err(failed)?;
         if let Some(error) = refused {
             return Err(failed(error));
         }

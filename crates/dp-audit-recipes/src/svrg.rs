@@ -16,11 +16,11 @@ use super::{Audited, Canary, Distance, Parameters, Record};
 use dp_optim::Error;
 use dp_optim::MemorySource;
 use dp_optim::Schedule;
-use dp_optim::audit;
 use dp_optim::audit::Batching;
 use dp_optim::audit::SvrgObservation as Observation;
 use dp_optim::audit::size;
-use dp_optim::recipes::{DpSvrg, Plan, Recipe as _, RecordAdjacency, Sampling};
+use dp_optim::audit::{self, Observed};
+use dp_optim::recipes::{DpSvrg, Plan, Recipe as _, Sampling};
 
 /// Steps that move an iterate beyond the kinks of losses.
 const LONG: f64 = 20.0;
@@ -43,11 +43,7 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     }
 }
 
-fn each<A: RecordAdjacency + 'static>(
-    form: &str,
-    sampling: Sampling,
-    parameters: &Parameters,
-) -> Result<Vec<Audited>, Error> {
+fn each<A: Observed + 'static>(form: &str, sampling: Sampling, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     // All noise is Gaussian; a difference of gradients is a difference of slopes times the row.
     let Some(loss) = parameters.loss.scalar().filter(|_| parameters.delta > 0.0) else { return Ok(Vec::new()) };
     let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
@@ -71,7 +67,7 @@ fn each<A: RecordAdjacency + 'static>(
     modes.into_iter().map(audited).collect()
 }
 
-fn every_step<A: RecordAdjacency + 'static>(
+fn every_step<A: Observed + 'static>(
     name: String,
     loss: ScalarLoss,
     recipe: &DpSvrg,
@@ -114,7 +110,7 @@ fn every_step<A: RecordAdjacency + 'static>(
     Ok(Audited { subject: Box::new(subject), distance })
 }
 
-struct EveryStep<A: RecordAdjacency> {
+struct EveryStep<A: Observed> {
     name: String,
     pair: String,
     claim: Claim,
@@ -127,7 +123,7 @@ struct EveryStep<A: RecordAdjacency> {
     cost: f64,
 }
 
-impl<A: RecordAdjacency> EveryStep<A> {
+impl<A: Observed> EveryStep<A> {
     /// Returns the canary's slope at these weights, times its norm: its gradient lies along the first axis.
     fn slope(&self, side: Side, weights: &[f64]) -> f64 {
         let record = match side {
@@ -168,7 +164,7 @@ impl<A: RecordAdjacency> EveryStep<A> {
     }
 }
 
-impl<A: RecordAdjacency> Subject for EveryStep<A> {
+impl<A: Observed> Subject for EveryStep<A> {
     fn name(&self) -> &str {
         &self.name
     }
@@ -196,7 +192,7 @@ impl<A: RecordAdjacency> Subject for EveryStep<A> {
         let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
         let mut score = 0.0;
         let observe = &mut |observation: Observation<'_, f64>| score += self.log_ratio(&observation);
-        audit::svrg_observed::<A>(self.plan.run(), &mut source, &mut rng.lend(), observe).map_err(failed)?;
+        A::svrg_observed(self.plan.run(), &mut source, &mut rng.lend(), observe).map_err(failed)?;
         features.push(score);
         Ok(())
     }

@@ -2,7 +2,7 @@
 //!
 //! Nothing here is a release. The functions are in one place, so that a review sees what leaves a recipe otherwise.
 
-use dp_accountant::{Adjacency, EventLog, ReplaceOne};
+use dp_accountant::{EventLog, ReplaceOne, ZeroOut};
 use dp_data::{Block, Examples, Order, RowSource};
 use dp_losses::{Model, ModelVisitor, ScaledSteps};
 use dp_mechanisms::{Gaussian, LentRng, Released, SeededRng};
@@ -18,13 +18,14 @@ use crate::recipes::phases::PhasedRun;
 use crate::recipes::priv_gene::GeneRun;
 use crate::recipes::scs13::UpdatesRun;
 use crate::recipes::searched_descent::{SearchRun, Searcher, Sums};
-use crate::recipes::{BoltOn, Bst14, Planned, Problem, RecordAdjacency, Search};
+use crate::recipes::{BoltOn, Bst14, Planned, Problem, RecordAdjacency, Search, TrainsAny};
 use crate::tuning::portions::PortionsPlan;
 
 pub use crate::recipes::bolt_on::OutputRun;
 pub use crate::recipes::dp_svrg::Observation as SvrgObservation;
 pub use crate::recipes::linear::size;
 pub use crate::recipes::noisy_run::{Batching, NoisyRun, StepsRun};
+pub use crate::recipes::scs13::Observation as Scs13Observation;
 pub use crate::recipes::searched_descent::Observation as SearchObservation;
 pub use crate::tuning::agreement::{agreement, sensitivity as agreement_sensitivity};
 pub use crate::tuning::repetitions::mean as mean_repetitions;
@@ -63,47 +64,9 @@ pub fn sum_of_targets(run: &AnswerRun, source: &mut dyn RowSource<f64>) -> Resul
     run.sum(source, &mut Control::default())
 }
 
-/// Returns the noisy sum of the targets, in units of their bound.
-///
-/// # Errors
-/// A failing source.
-pub fn noisy_sum_of_targets<A: RecordAdjacency>(
-    run: &AnswerRun,
-    source: &mut dyn RowSource<f64>,
-    rng: &mut LentRng<'_>,
-) -> Result<Released<Vec<f64>>, Error> {
-    run.noisy_sum::<f64, A>(source, &mut EventLog::new(), rng, &mut Control::default())
-}
-
 /// Returns ω of DP-Newton's joint sum.
 pub fn newton_weight(run: &NewtonRun) -> f64 {
     run.joint.weight()
-}
-
-/// Returns the noisy sums of a step of DP-Newton.
-///
-/// # Errors
-/// A failing source.
-pub fn newton_sums<A: RecordAdjacency>(
-    run: &NewtonRun,
-    source: &mut dyn RowSource<f64>,
-    weights: &[f64],
-    step: u64,
-    rng: &mut SeededRng,
-) -> Result<Released<Vec<f64>>, Error> {
-    run.sums::<f64, A>(source, weights, step, &mut EventLog::new(), rng, &mut Control::default())
-}
-
-/// Returns the noisy moments.
-///
-/// # Errors
-/// A failing source.
-pub fn noisy_moments<A: RecordAdjacency>(
-    run: &MomentsRun,
-    source: &mut dyn RowSource<f64>,
-    rng: &mut LentRng<'_>,
-) -> Result<Released<Vec<f64>>, Error> {
-    run.moments::<f64, A>(source, &mut EventLog::new(), rng, &mut Control::default())
 }
 
 /// Returns L of BST14.
@@ -147,19 +110,6 @@ pub fn first_phase_without_noise(
     start: Vec<f64>,
 ) -> Result<Vec<f64>, Error> {
     run.first_phase_without_noise(source, start)
-}
-
-/// Trains in phases and returns the release of each.
-///
-/// # Errors
-/// A failing source.
-pub fn phases<A: Adjacency>(
-    run: &PhasedRun,
-    source: &mut dyn RowSource<f64>,
-    rng: &mut LentRng<'_>,
-) -> Result<Vec<Released<Vec<f64>>>, Error> {
-    let released = run.releases::<f64, A>(source, rng, &mut Control::default())?;
-    Ok(released.earlier.into_iter().chain([released.last]).collect())
 }
 
 /// Returns the clipped sum of SCS13 over a batch.
@@ -241,35 +191,9 @@ pub fn law_of_choice<A: RecordAdjacency>(
     Searcher::<A>::new(search, rho)?.law(&Sums { losses, required })
 }
 
-/// Trains by a searched descent, passing each release to `observe`.
-///
-/// # Errors
-/// A failing source.
-pub fn search_observed<A: RecordAdjacency>(
-    run: &SearchRun,
-    source: &mut dyn RowSource<f64>,
-    rng: &mut LentRng<'_>,
-    observe: impl FnMut(SearchObservation<'_>),
-) -> Result<(), Error> {
-    run.train_observing::<f64, A>(source, rng, &mut Control::default(), observe).map(|_| ())
-}
-
 /// Returns the steps of DP-SVRG.
 pub fn svrg_steps(run: &SvrgRun) -> &NoisyRun {
     &run.run.steps
-}
-
-/// Trains by DP-SVRG, passing each release to `observe`.
-///
-/// # Errors
-/// A failing source.
-pub fn svrg_observed<A: RecordAdjacency>(
-    run: &SvrgRun,
-    source: &mut dyn RowSource<f64>,
-    rng: &mut LentRng<'_>,
-    observe: &mut dyn FnMut(SvrgObservation<'_, f64>),
-) -> Result<(), Error> {
-    run.train_observing::<f64, A>(source, rng, &mut Control::default(), observe).map(|_| ())
 }
 
 /// Returns the choice of [`PortionsPlan`] among these models.
@@ -284,3 +208,151 @@ pub fn chosen_portion<P: Planned<A>, A: RecordAdjacency>(
 ) -> Result<usize, Error> {
     plan.choose(models, source, &mut EventLog::new(), rng, &Control::default())
 }
+
+/// A relation for which this crate compiles trainings that are observed.
+pub trait Observed: TrainsAny<f64> {
+    /// Returns the noisy sum of the targets, in units of their bound.
+    ///
+    /// # Errors
+    /// A failing source.
+    fn noisy_sum_of_targets(
+        run: &AnswerRun,
+        source: &mut dyn RowSource<f64>,
+        rng: &mut LentRng<'_>,
+    ) -> Result<Released<Vec<f64>>, Error>;
+
+    /// Returns the noisy sums of a step of DP-Newton.
+    ///
+    /// # Errors
+    /// A failing source.
+    fn newton_sums(
+        run: &NewtonRun,
+        source: &mut dyn RowSource<f64>,
+        weights: &[f64],
+        step: u64,
+        rng: &mut SeededRng,
+    ) -> Result<Released<Vec<f64>>, Error>;
+
+    /// Returns the noisy moments.
+    ///
+    /// # Errors
+    /// A failing source.
+    fn noisy_moments(
+        run: &MomentsRun,
+        source: &mut dyn RowSource<f64>,
+        rng: &mut LentRng<'_>,
+    ) -> Result<Released<Vec<f64>>, Error>;
+
+    /// Trains in phases and returns the release of each.
+    ///
+    /// # Errors
+    /// A failing source.
+    fn phases(
+        run: &PhasedRun,
+        source: &mut dyn RowSource<f64>,
+        rng: &mut LentRng<'_>,
+    ) -> Result<Vec<Released<Vec<f64>>>, Error>;
+
+    /// Trains by a searched descent, passing each release to `observe`.
+    ///
+    /// # Errors
+    /// A failing source.
+    fn search_observed(
+        run: &SearchRun,
+        source: &mut dyn RowSource<f64>,
+        rng: &mut LentRng<'_>,
+        observe: &mut dyn FnMut(SearchObservation<'_>),
+    ) -> Result<(), Error>;
+
+    /// Trains by DP-SVRG, passing each release to `observe`.
+    ///
+    /// # Errors
+    /// A failing source.
+    fn svrg_observed(
+        run: &SvrgRun,
+        source: &mut dyn RowSource<f64>,
+        rng: &mut LentRng<'_>,
+        observe: &mut dyn FnMut(SvrgObservation<'_, f64>),
+    ) -> Result<(), Error>;
+
+    /// Trains by SCS13, passing each update to `observe`.
+    ///
+    /// # Errors
+    /// A failing source.
+    fn scs13_observed(
+        run: &UpdatesRun,
+        source: &mut dyn RowSource<f64>,
+        rng: &mut LentRng<'_>,
+        observe: &mut dyn FnMut(Scs13Observation<'_, f64>),
+    ) -> Result<(), Error>;
+}
+
+macro_rules! observed {
+    ($($relation:ty),+) => {
+        $(impl Observed for $relation {
+            fn noisy_sum_of_targets(
+                run: &AnswerRun,
+                source: &mut dyn RowSource<f64>,
+                rng: &mut LentRng<'_>,
+            ) -> Result<Released<Vec<f64>>, Error> {
+                run.noisy_sum::<f64, Self>(source, &mut EventLog::new(), rng, &mut Control::default())
+            }
+
+            fn newton_sums(
+                run: &NewtonRun,
+                source: &mut dyn RowSource<f64>,
+                weights: &[f64],
+                step: u64,
+                rng: &mut SeededRng,
+            ) -> Result<Released<Vec<f64>>, Error> {
+                run.sums::<f64, Self>(source, weights, step, &mut EventLog::new(), rng, &mut Control::default())
+            }
+
+            fn noisy_moments(
+                run: &MomentsRun,
+                source: &mut dyn RowSource<f64>,
+                rng: &mut LentRng<'_>,
+            ) -> Result<Released<Vec<f64>>, Error> {
+                run.moments::<f64, Self>(source, &mut EventLog::new(), rng, &mut Control::default())
+            }
+
+            fn phases(
+                run: &PhasedRun,
+                source: &mut dyn RowSource<f64>,
+                rng: &mut LentRng<'_>,
+            ) -> Result<Vec<Released<Vec<f64>>>, Error> {
+                let released = run.releases::<f64, Self>(source, rng, &mut Control::default())?;
+                Ok(released.earlier.into_iter().chain([released.last]).collect())
+            }
+
+            fn search_observed(
+                run: &SearchRun,
+                source: &mut dyn RowSource<f64>,
+                rng: &mut LentRng<'_>,
+                observe: &mut dyn FnMut(SearchObservation<'_>),
+            ) -> Result<(), Error> {
+                run.train_observing::<f64, Self>(source, rng, &mut Control::default(), observe).map(|_| ())
+            }
+
+            fn svrg_observed(
+                run: &SvrgRun,
+                source: &mut dyn RowSource<f64>,
+                rng: &mut LentRng<'_>,
+                observe: &mut dyn FnMut(SvrgObservation<'_, f64>),
+            ) -> Result<(), Error> {
+                run.train_observing::<f64, Self>(source, rng, &mut Control::default(), observe).map(|_| ())
+            }
+
+            fn scs13_observed(
+                run: &UpdatesRun,
+                source: &mut dyn RowSource<f64>,
+                rng: &mut LentRng<'_>,
+                observe: &mut dyn FnMut(Scs13Observation<'_, f64>),
+            ) -> Result<(), Error> {
+                run.train_observing::<f64, Self>(source, rng, &mut Control::default(), observe).map(|_| ())
+            }
+        })+
+    };
+}
+
+observed!(ZeroOut, ReplaceOne);
