@@ -78,7 +78,7 @@ pub(crate) fn each_block<F: Copy + 'static>(
     source: &mut dyn RowSource<F>,
     pass: u32,
     control: &mut Control<'_>,
-    of_block: &mut dyn FnMut(&Block<'_, F>),
+    of_block: &mut dyn FnMut(&Block<'_, F>) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let description = source.describe()?;
     let mut pace = Pace::new(control, pass.into());
@@ -87,11 +87,15 @@ pub(crate) fn each_block<F: Copy + 'static>(
     while let Some(block) = stream.next_block()? {
         check_shape(&block, description.dim, &mut sparse, description.engine)?;
         rows += block.len() as u64;
-        of_block(&block);
+        if rows > description.n {
+            break;
+        }
+        of_block(&block)?;
         pace.advance(block.len())?;
     }
-    pace.finish()?;
-    expect_rows(description.n, rows)
+    stream.receipt()?;
+    expect_rows(description.n, rows)?;
+    pace.finish()
 }
 
 pub(crate) fn counts<F>(block: &Block<'_, F>, i: usize) -> bool {

@@ -18,6 +18,16 @@ pub(crate) fn features<F: Real>(rows: &Rows<'_, F>, i: usize, mut entry: impl Fn
     }
 }
 
+/// Copies row `i`, with its zeros.
+pub(crate) fn copy_row<F: Real>(rows: &Rows<'_, F>, i: usize, row: &mut [f64]) {
+    row.fill(0.0);
+    features(rows, i, |j, x| {
+        if let Some(entry) = row.get_mut(j) {
+            *entry = x;
+        }
+    });
+}
+
 /// Returns `⟨weights, row i⟩`.
 pub(crate) fn dot<F: Real>(rows: &Rows<'_, F>, i: usize, weights: &[f64]) -> f64 {
     let mut sum = 0.0;

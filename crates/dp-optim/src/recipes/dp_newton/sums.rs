@@ -10,7 +10,7 @@ use super::RECIPE;
 use super::joint::Joint;
 use crate::engine::Control;
 use crate::engine::grid_sum::{counts, each_block, exact_step, exact_sum};
-use crate::engine::rows::{dot, features};
+use crate::engine::rows::{copy_row, dot};
 use crate::error::Error;
 use crate::recipes::noisy_moments::stage::check_square;
 
@@ -66,16 +66,10 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for At<'_, '_, '_, F, A> {
         let mut gradient = exact_sum::<A>(dim, ClippingNorm::new(joint.row_norm)?, n)?;
         let mut squares = curvature.then(|| squares::<A>(joint, dim, n)).transpose()?;
         let (weight, mut row, mut scaled) = (joint.weight(), vec![0.0; dim], vec![0.0; dim]);
-        let mut refused = Ok(());
         each_block(source, pass, control, &mut |block| {
             for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
                 let slope = loss.derivative(dot(&block.rows, i, self.weights), target.to_subset_unchecked());
-                row.fill(0.0);
-                features(&block.rows, i, |j, x| {
-                    if let Some(entry) = row.get_mut(j) {
-                        *entry = x;
-                    }
-                });
+                copy_row(&block.rows, i, &mut row);
                 let mut add = |factor: f64, of_gradient: bool| {
                     scaled.iter_mut().zip(&row).for_each(|(scaled, x)| *scaled = factor * x);
                     match &mut squares {
@@ -87,14 +81,12 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for At<'_, '_, '_, F, A> {
                 // A NaN slope would count in one sum and not in the other: it is 0 in both.
                 let slope = if slope.is_nan() { 0.0 } else { slope.clamp(-1.0, 1.0) };
                 let bend = joint.margin.curvature(slope.abs());
-                let added = add(slope, true).and_then(|()| add((weight * bend).sqrt(), false));
                 // Errors of shape and number only, which were checked.
-                if let Err(error) = added {
-                    refused = Err(error);
-                }
+                add(slope, true)?;
+                add((weight * bend).sqrt(), false)?;
             }
+            Ok(())
         })?;
-        refused?;
         let Some(mut squares) = squares else { return Ok(gradient.finish()) };
         let sensitivity = L2Sensitivity::new(together(joint, dim, n, &squares)?)?;
         Ok(gradient.finish().followed_by_with_proven_sensitivity(squares.finish(), sensitivity))

@@ -61,6 +61,7 @@ impl AnswerRun {
                 let target: f64 = target.to_subset_unchecked();
                 cells += grid.cell(target / self.recipe.target_bound);
             }
+            Ok(())
         })?;
         Ok(grid.value(cells))
     }

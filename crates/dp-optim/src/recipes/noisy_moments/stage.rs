@@ -2,14 +2,16 @@
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, EventLog};
+use dp_data::RowSource;
 use dp_data::memory::{self, OutOfMemory};
-use dp_data::{Order, PassRequest, RowSource, Rows};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::clip::{ClippingNorm, MomentSum, Moments};
 use dp_mechanisms::{Bounded, ReleaseRng, Released};
 use nalgebra::{DMatrix, SymmetricEigen};
 
-use crate::engine::{Control, Pace, check_shape, expect_rows};
+use crate::engine::Control;
+use crate::engine::grid_sum::{counts, each_block};
+use crate::engine::rows::copy_row;
 use crate::error::Error;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
@@ -118,41 +120,17 @@ impl Stage {
     ) -> Result<Bounded<Vec<f64>, A>, Error> {
         let (dim, outputs) = (size("dimension", self.dim)?, self.loss.outputs() as usize);
         let mut sum = self.sum::<A>()?;
-        let engine = source.describe()?.engine;
-        let (mut row, mut target) = (vec![0.0; dim], vec![0.0; outputs]);
-        let mut pace = Pace::new(control, 0);
-        let mut stream = source.open_pass(&PassRequest { pass: 0, order: Order::Declared })?;
-        let (mut rows, mut sparse) = (0, None);
-        while let Some(block) = stream.next_block()? {
-            check_shape(&block, dim, &mut sparse, engine)?;
-            rows += block.len() as u64;
-            if rows > self.n {
-                break;
-            }
-            for i in 0..block.len() {
-                if block.valid.is_some_and(|valid| !valid[i]) || !self.code(block.targets[i], &mut target) {
+        let (mut row, mut coded) = (vec![0.0; dim], vec![0.0; outputs]);
+        each_block(source, 0, control, &mut |block| {
+            for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
+                if !self.code(target, &mut coded) {
                     continue;
                 }
-                let double = |entry: &F| -> f64 { entry.to_subset_unchecked() };
-                match block.rows {
-                    Rows::Dense { values, dim } => {
-                        row.iter_mut().zip(&values[i * dim..]).for_each(|(entry, value)| *entry = double(value));
-                    }
-                    Rows::Sparse { offsets, indices, values, .. } => {
-                        row.fill(0.0);
-                        let range = offsets[i]..offsets[i + 1];
-                        for (&column, value) in indices[range.clone()].iter().zip(&values[range]) {
-                            row[column as usize] = double(value);
-                        }
-                    }
-                }
-                sum.add(&row, &target)?;
+                copy_row(&block.rows, i, &mut row);
+                sum.add(&row, &coded)?;
             }
-            pace.advance(block.len())?;
-        }
-        stream.receipt()?;
-        expect_rows(self.n, rows)?;
-        pace.finish()?;
+            Ok(())
+        })?;
         Ok(sum.finish())
     }
 

@@ -154,6 +154,7 @@ impl<F: Real> LossVisitor<f64> for Utilities<'_, '_, F> {
                     }
                 }
             }
+            Ok(())
         })?;
         Ok(cells.into_iter().map(|cells| grid.value(cells)).collect())
     }

@@ -37,7 +37,7 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
     }
 
     /// Passes all records, or those of a fresh batch, to `of_block`.
-    fn each(&mut self, of_block: &mut dyn FnMut(&Block<'_, F>)) -> Result<(), Error> {
+    fn each(&mut self, of_block: &mut dyn FnMut(&Block<'_, F>) -> Result<(), Error>) -> Result<(), Error> {
         if let Some(sampler) = &mut self.sampler {
             self.control.check()?;
             let description = self.source.describe()?;
@@ -50,7 +50,7 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
             // An empty batch is stored neither dense nor sparse.
             if !positions.is_empty() {
                 check_shape(&batch, description.dim, &mut None, description.engine)?;
-                of_block(&batch);
+                of_block(&batch)?;
             }
             return Ok(());
         }
@@ -66,11 +66,9 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
         clipping: ClippingNorm,
     ) -> Result<Bounded<Vec<f64>, A>, Error> {
         let mut sum = exact_sum::<A>(self.dim, clipping, self.n)?;
-        let mut refused = Ok(());
-        let visitor = Gradients { records: self, weights, sum: &mut sum, refused: &mut refused };
+        let visitor = Gradients { records: self, weights, sum: &mut sum };
         let loss = visitor.records.loss;
         Loss::<f64>::resolve(loss, visitor)?;
-        refused?;
         Ok(sum.finish())
     }
 
@@ -91,14 +89,13 @@ struct Gradients<'g, 's, 'c, F, A: Adjacency> {
     records: &'g mut Records<'s, 'c, F>,
     weights: &'g [f64],
     sum: &'g mut ExactSum<A>,
-    refused: &'g mut Result<(), dp_mechanisms::Error>,
 }
 
 impl<F: Real, A: Adjacency> LossVisitor<f64> for Gradients<'_, '_, '_, F, A> {
     type Output = Result<(), Error>;
 
     fn visit<L: Loss<f64>>(self, loss: L) -> Self::Output {
-        let Self { records, weights, sum, refused } = self;
+        let Self { records, weights, sum } = self;
         let mut gradient = vec![0.0; records.dim];
         records.each(&mut |block| {
             for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
@@ -110,10 +107,9 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for Gradients<'_, '_, '_, F, A> {
                     }
                 });
                 // Errors of shape and number only, which were checked.
-                if let Err(error) = sum.add(&gradient) {
-                    *refused = Err(error);
-                }
+                sum.add(&gradient)?;
             }
+            Ok(())
         })
     }
 }
@@ -143,6 +139,7 @@ impl<F: Real> LossVisitor<f64> for Losses<'_, '_, '_, F> {
                     *cells += grid.cell(if share < 0.0 { 0.0 } else { share });
                 }
             }
+            Ok(())
         })?;
         Ok(cells.into_iter().map(|cells| grid.value(cells)).collect())
     }
