@@ -296,6 +296,7 @@ impl Calibration {
         }
     }
 
+    /// Returns a value just beyond the result with a lower bound on epsilon there, if it is in range, wanted and known.
     fn beyond<T>(&self, in_range: bool, value: T, event: impl FnOnce() -> DpEvent) -> Result<Option<Beyond<T>>, Error> {
         if !(self.certifying && in_range) {
             return Ok(None);

@@ -178,7 +178,7 @@ fn rows_without_end() {
     let before = place.files();
     let given = [&["train", "--data", "-", "--schema", "s.toml"], &PRIVATE[..]].concat();
     // The header: limited by memory, or by the limit of a row.
-    let run = dp_without_end(&place, LITTLE, &given, "a,b,y", |i| format!(",c{i}"));
+    let run = dp_without_end(&place, LITTLE * 4 / 5, &given, "a,b,y", |i| format!(",c{i}"));
     assert_exhausted(&place, &before, &run);
     assert_noticed(&run, "standard input");
     let run = dp_without_end(&place, 4 * LITTLE, &given, "a,b,y", |_| format!(",{}", "column".repeat(100)));

@@ -493,6 +493,10 @@ fn bad_files_are_refused() {
     attempt("lists.csv", good, &["--query", "user", "--label", "stars"]).fails(3, "csv.missing_column").says("stars");
     attempt("lists.csv", good, &["--query", "user", "--label", "user"]).fails(2, "usage.conflict");
     attempt("lists.csv", good, &[&columns[..], &["--features", "2"]].concat()).fails(3, "lists.width");
+    for more in [&[][..], &["--dry-run", "--n", "100"]] {
+        let flags = [&columns[..], more].concat();
+        attempt("lists.csv", "user,clicks\nann,1\nann,0\n", &flags).fails(3, "lists.width").says("holds a feature");
+    }
     let with = |row: &str| attempt("lists.csv", format!("{good}{row}\n"), &columns);
     with(",1,3").fails(3, "lists.query").says("line 4, column `user`");
     with("bob,0.5,3").fails(3, "lists.grade").says("line 4, column `clicks`").says("`0.5`");

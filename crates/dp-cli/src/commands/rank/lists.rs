@@ -204,7 +204,15 @@ impl ListsConfig {
                 let reader = CsvReader::new(input.open()?, self.csv).map_err(from_data)?;
                 reader.position(&query).map_err(from_data)?;
                 reader.position(&label).map_err(from_data)?;
-                reader.header().iter().filter(|name| **name != query && **name != label).cloned().collect()
+                let features: Vec<_> =
+                    reader.header().iter().filter(|name| **name != query && **name != label).cloned().collect();
+                if features.is_empty() {
+                    return Err(Failure::new(ExitStatus::Input, "lists.width", "no column holds a feature")
+                        .at_file(reader.file())
+                        .expected(format!("columns besides {query} and {label}"))
+                        .help("name the columns of the queries and the grades with --query and --label"));
+                }
+                features
             }
         };
         Ok(ListForm::Csv { query, label, features })
