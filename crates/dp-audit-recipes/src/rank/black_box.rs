@@ -1,6 +1,6 @@
 //! Black-box audits of any private training of a ranker: repeated runs on few lists, of which only the weights are observed.
 //!
-//! The counterpart of [`dp_audit_recipes::black_box`]: the attack uses neither the loss nor the noise. It is weaker than the
+//! The counterpart of [`crate::black_box`]: the attack uses neither the loss nor the noise. It is weaker than the
 //! canaries of [`RECIPES`](super::RECIPES), which see every noisy sum and know its distribution.
 //!
 //! # Pairs
