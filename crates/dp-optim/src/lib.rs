@@ -31,7 +31,7 @@
 //! - [`Auto`]: chooses one of these with all its settings from public numbers.
 //! - [`tuning`]: hyper-parameter selection, private or on public records.
 //! - [`MemorySource`]: a source of examples in memory; other sources implement [`RowSource`](dp_data::RowSource).
-//! - `audit` (feature `audit`): canary data sets that attack every recipe.
+//! - `audit` (feature `audit`): values before noise, for `dp-audit-recipes`.
 //!
 //! # Examples
 //! ```

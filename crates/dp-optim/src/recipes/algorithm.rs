@@ -23,7 +23,7 @@ use crate::lattice::ReleaseLattice;
 
 /// A private training algorithm with its public parameters.
 ///
-/// `examples/own_recipe.rs` implements one outside of this crate.
+/// `own_recipe.rs`, an example of `dp-audit-recipes`, implements one outside of this crate.
 pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
     /// Its name in messages.
     const NAME: &'static str;
