@@ -1,4 +1,4 @@
-//! Losses of other crates, as members of [`LossKind`](crate::LossKind): every recipe takes them.
+//! Losses of other crates, as members of [`LossKind`](crate::LossKind).
 
 use core::any::Any;
 use core::fmt;
@@ -14,8 +14,8 @@ use crate::rounding::product_up;
 
 /// A convex function of the margin or of the residual, written outside of this crate.
 ///
-/// [`RegisteredLoss::new`] makes it a loss that every recipe takes by value, certificates store by name and programs that
-/// registered it verify. Training evaluates it in double precision, one call per example; a loss with kernels of its own
+/// [`RegisteredLoss::new`] makes it a [`LossKind`](crate::LossKind), which certificates store by name and programs that registered
+/// it verify. Training evaluates it in double precision, one call per example; a loss with kernels of its own
 /// implements [`Loss`] instead, for the engine.
 ///
 /// # Formula
@@ -66,7 +66,8 @@ pub trait CustomLoss: Any + fmt::Debug + Send + Sync {
     /// Returns `φ(t)`.
     fn value(&self, t: f64) -> f64;
 
-    /// Returns `φ'(t)`; at a kink any slope between the one-sided ones.
+    /// Returns `φ'(t)`, accurate to 8 roundings of double precision relative to the slope; at a kink any slope between the
+    /// one-sided ones.
     fn derivative(&self, t: f64) -> f64;
 
     /// Returns a bound on `|φ'|`, at most 1. A steeper loss is divided by its slope.
@@ -103,7 +104,8 @@ pub struct RegisteredLoss {
 static REGISTERED: RwLock<Vec<RegisteredLoss>> = RwLock::new(Vec::new());
 
 impl RegisteredLoss {
-    /// Registers a loss under its name, for the rest of the process. Registering the same loss again returns it. A loss with
+    /// Registers a loss under its name, for the rest of the process. Registering the same loss again returns it with its first
+    /// claims. A loss with
     /// parameters chosen at run time is leaked, with a name that contains them.
     ///
     /// # Errors
@@ -123,14 +125,16 @@ impl RegisteredLoss {
         new.check().map_err(|problem| Error::CustomLoss { name: new.name.to_owned(), problem })?;
         let mut registered = REGISTERED.write().unwrap_or_else(PoisonError::into_inner);
         match registered.iter().find(|known| known.name == new.name) {
-            None => registered.push(new),
-            Some(known) if known.is(loss) => {}
+            None => {
+                registered.push(new);
+                Ok(new)
+            }
+            Some(known) if known.is(loss) => Ok(*known),
             Some(_) => {
                 let problem = "has the name of another registered loss".to_owned();
-                return Err(Error::CustomLoss { name: new.name.to_owned(), problem });
+                Err(Error::CustomLoss { name: new.name.to_owned(), problem })
             }
         }
-        Ok(new)
     }
 
     /// Returns the registered loss of this name.
@@ -186,6 +190,9 @@ impl RegisteredLoss {
             if !((1e-30..=1e30).contains(&value) || value == f64::INFINITY) {
                 return Err(format!("has {what} {value:?}, which must lie in [1e-30, 1e30] or be infinite"));
             }
+        }
+        if !self.origin.is_finite() {
+            return Err(format!("has value {:?} at 0", self.origin));
         }
         let grid = grid();
         let at = |t| (t, self.loss.value(t), self.loss.derivative(t));

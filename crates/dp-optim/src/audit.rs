@@ -209,8 +209,25 @@ pub fn chosen_portion<P: Planned<A>, A: RecordAdjacency>(
     plan.choose(models, source, &mut EventLog::new(), rng, &Control::default())
 }
 
-/// A relation for which this crate compiles trainings that are observed.
-pub trait Observed: TrainsAny<f64> {
+/// Defines [`Observed`] and compiles it here for both relations.
+macro_rules! observed {
+    ($($(#[$doc:meta])* fn $name:ident($($argument:ident: $type:ty),+ $(,)?) -> $result:ty $body:block)+) => {
+        /// A relation for which this crate compiles trainings that are observed.
+        pub trait Observed: TrainsAny<f64> {
+            $($(#[$doc])* fn $name($($argument: $type),+) -> $result;)+
+        }
+
+        impl Observed for ZeroOut {
+            $(fn $name($($argument: $type),+) -> $result $body)+
+        }
+
+        impl Observed for ReplaceOne {
+            $(fn $name($($argument: $type),+) -> $result $body)+
+        }
+    };
+}
+
+observed! {
     /// Returns the noisy sum of the targets, in units of their bound.
     ///
     /// # Errors
@@ -219,7 +236,9 @@ pub trait Observed: TrainsAny<f64> {
         run: &AnswerRun,
         source: &mut dyn RowSource<f64>,
         rng: &mut LentRng<'_>,
-    ) -> Result<Released<Vec<f64>>, Error>;
+    ) -> Result<Released<Vec<f64>>, Error> {
+        run.noisy_sum::<f64, Self>(source, &mut EventLog::new(), rng, &mut Control::default())
+    }
 
     /// Returns the noisy sums of a step of DP-Newton.
     ///
@@ -231,7 +250,9 @@ pub trait Observed: TrainsAny<f64> {
         weights: &[f64],
         step: u64,
         rng: &mut SeededRng,
-    ) -> Result<Released<Vec<f64>>, Error>;
+    ) -> Result<Released<Vec<f64>>, Error> {
+        run.sums::<f64, Self>(source, weights, step, &mut EventLog::new(), rng, &mut Control::default())
+    }
 
     /// Returns the noisy moments.
     ///
@@ -241,7 +262,9 @@ pub trait Observed: TrainsAny<f64> {
         run: &MomentsRun,
         source: &mut dyn RowSource<f64>,
         rng: &mut LentRng<'_>,
-    ) -> Result<Released<Vec<f64>>, Error>;
+    ) -> Result<Released<Vec<f64>>, Error> {
+        run.moments::<f64, Self>(source, &mut EventLog::new(), rng, &mut Control::default())
+    }
 
     /// Trains in phases and returns the release of each.
     ///
@@ -251,7 +274,10 @@ pub trait Observed: TrainsAny<f64> {
         run: &PhasedRun,
         source: &mut dyn RowSource<f64>,
         rng: &mut LentRng<'_>,
-    ) -> Result<Vec<Released<Vec<f64>>>, Error>;
+    ) -> Result<Vec<Released<Vec<f64>>>, Error> {
+        let released = run.releases::<f64, Self>(source, rng, &mut Control::default())?;
+        Ok(released.earlier.into_iter().chain([released.last]).collect())
+    }
 
     /// Trains by a searched descent, passing each release to `observe`.
     ///
@@ -262,7 +288,9 @@ pub trait Observed: TrainsAny<f64> {
         source: &mut dyn RowSource<f64>,
         rng: &mut LentRng<'_>,
         observe: &mut dyn FnMut(SearchObservation<'_>),
-    ) -> Result<(), Error>;
+    ) -> Result<(), Error> {
+        run.train_observing::<f64, Self>(source, rng, &mut Control::default(), observe).map(|_| ())
+    }
 
     /// Trains by DP-SVRG, passing each release to `observe`.
     ///
@@ -273,7 +301,9 @@ pub trait Observed: TrainsAny<f64> {
         source: &mut dyn RowSource<f64>,
         rng: &mut LentRng<'_>,
         observe: &mut dyn FnMut(SvrgObservation<'_, f64>),
-    ) -> Result<(), Error>;
+    ) -> Result<(), Error> {
+        run.train_observing::<f64, Self>(source, rng, &mut Control::default(), observe).map(|_| ())
+    }
 
     /// Trains by SCS13, passing each update to `observe`.
     ///
@@ -284,75 +314,7 @@ pub trait Observed: TrainsAny<f64> {
         source: &mut dyn RowSource<f64>,
         rng: &mut LentRng<'_>,
         observe: &mut dyn FnMut(Scs13Observation<'_, f64>),
-    ) -> Result<(), Error>;
+    ) -> Result<(), Error> {
+        run.train_observing::<f64, Self>(source, rng, &mut Control::default(), observe).map(|_| ())
+    }
 }
-
-macro_rules! observed {
-    ($($relation:ty),+) => {
-        $(impl Observed for $relation {
-            fn noisy_sum_of_targets(
-                run: &AnswerRun,
-                source: &mut dyn RowSource<f64>,
-                rng: &mut LentRng<'_>,
-            ) -> Result<Released<Vec<f64>>, Error> {
-                run.noisy_sum::<f64, Self>(source, &mut EventLog::new(), rng, &mut Control::default())
-            }
-
-            fn newton_sums(
-                run: &NewtonRun,
-                source: &mut dyn RowSource<f64>,
-                weights: &[f64],
-                step: u64,
-                rng: &mut SeededRng,
-            ) -> Result<Released<Vec<f64>>, Error> {
-                run.sums::<f64, Self>(source, weights, step, &mut EventLog::new(), rng, &mut Control::default())
-            }
-
-            fn noisy_moments(
-                run: &MomentsRun,
-                source: &mut dyn RowSource<f64>,
-                rng: &mut LentRng<'_>,
-            ) -> Result<Released<Vec<f64>>, Error> {
-                run.moments::<f64, Self>(source, &mut EventLog::new(), rng, &mut Control::default())
-            }
-
-            fn phases(
-                run: &PhasedRun,
-                source: &mut dyn RowSource<f64>,
-                rng: &mut LentRng<'_>,
-            ) -> Result<Vec<Released<Vec<f64>>>, Error> {
-                let released = run.releases::<f64, Self>(source, rng, &mut Control::default())?;
-                Ok(released.earlier.into_iter().chain([released.last]).collect())
-            }
-
-            fn search_observed(
-                run: &SearchRun,
-                source: &mut dyn RowSource<f64>,
-                rng: &mut LentRng<'_>,
-                observe: &mut dyn FnMut(SearchObservation<'_>),
-            ) -> Result<(), Error> {
-                run.train_observing::<f64, Self>(source, rng, &mut Control::default(), observe).map(|_| ())
-            }
-
-            fn svrg_observed(
-                run: &SvrgRun,
-                source: &mut dyn RowSource<f64>,
-                rng: &mut LentRng<'_>,
-                observe: &mut dyn FnMut(SvrgObservation<'_, f64>),
-            ) -> Result<(), Error> {
-                run.train_observing::<f64, Self>(source, rng, &mut Control::default(), observe).map(|_| ())
-            }
-
-            fn scs13_observed(
-                run: &UpdatesRun,
-                source: &mut dyn RowSource<f64>,
-                rng: &mut LentRng<'_>,
-                observe: &mut dyn FnMut(Scs13Observation<'_, f64>),
-            ) -> Result<(), Error> {
-                run.train_observing::<f64, Self>(source, rng, &mut Control::default(), observe).map(|_| ())
-            }
-        })+
-    };
-}
-
-observed!(ZeroOut, ReplaceOne);

@@ -132,6 +132,36 @@ fn a_name_is_one_loss() {
     }
 }
 
+/// A loss whose claims change does not change what is registered.
+#[test]
+fn the_first_claims_hold() {
+    #[derive(Debug)]
+    struct Changing(AtomicU64);
+    impl CustomLoss for Changing {
+        fn name(&self) -> &'static str {
+            "changing"
+        }
+        fn is_classification(&self) -> bool {
+            true
+        }
+        fn value(&self, t: f64) -> f64 {
+            0.1 * (LOGISTIC.value)(t)
+        }
+        fn derivative(&self, t: f64) -> f64 {
+            0.1 * (LOGISTIC.derivative)(t)
+        }
+        fn slope(&self) -> f64 {
+            [1.0, 0.5][self.0.fetch_add(1, Ordering::Relaxed) as usize]
+        }
+        fn curvature(&self) -> f64 {
+            0.25
+        }
+    }
+    static CHANGING: Changing = Changing(AtomicU64::new(0));
+    let slopes = [(); 2].map(|()| RegisteredLoss::new(&CHANGING).unwrap().slope());
+    assert_eq!(slopes, [1.0, 1.0]);
+}
+
 #[cfg(feature = "serde")]
 #[test]
 fn files_hold_the_name() {

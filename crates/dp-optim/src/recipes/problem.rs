@@ -40,10 +40,12 @@ impl Setting {
         }
         if let LossKind::Custom(loss) = self.loss {
             let text = format!(
-                "The loss {} is convex, its slope at most {} and its curvature at most {}.",
+                "The loss {} is convex, its slope at most {}, its curvature at most {} and {} over the size of the argument; its \
+                 derivative is accurate to 8 roundings.",
                 self.loss,
                 loss.slope(),
-                loss.curvature()
+                loss.curvature(),
+                loss.relative_curvature()
             );
             assumptions.push(Assumption::Other { text });
         }

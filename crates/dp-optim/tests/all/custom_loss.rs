@@ -8,7 +8,8 @@ use dp_losses::{CustomLoss, LossKind, RegisteredLoss};
 use dp_mechanisms::{OsSeeded, ReleaseRng};
 use dp_optim::catalogue::{ALGORITHMS, Request, Settings};
 use dp_optim::engine::Control;
-use dp_optim::recipes::{AnyRecipe, Budget, Recipe, TrainsAny};
+use dp_optim::recipes::{AnyRecipe, BoltOn, Budget, DpSgd, OneVsAll, Planned, Recipe, TrainsAny};
+use dp_optim::tuning::Portions;
 use dp_optim::{DerivesModel, Error, MemorySource};
 
 /// Smoothed quantile regression.
@@ -87,4 +88,62 @@ fn every_algorithm_for_numbers_takes_a_custom_loss() {
     }
     // Both state the losses that they take: those of two classes with a known curvature, those with a conjugate.
     assert_eq!(refused, ["dp-newton", "phased-erm"]);
+}
+
+/// A scaled exponential tail with a linear part: Huber's rounding of the exponential loss at margin 0.
+#[derive(Debug)]
+struct RoundedExponential;
+
+impl CustomLoss for RoundedExponential {
+    fn name(&self) -> &'static str {
+        "rounded-exponential"
+    }
+    fn is_classification(&self) -> bool {
+        true
+    }
+    fn value(&self, margin: f64) -> f64 {
+        if margin < 0.0 { 1.0 - margin } else { (-margin).exp() }
+    }
+    fn derivative(&self, margin: f64) -> f64 {
+        -(-margin.max(0.0)).exp()
+    }
+    fn slope(&self) -> f64 {
+        1.0
+    }
+    fn curvature(&self) -> f64 {
+        1.0
+    }
+}
+
+/// One model for each class, and a private choice of settings.
+#[test]
+fn one_vs_all_and_tuning_take_a_custom_loss_of_two_classes() {
+    let loss = LossKind::Custom(RegisteredLoss::new(&RoundedExponential).unwrap());
+    let budget = Budget { epsilon: Epsilon::new(4.0).unwrap(), delta: Delta::new(1e-5).unwrap() };
+    let classes = OneVsAll::new(BoltOn::strongly_convex(loss, 0.1), 3);
+    let tuned = Portions::new([1, 2].map(|passes| DpSgd { passes, batch_size: 30, ..DpSgd::new(loss) }));
+    let examples = |classes: usize| {
+        let rows = (0..N).flat_map(|i| [(i % 10) as f64 / 16.0, (i % 7) as f64 / 16.0, 0.5]).collect();
+        let label = |i: usize| if classes == 2 { [-1.0, 1.0][i % 2] } else { (i % classes) as f64 };
+        MemorySource::new(Examples::dense(rows, (0..N).map(label).collect(), 3).unwrap(), 1.0, classes as f64 - 1.0)
+    };
+    let states = |assumptions: &[Assumption]| {
+        let claim = "The loss custom:rounded-exponential is convex, its slope at most 1";
+        let found = |stated: &Assumption| matches!(stated, Assumption::Other { text } if text.starts_with(claim));
+        assert!(assumptions.iter().any(found), "{assumptions:?}");
+    };
+    let (mut rng, control) = (OsSeeded::new().unwrap(), &mut Control::default());
+    let plan = classes.plan::<ReplaceOne>(N as u64, 3, budget).unwrap();
+    let trained = plan.train::<f64>(&mut examples(3), &mut rng, control).unwrap();
+    let certificate = trained.certificate(Unit::Record, Vec::new(), String::new(), Default::default());
+    certificate.verify().unwrap();
+    states(&certificate.assumptions);
+    let plan = tuned.plan_copies::<ReplaceOne>(N as u64, 3, budget, 1).unwrap();
+    let trained = plan.train::<f64>(&mut examples(2), &mut rng, control).unwrap();
+    let mut certificate = trained.certificate(Unit::Record, Vec::new(), String::new(), Default::default());
+    certificate.verify().unwrap();
+    states(&certificate.assumptions);
+    // A certificate that omits the claim, or states another one, is refused.
+    certificate.assumptions.retain(|stated| !matches!(stated, Assumption::Other { .. }));
+    assert!(certificate.verify().is_err());
 }
