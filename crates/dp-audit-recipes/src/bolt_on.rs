@@ -2,18 +2,17 @@
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_audit::{Claim, Side};
 use dp_data::Order;
-use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
-use super::likelihood::Law;
+use super::likelihood::{Law, log_ratio};
+use super::scored::{Sides, scored, trained};
 use super::{Audited, Canary, Distance, Parameters, Search};
 use dp_optim::Averaging;
 use dp_optim::Error;
 use dp_optim::MemorySource;
 use dp_optim::Schedule;
 use dp_optim::audit;
-use dp_optim::engine::Control;
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
 use dp_optim::recipes::{AnyPlan, BoltOn, OutputNoise, Plan, Recipe as _, Stopping, TrainsAny};
 
@@ -162,63 +161,24 @@ pub(super) fn audited<A: TrainsAny<f64> + 'static>(
     let pure = matches!(noise, OutputNoiseScale::LaplaceBall { .. });
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: if pure { 0.0 } else { parameters.delta } };
-    let examples = [canary.examples(Side::Base, n, at)?, canary.examples(Side::Neighbour, n, at)?];
-    let pair = canary.describe();
-    Ok(Audited { subject: Box::new(BoltOnCanary { name, pair, claim, plan, examples, laws }), distance })
+    let sides = Sides::new(recipe.row_norm, recipe.target_bound, |side| canary.examples(side, n, at))?;
+    let cost = cost(&plan);
+    let plan = AnyPlan::BoltOn(plan);
+    let subject = scored(name, canary.describe(), claim, cost, move |side, rng| {
+        trained(&plan, sides.source(side), rng).map(|released| log_ratio(&laws, &released))
+    });
+    Ok(Audited { subject, distance })
+}
+
+/// Returns the cost of a run in units of releasing one number.
+fn cost<A: TrainsAny<f64>>(plan: &Plan<BoltOn, A>) -> f64 {
+    let growth = plan.run().growth();
+    let minimised = plan.derivation().recipe.stopping != Stopping::Passes;
+    let passes = growth.passes as f64 + if minimised { PASSES_TO_A_MINIMISER } else { 0.0 };
+    let dim = plan.derivation().dim as f64;
+    COST_OF_A_RUN + dim + COST_OF_A_ROW * growth.n as f64 * passes * (1.0 + dim / 8.0)
 }
 
 fn distance(one: &[f64], other: &[f64]) -> f64 {
     one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
-}
-
-struct BoltOnCanary<A: TrainsAny<f64>> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: Plan<BoltOn, A>,
-    /// One for each side.
-    examples: [dp_data::Examples<f64>; 2],
-    laws: [Law; 2],
-}
-
-impl<A: TrainsAny<f64>> Subject for BoltOnCanary<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        let growth = self.plan.run().growth();
-        let minimised = self.plan.derivation().recipe.stopping != Stopping::Passes;
-        let passes = growth.passes as f64 + if minimised { PASSES_TO_A_MINIMISER } else { 0.0 };
-        let dim = self.plan.derivation().dim as f64;
-        COST_OF_A_RUN + dim + COST_OF_A_ROW * growth.n as f64 * passes * (1.0 + dim / 8.0)
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let examples = match side {
-            Side::Base => &self.examples[0],
-            Side::Neighbour => &self.examples[1],
-        };
-        let recipe = &self.plan.derivation().recipe;
-        let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
-        let trained =
-            A::train_any(&AnyPlan::BoltOn(self.plan.clone()), &mut source, &mut rng.lend(), &mut Control::default())
-                .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
-        let released = trained.weights.get();
-        let [base, neighbour] = &self.laws;
-        features.push(neighbour.log_density(released) - base.log_density(released));
-        Ok(())
-    }
 }

@@ -1,22 +1,19 @@
 //! The canaries of PrivGene and of the constant prediction: a record of one class, with the other class in the neighbour.
 
-use core::marker::PhantomData;
-
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_audit::{Claim, Side};
 use dp_data::Examples;
+use dp_mechanisms::ReleaseRng as _;
 use dp_mechanisms::scores::Scores;
-use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
-use super::likelihood::Law;
+use super::likelihood::{Law, log_ratio};
+use super::scored::{Sides, scored, trained};
 use super::{Audited, Distance, Parameters};
 use dp_optim::Error;
-use dp_optim::MemorySource;
 use dp_optim::audit::{self, Observed};
-use dp_optim::engine::Control;
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
-use dp_optim::recipes::{AnyPlan, Majority, Plan, PrivGene, Recipe as _};
+use dp_optim::recipes::{AnyPlan, Majority, PrivGene, Recipe as _};
 
 /// Costs of a row and of a run, in units of releasing one number.
 const COST_OF_A_ROW: f64 = 0.1;
@@ -58,22 +55,19 @@ pub(super) fn majority(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 }
 
 /// Returns records along the first axis with alternating classes; the first of them differs between the sides.
-fn examples<A: Observed>(parameters: &Parameters) -> Result<[Examples<f64>; 2], Error> {
+fn examples<A: Observed>(parameters: &Parameters, side: Side) -> Result<Examples<f64>, Error> {
     let refused = |name, value| Error::Count { name, value, range: "what memory can address" };
     let rows = usize::try_from(parameters.n).map_err(|_| refused("number of records", parameters.n))?;
     let dim = usize::try_from(parameters.dim).map_err(|_| refused("dimension", parameters.dim))?;
-    let side = |neighbour: bool| {
-        let mut values = vec![0.0; rows * dim];
-        (0..rows).for_each(|row| values[row * dim] = 1.0);
-        let mut targets: Vec<f64> = (0..rows).map(|row| if row % 2 == 0 { 1.0 } else { -1.0 }).collect();
-        if neighbour && A::KIND == AdjacencyKind::ReplaceOne {
-            targets[0] = -1.0;
-        } else if neighbour {
-            values[0] = f64::NAN;
-        }
-        Examples::dense(values, targets, dim).map_err(|_| refused("rows", parameters.n))
-    };
-    Ok([side(false)?, side(true)?])
+    let mut values = vec![0.0; rows * dim];
+    (0..rows).for_each(|row| values[row * dim] = 1.0);
+    let mut targets: Vec<f64> = (0..rows).map(|row| if row % 2 == 0 { 1.0 } else { -1.0 }).collect();
+    match side {
+        Side::Base => {}
+        Side::Neighbour if A::KIND == AdjacencyKind::ReplaceOne => targets[0] = -1.0,
+        Side::Neighbour => values[0] = f64::NAN,
+    }
+    Examples::dense(values, targets, dim).map_err(|_| refused("rows", parameters.n))
 }
 
 fn pair<A: Observed>() -> String {
@@ -84,132 +78,41 @@ fn pair<A: Observed>() -> String {
 fn one_choice<A: Observed + 'static>(recipe: &PrivGene, parameters: &Parameters) -> Result<Audited, Error> {
     let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
-    let examples = examples::<A>(parameters)?;
+    let sides = Sides::new(recipe.row_norm, recipe.target_bound, |side| examples::<A>(parameters, side))?;
     let weights = vec![0.0; parameters.dim as usize];
-    let utilities = |examples: &Examples<f64>| {
-        let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
-        audit::utilities(plan.run(), &mut source, &weights, recipe.step)
-    };
-    let [base, neighbour] = [utilities(&examples[0])?, utilities(&examples[1])?];
+    let utilities = |side| audit::utilities(plan.run(), &mut sides.source(side), &weights, recipe.step);
+    let (base, neighbour) = (utilities(Side::Base)?, utilities(Side::Neighbour)?);
     let reached = base.iter().zip(&neighbour).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     let distance = Distance { reached, claimed: plan.run().choice::<A>()?.sensitivity().get(), pairs: 1 };
     let law = |scores| Ok::<_, Error>(plan.run().choice::<A>()?.probabilities(&Scores::new(scores)?)?);
-    let subject = Choice {
-        name: "priv-gene/exact".to_owned(),
-        pair: pair::<A>(),
-        claim,
-        laws: [law(base)?, law(neighbour)?],
-        plan,
-        examples,
-        relation: PhantomData,
-    };
-    Ok(Audited { subject: Box::new(subject), distance })
-}
-
-struct Choice<A: Observed> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: Plan<PrivGene, A>,
-    examples: [Examples<f64>; 2],
-    laws: [Vec<f64>; 2],
-    relation: PhantomData<A>,
-}
-
-impl<A: Observed> Subject for Choice<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        let derivation = self.plan.derivation();
-        COST_OF_A_RUN + COST_OF_A_ROW * derivation.n as f64 * (1.0 + derivation.dim as f64)
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let examples = &self.examples[usize::from(side == Side::Neighbour)];
-        let recipe = &self.plan.derivation().recipe;
-        let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
-        let trained =
-            A::train_any(&AnyPlan::PrivGene(self.plan.clone()), &mut source, &mut rng.lend(), &mut Control::default())
-                .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
-        let weights = trained.weights.get();
-        let coordinate = weights.iter().position(|&weight| weight != 0.0).unwrap_or(0);
-        let chosen = 2 * coordinate + usize::from(weights.get(coordinate).is_some_and(|&weight| weight < 0.0));
-        let [base, neighbour] = &self.laws;
-        features.push((neighbour[chosen] / base[chosen]).ln());
-        Ok(())
-    }
+    let (base, neighbour) = (law(base)?, law(neighbour)?);
+    let cost = COST_OF_A_RUN + COST_OF_A_ROW * parameters.n as f64 * (1.0 + parameters.dim as f64);
+    let plan = AnyPlan::PrivGene(plan);
+    let subject = scored("priv-gene/exact".to_owned(), pair::<A>(), claim, cost, move |side, rng| {
+        trained(&plan, sides.source(side), rng).map(|weights| {
+            let coordinate = weights.iter().position(|&weight| weight != 0.0).unwrap_or(0);
+            let chosen = 2 * coordinate + usize::from(weights.get(coordinate).is_some_and(|&weight| weight < 0.0));
+            (neighbour[chosen] / base[chosen]).ln()
+        })
+    });
+    Ok(Audited { subject, distance })
 }
 
 fn one_sum<A: Observed + 'static>(recipe: &Majority, parameters: &Parameters) -> Result<Audited, Error> {
     let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
     let claim = Claim { event: plan.derivation().event()?, delta: 0.0 };
-    let examples = examples::<A>(parameters)?;
-    let sum = |examples: &Examples<f64>| {
-        let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
-        audit::sum_of_targets(plan.run(), &mut source)
-    };
-    let sums = [sum(&examples[0])?, sum(&examples[1])?];
+    let sides = Sides::new(recipe.row_norm, recipe.target_bound, |side| examples::<A>(parameters, side))?;
+    let sum = |side| audit::sum_of_targets(plan.run(), &mut sides.source(side));
+    let sums = [sum(Side::Base)?, sum(Side::Neighbour)?];
     let distance = Distance { reached: (sums[0] - sums[1]).abs(), claimed: plan.run().sensitivity(), pairs: 1 };
     let noise = OutputNoiseScale::LaplaceBall { scale: plan.run().scale() };
     let laws = sums.map(|sum| Law::new(noise, [(1.0, vec![sum])]));
     let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
-    let subject = Sum { name: format!("majority/{mode}"), pair: pair::<A>(), claim, plan, examples, laws };
-    Ok(Audited { subject: Box::new(subject), distance })
-}
-
-/// The constant prediction on the canary's records, with an attacker who sees the noisy sum.
-struct Sum<A: Observed> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: Plan<Majority, A>,
-    examples: [Examples<f64>; 2],
-    laws: [Law; 2],
-}
-
-impl<A: Observed> Subject for Sum<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        COST_OF_A_RUN + COST_OF_A_ROW * self.plan.derivation().n as f64
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let examples = &self.examples[usize::from(side == Side::Neighbour)];
-        let recipe = &self.plan.derivation().recipe;
-        let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
-        let noisy = A::noisy_sum_of_targets(self.plan.run(), &mut source, &mut rng.lend())
-            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
-        let [base, neighbour] = &self.laws;
-        features.push(neighbour.log_density(noisy.get()) - base.log_density(noisy.get()));
-        Ok(())
-    }
+    let cost = COST_OF_A_RUN + COST_OF_A_ROW * parameters.n as f64;
+    // The attacker sees the noisy sum.
+    let subject = scored(format!("majority/{mode}"), pair::<A>(), claim, cost, move |side, rng| {
+        A::noisy_sum_of_targets(plan.run(), &mut sides.source(side), &mut rng.lend())
+            .map(|noisy| log_ratio(&laws, noisy.get()))
+    });
+    Ok(Audited { subject, distance })
 }

@@ -2,16 +2,14 @@
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, Delta, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
-use dp_data::Examples;
+use dp_audit::{Claim, Side};
 use dp_losses::{Domain, L2};
-use dp_mechanisms::{ReleaseRng as _, SeededRng};
+use dp_mechanisms::SeededRng;
 
+use super::scored::{Sides, scored, trained};
 use super::{Audited, Canary, Distance, Parameters, Record};
 use dp_optim::Error;
-use dp_optim::MemorySource;
 use dp_optim::Schedule;
-use dp_optim::engine::Control;
 use dp_optim::recipes::pnsgd::{Batching, Updates};
 use dp_optim::recipes::{AnyPlan, AnyRecipe, Budget, Planned, Pnsgd, Recipe, SnowballSgd, TrainsAny};
 
@@ -141,15 +139,11 @@ fn build<A: TrainsAny<f64> + 'static>(
     let neighbour = if A::KIND == AdjacencyKind::ReplaceOne { record(-1.0) } else { Record::null(dim) };
     let canary = Canary { common: Record::null(dim), base: record(1.0), neighbour };
     let at = size("record", last_record(updates, parameters.n))?;
-    let examples = [canary.examples(Side::Base, n, at)?, canary.examples(Side::Neighbour, n, at)?];
+    let sides = Sides::new(1.0, bound, |side| canary.examples(side, n, at))?;
     // With the same noise in both runs, which rounded samplers draw independently of the values.
     let coupled = plan_of(rounded)?;
-    let weights = |examples: &Examples<f64>| -> Result<Vec<f64>, Error> {
-        let mut source = MemorySource::new(examples.clone(), 1.0, bound);
-        let mut rng = SeededRng::new(1);
-        Ok(A::train_any(&coupled, &mut source, &mut rng.lend(), &mut Control::default())?.weights.into_inner())
-    };
-    let (base, other) = (weights(&examples[0])?, weights(&examples[1])?);
+    let weights = |side| trained(&coupled, sides.source(side), &mut SeededRng::new(1));
+    let (base, other) = (weights(Side::Base)?, weights(Side::Neighbour)?);
     let reached = base.iter().zip(&other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
     let constants = parameters.loss.constants(L2::new(lambda)?, &parameters.domain()?);
     let difference = match A::KIND {
@@ -164,11 +158,11 @@ fn build<A: TrainsAny<f64> + 'static>(
     let claim = Claim { event: plan.derivation().event()?, delta: budget.delta.get() };
     let draws = updates.iter().map(|update| update.count).sum::<u64>() as f64 * passes as f64;
     let cost = COST_OF_A_RUN + COST_OF_A_ROW * plan.summary().rows as f64 + draws * parameters.dim as f64;
-    let pair = canary.describe();
-    Ok(Audited {
-        subject: Box::new(LastIterateCanary { name, pair, claim, plan, examples, bound, law, cost }),
-        distance: Distance { reached, claimed, pairs: 1 },
-    })
+    let subject = scored(name, canary.describe(), claim, cost, move |side, rng| {
+        let weights = trained(&plan, sides.source(side), rng);
+        weights.map(|weights| law.score(weights.first().copied().unwrap_or(0.0)))
+    });
+    Ok(Audited { subject, distance: Distance { reached, claimed, pairs: 1 } })
 }
 
 /// The Gaussian law of the first weight if the gradient does not depend on the iterate.
@@ -204,50 +198,4 @@ fn last_record(updates: &[Updates], n: u64) -> u64 {
     let used =
         updates.iter().fold(0u64, |sum, update| sum.saturating_add(update.count.saturating_mul(update.batch_size)));
     used.min(n).saturating_sub(1)
-}
-
-struct LastIterateCanary<A: TrainsAny<f64>> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: AnyPlan<A>,
-    /// One for each side.
-    examples: [Examples<f64>; 2],
-    bound: f64,
-    law: Law,
-    cost: f64,
-}
-
-impl<A: TrainsAny<f64>> Subject for LastIterateCanary<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        self.cost
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let examples = match side {
-            Side::Base => &self.examples[0],
-            Side::Neighbour => &self.examples[1],
-        };
-        let mut source = MemorySource::new(examples.clone(), 1.0, self.bound);
-        let trained = A::train_any(&self.plan, &mut source, &mut rng.lend(), &mut Control::default())
-            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
-        features.push(self.law.score(trained.weights.get().first().copied().unwrap_or(0.0)));
-        Ok(())
-    }
 }

@@ -46,6 +46,7 @@ mod phased;
 mod random_stopping;
 pub mod rank;
 mod rsgd_ar;
+mod scored;
 mod scs13;
 mod searched;
 mod svrg;

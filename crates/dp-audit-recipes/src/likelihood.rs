@@ -32,6 +32,11 @@ impl Law {
     }
 }
 
+/// Returns the log-likelihood ratio of a released model, neighbour against base.
+pub(super) fn log_ratio([base, neighbour]: &[Law; 2], released: &[f64]) -> f64 {
+    neighbour.log_density(released) - base.log_density(released)
+}
+
 /// Returns `ln Σ exp`; if no number is finite, the largest one.
 pub(super) fn log_sum_exp(logs: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);

@@ -3,15 +3,16 @@
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_audit::Claim;
 use dp_losses::LossKind;
-use dp_mechanisms::SeededRng;
 
+use super::likelihood::{Law, log_ratio};
+use super::scored::{Sides, scored};
 use super::{Audited, Canary, Distance, Parameters, Record};
 use dp_optim::Error;
-use dp_optim::MemorySource;
 use dp_optim::audit::size;
 use dp_optim::audit::{self, Observed};
+use dp_optim::recipes::bolt_on::OutputNoiseScale;
 use dp_optim::recipes::{DpNewton, Plan, Recipe as _};
 
 const NAME: &str = "dp-newton";
@@ -72,15 +73,20 @@ fn audited<A: Observed + 'static>(recipe: &DpNewton, parameters: &Parameters) ->
     };
     let neighbour = if A::KIND == AdjacencyKind::ReplaceOne { other } else { Record::null(dim) };
     let canary = Canary { common: Record::null(dim), base, neighbour };
-    let sides = [&canary.base, &canary.neighbour].map(|record| sums(record, &weights, &plan));
-    let reached = sides[0].iter().zip(&sides[1]).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+    let [base, neighbour] = [&canary.base, &canary.neighbour].map(|record| sums(record, &weights, &plan));
+    let reached = base.iter().zip(&neighbour).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
     let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs: 1 };
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
-    let (name, pair) = (format!("{NAME}/{mode}"), canary.describe());
-    let subject = Step { name, pair, claim, plan, canary, weights, sides, rows };
-    Ok(Audited { subject: Box::new(subject), distance })
+    let noise = OutputNoiseScale::Gaussian { std_dev: plan.run().std_dev() };
+    let laws = [base, neighbour].map(|centre| Law::new(noise, [(1.0, centre)]));
+    let sides = Sides::new(recipe.row_norm, recipe.target_bound, |side| canary.examples(side, rows, 0))?;
+    let subject = scored(format!("{NAME}/{mode}"), canary.describe(), claim, COST_OF_A_RUN, move |side, rng| {
+        A::newton_sums(plan.run(), &mut sides.source(side), &weights, 0, rng)
+            .map(|released| log_ratio(&laws, released.get()))
+    });
+    Ok(Audited { subject, distance })
 }
 
 /// Returns one record's contribution to a step's sums, by the formula.
@@ -109,54 +115,4 @@ fn sums<A: Observed>(record: &Record, weights: &[f64], plan: &Plan<DpNewton, A>)
         all.extend(squares.map(|(j, second)| weight * second * if j == 0 { 1.0 } else { core::f64::consts::SQRT_2 }));
     }
     all
-}
-
-struct Step<A: Observed> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: Plan<DpNewton, A>,
-    canary: Canary,
-    weights: Vec<f64>,
-    sides: [Vec<f64>; 2],
-    rows: usize,
-}
-
-impl<A: Observed> Subject for Step<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        COST_OF_A_RUN
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let failed = |error: Error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() };
-        let recipe = &self.plan.derivation().recipe;
-        let examples = self.canary.examples(side, self.rows, 0).map_err(failed)?;
-        let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
-        let run = self.plan.run();
-        let released = A::newton_sums(run, &mut source, &self.weights, 0, rng).map_err(failed)?;
-        let std_dev = self.plan.run().std_dev();
-        let log_density = |side: &Vec<f64>| {
-            let squared: f64 = released.get().iter().zip(side).map(|(found, at)| (found - at).powi(2)).sum();
-            -squared / (2.0 * std_dev * std_dev)
-        };
-        let [base, neighbour] = &self.sides;
-        features.push(log_density(neighbour) - log_density(base));
-        Ok(())
-    }
 }

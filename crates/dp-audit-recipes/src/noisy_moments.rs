@@ -3,15 +3,17 @@
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
-use dp_mechanisms::{ReleaseRng as _, SeededRng};
+use dp_audit::Claim;
+use dp_mechanisms::ReleaseRng as _;
 
+use super::likelihood::{Law, log_ratio};
+use super::scored::{Sides, scored};
 use super::{Audited, Canary, Distance, Parameters, Record};
 use dp_optim::Error;
-use dp_optim::MemorySource;
 use dp_optim::audit::Observed;
 use dp_optim::audit::size;
-use dp_optim::recipes::{NoiseScale, NoisyMoments, Plan, Recipe as _};
+use dp_optim::recipes::bolt_on::OutputNoiseScale;
+use dp_optim::recipes::{NoiseScale, NoisyMoments, Recipe as _};
 
 const NAME: &str = "noisy-moments";
 
@@ -53,15 +55,23 @@ fn audited<A: Observed + 'static>(recipe: &NoisyMoments, parameters: &Parameters
     let cosine = if dim > 1 { (0.5 * (y / x).powi(2)).min(1.0) } else { 1.0 };
     let neighbour = if A::KIND == AdjacencyKind::ReplaceOne { along(cosine, -y) } else { Record::null(dim) };
     let canary = Canary { common: Record { features: vec![0.0; dim], target: 0.0 }, base, neighbour };
-    let sides = [moments(&canary.base), moments(&canary.neighbour)];
-    let reached = sides[0].iter().zip(&sides[1]).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+    let (base, neighbour) = (moments(&canary.base), moments(&canary.neighbour));
+    let reached = base.iter().zip(&neighbour).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
     let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs: 1 };
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
-    let (name, pair) = (format!("{NAME}/{mode}"), canary.describe());
-    let subject = Noisy { name, pair, claim, plan, canary, sides, rows, dim };
-    Ok(Audited { subject: Box::new(subject), distance })
+    let noise = match plan.run().noise() {
+        NoiseScale::LaplaceBall { scale } => OutputNoiseScale::LaplaceBall { scale },
+        NoiseScale::Gaussian { std_dev } => OutputNoiseScale::Gaussian { std_dev },
+    };
+    let laws = [base, neighbour].map(|centre| Law::new(noise, [(1.0, centre)]));
+    let sides = Sides::new(recipe.row_norm, recipe.target_bound, |side| canary.examples(side, rows, dim))?;
+    let subject = scored(format!("{NAME}/{mode}"), canary.describe(), claim, COST_OF_A_RUN, move |side, rng| {
+        A::noisy_moments(plan.run(), &mut sides.source(side), &mut rng.lend())
+            .map(|released| log_ratio(&laws, released.get()))
+    });
+    Ok(Audited { subject, distance })
 }
 
 fn moments(record: &Record) -> Vec<f64> {
@@ -73,56 +83,4 @@ fn moments(record: &Record) -> Vec<f64> {
     }
     // A null record contributes nothing.
     if all.iter().any(|moment| moment.is_nan()) { vec![0.0; all.len()] } else { all }
-}
-
-struct Noisy<A: Observed> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: Plan<NoisyMoments, A>,
-    canary: Canary,
-    sides: [Vec<f64>; 2],
-    rows: usize,
-    dim: usize,
-}
-
-impl<A: Observed> Subject for Noisy<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        COST_OF_A_RUN
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let failed = |error: Error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() };
-        let recipe = &self.plan.derivation().recipe;
-        let examples = self.canary.examples(side, self.rows, self.dim).map_err(failed)?;
-        let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
-        let run = self.plan.run();
-        let released = A::noisy_moments(run, &mut source, &mut rng.lend()).map_err(failed)?;
-        let log_density = |side: &Vec<f64>| {
-            let squared: f64 = released.get().iter().zip(side).map(|(found, at)| (found - at).powi(2)).sum();
-            match run.noise() {
-                NoiseScale::LaplaceBall { scale } => -squared.sqrt() / scale,
-                NoiseScale::Gaussian { std_dev } => -squared / (2.0 * std_dev * std_dev),
-            }
-        };
-        let [base, neighbour] = &self.sides;
-        features.push(log_density(neighbour) - log_density(base));
-        Ok(())
-    }
 }

@@ -6,13 +6,13 @@
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_audit::Claim;
 use dp_data::{Block, Examples};
 use dp_losses::{LossKind, Model, ModelVisitor, ScaledSteps};
 use dp_mechanisms::continual::Factor;
-use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
-use super::likelihood::Law;
+use super::likelihood::{Law, log_ratio};
+use super::scored::{Sides, scored, trained};
 use super::{Audited, Canary, Distance, Parameters, Record, Search};
 use dp_optim::Averaging;
 use dp_optim::Error;
@@ -21,7 +21,7 @@ use dp_optim::Schedule;
 use dp_optim::audit;
 use dp_optim::audit::size;
 use dp_optim::audit::{Batching, NoisyRun, StepsRun};
-use dp_optim::engine::{BatchLaw, Control, GradientEstimate, PlainGradient};
+use dp_optim::engine::{BatchLaw, GradientEstimate, PlainGradient};
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
 use dp_optim::recipes::{AnyPlan, Bst14, DpFtrl, DpSgd, Planned, Recipe as _, Sampling, TrainsAny};
 
@@ -245,7 +245,6 @@ impl<'p> Form<'p> {
         })?;
         let reached = if presence { longest.get() } else { apart };
         let canary = Canary { common: Record::null(dim), ..canary };
-        let sides = [Side::Base, Side::Neighbour];
         let (times, scale, std_dev) = (&self.times, self.scale, self.std_dev);
         let law = |record: &Record| -> Result<Law, Error> {
             let gradient = gradient(record)?;
@@ -257,21 +256,12 @@ impl<'p> Form<'p> {
         // The recomputed event, not the plan's.
         let event = dp_accountant::certificate::Derivation::event(&release.derivation())?;
         let claim = Claim { event, delta: self.parameters.delta };
-        let [base, neighbour] = sides.map(|side| canary.examples(side, n, 0));
-        let subject = StepsCanary {
-            name: self.name.clone(),
-            pair: canary.describe(),
-            claim,
-            release,
-            examples: [base?, neighbour?],
-            laws,
-            bounds: (row_norm, target_bound),
-            cost: self.cost,
-        };
-        Ok(Audited {
-            subject: Box::new(subject),
-            distance: Distance { reached: self.weight * reached, claimed: self.claimed, pairs },
-        })
+        let sides = Sides::new(row_norm, target_bound, |side| canary.examples(side, n, 0))?;
+        let subject = scored(self.name.clone(), canary.describe(), claim, self.cost, move |side, rng| {
+            trained(&release, sides.source(side), rng).map(|released| log_ratio(&laws, &released))
+        });
+        let distance = Distance { reached: self.weight * reached, claimed: self.claimed, pairs };
+        Ok(Audited { subject, distance })
     }
 }
 
@@ -348,52 +338,4 @@ fn times_drawn(run: &NoisyRun) -> Vec<(f64, u64)> {
         log_weight += ((steps - count) as f64 / (count + 1) as f64).ln() + rate.ln() - (-rate).ln_1p();
     }
     all
-}
-
-struct StepsCanary<A: TrainsAny<f64>> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    release: AnyPlan<A>,
-    /// One for each side.
-    examples: [Examples<f64>; 2],
-    laws: [Law; 2],
-    bounds: (f64, f64),
-    cost: f64,
-}
-
-impl<A: TrainsAny<f64>> Subject for StepsCanary<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        self.cost
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let examples = match side {
-            Side::Base => &self.examples[0],
-            Side::Neighbour => &self.examples[1],
-        };
-        let mut source = MemorySource::new(examples.clone(), self.bounds.0, self.bounds.1);
-        let trained = A::train_any(&self.release, &mut source, &mut rng.lend(), &mut Control::default())
-            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
-        let released = trained.weights.get();
-        let [base, neighbour] = &self.laws;
-        features.push(neighbour.log_density(released) - base.log_density(released));
-        Ok(())
-    }
 }

@@ -8,17 +8,15 @@
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_audit::{Claim, Side};
 use dp_data::Examples;
 use dp_losses::LossKind;
-use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
+use super::scored::{Sides, scored, trained};
 use super::{Audited, Distance, Parameters};
 use dp_optim::Error;
-use dp_optim::MemorySource;
 use dp_optim::audit;
-use dp_optim::engine::Control;
-use dp_optim::recipes::{AnyPlan, NoiseScale, ObjPert, OutputNoise, Plan, Recipe as _, TrainsAny};
+use dp_optim::recipes::{AnyPlan, NoiseScale, ObjPert, OutputNoise, Recipe as _, TrainsAny};
 
 const NAME: &str = "obj-pert";
 
@@ -57,22 +55,33 @@ fn audited<A: TrainsAny<f64> + 'static>(recipe: &ObjPert, parameters: &Parameter
     let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
     // The target of the differing record; `None` for a null record.
     let neighbour = (A::KIND == AdjacencyKind::ReplaceOne).then_some(1.0);
-    let sides = [Some(-1.0), neighbour].map(|target| OnAxis { loss: recipe.loss, others: rows - 1, target });
-    let [base, _] = &sides;
+    let [base, neighbour] =
+        [Some(-1.0), neighbour].map(|target| OnAxis { loss: recipe.loss, others: rows - 1, target });
+    let sides = Sides::new(recipe.row_norm, recipe.target_bound, |side| match side {
+        Side::Base => base.examples(dim),
+        Side::Neighbour => neighbour.examples(dim),
+    })?;
     // The minimiser after the noise.
-    let mut source = MemorySource::new(base.examples(dim)?, recipe.row_norm, recipe.target_bound);
+    let mut source = sides.source(Side::Base);
     let minimiser = audit::perturbed_minimiser(plan.run(), &mut source, &vec![0.0; dim], &vec![0.0; dim])?;
     let slope = |side: &OnAxis| side.target.map_or(0.0, |target| terms(recipe.loss, minimiser[0], target).0);
     let claimed = if A::KIND == AdjacencyKind::ReplaceOne { 2.0 } else { 1.0 } * recipe.row_norm;
-    let distance = Distance { reached: (slope(&sides[0]) - slope(&sides[1])).abs(), claimed, pairs: 1 };
+    let distance = Distance { reached: (slope(&base) - slope(&neighbour)).abs(), claimed, pairs: 1 };
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
     let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
-    let other = if neighbour.is_none() { "a null record" } else { "one that agrees with them" };
+    let other = if neighbour.target.is_none() { "a null record" } else { "one that agrees with them" };
     let pair = format!("a record that all {} others contradict against {other}", rows - 1);
     let cost = COST_OF_A_RUN * (1.0 + COST_OF_A_ROW * parameters.n as f64 / 20.0);
-    let subject = Perturbed { name: format!("{NAME}/{mode}"), pair, claim, plan, sides, dim, cost };
-    Ok(Audited { subject: Box::new(subject), distance })
+    let (regularization, noise) = (plan.run().regularization(), plan.run().noise());
+    let plan = AnyPlan::ObjPert(plan);
+    let subject = scored(format!("{NAME}/{mode}"), pair, claim, cost, move |side, rng| {
+        trained(&plan, sides.source(side), rng).map(|weights| {
+            let log_density = |side: &OnAxis| side.log_density(&weights, regularization, noise);
+            log_density(&neighbour) - log_density(&base)
+        })
+    });
+    Ok(Audited { subject, distance })
 }
 
 fn terms(loss: LossKind, prediction: f64, target: f64) -> (f64, f64) {
@@ -136,53 +145,5 @@ impl OnAxis {
             NoiseScale::Gaussian { std_dev } => -0.5 * squared / (std_dev * std_dev),
         };
         of_noise + curvature.ln()
-    }
-}
-
-struct Perturbed<A: TrainsAny<f64>> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: Plan<ObjPert, A>,
-    sides: [OnAxis; 2],
-    dim: usize,
-    cost: f64,
-}
-
-impl<A: TrainsAny<f64>> Subject for Perturbed<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        self.cost
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let failed = |error: Error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() };
-        let [base, neighbour] = &self.sides;
-        let of_side = if side == Side::Base { base } else { neighbour };
-        let recipe = &self.plan.derivation().recipe;
-        let examples = of_side.examples(self.dim).map_err(failed)?;
-        let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
-        let trained =
-            A::train_any(&AnyPlan::ObjPert(self.plan.clone()), &mut source, &mut rng.lend(), &mut Control::default())
-                .map_err(failed)?;
-        let (regularization, noise) = (self.plan.run().regularization(), self.plan.run().noise());
-        let log_density = |side: &OnAxis| side.log_density(trained.weights.get(), regularization, noise);
-        features.push(log_density(neighbour) - log_density(base));
-        Ok(())
     }
 }

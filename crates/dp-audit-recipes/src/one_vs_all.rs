@@ -2,19 +2,18 @@
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_audit::{Claim, Side};
 use dp_data::{Examples, Order};
 use dp_losses::Softmax;
-use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use super::likelihood::Law;
+use super::scored::{Sides, scored, trained};
 use super::{Audited, Canary, Distance, Parameters, Search};
 use dp_optim::Error;
 use dp_optim::MemorySource;
 use dp_optim::audit;
-use dp_optim::engine::Control;
 use dp_optim::recipes::AnyDerivation;
-use dp_optim::recipes::one_vs_all::{self, OneAgainstRest, Share};
+use dp_optim::recipes::one_vs_all::{OneAgainstRest, Share};
 use dp_optim::recipes::{AnyPlan, AnyRecipe};
 use dp_optim::recipes::{BoltOn, OneVsAll, OutputNoise, Recipe, TrainsAny};
 
@@ -119,70 +118,21 @@ fn audited<A: TrainsAny<f64> + 'static>(
         let stack = output(&canary, side, at)?;
         Ok(stack.chunks_exact(length).map(|centre| Law::new(each.calibrated.noise, [(1.0, centre.to_vec())])).collect())
     };
-    let laws = [laws(Side::Base)?, laws(Side::Neighbour)?];
+    let (base, neighbour) = (laws(Side::Base)?, laws(Side::Neighbour)?);
     let pure = recipe.output_noise == OutputNoise::LaplaceBall;
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: if pure { 0.0 } else { parameters.delta } };
     let distance = Distance { reached, claimed: one.run().sensitivity() * f64::from(CLASSES).sqrt(), pairs };
-    let examples = [examples(&canary, Side::Base, n, at)?, examples(&canary, Side::Neighbour, n, at)?];
+    let sides = Sides::new(1.0, 1.0, |side| examples(&canary, side, n, at))?;
     let passes = one.run().growth().passes;
     let cost =
         COST_OF_A_RUN + (dim as f64 + COST_OF_A_ROW * (n as u64 * passes) as f64 * (1.0 + dim as f64 / 8.0)) * 2.0;
-    let pair = canary.describe();
-    Ok(Audited { subject: Box::new(Classes { name, pair, claim, plan, examples, laws, length, cost }), distance })
-}
-
-struct Classes<A: TrainsAny<f64>> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: one_vs_all::OneVsAllPlan<AnyPlan<A>, A>,
-    /// One for each side.
-    examples: [Examples<f64>; 2],
-    /// One for each side and each part of `length` weights.
-    laws: [Vec<Law>; 2],
-    length: usize,
-    cost: f64,
-}
-
-impl<A: TrainsAny<f64>> Subject for Classes<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        self.cost
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let examples = match side {
-            Side::Base => &self.examples[0],
-            Side::Neighbour => &self.examples[1],
-        };
-        let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
-        let trained =
-            A::train_any(&AnyPlan::OneVsAll(self.plan.clone()), &mut source, &mut rng.lend(), &mut Control::default())
-                .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
-        let released = trained.weights.get();
-        let [base, neighbour] = &self.laws;
-        let score = released
-            .chunks_exact(self.length)
-            .zip(base.iter().zip(neighbour))
-            .map(|(model, (base, neighbour))| neighbour.log_density(model) - base.log_density(model))
-            .sum();
-        features.push(score);
-        Ok(())
-    }
+    let plan = AnyPlan::OneVsAll(plan);
+    let subject = scored(name, canary.describe(), claim, cost, move |side, rng| {
+        trained(&plan, sides.source(side), rng).map(|released| {
+            let models = released.chunks_exact(length).zip(base.iter().zip(&neighbour));
+            models.map(|(model, (base, neighbour))| neighbour.log_density(model) - base.log_density(model)).sum()
+        })
+    });
+    Ok(Audited { subject, distance })
 }

@@ -3,16 +3,14 @@
 //! Every phase's release may be known, so the attacker uses the first one: it contains the canary, has the longest steps, and
 //! starts at a public point.
 
-use core::marker::PhantomData;
-
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
-use dp_data::Examples;
+use dp_audit::{Claim, Side};
 use dp_losses::{ProximalLoss, ProximalVisitor};
-use dp_mechanisms::{ReleaseRng as _, SeededRng};
+use dp_mechanisms::ReleaseRng as _;
 
-use super::likelihood::Law;
+use super::likelihood::{Law, log_ratio};
+use super::scored::{Sides, scored};
 use super::{Audited, Canary, Distance, Parameters, Search};
 use dp_optim::Error;
 use dp_optim::MemorySource;
@@ -122,64 +120,12 @@ fn audited<R: Algorithm<Run = PhasedRun>, A: Observed + 'static>(
     let distance = Distance { reached, claimed: first(run.sensitivities()), pairs };
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
-    let examples = [canary.examples(Side::Base, n, 0)?, canary.examples(Side::Neighbour, n, 0)?];
+    let sides = Sides::new(1.0, 1.0, |side| canary.examples(side, n, 0))?;
     let cost = COST_OF_A_RUN + parameters.n as f64 * parameters.dim as f64 * if minimises { 20.0 } else { 0.2 };
-    let (pair, run, relation) = (canary.describe(), run.clone(), PhantomData::<A>);
-    let subject = PhasedCanary { name, pair, claim, run, relation, examples, laws, cost };
-    Ok(Audited { subject: Box::new(subject), distance })
-}
-
-struct PhasedCanary<A> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    run: PhasedRun,
-    relation: PhantomData<A>,
-    /// One for each side.
-    examples: [Examples<f64>; 2],
-    laws: [Law; 2],
-    cost: f64,
-}
-
-impl<A: Observed> PhasedCanary<A> {
-    /// Returns the first phase's release in a whole run.
-    fn first_release(&self, examples: Examples<f64>, rng: &mut SeededRng) -> Result<Vec<f64>, Error> {
-        let mut source = MemorySource::new(examples, 1.0, 1.0);
-        Ok(A::phases(&self.run, &mut source, &mut rng.lend())?.swap_remove(0).into_inner())
-    }
-}
-
-impl<A: Observed> Subject for PhasedCanary<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        self.cost
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let examples = match side {
-            Side::Base => &self.examples[0],
-            Side::Neighbour => &self.examples[1],
-        };
-        let released = self
-            .first_release(examples.clone(), rng)
-            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
-        let [base, neighbour] = &self.laws;
-        features.push(neighbour.log_density(&released) - base.log_density(&released));
-        Ok(())
-    }
+    let run = run.clone();
+    // The attacker sees the first phase's release of a whole run.
+    let subject = scored(name, canary.describe(), claim, cost, move |side, rng| {
+        A::phases(&run, &mut sides.source(side), &mut rng.lend()).map(|releases| log_ratio(&laws, releases[0].get()))
+    });
+    Ok(Audited { subject, distance })
 }

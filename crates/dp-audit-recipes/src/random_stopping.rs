@@ -16,16 +16,15 @@
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, Delta, Repetitions, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_audit::{Claim, Side};
 use dp_data::{Examples, Order};
-use dp_mechanisms::{ReleaseRng as _, SeededRng};
 use statrs::function::beta::beta_reg;
 use statrs::function::gamma::ln_gamma;
 
 use super::likelihood::Law;
+use super::scored::{Sides, scored, trained};
 use super::{Audited, Distance, Parameters};
 use dp_optim::Error;
-use dp_optim::MemorySource;
 use dp_optim::audit;
 use dp_optim::audit::{agreement, agreement_sensitivity};
 use dp_optim::engine::Control;
@@ -34,7 +33,6 @@ use dp_optim::recipes::bolt_on::OutputNoiseScale;
 use dp_optim::recipes::{AnyPlan, AnyRecipe};
 use dp_optim::recipes::{BoltOn, Budget, OutputNoise, Recipe, TrainsAny};
 use dp_optim::tuning::RandomStopping;
-use dp_optim::tuning::random_stopping::RandomStoppingPlan;
 
 const NAME: &str = "random-stopping";
 
@@ -85,42 +83,47 @@ fn audited<A: TrainsAny<f64> + 'static>(parameters: &Parameters, noise_mode: Noi
         usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
     };
     let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
-    let examples = [Side::Base, Side::Neighbour].map(|side| examples(rows, dim, side, A::KIND));
-    let [base, neighbour] = examples;
-    let examples = [base?, neighbour?];
-    let source = |side: usize| MemorySource::new(examples[side].clone(), candidate.row_norm, candidate.target_bound);
+    let (row_norm, target_bound) = (candidate.row_norm, candidate.target_bound);
+    let sides = Sides::new(row_norm, target_bound, |side| examples(rows, dim, side, A::KIND))?;
     let up = first_coordinate(dim, 1.0);
     let down = first_coordinate(dim, -1.0);
-    let agreement = |side, weights: &[f64]| agreement(&mut source(side), weights, &Control::default());
-    let agreements = [[agreement(0, &up)?, agreement(0, &down)?], [agreement(1, &up)?, agreement(1, &down)?]];
+    let agreements = |side| -> Result<[i64; 2], Error> {
+        let agreement = |weights: &[f64]| agreement(&mut sides.source(side), weights, &Control::default());
+        Ok([agreement(&up)?, agreement(&down)?])
+    };
+    let agreements = [agreements(Side::Base)?, agreements(Side::Neighbour)?];
     let claimed = agreement_sensitivity(NAME, A::KIND)?;
     let moved = agreements[0].iter().zip(&agreements[1]).map(|(base, neighbour)| base.abs_diff(*neighbour)).max();
     let distance = Distance { reached: moved.unwrap_or(0) as f64, claimed: claimed as f64, pairs: 1 };
     let derivation = plan.derivation();
-    let (Some(AnyDerivation::BoltOn(trained)), Repetitions::TruncatedNegativeBinomial { gamma, .. }) =
+    let (Some(AnyDerivation::BoltOn(each)), Repetitions::TruncatedNegativeBinomial { gamma, .. }) =
         (derivation.each.first(), derivation.repetitions)
     else {
         return Err(Error::NotProved { recipe: NAME, why: "its law is known for one bolt-on candidate alone" });
     };
-    let OutputNoiseScale::LaplaceBall { scale } = trained.calibrated.noise else {
+    let OutputNoiseScale::LaplaceBall { scale } = each.calibrated.noise else {
         return Err(Error::NotProved { recipe: NAME, why: "its law is known for the Laplace ball alone" });
     };
     let without_noise = candidate.plan::<A>(parameters.n, parameters.dim, budget)?;
-    let law = |side: usize| -> Result<Best, Error> {
-        let centre = audit::train_without_noise(without_noise.run(), &mut source(side), Order::Declared)?;
+    let law = |side, agreements| -> Result<Best, Error> {
+        let centre = audit::train_without_noise(without_noise.run(), &mut sides.source(side), Order::Declared)?;
         let above = share_above_zero(centre[0], scale, dim);
-        let chosen = choice(agreements[side], above, derivation.score.scale(), gamma);
-        Ok(Best { model: Law::new(trained.calibrated.noise, [(1.0, centre)]), chosen })
+        let chosen = choice(agreements, above, derivation.score.scale(), gamma);
+        Ok(Best { model: Law::new(each.calibrated.noise, [(1.0, centre)]), chosen })
     };
-    let laws = [law(0)?, law(1)?];
+    let (base, neighbour) = (law(Side::Base, agreements[0])?, law(Side::Neighbour, agreements[1])?);
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: 0.0 };
     let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
     let other = if A::KIND == AdjacencyKind::ZeroOut { "a null record" } else { "one with the other label" };
     let pair = format!("one record against {other}, all others in pairs that cancel");
     let cost = REPETITIONS * (COST_OF_A_REPETITION + COST_OF_A_ROW * parameters.n as f64);
-    let subject = Repeated { name: format!("{NAME}/{mode}"), pair, claim, plan, examples, laws, candidate, cost };
-    Ok(Audited { subject: Box::new(subject), distance })
+    let plan = AnyPlan::RandomStopping(plan);
+    let subject = scored(format!("{NAME}/{mode}"), pair, claim, cost, move |side, rng| {
+        trained(&plan, sides.source(side), rng)
+            .map(|weights| neighbour.log_density(&weights) - base.log_density(&weights))
+    });
+    Ok(Audited { subject, distance })
 }
 
 struct Best {
@@ -207,60 +210,6 @@ fn examples(rows: usize, dim: usize, side: Side, relation: AdjacencyKind) -> Res
         value: rows as u64,
         range: "one target each",
     })
-}
-
-struct Repeated<A: TrainsAny<f64>> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: RandomStoppingPlan<AnyPlan<A>, A>,
-    /// One for each side.
-    examples: [Examples<f64>; 2],
-    /// One for each side.
-    laws: [Best; 2],
-    candidate: BoltOn,
-    cost: f64,
-}
-
-impl<A: TrainsAny<f64>> Subject for Repeated<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        self.cost
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let examples = match side {
-            Side::Base => &self.examples[0],
-            Side::Neighbour => &self.examples[1],
-        };
-        let mut source = MemorySource::new(examples.clone(), self.candidate.row_norm, self.candidate.target_bound);
-        let trained = A::train_any(
-            &AnyPlan::RandomStopping(self.plan.clone()),
-            &mut source,
-            &mut rng.lend(),
-            &mut Control::default(),
-        )
-        .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
-        let [base, neighbour] = &self.laws;
-        let weights = trained.weights.get();
-        features.push(neighbour.log_density(weights) - base.log_density(weights));
-        Ok(())
-    }
 }
 
 #[cfg(test)]

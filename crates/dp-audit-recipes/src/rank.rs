@@ -20,10 +20,11 @@
 
 pub mod black_box;
 
+use crate::scored::scored;
 use crate::{Audited, Distance, Parameters};
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{Delta, Epsilon};
-use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_audit::{Claim, Side};
 use dp_mechanisms::SeededRng;
 use dp_optim::recipes::Budget;
 
@@ -33,8 +34,7 @@ use dp_rank::audit;
 use dp_rank::loss::BayesRank;
 use dp_rank::scorer::{Linear, Scorer as _};
 use dp_rank::train::{
-    Descent, Document, Grades, ListPresence, PrivateRanking, Protect, Protected, RankingPlan, Scaling, TrainError,
-    WholeList,
+    Descent, Document, Grades, ListPresence, PrivateRanking, Protect, Protected, Scaling, TrainError, WholeList,
 };
 use rand::RngExt as _;
 
@@ -249,94 +249,35 @@ fn build<P: Protect>(
             Form::Clipped if P::PROTECTED == Protected::Grades => "clipped/",
             Form::Clipped => "",
         };
-        let subject = RankerCanary {
-            name: format!("{name}/{form}{mode}"),
-            pair: format!(
-                "one list ({}) against ({}), in clipping norms, all others empty",
-                worst[0].describe(),
-                worst[1].describe()
-            ),
-            claim: Claim { event, delta: parameters.delta },
-            lists: [worst[0].among(n, dim, clipping)?, worst[1].among(n, dim, clipping)?],
-            added,
-            rate: audit::law(&plan).sampling_rate(n)?.get(),
-            // Steps divide by the mean batch size.
-            from_step: audit::law(&plan).mean_size(n)? / SHORT,
-            std_dev: derivation.std_dev,
-            cost: COST_OF_A_RUN + (COST_OF_A_STEP + COST_OF_A_COORDINATE * dim as f64) * updates as f64,
-            scorer,
-            plan,
-        };
-        let distance = Distance { reached, claimed, pairs: pairs.saturating_add(1) };
-        all.push(Audited { subject: Box::new(subject), distance });
+        let [base, neighbour] = worst.each_ref().map(Canary::describe);
+        let pair = format!("one list ({base}) against ({neighbour}), in clipping norms, all others empty");
+        let claim = Claim { event, delta: parameters.delta };
+        let cost = COST_OF_A_RUN + (COST_OF_A_STEP + COST_OF_A_COORDINATE * dim as f64) * updates as f64;
+        let lists = [worst[0].among(n, dim, clipping)?, worst[1].among(n, dim, clipping)?];
+        let (law, std_dev) = (audit::law(&plan), derivation.std_dev);
+        // Steps divide by the mean batch size.
+        let (rate, from_step) = (law.sampling_rate(n)?.get(), law.mean_size(n)? / SHORT);
+        let subject = scored(format!("{name}/{form}{mode}"), pair, claim, cost, move |side, rng| {
+            let lists = &lists[usize::from(side == Side::Neighbour)];
+            let (mut score, mut before) = (0.0, 0.0);
+            let mut observer = |update: u64, parameters: &[f64]| {
+                if update > 0 {
+                    let noisy = (before - parameters[0]) * from_step;
+                    let [base, neighbour] = added.map(|added| log_ratio(noisy, added, rate, std_dev));
+                    score += neighbour - base;
+                }
+                before = parameters[0];
+            };
+            plan.train(&scorer, vec![0.0; scorer.parameters()], lists, rng, &mut observer).map(|_| score)
+        });
+        all.push(Audited { subject, distance: Distance { reached, claimed, pairs: pairs.saturating_add(1) } });
     }
     Ok(all)
 }
 
-/// A planned training on its canary lists.
-struct RankerCanary<P: Protect> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: RankingPlan<BayesRank, P>,
-    scorer: Linear,
-    /// The lists of each side.
-    lists: [QueryLists; 2],
-    /// The canary's contribution to the first coordinate of a sum, for each side.
-    added: [f64; 2],
-    rate: f64,
-    from_step: f64,
-    std_dev: f64,
-    cost: f64,
-}
-
-impl<P: Protect> RankerCanary<P> {
-    /// Returns the log-likelihood ratio of a noisy sum with and without the canary, `ln(1 - q + q e^t)`, where `t` is the
-    /// log-likelihood ratio given that the canary was drawn.
-    fn log_ratio(&self, noisy: f64, added: f64) -> f64 {
-        let t = added * (noisy - 0.5 * added) / (self.std_dev * self.std_dev);
-        if t > 0.0 { t + (self.rate + (1.0 - self.rate) * (-t).exp()).ln() } else { (self.rate * t.exp_m1()).ln_1p() }
-    }
-}
-
-impl<P: Protect> Subject for RankerCanary<P> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        self.cost
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let lists = match side {
-            Side::Base => &self.lists[0],
-            Side::Neighbour => &self.lists[1],
-        };
-        let (mut score, mut before) = (0.0, 0.0);
-        let mut observer = |update: u64, parameters: &[f64]| {
-            if update > 0 {
-                let noisy = (before - parameters[0]) * self.from_step;
-                score += self.log_ratio(noisy, self.added[1]) - self.log_ratio(noisy, self.added[0]);
-            }
-            before = parameters[0];
-        };
-        self.plan
-            .train(&self.scorer, vec![0.0; self.scorer.parameters()], lists, rng, &mut observer)
-            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
-        features.push(score);
-        Ok(())
-    }
+/// Returns the log-likelihood ratio of a noisy sum with and without the canary, `ln(1 - q + q e^t)`, where `q` is the sampling
+/// rate and `t` the log-likelihood ratio given that the canary was drawn.
+fn log_ratio(noisy: f64, added: f64, rate: f64, std_dev: f64) -> f64 {
+    let t = added * (noisy - 0.5 * added) / (std_dev * std_dev);
+    if t > 0.0 { t + (rate + (1.0 - rate) * (-t).exp()).ln() } else { (rate * t.exp_m1()).ln_1p() }
 }

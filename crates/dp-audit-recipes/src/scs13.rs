@@ -2,16 +2,16 @@
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_audit::{Claim, Side};
 use dp_data::Examples;
-use dp_mechanisms::{ReleaseRng as _, SeededRng};
+use dp_mechanisms::ReleaseRng as _;
 
+use super::scored::{Sides, scored};
 use super::{Audited, Canary, Distance, Parameters, Record, Search};
 use dp_optim::Error;
-use dp_optim::MemorySource;
 use dp_optim::Schedule;
-use dp_optim::audit::{self, Observed};
-use dp_optim::recipes::scs13::{NoiseScale, Scs13, StepLaw};
+use dp_optim::audit::{self, Observed, Scs13Observation as Observation};
+use dp_optim::recipes::scs13::{NoiseScale, Scs13, StepLaw, UpdatesRun};
 use dp_optim::recipes::{Budget, Plan, Recipe as _};
 
 /// Steps so short that noise does not move the iterates to where the canary's gradients are alike.
@@ -105,21 +105,34 @@ fn audited<A: Observed + 'static>(
 ) -> Result<Audited, Error> {
     let Farthest { canary, distance } = farthest;
     let n = size("number of records", parameters.n)?;
-    let batch_size = size("batch size", plan.derivation().recipe.batch_size.min(parameters.n))?;
+    let recipe = &plan.derivation().recipe;
+    let batch_size = size("batch size", recipe.batch_size.min(parameters.n))?;
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta };
-    let examples = [canary.examples(Side::Base, n, 0)?, canary.examples(Side::Neighbour, n, 0)?];
+    // The canary is in the first batch.
+    let sides = Sides::new(recipe.row_norm, recipe.target_bound, |side| canary.examples(side, n, 0))?;
     let single = |record: &Record| {
         let canary = Canary { common: record.clone(), base: record.clone(), neighbour: record.clone() };
         canary.examples(Side::Base, 1, 0)
     };
     let records =
         Records { common: single(&canary.common)?, base: single(&canary.base)?, neighbour: single(&canary.neighbour)? };
-    let pair = canary.describe();
-    Ok(Audited {
-        subject: Box::new(Scs13Canary { name, pair, claim, plan, examples, records, batch_size }),
-        distance: *distance,
-    })
+    let updates = plan.run().steps().steps();
+    let cost = updates as f64 * (COST_OF_AN_UPDATE + parameters.dim as f64);
+    let (updates_per_pass, weights) = (updates / recipe.passes, recipe.loss.parameters(parameters.dim) as usize);
+    let subject = scored(name, canary.describe(), claim, cost, move |side, rng| {
+        let (mut before, mut ratios) = (vec![0.0; weights], Vec::new());
+        let watch = &mut |seen: Observation<'_, f64>| {
+            // The canary's batch is the first of each pass; all others have the same law on both sides.
+            if (seen.update - 1).is_multiple_of(updates_per_pass) {
+                ratios.push(records.log_ratio(plan.run(), batch_size, &before, seen.noisy_sum));
+            }
+            before.copy_from_slice(seen.iterate);
+        };
+        A::scs13_observed(plan.run(), &mut sides.source(side), &mut rng.lend(), watch)?;
+        ratios.into_iter().sum::<Result<f64, Error>>()
+    });
+    Ok(Audited { subject, distance: *distance })
 }
 
 fn distance(one: &[f64], other: &[f64]) -> f64 {
@@ -132,78 +145,20 @@ struct Records {
     neighbour: Examples<f64>,
 }
 
-struct Scs13Canary<A: Observed> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: Plan<Scs13, A>,
-    /// One for each side; the canary is in the first batch.
-    examples: [Examples<f64>; 2],
-    records: Records,
-    batch_size: usize,
-}
-
-impl<A: Observed> Scs13Canary<A> {
+impl Records {
     /// Returns the log-likelihood ratio of one noisy sum of the canary's batch, given the previous iterate.
-    fn score(&self, iterate: &[f64], noisy_sum: &[f64]) -> Result<f64, Error> {
-        let gradient = |record| audit::clipped_sum(self.plan.run(), record, iterate);
-        let (common, base) = (gradient(&self.records.common)?, gradient(&self.records.base)?);
-        let neighbour = gradient(&self.records.neighbour)?;
-        let others = (self.batch_size - 1) as f64;
+    fn log_ratio(&self, run: &UpdatesRun, batch_size: usize, iterate: &[f64], noisy_sum: &[f64]) -> Result<f64, Error> {
+        let gradient = |record| audit::clipped_sum(run, record, iterate);
+        let (common, base, neighbour) = (gradient(&self.common)?, gradient(&self.base)?, gradient(&self.neighbour)?);
+        let others = (batch_size - 1) as f64;
         let log_density = |canary: &[f64]| {
             let centre = common.iter().zip(canary).map(|(common, canary)| others * common + canary);
             let squared: f64 = noisy_sum.iter().zip(centre).map(|(y, c)| (y - c) * (y - c)).sum();
-            match self.plan.run().noise() {
+            match run.noise() {
                 NoiseScale::LaplaceBall { scale } => -squared.sqrt() / scale,
                 NoiseScale::Gaussian { std_dev } => -squared / (2.0 * std_dev * std_dev),
             }
         };
         Ok(log_density(&neighbour) - log_density(&base))
-    }
-}
-
-impl<A: Observed> Subject for Scs13Canary<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        self.plan.run().steps().steps() as f64 * (COST_OF_AN_UPDATE + self.plan.derivation().dim as f64)
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let failed = |error: Error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() };
-        let examples = match side {
-            Side::Base => &self.examples[0],
-            Side::Neighbour => &self.examples[1],
-        };
-        let recipe = &self.plan.derivation().recipe;
-        let mut source = MemorySource::new(examples.clone(), recipe.row_norm, recipe.target_bound);
-        let parameters = recipe.loss.parameters(self.plan.derivation().dim) as usize;
-        let (mut before, mut score) = (vec![0.0; parameters], Ok(0.0));
-        let updates_per_pass = self.plan.run().steps().steps() / recipe.passes;
-        let watch = &mut |seen: dp_optim::recipes::scs13::Observation<'_, f64>| {
-            // The canary's batch is the first of each pass; all others have the same law on both sides.
-            if (seen.update - 1).is_multiple_of(updates_per_pass) {
-                let more = self.score(&before, seen.noisy_sum);
-                score = core::mem::replace(&mut score, Ok(0.0)).and_then(|sum: f64| Ok(sum + more?));
-            }
-            before.copy_from_slice(seen.iterate);
-        };
-        A::scs13_observed(self.plan.run(), &mut source, &mut rng.lend(), watch).map_err(failed)?;
-        features.push(score.map_err(failed)?);
-        Ok(())
     }
 }

@@ -6,15 +6,15 @@
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_audit::{Claim, Side};
 use dp_data::Examples;
 use dp_losses::{Loss, ScalarLoss};
-use dp_mechanisms::{ReleaseRng as _, SeededRng};
+use dp_mechanisms::ReleaseRng as _;
 
 use super::likelihood::log_sum_exp;
+use super::scored::{Sides, scored};
 use super::{Audited, Distance, Parameters};
 use dp_optim::Error;
-use dp_optim::MemorySource;
 use dp_optim::audit::SearchObservation as Observation;
 use dp_optim::audit::{self, Observed};
 use dp_optim::engine::BatchLaw;
@@ -98,7 +98,18 @@ fn audited<A: Observed + 'static>(
     // Under each of the two data sets, for each possible batch.
     let integrals = if recipe.search == Search::Backtracking { 2 * drawn.len() } else { 0 };
     let cost = COST_OF_A_RUN + COST_OF_A_ROW * parameters.n as f64 + COST_OF_AN_INTEGRAL * integrals as f64;
-    Ok(Audited { subject: Box::new(Transcript { name, pair, claim, plan, sides, drawn, cost }), distance })
+    let data = Sides::new(recipe.row_norm, recipe.target_bound, |side| match side {
+        Side::Base => sides[0].examples(),
+        Side::Neighbour => sides[1].examples(),
+    })?;
+    let transcript = Transcript { plan, sides, drawn };
+    let subject = scored(name, pair, claim, cost, move |side, rng| {
+        let mut ratios = Vec::new();
+        let observe = &mut |observation: Observation<'_>| ratios.push(transcript.log_ratio(&observation));
+        A::search_observed(transcript.plan.run(), &mut data.source(side), &mut rng.lend(), observe)?;
+        ratios.into_iter().sum::<Result<f64, Error>>()
+    });
+    Ok(Audited { subject, distance })
 }
 
 /// Records along the first axis.
@@ -135,15 +146,12 @@ impl OnAxis {
     }
 }
 
+/// What the attacker knows.
 struct Transcript<A: Observed> {
-    name: String,
-    pair: String,
-    claim: Claim,
     plan: Plan<SearchedDescent, A>,
     sides: [OnAxis; 2],
     /// Probability of each batch, and its factor on all sums.
     drawn: Vec<(f64, f64)>,
-    cost: f64,
 }
 
 impl<A: Observed> Transcript<A> {
@@ -179,45 +187,5 @@ impl<A: Observed> Transcript<A> {
                 Ok(log_ratio)
             }
         }
-    }
-}
-
-impl<A: Observed> Subject for Transcript<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        self.cost
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let failed = |error: Error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() };
-        let recipe = &self.plan.derivation().recipe;
-        let examples = self.sides[usize::from(side == Side::Neighbour)].examples().map_err(failed)?;
-        let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
-        let (mut score, mut refused) = (0.0, None);
-        let observe = &mut |observation: Observation<'_>| match self.log_ratio(&observation) {
-            Ok(ratio) => score += ratio,
-            Err(error) => refused = Some(error),
-        };
-        A::search_observed(self.plan.run(), &mut source, &mut rng.lend(), observe).map_err(failed)?;
-        if let Some(error) = refused {
-            return Err(failed(error));
-        }
-        features.push(score);
-        Ok(())
     }
 }

@@ -7,14 +7,14 @@
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_audit::{Claim, Side};
 use dp_losses::{Loss, ScalarLoss};
-use dp_mechanisms::{ReleaseRng as _, SeededRng};
+use dp_mechanisms::ReleaseRng as _;
 
 use super::likelihood::log_sum_exp;
+use super::scored::{Sides, scored};
 use super::{Audited, Canary, Distance, Parameters, Record};
 use dp_optim::Error;
-use dp_optim::MemorySource;
 use dp_optim::Schedule;
 use dp_optim::audit::Batching;
 use dp_optim::audit::SvrgObservation as Observation;
@@ -86,41 +86,35 @@ fn every_step<A: Observed + 'static>(
         Batching::Drawn(law) => law.mean_size(parameters.n).unwrap_or(f64::NAN) / parameters.n as f64,
         _ => 1.0,
     };
-    let subject = EveryStep {
-        name,
-        pair: canary.describe(),
-        // The recomputed event, not the plan's.
-        claim: Claim { event: plan.derivation().event()?, delta: parameters.delta },
-        cost: COST_OF_A_RUN
-            + COST_OF_A_STEP * plan.run().steps() as f64
-            + COST_OF_A_ROW * (parameters.n * parameters.passes + audit::svrg_steps(plan.run()).rows()) as f64,
-        loss,
-        plan,
-        canary,
-        drawn,
-        rows,
-    };
-    let gradients = [Side::Base, Side::Neighbour].map(|side| subject.gradient(side, &vec![0.0; dim]));
+    // The recomputed event, not the plan's.
+    let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
+    let cost = COST_OF_A_RUN
+        + COST_OF_A_STEP * plan.run().steps() as f64
+        + COST_OF_A_ROW * (parameters.n * parameters.passes + audit::svrg_steps(plan.run()).rows()) as f64;
+    let sides = Sides::new(recipe.row_norm, recipe.target_bound, |side| canary.examples(side, rows, 0))?;
+    let (pair, every) = (canary.describe(), EveryStep { loss, plan, canary, drawn });
+    let gradients = [Side::Base, Side::Neighbour].map(|side| every.gradient(side, &vec![0.0; dim]));
     let reached = match recipe.sampling {
         // Poisson sampling concerns a record's presence, also if a replaced one counts as two.
         Sampling::Poisson => gradients[0].abs().max(gradients[1].abs()),
         _ => (gradients[0] - gradients[1]).abs(),
     };
-    let distance = Distance { reached, claimed: subject.plan.run().full_sensitivity()?, pairs: 1 };
-    Ok(Audited { subject: Box::new(subject), distance })
+    let distance = Distance { reached, claimed: every.plan.run().full_sensitivity()?, pairs: 1 };
+    let subject = scored(name, pair, claim, cost, move |side, rng| {
+        let mut score = 0.0;
+        let observe = &mut |observation: Observation<'_, f64>| score += every.log_ratio(&observation);
+        A::svrg_observed(every.plan.run(), &mut sides.source(side), &mut rng.lend(), observe).map(|()| score)
+    });
+    Ok(Audited { subject, distance })
 }
 
+/// What the attacker knows of a run.
 struct EveryStep<A: Observed> {
-    name: String,
-    pair: String,
-    claim: Claim,
     loss: ScalarLoss,
     plan: Plan<DpSvrg, A>,
     canary: Canary,
     /// Probability that the canary is in a batch.
     drawn: f64,
-    rows: usize,
-    cost: f64,
 }
 
 impl<A: Observed> EveryStep<A> {
@@ -161,39 +155,5 @@ impl<A: Observed> EveryStep<A> {
                 }))
             });
         neighbour - base
-    }
-}
-
-impl<A: Observed> Subject for EveryStep<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        self.cost
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let failed = |error: Error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() };
-        let recipe = &self.plan.derivation().recipe;
-        let examples = self.canary.examples(side, self.rows, 0).map_err(failed)?;
-        let mut source = MemorySource::new(examples, recipe.row_norm, recipe.target_bound);
-        let mut score = 0.0;
-        let observe = &mut |observation: Observation<'_, f64>| score += self.log_ratio(&observation);
-        A::svrg_observed(self.plan.run(), &mut source, &mut rng.lend(), observe).map_err(failed)?;
-        features.push(score);
-        Ok(())
     }
 }

@@ -5,21 +5,19 @@
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_audit::{Claim, Side, Statistic, Subject};
+use dp_audit::{Claim, Side};
 use dp_data::Examples;
-use dp_mechanisms::SeededRng;
 use dp_mechanisms::scores::Scores;
 
+use super::scored::{Sides, scored};
 use super::{Audited, Distance, Parameters};
 use dp_optim::Error;
-use dp_optim::MemorySource;
 use dp_optim::audit;
 use dp_optim::audit::{agreement, agreement_sensitivity};
 use dp_optim::engine::Control;
-use dp_optim::recipes::{AnyPlan, AnyRecipe};
+use dp_optim::recipes::AnyRecipe;
 use dp_optim::recipes::{BoltOn, OutputNoise, Recipe, RecordAdjacency};
 use dp_optim::tuning::Portions;
-use dp_optim::tuning::portions::PortionsPlan;
 
 /// Number of candidates, which differ in their passes.
 const CANDIDATES: u64 = 2;
@@ -70,7 +68,7 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
     // Records that contradict the first model, so that it is rarely chosen: a rare choice is most informative.
     let claimed = agreement_sensitivity("portions", A::KIND)?;
     let against = (rows - 1).min(claimed as usize + 1);
-    let examples = |side: Side| {
+    let sides = Sides::new(1.0, 1.0, |side| {
         let (mut values, mut targets) = (vec![0.0; rows * dim], vec![1.0; rows]);
         for i in 0..rows {
             let null = i > against || (i == 0 && side == Side::Neighbour && A::KIND == AdjacencyKind::ZeroOut);
@@ -84,24 +82,19 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
             value: rows as u64,
             range: "one target each",
         })
+    })?;
+    let scores = |side| -> Result<Vec<i64>, Error> {
+        let mut source = sides.source(side);
+        models.iter().map(|model| agreement(&mut source, model, &Control::default())).collect()
     };
-    let examples = [examples(Side::Base)?, examples(Side::Neighbour)?];
-    let mut scores = Vec::new();
-    for examples in &examples {
-        let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
-        let mut of_side = Vec::new();
-        for model in &models {
-            of_side.push(agreement(&mut source, model, &Control::default())?);
-        }
-        scores.push(of_side);
-    }
-    let moved = scores[0].iter().zip(&scores[1]).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
+    let (base, neighbour) = (scores(Side::Base)?, scores(Side::Neighbour)?);
+    let moved = base.iter().zip(&neighbour).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0);
     let distance = Distance { reached: moved as f64, claimed: claimed as f64, pairs: 1 };
-    let law = |scores: &[i64]| -> Result<Vec<f64>, Error> {
-        let scores = scores.iter().map(|&score| score as f64).collect();
+    let law = |scores: Vec<i64>| -> Result<Vec<f64>, Error> {
+        let scores = scores.into_iter().map(|score| score as f64).collect();
         Ok(plan.choice().probabilities(&Scores::new(scores)?)?)
     };
-    let laws = [law(&scores[0])?, law(&scores[1])?];
+    let (base, neighbour) = (law(base)?, law(neighbour)?);
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: 0.0 };
     let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
@@ -109,55 +102,10 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
     let pair =
         format!("a record that only the first of two models gets right against {other}, beside {against} others");
     let cost = COST_OF_A_CHOICE + COST_OF_A_ROW * (CANDIDATES * parameters.n) as f64;
-    let name = format!("portions/choice/{mode}");
-    Ok(Audited { subject: Box::new(Choice { name, pair, claim, plan, models, examples, laws, cost }), distance })
-}
-
-struct Choice<A: RecordAdjacency> {
-    name: String,
-    pair: String,
-    claim: Claim,
-    plan: PortionsPlan<AnyPlan<A>, A>,
-    models: [Vec<f64>; 2],
-    /// One for each side.
-    examples: [Examples<f64>; 2],
-    /// For each side, the probability of each model.
-    laws: [Vec<f64>; 2],
-    cost: f64,
-}
-
-impl<A: RecordAdjacency> Subject for Choice<A> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn pair(&self) -> &str {
-        &self.pair
-    }
-
-    fn claim(&self) -> &Claim {
-        &self.claim
-    }
-
-    fn statistic(&self) -> Statistic {
-        Statistic::Score
-    }
-
-    fn relative_cost(&self) -> f64 {
-        self.cost
-    }
-
-    fn observe(&self, side: Side, rng: &mut SeededRng, features: &mut Vec<f64>) -> Result<(), dp_audit::Error> {
-        let examples = match side {
-            Side::Base => &self.examples[0],
-            Side::Neighbour => &self.examples[1],
-        };
-        let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
-        let models = [&self.models[0][..], &self.models[1][..]];
-        let chosen = audit::chosen_portion(&self.plan, &models, &mut source, rng)
-            .map_err(|error| dp_audit::Error::Trial { subject: self.name.clone(), reason: error.to_string() })?;
-        let [base, neighbour] = &self.laws;
-        features.push((neighbour[chosen] / base[chosen]).ln());
-        Ok(())
-    }
+    let subject = scored(format!("portions/choice/{mode}"), pair, claim, cost, move |side, rng| {
+        let models = [&models[0][..], &models[1][..]];
+        audit::chosen_portion(&plan, &models, &mut sides.source(side), rng)
+            .map(|chosen| (neighbour[chosen] / base[chosen]).ln())
+    });
+    Ok(Audited { subject, distance })
 }
