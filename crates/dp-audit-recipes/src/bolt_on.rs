@@ -5,14 +5,16 @@ use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side};
 use dp_data::Order;
 
+use super::canary::distance;
 use super::likelihood::{Law, log_ratio};
 use super::scored::{Sides, scored, trained};
-use super::{Audited, Canary, Distance, Parameters, Search};
+use super::{Audited, Canary, Distance, Parameters, Search, mode_name};
 use dp_optim::Averaging;
 use dp_optim::Error;
 use dp_optim::MemorySource;
 use dp_optim::Schedule;
 use dp_optim::audit;
+use dp_optim::audit::size;
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
 use dp_optim::recipes::{AnyPlan, BoltOn, OutputNoise, Plan, Recipe as _, Stopping, TrainsAny};
 
@@ -68,12 +70,8 @@ fn variants(variants: Variants, parameters: &Parameters) -> Result<Vec<Audited>,
 }
 
 fn build<A: TrainsAny<f64> + 'static>(variants: Variants, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
-    let modes = match parameters.noise_mode {
-        Some(mode) => vec![mode],
-        None => vec![NoiseMode::Exact, NoiseMode::Rounded],
-    };
     let mut all = Vec::new();
-    for mode in modes {
+    for mode in parameters.modes() {
         all.extend(drawn::<A>(&variants, mode, parameters)?);
     }
     Ok(all)
@@ -109,7 +107,7 @@ fn drawn<A: TrainsAny<f64> + 'static>(
             forms.push(("hidden-position", hidden));
         }
     }
-    let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    let mode = mode_name(noise_mode);
     forms.into_iter().map(|(form, plan)| audited(format!("{name}/{form}/{mode}"), plan, parameters)).collect()
 }
 
@@ -119,9 +117,6 @@ pub(super) fn audited<A: TrainsAny<f64> + 'static>(
     plan: Plan<BoltOn, A>,
     parameters: &Parameters,
 ) -> Result<Audited, Error> {
-    let size = |name, value: u64| {
-        usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
-    };
     let (n, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
     let recipe = &plan.derivation().recipe;
     let output = |canary: &Canary, side, at| {
@@ -177,8 +172,4 @@ fn cost<A: TrainsAny<f64>>(plan: &Plan<BoltOn, A>) -> f64 {
     let passes = growth.passes as f64 + if minimised { PASSES_TO_A_MINIMISER } else { 0.0 };
     let dim = plan.derivation().dim as f64;
     COST_OF_A_RUN + dim + COST_OF_A_ROW * growth.n as f64 * passes * (1.0 + dim / 8.0)
-}
-
-fn distance(one: &[f64], other: &[f64]) -> f64 {
-    one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }

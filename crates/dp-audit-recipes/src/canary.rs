@@ -92,6 +92,11 @@ impl Canary {
     }
 }
 
+/// Returns the Euclidean distance of two vectors.
+pub(super) fn distance(one: &[f64], other: &[f64]) -> f64 {
+    one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
+}
+
 /// The search for the farthest pair.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Search {

@@ -9,9 +9,9 @@ use dp_mechanisms::scores::Scores;
 
 use super::likelihood::{Law, log_ratio};
 use super::scored::{Sides, scored, trained};
-use super::{Audited, Distance, Parameters};
+use super::{Audited, Distance, Parameters, mode_name};
 use dp_optim::Error;
-use dp_optim::audit::{self, Observed};
+use dp_optim::audit::{self, Observed, size};
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
 use dp_optim::recipes::{AnyPlan, Majority, PrivGene, Recipe as _};
 
@@ -41,9 +41,8 @@ pub(super) fn majority(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     if parameters.loss.scalar().is_none() {
         return Ok(Vec::new());
     }
-    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
     let mut all = Vec::new();
-    for noise_mode in modes {
+    for noise_mode in parameters.modes() {
         let recipe = Majority { noise_mode, ..Majority::new(parameters.loss) };
         all.push(match parameters.relation {
             AdjacencyKind::ReplaceOne => one_sum::<ReplaceOne>(&recipe, parameters)?,
@@ -56,9 +55,7 @@ pub(super) fn majority(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 
 /// Returns records along the first axis with alternating classes; the first of them differs between the sides.
 fn examples<A: Observed>(parameters: &Parameters, side: Side) -> Result<Examples<f64>, Error> {
-    let refused = |name, value| Error::Count { name, value, range: "what memory can address" };
-    let rows = usize::try_from(parameters.n).map_err(|_| refused("number of records", parameters.n))?;
-    let dim = usize::try_from(parameters.dim).map_err(|_| refused("dimension", parameters.dim))?;
+    let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
     let mut values = vec![0.0; rows * dim];
     (0..rows).for_each(|row| values[row * dim] = 1.0);
     let mut targets: Vec<f64> = (0..rows).map(|row| if row % 2 == 0 { 1.0 } else { -1.0 }).collect();
@@ -67,7 +64,11 @@ fn examples<A: Observed>(parameters: &Parameters, side: Side) -> Result<Examples
         Side::Neighbour if A::KIND == AdjacencyKind::ReplaceOne => targets[0] = -1.0,
         Side::Neighbour => values[0] = f64::NAN,
     }
-    Examples::dense(values, targets, dim).map_err(|_| refused("rows", parameters.n))
+    Examples::dense(values, targets, dim).map_err(|_| Error::Count {
+        name: "rows",
+        value: parameters.n,
+        range: "what memory can address",
+    })
 }
 
 fn pair<A: Observed>() -> String {
@@ -107,7 +108,7 @@ fn one_sum<A: Observed + 'static>(recipe: &Majority, parameters: &Parameters) ->
     let distance = Distance { reached: (sums[0] - sums[1]).abs(), claimed: plan.run().sensitivity(), pairs: 1 };
     let noise = OutputNoiseScale::LaplaceBall { scale: plan.run().scale() };
     let laws = sums.map(|sum| Law::new(noise, [(1.0, vec![sum])]));
-    let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    let mode = mode_name(recipe.noise_mode);
     let cost = COST_OF_A_RUN + COST_OF_A_ROW * parameters.n as f64;
     // The attacker sees the noisy sum.
     let subject = scored(format!("majority/{mode}"), pair::<A>(), claim, cost, move |side, rng| {

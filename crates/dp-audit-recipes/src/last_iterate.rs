@@ -6,10 +6,12 @@ use dp_audit::{Claim, Side};
 use dp_losses::{Domain, L2};
 use dp_mechanisms::SeededRng;
 
+use super::canary::distance;
 use super::scored::{Sides, scored, trained};
-use super::{Audited, Canary, Distance, Parameters, Record};
+use super::{Audited, Canary, Distance, Parameters, Record, mode_name};
 use dp_optim::Error;
 use dp_optim::Schedule;
+use dp_optim::audit::size;
 use dp_optim::recipes::pnsgd::{Batching, Updates};
 use dp_optim::recipes::{AnyPlan, AnyRecipe, Budget, Planned, Pnsgd, Recipe, SnowballSgd, TrainsAny};
 
@@ -84,14 +86,13 @@ fn of_modes(
     parameters: &Parameters,
     recipe: impl Fn(NoiseMode) -> AnyRecipe,
 ) -> Result<Vec<Audited>, Error> {
-    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
     // Checked even if there is nothing to audit.
     let budget = parameters.budget()?;
     let budget = Budget { delta: Delta::new(if parameters.delta > 0.0 { parameters.delta } else { 1e-5 })?, ..budget };
     let mut all = Vec::new();
-    for mode in modes {
+    for mode in parameters.modes() {
         let recipes = [recipe(mode), recipe(NoiseMode::Rounded)];
-        let form = if mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+        let form = mode_name(mode);
         let name = format!("{name}/last-iterate/{form}");
         all.push(match parameters.relation {
             AdjacencyKind::ReplaceOne => build::<ReplaceOne>(name, &recipes, parameters, budget)?,
@@ -112,9 +113,6 @@ fn build<A: TrainsAny<f64> + 'static>(
     parameters: &Parameters,
     budget: Budget,
 ) -> Result<Audited, Error> {
-    let size = |name, value: u64| {
-        usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
-    };
     let plan_of = |recipe: &AnyRecipe| recipe.plan_copies::<A>(parameters.n, parameters.dim, budget, 1);
     let plan = plan_of(recipe)?;
     let (n, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
@@ -144,7 +142,7 @@ fn build<A: TrainsAny<f64> + 'static>(
     let coupled = plan_of(rounded)?;
     let weights = |side| trained(&coupled, sides.source(side), &mut SeededRng::new(1));
     let (base, other) = (weights(Side::Base)?, weights(Side::Neighbour)?);
-    let reached = base.iter().zip(&other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
+    let reached = distance(&base, &other);
     let constants = parameters.loss.constants(L2::new(lambda)?, &parameters.domain()?);
     let difference = match A::KIND {
         AdjacencyKind::ReplaceOne => constants.gradient_difference,

@@ -101,6 +101,16 @@ impl Parameters {
     fn budget(&self) -> Result<Budget, Error> {
         Ok(Budget { epsilon: Epsilon::new(self.epsilon)?, delta: Delta::new(self.delta)? })
     }
+
+    /// Returns the audited noise modes.
+    fn modes(&self) -> Vec<NoiseMode> {
+        self.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode])
+    }
+}
+
+/// Returns the name of a noise mode at the end of a subject's name.
+fn mode_name(mode: NoiseMode) -> &'static str {
+    if mode == NoiseMode::Rounded { "rounded" } else { "exact" }
 }
 
 impl Default for Parameters {

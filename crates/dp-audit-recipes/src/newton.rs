@@ -1,14 +1,15 @@
 //! The canary of noisy Newton steps: a record with a slope of nearly 1 at the point of a step, the only one that is not null,
 //! against the null record or against one that pulls in nearly the opposite direction. The attacker sees all sums of a step.
 
-use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::Claim;
 use dp_losses::LossKind;
 
+use super::canary::distance;
 use super::likelihood::{Law, log_ratio};
 use super::scored::{Sides, scored};
-use super::{Audited, Canary, Distance, Parameters, Record};
+use super::{Audited, Canary, Distance, Parameters, Record, mode_name};
 use dp_optim::Error;
 use dp_optim::audit::size;
 use dp_optim::audit::{self, Observed};
@@ -32,8 +33,7 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     }
     // One step, all sums of which the attacker sees.
     let recipe = DpNewton { steps: 1, lambda: parameters.lambda, ..DpNewton::new(parameters.loss) };
-    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
-    let recipes = modes.into_iter().map(|noise_mode| DpNewton { noise_mode, ..recipe.clone() });
+    let recipes = parameters.modes().into_iter().map(|noise_mode| DpNewton { noise_mode, ..recipe.clone() });
     recipes
         .map(|recipe| match parameters.relation {
             AdjacencyKind::ReplaceOne => audited::<ReplaceOne>(&recipe, parameters),
@@ -74,11 +74,11 @@ fn audited<A: Observed + 'static>(recipe: &DpNewton, parameters: &Parameters) ->
     let neighbour = if A::KIND == AdjacencyKind::ReplaceOne { other } else { Record::null(dim) };
     let canary = Canary { common: Record::null(dim), base, neighbour };
     let [base, neighbour] = [&canary.base, &canary.neighbour].map(|record| sums(record, &weights, &plan));
-    let reached = base.iter().zip(&neighbour).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+    let reached = distance(&base, &neighbour);
     let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs: 1 };
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
-    let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    let mode = mode_name(recipe.noise_mode);
     let noise = OutputNoiseScale::Gaussian { std_dev: plan.run().std_dev() };
     let laws = [base, neighbour].map(|centre| Law::new(noise, [(1.0, centre)]));
     let sides = Sides::new(recipe.row_norm, recipe.target_bound, |side| canary.examples(side, rows, 0))?;

@@ -1,14 +1,15 @@
 //! The canary of noisy moments: a record of maximum norm among rows of zeros, against the null record or the record that
 //! changes the moments most.
 
-use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::Claim;
 use dp_mechanisms::ReleaseRng as _;
 
+use super::canary::distance;
 use super::likelihood::{Law, log_ratio};
 use super::scored::{Sides, scored};
-use super::{Audited, Canary, Distance, Parameters, Record};
+use super::{Audited, Canary, Distance, Parameters, Record, mode_name};
 use dp_optim::Error;
 use dp_optim::audit::Observed;
 use dp_optim::audit::size;
@@ -33,8 +34,7 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 }
 
 fn build<A: Observed + 'static>(recipe: &NoisyMoments, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
-    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
-    let recipes = modes.into_iter().map(|noise_mode| NoisyMoments { noise_mode, ..recipe.clone() });
+    let recipes = parameters.modes().into_iter().map(|noise_mode| NoisyMoments { noise_mode, ..recipe.clone() });
     recipes.map(|recipe| audited::<A>(&recipe, parameters)).collect()
 }
 
@@ -56,11 +56,11 @@ fn audited<A: Observed + 'static>(recipe: &NoisyMoments, parameters: &Parameters
     let neighbour = if A::KIND == AdjacencyKind::ReplaceOne { along(cosine, -y) } else { Record::null(dim) };
     let canary = Canary { common: Record { features: vec![0.0; dim], target: 0.0 }, base, neighbour };
     let (base, neighbour) = (moments(&canary.base), moments(&canary.neighbour));
-    let reached = base.iter().zip(&neighbour).map(|(a, b)| (a - b).powi(2)).sum::<f64>().sqrt();
+    let reached = distance(&base, &neighbour);
     let distance = Distance { reached, claimed: plan.run().sensitivity(), pairs: 1 };
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
-    let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    let mode = mode_name(recipe.noise_mode);
     let noise = match plan.run().noise() {
         NoiseScale::LaplaceBall { scale } => OutputNoiseScale::LaplaceBall { scale },
         NoiseScale::Gaussian { std_dev } => OutputNoiseScale::Gaussian { std_dev },

@@ -4,7 +4,6 @@
 //! origin. The release is then a sum: the canary's gradient times the binomial number of its draws, plus the noise of all
 //! steps. Its law is a mixture of Gaussians in closed form, which gives the attacker's best score.
 
-use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::Claim;
 use dp_data::{Block, Examples};
@@ -13,7 +12,7 @@ use dp_mechanisms::continual::Factor;
 
 use super::likelihood::{Law, log_ratio};
 use super::scored::{Sides, scored, trained};
-use super::{Audited, Canary, Distance, Parameters, Record, Search};
+use super::{Audited, Canary, Distance, Parameters, Record, Search, mode_name};
 use dp_optim::Averaging;
 use dp_optim::Error;
 use dp_optim::MemorySource;
@@ -75,13 +74,9 @@ fn all<A: TrainsAny<f64> + 'static>(name: &'static str, parameters: &Parameters)
     if !(parameters.delta > 0.0) {
         return Ok(all);
     }
-    let modes = match parameters.noise_mode {
-        Some(mode) => vec![mode],
-        None => vec![NoiseMode::Exact, NoiseMode::Rounded],
-    };
     let (n, dim, budget) = (parameters.n, parameters.dim, parameters.budget()?);
-    for noise_mode in modes {
-        let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    for noise_mode in parameters.modes() {
+        let mode = mode_name(noise_mode);
         if name == "dp-ftrl" {
             let recipe = DpFtrl {
                 lambda: parameters.lambda.unwrap_or(0.0),

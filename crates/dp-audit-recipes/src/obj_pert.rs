@@ -6,16 +6,17 @@
 //! `ln p(w) = -‖b(w)‖²/(2σ²) + ln H(w) + (d - 1) ln Λ`, with `-‖b(w)‖/s` as the first term for the noise without delta. The
 //! release is the minimiser plus noise thousands of times smaller than the effect of `b`.
 
-use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side};
 use dp_data::Examples;
 use dp_losses::LossKind;
 
 use super::scored::{Sides, scored, trained};
-use super::{Audited, Distance, Parameters};
+use super::{Audited, Distance, Parameters, mode_name};
 use dp_optim::Error;
 use dp_optim::audit;
+use dp_optim::audit::size;
 use dp_optim::recipes::{AnyPlan, NoiseScale, ObjPert, OutputNoise, Recipe as _, TrainsAny};
 
 const NAME: &str = "obj-pert";
@@ -42,16 +43,12 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 }
 
 fn build<A: TrainsAny<f64> + 'static>(recipe: &ObjPert, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
-    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
-    let recipes = modes.into_iter().map(|noise_mode| ObjPert { noise_mode, ..recipe.clone() });
+    let recipes = parameters.modes().into_iter().map(|noise_mode| ObjPert { noise_mode, ..recipe.clone() });
     recipes.map(|recipe| audited::<A>(&recipe, parameters)).collect()
 }
 
 fn audited<A: TrainsAny<f64> + 'static>(recipe: &ObjPert, parameters: &Parameters) -> Result<Audited, Error> {
     let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
-    let size = |name, value: u64| {
-        usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
-    };
     let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
     // The target of the differing record; `None` for a null record.
     let neighbour = (A::KIND == AdjacencyKind::ReplaceOne).then_some(1.0);
@@ -69,7 +66,7 @@ fn audited<A: TrainsAny<f64> + 'static>(recipe: &ObjPert, parameters: &Parameter
     let distance = Distance { reached: (slope(&base) - slope(&neighbour)).abs(), claimed, pairs: 1 };
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
-    let mode = if recipe.noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    let mode = mode_name(recipe.noise_mode);
     let other = if neighbour.target.is_none() { "a null record" } else { "one that agrees with them" };
     let pair = format!("a record that all {} others contradict against {other}", rows - 1);
     let cost = COST_OF_A_RUN * (1.0 + COST_OF_A_ROW * parameters.n as f64 / 20.0);

@@ -1,17 +1,19 @@
 //! The canary of one model for each class: a record that changes class, and thereby both models of two.
 
-use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side};
 use dp_data::{Examples, Order};
 use dp_losses::Softmax;
 
+use super::canary::distance;
 use super::likelihood::Law;
 use super::scored::{Sides, scored, trained};
-use super::{Audited, Canary, Distance, Parameters, Search};
+use super::{Audited, Canary, Distance, Parameters, Search, mode_name};
 use dp_optim::Error;
 use dp_optim::MemorySource;
 use dp_optim::audit;
+use dp_optim::audit::size;
 use dp_optim::recipes::AnyDerivation;
 use dp_optim::recipes::one_vs_all::{OneAgainstRest, Share};
 use dp_optim::recipes::{AnyPlan, AnyRecipe};
@@ -36,7 +38,6 @@ pub(super) fn bolt_on(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 }
 
 fn build<A: TrainsAny<f64> + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
-    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
     let mut forms = vec![
         ("joint/laplace-ball", Share::Joint, OutputNoise::LaplaceBall),
         ("composed/laplace-ball", Share::Composed, OutputNoise::LaplaceBall),
@@ -45,8 +46,8 @@ fn build<A: TrainsAny<f64> + 'static>(parameters: &Parameters) -> Result<Vec<Aud
         forms.push(("composed/gaussian", Share::Composed, OutputNoise::Gaussian));
     }
     let mut all = Vec::new();
-    for noise_mode in modes {
-        let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    for noise_mode in parameters.modes() {
+        let mode = mode_name(noise_mode);
         for &(form, share, output_noise) in &forms {
             let recipe = BoltOn {
                 lambda: parameters.lambda.unwrap_or(0.0),
@@ -77,9 +78,6 @@ fn audited<A: TrainsAny<f64> + 'static>(
     share: Share,
     parameters: &Parameters,
 ) -> Result<Audited, Error> {
-    let size = |name, value: u64| {
-        usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
-    };
     let (n, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
     let (budget, classes) = (parameters.budget()?, Softmax::new(CLASSES)?);
     let one = recipe.plan::<A>(parameters.n, parameters.dim, budget)?;
@@ -103,10 +101,8 @@ fn audited<A: TrainsAny<f64> + 'static>(
         relation: A::KIND,
         pairs: parameters.pairs.min(200),
     };
-    let (canary, reached, pairs) = search.farthest(|canary| {
-        let (base, neighbour) = (output(canary, Side::Base, at)?, output(canary, Side::Neighbour, at)?);
-        Ok(base.iter().zip(&neighbour).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt())
-    })?;
+    let (canary, reached, pairs) = search
+        .farthest(|canary| Ok(distance(&output(canary, Side::Base, at)?, &output(canary, Side::Neighbour, at)?)))?;
     let plan = OneVsAll { share, ..OneVsAll::new(AnyRecipe::from(recipe.clone()), CLASSES) };
     let plan = plan.plan_copies::<A>(parameters.n, parameters.dim, budget, 1)?;
     let AnyDerivation::BoltOn(each) = &*plan.derivation().each else {

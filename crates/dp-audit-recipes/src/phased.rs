@@ -9,12 +9,13 @@ use dp_audit::{Claim, Side};
 use dp_losses::{ProximalLoss, ProximalVisitor};
 use dp_mechanisms::ReleaseRng as _;
 
+use super::canary::distance;
 use super::likelihood::{Law, log_ratio};
 use super::scored::{Sides, scored};
-use super::{Audited, Canary, Distance, Parameters, Search};
+use super::{Audited, Canary, Distance, Parameters, Search, mode_name};
 use dp_optim::Error;
 use dp_optim::MemorySource;
-use dp_optim::audit::{self, Observed};
+use dp_optim::audit::{self, Observed, size};
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
 use dp_optim::recipes::phases::PhasedRun;
 use dp_optim::recipes::{Algorithm, PhasedErm, PhasedSgd, Recipe as _};
@@ -69,12 +70,8 @@ fn each_mode<R: Algorithm<Run = PhasedRun>>(
     if parameters.delta == 0.0 || parameters.n < FEWEST_RECORDS {
         return Ok(Vec::new());
     }
-    let modes = match parameters.noise_mode {
-        Some(mode) => vec![mode],
-        None => vec![NoiseMode::Exact, NoiseMode::Rounded],
-    };
     let audit = |mode| {
-        let shown = if mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+        let shown = mode_name(mode);
         let name = format!("{name}/first-phase/{shown}");
         match parameters.relation {
             AdjacencyKind::ReplaceOne => audited::<R, ReplaceOne>(name, &recipe(mode), minimises, parameters),
@@ -82,7 +79,7 @@ fn each_mode<R: Algorithm<Run = PhasedRun>>(
             adjacency => Err(Error::Adjacency { recipe: "phases", adjacency }),
         }
     };
-    modes.into_iter().map(audit).collect()
+    parameters.modes().into_iter().map(audit).collect()
 }
 
 fn audited<R: Algorithm<Run = PhasedRun>, A: Observed + 'static>(
@@ -94,9 +91,6 @@ fn audited<R: Algorithm<Run = PhasedRun>, A: Observed + 'static>(
     let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
     let run = plan.run();
     let first = |all: &[f64]| all.first().copied().unwrap_or(0.0);
-    let size = |name, value: u64| {
-        usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
-    };
     let (n, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
     let search = Search {
         dim,
@@ -110,10 +104,8 @@ fn audited<R: Algorithm<Run = PhasedRun>, A: Observed + 'static>(
         let mut source = MemorySource::new(canary.examples(side, n, 0)?, 1.0, 1.0);
         audit::first_phase_without_noise(run, &mut source, vec![0.0; dim])
     };
-    let (canary, reached, pairs) = search.farthest(|canary| {
-        let (base, neighbour) = (output(canary, Side::Base)?, output(canary, Side::Neighbour)?);
-        Ok(base.iter().zip(&neighbour).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt())
-    })?;
+    let (canary, reached, pairs) =
+        search.farthest(|canary| Ok(distance(&output(canary, Side::Base)?, &output(canary, Side::Neighbour)?)))?;
     let noise = OutputNoiseScale::Gaussian { std_dev: first(&run.std_devs()) };
     let law = |side| -> Result<Law, Error> { Ok(Law::new(noise, [(1.0, output(&canary, side)?)])) };
     let laws = [law(Side::Base)?, law(Side::Neighbour)?];

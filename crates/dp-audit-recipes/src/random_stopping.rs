@@ -23,9 +23,10 @@ use statrs::function::gamma::ln_gamma;
 
 use super::likelihood::Law;
 use super::scored::{Sides, scored, trained};
-use super::{Audited, Distance, Parameters};
+use super::{Audited, Distance, Parameters, mode_name};
 use dp_optim::Error;
 use dp_optim::audit;
+use dp_optim::audit::size;
 use dp_optim::audit::{agreement, agreement_sensitivity};
 use dp_optim::engine::Control;
 use dp_optim::recipes::AnyDerivation;
@@ -55,8 +56,7 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 }
 
 fn build<A: TrainsAny<f64> + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
-    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
-    modes.into_iter().map(|mode| audited::<A>(parameters, mode)).collect()
+    parameters.modes().into_iter().map(|mode| audited::<A>(parameters, mode)).collect()
 }
 
 fn audited<A: TrainsAny<f64> + 'static>(parameters: &Parameters, noise_mode: NoiseMode) -> Result<Audited, Error> {
@@ -79,9 +79,6 @@ fn audited<A: TrainsAny<f64> + 'static>(parameters: &Parameters, noise_mode: Noi
         budget,
         1,
     )?;
-    let size = |name, value: u64| {
-        usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
-    };
     let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
     let (row_norm, target_bound) = (candidate.row_norm, candidate.target_bound);
     let sides = Sides::new(row_norm, target_bound, |side| examples(rows, dim, side, A::KIND))?;
@@ -114,7 +111,7 @@ fn audited<A: TrainsAny<f64> + 'static>(parameters: &Parameters, noise_mode: Noi
     let (base, neighbour) = (law(Side::Base, agreements[0])?, law(Side::Neighbour, agreements[1])?);
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: 0.0 };
-    let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    let mode = mode_name(noise_mode);
     let other = if A::KIND == AdjacencyKind::ZeroOut { "a null record" } else { "one with the other label" };
     let pair = format!("one record against {other}, all others in pairs that cancel");
     let cost = REPETITIONS * (COST_OF_A_REPETITION + COST_OF_A_ROW * parameters.n as f64);

@@ -21,8 +21,8 @@
 pub mod black_box;
 
 use crate::scored::scored;
-use crate::{Audited, Distance, Parameters};
-use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use crate::{Audited, Distance, Parameters, mode_name};
+use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{Delta, Epsilon};
 use dp_audit::{Claim, Side};
 use dp_mechanisms::SeededRng;
@@ -212,9 +212,8 @@ fn build<P: Protect>(
     let scorer = Linear::new(dim)?;
     let budget = Budget { epsilon: Epsilon::new(parameters.epsilon)?, delta: Delta::new(parameters.delta)? };
     let updates = passes.saturating_mul(n.checked_div(batch_size).unwrap_or(0).max(1));
-    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
     let mut all = Vec::new();
-    for noise_mode in modes {
+    for noise_mode in parameters.modes() {
         let recipe = PrivateRanking {
             batch_size,
             descent: Descent { updates, step: SHORT, falling: false, normalise: None },
@@ -243,7 +242,7 @@ fn build<P: Protect>(
         }
         let derivation = plan.derivation();
         let event = derivation.event()?;
-        let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+        let mode = mode_name(noise_mode);
         let form = match form {
             Form::Thinned => "thinned/",
             Form::Clipped if P::PROTECTED == Protected::Grades => "clipped/",

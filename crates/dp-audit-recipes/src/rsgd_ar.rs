@@ -1,11 +1,11 @@
 //! The canaries of RSGD-AR, NSGD and OutPert-GD: those of the corresponding bolt-on recipes, against their own events.
 
-use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Claimed};
 use dp_losses::{Domain, L2};
 
-use super::{Audited, Parameters, bolt_on};
+use super::{Audited, Parameters, bolt_on, mode_name};
 use dp_optim::Error;
 use dp_optim::audit;
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
@@ -44,14 +44,10 @@ fn each(name: &str, recipe: &RsgdAr, parameters: &Parameters) -> Result<Vec<Audi
         radius: parameters.radius,
         ..recipe.clone()
     };
-    let modes = match parameters.noise_mode {
-        Some(mode) => vec![mode],
-        None => vec![NoiseMode::Exact, NoiseMode::Rounded],
-    };
     let mut all = Vec::new();
-    for noise_mode in modes {
+    for noise_mode in parameters.modes() {
         let recipe = RsgdAr { noise_mode, ..recipe.clone() };
-        let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+        let mode = mode_name(noise_mode);
         let name = format!("{name}/{mode}");
         all.push(match parameters.relation {
             AdjacencyKind::ReplaceOne => audited::<ReplaceOne>(name, &recipe, parameters)?,

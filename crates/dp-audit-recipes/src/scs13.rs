@@ -1,16 +1,17 @@
 //! The canaries of SCS13, against an attacker who sees every noisy sum and so every iterate.
 
-use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side};
 use dp_data::Examples;
 use dp_mechanisms::ReleaseRng as _;
 
+use super::canary::distance;
 use super::scored::{Sides, scored};
-use super::{Audited, Canary, Distance, Parameters, Record, Search};
+use super::{Audited, Canary, Distance, Parameters, Record, Search, mode_name};
 use dp_optim::Error;
 use dp_optim::Schedule;
-use dp_optim::audit::{self, Observed, Scs13Observation as Observation};
+use dp_optim::audit::{self, Observed, Scs13Observation as Observation, size};
 use dp_optim::recipes::scs13::{NoiseScale, Scs13, StepLaw, UpdatesRun};
 use dp_optim::recipes::{Budget, Plan, Recipe as _};
 
@@ -29,10 +30,6 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 }
 
 fn build<A: Observed + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
-    let modes = match parameters.noise_mode {
-        Some(mode) => vec![mode],
-        None => vec![NoiseMode::Exact, NoiseMode::Rounded],
-    };
     let budget = parameters.budget()?;
     let pure = Budget { delta: dp_accountant::Delta::ZERO, ..budget };
     let mut forms = vec![("laplace-ball", StepLaw::LaplaceBall, pure)];
@@ -41,7 +38,7 @@ fn build<A: Observed + 'static>(parameters: &Parameters) -> Result<Vec<Audited>,
         forms.push(("gaussian", StepLaw::Gaussian, budget));
     }
     let (mut all, mut found) = (Vec::new(), None);
-    for noise_mode in modes {
+    for noise_mode in parameters.modes() {
         for &(form, law, budget) in &forms {
             let recipe = Scs13 {
                 law,
@@ -56,7 +53,7 @@ fn build<A: Observed + 'static>(parameters: &Parameters) -> Result<Vec<Audited>,
                 ..Scs13::new(parameters.loss)
             };
             let plan = recipe.plan::<A>(parameters.n, parameters.dim, budget)?;
-            let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+            let mode = mode_name(noise_mode);
             // The sums before noise are the same for all variants.
             let farthest = match &found {
                 Some(farthest) => farthest,
@@ -66,10 +63,6 @@ fn build<A: Observed + 'static>(parameters: &Parameters) -> Result<Vec<Audited>,
         }
     }
     Ok(all)
-}
-
-fn size(name: &'static str, value: u64) -> Result<usize, Error> {
-    usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
 }
 
 /// The canary that changes the sum of the first batch most at the start of training, the origin, and the distance.
@@ -133,10 +126,6 @@ fn audited<A: Observed + 'static>(
         ratios.into_iter().sum::<Result<f64, Error>>()
     });
     Ok(Audited { subject, distance: *distance })
-}
-
-fn distance(one: &[f64], other: &[f64]) -> f64 {
-    one.iter().zip(other).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt()
 }
 
 struct Records {

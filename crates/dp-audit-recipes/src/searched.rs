@@ -4,7 +4,7 @@
 //! and losses of one number. For batches, which are drawn afresh for the gradient and for the choice, each law is a mixture:
 //! the canary is in the batch or not, and all others are null records.
 
-use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side};
 use dp_data::Examples;
@@ -13,10 +13,10 @@ use dp_mechanisms::ReleaseRng as _;
 
 use super::likelihood::log_sum_exp;
 use super::scored::{Sides, scored};
-use super::{Audited, Distance, Parameters};
+use super::{Audited, Distance, Parameters, mode_name};
 use dp_optim::Error;
 use dp_optim::audit::SearchObservation as Observation;
-use dp_optim::audit::{self, Observed};
+use dp_optim::audit::{self, Observed, size};
 use dp_optim::engine::BatchLaw;
 use dp_optim::recipes::{Plan, Recipe as _, Search, SearchedDescent};
 
@@ -50,11 +50,10 @@ pub(super) fn dp_agd(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 fn each(name: &str, recipe: &SearchedDescent, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let Some(loss) = recipe.loss.scalar().filter(|_| parameters.delta > 0.0) else { return Ok(Vec::new()) };
     let recipe = SearchedDescent { steps: 1, lambda: parameters.lambda.unwrap_or(0.0), ..recipe.clone() };
-    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
     let mut all = Vec::new();
-    for noise_mode in modes {
+    for noise_mode in parameters.modes() {
         let recipe = SearchedDescent { noise_mode, ..recipe.clone() };
-        let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+        let mode = mode_name(noise_mode);
         let name = format!("{name}/{mode}");
         all.push(match parameters.relation {
             AdjacencyKind::ReplaceOne => audited::<ReplaceOne>(name, &recipe, loss, parameters)?,
@@ -72,9 +71,7 @@ fn audited<A: Observed + 'static>(
     parameters: &Parameters,
 ) -> Result<Audited, Error> {
     let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
-    let refused = |name, value| Error::Count { name, value, range: "what memory can address" };
-    let rows = usize::try_from(parameters.n).map_err(|_| refused("number of records", parameters.n))?;
-    let dim = usize::try_from(parameters.dim).map_err(|_| refused("dimension", parameters.dim))?;
+    let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
     let other = if A::KIND == AdjacencyKind::ReplaceOne { Some(-1.0) } else { None };
     let batches = recipe.batch_size.map(|size| BatchLaw::Poisson { mean_darts: size.min(parameters.n) });
     let sides = [Some(1.0), other].map(|first| {

@@ -5,7 +5,7 @@
 //! gradient plus noise, and a step's sum the canary's difference, if it was drawn, plus noise: the likelihood ratio of the two
 //! data sets is exact.
 
-use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side};
 use dp_losses::{Loss, ScalarLoss};
@@ -13,7 +13,7 @@ use dp_mechanisms::ReleaseRng as _;
 
 use super::likelihood::log_sum_exp;
 use super::scored::{Sides, scored};
-use super::{Audited, Canary, Distance, Parameters, Record};
+use super::{Audited, Canary, Distance, Parameters, Record, mode_name};
 use dp_optim::Error;
 use dp_optim::Schedule;
 use dp_optim::audit::Batching;
@@ -46,7 +46,6 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 fn each<A: Observed + 'static>(form: &str, sampling: Sampling, parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     // All noise is Gaussian; a difference of gradients is a difference of slopes times the row.
     let Some(loss) = parameters.loss.scalar().filter(|_| parameters.delta > 0.0) else { return Ok(Vec::new()) };
-    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
     let audited = |noise_mode| {
         let recipe = DpSvrg {
             lambda: parameters.lambda.unwrap_or(0.0),
@@ -61,10 +60,10 @@ fn each<A: Observed + 'static>(form: &str, sampling: Sampling, parameters: &Para
             noise_mode,
             ..DpSvrg::new(parameters.loss)
         };
-        let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+        let mode = mode_name(noise_mode);
         every_step::<A>(format!("dp-svrg/{form}/{mode}"), loss, &recipe, parameters)
     };
-    modes.into_iter().map(audited).collect()
+    parameters.modes().into_iter().map(audited).collect()
 }
 
 fn every_step<A: Observed + 'static>(

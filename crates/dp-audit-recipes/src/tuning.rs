@@ -10,9 +10,10 @@ use dp_data::Examples;
 use dp_mechanisms::scores::Scores;
 
 use super::scored::{Sides, scored};
-use super::{Audited, Distance, Parameters};
+use super::{Audited, Distance, Parameters, mode_name};
 use dp_optim::Error;
 use dp_optim::audit;
+use dp_optim::audit::size;
 use dp_optim::audit::{agreement, agreement_sensitivity};
 use dp_optim::engine::Control;
 use dp_optim::recipes::AnyRecipe;
@@ -38,8 +39,7 @@ pub(super) fn portions(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 }
 
 fn build<A: RecordAdjacency + 'static>(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
-    let modes = parameters.noise_mode.map_or(vec![NoiseMode::Exact, NoiseMode::Rounded], |mode| vec![mode]);
-    modes.into_iter().map(|mode| audited::<A>(parameters, mode)).collect()
+    parameters.modes().into_iter().map(|mode| audited::<A>(parameters, mode)).collect()
 }
 
 fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: NoiseMode) -> Result<Audited, Error> {
@@ -56,9 +56,6 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
     // Each portion has as many records as other audits have in total.
     let n = parameters.n.saturating_mul(CANDIDATES + 1);
     let plan = recipe.plan_copies::<A>(n, parameters.dim, parameters.budget()?, 1)?;
-    let size = |name, value: u64| {
-        usize::try_from(value).map_err(|_| Error::Count { name, value, range: "what memory can address" })
-    };
     let (rows, dim) = (size("number of records", parameters.n)?, size("dimension", parameters.dim)?);
     let models = [1.0, -1.0].map(|sign| {
         let mut weights = vec![0.0; dim];
@@ -97,7 +94,7 @@ fn audited<A: RecordAdjacency + 'static>(parameters: &Parameters, noise_mode: No
     let (base, neighbour) = (law(base)?, law(neighbour)?);
     // The recomputed event, not the plan's.
     let claim = Claim { event: plan.derivation().event()?, delta: 0.0 };
-    let mode = if noise_mode == NoiseMode::Rounded { "rounded" } else { "exact" };
+    let mode = mode_name(noise_mode);
     let other = if A::KIND == AdjacencyKind::ZeroOut { "a null record" } else { "one that only the second gets right" };
     let pair =
         format!("a record that only the first of two models gets right against {other}, beside {against} others");
