@@ -66,7 +66,7 @@ fn audited<A: Observed + 'static>(recipe: &NoisyMoments, parameters: &Parameters
         NoiseScale::Gaussian { std_dev } => OutputNoiseScale::Gaussian { std_dev },
     };
     let laws = [base, neighbour].map(|centre| Law::new(noise, [(1.0, centre)]));
-    let sides = Sides::new(recipe.row_norm, recipe.target_bound, |side| canary.examples(side, rows, dim))?;
+    let sides = Sides::new(recipe.row_norm, recipe.target_bound, |side| canary.examples(side, rows, 0))?;
     let subject = scored(format!("{NAME}/{mode}"), canary.describe(), claim, COST_OF_A_RUN, move |side, rng| {
         A::noisy_moments(plan.run(), &mut sides.source(side), &mut rng.lend())
             .map(|released| log_ratio(&laws, released.get()))

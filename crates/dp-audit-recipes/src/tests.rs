@@ -123,6 +123,21 @@ fn scores_are_log_likelihood_ratios() {
 }
 
 #[test]
+fn noisy_moments_of_a_single_record_are_those_of_the_canary() {
+    let audited = recipe("noisy-moments").unwrap().subjects(&Parameters { n: 1, ..Parameters::default() }).unwrap();
+    assert_eq!(audited.len(), 2);
+    for Audited { subject, .. } in audited {
+        let score = |side| {
+            let mut scores = Vec::new();
+            subject.observe(side, &mut SeededRng::new(1), &mut scores).unwrap();
+            scores[0]
+        };
+        // With the same noise the score is larger for the neighbour.
+        assert!(score(Side::Neighbour) > score(Side::Base), "{}", subject.name());
+    }
+}
+
+#[test]
 fn two_data_sets_differ_in_one_row() {
     let canary = Canary {
         common: Record { features: vec![0.0, 1.0], target: 1.0 },
