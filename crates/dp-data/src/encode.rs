@@ -1,6 +1,10 @@
 //! Encoding of a record's cells as a feature vector of norm at most 1.
 
 mod cell;
+mod coordinate;
+#[cfg(feature = "files")]
+mod coordinates;
+mod feature_map;
 mod format;
 mod label;
 mod norm;
@@ -15,6 +19,12 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 pub use cell::Cell;
+#[cfg(feature = "files")]
+pub use coordinates::Coordinates;
+#[cfg(feature = "files")]
+pub(crate) use coordinates::Stage;
+pub use feature_map::{FeatureMap, MAX_COSINES};
+use feature_map::{MapPlan, Numeric};
 pub use format::{ImageFormat, InputFormat, LibsvmFormat, MAX_FEATURES};
 pub(crate) use label::LabelPlan;
 pub(crate) use norm::bound_norm;
@@ -50,6 +60,9 @@ pub struct Encoding {
     pub row_norm: RowNorm,
     /// The constant of the intercept before the row is scaled; 0 for none.
     pub intercept: f64,
+    /// The functions of numeric columns.
+    #[serde(default, skip_serializing_if = "FeatureMap::is_linear")]
+    pub map: FeatureMap,
 }
 
 /// The interval to which numeric columns are mapped.
@@ -75,16 +88,22 @@ pub enum RowNorm {
 impl Encoding {
     /// Unit rows, the default: numeric columns mapped to `[-1, 1]`, intercept 1, the row divided by its norm. Short rows use the
     /// whole ball, and numeric columns have more weight relative to one-hot ones.
-    pub const UNIT_ROWS: Self = Self { range: NumericRange::Symmetric, row_norm: RowNorm::Unit, intercept: 1.0 };
+    pub const UNIT_ROWS: Self =
+        Self { range: NumericRange::Symmetric, row_norm: RowNorm::Unit, intercept: 1.0, map: FeatureMap::LINEAR };
 
     /// Returns the encoding common in the literature: numeric columns mapped to `[0, 1]`, intercept 1, and the given row norm.
     pub const fn unit_scale(row_norm: RowNorm) -> Self {
-        Self { range: NumericRange::Unit, row_norm, intercept: 1.0 }
+        Self { range: NumericRange::Unit, row_norm, ..Self::UNIT_ROWS }
     }
 
     /// Sets the constant of the intercept; 0 for none.
     pub const fn with_intercept(self, intercept: f64) -> Self {
         Self { intercept, ..self }
+    }
+
+    /// Sets the functions of numeric columns.
+    pub const fn with_map(self, map: FeatureMap) -> Self {
+        Self { map, ..self }
     }
 
     fn check(&self) -> Result<(), DataError> {
@@ -147,6 +166,7 @@ pub struct Encoder {
     encoding: Encoding,
     columns: Vec<ColumnPlan>,
     label: LabelPlan,
+    map: Option<MapPlan>,
     projection: Option<ProjectionPlan>,
     dim: usize,
 }
@@ -194,13 +214,16 @@ impl Encoder {
         let mut dim = 0;
         let mut columns = Vec::with_capacity(schema.columns().len());
         for column in schema.columns() {
-            let plan = ColumnPlan::new(schema, column, encoding.range, dim);
+            let plan = ColumnPlan::new(schema, column, &encoding, dim);
             dim += plan.width();
             columns.push(plan);
         }
+        let numeric: Vec<Numeric> = columns.iter().filter_map(ColumnPlan::numeric).collect();
+        let map = MapPlan::new(&numeric, dim, &encoding.map)?;
+        let dim = map.as_ref().map_or(dim, MapPlan::features);
         let label = LabelPlan::new(schema.label(), schema.missing(), DataErrorKind::CsvBadNumber);
         let dim = dim as usize + usize::from(encoding.intercept > 0.0);
-        Ok(Self { input: InputFormat::Table(schema.clone()), encoding, columns, label, projection: None, dim })
+        Ok(Self { input: InputFormat::Table(schema.clone()), encoding, columns, label, map, projection: None, dim })
     }
 
     /// Creates an encoder for libsvm lines with a declared number of features.
@@ -219,7 +242,15 @@ impl Encoder {
         };
         let label = LabelPlan::new(&format.label, &[], DataErrorKind::LibsvmBadValue);
         let dim = features as usize + usize::from(encoding.intercept > 0.0);
-        Ok(Self { input: InputFormat::Libsvm(format), encoding, columns: Vec::new(), label, projection: None, dim })
+        Ok(Self {
+            input: InputFormat::Libsvm(format),
+            encoding,
+            columns: Vec::new(),
+            label,
+            map: None,
+            projection: None,
+            dim,
+        })
     }
 
     /// Creates an encoder for images.
@@ -230,7 +261,15 @@ impl Encoder {
         encoding.check()?;
         let label = LabelPlan::new(&format.label, &[], DataErrorKind::LabelUnknown);
         let dim = format.features()? as usize + usize::from(encoding.intercept > 0.0);
-        Ok(Self { input: InputFormat::Images(format), encoding, columns: Vec::new(), label, projection: None, dim })
+        Ok(Self {
+            input: InputFormat::Images(format),
+            encoding,
+            columns: Vec::new(),
+            label,
+            map: None,
+            projection: None,
+            dim,
+        })
     }
 
     /// Projects the features, replacing any earlier projection. The intercept is not projected and stays last; the norm of rows
@@ -245,8 +284,35 @@ impl Encoder {
         Ok(Self { dim: projection.features as usize + intercept, projection: Some(plan), ..self })
     }
 
+    /// Sets the functions of numeric columns for which the schema states none.
+    ///
+    /// # Errors
+    /// `encoding.map` for too many functions, and `projection.invalid` if fewer features are left than the projection makes.
+    pub fn with_map(&self, map: FeatureMap) -> Result<Self, DataError> {
+        let InputFormat::Table(schema) = &self.input else { return Ok(self.clone()) };
+        let encoder = Self::new(schema, self.encoding.with_map(map))?;
+        match self.projection() {
+            Some(projection) => encoder.projected(projection),
+            None => Ok(encoder),
+        }
+    }
+
+    /// Returns the number of numeric columns for whose functions the schema states nothing, so that [`Encoding::map`] does.
+    pub fn free_columns(&self) -> usize {
+        let free = |kind: &ColumnKind| matches!(kind, ColumnKind::Numeric { min, max, cosines: None, .. } if min < max);
+        self.schema().map_or(0, |schema| schema.columns().iter().filter(|column| free(&column.kind)).count())
+    }
+
     /// Returns the number of features before any projection, excluding the intercept.
     fn input_features(&self) -> usize {
+        match &self.map {
+            Some(map) => map.features() as usize,
+            None => self.coordinates(),
+        }
+    }
+
+    /// Returns the number of features before map and projection, excluding the intercept.
+    fn coordinates(&self) -> usize {
         match &self.input {
             InputFormat::Table(_) => self.columns.iter().map(|plan| plan.width() as usize).sum(),
             InputFormat::Libsvm(format) => format.features.unwrap_or(0) as usize,
@@ -345,6 +411,9 @@ impl Encoder {
             }
             InputFormat::Images(format) => names.extend(format.feature_names(self.input_features() as u32)),
         }
+        if let Some(map) = &self.map {
+            names = map.feature_names(names);
+        }
         if let Some(projection) = &self.projection {
             names = projection.feature_names(names);
         }
@@ -365,11 +434,16 @@ impl Encoder {
             InputFormat::Libsvm(_) => true,
             InputFormat::Images(_) => false,
             InputFormat::Table(_) => {
-                let used = self.columns.iter().filter(|plan| plan.width() > 0).count();
+                let used = self.used_columns();
+                let used = self.map.as_ref().map_or(used, |map| used - map.columns() + map.dense_features());
                 let intercept = usize::from(self.encoding.intercept > 0.0);
-                (used + intercept) as f64 <= SPARSE_SHARE * (self.input_features() + intercept) as f64
+                is_sparse(used + intercept, self.input_features() + intercept)
             }
         }
+    }
+
+    fn used_columns(&self) -> usize {
+        self.columns.iter().filter(|plan| plan.width() > 0).count()
     }
 
     /// Returns whether some record can become a null record.
@@ -393,6 +467,31 @@ impl Encoder {
         label: Option<C>,
         row: &mut RowBuffer,
     ) -> Result<(), DataError> {
+        self.encode_to(Stage::Features, cell, label, row)
+    }
+
+    /// Encodes one record of a table up to this stage.
+    pub(crate) fn encode_to<'c, C: Into<Cell<'c>>>(
+        &self,
+        stage: Stage,
+        cell: impl Fn(usize) -> C,
+        label: Option<C>,
+        row: &mut RowBuffer,
+    ) -> Result<(), DataError> {
+        let neutral = self.encode_cells(cell, row)?;
+        self.encode_label(label.map(Into::into), neutral, row)?;
+        if stage == Stage::Features {
+            self.finish_features(row);
+        }
+        Ok(())
+    }
+
+    /// Encodes the cells of one record as coordinates, and returns whether one of them makes it a null record.
+    fn encode_cells<'c, C: Into<Cell<'c>>>(
+        &self,
+        cell: impl Fn(usize) -> C,
+        row: &mut RowBuffer,
+    ) -> Result<bool, DataError> {
         row.prepare(self.columns.len());
         let mut neutral = false;
         for (position, plan) in self.columns.iter().enumerate() {
@@ -407,7 +506,7 @@ impl Encoder {
                 CellOutcome::Refused(kind) => return Err(self.refuse_cell(kind, position, cell)),
             }
         }
-        self.finish_row(label.map(Into::into), neutral, row)
+        Ok(neutral)
     }
 
     /// Refuses a libsvm line that does not begin with a label: otherwise a file of another format would get scores. Whether a
@@ -422,13 +521,16 @@ impl Encoder {
             .help("check that this is a libsvm file; where labels are not known, put any number"))
     }
 
-    /// Adds label, intercept and norm bound to the features collected in `row`.
-    pub(crate) fn finish_row(
-        &self,
-        label: Option<Cell<'_>>,
-        mut neutral: bool,
-        row: &mut RowBuffer,
-    ) -> Result<(), DataError> {
+    /// Adds label, projection, intercept and norm bound to the features collected in `row`.
+    #[cfg(feature = "files")]
+    pub(crate) fn finish_row(&self, label: Option<Cell<'_>>, row: &mut RowBuffer) -> Result<(), DataError> {
+        self.encode_label(label, false, row)?;
+        self.finish_features(row);
+        Ok(())
+    }
+
+    /// Adds the target; a neutral record, or one with a neutral label, becomes null.
+    fn encode_label(&self, label: Option<Cell<'_>>, mut neutral: bool, row: &mut RowBuffer) -> Result<(), DataError> {
         let mut target = None;
         if let Some(cell) = label {
             target = self.label.target(cell, row.label_tally_mut()).map_err(|kind| self.refuse_label(kind, cell))?;
@@ -436,7 +538,19 @@ impl Encoder {
         }
         if neutral {
             row.make_null();
-            return Ok(());
+        } else {
+            row.set_target(target);
+        }
+        Ok(())
+    }
+
+    /// Turns coordinates into features of bounded norm, unless the record is null.
+    fn finish_features(&self, row: &mut RowBuffer) {
+        if row.is_null() {
+            return;
+        }
+        if let Some(map) = &self.map {
+            map.apply(row);
         }
         if let Some(projection) = &self.projection {
             projection.apply(row);
@@ -445,7 +559,10 @@ impl Encoder {
             row.push(self.dim as u32 - 1, self.encoding.intercept);
         }
         bound_norm(row.values_mut(), self.encoding.row_norm);
-        row.set_target(target);
-        Ok(())
     }
+}
+
+/// Returns whether rows with this many nonzero features are best stored as compressed rows.
+fn is_sparse(nonzero: usize, features: usize) -> bool {
+    nonzero as f64 <= SPARSE_SHARE * features as f64
 }

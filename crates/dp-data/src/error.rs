@@ -6,6 +6,7 @@ use core::fmt;
 
 pub use kind::{DataErrorKind, codes};
 
+use crate::examples::ShapeError;
 use crate::memory::OutOfMemory;
 
 /// A refused schema or input.
@@ -176,6 +177,16 @@ impl DataError {
     /// Returns the remedy.
     pub fn help_text(&self) -> Option<&str> {
         self.0.help.as_deref()
+    }
+}
+
+impl From<ShapeError> for DataError {
+    /// Encoders and builders agree on the width, so that only exhausted memory is expected.
+    fn from(error: ShapeError) -> Self {
+        match error {
+            ShapeError::Memory(error) => error.into(),
+            error => Self::new(DataErrorKind::SchemaColumns, error.to_string()),
+        }
     }
 }
 

@@ -7,6 +7,8 @@ mod order;
 mod tests;
 
 pub use bounds::Feature;
+#[cfg(feature = "files")]
+pub(crate) use builder::Builder;
 pub use builder::{DenseBuilder, SparseBuilder};
 pub use order::OrderError;
 

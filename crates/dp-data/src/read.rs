@@ -22,7 +22,7 @@ pub use file_source::FileSource;
 pub use idx::{IdxHeader, looks_like_idx};
 pub(crate) use input::read_error;
 pub use input::{Input, failed_read};
-pub use load::{Loaded, load, load_csv, load_images, load_libsvm};
+pub use load::{Loaded, load, load_coordinates, load_csv, load_images, load_libsvm};
 pub use records::{EncodedRecord, RecordReader};
 pub use warning::CuratorWarning;
 pub use watched::{SteadyFile, WatchedFile};

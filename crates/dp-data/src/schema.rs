@@ -150,6 +150,12 @@ pub enum ColumnKind {
         /// True if `log(1 + value)` is used in place of the value, for ranges that span powers of ten.
         #[serde(default)]
         log1p: bool,
+        /// The scale of its coordinate. `None`: that of the encoding.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        scale: Option<Scale>,
+        /// The number of its cosines. `None`: that of the encoding.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cosines: Option<u32>,
         /// The treatment of a cell that is not a number.
         #[serde(default = "OnUnreadable::of_older_files", skip_serializing_if = "OnUnreadable::is_of_older_files")]
         on_unreadable: OnUnreadable,
@@ -170,6 +176,28 @@ pub enum ColumnKind {
     },
     /// The column is not used.
     Drop,
+}
+
+/// The scale of a numeric column's coordinate, a monotone map of its public range to `[0, 1]`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Scale {
+    /// `z = (x - min)/(max - min)`.
+    #[default]
+    Linear,
+    /// `z = ln(1 + 100 u)/ln(1 + 100)` for `u` the linear coordinate, so that small values are told apart. If the range is below
+    /// 0 it is mirrored; around 0 the size of `x` has this scale to both sides.
+    Log,
+    /// Logarithmic if the range spans orders of magnitude, that is, if one of `|min|` and `|max|` is below a tenth of the other;
+    /// otherwise linear.
+    ByRange,
+}
+
+impl Scale {
+    /// Every scale by the word for it in a schema.
+    pub(crate) const WORDS: [(&'static str, Self); 3] =
+        [("linear", Self::Linear), ("log", Self::Log), ("by_range", Self::ByRange)];
 }
 
 /// The treatment of a missing cell: one that holds a marker of missing values.

@@ -80,6 +80,10 @@
 //! So auto is better or equal, up to a standard error or two, nearly everywhere; it loses .003 to accelerated descent on a9a
 //! at 0.1, .002 at 1.6.
 //!
+//! # Curves
+//! [`Auto::cosines`] chooses how many cosines of each numeric column become features. `cargo run --release -p benches --bin curves
+//! -- --data FILE LABEL POSITIVE` prints the accuracy of lines and curves.
+//!
 //! # Privacy
 //! The choice depends on no record: it is as public as `n`, `dim` and the budget. The result is an ordinary recipe, whose
 //! certificate need not state how it was chosen.
@@ -87,6 +91,10 @@
 //! # References
 //! Nesterov, "Introductory lectures on convex optimization", 2004, section 2.2; Bassily, Smith, Thakurta, FOCS 2014, for
 //! noise in every step of a full gradient. The constants are measured.
+
+mod cosines;
+
+pub use cosines::{COST_OF_A_CURVE, COST_OF_CURVES_FOR_NUMBERS, MOST_COSINES};
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, gaussian};

@@ -204,6 +204,20 @@ impl Entry {
         (self.build)(request)
     }
 
+    /// Returns whether it chooses the functions of numeric columns.
+    pub fn chooses_cosines(&self) -> bool {
+        self.name == auto::AUTO.name
+    }
+
+    /// Returns the number of cosines that it chooses for each of `numeric` columns by public numbers, 0 for lines; the
+    /// dimension of `request` is that with lines.
+    ///
+    /// # Errors
+    /// Public numbers and settings out of range.
+    pub fn cosines(&self, request: &Request<'_>, numeric: u64) -> Result<u32, Error> {
+        if self.chooses_cosines() { auto::cosines(request, numeric) } else { Ok(0) }
+    }
+
     /// Returns a number of records and of features with which settings can be checked before the records are read: enough that
     /// no check fails because of them, but quick to plan.
     pub fn shape_to_check(&self, settings: &Settings) -> (u64, u64) {

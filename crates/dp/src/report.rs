@@ -23,6 +23,9 @@ pub fn markdown(file: &ModelFile, name: &str, choice: &[String]) -> String {
     line(&format!("# {}\n", title(file)));
     line("## What it predicts\n");
     line(&format!("{}\n", predicts(file)));
+    if let Some(map) = wording::map(&file.model.encoder.encoding().map) {
+        line(&format!("The features include {map}.\n"));
+    }
     line("## What is promised\n");
     for sentence in promise(file) {
         line(&format!("- {sentence}"));

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use dp_accountant::certificate::{Assumption, Certificate};
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
-use dp_data::encode::Encoding;
+use dp_data::encode::{Encoding, FeatureMap};
 use dp_data::examples::Feature;
-use dp_data::read::{CsvOptions, Input, load_csv};
+use dp_data::read::{CsvOptions, Input, load_coordinates};
 use dp_data::schema::{Label, LabelKind, Schema};
 use dp_data::{DataError, Encoder, Examples};
 use dp_losses::{LogCosh, LossKind, Real, Softmax};
@@ -27,7 +27,8 @@ pub const REGRESSION_WIDTH: f64 = 0.5;
 /// A private training on a table. All settings are public and chosen before a record is read.
 ///
 /// By default the algorithm is `auto`, which chooses by public numbers alone; the neighbouring relation is the default of the
-/// algorithm, the loss is [`usual_loss`] of the label, and the encoding is [`Encoding::default`].
+/// algorithm, the loss is [`usual_loss`] of the label, the encoding is [`Encoding::default`], and `auto` chooses the functions
+/// of numeric columns.
 ///
 /// # Examples
 /// ```
@@ -61,6 +62,7 @@ pub struct Training {
     relation: Option<AdjacencyKind>,
     loss: Option<LossKind>,
     encoding: Encoding,
+    map: Option<FeatureMap>,
 }
 
 /// The reason why a training was refused or failed. Nothing was released.
@@ -113,7 +115,7 @@ impl Training {
         let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
         let algorithm = catalogue::find("auto").ok_or_else(|| TrainError::Algorithm("auto".to_owned()))?;
         let (settings, encoding) = (Settings::default(), Encoding::default());
-        Ok(Self { algorithm, settings, budget, relation: None, loss: None, encoding })
+        Ok(Self { algorithm, settings, budget, relation: None, loss: None, encoding, map: None })
     }
 
     /// Sets the [algorithm](catalogue::ALGORITHMS) by name.
@@ -137,10 +139,16 @@ impl Training {
         Self { loss: Some(loss), ..self }
     }
 
-    /// Sets the encoding of rows.
+    /// Sets the encoding of rows. Its map is that of [`with_map`](Self::with_map), or the choice of the algorithm.
     #[must_use]
     pub fn with_encoding(self, encoding: Encoding) -> Self {
         Self { encoding, ..self }
+    }
+
+    /// Sets the functions of numeric columns for which the schema states none.
+    #[must_use]
+    pub fn with_map(self, map: FeatureMap) -> Self {
+        Self { map: Some(map), ..self }
     }
 
     /// Sets the neighbouring relation: [`AdjacencyKind::ReplaceOne`] or [`AdjacencyKind::ZeroOut`].
@@ -159,9 +167,33 @@ impl Training {
     /// A schema without review, errors in the records, and settings that the recipe rejects.
     pub fn on_csv(&self, schema: &Schema, input: Input) -> Result<ModelFile, TrainError> {
         schema.check_reviewed()?;
-        let encoder = Encoder::new(schema, self.encoding)?;
-        let loaded = load_csv::<f64>(input, &encoder, &CsvOptions::default())?;
-        self.on_examples(encoder, loaded.examples, &mut OsSeeded::new()?)
+        let encoder = Encoder::new(schema, self.encoding.with_map(self.map.unwrap_or_default()))?;
+        let (coordinates, _) = load_coordinates::<f64>(input, &encoder, &CsvOptions::default())?;
+        let encoder = match self.map {
+            Some(_) => encoder,
+            None => with_chosen_map(self.algorithm, &self.request(&encoder, coordinates.len() as u64)?, &encoder)?,
+        };
+        let examples = coordinates.encode(&encoder)?;
+        self.on_examples(encoder, examples, &mut OsSeeded::new()?)
+    }
+
+    /// Returns the relation.
+    fn relation(&self) -> Result<AdjacencyKind, TrainError> {
+        let relation = self.relation.unwrap_or(self.algorithm.usual_relation());
+        if self.algorithm.relations.contains(&relation) {
+            return Ok(relation);
+        }
+        Err(TrainError::Relation { algorithm: self.algorithm.name, relation })
+    }
+
+    /// Returns the request for `n` records.
+    fn request(&self, encoder: &Encoder, n: u64) -> Result<Request<'_>, TrainError> {
+        let loss = self.loss.map_or_else(|| usual_loss(encoder.label()), Ok)?;
+        Ok(Request {
+            intercept: encoder.encoding().intercept > 0.0,
+            sparse: encoder.prefers_sparse(),
+            ..Request::new(&self.settings, loss, self.budget, self.relation()?, n, encoder.dim() as u64)
+        })
     }
 
     /// Trains on records encoded by `encoder`.
@@ -177,18 +209,8 @@ impl Training {
         examples: Examples<f64>,
         rng: &mut R,
     ) -> Result<ModelFile, TrainError> {
-        let relation = self.relation.unwrap_or(self.algorithm.usual_relation());
-        let refused = || TrainError::Relation { algorithm: self.algorithm.name, relation };
-        if !self.algorithm.relations.contains(&relation) {
-            return Err(refused());
-        }
-        let loss = self.loss.map_or_else(|| usual_loss(encoder.label()), Ok)?;
-        let (n, dim) = (examples.len() as u64, encoder.dim() as u64);
-        let request = Request {
-            intercept: encoder.encoding().intercept > 0.0,
-            sparse: encoder.prefers_sparse(),
-            ..Request::new(&self.settings, loss, self.budget, relation, n, dim)
-        };
+        let request = self.request(&encoder, examples.len() as u64)?;
+        let Request { n, dim, relation, .. } = request;
         let Built { recipe, .. } = self.algorithm.build(&request)?;
         let (records, mut control) = (Records { encoder, examples }, Control::default());
         let released = match relation {
@@ -200,10 +222,21 @@ impl Training {
                 let plan = recipe.plan_copies::<ZeroOut>(n, dim, self.budget, 1)?;
                 records.train(&plan, Vec::new(), versions(), &mut rng.lend(), &mut control)?
             }
-            _ => return Err(refused()),
+            _ => return Err(TrainError::Relation { algorithm: self.algorithm.name, relation }),
         };
         Ok(released.seal()?)
     }
+}
+
+/// Returns `encoder` with the functions of numeric columns that the algorithm chooses by the public numbers of `request`, whose
+/// dimension does not matter. Only `auto` chooses any.
+///
+/// # Errors
+/// Those of [`Entry::cosines`], and of an encoder with so many features.
+pub fn with_chosen_map(entry: &Entry, request: &Request<'_>, encoder: &Encoder) -> Result<Encoder, TrainError> {
+    let cosines = entry.cosines(request, encoder.free_columns() as u64)?;
+    let map = if cosines == 0 { FeatureMap::LINEAR } else { FeatureMap::curves(cosines) };
+    Ok(encoder.with_map(map)?)
 }
 
 /// Returns the default loss for a label: logistic for two classes, softmax for several, log-cosh for a number, whose
@@ -309,6 +342,7 @@ fn versions() -> BTreeMap<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use dp_data::read::load_csv;
     use dp_data::schema::Others;
 
     use super::*;

@@ -2,6 +2,9 @@
 //!
 //! A privacy parameter is never rounded down.
 
+use dp_data::encode::FeatureMap;
+use dp_data::schema::Scale;
+
 /// Number of significant digits of epsilon.
 const DIGITS: i32 = 6;
 
@@ -76,6 +79,23 @@ pub fn selected(selected: &[String], of: u64) -> String {
     };
     let colon = if selected.is_empty() { "" } else { ": " };
     format!("{} of {of} features{colon}{few}{more}", selected.len())
+}
+
+/// Describes the functions of numeric columns, unless they are lines.
+pub fn map(map: &FeatureMap) -> Option<String> {
+    let scale = match map.scale {
+        Scale::Log => "on a logarithmic scale",
+        Scale::ByRange => "on a logarithmic scale where the range spans orders of magnitude",
+        _ => "on a linear scale",
+    };
+    let functions = match (map.cosines, map.scale) {
+        (0, Scale::Linear) if map.pairs => "the numeric columns".to_owned(),
+        (0, Scale::Linear) => return None,
+        (0, _) => format!("each numeric column {scale}"),
+        (1, _) => format!("1 cosine of each numeric column, {scale}"),
+        (cosines, _) => format!("{cosines} cosines of each numeric column, {scale}"),
+    };
+    Some(functions + if map.pairs { ", and products of pairs of them" } else { "" })
 }
 
 /// Returns the shortest number with at most `digits` significant digits that is not below `value`, for an upper bound.

@@ -33,7 +33,7 @@ pub use rank::{
 pub use reproduce::{ReproduceArgs, ReproduceExportArgs, ReproduceJob, ReproduceListArgs, ReproduceRunArgs};
 pub use settings::SettingsArgs;
 pub use sign::{SignArgs, SignJob, SignModelArgs, SignNewKeyArgs};
-pub use train::{Adjacency, Float, Loss, Noise, Project, RowNorm, Scale, Share, TrainArgs};
+pub use train::{Adjacency, Coordinate, Curves, Float, Loss, Noise, Project, RowNorm, Scale, Share, TrainArgs};
 pub use tune::{TrialLaw, TuneArgs, TuningMethod};
 
 use std::path::{Path, PathBuf};

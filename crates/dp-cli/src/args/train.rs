@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use dp_data::encode::ProjectionKind;
+use dp_data::encode::{MAX_COSINES, ProjectionKind};
 
 use super::algorithm::Algorithm;
 use super::settings::SettingsArgs;
@@ -62,6 +62,49 @@ pub enum Scale {
     UnitRows,
     /// Numeric columns to [0, 1], then `--row-norm`.
     Unit,
+}
+
+/// The coordinate of numeric columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Coordinate {
+    /// The place in the public range.
+    Linear,
+    /// Its logarithm, so that small values are told apart even in generous ranges.
+    Log,
+    /// Logarithmic if the range spans orders of magnitude, otherwise linear.
+    ByRange,
+}
+
+/// The functions of numeric columns as typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Curves {
+    /// The coordinate of each column.
+    None,
+    /// Cosines of each column.
+    Cosines {
+        /// Their number.
+        number: u32,
+        /// True if products of pairs of columns are added.
+        pairs: bool,
+    },
+}
+
+impl FromStr for Curves {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "none" {
+            return Ok(Self::None);
+        }
+        let (number, pairs) = match text.strip_suffix("+pairs") {
+            Some(number) => (number, true),
+            None => (text, false),
+        };
+        let known = number.parse().ok().filter(|number| (1..=MAX_COSINES).contains(number));
+        known
+            .map(|number| Self::Cosines { number, pairs })
+            .ok_or_else(|| format!("expected none, or NUMBER or NUMBER+pairs with up to {MAX_COSINES} cosines"))
+    }
 }
 
 /// Row normalisation under `--scale unit` and for libsvm.
@@ -175,6 +218,12 @@ pub struct TrainArgs {
     /// Scaling of columns (CSV)
     #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Data")]
     pub scale: Scale,
+    /// Functions of numeric columns (CSV): none, NUMBER of cosines each, or NUMBER+pairs [default: chosen by auto, else none]
+    #[arg(long, value_name = "HOW", help_heading = "Data")]
+    pub curves: Option<Curves>,
+    /// Coordinate of numeric columns (CSV) [default: by-range with --curves, else linear]
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
+    pub coordinate: Option<Coordinate>,
     /// Row normalisation [default: clip]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
     pub row_norm: Option<RowNorm>,

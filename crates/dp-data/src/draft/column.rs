@@ -168,7 +168,7 @@ impl ColumnSurvey {
         let kind = if self.zeros_and_ones {
             ColumnKind::Indicator { on_unreadable }
         } else {
-            ColumnKind::Numeric { min: self.min, max: self.max, log1p, on_unreadable }
+            ColumnKind::Numeric { min: self.min, max: self.max, log1p, scale: None, cosines: None, on_unreadable }
         };
         let on_missing = OnMissing::Neutral;
         let (line_ends, review) = (false, Review::Unreviewed);

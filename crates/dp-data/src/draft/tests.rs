@@ -21,7 +21,7 @@ id,age,pay,city,code,gap,same,empty,y
 ";
 
 fn numeric(min: f64, max: f64, log1p: bool) -> ColumnKind {
-    ColumnKind::Numeric { min, max, log1p, on_unreadable: OnUnreadable::Error }
+    ColumnKind::Numeric { min, max, log1p, scale: None, cosines: None, on_unreadable: OnUnreadable::Error }
 }
 
 fn kind<'d>(draft: &'d Draft, name: &str) -> &'d ColumnKind {

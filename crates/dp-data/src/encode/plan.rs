@@ -2,11 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::NumericRange;
 use super::cell::Cell;
+use super::coordinate::{Coordinate, Share};
+use super::feature_map::{Functions, Numeric};
 use super::row::RowBuffer;
+use super::{Encoding, NumericRange};
 use crate::error::DataErrorKind;
-use crate::schema::{Column, ColumnKind, Fill, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Schema};
+use crate::schema::{Column, ColumnKind, Fill, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Scale, Schema};
 
 /// The conversion of one column's cells to features.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,11 +23,11 @@ pub(super) struct NumericPlan {
     feature: u32,
     min: f64,
     max: f64,
-    log1p: bool,
-    /// Half of the transformed minimum and half of the transformed width: halves, so that no finite range overflows.
-    half_low: f64,
-    half_width: f64,
+    /// `None` if the range has no width.
+    share: Option<Share>,
     range: NumericRange,
+    /// The functions of it, if a map changes it.
+    functions: Option<Functions>,
     missing: Vec<Box<[u8]>>,
     /// True if a number may be a marker of missing values.
     marks_numbers: bool,
@@ -62,17 +64,27 @@ pub(super) enum CellOutcome {
 }
 
 impl ColumnPlan {
-    pub(super) fn new(schema: &Schema, column: &Column, range: NumericRange, first: u32) -> Self {
+    pub(super) fn new(schema: &Schema, column: &Column, encoding: &Encoding, first: u32) -> Self {
         let missing = schema.missing_of(column).iter().map(|marker| marker.as_bytes().into()).collect();
         match &column.kind {
             ColumnKind::Drop => Self::Drop,
-            ColumnKind::Numeric { min, max, log1p, on_unreadable } => {
+            ColumnKind::Numeric { min, max, log1p, scale, cosines, on_unreadable } => {
+                let bounds = (*min, *max);
+                let share = Share::new(bounds, *log1p);
+                let scale = if *log1p { Scale::Linear } else { scale.unwrap_or(encoding.map.scale) };
+                let functions = share.map(|_| Functions {
+                    coordinate: Coordinate::new(bounds, scale),
+                    cosines: cosines.unwrap_or(encoding.map.cosines),
+                });
                 let policies = (&column.on_missing, *on_unreadable);
-                Self::Numeric(NumericPlan::new((*min, *max), *log1p, range, first, missing, policies))
+                let plan = NumericPlan::new(bounds, share, encoding.range, first, missing, policies);
+                Self::Numeric(NumericPlan { functions, ..plan })
             }
             ColumnKind::Indicator { on_unreadable } => {
+                let bounds = (0.0, 1.0);
+                let share = Share::new(bounds, false);
                 let policies = (&column.on_missing, *on_unreadable);
-                Self::Numeric(NumericPlan::new((0.0, 1.0), false, NumericRange::Unit, first, missing, policies))
+                Self::Numeric(NumericPlan::new(bounds, share, NumericRange::Unit, first, missing, policies))
             }
             ColumnKind::Categorical { categories, on_unknown } => {
                 let positions: HashMap<Box<[u8]>, u32> =
@@ -98,7 +110,17 @@ impl ColumnPlan {
         }
     }
 
-    /// Returns the number of features.
+    /// Returns the numeric column that a map can change, if it is one.
+    pub(super) fn numeric(&self) -> Option<Numeric> {
+        match self {
+            Self::Numeric(NumericPlan { feature, functions: Some(functions), range, .. }) => {
+                Some(Numeric { feature: *feature, functions: *functions, unit: *range == NumericRange::Unit })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the number of features, before any map.
     pub(super) fn width(&self) -> u32 {
         match self {
             Self::Drop => 0,
@@ -129,7 +151,7 @@ fn is_missing(markers: &[Box<[u8]>], cell: &[u8]) -> bool {
 impl NumericPlan {
     fn new(
         (min, max): (f64, f64),
-        log1p: bool,
+        share: Option<Share>,
         range: NumericRange,
         feature: u32,
         missing: Vec<Box<[u8]>>,
@@ -145,15 +167,13 @@ impl NumericPlan {
             OnUnreadable::Neutral => Absent::Neutral,
             OnUnreadable::Missing => absent,
         };
-        let half = |value: f64| 0.5 * if log1p { value.ln_1p() } else { value };
         Self {
             feature,
             min,
             max,
-            log1p,
-            half_low: half(min),
-            half_width: half(max) - half(min),
+            share,
             range,
+            functions: None,
             marks_numbers: missing.iter().any(|marker| !marker.is_empty()),
             missing,
             absent,
@@ -192,10 +212,8 @@ impl NumericPlan {
 
     /// Returns the feature for a value within the range; 0 if the range has no width.
     fn scale(&self, value: f64) -> f64 {
-        let transformed = if self.log1p { value.ln_1p() } else { value };
-        let share = (0.5 * transformed - self.half_low) / self.half_width;
-        // The division gives NaN or infinity for a range without width, even if a small width underflows to 0.
-        let share = if self.half_width > 0.0 { share.clamp(0.0, 1.0) } else { return 0.0 };
+        let Some(share) = &self.share else { return 0.0 };
+        let share = share.of(value);
         match self.range {
             NumericRange::Symmetric => 2.0 * share - 1.0,
             NumericRange::Unit => share,

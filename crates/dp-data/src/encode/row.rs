@@ -1,7 +1,7 @@
 //! The buffer into which one record is encoded, and the curator's statistics of all records.
 
 use super::Encoder;
-use crate::examples::f32_towards_zero;
+use crate::examples::Feature;
 #[cfg(feature = "files")]
 use crate::memory::{self, OutOfMemory};
 
@@ -10,7 +10,9 @@ use crate::memory::{self, OutOfMemory};
 pub struct RowBuffer {
     indices: Vec<u32>,
     values: Vec<f64>,
-    /// Sums of a projection.
+    /// Memory for the features before a map.
+    spare: (Vec<u32>, Vec<f64>),
+    /// Sums of a projection, or first cosines of a map.
     sums: Vec<f64>,
     target: Option<f64>,
     null: bool,
@@ -53,6 +55,7 @@ impl RowBuffer {
         Self {
             indices: Vec::with_capacity(columns + 1),
             values: Vec::with_capacity(columns + 1),
+            spare: Default::default(),
             sums: Vec::new(),
             target: None,
             null: false,
@@ -147,6 +150,27 @@ impl RowBuffer {
         (&mut self.indices, &mut self.values, &mut self.sums)
     }
 
+    /// Takes the features out, so that others can be pushed.
+    pub(super) fn take_features(&mut self) -> (Vec<u32>, Vec<f64>) {
+        let (mut indices, mut values) = core::mem::take(&mut self.spare);
+        indices.clear();
+        values.clear();
+        (core::mem::replace(&mut self.indices, indices), core::mem::replace(&mut self.values, values))
+    }
+
+    /// Returns empty memory for sums.
+    pub(super) fn take_sums(&mut self) -> Vec<f64> {
+        let mut sums = core::mem::take(&mut self.sums);
+        sums.clear();
+        sums
+    }
+
+    /// Returns memory that was taken.
+    pub(super) fn recycle(&mut self, indices: Vec<u32>, values: Vec<f64>, sums: Vec<f64>) {
+        self.spare = (indices, values);
+        self.sums = sums;
+    }
+
     pub(crate) fn set_target(&mut self, target: Option<f64>) {
         self.target = target;
     }
@@ -172,23 +196,12 @@ impl RowBuffer {
     }
 }
 
-/// The float types in which features are stored: `f32` and `f64`.
-pub trait Stored: Copy + Default + Send + sealed::Sealed + 'static {
-    /// Returns the nearest number of this type that is not larger in magnitude, which preserves a bound on the norm.
-    fn towards_zero(value: f64) -> Self;
-}
+/// The float types in which features are stored: `f32`, rounded towards zero, and `f64`.
+pub trait Stored: Feature + Default + Send + sealed::Sealed + 'static {}
 
-impl Stored for f64 {
-    fn towards_zero(value: f64) -> Self {
-        value
-    }
-}
+impl Stored for f64 {}
 
-impl Stored for f32 {
-    fn towards_zero(value: f64) -> Self {
-        f32_towards_zero(value)
-    }
-}
+impl Stored for f32 {}
 
 mod sealed {
     pub trait Sealed {}

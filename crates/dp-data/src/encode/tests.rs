@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::examples::Feature;
 
 /// A sum in twice the precision: `high + low`, exact to about `2^-104`.
 #[derive(Default)]
@@ -31,7 +32,7 @@ fn norm_is_bounded(values: &[f64]) -> bool {
     let mut single = DoubleDouble::default();
     for &value in values {
         double.add_square(value);
-        single.add_square(f64::from(f32::towards_zero(value)));
+        single.add_square(f64::from(f32::narrow(value)));
     }
     !double.exceeds_one() && !single.exceeds_one() && values.iter().all(|value| value.is_finite())
 }
@@ -92,6 +93,7 @@ proptest! {
             range: if symmetric { NumericRange::Symmetric } else { NumericRange::Unit },
             row_norm: if clip { RowNorm::Clip } else { RowNorm::Unit },
             intercept,
+            map: FeatureMap::LINEAR,
         };
         let encoder = Encoder::new(&schema, encoding).unwrap();
         let mut row = RowBuffer::new(&encoder);

@@ -148,7 +148,10 @@ kinds! {
         "`on_unknown = \"other\"` counts every undeclared value as the category named `other`, which has to be among `categories`.";
     /// `log1p` on a range where it is not defined.
     SchemaLog1p, "schema.log1p",
-        "`log1p = true` replaces a value v by log(1 + v), which needs a range that starts at 0 or above.";
+        "`log1p = true` replaces a value v by log(1 + v), which needs a range that starts at 0 or above. It is a scale of its own, so that the column cannot have `scale` too.";
+    /// A number of cosines out of range.
+    SchemaCosines, "schema.cosines",
+        "`cosines = K` makes K features of a numeric column, the cosines of its coordinate. K is at most 64; 0 stands for the coordinate itself.";
     /// The classes of the label contradict one another.
     SchemaLabel, "schema.label",
         "The classes under `[label]` contradict one another: a value is both positive and negative, one of the two classes has no value and is not what `others` stands for, or the list of `classes` is too short or names one twice.";
@@ -185,6 +188,9 @@ kinds! {
     /// An invalid encoding.
     EncodingInvalid, "encoding.invalid",
         "The constant of the intercept must be a finite number that is not negative; 0 stands for no intercept.";
+    /// An invalid feature map.
+    EncodingMap, "encoding.map",
+        "A feature map makes at most 64 cosines of a numeric column, and at most 2^24 features of all of them. Pairs of many columns are many features.";
     /// An invalid projection.
     ProjectionInvalid, "projection.invalid",
         "A random projection has to make at least one feature and at most as many as there are (the intercept is not counted), its seed is below 2^53, and the matrix of a Gaussian one has at most 2^26 entries.";

@@ -1,5 +1,7 @@
 //! Building examples row by row, in one pass and without a second copy.
 
+#[cfg(feature = "files")]
+use super::Feature;
 use super::{Examples, ShapeError, Storage};
 use crate::memory::{OutOfMemory, filled, reserve};
 
@@ -277,6 +279,61 @@ impl<F: Copy + Default> SparseBuilder<F> {
         self.valid.push(valid);
         self.offsets.push(self.values.len());
         self.targets.push(target);
+    }
+}
+
+/// A builder of dense or sparse examples.
+#[cfg(feature = "files")]
+pub(crate) enum Builder<F> {
+    Dense(DenseBuilder<F>),
+    Sparse(SparseBuilder<F>),
+}
+
+#[cfg(feature = "files")]
+impl<F: Feature + Default> Builder<F> {
+    /// Creates an empty builder; `marks` as of [`DenseBuilder::with_marks`].
+    pub(crate) fn new(dim: usize, sparse: bool, marks: bool) -> Result<Self, ShapeError> {
+        Ok(if sparse {
+            let builder = SparseBuilder::new(dim)?;
+            Self::Sparse(if marks { builder.with_marks() } else { builder })
+        } else {
+            let builder = DenseBuilder::new(dim)?;
+            Self::Dense(if marks { builder.with_marks() } else { builder })
+        })
+    }
+
+    /// Adds an example given by its nonzero features, columns strictly increasing; numbers are rounded towards zero.
+    pub(crate) fn push(&mut self, indices: &[u32], values: &[f64], target: F) -> Result<(), ShapeError> {
+        let nonzeros = indices.iter().copied().zip(values.iter().map(|&value| F::narrow(value)));
+        match self {
+            Self::Dense(builder) => builder.push_nonzeros(nonzeros, target),
+            Self::Sparse(builder) => builder.push_nonzeros(nonzeros, target),
+        }
+    }
+
+    /// Adds a null record.
+    pub(crate) fn push_null(&mut self) -> Result<(), ShapeError> {
+        match self {
+            Self::Dense(builder) => builder.push_null(),
+            Self::Sparse(builder) => builder.push_null(),
+        }
+        .map_err(ShapeError::from)
+    }
+
+    /// Returns the number of examples so far.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Dense(builder) => builder.len(),
+            Self::Sparse(builder) => builder.len(),
+        }
+    }
+
+    /// Returns the examples.
+    pub(crate) fn finish(self) -> Examples<F> {
+        match self {
+            Self::Dense(builder) => builder.finish(),
+            Self::Sparse(builder) => builder.finish(),
+        }
     }
 }
 

@@ -175,7 +175,7 @@ impl<F: Stored> RowBlock<F> {
         match &mut self.sparse {
             Some(sparse) => {
                 sparse.indices.extend_from_slice(indices);
-                self.values.extend(values.iter().map(|&value| F::towards_zero(value)));
+                self.values.extend(values.iter().map(|&value| F::narrow(value)));
                 sparse.offsets.push(self.values.len());
             }
             None => {
@@ -183,11 +183,11 @@ impl<F: Stored> RowBlock<F> {
                 self.values.resize(start + self.dim, F::default());
                 let place = &mut self.values[start..];
                 for (&index, &value) in indices.iter().zip(values) {
-                    place[index as usize] = F::towards_zero(value);
+                    place[index as usize] = F::narrow(value);
                 }
             }
         }
-        self.targets.push(target.map_or_else(F::default, F::towards_zero));
+        self.targets.push(target.map_or_else(F::default, F::narrow));
         match (&mut self.valid, target) {
             (Some(valid), target) => valid.push(target.is_some()),
             (None, Some(_)) => {}

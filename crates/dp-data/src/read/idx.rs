@@ -208,7 +208,7 @@ impl ImageReader {
         let text = decimal(label[0], &mut digits);
         let label_file = self.labels.as_ref().map_or(&self.images.file, |labels| &labels.file);
         encoder
-            .finish_row(labelled.map(|_| text.into()), false, row)
+            .finish_row(labelled.map(|_| text.into()), row)
             .map_err(|error| error.in_file(label_file).at_line(number))?;
         Ok(Some(number))
     }

@@ -7,9 +7,11 @@ use super::csv::{CsvOptions, CsvReader};
 use super::idx::ImageReader;
 use super::libsvm::LibsvmReader;
 use super::warning::{ClassCounts, CuratorWarning, from_columns, from_label};
-use crate::encode::{Encoder, Encoding, InputFormat, LibsvmFormat, MAX_FEATURES, RowBuffer, Stored};
+use crate::encode::{
+    Coordinates, Encoder, Encoding, InputFormat, LibsvmFormat, MAX_FEATURES, RowBuffer, Stage, Stored,
+};
 use crate::error::{DataError, DataErrorKind};
-use crate::examples::{DenseBuilder, Examples, ShapeError, SparseBuilder};
+use crate::examples::{Builder, Examples};
 use crate::schema::{ColumnKind, Schema};
 
 /// Examples read from a file.
@@ -56,6 +58,30 @@ pub fn load<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions) ->
 /// # Ok::<(), dp_data::DataError>(())
 /// ```
 pub fn load_csv<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions) -> Result<Loaded<F>, DataError> {
+    read_csv(input, encoder, options, Stage::Features)
+}
+
+/// Reads a CSV file with labels into coordinates, of which [`Coordinates::encode`] makes examples once a map is chosen, and
+/// returns them with warnings for the curator.
+///
+/// # Errors
+/// As [`load_csv`].
+pub fn load_coordinates<F: Stored>(
+    input: Input,
+    encoder: &Encoder,
+    options: &CsvOptions,
+) -> Result<(Coordinates<F>, Vec<CuratorWarning>), DataError> {
+    let Loaded { examples, warnings } = read_csv(input, encoder, options, Stage::Coordinates)?;
+    Ok((Coordinates::new(examples), warnings))
+}
+
+/// Reads a CSV file with labels into rows of this stage.
+fn read_csv<F: Stored>(
+    input: Input,
+    encoder: &Encoder,
+    options: &CsvOptions,
+    stage: Stage,
+) -> Result<Loaded<F>, DataError> {
     let mut reader = CsvReader::new(input, *options)?;
     let schema = encoder
         .schema()
@@ -66,15 +92,16 @@ pub fn load_csv<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions
     let label = reader.position(&schema.label().column)?;
     let mut warnings = unused_columns(&reader, schema);
     let mut row = RowBuffer::new(encoder);
-    let mut collector = Collector::new(encoder)?;
+    let (dim, sparse) = encoder.shape_at(stage);
+    let mut collector = Collector::of_rows(encoder, dim, sparse)?;
     let file = reader.file().to_owned();
     while let Some(record) = reader.next_record()? {
         encoder
-            .encode_row(|column| record.cell(positions[column]), Some(record.cell(label)), &mut row)
+            .encode_to(stage, |column| record.cell(positions[column]), Some(record.cell(label)), &mut row)
             .map_err(|error| error.in_file(&file).at_line(record.line()))?;
         collector.push(&row).map_err(|error| error.in_file(&file).at_line(record.line()))?;
     }
-    if collector.rows() == 0 {
+    if collector.rows.len() == 0 {
         return Err(DataError::new(DataErrorKind::CsvNoRows, "the file holds a header and no rows")
             .in_file(&file)
             .expected("at least one row"));
@@ -175,11 +202,11 @@ fn read_libsvm<F: Stored>(
         widest = widest.max(width);
         encoder
             .check_libsvm_label(line.label, true)
-            .and_then(|()| encoder.finish_row(Some(line.label.into()), false, &mut row))
+            .and_then(|()| encoder.finish_row(Some(line.label.into()), &mut row))
             .and_then(|()| collector.push(&row))
             .map_err(|error| error.in_file(&file).at_line(line.line))?;
     }
-    if collector.rows() == 0 {
+    if collector.rows.len() == 0 {
         return Err(DataError::new(DataErrorKind::LibsvmEmpty, "the file holds no example").in_file(&file));
     }
     Ok((collector.finish(encoder, from_label(encoder, &row)), widest))
@@ -206,54 +233,29 @@ fn unused_columns(reader: &CsvReader, schema: &Schema) -> Vec<CuratorWarning> {
 
 /// Collects encoded rows and the statistics for the curator.
 struct Collector<F> {
-    storage: Builder<F>,
+    rows: Builder<F>,
     classes: ClassCounts,
     null: u64,
 }
 
-enum Builder<F> {
-    Dense(DenseBuilder<F>),
-    Sparse(SparseBuilder<F>),
-}
-
 impl<F: Stored> Collector<F> {
     fn new(encoder: &Encoder) -> Result<Self, DataError> {
-        let marks = encoder.can_be_neutral();
-        let storage = if encoder.prefers_sparse() {
-            let builder = SparseBuilder::new(encoder.dim()).map_err(shape)?;
-            Builder::Sparse(if marks { builder.with_marks() } else { builder })
-        } else {
-            let builder = DenseBuilder::new(encoder.dim()).map_err(shape)?;
-            Builder::Dense(if marks { builder.with_marks() } else { builder })
-        };
-        Ok(Self { storage, classes: ClassCounts::new(encoder.label()), null: 0 })
+        Self::of_rows(encoder, encoder.dim(), encoder.prefers_sparse())
+    }
+
+    fn of_rows(encoder: &Encoder, dim: usize, sparse: bool) -> Result<Self, DataError> {
+        let rows = Builder::new(dim, sparse, encoder.can_be_neutral())?;
+        Ok(Self { rows, classes: ClassCounts::new(encoder.label()), null: 0 })
     }
 
     fn push(&mut self, row: &RowBuffer) -> Result<(), DataError> {
         let Some(target) = row.target() else {
             self.null += 1;
-            match &mut self.storage {
-                Builder::Dense(builder) => builder.push_null(),
-                Builder::Sparse(builder) => builder.push_null(),
-            }?;
-            return Ok(());
+            return Ok(self.rows.push_null()?);
         };
         self.classes.count(target);
-        let nonzeros = row.indices().iter().copied().zip(row.values().iter().map(|&value| F::towards_zero(value)));
         // Every float type represents the targets of classes exactly; those of numbers are rounded within their bound.
-        let target = F::towards_zero(target);
-        match &mut self.storage {
-            Builder::Dense(builder) => builder.push_nonzeros(nonzeros, target),
-            Builder::Sparse(builder) => builder.push_nonzeros(nonzeros, target),
-        }
-        .map_err(shape)
-    }
-
-    fn rows(&self) -> usize {
-        match &self.storage {
-            Builder::Dense(builder) => builder.len(),
-            Builder::Sparse(builder) => builder.len(),
-        }
+        Ok(self.rows.push(row.indices(), row.values(), F::narrow(target))?)
     }
 
     fn finish(self, encoder: &Encoder, mut warnings: Vec<CuratorWarning>) -> Loaded<F> {
@@ -261,18 +263,6 @@ impl<F: Stored> Collector<F> {
             warnings.push(CuratorWarning::Neutral { records: self.null });
         }
         warnings.extend(self.classes.warning(encoder.label()));
-        let examples = match self.storage {
-            Builder::Dense(builder) => builder.finish(),
-            Builder::Sparse(builder) => builder.finish(),
-        };
-        Loaded { examples, warnings }
+        Loaded { examples: self.rows.finish(), warnings }
     }
-}
-
-/// Converts a builder's error: encoder and builder agree on the width, so only exhausted memory is expected.
-fn shape(error: ShapeError) -> DataError {
-    if let ShapeError::Memory(error) = error {
-        return error.into();
-    }
-    DataError::new(DataErrorKind::SchemaColumns, error.to_string())
 }

@@ -107,7 +107,7 @@ impl<'e> RecordReader<'e> {
                 let label = with_labels.then_some(line.label.into());
                 self.encoder
                     .check_libsvm_label(line.label, *with_labels)
-                    .and_then(|()| self.encoder.finish_row(label, false, &mut self.row))
+                    .and_then(|()| self.encoder.finish_row(label, &mut self.row))
                     .map_err(|error| error.in_file(file).at_line(line.line))?;
                 Ok(Some(EncodedRecord { record: None, row: &self.row, line: line.line }))
             }

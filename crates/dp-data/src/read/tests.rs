@@ -6,8 +6,8 @@ use std::io::{self, Read, Write};
 
 use super::*;
 use crate::block::Rows;
-use crate::encode::{Encoder, Encoding, LibsvmFormat, MAX_FEATURES, Stored};
-use crate::examples::Examples;
+use crate::encode::{Encoder, Encoding, LibsvmFormat, MAX_FEATURES};
+use crate::examples::{Examples, Feature};
 use crate::schema::{Label, LabelRange, Schema};
 
 const SCHEMA: &str = "\
@@ -140,7 +140,7 @@ fn single_precision_is_loaded_towards_zero() {
         panic!("dense")
     };
     assert_eq!((a, single.targets()), (b, converted.targets()));
-    assert_eq!(f32::towards_zero(0.1), f32::from_bits(0.1_f32.to_bits() - 1));
+    assert_eq!(f32::narrow(0.1), f32::from_bits(0.1_f32.to_bits() - 1));
 }
 
 #[test]

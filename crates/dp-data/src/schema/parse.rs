@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::{
     Column, ColumnKind, Fill, Label, LabelKind, LabelRange, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Others,
-    Review, Schema,
+    Review, Scale, Schema,
 };
 use crate::error::{DataError, DataErrorKind};
 
@@ -56,7 +56,7 @@ fn parse_column(
     })?;
     let common = ["type", "on_missing", "missing", "line_ends", "reviewed"];
     let own: &[&str] = match kind_name {
-        "numeric" => &["min", "max", "log1p", "on_unreadable"],
+        "numeric" => &["min", "max", "log1p", "scale", "cosines", "on_unreadable"],
         "indicator" => &["on_unreadable"],
         "categorical" => &["categories", "on_unknown"],
         _ => &[],
@@ -90,6 +90,10 @@ fn parse_numeric(name: &str, section: &Section<'_>, on_unreadable: OnUnreadable)
         min: bound("min")?,
         max: bound("max")?,
         log1p: section.boolean("log1p")?.unwrap_or(false),
+        scale: section
+            .word("scale", &Scale::WORDS.map(|(word, _)| word))?
+            .and_then(|found| Scale::WORDS.iter().find(|(word, _)| *word == found).map(|(_, scale)| *scale)),
+        cosines: section.count("cosines")?,
         on_unreadable,
     })
 }
@@ -253,6 +257,16 @@ impl<'a> Section<'a> {
                 Some(number) => Ok(Some(number)),
                 None => Err(self.wrong_type(key, "a number")),
             },
+        }
+    }
+
+    fn count(&self, key: &str) -> Result<Option<u32>, DataError> {
+        match self.get(key).map(Spanned::get_ref) {
+            None => Ok(None),
+            Some(DeValue::Integer(number)) if number.radix() == 10 && number.as_str().parse::<u32>().is_ok() => {
+                Ok(number.as_str().parse().ok())
+            }
+            Some(_) => Err(self.wrong_type(key, "a number such as 0 or 4")),
         }
     }
 

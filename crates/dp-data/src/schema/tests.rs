@@ -169,11 +169,13 @@ fn review() -> impl Strategy<Value = Review> {
 fn column() -> impl Strategy<Value = Column> {
     let finite = || any::<f64>().prop_filter("finite", |value| value.is_finite());
     let numeric =
-        (finite(), finite(), any::<bool>(), 0..3_usize, 0..3_usize).prop_map(|(a, b, log1p, policy, unreadable)| {
+        (finite(), finite(), 0..5_usize, 0..3_usize, 0..3_usize).prop_map(|(a, b, scale, policy, unreadable)| {
+            let (log1p, cosines) = (scale == 4, [None, Some(0), Some(4)][policy]);
+            let scale = [None, Some(Scale::Linear), Some(Scale::Log), Some(Scale::ByRange), None][scale];
             let (a, b) = if log1p { (a.abs(), b.abs()) } else { (a, b) };
             let on_missing = [OnMissing::Error, OnMissing::Neutral, OnMissing::Value(Fill::Number(a))][policy].clone();
             let on_unreadable = [OnUnreadable::Error, OnUnreadable::Neutral, OnUnreadable::Missing][unreadable];
-            (ColumnKind::Numeric { min: a.min(b), max: a.max(b), log1p, on_unreadable }, on_missing)
+            (ColumnKind::Numeric { min: a.min(b), max: a.max(b), log1p, scale, cosines, on_unreadable }, on_missing)
         });
     let categorical =
         (proptest::collection::hash_set("\\PC*|[\"'\\\\\n\t#=,]{0,3}", 1..4), 0..4_usize).prop_map(|(set, policy)| {

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::{
     Column, ColumnKind, Fill, Label, LabelKind, LabelRange, MAX_CLASSES, OTHER_CATEGORY, OnMissing, OnUnknown, Others,
 };
+use crate::encode::MAX_COSINES;
 use crate::error::{DataError, DataErrorKind};
 
 /// Largest width of an encoding: a feature's position is stored in 32 bits.
@@ -26,10 +27,11 @@ pub(super) fn check(columns: &[Column], label: &Label) -> Result<(), DataError> 
                 .help("remove it from the columns, or name another label"));
         }
         match &column.kind {
-            ColumnKind::Numeric { min, max, log1p, .. } => {
+            ColumnKind::Numeric { min, max, log1p, scale, cosines, .. } => {
                 check_range(column, *min, *max, *log1p)?;
+                check_curve(column, *log1p && scale.is_some(), *cosines)?;
                 used += 1;
-                width += 1;
+                width += u64::from(cosines.unwrap_or(1).max(1));
             }
             ColumnKind::Indicator { .. } => {
                 check_range(column, 0.0, 1.0, false)?;
@@ -87,6 +89,25 @@ fn check_range(column: &Column, min: f64, max: f64, log1p: bool) -> Result<(), D
             format!("the policy for missing values of the numeric column `{name}` does not fit"),
         )
         .expected(format!("`error`, `neutral` or {{ value = a number from {min:?} to {max:?} }}"))),
+    }
+}
+
+fn check_curve(column: &Column, two_scales: bool, cosines: Option<u32>) -> Result<(), DataError> {
+    let name = &column.name;
+    if two_scales {
+        return Err(DataError::new(DataErrorKind::SchemaLog1p, format!("column `{name}` has log1p and a scale"))
+            .at_column(name)
+            .at_field(field(column, "scale"))
+            .expected("one of the two"));
+    }
+    match cosines {
+        Some(cosines) if cosines > MAX_COSINES => {
+            Err(DataError::new(DataErrorKind::SchemaCosines, format!("column `{name}` has {cosines} cosines"))
+                .at_column(name)
+                .at_field(field(column, "cosines"))
+                .expected(format!("between 0 and {MAX_COSINES}")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Column, ColumnKind, Fill, LabelKind, OnMissing, OnUnknown, OnUnreadable, Others, Review, Schema};
+use super::{Column, ColumnKind, Fill, LabelKind, OnMissing, OnUnknown, OnUnreadable, Others, Review, Scale, Schema};
 
 const HEAD: &str = "\
 # What is publicly known about the table. Ranges, categories and classes decide how records are encoded, so they must
@@ -70,12 +70,18 @@ fn write_column(out: &mut String, column: &Column, comment: Option<String>) {
     let _ = writeln!(out, "\n[columns.{}]", key(&column.name));
     comments(out, comment);
     let question = match &column.kind {
-        ColumnKind::Numeric { min, max, log1p, on_unreadable } => {
+        ColumnKind::Numeric { min, max, log1p, scale, cosines, on_unreadable } => {
             line(out, "type", "\"numeric\"");
             line(out, "min", &number(*min));
             line(out, "max", &number(*max));
             if *log1p {
                 line(out, "log1p", "true");
+            }
+            if let Some((word, _)) = Scale::WORDS.iter().find(|(_, one)| Some(*one) == *scale) {
+                line(out, "scale", &quoted(word));
+            }
+            if let Some(cosines) = cosines {
+                line(out, "cosines", &cosines.to_string());
             }
             write_on_unreadable(out, *on_unreadable);
             "which range holds for everyone?"

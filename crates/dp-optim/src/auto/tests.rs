@@ -296,3 +296,39 @@ fn it_learns() {
         assert!(sum / 20.0 > floor, "{loss} at {epsilon}, {delta}: {}", sum / 20.0);
     }
 }
+
+/// More records and a larger budget never give fewer cosines; their expected cost is within its bound.
+#[test]
+fn cosines_follow_the_noise_that_they_add() {
+    let cosines = |loss: LossKind, n, dim, numeric, epsilon, delta| {
+        let auto = Auto::new(loss);
+        let chosen = auto.cosines(n, dim, numeric, budget(epsilon, delta), AdjacencyKind::ZeroOut).unwrap();
+        assert!(chosen == 0 || (2..=MOST_COSINES).contains(&chosen));
+        let stricter = auto.cosines(n, dim, numeric, budget(epsilon, delta), AdjacencyKind::ReplaceOne).unwrap();
+        assert!(stricter <= chosen);
+        if chosen > 0 && delta > 0.0 {
+            let cost = |dim| auto.choose_descent(n, dim, budget(epsilon, delta), AdjacencyKind::ZeroOut).unwrap();
+            let (lines, curves) = (cost(dim), cost(dim + numeric * (u64::from(chosen) - 1)));
+            let added = (curves.expected_cost.share - lines.expected_cost.share) / f64::from(loss.outputs());
+            let (columns, most) = match loss.classes() {
+                Some(_) => (numeric as f64, COST_OF_A_CURVE * if chosen == 2 { 2.0 } else { 1.0 }),
+                None => (1.0, COST_OF_CURVES_FOR_NUMBERS),
+            };
+            assert!(added / columns <= most * 1.001, "{loss} {added}");
+        }
+        chosen
+    };
+    for loss in losses() {
+        for delta in [1e-8, 0.0] {
+            let mut before = 0;
+            for n in [100, 1000, 10_000, 100_000, 1_000_000] {
+                let now = cosines(loss, n, 20, 6, 1.0, delta);
+                assert!(now >= before && now >= cosines(loss, n, 20, 6, 0.3, delta));
+                before = now;
+            }
+            assert_eq!(before, MOST_COSINES, "{loss} {delta}");
+            assert_eq!(cosines(loss, 100, 20, 6, 1.0, delta), 0);
+            assert_eq!(cosines(loss, 1_000_000, 20, 0, 1.0, delta), 0);
+        }
+    }
+}

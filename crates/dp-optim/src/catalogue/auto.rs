@@ -2,7 +2,7 @@
 
 use dp_accountant::AdjacencyKind;
 
-use super::{Advice, Built, Entry, Request};
+use super::{Advice, Built, Entry, Request, Settings};
 use crate::Auto;
 use crate::error::Error;
 use crate::recipes::AnyRecipe;
@@ -18,17 +18,21 @@ pub(super) const AUTO: Entry = Entry {
     build,
 };
 
+fn auto(request: &Request<'_>) -> Auto {
+    let Settings { lambda, passes, radius, .. } = *request.settings;
+    let (noise_mode, float) = (request.noise_mode, request.float);
+    Auto { lambda, passes, radius, noise_mode, float, ..Auto::new(request.loss) }
+}
+
+/// Returns the number of cosines of each of `numeric` columns.
+pub(super) fn cosines(request: &Request<'_>, numeric: u64) -> Result<u32, Error> {
+    let &Request { budget, relation, n, dim, .. } = request;
+    auto(request).cosines(n, dim, numeric, budget, relation)
+}
+
 fn build(request: &Request<'_>) -> Result<Built, Error> {
-    let &Request { settings, budget, relation, n, dim, .. } = request;
-    let auto = Auto {
-        lambda: settings.lambda,
-        passes: settings.passes,
-        radius: settings.radius,
-        noise_mode: request.noise_mode,
-        float: request.float,
-        ..Auto::new(request.loss)
-    };
-    let mut choice = auto.choose(n, dim, budget, relation)?;
+    let &Request { budget, relation, n, dim, .. } = request;
+    let mut choice = auto(request).choose(n, dim, budget, relation)?;
     let (low, high) = choice.expected_cost.range();
     if let AnyRecipe::BoltOn(recipe) = &mut choice.recipe {
         recipe.arithmetic = request.private_arithmetic(recipe.passes, recipe.batch_size, recipe.radius);

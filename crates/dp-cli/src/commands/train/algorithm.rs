@@ -1,13 +1,15 @@
 //! A private algorithm with its settings, for records of a given shape.
 
 use clap::ValueEnum;
+use dp::training::with_chosen_map;
 use dp_accountant::certificate::EpsilonDelta;
 use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
+use dp_data::Encoder;
 use dp_optim::catalogue::{self, Advice, Built, Entry, Request, Settings};
 use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, Summary};
 
-use super::config::{OneVsAll, TrainConfig};
+use super::config::{Method, OneVsAll, TrainConfig};
 use super::refusal::refusal;
 use crate::args::Adjacency;
 use crate::exit_code::ExitStatus;
@@ -38,6 +40,19 @@ fn request<'c>(config: &'c TrainConfig, budget: Budget, relation: AdjacencyKind,
 pub(super) fn non_private(config: &TrainConfig, shape: Shape) -> Result<NonPrivateDerivation, Failure> {
     let TrainConfig { settings, loss, float, .. } = config;
     catalogue::non_private(settings, *loss, *float, shape.sparse, shape.n).map_err(|error| refusal(&error))
+}
+
+/// Returns the encoder with the functions of numeric columns that the algorithm chooses for `n` records.
+pub(super) fn mapped(config: &TrainConfig, encoder: &Encoder, n: u64) -> Result<Encoder, Failure> {
+    let Method::Private { algorithm, budget, adjacency } = config.method else { return Ok(encoder.clone()) };
+    let relation = algorithm.relation(adjacency)?;
+    let budget = match config.one_vs_all {
+        Some(OneVsAll { share, classes }) => share.budget_of_each(classes, budget).map_err(|error| refusal(&error))?,
+        None => budget,
+    };
+    let shape = Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() };
+    let shape = config.tuning.as_ref().map_or(shape, |tuning| tuning.shape_of_one(shape));
+    Ok(with_chosen_map(algorithm.0, &request(config, budget, relation, shape), encoder)?)
 }
 
 /// Rejects a flag that the algorithm `name` does not take; `taken` are its flags.

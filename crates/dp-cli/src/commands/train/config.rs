@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, Epsilon};
 use dp_data::draft::LabelHint;
-use dp_data::encode::{Encoding, MAX_FEATURES, PROJECTION_SEEDS, RowNorm};
-use dp_data::schema::{Label, LabelKind};
+use dp_data::encode::{Encoding, FeatureMap, MAX_FEATURES, PROJECTION_SEEDS, RowNorm};
+use dp_data::schema::{Label, LabelKind, Scale};
 use dp_losses::LossKind;
 use dp_optim::FloatKind;
 use dp_optim::catalogue::{self, Settings};
@@ -30,6 +30,8 @@ pub struct TrainConfig {
     pub knowledge: Knowledge,
     /// The scaling of rows.
     pub encoding: Encoding,
+    /// True if the algorithm chooses the functions of numeric columns.
+    pub map_is_chosen: bool,
     /// The target of the feature projection.
     pub projection: Option<args::Project>,
     /// The seed of the projection; `None` draws one.
@@ -240,6 +242,7 @@ impl TrainConfig {
         Ok(Self {
             knowledge,
             encoding: encoding(args, input.format)?,
+            map_is_chosen: map_is_chosen(args, input.format),
             projection: args.project,
             projection_seed: projection_seed(args.project_seed)?,
             loss: asked.provisional(),
@@ -440,12 +443,39 @@ fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
         args::RowNorm::Clip => RowNorm::Clip,
         args::RowNorm::Unit => RowNorm::Unit,
     });
+    let map = feature_map(args, format)?;
     match (format, args.scale, row_norm) {
-        (Format::Csv, args::Scale::UnitRows, None) => Ok(Encoding::UNIT_ROWS),
+        (Format::Csv, args::Scale::UnitRows, None) => Ok(Encoding::UNIT_ROWS.with_map(map)),
         (Format::Csv, args::Scale::UnitRows, Some(_)) => {
             Err(conflict("--row-norm", "--scale unit-rows makes every row of norm 1 already")
                 .help("add --scale unit, or omit --row-norm"))
         }
-        (_, _, row_norm) => Ok(Encoding::unit_scale(row_norm.unwrap_or(RowNorm::Clip))),
+        (_, _, row_norm) => Ok(Encoding::unit_scale(row_norm.unwrap_or(RowNorm::Clip)).with_map(map)),
     }
+}
+
+fn map_is_chosen(args: &TrainArgs, format: Format) -> bool {
+    let chooses = matches!(args.algorithm, args::Algorithm::Private(entry) if entry.chooses_cosines());
+    chooses && format == Format::Csv && args.curves.is_none() && args.coordinate.is_none()
+}
+
+/// Returns the stated functions of numeric columns.
+fn feature_map(args: &TrainArgs, format: Format) -> Result<FeatureMap, Failure> {
+    let flags = [("--curves", args.curves.is_some()), ("--coordinate", args.coordinate.is_some())];
+    if let Some((flag, _)) = flags.iter().find(|(_, given)| *given && format != Format::Csv) {
+        return Err(
+            conflict(flag, format!("{flag} is for the numeric columns of CSV files")).help(format!("omit {flag}"))
+        );
+    }
+    let (cosines, pairs) = match args.curves {
+        None | Some(args::Curves::None) => (0, false),
+        Some(args::Curves::Cosines { number, pairs }) => (number, pairs),
+    };
+    let scale = match args.coordinate {
+        Some(args::Coordinate::Linear) => Scale::Linear,
+        Some(args::Coordinate::Log) => Scale::Log,
+        Some(args::Coordinate::ByRange) => Scale::ByRange,
+        None => FeatureMap::curves(cosines).scale,
+    };
+    Ok(FeatureMap { scale, cosines, pairs })
 }

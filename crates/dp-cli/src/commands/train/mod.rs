@@ -162,6 +162,10 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
         return Err(crate::input::conflict("--dry-run", "the number of features is not known").help("add --dim"));
     };
     let n = config.dry_run.and_then(|dry| dry.n);
+    let encoder = match n {
+        Some(n) if config.map_is_chosen => algorithm::mapped(config, &encoder, n)?,
+        _ => encoder,
+    };
     let shape = n.map(|n| Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() });
     let planned = match (config.method, shape) {
         (Method::Private { algorithm, budget, adjacency }, Some(shape)) => {

@@ -6,6 +6,7 @@ use dp::model::{ModelFile, assumed_public};
 use dp::wording;
 use dp_accountant::DpEvent;
 use dp_data::Encoder;
+use dp_data::encode::FeatureMap;
 use dp_losses::LossKind;
 use dp_optim::catalogue::Advice;
 use serde::Serialize;
@@ -50,6 +51,9 @@ pub struct Outcome {
     /// Seconds of planning and training.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub training_seconds: Option<f64>,
+    /// The functions of numeric columns, if they are not lines.
+    #[serde(skip_serializing_if = "FeatureMap::is_linear")]
+    pub map: FeatureMap,
     /// The automatic choice and its expected cost, if the program chose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Advice>,
@@ -106,6 +110,7 @@ impl Outcome {
             chosen,
             seconds: shown(elapsed),
             training_seconds: shown(training),
+            map: file.model.encoder.encoding().map,
             choice: advice,
             selected: file.selected_features(),
             private: certificate.private,
@@ -128,6 +133,7 @@ impl Outcome {
             lines.push(format!("chosen     {}", chosen.text()));
         }
         lines.extend(self.choice.iter().flat_map(|advice| choice(advice, &self.loss)));
+        lines.extend(wording::map(&self.map).map(|map| format!("columns    {map}")));
         if let Some(selected) = &self.selected {
             lines.push(format!("selected   {}", wording::selected(selected, self.dim)));
         }
@@ -183,6 +189,9 @@ pub struct DryOutcome {
     pub plan: Option<String>,
     /// The loss.
     pub loss: String,
+    /// The functions of numeric columns, if they are not lines.
+    #[serde(skip_serializing_if = "FeatureMap::is_linear")]
+    pub map: FeatureMap,
     /// The automatic choice and its expected cost, if n is known and the program chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Advice>,
@@ -225,6 +234,7 @@ impl DryOutcome {
             sensitivity: summary.as_ref().and_then(|summary| summary.sensitivity),
             plan: summary.map(|summary| summary.text),
             loss: config.loss.to_string(),
+            map: encoder.encoding().map,
             choice,
             adjacency: match config.method {
                 Method::Private { adjacency: args::Adjacency::AddRemove, .. } => Some("add-remove"),
@@ -249,6 +259,7 @@ impl DryOutcome {
         let mut lines =
             vec![format!("dry run: {} on {} features; nothing was read or written", self.algorithm, self.dim)];
         lines.extend(self.choice.iter().flat_map(|advice| choice(advice, &self.loss)));
+        lines.extend(wording::map(&self.map).map(|map| format!("columns    {map}")));
         match (&self.epsilon, self.private) {
             (Some(epsilon), true) => {
                 let epsilon = epsilon.as_f64().unwrap_or(f64::INFINITY);

@@ -9,6 +9,7 @@ use dp_data::schema::{Label, LabelKind, Others, Schema};
 use dp_data::{DataError, Encoding};
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 
+use super::algorithm;
 use super::config::{Knowledge, NamedLabel, TrainConfig};
 use super::refusal::refusal;
 use crate::args::{self, FileName};
@@ -96,6 +97,13 @@ impl Known {
         match self {
             Self::Encoder(encoder, data) => {
                 let input = config.input.and_labels(data.open_metered(start)?)?;
+                if config.map_is_chosen && encoder.schema().is_some() {
+                    let (rows, warnings) = read::load_coordinates::<F>(input, &encoder, &config.input.csv)
+                        .map_err(|error| from_data(&error))?;
+                    let encoder = algorithm::mapped(config, &encoder, rows.len() as u64)?;
+                    let examples = rows.encode(&encoder).map_err(|error| from_data(&error))?;
+                    return Ok((encoder, Loaded { examples, warnings }));
+                }
                 let loaded = read::load(input, &encoder, &config.input.csv).map_err(|error| from_data(&error))?;
                 Ok((*encoder, loaded))
             }

@@ -78,7 +78,7 @@ fn libsvm(features: u32, encoding: Encoding) -> Encoder {
 fn encode(encoder: &Encoder, features: &[(u32, f64)]) -> RowBuffer {
     let mut row = RowBuffer::new(encoder);
     features.iter().for_each(|&(index, value)| row.push(index, value));
-    encoder.finish_row(Some(crate::encode::Cell::Text(b"1")), false, &mut row).unwrap();
+    encoder.finish_row(Some(crate::encode::Cell::Text(b"1")), &mut row).unwrap();
     row
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 use crate::draft::{DraftOptions, draft};
-use crate::encode::{ImageFormat, Projection};
+use crate::encode::{FeatureMap, ImageFormat, Projection};
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::Label;
 
@@ -85,6 +85,7 @@ fn one_of_each() -> Vec<DataError> {
         refuse_schema("max = 100", "max = 100, on_missing = 'category'"),
         refuse_schema("categories", "on_unknown = 'other', categories"),
         refuse_schema("min = 0", "log1p = true, min = -1"),
+        refuse_schema("min = 0", "cosines = 65, min = 0"),
         refuse_schema("negative = 'no'", "negative = 'yes'"),
         unreviewed.check_reviewed().unwrap_err(),
         unreviewed.assume_public(&["town"]).unwrap_err(),
@@ -92,6 +93,7 @@ fn one_of_each() -> Vec<DataError> {
         refuse_schema("min = 0", "min = 200"),
         refuse_schema("min = 0", "min = -inf"),
         Encoder::new(&schema(), Encoding::UNIT_ROWS.with_intercept(f64::NAN)).unwrap_err(),
+        encoder().with_map(FeatureMap { cosines: 65, ..FeatureMap::LINEAR }).unwrap_err(),
         encoder().projected(Projection::gaussian(100, 1)).unwrap_err(),
         refuse_images(b"no images", &[]),
         refuse_images(&[0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 2], &[0, 0, 8, 1, 0, 0, 0, 1, 0]),

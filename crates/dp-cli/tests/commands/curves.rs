@@ -1,0 +1,133 @@
+//! `dp train --curves` and `--coordinate`, and the choice of `auto`: training, the model's description, and predictions.
+
+use crate::support::{Dice, Workplace};
+use serde_json::Value;
+
+const SCHEMA: &str = "\
+[label]
+column = 'y'
+positive = 'yes'
+negative = 'no'
+[columns.pay]
+type = 'numeric'
+min = 0
+max = 100000
+[columns.age]
+type = 'numeric'
+min = 20
+max = 60
+[columns.town]
+type = 'categorical'
+categories = ['a', 'b']
+";
+
+/// The class is yes where the pay is between 100 and 3,000 and the town is a, no matter what the age is.
+fn table(rows: usize, seed: u64) -> String {
+    let mut dice = Dice(seed);
+    let mut text = "pay,age,town,y\n".to_owned();
+    for _ in 0..rows {
+        let (pay, age) = (10_f64.powf(5.0 * dice.unit()), 20.0 + 40.0 * dice.unit());
+        let town = if dice.unit() < 0.8 { 'a' } else { 'b' };
+        let class = if (100.0..3000.0).contains(&pay) && town == 'a' { "yes" } else { "no" };
+        text += &format!("{pay:.2},{age:.1},{town},{class}\n");
+    }
+    text
+}
+
+fn place() -> Workplace {
+    let place = Workplace::new();
+    place.write("schema.toml", SCHEMA);
+    place.write("train.csv", table(6000, 1));
+    place.write("test.csv", table(1500, 2));
+    place
+}
+
+const TRAIN: [&str; 11] = [
+    "train",
+    "--data",
+    "train.csv",
+    "--schema",
+    "schema.toml",
+    "--epsilon",
+    "2",
+    "--delta",
+    "1e-6",
+    "--algorithm",
+    "auto",
+];
+
+fn train(place: &Workplace, more: &[&str]) -> Value {
+    place.dp(&[&TRAIN[..], more, &["--out", "m.json", "--force", "--json"]].concat()).json()
+}
+
+fn accuracy(place: &Workplace) -> f64 {
+    let measured = place.dp(&["evaluate", "--model", "m.json", "--data", "test.csv", "--json"]).json();
+    measured["accuracy"].as_f64().unwrap()
+}
+
+#[test]
+fn auto_chooses_curves_which_verify_and_predict() {
+    let place = place();
+    let lines = train(&place, &["--curves", "none"]);
+    assert_eq!((&lines["dim"], &lines["map"]), (&5.into(), &Value::Null));
+    let of_lines = accuracy(&place);
+    let curves = train(&place, &[]);
+    assert_eq!(curves["map"], serde_json::json!({ "scale": "by_range", "cosines": 6, "pairs": false }));
+    assert_eq!(place.json("m.json")["model"]["encoder"]["encoding"]["map"], curves["map"]);
+    let of_curves = accuracy(&place);
+    assert!(of_curves > 0.9 && of_curves > of_lines + 0.1, "{of_lines} {of_curves}");
+    assert_eq!(curves["dim"], 15);
+    assert_eq!(place.json("m.json")["model"]["features"][5], "pay~6");
+    place.dp(&["verify", "m.json"]).ok();
+    let scores = place.dp(&["predict", "--model", "m.json", "--data", "test.csv"]).ok();
+    assert_eq!(scores.lines().count(), 1501);
+    // A dry run says what a run chooses, and without a number of records nothing is chosen.
+    let dry =
+        |more: &[&str]| place.dp(&[&TRAIN[..], more, &["--out", "n.json", "--dry-run", "--json"]].concat()).json();
+    let foreseen = dry(&["--n", "6000"]);
+    assert_eq!((&foreseen["map"], &foreseen["dim"]), (&curves["map"], &curves["dim"]));
+    assert_eq!(dry(&["--n", "60"])["map"], Value::Null);
+    assert_eq!(dry(&[])["map"], Value::Null);
+}
+
+#[test]
+fn what_is_stated_is_used_by_every_algorithm() {
+    let place = place();
+    let state = |more: &[&str]| {
+        let arguments = [&TRAIN[..9], more, &["--out", "m.json", "--force", "--json"]].concat();
+        let map = place.dp(&arguments).json()["map"].clone();
+        place.dp(&["verify", "m.json"]).ok();
+        let model = place.json("m.json")["model"].clone();
+        (
+            map["scale"].clone(),
+            map["cosines"].clone(),
+            map["pairs"].clone(),
+            model["features"].as_array().unwrap().len(),
+        )
+    };
+    let delta = ["--algorithm", "dp-sgd", "--passes", "2"];
+    assert_eq!(state(&[&delta[..], &["--curves", "3"]].concat()), ("by_range".into(), 3.into(), false.into(), 9));
+    let pairs = ["--curves", "2+pairs", "--coordinate", "log"];
+    assert_eq!(state(&[&delta[..], &pairs].concat()), ("log".into(), 2.into(), true.into(), 8));
+    let auto = ["--algorithm", "auto", "--coordinate", "log"];
+    assert_eq!(state(&auto), ("log".into(), 0.into(), false.into(), 5));
+    // The schema has the last word on a column.
+    place.write("schema.toml", SCHEMA.replace("max = 60", "max = 60\ncosines = 0"));
+    assert_eq!(train(&place, &["--curves", "4"])["dim"], 8);
+    let report = ["--curves", "4", "--report", "r.md"];
+    train(&place, &report);
+    assert!(place.read("r.md").contains("4 cosines of each numeric column"), "{}", place.read("r.md"));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let place = place();
+    for curves in ["0", "65", "x", "4+", "+pairs", "-1"] {
+        let run = place.dp(&[&TRAIN[..], &["--curves", curves, "--out", "m.json"]].concat());
+        assert!(run.code == 2 && run.stderr.contains("--curves"), "{run:?}");
+    }
+    place.write("t.libsvm", "+1 1:1\n-1 2:1\n");
+    let libsvm = ["train", "--data", "t.libsvm", "--dim", "2", "--epsilon", "1", "--out", "m.json", "--curves", "2"];
+    place.dp(&libsvm).fails(2, "usage.conflict").says("--curves");
+    assert!(!place.files().contains(&"m.json".to_owned()));
+}

@@ -1,0 +1,180 @@
+//! The coordinate of a numeric column: a monotone map of its public range to `[0, 1]`.
+
+use crate::schema::Scale;
+
+/// `c` of the logarithmic scale. Between 10 and 1000 accuracy is nearly the same.
+const STEEPNESS: f64 = 100.0;
+
+/// A range spans orders of magnitude if its end nearer to 0, or its shorter side of 0, is below this share of the other.
+const SPANS: f64 = 0.1;
+
+/// The place of a value in its column's public range, with all precomputed values.
+///
+/// # Formula
+/// ```text
+/// u = (g(x) - g(min))/(g(max) - g(min)),   g = log1p for columns that say so, else the identity
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Share {
+    log1p: bool,
+    /// Half of the transformed minimum and half of the transformed width: halves, so that no finite range overflows.
+    half_low: f64,
+    half_width: f64,
+}
+
+impl Share {
+    /// Creates the share of values in `[min, max]`; `None` if this range has no width.
+    pub(super) fn new((min, max): (f64, f64), log1p: bool) -> Option<Self> {
+        let half = |value: f64| 0.5 * if log1p { value.ln_1p() } else { value };
+        let (half_low, half_width) = (half(min), half(max) - half(min));
+        (half_width > 0.0).then_some(Self { log1p, half_low, half_width })
+    }
+
+    /// Returns u in `[0, 1]`, for a value within the range.
+    #[inline]
+    pub(super) fn of(&self, value: f64) -> f64 {
+        let transformed = if self.log1p { value.ln_1p() } else { value };
+        ((0.5 * transformed - self.half_low) / self.half_width).clamp(0.0, 1.0)
+    }
+}
+
+/// The scale of a column's coordinate z, as a map of its share u.
+///
+/// # Formula
+/// With `l(u) = ln(1 + c u)/ln(1 + c)`, c = 100 and r the share of 0,
+/// ```text
+/// linear           z = u
+/// log,  r <= 0     z = l(u)
+/// log,  r >= 1     z = 1 - l(1 - u)
+/// log,  0 < r < 1  z = (s(u) - s(0))/(s(1) - s(0)),   s(u) = sign(u - r) l(|u - r|/max(r, 1 - r))
+/// ```
+/// By range it is logarithmic if the range spans orders of magnitude: of `|min|` and `|max|`, one is below a tenth of the other.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Coordinate {
+    Linear,
+    /// The logarithmic scale with small steps at the minimum.
+    FromMinimum,
+    /// The same at the maximum.
+    FromMaximum,
+    /// The same at 0.
+    FromZero {
+        /// r
+        zero: f64,
+        /// s(0)
+        low: f64,
+        /// s(1) - s(0)
+        width: f64,
+    },
+}
+
+impl Coordinate {
+    /// Creates the coordinate of values in `[min, max]`.
+    pub(super) fn new((min, max): (f64, f64), scale: Scale) -> Self {
+        let (near, far) = (min.abs().min(max.abs()), min.abs().max(max.abs()));
+        let scale = match scale {
+            Scale::ByRange if near < SPANS * far => Scale::Log,
+            Scale::ByRange => Scale::Linear,
+            stated => stated,
+        };
+        match scale {
+            Scale::Log if min >= 0.0 => Self::FromMinimum,
+            Scale::Log if max <= 0.0 => Self::FromMaximum,
+            Scale::Log => {
+                let zero = -0.5 * min / (0.5 * max - 0.5 * min);
+                let low = signed(0.0, zero);
+                Self::FromZero { zero, low, width: signed(1.0, zero) - low }
+            }
+            _ => Self::Linear,
+        }
+    }
+
+    /// Returns z in `[0, 1]`.
+    #[inline]
+    pub(super) fn of(&self, share: f64) -> f64 {
+        match *self {
+            Self::Linear => share,
+            Self::FromMinimum => log(share).min(1.0),
+            Self::FromMaximum => (1.0 - log(1.0 - share)).max(0.0),
+            Self::FromZero { zero, low, width } => ((signed(share, zero) - low) / width).clamp(0.0, 1.0),
+        }
+    }
+}
+
+/// Returns l(u).
+#[inline]
+fn log(share: f64) -> f64 {
+    (STEEPNESS * share).ln_1p() / STEEPNESS.ln_1p()
+}
+
+/// Returns s(u).
+#[inline]
+fn signed(share: f64, zero: f64) -> f64 {
+    log((share - zero).abs() / zero.max(1.0 - zero)).copysign(share - zero)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(range: (f64, f64), scale: Scale, value: f64) -> f64 {
+        Coordinate::new(range, scale).of(Share::new(range, false).unwrap().of(value))
+    }
+
+    #[test]
+    fn the_logarithmic_scale_by_hand() {
+        let l = |u: f64| (1.0 + 100.0 * u).ln() / 101f64.ln();
+        for (range, value, expected) in [
+            ((0.0, 10.0), 0.1, l(0.01)),
+            ((5.0, 15.0), 6.0, l(0.1)),
+            ((-10.0, 0.0), -0.1, 1.0 - l(0.01)),
+            ((-1.0, 1.0), 0.0, 0.5),
+            ((-1.0, 1.0), 0.3, 0.5 + 0.5 * l(0.3)),
+            ((-1.0, 3.0), -0.5, (l(1.0 / 3.0) - l(0.5 / 3.0)) / (l(1.0 / 3.0) + 1.0)),
+        ] {
+            let found = at(range, Scale::Log, value);
+            assert!((found - expected).abs() < 1e-14, "{range:?} {value}: {found} {expected}");
+        }
+    }
+
+    #[test]
+    fn ranges_that_span_orders_of_magnitude_are_logarithmic() {
+        for (range, log) in [
+            ((0.0, 1.0), true),
+            ((1859.0, 3858.0), false),
+            ((326.0, 18823.0), true),
+            ((-8019.0, 102_127.0), true),
+            ((-7.0, 6.8), false),
+            ((-3.0, -0.1), true),
+            ((-3.0, -1.0), false),
+            ((-f64::MAX, f64::MAX), false),
+        ] {
+            let expected = if log { Scale::Log } else { Scale::Linear };
+            assert_eq!(Coordinate::new(range, Scale::ByRange), Coordinate::new(range, expected), "{range:?}");
+        }
+    }
+
+    #[test]
+    fn every_scale_increases_from_0_to_1() {
+        for range in
+            [(0.0, 1.0), (-3.0, 0.0), (-2.0, 7.0), (-f64::MAX, f64::MAX), (0.0, f64::MIN_POSITIVE), (1e300, 2e300)]
+        {
+            for scale in [Scale::Linear, Scale::Log, Scale::ByRange] {
+                let steps = (0..=1000).map(|i| {
+                    let share = f64::from(i) / 1000.0;
+                    at(range, scale, (range.0 * (1.0 - share) + range.1 * share).clamp(range.0, range.1))
+                });
+                let values: Vec<f64> = steps.collect();
+                assert_eq!((values[0], values[1000]), (0.0, 1.0), "{range:?} {scale:?}");
+                assert!(values.windows(2).all(|pair| pair[0] <= pair[1]), "{range:?} {scale:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_range_without_width_has_no_share() {
+        for range in [(1.0, 1.0), (0.0, 0.0), (0.0, 5e-324), (-0.0, 0.0)] {
+            let share = Share::new(range, false);
+            assert!(share.is_none_or(|share| (0.0..=1.0).contains(&share.of(range.1))), "{range:?}");
+        }
+    }
+}

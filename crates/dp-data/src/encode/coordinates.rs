@@ -1,0 +1,107 @@
+//! Records of a table in memory before their feature map is chosen.
+
+use super::{Encoder, RowBuffer, Stored, is_sparse};
+use crate::block::Rows;
+use crate::error::{DataError, DataErrorKind};
+use crate::examples::{Builder, Examples};
+
+/// How far a record is encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// One number per column or category.
+    Coordinates,
+    /// Features of bounded norm.
+    Features,
+}
+
+/// Records with one number per numeric column and indicator, and one per category: what a feature map is applied to.
+///
+/// So the number of records, which is public, can be known when the map is chosen, and the file is read once. Rows have no
+/// intercept, and their norm is **not** bounded: [`encode`](Self::encode) makes examples of them.
+///
+/// # Examples
+/// ```
+/// use dp_data::encode::{Encoder, Encoding, FeatureMap};
+/// use dp_data::{Schema, read};
+///
+/// let schema = Schema::parse(
+///     "toy.toml",
+///     "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
+///      columns.age = { type = 'numeric', min = 0, max = 100 }",
+/// )?;
+/// let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS)?;
+/// let input = read::Input::from_bytes("toy.csv", b"age,y\n0,no\n100,yes\n".to_vec());
+/// let (coordinates, _) = read::load_coordinates::<f64>(input, &encoder, &Default::default())?;
+/// let cosines = coordinates.len() as u32; // chosen by the number of records
+/// let encoder = encoder.with_map(FeatureMap { cosines, ..FeatureMap::LINEAR })?;
+/// let examples = coordinates.encode(&encoder)?;
+/// assert_eq!((examples.len(), examples.dim()), (2, 3));
+/// # Ok::<(), dp_data::DataError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Coordinates<F> {
+    rows: Examples<F>,
+}
+
+impl<F: Stored> Coordinates<F> {
+    pub(crate) fn new(rows: Examples<F>) -> Self {
+        Self { rows }
+    }
+
+    /// Returns the number of records.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Returns whether there are no records.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Encodes the records by an encoder that differs from the one by which they were read in nothing but its map. Where they
+    /// are stored in double precision, the rows have the bits that [`Encoder::encode_row`] gives.
+    ///
+    /// # Errors
+    /// `schema.columns` for an encoder of other columns; `memory.exhausted`.
+    pub fn encode(self, encoder: &Encoder) -> Result<Examples<F>, DataError> {
+        let block = self.rows.block();
+        if block.dim() != encoder.coordinates() {
+            let message = format!("records with {} coordinates, an encoder of {}", block.dim(), encoder.coordinates());
+            return Err(DataError::new(DataErrorKind::SchemaColumns, message));
+        }
+        let mut rows = Builder::new(encoder.dim(), encoder.prefers_sparse(), block.valid.is_some())?;
+        let mut row = RowBuffer::new(encoder);
+        for (i, target) in block.targets.iter().enumerate() {
+            row.clear();
+            if block.valid.is_some_and(|valid| !valid[i]) {
+                rows.push_null()?;
+                continue;
+            }
+            match block.rows {
+                Rows::Dense { values, dim } => {
+                    (0..)
+                        .zip(&values[i * dim..(i + 1) * dim])
+                        .for_each(|(index, value)| row.push(index, value.widen()));
+                }
+                Rows::Sparse { offsets, indices, values, .. } => {
+                    let place = offsets[i]..offsets[i + 1];
+                    let entries = indices[place.clone()].iter().zip(&values[place]);
+                    entries.for_each(|(&index, value)| row.push(index, value.widen()));
+                }
+            }
+            encoder.finish_features(&mut row);
+            rows.push(row.indices(), row.values(), *target)?;
+        }
+        Ok(rows.finish())
+    }
+}
+
+impl Encoder {
+    /// Returns the number of features of rows at this stage, and whether they are best stored as compressed rows.
+    pub(crate) fn shape_at(&self, stage: Stage) -> (usize, bool) {
+        match stage {
+            Stage::Coordinates => (self.coordinates(), is_sparse(self.used_columns(), self.coordinates())),
+            Stage::Features => (self.dim(), self.prefers_sparse()),
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Functions of numeric columns as features: cosines of a coordinate, and products of pairs of columns.
+
+#[cfg(test)]
+mod tests;
+
+use serde::{Deserialize, Serialize};
+
+use super::RowBuffer;
+use super::coordinate::Coordinate;
+use crate::error::{DataError, DataErrorKind};
+use crate::schema::Scale;
+
+/// Maximum number of cosines of a column.
+pub const MAX_COSINES: u32 = 64;
+
+/// Maximum number of features that a map makes of the numeric columns.
+const MAX_MAPPED: u64 = 1 << 24;
+
+/// The functions of numeric columns that become features, where the schema does not say otherwise for a column.
+///
+/// With cosines a linear model is a sum of one curve per column. On a logarithmic scale it depends little on how generous the
+/// public ranges are.
+///
+/// # Formula
+/// With z the coordinate of a column in `[0, 1]` on its [`Scale`], its features are
+/// ```text
+/// no cosines    2 z - 1 (Symmetric)   or   z (Unit)
+/// K cosines     cos(pi j z)/sqrt(j),   j = 1, ..., K
+/// pairs         cos(pi z) cos(pi z'),  for every two numeric columns with a range that has a width
+/// ```
+/// The cosines follow from the first by Chebyshev's recurrence `T(j+1) = 2 T(1) T(j) - T(j-1)`.
+///
+/// # Privacy
+/// A map depends on the schema and on itself, not on records, and the norm of rows is bounded after it.
+///
+/// # Examples
+/// ```
+/// use dp_data::encode::{Encoder, Encoding, FeatureMap, RowBuffer};
+/// use dp_data::schema::{Scale, Schema};
+///
+/// let schema = Schema::parse(
+///     "toy.toml",
+///     "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
+///      columns.age = { type = 'numeric', min = 0, max = 120 }\n\
+///      columns.sex = { type = 'categorical', categories = ['f', 'm'] }",
+/// )?;
+/// let encoding = Encoding::UNIT_ROWS.with_map(FeatureMap { cosines: 2, ..FeatureMap::LINEAR });
+/// let encoder = Encoder::new(&schema, encoding)?;
+/// assert_eq!(encoder.feature_names(), ["age~1", "age~2", "sex=f", "sex=m", "<intercept>"]);
+/// let mut row = RowBuffer::new(&encoder);
+/// encoder.encode_row(|column| [b"60".as_slice(), b"m"][column], None, &mut row)?;
+/// assert_eq!(row.indices(), [1, 3, 4]); // cos(pi/2) = 0, cos(pi)/sqrt(2), m, the intercept
+/// # Ok::<(), dp_data::DataError>(())
+/// ```
+///
+/// # References
+/// Cosines are the additive model's basis that is orthogonal for uniform z; pairs are the first term of two variables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FeatureMap {
+    /// The scale of coordinates.
+    pub scale: Scale,
+    /// K: cosines per column, at most [`MAX_COSINES`]; 0 for the coordinate itself.
+    pub cosines: u32,
+    /// True if products of pairs of columns are features.
+    pub pairs: bool,
+}
+
+impl FeatureMap {
+    /// The coordinate of each column on the linear scale, and nothing else.
+    pub const LINEAR: Self = Self { scale: Scale::Linear, cosines: 0, pairs: false };
+
+    /// Returns K cosines of each column, on a scale that follows from its range; lines for K = 0.
+    pub const fn curves(cosines: u32) -> Self {
+        Self { scale: if cosines == 0 { Scale::Linear } else { Scale::ByRange }, cosines, pairs: false }
+    }
+
+    /// Returns whether this is [`LINEAR`](Self::LINEAR).
+    pub fn is_linear(&self) -> bool {
+        *self == Self::LINEAR
+    }
+}
+
+/// A numeric column before the map: one feature.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Numeric {
+    /// Its index before the map.
+    pub(super) feature: u32,
+    /// Its functions.
+    pub(super) functions: Functions,
+    /// True if the feature is u, false if it is 2u - 1.
+    pub(super) unit: bool,
+}
+
+/// The functions of a numeric column.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Functions {
+    pub(super) coordinate: Coordinate,
+    /// K
+    pub(super) cosines: u32,
+}
+
+impl Numeric {
+    fn is_mapped(&self) -> bool {
+        self.functions.cosines > 0 || self.functions.coordinate != Coordinate::Linear
+    }
+
+    /// Returns the number of features.
+    fn width(&self) -> u32 {
+        self.functions.cosines.max(1)
+    }
+}
+
+/// A map with precomputed values, from rows with one feature per numeric column to rows with all functions.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct MapPlan {
+    /// Numeric columns with cosines or in pairs, by increasing feature.
+    columns: Vec<Numeric>,
+    /// `1/sqrt(j)` for j = 1, 2, ...
+    decay: Vec<f64>,
+    /// Index of the first pair, if there are pairs.
+    pairs: Option<u32>,
+    /// Number of features after the map.
+    features: u32,
+}
+
+impl MapPlan {
+    /// Creates the plan for rows of `inputs` features, among them these of numeric columns; `None` if the map changes no row.
+    pub(super) fn new(numeric: &[Numeric], inputs: u32, map: &FeatureMap) -> Result<Option<Self>, DataError> {
+        let taken = |column: &Numeric| map.pairs || column.is_mapped();
+        let columns: Vec<Numeric> = numeric.iter().copied().filter(taken).collect();
+        let pairs = map.pairs && columns.len() > 1;
+        if !pairs && !columns.iter().any(Numeric::is_mapped) {
+            return Ok(None);
+        }
+        let most = columns.iter().map(|column| column.functions.cosines).max().unwrap_or(0);
+        let of_columns: u64 = columns.iter().map(|column| u64::from(column.width())).sum();
+        let number = columns.len() as u64;
+        let of_pairs = if pairs { number.saturating_mul(number - 1) / 2 } else { 0 };
+        let mapped = of_columns.saturating_add(of_pairs);
+        let features = u64::from(inputs).saturating_sub(number).saturating_add(mapped);
+        if most > MAX_COSINES || mapped > MAX_MAPPED || features >= u64::from(u32::MAX) {
+            let message = format!("{most} cosines of a column, and {mapped} features of {number} numeric columns");
+            return Err(DataError::new(DataErrorKind::EncodingMap, message)
+                .expected(format!("at most {MAX_COSINES} cosines and {MAX_MAPPED} features")));
+        }
+        let decay = (1..=most).map(|j| 1.0 / f64::from(j).sqrt()).collect();
+        // Both are below 2^32.
+        let (features, first) = (features as u32, (features - of_pairs) as u32);
+        Ok(Some(Self { columns, decay, pairs: pairs.then_some(first), features }))
+    }
+
+    /// Returns the number of features after the map.
+    pub(super) fn features(&self) -> u32 {
+        self.features
+    }
+
+    /// Returns the number of features that are never 0 by design: those of numeric columns.
+    pub(super) fn dense_features(&self) -> usize {
+        let of_pairs = self.pairs.map_or(0, |first| (self.features - first) as usize);
+        of_pairs + self.columns.iter().map(|column| column.width() as usize).sum::<usize>()
+    }
+
+    /// Returns the number of numeric columns that it maps.
+    pub(super) fn columns(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Returns the names of the features, from those before the map.
+    pub(super) fn feature_names(&self, names: Vec<String>) -> Vec<String> {
+        let mut mapped = Vec::with_capacity(self.features as usize);
+        let mut columns = self.columns.iter().peekable();
+        for (index, name) in (0..).zip(&names) {
+            match columns.next_if(|column| column.feature == index) {
+                Some(column) if column.functions.cosines > 0 => {
+                    mapped.extend((1..=column.functions.cosines).map(|j| format!("{name}~{j}")));
+                }
+                _ => mapped.push(name.clone()),
+            }
+        }
+        if self.pairs.is_some() {
+            for (i, one) in self.columns.iter().enumerate() {
+                mapped.extend(
+                    self.columns[..i]
+                        .iter()
+                        .map(|other| format!("{}*{}", names[other.feature as usize], names[one.feature as usize])),
+                );
+            }
+        }
+        mapped
+    }
+
+    /// Maps the features collected so far.
+    pub(super) fn apply(&self, row: &mut RowBuffer) {
+        let (indices, values) = row.take_features();
+        let mut firsts = row.take_sums();
+        let mut entries = indices.iter().copied().zip(values.iter().copied()).peekable();
+        let mut shift = 0;
+        for column in &self.columns {
+            while let Some((index, value)) = entries.next_if(|(index, _)| *index < column.feature) {
+                row.push(index + shift, value);
+            }
+            let entry = entries.next_if(|(index, _)| *index == column.feature);
+            let value = entry.map_or(0.0, |(_, value)| value);
+            let share = if column.unit { value } else { 0.5 * (value + 1.0) };
+            let z = column.functions.coordinate.of(share);
+            let centred = 2.0 * z - 1.0;
+            let first = -sin_half_pi(centred);
+            let mut index = column.feature + shift;
+            if column.functions.cosines == 0 {
+                row.push(index, if column.unit { z } else { centred });
+            } else {
+                let (mut before, mut now) = (1.0, first);
+                for decay in &self.decay[..column.functions.cosines as usize] {
+                    row.push(index, decay * now);
+                    index += 1;
+                    (before, now) = (now, 2.0 * first * now - before);
+                }
+                shift += column.functions.cosines - 1;
+            }
+            if self.pairs.is_some() {
+                firsts.push(first);
+            }
+        }
+        for (index, value) in entries {
+            row.push(index + shift, value);
+        }
+        if let Some(mut index) = self.pairs {
+            for (i, one) in firsts.iter().enumerate() {
+                for other in &firsts[..i] {
+                    row.push(index, one * other);
+                    index += 1;
+                }
+            }
+        }
+        row.recycle(indices, values, firsts);
+    }
+}
+
+/// Returns `sin(pi v/2)`, for v in `[-1, 1]`; `cos(pi z)` is its negative at `v = 2z - 1`.
+fn sin_half_pi(v: f64) -> f64 {
+    (core::f64::consts::FRAC_PI_2 * v).sin()
+}
