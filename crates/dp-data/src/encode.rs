@@ -13,6 +13,7 @@ mod plan;
 mod project;
 mod refusal;
 mod row;
+mod single_column;
 #[cfg(test)]
 mod tests;
 

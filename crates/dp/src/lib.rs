@@ -31,6 +31,7 @@ pub mod ranker;
 pub mod ranking;
 pub mod report;
 pub mod sealed;
+pub mod shapes;
 #[cfg(feature = "signatures")]
 pub mod signature;
 pub mod training;

@@ -109,6 +109,8 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Score records: one line of CSV for each
     Predict(PredictArgs),
+    /// Show the contribution of each column to a model's score
+    ExplainModel(ExplainModelArgs),
     /// Learn to rank: train, measure and use rankers of the documents of queries
     Rank(Box<RankArgs>),
     /// Compute epsilon, delta, noise, sampling rate or steps of releases from the others
@@ -144,7 +146,7 @@ impl Command {
             Self::Schema(args) => args.out.as_deref().is_none_or(is_stdout),
             Self::Rank(args) => matches!(args.job, RankJob::Evaluate(_) | RankJob::Cv(_)),
             Self::Account(args) => !matches!(args.job, AccountJob::Batch(_)),
-            Self::Evaluate(_) | Self::Verify(_) | Self::Audit(_) => true,
+            Self::Evaluate(_) | Self::ExplainModel(_) | Self::Verify(_) | Self::Audit(_) => true,
             _ => false,
         }
     }
@@ -234,6 +236,29 @@ pub struct PredictArgs {
     /// List what would be read and written, without reading a record
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// Arguments of `dp explain-model`.
+#[derive(Debug, Clone, Args)]
+#[command(after_help = "\
+Example:
+  dp explain-model model.json --out shapes.svg
+
+A number contributes a curve over its public range, a category a bar; the score is their sum divided by the norm of
+the record. All of it follows from the released model, so that it costs no privacy.")]
+pub struct ExplainModelArgs {
+    /// Output of `dp train`; `-` for standard input
+    #[arg(value_name = "MODEL")]
+    pub model: FileName,
+    /// Class whose score is explained, of several [default: the first]
+    #[arg(long, value_name = "CLASS", allow_hyphen_values = true)]
+    pub class: Option<String>,
+    /// Output file of a picture (SVG)
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    /// Replace an existing output file
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// Arguments of `dp verify`.

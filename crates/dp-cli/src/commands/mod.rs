@@ -6,6 +6,7 @@ pub mod completions;
 pub mod dry_run;
 pub mod evaluate;
 pub mod explain;
+pub mod explain_model;
 pub mod help;
 pub mod man;
 pub mod predict;

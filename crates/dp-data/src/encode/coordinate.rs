@@ -36,6 +36,12 @@ impl Share {
         let transformed = if self.log1p { value.ln_1p() } else { value };
         ((0.5 * transformed - self.half_low) / self.half_width).clamp(0.0, 1.0)
     }
+
+    /// Returns a value with this share, up to rounding.
+    pub(super) fn inverse(&self, share: f64) -> f64 {
+        let transformed = 2.0 * (self.half_low + share * self.half_width);
+        if self.log1p { transformed.exp_m1() } else { transformed }
+    }
 }
 
 /// The scale of a column's coordinate z, as a map of its share u.
@@ -98,12 +104,30 @@ impl Coordinate {
             Self::FromZero { zero, low, width } => ((signed(share, zero) - low) / width).clamp(0.0, 1.0),
         }
     }
+
+    /// Returns the share with this z, up to rounding.
+    pub(super) fn inverse(&self, z: f64) -> f64 {
+        match *self {
+            Self::Linear => z,
+            Self::FromMinimum => unlog(z),
+            Self::FromMaximum => 1.0 - unlog(1.0 - z),
+            Self::FromZero { zero, low, width } => {
+                let s = low + z * width;
+                zero + (zero.max(1.0 - zero) * unlog(s.abs())).copysign(s)
+            }
+        }
+    }
 }
 
 /// Returns l(u).
 #[inline]
 fn log(share: f64) -> f64 {
     (STEEPNESS * share).ln_1p() / STEEPNESS.ln_1p()
+}
+
+/// Returns the share u with `l(u) = z`.
+fn unlog(z: f64) -> f64 {
+    (STEEPNESS.ln_1p() * z).exp_m1() / STEEPNESS
 }
 
 /// Returns s(u).
@@ -166,6 +190,25 @@ mod tests {
                 let values: Vec<f64> = steps.collect();
                 assert_eq!((values[0], values[1000]), (0.0, 1.0), "{range:?} {scale:?}");
                 assert!(values.windows(2).all(|pair| pair[0] <= pair[1]), "{range:?} {scale:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn inverses_lead_back() {
+        for range in [(0.0, 1.0), (3.0, 7.0), (-3.0, 0.0), (-2.0, 7.0), (-1e9, 3.0)] {
+            for scale in [Scale::Linear, Scale::Log] {
+                let coordinate = Coordinate::new(range, scale);
+                for log1p in [false, true] {
+                    if log1p && range.0 < 0.0 {
+                        continue;
+                    }
+                    let share = Share::new(range, log1p).unwrap();
+                    for z in (0..=20).map(|i| f64::from(i) / 20.0) {
+                        let found = coordinate.of(share.of(share.inverse(coordinate.inverse(z))));
+                        assert!((found - z).abs() < 1e-6, "{range:?} {scale:?} {log1p} {z} {found}");
+                    }
+                }
             }
         }
     }

@@ -166,6 +166,14 @@ impl MapPlan {
         self.columns.len()
     }
 
+    /// Returns the features that the map makes of `width` features from `first` on, of one column.
+    pub(super) fn range_of(&self, first: u32, width: u32) -> core::ops::Range<u32> {
+        let before = self.columns.iter().take_while(|column| column.feature < first);
+        let first_mapped = first + before.map(|column| column.width() - 1).sum::<u32>();
+        let mapped = self.columns.iter().find(|column| column.feature == first).map_or(width, Numeric::width);
+        first_mapped..first_mapped + mapped
+    }
+
     /// Returns the names of the features, from those before the map.
     pub(super) fn feature_names(&self, names: Vec<String>) -> Vec<String> {
         let mut mapped = Vec::with_capacity(self.features as usize);

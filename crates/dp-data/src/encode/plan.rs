@@ -120,6 +120,25 @@ impl ColumnPlan {
         }
     }
 
+    /// Returns `points` values of a numeric column, equally spaced in its coordinate; `None` if it has none.
+    pub(super) fn grid(&self, points: usize) -> Option<Vec<f64>> {
+        let Self::Numeric(NumericPlan { share: Some(share), functions: Some(functions), min, max, .. }) = self else {
+            return None;
+        };
+        let last = points.saturating_sub(1).max(1) as f64;
+        let value = |i: usize| share.inverse(functions.coordinate.inverse(i as f64 / last)).clamp(*min, *max);
+        Some((0..points).map(value).collect())
+    }
+
+    /// Returns the index of its first feature, before any map.
+    pub(super) fn first(&self) -> u32 {
+        match self {
+            Self::Drop => 0,
+            Self::Numeric(plan) => plan.feature,
+            Self::Categorical(plan) => plan.first,
+        }
+    }
+
     /// Returns the number of features, before any map.
     pub(super) fn width(&self) -> u32 {
         match self {

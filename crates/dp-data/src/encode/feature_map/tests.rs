@@ -146,3 +146,34 @@ fn too_many_functions_are_refused() {
         assert_eq!(refused.code(), "encoding.map");
     }
 }
+
+/// Features of single columns add up to the row, up to its norm.
+#[test]
+fn single_columns_add_up_to_the_row() {
+    let columns = "columns.a = { type = 'numeric', min = 0, max = 100 }\n\
+         columns.c = { type = 'categorical', categories = ['x', 'y'], on_missing = 'category' }\n\
+         columns.skip = { type = 'drop' }\n\
+         columns.b = { type = 'numeric', min = -1, max = 1, cosines = 0 }\n\
+         columns.i = { type = 'indicator' }\n\
+         columns.w = { type = 'numeric', min = 2, max = 2 }\n\
+         columns.d = { type = 'numeric', min = 0, max = 1, cosines = 3 }\n";
+    for cosines in [0, 2] {
+        let encoder = encoder(columns, Encoding::UNIT_ROWS.with_map(FeatureMap::curves(cosines)));
+        let cells = ["7", "", "", "0.5", "1", "2", "0.25"].map(str::to_owned);
+        let row = dense(&encoder, &cells);
+        let mut sum = vec![0.0; encoder.dim()];
+        for (column, cell) in cells.iter().enumerate() {
+            let features = encoder.column_features(column, crate::encode::Cell::Text(cell.as_bytes()));
+            assert_eq!(features.is_none(), column == 2);
+            features.into_iter().flatten().for_each(|(index, value)| sum[index] += value);
+        }
+        sum[encoder.dim() - 1] = 1.0;
+        let norm = sum.iter().map(|v| v * v).sum::<f64>().sqrt();
+        for (found, expected) in row.iter().zip(&sum) {
+            assert!((found * norm - expected).abs() < 1e-12, "{row:?} {sum:?}");
+        }
+        let grid = encoder.column_grid(0, 5).unwrap();
+        assert!(grid[0] == 0.0 && grid[4] == 100.0 && grid.is_sorted(), "{grid:?}");
+        assert!(encoder.column_grid(1, 5).is_none() && encoder.column_grid(5, 5).is_none());
+    }
+}

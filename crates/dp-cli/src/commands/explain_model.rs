@@ -1,0 +1,96 @@
+//! `dp explain-model`: the contribution of each column to the score of a model, as text, JSON or a picture.
+
+mod picture;
+
+use dp::shapes::{Shapes, shapes};
+use dp::wording::one_line;
+use dp::{ModelKind, verify};
+use serde::Serialize;
+
+use crate::args::ExplainModelArgs;
+use crate::atomic;
+use crate::exit_code::ExitStatus;
+use crate::failure::Failure;
+use crate::files;
+use crate::output::Console;
+
+/// The result of an explanation.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Outcome {
+    /// `dp.explain-model/1`.
+    pub schema: &'static str,
+    /// The contributions.
+    #[serde(flatten)]
+    pub shapes: Shapes,
+    /// True if the guarantee of the model holds, so that all of this may be published with it.
+    pub publishable: bool,
+    /// The file that holds the picture.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub picture: Option<String>,
+}
+
+/// Explains and prints.
+///
+/// # Errors
+/// `model.*`, `usage.*` for a class that the model does not have, and output that cannot be written.
+pub fn execute(args: &ExplainModelArgs, console: &Console) -> Result<(), Failure> {
+    if let Some(out) = &args.out {
+        atomic::check(out, args.force)?;
+    }
+    let file = files::model(&args.model)?;
+    let class = class(args, &file.model.kind)?;
+    let shapes = shapes(&file.model, class).ok_or_else(|| {
+        Failure::new(ExitStatus::Input, "model.mismatch", "the model is not a sum over the columns of a table")
+            .at_file(&args.model)
+            .expected("a model of a CSV file without --project")
+            .help("`features` and `weights` of the model file are what there is to see")
+    })?;
+    let publishable = verify::model(&file, verify::WORK).is_ok();
+    if let Some(out) = &args.out {
+        atomic::write(out, args.force, picture::svg(&shapes)?.as_bytes())?;
+    }
+    let picture = args.out.as_deref().map(atomic::shown);
+    let outcome = Outcome { schema: "dp.explain-model/1", shapes, publishable, picture };
+    console.result(&outcome, &text(&outcome))
+}
+
+/// Returns the position of the requested class, the first by default.
+fn class(args: &ExplainModelArgs, kind: &ModelKind) -> Result<usize, Failure> {
+    let Some(name) = &args.class else { return Ok(0) };
+    let classes: &[String] = match kind {
+        ModelKind::MultiClassLinear { classes } => classes,
+        ModelKind::LinearClassifier { classes } => std::slice::from_ref(&classes.positive),
+        ModelKind::LinearRegression { .. } => &[],
+    };
+    classes.iter().position(|class| class == name).ok_or_else(|| {
+        let expected = match classes {
+            [] => "no --class: the model predicts a number".to_owned(),
+            classes => dp::wording::names(classes),
+        };
+        Failure::usage("--class", format!("the model has no score of class `{}`", one_line(name))).expected(expected)
+    })
+}
+
+fn text(outcome: &Outcome) -> String {
+    let Shapes { class, columns, has_pairs, .. } = &outcome.shapes;
+    let score = class.as_ref().map_or("the prediction".to_owned(), |class| format!("the score of {}", one_line(class)));
+    let names: Vec<String> = columns.iter().map(|shape| one_line(&shape.column)).collect();
+    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max("column".len());
+    let mut lines = vec![
+        format!("contributions of {} columns to {score}, the largest effect first", columns.len()),
+        format!("{:<width$}  {:>9}  least at, most at", "column", "effect"),
+    ];
+    for (name, shape) in names.iter().zip(columns) {
+        let (low, high) = shape.points.extremes();
+        let [low, high] = [low, high].map(|position| one_line(&shape.points.label(position)));
+        lines.push(format!("{name:<width$}  {:>9.3}  {low}, {high}", shape.effect));
+    }
+    if *has_pairs {
+        lines.push("products of pairs of columns contribute too and are not shown".to_owned());
+    }
+    if !outcome.publishable {
+        lines.push("the model has no guarantee that holds: do not publish this".to_owned());
+    }
+    lines.extend(outcome.picture.as_ref().map(|picture| format!("written {picture}")));
+    lines.join("\n")
+}
