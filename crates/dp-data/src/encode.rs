@@ -22,8 +22,6 @@ use serde::{Deserialize, Serialize};
 pub use cell::Cell;
 #[cfg(feature = "files")]
 pub use coordinates::Coordinates;
-#[cfg(feature = "files")]
-pub(crate) use coordinates::Stage;
 pub use feature_map::{FeatureMap, MAX_COSINES};
 use feature_map::{MapPlan, Numeric};
 pub use format::{ImageFormat, InputFormat, LibsvmFormat, MAX_FEATURES};
@@ -46,7 +44,7 @@ const SPARSE_SHARE: f64 = 0.35;
 /// # Formula
 /// ```text
 /// t = (g(clamp(v, min, max)) - g(min)) / (g(max) - g(min)),   g = log1p for columns that say so, else the identity
-/// numeric feature      2 t - 1 (Symmetric)   or   t (Unit)
+/// numeric feature      2 t - 1 (Symmetric)   or   t (Unit),   or the functions of a FeatureMap
 /// categorical feature  1 at the record's category, 0 elsewhere
 /// intercept            a constant, the last feature
 /// row                  x / |x| (Unit)   or   x / max(1, |x|) (Clip),   the intercept included in x
@@ -468,23 +466,20 @@ impl Encoder {
         label: Option<C>,
         row: &mut RowBuffer,
     ) -> Result<(), DataError> {
-        self.encode_to(Stage::Features, cell, label, row)
+        self.encode_coordinates(cell, label, row)?;
+        self.finish_features(row);
+        Ok(())
     }
 
-    /// Encodes one record of a table up to this stage.
-    pub(crate) fn encode_to<'c, C: Into<Cell<'c>>>(
+    /// Encodes one record of a table, without map, projection, intercept and norm bound.
+    pub(crate) fn encode_coordinates<'c, C: Into<Cell<'c>>>(
         &self,
-        stage: Stage,
         cell: impl Fn(usize) -> C,
         label: Option<C>,
         row: &mut RowBuffer,
     ) -> Result<(), DataError> {
         let neutral = self.encode_cells(cell, row)?;
-        self.encode_label(label.map(Into::into), neutral, row)?;
-        if stage == Stage::Features {
-            self.finish_features(row);
-        }
-        Ok(())
+        self.encode_label(label.map(Into::into), neutral, row)
     }
 
     /// Encodes the cells of one record as coordinates, and returns whether one of them makes it a null record.

@@ -81,8 +81,8 @@
 //! at 0.1, .002 at 1.6.
 //!
 //! # Curves
-//! [`Auto::cosines`] chooses how many cosines of each numeric column become features. `cargo run --release -p benches --bin curves
-//! -- --data FILE LABEL POSITIVE` prints the accuracy of lines and curves.
+//! [`Auto::cosines`] chooses how many cosines of each numeric column become features; the tables above are of lines. `cargo run
+//! --release -p benches --bin curves -- --data FILE LABEL POSITIVE` prints the accuracy of lines and curves.
 //!
 //! # Privacy
 //! The choice depends on no record: it is as public as `n`, `dim` and the budget. The result is an ordinary recipe, whose

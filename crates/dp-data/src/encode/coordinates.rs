@@ -5,15 +5,6 @@ use crate::block::Rows;
 use crate::error::{DataError, DataErrorKind};
 use crate::examples::{Builder, Examples};
 
-/// How far a record is encoded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// One number per column or category.
-    Coordinates,
-    /// Features of bounded norm.
-    Features,
-}
-
 /// Records with one number per numeric column and indicator, and one per category: what a feature map is applied to.
 ///
 /// So the number of records, which is public, can be known when the map is chosen, and the file is read once. Rows have no
@@ -97,11 +88,8 @@ impl<F: Stored> Coordinates<F> {
 }
 
 impl Encoder {
-    /// Returns the number of features of rows at this stage, and whether they are best stored as compressed rows.
-    pub(crate) fn shape_at(&self, stage: Stage) -> (usize, bool) {
-        match stage {
-            Stage::Coordinates => (self.coordinates(), is_sparse(self.used_columns(), self.coordinates())),
-            Stage::Features => (self.dim(), self.prefers_sparse()),
-        }
+    /// Returns the number of coordinates of a record, and whether they are best stored as compressed rows.
+    pub(crate) fn shape_of_coordinates(&self) -> (usize, bool) {
+        (self.coordinates(), is_sparse(self.used_columns(), self.coordinates()))
     }
 }

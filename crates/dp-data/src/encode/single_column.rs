@@ -22,7 +22,7 @@ impl Encoder {
     /// let map = FeatureMap { cosines: 2, ..FeatureMap::LINEAR };
     /// let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS.with_map(map))?;
     /// let features = encoder.column_features(1, Cell::Number(0.0)).ok_or("no features")?;
-    /// assert_eq!(features, [(2, 1.0), (3, 0.5_f64.sqrt())]);
+    /// assert_eq!(features, [(2, 1.0), (3, 1.0 / 2_f64.sqrt())]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn column_features(&self, column: usize, cell: Cell<'_>) -> Option<Vec<(usize, f64)>> {

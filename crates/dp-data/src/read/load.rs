@@ -7,9 +7,7 @@ use super::csv::{CsvOptions, CsvReader};
 use super::idx::ImageReader;
 use super::libsvm::LibsvmReader;
 use super::warning::{ClassCounts, CuratorWarning, from_columns, from_label};
-use crate::encode::{
-    Coordinates, Encoder, Encoding, InputFormat, LibsvmFormat, MAX_FEATURES, RowBuffer, Stage, Stored,
-};
+use crate::encode::{Coordinates, Encoder, Encoding, InputFormat, LibsvmFormat, MAX_FEATURES, RowBuffer, Stored};
 use crate::error::{DataError, DataErrorKind};
 use crate::examples::{Builder, Examples};
 use crate::schema::{ColumnKind, Schema};
@@ -75,6 +73,13 @@ pub fn load_coordinates<F: Stored>(
     Ok((Coordinates::new(examples), warnings))
 }
 
+/// How far rows are encoded.
+#[derive(Clone, Copy)]
+enum Stage {
+    Coordinates,
+    Features,
+}
+
 /// Reads a CSV file with labels into rows of this stage.
 fn read_csv<F: Stored>(
     input: Input,
@@ -92,13 +97,21 @@ fn read_csv<F: Stored>(
     let label = reader.position(&schema.label().column)?;
     let mut warnings = unused_columns(&reader, schema);
     let mut row = RowBuffer::new(encoder);
-    let (dim, sparse) = encoder.shape_at(stage);
-    let mut collector = Collector::of_rows(encoder, dim, sparse)?;
+    let mut collector = match stage {
+        Stage::Coordinates => {
+            let (dim, sparse) = encoder.shape_of_coordinates();
+            Collector::of_rows(encoder, dim, sparse)
+        }
+        Stage::Features => Collector::new(encoder),
+    }?;
     let file = reader.file().to_owned();
     while let Some(record) = reader.next_record()? {
-        encoder
-            .encode_to(stage, |column| record.cell(positions[column]), Some(record.cell(label)), &mut row)
-            .map_err(|error| error.in_file(&file).at_line(record.line()))?;
+        let (cell, label) = (|column: usize| record.cell(positions[column]), Some(record.cell(label)));
+        let encoded = match stage {
+            Stage::Coordinates => encoder.encode_coordinates(cell, label, &mut row),
+            Stage::Features => encoder.encode_row(cell, label, &mut row),
+        };
+        encoded.map_err(|error| error.in_file(&file).at_line(record.line()))?;
         collector.push(&row).map_err(|error| error.in_file(&file).at_line(record.line()))?;
     }
     if collector.rows.len() == 0 {

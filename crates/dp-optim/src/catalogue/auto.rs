@@ -9,8 +9,8 @@ use crate::recipes::AnyRecipe;
 
 pub(super) const AUTO: Entry = Entry {
     name: "auto",
-    about: "Chosen, with its settings, by public numbers alone: records, features, budget, loss. Says why and what \
-            to expect; takes `lambda`, `passes` and `radius`",
+    about: "Chosen, with its settings and the curves of numeric columns, by public numbers alone: records, features, \
+            budget, loss. Says why and what to expect; takes `lambda`, `passes` and `radius`",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "passes", "radius", "gradients"],
     data_dependent_time: true,
