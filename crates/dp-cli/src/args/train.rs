@@ -215,6 +215,9 @@ pub struct TrainArgs {
     /// Number of features (libsvm) [default: the largest index in the data, assumed public]
     #[arg(long, value_name = "NUMBER", help_heading = "Data")]
     pub dim: Option<usize>,
+    /// Largest value of a pixel, publicly known (IDX) [default: 255]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u8).range(1..), help_heading = "Data")]
+    pub pixel_max: Option<u8>,
     /// Scaling of columns (CSV)
     #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Data")]
     pub scale: Scale,

@@ -136,7 +136,7 @@ fn libsvm(_: &Campaign, content: Vec<u8>) -> Result<bool, String> {
 
 fn digits(images: Vec<u8>, labels: Vec<u8>) -> Result<bool, String> {
     let label = Label::classes("label", (0..4).map(|class| class.to_string()).collect());
-    let format = ImageFormat { shape: vec![3, 2], label };
+    let format = ImageFormat::new(vec![3, 2], label);
     let encoder = Encoder::images(format, Encoding::UNIT_ROWS).expect("an encoder");
     let input = Input::from_bytes("images.idx", images).with_labels(Input::from_bytes("labels.idx", labels));
     bounded(load_images(input, &encoder), &encoder)

@@ -129,6 +129,12 @@ fn what_cannot_be_is_refused() {
     place.write("t.libsvm", "+1 1:1\n-1 2:1\n");
     let libsvm = ["train", "--data", "t.libsvm", "--dim", "2", "--epsilon", "1", "--out", "m.json", "--curves", "2"];
     place.dp(&libsvm).fails(2, "usage.conflict").says("--curves");
+    // Pairs of 6,000 columns are too many features.
+    let columns = (0..6000).map(|i| format!("[columns.c{i}]\ntype = 'numeric'\nmin = 0\nmax = 1\n"));
+    let label = "[label]\ncolumn = 'y'\npositive = '1'\nnegative = '0'\n".to_owned();
+    place.write("wide.toml", [label].into_iter().chain(columns).collect::<String>());
+    let wide = ["train", "--data", "train.csv", "--schema", "wide.toml", "--epsilon", "1", "--out", "m.json"];
+    place.dp(&[&wide[..], &["--curves", "1+pairs"]].concat()).fails(3, "encoding.map");
     assert!(!place.files().contains(&"m.json".to_owned()));
 }
 

@@ -196,3 +196,18 @@ fn flags_that_have_no_meaning_for_images() {
     refused(&same, "usage.conflict", "same file");
     assert!(!place.path("m.json").exists());
 }
+
+#[test]
+fn a_public_maximum_of_pixels_is_part_of_the_model() {
+    let place = place();
+    train(&place, &["--positive", "2", "--epsilon", "4", "--pixel-max", "128"]);
+    assert_eq!(place.json("m.json")["model"]["encoder"]["input"]["images"]["max"], 128);
+    place.dp(&["verify", "m.json"]).ok();
+    let measured = place.dp(&[&["evaluate"][..], &TEST, &["--json"]].concat()).json();
+    assert!(measured["auc"].as_f64().unwrap() > 0.9, "{measured}");
+    let zero = place.dp(&[&TRAIN[..], &["--epsilon", "4", "--pixel-max", "0", "--out", "n.json"]].concat());
+    assert!(zero.code == 2 && zero.stderr.contains("--pixel-max"), "{zero:?}");
+    place.write("t.csv", "a,y\n1,2\n");
+    let csv = ["train", "--data", "t.csv", "--label", "y", "--schema-from-data", "--epsilon", "1", "--out", "n.json"];
+    place.dp(&[&csv[..], &["--pixel-max", "3"]].concat()).fails(2, "usage.conflict").says("--pixel-max");
+}

@@ -50,7 +50,7 @@ impl Default for LibsvmFormat {
 ///
 /// # Formula
 /// ```text
-/// feature  byte / 255, in [0, 1]; pixels row after row
+/// feature  min(byte / max, 1), in [0, 1]; pixels row after row
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,11 +59,31 @@ pub struct ImageFormat {
     pub shape: Vec<u32>,
     /// The classes; a label is the decimal number of its byte.
     pub label: Label,
+    /// The largest value of a byte, publicly known.
+    #[serde(default = "largest_byte", skip_serializing_if = "is_largest_byte")]
+    pub max: u8,
+}
+
+const fn largest_byte() -> u8 {
+    u8::MAX
+}
+
+fn is_largest_byte(max: &u8) -> bool {
+    *max == largest_byte()
 }
 
 impl ImageFormat {
+    /// Creates the format of images of this shape, whose bytes are up to 255.
+    pub fn new(shape: Vec<u32>, label: Label) -> Self {
+        Self { shape, label, max: largest_byte() }
+    }
+
     /// Returns the number of features, which are the bytes of an image, if it can be read.
     pub(super) fn features(&self) -> Result<u32, DataError> {
+        if self.max == 0 {
+            return Err(DataError::new(DataErrorKind::SchemaColumns, "images of pixels up to 0")
+                .expected("a largest value of a pixel from 1 to 255"));
+        }
         let features = self.shape.iter().try_fold(1_u32, |product, &length| product.checked_mul(length));
         match features {
             Some(features) if (1..=MAX_FEATURES).contains(&features) && !self.shape.is_empty() => Ok(features),

@@ -143,6 +143,8 @@ pub(super) struct ImageReader {
     images: IdxReader,
     labels: Option<IdxReader>,
     pixels: Vec<u8>,
+    /// The largest value of a pixel.
+    max: f64,
 }
 
 impl ImageReader {
@@ -188,7 +190,7 @@ impl ImageReader {
             }
         }
         let pixels = format.shape.iter().map(|&length| length as usize).product();
-        Ok(Self { images, labels, pixels: vec![0; pixels] })
+        Ok(Self { images, labels, pixels: vec![0; pixels], max: f64::from(format.max) })
     }
 
     /// Encodes the next image with its label and returns its number, from 1; `None` after the last.
@@ -201,7 +203,7 @@ impl ImageReader {
         }
         row.clear();
         for (index, &byte) in (0..).zip(&self.pixels) {
-            row.push(index, f64::from(byte) / 255.0);
+            row.push(index, (f64::from(byte) / self.max).min(1.0));
         }
         let number = u64::from(self.images.position);
         let mut digits = [0; 3];

@@ -181,7 +181,7 @@ pub fn load_libsvm<F: Stored>(
 /// let images = [&[0, 0, 8, 3][..], &[0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2], &[255, 0, 0, 51]].concat();
 /// let labels = vec![0, 0, 8, 1, 0, 0, 0, 2, 7, 9];
 /// let label = Label::classes("digit", ["7", "8", "9"].map(String::from).to_vec());
-/// let encoder = Encoder::images(ImageFormat { shape: vec![1, 2], label }, Encoding::UNIT_ROWS)?;
+/// let encoder = Encoder::images(ImageFormat::new(vec![1, 2], label), Encoding::UNIT_ROWS)?;
 /// let input = read::Input::from_bytes("images", images).with_labels(read::Input::from_bytes("labels", labels));
 /// let loaded = read::load_images::<f64>(input, &encoder)?;
 /// assert_eq!(loaded.examples.targets(), &[0.0, 2.0]);

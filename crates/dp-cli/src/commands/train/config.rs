@@ -101,6 +101,8 @@ pub enum Knowledge {
     Images {
         /// The label values. If one of two classes is given, all other values belong to the other; by default the ten digits.
         named: NamedLabel,
+        /// The largest value of a pixel, publicly known.
+        max: u8,
     },
 }
 
@@ -341,17 +343,22 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
             (args.schema_from_data, "--schema-from-data"),
             (args.label.is_some(), "--label"),
             (!args.assume_public.is_empty(), "--assume-public"),
+            (args.curves.is_some(), "--curves"),
+            (args.coordinate.is_some(), "--coordinate"),
         ] {
             if given {
                 return Err(conflict(flag, format!("{flag} has no meaning for {name}, which name no columns")));
             }
         }
     }
+    if args.pixel_max.is_some() && format != Format::Idx {
+        return Err(conflict("--pixel-max", "--pixel-max is for IDX images").help("omit --pixel-max"));
+    }
     match format {
         Format::Idx if args.dim.is_some() => {
             Err(conflict("--dim", "--dim has no meaning for images: their file says how large they are"))
         }
-        Format::Idx => Ok(Knowledge::Images { named }),
+        Format::Idx => Ok(Knowledge::Images { named, max: args.pixel_max.unwrap_or(u8::MAX) }),
         Format::Libsvm => {
             let features = match args.dim {
                 None => None,
@@ -443,7 +450,7 @@ fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
         args::RowNorm::Clip => RowNorm::Clip,
         args::RowNorm::Unit => RowNorm::Unit,
     });
-    let map = feature_map(args, format)?;
+    let map = feature_map(args);
     match (format, args.scale, row_norm) {
         (Format::Csv, args::Scale::UnitRows, None) => Ok(Encoding::UNIT_ROWS.with_map(map)),
         (Format::Csv, args::Scale::UnitRows, Some(_)) => {
@@ -460,13 +467,7 @@ fn map_is_chosen(args: &TrainArgs, format: Format) -> bool {
 }
 
 /// Returns the stated functions of numeric columns.
-fn feature_map(args: &TrainArgs, format: Format) -> Result<FeatureMap, Failure> {
-    let flags = [("--curves", args.curves.is_some()), ("--coordinate", args.coordinate.is_some())];
-    if let Some((flag, _)) = flags.iter().find(|(_, given)| *given && format != Format::Csv) {
-        return Err(
-            conflict(flag, format!("{flag} is for the numeric columns of CSV files")).help(format!("omit {flag}"))
-        );
-    }
+fn feature_map(args: &TrainArgs) -> FeatureMap {
     let (cosines, pairs) = match args.curves {
         None | Some(args::Curves::None) => (0, false),
         Some(args::Curves::Cosines { number, pairs }) => (number, pairs),
@@ -477,5 +478,5 @@ fn feature_map(args: &TrainArgs, format: Format) -> Result<FeatureMap, Failure> 
         Some(args::Coordinate::ByRange) => Scale::ByRange,
         None => FeatureMap::curves(cosines).scale,
     };
-    Ok(FeatureMap { scale, cosines, pairs })
+    FeatureMap { scale, cosines, pairs }
 }

@@ -67,11 +67,11 @@ impl Known {
                     None => Ok(Self::Libsvm(format, config.encoding, data)),
                 }
             }
-            Knowledge::Images { named } => {
+            Knowledge::Images { named, max } => {
                 // The header is read before the images.
                 let data = Repeatable::new(&config.input.data)?;
                 let shape = IdxHeader::read(data.open()?).map_err(|error| from_data(&error))?.shape;
-                let format = ImageFormat { shape, label: image_label(named) };
+                let format = ImageFormat { max: *max, ..ImageFormat::new(shape, image_label(named)) };
                 let images = Encoder::images(format, config.encoding);
                 images.as_ref().map_err(|error| from_data(error).at_file(&config.input.data))?;
                 Ok(Self::Encoder(Box::new(projected(images, config)?), data))

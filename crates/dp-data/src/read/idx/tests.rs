@@ -25,7 +25,7 @@ fn digits() -> Label {
 }
 
 fn encoder(label: Label) -> Encoder {
-    Encoder::images(ImageFormat { shape: vec![2, 2], label }, Encoding::unit_scale(RowNorm::Unit)).unwrap()
+    Encoder::images(ImageFormat::new(vec![2, 2], label), Encoding::unit_scale(RowNorm::Unit)).unwrap()
 }
 
 fn images() -> Vec<u8> {
@@ -118,7 +118,7 @@ fn what_is_wrong_has_its_code() {
 #[test]
 fn impossible_images_are_refused() {
     for shape in [vec![], vec![0], vec![28, 0], vec![1 << 16, 1 << 16], vec![(1 << 26) + 1]] {
-        let format = ImageFormat { shape, label: digits() };
+        let format = ImageFormat::new(shape, digits());
         assert_eq!(Encoder::images(format, Encoding::UNIT_ROWS).unwrap_err().code(), "schema.columns");
     }
 }
@@ -128,4 +128,24 @@ fn bytes_are_written_in_decimal() {
     for byte in 0..=u8::MAX {
         assert_eq!(decimal(byte, &mut [0; 3]), byte.to_string().as_bytes());
     }
+}
+
+#[test]
+fn pixels_are_divided_by_their_public_maximum() {
+    let format = |max| ImageFormat { max, ..ImageFormat::new(vec![1, 3], digits()) };
+    let values = |max| {
+        let encoder = Encoder::images(format(max), Encoding::unit_scale(RowNorm::Clip).with_intercept(0.0)).unwrap();
+        let images = Input::from_bytes("images", idx(&[1, 1, 3], &[4, 0, 255]));
+        let input = images.with_labels(Input::from_bytes("labels", idx(&[1], &[0])));
+        let examples = load_images::<f64>(input, &encoder).unwrap().examples;
+        let crate::Rows::Dense { values, .. } = examples.block().rows else { panic!("dense") };
+        (values[0] / values[2], values[1])
+    };
+    assert!((values(255).0 - 4.0 / 255.0).abs() < 1e-15);
+    // Larger values are clamped.
+    assert!((values(16).0 - 0.25).abs() < 1e-15 && values(16).1 == 0.0);
+    let refused = Encoder::images(format(0), Encoding::UNIT_ROWS).unwrap_err();
+    assert_eq!(refused.code(), "schema.columns");
+    let text = serde_json::to_string(&Encoder::images(format(255), Encoding::UNIT_ROWS).unwrap()).unwrap();
+    assert!(!text.contains("max"), "older files read as before: {text}");
 }

@@ -19,7 +19,7 @@ fn refuse_libsvm(text: &str) -> DataError {
 
 fn refuse_images(images: &[u8], labels: &[u8]) -> DataError {
     let label = Label::classes("label", vec!["0".into(), "1".into()]);
-    let encoder = Encoder::images(ImageFormat { shape: vec![2], label }, Encoding::UNIT_ROWS).unwrap();
+    let encoder = Encoder::images(ImageFormat::new(vec![2], label), Encoding::UNIT_ROWS).unwrap();
     let labels = Input::from_bytes("labels", labels.to_vec());
     load_images::<f64>(Input::from_bytes("images", images.to_vec()).with_labels(labels), &encoder).unwrap_err()
 }
