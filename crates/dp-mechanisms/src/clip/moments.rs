@@ -166,6 +166,44 @@ impl<A: Adjacency> MomentSum<A> {
         Ok(())
     }
 
+    /// Adds the records of another sum, such as one that another thread computed: the result is that of one sum of all of them,
+    /// to the last bit.
+    ///
+    /// # Errors
+    /// [`Error::DimensionMismatch`] for a sum of another shape; [`Error::TooManyExamples`] beyond the stated number. In these
+    /// cases nothing is added. The other sum must have been created with the same norms and number of records.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::ZeroOut;
+    /// use dp_mechanisms::clip::{ClippingNorm, MomentSum};
+    ///
+    /// let one = ClippingNorm::new(1.0)?;
+    /// let sum = || MomentSum::<ZeroOut>::new(1, 1, one, one, 10);
+    /// let (mut a, mut b, mut both) = (sum()?, sum()?, sum()?);
+    /// a.add(&[0.3], &[1.0])?;
+    /// b.add(&[0.9], &[-1.0])?;
+    /// both.add(&[0.3], &[1.0])?;
+    /// both.add(&[0.9], &[-1.0])?;
+    /// a.merge(b)?;
+    /// assert_eq!(a.finish().get(), both.finish().get());
+    /// # Ok::<(), dp_mechanisms::Error>(())
+    /// ```
+    pub fn merge(&mut self, mut other: Self) -> Result<(), Error> {
+        if (self.dim, self.outputs) != (other.dim, other.outputs) {
+            let (expected, found) = (self.total.len() as u64, other.total.len() as u64);
+            return Err(Error::DimensionMismatch { expected, found });
+        }
+        if other.records > self.most_records - self.records {
+            return Err(Error::TooManyExamples { most: self.most_records });
+        }
+        other.multiply();
+        self.records += other.records;
+        // Whole numbers of steps: no addition rounds.
+        self.total.iter_mut().zip(&other.total).for_each(|(sum, other)| *sum += other);
+        Ok(())
+    }
+
     /// Adds the products of the pending rows.
     fn multiply(&mut self) {
         let Self { dim, outputs, pending, total, .. } = self;

@@ -1,9 +1,11 @@
 //! One noisy release of the second moments and the least-squares solution: a model itself, and the start or centre of others.
 
+use std::thread;
+
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, EventLog};
-use dp_data::RowSource;
 use dp_data::memory::{self, OutOfMemory};
+use dp_data::{Block, RowSource};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::clip::{ClippingNorm, MomentSum, Moments};
 use dp_mechanisms::{Bounded, ReleaseRng, Released};
@@ -19,6 +21,11 @@ use crate::recipes::problem::{Problem, Setting};
 
 /// The ridge divided by `σ √d`, σ the noise's standard deviation: about a third of the noise matrix's norm.
 pub const RIDGE: f64 = 0.3;
+
+/// Maximum number of threads that sum moments.
+const MOST_THREADS: usize = 8;
+/// Minimum number of records of a thread; fewer are not worth starting one.
+const LEAST_FOR_A_THREAD: usize = 4096;
 
 /// Checks that memory suffices for the moments of `dim` features with `outputs` targets: exact, released, and as a factorised
 /// matrix.
@@ -112,26 +119,60 @@ impl Stage {
         }))
     }
 
-    /// Sums the moments of a pass.
+    /// Sums the moments of a pass, the parts of a long block on several threads: the sum is exact, so that its bits do not
+    /// depend on their number.
     fn add_up<F: Real, A: Adjacency>(
         &self,
         source: &mut dyn RowSource<F>,
         control: &mut Control<'_>,
     ) -> Result<Bounded<Vec<f64>, A>, Error> {
-        let (dim, outputs) = (size("dimension", self.dim)?, self.loss.outputs() as usize);
         let mut sum = self.sum::<A>()?;
-        let (mut row, mut coded) = (vec![0.0; dim], vec![0.0; outputs]);
         each_block(source, 0, control, &mut |block| {
-            for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
-                if !self.code(target, &mut coded) {
-                    continue;
-                }
-                copy_row(&block.rows, i, &mut row);
-                sum.add(&row, &coded)?;
+            let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+            let of_a_thread = block.len().div_ceil(threads);
+            if of_a_thread < LEAST_FOR_A_THREAD {
+                return self.add_block(block, &mut sum);
             }
-            Ok(())
+            let (first, others) = (block.slice(0..of_a_thread), of_a_thread..block.len());
+            let part = |start: usize| block.slice(start..block.len().min(start + of_a_thread));
+            thread::scope(|scope| {
+                let spawned: Vec<_> = others
+                    .step_by(of_a_thread)
+                    .map(|start| {
+                        let of_part = move || {
+                            let mut sum = self.sum::<A>()?;
+                            self.add_block(&part(start), &mut sum)?;
+                            Ok::<_, Error>(sum)
+                        };
+                        (start, thread::Builder::new().spawn_scoped(scope, of_part))
+                    })
+                    .collect();
+                self.add_block(&first, &mut sum)?;
+                for (start, spawned) in spawned {
+                    match spawned.map(thread::ScopedJoinHandle::join) {
+                        Ok(Ok(of_part)) => sum.merge(of_part?)?,
+                        // A system without further threads; or a panic, which repeats.
+                        Err(_) | Ok(Err(_)) => self.add_block(&part(start), &mut sum)?,
+                    }
+                }
+                Ok(())
+            })
         })?;
         Ok(sum.finish())
+    }
+
+    /// Adds the moments of a block's records.
+    fn add_block<F: Real, A: Adjacency>(&self, block: &Block<'_, F>, sum: &mut MomentSum<A>) -> Result<(), Error> {
+        let (dim, outputs) = (size("dimension", self.dim)?, self.loss.outputs() as usize);
+        let (mut row, mut coded) = (vec![0.0; dim], vec![0.0; outputs]);
+        for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
+            if !self.code(target, &mut coded) {
+                continue;
+            }
+            copy_row(&block.rows, i, &mut row);
+            sum.add(&row, &coded)?;
+        }
+        Ok(())
     }
 
     /// Encodes a record's target: its number, or its class as a unit vector minus the mean of all unit vectors. Returns
