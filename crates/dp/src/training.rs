@@ -390,6 +390,35 @@ mod tests {
         assert_eq!(refused, [""; 0]);
     }
 
+    /// The class depends on whether a number is in the middle of its range, which no line tells.
+    #[test]
+    fn auto_makes_curves_and_a_stated_map_is_used() {
+        let row = |i: u32| format!("{},{}\n", i % 31, if (10..21).contains(&(i % 31)) { "yes" } else { "no" });
+        let table = format!("visits,buys\n{}", (0..3000).map(row).collect::<String>());
+        let right = |training: &Training| {
+            let input = Input::from_bytes("people.csv", table.clone().into_bytes());
+            let file = training.on_csv(&schema(), input).unwrap();
+            assert!(verify::model(&file, verify::WORK).unwrap().epsilon <= 3.0);
+            let mut row = dp_data::encode::RowBuffer::new(&file.model.encoder);
+            let mut predicted = |visits: u32| {
+                file.model
+                    .encoder
+                    .encode_row(|_| dp_data::encode::Cell::Number(visits.into()), None, &mut row)
+                    .unwrap();
+                matches!(file.model.predict(&row), Some(Prediction::Class { name: "yes", .. }))
+            };
+            let right = (0..31).filter(|visits| predicted(*visits) == (10..21).contains(visits)).count();
+            (file.model.encoder.encoding().map.cosines, right)
+        };
+        let auto = Training::new(3.0, 1e-6).unwrap();
+        let (cosines, right_by_curves) = right(&auto);
+        assert!(cosines == 6 && right_by_curves >= 28, "{cosines} {right_by_curves}");
+        let (cosines, right_by_a_line) = right(&auto.clone().with_map(FeatureMap::LINEAR));
+        assert!(cosines == 0 && right_by_a_line <= 24, "{cosines} {right_by_a_line}");
+        let stated = auto.by("dp-sgd").unwrap().with_map(FeatureMap::curves(3));
+        assert_eq!(right(&stated).0, 3);
+    }
+
     #[test]
     fn a_model_predicts() {
         let file = Training::new(3.0, 1e-6).unwrap().on_csv(&schema(), table()).unwrap();

@@ -13,8 +13,8 @@ use crate::schema::Scale;
 /// Maximum number of cosines of a column.
 pub const MAX_COSINES: u32 = 64;
 
-/// Maximum number of features that a map makes of the numeric columns.
-const MAX_MAPPED: u64 = 1 << 24;
+/// Maximum number of features that a map makes of the numeric columns: a model names each of them.
+const MAX_MAPPED: u64 = 1 << 20;
 
 /// The functions of numeric columns that become features, where the schema does not say otherwise for a column.
 ///

@@ -179,14 +179,12 @@ impl<A: Adjacency> MomentSum<A> {
     /// use dp_mechanisms::clip::{ClippingNorm, MomentSum};
     ///
     /// let one = ClippingNorm::new(1.0)?;
-    /// let sum = || MomentSum::<ZeroOut>::new(1, 1, one, one, 10);
-    /// let (mut a, mut b, mut both) = (sum()?, sum()?, sum()?);
+    /// let sum = || MomentSum::<ZeroOut>::new(1, 1, one, one, 2);
+    /// let (mut a, mut b) = (sum()?, sum()?);
     /// a.add(&[0.3], &[1.0])?;
     /// b.add(&[0.9], &[-1.0])?;
-    /// both.add(&[0.3], &[1.0])?;
-    /// both.add(&[0.9], &[-1.0])?;
     /// a.merge(b)?;
-    /// assert_eq!(a.finish().get(), both.finish().get());
+    /// assert!(a.add(&[0.5], &[1.0]).is_err()); // it holds two records
     /// # Ok::<(), dp_mechanisms::Error>(())
     /// ```
     pub fn merge(&mut self, mut other: Self) -> Result<(), Error> {
@@ -356,6 +354,27 @@ mod tests {
             MomentSum::<ZeroOut>::new(row.len(), targets.len(), norm(row_norm), norm(target_norm), most).unwrap();
         records.iter().for_each(|(row, targets)| sum.add(row, targets).unwrap());
         sum.finish().open().0
+    }
+
+    #[test]
+    fn merged_sums_have_the_bits_of_one() {
+        let mut rng = SeededRng::new(5);
+        let records: Vec<_> = (0..50).map(|_| record(&mut rng, 4, 2, 1.5)).collect();
+        let empty = || MomentSum::<ZeroOut>::new(4, 2, norm(1.0), norm(2.0), 50).unwrap();
+        let of = |records: &[(Vec<f64>, Vec<f64>)]| {
+            let mut sum = empty();
+            records.iter().for_each(|(row, targets)| sum.add(row, targets).unwrap());
+            sum
+        };
+        let whole = sums(&records, 1.0, 2.0, 50);
+        for cut in [0, 1, 3, 25, 47, 50] {
+            let (mut merged, other) = (of(&records[..cut]), of(&records[cut..]));
+            merged.merge(other).unwrap();
+            assert!(matches!(merged.merge(of(&records[..1])), Err(Error::TooManyExamples { most: 50 })));
+            assert_eq!(merged.finish().open().0, whole, "{cut}");
+        }
+        let wider = MomentSum::<ZeroOut>::new(5, 2, norm(1.0), norm(2.0), 50).unwrap();
+        assert!(matches!(empty().merge(wider), Err(Error::DimensionMismatch { .. })));
     }
 
     fn distance(a: &[f64], b: &[f64]) -> f64 {
