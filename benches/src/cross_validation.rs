@@ -2,10 +2,12 @@
 
 use std::error::Error;
 
+use dp::metrics::winner;
 use dp_data::draft::{DraftOptions, draft};
 use dp_data::read::{CsvOptions, Input, load_csv};
 use dp_data::schema::ColumnKind;
 use dp_data::{Block, Encoder, Encoding, Examples, Rows, Schema};
+use dp_losses::LossKind;
 
 /// A table in memory, encoded.
 pub struct Table {
@@ -61,7 +63,28 @@ impl Table {
     }
 }
 
-fn score(block: &Block<'_, f64>, i: usize, weights: &[f64]) -> f64 {
+/// Returns the accuracy of weights, class after class, or for numbers the explained share of variance.
+pub fn quality(loss: LossKind, test: &Examples<f64>, weights: &[f64]) -> f64 {
+    let block = test.block();
+    let n = block.len();
+    let scores = |i: usize| weights.chunks_exact(test.dim()).map(move |of_class| score(&block, i, of_class));
+    match (loss.classes(), loss.outputs()) {
+        (None, _) => {
+            let mean = block.targets.iter().sum::<f64>() / n as f64;
+            let variance: f64 = block.targets.iter().map(|y| (y - mean).powi(2)).sum();
+            let error = |i: usize| scores(i).map(|s| (s.clamp(-1.0, 1.0) - block.targets[i]).powi(2)).sum::<f64>();
+            1.0 - (0..n).map(error).sum::<f64>() / variance
+        }
+        (_, 1) => Table::accuracy(test, weights),
+        _ => {
+            let right = |i: &usize| winner(&scores(*i).collect::<Vec<f64>>()) as f64 == block.targets[*i];
+            (0..n).filter(right).count() as f64 / n as f64
+        }
+    }
+}
+
+/// Returns the score of one example.
+pub fn score(block: &Block<'_, f64>, i: usize, weights: &[f64]) -> f64 {
     match block.rows {
         Rows::Dense { values, dim } => values[i * dim..(i + 1) * dim].iter().zip(weights).map(|(x, w)| x * w).sum(),
         Rows::Sparse { offsets, indices, values, .. } => {

@@ -17,11 +17,11 @@
 
 use std::error::Error;
 
-use benches::cross_validation::{Fold, Table, folds, mean_and_error};
+use benches::cross_validation::{Fold, Table, folds, mean_and_error, quality};
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::encode::LibsvmFormat;
 use dp_data::read::{Input, load_libsvm};
-use dp_data::{Block, Encoding, Examples, Rows};
+use dp_data::{Encoding, Examples};
 use dp_losses::LossKind;
 use dp_mechanisms::{ReleaseRng, SeededRng};
 use dp_optim::defaults::Defaults;
@@ -294,38 +294,6 @@ fn trivial(loss: LossKind, test: &Examples<f64>) -> f64 {
     let count = |class: f64| test.targets().iter().filter(|&&y| y == class).count();
     let most = (-1..classes as i64).map(|class| count(class as f64)).max().unwrap_or(0);
     most as f64 / test.len() as f64
-}
-
-/// Returns the accuracy, or the explained share of variance.
-fn quality(loss: LossKind, test: &Examples<f64>, weights: &[f64]) -> f64 {
-    let block = test.block();
-    let (n, dim) = (block.len(), test.dim());
-    let scores = |i: usize| weights.chunks_exact(dim).map(move |of_class| score(&block, i, of_class));
-    match (loss.classes(), loss.outputs()) {
-        (None, _) => {
-            let mean = block.targets.iter().sum::<f64>() / n as f64;
-            let variance: f64 = block.targets.iter().map(|y| (y - mean).powi(2)).sum();
-            let error = |i: usize| scores(i).map(|s| (s.clamp(-1.0, 1.0) - block.targets[i]).powi(2)).sum::<f64>();
-            1.0 - (0..n).map(error).sum::<f64>() / variance
-        }
-        (_, 1) => Table::accuracy(test, weights),
-        _ => {
-            let named = |i: usize| {
-                scores(i).enumerate().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(f64::NAN, |(class, _)| class as f64)
-            };
-            (0..n).filter(|&i| named(i) == block.targets[i]).count() as f64 / n as f64
-        }
-    }
-}
-
-fn score(block: &Block<'_, f64>, i: usize, weights: &[f64]) -> f64 {
-    match block.rows {
-        Rows::Dense { values, dim } => values[i * dim..(i + 1) * dim].iter().zip(weights).map(|(x, w)| x * w).sum(),
-        Rows::Sparse { offsets, indices, values, .. } => {
-            let range = offsets[i]..offsets[i + 1];
-            indices[range.clone()].iter().zip(&values[range]).map(|(&k, x)| x * weights[k as usize]).sum()
-        }
-    }
 }
 
 /// Generates tables: rows of norm 1 with an intercept.

@@ -16,14 +16,14 @@
 
 use std::error::Error;
 
-use benches::cross_validation::mean_and_error;
-use dp::metrics::{ScoredLabels, winner};
+use benches::cross_validation::{mean_and_error, quality, score};
+use dp::metrics::ScoredLabels;
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, ZeroOut};
 use dp_data::draft::{DraftOptions, draft};
 use dp_data::encode::{Encoder, FeatureMap};
 use dp_data::read::{CsvOptions, Input, load_coordinates};
 use dp_data::schema::{Column, ColumnKind, LabelKind, Scale, Schema};
-use dp_data::{Encoding, Examples, Rows};
+use dp_data::{Encoding, Examples};
 use dp_mechanisms::{ReleaseRng, SeededRng};
 use dp_optim::catalogue::{self, Request, Settings};
 use dp_optim::engine::Control;
@@ -230,31 +230,13 @@ fn train(
     let (mut rng, mut control) = (SeededRng::new(1 + seed), Control::default());
     let trained = ZeroOut::train_any(&plan, &mut source, &mut rng.lend(), &mut control)?;
     let weights: Vec<f64> = trained.weights.into_inner();
+    if loss.classes() != Some(2) {
+        return Ok([quality(loss, test, &weights), f64::NAN, f64::NAN]);
+    }
     let block = test.block();
-    let scores = |i: usize| -> Vec<f64> {
-        let of_class = |weights: &[f64]| match block.rows {
-            Rows::Dense { values, dim } => values[i * dim..(i + 1) * dim].iter().zip(weights).map(|(x, w)| x * w).sum(),
-            Rows::Sparse { offsets, indices, values, .. } => {
-                let range = offsets[i]..offsets[i + 1];
-                indices[range.clone()].iter().zip(&values[range]).map(|(&k, x)| x * weights[k as usize]).sum()
-            }
-        };
-        weights.chunks_exact(test.dim()).map(of_class).collect()
-    };
-    if loss.outputs() > 1 {
-        let right = (0..block.len()).filter(|&i| winner(&scores(i)) as f64 == block.targets[i]).count();
-        return Ok([right as f64 / block.len() as f64, f64::NAN, f64::NAN]);
-    }
-    let score = |i: usize| scores(i)[0];
-    if loss.classes().is_none() {
-        let mean = block.targets.iter().sum::<f64>() / block.len() as f64;
-        let variance: f64 = block.targets.iter().map(|y| (y - mean).powi(2)).sum();
-        let error: f64 = (0..block.len()).map(|i| (score(i).clamp(-1.0, 1.0) - block.targets[i]).powi(2)).sum();
-        return Ok([1.0 - error / variance, f64::NAN, f64::NAN]);
-    }
     let mut scored = ScoredLabels::default();
     for i in 0..block.len() {
-        scored.push(score(i), block.targets[i] > 0.0)?;
+        scored.push(score(&block, i, &weights), block.targets[i] > 0.0)?;
     }
     let metrics = scored.metrics().ok_or("no records")?;
     Ok([metrics.accuracy, metrics.auc.unwrap_or(f64::NAN), metrics.log_loss])

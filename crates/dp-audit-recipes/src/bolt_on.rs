@@ -3,7 +3,6 @@
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side};
-use dp_data::Order;
 
 use super::canary::distance;
 use super::likelihood::{Law, log_ratio};
@@ -121,7 +120,7 @@ pub(super) fn audited<A: TrainsAny<f64> + 'static>(
     let recipe = &plan.derivation().recipe;
     let output = |canary: &Canary, side, at| {
         let mut source = MemorySource::new(canary.examples(side, n, at)?, recipe.row_norm, recipe.target_bound);
-        audit::train_without_noise(plan.run(), &mut source, Order::Declared)
+        audit::train_without_noise(plan.run(), &mut source)
     };
     let batch_size = size("batch size", plan.run().growth().batch_size.min(parameters.n))?;
     let by_position = plan.run().growth().sensitivity().map(|sensitivity| sensitivity.by_position).unwrap_or_default();

@@ -83,7 +83,7 @@ fn audited<A: Observed + 'static>(recipe: &DpNewton, parameters: &Parameters) ->
     let laws = [base, neighbour].map(|centre| Law::new(noise, [(1.0, centre)]));
     let sides = Sides::new(recipe.row_norm, recipe.target_bound, |side| canary.examples(side, rows, 0))?;
     let subject = scored(format!("{NAME}/{mode}"), canary.describe(), claim, COST_OF_A_RUN, move |side, rng| {
-        A::newton_sums(plan.run(), &mut sides.source(side), &weights, 0, rng)
+        A::newton_sums(plan.run(), &mut sides.source(side), &weights, rng)
             .map(|released| log_ratio(&laws, released.get()))
     });
     Ok(Audited { subject, distance })

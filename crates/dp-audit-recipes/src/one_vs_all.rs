@@ -3,7 +3,7 @@
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side};
-use dp_data::{Examples, Order};
+use dp_data::Examples;
 use dp_losses::Softmax;
 
 use super::canary::distance;
@@ -86,7 +86,7 @@ fn audited<A: TrainsAny<f64> + 'static>(
         let mut stack = Vec::new();
         for class in 0..CLASSES as usize {
             let mut source = OneAgainstRest::new(&mut source, classes, class);
-            stack.extend(audit::train_without_noise(one.run(), &mut source, Order::Declared)?);
+            stack.extend(audit::train_without_noise(one.run(), &mut source)?);
         }
         Ok(stack)
     };

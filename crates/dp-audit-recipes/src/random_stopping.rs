@@ -17,7 +17,7 @@
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, Delta, Repetitions, ReplaceOne, ZeroOut};
 use dp_audit::{Claim, Side};
-use dp_data::{Examples, Order};
+use dp_data::Examples;
 use statrs::function::beta::beta_reg;
 use statrs::function::gamma::ln_gamma;
 
@@ -103,7 +103,7 @@ fn audited<A: TrainsAny<f64> + 'static>(parameters: &Parameters, noise_mode: Noi
     };
     let without_noise = candidate.plan::<A>(parameters.n, parameters.dim, budget)?;
     let law = |side, agreements| -> Result<Best, Error> {
-        let centre = audit::train_without_noise(without_noise.run(), &mut sides.source(side), Order::Declared)?;
+        let centre = audit::train_without_noise(without_noise.run(), &mut sides.source(side))?;
         let above = share_above_zero(centre[0], scale, dim);
         let chosen = choice(agreements, above, derivation.score.scale(), gamma);
         Ok(Best { model: Law::new(each.calibrated.noise, [(1.0, centre)]), chosen })

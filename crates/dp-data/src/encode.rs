@@ -207,7 +207,7 @@ impl Encoder {
     /// Creates an encoder for a table.
     ///
     /// # Errors
-    /// `encoding.invalid`. A schema is checked when it is created.
+    /// `encoding.invalid`, and `encoding.map` for too many functions of numeric columns. A schema is checked when it is created.
     pub fn new(schema: &Schema, encoding: Encoding) -> Result<Self, DataError> {
         encoding.check()?;
         let mut dim = 0;
@@ -228,7 +228,8 @@ impl Encoder {
     /// Creates an encoder for libsvm lines with a declared number of features.
     ///
     /// # Errors
-    /// `encoding.invalid`, `schema.columns` if the number of features is missing, 0 or too large, or `schema.label`.
+    /// `encoding.invalid`, `encoding.map` for a feature map, `schema.columns` if the number of features is missing, 0 or too
+    /// large, or `schema.label`.
     pub fn libsvm(format: LibsvmFormat, encoding: Encoding) -> Result<Self, DataError> {
         encoding.check()?;
         let features = match format.features {
@@ -240,35 +241,32 @@ impl Encoder {
             }
         };
         let label = LabelPlan::new(&format.label, &[], DataErrorKind::LibsvmBadValue);
-        let dim = features as usize + usize::from(encoding.intercept > 0.0);
-        Ok(Self {
-            input: InputFormat::Libsvm(format),
-            encoding,
-            columns: Vec::new(),
-            label,
-            map: None,
-            projection: None,
-            dim,
-        })
+        Self::without_columns(InputFormat::Libsvm(format), encoding, label, features)
     }
 
     /// Creates an encoder for images.
     ///
     /// # Errors
-    /// `encoding.invalid`, and `schema.columns` for images without bytes or with too many.
+    /// `encoding.invalid`, `encoding.map` for a feature map, and `schema.columns` for images without bytes or with too many.
     pub fn images(format: ImageFormat, encoding: Encoding) -> Result<Self, DataError> {
         encoding.check()?;
         let label = LabelPlan::new(&format.label, &[], DataErrorKind::LabelUnknown);
-        let dim = format.features()? as usize + usize::from(encoding.intercept > 0.0);
-        Ok(Self {
-            input: InputFormat::Images(format),
-            encoding,
-            columns: Vec::new(),
-            label,
-            map: None,
-            projection: None,
-            dim,
-        })
+        let features = format.features()?;
+        Self::without_columns(InputFormat::Images(format), encoding, label, features)
+    }
+
+    fn without_columns(
+        input: InputFormat,
+        encoding: Encoding,
+        label: LabelPlan,
+        features: u32,
+    ) -> Result<Self, DataError> {
+        if !encoding.map.is_linear() {
+            let message = "a feature map of records without columns";
+            return Err(DataError::new(DataErrorKind::EncodingMap, message).expected("a table with numeric columns"));
+        }
+        let dim = features as usize + usize::from(encoding.intercept > 0.0);
+        Ok(Self { input, encoding, columns: Vec::new(), label, map: None, projection: None, dim })
     }
 
     /// Projects the features, replacing any earlier projection. The intercept is not projected and stays last; the norm of rows

@@ -30,12 +30,12 @@ pub use crate::recipes::searched_descent::Observation as SearchObservation;
 pub use crate::tuning::agreement::{agreement, sensitivity as agreement_sensitivity};
 pub use crate::tuning::repetitions::mean as mean_repetitions;
 
-/// Runs bolt-on SGD in `order` and returns its output before noise.
+/// Runs bolt-on SGD in the source's order and returns its output before noise.
 ///
 /// # Errors
 /// A failing source.
-pub fn train_without_noise(run: &OutputRun, source: &mut dyn RowSource<f64>, order: Order) -> Result<Vec<f64>, Error> {
-    run.training()?.train(source, order, &mut Control::default())
+pub fn train_without_noise(run: &OutputRun, source: &mut dyn RowSource<f64>) -> Result<Vec<f64>, Error> {
+    run.training()?.train(source, Order::Declared, &mut Control::default())
 }
 
 /// Returns the bolt-on recipe that runs.
@@ -248,10 +248,9 @@ observed! {
         run: &NewtonRun,
         source: &mut dyn RowSource<f64>,
         weights: &[f64],
-        step: u64,
         rng: &mut SeededRng,
     ) -> Result<Released<Vec<f64>>, Error> {
-        run.sums::<f64, Self>(source, weights, step, &mut EventLog::new(), rng, &mut Control::default())
+        run.sums::<f64, Self>(source, weights, 0, &mut EventLog::new(), rng, &mut Control::default())
     }
 
     /// Returns the noisy moments.

@@ -5,6 +5,7 @@ use dp_data::schema::{Column, ColumnKind};
 use serde::Serialize;
 
 use crate::model::{Model, ModelKind};
+use crate::wording::plain;
 
 /// Number of points of a curve.
 pub const POINTS: usize = 101;
@@ -63,10 +64,13 @@ impl Points {
         }
     }
 
-    /// Returns the value or category at this position, as text.
+    /// Returns the value, to four digits, or the category at this position.
     pub fn label(&self, position: usize) -> String {
         match self {
-            Self::Curve { values, .. } => values.get(position).map_or_else(String::new, |value| number(*value)),
+            Self::Curve { values, .. } => {
+                let rounded = |value: &f64| plain(format!("{value:.3e}").parse().unwrap_or(*value));
+                values.get(position).map_or_else(String::new, rounded)
+            }
             Self::Bars { categories, .. } => categories.get(position).cloned().unwrap_or_default(),
         }
     }
@@ -80,12 +84,6 @@ impl Points {
         };
         (position(|a, b| a < b), position(|a, b| a > b))
     }
-}
-
-/// Formats a number with four significant digits.
-fn number(value: f64) -> String {
-    let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
-    if rounded == 0.0 || (1e-4..1e7).contains(&rounded.abs()) { format!("{rounded}") } else { format!("{rounded:e}") }
 }
 
 /// Returns the contributions of the columns to the score of class `class` (0 for two classes and for numbers), strongest

@@ -126,7 +126,7 @@ fn rounded(value: f64, digits: i32, direction: f64, is_right: impl Fn(f64) -> bo
 
 /// Formats a number, with an exponent if it is very small or very large.
 pub fn plain(value: f64) -> String {
-    if value == 0.0 || (1e-3..1e7).contains(&value) { format!("{value}") } else { format!("{value:e}") }
+    if value == 0.0 || (1e-3..1e7).contains(&value.abs()) { format!("{value}") } else { format!("{value:e}") }
 }
 
 /// Formats external text (names of columns, cells) on one line without control characters, so that it cannot control a

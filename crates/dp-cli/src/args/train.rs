@@ -221,10 +221,11 @@ pub struct TrainArgs {
     /// Scaling of columns (CSV)
     #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Data")]
     pub scale: Scale,
-    /// Functions of numeric columns (CSV): none, NUMBER of cosines each, or NUMBER+pairs [default: chosen by auto, else none]
+    /// Basis functions of numeric columns (CSV): none for linear terms, NUMBER of cosines per column, or NUMBER+pairs [default:
+    /// chosen by auto, else none]
     #[arg(long, value_name = "HOW", help_heading = "Data")]
     pub curves: Option<Curves>,
-    /// Coordinate of numeric columns (CSV) [default: by-range with --curves, else linear]
+    /// Scale of numeric columns, on which basis functions are taken (CSV) [default: by-range with cosines, else linear]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
     pub coordinate: Option<Coordinate>,
     /// Row normalisation [default: clip]

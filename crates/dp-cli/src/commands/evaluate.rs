@@ -98,7 +98,7 @@ fn class_table(classes: &[ClassOutcome], confusion: Option<&[Vec<u64>]>) -> Stri
 }
 
 /// Aligns cells in columns: the first to the left, the others to the right.
-fn table(rows: &[Vec<String>]) -> String {
+pub(super) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max();
     let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();

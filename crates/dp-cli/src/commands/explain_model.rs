@@ -7,6 +7,7 @@ use dp::wording::one_line;
 use dp::{ModelKind, verify};
 use serde::Serialize;
 
+use super::evaluate::table;
 use crate::args::ExplainModelArgs;
 use crate::atomic;
 use crate::exit_code::ExitStatus;
@@ -74,22 +75,21 @@ fn class(args: &ExplainModelArgs, kind: &ModelKind) -> Result<usize, Failure> {
 fn text(outcome: &Outcome) -> String {
     let Shapes { class, columns, has_pairs, .. } = &outcome.shapes;
     let score = class.as_ref().map_or("the prediction".to_owned(), |class| format!("the score of {}", one_line(class)));
-    let names: Vec<String> = columns.iter().map(|shape| one_line(&shape.column)).collect();
-    let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0).max("column".len());
-    let mut lines = vec![
-        format!("contributions of {} columns to {score}, the largest effect first", columns.len()),
-        format!("{:<width$}  {:>9}  least at, most at", "column", "effect"),
-    ];
-    for (name, shape) in names.iter().zip(columns) {
+    let mut rows = vec![["column", "effect", "least at", "most at"].map(str::to_owned).to_vec()];
+    rows.extend(columns.iter().map(|shape| {
         let (low, high) = shape.points.extremes();
         let [low, high] = [low, high].map(|position| one_line(&shape.points.label(position)));
-        lines.push(format!("{name:<width$}  {:>9.3}  {low}, {high}", shape.effect));
-    }
+        vec![one_line(&shape.column), format!("{:.3}", shape.effect), low, high]
+    }));
+    let mut lines = vec![
+        format!("contributions of {} columns to {score}, the largest effect first", columns.len()),
+        table(&rows).trim_end().to_owned(),
+    ];
     if *has_pairs {
         lines.push("products of pairs of columns contribute too and are not shown".to_owned());
     }
     if !outcome.publishable {
-        lines.push("the model has no guarantee that holds: do not publish this".to_owned());
+        lines.push("the guarantee of the model does not hold (`dp verify` says why): do not publish this".to_owned());
     }
     lines.extend(outcome.picture.as_ref().map(|picture| format!("written {picture}")));
     lines.join("\n")

@@ -88,6 +88,8 @@ fn auto_chooses_curves_which_verify_and_predict() {
     assert_eq!((&foreseen["map"], &foreseen["dim"]), (&curves["map"], &curves["dim"]));
     assert_eq!(dry(&["--n", "60"])["map"], Value::Null);
     assert_eq!(dry(&[])["map"], Value::Null);
+    let text = place.dp(&[&TRAIN[..], &["--out", "n.json", "--dry-run"]].concat()).ok();
+    assert!(text.contains("by the number of records (--n)"), "{text}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ const MAX_MAPPED: u64 = 1 << 20;
 /// # Examples
 /// ```
 /// use dp_data::encode::{Encoder, Encoding, FeatureMap, RowBuffer};
-/// use dp_data::schema::{Scale, Schema};
+/// use dp_data::Schema;
 ///
 /// let schema = Schema::parse(
 ///     "toy.toml",

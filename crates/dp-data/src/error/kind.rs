@@ -190,7 +190,7 @@ kinds! {
         "The constant of the intercept must be a finite number that is not negative; 0 stands for no intercept.";
     /// An invalid feature map.
     EncodingMap, "encoding.map",
-        "A feature map makes at most 64 cosines of a numeric column, and at most 2^20 features of all of them. Pairs of many columns are many features.";
+        "A feature map makes at most 64 cosines of a numeric column, and at most 2^20 features of all of them. Pairs of many columns are many features. Libsvm files and images have no columns to map.";
     /// An invalid projection.
     ProjectionInvalid, "projection.invalid",
         "A random projection has to make at least one feature and at most as many as there are (the intercept is not counted), its seed is below 2^53, and the matrix of a Gaussian one has at most 2^26 entries.";

@@ -170,8 +170,8 @@ impl<A: Adjacency> MomentSum<A> {
     /// to the last bit.
     ///
     /// # Errors
-    /// [`Error::DimensionMismatch`] for a sum of another shape; [`Error::TooManyExamples`] beyond the stated number. In these
-    /// cases nothing is added. The other sum must have been created with the same norms and number of records.
+    /// [`Error::SumsDiffer`] unless both were built with the same parameters; [`Error::TooManyExamples`] if both together have
+    /// more records than stated. In these cases nothing is added.
     ///
     /// # Examples
     /// ```
@@ -188,9 +188,9 @@ impl<A: Adjacency> MomentSum<A> {
     /// # Ok::<(), dp_mechanisms::Error>(())
     /// ```
     pub fn merge(&mut self, mut other: Self) -> Result<(), Error> {
-        if (self.dim, self.outputs) != (other.dim, other.outputs) {
-            let (expected, found) = (self.total.len() as u64, other.total.len() as u64);
-            return Err(Error::DimensionMismatch { expected, found });
+        let parameters = |sum: &Self| (sum.dim, sum.outputs, sum.rows, sum.targets, sum.most_records);
+        if parameters(self) != parameters(&other) {
+            return Err(Error::SumsDiffer);
         }
         if other.records > self.most_records - self.records {
             return Err(Error::TooManyExamples { most: self.most_records });
@@ -373,8 +373,17 @@ mod tests {
             assert!(matches!(merged.merge(of(&records[..1])), Err(Error::TooManyExamples { most: 50 })));
             assert_eq!(merged.finish().open().0, whole, "{cut}");
         }
-        let wider = MomentSum::<ZeroOut>::new(5, 2, norm(1.0), norm(2.0), 50).unwrap();
-        assert!(matches!(empty().merge(wider), Err(Error::DimensionMismatch { .. })));
+        // A sum whose records may be larger, or more, would have another sensitivity.
+        for (dim, outputs, row_norm, target_norm, most) in [
+            (5, 2, 1.0, 2.0, 50),
+            (4, 1, 1.0, 2.0, 50),
+            (4, 2, 1.5, 2.0, 50),
+            (4, 2, 1.0, 2.5, 50),
+            (4, 2, 1.0, 2.0, 51),
+        ] {
+            let other = MomentSum::<ZeroOut>::new(dim, outputs, norm(row_norm), norm(target_norm), most).unwrap();
+            assert_eq!(empty().merge(other), Err(Error::SumsDiffer));
+        }
     }
 
     fn distance(a: &[f64], b: &[f64]) -> f64 {

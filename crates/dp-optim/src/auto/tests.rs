@@ -332,3 +332,23 @@ fn cosines_follow_the_noise_that_they_add() {
         }
     }
 }
+
+/// The choices with which the published accuracy was measured.
+#[test]
+fn cosines_of_the_measured_tables() {
+    let numbers: LossKind = "log-cosh:0.5".parse().unwrap();
+    for (loss, n, dim, numeric, by_epsilon) in [
+        (LossKind::Logistic, 39_074, 109, 6, [5, 6, 6, 6, 6]),
+        (LossKind::Logistic, 36_169, 52, 7, [4, 6, 6, 6, 6]),
+        (LossKind::Logistic, 8000, 29, 28, [2, 4, 6, 6, 6]),
+        (LossKind::Logistic, 6515, 6, 5, [2, 3, 6, 6, 6]),
+        (LossKind::Logistic, 1098, 5, 4, [0, 0, 2, 2, 4]),
+        (numbers, 43_152, 26, 7, [0, 6, 6, 6, 6]),
+        (numbers, 3332, 19, 3, [0, 0, 0, 4, 6]),
+    ] {
+        let chosen = [0.1, 0.4, 0.8, 1.6, 4.0].map(|epsilon| {
+            Auto::new(loss).cosines(n, dim, numeric, budget(epsilon, 1e-8), AdjacencyKind::ZeroOut).unwrap()
+        });
+        assert_eq!(chosen, by_epsilon, "{loss} {n}");
+    }
+}

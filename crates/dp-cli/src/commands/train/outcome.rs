@@ -201,8 +201,12 @@ pub struct DryOutcome {
     /// Number of records, if given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n: Option<u64>,
-    /// Number of features, including the intercept.
+    /// Number of features, including the intercept. Without n, and where the algorithm chooses the functions of numeric columns
+    /// by it, that of lines.
     pub dim: u64,
+    /// True if the algorithm chooses the functions of numeric columns by n, which is not given.
+    #[serde(skip)]
+    map_awaits_n: bool,
     /// True if the model would carry a guarantee.
     pub private: bool,
     /// The reasons why the guarantee, although valid, would be weak; absent if there are none.
@@ -243,6 +247,7 @@ impl DryOutcome {
             },
             n,
             dim: encoder.dim() as u64,
+            map_awaits_n: config.map_is_chosen && n.is_none(),
             private,
             warnings: reached
                 .filter(|_| private)
@@ -260,6 +265,9 @@ impl DryOutcome {
             vec![format!("dry run: {} on {} features; nothing was read or written", self.algorithm, self.dim)];
         lines.extend(self.choice.iter().flat_map(|advice| choice(advice, &self.loss)));
         lines.extend(wording::map(&self.map).map(|map| format!("columns    {map}")));
+        if self.map_awaits_n {
+            lines.push("columns    lines, or more features as curves, by the number of records (--n)".to_owned());
+        }
         match (&self.epsilon, self.private) {
             (Some(epsilon), true) => {
                 let epsilon = epsilon.as_f64().unwrap_or(f64::INFINITY);

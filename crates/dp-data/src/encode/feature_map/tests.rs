@@ -177,3 +177,12 @@ fn single_columns_add_up_to_the_row() {
         assert!(encoder.column_grid(1, 5).is_none() && encoder.column_grid(5, 5).is_none());
     }
 }
+
+#[test]
+fn records_without_columns_have_no_map() {
+    let encoding = Encoding::UNIT_ROWS.with_map(FeatureMap::curves(2));
+    let libsvm = super::super::LibsvmFormat { features: Some(3), ..Default::default() };
+    assert_eq!(Encoder::libsvm(libsvm.clone(), encoding).unwrap_err().code(), "encoding.map");
+    let images = super::super::ImageFormat::new(vec![2, 2], libsvm.label);
+    assert_eq!(Encoder::images(images, encoding).unwrap_err().code(), "encoding.map");
+}

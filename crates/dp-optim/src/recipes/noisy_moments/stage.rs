@@ -22,8 +22,8 @@ use crate::recipes::problem::{Problem, Setting};
 /// The ridge divided by `σ √d`, σ the noise's standard deviation: about a third of the noise matrix's norm.
 pub const RIDGE: f64 = 0.3;
 
-/// Maximum number of threads that sum moments.
-const MOST_THREADS: usize = 8;
+/// Maximum number of moments of all threads together, which take 64 MiB.
+const MOST_OF_THREADS: u64 = 1 << 23;
 /// Minimum number of records of a thread; fewer are not worth starting one.
 const LEAST_FOR_A_THREAD: usize = 4096;
 
@@ -128,8 +128,9 @@ impl Stage {
     ) -> Result<Bounded<Vec<f64>, A>, Error> {
         let mut sum = self.sum::<A>()?;
         each_block(source, 0, control, &mut |block| {
-            let threads = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-            let of_a_thread = block.len().div_ceil(threads);
+            let fitting = usize::try_from(MOST_OF_THREADS / self.moments().max(1)).unwrap_or(usize::MAX);
+            let threads = thread::available_parallelism().map_or(1, usize::from).min(fitting);
+            let of_a_thread = block.len().div_ceil(threads.max(1));
             if of_a_thread < LEAST_FOR_A_THREAD {
                 return self.add_block(block, &mut sum);
             }
