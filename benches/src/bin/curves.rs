@@ -23,7 +23,7 @@ use dp_data::draft::{DraftOptions, draft};
 use dp_data::encode::{Encoder, FeatureMap};
 use dp_data::read::{CsvOptions, Input, load_coordinates};
 use dp_data::schema::{Column, ColumnKind, LabelKind, Scale, Schema};
-use dp_data::{Encoding, Examples};
+use dp_data::{Encoding, Examples, Workers};
 use dp_mechanisms::{ReleaseRng, SeededRng};
 use dp_optim::catalogue::{self, Request, Settings};
 use dp_optim::engine::Control;
@@ -184,7 +184,7 @@ fn report(file: &File, options: &Options, cells: &mut Vec<Cell>) -> Result<(), B
                     Some(map) => plain.with_map(*map)?,
                     None => dp::training::with_chosen_map(entry, &request, &plain)?,
                 };
-                let examples = coordinates.clone().encode(&encoder)?;
+                let examples = coordinates.clone().encode(&encoder, Workers::available())?;
                 let taken = |fold: u32, test: bool| -> Result<Examples<f64>, Box<dyn Error>> {
                     let places = (0..n as u64).filter(|i| (i % 5 == u64::from(fold)) == test);
                     let places = places.map(|i| u32::try_from(i * examples.len() as u64 / n as u64));

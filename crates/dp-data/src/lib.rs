@@ -56,6 +56,7 @@ pub mod read;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod source;
+pub mod workers;
 
 pub use block::{Block, Rows};
 pub use block_buffer::BlockBuffer;
@@ -68,6 +69,7 @@ pub use memory::OutOfMemory;
 #[cfg(feature = "schema")]
 pub use schema::Schema;
 pub use source::{Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
+pub use workers::Workers;
 
 /// The README's example, run as a test.
 #[cfg(all(doctest, feature = "files"))]

@@ -17,7 +17,7 @@ pub struct ParameterBlock {
 /// For each microbatch the engine calls [`forward`](Self::forward), then, as needed, [`losses`](Self::losses),
 /// [`backward`](Self::backward), [`squared_norms`](Self::squared_norms), [`add_weighted`](Self::add_weighted), all with the same
 /// batch and buffers. Clipping, noise, update rule, averaging and regularisation use only the flat vector. No method can fail:
-/// shapes are fixed when model and batch are created.
+/// shapes are fixed when model and batch are created. A model is public and shared by threads.
 ///
 /// # Laws
 /// Checked for every model by `laws::model_laws` (feature `laws`):
@@ -39,7 +39,7 @@ pub struct ParameterBlock {
 /// # Shapes
 /// A batch of `n` examples: `out` of `losses` holds `n` numbers, `out` of `squared_norms` and `coefficients` hold `n x blocks`
 /// numbers, example by example; `parameters` and `sum` are the flat vector.
-pub trait Model<F> {
+pub trait Model<F>: Sync {
     /// Borrowed examples of one microbatch.
     type Batch<'a>: Copy;
     /// Reusable buffers for one microbatch, allocated once.

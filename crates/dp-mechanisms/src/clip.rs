@@ -42,7 +42,7 @@ pub use per_layer::{LayeredClipping, LayeredGaussian};
 pub use quantile::{AdaptiveClipping, AdaptiveNorm, AdaptiveStep, NormCount};
 pub use rank_one::{RankOneSum, RowGrid, TruncatedRow, TruncatedRows};
 pub use shortening::ClippingRule;
-pub use sum::{ClippedSum, sensitivity_of_sum};
+pub use sum::{ClippedSum, MicrobatchSum, Microbatches, sensitivity_of_sum};
 
 /// `2^-53`, the largest relative error of one rounding to double precision.
 const UNIT_ROUNDOFF: f64 = 0.5 * f64::EPSILON;

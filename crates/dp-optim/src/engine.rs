@@ -17,6 +17,7 @@ mod accelerated;
 mod adam;
 mod admm;
 mod batches;
+mod chunks;
 mod consensus;
 mod control;
 pub mod dual_ascent;
@@ -109,7 +110,8 @@ impl Run {
         S: StopRule<F, M, B>,
     {
         let one_order = batches.same_order_each_pass();
-        iterate.begin(&Driven { batches: Batched::Passes { n: self.n, sizes: &self.batches, one_order } })?;
+        let driven = Batched::Passes { n: self.n, sizes: &self.batches, one_order };
+        iterate.begin(&Driven { batches: driven, workers: control.workers })?;
         let result = self.drive(model, batches, iterate, stop, control);
         iterate.end();
         result

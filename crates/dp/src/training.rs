@@ -9,7 +9,7 @@ use dp_data::encode::{Encoding, FeatureMap};
 use dp_data::examples::Feature;
 use dp_data::read::{CsvOptions, Input, load_coordinates};
 use dp_data::schema::{Label, LabelKind, Schema};
-use dp_data::{DataError, Encoder, Examples};
+use dp_data::{DataError, Encoder, Examples, Workers};
 use dp_losses::{LogCosh, LossKind, Real, Softmax};
 use dp_mechanisms::rng::{LentRng, OsSeeded, ReleaseRng};
 use dp_optim::catalogue::{self, Built, Entry, Request, Settings};
@@ -63,6 +63,7 @@ pub struct Training {
     loss: Option<LossKind>,
     encoding: Encoding,
     map: Option<FeatureMap>,
+    workers: Workers,
 }
 
 /// The reason why a training was refused or failed. Nothing was released.
@@ -115,7 +116,8 @@ impl Training {
         let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
         let algorithm = catalogue::find("auto").ok_or_else(|| TrainError::Algorithm("auto".to_owned()))?;
         let (settings, encoding) = (Settings::default(), Encoding::default());
-        Ok(Self { algorithm, settings, budget, relation: None, loss: None, encoding, map: None })
+        let workers = Workers::ONE;
+        Ok(Self { algorithm, settings, budget, relation: None, loss: None, encoding, map: None, workers })
     }
 
     /// Sets the [algorithm](catalogue::ALGORITHMS) by name.
@@ -151,6 +153,12 @@ impl Training {
         Self { map: Some(map), ..self }
     }
 
+    /// Sets the threads; one by default. The model does not depend on their number.
+    #[must_use]
+    pub fn with_workers(self, workers: Workers) -> Self {
+        Self { workers, ..self }
+    }
+
     /// Sets the neighbouring relation: [`AdjacencyKind::ReplaceOne`] or [`AdjacencyKind::ZeroOut`].
     #[must_use]
     pub fn under(self, relation: AdjacencyKind) -> Self {
@@ -173,7 +181,7 @@ impl Training {
             Some(_) => encoder,
             None => with_chosen_map(self.algorithm, &self.request(&encoder, coordinates.len() as u64)?, &encoder)?,
         };
-        let examples = coordinates.encode(&encoder)?;
+        let examples = coordinates.encode(&encoder, self.workers)?;
         self.on_examples(encoder, examples, &mut OsSeeded::new()?)
     }
 
@@ -212,7 +220,8 @@ impl Training {
         let request = self.request(&encoder, examples.len() as u64)?;
         let Request { n, dim, relation, .. } = request;
         let Built { recipe, .. } = self.algorithm.build(&request)?;
-        let (records, mut control) = (Records { encoder, examples }, Control::default());
+        let records = Records { encoder, examples };
+        let mut control = Control { workers: self.workers, ..Control::default() };
         let released = match relation {
             AdjacencyKind::ReplaceOne => {
                 let plan = recipe.plan_copies::<ReplaceOne>(n, dim, self.budget, 1)?;

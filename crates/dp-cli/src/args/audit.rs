@@ -59,9 +59,6 @@ pub struct AuditRunArgs {
     /// The seed of all runs, or `random`
     #[arg(long, value_name = "SEED", default_value = "1", allow_hyphen_values = true, help_heading = "Effort")]
     pub seed: String,
-    /// Threads [default: one for each core]; the results do not depend on it
-    #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Effort")]
-    pub threads: Option<u64>,
 
     /// Output file of a report, in Markdown
     #[arg(long, value_name = "FILE", help_heading = "Output")]

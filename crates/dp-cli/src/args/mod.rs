@@ -36,9 +36,11 @@ pub use sign::{SignArgs, SignJob, SignModelArgs, SignNewKeyArgs};
 pub use train::{Adjacency, Coordinate, Curves, Float, Loss, Noise, Project, RowNorm, Scale, Share, TrainArgs};
 pub use tune::{TrialLaw, TuneArgs, TuningMethod};
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Args, Parser, Subcommand};
+use dp_data::Workers;
 
 use crate::output::{Color, Console};
 use crate::progress::ProgressMode;
@@ -86,9 +88,33 @@ pub struct GlobalArgs {
     /// Form of progress on stderr
     #[arg(long, global = true, value_enum, value_name = "HOW", default_value_t)]
     pub progress: ProgressMode,
+    /// Maximum number of threads [default: one for each core]; no result depends on it
+    #[arg(
+        long,
+        global = true,
+        env = "DP_THREADS",
+        hide_env_values = true,
+        value_name = "NUMBER",
+        value_parser = workers,
+        allow_hyphen_values = true
+    )]
+    pub threads: Option<Workers>,
+}
+
+/// Maximum number of threads that can be requested.
+const MOST_THREADS: usize = 1024;
+
+fn workers(text: &str) -> Result<Workers, String> {
+    let threads = text.parse().ok().filter(|threads| (1..=MOST_THREADS).contains(threads)).and_then(NonZeroUsize::new);
+    threads.map(Workers::new).ok_or_else(|| format!("a number of threads from 1 to {MOST_THREADS} is needed"))
 }
 
 impl GlobalArgs {
+    /// The threads that a command may use.
+    pub fn workers(&self) -> Workers {
+        self.threads.unwrap_or_else(Workers::available)
+    }
+
     /// The streams as these flags want them.
     pub fn console(&self) -> Console {
         let Self { json, show_private, quiet, verbose, color, .. } = *self;

@@ -4,8 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::account::count;
-
 /// Arguments of `dp reproduce`.
 #[derive(Debug, Clone, Args)]
 #[command(
@@ -84,9 +82,6 @@ pub struct ReproduceRunArgs {
     /// Repetitions of every point [default: as in the papers, 3 with --quick]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "Effort")]
     pub repetitions: Option<u32>,
-    /// Threads [default: one for each core]; results do not depend on it, and times are measured one by one
-    #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Effort")]
-    pub threads: Option<u64>,
     /// List what would be run, read and written, without running
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,

@@ -288,7 +288,6 @@ fn values_out_of_range_name_their_flag() {
         ("--trials", &["0", "99", "1e15"][..]),
         ("--confidence", &["0", "1", "-1", "NaN", "inf", "0.4"]),
         ("--seed", &["-1", "x", "1.5", ""]),
-        ("--threads", &["0", "5000"]),
         ("--epsilon", &["0", "-1", "NaN", "inf", "1e-300"]),
         ("--delta", &["1", "-1", "NaN"]),
         ("--claim-epsilon", &["0", "-1", "NaN", "inf"]),

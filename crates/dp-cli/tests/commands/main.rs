@@ -22,6 +22,7 @@ mod reproduce;
 mod shell;
 mod sign;
 mod support;
+mod threads;
 mod train;
 mod tune;
 mod usage;

@@ -1,9 +1,13 @@
 //! Records of a table in memory before their feature map is chosen.
 
 use super::{Encoder, RowBuffer, Stored, is_sparse};
-use crate::block::Rows;
+use crate::block::{Block, Rows};
 use crate::error::{DataError, DataErrorKind};
 use crate::examples::{Builder, Examples};
+use crate::workers::Workers;
+
+/// Number of records that a thread encodes at a time.
+const ROWS_OF_A_PART: usize = 8192;
 
 /// Records with one number per numeric column and indicator, and one per category: what a feature map is applied to.
 ///
@@ -13,7 +17,7 @@ use crate::examples::{Builder, Examples};
 /// # Examples
 /// ```
 /// use dp_data::encode::{Encoder, Encoding, FeatureMap};
-/// use dp_data::{Schema, read};
+/// use dp_data::{Schema, Workers, read};
 ///
 /// let schema = Schema::parse(
 ///     "toy.toml",
@@ -25,7 +29,7 @@ use crate::examples::{Builder, Examples};
 /// let (coordinates, _) = read::load_coordinates::<f64>(input, &encoder, &Default::default())?;
 /// let cosines = coordinates.len() as u32; // chosen by the number of records
 /// let encoder = encoder.with_map(FeatureMap { cosines, ..FeatureMap::LINEAR })?;
-/// let examples = coordinates.encode(&encoder)?;
+/// let examples = coordinates.encode(&encoder, Workers::ONE)?;
 /// assert_eq!((examples.len(), examples.dim()), (2, 3));
 /// # Ok::<(), dp_data::DataError>(())
 /// ```
@@ -50,41 +54,69 @@ impl<F: Stored> Coordinates<F> {
     }
 
     /// Encodes the records by an encoder that differs from the one by which they were read in nothing but its map. Where they
-    /// are stored in double precision, the rows have the bits that [`Encoder::encode_row`] gives.
+    /// are stored in double precision, the rows have the bits that [`Encoder::encode_row`] gives, on any number of threads.
     ///
     /// # Errors
     /// `schema.columns` for an encoder of other columns; `memory.exhausted`.
-    pub fn encode(self, encoder: &Encoder) -> Result<Examples<F>, DataError> {
+    pub fn encode(self, encoder: &Encoder, workers: Workers) -> Result<Examples<F>, DataError> {
         let block = self.rows.block();
         if block.dim() != encoder.coordinates() {
             let message = format!("records with {} coordinates, an encoder of {}", block.dim(), encoder.coordinates());
             return Err(DataError::new(DataErrorKind::SchemaColumns, message));
         }
-        let mut rows = Builder::new(encoder.dim(), encoder.prefers_sparse(), block.valid.is_some())?;
-        let mut row = RowBuffer::new(encoder);
-        for (i, target) in block.targets.iter().enumerate() {
-            row.clear();
-            if block.valid.is_some_and(|valid| !valid[i]) {
-                rows.push_null()?;
-                continue;
+        let empty = || Builder::new(encoder.dim(), encoder.prefers_sparse(), block.valid.is_some());
+        let mut rows = empty()?;
+        if workers == Workers::ONE {
+            encode_block(&block, encoder, &mut RowBuffer::new(encoder), &mut rows)?;
+            return Ok(rows.finish());
+        }
+        let of_part = |row: &mut RowBuffer, part: Block<'_, F>| {
+            let mut rows = empty()?;
+            encode_block(&part, encoder, row, &mut rows)?;
+            Ok::<_, DataError>(rows)
+        };
+        let at_a_time = ROWS_OF_A_PART * 2 * workers.threads();
+        for start in (0..block.len()).step_by(at_a_time) {
+            let some = block.slice(start..block.len().min(start + at_a_time));
+            let part = |row: &mut RowBuffer, position: usize| {
+                let start = position * ROWS_OF_A_PART;
+                of_part(row, some.slice(start..some.len().min(start + ROWS_OF_A_PART)))
+            };
+            for part in workers.map(some.len().div_ceil(ROWS_OF_A_PART), || RowBuffer::new(encoder), part) {
+                rows.append(part?)?;
             }
-            match block.rows {
-                Rows::Dense { values, dim } => {
-                    (0..)
-                        .zip(&values[i * dim..(i + 1) * dim])
-                        .for_each(|(index, value)| row.push(index, value.widen()));
-                }
-                Rows::Sparse { offsets, indices, values, .. } => {
-                    let place = offsets[i]..offsets[i + 1];
-                    let entries = indices[place.clone()].iter().zip(&values[place]);
-                    entries.for_each(|(&index, value)| row.push(index, value.widen()));
-                }
-            }
-            encoder.finish_features(&mut row);
-            rows.push(row.indices(), row.values(), *target)?;
         }
         Ok(rows.finish())
     }
+}
+
+/// Encodes the records of a block and adds them to `rows`.
+fn encode_block<F: Stored>(
+    block: &Block<'_, F>,
+    encoder: &Encoder,
+    row: &mut RowBuffer,
+    rows: &mut Builder<F>,
+) -> Result<(), DataError> {
+    for (i, target) in block.targets.iter().enumerate() {
+        row.clear();
+        if block.valid.is_some_and(|valid| !valid[i]) {
+            rows.push_null()?;
+            continue;
+        }
+        match block.rows {
+            Rows::Dense { values, dim } => {
+                (0..).zip(&values[i * dim..(i + 1) * dim]).for_each(|(index, value)| row.push(index, value.widen()));
+            }
+            Rows::Sparse { offsets, indices, values, .. } => {
+                let place = offsets[i]..offsets[i + 1];
+                let entries = indices[place.clone()].iter().zip(&values[place]);
+                entries.for_each(|(&index, value)| row.push(index, value.widen()));
+            }
+        }
+        encoder.finish_features(row);
+        rows.push(row.indices(), row.values(), *target)?;
+    }
+    Ok(())
 }
 
 impl Encoder {

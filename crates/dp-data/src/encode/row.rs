@@ -197,7 +197,7 @@ impl RowBuffer {
 }
 
 /// The float types in which features are stored: `f32`, rounded towards zero, and `f64`.
-pub trait Stored: Feature + Default + Send + sealed::Sealed + 'static {}
+pub trait Stored: Feature + Default + Send + Sync + sealed::Sealed + 'static {}
 
 impl Stored for f64 {}
 

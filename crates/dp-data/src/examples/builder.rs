@@ -320,6 +320,28 @@ impl<F: Feature + Default> Builder<F> {
         .map_err(ShapeError::from)
     }
 
+    /// Adds the examples of another builder of the same kind and width.
+    pub(crate) fn append(&mut self, other: Self) -> Result<(), ShapeError> {
+        match (self, other) {
+            (Self::Dense(all), Self::Dense(other)) if all.dim == other.dim => {
+                reserve(&mut all.values, other.values.len(), ROWS)?;
+                all.values.extend_from_slice(&other.values);
+                append_targets(&mut all.targets, &other.targets, &mut all.valid, &other.valid)
+            }
+            (Self::Sparse(all), Self::Sparse(other)) if all.dim == other.dim => {
+                let before = all.values.len();
+                reserve(&mut all.offsets, other.targets.len(), ROWS)?;
+                reserve(&mut all.indices, other.indices.len(), ROWS).map_err(OutOfMemory::without_sizes)?;
+                reserve(&mut all.values, other.values.len(), ROWS).map_err(OutOfMemory::without_sizes)?;
+                all.offsets.extend(other.offsets.iter().skip(1).map(|offset| before + offset));
+                all.indices.extend_from_slice(&other.indices);
+                all.values.extend_from_slice(&other.values);
+                append_targets(&mut all.targets, &other.targets, &mut all.valid, &other.valid)
+            }
+            _ => Err(ShapeError::Sparse { why: "rows of another kind or width" }),
+        }
+    }
+
     /// Returns the number of examples so far.
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -335,6 +357,23 @@ impl<F: Feature + Default> Builder<F> {
             Self::Sparse(builder) => builder.finish(),
         }
     }
+}
+
+#[cfg(feature = "files")]
+fn append_targets<F: Copy>(
+    targets: &mut Vec<F>,
+    more: &[F],
+    valid: &mut Validity,
+    more_valid: &Validity,
+) -> Result<(), ShapeError> {
+    reserve(targets, more.len(), TARGETS)?;
+    for position in 0..more.len() {
+        let is_valid = more_valid.0.as_ref().is_none_or(|marks| marks[position]);
+        valid.reserve(is_valid, targets.len() + position)?;
+        valid.push(is_valid);
+    }
+    targets.extend_from_slice(more);
+    Ok(())
 }
 
 fn check_width(dim: usize) -> Result<(), ShapeError> {

@@ -1,5 +1,6 @@
 //! The sum of a batch's clipped gradients.
 
+use core::fmt;
 use core::marker::PhantomData;
 
 use dp_accountant::Adjacency;
@@ -112,26 +113,117 @@ pub fn sensitivity_of_sum(difference: f64, bound: f64, examples: u64, microbatch
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct ClippedSum<F, A: Adjacency> {
-    blocks: usize,
-    clipping: Option<Clipping>,
-    sensitivity: L2Sensitivity<A>,
-    microbatch: usize,
+    microbatches: Microbatches<F, A>,
     most_examples: u64,
     examples: u64,
     coefficients: Vec<F>,
     /// Number of microbatches since the last sum.
     parts: u64,
-    dim: usize,
     total: Vec<f64>,
     /// The accumulated rounding errors of the total; empty before the second microbatch.
     errors: Vec<f64>,
     /// A microbatch other than the first.
     part: Vec<f64>,
-    relation: PhantomData<A>,
+}
+
+/// The rule by which a [`ClippedSum`] sums a microbatch, as a value: threads sum microbatches apart, and
+/// [`append`](ClippedSum::append) adds them.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::ZeroOut;
+/// use dp_mechanisms::clip::{ClippedSum, ClippingNorm};
+///
+/// let mut sum = ClippedSum::<f64, ZeroOut>::new(1, 1, ClippingNorm::new(1.0)?, 1.0, 8, 100)?;
+/// let microbatches = sum.microbatches();
+/// // On any thread: gradients 3 and 0.25, of which the first is clipped.
+/// let part = microbatches.sum(&[9.0, 0.0625], &mut Vec::new(), |coefficients, sum| {
+///     sum[0] += coefficients[0] * 3.0 + coefficients[1] * 0.25;
+/// })?;
+/// sum.append(part)?;
+/// assert!((sum.sensitivity().get() - 1.0).abs() < 1e-12);
+/// # Ok::<(), dp_mechanisms::Error>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct Microbatches<F, A: Adjacency> {
+    dim: usize,
+    blocks: usize,
+    /// Maximum number of examples.
+    most: usize,
+    clipping: Option<Clipping>,
+    sensitivity: L2Sensitivity<A>,
+    float: PhantomData<fn() -> F>,
+}
+
+/// The sum of one microbatch, clipped by [`Microbatches`].
+#[derive(Clone)]
+pub struct MicrobatchSum<F, A: Adjacency> {
+    rule: Microbatches<F, A>,
+    examples: usize,
+    sum: Vec<f64>,
+}
+
+impl<F, A: Adjacency> fmt::Debug for MicrobatchSum<F, A> {
+    // A function of records: never printed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MicrobatchSum").field("dim", &self.sum.len()).finish_non_exhaustive()
+    }
+}
+
+impl<F: RealField + Copy, A: Adjacency> Microbatches<F, A> {
+    /// Sums one microbatch, as [`ClippedSum::add`] does and under the same conditions; `coefficients` is a buffer.
+    ///
+    /// # Errors
+    /// [`Error::Length`] unless `squared_norms` holds a whole number of examples, at most a microbatch.
+    pub fn sum(
+        &self,
+        squared_norms: &[F],
+        coefficients: &mut Vec<F>,
+        add_weighted: impl FnOnce(&[F], &mut [f64]),
+    ) -> Result<MicrobatchSum<F, A>, Error> {
+        let examples = self.examples(squared_norms)?;
+        self.set_coefficients(squared_norms, coefficients);
+        let mut sum = vec![0.0; self.dim];
+        add_weighted(&coefficients[..squared_norms.len()], &mut sum);
+        Ok(MicrobatchSum { rule: *self, examples, sum })
+    }
+
+    /// Returns whether contributions are clipped.
+    pub fn clips(&self) -> bool {
+        self.clipping.is_some()
+    }
+
+    /// Returns whether both sum alike, for a sum of the same sensitivity.
+    fn is(&self, other: &Self) -> bool {
+        let numbers = |rule: &Self| (rule.dim, rule.blocks, rule.most, rule.clipping, rule.sensitivity.get());
+        numbers(self) == numbers(other)
+    }
+
+    fn examples(&self, squared_norms: &[F]) -> Result<usize, Error> {
+        let examples = squared_norms.len() / self.blocks;
+        if !squared_norms.len().is_multiple_of(self.blocks) || examples > self.most {
+            let expected = "examples x blocks, at most one microbatch";
+            return Err(Error::Length { name: "squared norms", found: squared_norms.len(), expected });
+        }
+        Ok(examples)
+    }
+
+    fn set_coefficients(&self, squared_norms: &[F], coefficients: &mut Vec<F>) {
+        coefficients.clear();
+        let Some(Clipping { target }) = self.clipping else {
+            coefficients.resize(squared_norms.len(), F::one());
+            return;
+        };
+        for blocks in squared_norms.chunks_exact(self.blocks) {
+            let squared_norm = blocks.iter().map(|&block| -> f64 { block.to_subset_unchecked() }).sum();
+            let coefficient: F = nalgebra::convert(coefficient(squared_norm, target));
+            coefficients.extend(core::iter::repeat_n(coefficient, self.blocks));
+        }
+    }
 }
 
 /// The clipping of gradients.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Clipping {
     /// The norm minus the reserve for rounding.
     target: f64,
@@ -174,7 +266,7 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
         }
         let sum = Self::of_bounded(dim, blocks, (norms_moved::<A>() * norm, norm), microbatch, most_examples)?;
         let clipping = Clipping::new::<F>(norm, norm_roundings)?;
-        Ok(Self { clipping: Some(clipping), ..sum })
+        Ok(Self { microbatches: Microbatches { clipping: Some(clipping), ..sum.microbatches }, ..sum })
     }
 
     /// Creates a sum of contributions that are bounded without clipping: the first number bounds the difference of neighbouring
@@ -201,20 +293,23 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
             return Err(Error::Length { name: "microbatch", found: 0, expected: "at least 1" });
         }
         let sensitivity = sensitivity_of_sum(difference, bound, most_examples, microbatch as u64)?;
+        let sensitivity = L2Sensitivity::new(sensitivity)?;
         Ok(Self {
-            blocks,
-            clipping: None,
-            sensitivity: L2Sensitivity::new(sensitivity)?,
-            microbatch,
+            microbatches: Microbatches {
+                dim,
+                blocks,
+                most: microbatch,
+                clipping: None,
+                sensitivity,
+                float: PhantomData,
+            },
             most_examples,
             examples: 0,
             coefficients: Vec::new(),
             parts: 0,
-            dim,
             total: Vec::new(),
             errors: Vec::new(),
             part: Vec::new(),
-            relation: PhantomData,
         })
     }
 
@@ -224,67 +319,74 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
     /// [`Error::Length`] unless `squared_norms` holds a whole number of examples, at most a microbatch;
     /// [`Error::TooManyExamples`] beyond the stated number. In these cases nothing is added.
     pub fn add(&mut self, squared_norms: &[F], add_weighted: impl FnOnce(&[F], &mut [f64])) -> Result<(), Error> {
-        let examples = squared_norms.len() / self.blocks;
-        if !squared_norms.len().is_multiple_of(self.blocks) || examples > self.microbatch {
-            let expected = "examples x blocks, at most one microbatch";
-            return Err(Error::Length { name: "squared norms", found: squared_norms.len(), expected });
-        }
-        let count = self.examples.saturating_add(examples as u64);
-        if count > self.most_examples {
-            return Err(Error::TooManyExamples { most: self.most_examples });
-        }
-        self.examples = count;
-        self.set_coefficients(squared_norms);
+        self.examples = self.count(self.microbatches.examples(squared_norms)?)?;
+        self.microbatches.set_coefficients(squared_norms, &mut self.coefficients);
         let coefficients = &self.coefficients[..squared_norms.len()];
+        let place = if self.parts == 0 { &mut self.total } else { &mut self.part };
+        place.clear();
+        place.resize(self.microbatches.dim, 0.0);
+        add_weighted(coefficients, place);
+        self.add_up();
+        Ok(())
+    }
+
+    /// Adds the sum of a microbatch, with the result of [`add`](Self::add) on its examples, to the last bit.
+    ///
+    /// # Errors
+    /// [`Error::SumsDiffer`] unless it was made by the rule of this sum; [`Error::TooManyExamples`] beyond the stated number. In
+    /// these cases nothing is added.
+    pub fn append(&mut self, part: MicrobatchSum<F, A>) -> Result<(), Error> {
+        if !part.rule.is(&self.microbatches) {
+            return Err(Error::SumsDiffer);
+        }
+        self.examples = self.count(part.examples)?;
+        if self.parts == 0 {
+            self.total = part.sum;
+        } else {
+            self.part = part.sum;
+        }
+        self.add_up();
+        Ok(())
+    }
+
+    /// Returns the number of examples with `more` of them.
+    fn count(&self, more: usize) -> Result<u64, Error> {
+        let count = self.examples.saturating_add(more as u64);
+        if count > self.most_examples { Err(Error::TooManyExamples { most: self.most_examples }) } else { Ok(count) }
+    }
+
+    /// Adds the last microbatch to the total, which the first one is.
+    fn add_up(&mut self) {
         self.parts += 1;
         if self.parts == 1 {
-            self.total.clear();
-            self.total.resize(self.dim, 0.0);
-            add_weighted(coefficients, &mut self.total);
-            return Ok(());
+            return;
         }
-        let dim = self.dim;
         if self.parts == 2 {
             self.errors.clear();
-            self.errors.resize(dim, 0.0);
+            self.errors.resize(self.microbatches.dim, 0.0);
         }
-        self.part.clear();
-        self.part.resize(dim, 0.0);
-        add_weighted(coefficients, &mut self.part);
         for ((total, error), &part) in self.total.iter_mut().zip(&mut self.errors).zip(&self.part) {
             let (sum, lost) = two_sum(*total, part);
             *total = sum;
             *error += lost;
         }
-        Ok(())
     }
 
-    fn set_coefficients(&mut self, squared_norms: &[F]) {
-        let Some(Clipping { target, .. }) = self.clipping else {
-            // Coefficients stay at one.
-            if self.coefficients.len() < squared_norms.len() {
-                self.coefficients.resize(squared_norms.len(), F::one());
-            }
-            return;
-        };
-        self.coefficients.clear();
-        for blocks in squared_norms.chunks_exact(self.blocks) {
-            let squared_norm = blocks.iter().map(|&block| -> f64 { block.to_subset_unchecked() }).sum();
-            let coefficient: F = nalgebra::convert(coefficient(squared_norm, target));
-            self.coefficients.extend(core::iter::repeat_n(coefficient, self.blocks));
-        }
+    /// Returns the rule by which microbatches are summed.
+    pub fn microbatches(&self) -> Microbatches<F, A> {
+        self.microbatches
     }
 
     /// Returns the sum with its sensitivity and resets it to zero.
     pub fn finish(&mut self) -> Bounded<Vec<f64>, A> {
         let mut total = core::mem::take(&mut self.total);
         match self.parts {
-            0 => total = vec![0.0; self.dim],
+            0 => total = vec![0.0; self.microbatches.dim],
             1 => {}
             _ => total.iter_mut().zip(&self.errors).for_each(|(total, error)| *total += error),
         }
         (self.examples, self.parts) = (0, 0);
-        Bounded::with_proven_sensitivity(total, self.sensitivity)
+        Bounded::with_proven_sensitivity(total, self.microbatches.sensitivity)
     }
 
     /// Takes back a buffer, such as that of the last sum after its release, so that the next sum needs no allocation.
@@ -296,12 +398,12 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
 
     /// Returns whether contributions are clipped.
     pub fn clips(&self) -> bool {
-        self.clipping.is_some()
+        self.microbatches.clips()
     }
 
     /// Returns the sensitivity of the sum.
     pub fn sensitivity(&self) -> L2Sensitivity<A> {
-        self.sensitivity
+        self.microbatches.sensitivity
     }
 }
 

@@ -2,6 +2,8 @@
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use dp_data::Workers;
+
 use crate::error::Error;
 
 /// The progress of a run, for a progress bar: it contains nothing that depends on a record.
@@ -15,7 +17,7 @@ pub struct Progress {
     pub rows: u64,
 }
 
-/// Cancellation and progress of a run; by default neither is set.
+/// Cancellation, progress and threads of a run; by default it has one thread, and the others are not set.
 ///
 /// # Examples
 /// ```
@@ -35,6 +37,8 @@ pub struct Control<'c> {
     /// Minimum number of gradients that the search for a certified minimiser computes, see
     /// [`minimise`](crate::engine::minimise): idle gradients follow where fewer were enough.
     pub gradients: Option<u64>,
+    /// The threads of full gradients and of sums of second moments. No bit of the result depends on their number.
+    pub workers: Workers,
 }
 
 /// Rows between two checks of the cancellation flag.

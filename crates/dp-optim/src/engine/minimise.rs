@@ -17,6 +17,9 @@
 //! depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes over. It contracts by
 //! `1 - γ/β` per step: after `⌈(β/γ) ln(D/τ)⌉` steps from distance at most `D` its result is within `τ` without any test.
 //!
+//! Gradients are sums over chunks of records, which [`Workers`](dp_data::Workers) compute and which are added up in the order
+//! of the records: no bit depends on the number of threads.
+//!
 //! # Privacy
 //! The number of steps, and so the running time, depends on the data and is not covered by the guarantee. It is neither
 //! returned nor reported. On request ([`Control::gradients`]) idle gradients follow up to a public number of gradients, and of
@@ -27,10 +30,14 @@
 //! near the minimiser: Wu et al. 2017 stop on the training error instead, which is not private; see
 //! [`as_published`](crate::growth::as_published::stopped_on_training_error).
 
+use core::marker::PhantomData;
+
+use dp_data::{Block, Workers};
 use dp_losses::{CompensatedGradient, CompensatedSum, Curved, Model};
 use nalgebra::{RealField, convert};
 
 use super::batches::{BatchSizes, Batches, Visit};
+use super::chunks::each_chunk;
 use super::control::{Control, Pace};
 use super::expect_rows;
 use super::gradient::{GradientEstimate, PlainGradient};
@@ -41,6 +48,12 @@ use crate::growth::Rounding;
 
 /// Examples whose gradients are summed before they are added to the total, which keeps the sum's rounding error small.
 pub(crate) const CHUNK: usize = 1024;
+
+/// Maximum number of chunks that a batch has, for the threads to divide.
+const CHUNKS_OF_A_GROUP: usize = 64;
+
+/// Maximum number of records for which a group at the end has its exact size.
+const LISTED_RECORDS: u64 = 1 << 32;
 
 /// Maximum number of gradients of the quasi-Newton method, which normally takes tens of them.
 const QUASI_NEWTON_GRADIENTS: u32 = 400;
@@ -228,7 +241,7 @@ pub fn certified<F, M, B>(
 ) -> Result<Vec<F>, Error>
 where
     F: RealField + Copy,
-    M: CompensatedGradient<F> + Curved<F>,
+    M: Chunked<F>,
     B: Batches<F, M>,
 {
     let mut full = FullGradient::new(model, linear, certificate);
@@ -260,7 +273,7 @@ enum Found<F> {
 /// Runs the limited-memory quasi-Newton method with a line search on slopes alone: along a line a convex function's slope
 /// increases, and a step is taken once the slope's magnitude has halved.
 fn quasi_newton<F, M, B>(
-    full: &mut FullGradient<'_, F, M>,
+    full: &mut FullGradient<'_, F>,
     model: &M,
     batches: &mut B,
     start: Vec<F>,
@@ -269,7 +282,7 @@ fn quasi_newton<F, M, B>(
 ) -> Result<Found<F>, Error>
 where
     F: RealField + Copy,
-    M: CompensatedGradient<F> + Curved<F>,
+    M: Chunked<F>,
     B: Batches<F, M>,
 {
     let inverse: F = convert(1.0 / certificate.smoothness);
@@ -327,7 +340,7 @@ where
 }
 
 fn accelerated<F, M, B>(
-    full: &mut FullGradient<'_, F, M>,
+    full: &mut FullGradient<'_, F>,
     model: &M,
     batches: &mut B,
     start: Vec<F>,
@@ -336,7 +349,7 @@ fn accelerated<F, M, B>(
 ) -> Result<Found<F>, Error>
 where
     F: RealField + Copy,
-    M: CompensatedGradient<F> + Curved<F>,
+    M: Chunked<F>,
     B: Batches<F, M>,
 {
     let inverse: F = convert(1.0 / certificate.smoothness);
@@ -368,7 +381,7 @@ pub(super) fn by_count<F, M, B>(
 ) -> Result<Vec<F>, Error>
 where
     F: RealField + Copy,
-    M: CompensatedGradient<F> + Curved<F>,
+    M: Chunked<F>,
     B: Batches<F, M>,
 {
     let mut full = FullGradient::new(model, linear, certificate);
@@ -390,13 +403,14 @@ fn length<F: RealField + Copy>(vector: &[F]) -> f64 {
     squared.sqrt()
 }
 
+/// A model of rows whose gradients, compensated gradients and curvature are sums over chunks of a block.
+pub trait Chunked<F>: CompensatedGradient<F> + Curved<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>> {}
+
+impl<F, M> Chunked<F> for M where M: CompensatedGradient<F> + Curved<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>> {}
+
 /// Computes the gradient of the whole regularised risk.
-struct FullGradient<'l, F: RealField + Copy, M: Model<F>> {
+struct FullGradient<'l, F: RealField + Copy> {
     linear: &'l [F],
-    estimate: PlainGradient<F, M>,
-    /// For compensated gradients: the buffers of a pass, and the sums of a chunk and of all records.
-    compensated: Option<(M::Pass, [CompensatedSum; 2])>,
-    chunk: Vec<F>,
     gradient: Vec<F>,
     /// The curvature at a recent point, and the number of gradients since it was computed; `None` if curvatures are not used.
     preconditioner: Option<Preconditioner<F>>,
@@ -407,15 +421,11 @@ struct FullGradient<'l, F: RealField + Copy, M: Model<F>> {
     strong_convexity: f64,
 }
 
-impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradient<'l, F, M> {
-    fn new(model: &M, linear: &'l [F], certificate: &Certificate) -> Self {
-        let zeros = || vec![F::zero(); model.parameters()];
+impl<'l, F: RealField + Copy> FullGradient<'l, F> {
+    fn new<M: Chunked<F>>(model: &M, linear: &'l [F], certificate: &Certificate) -> Self {
         Self {
             linear,
-            estimate: PlainGradient::new(model, CHUNK),
-            compensated: None,
-            chunk: zeros(),
-            gradient: zeros(),
+            gradient: vec![F::zero(); model.parameters()],
             preconditioner: None,
             since_curved: Preconditioner::<F>::pays(model.features(), certificate.n).then_some(GRADIENTS_PER_CURVATURE),
             computed: [0; 2],
@@ -425,7 +435,7 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
     }
 
     /// Computes the gradient at `point`, and again with compensation if that may certify the point; keeps the second one then.
-    fn certifies<B: Batches<F, M>>(
+    fn certifies<M: Chunked<F>, B: Batches<F, M>>(
         &mut self,
         model: &M,
         batches: &mut B,
@@ -441,7 +451,7 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
     }
 
     /// Computes the gradient at `point`, summed in two levels, and returns its norm.
-    fn at<B: Batches<F, M>>(
+    fn at<M: Chunked<F>, B: Batches<F, M>>(
         &mut self,
         model: &M,
         batches: &mut B,
@@ -450,19 +460,31 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
     ) -> Result<f64, Error> {
         self.computed[0] += 1;
         self.gradient.fill(F::zero());
-        let mut sample = self.wants_curvature().then(|| Sample::new(model.parameters(), model.features()));
-        let mut buffers = sample.as_ref().map(|_| model.pass(CHUNK));
-        let Self { estimate, chunk, gradient, .. } = self;
-        let add = |batch: M::Batch<'_>, examples: usize| {
-            estimate.estimate(model, point, batch, examples, chunk)?;
-            gradient.iter_mut().zip(&*chunk).for_each(|(total, &chunk)| *total += chunk);
-            if let (Some(sample), Some(buffers)) = (&mut sample, &mut buffers) {
-                sample.add(model, point, batch, examples, buffers);
+        let (parameters, features) = (model.parameters(), model.features());
+        let zero_sample = || Sample::new(parameters, features);
+        let mut sample = self.wants_curvature().then(zero_sample);
+        let curved = sample.is_some();
+        let buffers = || (PlainGradient::new(model, CHUNK), curved.then(|| model.pass(CHUNK)));
+        let of_chunk = |(estimate, buffers): &mut (PlainGradient<F, M>, Option<M::Pass>), chunk: Block<'_, F>| {
+            let mut sum = vec![F::zero(); parameters];
+            estimate.estimate(model, point, chunk, chunk.len(), &mut sum)?;
+            let sample = buffers.as_mut().map(|buffers| {
+                let mut sample = zero_sample();
+                sample.add(model, point, chunk, chunk.len(), buffers);
+                sample
+            });
+            Ok::<_, Error>((sum, sample))
+        };
+        let add = |of_chunk: Result<(Vec<F>, Option<Sample<F>>), Error>| {
+            let (sum, of_chunk) = of_chunk?;
+            self.gradient.iter_mut().zip(sum).for_each(|(total, sum)| *total += sum);
+            if let (Some(sample), Some(of_chunk)) = (&mut sample, of_chunk) {
+                sample.merge(&of_chunk);
             }
             Ok(())
         };
-        let rows = pass(batches, add, control)?;
-        expect_rows(self.n, rows)?;
+        let numbers = parameters.saturating_mul(1 + if curved { features } else { 0 });
+        pass(batches, self.n, numbers, buffers, of_chunk, add, control)?;
         if let Some(sample) = sample {
             self.preconditioner = sample.factorise(model.features(), self.strong_convexity);
         }
@@ -470,7 +492,7 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
     }
 
     /// Computes gradients at the point and discards them until the requested number is reached.
-    fn idle<B: Batches<F, M>>(
+    fn idle<M: Chunked<F>, B: Batches<F, M>>(
         &mut self,
         model: &M,
         batches: &mut B,
@@ -506,7 +528,7 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
     }
 
     /// Computes the gradient at `point` within the error that the certificate allows for, and returns its norm.
-    fn compensated_at<B: Batches<F, M>>(
+    fn compensated_at<M: Chunked<F>, B: Batches<F, M>>(
         &mut self,
         model: &M,
         batches: &mut B,
@@ -514,17 +536,18 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
         control: &mut Control<'_>,
     ) -> Result<f64, Error> {
         self.computed[1] += 1;
-        let zeros = || CompensatedSum::zeros(model.parameters());
-        let (buffers, [chunk, total]) = self.compensated.get_or_insert_with(|| (model.pass(CHUNK), [zeros(), zeros()]));
-        total.clear();
-        let add = |batch: M::Batch<'_>, _| {
-            chunk.clear();
-            model.add_compensated(point, batch, buffers, chunk);
-            total.add(chunk);
+        let parameters = model.parameters();
+        let mut total = CompensatedSum::zeros(parameters);
+        let of_chunk = |buffers: &mut M::Pass, chunk: Block<'_, F>| {
+            let mut sum = CompensatedSum::zeros(parameters);
+            model.add_compensated(point, chunk, buffers, &mut sum);
+            sum
+        };
+        let add = |sum: CompensatedSum| {
+            total.add(&sum);
             Ok(())
         };
-        let rows = pass(batches, add, control)?;
-        expect_rows(self.n, rows)?;
+        pass(batches, self.n, 2 * parameters, || model.pass(CHUNK), of_chunk, add, control)?;
         self.gradient.iter_mut().enumerate().for_each(|(j, gradient)| *gradient = convert(total.value(j)));
         Ok(self.of_the_risk(point))
     }
@@ -542,29 +565,61 @@ impl<'l, F: RealField + Copy, M: CompensatedGradient<F> + Curved<F>> FullGradien
     }
 }
 
-/// Passes all records to `add` in chunks, and returns their number.
-fn pass<F, M: Model<F>, B: Batches<F, M>>(
+/// Passes the `n` records to `of_chunk` in chunks, on the control's workers, and its results of `numbers` numbers each to `add`
+/// in the order of the records.
+fn pass<F, M, B, P, T>(
     batches: &mut B,
-    add: impl FnMut(M::Batch<'_>, usize) -> Result<(), Error>,
+    n: u64,
+    numbers: usize,
+    buffers: impl Fn() -> P + Sync,
+    of_chunk: impl Fn(&mut P, Block<'_, F>) -> T + Sync,
+    add: impl FnMut(T) -> Result<(), Error>,
     control: &mut Control<'_>,
-) -> Result<u64, Error> {
-    // The order does not matter: a source has pass 0 at hand under a fixed order.
-    batches.pass(0, &BatchSizes::Equal(CHUNK), &mut Chunks { add, pace: Pace::quiet(control) })
-}
-
-struct Chunks<'s, 'c, A> {
-    add: A,
-    pace: Pace<'s, 'c>,
-}
-
-impl<F, M, A> Visit<F, M> for Chunks<'_, '_, A>
+) -> Result<(), Error>
 where
-    M: Model<F>,
-    A: FnMut(M::Batch<'_>, usize) -> Result<(), Error>,
+    F: RealField + Copy,
+    M: Chunked<F>,
+    B: Batches<F, M>,
+    T: Send,
 {
-    fn batch(&mut self, batch: M::Batch<'_>, examples: usize) -> Result<(), Error> {
-        (self.add)(batch, examples)?;
-        self.pace.advance(examples)
+    let group = CHUNK * CHUNKS_OF_A_GROUP;
+    let workers = control.workers;
+    // The last group has its exact size, so that a source in memory lends it; a list for more records would be long.
+    let sizes = if n <= LISTED_RECORDS {
+        BatchSizes::Listed((0..n).step_by(group).map(|start| group.min((n - start) as usize)).collect())
+    } else {
+        BatchSizes::Equal(group)
+    };
+    // The order does not matter: a source has pass 0 at hand under a fixed order.
+    let mut groups =
+        Groups { numbers, buffers, of_chunk, add, workers, pace: Pace::quiet(control), types: PhantomData };
+    let rows = batches.pass(0, &sizes, &mut groups)?;
+    expect_rows(n, rows)
+}
+
+struct Groups<'s, 'c, F, P, T, N, C, A> {
+    numbers: usize,
+    buffers: N,
+    of_chunk: C,
+    add: A,
+    workers: Workers,
+    pace: Pace<'s, 'c>,
+    types: PhantomData<fn(F, P) -> T>,
+}
+
+impl<F, M, P, T, N, C, A> Visit<F, M> for Groups<'_, '_, F, P, T, N, C, A>
+where
+    F: RealField + Copy,
+    M: Chunked<F>,
+    T: Send,
+    N: Fn() -> P + Sync,
+    C: Fn(&mut P, Block<'_, F>) -> T + Sync,
+    A: FnMut(T) -> Result<(), Error>,
+{
+    fn batch(&mut self, group: Block<'_, F>, examples: usize) -> Result<(), Error> {
+        let Self { numbers, buffers, of_chunk, add, workers, pace, .. } = self;
+        each_chunk(&group, (CHUNK, *numbers), *workers, &*buffers, &*of_chunk, add)?;
+        pace.advance(examples)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The gradient estimate of training that releases every step: the batch's noisy sum.
 
 use dp_accountant::{Adjacency, EventLog};
-use dp_data::{Block, BlockBuffer, OutOfMemory};
+use dp_data::{Block, BlockBuffer, OutOfMemory, Workers};
 use dp_losses::{Differences, Model};
 use dp_mechanisms::clip::ClippedSum;
 use dp_mechanisms::continual::{MatrixFactorisation, MatrixSession, Participation, StreamRelease};
@@ -9,6 +9,7 @@ use dp_mechanisms::steps::{NoisySteps, StepNoise, StepPlan};
 use dp_mechanisms::{L2Sensitivity, ReleaseRng, Released};
 use nalgebra::{RealField, convert};
 
+use super::chunks::{each_chunk, workers_for};
 use super::gradient::GradientEstimate;
 use super::step_batches::{Batched, Driven, StepBatches};
 use super::step_sum::StepSum;
@@ -35,6 +36,7 @@ pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
     /// The maximum number of examples added at a time.
     microbatch: usize,
     counted: BlockBuffer<F>,
+    workers: Workers,
     noise: Noise<A>,
     rng: &'r mut R,
 }
@@ -196,6 +198,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
             sum,
             microbatch,
             counted: BlockBuffer::default(),
+            workers: Workers::ONE,
             noise,
             rng,
         }
@@ -301,7 +304,7 @@ where
     A: Adjacency,
     R: ReleaseRng + ?Sized,
 {
-    /// Adds the gradients of a batch of rows, which may be larger than a microbatch.
+    /// Adds the gradients of a batch of rows, which may be larger than a microbatch; several threads sum those of a large one.
     ///
     /// Null records are omitted before the batch is cut into microbatches, so that a drawn null record leaves the same bits as
     /// one that is not drawn. Amplification by sampling requires this: with a null record in a neighbour, the sum has one
@@ -310,7 +313,28 @@ where
     /// # Errors
     /// As [`add`](Self::add).
     pub(crate) fn add_rows(&mut self, model: &M, parameters: &[F], batch: Block<'_, F>) -> Result<(), Error> {
-        self.each_piece(batch, |gradient, piece| gradient.add(model, parameters, piece, piece.len()))
+        if batch.len() <= self.microbatch || workers_for(&batch, self.workers) == Workers::ONE {
+            return self.each_piece(batch, |gradient, piece| gradient.add(model, parameters, piece, piece.len()));
+        }
+        let mut buffer = core::mem::take(&mut self.counted);
+        let batch = counted(batch, &mut buffer)?;
+        let (microbatch, microbatches) = (self.microbatch, self.sum.microbatches());
+        let buffers = || (model.pass(microbatch), Vec::new(), Vec::new());
+        let of_chunk = |(pass, squared_norms, coefficients): &mut (M::Pass, Vec<F>, Vec<F>), piece: Block<'_, F>| {
+            model.forward(parameters, piece, pass);
+            model.backward(parameters, piece, pass);
+            squared_norms.resize(piece.len() * model.blocks().len(), F::zero());
+            if microbatches.clips() {
+                model.squared_norms(piece, pass, squared_norms);
+            }
+            microbatches.sum(squared_norms, coefficients, |coefficients, sum| {
+                model.add_weighted_in_double(piece, pass, coefficients, sum);
+            })
+        };
+        let chunks = (microbatch, model.parameters());
+        each_chunk(&batch, chunks, self.workers, buffers, of_chunk, |part| Ok(self.sum.append(part?)?))?;
+        self.counted = buffer;
+        Ok(())
     }
 
     /// As [`add_differences`](Self::add_differences), for a batch of rows cut as in [`add_rows`](Self::add_rows).
@@ -373,6 +397,7 @@ where
             return Err(OTHER_BATCHES);
         }
         self.drive = Drive::Running;
+        self.workers = driven.workers;
         Ok(())
     }
 

@@ -54,6 +54,13 @@ impl<F: RealField + Copy> Sample<F> {
         self.records += records;
     }
 
+    /// Adds the curvature of other records.
+    pub(super) fn merge(&mut self, other: &Self) {
+        self.blocks.iter_mut().zip(&other.blocks).for_each(|(total, &part)| *total += part);
+        self.records += other.records;
+        self.sampled += other.sampled;
+    }
+
     /// Factorises the curvature of the mean with a regulariser. Returns `None` if, after rounding, it is not positive
     /// definite.
     pub(super) fn factorise(self, features: usize, strong_convexity: f64) -> Option<Preconditioner<F>> {

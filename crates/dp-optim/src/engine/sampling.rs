@@ -122,7 +122,8 @@ impl SampledRun {
         I: Iterate<F, M>,
     {
         let steps = (updates.end() + 1).saturating_sub(*updates.start());
-        iterate.begin(&Driven { batches: Batched::Drawn { n: self.n, law: self.law, steps } })?;
+        let batches = Batched::Drawn { n: self.n, law: self.law, steps };
+        iterate.begin(&Driven { batches, workers: control.workers })?;
         let result = self.drive(updates, model, source, iterate, key, control);
         iterate.end();
         result

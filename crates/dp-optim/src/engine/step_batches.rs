@@ -1,5 +1,6 @@
 //! The batches of a run's steps: the value that determines the cost of a run and drives it.
 
+use dp_data::Workers;
 use dp_mechanisms::steps::StepPlan;
 
 use super::batches::BatchSizes;
@@ -105,6 +106,7 @@ impl StepBatches {
 #[derive(Debug)]
 pub struct Driven<'d> {
     pub(super) batches: Batched<'d>,
+    pub(super) workers: Workers,
 }
 
 #[derive(Debug)]

@@ -47,7 +47,7 @@ impl LinearTraining {
 
     fn train_model<F: Real, M, B>(&self, model: &M, batches: &mut B, control: &mut Control<'_>) -> Result<Vec<F>, Error>
     where
-        M: ScaledSteps<F>,
+        M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
         B: Batches<F, M>,
     {
         let start = vec![F::zero(); model.parameters()];

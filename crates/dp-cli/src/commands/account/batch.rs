@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, TryRecvError, channel, sync_
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use dp_data::Workers;
 use serde_json::Value;
 
 use super::line::{Line, refused};
@@ -50,14 +51,14 @@ type Place = Result<(u64, Receiver<Reply>), Failure>;
 ///
 /// # Errors
 /// Input that cannot be read, or standard output that cannot be written.
-pub fn execute(args: &BatchArgs, console: &Console) -> Result<ExitStatus, Failure> {
+pub fn execute(args: &BatchArgs, workers: Workers, console: &Console) -> Result<ExitStatus, Failure> {
     limit::check(args.limit)?;
     let input: Box<dyn Read + Send> = match &*args.file {
         "-" => Box::new(io::stdin()),
         name => Box::new(File::open(&args.file).map_err(|error| unreadable(&error).at_file(name))?),
     };
     let name = if &*args.file == "-" { "standard input".to_owned() } else { String::from(&args.file) };
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(64);
+    let threads = workers.threads().min(64);
     interrupt::await_json(false);
     let (answered, failed) = match start(input, name, threads, args.limit) {
         Ok(places) => write_all(&places)?,

@@ -37,7 +37,7 @@ use crate::output::Console;
 /// `usage.*`, `privacy.*`, `account.*`, or output that cannot be written. Errors in lines of a batch count as answers.
 pub fn execute(args: &AccountArgs, global: &GlobalArgs, console: &Console) -> Result<ExitStatus, Failure> {
     if let AccountJob::Batch(args) = &args.job {
-        return batch::execute(args, console);
+        return batch::execute(args, global.workers(), console);
     }
     let Some((mut request, asked)) = Request::from_args(&args.job)? else { return Ok(ExitStatus::Success) };
     if matches!(asked.curve, Some(Curve::EpsilonDelta | Curve::TradeOff)) && request.epsilon.is_none() {

@@ -29,9 +29,6 @@ const USUAL_TRIALS_OF_TABLE: u64 = 1_500_000;
 /// The accepted numbers of runs.
 const ACCEPTED_TRIALS: std::ops::RangeInclusive<u64> = 100..=100_000_000_000;
 
-/// The accepted numbers of threads.
-const ACCEPTED_THREADS: std::ops::RangeInclusive<u64> = 1..=1024;
-
 /// A subject of an audit with its noise-free check.
 pub struct Audited {
     /// The subject.
@@ -66,8 +63,6 @@ pub struct AuditConfig {
     pub confidence: f64,
     /// The seed of all runs.
     pub seed: u64,
-    /// The number of threads, if given.
-    pub threads: Option<usize>,
     /// The path of the report.
     pub report: Option<PathBuf>,
     /// The path of the picture.
@@ -103,7 +98,7 @@ impl AuditConfig {
             _ => USUAL_TRIALS,
         };
         let (effort, seed) = (effort(run, usual)?, seed(&run.seed)?);
-        let (confidence, threads) = (confidence(run.confidence)?, threads(run.threads)?);
+        let confidence = confidence(run.confidence)?;
         // Done last: building searches for the most distant pair.
         let What { what, audited, lineups, table } = what_is_audited(job)?;
         let audits = audited.len() + lineups.len();
@@ -115,7 +110,6 @@ impl AuditConfig {
             effort,
             confidence,
             seed,
-            threads,
             report: run.report.clone(),
             picture: run.picture.clone(),
             force: run.force,
@@ -215,18 +209,6 @@ fn confidence(value: f64) -> Result<f64, Failure> {
     }
     Err(Failure::usage("--confidence", format!("{value} is no confidence"))
         .expected("a number from 0.5 to 1 - 1e-12, such as 0.999"))
-}
-
-fn threads(count: Option<u64>) -> Result<Option<usize>, Failure> {
-    match count {
-        None => Ok(None),
-        Some(count) if ACCEPTED_THREADS.contains(&count) => Ok(usize::try_from(count).ok()),
-        Some(count) => Err(Failure::usage("--threads", format!("{count} threads cannot be had")).expected(format!(
-            "from {} to {}",
-            ACCEPTED_THREADS.start(),
-            ACCEPTED_THREADS.end()
-        ))),
-    }
 }
 
 fn recipe(args: &AuditRecipeArgs) -> Result<Vec<Audited>, Failure> {

@@ -16,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use dp_audit::{Auditor, Monitor};
+use dp_data::Workers;
 
 pub use catalogue::recipes;
 pub use config::{AuditConfig, Audited, Effort};
@@ -51,7 +52,7 @@ pub fn execute(args: &AuditArgs, global: &GlobalArgs, console: &Console) -> Resu
     for path in &outputs {
         atomic::check(path, config.force)?;
     }
-    let outcome = run(&config, global.progress, console)?;
+    let outcome = run(&config, global.progress, global.workers(), console)?;
     let report = config.report.as_ref().map(|path| (path, report::markdown(&outcome)));
     let picture = match &config.picture {
         Some(path) => Some((path, picture::svg(&outcome.panels(CURVE_POINTS)?)?)),
@@ -71,8 +72,13 @@ pub fn execute(args: &AuditArgs, global: &GlobalArgs, console: &Console) -> Resu
 ///
 /// # Errors
 /// `audit.failed`.
-pub fn run(config: &AuditConfig, progress: ProgressMode, console: &Console) -> Result<Outcome, Failure> {
-    let auditor = auditor(config).map_err(|error| failed(&error))?;
+pub fn run(
+    config: &AuditConfig,
+    progress: ProgressMode,
+    workers: Workers,
+    console: &Console,
+) -> Result<Outcome, Failure> {
+    let auditor = auditor(config, workers).map_err(|error| failed(&error))?;
     let mut trials: u64 = config.audited.iter().map(|audited| auditor.trials_of(&audited.subject)).sum();
     for lineup in &config.lineups {
         trials = trials.saturating_add(auditor.trials_among(&**lineup).map_err(|error| failed(&error))?);
@@ -108,7 +114,7 @@ pub fn run(config: &AuditConfig, progress: ProgressMode, console: &Console) -> R
 }
 
 /// Creates the auditor, which divides the probability of a false alarm among all subjects.
-fn auditor(config: &AuditConfig) -> Result<Auditor, dp_audit::Error> {
+fn auditor(config: &AuditConfig, workers: Workers) -> Result<Auditor, dp_audit::Error> {
     let auditor = match config.effort {
         Effort::Trials(trials) => Auditor::exactly(trials)?,
         Effort::About { trials, times } => Auditor::new(trials)?.with_multiplier(times),
@@ -116,8 +122,7 @@ fn auditor(config: &AuditConfig) -> Result<Auditor, dp_audit::Error> {
     let audits = config.audited.len() + config.lineups.len();
     let share = (1.0 - config.confidence) / audits.max(1) as f64;
     let auditor = auditor.with_failure_probability(share)?.with_seed(config.seed);
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    Ok(auditor.with_threads_if_any(config.threads.unwrap_or_else(cores)))
+    Ok(auditor.with_threads_if_any(workers.threads()))
 }
 
 fn failed(error: &dp_audit::Error) -> Failure {

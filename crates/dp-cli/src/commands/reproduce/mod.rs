@@ -207,8 +207,7 @@ fn run_cells(
     if total > 0 {
         console.detail(&format!("{total} runs to do, {} done before", store.len()));
     }
-    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.threads.map_or_else(cores, |threads| usize::try_from(threads).unwrap_or(usize::MAX).min(4096));
+    let threads = global.workers().threads();
     let mut shown = Progress::start(global.progress, console, "reproduce", Counted::Runs, Some(total));
     // An interrupt ends the process; every finished run is on disk.
     let cancelled = AtomicBool::new(false);

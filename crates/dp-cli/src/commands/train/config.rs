@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, Epsilon};
+use dp_data::Workers;
 use dp_data::draft::LabelHint;
 use dp_data::encode::{Encoding, FeatureMap, MAX_FEATURES, PROJECTION_SEEDS, RowNorm};
 use dp_data::schema::{Label, LabelKind, Scale};
@@ -66,6 +67,8 @@ pub struct TrainConfig {
     pub dry_run: Option<DryRun>,
     /// The progress display.
     pub progress: ProgressMode,
+    /// The threads.
+    pub workers: Workers,
 }
 
 /// The facts known about the records before they are read.
@@ -268,6 +271,7 @@ impl TrainConfig {
             force: args.force,
             dry_run,
             progress: global.progress,
+            workers: global.workers(),
             input,
         })
     }

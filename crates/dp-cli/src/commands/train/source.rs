@@ -101,7 +101,7 @@ impl Known {
                     let (rows, warnings) = read::load_coordinates::<F>(input, &encoder, &config.input.csv)
                         .map_err(|error| from_data(&error))?;
                     let encoder = algorithm::mapped(config, &encoder, rows.len() as u64)?;
-                    let examples = rows.encode(&encoder).map_err(|error| from_data(&error))?;
+                    let examples = rows.encode(&encoder, config.workers).map_err(|error| from_data(&error))?;
                     return Ok((encoder, Loaded { examples, warnings }));
                 }
                 let loaded = read::load(input, &encoder, &config.input.csv).map_err(|error| from_data(&error))?;

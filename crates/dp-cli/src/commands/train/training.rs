@@ -159,7 +159,7 @@ fn choose_and_train<A: TrainsAny<F>, F: Real + Stored + Feature>(
     {
         let candidates = algorithm.candidates(config, budget, A::KIND, shape)?;
         let mut public = public_records(config, input, &records.encoder, &records.examples, console)?;
-        let position = chosen_on_public::<A, F>(&mut public, &candidates, shape.n, budget, rng)?;
+        let position = chosen_on_public::<A, F>(&mut public, &candidates, shape.n, budget, config.workers, rng)?;
         let recipe = candidates.get(position).or(candidates.first());
         let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
         let recipe = recipe.ok_or_else(none)?.clone();
@@ -227,8 +227,12 @@ fn with_progress<T>(
     let mut show = |at: dp_optim::engine::Progress| {
         progress.update(at.pass.saturating_mul(n).saturating_add(at.rows), Some(at.pass + 1));
     };
-    let trained =
-        train(&mut Control { cancelled: None, progress: Some(&mut show), gradients: config.settings.gradients })?;
+    let trained = train(&mut Control {
+        cancelled: None,
+        progress: Some(&mut show),
+        gradients: config.settings.gradients,
+        workers: config.workers,
+    })?;
     progress.finish(total);
     Ok(trained)
 }

@@ -11,7 +11,7 @@ use dp_accountant::certificate::Assumption;
 use dp_data::encode::Stored;
 use dp_data::examples::Feature;
 use dp_data::read;
-use dp_data::{Encoder, Examples, Rows};
+use dp_data::{Encoder, Examples, Rows, Workers};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::rng::ReleaseRng;
 use dp_optim::DerivesModel as _;
@@ -223,9 +223,11 @@ pub(super) fn chosen_on_public<A: TrainsAny<F>, F: Real + Stored + Feature>(
     candidates: &[AnyRecipe],
     n: u64,
     budget: Budget,
+    workers: Workers,
     rng: &mut impl ReleaseRng,
 ) -> Result<usize, Failure> {
-    public::choose::<A, F>(candidates, public, n, budget, PUBLIC_TRAININGS, rng, &Control::default())
+    let control = Control { workers, ..Control::default() };
+    public::choose::<A, F>(candidates, public, n, budget, PUBLIC_TRAININGS, rng, &control)
         .map_err(|error| refusal(&error))
 }
 

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::super::{Encoder, Encoding, RowNorm};
 use super::*;
+use crate::examples::{Examples, Storage};
 use crate::schema::Schema;
+use crate::workers::Workers;
 
 const HEAD: &str = "label = { column = 'y', positive = '1', negative = '0' }\n";
 
@@ -19,6 +21,17 @@ fn dense(encoder: &Encoder, cells: &[String]) -> Vec<f64> {
     let mut out = vec![f64::NAN; encoder.dim()];
     row.write_dense(&mut out);
     out
+}
+
+type Bits = (Vec<usize>, Vec<u32>, Vec<u64>, Vec<u64>, Option<Vec<bool>>);
+
+fn bits(examples: &Examples<f64>) -> Bits {
+    let (offsets, indices, values) = match examples.storage() {
+        Storage::Dense(values) => (Vec::new(), Vec::new(), values),
+        Storage::Sparse { offsets, indices, values } => (offsets.clone(), indices.clone(), values),
+    };
+    let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect();
+    (offsets, indices, bits(values), bits(examples.targets()), examples.block().valid.map(<[bool]>::to_vec))
 }
 
 /// Returns the features by their formula: sparse categories around curved and plain columns.
@@ -94,18 +107,35 @@ proptest! {
         let options = crate::read::CsvOptions::default();
         let (coordinates, _) = crate::read::load_coordinates::<f64>(input(), &before, &options).unwrap();
         prop_assert_eq!(coordinates.len(), cells.len());
-        let two = coordinates.encode(&after).unwrap();
+        let two = coordinates.encode(&after, Workers::ONE).unwrap();
         let one = crate::read::load_csv::<f64>(input(), &after, &options).unwrap().examples;
-        let bits = |examples: &crate::Examples<f64>| {
-            let (indices, values) = match examples.storage() {
-                crate::examples::Storage::Dense(values) => (Vec::new(), values),
-                crate::examples::Storage::Sparse { indices, values, .. } => (indices.clone(), values),
-            };
-            (examples.is_sparse(), indices, values.iter().map(|v| v.to_bits()).collect::<Vec<_>>())
-        };
         prop_assert_eq!(bits(&one), bits(&two));
-        prop_assert_eq!(one.targets(), two.targets());
-        prop_assert_eq!(one.block().valid, two.block().valid);
+    }
+}
+
+/// Parts are encoded by any thread and joined in order: dense and sparse rows, with a category that makes null records.
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    for wide in [false, true] {
+        let categories: Vec<_> = (0..if wide { 40 } else { 2 }).map(|i| format!("'{i}'")).collect();
+        let text = format!(
+            "{HEAD}columns.a = {{ type = 'numeric', min = 0, max = 10 }}\n\
+             columns.c = {{ type = 'categorical', categories = [{}], on_unknown = 'neutral' }}\n",
+            categories.join(",")
+        );
+        let plain = Encoder::new(&Schema::parse("s", &text).unwrap(), Encoding::UNIT_ROWS).unwrap();
+        let after = plain.with_map(FeatureMap::curves(3)).unwrap();
+        let rows = (0..20_000).map(|i| format!("{},{},1\n", f64::from(i % 997) / 99.7, i % 3));
+        let csv = format!("a,c,y\n{}", rows.collect::<String>());
+        let input = crate::read::Input::from_bytes("t.csv", csv.into_bytes());
+        let (coordinates, _) =
+            crate::read::load_coordinates::<f64>(input, &plain, &crate::read::CsvOptions::default()).unwrap();
+        let with =
+            |threads: usize| coordinates.clone().encode(&after, Workers::new(threads.try_into().unwrap())).unwrap();
+        let one = with(1);
+        let nulls = one.block().valid.map_or(0, |valid| valid.iter().filter(|valid| !**valid).count());
+        assert_eq!((one.len(), one.is_sparse(), nulls), (20_000, wide, if wide { 0 } else { 6666 }));
+        assert!([2, 3].iter().all(|&threads| bits(&with(threads)) == bits(&one)));
     }
 }
 

@@ -271,3 +271,42 @@ fn contributions_are_no_longer_than_the_norm() {
         assert!(length <= 0.5 && length > 0.5 - 2.0 * (roundings + 9.0) * 2f64.powi(-24), "{dim}: {length}");
     }
 }
+
+/// Microbatches summed apart and appended give the bits of those added in place. One made by another rule, or with too many
+/// examples, is refused, and then nothing is added.
+#[test]
+fn appended_microbatches_have_the_bits_of_added_ones() {
+    let gradients: Vec<Vec<f64>> = (0..40).map(|i| vec![f64::from(i).sin(), 1.7 * f64::from(3 * i).cos()]).collect();
+    let bound = ClippingNorm::new(1.0).unwrap();
+    let new = |bound, microbatch, most| ClippedSum::<f64, ZeroOut>::new(2, 1, bound, 2.0, microbatch, most).unwrap();
+    let part = |sum: &ClippedSum<f64, ZeroOut>, gradients: &[Vec<f64>]| {
+        let squared_norms: Vec<f64> = gradients.iter().map(|g| g[0] * g[0] + g[1] * g[1]).collect();
+        sum.microbatches().sum(&squared_norms, &mut vec![7.0; 3], |coefficients, sum| {
+            for (c, gradient) in coefficients.iter().zip(gradients) {
+                sum.iter_mut().zip(gradient).for_each(|(sum, entry)| *sum += c * entry);
+            }
+        })
+    };
+    for few in [1, 7, 8, 40] {
+        let whole = total(&gradients[..few], 1.0, 7, 40);
+        let mut sum = new(bound, 7, 40);
+        for gradients in gradients[..few].chunks(7) {
+            let summed = part(&sum, gradients).unwrap();
+            assert!(!format!("{summed:?}").contains("sum:"));
+            sum.append(summed).unwrap();
+        }
+        for other in [
+            new(ClippingNorm::new(2.0).unwrap(), 7, 40),
+            new(bound, 8, 40),
+            new(bound, 7, 41),
+            ClippedSum::of_bounded(2, 1, (1.0, 1.0), 7, 40).unwrap(),
+        ] {
+            assert_eq!(sum.append(part(&other, &gradients[..1]).unwrap()), Err(Error::SumsDiffer));
+        }
+        assert!(part(&sum, &gradients[..8]).is_err(), "more than a microbatch");
+        if few > 33 {
+            assert_eq!(sum.append(part(&sum, &gradients[..7]).unwrap()), Err(Error::TooManyExamples { most: 40 }));
+        }
+        assert_eq!(sum.finish().open().0, whole, "{few}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Tests of the compensated gradient against 400-digit binary arithmetic, and of the acceptance rule of a certificate.
 
-use dp_data::{Description, Examples, Order, PassRequest, RowSource, RowStream, SourceError};
+use dp_data::{Description, Examples, Order, PassRequest, RowSource, RowStream, Rows, SourceError};
 use dp_losses::{HuberSvm, LinearModel, Logistic, Loss, LossKind, ModelVisitor, ScaledSteps, Softmax, SoftmaxModel};
 use dp_mechanisms::SeededRng;
 use rand::RngExt;
@@ -38,7 +38,7 @@ fn residuals(w: &[f64], x: &[f64], target: f64, classes: usize) -> Vec<Long> {
 
 /// The gradient of a risk in long arithmetic.
 fn exact_gradient(w: &[f64], examples: &Examples<f64>, lambda: f64, linear: &[f64], classes: usize) -> Vec<Long> {
-    let dp_data::Rows::Dense { values, dim } = examples.block().rows else { unreachable!() };
+    let Rows::Dense { values, dim } = examples.block().rows else { unreachable!() };
     let mut sum = vec![Long::new(0.0); w.len()];
     for (x, &target) in values.chunks_exact(dim).zip(examples.targets()) {
         for (sum, residual) in sum.chunks_exact_mut(dim).zip(residuals(w, x, target, classes)) {
@@ -77,7 +77,7 @@ fn adversarial(n: usize, dim: usize, size: f64, classes: usize, seed: u64) -> (V
 /// Errors of the compensated and of the plain gradient, and the certificate's allowance.
 fn errors<M>(model: &M, risk: &Risk, w: &[f64], examples: &Examples<f64>, classes: usize) -> [f64; 3]
 where
-    M: CompensatedGradient<f64> + Curved<f64> + for<'a> Model<f64, Batch<'a> = dp_data::Block<'a, f64>>,
+    M: CompensatedGradient<f64> + Curved<f64> + for<'a> Model<f64, Batch<'a> = Block<'a, f64>>,
 {
     let linear: Vec<f64> = (0..w.len()).map(|j| 1e-3 * (j as f64).cos() / w.len() as f64).collect();
     let exact = exact_gradient(w, examples, risk.strong_convexity, &linear, classes);
@@ -243,7 +243,7 @@ impl ModelVisitor<f64> for Passes<'_> {
     type Output = [usize; 2];
     fn visit<M>(self, model: M) -> [usize; 2]
     where
-        M: ScaledSteps<f64> + for<'a> Model<f64, Batch<'a> = dp_data::Block<'a, f64>>,
+        M: ScaledSteps<f64> + for<'a> Model<f64, Batch<'a> = Block<'a, f64>>,
     {
         let certificate =
             Certificate::new(&self.risk, 20.0 * Certificate::least_tolerance(&self.risk).unwrap()).unwrap();
@@ -267,6 +267,30 @@ impl ModelVisitor<f64> for Passes<'_> {
         assert!(apart <= 2.0 * certificate.tolerance(), "{apart}");
         [fewer, more]
     }
+}
+
+/// Chunks are summed by any thread and added up in the order of the records: gradients, curvatures and the certified point have
+/// the same bits. 70,000 records are three groups, the last of them short.
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    let (n, dim) = (70_000, 20);
+    let mut rng = SeededRng::new(11);
+    let rows: Vec<f64> = (0..n * dim).map(|_| rng.random_range(-0.2..0.2)).collect();
+    let targets: Vec<f64> = rows.chunks_exact(dim).map(|x| if x[0] + x[5] > 0.03 { 1.0 } else { -1.0 }).collect();
+    let risk = Risk { linear_norm: 0.0, linear_error: 0.0, ..risk(n, dim, 1, 1e3) };
+    let certificate = Certificate::new(&risk, 1e-7).unwrap();
+    let (examples, model) = (Examples::dense(rows, targets, dim).unwrap(), LinearModel::new(dim, Logistic));
+    let with = |threads: usize| {
+        let mut source = Counted(MemorySource::new(examples.clone(), 1.0, 1.0), 0);
+        let mut batches = RowBatches::new(&mut source, Order::Declared);
+        let workers = Workers::new(threads.try_into().unwrap());
+        let mut control = Control { workers, ..Control::default() };
+        let point = certified(&model, &mut batches, vec![0.0; dim], &[], &certificate, &mut control).unwrap();
+        (point, source.1)
+    };
+    let one = with(1);
+    assert!(one.1 > 4, "a search of some passes");
+    assert!([2, 3, 8].iter().all(|&threads| with(threads) == one));
 }
 
 /// Features whose sizes differ by factors of hundreds: the curvature captures the scales, for dense rows and for sparse ones,
@@ -352,7 +376,7 @@ impl ModelVisitor<f64> for Gradients<'_> {
     type Output = (u64, bool, bool);
     fn visit<M>(self, model: M) -> (u64, bool, bool)
     where
-        M: ScaledSteps<f64> + for<'a> Model<f64, Batch<'a> = dp_data::Block<'a, f64>>,
+        M: ScaledSteps<f64> + for<'a> Model<f64, Batch<'a> = Block<'a, f64>>,
     {
         let certificate =
             Certificate::new(&self.risk, 20.0 * Certificate::least_tolerance(&self.risk).unwrap()).unwrap();

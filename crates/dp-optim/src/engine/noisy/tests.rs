@@ -99,6 +99,37 @@ fn neighbours<F: Real>(float: FloatKind, trials: usize) -> f64 {
     most
 }
 
+/// Microbatches of a large batch are summed by any thread and added up in order: no bit depends on the number of threads, with
+/// and without clipping, in either float type, with null records and with a short last microbatch.
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    fn sums<F: Real>(float: FloatKind) {
+        let (count, dim) = (5000usize, 60usize);
+        let mut rng = SeededRng::new(9);
+        let narrow = |values: &[f64]| -> Vec<F> { values.iter().map(|&x| convert(x)).collect() };
+        let examples =
+            Examples::dense(narrow(&unit_rows(count, dim, &mut rng)), narrow(&vec![1.0; count]), dim).unwrap();
+        let valid: Vec<bool> = (0..count).map(|i| i % 7 != 3).collect();
+        let (model, parameters) = (LinearModel::<F, Logistic>::new(dim, Logistic), narrow(&vec![0.3; dim]));
+        let bounded = Contributions::Bounded { lipschitz: 1.0, difference: 2.0 };
+        for sum in [clipped(0.2, count as u64, 1024, float), StepSum::whole(bounded, count as u64, float)] {
+            for valid in [None, Some(&valid[..])] {
+                let with = |threads: usize| {
+                    let mut rng = SeededRng::new(0);
+                    let mut gradient = start::<F, _, ReplaceOne>(&model, sum, NO_NOISE, &mut rng);
+                    gradient.workers = Workers::new(threads.try_into().unwrap());
+                    gradient.add_rows(&model, &parameters, Block { valid, ..examples.block() }).unwrap();
+                    gradient.release_in_double().unwrap()
+                };
+                let one = with(1);
+                assert!(norm(&one, &vec![0.0; dim]) > 1.0 && [2, 3, 8].iter().all(|&threads| with(threads) == one));
+            }
+        }
+    }
+    sums::<f64>(FloatKind::F64);
+    sums::<f32>(FloatKind::F32);
+}
+
 #[test]
 fn no_record_moves_a_sum_further_than_its_sensitivity() {
     assert!(neighbours::<f64>(FloatKind::F64, 3000) > 0.9999);
@@ -186,7 +217,7 @@ fn an_empty_step_is_noise_alone_and_too_many_examples_are_refused() {
     let empty = Examples::<f64>::dense(Vec::new(), Vec::new(), 2).unwrap();
     assert!(gradient.estimate(&model, &[0.0; 2], empty.block(), 0, &mut total).is_err(), "no loop drives it");
     let (n, sizes) = (3, &BatchSizes::Equal(3));
-    gradient.begin(&Driven { batches: Batched::Passes { n, sizes, one_order: true } }).unwrap();
+    gradient.begin(&Driven { batches: Batched::Passes { n, sizes, one_order: true }, workers: Workers::ONE }).unwrap();
     gradient.estimate(&model, &[0.0; 2], empty.block(), 0, &mut total).unwrap();
     assert!(total.iter().all(|&noise| noise != 0.0 && noise.abs() < 1e-4));
     let examples = Examples::dense(vec![0.5; 8], vec![1.0; 4], 2).unwrap();
@@ -261,13 +292,13 @@ fn other_batches_than_those_paid_for_are_refused() {
     let drawn = StepBatches::Drawn { n, law, steps: 50 };
     let mut gradient = NoisyGradient::<f64, _, _, _>::start(&model, drawn, sum, noise(), &mut log, &mut rng).unwrap();
     let sizes = &BatchSizes::Equal(200);
-    let other = |n, law, steps| Driven { batches: Batched::Drawn { n, law, steps } };
+    let other = |n, law, steps| Driven { batches: Batched::Drawn { n, law, steps }, workers: Workers::ONE };
     for driven in [
         other(n, BatchLaw::Poisson { mean_darts: 10_000 }, 50),
         other(n, BatchLaw::FixedSize { size: 200 }, 50),
         other(n, law, 51),
         other(n - 1, law, 50),
-        Driven { batches: Batched::Passes { n, sizes, one_order: true } },
+        Driven { batches: Batched::Passes { n, sizes, one_order: true }, workers: Workers::ONE },
     ] {
         assert!(matches!(gradient.begin(&driven), Err(Error::NotProved { .. })), "{driven:?}");
     }
@@ -291,8 +322,12 @@ fn other_batches_than_those_paid_for_are_refused() {
     let passes = StepBatches::Passes { n, sizes: BatchSizes::Equal(200), passes: 2 };
     let mut gradient = NoisyGradient::<f64, _, _, _>::start(&model, passes, sum, noise(), &mut log, &mut rng).unwrap();
     let smaller = &BatchSizes::Equal(100);
-    assert!(gradient.begin(&Driven { batches: Batched::Passes { n, sizes: smaller, one_order: true } }).is_err());
-    let whole = Driven { batches: Batched::Passes { n, sizes, one_order: false } };
+    assert!(
+        gradient
+            .begin(&Driven { batches: Batched::Passes { n, sizes: smaller, one_order: true }, workers: Workers::ONE })
+            .is_err()
+    );
+    let whole = Driven { batches: Batched::Passes { n, sizes, one_order: false }, workers: Workers::ONE };
     gradient.begin(&whole).unwrap();
     // An interrupted pass does not start again: its first records would take part twice.
     GradientEstimate::<f64, LinearModel<f64, Logistic>>::end(&mut gradient);
@@ -319,7 +354,7 @@ fn correlated_noise_is_refused_for_passes_in_other_orders() {
     }
     let paid = stream(Participation::repeated(2, 4).unwrap());
     let mut gradient = NoisyGradient::start_stream(&model, passes(), sum, &paid, &mut rng).unwrap();
-    let driven = |one_order| Driven { batches: Batched::Passes { n, sizes, one_order } };
+    let driven = |one_order| Driven { batches: Batched::Passes { n, sizes, one_order }, workers: Workers::ONE };
     assert!(matches!(gradient.begin(&driven(false)), Err(Error::NotProved { .. })));
     gradient.begin(&driven(true)).unwrap();
 }

@@ -1,7 +1,5 @@
 //! One noisy release of the second moments and the least-squares solution: a model itself, and the start or centre of others.
 
-use std::thread;
-
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, EventLog};
 use dp_data::memory::{self, OutOfMemory};
@@ -127,37 +125,21 @@ impl Stage {
         control: &mut Control<'_>,
     ) -> Result<Bounded<Vec<f64>, A>, Error> {
         let mut sum = self.sum::<A>()?;
+        let workers = control.workers;
         each_block(source, 0, control, &mut |block| {
             let fitting = usize::try_from(MOST_OF_THREADS / self.moments().max(1)).unwrap_or(usize::MAX);
-            let threads = thread::available_parallelism().map_or(1, usize::from).min(fitting);
-            let of_a_thread = block.len().div_ceil(threads.max(1));
-            if of_a_thread < LEAST_FOR_A_THREAD {
+            let parts = workers.threads().min(fitting).min(block.len() / LEAST_FOR_A_THREAD);
+            if parts <= 1 {
                 return self.add_block(block, &mut sum);
             }
-            let (first, others) = (block.slice(0..of_a_thread), of_a_thread..block.len());
-            let part = |start: usize| block.slice(start..block.len().min(start + of_a_thread));
-            thread::scope(|scope| {
-                let spawned: Vec<_> = others
-                    .step_by(of_a_thread)
-                    .map(|start| {
-                        let of_part = move || {
-                            let mut sum = self.sum::<A>()?;
-                            self.add_block(&part(start), &mut sum)?;
-                            Ok::<_, Error>(sum)
-                        };
-                        (start, thread::Builder::new().spawn_scoped(scope, of_part))
-                    })
-                    .collect();
-                self.add_block(&first, &mut sum)?;
-                for (start, spawned) in spawned {
-                    match spawned.map(thread::ScopedJoinHandle::join) {
-                        Ok(Ok(of_part)) => sum.merge(of_part?)?,
-                        // A system without further threads; or a panic, which repeats.
-                        Err(_) | Ok(Err(_)) => self.add_block(&part(start), &mut sum)?,
-                    }
-                }
-                Ok(())
-            })
+            let of_part = block.len().div_ceil(parts);
+            let add_up = |(): &mut (), part: usize| {
+                let mut sum = self.sum::<A>()?;
+                let start = (part * of_part).min(block.len());
+                self.add_block(&block.slice(start..block.len().min(start + of_part)), &mut sum)?;
+                Ok::<_, Error>(sum)
+            };
+            workers.map(parts, || (), add_up).into_iter().try_for_each(|part| Ok(sum.merge(part?)?))
         })?;
         Ok(sum.finish())
     }

@@ -128,8 +128,7 @@ impl<P: Planned<A>, A: RecordAdjacency> PortionsPlan<P, A> {
                     show(Progress { pass: rows / n, rows: rows % n });
                 }
             };
-            let mut watched =
-                Control { cancelled: control.cancelled, progress: Some(&mut show), gradients: control.gradients };
+            let mut watched = Control { progress: Some(&mut show), cancelled: control.cancelled, ..*control };
             let Trained { weights, log, .. } = candidate.train::<F>(portion, &mut rng.lend(), &mut watched)?;
             done = done.saturating_add(candidate.summary().rows);
             models.push(weights);

@@ -1,0 +1,81 @@
+//! `--threads` and `DP_THREADS`: what they accept, and that no bit of a model depends on them.
+
+use crate::support::{Dice, Workplace};
+
+const SCHEMA: &str = "\
+[label]
+column = 'y'
+classes = ['a', 'b', 'c']
+[columns.u]
+type = 'numeric'
+min = 0
+max = 1
+[columns.v]
+type = 'numeric'
+min = 0
+max = 1
+[columns.w]
+type = 'numeric'
+min = 0
+max = 1
+";
+
+/// Enough records for several threads: the large blocks of training have 2^18 numbers and more.
+fn place() -> Workplace {
+    let place = Workplace::new();
+    let mut dice = Dice(5);
+    let mut text = "u,v,w,y\n".to_owned();
+    for _ in 0..12_000 {
+        let [u, v, w] = [(); 3].map(|()| dice.unit());
+        let class = if dice.unit() < 0.1 || (u - 0.5).abs() < 0.2 { 'a' } else if v > w { 'b' } else { 'c' };
+        text += &format!("{u:.3},{v:.3},{w:.3},{class}\n");
+    }
+    place.write("train.csv", text);
+    place.write("schema.toml", SCHEMA);
+    place.write("two.toml", SCHEMA.replace("classes = ['a', 'b', 'c']", "positive = 'a'\nnegative = ['b', 'c']"));
+    place
+}
+
+#[test]
+fn models_have_the_same_bits_on_any_number_of_threads() {
+    let place = place();
+    let train = |schema: &str, algorithm: &str, threads: &str| {
+        let arguments = "train --data train.csv --curves 8 --seed 3 --out m.json --force";
+        let mut arguments: Vec<&str> = arguments.split(' ').collect();
+        if algorithm != "non-private" {
+            arguments.extend(["--epsilon", "1", "--delta", "1e-6"]);
+        }
+        arguments.extend(["--schema", schema, "--algorithm", algorithm, "--threads", threads]);
+        place.dp(&arguments).ok();
+        place.read("m.json")
+    };
+    for (schema, algorithm) in [
+        ("two.toml", "auto"),
+        ("two.toml", "obj-pert"),
+        ("two.toml", "non-private"),
+        ("two.toml", "noisy-moments"),
+        ("two.toml", "dp-gd"),
+        ("schema.toml", "auto"),
+        ("schema.toml", "dp-gd"),
+    ] {
+        let one = train(schema, algorithm, "1");
+        for threads in ["2", "3", "8"] {
+            assert!(train(schema, algorithm, threads) == one, "{algorithm} {schema} on {threads} threads");
+        }
+    }
+}
+
+#[test]
+fn a_number_of_threads_is_checked_wherever_it_comes_from() {
+    let place = Workplace::new();
+    for threads in ["0", "-1", "1025", "two", "1.5", ""] {
+        let run = place.dp(&["schema", "t.csv", "--threads", threads]);
+        assert!(run.code == 2 && run.stderr.contains("--threads"), "{run:?}");
+        let mut command = place.command(&["schema", "t.csv"]);
+        let run = command.env("DP_THREADS", threads).output().unwrap();
+        let errors = String::from_utf8(run.stderr).unwrap();
+        assert!(run.status.code() == Some(2) && errors.contains("--threads"), "{errors}");
+    }
+    let run = place.command(&["schema", "t.csv"]).env("DP_THREADS", "2").output().unwrap();
+    assert!(String::from_utf8(run.stderr).unwrap().contains("t.csv"), "the missing file is the error");
+}
