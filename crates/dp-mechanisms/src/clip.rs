@@ -30,6 +30,7 @@ use crate::error::{Error, positive_normal};
 mod automatic;
 mod exact_sum;
 mod moments;
+mod outer_products;
 mod per_layer;
 mod quantile;
 mod rank_one;

@@ -27,7 +27,13 @@ fn place() -> Workplace {
     let mut text = "u,v,w,y\n".to_owned();
     for _ in 0..12_000 {
         let [u, v, w] = [(); 3].map(|()| dice.unit());
-        let class = if dice.unit() < 0.1 || (u - 0.5).abs() < 0.2 { 'a' } else if v > w { 'b' } else { 'c' };
+        let class = if dice.unit() < 0.1 || (u - 0.5).abs() < 0.2 {
+            'a'
+        } else if v > w {
+            'b'
+        } else {
+            'c'
+        };
         text += &format!("{u:.3},{v:.3},{w:.3},{class}\n");
     }
     place.write("train.csv", text);

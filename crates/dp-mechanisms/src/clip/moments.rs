@@ -3,6 +3,7 @@
 use dp_accountant::Adjacency;
 use nalgebra::{DMatrix, RealField};
 
+use super::outer_products::OuterProducts;
 use super::rank_one::RowGrid;
 use super::{ClippingNorm, UNIT_ROUNDOFF, norms_moved};
 use crate::bounded::Bounded;
@@ -13,8 +14,6 @@ use crate::sensitivity::L2Sensitivity;
 const DOUBLE_STEPS_LOG2: u32 = 53;
 /// Maximum number of bits of an entry; more would be negligible relative to any noise.
 const MAX_BITS: u32 = 26;
-/// Number of rows multiplied together: the moments are read once for all of them.
-const PANEL: usize = 4;
 
 /// The sums of `x xᵀ` and `x tᵀ` over records with a row `x` and targets `t`, each clipped to a norm, exact in any order of
 /// summation.
@@ -66,9 +65,8 @@ pub struct MomentSum<A: Adjacency> {
     targets: Option<RowGrid>,
     most_records: u64,
     records: u64,
-    /// Rows followed by their targets, at most [`PANEL`] of them, truncated and not yet added.
-    pending: Vec<f64>,
-    total: Vec<f64>,
+    /// The products of rows followed by their targets.
+    products: OuterProducts,
     sensitivity: L2Sensitivity<A>,
 }
 
@@ -134,8 +132,8 @@ impl<A: Adjacency> MomentSum<A> {
         let targets = target_norm.map(|norm| RowGrid::new(norm, each)).transpose()?;
         let target_norm = target_norm.map_or(0.0, ClippingNorm::get);
         let sensitivity = L2Sensitivity::new(sensitivity::<A>(row_norm.get(), target_norm, dim, most_records))?;
-        let (pending, total) = (Vec::with_capacity(PANEL * (dim + outputs)), vec![0.0; length]);
-        Ok(Self { dim, outputs, rows, targets, most_records, records: 0, pending, total, sensitivity })
+        let products = OuterProducts::new(dim + outputs);
+        Ok(Self { dim, outputs, rows, targets, most_records, records: 0, products, sensitivity })
     }
 
     /// Adds one record, clipped and truncated. A row or target that is not finite counts as zeros.
@@ -151,18 +149,18 @@ impl<A: Adjacency> MomentSum<A> {
         if self.records == self.most_records {
             return Err(Error::TooManyExamples { most: self.most_records });
         }
+        let Self { dim, rows, targets: grid, products, .. } = self;
+        products.add(|place| {
+            let entries = row.iter().chain(targets);
+            place.iter_mut().zip(entries).for_each(|(place, entry)| *place = entry.to_subset_unchecked());
+            let (row, targets_and_padding) = place.split_at_mut(*dim);
+            rows.truncate(row)?;
+            if let Some(grid) = grid {
+                grid.truncate(&mut targets_and_padding[..targets.len()])?;
+            }
+            Ok(())
+        })?;
         self.records += 1;
-        let start = self.pending.len();
-        let double = |entry: &F| -> f64 { entry.to_subset_unchecked() };
-        self.pending.extend(row.iter().chain(targets).map(double));
-        let (row, targets) = self.pending[start..].split_at_mut(self.dim);
-        self.rows.truncate(row)?;
-        if let Some(grid) = &self.targets {
-            grid.truncate(targets)?;
-        }
-        if self.pending.len() == PANEL * (self.dim + self.outputs) {
-            self.multiply();
-        }
         Ok(())
     }
 
@@ -187,7 +185,7 @@ impl<A: Adjacency> MomentSum<A> {
     /// assert!(a.add(&[0.5], &[1.0]).is_err()); // it holds two records
     /// # Ok::<(), dp_mechanisms::Error>(())
     /// ```
-    pub fn merge(&mut self, mut other: Self) -> Result<(), Error> {
+    pub fn merge(&mut self, other: Self) -> Result<(), Error> {
         let parameters = |sum: &Self| (sum.dim, sum.outputs, sum.rows, sum.targets, sum.most_records);
         if parameters(self) != parameters(&other) {
             return Err(Error::SumsDiffer);
@@ -195,56 +193,22 @@ impl<A: Adjacency> MomentSum<A> {
         if other.records > self.most_records - self.records {
             return Err(Error::TooManyExamples { most: self.most_records });
         }
-        other.multiply();
         self.records += other.records;
-        // Whole numbers of steps: no addition rounds.
-        self.total.iter_mut().zip(&other.total).for_each(|(sum, other)| *sum += other);
+        self.products.merge(other.products);
         Ok(())
-    }
-
-    /// Adds the products of the pending rows.
-    fn multiply(&mut self) {
-        let Self { dim, outputs, pending, total, .. } = self;
-        let width = *dim + *outputs;
-        let mut start = 0;
-        for i in 0..*dim {
-            let length = width - i;
-            let sums = &mut total[start..start + length];
-            start += length;
-            let mut rows = pending.chunks_exact(width).map(|row| (row[i], &row[i..]));
-            match [rows.next(), rows.next(), rows.next(), rows.next()] {
-                // Whole numbers of steps below 2^53: no operation rounds, in any order.
-                [Some((a, x)), Some((b, y)), Some((c, z)), Some((d, w))] => {
-                    if a == 0.0 && b == 0.0 && c == 0.0 && d == 0.0 {
-                        continue;
-                    }
-                    for ((((sum, x), y), z), w) in sums.iter_mut().zip(x).zip(y).zip(z).zip(w) {
-                        *sum += (a * x + b * y) + (c * z + d * w);
-                    }
-                }
-                some => {
-                    for (a, x) in some.into_iter().flatten().filter(|(a, _)| *a != 0.0) {
-                        sums.iter_mut().zip(x).for_each(|(sum, x)| *sum += a * x);
-                    }
-                }
-            }
-        }
-        pending.clear();
     }
 
     /// Returns the sums with their sensitivity, for [`Moments::new`] after their release, and resets them to zero.
     pub fn finish(&mut self) -> Bounded<Vec<f64>, A> {
-        self.multiply();
         self.records = 0;
-        let (mut start, width) = (0, self.dim + self.outputs);
+        let sum = self.products.finish();
+        let mut sums = Vec::with_capacity(self.moments());
         for i in 0..self.dim {
-            // After the square: the products with the later features, then those with the targets.
-            let off_diagonal = start + 1..start + self.dim - i;
-            self.total[off_diagonal].iter_mut().for_each(|sum| *sum *= core::f64::consts::SQRT_2);
-            start += width - i;
+            sums.push(sum(i, i));
+            sums.extend((i + 1..self.dim).map(|j| core::f64::consts::SQRT_2 * sum(i, j)));
+            sums.extend((self.dim..self.dim + self.outputs).map(|j| sum(i, j)));
         }
-        let zeros = vec![0.0; self.total.len()];
-        Bounded::with_proven_sensitivity(core::mem::replace(&mut self.total, zeros), self.sensitivity)
+        Bounded::with_proven_sensitivity(sums, self.sensitivity)
     }
 
     /// Returns the sensitivity of the sums.
@@ -264,7 +228,7 @@ impl<A: Adjacency> MomentSum<A> {
 
     /// Returns the number of moments: `d(d+1)/2 + d m`.
     pub fn moments(&self) -> usize {
-        self.total.len()
+        self.dim * (self.dim + 1) / 2 + self.dim * self.outputs
     }
 }
 
@@ -432,14 +396,13 @@ mod tests {
         let mut rng = SeededRng::new(5);
         let new = || MomentSum::<ZeroOut>::new(dim, 1, norm(1.0), norm(1.0), most).unwrap();
         let (mut with, mut without) = (new(), new());
-        let mut start = 0;
         for i in 0..dim {
             for j in i..=dim {
                 let sum = rng.random_range(0..most << 10) as f64 * power_of_two(-10);
                 // The products of a row of entries 1/4 and a target 1.
                 let product = if j == dim { 0.25 } else { 0.0625 };
-                (without.total[start], with.total[start]) = (sum, sum + product);
-                start += 1;
+                without.products.set(i, j, sum);
+                with.products.set(i, j, sum + product);
             }
         }
         let bound = with.sensitivity().get();
