@@ -1,9 +1,10 @@
 //! Threads for one computation, passed as a value.
 
+use core::convert::Infallible;
 use core::fmt;
 use core::num::NonZeroUsize;
-use core::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// The number of threads that a computation may use: one by default, the caller's.
@@ -71,39 +72,194 @@ impl Workers {
         buffers: impl Fn() -> B + Sync,
         part: impl Fn(&mut B, usize) -> T + Sync,
     ) -> Vec<T> {
-        let threads = self.threads().min(parts);
+        let mut results = Vec::with_capacity(parts);
+        let push = |result| {
+            results.push(result);
+            Ok::<_, Infallible>(())
+        };
+        let Ok(()) = self.for_each(parts, usize::MAX, buffers, part, push);
+        results
+    }
+
+    /// Passes `part(buffers, i)` to `each` for each `i` below `parts`, in this order and on the calling thread, while other
+    /// threads compute the next ones. At most `ahead` results wait for their turn, or are computed, at any time.
+    ///
+    /// # Errors
+    /// The first error of `each`, after which no part is begun.
+    ///
+    /// # Panics
+    /// If `buffers`, `part` or `each` panics.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::Workers;
+    /// let mut text = String::new();
+    /// Workers::available().for_each(3, 2, || (), |(), i| i.to_string(), |part| {
+    ///     text += &part;
+    ///     Ok::<_, std::io::Error>(())
+    /// })?;
+    /// assert_eq!(text, "012");
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    pub fn for_each<B, T: Send, E>(
+        self,
+        parts: usize,
+        ahead: usize,
+        buffers: impl Fn() -> B + Sync,
+        part: impl Fn(&mut B, usize) -> T + Sync,
+        mut each: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let threads = self.threads().min(parts).min(ahead);
         if threads <= 1 {
             let mut buffers = buffers();
-            return (0..parts).map(|i| part(&mut buffers, i)).collect();
+            return (0..parts).try_for_each(|i| each(part(&mut buffers, i)));
         }
-        let (next, done) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(parts)));
-        let work = || {
-            let mut buffers = buffers();
-            loop {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                if i >= parts {
-                    break;
-                }
-                let result = part(&mut buffers, i);
-                done.lock().unwrap_or_else(PoisonError::into_inner).push((i, result));
-            }
-        };
+        let queue = Queue { parts, ahead, state: Mutex::new(State::default()), changed: Condvar::new() };
         thread::scope(|scope| {
+            // Ends the other threads however this one ends.
+            let _ends = Ends(&queue);
+            let work = || {
+                let _ends = EndsOnPanic(&queue);
+                let mut buffers = buffers();
+                while let Some(i) = queue.claim() {
+                    queue.put(i, part(&mut buffers, i));
+                }
+            };
             for _ in 1..threads {
                 if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                     break;
                 }
             }
-            work();
-        });
-        let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-        done.sort_unstable_by_key(|&(i, _)| i);
-        done.into_iter().map(|(_, result)| result).collect()
+            let mut own = None;
+            while let Some(next) = queue.next() {
+                match next {
+                    Next::Result(result) => each(result)?,
+                    Next::Part(i) => queue.put(i, part(own.get_or_insert_with(&buffers), i)),
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Parts that threads claim in order, and results that wait for their turn.
+struct Queue<T> {
+    parts: usize,
+    ahead: usize,
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+struct State<T> {
+    claimed: usize,
+    /// Number of results that were used.
+    used: usize,
+    /// Results of claimed parts from `used` on, `None` while they are computed.
+    waiting: VecDeque<Option<T>>,
+    ended: bool,
+}
+
+impl<T> Default for State<T> {
+    fn default() -> Self {
+        Self { claimed: 0, used: 0, waiting: VecDeque::new(), ended: false }
+    }
+}
+
+/// What the calling thread does next.
+enum Next<T> {
+    Result(T),
+    Part(usize),
+}
+
+impl<T> Queue<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'q>(&self, state: MutexGuard<'q, State<T>>) -> MutexGuard<'q, State<T>> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Claims the next part, unless as many as allowed are ahead.
+    fn try_claim(&self, state: &mut State<T>) -> Option<usize> {
+        let claims = state.claimed < self.parts && state.claimed - state.used < self.ahead;
+        claims.then(|| {
+            state.waiting.push_back(None);
+            state.claimed += 1;
+            state.claimed - 1
+        })
+    }
+
+    /// Waits for a part to compute; `None` if there is none any more.
+    fn claim(&self) -> Option<usize> {
+        let mut state = self.lock();
+        while !state.ended && state.claimed < self.parts {
+            if let Some(i) = self.try_claim(&mut state) {
+                return Some(i);
+            }
+            state = self.wait(state);
+        }
+        None
+    }
+
+    fn put(&self, i: usize, result: T) {
+        let mut state = self.lock();
+        let place = i - state.used;
+        if let Some(waiting) = state.waiting.get_mut(place) {
+            *waiting = Some(result);
+        }
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Returns the next result, or a part to compute where it is not there yet; `None` after the last.
+    fn next(&self) -> Option<Next<T>> {
+        let mut state = self.lock();
+        while !state.ended && state.used < self.parts {
+            if let Some(Some(_)) = state.waiting.front() {
+                let result = state.waiting.pop_front().flatten();
+                state.used += 1;
+                drop(state);
+                self.changed.notify_all();
+                return result.map(Next::Result);
+            }
+            if let Some(i) = self.try_claim(&mut state) {
+                return Some(Next::Part(i));
+            }
+            state = self.wait(state);
+        }
+        None
+    }
+
+    fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_all();
+    }
+}
+
+/// Ends a queue when dropped.
+struct Ends<'q, T>(&'q Queue<T>);
+
+impl<T> Drop for Ends<'_, T> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
+/// Ends a queue when dropped by a panic, so that nobody waits for the result.
+struct EndsOnPanic<'q, T>(&'q Queue<T>);
+
+impl<T> Drop for EndsOnPanic<'_, T> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.end();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use core::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
     use super::*;
@@ -143,11 +299,49 @@ mod tests {
     }
 
     #[test]
-    fn a_panic_of_any_part_reaches_the_caller() {
-        for threads in [1, 3] {
-            let failing = |(): &mut (), i: usize| assert!(i != 5, "part 5");
-            let ended = std::panic::catch_unwind(|| workers(threads).map(9, || (), failing));
-            assert!(ended.is_err());
+    fn no_more_than_allowed_are_ahead() {
+        for (threads, ahead) in [(1, 1), (2, 1), (2, 2), (3, 4), (8, 3)] {
+            let (begun, used) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            let part = |(): &mut (), i: usize| {
+                begun.fetch_add(1, Ordering::SeqCst);
+                i
+            };
+            let each = |i: usize| {
+                // This result is still ahead.
+                let waiting = begun.load(Ordering::SeqCst) - used.load(Ordering::SeqCst);
+                assert!(i == used.fetch_add(1, Ordering::SeqCst) && waiting <= ahead + 1, "{waiting} {ahead}");
+                Ok::<(), ()>(())
+            };
+            workers(threads).for_each(200, ahead, || (), part, each).unwrap();
+            assert_eq!(used.load(Ordering::SeqCst), 200);
         }
+    }
+
+    #[test]
+    fn an_error_ends_the_computation() {
+        for threads in [1, 2, 5] {
+            let begun = AtomicUsize::new(0);
+            let part = |(): &mut (), i: usize| {
+                begun.fetch_add(1, Ordering::SeqCst);
+                i
+            };
+            let each = |i: usize| if i == 7 { Err(i) } else { Ok(()) };
+            assert_eq!(workers(threads).for_each(1_000_000, 10, || (), part, each), Err(7));
+            assert!(begun.load(Ordering::SeqCst) <= 7 + 10 + threads);
+        }
+    }
+
+    #[test]
+    fn a_panic_of_any_part_reaches_the_caller() {
+        for (threads, ahead) in [(1, 4), (3, 4), (3, 100)] {
+            for failing in [0, 5, 8] {
+                let part = |(): &mut (), i: usize| assert!(i != failing, "part {failing}");
+                let each = |()| Ok::<_, ()>(());
+                let ended = std::panic::catch_unwind(|| workers(threads).for_each(9, ahead, || (), part, each));
+                assert!(ended.is_err());
+            }
+        }
+        let each = |i: usize| if i == 3 { panic!("used") } else { Ok::<_, ()>(()) };
+        assert!(std::panic::catch_unwind(|| workers(3).for_each(50, 9, || (), |(), i| i, each)).is_err());
     }
 }

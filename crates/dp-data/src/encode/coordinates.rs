@@ -6,8 +6,11 @@ use crate::error::{DataError, DataErrorKind};
 use crate::examples::{Builder, Examples};
 use crate::workers::Workers;
 
-/// Number of records that a thread encodes at a time.
-const ROWS_OF_A_PART: usize = 8192;
+/// Number of features that a thread encodes at a time: at most 128 KiB.
+const NUMBERS_OF_A_PART: usize = 1 << 14;
+
+/// Parts of each thread that wait to be appended.
+const PARTS_AHEAD: usize = 8;
 
 /// Records with one number per numeric column and indicator, and one per category: what a feature map is applied to.
 ///
@@ -70,22 +73,20 @@ impl<F: Stored> Coordinates<F> {
             encode_block(&block, encoder, &mut RowBuffer::new(encoder), &mut rows)?;
             return Ok(rows.finish());
         }
-        let of_part = |row: &mut RowBuffer, part: Block<'_, F>| {
-            let mut rows = empty()?;
-            encode_block(&part, encoder, row, &mut rows)?;
+        let of_part = (NUMBERS_OF_A_PART / encoder.dim()).max(1);
+        let part = |row: &mut RowBuffer, position: usize| {
+            let (mut rows, start) = (empty()?, position * of_part);
+            encode_block(&block.slice(start..block.len().min(start + of_part)), encoder, row, &mut rows)?;
             Ok::<_, DataError>(rows)
         };
-        let at_a_time = ROWS_OF_A_PART * 2 * workers.threads();
-        for start in (0..block.len()).step_by(at_a_time) {
-            let some = block.slice(start..block.len().min(start + at_a_time));
-            let part = |row: &mut RowBuffer, position: usize| {
-                let start = position * ROWS_OF_A_PART;
-                of_part(row, some.slice(start..some.len().min(start + ROWS_OF_A_PART)))
-            };
-            for part in workers.map(some.len().div_ceil(ROWS_OF_A_PART), || RowBuffer::new(encoder), part) {
-                rows.append(part?)?;
-            }
-        }
+        let (parts, ahead) = (block.len().div_ceil(of_part), PARTS_AHEAD * workers.threads());
+        workers.for_each(
+            parts,
+            ahead,
+            || RowBuffer::new(encoder),
+            part,
+            |part| Ok::<_, DataError>(rows.append(part?)?),
+        )?;
         Ok(rows.finish())
     }
 }

@@ -154,9 +154,9 @@ impl<A: Adjacency> MomentSum<A> {
             let entries = row.iter().chain(targets);
             place.iter_mut().zip(entries).for_each(|(place, entry)| *place = entry.to_subset_unchecked());
             let (row, targets_and_padding) = place.split_at_mut(*dim);
-            rows.truncate(row)?;
+            rows.truncate_entries(row)?;
             if let Some(grid) = grid {
-                grid.truncate(&mut targets_and_padding[..targets.len()])?;
+                grid.truncate_entries(&mut targets_and_padding[..targets.len()])?;
             }
             Ok(())
         })?;

@@ -64,6 +64,13 @@ impl RowGrid {
     /// # Errors
     /// [`Error::OutOfRange`] if `F` cannot represent the grid; [`Error::Dimension`].
     pub fn truncate<'a, F: RealField + Copy>(&self, row: &'a mut [F]) -> Result<TruncatedRow<'a, F>, Error> {
+        self.truncate_entries(row)?;
+        let inverse_norm = inverse_norm_down(row);
+        Ok(TruncatedRow { grid: *self, entries: row, inverse_norm })
+    }
+
+    /// As [`truncate`](Self::truncate), without the norm of the result.
+    pub(super) fn truncate_entries<F: RealField + Copy>(&self, row: &mut [F]) -> Result<(), Error> {
         dimension(row.len() as u64)?;
         self.check_float::<F>()?;
         clip_l2(row, self.norm);
@@ -72,8 +79,7 @@ impl RowGrid {
             let double: f64 = entry.to_subset_unchecked();
             *entry = nalgebra::convert(truncated(double * in_steps) * self.step);
         }
-        let inverse_norm = inverse_norm_down(row);
-        Ok(TruncatedRow { grid: *self, entries: row, inverse_norm })
+        Ok(())
     }
 
     /// Checks that every multiple of the step up to the norm is an `F`.

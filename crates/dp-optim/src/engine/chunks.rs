@@ -30,20 +30,15 @@ pub(super) fn each_chunk<F: Sync, P, T: Send>(
     workers: Workers,
     buffers: impl Fn() -> P + Sync,
     of_chunk: impl Fn(&mut P, Block<'_, F>) -> T + Sync,
-    mut add: impl FnMut(T) -> Result<(), Error>,
+    add: impl FnMut(T) -> Result<(), Error>,
 ) -> Result<(), Error> {
     let workers = workers_for(block, workers);
     let chunk = chunk.max(1);
-    let group = (WAITING_NUMBERS / numbers.max(1)).max(1).saturating_mul(chunk);
-    for start in (0..block.len()).step_by(group) {
-        let group = block.slice(start..block.len().min(start.saturating_add(group)));
-        let of_chunk = |buffers: &mut P, position: usize| {
-            let start = position * chunk;
-            of_chunk(buffers, group.slice(start..group.len().min(start.saturating_add(chunk))))
-        };
-        workers.map(group.len().div_ceil(chunk), &buffers, of_chunk).into_iter().try_for_each(&mut add)?;
-    }
-    Ok(())
+    let of_chunk = |buffers: &mut P, position: usize| {
+        let start = position * chunk;
+        of_chunk(buffers, block.slice(start..block.len().min(start.saturating_add(chunk))))
+    };
+    workers.for_each(block.len().div_ceil(chunk), WAITING_NUMBERS / numbers.max(1), buffers, of_chunk, add)
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@
 //!
 //! The solver is the limited-memory quasi-Newton method, followed by Nesterov's accelerated gradient method. The quasi-Newton
 //! method is preconditioned with the curvature of a sample of the records where that costs little ([`Curved`]), recomputed
-//! every few gradients. Its steps are then Newton steps, corrected by later gradients. Where a computed gradient is short
+//! ever more rarely. Its steps are then Newton steps, corrected by later gradients. Where a computed gradient is short
 //! enough, it is computed again at that point as a [`CompensatedGradient`], which is tested: its error, see
 //! [`Risk::gradient_error`], does not grow with the number of records. If no test has passed after a number of gradients that
 //! depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes over. It contracts by
@@ -58,8 +58,9 @@ const LISTED_RECORDS: u64 = 1 << 32;
 /// Maximum number of gradients of the quasi-Newton method, which normally takes tens of them.
 const QUASI_NEWTON_GRADIENTS: u32 = 400;
 
-/// Gradients between two computations of the curvature, each of which costs as much as four gradients.
-const GRADIENTS_PER_CURVATURE: u32 = 4;
+/// Gradients from the first to the second computation of the curvature, each of which costs as much as four gradients. Later
+/// distances double, since the point moves less and less.
+const GRADIENTS_PER_CURVATURE: u64 = 4;
 
 /// Compensated gradients in a run with a public number of gradients: the first or second test passes.
 const COMPENSATED_GRADIENTS: u64 = 3;
@@ -295,7 +296,7 @@ where
     }
     let mut gradient = full.gradient.clone();
     'steps: while gradients < QUASI_NEWTON_GRADIENTS {
-        if full.since_curved.is_some() && gradients >= CURVED_GRADIENTS {
+        if full.next_curved.is_some() && gradients >= CURVED_GRADIENTS {
             full.forget_curvature();
             curvature.forget();
         }
@@ -412,9 +413,10 @@ impl<F, M> Chunked<F> for M where M: CompensatedGradient<F> + Curved<F> + for<'a
 struct FullGradient<'l, F: RealField + Copy> {
     linear: &'l [F],
     gradient: Vec<F>,
-    /// The curvature at a recent point, and the number of gradients since it was computed; `None` if curvatures are not used.
+    /// The curvature at a recent point, and the number of the next gradient with which it is computed; `None` if curvatures are
+    /// not used.
     preconditioner: Option<Preconditioner<F>>,
-    since_curved: Option<u32>,
+    next_curved: Option<u64>,
     /// Gradients computed so far, plain and compensated.
     computed: [u64; 2],
     n: u64,
@@ -427,7 +429,7 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
             linear,
             gradient: vec![F::zero(); model.parameters()],
             preconditioner: None,
-            since_curved: Preconditioner::<F>::pays(model.features(), certificate.n).then_some(GRADIENTS_PER_CURVATURE),
+            next_curved: Preconditioner::<F>::pays(model.features(), certificate.n).then_some(1),
             computed: [0; 2],
             n: certificate.n,
             strong_convexity: certificate.strong_convexity,
@@ -511,7 +513,7 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
 
     /// Stops computing the curvature, and drops the current one.
     fn forget_curvature(&mut self) {
-        self.since_curved = None;
+        self.next_curved = None;
         self.preconditioner = None;
     }
 
@@ -521,9 +523,11 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
         if self.computed[0] > u64::from(CURVED_GRADIENTS) {
             return false;
         }
-        let Some(since) = &mut self.since_curved else { return false };
-        let due = *since >= GRADIENTS_PER_CURVATURE;
-        *since = if due { 1 } else { *since + 1 };
+        let due = self.next_curved == Some(self.computed[0]);
+        if due {
+            // 1, 5, 13, 29
+            self.next_curved = Some(2 * self.computed[0] - 1 + GRADIENTS_PER_CURVATURE);
+        }
         due
     }
 

@@ -252,9 +252,9 @@ impl ModelVisitor<f64> for Passes<'_> {
             let mut source = Counted(MemorySource::new(self.examples.clone(), 1.0, target_bound), 0);
             let mut batches = RowBatches::new(&mut source, Order::Declared);
             let mut full = FullGradient::new(&model, &[], &certificate);
-            assert!(full.since_curved.is_some());
+            assert!(full.next_curved.is_some());
             if !curved {
-                full.since_curved = None;
+                full.next_curved = None;
             }
             let start = vec![0.0; model.parameters()];
             let control = &mut Control::default();
@@ -344,7 +344,7 @@ fn idle_gradients_make_the_passes_a_public_number() {
         (point, source.1)
     };
     let mut different = Vec::new();
-    // A curvature is computed with gradients 1, 5, 9 and so on, equally often for all data, and with none after the 48th.
+    // A curvature is computed with gradients of the same numbers for all data, and with none after the 48th.
     let (_, examples) = adversarial(n, 3, 100.0, 1, 0);
     let mut source = MemorySource::new(examples, 1.0, 1.0);
     let mut batches = RowBatches::new(&mut source, Order::Declared);
@@ -356,7 +356,7 @@ fn idle_gradients_make_the_passes_a_public_number() {
             full.preconditioner.is_some()
         })
         .collect();
-    assert_eq!(curved, (1..=48).step_by(4).collect::<Vec<u64>>());
+    assert_eq!(curved, [1, 5, 13, 29]);
     for seed in 0..8 {
         let ((point, needed), (padded, all)) = (passes(seed, None), passes(seed, Some(40)));
         assert_eq!((point, all), (padded, 43));
@@ -387,7 +387,7 @@ impl ModelVisitor<f64> for Gradients<'_> {
         let start = vec![0.0; model.parameters()];
         let control = &mut Control::default();
         let found = quasi_newton(&mut full, &model, &mut batches, start, &certificate, control).unwrap();
-        let curved = full.since_curved.is_some() || full.preconditioner.is_some();
+        let curved = full.next_curved.is_some() || full.preconditioner.is_some();
         (full.computed[0], matches!(found, Found::Certified(_)), curved)
     }
 }
