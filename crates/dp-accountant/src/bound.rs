@@ -9,7 +9,7 @@
 //! | releases with a known dominating pair | the exact curve by [`exact`](crate::exact) |
 //! | pure guarantees | sum of epsilons; optimal composition where all are equal |
 //! | anything | Renyi curve, best order |
-//! | exact part and pure part | one's epsilon added to the other's |
+//! | exact part and pure part, or one group's releases and pure parts | one's epsilon added to the other's |
 //! | disjoint parts, or one of several releases, and nothing else | the part for which the bound is largest |
 //! | approximate guarantees anywhere | their deltas as failures, their epsilons as pure guarantees |
 //! | several records at once | each release by itself for the group, or one record's whole curve along a path |
@@ -168,10 +168,32 @@ pub fn epsilon_beside(event: &DpEvent, delta: Delta, known: Option<Bracket>) -> 
     if let Some(path) = Path::new(event) {
         return path.epsilon(bound, delta, epsilon);
     }
+    if let Some((group, pure)) = group_beside_pure(event)? {
+        let mut bound = bound;
+        bound.improve(add_up(epsilon(group, delta)?.value, pure), Theorem::BasicComposition);
+        return Ok(bound);
+    }
     match Path::parts(event) {
         Some(parts) => path::smaller(bound, parts, |part| epsilon(part, delta)),
         None => Ok(bound),
     }
+}
+
+/// Returns the part of a composition that is about a group, and the sum of the epsilons of all other parts, if these have pure
+/// guarantees.
+fn group_beside_pure(event: &DpEvent) -> Result<Option<(&DpEvent, f64)>, Error> {
+    let DpEvent::Composed { events } = event else { return Ok(None) };
+    let (groups, others): (Vec<&DpEvent>, Vec<&DpEvent>) = events.iter().partition(|part| Path::new(part).is_some());
+    let [group] = groups[..] else { return Ok(None) };
+    let mut sum = 0.0;
+    for other in others {
+        let parts = Parts::new(leaves(other, 1)?)?;
+        if parts.non_private || parts.failure > 0.0 || !parts.only_pure() {
+            return Ok(None);
+        }
+        sum = add_up(sum, parts.pure_sum());
+    }
+    Ok(Some((group, sum)))
 }
 
 fn epsilon_of(leaves: Leaves, delta: Delta, known: Option<Bracket>) -> Result<Bound, Error> {
@@ -254,6 +276,14 @@ pub fn delta_beside(event: &DpEvent, epsilon: f64, known: Option<Bracket>) -> Re
     let bound = delta_of(leaves(event, 1)?, non_negative("epsilon", epsilon)?, known)?;
     if let Some(path) = Path::new(event) {
         return path.delta(bound, epsilon, delta);
+    }
+    if let Some((group, pure)) = group_beside_pure(event)? {
+        let mut bound = bound;
+        let left = (epsilon - pure).next_down();
+        if left >= 0.0 {
+            bound.improve(delta(group, left)?.value, Theorem::BasicComposition);
+        }
+        return Ok(bound);
     }
     match Path::parts(event) {
         Some(parts) => path::smaller(bound, parts, |part| delta(part, epsilon)),

@@ -15,8 +15,10 @@ use crate::recipes::recipe::{NOT_JOINT, Nesting};
 /// A certificate is about one model: the two must agree on these terms, otherwise the guarantee is that of another training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ModelTerms {
-    /// Number of weights of all models together.
+    /// Number of weights of all models together, the threshold included.
     pub weights: u64,
+    /// True if the last weight is the threshold of two classes.
+    pub has_threshold: bool,
     /// Number of models stacked in the weights: one, or one for each class against the rest.
     pub models: u64,
     /// The loss of the training.
@@ -34,6 +36,7 @@ impl ModelTerms {
     pub(crate) const NONE: Self = Self {
         models: 0,
         weights: 0,
+        has_threshold: false,
         loss: LossKind::Logistic,
         row_norm: 0.0,
         target_bound: 0.0,

@@ -12,6 +12,7 @@
 //! | iterates after noise in every step, or their mean | norm at most the radius, if there is one | DP-SGD, DP-GD, DP-Adam, DP-FTRL, DP-SVRG, BST14, SCS13; stochastic ADMM whose smooth copy is released |
 //! | a function of one noisy sum | zeros, and a last weight that a sum on the grid gives | majority |
 //! | chosen steps | at most as many non-zero weights as rounds, within the sum of all steps; for equal steps, or up to 24 rounds, sums of them | PrivGene |
+//! | the threshold of two classes, apart from the other weights | as majority | models that decide at the base rate |
 //! | another function of noisy sums | nothing | noisy moments, DP-Newton, searched descents, consensus ADMM, sparse copies of ADMM |
 //!
 //! If the recipe states single precision, every weight must also be a single. The models of several classes are checked
@@ -54,6 +55,8 @@ pub struct ReleaseLattice {
     radius: Option<f64>,
     /// The precision, if the recipe states it.
     float: FloatKind,
+    /// The set of the last weight, if it is released apart.
+    last: Option<Box<ReleaseLattice>>,
 }
 
 /// The set of one model's weights, before a projection.
@@ -126,7 +129,7 @@ impl ReleaseLattice {
     pub(crate) const ORIGIN: Self = Self::of(Points::Origin);
 
     const fn of(points: Points) -> Self {
-        Self { models: 1, points, radius: None, float: FloatKind::F64 }
+        Self { models: 1, points, radius: None, float: FloatKind::F64, last: None }
     }
 
     /// Multiples of the step of the grid on which noise was added last.
@@ -159,6 +162,11 @@ impl ReleaseLattice {
         Self { models, ..self }
     }
 
+    /// Adds a last weight, which is checked apart.
+    pub(crate) fn with_last(self, last: Self) -> Self {
+        Self { last: Some(Box::new(last)), ..self }
+    }
+
     /// Returns the step of which every weight is a multiple, unless a projection moved it.
     pub fn step(&self) -> Option<f64> {
         match self.points {
@@ -176,7 +184,8 @@ impl ReleaseLattice {
 
     /// Returns whether there is anything to check.
     pub fn is_checked(&self) -> bool {
-        self.points != Points::Anywhere || self.radius.is_some() || self.float == FloatKind::F32
+        let last = self.last.as_ref().is_some_and(|last| last.is_checked());
+        self.points != Points::Anywhere || self.radius.is_some() || self.float == FloatKind::F32 || last
     }
 
     /// Checks whether these weights, of all models, can be an honest release.
@@ -184,6 +193,15 @@ impl ReleaseLattice {
     /// # Errors
     /// The first reason why they cannot.
     pub fn check(&self, weights: &[f64]) -> Result<(), OffLattice> {
+        let Some(last) = &self.last else { return self.check_models(weights) };
+        let Some((_, others)) = weights.split_last() else {
+            return Err(OffLattice::Models { weights: 0, models: self.models });
+        };
+        self.check_models(others)?;
+        last.check_model(others.len(), &weights[others.len()..])
+    }
+
+    fn check_models(&self, weights: &[f64]) -> Result<(), OffLattice> {
         let models =
             usize::try_from(self.models).ok().filter(|models| *models > 0 && weights.len().is_multiple_of(*models));
         let Some(models) = models else {

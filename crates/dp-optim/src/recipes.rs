@@ -6,6 +6,7 @@
 pub mod admm_obj_pert;
 pub mod algorithm;
 mod any;
+pub mod at_base_rate;
 pub mod bolt_on;
 pub mod bst14;
 mod compiled;
@@ -41,6 +42,7 @@ mod tests;
 pub use admm_obj_pert::AdmmObjPert;
 pub use algorithm::{Algorithm, Run};
 pub use any::{AnyDerivation, AnyPlan, AnyRecipe};
+pub use at_base_rate::AtBaseRate;
 pub use bolt_on::{BoltOn, Convexity, OutputNoise, Stopping};
 pub use bst14::{Bst14, Bst14Calibration};
 pub use compiled::{Compiled, TrainsAny, train_without_privacy};

@@ -85,6 +85,9 @@ fn common_terms<D: DerivesModel>(recipe: &'static str, each: &[D], records: u64)
         let refuse = |why| Err(Error::NotProved { recipe, why });
         match candidate.nesting() {
             Nesting::Single | Nesting::Classes => {}
+            Nesting::Threshold => {
+                return refuse("a candidate decides at 0, since candidates are compared by their mistakes");
+            }
             Nesting::Choice => return refuse("a candidate is an algorithm, not a choice of candidates itself"),
             Nesting::NonPrivate => return refuse("a candidate has no privacy"),
         }

@@ -13,6 +13,7 @@ use dp_data::error::DataError;
 use dp_data::schema::{Label, LabelKind, LabelRange, Review};
 use dp_losses::LossKind;
 use dp_optim::DerivesModel;
+use dp_optim::derivation::ModelTerms;
 use dp_optim::recipes::AnyDerivation;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -35,7 +36,7 @@ pub const FEATURE_COUNT: &str = "number of features";
 /// # Formula
 /// ```text
 /// score_c(record) = Σ_j weights[c · d + j] · encode(record)[j],     d features
-/// linear-classifier   one score:   positive if it is greater than 0, else negative
+/// linear-classifier   one score:   positive if it is greater than the threshold, 0 by default, else negative
 /// multi-class-linear  C scores:    the class of the largest, the first of them where they tie
 /// linear-regression   one score t: min + (clamp(t, -1, 1) + 1) (max - min) / 2
 /// ```
@@ -56,13 +57,16 @@ pub struct Model {
     pub features: Vec<String>,
     /// The released weights, ordered by class.
     pub weights: Vec<f64>,
+    /// The released threshold of two classes; `None` for 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<f64>,
 }
 
 /// The kind of model, with the names of its predictions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ModelKind {
-    /// A weighted sum of features, thresholded at 0.
+    /// A weighted sum of features, compared with the threshold.
     LinearClassifier {
         /// The names of the two classes.
         classes: Classes,
@@ -97,7 +101,7 @@ pub enum Prediction<'m> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Classes {
-    /// The class for a score greater than 0.
+    /// The class for a score greater than the threshold.
     pub positive: String,
     /// The class otherwise.
     pub negative: String,
@@ -133,22 +137,6 @@ impl ModelKind {
         }
     }
 
-    /// Returns the prediction for the scores of a record.
-    pub fn prediction(&self, scores: &[f64]) -> Prediction<'_> {
-        let first = scores.first().copied().unwrap_or_default();
-        match self {
-            Self::LinearClassifier { classes } => {
-                let (index, name) = if first > 0.0 { (0, &classes.positive) } else { (1, &classes.negative) };
-                Prediction::Class { index, name }
-            }
-            Self::MultiClassLinear { classes } => {
-                let index = winner(scores);
-                Prediction::Class { index, name: classes.get(index).map_or("", |class| class) }
-            }
-            Self::LinearRegression { range } => Prediction::Number(range.value(first)),
-        }
-    }
-
     /// Returns the number of scores per record.
     pub fn outputs(&self) -> usize {
         match self {
@@ -176,7 +164,43 @@ impl Model {
             features: encoder.feature_names(),
             encoder,
             weights,
+            threshold: None,
         })
+    }
+
+    /// Creates a model from a release whose terms are these: the last weight may be the threshold.
+    ///
+    /// # Privacy
+    /// As [`new`](Self::new).
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of_release(encoder: Encoder, terms: &ModelTerms, mut released: Vec<f64>) -> Result<Self, Error> {
+        check_finite(&released)?;
+        let threshold = if terms.has_threshold { released.pop() } else { None };
+        Ok(Self { threshold, ..Self::new(encoder, terms.loss, released)? })
+    }
+
+    /// Returns all released numbers: the weights, then the threshold if there is one.
+    pub fn released(&self) -> Vec<f64> {
+        self.weights.iter().copied().chain(self.threshold).collect()
+    }
+
+    /// Returns the prediction for the scores of a record.
+    pub fn prediction(&self, scores: &[f64]) -> Prediction<'_> {
+        let first = scores.first().copied().unwrap_or_default();
+        match &self.kind {
+            ModelKind::LinearClassifier { classes } => {
+                let positive = first > self.threshold.unwrap_or_default();
+                let (index, name) = if positive { (0, &classes.positive) } else { (1, &classes.negative) };
+                Prediction::Class { index, name }
+            }
+            ModelKind::MultiClassLinear { classes } => {
+                let index = winner(scores);
+                Prediction::Class { index, name: classes.get(index).map_or("", |class| class) }
+            }
+            ModelKind::LinearRegression { range } => Prediction::Number(range.value(first)),
+        }
     }
 
     /// Computes the scores of an encoded record, one per element of `scores`.
@@ -194,7 +218,7 @@ impl Model {
         }
         let mut scores = vec![0.0; self.kind.outputs()];
         self.score(row, &mut scores);
-        Some(self.kind.prediction(&scores))
+        Some(self.prediction(&scores))
     }
 
     /// Returns the number of models in the weights: one, or one per class in one-vs-rest classification.
@@ -253,6 +277,9 @@ impl Model {
         }
         if ModelKind::of(self.encoder.label()).ok().as_ref() != Some(&self.kind) {
             return Err("what the model predicts is not what the label holds");
+        }
+        if self.threshold.is_some() && !matches!(self.kind, ModelKind::LinearClassifier { .. }) {
+            return Err("only a model of two classes has a threshold");
         }
         if !self.kind.fits(self.loss) {
             return Err("the loss does not fit what the model predicts");

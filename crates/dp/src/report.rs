@@ -70,11 +70,17 @@ fn predicts(file: &ModelFile) -> String {
     let column = escaped(&model.encoder.label().column);
     let features = model.features.len();
     match &model.kind {
-        ModelKind::LinearClassifier { classes } => format!(
-            "Whether {column} is {} or {}, from {features} features.",
-            escaped(&classes.positive),
-            escaped(&classes.negative)
-        ),
+        ModelKind::LinearClassifier { classes } => {
+            let threshold = model.threshold.map_or(String::new(), |threshold| {
+                let rate = 1.0 / (1.0 + (-threshold).exp());
+                format!(" It predicts {} from a probability of {rate:.3} on.", escaped(&classes.positive))
+            });
+            format!(
+                "Whether {column} is {} or {}, from {features} features.{threshold}",
+                escaped(&classes.positive),
+                escaped(&classes.negative)
+            )
+        }
         ModelKind::MultiClassLinear { classes } => {
             let named: Vec<String> = classes.iter().take(MOST_NAMED).map(|class| escaped(class)).collect();
             let more = match classes.len().saturating_sub(MOST_NAMED) {

@@ -310,8 +310,7 @@ impl<F: Real + Feature> Records<F> {
         let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
         let trained = A::train_any(plan, &mut source, rng, control)?;
         let weights = trained.weights.get().iter().map(|weight| weight.widen()).collect();
-        let loss = trained.derivation.model_terms().loss;
-        let model = Model::new(encoder, loss, weights)?;
+        let model = Model::of_release(encoder, &trained.derivation.model_terms(), weights)?;
         let assumptions = model.assumptions().into_iter().chain(further).collect();
         let certificate = trained.certificate(Unit::Record, assumptions, model.sha256()?, versions);
         Ok(Released { model, certificate })

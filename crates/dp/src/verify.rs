@@ -174,7 +174,7 @@ impl Verification {
 fn check_size(file: &ModelFile, work: u64) -> Result<(), Error> {
     let derivation = &file.certificate.derivation;
     if let Some(derivation) = derivation.private()
-        && derivation.model_terms().weights != file.model.weights.len() as u64
+        && derivation.model_terms().weights != file.model.released().len() as u64
     {
         let message = "the certificate is for another number of weights";
         return Err(Error::new(ErrorKind::Guarantee, message).at("certificate.derivation"));
@@ -201,6 +201,9 @@ fn check_model(file: &ModelFile) -> Result<(), Error> {
     if terms.models != model.models() {
         return mismatch("the certificate is for another number of models", "certificate.derivation");
     }
+    if terms.has_threshold != model.threshold.is_some() {
+        return mismatch("the certificate is for a model that decides at another threshold", "certificate.derivation");
+    }
     if terms.loss != model.loss {
         return mismatch("the certificate is for another loss", "certificate.derivation.recipe.loss");
     }
@@ -223,7 +226,7 @@ fn check_weights(file: &ModelFile) -> Result<(), Error> {
     let lattice = file.certificate.derivation.release_lattice();
     let lattice =
         lattice.map_err(|error| Error::new(ErrorKind::Guarantee, error.to_string()).at("certificate.derivation"))?;
-    lattice.check(&file.model.weights).map_err(|error| {
+    lattice.check(&file.model.released()).map_err(|error| {
         Error::new(ErrorKind::Weights, error.to_string())
             .at("model.weights")
             .expecting("weights as the recipe of the certificate releases them")

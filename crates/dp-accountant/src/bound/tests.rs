@@ -395,3 +395,29 @@ fn a_path_claims_nothing_where_its_powers_overflow() {
     assert!(known > 1e-30 && known < 1e-3, "{known}");
     assert_eq!(delta(&pair, 2000.0).unwrap().value, 1.0);
 }
+
+/// Objective perturbation for a replaced record, beside a pure release: its own curve along the path, and the epsilons add.
+#[test]
+fn pure_releases_beside_a_group_add_their_epsilon() {
+    let loss = crate::event::MarginLoss::Logistic;
+    let objective = DpEvent::ObjectivePerturbation { std_dev: 40.0, regularization: 5.0, loss };
+    let group = DpEvent::AddRemoveTwice { event: Box::new(objective.clone()) };
+    let pure = |epsilon| DpEvent::PureDp { epsilon };
+    let delta = Delta::new(1e-6).unwrap();
+    let alone = epsilon(&group, delta).unwrap();
+    let both = |events: &[DpEvent]| DpEvent::Composed { events: events.to_vec() };
+    let found = epsilon(&both(&[pure(0.01), group.clone(), pure(0.02)]), delta).unwrap();
+    assert!(found.theorem == Theorem::BasicComposition && (found.value - alone.value - 0.03).abs() < 1e-12);
+    let back = super::delta(&both(&[group.clone(), pure(0.03)]), found.value).unwrap();
+    assert!((back.value / 1e-6 - 1.0).abs() < 1e-4, "{back:?}");
+    // Below the pure guarantee there is none by this theorem.
+    assert!(super::delta(&both(&[group.clone(), pure(0.5)]), 0.4).unwrap().theorem != Theorem::BasicComposition);
+    // Another group, a Gaussian or an approximate guarantee beside it: other theorems.
+    let approximate = DpEvent::ApproximateDp { epsilon: 0.01, delta: 1e-8 };
+    for other in
+        [group.clone(), DpEvent::Gaussian { std_dev: 900.0, sensitivity: 1.0 }, approximate, DpEvent::NonPrivate]
+    {
+        let found = epsilon(&both(&[group.clone(), other]), delta).unwrap();
+        assert!(found.theorem != Theorem::BasicComposition && found.value > alone.value, "{found:?}");
+    }
+}

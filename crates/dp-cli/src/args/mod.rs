@@ -33,7 +33,9 @@ pub use rank::{
 pub use reproduce::{ReproduceArgs, ReproduceExportArgs, ReproduceJob, ReproduceListArgs, ReproduceRunArgs};
 pub use settings::SettingsArgs;
 pub use sign::{SignArgs, SignJob, SignModelArgs, SignNewKeyArgs};
-pub use train::{Adjacency, Coordinate, Curves, Float, Loss, Noise, Project, RowNorm, Scale, Share, TrainArgs};
+pub use train::{
+    Adjacency, Coordinate, Curves, Float, Loss, Noise, Project, RowNorm, Scale, Share, Threshold, TrainArgs,
+};
 pub use tune::{TrialLaw, TuneArgs, TuningMethod};
 
 use std::num::NonZeroUsize;

@@ -54,6 +54,16 @@ pub enum Share {
     Split,
 }
 
+/// The threshold of two classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Threshold {
+    /// Probability one half: the fewest errors.
+    #[default]
+    Half,
+    /// The noisy share of the positive class, for a twentieth of epsilon: finds a rare class.
+    BaseRate,
+}
+
 /// The scaling of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Scale {
@@ -266,6 +276,9 @@ pub struct TrainArgs {
     /// One-vs-all: one model for each class against the rest, instead of softmax regression
     #[arg(long, value_enum, value_name = "SHARE", help_heading = "Algorithm")]
     pub one_vs_all: Option<Share>,
+    /// Probability from which the positive class is predicted, for the logistic loss
+    #[arg(long, value_enum, value_name = "WHERE", default_value_t, help_heading = "Algorithm")]
+    pub threshold: Threshold,
     /// Half width of the smooth part of huber-svm [default: 0.1], of huber-regression and of log-cosh [default: 0.5]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Algorithm")]
     pub huber_width: Option<f64>,

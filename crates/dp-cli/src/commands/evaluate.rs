@@ -47,9 +47,17 @@ const MOST_SHOWN: usize = 12;
 /// Formats the figures as text, one per line.
 fn text(figures: &Figures) -> String {
     match figures {
-        Figures::Two { accuracy, auc, log_loss } => {
-            let auc = auc.map_or("none (one class only)".to_owned(), |auc| format!("{auc:.4}"));
-            format!("accuracy  {accuracy:.4}\nauc       {auc}\nlog loss  {log_loss:.4}\n")
+        Figures::Two { accuracy, balanced_accuracy, true_positive_rate, true_negative_rate, auc, log_loss } => {
+            let of_both =
+                |share: &Option<f64>| share.map_or("none (one class only)".to_owned(), |share| format!("{share:.4}"));
+            format!(
+                "accuracy           {accuracy:.4}\nbalanced accuracy  {}\ntrue positives     {}\ntrue negatives     \
+                 {}\nauc                {}\nlog loss           {log_loss:.4}\n",
+                of_both(balanced_accuracy),
+                of_both(true_positive_rate),
+                of_both(true_negative_rate),
+                of_both(auc)
+            )
         }
         Figures::Number(NumberMetrics { rmse, mae, r2 }) => {
             let r2 = r2.map_or("none (all labels are the same)".to_owned(), |r2| format!("{r2:.4}"));

@@ -186,7 +186,7 @@ impl<'m> Layout<'m> {
     }
 
     fn write(&self, scores: &mut [f64], out: &mut impl Write) -> std::io::Result<()> {
-        let class = match self.model.kind.prediction(scores) {
+        let class = match self.model.prediction(scores) {
             Prediction::Number(value) => return writeln!(out, "{value:?}"),
             Prediction::Class { index, .. } => self.classes.get(index).map_or("", |class| class),
         };

@@ -23,6 +23,7 @@ mod shell;
 mod sign;
 mod support;
 mod threads;
+mod threshold;
 mod train;
 mod tune;
 mod usage;

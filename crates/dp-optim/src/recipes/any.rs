@@ -7,6 +7,7 @@ use dp_losses::Real;
 use dp_mechanisms::ReleaseRng;
 
 use super::admm_obj_pert::AdmmObjPert;
+use super::at_base_rate::{AtBaseRate, AtBaseRateDerivation};
 use super::bolt_on::{BoltOn, OutputRun};
 use super::bst14::Bst14;
 use super::dp_ftrl::DpFtrl;
@@ -239,6 +240,8 @@ macro_rules! algorithms {
 algorithms! {
     /// [`AdmmObjPert`].
     AdmmObjPert(Derivation<AdmmObjPert>),
+    /// [`AtBaseRate`].
+    AtBaseRate(AtBaseRateDerivation),
     /// [`BoltOn`].
     BoltOn(Derivation<BoltOn>),
     /// [`Bst14`].

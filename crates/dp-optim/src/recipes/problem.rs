@@ -119,7 +119,15 @@ impl Problem {
     /// Returns the terms that the released model must meet.
     pub fn model_terms(&self) -> ModelTerms {
         let Setting { loss, row_norm, target_bound, noise_mode, .. } = self.setting;
-        ModelTerms { models: 1, weights: self.parameters(), loss, row_norm, target_bound, noise_mode }
+        ModelTerms {
+            models: 1,
+            weights: self.parameters(),
+            has_threshold: false,
+            loss,
+            row_norm,
+            target_bound,
+            noise_mode,
+        }
     }
 
     /// Checks relation, floating-point type, shape and bounds before a training.

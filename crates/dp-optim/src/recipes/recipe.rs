@@ -119,6 +119,8 @@ pub enum Nesting {
     Single,
     /// One model for each class: may be a candidate of tuning.
     Classes,
+    /// A model with a threshold of its own: is not contained in another recipe.
+    Threshold,
     /// A choice among candidates: is not contained in another recipe.
     Choice,
     /// The baseline without privacy: is not contained in another recipe.

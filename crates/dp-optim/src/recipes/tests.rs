@@ -90,6 +90,7 @@ fn derivations_say_how_many_records_and_what_is_trusted() {
             // Candidates are distinguished, and certificates of both kinds list the common assumptions once.
             if name == "BoltOn" {
                 check("of classes", &OneVsAll::new(recipe.clone(), 3).into());
+                check("at the base rate", &AtBaseRate::new(recipe.clone()).into());
                 let two = [
                     recipe.clone(),
                     BoltOn { row_norm: 0.5, noise_mode: mode, ..BoltOn::strongly_convex(LossKind::Logistic, 0.1) }

@@ -14,6 +14,15 @@ pub enum Figures {
     Two {
         /// Share of records that are classified correctly.
         accuracy: f64,
+        /// Mean of the true-positive and the true-negative rate; absent if all records are of one class.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        balanced_accuracy: Option<f64>,
+        /// Share of the positive records that are classified as positive; absent if there are none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        true_positive_rate: Option<f64>,
+        /// Share of the negative records that are classified as negative; absent if there are none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        true_negative_rate: Option<f64>,
         /// Area under the ROC curve; absent if all records are of one class.
         #[serde(skip_serializing_if = "Option::is_none")]
         auc: Option<f64>,
@@ -85,7 +94,7 @@ impl<'m> Measure<'m> {
     /// Creates empty metrics.
     pub fn new(model: &'m Model) -> Self {
         let gathered = match &model.kind {
-            ModelKind::LinearClassifier { .. } => Gathered::Two(ScoredLabels::default()),
+            ModelKind::LinearClassifier { .. } => Gathered::Two(ScoredLabels::at(model.threshold.unwrap_or_default())),
             ModelKind::MultiClassLinear { classes } => Gathered::Several(Confusion::new(classes.len())),
             ModelKind::LinearRegression { range } => Gathered::Number(PredictedNumbers::new(*range)),
         };
@@ -112,8 +121,11 @@ impl<'m> Measure<'m> {
         let Self { model, gathered } = self;
         match gathered {
             Gathered::Two(mut labels) => labels.metrics().map(|metrics| {
-                let Metrics { n, accuracy, auc, log_loss } = metrics;
-                (n, Figures::Two { accuracy, auc, log_loss })
+                let balanced_accuracy = metrics.balanced_accuracy();
+                let Metrics { n, accuracy, true_positive_rate, true_negative_rate, auc, log_loss } = metrics;
+                let figures =
+                    Figures::Two { accuracy, balanced_accuracy, true_positive_rate, true_negative_rate, auc, log_loss };
+                (n, figures)
             }),
             Gathered::Several(confusion) => confusion.metrics().map(|metrics| {
                 let names: &[String] = match &model.kind {

@@ -4,9 +4,10 @@ use dp_data::memory::{OutOfMemory, reserve};
 
 /// Scores of a linear classifier with the true classes.
 ///
-/// The predicted class is positive if the score is greater than 0.
+/// The predicted class is positive if the score is greater than the threshold, 0 by default.
 #[derive(Debug, Clone, Default)]
 pub struct ScoredLabels {
+    threshold: f64,
     scores: Vec<(f64, bool)>,
 }
 
@@ -17,13 +18,29 @@ pub struct Metrics {
     pub n: u64,
     /// Share of records that are classified correctly.
     pub accuracy: f64,
+    /// Share of the positive records that are classified as positive; absent if there are none.
+    pub true_positive_rate: Option<f64>,
+    /// Share of the negative records that are classified as negative; absent if there are none.
+    pub true_negative_rate: Option<f64>,
     /// Area under the ROC curve; absent if all records are of one class.
     pub auc: Option<f64>,
     /// Mean logistic loss, with the score as log-odds.
     pub log_loss: f64,
 }
 
+impl Metrics {
+    /// Returns the mean of the true-positive and the true-negative rate; `None` if all records are of one class.
+    pub fn balanced_accuracy(&self) -> Option<f64> {
+        Some(0.5 * (self.true_positive_rate? + self.true_negative_rate?))
+    }
+}
+
 impl ScoredLabels {
+    /// Creates an empty list of scores that are compared with `threshold`.
+    pub fn at(threshold: f64) -> Self {
+        Self { threshold, scores: Vec::new() }
+    }
+
     /// Adds one record.
     ///
     /// # Errors
@@ -48,7 +65,7 @@ impl ScoredLabels {
     ///
     /// # Formula
     /// ```text
-    /// accuracy = #{i : (s_i > 0) = y_i} / n
+    /// accuracy = #{i : (s_i > t) = y_i} / n,                       t the threshold
     /// auc      = (sum of ranks of positives - P(P+1)/2) / (P N),   tied scores share their mean rank
     /// log_loss = (1/n) Σ log(1 + exp(-±s_i)),                      + for positives
     /// ```
@@ -59,10 +76,24 @@ impl ScoredLabels {
             return None;
         }
         let n = self.scores.len();
-        let right = self.scores.iter().filter(|(score, positive)| (*score > 0.0) == *positive).count();
+        // Records of each class, negative first, and those of them that are classified correctly.
+        let (mut all, mut right) = ([0u64; 2], [0u64; 2]);
+        for &(score, positive) in &self.scores {
+            all[usize::from(positive)] += 1;
+            right[usize::from(positive)] += u64::from((score > self.threshold) == positive);
+        }
+        let [true_negative_rate, true_positive_rate] =
+            [0, 1].map(|class| (all[class] > 0).then(|| right[class] as f64 / all[class] as f64));
         let loss: f64 =
             self.scores.iter().map(|&(score, positive)| softplus(if positive { -score } else { score })).sum();
-        Some(Metrics { n: n as u64, accuracy: right as f64 / n as f64, auc: self.auc(), log_loss: loss / n as f64 })
+        Some(Metrics {
+            n: n as u64,
+            accuracy: (right[0] + right[1]) as f64 / n as f64,
+            true_positive_rate,
+            true_negative_rate,
+            auc: self.auc(),
+            log_loss: loss / n as f64,
+        })
     }
 
     fn auc(&mut self) -> Option<f64> {
@@ -95,7 +126,7 @@ mod tests {
     use super::*;
 
     fn scored(pairs: &[(f64, bool)]) -> ScoredLabels {
-        ScoredLabels { scores: pairs.to_vec() }
+        ScoredLabels { threshold: 0.0, scores: pairs.to_vec() }
     }
 
     /// Computes the AUC by its definition, over all pairs.
@@ -123,6 +154,13 @@ mod tests {
         let metrics = labels.metrics().unwrap();
         assert_eq!(metrics.n, 5);
         assert_eq!(metrics.accuracy, 3.0 / 5.0);
+        assert_eq!((metrics.true_positive_rate, metrics.true_negative_rate), (Some(1.0 / 3.0), Some(1.0)));
+        assert_eq!(metrics.balanced_accuracy(), Some(2.0 / 3.0));
+        // Two more positives are above -1/2, and so is a negative.
+        labels.threshold = -0.5;
+        let lower = labels.metrics().unwrap();
+        assert_eq!((lower.accuracy, lower.auc), (3.0 / 5.0, metrics.auc));
+        assert_eq!((lower.true_positive_rate, lower.true_negative_rate), (Some(2.0 / 3.0), Some(0.5)));
         assert!((metrics.auc.unwrap() - 4.5 / 6.0).abs() < 1e-15);
         let expected = [-0.5f64, 0.0, 1.0, -2.0, 0.0].iter().map(|x| (1.0 + x.exp()).ln()).sum::<f64>() / 5.0;
         assert!((metrics.log_loss - expected).abs() < 1e-15);

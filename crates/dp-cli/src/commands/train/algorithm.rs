@@ -3,11 +3,11 @@
 use clap::ValueEnum;
 use dp::training::with_chosen_map;
 use dp_accountant::certificate::EpsilonDelta;
-use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, DpEvent, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::Encoder;
 use dp_optim::catalogue::{self, Advice, Built, Entry, Request, Settings};
 use dp_optim::recipes::non_private::NonPrivateDerivation;
-use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, Summary};
+use dp_optim::recipes::{AnyRecipe, AtBaseRate, Budget, Planned, Recipe, RecordAdjacency, Summary};
 
 use super::config::{Method, OneVsAll, TrainConfig};
 use super::refusal::refusal;
@@ -129,6 +129,12 @@ impl PrivateAlgorithm {
         shape: Shape,
     ) -> Result<Built, Failure> {
         let build = |budget| self.0.build(&request(config, budget, relation, shape)).map_err(|error| refusal(&error));
+        if config.at_base_rate {
+            let epsilon = Epsilon::new(budget.epsilon.get() * (1.0 - AtBaseRate::<AnyRecipe>::SHARE));
+            let of_model = Budget { epsilon: epsilon.map_err(|error| refusal(&error.into()))?, ..budget };
+            let Built { recipe, advice } = build(of_model)?;
+            return Ok(Built { recipe: AtBaseRate::new(recipe).into(), advice });
+        }
         let Some(OneVsAll { share, classes }) = config.one_vs_all else { return build(budget) };
         // Recommendations use the approximate budget of each model.
         let each = share.budget_of_each(classes, budget).map_err(|error| refusal(&error))?;

@@ -43,6 +43,8 @@ pub struct TrainConfig {
     pub loss: LossKind,
     /// Settings of one-vs-rest classification.
     pub one_vs_all: Option<OneVsAll>,
+    /// True if the model decides at the noisy base rate.
+    pub at_base_rate: bool,
     /// The algorithm and, where it is private, its budget.
     pub method: Method,
     /// The given settings; the rest follows from public numbers.
@@ -211,6 +213,7 @@ impl TrainConfig {
         let knowledge = knowledge(args, input.format)?;
         let method = method(args)?;
         let one_vs_all = one_vs_all(args)?;
+        let at_base_rate = at_base_rate(args, tuning.is_some())?;
         let asked = AskedLoss::new(args.loss, args.huber_width)?;
         let asked = if one_vs_all.is_some() { asked.one_against_the_rest()? } else { asked };
         let taken = match args.algorithm {
@@ -253,6 +256,7 @@ impl TrainConfig {
             loss: asked.provisional(),
             asked,
             one_vs_all,
+            at_base_rate,
             method,
             settings,
             tuning,
@@ -310,6 +314,24 @@ impl TrainConfig {
             Target::Stdout => None,
         };
         model.into_iter().chain(self.report.as_deref())
+    }
+}
+
+/// Returns whether the model decides at the noisy base rate.
+fn at_base_rate(args: &TrainArgs, tuned: bool) -> Result<bool, Failure> {
+    let refused = |why| Err(conflict("--threshold", why).help("omit --threshold"));
+    match args.threshold {
+        args::Threshold::Half => Ok(false),
+        args::Threshold::BaseRate if args.algorithm == args::Algorithm::NonPrivate => {
+            refused("without privacy there is no noisy base rate")
+        }
+        args::Threshold::BaseRate if args.one_vs_all.is_some() => {
+            refused("only a model of two classes has a threshold")
+        }
+        args::Threshold::BaseRate if tuned => {
+            refused("candidates are compared by their mistakes, which are fewest at probability one half")
+        }
+        args::Threshold::BaseRate => Ok(true),
     }
 }
 

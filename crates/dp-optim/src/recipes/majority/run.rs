@@ -52,6 +52,12 @@ impl AnswerRun {
         Ok(noise.release(Bounded::with_proven_sensitivity(sum, sensitivity), log, rng)?)
     }
 
+    /// Returns the intercept's weight for a noisy sum.
+    pub(crate) fn answer<F: Real>(&self, sum: &[f64]) -> F {
+        let mean = sum.first().copied().unwrap_or(0.0) / self.n as f64;
+        convert(self.recipe.answer(mean, self.n))
+    }
+
     /// Returns the sum of the targets, in units of their bound: as private as the data.
     pub(crate) fn sum<F: Real>(&self, source: &mut dyn RowSource<F>, control: &mut Control<'_>) -> Result<f64, Error> {
         let grid = GridSum::new(self.n)?;
@@ -93,9 +99,8 @@ impl Run for AnswerRun {
         let sum = self.noisy_sum(source, &mut log, rng, control)?;
         let mut weights = vec![F::zero(); size("dimension", self.dim)?];
         let weights = sum.map(|sum| {
-            let mean = sum.first().copied().unwrap_or(0.0) / self.n as f64;
             if let Some(intercept) = weights.last_mut() {
-                *intercept = convert(self.recipe.answer(mean, self.n));
+                *intercept = self.answer(&sum);
             }
             weights
         });
