@@ -2,15 +2,15 @@
 //!
 //! ```text
 //! cargo run --release -p benches --bin curves -- [--data FILE LABEL POSITIVE | --label FILE LABEL]... [--drop COLUMN]...
-//!     [--rows 50000] [--maps auto,linear:0,by-range:4+pairs] [--epsilons 0.1,0.5,2] [--deltas 1e-8] [--runs 5] [--wide 1]
+//!     [--rows 50000] [--maps auto,linear:0,by-range:4+pairs] [--epsilons 0.1,0.5,2] [--deltas 1e-8] [--runs 5] [--wide 1] [--base-rate]
 //! ```
 //!
 //! `--label` takes a label of several classes or a number, as a draft of the schema finds it.
 //! `--drop` applies to the preceding file, `--rows` takes that many rows evenly spread over each. Ranges and categories come
 //! from the table (assumed public); `--wide 3` makes each range three times as wide around its middle, or from 0 if it starts
 //! there. Run `s` tests fold `s mod 5` of five. A line of the output is one cell: the table, epsilon, delta, the map, the
-//! number of features, then means and standard errors of accuracy, AUC and log loss (two classes), of accuracy (several), or of the explained share of
-//! variance (numbers). At the end, on standard error: the regret of `auto` in the first figure, against the best of the other
+//! number of features, then means and standard errors of accuracy, AUC, log loss and balanced accuracy (two classes), of accuracy
+//! (several), or of the explained share of variance (numbers). `--base-rate` decides at the noisy base rate instead of one half. At the end, on standard error: the regret of `auto` in the first figure, against the best of the other
 //! maps of each cell in hindsight and against lines.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -27,7 +27,7 @@ use dp_data::{Encoding, Examples, Workers};
 use dp_mechanisms::{ReleaseRng, SeededRng};
 use dp_optim::catalogue::{self, Request, Settings};
 use dp_optim::engine::Control;
-use dp_optim::recipes::{Budget, Recipe, TrainsAny};
+use dp_optim::recipes::{AnyRecipe, AtBaseRate, Budget, Recipe, TrainsAny};
 use dp_optim::{Auto, MemorySource};
 
 /// A file as named on the command line.
@@ -49,6 +49,7 @@ struct Options {
     deltas: Vec<f64>,
     runs: u64,
     wide: f64,
+    base_rate: bool,
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -60,6 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         deltas: vec![1e-8],
         runs: 5,
         wide: 1.0,
+        base_rate: false,
     };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
@@ -77,10 +79,13 @@ fn main() -> Result<(), Box<dyn Error>> {
             "--deltas" => options.deltas = numbers(value()?)?,
             "--runs" => options.runs = value()?.parse()?,
             "--wide" => options.wide = value()?.parse()?,
+            "--base-rate" => options.base_rate = true,
             other => return Err(format!("{other} is not known; the source says what is").into()),
         }
     }
-    println!("table,n,columns,others,epsilon,delta,map,features,accuracy,error,auc,error,log_loss,error");
+    println!(
+        "table,n,columns,others,epsilon,delta,map,features,accuracy,error,auc,error,log_loss,error,balanced,error"
+    );
     let mut cells = Vec::new();
     files.iter().try_for_each(|file| report(file, &options, &mut cells))?;
     regrets(&cells);
@@ -190,16 +195,16 @@ fn report(file: &File, options: &Options, cells: &mut Vec<Cell>) -> Result<(), B
                     let places = places.map(|i| u32::try_from(i * examples.len() as u64 / n as u64));
                     Ok(examples.gather(&places.collect::<Result<Vec<_>, _>>()?)?)
                 };
-                let mut figures: [Vec<f64>; 3] = Default::default();
+                let mut figures: [Vec<f64>; 4] = Default::default();
                 for fold in 0..options.runs.min(5) as u32 {
                     let fold_of_examples = (taken(fold, false)?, taken(fold, true)?);
                     for run in (u64::from(fold)..options.runs).step_by(5) {
-                        let found = train(encoder.label(), &fold_of_examples, budget, run)?;
+                        let found = train(encoder.label(), &fold_of_examples, budget, options.base_rate, run)?;
                         figures.iter_mut().zip(found).for_each(|(list, figure)| list.push(figure));
                     }
                 }
                 cell.push((map_name.clone(), mean_and_error(&figures[0]).0));
-                let shown = figures.iter().take(if two_classes { 3 } else { 1 }).map(|values| {
+                let shown = figures.iter().take(if two_classes { 4 } else { 1 }).map(|values| {
                     let (mean, error) = mean_and_error(values);
                     format!("{mean:.4},{error:.4}")
                 });
@@ -215,29 +220,40 @@ fn report(file: &File, options: &Options, cells: &mut Vec<Cell>) -> Result<(), B
     Ok(())
 }
 
-/// Returns accuracy, AUC and log loss, where they are defined, or the explained share of variance.
+/// Returns accuracy, AUC, log loss and balanced accuracy, where they are defined, or the explained share of variance.
 fn train(
     label: &dp_data::schema::Label,
     (train, test): &(Examples<f64>, Examples<f64>),
     budget: Budget,
+    base_rate: bool,
     seed: u64,
-) -> Result<[f64; 3], Box<dyn Error>> {
+) -> Result<[f64; 4], Box<dyn Error>> {
     let loss = dp::training::usual_loss(label)?;
     let (n, dim) = (train.len() as u64, train.dim() as u64);
-    let recipe = Auto::new(loss).choose(n, dim, budget, AdjacencyKind::ZeroOut)?.recipe;
+    let choose =
+        |budget| Ok::<_, dp_optim::Error>(Auto::new(loss).choose(n, dim, budget, AdjacencyKind::ZeroOut)?.recipe);
+    let recipe: AnyRecipe = if base_rate {
+        let epsilon = Epsilon::new(budget.epsilon.get() * (1.0 - AtBaseRate::<AnyRecipe>::SHARE))?;
+        AtBaseRate::new(choose(Budget { epsilon, ..budget })?).into()
+    } else {
+        choose(budget)?
+    };
     let plan = recipe.plan_copies::<ZeroOut>(n, dim, budget, 1)?;
     let mut source = MemorySource::new(train.clone(), 1.0, loss.usual_target_bound());
-    let (mut rng, mut control) = (SeededRng::new(1 + seed), Control::default());
+    let (mut rng, mut control) =
+        (SeededRng::new(1 + seed), Control { workers: Workers::available(), ..Control::default() });
     let trained = ZeroOut::train_any(&plan, &mut source, &mut rng.lend(), &mut control)?;
-    let weights: Vec<f64> = trained.weights.into_inner();
+    let mut weights: Vec<f64> = trained.weights.into_inner();
+    let threshold = if base_rate { weights.pop() } else { None };
     if loss.classes() != Some(2) {
-        return Ok([quality(loss, test, &weights), f64::NAN, f64::NAN]);
+        return Ok([quality(loss, test, &weights), f64::NAN, f64::NAN, f64::NAN]);
     }
     let block = test.block();
-    let mut scored = ScoredLabels::default();
+    let mut scored = ScoredLabels::at(threshold.unwrap_or_default());
     for i in 0..block.len() {
         scored.push(score(&block, i, &weights), block.targets[i] > 0.0)?;
     }
     let metrics = scored.metrics().ok_or("no records")?;
-    Ok([metrics.accuracy, metrics.auc.unwrap_or(f64::NAN), metrics.log_loss])
+    let defined = |figure: Option<f64>| figure.unwrap_or(f64::NAN);
+    Ok([metrics.accuracy, defined(metrics.auc), metrics.log_loss, defined(metrics.balanced_accuracy())])
 }

@@ -20,6 +20,7 @@
 //! ```text
 //! q = (Δ/n) · z √p                     norm of one release's noise on the mean gradient; √(p (p+1)) / ε for the ball
 //! γ = a q^{3/2}                        regularisation, in place of a search for λ
+//! γ = q/(2√p)                          for softmax with delta > 0, if it is smaller: half the noise on one coordinate
 //! η = 1 / (β + λ)                      β the loss's curvature; at most 1/2 for margins with kinks
 //! T = 2 √(c / (ηγ)), at most 200       √κ steps are what accelerated descent needs: every step is paid for
 //! m = (1 - √(4c/T²)) / (1 + √(4c/T²))  momentum that T steps make use of
@@ -70,12 +71,16 @@
 //! |---|---|---|---|---|---|
 //! | two classes | huber-svm:0.1 | 1e-8 | **.887** .829 - | **.901** .895 - | **.902** .900 - |
 //! | two classes | huber-svm:0.1 | 0 | .857 .823 **.880** | .888 .895 **.896** | .899 .900 **.901** |
-//! | five classes | softmax:5 | 1e-8 | **.749** .745 - | **.893** .885 - | **.963** .942 - |
+//! | five classes | softmax:5 | 1e-8 | **.747** .745 - | **.890** .885 - | **.967** .942 - |
 //! | five classes | softmax:5 | 0 | .567 **.662** .617 | .691 **.862** .758 | .845 **.935** .874 |
 //! | numbers | huber-regression:0.5 | 1e-8 | **.859** .850 - | **.885** .882 - | **.886** .886 - |
 //! | numbers | huber-regression:0.5 | 0 | .814 **.852** .804 | .834 **.882** .880 | .883 **.886** .885 |
 //! | numbers | log-cosh:0.5 | 1e-8 | .857 **.879** - | .885 **.886** - | .887 **.887** - |
 //! | numbers | log-cosh:0.5 | 0 | .793 **.879** .775 | .834 **.886** .879 | .883 **.887** .885 |
+//!
+//! Images, accuracy on the test sets (`dp train` and `dp evaluate`, delta 1e-6): MNIST .848, .890 and .908. Where `nε` is below the
+//! number of parameters, regularisation by the norm of all noise was .08 less accurate on MNIST and Fashion-MNIST, and .14 on
+//! 1,400 images of 64 pixels at 0.4.
 //!
 //! So auto is better or equal, up to a standard error or two, nearly everywhere; it loses .003 to accelerated descent on a9a
 //! at 0.1, .002 at 1.6.
@@ -125,6 +130,9 @@ const RECORDS_OF_A_MOMENT: f64 = 40.0;
 const LEAST_OF_THE_USERS: f64 = 0.2;
 /// `a`: regularisation over `q^{3/2}`, for classification losses.
 pub const BALANCE: f64 = 0.3;
+/// Maximum regularisation for softmax with delta > 0, over the standard deviation of the noise on a coordinate of the mean gradient.
+/// It depends neither on the classes nor on the features: of many, few have weights that are larger than their noise.
+pub const BALANCE_OF_CLASSES: f64 = 0.5;
 /// The same for regression losses.
 pub const BALANCE_OF_NUMBERS: f64 = 1.0;
 /// The curvature that determines the steps for losses with kinks or nearly so.
@@ -298,7 +306,7 @@ impl Auto {
 
     fn descend(&self, n: u64, terms: &Terms) -> Result<Choice, Error> {
         let &Terms { ref character, noise, parameters, pure, .. } = terms;
-        let pace = self.pace(character, noise, pure)?;
+        let pace = self.pace(terms)?;
         let composed = if pure { (pace.passes as f64).sqrt() } else { 1.0 };
         Ok(Choice {
             recipe: if pure { self.laplace(character, &pace, n) } else { self.gaussian(character, &pace, n) },
@@ -425,12 +433,18 @@ impl Auto {
         })
     }
 
-    fn pace(&self, character: &Character, noise: f64, pure: bool) -> Result<Pace, Error> {
+    fn pace(&self, terms: &Terms) -> Result<Pace, Error> {
+        let &Terms { ref character, noise, parameters, pure, .. } = terms;
         let Character { mut balance, mut length, .. } = *character;
         if pure {
             (balance, length) = (BALANCE_WHEN_PURE * balance, LENGTH_WHEN_PURE * length);
         }
-        let balanced = (balance * noise.powf(1.5)).clamp(CONVEXITY_RANGE.0, CONVEXITY_RANGE.1);
+        let by_norm = balance * noise.powf(1.5);
+        let balanced = match self.loss {
+            LossKind::Softmax(_) if !pure => by_norm.min(BALANCE_OF_CLASSES * noise / parameters.sqrt()),
+            _ => by_norm,
+        };
+        let balanced = balanced.clamp(CONVEXITY_RANGE.0, CONVEXITY_RANGE.1);
         let lambda = match self.lambda {
             Some(lambda) => non_negative("lambda", lambda)?,
             None => balanced,

@@ -36,7 +36,8 @@ fn place() -> Workplace {
 }
 
 fn train(place: &Workplace, more: &[&str]) -> Value {
-    let arguments = "train --data train.csv --schema schema.toml --epsilon 1 --delta 1e-6 --algorithm auto --out m.json --force";
+    let arguments =
+        "train --data train.csv --schema schema.toml --epsilon 1 --delta 1e-6 --algorithm auto --out m.json --force";
     let arguments: Vec<&str> = arguments.split(' ').chain(more.iter().copied()).chain(["--json"]).collect();
     place.dp(&arguments).json()
 }
