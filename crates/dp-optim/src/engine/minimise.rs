@@ -17,7 +17,7 @@
 //! depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes over. It contracts by
 //! `1 - γ/β` per step: after `⌈(β/γ) ln(D/τ)⌉` steps from distance at most `D` its result is within `τ` without any test.
 //!
-//! Gradients are sums over chunks of records, which [`Workers`](dp_data::Workers) compute and which are added up in the order
+//! Gradients are sums over chunks of records, which [`Workers`] compute and which are added up in the order
 //! of the records: no bit depends on the number of threads.
 //!
 //! # Privacy
