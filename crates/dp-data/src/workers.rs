@@ -62,7 +62,7 @@ impl Workers {
 
     /// Returns `part(buffers, i)` for each `i` below `parts`, in this order; each thread makes its own buffers by `buffers`.
     ///
-    /// The calling thread takes part. Threads that the system does not give are done without.
+    /// The calling thread takes part. If the system provides fewer threads, those do the work.
     ///
     /// # Panics
     /// If `buffers` or `part` panics.

@@ -131,7 +131,7 @@ const LEAST_OF_THE_USERS: f64 = 0.2;
 /// `a`: regularisation over `q^{3/2}`, for classification losses.
 pub const BALANCE: f64 = 0.3;
 /// Maximum regularisation for softmax with delta > 0, over the standard deviation of the noise on a coordinate of the mean gradient.
-/// It depends neither on the classes nor on the features: of many, few have weights that are larger than their noise.
+/// Unlike `q` it does not grow with the number of classes and features. Fitted on images and tables of 4 to 11 classes.
 pub const BALANCE_OF_CLASSES: f64 = 0.5;
 /// The same for regression losses.
 pub const BALANCE_OF_NUMBERS: f64 = 1.0;

@@ -86,7 +86,7 @@ fn common_terms<D: DerivesModel>(recipe: &'static str, each: &[D], records: u64)
         match candidate.nesting() {
             Nesting::Single | Nesting::Classes => {}
             Nesting::Threshold => {
-                return refuse("a candidate decides at 0, since candidates are compared by their mistakes");
+                return refuse("candidates are compared by their errors at the threshold 0");
             }
             Nesting::Choice => return refuse("a candidate is an algorithm, not a choice of candidates itself"),
             Nesting::NonPrivate => return refuse("a candidate has no privacy"),

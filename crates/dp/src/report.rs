@@ -73,7 +73,7 @@ fn predicts(file: &ModelFile) -> String {
         ModelKind::LinearClassifier { classes } => {
             let threshold = model.threshold.map_or(String::new(), |threshold| {
                 let rate = 1.0 / (1.0 + (-threshold).exp());
-                format!(" It predicts {} from a probability of {rate:.3} on.", escaped(&classes.positive))
+                format!(" It predicts {} at probabilities above {rate:.3}.", escaped(&classes.positive))
             });
             format!(
                 "Whether {column} is {} or {}, from {features} features.{threshold}",

@@ -54,13 +54,13 @@ pub enum Share {
     Split,
 }
 
-/// The threshold of two classes.
+/// The decision threshold of two classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Threshold {
-    /// Probability one half: the fewest errors.
+    /// Probability 0.5: the fewest errors.
     #[default]
     Half,
-    /// The noisy share of the positive class, for a twentieth of epsilon: finds a rare class.
+    /// The noisy base rate, for a twentieth of epsilon: balances the error rates of a rare and a frequent class.
     BaseRate,
 }
 
@@ -276,7 +276,7 @@ pub struct TrainArgs {
     /// One-vs-all: one model for each class against the rest, instead of softmax regression
     #[arg(long, value_enum, value_name = "SHARE", help_heading = "Algorithm")]
     pub one_vs_all: Option<Share>,
-    /// Probability from which the positive class is predicted, for the logistic loss
+    /// Decision threshold on the probability of the positive class, for the logistic loss
     #[arg(long, value_enum, value_name = "WHERE", default_value_t, help_heading = "Algorithm")]
     pub threshold: Threshold,
     /// Half width of the smooth part of huber-svm [default: 0.1], of huber-regression and of log-cosh [default: 0.5]

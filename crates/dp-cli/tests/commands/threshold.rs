@@ -59,7 +59,7 @@ fn a_rare_class_is_found_within_the_budget() {
     let threshold = file["model"]["threshold"].as_f64().unwrap();
     // 400 of 6000, and noise of scale 20.
     assert!((300.0..500.0).contains(&(6000.0 / (1.0 + (-threshold).exp()))), "{threshold}");
-    assert!(place.read("report.md").contains("It predicts yes from a probability of 0.0"));
+    assert!(place.read("report.md").contains("It predicts yes at probabilities above 0.0"));
     let verified = place.dp(&["verify", "m.json", "--json"]).json();
     let reached = verified["epsilon"].as_f64().unwrap();
     assert!(reached <= 1.0 && reached > 0.9, "{verified}");

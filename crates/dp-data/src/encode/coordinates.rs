@@ -10,7 +10,7 @@ use crate::workers::Workers;
 const NUMBERS_OF_A_PART: usize = 1 << 14;
 
 /// Parts of each thread that wait to be appended.
-const PARTS_AHEAD: usize = 8;
+const PARTS_AHEAD: usize = 4;
 
 /// Records with one number per numeric column and indicator, and one per category: what a feature map is applied to.
 ///

@@ -126,8 +126,7 @@ pub struct ClippedSum<F, A: Adjacency> {
     part: Vec<f64>,
 }
 
-/// The rule by which a [`ClippedSum`] sums a microbatch, as a value: threads sum microbatches apart, and
-/// [`append`](ClippedSum::append) adds them.
+/// Sums microbatches outside of a [`ClippedSum`], for example on other threads, for [`append`](ClippedSum::append).
 ///
 /// # Examples
 /// ```
@@ -156,7 +155,8 @@ pub struct Microbatches<F, A: Adjacency> {
 }
 
 /// The sum of one microbatch, clipped by [`Microbatches`].
-#[derive(Clone)]
+///
+/// It has no copy, so that it is appended once: its examples would otherwise contribute twice the clipping norm.
 pub struct MicrobatchSum<F, A: Adjacency> {
     rule: Microbatches<F, A>,
     examples: usize,
@@ -193,7 +193,7 @@ impl<F: RealField + Copy, A: Adjacency> Microbatches<F, A> {
         self.clipping.is_some()
     }
 
-    /// Returns whether both sum alike, for a sum of the same sensitivity.
+    /// Returns whether both have the same parameters.
     fn is(&self, other: &Self) -> bool {
         let numbers = |rule: &Self| (rule.dim, rule.blocks, rule.most, rule.clipping, rule.sensitivity.get());
         numbers(self) == numbers(other)
@@ -333,7 +333,7 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
     /// Adds the sum of a microbatch, with the result of [`add`](Self::add) on its examples, to the last bit.
     ///
     /// # Errors
-    /// [`Error::SumsDiffer`] unless it was made by the rule of this sum; [`Error::TooManyExamples`] beyond the stated number. In
+    /// [`Error::SumsDiffer`] unless it has the parameters of this sum; [`Error::TooManyExamples`] beyond the stated number. In
     /// these cases nothing is added.
     pub fn append(&mut self, part: MicrobatchSum<F, A>) -> Result<(), Error> {
         if !part.rule.is(&self.microbatches) {
@@ -372,7 +372,7 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
         }
     }
 
-    /// Returns the rule by which microbatches are summed.
+    /// Returns what sums microbatches elsewhere.
     pub fn microbatches(&self) -> Microbatches<F, A> {
         self.microbatches
     }

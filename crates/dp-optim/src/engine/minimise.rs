@@ -11,14 +11,14 @@
 //!
 //! The solver is the limited-memory quasi-Newton method, followed by Nesterov's accelerated gradient method. The quasi-Newton
 //! method is preconditioned with the curvature of a sample of the records where that costs little ([`Curved`]), recomputed
-//! ever more rarely. Its steps are then Newton steps, corrected by later gradients. Where a computed gradient is short
+//! after 4, 8 and 16 more gradients. Its steps are then Newton steps, corrected by later gradients. Where a computed gradient is short
 //! enough, it is computed again at that point as a [`CompensatedGradient`], which is tested: its error, see
 //! [`Risk::gradient_error`], does not grow with the number of records. If no test has passed after a number of gradients that
 //! depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes over. It contracts by
 //! `1 - γ/β` per step: after `⌈(β/γ) ln(D/τ)⌉` steps from distance at most `D` its result is within `τ` without any test.
 //!
-//! Gradients are sums over chunks of records, which [`Workers`] compute and which are added up in the order
-//! of the records: no bit depends on the number of threads.
+//! Gradients are sums over chunks of records, which [`Workers`] compute and which are added up in the order of
+//! the records: no bit depends on the number of threads.
 //!
 //! # Privacy
 //! The number of steps, and so the running time, depends on the data and is not covered by the guarantee. It is neither

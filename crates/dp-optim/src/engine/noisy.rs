@@ -253,10 +253,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
 
     fn add_up(&mut self, model: &M, batch: M::Batch<'_>, examples: usize) -> Result<(), Error> {
         let Self { pass, squared_norms, sum, .. } = self;
-        squared_norms.resize(examples * model.blocks().len(), F::zero());
-        if sum.clips() {
-            model.squared_norms(batch, pass, squared_norms);
-        }
+        set_squared_norms(model, batch, examples, sum.clips(), pass, squared_norms);
         Ok(sum.add(squared_norms, |coefficients, sum| {
             model.add_weighted_in_double(batch, pass, coefficients, sum);
         })?)
@@ -323,10 +320,7 @@ where
         let of_chunk = |(pass, squared_norms, coefficients): &mut (M::Pass, Vec<F>, Vec<F>), piece: Block<'_, F>| {
             model.forward(parameters, piece, pass);
             model.backward(parameters, piece, pass);
-            squared_norms.resize(piece.len() * model.blocks().len(), F::zero());
-            if microbatches.clips() {
-                model.squared_norms(piece, pass, squared_norms);
-            }
+            set_squared_norms(model, piece, piece.len(), microbatches.clips(), pass, squared_norms);
             microbatches.sum(squared_norms, coefficients, |coefficients, sum| {
                 model.add_weighted_in_double(piece, pass, coefficients, sum);
             })
@@ -367,6 +361,21 @@ where
         }
         self.counted = buffer;
         Ok(())
+    }
+}
+
+/// Sets the squared norms of the examples of a pass; without clipping, only their number.
+fn set_squared_norms<F: RealField + Copy, M: Model<F>>(
+    model: &M,
+    batch: M::Batch<'_>,
+    examples: usize,
+    clips: bool,
+    pass: &mut M::Pass,
+    squared_norms: &mut Vec<F>,
+) {
+    squared_norms.resize(examples * model.blocks().len(), F::zero());
+    if clips {
+        model.squared_norms(batch, pass, squared_norms);
     }
 }
 

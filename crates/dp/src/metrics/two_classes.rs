@@ -156,7 +156,7 @@ mod tests {
         assert_eq!(metrics.accuracy, 3.0 / 5.0);
         assert_eq!((metrics.true_positive_rate, metrics.true_negative_rate), (Some(1.0 / 3.0), Some(1.0)));
         assert_eq!(metrics.balanced_accuracy(), Some(2.0 / 3.0));
-        // Two more positives are above -1/2, and so is a negative.
+        // One more positive is above -1/2, and so is a negative.
         labels.threshold = -0.5;
         let lower = labels.metrics().unwrap();
         assert_eq!((lower.accuracy, lower.auc), (3.0 / 5.0, metrics.auc));

@@ -328,9 +328,7 @@ fn at_base_rate(args: &TrainArgs, tuned: bool) -> Result<bool, Failure> {
         args::Threshold::BaseRate if args.one_vs_all.is_some() => {
             refused("only a model of two classes has a threshold")
         }
-        args::Threshold::BaseRate if tuned => {
-            refused("candidates are compared by their mistakes, which are fewest at probability one half")
-        }
+        args::Threshold::BaseRate if tuned => refused("candidates are compared by their errors at the threshold 0.5"),
         args::Threshold::BaseRate => Ok(true),
     }
 }

@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::lattice::ReleaseLattice;
 use crate::recipes::AnyDerivation;
 use crate::recipes::majority::Majority;
-use crate::recipes::recipe::Nesting;
+use crate::recipes::recipe::{Nesting, repeated};
 
 /// The derivation of a model that decides at the base rate.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,7 +52,9 @@ impl<D: DerivesModel> Derives for AtBaseRateDerivation<D> {
 
     fn event(&self) -> Result<DpEvent, Error> {
         self.terms()?;
-        Ok(DpEvent::Composed { events: vec![self.rate.event()?, self.model.event()?] })
+        let (rate, model) = (self.rate.event()?, self.model.event()?);
+        // Equal events are logged as one, twice.
+        Ok(if rate == model { repeated(rate, 2) } else { DpEvent::Composed { events: vec![rate, model] } })
     }
 
     fn adjacency(&self) -> AdjacencyKind {

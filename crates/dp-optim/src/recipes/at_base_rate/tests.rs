@@ -59,6 +59,16 @@ fn the_threshold_is_at_the_base_rate() {
     }
 }
 
+/// A model that is the base rate itself, with the same noise: one event, twice.
+#[test]
+fn equal_events_are_counted_twice() {
+    let recipe = AtBaseRate { share: 0.5, ..AtBaseRate::new(Majority::new(LossKind::Logistic)) };
+    let plan = recipe.plan::<ZeroOut>(5000, 2, budget(0.5, 0.0)).unwrap();
+    assert!((plan.reached().epsilon / 0.5 - 1.0).abs() < 1e-9);
+    let trained = plan.train::<f64>(&mut source(5000), &mut SeededRng::new(1), &mut Control::default()).unwrap();
+    assert_eq!(trained.log.to_event(), plan.event());
+}
+
 /// A count beyond all records, by noise, gives a threshold that is finite.
 #[test]
 fn rates_of_zero_and_one_are_finite() {
