@@ -51,8 +51,8 @@ fn text(figures: &Figures) -> String {
             let of_both =
                 |share: &Option<f64>| share.map_or("none (one class only)".to_owned(), |share| format!("{share:.4}"));
             format!(
-                "accuracy            {accuracy:.4}\nbalanced accuracy   {}\ntrue-positive rate  {}\ntrue-negative rate  \
-                 {}\nauc                 {}\nlog loss            {log_loss:.4}\n",
+                "accuracy           {accuracy:.4}\nbalanced accuracy  {}\npositive recall    {}\nnegative recall    \
+                 {}\nauc                {}\nlog loss           {log_loss:.4}\n",
                 of_both(balanced_accuracy),
                 of_both(true_positive_rate),
                 of_both(true_negative_rate),
