@@ -250,6 +250,12 @@ pub(crate) fn out_of_memory(message: impl Into<String>) -> Failure {
     )
 }
 
+impl From<DataError> for Failure {
+    fn from(error: DataError) -> Self {
+        Self::from_data(&error)
+    }
+}
+
 impl From<OutOfMemory> for Failure {
     fn from(error: OutOfMemory) -> Self {
         out_of_memory(error.to_string())

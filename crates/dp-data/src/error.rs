@@ -101,6 +101,13 @@ impl DataError {
         self
     }
 
+    /// Adds lines that come before those in which the error was found.
+    #[cfg(feature = "files")]
+    pub(crate) fn after_lines(mut self, lines: u64) -> Self {
+        self.0.place.line = self.0.place.line.map(|line| line + lines);
+        self
+    }
+
     pub(crate) fn at_column(mut self, column: impl Into<String>) -> Self {
         self.0.place.column = Some(column.into());
         self

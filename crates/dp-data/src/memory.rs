@@ -19,6 +19,8 @@ use std::io::{self, BufRead, Read};
 
 /// Size from which on a step is compared with the memory that the system has left.
 const LARGE: usize = 64 << 20;
+/// Bytes that a growing collection leaves for the allocations of all threads that abort the process if they fail.
+const SPARE: usize = 4 << 20;
 /// Least growth in bytes of a collection larger than this: even near the end of memory a step is for many elements.
 const LEAST: usize = 64 << 10;
 
@@ -90,12 +92,18 @@ fn grow<T>(collection: &mut Vec<T>, additional: usize, what: &'static str) -> Re
     for step in [capacity, capacity / 8, capacity / 64, least] {
         let spare = additional.max(step).max(least);
         let new = length.saturating_add(spare).saturating_sub(capacity);
-        if fits(bytes(new)) && collection.try_reserve_exact(spare).is_ok() {
+        let leaves_spare = bytes(capacity) < LEAST || can_hold(bytes(new).saturating_add(SPARE));
+        if fits(bytes(new)) && leaves_spare && collection.try_reserve_exact(spare).is_ok() {
             return Ok(());
         }
     }
     let needed = length.saturating_add(additional).saturating_sub(capacity);
     Err(OutOfMemory { what, held: bytes(capacity) as u64, needed: bytes(needed) as u64 })
+}
+
+/// Returns whether that many bytes can be allocated now.
+fn can_hold(bytes: usize) -> bool {
+    Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
 }
 
 /// Creates an empty collection with room for `elements`.

@@ -77,55 +77,60 @@ impl Workers {
             results.push(result);
             Ok::<_, Infallible>(())
         };
-        let Ok(()) = self.for_each(parts, usize::MAX, buffers, part, push);
+        let Ok(()) = self.for_each(0..parts, usize::MAX, buffers, part, push);
         results
     }
 
-    /// Passes `part(buffers, i)` to `each` for each `i` below `parts`, in this order and on the calling thread, while other
-    /// threads compute the next ones. At most `ahead` results wait for their turn, or are computed, at any time.
+    /// Passes `of_part(buffers, part)` to `each` for each of the parts, in this order and on the calling thread, while other
+    /// threads compute the next ones. At most `ahead` results wait for their turn, or are computed, at any time. Threads are
+    /// started for a second part only.
     ///
     /// # Errors
     /// The first error of `each`, after which no part is begun.
     ///
     /// # Panics
-    /// If `buffers`, `part` or `each` panics.
+    /// If `parts`, `buffers`, `of_part` or `each` panics.
     ///
     /// # Examples
     /// ```
     /// use dp_data::Workers;
     /// let mut text = String::new();
-    /// Workers::available().for_each(3, 2, || (), |(), i| i.to_string(), |part| {
+    /// Workers::available().for_each(0..3, 2, || (), |(), i| i.to_string(), |part| {
     ///     text += &part;
     ///     Ok::<_, std::io::Error>(())
     /// })?;
     /// assert_eq!(text, "012");
     /// # Ok::<(), std::io::Error>(())
     /// ```
-    pub fn for_each<B, T: Send, E>(
+    pub fn for_each<P: Send, B, T: Send, E>(
         self,
-        parts: usize,
+        parts: impl IntoIterator<Item = P, IntoIter: Send>,
         ahead: usize,
         buffers: impl Fn() -> B + Sync,
-        part: impl Fn(&mut B, usize) -> T + Sync,
+        of_part: impl Fn(&mut B, P) -> T + Sync,
         mut each: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
-        let threads = self.threads().min(parts).min(ahead);
-        if threads <= 1 {
+        let mut parts = parts.into_iter();
+        let first = [parts.next(), if self.threads() > 1 && ahead > 1 { parts.next() } else { None }];
+        let is_alone = first[1].is_none();
+        let mut parts = first.into_iter().flatten().chain(parts);
+        if is_alone {
             let mut buffers = buffers();
-            return (0..parts).try_for_each(|i| each(part(&mut buffers, i)));
+            return parts.try_for_each(|part| each(of_part(&mut buffers, part)));
         }
-        let queue = Queue { parts, ahead, state: Mutex::new(State::default()), changed: Condvar::new() };
+        let most = parts.size_hint().1.unwrap_or(usize::MAX).min(ahead);
+        let queue = Queue { ahead, state: Mutex::new(State::new(parts)), changed: Condvar::new() };
         thread::scope(|scope| {
             // Ends the other threads however this one ends.
             let _ends = Ends(&queue);
             let work = || {
                 let _ends = EndsOnPanic(&queue);
                 let mut buffers = buffers();
-                while let Some(i) = queue.claim() {
-                    queue.put(i, part(&mut buffers, i));
+                while let Some((i, part)) = queue.claim() {
+                    queue.put(i, of_part(&mut buffers, part));
                 }
             };
-            for _ in 1..threads {
+            for _ in 1..self.threads().min(most) {
                 if thread::Builder::new().spawn_scoped(scope, work).is_err() {
                     break;
                 }
@@ -134,7 +139,7 @@ impl Workers {
             while let Some(next) = queue.next() {
                 match next {
                     Next::Result(result) => each(result)?,
-                    Next::Part(i) => queue.put(i, part(own.get_or_insert_with(&buffers), i)),
+                    Next::Part(i, part) => queue.put(i, of_part(own.get_or_insert_with(&buffers), part)),
                 }
             }
             Ok(())
@@ -143,14 +148,15 @@ impl Workers {
 }
 
 /// Parts that threads claim in order, and results that wait for their turn.
-struct Queue<T> {
-    parts: usize,
+struct Queue<I, T> {
     ahead: usize,
-    state: Mutex<State<T>>,
+    state: Mutex<State<I, T>>,
     changed: Condvar,
 }
 
-struct State<T> {
+struct State<I, T> {
+    /// The parts that are not claimed yet; `None` if there are no more.
+    parts: Option<I>,
     claimed: usize,
     /// Number of results that were used.
     used: usize,
@@ -159,45 +165,54 @@ struct State<T> {
     ended: bool,
 }
 
-impl<T> Default for State<T> {
-    fn default() -> Self {
-        Self { claimed: 0, used: 0, waiting: VecDeque::new(), ended: false }
+impl<I, T> State<I, T> {
+    fn new(parts: I) -> Self {
+        Self { parts: Some(parts), claimed: 0, used: 0, waiting: VecDeque::new(), ended: false }
     }
 }
 
 /// What the calling thread does next.
-enum Next<T> {
+enum Next<P, T> {
     Result(T),
-    Part(usize),
+    Part(usize, P),
 }
 
-impl<T> Queue<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+impl<I: Iterator, T> Queue<I, T> {
+    fn lock(&self) -> MutexGuard<'_, State<I, T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'q>(&self, state: MutexGuard<'q, State<T>>) -> MutexGuard<'q, State<T>> {
+    fn wait<'q>(&self, state: MutexGuard<'q, State<I, T>>) -> MutexGuard<'q, State<I, T>> {
         self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Claims the next part, unless as many as allowed are ahead.
-    fn try_claim(&self, state: &mut State<T>) -> Option<usize> {
-        let claims = state.claimed < self.parts && state.claimed - state.used < self.ahead;
-        claims.then(|| {
-            state.waiting.push_back(None);
-            state.claimed += 1;
-            state.claimed - 1
-        })
+    fn try_claim(&self, state: &mut State<I, T>) -> Option<(usize, I::Item)> {
+        if state.claimed - state.used >= self.ahead {
+            return None;
+        }
+        // Taken out, so that an iterator that panics is not asked again.
+        let mut parts = state.parts.take()?;
+        let Some(part) = parts.next() else {
+            self.changed.notify_all();
+            return None;
+        };
+        state.parts = Some(parts);
+        state.waiting.push_back(None);
+        state.claimed += 1;
+        Some((state.claimed - 1, part))
     }
 
     /// Waits for a part to compute; `None` if there is none any more.
-    fn claim(&self) -> Option<usize> {
+    fn claim(&self) -> Option<(usize, I::Item)> {
         let mut state = self.lock();
-        while !state.ended && state.claimed < self.parts {
-            if let Some(i) = self.try_claim(&mut state) {
-                return Some(i);
+        while !state.ended && state.parts.is_some() {
+            if let Some(claimed) = self.try_claim(&mut state) {
+                return Some(claimed);
             }
-            state = self.wait(state);
+            if state.parts.is_some() {
+                state = self.wait(state);
+            }
         }
         None
     }
@@ -213,9 +228,9 @@ impl<T> Queue<T> {
     }
 
     /// Returns the next result, or a part to compute where it is not there yet; `None` after the last.
-    fn next(&self) -> Option<Next<T>> {
+    fn next(&self) -> Option<Next<I::Item, T>> {
         let mut state = self.lock();
-        while !state.ended && state.used < self.parts {
+        while !state.ended {
             if let Some(Some(_)) = state.waiting.front() {
                 let result = state.waiting.pop_front().flatten();
                 state.used += 1;
@@ -223,8 +238,11 @@ impl<T> Queue<T> {
                 self.changed.notify_all();
                 return result.map(Next::Result);
             }
-            if let Some(i) = self.try_claim(&mut state) {
-                return Some(Next::Part(i));
+            if let Some((i, part)) = self.try_claim(&mut state) {
+                return Some(Next::Part(i, part));
+            }
+            if state.waiting.is_empty() {
+                return None;
             }
             state = self.wait(state);
         }
@@ -238,18 +256,18 @@ impl<T> Queue<T> {
 }
 
 /// Ends a queue when dropped.
-struct Ends<'q, T>(&'q Queue<T>);
+struct Ends<'q, I: Iterator, T>(&'q Queue<I, T>);
 
-impl<T> Drop for Ends<'_, T> {
+impl<I: Iterator, T> Drop for Ends<'_, I, T> {
     fn drop(&mut self) {
         self.0.end();
     }
 }
 
 /// Ends a queue when dropped by a panic, so that nobody waits for the result.
-struct EndsOnPanic<'q, T>(&'q Queue<T>);
+struct EndsOnPanic<'q, I: Iterator, T>(&'q Queue<I, T>);
 
-impl<T> Drop for EndsOnPanic<'_, T> {
+impl<I: Iterator, T> Drop for EndsOnPanic<'_, I, T> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.end();
@@ -312,7 +330,7 @@ mod tests {
                 assert!(i == used.fetch_add(1, Ordering::SeqCst) && waiting <= ahead + 1, "{waiting} {ahead}");
                 Ok::<(), ()>(())
             };
-            workers(threads).for_each(200, ahead, || (), part, each).unwrap();
+            workers(threads).for_each(0..200, ahead, || (), part, each).unwrap();
             assert_eq!(used.load(Ordering::SeqCst), 200);
         }
     }
@@ -326,7 +344,7 @@ mod tests {
                 i
             };
             let each = |i: usize| if i == 7 { Err(i) } else { Ok(()) };
-            assert_eq!(workers(threads).for_each(1_000_000, 10, || (), part, each), Err(7));
+            assert_eq!(workers(threads).for_each(0..1_000_000, 10, || (), part, each), Err(7));
             assert!(begun.load(Ordering::SeqCst) <= 7 + 10 + threads);
         }
     }
@@ -337,11 +355,11 @@ mod tests {
             for failing in [0, 5, 8] {
                 let part = |(): &mut (), i: usize| assert!(i != failing, "part {failing}");
                 let each = |()| Ok::<_, ()>(());
-                let ended = std::panic::catch_unwind(|| workers(threads).for_each(9, ahead, || (), part, each));
+                let ended = std::panic::catch_unwind(|| workers(threads).for_each(0..9, ahead, || (), part, each));
                 assert!(ended.is_err());
             }
         }
         let each = |i: usize| if i == 3 { panic!("used") } else { Ok::<_, ()>(()) };
-        assert!(std::panic::catch_unwind(|| workers(3).for_each(50, 9, || (), |(), i| i, each)).is_err());
+        assert!(std::panic::catch_unwind(|| workers(3).for_each(0..50, 9, || (), |(), i| i, each)).is_err());
     }
 }

@@ -176,7 +176,8 @@ impl Training {
     pub fn on_csv(&self, schema: &Schema, input: Input) -> Result<ModelFile, TrainError> {
         schema.check_reviewed()?;
         let encoder = Encoder::new(schema, self.encoding.with_map(self.map.unwrap_or_default()))?;
-        let (coordinates, _) = load_coordinates::<f64>(input, &encoder, &CsvOptions::default())?;
+        let (coordinates, _) =
+            load_coordinates::<f64>(input.with_workers(self.workers), &encoder, &CsvOptions::default())?;
         let encoder = match self.map {
             Some(_) => encoder,
             None => with_chosen_map(self.algorithm, &self.request(&encoder, coordinates.len() as u64)?, &encoder)?,

@@ -2,6 +2,7 @@
 
 use dp::metrics::{ClassOutcome, Figures, Measure, NumberMetrics};
 use dp::wording::one_line;
+use dp_data::Workers;
 use dp_data::read::RecordReader;
 use serde::Serialize;
 
@@ -24,6 +25,8 @@ pub struct EvaluateConfig {
     pub public_data: bool,
     /// The progress display.
     pub progress: ProgressMode,
+    /// The threads that read and score records.
+    pub workers: Workers,
 }
 
 /// The result of an evaluation.
@@ -138,6 +141,7 @@ impl EvaluateConfig {
             input: InputConfig::new(&args.input)?.with_labels()?,
             public_data: args.public_data,
             progress: global.progress,
+            workers: global.workers(),
         })
     }
 }
@@ -178,30 +182,37 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
              records that it was trained on, and are not publishable however public these records are",
         );
     }
-    let from_data = |error: dp_data::DataError| Failure::from_data(&error);
-    let input = config.input.open()?;
+    let input = config.input.open()?.with_workers(config.workers);
     let name = input.name().to_owned();
-    let mut reader = RecordReader::new(input, &encoder, &config.input.csv, true).map_err(from_data)?;
+    let mut reader = RecordReader::new(input, &encoder, &config.input.csv, true)?;
     let mut progress = Progress::start(config.progress, console, "evaluate", Counted::Rows, None);
-    let mut measure = Measure::new(&file.model);
-    let (mut null, mut clamped) = (0_u64, 0_u64);
-    let mut rows = 0;
-    let mut scores = vec![0.0; file.model.kind.outputs()];
-    while let Some(record) = reader.next_record().map_err(from_data)? {
-        let row = record.row();
-        match row.target() {
-            Some(target) => {
-                file.model.score(row, &mut scores);
-                measure.push(&scores, target).map_err(|error| Failure::from(error).at_file(&name))?;
+    let outputs = file.model.kind.outputs();
+    let of_part = |records: &mut RecordReader<'_>| {
+        // The scores of each record with a label, and the label.
+        let (mut scores, mut targets, mut rows) = (Vec::new(), Vec::new(), 0_u64);
+        while let Some(record) = records.next_record()? {
+            rows += 1;
+            if let Some(target) = record.row().target() {
+                let start = scores.len();
+                scores.resize(start + outputs, 0.0);
+                file.model.score(record.row(), &mut scores[start..]);
+                targets.push(target);
             }
-            None => null += 1,
         }
-        clamped = row.label_tally().clamped;
-        rows += 1;
-        if rows % 4096 == 0 {
-            progress.update(rows, None);
+        Ok((scores, targets, rows))
+    };
+    let mut measure = Measure::new(&file.model);
+    let (mut rows, mut null) = (0, 0);
+    reader.for_each_part(of_part, |(scores, targets, of_part)| {
+        for (scores, &target) in scores.chunks(outputs).zip(&targets) {
+            measure.push(scores, target).map_err(|error| Failure::from(error).at_file(&name))?;
         }
-    }
+        rows += of_part;
+        null += of_part - targets.len() as u64;
+        progress.update(rows, None);
+        Ok::<_, Failure>(())
+    })?;
+    let clamped = reader.label_tally().clamped;
     progress.finish(rows);
     if null > 0 {
         console.warn_curator(&format!("{null} records without usable cells or label were left out"));

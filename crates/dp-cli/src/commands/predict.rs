@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use dp::metrics::softmax;
 use dp::model::{Model, ModelKind, Prediction};
+use dp_data::Workers;
 use dp_data::read::RecordReader;
 use serde::Serialize;
 
@@ -30,6 +31,8 @@ pub struct PredictConfig {
     pub force: bool,
     /// The progress display.
     pub progress: ProgressMode,
+    /// The threads that read and score records.
+    pub workers: Workers,
 }
 
 /// The result of a prediction run.
@@ -65,7 +68,8 @@ impl PredictConfig {
             return Err(conflict("--json", "the scores are CSV and would mix with JSON on standard output")
                 .help("add --out FILE, or omit --json"));
         }
-        Ok(Self { model: args.model.clone(), input, out, force: args.force, progress: global.progress })
+        let (progress, workers) = (global.progress, global.workers());
+        Ok(Self { model: args.model.clone(), input, out, force: args.force, progress, workers })
     }
 }
 
@@ -123,36 +127,49 @@ pub fn run(config: &PredictConfig, console: &Console) -> Result<Outcome, Failure
 fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target: &str) -> Result<u64, Failure> {
     let file = files::model(&config.model)?;
     let encoder = files::encoder_for(&file, &config.input)?;
-    let from_data = |error: dp_data::DataError| Failure::from_data(&error);
-    let input = config.input.open()?;
-    let mut reader = RecordReader::new(input, &encoder, &config.input.csv, false).map_err(from_data)?;
+    let input = config.input.open()?.with_workers(config.workers);
+    let mut reader = RecordReader::new(input, &encoder, &config.input.csv, false)?;
     let mut progress = Progress::start(config.progress, console, "predict", Counted::Rows, None);
     let layout = Layout::of(&file.model);
     let written = |error: std::io::Error| write_failure(&error, target);
     writeln!(out, "{}", layout.header).map_err(written)?;
-    let (mut n, mut unknown) = (0_u64, 0_u64);
-    let mut scores = vec![0.0; file.model.kind.outputs()];
-    while let Some(record) = reader.next_record().map_err(from_data)? {
-        let row = record.row();
-        if row.is_null() {
-            // All features are unknown: the score is empty, as 0 would be wrong.
-            unknown += 1;
-            writeln!(out, "{}", layout.blank).map_err(written)?;
-        } else {
-            file.model.score(row, &mut scores);
-            layout.write(&mut scores, &mut out).map_err(written)?;
+    let of_part = |records: &mut RecordReader<'_>| {
+        let (mut part, mut scores) = (Part::default(), vec![0.0; file.model.kind.outputs()]);
+        while let Some(record) = records.next_record()? {
+            part.n += 1;
+            if record.row().is_null() {
+                // All features are unknown: the score is empty, as 0 would be wrong.
+                part.unknown += 1;
+                part.lines.push_str(&layout.blank);
+            } else {
+                file.model.score(record.row(), &mut scores);
+                layout.append(&mut scores, &mut part.lines);
+            }
+            part.lines.push('\n');
         }
-        n += 1;
-        if n % 4096 == 0 {
-            progress.update(n, None);
-        }
-    }
+        Ok(part)
+    };
+    let (mut n, mut unknown) = (0, 0);
+    reader.for_each_part(of_part, |part| {
+        out.write_all(part.lines.as_bytes()).map_err(written)?;
+        (n, unknown) = (n + part.n, unknown + part.unknown);
+        progress.update(n, None);
+        Ok::<_, Failure>(())
+    })?;
     out.flush().map_err(written)?;
     progress.finish(n);
     if unknown > 0 {
         console.warn_curator(&format!("{unknown} records have missing or undeclared cells and got no score"));
     }
     Ok(n)
+}
+
+/// Scores of some records.
+#[derive(Default)]
+struct Part {
+    lines: String,
+    n: u64,
+    unknown: u64,
 }
 
 /// The layout of an output line.
@@ -185,23 +202,26 @@ impl<'m> Layout<'m> {
         Self { model, header, blank, classes }
     }
 
-    fn write(&self, scores: &mut [f64], out: &mut impl Write) -> std::io::Result<()> {
+    /// Appends the line of a record, without its end.
+    fn append(&self, scores: &mut [f64], lines: &mut String) {
         let class = match self.model.prediction(scores) {
-            Prediction::Number(value) => return writeln!(out, "{value:?}"),
+            Prediction::Number(value) => return push(lines, format_args!("{value:?}")),
             Prediction::Class { index, .. } => self.classes.get(index).map_or("", |class| class),
         };
         if let ([score], ModelKind::LinearClassifier { .. }) = (&*scores, &self.model.kind) {
-            return writeln!(out, "{score:?},{class}");
+            return push(lines, format_args!("{score:?},{class}"));
         }
-        out.write_all(class.as_bytes())?;
+        lines.push_str(class);
         if self.model.has_probabilities() {
             softmax(scores);
         }
-        for score in scores {
-            write!(out, ",{score:?}")?;
-        }
-        out.write_all(b"\n")
+        scores.iter().for_each(|score| push(lines, format_args!(",{score:?}")));
     }
+}
+
+fn push(lines: &mut String, text: std::fmt::Arguments<'_>) {
+    // Writing to a string does not fail.
+    let _ = std::fmt::Write::write_fmt(lines, text);
 }
 
 /// Formats a cell according to RFC 4180.

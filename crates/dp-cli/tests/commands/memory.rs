@@ -19,6 +19,9 @@ fn limits_of_memory_are_tried_on_linux_alone() {
 /// Address space in KiB that suffices for a run on few records.
 const LITTLE: u32 = 100_000;
 
+/// The same for two threads, for each of which the allocator sets 64 MiB of addresses aside.
+const LITTLE_FOR_TWO: u32 = 3 * LITTLE;
+
 const SCHEMA: &str = "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
     columns.a = { type = 'numeric', min = 0, max = 1 }\n\
     columns.b = { type = 'categorical', categories = ['u', 'v', 'w'] }\n";
@@ -77,17 +80,17 @@ fn tables_beyond_memory() {
     let before = place.files();
     let line =
         |i: u64| format!("0.{},{},{}\n", i % 1000, ["u", "v", "w"][i as usize % 3], ["yes", "no"][i as usize % 2]);
-    let run = |arguments: &[&str]| {
-        let arguments = [&["train", "--data", "-"], arguments, &PRIVATE].concat();
-        dp_without_end(&place, LITTLE, &arguments, "a,b,y\n", line)
+    let run = |kib: u32, threads: &str, arguments: &[&str]| {
+        let arguments = [&["train", "--data", "-", "--threads", threads], arguments, &PRIVATE].concat();
+        dp_without_end(&place, kib, &arguments, "a,b,y\n", line)
     };
-    for float in ["f64", "f32"] {
-        let run = run(&["--schema", "s.toml", "--float", float]);
+    for (kib, threads, float) in [(LITTLE, "1", "f64"), (LITTLE, "1", "f32"), (LITTLE_FOR_TWO, "2", "f64")] {
+        let run = run(kib, threads, &["--schema", "s.toml", "--float", float]);
         assert_exhausted(&place, &before, &run);
-        assert_noticed(&run, "there is no memory for the ");
+        assert_noticed(&run, "there is no memory for ");
     }
     // Drafted, then read again: input from a pipe is kept in memory.
-    let run = run(&["--schema-from-data", "--label", "y"]);
+    let run = run(LITTLE, "1", &["--schema-from-data", "--label", "y"]);
     assert_exhausted(&place, &before, &run);
     assert_noticed(&run, "read more than once");
 }
@@ -102,7 +105,8 @@ fn compressed_tables_beyond_memory() {
     gzip.write_all(rows.as_bytes()).unwrap();
     place.write("rows.csv.gz", gzip.finish().unwrap());
     let before = place.files();
-    let run = dp(&place, LITTLE, &[&["train", "--data", "rows.csv.gz", "--schema", "s.toml"], &PRIVATE[..]].concat());
+    let given = ["train", "--data", "rows.csv.gz", "--schema", "s.toml", "--threads", "1"];
+    let run = dp(&place, LITTLE, &[&given, &PRIVATE[..]].concat());
     assert_exhausted(&place, &before, &run);
     assert_noticed(&run, "rows.csv.gz");
 }

@@ -72,6 +72,27 @@ fn models_have_the_same_bits_on_any_number_of_threads() {
 }
 
 #[test]
+fn scores_and_figures_are_the_same_on_any_number_of_threads() {
+    let place = place();
+    let train =
+        "train --data train.csv --schema two.toml --epsilon 1 --delta 1e-6 --algorithm auto --curves none --out m.json";
+    place.dp(&train.split(' ').collect::<Vec<_>>()).ok();
+    let (header, rows) = place.read("train.csv").split_once('\n').map(|(a, b)| (a.to_owned(), b.repeat(4))).unwrap();
+    place.write("new.csv", format!("{header}\n{rows}"));
+    let run = |command: &str, threads: &str| {
+        let arguments = [command, "--model", "m.json", "--data", "new.csv", "--threads", threads];
+        place.dp(&arguments).ok()
+    };
+    for command in ["predict", "evaluate"] {
+        let one = run(command, "1");
+        assert!(command != "predict" || one.lines().count() == 48_001);
+        for threads in ["2", "3"] {
+            assert!(run(command, threads) == one, "{command} on {threads} threads");
+        }
+    }
+}
+
+#[test]
 fn a_number_of_threads_is_checked_wherever_it_comes_from() {
     let place = Workplace::new();
     for threads in ["0", "-1", "1025", "two", "1.5", ""] {

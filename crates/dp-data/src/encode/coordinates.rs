@@ -81,7 +81,7 @@ impl<F: Stored> Coordinates<F> {
         };
         let (parts, ahead) = (block.len().div_ceil(of_part), PARTS_AHEAD * workers.threads());
         workers.for_each(
-            parts,
+            0..parts,
             ahead,
             || RowBuffer::new(encoder),
             part,

@@ -16,8 +16,14 @@ pub struct RowBuffer {
     sums: Vec<f64>,
     target: Option<f64>,
     null: bool,
-    tallies: Vec<ColumnTally>,
-    label_tally: ColumnTally,
+    tallies: Tallies,
+}
+
+/// Statistics of the columns of the schema and of the label.
+#[derive(Clone, Default)]
+pub(crate) struct Tallies {
+    columns: Vec<ColumnTally>,
+    label: ColumnTally,
 }
 
 /// Statistics of a column in all rows of a buffer. They depend on the records: for the curator's warnings only.
@@ -42,6 +48,16 @@ impl ColumnTally {
         }
     }
 
+    /// Adds the statistics of later rows.
+    #[cfg(feature = "files")]
+    fn append(&mut self, later: &Self) {
+        self.clamped += later.clamped;
+        self.replaced += later.replaced;
+        self.neutral += later.neutral;
+        later.first.into_iter().for_each(|first| self.see(first));
+        self.varies |= later.varies;
+    }
+
     /// Returns whether values were seen and all were the same.
     pub fn is_constant(&self) -> bool {
         self.first.is_some() && !self.varies
@@ -59,8 +75,7 @@ impl RowBuffer {
             sums: Vec::new(),
             target: None,
             null: false,
-            tallies: vec![ColumnTally::default(); columns],
-            label_tally: ColumnTally::default(),
+            tallies: Tallies { columns: vec![ColumnTally::default(); columns], label: ColumnTally::default() },
         }
     }
 
@@ -114,8 +129,8 @@ impl RowBuffer {
     /// Empties the buffer and ensures that it has a tally for each of `columns`.
     pub(crate) fn prepare(&mut self, columns: usize) {
         self.clear();
-        if self.tallies.len() < columns {
-            self.tallies.resize(columns, ColumnTally::default());
+        if self.tallies.columns.len() < columns {
+            self.tallies.columns.resize(columns, ColumnTally::default());
         }
     }
 
@@ -178,21 +193,36 @@ impl RowBuffer {
     /// Returns the tally of a column for which the buffer was prepared.
     #[inline]
     pub(super) fn tally(&mut self, column: usize) -> &mut ColumnTally {
-        &mut self.tallies[column]
+        &mut self.tallies.columns[column]
     }
 
     pub(super) fn label_tally_mut(&mut self) -> &mut ColumnTally {
-        &mut self.label_tally
+        &mut self.tallies.label
+    }
+
+    /// Returns the statistics so far, and starts anew.
+    #[cfg(feature = "files")]
+    pub(crate) fn take_tallies(&mut self) -> Tallies {
+        let columns = vec![ColumnTally::default(); self.tallies.columns.len()];
+        core::mem::replace(&mut self.tallies, Tallies { columns, label: ColumnTally::default() })
+    }
+
+    /// Adds the statistics of later rows, of the same columns.
+    #[cfg(feature = "files")]
+    pub(crate) fn append_tallies(&mut self, later: &Tallies) {
+        self.prepare(later.columns.len());
+        self.tallies.columns.iter_mut().zip(&later.columns).for_each(|(tally, later)| tally.append(later));
+        self.tallies.label.append(&later.label);
     }
 
     /// Returns the statistics of a numeric label; none for classes. For the curator.
     pub fn label_tally(&self) -> &ColumnTally {
-        &self.label_tally
+        &self.tallies.label
     }
 
     /// Returns the statistics of each column of the schema so far. For the curator.
     pub fn tallies(&self) -> &[ColumnTally] {
-        &self.tallies
+        &self.tallies.columns
     }
 }
 

@@ -3,14 +3,18 @@
 //! Most lines of most files contain no quote. Such a line is split at its delimiters in place; every other record is parsed by
 //! `csv-core`, which supports all of RFC 4180. A property test checks that the two agree.
 
+mod chunks;
+
 use std::collections::HashMap;
 use std::io::Read;
 
+pub(super) use chunks::ReadsChunks;
 use csv_core::ReadRecordResult;
 
 use super::{BYTE_ORDER_MARK, Input, read_error};
 use crate::error::{DataError, DataErrorKind};
 use crate::memory::{self, OutOfMemory, reserve};
+use crate::workers::Workers;
 
 /// Number of bytes requested from the source at a time.
 const CHUNK: usize = 256 * 1024;
@@ -68,6 +72,7 @@ pub struct CsvReader {
     positions: HashMap<String, usize>,
     /// For each column, whether cells may contain line ends; `None` if all may.
     line_ends: Option<Vec<bool>>,
+    workers: Workers,
 }
 
 impl CsvReader {
@@ -78,10 +83,10 @@ impl CsvReader {
     /// `csv.long_record`, `file.*`.
     pub fn new(input: Input, options: CsvOptions) -> Result<Self, DataError> {
         let options = options.check()?;
-        let (file, source) = input.into_parts();
+        let (file, source, workers) = input.into_parts();
         let mut splitter = Splitter::new(source, options);
         let (header, positions) = read_header(&mut splitter).map_err(|error| error.in_file(&file))?;
-        Ok(Self { file, splitter, header, positions, line_ends: None })
+        Ok(Self { file, splitter, header, positions, line_ends: None, workers })
     }
 
     /// Returns the names of the columns.
@@ -282,8 +287,7 @@ struct Splitter {
 impl Splitter {
     fn new(source: Box<dyn Read + Send>, options: CsvOptions) -> Self {
         let mut slow = csv_core::ReaderBuilder::new().delimiter(options.delimiter).quote(options.quote).build();
-        // The first call would drop a byte order mark, which is one only at the start of the file.
-        let _ = slow.read_record(b"\n", &mut [0; 1], &mut [0; 1]);
+        skip_mark(&mut slow);
         Self {
             source,
             options,
@@ -464,6 +468,11 @@ impl Splitter {
             return Ok(());
         }
     }
+}
+
+/// Makes the first call of a reader, which would drop a byte order mark: it is one only at the start of the file.
+fn skip_mark(slow: &mut csv_core::Reader) {
+    let _ = slow.read_record(b"\n", &mut [0; 1], &mut [0; 1]);
 }
 
 /// The contents, for messages.

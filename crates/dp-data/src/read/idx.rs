@@ -61,7 +61,7 @@ struct IdxReader {
 
 impl IdxReader {
     fn new(input: Input) -> Result<Self, DataError> {
-        let (file, source) = input.into_parts();
+        let (file, source, _) = input.into_parts();
         let mut source = BufReader::with_capacity(256 * 1024, source);
         let header = header(&mut source).map_err(|error| error.in_file(&file))?;
         Ok(Self { file, source, header, position: 0 })

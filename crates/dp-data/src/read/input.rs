@@ -10,6 +10,7 @@ use super::background::ahead;
 use super::watched::{WatchedFile, changed, is_change};
 use crate::error::{DataError, DataErrorKind};
 use crate::memory;
+use crate::workers::Workers;
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
@@ -29,6 +30,7 @@ pub struct Input {
     name: String,
     reader: Box<dyn Read + Send>,
     labels: Option<Box<Input>>,
+    workers: Workers,
 }
 
 impl std::fmt::Debug for Input {
@@ -69,7 +71,7 @@ impl Input {
         } else {
             Box::new(whole(head, reader))
         };
-        Ok(Self { name: name.to_owned(), reader, labels: None })
+        Ok(Self { name: name.to_owned(), reader, labels: None, workers: Workers::ONE })
     }
 
     /// Reads bytes held in memory; `name` is used in messages.
@@ -81,13 +83,19 @@ impl Input {
         } else {
             Box::new(Cursor::new(bytes))
         };
-        Self { name: name.to_owned(), reader, labels: None }
+        Self { name: name.to_owned(), reader, labels: None, workers: Workers::ONE }
     }
 
     /// Adds a second file with the labels of images; other records contain their labels.
     #[must_use]
     pub fn with_labels(self, labels: Self) -> Self {
         Self { labels: Some(Box::new(labels)), ..self }
+    }
+
+    /// Sets the threads that read a table: one by default. Rows, warnings and errors are the same with any number.
+    #[must_use]
+    pub fn with_workers(self, workers: Workers) -> Self {
+        Self { workers, ..self }
     }
 
     /// Removes and returns the file of labels.
@@ -100,8 +108,8 @@ impl Input {
         &self.name
     }
 
-    pub(super) fn into_parts(self) -> (String, Box<dyn Read + Send>) {
-        (self.name, self.reader)
+    pub(super) fn into_parts(self) -> (String, Box<dyn Read + Send>, Workers) {
+        (self.name, self.reader, self.workers)
     }
 }
 

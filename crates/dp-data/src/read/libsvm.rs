@@ -26,7 +26,7 @@ pub(super) struct LibsvmLine<'a> {
 
 impl LibsvmReader {
     pub(super) fn new(input: Input) -> Self {
-        let (file, source) = input.into_parts();
+        let (file, source, _) = input.into_parts();
         Self { file, source: BufReader::with_capacity(256 * 1024, source), line_bytes: Vec::new(), line: 0 }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::Input;
-use super::csv::{CsvOptions, CsvReader};
+use super::csv::{CsvOptions, CsvReader, ReadsChunks};
 use super::idx::ImageReader;
 use super::libsvm::LibsvmReader;
 use super::warning::{ClassCounts, CuratorWarning, from_columns, from_label};
@@ -96,32 +96,69 @@ fn read_csv<F: Stored>(
     let positions = column_positions(&reader, schema)?;
     let label = reader.position(&schema.label().column)?;
     let mut warnings = unused_columns(&reader, schema);
-    let mut row = RowBuffer::new(encoder);
-    let mut collector = match stage {
+    let empty = || match stage {
         Stage::Coordinates => {
             let (dim, sparse) = encoder.shape_of_coordinates();
             Collector::of_rows(encoder, dim, sparse)
         }
         Stage::Features => Collector::new(encoder),
-    }?;
+    };
+    let rows = |reader| Rows { reader, encoder, stage, positions: &positions, label, row: RowBuffer::new(encoder) };
+    let (mut collector, mut row) = (empty()?, RowBuffer::new(encoder));
+    let of_chunk = |rows: &mut Rows<'_>| {
+        let mut collector = empty()?;
+        rows.read_into(&mut collector)?;
+        Ok((collector, rows.row.take_tallies()))
+    };
+    reader.for_each_chunk(rows, of_chunk, |(chunk, tallies)| {
+        row.append_tallies(&tallies);
+        collector.append(chunk)
+    })?;
     let file = reader.file().to_owned();
-    while let Some(record) = reader.next_record()? {
-        let (cell, label) = (|column: usize| record.cell(positions[column]), Some(record.cell(label)));
-        let encoded = match stage {
-            Stage::Coordinates => encoder.encode_coordinates(cell, label, &mut row),
-            Stage::Features => encoder.encode_row(cell, label, &mut row),
-        };
-        encoded.map_err(|error| error.in_file(&file).at_line(record.line()))?;
-        collector.push(&row).map_err(|error| error.in_file(&file).at_line(record.line()))?;
-    }
+    let mut rest = Rows { row, ..rows(reader) };
+    rest.read_into(&mut collector)?;
     if collector.rows.len() == 0 {
         return Err(DataError::new(DataErrorKind::CsvNoRows, "the file holds a header and no rows")
             .in_file(&file)
             .expected("at least one row"));
     }
-    warnings.extend(from_columns(encoder, &row));
-    warnings.extend(from_label(encoder, &row));
+    warnings.extend(from_columns(encoder, &rest.row));
+    warnings.extend(from_label(encoder, &rest.row));
     Ok(collector.finish(encoder, warnings))
+}
+
+/// The rows of a reader, with their positions of the schema's columns and the label.
+struct Rows<'e> {
+    reader: CsvReader,
+    encoder: &'e Encoder,
+    stage: Stage,
+    positions: &'e [usize],
+    label: usize,
+    row: RowBuffer,
+}
+
+impl ReadsChunks for Rows<'_> {
+    fn csv_reader(&mut self) -> Option<&mut CsvReader> {
+        Some(&mut self.reader)
+    }
+}
+
+impl Rows<'_> {
+    /// Reads and encodes all rows.
+    fn read_into<F: Stored>(&mut self, collector: &mut Collector<F>) -> Result<(), DataError> {
+        let Self { reader, encoder, stage, positions, label, row } = self;
+        let file = reader.file().to_owned();
+        while let Some(record) = reader.next_record()? {
+            let (cell, label) = (|column: usize| record.cell(positions[column]), Some(record.cell(*label)));
+            let encoded = match stage {
+                Stage::Coordinates => encoder.encode_coordinates(cell, label, row),
+                Stage::Features => encoder.encode_row(cell, label, row),
+            };
+            let pushed = encoded.and_then(|()| collector.push(row));
+            pushed.map_err(|error| error.in_file(&file).at_line(record.line()))?;
+        }
+        Ok(())
+    }
 }
 
 /// Reads a libsvm file into sparse examples, in one pass, and returns them with their encoder.
@@ -269,6 +306,13 @@ impl<F: Stored> Collector<F> {
         self.classes.count(target);
         // Every float type represents the targets of classes exactly; those of numbers are rounded within their bound.
         Ok(self.rows.push(row.indices(), row.values(), F::narrow(target))?)
+    }
+
+    /// Adds the rows of another collector for the same encoder.
+    fn append(&mut self, other: Self) -> Result<(), DataError> {
+        self.classes.append(&other.classes);
+        self.null += other.null;
+        Ok(self.rows.append(other.rows)?)
     }
 
     fn finish(self, encoder: &Encoder, mut warnings: Vec<CuratorWarning>) -> Loaded<F> {

@@ -1,11 +1,11 @@
 //! Record-by-record reading for prediction: the original cells together with the encoded row.
 
 use super::Input;
-use super::csv::{CsvOptions, CsvReader, Record};
+use super::csv::{CsvOptions, CsvReader, ReadsChunks, Record};
 use super::idx::ImageReader;
 use super::libsvm::LibsvmReader;
 use super::load::column_positions;
-use crate::encode::{Encoder, InputFormat, RowBuffer};
+use crate::encode::{ColumnTally, Encoder, InputFormat, RowBuffer};
 use crate::error::DataError;
 
 /// Streams the records of a file, each with its cells and its encoding, in constant memory.
@@ -31,12 +31,27 @@ pub struct RecordReader<'e> {
     encoder: &'e Encoder,
     format: Format,
     row: RowBuffer,
+    /// Number of records until the end of a part.
+    left: u64,
+    has_ended: bool,
 }
+
+/// Maximum number of records of a part that is read on one thread.
+const PART: u64 = 1024;
 
 enum Format {
     Table { reader: Box<CsvReader>, positions: Vec<usize>, label: Option<usize>, file: String },
     Libsvm { reader: LibsvmReader, with_labels: bool, file: String },
     Images(ImageReader),
+}
+
+impl ReadsChunks for RecordReader<'_> {
+    fn csv_reader(&mut self) -> Option<&mut CsvReader> {
+        match &mut self.format {
+            Format::Table { reader, .. } => Some(reader),
+            Format::Libsvm { .. } | Format::Images(_) => None,
+        }
+    }
 }
 
 /// One record and its encoding.
@@ -70,7 +85,77 @@ impl<'e> RecordReader<'e> {
             }
             InputFormat::Images(_) => Format::Images(ImageReader::new(input, encoder, with_labels)?),
         };
-        Ok(Self { encoder, format, row: RowBuffer::new(encoder) })
+        Ok(Self::of_format(encoder, format))
+    }
+
+    fn of_format(encoder: &'e Encoder, format: Format) -> Self {
+        Self { encoder, format, row: RowBuffer::new(encoder), left: u64::MAX, has_ended: false }
+    }
+
+    /// Passes `of_part(reader)` to `each` for one part of the records after another, in the order of the file, where the reader
+    /// ends after the records of that part. Parts of a table are read and used by `of_part` on the input's
+    /// [threads](Input::with_workers).
+    ///
+    /// # Errors
+    /// Those of the first part that has one; those of `each`.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::{DataError, Encoder, Encoding, Schema, Workers, read::{Input, RecordReader}};
+    ///
+    /// let schema = Schema::parse(
+    ///     "toy.toml",
+    ///     "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
+    ///      columns.age = { type = 'numeric', min = 0, max = 100 }",
+    /// )?;
+    /// let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS)?;
+    /// let input = Input::from_bytes("new.csv", b"name,age\nAda,100\nBen,0\n".to_vec()).with_workers(Workers::available());
+    /// let mut reader = RecordReader::new(input, &encoder, &Default::default(), false)?;
+    /// let mut ages = Vec::new();
+    /// let of_part = |part: &mut RecordReader<'_>| {
+    ///     let mut ages = Vec::new();
+    ///     while let Some(record) = part.next_record()? {
+    ///         ages.push(record.row().values()[0]);
+    ///     }
+    ///     Ok(ages)
+    /// };
+    /// reader.for_each_part(of_part, |part| {
+    ///     ages.extend(part);
+    ///     Ok::<_, DataError>(())
+    /// })?;
+    /// assert!(ages[0] > 0.7 && ages[1] < -0.7);
+    /// # Ok::<(), DataError>(())
+    /// ```
+    pub fn for_each_part<T: Send, E: From<DataError>>(
+        &mut self,
+        of_part: impl Fn(&mut Self) -> Result<T, DataError> + Sync,
+        mut each: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Self { encoder, format, row, .. } = self;
+        if let Format::Table { reader, positions, label, file } = format {
+            let records = |reader| {
+                let (reader, positions, file) = (Box::new(reader), positions.clone(), file.clone());
+                Self::of_format(encoder, Format::Table { reader, positions, label: *label, file })
+            };
+            let of_chunk = |records: &mut Self| {
+                let part = of_part(records)?;
+                Ok((part, records.row.take_tallies()))
+            };
+            reader.for_each_chunk(records, of_chunk, |(part, tallies)| {
+                row.append_tallies(&tallies);
+                each(part)
+            })?;
+        }
+        while !self.has_ended {
+            self.left = PART;
+            each(of_part(self)?)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the statistics of a numeric label so far; none for classes. For the curator.
+    pub fn label_tally(&self) -> &ColumnTally {
+        self.row.label_tally()
     }
 
     /// Returns the names of the columns of the file; none for libsvm and images.
@@ -86,34 +171,48 @@ impl<'e> RecordReader<'e> {
     /// # Errors
     /// As [`load_csv`](super::load_csv), [`load_libsvm`](super::load_libsvm) and [`load_images`](super::load_images).
     pub fn next_record(&mut self) -> Result<Option<EncodedRecord<'_>>, DataError> {
-        match &mut self.format {
+        if self.left == 0 {
+            return Ok(None);
+        }
+        self.left -= 1;
+        let record = Self::read(self.encoder, &mut self.format, &mut self.row)?;
+        self.has_ended = record.is_none();
+        Ok(record)
+    }
+
+    fn read<'a>(
+        encoder: &Encoder,
+        format: &'a mut Format,
+        row: &'a mut RowBuffer,
+    ) -> Result<Option<EncodedRecord<'a>>, DataError> {
+        match format {
             Format::Table { reader, positions, label, file } => {
                 let Some(record) = reader.next_record()? else { return Ok(None) };
-                self.encoder
+                encoder
                     .encode_row(
                         |column| record.cell(positions[column]),
                         label.map(|position| record.cell(position)),
-                        &mut self.row,
+                        row,
                     )
                     .map_err(|error| error.in_file(file).at_line(record.line()))?;
-                Ok(Some(EncodedRecord { record: Some(record), row: &self.row, line: record.line() }))
+                Ok(Some(EncodedRecord { record: Some(record), row, line: record.line() }))
             }
             Format::Libsvm { reader, with_labels, file } => {
                 let Some(line) = reader.next_line()? else { return Ok(None) };
-                self.row.clear();
-                if let InputFormat::Libsvm(format) = self.encoder.input() {
-                    line.collect(format, &mut self.row).map_err(|error| error.in_file(file))?;
+                row.clear();
+                if let InputFormat::Libsvm(format) = encoder.input() {
+                    line.collect(format, row).map_err(|error| error.in_file(file))?;
                 }
                 let label = with_labels.then_some(line.label.into());
-                self.encoder
+                encoder
                     .check_libsvm_label(line.label, *with_labels)
-                    .and_then(|()| self.encoder.finish_row(label, &mut self.row))
+                    .and_then(|()| encoder.finish_row(label, row))
                     .map_err(|error| error.in_file(file).at_line(line.line))?;
-                Ok(Some(EncodedRecord { record: None, row: &self.row, line: line.line }))
+                Ok(Some(EncodedRecord { record: None, row, line: line.line }))
             }
             Format::Images(reader) => {
-                let image = reader.next_image(self.encoder, &mut self.row)?;
-                Ok(image.map(|line| EncodedRecord { record: None, row: &self.row, line }))
+                let image = reader.next_image(encoder, row)?;
+                Ok(image.map(|line| EncodedRecord { record: None, row, line }))
             }
         }
     }

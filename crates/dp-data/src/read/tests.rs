@@ -1,5 +1,6 @@
 mod agreement;
 mod changes;
+mod chunks;
 mod refusals;
 
 use std::io::{self, Read, Write};

@@ -144,6 +144,11 @@ impl ClassCounts {
         }
     }
 
+    /// Adds the counts of other records, of the same classes.
+    pub(super) fn append(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(count, other)| *count += other);
+    }
+
     pub(super) fn warning(&self, label: &Label) -> Option<CuratorWarning> {
         let name = |class: usize| match &label.kind {
             LabelKind::Classes { classes, .. } => classes.get(class).cloned().unwrap_or_default(),

@@ -38,7 +38,7 @@ pub(super) fn each_chunk<F: Sync, P, T: Send>(
         let start = position * chunk;
         of_chunk(buffers, block.slice(start..block.len().min(start.saturating_add(chunk))))
     };
-    workers.for_each(block.len().div_ceil(chunk), WAITING_NUMBERS / numbers.max(1), buffers, of_chunk, add)
+    workers.for_each(0..block.len().div_ceil(chunk), WAITING_NUMBERS / numbers.max(1), buffers, of_chunk, add)
 }
 
 #[cfg(test)]

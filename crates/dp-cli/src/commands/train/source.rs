@@ -96,7 +96,7 @@ impl Known {
         let start = |total| Progress::start(config.progress, console, "read", Counted::Bytes, total);
         match self {
             Self::Encoder(encoder, data) => {
-                let input = config.input.and_labels(data.open_metered(start)?)?;
+                let input = config.input.and_labels(data.open_metered(start)?)?.with_workers(config.workers);
                 if config.map_is_chosen && encoder.schema().is_some() {
                     let (rows, warnings) = read::load_coordinates::<F>(input, &encoder, &config.input.csv)
                         .map_err(|error| from_data(&error))?;

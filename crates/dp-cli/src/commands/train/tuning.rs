@@ -201,7 +201,8 @@ pub(super) fn public_records<F: Real + Stored + Feature>(
     console: &Console,
 ) -> Result<MemorySource<F>, Failure> {
     let from_data = |error: &dp_data::DataError| Failure::from_data(error);
-    let loaded = read::load::<F>(input.open()?, encoder, &config.input.csv).map_err(|error| from_data(&error))?;
+    let opened = input.open()?.with_workers(config.workers);
+    let loaded = read::load::<F>(opened, encoder, &config.input.csv).map_err(|error| from_data(&error))?;
     for warning in &loaded.warnings {
         console.warn_curator(&one_line(&format!("public records: {warning}")));
     }

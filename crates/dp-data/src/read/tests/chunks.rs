@@ -1,0 +1,205 @@
+//! Tables read in chunks on several threads: the same records, rows, warnings and errors.
+
+use std::io;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::encode::Stored;
+use crate::error::DataError;
+use crate::read::csv::ReadsChunks;
+use crate::workers::Workers;
+
+fn workers(threads: usize) -> Workers {
+    Workers::new(threads.try_into().unwrap())
+}
+
+struct Records(CsvReader);
+
+impl ReadsChunks for Records {
+    fn csv_reader(&mut self) -> Option<&mut CsvReader> {
+        Some(&mut self.0)
+    }
+}
+
+/// The cells of each record, and the error after them. An error's records include those before it in its chunk only if there
+/// are no chunks.
+type Found = (Vec<Vec<Vec<u8>>>, Option<String>);
+
+fn records(reader: &mut CsvReader) -> Result<Vec<Vec<Vec<u8>>>, DataError> {
+    let mut records = Vec::new();
+    while let Some(record) = reader.next_record()? {
+        records.push(record.cells().map(<[u8]>::to_vec).collect());
+    }
+    Ok(records)
+}
+
+fn read(text: &[u8], step: usize, fails: bool, threads: usize, line_ends: bool) -> Result<Found, DataError> {
+    let error = fails.then_some(io::ErrorKind::Other);
+    let source = Dribble { bytes: text.to_vec(), given: 0, step, error };
+    let input = Input::from_reader("a.csv", source)?.with_workers(workers(threads));
+    let mut reader = CsvReader::new(input, CsvOptions::default())?;
+    if !line_ends {
+        reader.refuse_line_ends(|_| false);
+    }
+    let mut found = Vec::new();
+    let outcome = reader.for_each_chunk(
+        Records,
+        |reader| records(&mut reader.0),
+        |records| {
+            found.extend(records);
+            Ok::<_, DataError>(())
+        },
+    );
+    let outcome = outcome.and_then(|()| {
+        loop {
+            match reader.next_record() {
+                Ok(Some(record)) => found.push(record.cells().map(<[u8]>::to_vec).collect()),
+                Ok(None) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    });
+    Ok((found, outcome.err().map(|error| error.to_string())))
+}
+
+/// Asserts that chunks give the records and the error of a reader without.
+fn assert_same(text: &[u8], step: usize, fails: bool, line_ends: bool) {
+    let expected = read(text, usize::MAX, fails, 1, line_ends);
+    for threads in [2, 3] {
+        match (read(text, step, fails, threads, line_ends), &expected) {
+            (Ok((records, error)), Ok((all, expected))) => {
+                assert_eq!(&error, expected, "{:?}", String::from_utf8_lossy(text));
+                let compared = if error.is_some() { records.len() } else { all.len() };
+                assert_eq!(records, all[..compared], "{:?}", String::from_utf8_lossy(text));
+            }
+            (found, expected) => {
+                let text_of = |found: Result<(), &DataError>| found.err().map(|error| error.to_string());
+                let found = text_of(found.as_ref().map(|_| ()));
+                assert_eq!(found, text_of(expected.as_ref().map(|_| ())), "{:?}", String::from_utf8_lossy(text));
+            }
+        }
+    }
+}
+
+fn piece() -> impl Strategy<Value = &'static [u8]> {
+    prop_oneof![
+        8 => prop::sample::select(vec![&b"1,2\n"[..], b"a,\"b\"\n", b"\"x\ny\",2\r\n", b"\"q\"\"q\",\",\"\n"]),
+        1 => prop::sample::select(vec![
+            &b","[..], b"\n", b"\r\n", b"\r", b"\"", b"\"\"", b"a", b"a\"b", b" \"", "é".as_bytes(), b"\xff", b"1,2,3\n",
+        ]),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #[test]
+    fn chunks_have_the_records_and_errors_of_the_file(
+        pieces in prop::collection::vec(piece(), 0..40),
+        (step, fails, line_ends) in (1_usize..60, any::<bool>(), any::<bool>()),
+    ) {
+        let text = [b"x,y\n", &pieces.concat()[..]].concat();
+        assert_same(&text, step, fails, line_ends);
+    }
+}
+
+#[test]
+fn text_that_cannot_be_cut_is_read_to_its_end() {
+    let long = "1".repeat(500);
+    let rows = |end: &str| format!("x,y{end}{}", format!("{long},2{end}").repeat(3000));
+    let quoted = |text: &str| format!("x,y\n1,2\n\"{}\",{text}\n3,4\n", format!("{long}\n").repeat(3000));
+    let irregular = format!("{}\"1\"2,3\n4,5\n", rows("\n"));
+    for text in [rows("\n"), rows("\r"), rows("\r\n"), quoted("2"), quoted("2,3"), irregular, "x,y\n\"1,2\n".into()] {
+        for line_ends in [false, true] {
+            assert_same(text.as_bytes(), 1 << 17, false, line_ends);
+        }
+    }
+}
+
+/// A schema and rows of which some are clamped, replaced, null, constant and quoted, whose cells vary late in the file only.
+fn table(rows: usize) -> (Encoder, String) {
+    let schema = "missing = ['', 'NA']\n\
+        label = { column = 'y', type = 'numeric', min = 0, max = 9 }\n\
+        columns.age = { type = 'numeric', min = 0, max = 100, on_missing = 'neutral', on_unreadable = 'neutral' }\n\
+        columns.pay = { type = 'numeric', min = 0, max = 50, on_missing = { value = 7 } }\n\
+        columns.same = { type = 'indicator' }\n\
+        columns.late = { type = 'numeric', min = 0, max = 1 }\n\
+        columns.city = { type = 'categorical', categories = ['Rome', 'Oslo', 'other'], on_unknown = 'other' }";
+    let encoder = Encoder::new(&Schema::parse("s.toml", schema).unwrap(), Encoding::UNIT_ROWS).unwrap();
+    let mut text = "age,pay,same,late,city,y,unused\n".to_owned();
+    for i in 0..rows {
+        let age = if i % 131 == 5 {
+            "NA".into()
+        } else if i % 151 == 7 {
+            "old".into()
+        } else {
+            (i % 120).to_string()
+        };
+        let pay = if i % 61 == 3 { String::new() } else { format!("{}.{}", i % 60, i % 7) };
+        let (late, city) = (i32::from(i + 3 > rows), ["Rome", "\"Oslo\"", "Bern"][i % 3]);
+        text += &format!("{age},{pay},1,{late},{city},{},x\n", i % 11);
+    }
+    (encoder, text)
+}
+
+fn input(text: &str, step: usize, threads: usize) -> Input {
+    let source = Dribble { bytes: text.as_bytes().to_vec(), given: 0, step, error: None };
+    Input::from_reader("a.csv", source).unwrap().with_workers(workers(threads))
+}
+
+#[test]
+fn rows_and_warnings_are_the_same_on_any_number_of_threads() {
+    fn same<F: Stored>(encoder: &Encoder, text: &str, bits: impl Fn(&Examples<F>) -> Bits) {
+        let load = |step, threads| {
+            let input = || input(text, step, threads);
+            let rows = load_csv::<F>(input(), encoder, &CsvOptions::default()).unwrap();
+            let (coordinates, warnings) = load_coordinates::<F>(input(), encoder, &CsvOptions::default()).unwrap();
+            assert_eq!(warnings, rows.warnings);
+            let later = coordinates.encode(encoder, Workers::ONE).unwrap();
+            (bits(&rows.examples), bits(&later), rows.warnings)
+        };
+        let expected = load(usize::MAX, 1);
+        assert!(expected.2.len() > 5, "{:?}", expected.2);
+        for (step, threads) in [(500, 2), (4000, 3), (1 << 20, 2), (3000, 8)] {
+            assert!(load(step, threads) == expected, "{threads} threads, {step} bytes at a time");
+        }
+    }
+    let (encoder, text) = table(2000);
+    same::<f64>(&encoder, &text, bits);
+    same::<f32>(&encoder, &text, |examples| {
+        let Rows::Dense { values, .. } = examples.block().rows else { panic!("dense") };
+        let wide = |values: &[f32]| values.iter().map(|&value| f64::from(value).to_bits()).collect();
+        (vec![], vec![], wide(values), wide(examples.targets()), examples.block().valid.map(<[bool]>::to_vec))
+    });
+}
+
+#[test]
+fn parts_of_records_are_the_same_on_any_number_of_threads() {
+    let (encoder, text) = table(3000);
+    let read = |text: &str, step, threads| {
+        let mut reader = RecordReader::new(input(text, step, threads), &encoder, &CsvOptions::default(), true).unwrap();
+        let of_part = |part: &mut RecordReader<'_>| {
+            let mut rows = Vec::new();
+            while let Some(record) = part.next_record()? {
+                let cells: Vec<String> = record.cells().map(str::to_owned).collect();
+                rows.push((cells, record.row().values().to_vec(), record.row().target()));
+            }
+            Ok(rows)
+        };
+        let mut rows = Vec::new();
+        let outcome = reader.for_each_part(of_part, |part| {
+            rows.extend(part);
+            Ok::<_, DataError>(())
+        });
+        (rows, outcome.err().map(|error| error.to_string()), reader.label_tally().clamped)
+    };
+    let expected = read(&text, usize::MAX, 1);
+    assert_eq!((expected.0.len(), &expected.1, expected.2 > 100), (3000, &None, true));
+    let unreadable = text.replacen(",1,0,Rome,8,", ",1,none,Rome,8,", 30).replacen("none", "0", 29);
+    let refused = read(&unreadable, usize::MAX, 1).1;
+    assert!(refused.as_ref().is_some_and(|error| error.contains("none")), "{refused:?}");
+    for (step, threads) in [(700, 2), (5000, 3), (1 << 20, 4)] {
+        assert!(read(&text, step, threads) == expected, "{threads} threads, {step} bytes at a time");
+        assert_eq!(read(&unreadable, step, threads).1, refused, "{threads} threads, {step} bytes at a time");
+    }
+}
