@@ -9,10 +9,14 @@ mod format;
 mod label;
 mod norm;
 mod number;
+#[cfg(feature = "files")]
+mod numeric_block;
 mod plan;
 mod project;
 mod refusal;
 mod row;
+#[cfg(feature = "files")]
+mod short_decimals;
 mod single_column;
 #[cfg(test)]
 mod tests;
@@ -28,6 +32,8 @@ pub use format::{ImageFormat, InputFormat, LibsvmFormat, MAX_FEATURES};
 pub(crate) use label::LabelPlan;
 pub(crate) use norm::bound_norm;
 pub(crate) use number::parse_number;
+#[cfg(feature = "files")]
+pub(crate) use numeric_block::NumericBlock;
 use plan::{CellOutcome, ColumnPlan};
 use project::ProjectionPlan;
 pub use project::{Generator, MAX_PROJECTION_ENTRIES, PROJECTION_SEEDS, Projection, ProjectionKind};
@@ -480,6 +486,21 @@ impl Encoder {
         self.encode_label(label.map(Into::into), neutral, row)
     }
 
+    /// Encodes one record of a table as far as `stage`.
+    #[cfg(feature = "files")]
+    pub(crate) fn encode_stage<'c, C: Into<Cell<'c>>>(
+        &self,
+        stage: Stage,
+        cell: impl Fn(usize) -> C,
+        label: Option<C>,
+        row: &mut RowBuffer,
+    ) -> Result<(), DataError> {
+        match stage {
+            Stage::Coordinates => self.encode_coordinates(cell, label, row),
+            Stage::Features => self.encode_row(cell, label, row),
+        }
+    }
+
     /// Encodes the cells of one record as coordinates, and returns whether one of them makes it a null record.
     fn encode_cells<'c, C: Into<Cell<'c>>>(
         &self,
@@ -489,18 +510,22 @@ impl Encoder {
         row.prepare(self.columns.len());
         let mut neutral = false;
         for (position, plan) in self.columns.iter().enumerate() {
-            if plan.width() == 0 {
-                continue;
-            }
-            let cell = cell(position).into();
             // A refused record is refused for any contents of its other cells, so a null record is read to its end.
-            match plan.encode(cell, row, position) {
-                CellOutcome::Encoded => {}
-                CellOutcome::Neutral => neutral = true,
-                CellOutcome::Refused(kind) => return Err(self.refuse_cell(kind, position, cell)),
+            if plan.width() > 0 {
+                neutral |= self.encode_cell(position, cell(position).into(), row)?;
             }
         }
         Ok(neutral)
+    }
+
+    /// Encodes a cell of the column at this position, and returns whether it makes its record a null record.
+    #[inline]
+    fn encode_cell(&self, position: usize, cell: Cell<'_>, row: &mut RowBuffer) -> Result<bool, DataError> {
+        match self.columns[position].encode(cell, row, position) {
+            CellOutcome::Encoded => Ok(false),
+            CellOutcome::Neutral => Ok(true),
+            CellOutcome::Refused(kind) => Err(self.refuse_cell(kind, position, cell)),
+        }
     }
 
     /// Refuses a libsvm line that does not begin with a label: otherwise a file of another format would get scores. Whether a
@@ -554,6 +579,16 @@ impl Encoder {
         }
         bound_norm(row.values_mut(), self.encoding.row_norm);
     }
+}
+
+/// How far records are encoded.
+#[cfg(feature = "files")]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Stage {
+    /// Without map, projection, intercept and norm bound.
+    Coordinates,
+    /// As features of bounded norm.
+    Features,
 }
 
 /// Returns whether rows with this many nonzero features are best stored as compressed rows.

@@ -36,8 +36,8 @@
 //! ```
 //!
 //! # Features
-//! - `schema`: [`Schema`], [`Encoder`], [`DataError`] (serde, toml, fast-float2, chacha20).
-//! - `files`: [`read`] and [`draft`] (csv-core, memchr, flate2, liblzma); implies `schema`.
+//! - `schema`: [`Schema`], [`Encoder`], [`DataError`] (serde, toml, fast-float2, chacha20, rustc-hash).
+//! - `files`: [`read`] and [`draft`] (csv-core, memchr, pulp, flate2, liblzma); implies `schema`.
 #![cfg_attr(not(feature = "files"), allow(rustdoc::broken_intra_doc_links))]
 #![forbid(unsafe_code)]
 

@@ -56,6 +56,7 @@ pub(super) type TextBuffer = [u8; 32];
 
 impl<'a> Cell<'a> {
     /// Returns its text; empty if it is missing.
+    #[inline]
     pub(super) fn text<'t>(self, buffer: &'t mut TextBuffer) -> &'t [u8]
     where
         'a: 't,
@@ -96,6 +97,7 @@ impl<'a> Cell<'a> {
     }
 
     /// Returns what `of` finds for its text, and for a Boolean also for `1` or `0`.
+    #[inline]
     pub(super) fn find<T>(self, buffer: &mut TextBuffer, of: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
         match (of(self.text(buffer)), self) {
             (None, Self::Boolean(value)) => of(if value { b"1" } else { b"0" }),

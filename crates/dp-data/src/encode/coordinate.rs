@@ -37,6 +37,12 @@ impl Share {
         ((0.5 * transformed - self.half_low) / self.half_width).clamp(0.0, 1.0)
     }
 
+    /// Returns whether values are transformed by log1p, half the transformed minimum and half the transformed width.
+    #[cfg(feature = "files")]
+    pub(super) fn parts(&self) -> (bool, f64, f64) {
+        (self.log1p, self.half_low, self.half_width)
+    }
+
     /// Returns a value with this share, up to rounding.
     pub(super) fn inverse(&self, share: f64) -> f64 {
         let transformed = 2.0 * (self.half_low + share * self.half_width);

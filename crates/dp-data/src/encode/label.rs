@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use rustc_hash::FxBuildHasher;
+
 use super::cell::Cell;
 use super::parse_number;
 use super::row::ColumnTally;
@@ -22,7 +24,11 @@ pub(crate) struct LabelPlan {
 #[derive(Debug, Clone, PartialEq)]
 enum Values {
     /// Declared values with their targets, by text and by number, and the treatment of all others.
-    Declared { texts: HashMap<Box<[u8]>, f64>, numbers: HashMap<u64, f64>, others: Undeclared },
+    Declared {
+        texts: HashMap<Box<[u8]>, f64, FxBuildHasher>,
+        numbers: HashMap<u64, f64, FxBuildHasher>,
+        others: Undeclared,
+    },
     /// Any number.
     Number(LabelRange),
 }
@@ -109,7 +115,7 @@ impl LabelPlan {
 impl Values {
     /// If two values are the same number, the first of them counts.
     fn declared<'v>(values: impl Iterator<Item = (&'v String, f64)>, others: Undeclared) -> Self {
-        let (mut texts, mut numbers) = (HashMap::new(), HashMap::new());
+        let (mut texts, mut numbers) = (HashMap::default(), HashMap::default());
         for (value, target) in values {
             texts.entry(value.as_bytes().into()).or_insert(target);
             if let Some(number) = parse_number(value.as_bytes()) {

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 
+use rustc_hash::FxBuildHasher;
+
 use super::cell::Cell;
 use super::coordinate::{Coordinate, Share};
 use super::feature_map::{Functions, Numeric};
-use super::row::RowBuffer;
+use super::row::{ColumnTally, RowBuffer};
 use super::{Encoding, NumericRange};
 use crate::error::DataErrorKind;
 use crate::schema::{Column, ColumnKind, Fill, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Scale, Schema};
@@ -37,11 +39,22 @@ pub(super) struct NumericPlan {
     unreadable: Absent,
 }
 
+/// The numbers of `feature = factor · share + offset`.
+#[cfg(feature = "files")]
+pub(super) struct Scaling {
+    pub(super) range: (f64, f64),
+    pub(super) log1p: bool,
+    pub(super) half_low: f64,
+    pub(super) half_width: f64,
+    pub(super) factor: f64,
+    pub(super) offset: f64,
+}
+
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct CategoricalPlan {
     first: u32,
     width: u32,
-    positions: HashMap<Box<[u8]>, u32>,
+    positions: HashMap<Box<[u8]>, u32, FxBuildHasher>,
     missing: Vec<Box<[u8]>>,
     absent: Absent,
     unknown: Absent,
@@ -87,7 +100,7 @@ impl ColumnPlan {
                 Self::Numeric(NumericPlan::new(bounds, share, NumericRange::Unit, first, missing, policies))
             }
             ColumnKind::Categorical { categories, on_unknown } => {
-                let positions: HashMap<Box<[u8]>, u32> =
+                let positions: HashMap<Box<[u8]>, u32, FxBuildHasher> =
                     categories.iter().map(|category| category.as_bytes().into()).zip(0..).collect();
                 let position_of = |name: &str| match positions.get(name.as_bytes()) {
                     Some(&position) => Absent::Use(f64::from(position)),
@@ -200,7 +213,8 @@ impl NumericPlan {
         }
     }
 
-    fn encode(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> CellOutcome {
+    /// Returns the number in a cell, or the one that replaces it.
+    pub(super) fn number(&self, cell: Cell<'_>, tally: &mut ColumnTally) -> Result<f64, CellOutcome> {
         let read = match cell {
             Cell::Text(text) if is_missing(&self.missing, text) => Err((self.absent, DataErrorKind::CsvMissingValue)),
             Cell::Missing => Err((self.absent, DataErrorKind::CsvMissingValue)),
@@ -209,24 +223,47 @@ impl NumericPlan {
             }
             _ => cell.number().ok_or((self.unreadable, DataErrorKind::CsvBadNumber)),
         };
-        let tally = row.tally(position);
-        let number = match read {
-            Ok(number) => number,
+        match read {
+            Ok(number) => Ok(number),
             Err((Absent::Use(number), _)) => {
                 tally.replaced += 1;
-                number
+                Ok(number)
             }
             Err((Absent::Neutral, _)) => {
                 tally.neutral += 1;
-                return CellOutcome::Neutral;
+                Err(CellOutcome::Neutral)
             }
-            Err((Absent::Refuse, kind)) => return CellOutcome::Refused(kind),
+            Err((Absent::Refuse, kind)) => Err(CellOutcome::Refused(kind)),
+        }
+    }
+
+    fn encode(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> CellOutcome {
+        let tally = row.tally(position);
+        let number = match self.number(cell, tally) {
+            Ok(number) => number,
+            Err(outcome) => return outcome,
         };
         let clamped = number.clamp(self.min, self.max);
         tally.clamped += u64::from(clamped != number);
         tally.see(clamped);
         row.push(self.feature, self.scale(clamped));
         CellOutcome::Encoded
+    }
+
+    /// Returns the numbers that make a feature of a value; `None` if the range has no width, or a short decimal may be a marker of
+    /// missing values.
+    #[cfg(feature = "files")]
+    pub(super) fn scaling(&self) -> Option<Scaling> {
+        let is_decimal = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+        if self.missing.iter().any(|marker| !marker.is_empty() && marker.iter().all(is_decimal)) {
+            return None;
+        }
+        let (log1p, half_low, half_width) = self.share.as_ref()?.parts();
+        let (factor, offset) = match self.range {
+            NumericRange::Symmetric => (2.0, -1.0),
+            NumericRange::Unit => (1.0, 0.0),
+        };
+        Some(Scaling { range: (self.min, self.max), log1p, half_low, half_width, factor, offset })
     }
 
     /// Returns the feature for a value within the range; 0 if the range has no width.

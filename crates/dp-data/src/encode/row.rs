@@ -48,9 +48,15 @@ impl ColumnTally {
         }
     }
 
+    /// Creates the statistics of numbers, of which `first` is one, or NaN if there are none.
+    #[cfg(feature = "files")]
+    pub(super) fn of_numbers(clamped: u64, first: f64, varies: bool) -> Self {
+        Self { clamped, first: (!first.is_nan()).then_some(first), varies, ..Self::default() }
+    }
+
     /// Adds the statistics of later rows.
     #[cfg(feature = "files")]
-    fn append(&mut self, later: &Self) {
+    pub(super) fn append(&mut self, later: &Self) {
         self.clamped += later.clamped;
         self.replaced += later.replaced;
         self.neutral += later.neutral;
@@ -153,6 +159,17 @@ impl RowBuffer {
         if value != 0.0 {
             self.indices.push(index);
             self.values.push(value);
+        }
+    }
+
+    /// Pushes values with consecutive indices.
+    #[cfg(feature = "files")]
+    pub(super) fn push_all(&mut self, first: u32, values: &[f64]) {
+        if values.iter().fold(true, |all, value| all & (*value != 0.0)) {
+            self.indices.extend((first..).take(values.len()));
+            self.values.extend_from_slice(values);
+        } else {
+            (first..).zip(values).for_each(|(index, &value)| self.push(index, value));
         }
     }
 

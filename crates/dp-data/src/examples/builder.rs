@@ -306,6 +306,15 @@ impl<F: Feature + Default> Builder<F> {
     pub(crate) fn push(&mut self, indices: &[u32], values: &[f64], target: F) -> Result<(), ShapeError> {
         let nonzeros = indices.iter().copied().zip(values.iter().map(|&value| F::narrow(value)));
         match self {
+            // Strictly increasing columns below the width are then all of them.
+            Self::Dense(builder)
+                if indices.len() == builder.dim && indices.last() == Some(&(builder.dim as u32 - 1)) =>
+            {
+                builder.reserve_row(true)?;
+                builder.values.extend(values.iter().map(|&value| F::narrow(value)));
+                builder.finish_row(target, true);
+                Ok(())
+            }
             Self::Dense(builder) => builder.push_nonzeros(nonzeros, target),
             Self::Sparse(builder) => builder.push_nonzeros(nonzeros, target),
         }

@@ -4,12 +4,16 @@
 //! `csv-core`, which supports all of RFC 4180. A property test checks that the two agree.
 
 mod chunks;
+mod rows;
+mod tape;
 
 use std::collections::HashMap;
 use std::io::Read;
 
 pub(super) use chunks::ReadsChunks;
 use csv_core::ReadRecordResult;
+use rows::Line;
+pub(super) use rows::RegularRows;
 
 use super::{BYTE_ORDER_MARK, Input, read_error};
 use crate::error::{DataError, DataErrorKind};
@@ -212,10 +216,34 @@ fn read_header(splitter: &mut Splitter) -> Result<(Vec<String>, HashMap<String, 
 #[derive(Clone, Copy)]
 pub struct Record<'a> {
     bytes: &'a [u8],
-    bounds: &'a [(usize, usize)],
+    bounds: Bounds<'a>,
     line: u64,
     /// True if some cell may have been quoted.
     quoted: bool,
+}
+
+/// The places of a record's cells.
+#[derive(Clone, Copy)]
+enum Bounds<'a> {
+    Pairs(&'a [(usize, usize)]),
+    Line(Line<'a>),
+}
+
+impl Bounds<'_> {
+    fn len(&self) -> usize {
+        match self {
+            Self::Pairs(pairs) => pairs.len(),
+            Self::Line(line) => line.len(),
+        }
+    }
+
+    #[inline]
+    fn cell(&self, position: usize) -> (usize, usize) {
+        match self {
+            Self::Pairs(pairs) => pairs[position],
+            Self::Line(line) => line.cell(position),
+        }
+    }
 }
 
 impl<'a> Record<'a> {
@@ -226,7 +254,7 @@ impl<'a> Record<'a> {
 
     /// Returns whether there are no cells, which never happens for records from a reader.
     pub fn is_empty(&self) -> bool {
-        self.bounds.is_empty()
+        self.len() == 0
     }
 
     /// Returns the bytes of a cell, which are UTF-8.
@@ -235,14 +263,14 @@ impl<'a> Record<'a> {
     /// If there is no such cell.
     #[inline]
     pub fn cell(&self, position: usize) -> &'a [u8] {
-        let (start, end) = self.bounds[position];
+        let (start, end) = self.bounds.cell(position);
         &self.bytes[start..end]
     }
 
     /// Returns all cells.
     pub fn cells(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let bytes = self.bytes;
-        self.bounds.iter().map(move |&(start, end)| &bytes[start..end])
+        let record = *self;
+        (0..self.len()).map(move |position| record.cell(position))
     }
 
     /// Returns the first line of the record, counted from 1, including the header.
@@ -253,10 +281,9 @@ impl<'a> Record<'a> {
     /// Returns the cells that contain line ends: their positions, and the lines of their opening quotes.
     pub(crate) fn line_ends(&self) -> impl Iterator<Item = (usize, u64)> + use<'a> {
         // A record on one line has no quoted line end.
-        let cells = self.bounds[..if self.quoted { self.bounds.len() } else { 0 }].iter();
-        let (bytes, mut line) = (self.bytes, self.line);
-        cells.enumerate().filter_map(move |(position, &(start, end))| {
-            let (cell, opened) = (&bytes[start..end], line);
+        let (record, mut line) = (*self, self.line);
+        (0..if self.quoted { self.len() } else { 0 }).filter_map(move |position| {
+            let (cell, opened) = (record.cell(position), line);
             line += memchr::memchr_iter(b'\n', cell).count() as u64;
             memchr::memchr2(b'\n', b'\r', cell).map(|_| (position, opened))
         })
@@ -272,6 +299,8 @@ struct Splitter {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// Number of times that the buffer has changed.
+    filled: u64,
     at_end_of_source: bool,
     line: u64,
     bounds: Vec<(usize, usize)>,
@@ -295,6 +324,7 @@ impl Splitter {
             buffer: Vec::new(),
             start: 0,
             end: 0,
+            filled: 0,
             at_end_of_source: false,
             line: 0,
             bounds: Vec::new(),
@@ -309,7 +339,7 @@ impl Splitter {
     /// Returns the record found last.
     fn record(&self) -> Record<'_> {
         let bytes = if self.in_unquoted { &self.unquoted } else { &self.buffer };
-        Record { bytes, bounds: &self.bounds, line: self.record_line, quoted: self.in_unquoted }
+        Record { bytes, bounds: Bounds::Pairs(&self.bounds), line: self.record_line, quoted: self.in_unquoted }
     }
 
     /// Finds the next record; returns false at the end.
@@ -449,6 +479,7 @@ impl Splitter {
 
     /// Reads more bytes after the pending ones, which move to the front of the buffer.
     fn fill(&mut self) -> Result<(), DataError> {
+        self.filled += 1;
         if self.start > 0 {
             self.buffer.copy_within(self.start..self.end, 0);
             self.end -= self.start;

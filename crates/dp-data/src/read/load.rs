@@ -3,11 +3,14 @@
 use std::collections::HashSet;
 
 use super::Input;
-use super::csv::{CsvOptions, CsvReader, ReadsChunks};
+use super::csv::{CsvOptions, CsvReader};
 use super::idx::ImageReader;
 use super::libsvm::LibsvmReader;
+use super::records::RecordReader;
 use super::warning::{ClassCounts, CuratorWarning, from_columns, from_label};
-use crate::encode::{Coordinates, Encoder, Encoding, InputFormat, LibsvmFormat, MAX_FEATURES, RowBuffer, Stored};
+use crate::encode::{
+    Coordinates, Encoder, Encoding, InputFormat, LibsvmFormat, MAX_FEATURES, RowBuffer, Stage, Stored,
+};
 use crate::error::{DataError, DataErrorKind};
 use crate::examples::{Builder, Examples};
 use crate::schema::{ColumnKind, Schema};
@@ -73,13 +76,6 @@ pub fn load_coordinates<F: Stored>(
     Ok((Coordinates::new(examples), warnings))
 }
 
-/// How far rows are encoded.
-#[derive(Clone, Copy)]
-enum Stage {
-    Coordinates,
-    Features,
-}
-
 /// Reads a CSV file with labels into rows of this stage.
 fn read_csv<F: Stored>(
     input: Input,
@@ -87,15 +83,10 @@ fn read_csv<F: Stored>(
     options: &CsvOptions,
     stage: Stage,
 ) -> Result<Loaded<F>, DataError> {
-    let mut reader = CsvReader::new(input, *options)?;
-    let schema = encoder
-        .schema()
-        .ok_or_else(|| DataError::new(DataErrorKind::SchemaColumns, "the encoder is not one for tables"))?;
-    let with_line_ends = schema.with_line_ends();
-    reader.refuse_line_ends(|column| with_line_ends.contains(column));
-    let positions = column_positions(&reader, schema)?;
-    let label = reader.position(&schema.label().column)?;
-    let mut warnings = unused_columns(&reader, schema);
+    let reader = CsvReader::new(input, *options)?;
+    let file = reader.file().to_owned();
+    let mut records = RecordReader::of_table(reader, encoder, stage, true)?;
+    let mut warnings = encoder.schema().map_or_else(Vec::new, |schema| unused_columns(records.header(), schema));
     let empty = || match stage {
         Stage::Coordinates => {
             let (dim, sparse) = encoder.shape_of_coordinates();
@@ -103,62 +94,22 @@ fn read_csv<F: Stored>(
         }
         Stage::Features => Collector::new(encoder),
     };
-    let rows = |reader| Rows { reader, encoder, stage, positions: &positions, label, row: RowBuffer::new(encoder) };
-    let (mut collector, mut row) = (empty()?, RowBuffer::new(encoder));
-    let of_chunk = |rows: &mut Rows<'_>| {
-        let mut collector = empty()?;
-        rows.read_into(&mut collector)?;
-        Ok((collector, rows.row.take_tallies()))
+    let mut collector = empty()?;
+    let of_chunk = |records: &mut RecordReader<'_>| {
+        let mut chunk = empty()?;
+        chunk.push_all(records, &file)?;
+        Ok(chunk)
     };
-    reader.for_each_chunk(rows, of_chunk, |(chunk, tallies)| {
-        row.append_tallies(&tallies);
-        collector.append(chunk)
-    })?;
-    let file = reader.file().to_owned();
-    let mut rest = Rows { row, ..rows(reader) };
-    rest.read_into(&mut collector)?;
+    records.for_each_chunk(of_chunk, |chunk| collector.append(chunk))?;
+    collector.push_all(&mut records, &file)?;
     if collector.rows.len() == 0 {
         return Err(DataError::new(DataErrorKind::CsvNoRows, "the file holds a header and no rows")
             .in_file(&file)
             .expected("at least one row"));
     }
-    warnings.extend(from_columns(encoder, &rest.row));
-    warnings.extend(from_label(encoder, &rest.row));
+    warnings.extend(from_columns(encoder, records.row()));
+    warnings.extend(from_label(encoder, records.row()));
     Ok(collector.finish(encoder, warnings))
-}
-
-/// The rows of a reader, with their positions of the schema's columns and the label.
-struct Rows<'e> {
-    reader: CsvReader,
-    encoder: &'e Encoder,
-    stage: Stage,
-    positions: &'e [usize],
-    label: usize,
-    row: RowBuffer,
-}
-
-impl ReadsChunks for Rows<'_> {
-    fn csv_reader(&mut self) -> Option<&mut CsvReader> {
-        Some(&mut self.reader)
-    }
-}
-
-impl Rows<'_> {
-    /// Reads and encodes all rows.
-    fn read_into<F: Stored>(&mut self, collector: &mut Collector<F>) -> Result<(), DataError> {
-        let Self { reader, encoder, stage, positions, label, row } = self;
-        let file = reader.file().to_owned();
-        while let Some(record) = reader.next_record()? {
-            let (cell, label) = (|column: usize| record.cell(positions[column]), Some(record.cell(*label)));
-            let encoded = match stage {
-                Stage::Coordinates => encoder.encode_coordinates(cell, label, row),
-                Stage::Features => encoder.encode_row(cell, label, row),
-            };
-            let pushed = encoded.and_then(|()| collector.push(row));
-            pushed.map_err(|error| error.in_file(&file).at_line(record.line()))?;
-        }
-        Ok(())
-    }
 }
 
 /// Reads a libsvm file into sparse examples, in one pass, and returns them with their encoder.
@@ -274,10 +225,10 @@ pub(super) fn column_positions(reader: &CsvReader, schema: &Schema) -> Result<Ve
         .collect()
 }
 
-fn unused_columns(reader: &CsvReader, schema: &Schema) -> Vec<CuratorWarning> {
+fn unused_columns(header: &[String], schema: &Schema) -> Vec<CuratorWarning> {
     let named: HashSet<&str> = schema.columns().iter().map(|column| column.name.as_str()).collect();
     let unused = |name: &&String| !named.contains(name.as_str()) && **name != schema.label().column;
-    let columns: Vec<String> = reader.header().iter().filter(unused).cloned().collect();
+    let columns: Vec<String> = header.iter().filter(unused).cloned().collect();
     if columns.is_empty() { Vec::new() } else { vec![CuratorWarning::UnusedColumns { columns }] }
 }
 
@@ -306,6 +257,13 @@ impl<F: Stored> Collector<F> {
         self.classes.count(target);
         // Every float type represents the targets of classes exactly; those of numbers are rounded within their bound.
         Ok(self.rows.push(row.indices(), row.values(), F::narrow(target))?)
+    }
+
+    fn push_all(&mut self, records: &mut RecordReader<'_>, file: &str) -> Result<(), DataError> {
+        while let Some(record) = records.next_record()? {
+            self.push(record.row()).map_err(|error| error.in_file(file).at_line(record.line()))?;
+        }
+        Ok(())
     }
 
     /// Adds the rows of another collector for the same encoder.

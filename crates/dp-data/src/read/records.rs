@@ -1,12 +1,12 @@
 //! Record-by-record reading for prediction: the original cells together with the encoded row.
 
 use super::Input;
-use super::csv::{CsvOptions, CsvReader, ReadsChunks, Record};
+use super::csv::{CsvOptions, CsvReader, ReadsChunks, Record, RegularRows};
 use super::idx::ImageReader;
 use super::libsvm::LibsvmReader;
 use super::load::column_positions;
-use crate::encode::{ColumnTally, Encoder, InputFormat, RowBuffer};
-use crate::error::DataError;
+use crate::encode::{ColumnTally, Encoder, InputFormat, RowBuffer, Stage};
+use crate::error::{DataError, DataErrorKind};
 
 /// Streams the records of a file, each with its cells and its encoding, in constant memory.
 ///
@@ -40,15 +40,50 @@ pub struct RecordReader<'e> {
 const PART: u64 = 1024;
 
 enum Format {
-    Table { reader: Box<CsvReader>, positions: Vec<usize>, label: Option<usize>, file: String },
+    Table(Box<Table>),
     Libsvm { reader: LibsvmReader, with_labels: bool, file: String },
     Images(ImageReader),
+}
+
+/// A table, and the positions of the schema's columns in it.
+struct Table {
+    reader: CsvReader,
+    stage: Stage,
+    positions: Vec<usize>,
+    label: Option<usize>,
+    file: String,
+    rows: RegularRows,
+}
+
+impl Table {
+    fn read<'a>(
+        &'a mut self,
+        encoder: &Encoder,
+        row: &'a mut RowBuffer,
+    ) -> Result<Option<EncodedRecord<'a>>, DataError> {
+        let Self { reader, stage, positions, label, file, rows } = self;
+        let (record, encoded);
+        if reader.has_regular(rows, encoder, row) {
+            record = reader.take_regular(rows);
+            let cell = |column: usize| record.cell(positions[column]);
+            let label = label.map(|position| record.cell(position));
+            encoded = encoder.encode_row_of_block(rows.row(), *stage, cell, label, row);
+        } else {
+            let Some(next) = reader.next_record()? else { return Ok(None) };
+            record = next;
+            let cell = |column: usize| record.cell(positions[column]);
+            let label = label.map(|position| record.cell(position));
+            encoded = encoder.encode_stage(*stage, cell, label, row);
+        }
+        encoded.map_err(|error| error.in_file(file).at_line(record.line()))?;
+        Ok(Some(EncodedRecord { record: Some(record), row, line: record.line() }))
+    }
 }
 
 impl ReadsChunks for RecordReader<'_> {
     fn csv_reader(&mut self) -> Option<&mut CsvReader> {
         match &mut self.format {
-            Format::Table { reader, .. } => Some(reader),
+            Format::Table(table) => Some(&mut table.reader),
             Format::Libsvm { .. } | Format::Images(_) => None,
         }
     }
@@ -69,14 +104,9 @@ impl<'e> RecordReader<'e> {
     /// `csv.missing_column` and the errors of the header; `file.*`.
     pub fn new(input: Input, encoder: &'e Encoder, options: &CsvOptions, with_labels: bool) -> Result<Self, DataError> {
         let format = match encoder.input() {
-            InputFormat::Table(schema) => {
-                let mut reader = Box::new(CsvReader::new(input, *options)?);
-                let with_line_ends = schema.with_line_ends();
-                reader.refuse_line_ends(|column| with_line_ends.contains(column));
-                let positions = column_positions(&reader, schema)?;
-                let label = with_labels.then(|| reader.position(&schema.label().column)).transpose()?;
-                let file = reader.file().to_owned();
-                Format::Table { reader, positions, label, file }
+            InputFormat::Table(_) => {
+                let reader = CsvReader::new(input, *options)?;
+                return Self::of_table(reader, encoder, Stage::Features, with_labels);
             }
             InputFormat::Libsvm(_) => {
                 let reader = LibsvmReader::new(input);
@@ -86,6 +116,25 @@ impl<'e> RecordReader<'e> {
             InputFormat::Images(_) => Format::Images(ImageReader::new(input, encoder, with_labels)?),
         };
         Ok(Self::of_format(encoder, format))
+    }
+
+    /// Creates a reader of records that are encoded as far as `stage`.
+    pub(super) fn of_table(
+        mut reader: CsvReader,
+        encoder: &'e Encoder,
+        stage: Stage,
+        with_labels: bool,
+    ) -> Result<Self, DataError> {
+        let schema = encoder
+            .schema()
+            .ok_or_else(|| DataError::new(DataErrorKind::SchemaColumns, "the encoder is not one for tables"))?;
+        let with_line_ends = schema.with_line_ends();
+        reader.refuse_line_ends(|column| with_line_ends.contains(column));
+        let positions = column_positions(&reader, schema)?;
+        let label = with_labels.then(|| reader.position(&schema.label().column)).transpose()?;
+        let rows = RegularRows::new(encoder, &positions);
+        let file = reader.file().to_owned();
+        Ok(Self::of_format(encoder, Format::Table(Box::new(Table { reader, stage, positions, label, file, rows }))))
     }
 
     fn of_format(encoder: &'e Encoder, format: Format) -> Self {
@@ -131,26 +180,41 @@ impl<'e> RecordReader<'e> {
         of_part: impl Fn(&mut Self) -> Result<T, DataError> + Sync,
         mut each: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Self { encoder, format, row, .. } = self;
-        if let Format::Table { reader, positions, label, file } = format {
-            let records = |reader| {
-                let (reader, positions, file) = (Box::new(reader), positions.clone(), file.clone());
-                Self::of_format(encoder, Format::Table { reader, positions, label: *label, file })
-            };
-            let of_chunk = |records: &mut Self| {
-                let part = of_part(records)?;
-                Ok((part, records.row.take_tallies()))
-            };
-            reader.for_each_chunk(records, of_chunk, |(part, tallies)| {
-                row.append_tallies(&tallies);
-                each(part)
-            })?;
-        }
+        self.for_each_chunk(&of_part, &mut each)?;
         while !self.has_ended {
             self.left = PART;
             each(of_part(self)?)?;
         }
         Ok(())
+    }
+
+    /// As [`for_each_part`](Self::for_each_part), for the records that are read on several threads; the others are left.
+    pub(super) fn for_each_chunk<T: Send, E: From<DataError>>(
+        &mut self,
+        of_chunk: impl Fn(&mut Self) -> Result<T, DataError> + Sync,
+        mut each: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Self { encoder, format: Format::Table(table), row, .. } = self else { return Ok(()) };
+        let Table { reader, stage, positions, label, file, .. } = &mut **table;
+        let records = |reader| {
+            let rows = RegularRows::new(encoder, positions);
+            let (positions, file) = (positions.clone(), file.clone());
+            let table = Table { reader, stage: *stage, positions, label: *label, file, rows };
+            Self::of_format(encoder, Format::Table(Box::new(table)))
+        };
+        let of_chunk = |records: &mut Self| {
+            let part = of_chunk(records)?;
+            Ok((part, records.row.take_tallies()))
+        };
+        reader.for_each_chunk(records, of_chunk, |(part, tallies)| {
+            row.append_tallies(&tallies);
+            each(part)
+        })
+    }
+
+    /// Returns the statistics of all records so far, once the last is read.
+    pub(super) fn row(&self) -> &RowBuffer {
+        &self.row
     }
 
     /// Returns the statistics of a numeric label so far; none for classes. For the curator.
@@ -161,7 +225,7 @@ impl<'e> RecordReader<'e> {
     /// Returns the names of the columns of the file; none for libsvm and images.
     pub fn header(&self) -> &[String] {
         match &self.format {
-            Format::Table { reader, .. } => reader.header(),
+            Format::Table(table) => table.reader.header(),
             Format::Libsvm { .. } | Format::Images(_) => &[],
         }
     }
@@ -186,17 +250,7 @@ impl<'e> RecordReader<'e> {
         row: &'a mut RowBuffer,
     ) -> Result<Option<EncodedRecord<'a>>, DataError> {
         match format {
-            Format::Table { reader, positions, label, file } => {
-                let Some(record) = reader.next_record()? else { return Ok(None) };
-                encoder
-                    .encode_row(
-                        |column| record.cell(positions[column]),
-                        label.map(|position| record.cell(position)),
-                        row,
-                    )
-                    .map_err(|error| error.in_file(file).at_line(record.line()))?;
-                Ok(Some(EncodedRecord { record: Some(record), row, line: record.line() }))
-            }
+            Format::Table(table) => table.read(encoder, row),
             Format::Libsvm { reader, with_labels, file } => {
                 let Some(line) = reader.next_line()? else { return Ok(None) };
                 row.clear();

@@ -2,6 +2,7 @@ mod agreement;
 mod changes;
 mod chunks;
 mod refusals;
+mod regular;
 
 use std::io::{self, Read, Write};
 

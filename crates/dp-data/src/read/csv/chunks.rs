@@ -145,6 +145,7 @@ impl Splitter {
     /// Continues with a chunk as if it were the whole source, and returns the memory of the one before.
     fn load(&mut self, Chunk { bytes, records }: Chunk) -> Vec<u8> {
         (self.start, self.end) = (records.start, records.end);
+        self.filled += 1;
         self.at_end_of_source = true;
         self.line = 1;
         self.slow.reset();

@@ -1,0 +1,352 @@
+//! Numeric columns of some rows of a text, parsed and scaled together.
+//!
+//! Each feature, count and error is the one of [`NumericPlan::encode`](super::plan::NumericPlan): short decimals are parsed by
+//! [`short_decimals`](super::short_decimals), every other cell by the plan, and the scaling makes the plan's operations in its
+//! order.
+
+use core::ops::Range;
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::plan::{CellOutcome, ColumnPlan, Scaling};
+use super::row::{ColumnTally, RowBuffer};
+use super::short_decimals::{BLANK, LANES, LONGEST, parse_8, parse_16};
+use super::{Encoder, Stage};
+use crate::error::DataError;
+
+/// Cells parsed together.
+const CELLS: usize = 256;
+
+/// Some rows, whose numeric cells are encoded together.
+pub(crate) struct NumericBlock {
+    arch: Arch,
+    /// The columns of this block: positions in the schema.
+    columns: Vec<usize>,
+    /// All columns with features, in the order of the schema.
+    pieces: Vec<Piece>,
+    scaling: Columns,
+    tallies: Tallies,
+    cells: Cells,
+    /// `numbers[k * row + j]`: the number, then the feature, of column `j`; NaN for none.
+    numbers: Vec<f64>,
+    rows: Vec<RowState>,
+}
+
+/// Consecutive columns.
+enum Piece {
+    /// Numeric columns, positions in the block, whose features begin here.
+    Numbers { first: u32, columns: Range<usize> },
+    /// A column that is encoded by itself: its position in the schema.
+    Single(usize),
+}
+
+/// The public numbers of each column.
+#[derive(Default)]
+struct Columns {
+    min: Vec<f64>,
+    max: Vec<f64>,
+    half_low: Vec<f64>,
+    half_width: Vec<f64>,
+    factor: Vec<f64>,
+    offset: Vec<f64>,
+    with_log1p: Vec<usize>,
+}
+
+/// Statistics of each column since they were last taken.
+struct Tallies {
+    clamped: Vec<u64>,
+    first: Vec<f64>,
+    varies: Vec<u64>,
+}
+
+/// The cells of a block: their ends in the text, their lengths, and the 16 bytes before their ends as two words.
+#[derive(Default)]
+struct Cells {
+    ends: Vec<usize>,
+    lengths: Vec<u64>,
+    low: Vec<u64>,
+    high: Vec<u64>,
+    /// Not 0 for cells that are not short decimals.
+    marks: Vec<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum RowState {
+    Valid,
+    Null,
+    Refused,
+}
+
+impl NumericBlock {
+    pub(crate) fn new(encoder: &Encoder) -> Self {
+        let (mut columns, mut pieces, mut scaling) = (Vec::new(), Vec::new(), Columns::default());
+        for (position, plan) in encoder.columns.iter().enumerate().filter(|(_, plan)| plan.width() > 0) {
+            let Some(of_column) = plan.scaling() else {
+                pieces.push(Piece::Single(position));
+                continue;
+            };
+            scaling.push(of_column);
+            columns.push(position);
+            match pieces.last_mut() {
+                Some(Piece::Numbers { columns, .. }) => columns.end += 1,
+                _ => pieces.push(Piece::Numbers { first: plan.first(), columns: columns.len() - 1..columns.len() }),
+            }
+        }
+        let count = columns.len();
+        let mut block = Self {
+            arch: Arch::new(),
+            columns,
+            pieces,
+            scaling,
+            tallies: Tallies { clamped: vec![0; count], first: vec![f64::NAN; count], varies: vec![0; count] },
+            cells: Cells::default(),
+            numbers: Vec::new(),
+            rows: Vec::new(),
+        };
+        let room = (block.rows_at_once() * count).next_multiple_of(LANES);
+        let Cells { ends, lengths, low, high, marks } = &mut block.cells;
+        ends.resize(room, 0);
+        [lengths, low, high, marks].into_iter().for_each(|words| words.resize(room, 0));
+        block.numbers.resize(room, 0.0);
+        block
+    }
+
+    /// Returns the columns of the block, as positions in the schema.
+    pub(crate) fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    /// Returns the number of rows that are best encoded together.
+    pub(crate) fn rows_at_once(&self) -> usize {
+        (CELLS / self.columns.len().max(1)).max(1)
+    }
+
+    /// Returns the number of rows.
+    pub(crate) fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.rows.clear();
+    }
+
+    /// Adds a row, of whose cells these are the places in `text`; at most [`rows_at_once`](Self::rows_at_once) rows.
+    #[inline]
+    pub(crate) fn push(&mut self, text: &[u8], places: impl Iterator<Item = (usize, usize)>) {
+        let width = self.columns.len();
+        let row = width * self.rows.len()..width * (self.rows.len() + 1);
+        self.rows.push(RowState::Valid);
+        let Cells { ends, lengths, low, high, .. } = &mut self.cells;
+        let cells = ends[row.clone()].iter_mut().zip(&mut lengths[row.clone()]);
+        let windows = low[row.clone()].iter_mut().zip(&mut high[row]);
+        for ((start, end), ((place, length), (low, high))) in places.zip(cells.zip(windows)) {
+            (*place, *length) = (end, (end - start) as u64);
+            // A cell at the beginning of a text has no such bytes; its zeros are no digits.
+            let window = end.checked_sub(LONGEST).and_then(|first| text.get(first..end)).unwrap_or(&[0; LONGEST]);
+            let word = |half: &[u8]| half.first_chunk().map_or(0, |half| u64::from_le_bytes(*half));
+            (*low, *high) = (word(window), word(&window[LONGEST / 2..]));
+        }
+    }
+
+    /// Encodes the rows that were added since [`clear`](Self::clear).
+    pub(crate) fn encode(&mut self, encoder: &Encoder, text: &[u8], row: &mut RowBuffer) {
+        let count = self.columns.len() * self.rows.len();
+        let padded = count.next_multiple_of(LANES);
+        let Cells { ends, lengths, low, high, marks } = &mut self.cells;
+        lengths[count..padded].fill(1);
+        high[count..padded].fill(BLANK);
+        let (lengths, low, high, marks) = (&lengths[..padded], &low[..padded], &high[..padded], &mut marks[..padded]);
+        self.arch.dispatch(Parse { lengths, low, high, marks: &mut *marks, numbers: &mut self.numbers[..padded] });
+        let width = self.columns.len();
+        if marks[..count].iter().fold(0, |any, mark| any | mark) != 0 {
+            row.prepare(encoder.columns.len());
+            for i in (0..count).filter(|&i| marks[i] != 0) {
+                let (at, position) = (i / width, self.columns[i % width]);
+                let cell = &text[ends[i] - lengths[i] as usize..ends[i]];
+                self.numbers[i] = match encoder.columns[position].number(cell, row, position) {
+                    Ok(number) => number,
+                    Err(outcome) => {
+                        let state =
+                            if let CellOutcome::Refused(_) = outcome { RowState::Refused } else { RowState::Null };
+                        if self.rows[at] != RowState::Refused {
+                            self.rows[at] = state;
+                        }
+                        f64::NAN
+                    }
+                };
+            }
+        }
+        let (columns, tallies) = (&self.scaling, &mut self.tallies);
+        self.arch.dispatch(Clamp { columns, tallies, numbers: &mut self.numbers[..count] });
+        for &column in &columns.with_log1p {
+            self.numbers[..count].iter_mut().skip(column).step_by(width).for_each(|number| *number = number.ln_1p());
+        }
+        self.arch.dispatch(Scale { columns, numbers: &mut self.numbers[..count] });
+    }
+
+    /// Adds the statistics to those of `row`, and starts anew.
+    pub(crate) fn give_tallies(&mut self, row: &mut RowBuffer) {
+        let Tallies { clamped, first, varies } = &mut self.tallies;
+        for (j, &position) in self.columns.iter().enumerate() {
+            row.tally(position).append(&ColumnTally::of_numbers(clamped[j], first[j], varies[j] != 0));
+        }
+        clamped.fill(0);
+        first.fill(f64::NAN);
+        varies.fill(0);
+    }
+}
+
+impl Encoder {
+    /// Encodes row `i` of a block, of which `cell` returns the cells by their column.
+    pub(crate) fn encode_row_of_block<'c>(
+        &self,
+        (block, i): (&NumericBlock, usize),
+        stage: Stage,
+        cell: impl Fn(usize) -> &'c [u8],
+        label: Option<&'c [u8]>,
+        row: &mut RowBuffer,
+    ) -> Result<(), DataError> {
+        if block.rows[i] == RowState::Refused {
+            // The first cell in the order of the columns is reported.
+            return self.encode_stage(stage, cell, label, row);
+        }
+        let width = block.columns.len();
+        let numbers = &block.numbers[width * i..width * (i + 1)];
+        row.prepare(self.columns.len());
+        let mut is_null = block.rows[i] == RowState::Null;
+        for piece in &block.pieces {
+            match piece {
+                Piece::Numbers { first, columns } => row.push_all(*first, &numbers[columns.clone()]),
+                Piece::Single(position) => is_null |= self.encode_cell(*position, cell(*position).into(), row)?,
+            }
+        }
+        self.encode_label(label.map(Into::into), is_null, row)?;
+        if let Stage::Features = stage {
+            self.finish_features(row);
+        }
+        Ok(())
+    }
+}
+
+impl ColumnPlan {
+    fn scaling(&self) -> Option<Scaling> {
+        if let Self::Numeric(plan) = self { plan.scaling() } else { None }
+    }
+
+    /// Returns the number in a cell of a numeric column.
+    fn number(&self, cell: &[u8], row: &mut RowBuffer, position: usize) -> Result<f64, CellOutcome> {
+        match self {
+            Self::Numeric(plan) => plan.number(cell.into(), row.tally(position)),
+            Self::Drop | Self::Categorical(_) => Ok(f64::NAN),
+        }
+    }
+}
+
+impl Columns {
+    fn push(&mut self, Scaling { range, log1p, half_low, half_width, factor, offset }: Scaling) {
+        if log1p {
+            self.with_log1p.push(self.min.len());
+        }
+        self.min.push(range.0);
+        self.max.push(range.1);
+        self.half_low.push(half_low);
+        self.half_width.push(half_width);
+        self.factor.push(factor);
+        self.offset.push(offset);
+    }
+}
+
+struct Parse<'b> {
+    lengths: &'b [u64],
+    low: &'b [u64],
+    high: &'b [u64],
+    marks: &'b mut [u64],
+    numbers: &'b mut [f64],
+}
+
+impl WithSimd for Parse<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let Self { lengths, low, high, marks, numbers } = self;
+        let cells = lengths.as_chunks::<LANES>().0.iter().zip(low.as_chunks().0).zip(high.as_chunks().0);
+        let results = marks.as_chunks_mut::<LANES>().0.iter_mut().zip(numbers.as_chunks_mut().0);
+        for (((lengths, low), high), (marks, numbers)) in cells.zip(results) {
+            let mut longest = 0;
+            for &length in lengths {
+                longest = if length > longest { length } else { longest };
+            }
+            if longest <= 8 {
+                parse_8(high, lengths, numbers, marks);
+            } else {
+                parse_16(low, high, lengths, numbers, marks);
+            }
+        }
+    }
+}
+
+/// Clamps numbers to the ranges of their columns, and counts.
+struct Clamp<'b> {
+    columns: &'b Columns,
+    tallies: &'b mut Tallies,
+    numbers: &'b mut [f64],
+}
+
+impl WithSimd for Clamp<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let Self { columns: Columns { min, max, .. }, tallies: Tallies { clamped, first, varies }, numbers } = self;
+        let width = min.len();
+        if width == 0 {
+            return;
+        }
+        let (min, max) = (&min[..width], &max[..width]);
+        let (clamped, first, varies) = (&mut clamped[..width], &mut first[..width], &mut varies[..width]);
+        for row in numbers.chunks_exact_mut(width) {
+            for j in 0..width {
+                let number = row[j];
+                // NaN is neither below nor above.
+                let (is_below, is_above) = (number < min[j], number > max[j]);
+                let value = if is_below { min[j] } else { number };
+                let value = if is_above { max[j] } else { value };
+                clamped[j] += u64::from(is_below | is_above);
+                let seen = if first[j].is_nan() { value } else { first[j] };
+                varies[j] |= u64::from((value < seen) | (value > seen));
+                first[j] = seen;
+                row[j] = value;
+            }
+        }
+    }
+}
+
+/// Turns clamped and transformed numbers into features.
+struct Scale<'b> {
+    columns: &'b Columns,
+    numbers: &'b mut [f64],
+}
+
+impl WithSimd for Scale<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        let Self { columns: Columns { half_low, half_width, factor, offset, .. }, numbers } = self;
+        let width = half_low.len();
+        if width == 0 {
+            return;
+        }
+        let (half_low, half_width) = (&half_low[..width], &half_width[..width]);
+        let (factor, offset) = (&factor[..width], &offset[..width]);
+        for row in numbers.chunks_exact_mut(width) {
+            for j in 0..width {
+                let share = (0.5 * row[j] - half_low[j]) / half_width[j];
+                let share = if share < 0.0 { 0.0 } else { share };
+                let share = if share > 1.0 { 1.0 } else { share };
+                row[j] = factor[j] * share + offset[j];
+            }
+        }
+    }
+}

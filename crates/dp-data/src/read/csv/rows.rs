@@ -1,0 +1,182 @@
+//! Rows that are split and parsed several at a time.
+//!
+//! A line is regular if it contains no quote, no line end but its own, valid UTF-8, and as many cells as the header. Regular lines
+//! are found by a [`Tape`], and their numeric cells encoded by a [`NumericBlock`]. All other records, and the last line of a text
+//! if it is incomplete, are left to [`CsvReader::next_record`].
+
+use pulp::Arch;
+
+use super::tape::{LONGEST, Tape};
+use super::{Bounds, CsvReader, Record, Splitter};
+use crate::encode::{Encoder, NumericBlock, RowBuffer};
+
+/// Regular lines at the front of a reader's text.
+pub(in crate::read) struct RegularRows {
+    arch: Arch,
+    tape: Tape,
+    /// The text of the tape: the count of [`Splitter::filled`] when it was read, its first byte in the buffer, and its length.
+    filled: u64,
+    first: usize,
+    length: usize,
+    to_check: ToCheck,
+    /// The line of the tape that comes next.
+    line: usize,
+    block: NumericBlock,
+    /// The positions of the block's columns in the file.
+    places: Vec<usize>,
+    /// The rows of the block that were used.
+    used: usize,
+}
+
+/// What a text contains, and each line is therefore searched for.
+#[derive(Default, Clone, Copy)]
+struct ToCheck {
+    quotes: bool,
+    carriage_returns: bool,
+    /// Bytes that are not ASCII.
+    others: bool,
+}
+
+impl RegularRows {
+    /// Creates the rows of a reader with the columns of the encoder's schema at `positions`.
+    pub(in crate::read) fn new(encoder: &Encoder, positions: &[usize]) -> Self {
+        let block = NumericBlock::new(encoder);
+        let places = block.columns().iter().map(|&column| positions[column]).collect();
+        Self {
+            arch: Arch::new(),
+            tape: Tape::default(),
+            filled: 0,
+            first: 0,
+            length: 0,
+            to_check: ToCheck::default(),
+            line: 0,
+            block,
+            places,
+            used: 0,
+        }
+    }
+
+    /// Returns the block of rows, and the number of the row found last.
+    pub(in crate::read) fn row(&self) -> (&NumericBlock, usize) {
+        (&self.block, self.used - 1)
+    }
+
+    /// Advances to the next record if it is a regular line; otherwise gives the statistics of the rows so far to `row`.
+    fn advance(&mut self, splitter: &Splitter, width: usize, encoder: &Encoder, row: &mut RowBuffer) -> bool {
+        if self.used == self.block.len() {
+            self.used = 0;
+            self.fill(splitter, width, encoder, row);
+            if self.block.len() == 0 {
+                self.block.give_tallies(row);
+                return false;
+            }
+        }
+        self.used += 1;
+        self.line += 1;
+        true
+    }
+
+    /// Fills the block with the next regular lines, if there are any.
+    fn fill(&mut self, splitter: &Splitter, width: usize, encoder: &Encoder, row: &mut RowBuffer) {
+        self.block.clear();
+        let is_used_up = self.line == self.tape.lines() && splitter.start > self.first;
+        if self.filled != splitter.filled || (is_used_up && self.first + self.length < splitter.end) {
+            self.read_tape(splitter);
+        }
+        // Other records may have come between.
+        let start = (splitter.start - self.first) as u32;
+        let begins = |line: usize| self.tape.line(line)[0].wrapping_add(1);
+        while self.line < self.tape.lines() && begins(self.line) < start {
+            self.line += 1;
+        }
+        if self.line == self.tape.lines() || begins(self.line) != start {
+            return;
+        }
+        for line in (self.line..self.tape.lines()).take(self.block.rows_at_once()) {
+            let ends = self.tape.line(line);
+            let Some(trimmed) = self.trimmed(splitter, ends, width) else { break };
+            let line = Line { first: self.first, ends, trimmed };
+            self.block.push(&splitter.buffer, self.places.iter().map(|&place| line.cell(place)));
+        }
+        self.block.encode(encoder, &splitter.buffer, row);
+    }
+
+    fn read_tape(&mut self, splitter: &Splitter) {
+        self.length = (splitter.end - splitter.start).min(LONGEST);
+        let text = &splitter.buffer[splitter.start..splitter.start + self.length];
+        (self.filled, self.first, self.line) = (splitter.filled, splitter.start, 0);
+        self.to_check = ToCheck {
+            quotes: memchr::memchr(splitter.options.quote, text).is_some(),
+            carriage_returns: memchr::memchr(b'\r', text).is_some(),
+            others: !text.is_ascii(),
+        };
+        if self.tape.read(self.arch, text, splitter.options.delimiter).is_err() {
+            self.tape = Tape::default();
+        }
+    }
+
+    /// Returns the number of bytes between the last cell of a line and its line feed, if the line is regular.
+    fn trimmed(&self, splitter: &Splitter, ends: &[u32], width: usize) -> Option<usize> {
+        let (before, end) = (ends[0], *ends.last()?);
+        let line = &splitter.buffer[self.first + before.wrapping_add(1) as usize..self.first + end as usize];
+        let content = match self.to_check.carriage_returns {
+            true => line.strip_suffix(b"\r").unwrap_or(line),
+            false => line,
+        };
+        let ToCheck { quotes, carriage_returns, others } = self.to_check;
+        let has = |byte| memchr::memchr(byte, content).is_some();
+        let is_odd = ends.len() != width + 1
+            || content.is_empty()
+            || (quotes && has(splitter.options.quote))
+            || (carriage_returns && has(b'\r'))
+            || (others && std::str::from_utf8(content).is_err());
+        (!is_odd).then_some(line.len() - content.len())
+    }
+}
+
+/// The places of a line's cells in a buffer.
+#[derive(Clone, Copy)]
+pub(super) struct Line<'t> {
+    /// The place in the buffer from which `ends` count.
+    first: usize,
+    /// The end of the line before, and those of the cells.
+    ends: &'t [u32],
+    /// Number of bytes between the last cell and the line feed.
+    trimmed: usize,
+}
+
+impl Line<'_> {
+    /// Returns the number of cells.
+    pub(super) fn len(&self) -> usize {
+        self.ends.len() - 1
+    }
+
+    /// Returns the place of a cell.
+    #[inline]
+    pub(super) fn cell(&self, position: usize) -> (usize, usize) {
+        let start = self.first + self.ends[position].wrapping_add(1) as usize;
+        let end = self.first + self.ends[position + 1] as usize;
+        (start, if position + 2 == self.ends.len() { end - self.trimmed } else { end })
+    }
+}
+
+impl CsvReader {
+    /// Returns whether the next record is a regular line, which [`take_regular`](Self::take_regular) returns. If not, `row` has the
+    /// statistics of all rows so far.
+    pub(in crate::read) fn has_regular(&self, rows: &mut RegularRows, encoder: &Encoder, row: &mut RowBuffer) -> bool {
+        rows.advance(&self.splitter, self.header.len(), encoder, row)
+    }
+
+    /// Takes the regular line that comes next.
+    pub(in crate::read) fn take_regular<'r>(&'r mut self, rows: &'r RegularRows) -> Record<'r> {
+        let Splitter { buffer, start, line, .. } = &mut self.splitter;
+        let ends = rows.tape.line(rows.line - 1);
+        let end = rows.first + ends[ends.len() - 1] as usize;
+        let trimmed = usize::from(rows.to_check.carriage_returns && buffer[end - 1] == b'\r');
+        let bounds = Bounds::Line(Line { first: rows.first, ends, trimmed });
+        let record = Record { bytes: buffer, bounds, line: *line, quoted: false };
+        *start = end + 1;
+        *line += 1;
+        record
+    }
+}
