@@ -1,7 +1,7 @@
 //! Reading a CSV file into examples, compared with bare splitting by `csv-core` of the same bytes in the same run.
 //!
-//! The relevant ratio is `load` over `split`: the cost of finding columns, reading numbers, scaling, bounding the norm and
-//! storing, in addition to finding the cells.
+//! The relevant ratios are `load` over `split`, the cost of finding columns, reading numbers, scaling, bounding the norm and
+//! storing beside that of finding the cells alone; and two threads over one.
 
 use std::fmt::Write as _;
 use std::hint::black_box;
@@ -9,9 +9,11 @@ use std::hint::black_box;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use csv_core::ReadRecordResult;
 use dp_data::read::{CsvOptions, CsvReader, Input, load_csv};
-use dp_data::{Encoder, Encoding, Schema};
+use dp_data::{Encoder, Encoding, Schema, Workers};
 
 const ROWS: usize = 20_000;
+/// The table of two threads is this many times as long: they read chunks.
+const TIMES: usize = 4;
 
 /// A small linear congruential generator: the bench needs varied digits, not randomness.
 struct Digits(u64);
@@ -83,6 +85,52 @@ fn mixed() -> (Vec<u8>, Encoder) {
     (text.into_bytes(), encoder(&schema))
 }
 
+/// The numeric table with another form of its text: another form of a line of cells.
+fn numeric_as(form: impl Fn(&str) -> String) -> (Vec<u8>, Encoder) {
+    let (bytes, encoder) = numeric();
+    let text = String::from_utf8(bytes).expect("a text");
+    let (header, rows) = text.split_once('\n').expect("a header");
+    let rows: String = rows.lines().map(form).collect();
+    (format!("{header}\n{rows}").into_bytes(), encoder)
+}
+
+/// The first twenty cells with thirteen more digits.
+fn with_long_decimals(line: &str) -> String {
+    let cells = line.split(',').enumerate().map(|(column, cell)| match column {
+        0..20 => format!("{cell}1234567890123"),
+        _ => cell.to_owned(),
+    });
+    cells.collect::<Vec<_>>().join(",") + "\n"
+}
+
+/// The mixed table with quotes around its categories.
+fn quoted() -> (Vec<u8>, Encoder) {
+    let (bytes, encoder) = mixed();
+    let text = String::from_utf8(bytes).expect("a text");
+    let mut cells: Vec<String> = Vec::new();
+    for cell in text.split_inclusive([',', '\n']) {
+        let (content, end) = cell.split_at(cell.len() - 1);
+        cells.push(if content.starts_with("category") { format!("\"{content}\"{end}") } else { cell.to_owned() });
+    }
+    (cells.concat().into_bytes(), encoder)
+}
+
+/// The numeric table, of whose cells every twentieth is empty.
+fn with_missing() -> (Vec<u8>, Encoder) {
+    let digits = std::cell::RefCell::new(Digits(3));
+    let empty = |column: usize, cell: &str| column < 54 && !cell.is_empty() && digits.borrow_mut().below(20) == 0;
+    let (bytes, _) = numeric_as(|line| {
+        let cells = line.split(',').enumerate();
+        cells.map(|(column, cell)| if empty(column, cell) { "" } else { cell }).collect::<Vec<_>>().join(",") + "\n"
+    });
+    let mut schema = String::from("missing = ['']\nlabel = { column = 'y', positive = '1', negative = '0' }\n");
+    for column in 0..54 {
+        let range = "type = 'numeric', min = -1000, max = 4000, on_missing = { value = 0.0 }";
+        let _ = writeln!(schema, "columns.f{column} = {{ {range} }}");
+    }
+    (bytes, encoder(&schema))
+}
+
 fn encoder(schema: &str) -> Encoder {
     let schema = Schema::parse("bench", schema).expect("a valid schema");
     Encoder::new(&schema, Encoding::UNIT_ROWS).expect("a valid encoding")
@@ -104,7 +152,14 @@ fn split(bytes: &[u8]) -> usize {
 }
 
 fn read(c: &mut Criterion) {
-    for (name, (bytes, encoder)) in [("numeric54", numeric()), ("mixed14", mixed())] {
+    for (name, (bytes, encoder)) in [
+        ("numeric54", numeric()),
+        ("mixed14", mixed()),
+        ("crlf", numeric_as(|line| format!("{line}\r\n"))),
+        ("long decimals", numeric_as(with_long_decimals)),
+        ("missing", with_missing()),
+        ("quoted", quoted()),
+    ] {
         let mut group = c.benchmark_group(name);
         group.throughput(Throughput::Bytes(bytes.len() as u64)).sample_size(20);
         group.bench_with_input(BenchmarkId::new("split", "csv-core"), &bytes, |b, bytes| {
@@ -121,12 +176,22 @@ fn read(c: &mut Criterion) {
                 cells
             });
         });
+        let load = |bytes: &[u8], workers| {
+            let input = Input::from_bytes("bench", bytes.to_vec()).with_workers(workers);
+            load_csv::<f64>(input, &encoder, &CsvOptions::default()).expect("a table").examples.len()
+        };
         group.bench_with_input(BenchmarkId::new("load", "f64"), &bytes, |b, bytes| {
-            b.iter(|| {
-                let input = Input::from_bytes("bench", bytes.clone());
-                load_csv::<f64>(input, &encoder, &CsvOptions::default()).expect("a table").examples.len()
-            });
+            b.iter(|| load(bytes, Workers::ONE));
         });
+        let first_row = 1 + bytes.iter().position(|&byte| byte == b'\n').unwrap_or(0);
+        let long = [&bytes[..first_row], &bytes[first_row..].repeat(TIMES)].concat();
+        group.throughput(Throughput::Bytes(long.len() as u64));
+        for threads in [1, 2] {
+            let workers = Workers::new(threads.try_into().expect("not 0"));
+            group.bench_with_input(BenchmarkId::new("load of chunks, threads", threads), &long, |b, long| {
+                b.iter(|| load(long, workers));
+            });
+        }
         group.finish();
     }
 }

@@ -304,19 +304,33 @@ impl<F: Feature + Default> Builder<F> {
 
     /// Adds an example given by its nonzero features, columns strictly increasing; numbers are rounded towards zero.
     pub(crate) fn push(&mut self, indices: &[u32], values: &[f64], target: F) -> Result<(), ShapeError> {
-        let nonzeros = indices.iter().copied().zip(values.iter().map(|&value| F::narrow(value)));
+        let narrow = values.iter().map(|&value| F::narrow(value));
         match self {
             // Strictly increasing columns below the width are then all of them.
             Self::Dense(builder)
                 if indices.len() == builder.dim && indices.last() == Some(&(builder.dim as u32 - 1)) =>
             {
                 builder.reserve_row(true)?;
-                builder.values.extend(values.iter().map(|&value| F::narrow(value)));
+                builder.values.extend(narrow);
                 builder.finish_row(target, true);
                 Ok(())
             }
-            Self::Dense(builder) => builder.push_nonzeros(nonzeros, target),
-            Self::Sparse(builder) => builder.push_nonzeros(nonzeros, target),
+            Self::Dense(builder) => builder.push_nonzeros(indices.iter().copied().zip(narrow), target),
+            Self::Sparse(builder) => {
+                let increase = indices.windows(2).fold(true, |all, pair| all & (pair[0] < pair[1]));
+                let fit = indices.last().is_none_or(|&last| (last as usize) < builder.dim);
+                if !(increase && fit && indices.len() == values.len()) {
+                    return Err(ShapeError::Sparse { why: "columns of a row must strictly increase, below the width" });
+                }
+                builder.reserve_row(true)?;
+                // The number of stored features depends on the records.
+                reserve(&mut builder.indices, indices.len(), ROWS).map_err(OutOfMemory::without_sizes)?;
+                reserve(&mut builder.values, values.len(), ROWS).map_err(OutOfMemory::without_sizes)?;
+                builder.indices.extend_from_slice(indices);
+                builder.values.extend(narrow);
+                builder.finish_row(target, true);
+                Ok(())
+            }
         }
     }
 

@@ -218,7 +218,7 @@ pub struct Record<'a> {
     bytes: &'a [u8],
     bounds: Bounds<'a>,
     line: u64,
-    /// True if some cell may have been quoted.
+    /// True if some cell may contain line ends.
     quoted: bool,
 }
 
@@ -238,10 +238,10 @@ impl Bounds<'_> {
     }
 
     #[inline]
-    fn cell(&self, position: usize) -> (usize, usize) {
+    fn cell(&self, text: &[u8], position: usize) -> (usize, usize) {
         match self {
             Self::Pairs(pairs) => pairs[position],
-            Self::Line(line) => line.cell(position),
+            Self::Line(line) => line.cell(text, position),
         }
     }
 }
@@ -263,7 +263,7 @@ impl<'a> Record<'a> {
     /// If there is no such cell.
     #[inline]
     pub fn cell(&self, position: usize) -> &'a [u8] {
-        let (start, end) = self.bounds.cell(position);
+        let (start, end) = self.bounds.cell(self.bytes, position);
         &self.bytes[start..end]
     }
 

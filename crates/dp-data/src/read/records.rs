@@ -141,9 +141,10 @@ impl<'e> RecordReader<'e> {
         Self { encoder, format, row: RowBuffer::new(encoder), left: u64::MAX, has_ended: false }
     }
 
-    /// Passes `of_part(reader)` to `each` for one part of the records after another, in the order of the file, where the reader
-    /// ends after the records of that part. Parts of a table are read and used by `of_part` on the input's
-    /// [threads](Input::with_workers).
+    /// Passes `of_part(reader)` to `each` for one part of the records after another, in the order of the file. The reader that
+    /// `of_part` gets ends after the records of that part, which it must read to their end; their
+    /// [lines](EncodedRecord::line) are counted from the part's. Parts of a table are read, and used by `of_part`, on the
+    /// [threads](Input::with_workers) of the input.
     ///
     /// # Errors
     /// Those of the first part that has one; those of `each`.
@@ -184,6 +185,10 @@ impl<'e> RecordReader<'e> {
         while !self.has_ended {
             self.left = PART;
             each(of_part(self)?)?;
+            if self.left == PART {
+                // A function that reads nothing reads nothing of any part.
+                break;
+            }
         }
         Ok(())
     }

@@ -7,6 +7,9 @@ use core::ops::Range;
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use pulp::{Arch, Simd, WithSimd};
+
+use super::tape::{BLOCK, bits};
 use super::{CsvOptions, CsvReader, Splitter, lengthen, skip_mark};
 use crate::error::DataError;
 use crate::workers::Workers;
@@ -66,7 +69,7 @@ impl CsvReader {
             Ok((result, buffers.csv_reader().map_or(0, |reader| reader.splitter.lines())))
         };
         workers.for_each(
-            Chunks { splitter: &mut *splitter, spare: &spare, has_failed: false },
+            Chunks { arch: Arch::new(), splitter: &mut *splitter, spare: &spare, has_failed: false },
             AHEAD * workers.threads(),
             || buffers(reader()),
             of_chunk,
@@ -96,6 +99,7 @@ fn take(spare: &Spare) -> Vec<u8> {
 
 /// Cuts the text of a splitter.
 struct Chunks<'s> {
+    arch: Arch,
     splitter: &'s mut Splitter,
     spare: &'s Spare,
     has_failed: bool,
@@ -108,7 +112,7 @@ impl Iterator for Chunks<'_> {
         if self.has_failed {
             return None;
         }
-        let chunk = self.splitter.next_chunk(self.spare);
+        let chunk = self.splitter.next_chunk(self.arch, self.spare);
         self.has_failed = chunk.is_err();
         chunk.transpose()
     }
@@ -116,10 +120,10 @@ impl Iterator for Chunks<'_> {
 
 impl Splitter {
     /// Reads the next chunk; `None` if no text is left or it cannot be cut.
-    fn next_chunk(&mut self, spare: &Spare) -> Result<Option<Chunk>, DataError> {
+    fn next_chunk(&mut self, arch: Arch, spare: &Spare) -> Result<Option<Chunk>, DataError> {
         loop {
             let pending = &self.buffer[self.start..self.end];
-            let length = match whole_records(pending, self.options) {
+            let length = match whole_records(arch, pending, self.options) {
                 _ if self.at_end_of_source => pending.len(),
                 Some(0) if pending.len() < LONG => {
                     self.fill()?;
@@ -161,7 +165,16 @@ impl Splitter {
 
 /// Returns the length of the whole records with which `text` begins; `None` if a quote is not what RFC 4180 says. `text` begins
 /// with a record.
-fn whole_records(text: &[u8], CsvOptions { delimiter, quote }: CsvOptions) -> Option<usize> {
+fn whole_records(arch: Arch, text: &[u8], options: CsvOptions) -> Option<usize> {
+    if memchr::memchr(options.quote, text).is_none() {
+        return Some(memchr::memrchr(b'\n', text).map_or(0, |end| end + 1));
+    }
+    // Quotes inside cells without quotes, which are text, are rare.
+    arch.dispatch(WholeRecords { text, options }).or_else(|| whole_records_by_quote(text, options))
+}
+
+/// [`whole_records`], quote by quote.
+fn whole_records_by_quote(text: &[u8], CsvOptions { delimiter, quote }: CsvOptions) -> Option<usize> {
     let (mut whole, mut at) = (0, 0);
     loop {
         let found = memchr::memchr(quote, &text[at..]);
@@ -189,8 +202,69 @@ fn whole_records(text: &[u8], CsvOptions { delimiter, quote }: CsvOptions) -> Op
     }
 }
 
+/// [`whole_records`] of a text in which every quote opens or closes a cell or is doubled, 64 bytes at a time; `None` for others.
+struct WholeRecords<'t> {
+    text: &'t [u8],
+    options: CsvOptions,
+}
+
+impl WithSimd for WholeRecords<'_> {
+    type Output = Option<usize>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) -> Option<usize> {
+        let Self { text, options: CsvOptions { delimiter, quote } } = self;
+        let (blocks, rest) = text.as_chunks::<BLOCK>();
+        let mut last = [b'\n'; BLOCK];
+        last[..rest.len()].copy_from_slice(rest);
+        // Carried from block to block: all ones inside quotes; whether a quote may open at the first byte; whether a quote that
+        // closed at the last byte is yet to be checked.
+        let (mut inside, mut may_open, mut closed) = (0_u64, 1_u64, 0_u64);
+        let mut whole = 0;
+        for (block, start) in blocks.iter().chain([&last]).zip((0..).step_by(BLOCK)) {
+            let (mut quotes, mut ends, mut lines) = ([0; BLOCK], [0; BLOCK], [0; BLOCK]);
+            for i in 0..BLOCK {
+                quotes[i] = u8::from(block[i] == quote);
+                lines[i] = u8::from(block[i] == b'\n');
+                ends[i] = lines[i] | u8::from(block[i] == delimiter) | u8::from(block[i] == b'\r');
+            }
+            let (quotes, ends, lines) = (bits(&quotes), bits(&ends), bits(&lines));
+            // From each opening quote to the byte before the closing one.
+            let quoted = parities(quotes) ^ inside;
+            let (opening, closing) = (quotes & quoted, quotes & !quoted);
+            let is_opened_well = opening & !(((ends | closing) << 1) | may_open) == 0;
+            let goes_on = ends | quotes;
+            let is_closed_well = (closing & !(goes_on >> 1) & (u64::MAX >> 1)) | (closed & !goes_on) == 0;
+            if !(is_opened_well && is_closed_well) {
+                return None;
+            }
+            let outside = lines & !quoted;
+            // The line feeds after the text are none of its own.
+            let of_text = if text.len() - start < BLOCK { (1 << (text.len() - start)) - 1 } else { u64::MAX };
+            if let Some(line_end) = (outside & of_text).checked_ilog2() {
+                whole = start + line_end as usize + 1;
+            }
+            inside = (quoted >> 63).wrapping_neg();
+            may_open = (ends | closing) >> 63;
+            closed = closing >> 63;
+        }
+        Some(whole)
+    }
+}
+
+/// Returns for each bit whether the number of ones up to it is odd.
+#[inline(always)]
+fn parities(mut bits: u64) -> u64 {
+    for shift in [1, 2, 4, 8, 16, 32] {
+        bits ^= bits << shift;
+    }
+    bits
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -207,7 +281,39 @@ mod tests {
             ("\"1\"2\n", None),
             ("\n\n\"a\"\n\"", Some(6)),
         ] {
-            assert_eq!(whole_records(text.as_bytes(), CsvOptions::default()), whole, "{text:?}");
+            let (text, options) = (text.as_bytes(), CsvOptions::default());
+            for arch in [Arch::new(), Arch::Scalar] {
+                assert_eq!(whole_records(arch, text, options), whole, "{text:?}");
+            }
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(3000))]
+        #[test]
+        fn blocks_of_text_have_the_records_of_single_quotes(
+            pieces in prop::collection::vec(prop::sample::select(vec!["\"", "\"\"", "\",\"", "\"\n\"", ",", "\n", "\r", "a", "some text, "]), 0..200),
+            ending in 0..70_usize,
+        ) {
+            let mut text = pieces.concat();
+            text.extend(std::iter::repeat_n('x', ending));
+            let (text, options) = (text.as_bytes(), CsvOptions::default());
+            let expected = whole_records_by_quote(text, options);
+            for arch in [Arch::new(), Arch::Scalar] {
+                // Quotes in the middle of cells are left to the other function.
+                let found = arch.dispatch(WholeRecords { text, options });
+                prop_assert!(found.is_none() || found == expected, "{:?} {:?} {:?}", String::from_utf8_lossy(text), found, expected);
+            }
+        }
+
+        #[test]
+        fn blocks_of_well_quoted_text_are_cut(cells in prop::collection::vec(("[a,\n]{0,9}(\"\")?[b,\n]{0,90}", any::<bool>()), 1..40), left in 0..30_usize) {
+            let text: String = cells.iter().map(|(cell, ends)| format!("\"{cell}\"{}", if *ends { "\n" } else { "," })).collect();
+            let text = &text.as_bytes()[..text.len().saturating_sub(left)];
+            let options = CsvOptions::default();
+            let found = Arch::new().dispatch(WholeRecords { text, options });
+            prop_assert_eq!(found, whole_records_by_quote(text, options), "{:?}", String::from_utf8_lossy(text));
+            prop_assert!(found.is_some());
         }
     }
 }

@@ -1,8 +1,12 @@
 //! Rows that are split and parsed several at a time.
 //!
-//! A line is regular if it contains no quote, no line end but its own, valid UTF-8, and as many cells as the header. Regular lines
-//! are found by a [`Tape`], and their numeric cells encoded by a [`NumericBlock`]. All other records, and the last line of a text
-//! if it is incomplete, are left to [`CsvReader::next_record`].
+//! A line that begins with a record is regular if it has valid UTF-8, no line end but its own, as many cells as the header, and
+//! quotes only at both ends of cells. Regular lines are found by a [`Tape`], and their numeric cells encoded by a
+//! [`NumericBlock`]. All other records, and the last line of a text if it is incomplete, are left to
+//! [`CsvReader::next_record`].
+//!
+//! A delimiter or a line feed between quotes is no end of a cell, but a tape takes it for one: the cells around it then begin or
+//! end with a single quote, and the line is not regular.
 
 use pulp::Arch;
 
@@ -94,9 +98,9 @@ impl RegularRows {
         }
         for line in (self.line..self.tape.lines()).take(self.block.rows_at_once()) {
             let ends = self.tape.line(line);
-            let Some(trimmed) = self.trimmed(splitter, ends, width) else { break };
-            let line = Line { first: self.first, ends, trimmed };
-            self.block.push(&splitter.buffer, self.places.iter().map(|&place| line.cell(place)));
+            let Some(line) = self.regular(splitter, ends, width) else { break };
+            let text = &splitter.buffer;
+            self.block.push(text, self.places.iter().map(|&place| line.cell(text, place)));
         }
         self.block.encode(encoder, &splitter.buffer, row);
     }
@@ -115,22 +119,26 @@ impl RegularRows {
         }
     }
 
-    /// Returns the number of bytes between the last cell of a line and its line feed, if the line is regular.
-    fn trimmed(&self, splitter: &Splitter, ends: &[u32], width: usize) -> Option<usize> {
-        let (before, end) = (ends[0], *ends.last()?);
-        let line = &splitter.buffer[self.first + before.wrapping_add(1) as usize..self.first + end as usize];
-        let content = match self.to_check.carriage_returns {
-            true => line.strip_suffix(b"\r").unwrap_or(line),
-            false => line,
-        };
+    /// Returns the line with these ends of cells, if it is regular.
+    fn regular<'t>(&self, splitter: &Splitter, ends: &'t [u32], width: usize) -> Option<Line<'t>> {
+        let line = self.line_of(&splitter.buffer, splitter.options.quote, ends);
+        let start = line.cell_with_quotes(0).0;
+        let content = &splitter.buffer[start..line.cell_with_quotes(line.len() - 1).1];
         let ToCheck { quotes, carriage_returns, others } = self.to_check;
-        let has = |byte| memchr::memchr(byte, content).is_some();
-        let is_odd = ends.len() != width + 1
+        let is_odd = line.len() != width
             || content.is_empty()
-            || (quotes && has(splitter.options.quote))
-            || (carriage_returns && has(b'\r'))
+            || (quotes && !line.is_quoted_well(&splitter.buffer, content))
+            || (carriage_returns && memchr::memchr(b'\r', content).is_some())
             || (others && std::str::from_utf8(content).is_err());
-        (!is_odd).then_some(line.len() - content.len())
+        (!is_odd).then_some(line)
+    }
+
+    fn line_of<'t>(&self, text: &[u8], quote: u8, ends: &'t [u32]) -> Line<'t> {
+        let ToCheck { quotes, carriage_returns, .. } = self.to_check;
+        let mut line = Line { first: self.first, ends, trimmed: 0, quote: quotes.then_some(quote) };
+        let (start, end) = line.cell_with_quotes(line.len() - 1);
+        line.trimmed = usize::from(carriage_returns && text[start..end].ends_with(b"\r"));
+        line
     }
 }
 
@@ -143,6 +151,8 @@ pub(super) struct Line<'t> {
     ends: &'t [u32],
     /// Number of bytes between the last cell and the line feed.
     trimmed: usize,
+    /// The quote, if some cell may begin and end with it.
+    quote: Option<u8>,
 }
 
 impl Line<'_> {
@@ -151,12 +161,30 @@ impl Line<'_> {
         self.ends.len() - 1
     }
 
-    /// Returns the place of a cell.
+    /// Returns the place of a cell of this text.
     #[inline]
-    pub(super) fn cell(&self, position: usize) -> (usize, usize) {
+    pub(super) fn cell(&self, text: &[u8], position: usize) -> (usize, usize) {
+        let (start, end) = self.cell_with_quotes(position);
+        let is_quoted = self.quote.is_some_and(|quote| start < end && text[start] == quote);
+        if is_quoted { (start + 1, end - 1) } else { (start, end) }
+    }
+
+    #[inline]
+    fn cell_with_quotes(&self, position: usize) -> (usize, usize) {
         let start = self.first + self.ends[position].wrapping_add(1) as usize;
         let end = self.first + self.ends[position + 1] as usize;
         (start, if position + 2 == self.ends.len() { end - self.trimmed } else { end })
+    }
+
+    /// Returns whether quotes are only at both ends of cells.
+    fn is_quoted_well(&self, text: &[u8], content: &[u8]) -> bool {
+        let Some(quote) = self.quote else { return true };
+        let of_cells = (0..self.len()).filter(|&position| {
+            let (start, end) = self.cell_with_quotes(position);
+            end >= start + 2 && text[start] == quote && text[end - 1] == quote
+        });
+        // Each of these cells has two; whatever else there is, is somewhere else.
+        memchr::memchr_iter(quote, content).count() == 2 * of_cells.count()
     }
 }
 
@@ -169,13 +197,11 @@ impl CsvReader {
 
     /// Takes the regular line that comes next.
     pub(in crate::read) fn take_regular<'r>(&'r mut self, rows: &'r RegularRows) -> Record<'r> {
-        let Splitter { buffer, start, line, .. } = &mut self.splitter;
+        let Splitter { buffer, start, line, options, .. } = &mut self.splitter;
         let ends = rows.tape.line(rows.line - 1);
-        let end = rows.first + ends[ends.len() - 1] as usize;
-        let trimmed = usize::from(rows.to_check.carriage_returns && buffer[end - 1] == b'\r');
-        let bounds = Bounds::Line(Line { first: rows.first, ends, trimmed });
+        let bounds = Bounds::Line(rows.line_of(buffer, options.quote, ends));
         let record = Record { bytes: buffer, bounds, line: *line, quoted: false };
-        *start = end + 1;
+        *start = rows.first + ends[ends.len() - 1] as usize + 1;
         *line += 1;
         record
     }

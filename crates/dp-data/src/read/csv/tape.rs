@@ -5,7 +5,7 @@ use pulp::{Arch, Simd, WithSimd};
 use crate::memory::{OutOfMemory, reserve};
 
 /// Bytes looked at together.
-const BLOCK: usize = 64;
+pub(super) const BLOCK: usize = 64;
 /// Longest text of a tape, so that its memory stays small whatever the rows.
 pub(super) const LONGEST: usize = 512 * 1024;
 
@@ -94,7 +94,7 @@ fn marks(block: &[u8; BLOCK], delimiter: u8) -> (u64, u64) {
 
 /// Returns the bits of bytes that are 0 or 1.
 #[inline(always)]
-fn bits(bytes: &[u8; BLOCK]) -> u64 {
+pub(super) fn bits(bytes: &[u8; BLOCK]) -> u64 {
     let mut all = 0;
     for (i, eight) in bytes.as_chunks::<8>().0.iter().enumerate() {
         // Moves bit 8k to 56 + k.

@@ -104,8 +104,10 @@ fn number() -> impl Strategy<Value = String> {
 
 /// A cell of a column that accepts anything, or of one that refuses some.
 fn cell(column: usize) -> BoxedStrategy<String> {
-    let odd =
-        prop::sample::select(vec!["", "NA", " NA ", "x", "-", ".", "1.2.3", "--1", "+1", "1e3", "inf", "\"4\"", "nan"]);
+    let odd = prop::sample::select(vec![
+        "", "NA", " NA ", "x", "-", ".", "1.2.3", "--1", "+1", "1e3", "inf", "\"4\"", "\"\"", "\"\"\"\"", "\"",
+        "\"1\"2", "1\"", "nan",
+    ]);
     let odd = odd.prop_map(str::to_owned);
     match column {
         0 => prop_oneof![9 => Just("1".to_owned()), 1 => Just("0".to_owned()), 1 => Just("yes".to_owned())].boxed(),
@@ -114,7 +116,7 @@ fn cell(column: usize) -> BoxedStrategy<String> {
         3 => prop_oneof![30 => "[0-9]", 1 => Just("11".to_owned())].boxed(),
         4 => prop_oneof![9 => number(), 2 => odd].boxed(),
         5 => prop_oneof![60 => "0\\.[0-9]{2}", 1 => Just("x".to_owned())].boxed(),
-        6 => prop_oneof![20 => prop::sample::select(vec!["u", "vé", "3", "NA"]).prop_map(str::to_owned), 1 => Just("w".to_owned())].boxed(),
+        6 => prop_oneof![20 => prop::sample::select(vec!["u", "vé", "3", "NA", "\"u\"", "\"vé\""]).prop_map(str::to_owned), 1 => Just("w".to_owned())].boxed(),
         _ => prop_oneof![9 => number(), 1 => Just(String::new())].boxed(),
     }
 }

@@ -1,0 +1,153 @@
+"""Reading and whole commands, beside the parsers of other programs on the same files in the same run.
+
+    python benches/peers/speed.py TARGET [--before DP] [--rows 500000] [--threads 1,2] [--times 5]
+
+Needs numpy, polars and pyarrow. TARGET is the folder of the release build (`cargo build --release -p dp-cli -p benches`), DP an
+older `dp` to compare commands with. Prints seconds, the shortest of some times; the peers parse only, `reading` also scales,
+bounds and stores rows. The tables are generated: numbers, categories, quoted categories, CRLF, decimals of 17 digits, and
+numbers of which every twentieth is missing.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import numpy as np
+import polars
+
+parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+parser.add_argument("target", type=pathlib.Path)
+parser.add_argument("--before", type=pathlib.Path)
+parser.add_argument("--rows", type=int, default=500_000)
+parser.add_argument("--threads", default="1,2")
+parser.add_argument("--times", type=int, default=5)
+options = parser.parse_args()
+
+COLUMNS, CATEGORIES, CLASSES = 54, 13, 10
+PEERS = {
+    "polars": "import polars; read = lambda: polars.read_csv(path)",
+    "pyarrow": "import pyarrow, pyarrow.csv; pyarrow.set_cpu_count(threads); read = lambda: pyarrow.csv.read_csv(path)",
+}
+
+
+def generate(folder):
+    """Writes the tables and their schemas, and returns the names of those to read."""
+    random, n = np.random.default_rng(1), options.rows
+    numbers = {f"x{i}": random.random(n) for i in range(COLUMNS)}
+    chosen = random.integers(0, CATEGORIES, (8, n))
+    mixed = {f"x{i}": random.integers(0, 100_000, n) for i in range(6)}
+    mixed |= {f"c{i}": np.char.add("category-", chosen[i].astype(str)) for i in range(8)}
+    one_of_two = {
+        "numbers": sum(numbers[f"x{i}"] for i in range(5)) > 2.5,
+        "mixed": chosen[0] + chosen[1] > CATEGORIES,
+    }
+    one_of_ten = np.argmax([numbers[f"x{i}"] for i in range(CLASSES)], axis=0)
+    texts = "[" + ", ".join(f"'category-{i}'" for i in range(CATEGORIES)) + "]"
+
+    def schema_of(name):
+        kinds = {"x": "type = 'numeric', min = 0, max = 1, on_missing = { value = 0.5 }"}
+        if name == "mixed":
+            kinds = {"x": "type = 'numeric', min = 0, max = 99999", "c": f"type = 'categorical', categories = {texts}"}
+        columns = mixed if name == "mixed" else numbers
+        return [f"columns.{column} = {{ {kinds[column[0]]} }}" for column in columns]
+
+    def write(name, columns, schema, labels, label="positive = '1', negative = '0'", **form):
+        table = polars.DataFrame(columns | {"y": labels.astype(int)})
+        table.write_csv(folder / f"{name}.csv", **form)
+        text = ["missing = ['']", f"label = {{ column = 'y', {label} }}", *schema]
+        (folder / f"{name}.toml").write_text("\n".join(text))
+        return name
+
+    def write_numbers(name, columns=numbers, digits=3, **form):
+        return write(name, columns, schema_of("numbers"), one_of_two["numbers"], float_precision=digits, **form)
+
+    def write_mixed(name, **form):
+        return write(name, mixed, schema_of("mixed"), one_of_two["mixed"], **form)
+
+    is_missing = random.random((COLUMNS, n)) < 0.05
+    missing = {name: polars.Series(column).set(polars.Series(is_missing[i]), None) for i, (name, column) in enumerate(numbers.items())}
+    classes = "classes = [" + ", ".join(f"'{i}'" for i in range(CLASSES)) + "]"
+    write("classes", numbers, schema_of("numbers"), one_of_ten, classes, float_precision=3)
+    return [
+        write_numbers("numbers"),
+        write_mixed("categories"),
+        write_mixed("quoted", quote_style="non_numeric"),
+        write_numbers("crlf", line_terminator="\r\n"),
+        write_numbers("long", digits=17),
+        write_numbers("missing", missing),
+    ]
+
+
+def of_peer(peer, path, threads):
+    """Times a peer in a process of its own: its threads are set once."""
+    code = f"""
+import os, time
+os.environ["POLARS_MAX_THREADS"] = "{threads}"
+path, threads = {str(path)!r}, {threads}
+{PEERS[peer]}
+def seconds():
+    start = time.perf_counter()
+    read()
+    return time.perf_counter() - start
+print(min(seconds() for _ in range({options.times})))
+"""
+    return float(subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout)
+
+
+def of_command(program, arguments):
+    best = float("inf")
+    for _ in range(options.times):
+        start = time.perf_counter()
+        subprocess.run([program, *arguments], check=True, capture_output=True)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+with tempfile.TemporaryDirectory() as name:
+    folder = pathlib.Path(name)
+    threads = [int(count) for count in options.threads.split(",")]
+    print(f"# Reading {options.rows} rows, seconds\n")
+    print(f"{'table':12}{'MB':>6}{'threads':>9}{'reading':>9}" + "".join(f"{peer:>9}" for peer in PEERS))
+    for table in generate(folder):
+        path, schema = folder / f"{table}.csv", folder / f"{table}.toml"
+        for count in threads:
+            times = ["--threads", str(count), "--times", str(options.times)]
+            reading = subprocess.run(
+                [options.target / "reading", path, schema, *times], check=True, capture_output=True, text=True
+            )
+            peers = "".join(f"{of_peer(peer, path, count):9.3f}" for peer in PEERS)
+            print(f"{table:12}{path.stat().st_size / 1e6:6.0f}{count:9}{float(reading.stdout):9.3f}{peers}", flush=True)
+
+    print(f"\n# Commands on {options.rows} rows of {COLUMNS} numbers, seconds\n")
+    programs = [options.target / "dp"] + ([options.before] if options.before else [])
+    print(f"{'command':24}{'threads':>9}{'now':>9}" + (f"{'before':>9}" if options.before else ""))
+
+    def train(table, *arguments):
+        data = ["--data", folder / f"{table}.csv", "--schema", folder / f"{table}.toml"]
+        return ["train", *data, "--epsilon", "1", "--delta", "1e-8", "--out", folder / "m.json", "--force", *arguments]
+
+    data = ["--data", folder / "numbers.csv"]
+    label = ["--label", "y", "--out", folder / "s.toml", "--force"]
+    candidates = ["--lambda", ",".join(f"{10 ** (-i / 2):.2e}" for i in range(2, 12))]
+    commands = {
+        "auto": train("numbers", "--algorithm", "auto"),
+        "auto --curves none": train("numbers", "--algorithm", "auto", "--curves", "none"),
+        "bolt-on-convex": train("numbers", "--algorithm", "bolt-on-convex"),
+        "dp-sgd": train("numbers", "--algorithm", "dp-sgd"),
+        "dp-newton": train("numbers", "--algorithm", "dp-newton"),
+        "dp-gd": train("numbers", "--algorithm", "dp-gd"),
+        "one model of 10 classes": train("classes", "--algorithm", "obj-pert", "--loss", "softmax"),
+        "tuning of 10 candidates": ["tune", *train("numbers", "--algorithm", "bolt-on", *candidates)[1:]],
+        "predict": ["predict", "--model", folder / "m.json", *data, "--out", folder / "p.csv", "--force"],
+        "evaluate": ["evaluate", "--model", folder / "m.json", *data],
+        "schema": ["schema", folder / "numbers.csv", *label],
+    }
+    for command, arguments in commands.items():
+        if command == "predict":
+            subprocess.run([programs[0], *train("numbers", "--algorithm", "bolt-on-convex")], check=True, capture_output=True)
+        for count in threads:
+            times = "".join(f"{of_command(program, [*arguments, '--threads', str(count)]):9.3f}" for program in programs)
+            print(f"{command:24}{count:9}{times}", flush=True)
