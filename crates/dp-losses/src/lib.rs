@@ -43,7 +43,7 @@
 //! assert!(losses.iter().all(|loss| *loss < 0.1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod absolute;
 pub mod compensated;
@@ -69,6 +69,7 @@ pub mod loss;
 pub mod loss_kind;
 pub mod model;
 pub mod penalty;
+pub mod prefetch;
 pub mod proximal;
 mod real;
 pub mod regulariser;

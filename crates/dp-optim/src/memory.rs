@@ -7,6 +7,7 @@ use dp_data::memory::{OutOfMemory, collect, filled};
 use dp_data::{
     Block, BlockBuffer, Description, Examples, Order, PassReceipt, PassRequest, RowSource, RowStream, Rows, SourceError,
 };
+use dp_losses::prefetch::fetch;
 use rand::seq::SliceRandom;
 
 const ENGINE: &str = "memory";
@@ -159,30 +160,38 @@ impl<F: Feature> RowSource<F> for MemorySource<F> {
             return Ok(block.slice(position..position + 1));
         }
         self.gathered.clear();
-        for positions in positions.chunks(AT_ONCE) {
-            fetch(&block.rows, positions);
-            for &position in positions {
-                let position = position as usize;
-                self.gathered.push(&block.slice(position..position + 1))?;
+        let ahead = rows_ahead(&block);
+        positions.iter().take(ahead).for_each(|&position| fetch_row(&block.rows, position as usize));
+        for (i, &position) in positions.iter().enumerate() {
+            if let Some(&later) = positions.get(i + ahead) {
+                fetch_row(&block.rows, later as usize);
             }
+            let position = position as usize;
+            self.gathered.push(&block.slice(position..position + 1))?;
         }
         Ok(self.gathered.block(block.dim()))
     }
 }
 
-const AT_ONCE: usize = 32;
+/// Bytes of rows that are fetched ahead of copying. Between 4 and 16 KiB the speed is the same within a tenth.
+const BYTES_AHEAD: usize = 8 * 1024;
 
-/// Reads one number of each cache line of these rows, so that the memory accesses overlap; copying row by row would wait for
-/// each of them.
-fn fetch<F: Copy>(rows: &Rows<'_, F>, positions: &[u32]) {
-    const LINE: usize = 64;
-    if let Rows::Dense { values, dim } = *rows {
-        let step = (LINE / size_of::<F>().max(1)).max(1);
-        for &position in positions {
-            let start = position as usize * dim;
-            for &number in values[start..start + dim].iter().step_by(step) {
-                core::hint::black_box(number);
-            }
+/// Returns the number of rows that are fetched ahead.
+fn rows_ahead<F>(block: &Block<'_, F>) -> usize {
+    let bytes = match block.rows {
+        Rows::Dense { dim, .. } => dim * size_of::<F>(),
+        Rows::Sparse { values, .. } => values.len() / block.len().max(1) * (size_of::<F>() + size_of::<u32>()),
+    };
+    (BYTES_AHEAD / bytes.max(1)).clamp(1, 64)
+}
+
+fn fetch_row<F>(rows: &Rows<'_, F>, position: usize) {
+    match *rows {
+        Rows::Dense { values, dim } => fetch(&values[position * dim..(position + 1) * dim]),
+        Rows::Sparse { offsets, indices, values, .. } => {
+            let (start, end) = (offsets[position], offsets[position + 1]);
+            fetch(&indices[start..end]);
+            fetch(&values[start..end]);
         }
     }
 }

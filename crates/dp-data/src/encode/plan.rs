@@ -284,6 +284,7 @@ impl CategoricalPlan {
         // A marker of missing values that the column also lists as a category is that category.
         let place = match cell {
             Cell::Missing => None,
+            Cell::Text(text) => self.positions.get(text).copied(),
             cell => cell.find(buffer, |text| self.positions.get(text).copied()),
         };
         if let Some(place) = place {
