@@ -67,7 +67,7 @@ fn run(cli: &Cli, console: &Console) -> Result<ExitStatus, Failure> {
         Command::Completions(args) => commands::completions::run(args, console),
         Command::Man(args) => commands::man::run(args, console),
         Command::Help(args) => commands::help::run(args, console),
-        Command::Schema(args) => commands::schema::execute(args, console),
+        Command::Schema(args) => commands::schema::execute(args, &cli.global, console),
         Command::Train(args) => commands::train::execute(args, &cli.global, console),
         Command::Tune(args) => commands::tune::execute(args, &cli.global, console),
         Command::Evaluate(args) => commands::evaluate::execute(args, &cli.global, console),

@@ -1,6 +1,7 @@
 //! Drafting a schema from a CSV file, for review by a person.
 
 mod column;
+mod exact_sum;
 mod label;
 #[cfg(test)]
 mod tests;
@@ -128,22 +129,23 @@ pub fn draft(input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<D
         Some(name) => reader.position(name)?,
         None => header.len() - 1,
     };
-    let mut columns: Vec<_> = header.iter().map(|_| ColumnSurvey::new(options.max_categories)).collect();
-    let mut survey = LabelSurvey::default();
-    let mut rows = 0_u64;
-    while let Some(record) = reader.next_record()? {
-        for (position, (column, cell)) in columns.iter_mut().zip(record.cells()).enumerate() {
-            if position == label_position {
-                survey.see(cell);
-            } else {
-                column.see(cell, rows, record.line());
-            }
-        }
-        for (position, line) in record.line_ends() {
-            columns[position].see_line_end(line);
-        }
-        rows += 1;
-    }
+    let empty = || Survey::new(header.len(), label_position, options);
+    let mut all = empty();
+    let of_chunk = |reader: &mut CsvReader| {
+        let mut survey = empty();
+        survey.read(reader)?;
+        Ok(survey)
+    };
+    reader.for_each_chunk(
+        |reader| reader,
+        of_chunk,
+        |survey, lines| {
+            all.append(&survey, lines);
+            Ok::<_, DataError>(())
+        },
+    )?;
+    all.read(&mut reader)?;
+    let Survey { columns, label: survey, rows, .. } = all;
     if rows == 0 {
         return Err(DataError::new(DataErrorKind::CsvNoRows, "the file holds a header and no rows")
             .in_file(&file)
@@ -174,4 +176,44 @@ pub fn draft(input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<D
     }
     let schema = Schema::new(drafted, label, vec![String::new()]).map_err(|error| error.in_file(&file))?;
     Ok(Draft { schema, notes })
+}
+
+/// What the cells of a table hold.
+struct Survey {
+    columns: Vec<ColumnSurvey>,
+    label_position: usize,
+    label: LabelSurvey,
+    rows: u64,
+}
+
+impl Survey {
+    fn new(width: usize, label_position: usize, options: &DraftOptions) -> Self {
+        let columns = (0..width).map(|_| ColumnSurvey::new(options.max_categories)).collect();
+        Self { columns, label_position, label: LabelSurvey::default(), rows: 0 }
+    }
+
+    /// Reads all records.
+    fn read(&mut self, reader: &mut CsvReader) -> Result<(), DataError> {
+        while let Some(record) = reader.next_record()? {
+            for (position, (column, cell)) in self.columns.iter_mut().zip(record.cells()).enumerate() {
+                if position == self.label_position {
+                    self.label.see(cell);
+                } else {
+                    column.see(cell, record.line());
+                }
+            }
+            for (position, line) in record.line_ends() {
+                self.columns[position].see_line_end(line);
+            }
+            self.rows += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds the next records, whose lines were counted from the end of `lines` others.
+    fn append(&mut self, next: &Self, lines: u64) {
+        self.columns.iter_mut().zip(&next.columns).for_each(|(column, next)| column.append(next, lines));
+        self.label.append(&next.label);
+        self.rows += next.rows;
+    }
 }

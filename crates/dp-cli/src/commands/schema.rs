@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use dp::wording;
+use dp_data::Workers;
 use dp_data::draft::{self, DraftOptions};
 use dp_data::read::{CsvOptions, CsvReader, Input};
 use serde::Serialize;
 
 use super::dry_run::Foreseen;
-use crate::args::{FileName, SchemaArgs};
+use crate::args::{FileName, GlobalArgs, SchemaArgs};
 use crate::atomic;
 use crate::failure::Failure;
 use crate::input::{check_distinct, conflict, csv_options, label_hint};
@@ -27,6 +28,8 @@ pub struct SchemaConfig {
     pub out: Option<PathBuf>,
     /// True if an existing file is replaced.
     pub force: bool,
+    /// The threads that read the file.
+    pub workers: Workers,
 }
 
 /// The result of drafting.
@@ -48,7 +51,7 @@ impl SchemaConfig {
     ///
     /// # Errors
     /// `usage.value`, `usage.conflict`.
-    pub fn new(args: &SchemaArgs) -> Result<Self, Failure> {
+    pub fn new(args: &SchemaArgs, global: &GlobalArgs) -> Result<Self, Failure> {
         let mut options = DraftOptions::default();
         options.label = args.label.clone();
         options.positive = args.positive.clone();
@@ -61,7 +64,8 @@ impl SchemaConfig {
         if let Some(out) = &out {
             check_distinct(&[("FILE", Path::new(&args.data)), ("--out", out)])?;
         }
-        Ok(Self { data: args.data.clone(), csv: csv_options(&args.delimiter)?, options, out, force: args.force })
+        let (csv, workers) = (csv_options(&args.delimiter)?, global.workers());
+        Ok(Self { data: args.data.clone(), csv, options, out, force: args.force, workers })
     }
 }
 
@@ -69,8 +73,8 @@ impl SchemaConfig {
 ///
 /// # Errors
 /// Errors in the file, and output that cannot be written.
-pub fn execute(args: &SchemaArgs, console: &Console) -> Result<(), Failure> {
-    let config = SchemaConfig::new(args)?;
+pub fn execute(args: &SchemaArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
+    let config = SchemaConfig::new(args, global)?;
     if args.dry_run {
         return dry_run(&config)?.print(console);
     }
@@ -110,7 +114,7 @@ pub fn run(config: &SchemaConfig, console: &Console) -> Result<Outcome, Failure>
         atomic::check(out, config.force)?;
     }
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
-    let input = Input::open(&config.data).map_err(from_data)?;
+    let input = Input::open(&config.data).map_err(from_data)?.with_workers(config.workers);
     let drafted = draft::draft(input, &config.options, &config.csv).map_err(from_data)?;
     let toml = drafted.to_toml();
     let unreviewed: Vec<String> = drafted.schema.unreviewed().into_iter().map(str::to_owned).collect();

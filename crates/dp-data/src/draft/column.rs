@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::DraftOptions;
+use super::exact_sum::ExactSum;
 use crate::encode::parse_number;
 use crate::schema::{Column, ColumnKind, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Review};
 
@@ -12,6 +13,8 @@ const USUAL_MARKERS: [&str; 10] = ["", "NA", "N/A", "n/a", "NaN", "nan", "null",
 const NUMBERS_TO_ONE: u64 = 9;
 /// Maximum number of stored values of a label; a column with more is not a label.
 const MOST_LABELS: usize = 1000;
+/// Numbers are added up in this unit, so that no sum overflows: `2^-64`.
+const SCALE: f64 = 1.0 / 18_446_744_073_709_551_616.0;
 
 /// Statistics of a feature column.
 pub(super) struct ColumnSurvey {
@@ -22,11 +25,11 @@ pub(super) struct ColumnSurvey {
     markers: Vec<&'static str>,
     min: f64,
     max: f64,
-    /// Running mean, computed incrementally to stay finite.
-    mean: f64,
+    sum: ExactSum,
     /// True if every number is 0 or 1.
     zeros_and_ones: bool,
-    counts_rows: Option<f64>,
+    /// The first and the last number, while each is one more than the number before.
+    sequence: Option<(f64, f64)>,
     values: HashSet<Box<[u8]>>,
     max_categories: usize,
     /// First line of the first cell that contains a line end.
@@ -42,40 +45,70 @@ impl ColumnSurvey {
             markers: Vec::new(),
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
-            mean: 0.0,
+            sum: ExactSum::default(),
             zeros_and_ones: true,
-            counts_rows: None,
+            sequence: None,
             values: HashSet::new(),
             max_categories,
             line_end: None,
         }
     }
 
-    /// Adds a cell of the `row`-th record, which starts on this line.
-    pub(super) fn see(&mut self, cell: &[u8], row: u64, line: u64) {
+    /// Adds a cell of a record that starts on this line.
+    pub(super) fn see(&mut self, cell: &[u8], line: u64) {
         if let Some(number) = parse_number(cell) {
-            let from_row = number - row as f64;
-            match self.counts_rows {
-                None if self.numbers == 0 => self.counts_rows = Some(from_row),
-                Some(first) if first != from_row => self.counts_rows = None,
-                _ => {}
-            }
+            // One of the two zeros.
+            let number = number + 0.0;
+            self.sequence = match self.sequence {
+                None if self.numbers == 0 => Some((number, number)),
+                Some((first, last)) if number - last == 1.0 => Some((first, number)),
+                _ => None,
+            };
             self.numbers += 1;
             self.min = self.min.min(number);
             self.max = self.max.max(number);
             self.zeros_and_ones &= number == 0.0 || number == 1.0;
-            self.mean += number / self.numbers as f64 - self.mean / self.numbers as f64;
+            self.sum.add(number * SCALE);
         } else if let Some(marker) = USUAL_MARKERS.iter().find(|marker| marker.as_bytes() == cell.trim_ascii()) {
-            if !self.markers.contains(marker) {
-                self.markers.push(marker);
-            }
+            self.see_marker(marker);
         } else {
             self.others += 1;
             self.unreadable.get_or_insert(line);
         }
-        if self.values.len() <= self.max_categories && !self.values.contains(cell) {
-            self.values.insert(cell.into());
+        self.see_value(cell);
+    }
+
+    fn see_marker(&mut self, marker: &'static str) {
+        if !self.markers.contains(&marker) {
+            self.markers.push(marker);
         }
+    }
+
+    fn see_value(&mut self, value: &[u8]) {
+        if self.values.len() <= self.max_categories && !self.values.contains(value) {
+            self.values.insert(value.into());
+        }
+    }
+
+    /// Adds the statistics of the next cells, whose lines were counted from the end of `lines` others.
+    pub(super) fn append(&mut self, next: &Self, lines: u64) {
+        if next.numbers > 0 {
+            self.sequence = match (self.sequence, next.sequence) {
+                (None, sequence) if self.numbers == 0 => sequence,
+                (Some((first, last)), Some((next, end))) if next - last == 1.0 => Some((first, end)),
+                _ => None,
+            };
+        }
+        self.numbers += next.numbers;
+        self.others += next.others;
+        self.min = self.min.min(next.min);
+        self.max = self.max.max(next.max);
+        self.sum.append(&next.sum);
+        self.zeros_and_ones &= next.zeros_and_ones;
+        self.unreadable = self.unreadable.or(next.unreadable.map(|line| line + lines));
+        self.line_end = self.line_end.or(next.line_end.map(|line| line + lines));
+        next.markers.iter().for_each(|marker| self.see_marker(marker));
+        next.values.iter().for_each(|value| self.see_value(value));
     }
 
     /// Records that the last seen cell contains a line end, and starts on this line.
@@ -111,7 +144,7 @@ impl ColumnSurvey {
             remarks.push("Every row holds the same value.".into());
             return (column(ColumnKind::Drop, None), remarks);
         }
-        if numeric && self.others == 0 && self.markers.is_empty() && self.numbers > 2 && self.counts_rows.is_some() {
+        if numeric && self.others == 0 && self.markers.is_empty() && self.numbers > 2 && self.sequence.is_some() {
             remarks.push("It numbers the rows.".into());
             return (column(ColumnKind::Drop, None), remarks);
         }
@@ -141,7 +174,8 @@ impl ColumnSurvey {
 
     fn draft_numeric(&self, name: &str, options: &DraftOptions, mut remarks: Vec<String>) -> (Column, Vec<String>) {
         // Skewed towards a range that starts at 0 and spans powers of ten: amounts of money, counts of bytes.
-        let skewed = self.min == 0.0 && self.max >= 1000.0 && self.mean * 20.0 < self.max;
+        let mean = self.sum.value() / self.numbers as f64 / SCALE;
+        let skewed = self.min == 0.0 && self.max >= 1000.0 && mean * 20.0 < self.max;
         let log1p = skewed && options.apply_log1p;
         if skewed && !log1p {
             remarks.push("Skewed over powers of ten: `log1p = true` would suit it.".into());
@@ -195,6 +229,7 @@ pub(super) struct LabelSurvey {
 impl LabelSurvey {
     pub(super) fn see(&mut self, cell: &[u8]) {
         if let Some(number) = parse_number(cell) {
+            let number = number + 0.0;
             self.whole = number.fract() == 0.0 && (self.whole || self.numbers.is_none());
             let (min, max) = self.numbers.unwrap_or((number, number));
             self.numbers = Some((min.min(number), max.max(number)));
@@ -203,15 +238,39 @@ impl LabelSurvey {
         } else {
             self.text = true;
         }
-        if let Some(count) = self.counts.get_mut(cell) {
-            *count += 1;
-        } else if self.counts.len() < MOST_LABELS {
-            if !cell.trim_ascii().is_empty() {
-                self.counts.insert(cell.into(), 1);
-            }
-        } else {
-            self.overflowed = true;
+        if !cell.trim_ascii().is_empty() {
+            self.count(cell, 1);
         }
+    }
+
+    /// Counts a value. The first values in their order are stored, so that the order of the records does not matter.
+    fn count(&mut self, value: &[u8], more: u64) {
+        if let Some(count) = self.counts.get_mut(value) {
+            *count += more;
+            return;
+        }
+        if self.counts.len() >= MOST_LABELS {
+            self.overflowed = true;
+            match self.counts.last_key_value() {
+                Some((last, _)) if value < &**last => drop(self.counts.pop_last()),
+                _ => return,
+            }
+        }
+        self.counts.insert(value.into(), more);
+    }
+
+    /// Adds the statistics of other cells.
+    pub(super) fn append(&mut self, other: &Self) {
+        self.whole = match (self.numbers, other.numbers) {
+            (Some(_), Some(_)) => self.whole && other.whole,
+            _ => self.whole || other.whole,
+        };
+        let ranges = self.numbers.into_iter().chain(other.numbers);
+        self.numbers = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        self.text |= other.text;
+        self.markers |= other.markers;
+        self.overflowed |= other.overflowed;
+        other.counts.iter().for_each(|(value, &count)| self.count(value, count));
     }
 
     /// Returns the values, unless there are too many.

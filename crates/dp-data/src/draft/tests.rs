@@ -181,3 +181,44 @@ fn labels_of_more_than_two_values() {
     let twice = DraftOptions { hint: Some(LabelHint::Classes(vec!["u".into(), "u".into()])), ..DraftOptions::new("y") };
     assert_eq!(drafted_label(&["u", "u"], &twice).unwrap_err().code(), "schema.label");
 }
+
+/// A source that gives a few bytes at a time, so that a small table has many chunks.
+struct Drops(std::io::Cursor<Vec<u8>>);
+
+impl std::io::Read for Drops {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let most = buffer.len().min(900);
+        self.0.read(&mut buffer[..most])
+    }
+}
+
+#[test]
+fn drafts_are_the_same_on_any_number_of_threads() {
+    let mut text = "id,money,flag,town,note,odd,label\n".to_owned();
+    for i in 0..3000_u32 {
+        let money = if i % 400 == 13 { "NA".to_owned() } else { format!("{}.5", (i * i) % 9000 / (1 + i % 50)) };
+        let odd = if i == 2345 { "unreadable".to_owned() } else { format!("-{}e-1", i % 7) };
+        let note = if i == 1234 { "\"two\nlines\"".to_owned() } else { format!("text {i}") };
+        let town = ["Rome", "\"Oslo\"", "Bern", ""][(i / 700) as usize % 4];
+        text += &format!("{i},{money},{},{town},{note},{odd},{}\n", i % 2, i % 1500);
+    }
+    for label in ["flag", "label", "town"] {
+        let draft = |threads: usize| {
+            let workers = crate::Workers::new(threads.try_into().unwrap());
+            let source = Drops(std::io::Cursor::new(text.clone().into_bytes()));
+            let input = Input::from_reader("a.csv", source).unwrap().with_workers(workers);
+            draft(input, &DraftOptions::new(label), &CsvOptions::default())
+                .map(|drafted| drafted.to_toml())
+                .map_err(|error| error.to_string())
+        };
+        let one = draft(1);
+        assert!(
+            label != "flag"
+                || one.as_ref().is_ok_and(|toml| toml.contains("line 2348") && toml.contains("numbers the rows")),
+            "{one:?}"
+        );
+        for threads in [2, 3] {
+            assert_eq!(draft(threads), one, "{threads} threads");
+        }
+    }
+}

@@ -211,7 +211,7 @@ impl<'e> RecordReader<'e> {
             let part = of_chunk(records)?;
             Ok((part, records.row.take_tallies()))
         };
-        reader.for_each_chunk(records, of_chunk, |(part, tallies)| {
+        reader.for_each_chunk(records, of_chunk, |(part, tallies), _| {
             row.append_tallies(&tallies);
             each(part)
         })

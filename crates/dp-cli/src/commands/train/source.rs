@@ -44,7 +44,8 @@ impl Known {
                 options.positive = named.positive.clone();
                 options.negative = named.negative.clone();
                 options.hint = named.hint.clone();
-                let drafted = draft(data.open()?, &options, &config.input.csv).map_err(|error| from_data(&error))?;
+                let drafted = draft(data.open()?.with_workers(config.workers), &options, &config.input.csv)
+                    .map_err(|error| from_data(&error))?;
                 for note in &drafted.notes {
                     console.detail(&format!(
                         "`{}`: {} (for your eyes only)",

@@ -26,24 +26,30 @@ struct Chunk {
 }
 
 /// What reads the records of chunks.
-pub(in crate::read) trait ReadsChunks {
+pub(crate) trait ReadsChunks {
     /// Returns the reader of the records, if they are a table's.
     fn csv_reader(&mut self) -> Option<&mut CsvReader>;
 }
 
+impl ReadsChunks for CsvReader {
+    fn csv_reader(&mut self) -> Option<&mut CsvReader> {
+        Some(self)
+    }
+}
+
 impl CsvReader {
-    /// Passes `part(buffers)` to `each` for chunk after chunk, in the order of the file. Each thread makes its buffers of a
+    /// Passes `part(buffers)` and the number of lines before the chunk to `each` for chunk after chunk, in the order of the file. Each thread makes its buffers of a
     /// reader, which then reads the records of a chunk and ends.
     ///
     /// Afterwards this reader is at the first record that was in no chunk. With one thread there are no chunks.
     ///
     /// # Errors
     /// Those of the first chunk that has one, with the line of the file; those of `each`.
-    pub(in crate::read) fn for_each_chunk<B: ReadsChunks, T: Send, E: From<DataError>>(
+    pub(crate) fn for_each_chunk<B: ReadsChunks, T: Send, E: From<DataError>>(
         &mut self,
         buffers: impl Fn(Self) -> B + Sync,
         part: impl Fn(&mut B) -> Result<T, DataError> + Sync,
-        mut each: impl FnMut(T) -> Result<(), E>,
+        mut each: impl FnMut(T, u64) -> Result<(), E>,
     ) -> Result<(), E> {
         let Self { file, splitter, header, line_ends, workers, .. } = self;
         if *workers == Workers::ONE {
@@ -77,8 +83,9 @@ impl CsvReader {
                 let of_text = |error: DataError| error.after_lines(lines_before - lines_of_header).in_file(file);
                 let (result, lines) = outcome.map_err(of_text)?;
                 let result = result.map_err(|error| error.after_lines(lines_before))?;
+                let used = each(result, lines_before);
                 lines_before += lines;
-                each(result)
+                used
             },
         )?;
         splitter.line = lines_before + 1;

@@ -7,19 +7,10 @@ use proptest::prelude::*;
 use super::*;
 use crate::encode::Stored;
 use crate::error::DataError;
-use crate::read::csv::ReadsChunks;
 use crate::workers::Workers;
 
 fn workers(threads: usize) -> Workers {
     Workers::new(threads.try_into().unwrap())
-}
-
-struct Records(CsvReader);
-
-impl ReadsChunks for Records {
-    fn csv_reader(&mut self) -> Option<&mut CsvReader> {
-        Some(&mut self.0)
-    }
 }
 
 /// The cells of each record, and the error after them. An error's records include those before it in its chunk only if there
@@ -44,9 +35,9 @@ fn read(text: &[u8], step: usize, fails: bool, threads: usize, line_ends: bool) 
     }
     let mut found = Vec::new();
     let outcome = reader.for_each_chunk(
-        Records,
-        |reader| records(&mut reader.0),
-        |records| {
+        |reader| reader,
+        records,
+        |records, _| {
             found.extend(records);
             Ok::<_, DataError>(())
         },
