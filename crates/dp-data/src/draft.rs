@@ -1,7 +1,6 @@
 //! Drafting a schema from a CSV file, for review by a person.
 
 mod column;
-mod exact_sum;
 mod label;
 #[cfg(test)]
 mod tests;
@@ -11,7 +10,7 @@ use std::collections::HashMap;
 use column::{ColumnSurvey, LabelSurvey};
 
 use crate::error::{DataError, DataErrorKind};
-use crate::read::{CsvOptions, CsvReader, Input, line_end};
+use crate::read::{CsvOptions, CsvReader, Input, ReadsChunks, line_end};
 use crate::schema::{ColumnKind, LabelKind, LabelRange, Schema};
 
 /// Options of a draft.
@@ -131,13 +130,12 @@ pub fn draft(input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<D
     };
     let empty = || Survey::new(header.len(), label_position, options);
     let mut all = empty();
-    let of_chunk = |reader: &mut CsvReader| {
-        let mut survey = empty();
+    let of_chunk = |OfThread { reader, survey }: &mut OfThread| {
         survey.read(reader)?;
-        Ok(survey)
+        Ok(survey.take_part())
     };
     reader.for_each_chunk(
-        |reader| reader,
+        |reader| OfThread { reader, survey: empty() },
         of_chunk,
         |survey, lines| {
             all.append(&survey, lines);
@@ -178,6 +176,18 @@ pub fn draft(input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<D
     Ok(Draft { schema, notes })
 }
 
+/// A thread's reader, and what the cells that it read hold.
+struct OfThread {
+    reader: CsvReader,
+    survey: Survey,
+}
+
+impl ReadsChunks for OfThread {
+    fn csv_reader(&mut self) -> Option<&mut CsvReader> {
+        Some(&mut self.reader)
+    }
+}
+
 /// What the cells of a table hold.
 struct Survey {
     columns: Vec<ColumnSurvey>,
@@ -208,6 +218,16 @@ impl Survey {
             self.rows += 1;
         }
         Ok(())
+    }
+
+    /// Returns what the records since the last part hold; values of earlier parts may be left out.
+    fn take_part(&mut self) -> Self {
+        Self {
+            columns: self.columns.iter_mut().map(ColumnSurvey::take_part).collect(),
+            label_position: self.label_position,
+            label: core::mem::take(&mut self.label),
+            rows: core::mem::take(&mut self.rows),
+        }
     }
 
     /// Adds the next records, whose lines were counted from the end of `lines` others.

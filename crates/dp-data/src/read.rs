@@ -16,8 +16,8 @@ mod tests;
 mod warning;
 mod watched;
 
-pub(crate) use csv::line_end;
 pub use csv::{CsvOptions, CsvReader, Record};
+pub(crate) use csv::{ReadsChunks, line_end};
 pub use file_source::FileSource;
 pub use idx::{IdxHeader, looks_like_idx};
 pub(crate) use input::read_error;

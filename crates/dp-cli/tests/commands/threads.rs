@@ -61,6 +61,7 @@ fn models_have_the_same_bits_on_any_number_of_threads() {
         ("two.toml", "non-private"),
         ("two.toml", "noisy-moments"),
         ("two.toml", "dp-gd"),
+        ("two.toml", "dp-newton"),
         ("schema.toml", "auto"),
         ("schema.toml", "dp-gd"),
     ] {

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::DraftOptions;
-use super::exact_sum::ExactSum;
 use crate::encode::parse_number;
 use crate::schema::{Column, ColumnKind, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Review};
 
@@ -13,8 +12,8 @@ const USUAL_MARKERS: [&str; 10] = ["", "NA", "N/A", "n/a", "NaN", "nan", "null",
 const NUMBERS_TO_ONE: u64 = 9;
 /// Maximum number of stored values of a label; a column with more is not a label.
 const MOST_LABELS: usize = 1000;
-/// Numbers are added up in this unit, so that no sum overflows: `2^-64`.
-const SCALE: f64 = 1.0 / 18_446_744_073_709_551_616.0;
+/// Larger numbers count as this one in a column's sum, which then cannot overflow: `2^62`.
+const LARGEST: f64 = 4_611_686_018_427_387_904.0;
 
 /// Statistics of a feature column.
 pub(super) struct ColumnSurvey {
@@ -25,12 +24,15 @@ pub(super) struct ColumnSurvey {
     markers: Vec<&'static str>,
     min: f64,
     max: f64,
-    sum: ExactSum,
+    /// The sum of the numbers' integer parts, which is the same in any order.
+    sum: i128,
     /// True if every number is 0 or 1.
     zeros_and_ones: bool,
     /// The first and the last number, while each is one more than the number before.
     sequence: Option<(f64, f64)>,
     values: HashSet<Box<[u8]>>,
+    /// Those of `values` that were first seen since the last [part](ColumnSurvey::take_part).
+    fresh: Vec<Box<[u8]>>,
     max_categories: usize,
     /// First line of the first cell that contains a line end.
     line_end: Option<u64>,
@@ -45,10 +47,11 @@ impl ColumnSurvey {
             markers: Vec::new(),
             min: f64::INFINITY,
             max: f64::NEG_INFINITY,
-            sum: ExactSum::default(),
+            sum: 0,
             zeros_and_ones: true,
             sequence: None,
             values: HashSet::new(),
+            fresh: Vec::new(),
             max_categories,
             line_end: None,
         }
@@ -68,7 +71,7 @@ impl ColumnSurvey {
             self.min = self.min.min(number);
             self.max = self.max.max(number);
             self.zeros_and_ones &= number == 0.0 || number == 1.0;
-            self.sum.add(number * SCALE);
+            self.sum += i128::from(number.clamp(-LARGEST, LARGEST) as i64);
         } else if let Some(marker) = USUAL_MARKERS.iter().find(|marker| marker.as_bytes() == cell.trim_ascii()) {
             self.see_marker(marker);
         } else {
@@ -87,7 +90,15 @@ impl ColumnSurvey {
     fn see_value(&mut self, value: &[u8]) {
         if self.values.len() <= self.max_categories && !self.values.contains(value) {
             self.values.insert(value.into());
+            self.fresh.push(value.into());
         }
+    }
+
+    /// Returns the statistics since the last part, of whose values those of earlier parts are left out.
+    pub(super) fn take_part(&mut self) -> Self {
+        let mut part = core::mem::replace(self, Self::new(self.max_categories));
+        self.values = core::mem::take(&mut part.values);
+        part
     }
 
     /// Adds the statistics of the next cells, whose lines were counted from the end of `lines` others.
@@ -103,12 +114,12 @@ impl ColumnSurvey {
         self.others += next.others;
         self.min = self.min.min(next.min);
         self.max = self.max.max(next.max);
-        self.sum.append(&next.sum);
+        self.sum += next.sum;
         self.zeros_and_ones &= next.zeros_and_ones;
         self.unreadable = self.unreadable.or(next.unreadable.map(|line| line + lines));
         self.line_end = self.line_end.or(next.line_end.map(|line| line + lines));
         next.markers.iter().for_each(|marker| self.see_marker(marker));
-        next.values.iter().for_each(|value| self.see_value(value));
+        next.fresh.iter().for_each(|value| self.see_value(value));
     }
 
     /// Records that the last seen cell contains a line end, and starts on this line.
@@ -174,7 +185,7 @@ impl ColumnSurvey {
 
     fn draft_numeric(&self, name: &str, options: &DraftOptions, mut remarks: Vec<String>) -> (Column, Vec<String>) {
         // Skewed towards a range that starts at 0 and spans powers of ten: amounts of money, counts of bytes.
-        let mean = self.sum.value() / self.numbers as f64 / SCALE;
+        let mean = self.sum as f64 / self.numbers as f64;
         let skewed = self.min == 0.0 && self.max >= 1000.0 && mean * 20.0 < self.max;
         let log1p = skewed && options.apply_log1p;
         if skewed && !log1p {

@@ -10,7 +10,7 @@ mod tape;
 use std::collections::HashMap;
 use std::io::Read;
 
-pub(super) use chunks::ReadsChunks;
+pub(crate) use chunks::ReadsChunks;
 use csv_core::ReadRecordResult;
 use rows::Line;
 pub(super) use rows::RegularRows;

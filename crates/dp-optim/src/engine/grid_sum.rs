@@ -73,6 +73,56 @@ pub(crate) fn exact_sum<A: Adjacency>(dim: usize, norm: ClippingNorm, n: u64) ->
     Ok(ExactSum::new(dim, norm.into(), exact_step(norm, n)?, n)?)
 }
 
+/// Maximum number of numbers in the sums of all threads together, which take 64 MiB.
+const MOST_OF_THREADS: u64 = 1 << 23;
+/// Minimum number of records of a thread; fewer are not worth starting one.
+const LEAST_FOR_A_THREAD: usize = 4096;
+
+/// How the records of a pass are added up exactly.
+pub(crate) trait ExactSums<F>: Sync {
+    /// The sums.
+    type Sums: Send;
+
+    /// Returns the number of numbers in the sums.
+    fn numbers(&self) -> u64;
+
+    /// Creates sums of no records.
+    fn empty(&self) -> Result<Self::Sums, Error>;
+
+    /// Adds the records of a block.
+    fn add_block(&self, block: &Block<'_, F>, sums: &mut Self::Sums) -> Result<(), Error>;
+
+    /// Adds the sums of other records.
+    fn merge(&self, sums: &mut Self::Sums, part: Self::Sums) -> Result<(), Error>;
+}
+
+/// Returns the sums of a pass, of which several threads add up the parts of a long block: no bit depends on their number, since
+/// the sums are exact.
+pub(crate) fn add_up<F: Copy + Sync + 'static, S: ExactSums<F>>(
+    sums: &S,
+    source: &mut dyn RowSource<F>,
+    pass: u32,
+    control: &mut Control<'_>,
+) -> Result<S::Sums, Error> {
+    let mut total = sums.empty()?;
+    let workers = control.workers;
+    each_block(source, pass, control, &mut |block| {
+        let fitting = usize::try_from(MOST_OF_THREADS / sums.numbers().max(1)).unwrap_or(usize::MAX);
+        let parts = workers.threads().min(fitting).min(block.len() / LEAST_FOR_A_THREAD);
+        if parts <= 1 {
+            return sums.add_block(block, &mut total);
+        }
+        let of_part = block.len().div_ceil(parts);
+        let of_part = |(): &mut (), part: usize| {
+            let (mut sum, start) = (sums.empty()?, (part * of_part).min(block.len()));
+            sums.add_block(&block.slice(start..block.len().min(start + of_part)), &mut sum)?;
+            Ok::<_, Error>(sum)
+        };
+        workers.map(parts, || (), of_part).into_iter().try_for_each(|part| sums.merge(&mut total, part?))
+    })?;
+    Ok(total)
+}
+
 /// Passes every block to `of_block`, in the source's own order, on which sums on a grid do not depend.
 pub(crate) fn each_block<F: Copy + 'static>(
     source: &mut dyn RowSource<F>,

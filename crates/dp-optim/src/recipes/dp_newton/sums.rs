@@ -1,15 +1,17 @@
 //! The exact sums of a step: a record changes them by its own part only.
 
+use core::marker::PhantomData;
+
 use dp_accountant::{Adjacency, AdjacencyKind};
-use dp_data::RowSource;
+use dp_data::{Block, RowSource};
 use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
-use dp_mechanisms::clip::{ClippingNorm, MomentSum};
+use dp_mechanisms::clip::{ClippingNorm, ExactSum, MomentSum};
 use dp_mechanisms::{Bounded, L2Sensitivity};
 
 use super::RECIPE;
 use super::joint::Joint;
 use crate::engine::Control;
-use crate::engine::grid_sum::{counts, each_block, exact_step, exact_sum};
+use crate::engine::grid_sum::{ExactSums, add_up, counts, exact_step, exact_sum};
 use crate::engine::rows::{copy_row, dot};
 use crate::error::Error;
 use crate::recipes::noisy_moments::stage::check_square;
@@ -47,7 +49,7 @@ impl<F: Real> StepSums<'_, '_, F> {
     /// Computes `(Σ a x, ω Σ a' x xᵀ)` at these weights, or the first part alone.
     pub(super) fn at<A: Adjacency>(self, weights: &[f64]) -> Result<Bounded<Vec<f64>, A>, Error> {
         let loss = self.loss;
-        let visitor = At::<F, A> { sums: self, weights, relation: core::marker::PhantomData };
+        let visitor = At::<F, A> { sums: self, weights, relation: PhantomData };
         Loss::<f64>::resolve(loss, visitor)
     }
 }
@@ -55,7 +57,7 @@ impl<F: Real> StepSums<'_, '_, F> {
 struct At<'w, 's, 'c, F, A> {
     sums: StepSums<'s, 'c, F>,
     weights: &'w [f64],
-    relation: core::marker::PhantomData<A>,
+    relation: PhantomData<A>,
 }
 
 impl<F: Real, A: Adjacency> LossVisitor<f64> for At<'_, '_, '_, F, A> {
@@ -63,33 +65,70 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for At<'_, '_, '_, F, A> {
 
     fn visit<L: Loss<f64>>(self, loss: L) -> Self::Output {
         let StepSums { source, control, pass, n, dim, joint, curvature, .. } = self.sums;
-        let mut gradient = exact_sum::<A>(dim, ClippingNorm::new(joint.row_norm)?, n)?;
-        let mut squares = curvature.then(|| squares::<A>(joint, dim, n)).transpose()?;
-        let (weight, mut row, mut scaled) = (joint.weight(), vec![0.0; dim], vec![0.0; dim]);
-        each_block(source, pass, control, &mut |block| {
-            for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
-                let slope = loss.derivative(dot(&block.rows, i, self.weights), target.to_subset_unchecked());
-                copy_row(&block.rows, i, &mut row);
-                let mut add = |factor: f64, of_gradient: bool| {
-                    scaled.iter_mut().zip(&row).for_each(|(scaled, x)| *scaled = factor * x);
-                    match &mut squares {
-                        _ if of_gradient => gradient.add(&scaled),
-                        Some(squares) => squares.add(&scaled, &[]),
-                        None => Ok(()),
-                    }
-                };
-                // A NaN slope would count in one sum and not in the other: it is 0 in both.
-                let slope = if slope.is_nan() { 0.0 } else { slope.clamp(-1.0, 1.0) };
-                let bend = joint.margin.curvature(slope.abs());
-                // Errors of shape and number only, which were checked.
-                add(slope, true)?;
-                add((weight * bend).sqrt(), false)?;
-            }
-            Ok(())
-        })?;
+        let weights = self.weights;
+        let sums = OfRecords::<L, A> { loss, weights, n, dim, joint, curvature, relation: PhantomData };
+        let (mut gradient, squares) = add_up(&sums, source, pass, control)?;
         let Some(mut squares) = squares else { return Ok(gradient.finish()) };
         let sensitivity = L2Sensitivity::new(together(joint, dim, n, &squares)?)?;
         Ok(gradient.finish().followed_by_with_proven_sensitivity(squares.finish(), sensitivity))
+    }
+}
+
+/// The sums of records, at these weights.
+struct OfRecords<'w, L, A> {
+    loss: L,
+    weights: &'w [f64],
+    n: u64,
+    dim: usize,
+    joint: Joint,
+    curvature: bool,
+    relation: PhantomData<fn() -> A>,
+}
+
+impl<F: Real, L: Loss<f64>, A: Adjacency> ExactSums<F> for OfRecords<'_, L, A> {
+    type Sums = (ExactSum<A>, Option<MomentSum<A>>);
+
+    fn numbers(&self) -> u64 {
+        let dim = self.dim as u64;
+        dim.saturating_mul(if self.curvature { dim } else { 1 })
+    }
+
+    fn empty(&self) -> Result<Self::Sums, Error> {
+        let Self { n, dim, joint, .. } = *self;
+        let gradient = exact_sum::<A>(dim, ClippingNorm::new(joint.row_norm)?, n)?;
+        Ok((gradient, self.curvature.then(|| squares::<A>(joint, dim, n)).transpose()?))
+    }
+
+    fn add_block(&self, block: &Block<'_, F>, (gradient, squares): &mut Self::Sums) -> Result<(), Error> {
+        let Self { loss, weights, dim, joint, .. } = *self;
+        let (weight, mut row, mut scaled) = (joint.weight(), vec![0.0; dim], vec![0.0; dim]);
+        for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
+            let slope = loss.derivative(dot(&block.rows, i, weights), target.to_subset_unchecked());
+            copy_row(&block.rows, i, &mut row);
+            let mut add = |factor: f64, of_gradient: bool| {
+                scaled.iter_mut().zip(&row).for_each(|(scaled, x)| *scaled = factor * x);
+                match squares {
+                    _ if of_gradient => gradient.add(&scaled),
+                    Some(squares) => squares.add(&scaled, &[]),
+                    None => Ok(()),
+                }
+            };
+            // A NaN slope would count in one sum and not in the other: it is 0 in both.
+            let slope = if slope.is_nan() { 0.0 } else { slope.clamp(-1.0, 1.0) };
+            let bend = joint.margin.curvature(slope.abs());
+            // Errors of shape and number only, which were checked.
+            add(slope, true)?;
+            add((weight * bend).sqrt(), false)?;
+        }
+        Ok(())
+    }
+
+    fn merge(&self, (gradient, squares): &mut Self::Sums, part: Self::Sums) -> Result<(), Error> {
+        gradient.merge(part.0)?;
+        match (squares, part.1) {
+            (Some(squares), Some(part)) => Ok(squares.merge(part)?),
+            _ => Ok(()),
+        }
     }
 }
 

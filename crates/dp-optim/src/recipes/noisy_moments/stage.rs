@@ -1,16 +1,18 @@
 //! One noisy release of the second moments and the least-squares solution: a model itself, and the start or centre of others.
 
+use core::marker::PhantomData;
+
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, EventLog};
 use dp_data::memory::{self, OutOfMemory};
 use dp_data::{Block, RowSource};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::clip::{ClippingNorm, MomentSum, Moments};
-use dp_mechanisms::{Bounded, ReleaseRng, Released};
+use dp_mechanisms::{ReleaseRng, Released};
 use nalgebra::{DMatrix, SymmetricEigen};
 
 use crate::engine::Control;
-use crate::engine::grid_sum::{counts, each_block};
+use crate::engine::grid_sum::{ExactSums, add_up, counts};
 use crate::engine::rows::copy_row;
 use crate::error::Error;
 use crate::recipes::linear::size;
@@ -19,11 +21,6 @@ use crate::recipes::problem::{Problem, Setting};
 
 /// The ridge divided by `σ √d`, σ the noise's standard deviation: about a third of the noise matrix's norm.
 pub const RIDGE: f64 = 0.3;
-
-/// Maximum number of moments of all threads together, which take 64 MiB.
-const MOST_OF_THREADS: u64 = 1 << 23;
-/// Minimum number of records of a thread; fewer are not worth starting one.
-const LEAST_FOR_A_THREAD: usize = 4096;
 
 /// Checks that memory suffices for the moments of `dim` features with `outputs` targets: exact, released, and as a factorised
 /// matrix.
@@ -91,7 +88,7 @@ impl Stage {
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Released<Vec<f64>>, Error> {
-        let sums = self.add_up::<F, A>(source, control)?;
+        let sums = add_up(&OfRecords::<A>(self, PhantomData), source, 0, control)?.finish();
         noise.release(sums, self.moments(), mode, None, log, rng)
     }
 
@@ -117,47 +114,6 @@ impl Stage {
         }))
     }
 
-    /// Sums the moments of a pass, the parts of a long block on several threads: the sum is exact, so that its bits do not
-    /// depend on their number.
-    fn add_up<F: Real, A: Adjacency>(
-        &self,
-        source: &mut dyn RowSource<F>,
-        control: &mut Control<'_>,
-    ) -> Result<Bounded<Vec<f64>, A>, Error> {
-        let mut sum = self.sum::<A>()?;
-        let workers = control.workers;
-        each_block(source, 0, control, &mut |block| {
-            let fitting = usize::try_from(MOST_OF_THREADS / self.moments().max(1)).unwrap_or(usize::MAX);
-            let parts = workers.threads().min(fitting).min(block.len() / LEAST_FOR_A_THREAD);
-            if parts <= 1 {
-                return self.add_block(block, &mut sum);
-            }
-            let of_part = block.len().div_ceil(parts);
-            let add_up = |(): &mut (), part: usize| {
-                let mut sum = self.sum::<A>()?;
-                let start = (part * of_part).min(block.len());
-                self.add_block(&block.slice(start..block.len().min(start + of_part)), &mut sum)?;
-                Ok::<_, Error>(sum)
-            };
-            workers.map(parts, || (), add_up).into_iter().try_for_each(|part| Ok(sum.merge(part?)?))
-        })?;
-        Ok(sum.finish())
-    }
-
-    /// Adds the moments of a block's records.
-    fn add_block<F: Real, A: Adjacency>(&self, block: &Block<'_, F>, sum: &mut MomentSum<A>) -> Result<(), Error> {
-        let (dim, outputs) = (size("dimension", self.dim)?, self.loss.outputs() as usize);
-        let (mut row, mut coded) = (vec![0.0; dim], vec![0.0; outputs]);
-        for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
-            if !self.code(target, &mut coded) {
-                continue;
-            }
-            copy_row(&block.rows, i, &mut row);
-            sum.add(&row, &coded)?;
-        }
-        Ok(())
-    }
-
     /// Encodes a record's target: its number, or its class as a unit vector minus the mean of all unit vectors. Returns
     /// `false` for a target that is no class index, whose record does not count.
     pub(super) fn code<F: Real>(&self, target: F, coded: &mut [f64]) -> bool {
@@ -173,6 +129,39 @@ impl Stage {
             *own += 1.0;
         }
         is_class
+    }
+}
+
+/// The moments of records.
+struct OfRecords<'s, A>(&'s Stage, PhantomData<fn() -> A>);
+
+impl<F: Real, A: Adjacency> ExactSums<F> for OfRecords<'_, A> {
+    type Sums = MomentSum<A>;
+
+    fn numbers(&self) -> u64 {
+        self.0.moments()
+    }
+
+    fn empty(&self) -> Result<MomentSum<A>, Error> {
+        self.0.sum()
+    }
+
+    fn add_block(&self, block: &Block<'_, F>, sum: &mut MomentSum<A>) -> Result<(), Error> {
+        let Self(stage, _) = self;
+        let (dim, outputs) = (size("dimension", stage.dim)?, stage.loss.outputs() as usize);
+        let (mut row, mut coded) = (vec![0.0; dim], vec![0.0; outputs]);
+        for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
+            if !stage.code(target, &mut coded) {
+                continue;
+            }
+            copy_row(&block.rows, i, &mut row);
+            sum.add(&row, &coded)?;
+        }
+        Ok(())
+    }
+
+    fn merge(&self, sum: &mut MomentSum<A>, part: MomentSum<A>) -> Result<(), Error> {
+        Ok(sum.merge(part)?)
     }
 }
 
