@@ -131,7 +131,7 @@ with tempfile.TemporaryDirectory() as name:
 
     data = ["--data", folder / "numbers.csv"]
     label = ["--label", "y", "--out", folder / "s.toml", "--force"]
-    candidates = ["--lambda", ",".join(f"{10 ** (-i / 2):.2e}" for i in range(2, 12))]
+    candidates = ["--lambda", "1e-1,3e-2,1e-2,3e-3,1e-3,5e-4,2e-4,1e-4,5e-5,2e-5"]
     commands = {
         "auto": train("numbers", "--algorithm", "auto"),
         "auto --curves none": train("numbers", "--algorithm", "auto", "--curves", "none"),
@@ -140,7 +140,7 @@ with tempfile.TemporaryDirectory() as name:
         "dp-newton": train("numbers", "--algorithm", "dp-newton"),
         "dp-gd": train("numbers", "--algorithm", "dp-gd"),
         "one model of 10 classes": train("classes", "--algorithm", "obj-pert", "--loss", "softmax"),
-        "tuning of 10 candidates": ["tune", *train("numbers", "--algorithm", "bolt-on", *candidates)[1:]],
+        "tuning of 10 candidates": ["tune", *train("numbers", *candidates)[1:]],
         "predict": ["predict", "--model", folder / "m.json", *data, "--out", folder / "p.csv", "--force"],
         "evaluate": ["evaluate", "--model", folder / "m.json", *data],
         "schema": ["schema", folder / "numbers.csv", *label],
