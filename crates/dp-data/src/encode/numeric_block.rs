@@ -350,3 +350,43 @@ impl WithSimd for Scale<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode::Encoding;
+    use crate::schema::Schema;
+
+    #[test]
+    fn features_have_the_same_bits_with_every_instruction_set() {
+        let schema = "missing = ['']\n\
+            label = { column = 'y', positive = '1', negative = '0' }\n\
+            columns.a = { type = 'numeric', min = -3, max = 700 }\n\
+            columns.b = { type = 'numeric', min = 0, max = 1e9, log1p = true }\n\
+            columns.c = { type = 'numeric', min = 0.1, max = 0.7, on_missing = 'neutral' }";
+        let encoder = Encoder::new(&Schema::parse("s.toml", schema).unwrap(), Encoding::UNIT_ROWS).unwrap();
+        let rows = ["-12.5,1234567.25,0.3", "699.999,0,0.1", "0.1,123456789012345678,0.7000001", "1e2,-7,", "3,.5,-0"];
+        let text = format!("0123456789abcdef{}", rows.join(","));
+        let (mut places, mut start) = (Vec::new(), 16);
+        for cell in rows.iter().flat_map(|row| row.split(',')) {
+            places.push((start, start + cell.len()));
+            start += cell.len() + 1;
+        }
+        let bits = |arch: Arch| {
+            let mut block = NumericBlock { arch, ..NumericBlock::new(&encoder) };
+            places.chunks(3).for_each(|places| block.push(text.as_bytes(), places.iter().copied()));
+            let mut row = RowBuffer::new(&encoder);
+            block.encode(&encoder, text.as_bytes(), &mut row);
+            block.give_tallies(&mut row);
+            let counts: Vec<_> = row.tallies().iter().map(|tally| (tally.clamped, tally.neutral)).collect();
+            (block.numbers[..15].iter().map(|number| number.to_bits()).collect::<Vec<_>>(), counts)
+        };
+        let expected = bits(Arch::Scalar);
+        assert_eq!(expected.1, [(1, 0), (2, 0), (2, 1)]);
+        assert_eq!(bits(Arch::new()), expected);
+        #[cfg(target_arch = "x86_64")]
+        if let Some(v3) = pulp::x86::V3::try_new() {
+            assert_eq!(bits(Arch::V3(v3)), expected);
+        }
+    }
+}

@@ -38,8 +38,8 @@ impl ReadsChunks for CsvReader {
 }
 
 impl CsvReader {
-    /// Passes `part(buffers)` and the number of lines before the chunk to `each` for chunk after chunk, in the order of the file. Each thread makes its buffers of a
-    /// reader, which then reads the records of a chunk and ends.
+    /// Passes `part(buffers)` and the number of lines before the chunk to `each` for chunk after chunk, in the order of the
+    /// file. Each thread makes its buffers of a reader, which then reads the records of a chunk and ends.
     ///
     /// Afterwards this reader is at the first record that was in no chunk. With one thread there are no chunks.
     ///

@@ -67,7 +67,8 @@ impl RegularRows {
 
     /// Advances to the next record if it is a regular line; otherwise gives the statistics of the rows so far to `row`.
     fn advance(&mut self, splitter: &Splitter, width: usize, encoder: &Encoder, row: &mut RowBuffer) -> bool {
-        if self.used == self.block.len() {
+        // The rows of a text that was left before its end are of no use in the next one.
+        if self.used == self.block.len() || self.filled != splitter.filled {
             self.used = 0;
             self.fill(splitter, width, encoder, row);
             if self.block.len() == 0 {

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::encode::Stored;
-use crate::error::DataError;
+use crate::error::{DataError, DataErrorKind};
 use crate::workers::Workers;
 
 fn workers(threads: usize) -> Workers {
@@ -192,5 +192,34 @@ fn parts_of_records_are_the_same_on_any_number_of_threads() {
     for (step, threads) in [(700, 2), (5000, 3), (1 << 20, 4)] {
         assert!(read(&text, step, threads) == expected, "{threads} threads, {step} bytes at a time");
         assert_eq!(read(&unreadable, step, threads).1, refused, "{threads} threads, {step} bytes at a time");
+    }
+}
+
+/// A thread that leaves a chunk because of an error may go on with another one before the error is seen.
+#[test]
+fn what_is_left_of_a_part_is_not_in_the_next_one() {
+    let (encoder, _) = table(0);
+    let rows = (0..4000).map(|i| format!("{},1,1,0,Rome,1,{i}\n", i % 120)).collect::<String>();
+    let text = format!("age,pay,same,late,city,y,unused\n{rows}");
+    for threads in [1, 2, 3] {
+        let mut reader =
+            RecordReader::new(input(&text, 3000, threads), &encoder, &CsvOptions::default(), true).unwrap();
+        let first_three = |part: &mut RecordReader<'_>| {
+            let mut numbers = Vec::new();
+            while let (true, Some(record)) = (numbers.len() < 3, part.next_record()?) {
+                numbers.push(record.cells().last().unwrap().parse::<u32>().unwrap());
+            }
+            Ok(numbers)
+        };
+        let mut parts = Vec::new();
+        let add = |part: Vec<u32>| {
+            parts.push(part);
+            if parts.len() < 20 { Ok(()) } else { Err(DataError::new(DataErrorKind::CsvEmpty, "enough")) }
+        };
+        assert!(reader.for_each_part(first_three, add).is_err());
+        for part in &parts {
+            assert_eq!(part[..], [part[0], part[0] + 1, part[0] + 2], "{parts:?}");
+        }
+        assert!(parts.windows(2).all(|pair| pair[0][2] < pair[1][0]), "{parts:?}");
     }
 }
