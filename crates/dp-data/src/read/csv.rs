@@ -440,7 +440,7 @@ impl Splitter {
                 ReadRecordResult::Record => break,
                 ReadRecordResult::InputEmpty if closing && written + cells > 0 => {
                     return Err(DataError::new(DataErrorKind::CsvUnclosedQuote, "a quoted cell is never closed")
-                        .at_line(self.line)
+                        .at_line(self.line_after_blank_ones(length))
                         .expected("a closing quote before the end of the file")
                         .help("look for a stray quote on that line, or for a file that was cut"));
                 }
@@ -459,10 +459,10 @@ impl Splitter {
             }
         }
         let raw = &self.buffer[self.start..self.start + length];
+        self.record_line = self.line_after_blank_ones(length);
         if std::str::from_utf8(raw).is_err() {
-            return Err(not_utf8(self.line, None));
+            return Err(not_utf8(self.record_line, None));
         }
-        self.record_line = self.line;
         self.in_unquoted = true;
         self.after_quote = text_after_quote(raw, self.options).map(|(cell, line)| (cell, self.line + line));
         self.bounds.clear();
@@ -475,6 +475,13 @@ impl Splitter {
         self.line += memchr::memchr_iter(b'\n', raw).count() as u64;
         self.start += length;
         Ok(true)
+    }
+
+    /// Returns the line of the first byte of the pending ones, of this length, that ends no line.
+    fn line_after_blank_ones(&self, length: usize) -> u64 {
+        let raw = &self.buffer[self.start..self.start + length];
+        let blank = raw.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+        self.line + blank.filter(|&&byte| byte == b'\n').count() as u64
     }
 
     /// Reads more bytes after the pending ones, which move to the front of the buffer.

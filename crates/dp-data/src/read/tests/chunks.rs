@@ -223,3 +223,11 @@ fn what_is_left_of_a_part_is_not_in_the_next_one() {
         assert!(parts.windows(2).all(|pair| pair[0][2] < pair[1][0]), "{parts:?}");
     }
 }
+
+#[test]
+fn the_line_of_a_record_is_the_one_after_blank_lines() {
+    for (text, line) in [("x,y\n\r\r\na\"b\n", 3), ("x,y\n\r\r\n\r\r\na,\"b\"c\n", 4), ("x,y\n\r\r\n\"a", 3)] {
+        let mut reader = CsvReader::new(Input::from_bytes("a.csv", text.into()), CsvOptions::default()).unwrap();
+        assert_eq!(reader.next_record().err().and_then(|error| error.line()), Some(line), "{text:?}");
+    }
+}
