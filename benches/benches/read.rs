@@ -85,7 +85,7 @@ fn mixed() -> (Vec<u8>, Encoder) {
     (text.into_bytes(), encoder(&schema))
 }
 
-/// The numeric table with another form of its text: another form of a line of cells.
+/// The numeric table, each of its lines rewritten by `form`.
 fn numeric_as(form: impl Fn(&str) -> String) -> (Vec<u8>, Encoder) {
     let (bytes, encoder) = numeric();
     let text = String::from_utf8(bytes).expect("a text");

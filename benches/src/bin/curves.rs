@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! cargo run --release -p benches --bin curves -- [--data FILE LABEL POSITIVE | --label FILE LABEL]... [--drop COLUMN]...
-//!     [--rows 50000] [--maps auto,linear:0,by-range:4+pairs] [--epsilons 0.1,0.5,2] [--deltas 1e-8] [--runs 5] [--wide 1] [--base-rate]
+//!     [--rows 50000] [--maps auto,linear:0,by-range:4+pairs] [--epsilons 0.1,0.5,2] [--deltas 1e-8] [--runs 5] [--wide 1]
+//!     [--base-rate]
 //! ```
 //!
 //! `--label` takes a label of several classes or a number, as a draft of the schema finds it.
@@ -10,8 +11,9 @@
 //! from the table (assumed public); `--wide 3` makes each range three times as wide around its middle, or from 0 if it starts
 //! there. Run `s` tests fold `s mod 5` of five. A line of the output is one cell: the table, epsilon, delta, the map, the
 //! number of features, then means and standard errors of accuracy, AUC, log loss and balanced accuracy (two classes), of accuracy
-//! (several), or of the explained share of variance (numbers). `--base-rate` decides at the noisy base rate instead of one half. At the end, on standard error: the regret of `auto` in the first figure, against the best of the other
-//! maps of each cell in hindsight and against lines.
+//! (several), or of the explained share of variance (numbers). `--base-rate` decides at the noisy base rate instead of one half.
+//! At the end, on standard error: the regret of `auto` in the first figure, against the best of the other maps of each cell in
+//! hindsight and against lines.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::error::Error;

@@ -19,8 +19,10 @@ use std::io::{self, BufRead, Read};
 
 /// Size from which on a step is compared with the memory that the system has left.
 const LARGE: usize = 64 << 20;
-/// Bytes that a growing collection leaves for the allocations of all threads that abort the process if they fail.
-const SPARE: usize = 4 << 20;
+/// Bytes that a growing collection leaves free for small allocations of other threads, whose failure would abort the process.
+const SPARE: usize = 8 << 20;
+/// Size from which on a collection leaves them.
+const LEAVES_SPARE: usize = 1 << 20;
 /// Least growth in bytes of a collection larger than this: even near the end of memory a step is for many elements.
 const LEAST: usize = 64 << 10;
 
@@ -92,7 +94,7 @@ fn grow<T>(collection: &mut Vec<T>, additional: usize, what: &'static str) -> Re
     for step in [capacity, capacity / 8, capacity / 64, least] {
         let spare = additional.max(step).max(least);
         let new = length.saturating_add(spare).saturating_sub(capacity);
-        let leaves_spare = bytes(capacity) < LEAST || can_hold(bytes(new).saturating_add(SPARE));
+        let leaves_spare = bytes(capacity) < LEAVES_SPARE || can_hold(bytes(new).saturating_add(SPARE));
         if fits(bytes(new)) && leaves_spare && collection.try_reserve_exact(spare).is_ok() {
             return Ok(());
         }

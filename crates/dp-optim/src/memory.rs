@@ -173,7 +173,8 @@ impl<F: Feature> RowSource<F> for MemorySource<F> {
     }
 }
 
-/// Bytes of rows that are fetched ahead of copying. Between 4 and 16 KiB the speed is the same within a tenth.
+/// Bytes of rows that are fetched ahead of copying. With 55 features, 3.5 and 7 KiB are equally fast; 14 KiB is slower for batches
+/// of 50.
 const BYTES_AHEAD: usize = 8 * 1024;
 
 /// Returns the number of rows that are fetched ahead.
@@ -259,6 +260,32 @@ mod tests {
             }
         }
         assert!(source.gather(&[11]).is_err() && source.gather(&[0, 11]).is_err());
+    }
+
+    #[test]
+    fn sparse_records_are_gathered_as_single_ones_are() {
+        // Rows of 0 to 6 stored values, and more positions than are fetched ahead.
+        let ends: Vec<usize> = (0..50).map(|i| i % 7).collect();
+        let offsets: Vec<usize> = std::iter::once(0)
+            .chain(ends.iter().scan(0, |end, count| {
+                *end += count;
+                Some(*end)
+            }))
+            .collect();
+        let stored = offsets[50];
+        let indices = ends.iter().flat_map(|&count| 0..count as u32).collect();
+        let values = (0..stored).map(|k| k as f64 / stored as f64).collect();
+        let targets = (0..50).map(|i| f64::from(i) / 50.0).collect();
+        let mut source = MemorySource::new(Examples::sparse(offsets, indices, values, targets, 6).unwrap(), 1.0, 1.0);
+        let positions: Vec<u32> = (0..300).map(|k| k * 17 % 50).collect();
+        let flat = |block: &Block<'_, f64>| {
+            let Rows::Sparse { offsets, indices, values, .. } = block.rows else { panic!("sparse") };
+            let row = |i: usize| (offsets[i]..offsets[i + 1]).map(|k| (indices[k], values[k])).collect::<Vec<_>>();
+            (0..block.len()).map(|i| (row(i), block.targets[i])).collect::<Vec<_>>()
+        };
+        let together = flat(&source.gather(&positions).unwrap());
+        let apart: Vec<_> = positions.iter().flat_map(|&position| flat(&source.gather(&[position]).unwrap())).collect();
+        assert_eq!(together, apart);
     }
 
     #[test]

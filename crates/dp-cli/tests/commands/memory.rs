@@ -84,11 +84,17 @@ fn tables_beyond_memory() {
         let arguments = [&["train", "--data", "-", "--threads", threads], arguments, &PRIVATE].concat();
         dp_without_end(&place, kib, &arguments, "a,b,y\n", line)
     };
-    for (kib, threads, float) in [(LITTLE, "1", "f64"), (LITTLE, "1", "f32"), (LITTLE_FOR_TWO, "2", "f64")] {
-        let run = run(kib, threads, &["--schema", "s.toml", "--float", float]);
+    for float in ["f64", "f32"] {
+        let run = run(LITTLE, "1", &["--schema", "s.toml", "--float", float]);
         assert_exhausted(&place, &before, &run);
-        assert_noticed(&run, "there is no memory for ");
+        assert_noticed(&run, "there is no memory for the ");
     }
+    let run_by_two = run(LITTLE_FOR_TWO, "2", &["--schema", "s.toml"]);
+    assert_exhausted(&place, &before, &run_by_two);
+    assert_noticed(&run_by_two, "there is no memory for ");
+    assert!(!run_by_two.stdout.contains("held"), "a chunk's rows depend on the records: {run_by_two:?}");
+    // Whichever thread notices it.
+    assert_exhausted(&place, &before, &run(LITTLE, "2", &["--schema", "s.toml"]));
     // Drafted, then read again: input from a pipe is kept in memory.
     let run = run(LITTLE, "1", &["--schema-from-data", "--label", "y"]);
     assert_exhausted(&place, &before, &run);
@@ -105,10 +111,14 @@ fn compressed_tables_beyond_memory() {
     gzip.write_all(rows.as_bytes()).unwrap();
     place.write("rows.csv.gz", gzip.finish().unwrap());
     let before = place.files();
-    let given = ["train", "--data", "rows.csv.gz", "--schema", "s.toml", "--threads", "1"];
-    let run = dp(&place, LITTLE, &[&given, &PRIVATE[..]].concat());
-    assert_exhausted(&place, &before, &run);
-    assert_noticed(&run, "rows.csv.gz");
+    let run = |threads: &str| {
+        let given = ["train", "--data", "rows.csv.gz", "--schema", "s.toml", "--threads", threads];
+        dp(&place, LITTLE, &[&given, &PRIVATE[..]].concat())
+    };
+    let run_by_one = run("1");
+    assert_exhausted(&place, &before, &run_by_one);
+    assert_noticed(&run_by_one, "rows.csv.gz");
+    assert_exhausted(&place, &before, &run("2"));
 }
 
 #[cfg(target_os = "linux")]

@@ -316,21 +316,7 @@ impl<F: Feature + Default> Builder<F> {
                 Ok(())
             }
             Self::Dense(builder) => builder.push_nonzeros(indices.iter().copied().zip(narrow), target),
-            Self::Sparse(builder) => {
-                let increase = indices.windows(2).fold(true, |all, pair| all & (pair[0] < pair[1]));
-                let fit = indices.last().is_none_or(|&last| (last as usize) < builder.dim);
-                if !(increase && fit && indices.len() == values.len()) {
-                    return Err(ShapeError::Sparse { why: "columns of a row must strictly increase, below the width" });
-                }
-                builder.reserve_row(true)?;
-                // The number of stored features depends on the records.
-                reserve(&mut builder.indices, indices.len(), ROWS).map_err(OutOfMemory::without_sizes)?;
-                reserve(&mut builder.values, values.len(), ROWS).map_err(OutOfMemory::without_sizes)?;
-                builder.indices.extend_from_slice(indices);
-                builder.values.extend(narrow);
-                builder.finish_row(target, true);
-                Ok(())
-            }
+            Self::Sparse(builder) => builder.push_nonzeros(indices.iter().copied().zip(narrow), target),
         }
     }
 

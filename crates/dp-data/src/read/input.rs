@@ -98,6 +98,10 @@ impl Input {
         Self { workers, ..self }
     }
 
+    pub(super) fn workers(&self) -> Workers {
+        self.workers
+    }
+
     /// Removes and returns the file of labels.
     pub(super) fn take_labels(&mut self) -> Option<Self> {
         self.labels.take().map(|labels| *labels)

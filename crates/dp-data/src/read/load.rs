@@ -12,8 +12,9 @@ use crate::encode::{
     Coordinates, Encoder, Encoding, InputFormat, LibsvmFormat, MAX_FEATURES, RowBuffer, Stage, Stored,
 };
 use crate::error::{DataError, DataErrorKind};
-use crate::examples::{Builder, Examples};
+use crate::examples::{Builder, Examples, ShapeError};
 use crate::schema::{ColumnKind, Schema};
+use crate::workers::Workers;
 
 /// Examples read from a file.
 #[derive(Debug)]
@@ -83,16 +84,21 @@ fn read_csv<F: Stored>(
     options: &CsvOptions,
     stage: Stage,
 ) -> Result<Loaded<F>, DataError> {
+    // A chunk has as many rows as its bytes hold, which depends on the records.
+    let sizes_are_public = input.workers() == Workers::ONE;
     let reader = CsvReader::new(input, *options)?;
     let file = reader.file().to_owned();
     let mut records = RecordReader::of_table(reader, encoder, stage, true)?;
     let mut warnings = encoder.schema().map_or_else(Vec::new, |schema| unused_columns(records.header(), schema));
-    let empty = || match stage {
-        Stage::Coordinates => {
-            let (dim, sparse) = encoder.shape_of_coordinates();
-            Collector::of_rows(encoder, dim, sparse)
-        }
-        Stage::Features => Collector::new(encoder),
+    let empty = || {
+        let collector = match stage {
+            Stage::Coordinates => {
+                let (dim, sparse) = encoder.shape_of_coordinates();
+                Collector::of_rows(encoder, dim, sparse)
+            }
+            Stage::Features => Collector::new(encoder),
+        };
+        collector.map(|collector| Collector { sizes_are_public, ..collector })
     };
     let mut collector = empty()?;
     let of_chunk = |records: &mut RecordReader<'_>| {
@@ -237,6 +243,8 @@ struct Collector<F> {
     rows: Builder<F>,
     classes: ClassCounts,
     null: u64,
+    /// False if errors must not state how much memory is held.
+    sizes_are_public: bool,
 }
 
 impl<F: Stored> Collector<F> {
@@ -246,17 +254,29 @@ impl<F: Stored> Collector<F> {
 
     fn of_rows(encoder: &Encoder, dim: usize, sparse: bool) -> Result<Self, DataError> {
         let rows = Builder::new(dim, sparse, encoder.can_be_neutral())?;
-        Ok(Self { rows, classes: ClassCounts::new(encoder.label()), null: 0 })
+        Ok(Self { rows, classes: ClassCounts::new(encoder.label()), null: 0, sizes_are_public: true })
     }
 
     fn push(&mut self, row: &RowBuffer) -> Result<(), DataError> {
-        let Some(target) = row.target() else {
-            self.null += 1;
-            return Ok(self.rows.push_null()?);
+        let pushed = match row.target() {
+            Some(target) => {
+                self.classes.count(target);
+                // Every float type represents the targets of classes exactly; those of numbers are rounded within their bound.
+                self.rows.push(row.indices(), row.values(), F::narrow(target))
+            }
+            None => {
+                self.null += 1;
+                self.rows.push_null()
+            }
         };
-        self.classes.count(target);
-        // Every float type represents the targets of classes exactly; those of numbers are rounded within their bound.
-        Ok(self.rows.push(row.indices(), row.values(), F::narrow(target))?)
+        pushed.map_err(|error| self.refusal(error))
+    }
+
+    fn refusal(&self, error: ShapeError) -> DataError {
+        match error {
+            ShapeError::Memory(error) if !self.sizes_are_public => error.without_sizes().into(),
+            error => error.into(),
+        }
     }
 
     fn push_all(&mut self, records: &mut RecordReader<'_>, file: &str) -> Result<(), DataError> {
@@ -270,7 +290,7 @@ impl<F: Stored> Collector<F> {
     fn append(&mut self, other: Self) -> Result<(), DataError> {
         self.classes.append(&other.classes);
         self.null += other.null;
-        Ok(self.rows.append(other.rows)?)
+        self.rows.append(other.rows).map_err(|error| self.refusal(error))
     }
 
     fn finish(self, encoder: &Encoder, mut warnings: Vec<CuratorWarning>) -> Loaded<F> {

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use pulp::{Arch, Simd, WithSimd};
 
 use super::tape::{BLOCK, bits};
-use super::{CsvOptions, CsvReader, Splitter, lengthen, skip_mark};
+use super::{CsvOptions, CsvReader, Splitter, lengthen, no_room, skip_mark};
 use crate::error::DataError;
 use crate::workers::Workers;
 
@@ -144,7 +144,7 @@ impl Splitter {
             let mut bytes = take(spare);
             let tail = &pending[length..];
             if bytes.len() < tail.len() {
-                lengthen(&mut bytes, tail.len())?;
+                lengthen(&mut bytes, tail.len()).map_err(|error| no_room(error, self.line))?;
             }
             bytes[..tail.len()].copy_from_slice(tail);
             let chunk = Range { start: self.start, end: self.start + length };

@@ -32,7 +32,7 @@ pub(in crate::read) struct RegularRows {
     used: usize,
 }
 
-/// What a text contains, and each line is therefore searched for.
+/// Which unusual bytes a text contains; each of its lines is then checked for them.
 #[derive(Default, Clone, Copy)]
 struct ToCheck {
     quotes: bool,
@@ -184,7 +184,7 @@ impl Line<'_> {
             let (start, end) = self.cell_with_quotes(position);
             end >= start + 2 && text[start] == quote && text[end - 1] == quote
         });
-        // Each of these cells has two; whatever else there is, is somewhere else.
+        // Each of these cells has two quotes; any other quote makes the line irregular.
         memchr::memchr_iter(quote, content).count() == 2 * of_cells.count()
     }
 }

@@ -13,8 +13,7 @@ fn workers(threads: usize) -> Workers {
     Workers::new(threads.try_into().unwrap())
 }
 
-/// The cells of each record, and the error after them. An error's records include those before it in its chunk only if there
-/// are no chunks.
+/// The cells of each record, and the error after them. With chunks, the records before an error in its chunk are missing.
 type Found = (Vec<Vec<Vec<u8>>>, Option<String>);
 
 fn records(reader: &mut CsvReader) -> Result<Vec<Vec<Vec<u8>>>, DataError> {
