@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 /// Length of a cache line in bytes.
-const LINE: usize = 64;
+pub(crate) const LINE: usize = 64;
 
 /// Fetches a slice into the caches, from its first cache line to its last, without waiting for it.
 ///
@@ -35,7 +35,7 @@ pub fn fetch<T>(slice: &[T]) {
 
 /// Fetches the cache line of a value.
 #[inline(always)]
-fn fetch_line<T>(value: &T) {
+pub(crate) fn fetch_line<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use core::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -7,8 +7,8 @@ use dp_data::Rows;
 use nalgebra::convert;
 use pulp::{Simd, WithSimd};
 
-use super::Kernels;
 use super::sparse::Compressed;
+use super::{Kernels, Lanes};
 use crate::compensated::{CompensatedSum, add, two_sum};
 use crate::real::Real;
 
@@ -36,32 +36,78 @@ impl Parts {
         self.low[lane] += lost + rest;
     }
 
-    /// Returns the sum over all lanes.
+    /// Returns the sum over all lanes, added in pairs.
     #[inline(always)]
-    fn total(self) -> (f64, f64) {
-        let [mut high, mut low] = [self.high[0], self.low[0]];
-        for (&term, &rest) in self.high[1..].iter().zip(&self.low[1..]) {
-            add(&mut high, &mut low, term);
-            low += rest;
-        }
-        (high, low)
+    fn total(&self) -> (f64, f64) {
+        let lane = |k: usize| (self.high[k], self.low[k]);
+        let pair = |a: (f64, f64), b: (f64, f64)| {
+            let (sum, lost) = two_sum(a.0, b.0);
+            (sum, (a.1 + b.1) + lost)
+        };
+        let quarter = |k: usize| pair(lane(k), lane(k + LANES / 2));
+        pair(pair(quarter(0), quarter(2)), pair(quarter(1), quarter(3)))
     }
 }
 
-/// Returns `⟨x, w⟩` in two parts.
+/// Returns `⟨x, w⟩` in two parts; the vectors are filled up with zeros to whole blocks of lanes.
 #[inline(always)]
-fn dense_dot<F: Real>(x: &[F], w: &[F]) -> (f64, f64) {
-    let mut parts = Parts { high: [0.0; LANES], low: [0.0; LANES] };
-    let ((x_blocks, x_left), (w_blocks, w_left)) = (x.as_chunks::<LANES>(), w.as_chunks::<LANES>());
-    for (x, w) in x_blocks.iter().zip(w_blocks) {
-        for k in 0..LANES {
-            parts.add(k, double(x[k]), double(w[k]));
+fn dense_dot<S: Simd>(simd: S, x: &[f64], w: &[f64]) -> (f64, f64) {
+    let registers = LANES / S::F64_LANES;
+    let mut high = [simd.splat_f64s(0.0); LANES];
+    let mut low = high;
+    let blocks = f64::whole::<S>(x).chunks_exact(registers).zip(f64::whole::<S>(w).chunks_exact(registers));
+    for (x, w) in blocks {
+        for k in 0..registers {
+            let product = simd.mul_f64s(x[k], w[k]);
+            let rest = simd.mul_add_f64s(x[k], w[k], simd.neg_f64s(product));
+            let (sum, lost) = two_sums::<S, f64>(simd, high[k], product);
+            high[k] = sum;
+            low[k] = simd.add_f64s(low[k], simd.add_f64s(lost, rest));
         }
     }
-    for (k, (&x, &w)) in x_left.iter().zip(w_left).enumerate() {
-        parts.add(k, double(x), double(w));
-    }
+    let mut parts = Parts { high: [0.0; LANES], low: [0.0; LANES] };
+    f64::whole_mut::<S>(&mut parts.high).copy_from_slice(&high[..registers]);
+    f64::whole_mut::<S>(&mut parts.low).copy_from_slice(&low[..registers]);
     parts.total()
+}
+
+/// [`two_sum`] in each lane.
+#[inline(always)]
+fn two_sums<S: Simd, A: Real>(simd: S, a: A::Vector<S>, b: A::Vector<S>) -> (A::Vector<S>, A::Vector<S>) {
+    let sum = A::plus(simd, a, b);
+    let z = A::minus(simd, sum, a);
+    (sum, A::plus(simd, A::minus(simd, a, A::minus(simd, sum, z)), A::minus(simd, b, z)))
+}
+
+/// Adds the rows of `group`, a few columns at a time, to a sum in two parts, of which the second collects the errors of the
+/// first's additions.
+#[inline(always)]
+fn add_group<S: Simd, A: Real>(simd: S, group: &[A], high: &mut [A], low: &mut [A]) {
+    const HELD: usize = 2;
+    let (width, rows) = (high.len(), A::whole::<S>(group));
+    let registers = width / A::lanes::<S>();
+    let columns = A::whole_mut::<S>(high).as_chunks_mut::<HELD>().0.iter_mut();
+    for (block, (high, low)) in columns.zip(A::whole_mut::<S>(low).as_chunks_mut::<HELD>().0).enumerate() {
+        let (mut highs, mut lows) = (*high, *low);
+        for row in rows.chunks_exact(registers) {
+            let Some(terms) = row[block * HELD..].first_chunk::<HELD>() else { return };
+            for k in 0..HELD {
+                let (sum, lost) = two_sums::<S, A>(simd, highs[k], terms[k]);
+                highs[k] = sum;
+                lows[k] = A::plus(simd, lows[k], lost);
+            }
+        }
+        (*high, *low) = (highs, lows);
+    }
+}
+
+/// Number of dense rows that are copied to whole registers together.
+const GROUP: usize = 32;
+
+/// Returns zeros for some rows of `dim` numbers, each filled up to two whole registers of any instruction set; the largest hold
+/// sixteen numbers in single precision.
+fn filled_up<A: Real>(rows: usize, dim: usize) -> Vec<A> {
+    vec![A::zero(); rows * dim.next_multiple_of(32)]
 }
 
 #[inline(always)]
@@ -83,16 +129,33 @@ struct Predictions<'a, F> {
 impl<F: Real> WithSimd for Predictions<'_, F> {
     type Output = ();
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let Self { rows, w, out } = self;
+        out.reserve(rows.len());
         match rows {
             Rows::Dense { values, dim } if dim > 0 => {
-                out.extend(values.chunks_exact(dim).map(|row| dense_dot(row, w)));
+                let mut weights = filled_up(1, dim);
+                weights.iter_mut().zip(w).for_each(|(place, &w)| *place = double(w));
+                let width = weights.len();
+                let mut group = filled_up(GROUP, dim);
+                // Plain loops: a closure would not be compiled for the instruction set.
+                for rows in values.chunks(GROUP * dim) {
+                    for (place, row) in group.chunks_exact_mut(width).zip(rows.chunks_exact(dim)) {
+                        for (place, &x) in place.iter_mut().zip(row) {
+                            *place = double(x);
+                        }
+                    }
+                    for x in group.chunks_exact(width).take(rows.len() / dim) {
+                        out.push(dense_dot(simd, x, &weights));
+                    }
+                }
             }
             Rows::Dense { .. } => {}
             Rows::Sparse { offsets, indices, values, .. } => {
                 let rows = Compressed { offsets, indices, values }.rows();
-                out.extend(rows.map(|(columns, row)| sparse_dot(columns, row, w)));
+                for (columns, row) in rows {
+                    out.push(sparse_dot(columns, row, w));
+                }
             }
         }
     }
@@ -109,18 +172,31 @@ struct Sum<'a, F, A> {
 impl<F: Real, A: Real> WithSimd for Sum<'_, F, A> {
     type Output = ();
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let Self { rows, weights, high, low } = self;
         match rows {
             Rows::Dense { values, dim } if dim > 0 => {
-                for (row, &weight) in values.chunks_exact(dim).zip(weights) {
-                    if weight == F::zero() {
-                        continue;
+                let [mut highs, mut lows] = [high.to_vec(), low.to_vec()];
+                let mut group = filled_up(GROUP, dim);
+                let width = group.len() / GROUP;
+                highs.resize(width, A::zero());
+                lows.resize(width, A::zero());
+                for (rows, weights) in values.chunks(GROUP * dim).zip(weights.chunks(GROUP)) {
+                    let mut counted = 0;
+                    for (row, &weight) in rows.chunks_exact(dim).zip(weights) {
+                        if weight == F::zero() {
+                            continue;
+                        }
+                        let weight = double(weight);
+                        for (place, &x) in group[counted * width..].iter_mut().zip(row) {
+                            *place = convert(weight * double(x));
+                        }
+                        counted += 1;
                     }
-                    let weight = double(weight);
-                    for ((high, low), &x) in high.iter_mut().zip(&mut *low).zip(row) {
-                        add(high, low, convert(weight * double(x)));
-                    }
+                    add_group::<S, A>(simd, &group[..counted * width], &mut highs, &mut lows);
+                }
+                for j in 0..dim {
+                    (high[j], low[j]) = two_sum(highs[j], lows[j]);
                 }
             }
             Rows::Dense { .. } => {}

@@ -8,7 +8,7 @@ use pulp::Simd;
 use crate::real::Real;
 
 /// Largest number of lanes of any instruction set.
-const MAX_LANES: usize = 64;
+pub(super) const MAX_LANES: usize = 64;
 /// Number of registers of the sum held at once: half of the sixteen that AVX2 has.
 const HELD: usize = 8;
 
@@ -26,7 +26,7 @@ fn rest<S: Simd, F: Real>(simd: S, slice: &[F]) -> F::Vector<S> {
 
 /// Adds to the end of `slice` the lanes of `register` that do not overlap the whole registers before it.
 #[inline(always)]
-fn add_rest<S: Simd, F: Real>(simd: S, register: F::Vector<S>, slice: &mut [F]) {
+pub(super) fn add_rest<S: Simd, F: Real>(simd: S, register: F::Vector<S>, slice: &mut [F]) {
     let lanes = F::lanes::<S>().min(MAX_LANES);
     let count = slice.len() % lanes;
     let start = slice.len() - count;

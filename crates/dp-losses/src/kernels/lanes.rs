@@ -19,6 +19,8 @@ pub trait Lanes: Copy + Sized + 'static {
     fn broadcast<S: Simd>(simd: S, value: Self) -> Self::Vector<S>;
     /// Returns `a + b`.
     fn plus<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
+    /// Returns `a - b`.
+    fn minus<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
     /// Returns `a · b`.
     fn times<S: Simd>(simd: S, a: Self::Vector<S>, b: Self::Vector<S>) -> Self::Vector<S>;
     /// Returns `a · b + c`, rounded once if the instruction set allows it, otherwise twice.
@@ -28,7 +30,7 @@ pub trait Lanes: Copy + Sized + 'static {
 }
 
 macro_rules! lanes {
-    ($float:ty, $vector:ident, $lanes:ident, $whole:ident, $whole_mut:ident, $from_end:ident, $splat:ident, $add:ident,
+    ($float:ty, $vector:ident, $lanes:ident, $whole:ident, $whole_mut:ident, $from_end:ident, $splat:ident, $add:ident, $sub:ident,
      $mul:ident, $mul_add:ident, $sum:ident) => {
         impl Lanes for $float {
             type Vector<S: Simd> = S::$vector;
@@ -64,6 +66,11 @@ macro_rules! lanes {
             }
 
             #[inline(always)]
+            fn minus<S: Simd>(simd: S, a: S::$vector, b: S::$vector) -> S::$vector {
+                simd.$sub(a, b)
+            }
+
+            #[inline(always)]
             fn times<S: Simd>(simd: S, a: S::$vector, b: S::$vector) -> S::$vector {
                 simd.$mul(a, b)
             }
@@ -90,6 +97,7 @@ lanes!(
     as_rsimd_f32s,
     splat_f32s,
     add_f32s,
+    sub_f32s,
     mul_f32s,
     mul_add_e_f32s,
     reduce_sum_f32s
@@ -103,6 +111,7 @@ lanes!(
     as_rsimd_f64s,
     splat_f64s,
     add_f64s,
+    sub_f64s,
     mul_f64s,
     mul_add_e_f64s,
     reduce_sum_f64s

@@ -6,6 +6,7 @@
 //! more than it gains. `reference.rs` contains the same functions as plain loops, and a property test checks that the two agree
 //! within rounding.
 
+mod class_tiles;
 mod classes;
 mod compensated;
 mod dense;
@@ -331,6 +332,12 @@ fn in_block<F: Real>(
     }
 }
 
+/// Returns whether no weight is 0.
+#[inline(always)]
+fn has_no_zero<F: Real>(weights: &[F]) -> bool {
+    weights.iter().fold(true, |all, weight| all & (*weight != F::zero()))
+}
+
 /// Computes `sum += Σ_i weights[i] · x_i` over the rows with nonzero weight.
 #[inline(always)]
 fn add_selected_rows<S: Simd, F: Real>(
@@ -345,7 +352,7 @@ fn add_selected_rows<S: Simd, F: Real>(
     if dim == 0 {
         return;
     }
-    if weights.iter().fold(true, |all, weight| all & (*weight != F::zero())) {
+    if has_no_zero(weights) {
         dense::add_rows(simd, weights.iter().copied().zip(values.chunks_exact(dim)), sum);
     } else {
         selected.clear();

@@ -39,12 +39,7 @@ fn kernels_match_the_reference<F: Real>(n: usize, dim: usize, stored: usize, zer
         Rows::Dense { values: &values, dim },
         Rows::Sparse { offsets: &offsets, indices: &indices, values: &stored_values, dim },
     ] {
-        let mut sets = vec![Arch::Scalar, Arch::new()];
-        #[cfg(target_arch = "x86_64")]
-        if let Some(set) = pulp::x86::V3::try_new() {
-            sets.push(Arch::V3(set));
-        }
-        for arch in sets {
+        for arch in instruction_sets() {
             let kernels = Kernels { arch };
             let mut scratch = Scratch::with_capacity(n);
             // Earlier contents of the buffers must not matter.
@@ -85,6 +80,70 @@ proptest! {
     }
 }
 
+/// The instruction sets of this machine.
+fn instruction_sets() -> Vec<Arch> {
+    let mut sets = vec![Arch::Scalar, Arch::new()];
+    #[cfg(target_arch = "x86_64")]
+    if let Some(set) = pulp::x86::V3::try_new() {
+        sets.push(Arch::V3(set));
+    }
+    sets
+}
+
+/// Scores of several classes are those of plain loops within rounding, and a row's score has the same bits in any batch; the sum
+/// of outer products has the bits of the sum of each class, in double precision too.
+fn classes_match_one_another<F: Real>(n: usize, dim: usize, classes: usize, zero: Option<usize>, unit: f64) {
+    let (values, w): (Vec<F>, Vec<F>) = (noise(n * dim, 1), noise(classes * dim, 2));
+    let (rows, scale) = (Rows::Dense { values: &values, dim }, nalgebra::convert(0.7));
+    let slack: F = nalgebra::convert(unit * (dim as f64).powi(2));
+    for arch in instruction_sets() {
+        let kernels = Kernels { arch };
+        let mut scratch = ClassScratch::with_capacity(n, classes);
+        kernels.class_scores(rows, scale, &w, classes, &mut scratch);
+        let scores = scratch.scores.clone();
+        for (w, scores) in w.chunks(dim).zip(scores.chunks(n)) {
+            let mut expected = vec![F::zero(); n];
+            reference::predictions(&rows, scale, w, &mut expected);
+            assert!(expected.iter().zip(scores).all(|(&a, &b)| (a - b).abs() <= slack), "{arch:?} {n} {dim} {classes}");
+        }
+        for i in 0..n {
+            kernels.class_scores(rows.slice(i..i + 1), scale, &w, classes, &mut scratch);
+            assert!(scratch.scores.iter().eq(scores.iter().skip(i).step_by(n)), "{arch:?} {n} {dim} {classes}");
+        }
+
+        let mut weights = noise::<F>(n * classes, 3);
+        if let Some(zero) = zero {
+            weights[zero % (n * classes)] = F::zero();
+        }
+        let (mut sum, mut sum_in_double) = (w.clone(), vec![0.0; w.len()]);
+        let (mut expected, mut expected_in_double) = (sum.clone(), sum_in_double.clone());
+        let mut of_class = Scratch::with_capacity(n);
+        for (class, weights) in weights.chunks(n).enumerate() {
+            let places = class * dim..(class + 1) * dim;
+            of_class.weights = weights.to_vec();
+            kernels.add_rows(rows, &mut of_class, &mut expected[places.clone()], None);
+            kernels.add_rows_in_double(rows, weights, &mut expected_in_double[places]);
+        }
+        scratch.weights = weights;
+        kernels.add_outer(ClassStep { rows, scratch: &mut scratch, sum: &mut sum, squared_norm: None });
+        assert!(sum == expected, "{arch:?} {n} {dim} {classes}");
+        if !is_double::<F>() {
+            kernels.add_outer_in_double(rows, &mut scratch, &mut sum_in_double);
+            assert!(sum_in_double == expected_in_double, "{arch:?} {n} {dim} {classes}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn several_classes_are_as_accurate_as_one(
+        n in 1_usize..120, dim in 1_usize..90, classes in 1_usize..40, zero in proptest::option::of(0_usize..4800),
+    ) {
+        classes_match_one_another::<f64>(n, dim, classes, zero, 2.3e-16);
+        classes_match_one_another::<f32>(n, dim, classes, zero, 1.2e-7);
+    }
+}
+
 #[test]
 fn vectorised_derivatives_are_the_scalar_ones_to_the_bit() {
     fn check<L: Loss<f64> + Loss<f32>>(loss: L) {
@@ -122,29 +181,37 @@ fn a_row_of_weight_zero_is_not_read() {
     assert_eq!(sum, [3.0, 5.0, 7.0]);
 }
 
-/// Weighted squares of all rows if these are short, in groups and one by one, and of a sample of long rows: one row in
+/// Weighted squares of all rows if these are short, for two classes, and of a sample of long rows: one row in
 /// `length/16`, but at least 64 rows.
 #[test]
 fn squares_are_those_of_the_rows_that_are_counted() {
     for (n, dim, counted) in
-        [(1, 3, 1), (7, 1, 7), (8, 3, 8), (103, 5, 103), (256, 32, 128), (256, 320, 64), (64, 320, 64)]
+        [(1, 3, 1), (7, 1, 7), (8, 3, 8), (103, 5, 103), (90, 23, 90), (256, 32, 128), (256, 320, 64), (64, 320, 64)]
     {
-        let (values, weights): (Vec<f64>, Vec<f64>) = (noise(n * dim, 1), noise(n, 2));
+        let (values, weights): (Vec<f64>, Vec<f64>) = (noise(n * dim, 1), noise(2 * n, 2));
         let offsets: Vec<usize> = (0..=n).map(|i| i * dim).collect();
         let indices: Vec<u32> = (0..n).flat_map(|_| 0..dim as u32).collect();
         let sparse = Rows::Sparse { offsets: &offsets, indices: &indices, values: &values, dim };
         for (rows, group) in [(Rows::Dense { values: &values, dim }, 4), (sparse, 1)] {
-            let mut matrix = vec![0.0; dim * dim];
-            assert_eq!(Kernels::new().add_squares(rows, &weights, &mut matrix), counted, "{n} {dim}");
-            let taken = (0..n).filter(|i| i / group % (n / counted) == 0);
-            let mut expected = vec![0.0; dim * dim];
-            for i in taken {
-                let row = &values[i * dim..(i + 1) * dim];
-                for j in 0..dim {
-                    (0..=j).for_each(|k| expected[j * dim + k] += weights[i] * row[j] * row[k]);
+            for arch in instruction_sets() {
+                let mut matrices = vec![0.0; 2 * dim * dim];
+                assert_eq!(Kernels { arch }.add_squares(rows, &weights, &mut matrices), counted, "{n} {dim}");
+                for (weights, matrix) in weights.chunks(n).zip(matrices.chunks(dim * dim)) {
+                    let taken = (0..n).filter(|i| i / group % (n / counted) == 0);
+                    let mut expected = vec![0.0; dim * dim];
+                    for i in taken {
+                        let row = &values[i * dim..(i + 1) * dim];
+                        for j in 0..dim {
+                            (0..=j).for_each(|k| expected[j * dim + k] += weights[i] * row[j] * row[k]);
+                        }
+                    }
+                    for j in 0..dim {
+                        let places = j * dim..=j * dim + j;
+                        let mut pairs = matrix[places.clone()].iter().zip(&expected[places]);
+                        assert!(pairs.all(|(a, b)| (a - b).abs() < 1e-12), "{arch:?} {n} {dim} {j}");
+                    }
                 }
             }
-            assert!(matrix.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12), "{n} {dim}");
         }
     }
 }

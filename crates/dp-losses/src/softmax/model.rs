@@ -163,7 +163,7 @@ impl<F: Real> Model<F> for SoftmaxModel<F> {
 
     fn backward(&self, _parameters: &[F], batch: Block<'_, F>, pass: &mut SoftmaxPass<F>) {
         self.check_examples(&batch, pass.scratch.scores.len());
-        self.kernels.class_residuals(batch.targets, self.classes(), &mut pass.scratch);
+        self.kernels.class_residuals(batch.targets, &mut pass.scratch);
         let n = batch.targets.len();
         for i in (0..n).filter(|&i| !self.counts(&batch, i)) {
             pass.scratch.residuals.iter_mut().skip(i).step_by(n).for_each(|residual| *residual = F::zero());
@@ -214,13 +214,7 @@ impl<F: Real> Model<F> for SoftmaxModel<F> {
         }
         assert!(sum.len() == self.blocks[0].range.end, "a sum has the model's dimension");
         pass.set_weights(&batch, coefficients);
-        let (n, dim) = (batch.rows.len(), self.dim);
-        if n == 0 || dim == 0 {
-            return;
-        }
-        for (weights, sum) in pass.scratch.weights.chunks_exact(n).zip(sum.chunks_exact_mut(dim)) {
-            self.kernels.add_rows_in_double(batch.rows, weights, sum);
-        }
+        self.kernels.add_outer_in_double(batch.rows, &mut pass.scratch, sum);
     }
 }
 
@@ -300,8 +294,7 @@ impl<F: Real> Curved<F> for SoftmaxModel<F> {
         // A residual is p or p - 1.
         let residuals = &mut pass.scratch.residuals;
         residuals.iter_mut().for_each(|residual| *residual = residual.abs() * (F::one() - residual.abs()));
-        let blocks = residuals.chunks_exact(n).zip(blocks.chunks_exact_mut(of_block));
-        blocks.map(|(weights, matrix)| self.kernels.add_squares(batch.rows, weights, matrix)).last().unwrap_or(0)
+        self.kernels.add_squares(batch.rows, residuals, blocks)
     }
 }
 
