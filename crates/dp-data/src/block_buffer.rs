@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::block::{Block, Rows};
 use crate::memory::{OutOfMemory, reserve};
+use crate::selection::Selection;
 
 /// Examples copied from several blocks: a batch that straddles two of them, or rows chosen by position.
 ///
@@ -27,6 +28,9 @@ pub struct BlockBuffer<F> {
     valid: Vec<bool>,
     any_marked: bool,
 }
+
+/// The contents, for messages.
+const ROWS: &str = "the rows of a batch";
 
 impl<F> Default for BlockBuffer<F> {
     fn default() -> Self {
@@ -64,7 +68,6 @@ impl<F: Copy> BlockBuffer<F> {
     /// # Errors
     /// [`OutOfMemory`]; the contents must then be [cleared](Self::clear).
     pub fn push(&mut self, block: &Block<'_, F>) -> Result<(), OutOfMemory> {
-        const ROWS: &str = "the rows of a batch";
         let rows = block.targets.len();
         reserve(&mut self.targets, rows, ROWS)?;
         reserve(&mut self.valid, rows, ROWS)?;
@@ -97,6 +100,69 @@ impl<F: Copy> BlockBuffer<F> {
                 self.valid.extend_from_slice(valid);
             }
             None => self.valid.resize(self.targets.len(), true),
+        }
+        Ok(())
+    }
+
+    /// Replaces the contents by selected examples. `fetch` is called with a row's values and columns (none of dense rows) some
+    /// rows before the row is copied, so that it can ask for their memory.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    ///
+    /// # Examples
+    /// ```
+    /// let examples = dp_data::Examples::dense(vec![0.1, 0.2, 0.3], vec![1.0, -1.0, 1.0], 1)?;
+    /// let mut buffer = dp_data::BlockBuffer::default();
+    /// buffer.copy(&examples.select(&[1, 0])?, |_, _| ())?;
+    /// assert_eq!(buffer.block(1).targets, &[-1.0, 1.0]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn copy(&mut self, selection: &Selection<'_, F>, fetch: impl Fn(&[F], &[u32])) -> Result<(), OutOfMemory> {
+        self.clear();
+        let (block, positions) = selection.parts();
+        let rows = positions.len();
+        let (positions, ahead) = (positions.iter().map(|&position| position as usize), selection.rows_ahead());
+        let later = positions.clone().skip(ahead).map(Some).chain(core::iter::repeat(None));
+        let first = positions.clone().take(ahead);
+        match block.rows {
+            Rows::Dense { values, dim } => {
+                reserve(&mut self.values, rows.saturating_mul(dim), ROWS)?;
+                let row = |position: usize| &values[position * dim..(position + 1) * dim];
+                first.for_each(|position| fetch(row(position), &[]));
+                for (position, later) in positions.clone().zip(later) {
+                    if let Some(later) = later {
+                        fetch(row(later), &[]);
+                    }
+                    self.values.extend_from_slice(row(position));
+                }
+            }
+            Rows::Sparse { offsets, indices, values, .. } => {
+                self.sparse = rows > 0;
+                reserve(&mut self.offsets, rows + 1, ROWS)?;
+                let ends = |position: usize| offsets[position]..offsets[position + 1];
+                let stored = positions.clone().map(|position| ends(position).len()).sum();
+                // The number of stored features depends on the records.
+                reserve(&mut self.indices, stored, ROWS).map_err(OutOfMemory::without_sizes)?;
+                reserve(&mut self.values, stored, ROWS).map_err(OutOfMemory::without_sizes)?;
+                first.for_each(|position| fetch(&values[ends(position)], &indices[ends(position)]));
+                self.offsets.push(0);
+                for (position, later) in positions.clone().zip(later) {
+                    if let Some(later) = later {
+                        fetch(&values[ends(later)], &indices[ends(later)]);
+                    }
+                    self.indices.extend_from_slice(&indices[ends(position)]);
+                    self.values.extend_from_slice(&values[ends(position)]);
+                    self.offsets.push(self.values.len());
+                }
+            }
+        }
+        reserve(&mut self.targets, rows, ROWS)?;
+        self.targets.extend(positions.clone().map(|position| block.targets[position]));
+        if let Some(valid) = block.valid {
+            self.any_marked = true;
+            reserve(&mut self.valid, rows, ROWS)?;
+            self.valid.extend(positions.map(|position| valid[position]));
         }
         Ok(())
     }

@@ -55,6 +55,7 @@ pub mod memory;
 pub mod read;
 #[cfg(feature = "schema")]
 pub mod schema;
+pub mod selection;
 pub mod source;
 pub mod workers;
 
@@ -68,6 +69,7 @@ pub use examples::{DenseBuilder, Examples, SparseBuilder};
 pub use memory::OutOfMemory;
 #[cfg(feature = "schema")]
 pub use schema::Schema;
+pub use selection::Selection;
 pub use source::{Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 pub use workers::Workers;
 

@@ -6,6 +6,7 @@
 
 use crate::block::Block;
 use crate::memory::OutOfMemory;
+use crate::selection::Selection;
 
 /// A source's description of itself before the first pass; all of it is public.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,6 +134,16 @@ pub trait RowSource<F> {
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
         let _ = positions;
         Err(SourceError::PassesOnly { engine: self.describe()?.engine })
+    }
+
+    /// Returns the records at `positions` as [`gather`](Self::gather) does, but where they are in memory; `None` if the source
+    /// has no rows that can stay where they are.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    fn select<'a>(&'a mut self, positions: &'a [u32]) -> Result<Option<Selection<'a, F>>, SourceError> {
+        let _ = positions;
+        Ok(None)
     }
 
     /// Ends the snapshot from which all passes read.

@@ -1,6 +1,8 @@
-//! Chunks of a block of rows, computed by several threads and used in the order of the rows.
+//! Chunks of rows, computed by several threads and used in the order of the rows.
 
-use dp_data::{Block, Rows, Workers};
+use core::ops::Range;
+
+use dp_data::{Block, Rows, Selection, Workers};
 
 use crate::error::Error;
 
@@ -10,35 +12,75 @@ const WAITING_NUMBERS: usize = 1 << 21;
 /// Number of stored entries from which more than one thread is worth starting: about 0.2 ms of work.
 const ENTRIES_FOR_THREADS: usize = 1 << 18;
 
-/// Returns the workers for the rows of a block: one if the rows are few.
-pub(super) fn workers_for<F>(block: &Block<'_, F>, workers: Workers) -> Workers {
-    let entries = match block.rows {
-        Rows::Dense { values, .. } => values.len(),
-        Rows::Sparse { offsets, .. } => offsets.last().zip(offsets.first()).map_or(0, |(end, start)| end - start),
-    };
-    if entries < ENTRIES_FOR_THREADS { Workers::ONE } else { workers }
+/// Rows that are divided among threads.
+pub(super) trait Divided: Copy + Sync {
+    /// Returns the number of rows.
+    fn rows(&self) -> usize;
+
+    /// Returns the approximate number of stored entries whose computation takes as long.
+    fn entries(&self) -> usize;
+
+    /// Returns the rows of a range.
+    fn part(&self, range: Range<usize>) -> Self;
 }
 
-/// Computes `of_chunk` for each `chunk` rows of a block on the workers, and passes the results, of `numbers` numbers each, to
-/// `add` in the order of the rows. No bit depends on the number of threads.
+impl<F: Copy + Sync> Divided for Block<'_, F> {
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn entries(&self) -> usize {
+        match self.rows {
+            Rows::Dense { values, .. } => values.len(),
+            Rows::Sparse { offsets, .. } => offsets.last().zip(offsets.first()).map_or(0, |(end, start)| end - start),
+        }
+    }
+
+    fn part(&self, range: Range<usize>) -> Self {
+        self.slice(range)
+    }
+}
+
+impl<F: Copy + Sync> Divided for Selection<'_, F> {
+    fn rows(&self) -> usize {
+        self.len()
+    }
+
+    fn entries(&self) -> usize {
+        // Rows from random places take several times as long as rows in order.
+        self.len().saturating_mul(4 * self.stored_features())
+    }
+
+    fn part(&self, range: Range<usize>) -> Self {
+        self.slice(range)
+    }
+}
+
+/// Returns the workers for some rows: one if they are few.
+pub(super) fn workers_for(rows: &impl Divided, workers: Workers) -> Workers {
+    if rows.entries() < ENTRIES_FOR_THREADS { Workers::ONE } else { workers }
+}
+
+/// Computes `of_chunk` for each `chunk` rows on the workers, and passes the results, of `numbers` numbers each, to `add` in the
+/// order of the rows. No bit depends on the number of threads.
 ///
 /// # Errors
 /// The first error of `add`.
-pub(super) fn each_chunk<F: Sync, P, T: Send>(
-    block: &Block<'_, F>,
+pub(super) fn each_chunk<R: Divided, P, T: Send>(
+    rows: &R,
     (chunk, numbers): (usize, usize),
     workers: Workers,
     buffers: impl Fn() -> P + Sync,
-    of_chunk: impl Fn(&mut P, Block<'_, F>) -> T + Sync,
+    of_chunk: impl Fn(&mut P, R) -> T + Sync,
     add: impl FnMut(T) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    let workers = workers_for(block, workers);
+    let workers = workers_for(rows, workers);
     let chunk = chunk.max(1);
     let of_chunk = |buffers: &mut P, position: usize| {
         let start = position * chunk;
-        of_chunk(buffers, block.slice(start..block.len().min(start.saturating_add(chunk))))
+        of_chunk(buffers, rows.part(start..rows.rows().min(start.saturating_add(chunk))))
     };
-    workers.for_each(0..block.len().div_ceil(chunk), WAITING_NUMBERS / numbers.max(1), buffers, of_chunk, add)
+    workers.for_each(0..rows.rows().div_ceil(chunk), WAITING_NUMBERS / numbers.max(1), buffers, of_chunk, add)
 }
 
 #[cfg(test)]

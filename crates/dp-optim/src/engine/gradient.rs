@@ -1,8 +1,10 @@
 //! Gradient estimates: the estimate of the sum of a batch's data gradients in one update.
 
+use dp_data::{Block, BlockBuffer, Selection};
 use dp_losses::Model;
 use nalgebra::RealField;
 
+use super::rows::gathered;
 use super::step_batches::Driven;
 use crate::error::Error;
 
@@ -36,6 +38,25 @@ pub trait GradientEstimate<F, M: Model<F>> {
         examples: usize,
         sum: &mut [F],
     ) -> Result<(), Error>;
+
+    /// Writes the estimate for selected rows, which by default are copied into `buffer` as one batch.
+    ///
+    /// # Errors
+    /// As [`estimate`](Self::estimate), and [`OutOfMemory`](dp_data::OutOfMemory).
+    fn estimate_selected(
+        &mut self,
+        model: &M,
+        parameters: &[F],
+        rows: &Selection<'_, F>,
+        buffer: &mut BlockBuffer<F>,
+        sum: &mut [F],
+    ) -> Result<(), Error>
+    where
+        F: Copy,
+        M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    {
+        self.estimate(model, parameters, gathered(rows, buffer)?, rows.len(), sum)
+    }
 }
 
 /// The plain sum of the gradients: no clipping, no noise.

@@ -1,9 +1,11 @@
 //! The iterate of a run and its weighted average, in two representations.
 
+use dp_data::{Block, BlockBuffer, Selection};
 use dp_losses::Model;
 use nalgebra::{RealField, convert};
 
 use super::gradient::GradientEstimate;
+use super::rows::gathered;
 use super::step_batches::Driven;
 use super::update::{Step, UpdateRule};
 use crate::error::Error;
@@ -26,6 +28,24 @@ pub trait Iterate<F, M: Model<F>> {
     /// # Errors
     /// Those of the gradient estimate.
     fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error>;
+
+    /// Makes one update on selected rows, which by default are copied into `buffer` as one batch.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update), and [`OutOfMemory`](dp_data::OutOfMemory).
+    fn update_selected(
+        &mut self,
+        model: &M,
+        rows: &Selection<'_, F>,
+        buffer: &mut BlockBuffer<F>,
+        step: &Step,
+    ) -> Result<(), Error>
+    where
+        F: Copy,
+        M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    {
+        self.update(model, gathered(rows, buffer)?, rows.len(), step)
+    }
 
     /// Restarts at the average so far, and starts a new average. Does nothing if the output is the last iterate.
     fn restart(&mut self);
@@ -61,6 +81,23 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
         let Self { parameters, average, gradient, rule, .. } = self;
         (average.unwrap_or_else(|| rule.point(&parameters).to_vec()), gradient)
     }
+
+    /// Makes a step along the estimate and adds the new point to the average.
+    #[inline]
+    fn apply(&mut self, step: &Step)
+    where
+        U: UpdateRule<F>,
+    {
+        self.rule.apply(&mut self.parameters, &self.sum, step);
+        if let Some(average) = &mut self.average
+            && step.weight != 0.0
+        {
+            let weight: F = convert(step.weight);
+            for (sum, &parameter) in average.iter_mut().zip(self.rule.point(&self.parameters)) {
+                *sum += weight * parameter;
+            }
+        }
+    }
 }
 
 impl<F, M, G, U> Iterate<F, M> for Buffered<F, G, U>
@@ -81,15 +118,22 @@ where
     #[inline]
     fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
         self.gradient.estimate(model, &self.parameters, batch, examples, &mut self.sum)?;
-        self.rule.apply(&mut self.parameters, &self.sum, step);
-        if let Some(average) = &mut self.average
-            && step.weight != 0.0
-        {
-            let weight: F = convert(step.weight);
-            for (sum, &parameter) in average.iter_mut().zip(self.rule.point(&self.parameters)) {
-                *sum += weight * parameter;
-            }
-        }
+        self.apply(step);
+        Ok(())
+    }
+
+    fn update_selected(
+        &mut self,
+        model: &M,
+        rows: &Selection<'_, F>,
+        buffer: &mut BlockBuffer<F>,
+        step: &Step,
+    ) -> Result<(), Error>
+    where
+        M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    {
+        self.gradient.estimate_selected(model, &self.parameters, rows, buffer, &mut self.sum)?;
+        self.apply(step);
         Ok(())
     }
 

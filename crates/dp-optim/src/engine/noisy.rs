@@ -1,7 +1,7 @@
 //! The gradient estimate of training that releases every step: the batch's noisy sum.
 
 use dp_accountant::{Adjacency, EventLog};
-use dp_data::{Block, BlockBuffer, OutOfMemory, Workers};
+use dp_data::{Block, BlockBuffer, OutOfMemory, Selection, Workers};
 use dp_losses::{Differences, Model};
 use dp_mechanisms::clip::ClippedSum;
 use dp_mechanisms::continual::{MatrixFactorisation, MatrixSession, Participation, StreamRelease};
@@ -9,8 +9,9 @@ use dp_mechanisms::steps::{NoisySteps, StepNoise, StepPlan};
 use dp_mechanisms::{L2Sensitivity, ReleaseRng, Released};
 use nalgebra::{RealField, convert};
 
-use super::chunks::{each_chunk, workers_for};
+use super::chunks::{Divided, each_chunk, workers_for};
 use super::gradient::GradientEstimate;
+use super::rows::gathered;
 use super::step_batches::{Batched, Driven, StepBatches};
 use super::step_sum::StepSum;
 use crate::error::Error;
@@ -35,7 +36,10 @@ pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
     sum: ClippedSum<F, A>,
     /// The maximum number of examples added at a time.
     microbatch: usize,
+    /// Examples that count, as rows and as positions, and the rows of one microbatch.
     counted: BlockBuffer<F>,
+    positions: Vec<u32>,
+    gathered: BlockBuffer<F>,
     workers: Workers,
     noise: Noise<A>,
     rng: &'r mut R,
@@ -198,6 +202,8 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
             sum,
             microbatch,
             counted: BlockBuffer::default(),
+            positions: Vec::new(),
+            gathered: BlockBuffer::default(),
             workers: Workers::ONE,
             noise,
             rng,
@@ -310,25 +316,50 @@ where
     /// # Errors
     /// As [`add`](Self::add).
     pub(crate) fn add_rows(&mut self, model: &M, parameters: &[F], batch: Block<'_, F>) -> Result<(), Error> {
-        if batch.len() <= self.microbatch || workers_for(&batch, self.workers) == Workers::ONE {
-            return self.each_piece(batch, |gradient, piece| gradient.add(model, parameters, piece, piece.len()));
-        }
         let mut buffer = core::mem::take(&mut self.counted);
         let batch = counted(batch, &mut buffer)?;
+        self.add_counted(model, parameters, batch)?;
+        self.counted = buffer;
+        Ok(())
+    }
+
+    /// As [`add_rows`](Self::add_rows), for selected rows, which are copied microbatch by microbatch.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    fn add_selected(&mut self, model: &M, parameters: &[F], rows: &Selection<'_, F>) -> Result<(), Error> {
+        let mut buffer = core::mem::take(&mut self.positions);
+        self.add_counted(model, parameters, rows.valid(&mut buffer)?)?;
+        self.positions = buffer;
+        Ok(())
+    }
+
+    /// Adds the gradients of rows that all count.
+    fn add_counted<D: Divided + Pieces<F>>(&mut self, model: &M, parameters: &[F], rows: D) -> Result<(), Error> {
+        if rows.rows() <= self.microbatch || workers_for(&rows, self.workers) == Workers::ONE {
+            let mut buffer = core::mem::take(&mut self.gathered);
+            for start in (0..rows.rows()).step_by(self.microbatch.max(1)) {
+                let piece = rows.part(start..rows.rows().min(start.saturating_add(self.microbatch)));
+                let piece = piece.block(&mut buffer)?;
+                self.add(model, parameters, piece, piece.len())?;
+            }
+            self.gathered = buffer;
+            return Ok(());
+        }
         let (microbatch, microbatches) = (self.microbatch, self.sum.microbatches());
-        let buffers = || (model.pass(microbatch), Vec::new(), Vec::new());
-        let of_chunk = |(pass, squared_norms, coefficients): &mut (M::Pass, Vec<F>, Vec<F>), piece: Block<'_, F>| {
+        let buffers = || (model.pass(microbatch), Vec::new(), Vec::new(), BlockBuffer::default());
+        let of_chunk = |(pass, squared_norms, coefficients, buffer): &mut (M::Pass, Vec<F>, Vec<F>, BlockBuffer<F>),
+                        piece: D| {
+            let piece = piece.block(buffer)?;
             model.forward(parameters, piece, pass);
             model.backward(parameters, piece, pass);
             set_squared_norms(model, piece, piece.len(), microbatches.clips(), pass, squared_norms);
-            microbatches.sum(squared_norms, coefficients, |coefficients, sum| {
+            Ok::<_, Error>(microbatches.sum(squared_norms, coefficients, |coefficients, sum| {
                 model.add_weighted_in_double(piece, pass, coefficients, sum);
-            })
+            }))
         };
         let chunks = (microbatch, model.parameters());
-        each_chunk(&batch, chunks, self.workers, buffers, of_chunk, |part| Ok(self.sum.append(part?)?))?;
-        self.counted = buffer;
-        Ok(())
+        each_chunk(&rows, chunks, self.workers, buffers, of_chunk, |part| Ok(self.sum.append(part??)?))
     }
 
     /// As [`add_differences`](Self::add_differences), for a batch of rows cut as in [`add_rows`](Self::add_rows).
@@ -361,6 +392,24 @@ where
         }
         self.counted = buffer;
         Ok(())
+    }
+}
+
+/// Rows of which a model reads a microbatch.
+trait Pieces<F> {
+    /// Returns the rows as a block, copied into `buffer` if they are not one.
+    fn block<'b>(&'b self, buffer: &'b mut BlockBuffer<F>) -> Result<Block<'b, F>, OutOfMemory>;
+}
+
+impl<F: Copy> Pieces<F> for Block<'_, F> {
+    fn block<'b>(&'b self, _: &'b mut BlockBuffer<F>) -> Result<Block<'b, F>, OutOfMemory> {
+        Ok(*self)
+    }
+}
+
+impl<F: Copy> Pieces<F> for Selection<'_, F> {
+    fn block<'b>(&'b self, buffer: &'b mut BlockBuffer<F>) -> Result<Block<'b, F>, OutOfMemory> {
+        gathered(self, buffer)
     }
 }
 
@@ -425,6 +474,19 @@ where
     ) -> Result<(), Error> {
         self.expect_driven()?;
         self.add_rows(model, parameters, batch)?;
+        self.release(sum)
+    }
+
+    fn estimate_selected(
+        &mut self,
+        model: &M,
+        parameters: &[F],
+        rows: &Selection<'_, F>,
+        _: &mut BlockBuffer<F>,
+        sum: &mut [F],
+    ) -> Result<(), Error> {
+        self.expect_driven()?;
+        self.add_selected(model, parameters, rows)?;
         self.release(sum)
     }
 }

@@ -1,7 +1,8 @@
-//! One row of a block, dense or sparse.
+//! Rows of a block, dense or sparse: one by one, and those at given positions.
 
-use dp_data::Rows;
+use dp_data::{Block, BlockBuffer, OutOfMemory, Rows, Selection};
 use dp_losses::Real;
+use dp_losses::prefetch::fetch;
 
 /// Calls `entry` for each non-zero feature of row `i`.
 pub(crate) fn features<F: Real>(rows: &Rows<'_, F>, i: usize, mut entry: impl FnMut(usize, f64)) {
@@ -33,4 +34,30 @@ pub(crate) fn dot<F: Real>(rows: &Rows<'_, F>, i: usize, weights: &[f64]) -> f64
     let mut sum = 0.0;
     features(rows, i, |j, x| sum += x * weights.get(j).copied().unwrap_or(0.0));
     sum
+}
+
+/// Returns the selected rows as a block: a single one where it is, several copied into `buffer`.
+///
+/// # Errors
+/// [`OutOfMemory`].
+pub(crate) fn gathered<'b, F: Copy>(
+    rows: &Selection<'b, F>,
+    buffer: &'b mut BlockBuffer<F>,
+) -> Result<Block<'b, F>, OutOfMemory> {
+    if rows.len() == 1 {
+        return Ok(rows.example(0));
+    }
+    copy_rows(rows, buffer)?;
+    Ok(buffer.block(rows.dim()))
+}
+
+/// Copies the selected rows into `buffer` in place of its contents. Each is fetched ahead of copying.
+///
+/// # Errors
+/// [`OutOfMemory`].
+pub(crate) fn copy_rows<F: Copy>(rows: &Selection<'_, F>, buffer: &mut BlockBuffer<F>) -> Result<(), OutOfMemory> {
+    buffer.copy(rows, |values, columns| {
+        fetch(values);
+        fetch(columns);
+    })
 }

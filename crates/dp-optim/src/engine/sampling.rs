@@ -11,7 +11,7 @@ pub(crate) use poisson_one::poisson_one;
 
 use core::ops::RangeInclusive;
 
-use dp_data::{Block, RowSource, SourceError};
+use dp_data::{Block, BlockBuffer, RowSource, SourceError};
 use dp_losses::Model;
 use dp_mechanisms::ReleaseRng;
 
@@ -23,6 +23,9 @@ use super::update::Step;
 use crate::averaging::AveragingWeights;
 use crate::error::Error;
 use crate::schedule::StepSizes;
+
+/// What is wrong with a source whose batch is not the one drawn.
+const NOT_ASKED_FOR: &str = "rows are not those asked for";
 
 /// The key of one run's batches, drawn from the generator of the release and consumed by its use.
 ///
@@ -93,6 +96,7 @@ impl SampledRun {
         control: &mut Control<'_>,
     ) -> Result<(), Error>
     where
+        F: Copy,
         M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
         S: RowSource<F> + ?Sized,
         I: Iterate<F, M>,
@@ -117,6 +121,7 @@ impl SampledRun {
         control: &mut Control<'_>,
     ) -> Result<(), Error>
     where
+        F: Copy,
         M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
         S: RowSource<F> + ?Sized,
         I: Iterate<F, M>,
@@ -139,6 +144,7 @@ impl SampledRun {
         control: &mut Control<'_>,
     ) -> Result<(), Error>
     where
+        F: Copy,
         M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
         S: RowSource<F> + ?Sized,
         I: Iterate<F, M>,
@@ -147,21 +153,28 @@ impl SampledRun {
         super::expect_rows(self.n, description.n)?;
         let mut sampler = Sampler::new(self.law, self.n, key.0)?;
         let mut pace = Pace::nominal(control, self.n);
-        let (engine, mut sparse) = (description.engine, None);
+        let (engine, mut sparse, mut buffer) = (description.engine, None, BlockBuffer::default());
         let nominal = self.law.nominal_size() as usize;
         for t in updates {
             let positions = sampler.draw()?;
-            let batch = source.gather(positions)?;
-            if batch.len() != positions.len() {
-                return Err(SourceError::Shape { engine, what: "rows are not those asked for" }.into());
-            }
-            // An empty batch is stored neither dense nor sparse.
-            if !positions.is_empty() {
-                check_shape(&batch, description.dim, &mut sparse, engine)?;
-            }
             let step =
                 Step { update: t, step_size: self.steps.at(t), divisor: self.divisor, weight: self.weights.at(t) };
-            iterate.update(model, batch, positions.len(), &step)?;
+            if let Some(rows) = source.select(positions)? {
+                if rows.len() != positions.len() || rows.dim() != description.dim {
+                    return Err(SourceError::Shape { engine, what: NOT_ASKED_FOR }.into());
+                }
+                iterate.update_selected(model, &rows, &mut buffer, &step)?;
+            } else {
+                let batch = source.gather(positions)?;
+                if batch.len() != positions.len() {
+                    return Err(SourceError::Shape { engine, what: NOT_ASKED_FOR }.into());
+                }
+                // An empty batch is stored neither dense nor sparse.
+                if !positions.is_empty() {
+                    check_shape(&batch, description.dim, &mut sparse, engine)?;
+                }
+                iterate.update(model, batch, positions.len(), &step)?;
+            }
             if self.weights.restarts_after(t) {
                 iterate.restart();
             }

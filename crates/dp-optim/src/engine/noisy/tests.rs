@@ -130,6 +130,44 @@ fn the_number_of_threads_changes_no_bit() {
     sums::<f32>(FloatKind::F32);
 }
 
+/// Selected rows give the bits of the same rows copied as one batch, on any number of threads: dense and sparse, with null
+/// records, positions that occur twice, none, one, and several microbatches.
+#[test]
+fn selected_rows_give_the_bits_of_copied_ones() {
+    let (count, dim) = (4000usize, 40usize);
+    let mut rng = SeededRng::new(9);
+    let mut rows = unit_rows(count, dim, &mut rng);
+    rows.chunks_exact_mut(dim).step_by(7).for_each(|row| row[3] = f64::NAN);
+    let offsets = (0..=count).map(|i| i * dim).collect();
+    let indices = (0..count * dim).map(|k| (k % dim) as u32).collect();
+    let dense = Examples::dense(rows.clone(), vec![1.0; count], dim).unwrap();
+    let sparse = Examples::sparse(offsets, indices, rows, vec![1.0; count], dim).unwrap();
+    let (model, parameters) = (LinearModel::<f64, Logistic>::new(dim, Logistic), vec![0.3; dim]);
+    for mut examples in [dense, sparse] {
+        examples.enforce_bounds(1.0, 1.0);
+        for drawn in [0, 1, 2, 900, 3500] {
+            let positions: Vec<u32> = (0..drawn).map(|i| (i * i * 31 % count) as u32).collect();
+            let copied = examples.gather(&positions).unwrap();
+            let sum = clipped(0.2, count as u64, 1024, FloatKind::F64);
+            let released = |threads: usize, selected: bool| {
+                let mut rng = SeededRng::new(0);
+                let mut gradient = start::<f64, _, ReplaceOne>(&model, sum, NO_NOISE, &mut rng);
+                gradient.workers = Workers::new(threads.try_into().unwrap());
+                if selected {
+                    let selection = examples.select(&positions).unwrap();
+                    gradient.add_selected(&model, &parameters, &selection).unwrap();
+                } else {
+                    gradient.add_rows(&model, &parameters, copied.block()).unwrap();
+                }
+                gradient.release_in_double().unwrap()
+            };
+            let expected = released(1, false);
+            assert_eq!(norm(&expected, &vec![0.0; dim]) > 0.1, drawn > 1);
+            assert!([1, 2, 3].iter().all(|&threads| released(threads, true) == expected), "{drawn} drawn");
+        }
+    }
+}
+
 #[test]
 fn no_record_moves_a_sum_further_than_its_sensitivity() {
     assert!(neighbours::<f64>(FloatKind::F64, 3000) > 0.9999);
