@@ -163,7 +163,6 @@ impl RowBuffer {
     }
 
     /// Pushes values with consecutive indices.
-    #[cfg(feature = "files")]
     pub(super) fn push_all(&mut self, first: u32, values: &[f64]) {
         if values.iter().fold(true, |all, value| all & (*value != 0.0)) {
             self.indices.extend((first..).take(values.len()));

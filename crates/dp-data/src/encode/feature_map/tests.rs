@@ -216,3 +216,17 @@ fn records_without_columns_have_no_map() {
     let images = super::super::ImageFormat::new(vec![2, 2], libsvm.label);
     assert_eq!(Encoder::images(images, encoding).unwrap_err().code(), "encoding.map");
 }
+
+#[test]
+fn the_sine_is_within_two_units_in_the_last_place() {
+    let mut worst = 0.0_f64;
+    for k in -200_000..=200_000 {
+        let v = f64::from(k) / 200_000.0;
+        // The product is off by half a unit, which moves the sine by less than that.
+        let (found, expected) = (sin_half_pi(v), (core::f64::consts::FRAC_PI_2 * v).sin());
+        worst = worst.max((found - expected).abs() / (expected.abs().next_up() - expected.abs()));
+        assert!((-1.0..=1.0).contains(&found) && found.signum() == v.signum(), "{v}: {found}");
+    }
+    assert!(worst <= 3.0, "{worst}");
+    assert_eq!((sin_half_pi(0.0), sin_half_pi(1.0), sin_half_pi(-1.0)), (0.0, 1.0, -1.0));
+}
