@@ -8,7 +8,7 @@ use dp_mechanisms::Bounded;
 use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 
 use crate::engine::grid_sum::{GridSum, counts, each_block, exact_sum};
-use crate::engine::rows::{dot, features};
+use crate::engine::rows::{copy_row, dot};
 use crate::engine::{Control, Sampler, check_shape};
 use crate::error::Error;
 
@@ -100,12 +100,8 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for Gradients<'_, '_, '_, F, A> {
         records.each(&mut |block| {
             for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
                 let slope = loss.derivative(dot(&block.rows, i, weights), target.to_subset_unchecked());
-                gradient.fill(0.0);
-                features(&block.rows, i, |j, x| {
-                    if let Some(entry) = gradient.get_mut(j) {
-                        *entry = slope * x;
-                    }
-                });
+                copy_row(&block.rows, i, &mut gradient);
+                gradient.iter_mut().for_each(|entry| *entry *= slope);
                 // Errors of shape and number only, which were checked.
                 sum.add(&gradient)?;
             }
