@@ -1,7 +1,7 @@
 //! Exact sums of bounded numbers, one from each record, on a grid.
 
 use dp_accountant::Adjacency;
-use dp_data::{Block, Order, PassRequest, RowSource};
+use dp_data::{Block, Order, PassRequest, RowSource, Workers};
 use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 
 use super::batches::check_shape;
@@ -106,21 +106,29 @@ pub(crate) fn add_up<F: Copy + Sync + 'static, S: ExactSums<F>>(
 ) -> Result<S::Sums, Error> {
     let mut total = sums.empty()?;
     let workers = control.workers;
-    each_block(source, pass, control, &mut |block| {
-        let fitting = usize::try_from(MOST_OF_THREADS / sums.numbers().max(1)).unwrap_or(usize::MAX);
-        let parts = workers.threads().min(fitting).min(block.len() / LEAST_FOR_A_THREAD);
-        if parts <= 1 {
-            return sums.add_block(block, &mut total);
-        }
-        let of_part = block.len().div_ceil(parts);
-        let of_part = |(): &mut (), part: usize| {
-            let (mut sum, start) = (sums.empty()?, (part * of_part).min(block.len()));
-            sums.add_block(&block.slice(start..block.len().min(start + of_part)), &mut sum)?;
-            Ok::<_, Error>(sum)
-        };
-        workers.map(parts, || (), of_part).into_iter().try_for_each(|part| sums.merge(&mut total, part?))
-    })?;
+    each_block(source, pass, control, &mut |block| add_up_block(sums, block, workers, &mut total))?;
     Ok(total)
+}
+
+/// Adds the records of a block to `total`, as [`add_up`] does.
+pub(crate) fn add_up_block<F: Copy + Sync, S: ExactSums<F>>(
+    sums: &S,
+    block: &Block<'_, F>,
+    workers: Workers,
+    total: &mut S::Sums,
+) -> Result<(), Error> {
+    let fitting = usize::try_from(MOST_OF_THREADS / sums.numbers().max(1)).unwrap_or(usize::MAX);
+    let parts = workers.threads().min(fitting).min(block.len() / LEAST_FOR_A_THREAD);
+    if parts <= 1 {
+        return sums.add_block(block, total);
+    }
+    let of_part = block.len().div_ceil(parts);
+    let of_part = |(): &mut (), part: usize| {
+        let (mut sum, start) = (sums.empty()?, (part * of_part).min(block.len()));
+        sums.add_block(&block.slice(start..block.len().min(start + of_part)), &mut sum)?;
+        Ok::<_, Error>(sum)
+    };
+    workers.map(parts, || (), of_part).into_iter().try_for_each(|part| sums.merge(total, part?))
 }
 
 /// Passes every block to `of_block`, in the source's own order, on which sums on a grid do not depend.

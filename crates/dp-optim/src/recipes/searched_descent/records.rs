@@ -1,13 +1,15 @@
 //! The functions of the records at a point: the sum of clipped gradients, and sums of clamped losses along a direction. Both
 //! are exact sums on grids, so that a record moves them only by its own contribution.
 
+use core::marker::PhantomData;
+
 use dp_accountant::Adjacency;
 use dp_data::{Block, RowSource, SourceError};
 use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
 use dp_mechanisms::Bounded;
 use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 
-use crate::engine::grid_sum::{GridSum, counts, each_block, exact_sum};
+use crate::engine::grid_sum::{self, ExactSums, GridSum, counts, exact_sum};
 use crate::engine::rows::{copy_row, dot};
 use crate::engine::{Control, Sampler, check_shape};
 use crate::error::Error;
@@ -36,27 +38,27 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
         Self { source, control, loss, n, dim, passes: 0, sampler }
     }
 
-    /// Passes all records, or those of a fresh batch, to `of_block`.
-    fn each(&mut self, of_block: &mut dyn FnMut(&Block<'_, F>) -> Result<(), Error>) -> Result<(), Error> {
-        if let Some(sampler) = &mut self.sampler {
-            self.control.check()?;
-            let description = self.source.describe()?;
-            let positions = sampler.draw()?;
-            let batch = self.source.gather(positions)?;
-            if batch.len() != positions.len() {
-                let what = "rows are not those asked for";
-                return Err(SourceError::Shape { engine: description.engine, what }.into());
-            }
-            // An empty batch is stored neither dense nor sparse.
-            if !positions.is_empty() {
-                check_shape(&batch, description.dim, &mut None, description.engine)?;
-                of_block(&batch)?;
-            }
-            return Ok(());
+    /// Returns the sums of all records, or of those of a fresh batch.
+    fn add_up<S: ExactSums<F>>(&mut self, sums: &S) -> Result<S::Sums, Error> {
+        let Some(sampler) = &mut self.sampler else {
+            let pass = self.passes;
+            self.passes = self.passes.saturating_add(1);
+            return grid_sum::add_up(sums, &mut *self.source, pass, self.control);
+        };
+        self.control.check()?;
+        let description = self.source.describe()?;
+        let (positions, mut total) = (sampler.draw()?, sums.empty()?);
+        let batch = self.source.gather(positions)?;
+        if batch.len() != positions.len() {
+            let what = "rows are not those asked for";
+            return Err(SourceError::Shape { engine: description.engine, what }.into());
         }
-        let pass = self.passes;
-        self.passes = self.passes.saturating_add(1);
-        each_block(&mut *self.source, pass, self.control, of_block)
+        // An empty batch is stored neither dense nor sparse.
+        if !positions.is_empty() {
+            check_shape(&batch, description.dim, &mut None, description.engine)?;
+            grid_sum::add_up_block(sums, &batch, self.control.workers, &mut total)?;
+        }
+        Ok(total)
     }
 
     /// Returns `Σ_i clip_C ∇ℓ_i(w)`, with its sensitivity under `A`.
@@ -65,11 +67,8 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
         weights: &[f64],
         clipping: ClippingNorm,
     ) -> Result<Bounded<Vec<f64>, A>, Error> {
-        let mut sum = exact_sum::<A>(self.dim, clipping, self.n)?;
-        let visitor = Gradients { records: self, weights, sum: &mut sum };
-        let loss = visitor.records.loss;
-        Loss::<f64>::resolve(loss, visitor)?;
-        Ok(sum.finish())
+        let loss = self.loss;
+        Loss::<f64>::resolve(loss, Gradients { records: self, weights, clipping, relation: PhantomData })
     }
 
     /// Computes `Σ_i clamp(ℓ_i(w - η d), [0, C_o]) / C_o` for no step and for each of `steps`.
@@ -85,28 +84,54 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
     }
 }
 
-struct Gradients<'g, 's, 'c, F, A: Adjacency> {
+struct Gradients<'g, 's, 'c, F, A> {
     records: &'g mut Records<'s, 'c, F>,
     weights: &'g [f64],
-    sum: &'g mut ExactSum<A>,
+    clipping: ClippingNorm,
+    relation: PhantomData<A>,
 }
 
 impl<F: Real, A: Adjacency> LossVisitor<f64> for Gradients<'_, '_, '_, F, A> {
-    type Output = Result<(), Error>;
+    type Output = Result<Bounded<Vec<f64>, A>, Error>;
 
     fn visit<L: Loss<f64>>(self, loss: L) -> Self::Output {
-        let Self { records, weights, sum } = self;
-        let mut gradient = vec![0.0; records.dim];
-        records.each(&mut |block| {
-            for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
-                let slope = loss.derivative(dot(&block.rows, i, weights), target.to_subset_unchecked());
-                copy_row(&block.rows, i, &mut gradient);
-                gradient.iter_mut().for_each(|entry| *entry *= slope);
-                // Errors of shape and number only, which were checked.
-                sum.add(&gradient)?;
-            }
-            Ok(())
-        })
+        let Self { records, weights, clipping, relation: _ } = self;
+        let empty = exact_sum::<A>(records.dim, clipping, records.n)?;
+        Ok(records.add_up(&GradientSums { loss, weights, empty })?.finish())
+    }
+}
+
+struct GradientSums<'w, L, A: Adjacency> {
+    loss: L,
+    weights: &'w [f64],
+    empty: ExactSum<A>,
+}
+
+impl<F: Real, L: Loss<f64>, A: Adjacency> ExactSums<F> for GradientSums<'_, L, A> {
+    type Sums = ExactSum<A>;
+
+    fn numbers(&self) -> u64 {
+        self.weights.len() as u64
+    }
+
+    fn empty(&self) -> Result<ExactSum<A>, Error> {
+        Ok(self.empty.like())
+    }
+
+    fn add_block(&self, block: &Block<'_, F>, sum: &mut ExactSum<A>) -> Result<(), Error> {
+        let mut gradient = vec![0.0; self.weights.len()];
+        for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
+            let slope = self.loss.derivative(dot(&block.rows, i, self.weights), target.to_subset_unchecked());
+            copy_row(&block.rows, i, &mut gradient);
+            gradient.iter_mut().for_each(|entry| *entry *= slope);
+            // Errors of shape and number only, which were checked.
+            sum.add(&gradient)?;
+        }
+        Ok(())
+    }
+
+    fn merge(&self, sum: &mut ExactSum<A>, part: ExactSum<A>) -> Result<(), Error> {
+        Ok(sum.merge(part)?)
     }
 }
 
@@ -124,19 +149,48 @@ impl<F: Real> LossVisitor<f64> for Losses<'_, '_, '_, F> {
     fn visit<L: Loss<f64>>(self, loss: L) -> Self::Output {
         let Self { records, weights, direction, steps, most_loss } = self;
         let grid = GridSum::new(records.n)?;
-        let mut cells = vec![0i64; steps.len() + 1];
-        records.each(&mut |block| {
-            for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
-                let target = target.to_subset_unchecked();
-                let (here, along) = (dot(&block.rows, i, weights), dot(&block.rows, i, direction));
-                for (cells, step) in cells.iter_mut().zip(core::iter::once(0.0).chain(steps.iter().copied())) {
-                    let share = loss.value(here - step * along, target) / most_loss;
-                    // NaN counts as the largest loss.
-                    *cells += grid.cell(if share < 0.0 { 0.0 } else { share });
-                }
-            }
-            Ok(())
-        })?;
+        let cells = records.add_up(&LossSums { loss, weights, direction, steps, most_loss, grid })?;
         Ok(cells.into_iter().map(|cells| grid.value(cells)).collect())
+    }
+}
+
+struct LossSums<'l, L> {
+    loss: L,
+    weights: &'l [f64],
+    direction: &'l [f64],
+    steps: &'l [f64],
+    most_loss: f64,
+    grid: GridSum,
+}
+
+impl<F: Real, L: Loss<f64>> ExactSums<F> for LossSums<'_, L> {
+    /// One sum for no step and for each step.
+    type Sums = Vec<i64>;
+
+    fn numbers(&self) -> u64 {
+        self.steps.len() as u64 + 1
+    }
+
+    fn empty(&self) -> Result<Vec<i64>, Error> {
+        Ok(vec![0; self.steps.len() + 1])
+    }
+
+    fn add_block(&self, block: &Block<'_, F>, cells: &mut Vec<i64>) -> Result<(), Error> {
+        let Self { loss, weights, direction, steps, most_loss, grid } = *self;
+        for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
+            let target = target.to_subset_unchecked();
+            let (here, along) = (dot(&block.rows, i, weights), dot(&block.rows, i, direction));
+            for (cells, step) in cells.iter_mut().zip(core::iter::once(0.0).chain(steps.iter().copied())) {
+                let share = loss.value(here - step * along, target) / most_loss;
+                // NaN counts as the largest loss.
+                *cells += grid.cell(if share < 0.0 { 0.0 } else { share });
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&self, cells: &mut Vec<i64>, part: Vec<i64>) -> Result<(), Error> {
+        cells.iter_mut().zip(part).for_each(|(cells, part)| *cells += part);
+        Ok(())
     }
 }
