@@ -29,8 +29,11 @@ pub struct BlockBuffer<F> {
     any_marked: bool,
 }
 
-/// The contents, for messages.
-const ROWS: &str = "the rows of a batch";
+/// Reserves memory for `more` elements. The error states no sizes: how many examples a random batch has is secret, and how many
+/// features a sparse row stores depends on the record.
+fn make_room<T>(elements: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
+    reserve(elements, more, "the rows of a batch").map_err(OutOfMemory::without_sizes)
+}
 
 impl<F> Default for BlockBuffer<F> {
     fn default() -> Self {
@@ -69,12 +72,12 @@ impl<F: Copy> BlockBuffer<F> {
     /// [`OutOfMemory`]; the contents must then be [cleared](Self::clear).
     pub fn push(&mut self, block: &Block<'_, F>) -> Result<(), OutOfMemory> {
         let rows = block.targets.len();
-        reserve(&mut self.targets, rows, ROWS)?;
-        reserve(&mut self.valid, rows, ROWS)?;
+        make_room(&mut self.targets, rows)?;
+        make_room(&mut self.valid, rows)?;
         match block.rows {
             Rows::Dense { values, .. } => {
                 self.sparse = false;
-                reserve(&mut self.values, values.len(), ROWS)?;
+                make_room(&mut self.values, values.len())?;
                 self.values.extend_from_slice(values);
             }
             Rows::Sparse { offsets, indices, values, .. } => {
@@ -83,10 +86,9 @@ impl<F: Copy> BlockBuffer<F> {
                     self.offsets.push(0);
                 }
                 let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { return Ok(()) };
-                reserve(&mut self.offsets, rows, ROWS)?;
-                // The number of stored features depends on the records.
-                reserve(&mut self.indices, last - first, ROWS).map_err(OutOfMemory::without_sizes)?;
-                reserve(&mut self.values, last - first, ROWS).map_err(OutOfMemory::without_sizes)?;
+                make_room(&mut self.offsets, rows)?;
+                make_room(&mut self.indices, last - first)?;
+                make_room(&mut self.values, last - first)?;
                 let shift = self.values.len();
                 self.offsets.extend(offsets[1..].iter().map(|&end| end - first + shift));
                 self.indices.extend_from_slice(&indices[first..last]);
@@ -127,7 +129,7 @@ impl<F: Copy> BlockBuffer<F> {
         let first = positions.clone().take(ahead);
         match block.rows {
             Rows::Dense { values, dim } => {
-                reserve(&mut self.values, rows.saturating_mul(dim), ROWS)?;
+                make_room(&mut self.values, rows.saturating_mul(dim))?;
                 let row = |position: usize| &values[position * dim..(position + 1) * dim];
                 first.for_each(|position| fetch(row(position), &[]));
                 for (position, later) in positions.clone().zip(later) {
@@ -139,12 +141,11 @@ impl<F: Copy> BlockBuffer<F> {
             }
             Rows::Sparse { offsets, indices, values, .. } => {
                 self.sparse = rows > 0;
-                reserve(&mut self.offsets, rows + 1, ROWS)?;
+                make_room(&mut self.offsets, rows + 1)?;
                 let ends = |position: usize| offsets[position]..offsets[position + 1];
                 let stored = positions.clone().map(|position| ends(position).len()).sum();
-                // The number of stored features depends on the records.
-                reserve(&mut self.indices, stored, ROWS).map_err(OutOfMemory::without_sizes)?;
-                reserve(&mut self.values, stored, ROWS).map_err(OutOfMemory::without_sizes)?;
+                make_room(&mut self.indices, stored)?;
+                make_room(&mut self.values, stored)?;
                 first.for_each(|position| fetch(&values[ends(position)], &indices[ends(position)]));
                 self.offsets.push(0);
                 for (position, later) in positions.clone().zip(later) {
@@ -157,11 +158,11 @@ impl<F: Copy> BlockBuffer<F> {
                 }
             }
         }
-        reserve(&mut self.targets, rows, ROWS)?;
+        make_room(&mut self.targets, rows)?;
         self.targets.extend(positions.clone().map(|position| block.targets[position]));
         if let Some(valid) = block.valid {
             self.any_marked = true;
-            reserve(&mut self.valid, rows, ROWS)?;
+            make_room(&mut self.valid, rows)?;
             self.valid.extend(positions.map(|position| valid[position]));
         }
         Ok(())

@@ -116,7 +116,8 @@ impl<'a, F> Selection<'a, F> {
             return Ok(*self);
         }
         buffer.clear();
-        reserve(buffer, self.positions.len(), "the positions of a batch")?;
+        // The number of examples of a random batch is secret.
+        reserve(buffer, self.positions.len(), "the positions of a batch").map_err(OutOfMemory::without_sizes)?;
         buffer.extend(self.positions.iter().copied().filter(is_valid));
         Ok(Selection { block: self.block, positions: buffer })
     }

@@ -255,7 +255,8 @@ impl MapPlan {
 /// Returns `sin(pi v/2)`, for v in `[-1, 1]`; `cos(pi z)` is its negative at `v = 2z - 1`.
 ///
 /// The Taylor polynomial of degree 21 in additions and multiplications alone, so that a loop over it vectorises and its bits are
-/// those of any machine. Its remainder is below `(pi/2)^23/23! < 2e-18`; rounding makes it at most two units in the last place.
+/// those of any machine. Its remainder is below `(pi/2)^23/23! < 2e-18`; with rounding it is
+/// within three units in the last place of libm's sine (tested).
 #[inline]
 fn sin_half_pi(v: f64) -> f64 {
     let square = v * v;

@@ -1,11 +1,12 @@
 //! The inner loops of a model with one score per class: scores, residuals and the sum of outer products.
 //!
-//! Scores and residuals are stored class by class, so that their computation vectorises over examples. Rows are processed in
-//! groups that fit a near cache, since each is read once for each class.
+//! Scores and residuals are stored class by class, so that their computation vectorises over examples. Dense rows are read once
+//! for a [tile](super::class_tiles) of classes, sparse rows once for each class; sums take rows in groups that fit a near cache.
 
 use dp_data::Rows;
 use pulp::{Simd, WithSimd};
 
+use super::compensated::double;
 use super::sparse::Compressed;
 use super::{BLOCK, Kernels, Lanes, add_selected_rows, class_tiles, dense, has_no_zero, sparse};
 use crate::real::Real;
@@ -286,11 +287,6 @@ impl<F: Real> WithSimd for ClassStepInDouble<'_, F> {
             }
         }
     }
-}
-
-#[inline(always)]
-fn double<F: Real>(number: F) -> f64 {
-    number.to_subset_unchecked()
 }
 
 /// Copies numbers to double precision.

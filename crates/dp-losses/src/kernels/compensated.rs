@@ -16,7 +16,7 @@ use crate::real::Real;
 const LANES: usize = 8;
 
 #[inline(always)]
-fn double<F: Real>(number: F) -> f64 {
+pub(super) fn double<F: Real>(number: F) -> f64 {
     number.to_subset_unchecked()
 }
 

@@ -36,10 +36,9 @@ pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
     sum: ClippedSum<F, A>,
     /// The maximum number of examples added at a time.
     microbatch: usize,
-    /// Examples that count, as rows and as positions, and the rows of one microbatch.
+    /// Examples that count, as rows and as positions.
     counted: BlockBuffer<F>,
     positions: Vec<u32>,
-    gathered: BlockBuffer<F>,
     workers: Workers,
     noise: Noise<A>,
     rng: &'r mut R,
@@ -203,7 +202,6 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
             microbatch,
             counted: BlockBuffer::default(),
             positions: Vec::new(),
-            gathered: BlockBuffer::default(),
             workers: Workers::ONE,
             noise,
             rng,
@@ -318,33 +316,40 @@ where
     pub(crate) fn add_rows(&mut self, model: &M, parameters: &[F], batch: Block<'_, F>) -> Result<(), Error> {
         let mut buffer = core::mem::take(&mut self.counted);
         let batch = counted(batch, &mut buffer)?;
-        self.add_counted(model, parameters, batch)?;
+        self.add_counted(model, parameters, batch, &mut BlockBuffer::default())?;
         self.counted = buffer;
         Ok(())
     }
 
-    /// As [`add_rows`](Self::add_rows), for selected rows, which are copied microbatch by microbatch.
+    /// As [`add_rows`](Self::add_rows), for selected rows, which are copied microbatch by microbatch: into `buffer`, or by each
+    /// thread into its own.
     ///
     /// # Errors
     /// As [`add`](Self::add).
-    fn add_selected(&mut self, model: &M, parameters: &[F], rows: &Selection<'_, F>) -> Result<(), Error> {
-        let mut buffer = core::mem::take(&mut self.positions);
-        self.add_counted(model, parameters, rows.valid(&mut buffer)?)?;
-        self.positions = buffer;
+    fn add_selected(
+        &mut self,
+        model: &M,
+        parameters: &[F],
+        rows: &Selection<'_, F>,
+        buffer: &mut BlockBuffer<F>,
+    ) -> Result<(), Error> {
+        let mut positions = core::mem::take(&mut self.positions);
+        self.add_counted(model, parameters, rows.valid(&mut positions)?, buffer)?;
+        self.positions = positions;
         Ok(())
     }
 
     /// Adds the gradients of rows that all count.
-    fn add_counted<D: Divided + Pieces<F>>(&mut self, model: &M, parameters: &[F], rows: D) -> Result<(), Error> {
+    fn add_counted<D: Divided + Pieces<F>>(
+        &mut self,
+        model: &M,
+        parameters: &[F],
+        rows: D,
+        buffer: &mut BlockBuffer<F>,
+    ) -> Result<(), Error> {
         if rows.rows() <= self.microbatch || workers_for(&rows, self.workers) == Workers::ONE {
-            let mut buffer = core::mem::take(&mut self.gathered);
-            for start in (0..rows.rows()).step_by(self.microbatch.max(1)) {
-                let piece = rows.part(start..rows.rows().min(start.saturating_add(self.microbatch)));
-                let piece = piece.block(&mut buffer)?;
-                self.add(model, parameters, piece, piece.len())?;
-            }
-            self.gathered = buffer;
-            return Ok(());
+            return self
+                .each_piece(&rows, buffer, |gradient, piece| gradient.add(model, parameters, piece, piece.len()));
         }
         let (microbatch, microbatches) = (self.microbatch, self.sum.microbatches());
         let buffers = || (model.pass(microbatch), Vec::new(), Vec::new(), BlockBuffer::default());
@@ -376,21 +381,26 @@ where
     where
         M: Differences<F>,
     {
-        self.each_piece(batch, |gradient, piece| gradient.add_differences(model, between, there, piece, piece.len()))
-    }
-
-    fn each_piece(
-        &mut self,
-        batch: Block<'_, F>,
-        mut add: impl FnMut(&mut Self, Block<'_, F>) -> Result<(), Error>,
-    ) -> Result<(), Error> {
         let mut buffer = core::mem::take(&mut self.counted);
         let batch = counted(batch, &mut buffer)?;
-        let step = self.microbatch.max(1);
-        for start in (0..batch.len()).step_by(step) {
-            add(self, batch.slice(start..batch.len().min(start.saturating_add(step))))?;
-        }
+        self.each_piece(&batch, &mut BlockBuffer::default(), |gradient, piece| {
+            gradient.add_differences(model, between, there, piece, piece.len())
+        })?;
         self.counted = buffer;
+        Ok(())
+    }
+
+    /// Passes rows that all count to `add`, microbatch by microbatch.
+    fn each_piece<D: Divided + Pieces<F>>(
+        &mut self,
+        rows: &D,
+        buffer: &mut BlockBuffer<F>,
+        mut add: impl FnMut(&mut Self, Block<'_, F>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for start in (0..rows.rows()).step_by(self.microbatch.max(1)) {
+            let piece = rows.part(start..rows.rows().min(start.saturating_add(self.microbatch)));
+            add(self, piece.block(buffer)?)?;
+        }
         Ok(())
     }
 }
@@ -482,11 +492,11 @@ where
         model: &M,
         parameters: &[F],
         rows: &Selection<'_, F>,
-        _: &mut BlockBuffer<F>,
+        buffer: &mut BlockBuffer<F>,
         sum: &mut [F],
     ) -> Result<(), Error> {
         self.expect_driven()?;
-        self.add_selected(model, parameters, rows)?;
+        self.add_selected(model, parameters, rows, buffer)?;
         self.release(sum)
     }
 }

@@ -155,7 +155,7 @@ fn selected_rows_give_the_bits_of_copied_ones() {
                 gradient.workers = Workers::new(threads.try_into().unwrap());
                 if selected {
                     let selection = examples.select(&positions).unwrap();
-                    gradient.add_selected(&model, &parameters, &selection).unwrap();
+                    gradient.add_selected(&model, &parameters, &selection, &mut BlockBuffer::default()).unwrap();
                 } else {
                     gradient.add_rows(&model, &parameters, copied.block()).unwrap();
                 }

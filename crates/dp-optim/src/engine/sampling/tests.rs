@@ -5,7 +5,7 @@ use crate::averaging::Averaging;
 use crate::engine::{Buffered, GradientDescent, GradientEstimate, PlainGradient, Progress};
 use crate::memory::MemorySource;
 use crate::schedule::Schedule;
-use dp_data::Examples;
+use dp_data::{Description, Examples, PassRequest, RowStream, Selection};
 use dp_losses::{LinearModel, Logistic};
 
 fn sampler(law: BatchLaw, n: u64, key: u8) -> Sampler {
@@ -224,4 +224,53 @@ fn a_source_of_another_size_is_refused_and_a_cancelled_run_is_an_error() {
     let mut control = Control { cancelled: Some(&cancelled), ..Control::default() };
     let error = run.run(&model, &mut source(10, false), &mut iterate, BatchKey::of([1; 32]), &mut control).unwrap_err();
     assert!(matches!(error, Error::Interrupted));
+}
+
+/// A source that offers its rows where they are: all that are asked for, all but one, or none, so that they are gathered.
+struct Offers(MemorySource<f64>, Offer);
+
+#[derive(Clone, Copy)]
+enum Offer {
+    All,
+    AllButOne,
+    None,
+}
+
+impl RowSource<f64> for Offers {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        self.0.describe()
+    }
+
+    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
+        self.0.open_pass(request)
+    }
+
+    fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
+        self.0.gather(positions)
+    }
+
+    fn select<'a>(&'a mut self, positions: &'a [u32]) -> Result<Option<Selection<'a, f64>>, SourceError> {
+        match self.1 {
+            Offer::All => self.0.select(positions),
+            Offer::AllButOne => self.0.select(&positions[1..]),
+            Offer::None => Ok(None),
+        }
+    }
+}
+
+#[test]
+fn selected_rows_make_the_updates_of_gathered_ones_and_must_be_those_drawn() {
+    let (model, run) = (LinearModel::new(1, Logistic), run(BatchLaw::FixedSize { size: 3 }, 10, 50));
+    let output = |offer| {
+        let values = (0..10).map(|i| f64::from(i) / 10.0).collect();
+        let examples = Examples::dense(values, vec![1.0; 10], 1).unwrap();
+        let mut source = Offers(MemorySource::new(examples, 1.0, 1.0), offer);
+        let rule = GradientDescent { lambda: 0.0, radius: None };
+        let mut iterate = Buffered::new(vec![0.0], true, PlainGradient::new(&model, 3), rule);
+        run.run(&model, &mut source, &mut iterate, BatchKey::of([1; 32]), &mut Control::default())?;
+        Ok::<_, Error>(Iterate::<f64, LinearModel<f64, Logistic>>::into_output(iterate))
+    };
+    assert_eq!(output(Offer::All).unwrap(), output(Offer::None).unwrap());
+    let error = output(Offer::AllButOne).unwrap_err();
+    assert!(matches!(error, Error::Source(SourceError::Shape { what: NOT_ASKED_FOR, .. })), "{error}");
 }
