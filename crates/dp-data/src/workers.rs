@@ -41,6 +41,12 @@ impl fmt::Debug for Workers {
     }
 }
 
+impl From<Workers> for NonZeroUsize {
+    fn from(Workers(threads): Workers) -> Self {
+        threads
+    }
+}
+
 impl Workers {
     /// The calling thread alone.
     pub const ONE: Self = Self(NonZeroUsize::MIN);

@@ -1,5 +1,7 @@
 //! The Gaussian mechanism.
 
+use core::num::NonZeroUsize;
+
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, Delta, DpEvent, Epsilon, EventLog, NoiseMultiplier, Rho};
 use nalgebra::RealField;
@@ -171,7 +173,17 @@ impl<A: Adjacency> Gaussian<A> {
         value: &mut [F],
         rng: &mut R,
     ) -> Result<(), Error> {
-        self.sampler.add_gaussian(value, self.std_dev, self.grid, rng)
+        self.add_noise_on(NonZeroUsize::MIN, value, rng)
+    }
+
+    /// As [`add_noise`](Self::add_noise), with the same result, on as many threads as given if the value is long.
+    pub(crate) fn add_noise_on<F: RealField + Copy, R: ReleaseRng + ?Sized>(
+        &self,
+        threads: NonZeroUsize,
+        value: &mut [F],
+        rng: &mut R,
+    ) -> Result<(), Error> {
+        self.sampler.add_gaussian(value, self.std_dev, self.grid, threads, rng)
     }
 
     /// Returns the standard deviation of each coordinate's noise.

@@ -8,6 +8,8 @@
 
 mod event;
 
+use core::num::NonZeroUsize;
+
 use core::fmt;
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
@@ -308,7 +310,13 @@ impl<A: Adjacency> LastIterateSession<'_, A> {
             }
         }
         self.secret &= rng.is_secret();
-        self.mechanism.sampler.add_gaussian(value, self.stage.iterates.std_dev, self.stage.grid, rng)?;
+        self.mechanism.sampler.add_gaussian(
+            value,
+            self.stage.iterates.std_dev,
+            self.stage.grid,
+            NonZeroUsize::MIN,
+            rng,
+        )?;
         self.advance();
         Ok(())
     }
@@ -331,7 +339,7 @@ impl<A: Adjacency> LastIterateSession<'_, A> {
         let Stage { iterates, sensitivity, grid } = *self.stage;
         let released = release::prepaid(iterate, sensitivity, self.paid_in, log, rng, |mut value, rng| {
             self.check(&value)?;
-            self.mechanism.sampler.add_gaussian(&mut value, iterates.std_dev, grid, rng)?;
+            self.mechanism.sampler.add_gaussian(&mut value, iterates.std_dev, grid, NonZeroUsize::MIN, rng)?;
             Ok(value)
         })?;
         for assumption in self.assumptions {

@@ -1,31 +1,30 @@
 //! Noise: the only module that uses continuous distributions.
 //!
-//! A [`Sampler`] corresponds to one [`NoiseMode`]. It adds noise to a value in place, on the grid, without allocation. Noise is
-//! drawn a block at a time, before that block of the value is read: the time taken depends on its random bits and not on the
-//! value, and no noise is used twice or outlives the call.
+//! A [`Sampler`] corresponds to one [`NoiseMode`]. It adds noise to a value in place, on the grid. Noise is drawn a block at a time,
+//! before that block of the value is read: the time taken depends on its random bits and not on the value, and no noise is used
+//! twice. Long vectors use a stream for each block, so that several threads draw the same noise as one.
 //!
 //! There is one exception. An exact draw so close to a rounding boundary that its first word does not determine the result, up to
 //! one in `2^(41 - bits)` for a grid of that many bits, is continued when the value is known, which takes longer. The position of
 //! the boundary depends on the value's fraction of a step, so an observer who can time each coordinate would learn something
 //! about that fraction: guarantees cover releases, not time.
 
+use core::num::NonZeroUsize;
+
 use dp_accountant::certificate::NoiseMode;
 use nalgebra::RealField;
 use rand::CryptoRng;
 
+use self::exact::Exact;
+use self::rounded::Rounded;
 use crate::error::Error;
 use crate::grid::Grid;
 
 mod ball;
 mod exact;
+mod heads;
 mod rounded;
-
-/// Number of coordinates whose noise is drawn together: small enough for the first-level cache.
-const BLOCK: usize = 256;
-/// Block size for short vectors, for which clearing the memory of a full block would take as long as drawing the noise.
-const FEW: usize = 16;
-/// Block size for vectors in between.
-const SOME: usize = 64;
+mod streams;
 
 /// The law of one coordinate's noise at scale 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,7 +63,7 @@ impl Sampler {
         }
     }
 
-    /// Replaces `value` by `value + N(0, std_dev² I)` on the grid.
+    /// Replaces `value` by `value + N(0, std_dev² I)` on the grid, on as many threads as given if it is long.
     ///
     /// # Errors
     /// [`Error::StuckGenerator`].
@@ -73,9 +72,10 @@ impl Sampler {
         value: &mut [F],
         std_dev: f64,
         grid: Grid,
+        threads: NonZeroUsize,
         rng: &mut R,
     ) -> Result<(), Error> {
-        self.add(Law::Normal, value, std_dev, grid, rng)
+        self.add(Law::Normal, value, std_dev, grid, threads, rng)
     }
 
     /// Adds independent Laplace noise of this scale to each coordinate of `value`, on the grid.
@@ -89,7 +89,7 @@ impl Sampler {
         grid: Grid,
         rng: &mut R,
     ) -> Result<(), Error> {
-        self.add(Law::Laplace, value, scale, grid, rng)
+        self.add(Law::Laplace, value, scale, grid, NonZeroUsize::MIN, rng)
     }
 
     fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
@@ -98,14 +98,12 @@ impl Sampler {
         value: &mut [F],
         scale: f64,
         grid: Grid,
+        threads: NonZeroUsize,
         rng: &mut R,
     ) -> Result<(), Error> {
         match self {
-            Self::Exact => exact::add(law, value, grid.steps_up(scale), grid, rng),
-            Self::Rounded => {
-                rounded::add(law, value, grid.in_steps(scale), grid, rng);
-                Ok(())
-            }
+            Self::Exact => streams::add(&Exact { law, multiplier: grid.steps_up(scale), grid }, value, threads, rng),
+            Self::Rounded => streams::add(&Rounded { law, scale: grid.in_steps(scale), grid }, value, threads, rng),
         }
     }
 
@@ -133,8 +131,8 @@ impl Sampler {
             Self::Exact => ball::add(value, grid.steps_up(scale), grid, rng),
             Self::Rounded => {
                 let mixing = rounded::chi_square(value.len() as u64 + 1, rng)?;
-                rounded::add(Law::Normal, value, grid.in_steps(scale) * mixing.sqrt(), grid, rng);
-                Ok(())
+                let noise = Rounded { law: Law::Normal, scale: grid.in_steps(scale) * mixing.sqrt(), grid };
+                streams::add(&noise, value, NonZeroUsize::MIN, rng)
             }
         }
     }

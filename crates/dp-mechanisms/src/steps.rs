@@ -9,6 +9,7 @@
 //! instance, is post-processing.
 
 use core::fmt;
+use core::num::NonZeroUsize;
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_accountant::{Adjacency, DpEvent, EventLog, LogId, SamplingRate};
@@ -220,6 +221,7 @@ pub struct NoisySteps<A: Adjacency> {
     /// The assumptions of the sums' sensitivities.
     assumptions: Vec<Assumption>,
     secret: bool,
+    threads: NonZeroUsize,
 }
 
 impl<A: Adjacency> fmt::Debug for NoisySteps<A> {
@@ -250,7 +252,14 @@ impl<A: Adjacency> NoisySteps<A> {
         refuse_stuck(rng)?;
         release::record(Cost { event, noise: noise.noise_mode(), assumptions: Vec::new() }, log, rng);
         let most = plan.steps();
-        Ok(Self { noise, paid_in: log.id(), left: most, most, assumptions: Vec::new(), secret: true })
+        let (paid_in, threads) = (log.id(), NonZeroUsize::MIN);
+        Ok(Self { noise, paid_in, left: most, most, assumptions: Vec::new(), secret: true, threads })
+    }
+
+    /// Draws the Gaussian noise of sums of 65,536 coordinates or more on this many threads: one by default. The noise is the same
+    /// for any number.
+    pub fn set_threads(&mut self, threads: NonZeroUsize) {
+        self.threads = threads;
     }
 
     /// Adds noise to the sum of the next step in place; the result may be published.
@@ -285,7 +294,7 @@ impl<A: Adjacency> NoisySteps<A> {
         self.left -= 1;
         self.secret &= rng.is_secret();
         match &self.noise {
-            StepNoise::Gaussian(gaussian) => gaussian.add_noise(value, rng),
+            StepNoise::Gaussian(gaussian) => gaussian.add_noise_on(self.threads, value, rng),
             StepNoise::LaplaceBall(ball) => ball.add_noise(value, rng),
         }
     }

@@ -8,7 +8,8 @@ use crate::exact::integer::uniform_below;
 use crate::exact::real::Real;
 use crate::exact::source::Source;
 use crate::exact::table::{
-    COLUMN_BITS, EXPONENTIAL, HALF_NORMAL, Law, MOST_STRIPS, STRIP_BITS, STRIPS_PER_UNIT, TAIL, Table,
+    ALIAS_BITS, COLUMN_BITS, EXPONENTIAL, FINE_BITS, HALF_NORMAL, Law, MOST_STRIPS, STRIP_BITS, STRIPS_PER_UNIT, TAIL,
+    Table,
 };
 
 /// Number of rejected points in a row, each of probability below 1/4, after which a generator counts as stuck.
@@ -22,7 +23,9 @@ pub(crate) const PLACE_BITS: u32 = 64 - COLUMN_BITS - COARSE_BITS - 1;
 /// Number of fractional digits of a number decided by the first word.
 pub(crate) const HEAD_BITS: u32 = STRIP_BITS + PLACE_BITS;
 /// Number of digits of the alias table's thresholds in the first word.
-const COARSE_BITS: u32 = 16;
+const COARSE_BITS: u32 = 32 - FINE_BITS;
+/// A bound on the size of heads that one word decides.
+pub(crate) const HEADS_END: i64 = (MOST_STRIPS as i64) << PLACE_BITS;
 
 /// The first word of a draw, in order from the top: a column, the leading digits of the position in the column, a sign, the
 /// position in the strip.
@@ -31,7 +34,7 @@ pub(crate) struct Word(pub(crate) u64);
 
 impl Word {
     /// Returns whether the word suggests a stuck generator: one in `2^63` does.
-    #[inline]
+    #[inline(always)]
     fn suspect(self) -> bool {
         self.0.wrapping_add(1) <= 1
     }
@@ -50,44 +53,46 @@ impl Word {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn column(self) -> usize {
         (self.0 >> (64 - COLUMN_BITS)) as usize
     }
 
-    #[inline]
+    #[inline(always)]
     fn coarse(self) -> u32 {
         u32::from((self.0 >> (PLACE_BITS + 1)) as u16)
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn negative(self) -> bool {
         (self.0 >> PLACE_BITS) & 1 == 1
     }
 
-    #[inline]
+    #[inline(always)]
     fn place(self) -> u64 {
         self.0 & ((1 << PLACE_BITS) - 1)
     }
 }
 
-/// Returns the head of a number if this word alone decides it, as for most words.
-#[inline]
-fn head(table: &Table, word: Word) -> Option<i64> {
+/// Returns the head of a number, and whether this word alone decides it, as for most words.
+#[inline(always)]
+fn head(table: &Table, word: Word) -> (i64, bool) {
     let column = word.column();
-    let entry = table.columns[column];
-    let threshold = entry.threshold >> COARSE_BITS;
+    let leading = table.leading[column];
+    let (threshold, alias) = (leading >> ALIAS_BITS, leading & ((1 << ALIAS_BITS) - 1));
     let coarse = word.coarse();
-    let symbol = if coarse < threshold { column } else { usize::from(entry.alias) };
+    let symbol = if coarse < threshold { column as u32 } else { alias };
     // If the leading digits equal those of the threshold, the next ones decide.
-    let certain = symbol < MOST_STRIPS && coarse != threshold && !word.suspect();
-    certain.then_some((symbol as i64) << PLACE_BITS | word.place() as i64)
+    let certain = (symbol < MOST_STRIPS as u32) & (coarse != threshold) & !word.suspect();
+    (i64::from(symbol) << PLACE_BITS | word.place() as i64, certain)
 }
 
-/// Returns the head of a signed number if this word alone decides it.
-#[inline]
-pub(crate) fn signed_head(table: &Table, word: Word) -> Option<i64> {
-    head(table, word).map(|head| if word.negative() { !head } else { head })
+/// Returns the head of a signed number, below [`HEADS_END`] in size, and whether this word alone decides it. Without a branch,
+/// for loops that are vectorised.
+#[inline(always)]
+pub(crate) fn signed_head(table: &Table, word: Word) -> (i64, bool) {
+    let (head, certain) = head(table, word);
+    (head ^ -i64::from(word.negative()), certain)
 }
 
 /// Samples a number of the table's law on `[0, inf)`, given the first word. `PLACE` of its digits of the position in the strip
@@ -152,8 +157,8 @@ pub(crate) fn magnitude<const PLACE: u32, S: Source>(
 fn symbol<S: Source>(table: &Table, word: Word, source: &mut S) -> Result<usize, Error> {
     let column = word.column();
     let entry = table.columns[column];
-    let fine = if word.coarse() == entry.threshold >> COARSE_BITS { source.bits(COARSE_BITS)? as u32 } else { 0 };
-    let place = word.coarse() << COARSE_BITS | fine;
+    let fine = if word.coarse() == entry.threshold >> FINE_BITS { source.bits(FINE_BITS)? as u32 } else { 0 };
+    let place = word.coarse() << FINE_BITS | fine;
     Ok(if place < entry.threshold { column } else { usize::from(entry.alias) })
 }
 
@@ -247,8 +252,8 @@ pub(crate) fn signed<S: Source>(table: &Table, word: Word, source: &mut S) -> Re
 #[inline]
 pub(crate) fn unsigned<S: Source>(table: &Table, word: Word, source: &mut S) -> Result<Real, Error> {
     match head(table, word) {
-        Some(head) => Ok(Real { head, head_bits: HEAD_BITS, known: Vec::new() }),
-        None => magnitude::<PLACE_BITS, S>(table, &EXPONENTIAL, word, source),
+        (head, true) => Ok(Real { head, head_bits: HEAD_BITS, known: Vec::new() }),
+        _ => magnitude::<PLACE_BITS, S>(table, &EXPONENTIAL, word, source),
     }
 }
 

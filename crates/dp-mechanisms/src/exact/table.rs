@@ -30,6 +30,10 @@ pub(crate) const MOST_STRIPS: usize = 256;
 /// Base-2 logarithm of the number of columns of the alias table.
 pub(crate) const COLUMN_BITS: u32 = 10;
 const COLUMNS: usize = 1 << COLUMN_BITS;
+/// Number of digits of a column's threshold that follow the leading ones.
+pub(crate) const FINE_BITS: u32 = 16;
+/// Number of bits of an alias beside the leading digits of a threshold.
+pub(crate) const ALIAS_BITS: u32 = 16;
 /// Number of units of mass in a column.
 const CAPACITY: u64 = 1 << 32;
 /// The unit of the brackets of `f`: 1 is `2^63`.
@@ -99,6 +103,8 @@ pub(crate) struct Table {
     /// The mass of the tail.
     pub(crate) tail: u64,
     pub(crate) columns: [Column; COLUMNS],
+    /// The leading digits of each column's threshold, and its alias: one number, which a vector instruction can gather.
+    pub(crate) leading: [u32; COLUMNS],
 }
 
 impl Table {
@@ -124,7 +130,13 @@ impl Table {
         }
         let tail = (unit as u128 * STRIPS_PER_UNIT as u128 * left[strips].high as u128).div_ceil(ONE as u128) as u64;
         let columns = alias(&core, &wedge, tail);
-        Self { law, strips, unit, left, core, wedge, tail, columns }
+        let mut leading = [0; COLUMNS];
+        i = 0;
+        while i < COLUMNS {
+            leading[i] = (columns[i].threshold >> FINE_BITS << ALIAS_BITS) | columns[i].alias as u32;
+            i += 1;
+        }
+        Self { law, strips, unit, left, core, wedge, tail, columns, leading }
     }
 }
 

@@ -19,8 +19,10 @@ use nalgebra::RealField;
 use num_bigint::{BigInt, BigUint};
 use rand::CryptoRng;
 
-use super::exact::{Heads, decided};
-use super::{BLOCK, FEW, Law, SOME, largest};
+use super::Law;
+use super::exact::{decided, joined};
+use super::heads::with_buffer;
+use super::streams::{Key, LONG};
 use crate::error::Error;
 use crate::exact::laws::{self, HEAD_BITS};
 use crate::exact::real::{Binary, Offset, Real};
@@ -42,41 +44,46 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
     grid: Grid,
     rng: &mut R,
 ) -> Result<(), Error> {
-    let largest = largest::<F>();
     let mut radius = Radius::draw(value.len() as u64, scale_in_steps, &mut Words(rng))?;
     let shared = radius.multiplier(&mut Words(rng))?;
-    let (mut few, mut some, mut many);
-    let mut heads = Heads::new(if value.len() <= FEW {
-        few = [0; FEW];
-        &mut few
-    } else if value.len() <= SOME {
-        some = [0; SOME];
-        &mut some
-    } else {
-        many = [0; BLOCK];
-        &mut many
-    });
-    for block in value.chunks_mut(heads.heads.len()) {
-        heads.draw(Law::Normal, block.len(), rng)?;
-        for (index, coordinate) in block.iter_mut().enumerate() {
-            let unnoised = coordinate.to_subset_unchecked();
-            let place = grid.place(unnoised);
-            let head = heads.heads[index];
-            let error = shared.error(head);
-            let total = (i128::from(head) * i128::from(shared.whole) - i128::from(error)) >> shared.bits;
-            let width = (shared.whole >> shared.bits).saturating_add(error >> (shared.bits - 1)).saturating_add(3);
-            let steps = match decided(total, width, &place) {
-                Some(steps) => steps,
-                None => {
-                    let offset = grid.exact_fraction(unnoised, &place);
-                    nearest(heads.take(index), &shared, &mut radius, offset, &mut Words(rng))? as i64
-                }
-            };
-            let sum = grid.join_exactly(&place, steps);
-            *coordinate = nalgebra::convert(sum.clamp(-largest, largest));
-        }
+    if value.len() < LONG {
+        return add_to_block(value, &shared, &mut radius, grid, rng);
     }
-    Ok(())
+    let key = Key::draw(rng);
+    key.blocks(value).try_for_each(|(values, mut rng)| add_to_block(values, &shared, &mut radius, grid, &mut rng))
+}
+
+fn add_to_block<F: RealField + Copy, R: CryptoRng + ?Sized>(
+    values: &mut [F],
+    shared: &Multiplier,
+    radius: &mut Radius,
+    grid: Grid,
+    rng: &mut R,
+) -> Result<(), Error> {
+    with_buffer!(values.len(), |heads| {
+        for values in values.chunks_mut(heads.len()) {
+            heads.draw(Law::Normal, values.len(), rng)?;
+            for (index, value) in values.iter_mut().enumerate() {
+                let unnoised = value.to_subset_unchecked();
+                let place = grid.place(unnoised);
+                let decided = heads.first_digits(index).and_then(|head| {
+                    let error = shared.error(head);
+                    let total = (i128::from(head) * i128::from(shared.whole) - i128::from(error)) >> shared.bits;
+                    let width = (shared.whole >> shared.bits).saturating_add(error >> (shared.bits - 1));
+                    decided(total, width.saturating_add(3), &place)
+                });
+                let steps = match decided {
+                    Some(steps) => steps,
+                    None => {
+                        let offset = grid.exact_fraction(unnoised, &place);
+                        nearest(heads.take(index), shared, radius, offset, &mut Words(rng))? as i64
+                    }
+                };
+                *value = joined(grid, &place, steps);
+            }
+        }
+        Ok(())
+    })
 }
 
 /// `S = (whole + e) / 2^bits` with `0 <= e <= 2`.

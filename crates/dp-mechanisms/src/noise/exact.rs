@@ -2,113 +2,238 @@
 //!
 //! Most coordinates need one random word and one integer product: the word gives the first digits of `X`, which decide unless a
 //! rounding boundary lies within the digits not yet drawn. See [`crate::exact`] for the others.
+//!
+//! # In 64 bits
+//! For `m < 2^32` the product of a head `k`, `|k| < 2^45`, is computed in two parts, `m = 2^16 a + b`:
+//! ```text
+//! m k + c = 2^16 (a k) + (b k + c),   |a k| < 2^61,  |b k + c| < 2^61 + 2^43
+//! floor((m k + c) / 2^42) = floor((a k + floor((b k + c) / 2^16)) / 2^26)
+//! ```
+//! Both sides are equal, as `floor((2^16 u + v) / 2^42) = floor((u + floor(v / 2^16)) / 2^26)` for all integers `u` and `v`. No
+//! sum overflows, and the last 42 digits of `m k + c`, which decide, are the same modulo `2^64`. So a vectorised loop rounds a
+//! block, and what it leaves undecided is rounded one by one.
 
 use nalgebra::RealField;
+use pulp::{Simd, WithSimd};
 use rand::CryptoRng;
 
-use super::{BLOCK, FEW, Law, SOME, largest};
+use super::heads::{APART, DONE, Heads, with_buffer};
+use super::streams::BlockNoise;
+use super::{Law, largest};
 use crate::error::Error;
-use crate::exact::laws::{self, HEAD_BITS, Word, signed_head};
-use crate::exact::real::{Offset, Real};
+use crate::exact::laws::HEAD_BITS;
+use crate::exact::real::Offset;
 use crate::exact::source::Words;
-use crate::exact::table::{EXPONENTIAL, HALF_NORMAL};
 use crate::grid::{Grid, Place};
 
-/// The first digits of a block of numbers, and further data of the few that needed more than a word.
-pub(super) struct Heads<'a> {
-    pub(super) heads: &'a mut [i64],
-    longer: Vec<(usize, Vec<u32>)>,
+/// One unit of the last digit of a head.
+const UNIT: i64 = 1 << HEAD_BITS;
+/// `3 · 2^51`: a double of this size has a last digit of 1, so that adding it rounds to an integer, which is then the difference
+/// of the representations.
+const SHIFT: f64 = 6_755_399_441_055_744.0;
+
+/// `multiplier` steps of the grid times independent numbers of a law.
+///
+/// The sum is taken in `f64` on the grid and converted to the vector's type once.
+pub(super) struct Exact {
+    pub(super) law: Law,
+    pub(super) multiplier: u64,
+    pub(super) grid: Grid,
 }
 
-impl<'a> Heads<'a> {
-    /// Prepares blocks of the length of this buffer.
-    pub(super) fn new(buffer: &'a mut [i64]) -> Self {
-        Self { heads: buffer, longer: Vec::new() }
+impl BlockNoise for Exact {
+    fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(&self, values: &mut [F], rng: &mut R) -> Result<(), Error> {
+        with_buffer!(values.len(), |heads| self.add_with(heads, values, rng))
     }
+}
 
-    /// Draws `count` numbers.
-    #[inline]
-    pub(super) fn draw<R: CryptoRng + ?Sized>(&mut self, law: Law, count: usize, rng: &mut R) -> Result<(), Error> {
-        let table = match law {
-            Law::Normal => &HALF_NORMAL,
-            Law::Laplace => &EXPONENTIAL,
-        };
-        self.longer.clear();
-        for (index, head) in self.heads[..count].iter_mut().enumerate() {
-            let word = Word(rng.next_u64());
-            *head = match signed_head(table, word) {
-                Some(head) => head,
-                None => {
-                    let real = laws::signed(table, word, &mut Words(rng))?;
-                    if !real.known.is_empty() {
-                        self.longer.push((index, real.known));
-                    }
-                    real.head
-                }
-            };
+impl Exact {
+    fn add_with<F: RealField + Copy, R: CryptoRng + ?Sized>(
+        &self,
+        heads: &mut Heads<'_>,
+        values: &mut [F],
+        rng: &mut R,
+    ) -> Result<(), Error> {
+        for values in values.chunks_mut(heads.len()) {
+            heads.draw(self.law, values.len(), rng)?;
+            if self.multiplier >> 32 == 0 {
+                self.round_in_words(heads, values, rng)?;
+            } else {
+                self.round(heads, values, rng)?;
+            }
         }
         Ok(())
     }
 
-    /// Returns the number at this position with all its known digits.
-    pub(super) fn take(&mut self, index: usize) -> Real {
-        let known = self.longer.iter_mut().find(|(longer, _)| *longer == index);
-        let known = known.map_or_else(Vec::new, |(_, known)| core::mem::take(known));
-        Real { head: self.heads[index], head_bits: HEAD_BITS, known }
+    /// Rounds a block one by one.
+    fn round<F: RealField + Copy, R: CryptoRng + ?Sized>(
+        &self,
+        heads: &mut Heads<'_>,
+        values: &mut [F],
+        rng: &mut R,
+    ) -> Result<(), Error> {
+        let Self { multiplier, grid, .. } = *self;
+        for (index, value) in values.iter_mut().enumerate() {
+            let place = grid.place(value.to_subset_unchecked());
+            let total = heads.first_digits(index).map(|head| i128::from(head) * i128::from(multiplier));
+            let decided = total.and_then(|total| decided(total, multiplier, &place));
+            match decided {
+                Some(steps) => *value = joined(grid, &place, steps),
+                None => self.round_with_all_digits(heads, index, value, rng)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// As [`round`](Self::round) for a multiplier below `2^32`.
+    fn round_in_words<F: RealField + Copy, R: CryptoRng + ?Sized>(
+        &self,
+        heads: &mut Heads<'_>,
+        values: &mut [F],
+        rng: &mut R,
+    ) -> Result<(), Error> {
+        let Self { multiplier, grid, .. } = *self;
+        if heads.arch.dispatch(RoundInWords { heads: &mut heads.heads[..values.len()], values, multiplier, grid }) {
+            return Ok(());
+        }
+        for (index, value) in values.iter_mut().enumerate() {
+            if heads.heads[index] != DONE {
+                self.round_with_all_digits(heads, index, value, rng)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn round_with_all_digits<F: RealField + Copy, R: CryptoRng + ?Sized>(
+        &self,
+        heads: &mut Heads<'_>,
+        index: usize,
+        value: &mut F,
+        rng: &mut R,
+    ) -> Result<(), Error> {
+        let unnoised = value.to_subset_unchecked();
+        let place = self.grid.place(unnoised);
+        let offset = Offset::half_above(self.grid.exact_fraction(unnoised, &place));
+        let steps = heads.take(index).floor_affine(self.multiplier, offset, &mut Words(rng))?;
+        *value = joined(self.grid, &place, steps as i64);
+        Ok(())
     }
 }
 
-/// Adds `multiplier` steps times independent numbers of this law to a vector.
-///
-/// The sum is taken in `f64` on the grid and converted to `F` once.
-pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
-    law: Law,
-    value: &mut [F],
-    multiplier: u64,
-    grid: Grid,
-    rng: &mut R,
-) -> Result<(), Error> {
-    let largest = largest::<F>();
-    let (mut few, mut some, mut many);
-    let mut heads = Heads::new(if value.len() <= FEW {
-        few = [0; FEW];
-        &mut few
-    } else if value.len() <= SOME {
-        some = [0; SOME];
-        &mut some
-    } else {
-        many = [0; BLOCK];
-        &mut many
-    });
-    for block in value.chunks_mut(heads.heads.len()) {
-        heads.draw(law, block.len(), rng)?;
-        for (index, coordinate) in block.iter_mut().enumerate() {
-            let unnoised = coordinate.to_subset_unchecked();
-            let place = grid.place(unnoised);
-            let total = i128::from(heads.heads[index]) * i128::from(multiplier);
-            let steps = match decided(total, multiplier, &place) {
-                Some(steps) => steps,
-                None => {
-                    let offset = Offset::half_above(grid.exact_fraction(unnoised, &place));
-                    heads.take(index).floor_affine(multiplier, offset, &mut Words(rng))? as i64
-                }
-            };
-            let sum = grid.join_exactly(&place, steps);
-            *coordinate = nalgebra::convert(sum.clamp(-largest, largest));
-        }
-    }
-    Ok(())
+/// Returns the number at this many steps from a place.
+#[inline]
+pub(super) fn joined<F: RealField + Copy>(grid: Grid, place: &Place, steps: i64) -> F {
+    nalgebra::convert(grid.join_exactly(place, steps).clamp(-largest::<F>(), largest::<F>()))
 }
 
 /// Returns the nearest integer to `(total + t) / 2^42 + fraction` if it is the same for every `t` in `[0, width]`.
-///
-/// The fraction's digits are truncated, an error below one unit in either direction, so one more unit is required on both sides.
 #[inline]
 pub(super) fn decided(total: i128, width: u64, place: &Place) -> Option<i64> {
-    const UNIT: u64 = 1 << HEAD_BITS;
-    let fraction = (place.fraction * UNIT as f64) as i64;
-    let total = total + i128::from(fraction + (UNIT as i64 >> 1));
-    let rest = total as u64 & (UNIT - 1);
-    let free = UNIT.checked_sub(width.saturating_add(2))?;
-    (rest.wrapping_sub(1) < free).then_some((total >> HEAD_BITS) as i64)
+    let total = total + i128::from(rounded_fraction(place) + UNIT / 2);
+    is_decided(total as u64, width).then_some((total >> HEAD_BITS) as i64)
+}
+
+/// Returns the fraction in units of `2^-42`, with an error of at most half a unit.
+#[inline(always)]
+fn rounded_fraction(place: &Place) -> i64 {
+    // At most 2^41, so that the sum has a last digit of 1.
+    (place.fraction * UNIT as f64 + SHIFT).to_bits() as i64 - SHIFT.to_bits() as i64
+}
+
+/// Returns whether the integer part of `(total + t) / 2^42` is the same for every `t` in `[-1, width + 1]`: as the fraction in
+/// `total` is rounded, one unit more is required on both sides.
+#[inline(always)]
+fn is_decided(total: u64, width: u64) -> bool {
+    const UNITS: u64 = UNIT as u64;
+    let rest = total & (UNITS - 1);
+    rest.wrapping_sub(1) < UNITS.saturating_sub(width.saturating_add(2))
+}
+
+/// Rounds a block in 64-bit integers and marks the heads that decide; returns whether all do.
+struct RoundInWords<'a, F> {
+    heads: &'a mut [i64],
+    values: &'a mut [F],
+    multiplier: u64,
+    grid: Grid,
+}
+
+impl<F: RealField + Copy> WithSimd for RoundInWords<'_, F> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> bool {
+        let Self { heads, values, multiplier, grid } = self;
+        let (high, low) = ((multiplier >> 16) as i64, (multiplier & 0xffff) as i64);
+        let largest = largest::<F>();
+        let mut undecided = 0u64;
+        for (head, value) in heads.iter_mut().zip(values) {
+            let place = grid.place(value.to_subset_unchecked());
+            let rest = head.wrapping_mul(low).wrapping_add(rounded_fraction(&place) + UNIT / 2);
+            let product = head.wrapping_mul(high);
+            let decides = is_decided((product << 16).wrapping_add(rest) as u64, multiplier) & (*head != APART);
+            let steps = product.wrapping_add(rest >> 16) >> (HEAD_BITS - 16);
+            // Below 2^36: the double of these bits is the shift plus the steps.
+            let steps = f64::from_bits((SHIFT.to_bits() as i64).wrapping_add(steps) as u64) - SHIFT;
+            let sum = grid.join(&place, steps).max(-largest).min(largest);
+            *value = if decides { nalgebra::convert(sum) } else { *value };
+            *head = if decides { DONE } else { *head };
+            undecided |= u64::from(!decides);
+        }
+        undecided == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pulp::Arch;
+    use rand::{Rng, RngExt};
+
+    use super::*;
+    use crate::exact::laws::HEADS_END;
+    use crate::rng::SeededRng;
+
+    /// What is rounded in 64 bits is rounded as in 128 bits, at the ends of the heads and multipliers too, and with any
+    /// instructions.
+    #[test]
+    fn words_hold_the_products() {
+        let mut rng = SeededRng::new(3);
+        let ends = [-HEADS_END, HEADS_END - 1, 0, -1, 1, APART];
+        let mut all = 0;
+        for multiplier in [1, 2, 0xffff, 0x1_0000, (1 << 30) + 7, u64::from(u32::MAX)] {
+            let grid = Grid::new(1.0, 30).unwrap();
+            let heads: Vec<i64> =
+                (0..3000).map(|i| if i < 60 { ends[i % 6] } else { rng.random_range(-HEADS_END..HEADS_END) }).collect();
+            let values: Vec<f64> = (0..3000)
+                .map(|i| match i % 4 {
+                    0 => 0.5 * grid.step(),
+                    1 => -0.5 * grid.step(),
+                    2 => (rng.next_u32() as f64 - 2e9) * grid.step() * 0.37,
+                    _ => [0.0, f64::MAX, -1e-300][i % 3],
+                })
+                .collect();
+            let [mut plain, mut fast] = [(heads.clone(), values.clone()), (heads.clone(), values.clone())];
+            let round = |(heads, values): &mut (Vec<i64>, Vec<f64>), arch: Option<Arch>| {
+                let round = RoundInWords { heads, values, multiplier, grid };
+                match arch {
+                    Some(arch) => arch.dispatch(round),
+                    None => round.with_simd(pulp::Scalar),
+                }
+            };
+            assert_eq!(round(&mut plain, None), round(&mut fast, Some(Arch::new())));
+            assert_eq!(plain, fast);
+            for (i, (&head, &value)) in heads.iter().zip(&values).enumerate() {
+                let place = grid.place(value);
+                let total = i128::from(head) * i128::from(multiplier);
+                let expected =
+                    Some(head).filter(|&head| head != APART).and_then(|_| decided(total, multiplier, &place));
+                match expected {
+                    Some(steps) => assert_eq!((plain.0[i], plain.1[i]), (DONE, joined(grid, &place, steps))),
+                    None => assert_eq!((plain.0[i], plain.1[i]), (head, value)),
+                }
+                all += usize::from(expected.is_some());
+            }
+        }
+        assert!(all > 17_000, "{all}");
+    }
 }

@@ -4,50 +4,63 @@ use nalgebra::RealField;
 use rand::CryptoRng;
 use rand_distr::{ChiSquared, Distribution, Exp1, StandardNormal};
 
-use super::{BLOCK, FEW, Law, SOME, largest};
+use super::streams::BlockNoise;
+use super::{Law, largest};
 use crate::error::Error;
 use crate::grid::Grid;
 
-/// Adds independent noise of this scale, in steps of the grid, to a vector.
+/// Number of coordinates whose noise is drawn together: small enough for the first-level cache.
+const MANY: usize = 256;
+/// For short vectors, for which clearing the memory of a full block would take as long as drawing the noise.
+const SOME: usize = 64;
+
+/// Independent noise of a law and a scale in steps of the grid.
 ///
-/// The sum is computed in `f64` and converted to `F` once.
-pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
-    law: Law,
-    value: &mut [F],
-    scale_in_steps: f64,
-    grid: Grid,
-    rng: &mut R,
-) {
-    match law {
-        Law::Normal => add_drawn(value, scale_in_steps, grid, || StandardNormal.sample(rng)),
-        Law::Laplace => add_drawn(value, scale_in_steps, grid, || {
-            let magnitude: f64 = Exp1.sample(rng);
-            if rng.next_u32() >> 31 == 1 { -magnitude } else { magnitude }
-        }),
+/// The sum is computed in `f64` and converted to the vector's type once.
+pub(super) struct Rounded {
+    pub(super) law: Law,
+    pub(super) scale: f64,
+    pub(super) grid: Grid,
+}
+
+impl BlockNoise for Rounded {
+    fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(&self, values: &mut [F], rng: &mut R) -> Result<(), Error> {
+        match self.law {
+            Law::Normal => self.add_drawn(values, || StandardNormal.sample(rng)),
+            Law::Laplace => self.add_drawn(values, || {
+                let magnitude: f64 = Exp1.sample(rng);
+                if rng.next_u32() >> 31 == 1 { -magnitude } else { magnitude }
+            }),
+        }
+        Ok(())
     }
 }
 
-fn add_drawn<F: RealField + Copy>(value: &mut [F], scale_in_steps: f64, grid: Grid, mut draw: impl FnMut() -> f64) {
-    let largest = largest::<F>();
-    let (mut few, mut some, mut many);
-    let noise: &mut [f64] = if value.len() <= FEW {
-        few = [0.0; FEW];
-        &mut few
-    } else if value.len() <= SOME {
-        some = [0.0; SOME];
-        &mut some
-    } else {
-        many = [0.0; BLOCK];
-        &mut many
-    };
-    for block in value.chunks_mut(noise.len()) {
-        let noise = &mut noise[..block.len()];
-        for noise in noise.iter_mut() {
-            *noise = scale_in_steps * draw();
+impl Rounded {
+    fn add_drawn<F: RealField + Copy>(&self, values: &mut [F], draw: impl FnMut() -> f64) {
+        if values.len() <= SOME {
+            self.add_with([0.0; SOME], values, draw);
+        } else {
+            self.add_with([0.0; MANY], values, draw);
         }
-        for (coordinate, &noise) in block.iter_mut().zip(&*noise) {
-            let sum = grid.round_sum(coordinate.to_subset_unchecked(), noise);
-            *coordinate = nalgebra::convert(sum.clamp(-largest, largest));
+    }
+
+    fn add_with<F: RealField + Copy, const LEN: usize>(
+        &self,
+        mut noise: [f64; LEN],
+        values: &mut [F],
+        mut draw: impl FnMut() -> f64,
+    ) {
+        let largest = largest::<F>();
+        for values in values.chunks_mut(LEN) {
+            let noise = &mut noise[..values.len()];
+            for noise in noise.iter_mut() {
+                *noise = self.scale * draw();
+            }
+            for (value, &noise) in values.iter_mut().zip(&*noise) {
+                let sum = self.grid.round_sum(value.to_subset_unchecked(), noise);
+                *value = nalgebra::convert(sum.clamp(-largest, largest));
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
 use dp_accountant::certificate::NoiseMode;
+use rand::Rng;
 
 use super::*;
 use crate::exact::real::{Binary, Offset};
@@ -16,7 +17,7 @@ fn add<R: CryptoRng + ?Sized>(
     rng: &mut R,
 ) -> Vec<f64> {
     match law {
-        Law::Normal => sampler.add_gaussian(&mut value, scale, grid, rng),
+        Law::Normal => sampler.add_gaussian(&mut value, scale, grid, NonZeroUsize::MIN, rng),
         Law::Laplace => sampler.add_laplace(&mut value, scale, grid, rng),
     }
     .unwrap();
@@ -66,6 +67,94 @@ fn blocks_are_rounded_as_single_numbers() {
                     assert_eq!(found, grid.join(&place, steps as f64), "{law:?} {bits} {value}");
                 }
             }
+        }
+    }
+}
+
+/// Adds noise to a block as the definition says: a word for each coordinate, then the further words of each number, then those of
+/// each rounding.
+fn add_one_by_one<F: RealField + Copy, R: CryptoRng + ?Sized>(noise: &Exact, values: &mut [F], rng: &mut R) {
+    let is_short = values.len() <= heads::FEW;
+    for values in values.chunks_mut(512) {
+        let mut words = vec![[0; 8]; values.len()];
+        if is_short {
+            words.fill_with(|| rng.next_u64().to_le_bytes());
+        } else {
+            rng.fill_bytes(words.as_flattened_mut());
+        }
+        let table = match noise.law {
+            Law::Normal => &crate::exact::table::HALF_NORMAL,
+            Law::Laplace => &crate::exact::table::EXPONENTIAL,
+        };
+        let mut reals = Vec::new();
+        for word in words {
+            reals.push(laws::signed(table, laws::Word(u64::from_le_bytes(word)), &mut Words(rng)).unwrap());
+        }
+        for (value, real) in values.iter_mut().zip(reals) {
+            let unnoised = value.to_subset_unchecked();
+            let place = noise.grid.place(unnoised);
+            let offset = Offset::half_above(noise.grid.exact_fraction(unnoised, &place));
+            let steps = real.floor_affine(noise.multiplier, offset, &mut Words(rng)).unwrap();
+            let sum = noise.grid.join_exactly(&place, steps as i64);
+            *value = nalgebra::convert(sum.clamp(-largest::<F>(), largest::<F>()));
+        }
+    }
+}
+
+/// Values of all kinds: on and off the grid, tiny, far away.
+fn mixed<F: RealField + Copy>(len: usize) -> Vec<F> {
+    let kinds = [0.0, 0.3, -1.0 / 3.0, 1e-300, -5e-324, 7.25, -1e10, f64::MAX, 0.5, -2.5];
+    let value = |i: usize| kinds[i % 10] * if i.is_multiple_of(3) { 0.1 } else { 1.0 };
+    (0..len).map(|i| nalgebra::convert(value(i).clamp(-largest::<F>(), largest::<F>()))).collect()
+}
+
+fn vectors_are_their_coordinates<F: RealField + Copy>() {
+    for (bits, scale) in [(20, 1.0), (30, 1.9), (31, 1.0), (31, 1.99), (32, 1.1), (40, 1.999)] {
+        let grid = Grid::new(scale, bits).unwrap();
+        for law in [Law::Normal, Law::Laplace] {
+            let noise = Exact { law, multiplier: grid.steps_up(scale), grid };
+            for len in [1, 2, 16, 17, 64, 65, 255, 256, 511, 513, 4096, 4100, 9000] {
+                let (mut one, mut other) = (SeededRng::new(len as u64), SeededRng::new(len as u64));
+                let (mut found, mut expected) = (mixed::<F>(len), mixed::<F>(len));
+                streams::add(&noise, &mut found, NonZeroUsize::MIN, &mut one).unwrap();
+                if len < streams::LONG {
+                    add_one_by_one(&noise, &mut expected, &mut other);
+                } else {
+                    let key = streams::Key::draw(&mut other);
+                    key.blocks(&mut expected).for_each(|(values, mut rng)| add_one_by_one(&noise, values, &mut rng));
+                }
+                let bits_of = |vector: &[F]| -> Vec<u64> {
+                    let bits = |x: &F| f64::to_bits(x.to_subset_unchecked());
+                    vector.iter().map(bits).collect()
+                };
+                assert_eq!(bits_of(&found), bits_of(&expected), "{law:?} {bits} {len}");
+                assert_eq!(one.next_u64(), other.next_u64());
+            }
+        }
+    }
+}
+
+/// The vectorised loops, in 64-bit integers below a multiplier of `2^32`, and the definition give the same bits.
+#[test]
+fn vectors_are_rounded_as_single_numbers() {
+    vectors_are_their_coordinates::<f64>();
+    vectors_are_their_coordinates::<f32>();
+}
+
+/// Any number of threads gives the same bits.
+#[test]
+fn threads_draw_the_same_noise() {
+    let grid = Grid::new(1.3, 30).unwrap();
+    for sampler in [Sampler::Exact, Sampler::Rounded] {
+        let noisy = |threads: usize| {
+            let mut value = mixed::<f32>(70_000);
+            let threads = NonZeroUsize::new(threads).unwrap();
+            sampler.add_gaussian(&mut value, 1.3, grid, threads, &mut SeededRng::new(4)).unwrap();
+            value
+        };
+        let one = noisy(1);
+        for threads in [2, 3, 8, 1000] {
+            assert_eq!(one, noisy(threads), "{sampler:?} {threads}");
         }
     }
 }
@@ -153,7 +242,7 @@ fn stuck_generators_end() {
     for word in [0, u64::MAX, 1, 1 << 63, 0x5555_5555_5555_5555, 0x0123_4567_89ab_cdef, 0xffff_ffff_0000_0000] {
         let stuck = || Stuck(word);
         let ends = [
-            Sampler::Exact.add_gaussian(&mut [0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
+            Sampler::Exact.add_gaussian(&mut [0.0f64; 3], 1.0, grid, NonZeroUsize::MIN, &mut stuck()).is_err(),
             Sampler::Exact.add_laplace(&mut [0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
             Sampler::Exact.add_laplace_ball(&mut [0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
             crate::exact::discrete_laplace(3, 2, &mut stuck()).is_err(),

@@ -466,6 +466,9 @@ where
         }
         self.drive = Drive::Running;
         self.workers = driven.workers;
+        if let Noise::Steps(steps) = &mut self.noise {
+            steps.set_threads(driven.workers.into());
+        }
         Ok(())
     }
 

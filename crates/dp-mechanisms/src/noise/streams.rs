@@ -1,0 +1,187 @@
+//! The random words of long vectors: a block of coordinates has a stream of its own, so that any number of threads draws the same
+//! noise.
+//!
+//! A vector of [`LONG`] coordinates or more takes a fresh 256-bit key from its generator. Block `j` of [`BLOCK`] coordinates uses
+//! the ChaCha20 stream of this key with nonce `j`: no stream is used twice, whatever the number of releases, steps or threads. The
+//! stream of a block comes in bulk, as many ChaCha blocks at a time as the machine's vectors hold.
+
+use core::convert::Infallible;
+use core::num::NonZeroUsize;
+use std::panic::resume_unwind;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+use chacha20::ChaCha20LegacyCore;
+use chacha20::cipher::array::Array;
+use chacha20::cipher::{KeyIvInit, StreamCipherCore};
+use nalgebra::RealField;
+use rand::{CryptoRng, TryCryptoRng, TryRng};
+use zeroize::Zeroizing;
+
+use crate::error::Error;
+
+/// Number of coordinates of a block.
+const BLOCK: usize = 4096;
+/// Number of coordinates from which on a vector's noise is drawn in blocks.
+pub(super) const LONG: usize = 256;
+/// Number of coordinates from which on threads save more time than they take to start.
+const FOR_THREADS: usize = 16 * BLOCK;
+/// Number of bytes in a ChaCha block.
+const CHACHA_BLOCK: usize = 64;
+/// Number of bytes kept for single words.
+const BUFFER: usize = 4 * CHACHA_BLOCK;
+
+/// Noise that is added to some coordinates, whichever they are.
+pub(super) trait BlockNoise: Sync {
+    /// Adds noise to these coordinates.
+    fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(&self, values: &mut [F], rng: &mut R) -> Result<(), Error>;
+}
+
+/// Adds noise to a vector, a long one on as many threads as given.
+pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
+    noise: &impl BlockNoise,
+    value: &mut [F],
+    threads: NonZeroUsize,
+    rng: &mut R,
+) -> Result<(), Error> {
+    let threads = if value.len() < FOR_THREADS { 1 } else { threads.get().min(value.len() / BLOCK) };
+    if value.len() < LONG {
+        return noise.add(value, rng);
+    }
+    let key = Key::draw(rng);
+    let blocks = Mutex::new(key.blocks(value));
+    let work = || loop {
+        let block = blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
+        match block {
+            Some((values, mut stream)) => noise.add(values, &mut stream)?,
+            None => return Ok(()),
+        }
+    };
+    thread::scope(|scope| {
+        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let others: Vec<_> = (1..threads).map_while(start).collect();
+        others
+            .into_iter()
+            .fold(work(), |done, other| done.and(other.join().unwrap_or_else(|panic| resume_unwind(panic))))
+    })
+}
+
+/// The key of a vector's streams.
+pub(super) struct Key(Zeroizing<[u8; 32]>);
+
+impl Key {
+    pub(super) fn draw<R: CryptoRng + ?Sized>(rng: &mut R) -> Self {
+        let mut key = Zeroizing::new([0; 32]);
+        rng.fill_bytes(key.as_mut());
+        Self(key)
+    }
+
+    /// Returns the blocks of a vector, each with its stream.
+    pub(super) fn blocks<'a, F>(&'a self, value: &'a mut [F]) -> impl Iterator<Item = (&'a mut [F], Stream)> {
+        (0..).zip(value.chunks_mut(BLOCK)).map(|(block, values)| (values, Stream::new(&self.0, block)))
+    }
+}
+
+/// The stream of a block.
+pub(super) struct Stream {
+    core: ChaCha20LegacyCore,
+    buffer: Zeroizing<[u8; BUFFER]>,
+    used: usize,
+}
+
+impl Stream {
+    fn new(key: &[u8; 32], block: u64) -> Self {
+        let core = ChaCha20LegacyCore::new(key.into(), &block.to_le_bytes().into());
+        Self { core, buffer: Zeroizing::new([0; BUFFER]), used: BUFFER }
+    }
+
+    /// Returns the next few bytes of the buffer.
+    #[inline]
+    fn take<const COUNT: usize>(&mut self) -> [u8; COUNT] {
+        loop {
+            if let Some(bytes) = self.buffer[self.used..].first_chunk() {
+                self.used += COUNT;
+                return *bytes;
+            }
+            self.refill();
+        }
+    }
+
+    #[cold]
+    fn refill(&mut self) {
+        let (blocks, _) = self.buffer.as_chunks_mut::<CHACHA_BLOCK>();
+        self.core.write_keystream_blocks(Array::cast_slice_from_core_mut(blocks));
+        self.used = 0;
+    }
+}
+
+impl TryRng for Stream {
+    type Error = Infallible;
+
+    #[inline]
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(u32::from_le_bytes(self.take()))
+    }
+
+    #[inline]
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(u64::from_le_bytes(self.take()))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        let (blocks, rest) = bytes.as_chunks_mut::<CHACHA_BLOCK>();
+        self.core.write_keystream_blocks(Array::cast_slice_from_core_mut(blocks));
+        if !rest.is_empty() {
+            let mut block = Zeroizing::new([0; CHACHA_BLOCK]);
+            self.core.write_keystream_block((&mut *block).into());
+            rest.copy_from_slice(&block[..rest.len()]);
+        }
+        Ok(())
+    }
+}
+
+impl TryCryptoRng for Stream {}
+
+#[cfg(test)]
+mod tests {
+    use chacha20::ChaCha20Rng;
+    use rand::{Rng, SeedableRng};
+
+    use super::*;
+
+    /// The bytes of a stream are those of ChaCha20 with the block as nonce, each of them used once.
+    #[test]
+    fn streams_are_chacha() {
+        let key = Key::draw(&mut ChaCha20Rng::from_seed([7; 32]));
+        for (block, (_, mut stream)) in key.blocks(&mut [0u8; 2 * BLOCK + 1]).enumerate() {
+            let mut whole = ChaCha20Rng::from_seed(*key.0);
+            whole.set_stream(block as u64);
+            let mut expected = [0; 1024];
+            whole.fill_bytes(&mut expected);
+            let mut found = [0; 640];
+            stream.fill_bytes(&mut found);
+            assert_eq!(found[..], expected[..640]);
+            // Single words come from four blocks, fillings begin new ones.
+            assert_eq!(stream.next_u64().to_le_bytes(), expected[640..648]);
+            stream.fill_bytes(&mut found[..77]);
+            assert_eq!(found[..77], expected[896..973]);
+            assert_eq!(stream.next_u32().to_le_bytes(), expected[648..652]);
+            (0..30).for_each(|_| _ = stream.next_u64());
+            assert_eq!(stream.next_u32().to_le_bytes(), expected[892..896]);
+            stream.next_u32();
+            stream.fill_bytes(&mut found[..1]);
+        }
+    }
+
+    #[test]
+    fn blocks_have_streams_of_their_own() {
+        let key = Key::draw(&mut ChaCha20Rng::from_seed([1; 32]));
+        let mut value = vec![0u8; 3 * BLOCK + 5];
+        let (lengths, mut first): (Vec<_>, Vec<_>) =
+            key.blocks(&mut value).map(|(values, mut stream)| (values.len(), stream.next_u64())).unzip();
+        assert_eq!(lengths, [BLOCK, BLOCK, BLOCK, 5]);
+        first.sort_unstable();
+        first.dedup();
+        assert_eq!(first.len(), 4);
+    }
+}
