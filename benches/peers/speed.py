@@ -5,10 +5,12 @@
 Needs numpy, polars and pyarrow. TARGET is the folder of the release build (`cargo build --release -p dp-cli -p benches`), DP an
 older `dp` to compare commands with. Prints seconds, the shortest of some times; the peers parse only, `reading` also scales,
 bounds and stores rows. The tables are generated: numbers, categories, quoted categories, CRLF, decimals of 17 digits, and
-numbers of which every twentieth is missing.
+numbers of which every twentieth is missing; libsvm lines of 14 features, and LETOR lines of 46. If scikit-learn is there, it
+parses the libsvm file too.
 """
 
 import argparse
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -31,6 +33,7 @@ PEERS = {
     "polars": "import polars; read = lambda: polars.read_csv(path)",
     "pyarrow": "import pyarrow, pyarrow.csv; pyarrow.set_cpu_count(threads); read = lambda: pyarrow.csv.read_csv(path)",
 }
+SKLEARN = "import sklearn.datasets; read = lambda: sklearn.datasets.load_svmlight_file(path)"
 
 
 def generate(folder):
@@ -81,13 +84,31 @@ def generate(folder):
     ]
 
 
+def write_lines(folder):
+    """Writes libsvm lines of 14 features out of 126, and half as many LETOR lines of 46 features."""
+    random, n = np.random.default_rng(2), options.rows
+    text = lambda column: polars.col(column).cast(polars.String)
+    chosen = {f"x{i}": random.integers(9 * i + 1, 9 * i + 10, n) for i in range(14)}
+    label = polars.Series(np.where(chosen["x0"] > 5, "+1", "-1"))
+    features = [text(column) + ":1" for column in chosen]
+    lines = polars.DataFrame(chosen | {"y": label}).select(polars.concat_str(["y", *features], separator=" "))
+    (folder / "lines.libsvm").write_text("\n".join(lines.to_series()) + "\n")
+    numbers = {f"x{i}": random.integers(0, 1_000_000, n // 2) / 1e6 for i in range(46)}
+    query = polars.Series([f"qid:{i // 100}" for i in range(n // 2)])
+    grade = polars.Series((3 * numbers["x0"]).astype(int))
+    features = [polars.lit(f"{i + 1}:") + text(column) for i, column in enumerate(numbers)]
+    table = polars.DataFrame(numbers | {"grade": grade, "query": query})
+    lines = table.select(polars.concat_str([text("grade"), "query", *features], separator=" "))
+    (folder / "lines.txt").write_text("\n".join(lines.to_series()) + "\n")
+
+
 def of_peer(peer, path, threads):
     """Times a peer in a process of its own: its threads are set once."""
     code = f"""
 import os, time
 os.environ["POLARS_MAX_THREADS"] = "{threads}"
 path, threads = {str(path)!r}, {threads}
-{PEERS[peer]}
+{peer}
 def seconds():
     start = time.perf_counter()
     read()
@@ -118,19 +139,27 @@ with tempfile.TemporaryDirectory() as name:
             reading = subprocess.run(
                 [options.target / "reading", path, schema, *times], check=True, capture_output=True, text=True
             )
-            peers = "".join(f"{of_peer(peer, path, count):9.3f}" for peer in PEERS)
+            peers = "".join(f"{of_peer(peer, path, count):9.3f}" for peer in PEERS.values())
             print(f"{table:12}{path.stat().st_size / 1e6:6.0f}{count:9}{float(reading.stdout):9.3f}{peers}", flush=True)
+
+    write_lines(folder)
+    if importlib.util.find_spec("sklearn"):
+        print(f"\nscikit-learn, libsvm lines: {of_peer(SKLEARN, folder / 'lines.libsvm', 1):.3f}", flush=True)
 
     print(f"\n# Commands on {options.rows} rows of {COLUMNS} numbers, seconds\n")
     programs = [options.target / "dp"] + ([options.before] if options.before else [])
     print(f"{'command':24}{'threads':>9}{'now':>9}" + (f"{'before':>9}" if options.before else ""))
 
+    model = ["--epsilon", "1", "--delta", "1e-8", "--out", folder / "m.json", "--force"]
+
     def train(table, *arguments):
         data = ["--data", folder / f"{table}.csv", "--schema", folder / f"{table}.toml"]
-        return ["train", *data, "--epsilon", "1", "--delta", "1e-8", "--out", folder / "m.json", "--force", *arguments]
+        return ["train", *data, *model, *arguments]
 
     data = ["--data", folder / "numbers.csv"]
     label = ["--label", "y", "--out", folder / "s.toml", "--force"]
+    sparse = ["--data", folder / "lines.libsvm", "--dim", "126", "--algorithm", "obj-pert"]
+    lists = ["--data", folder / "lines.txt", "--features", "46", "--loss", "bayesrank", "--model", "linear"]
     candidates = ["--lambda", "1e-1,3e-2,1e-2,3e-3,1e-3,5e-4,2e-4,1e-4,5e-5,2e-5"]
     commands = {
         "auto": train("numbers", "--algorithm", "auto"),
@@ -144,6 +173,8 @@ with tempfile.TemporaryDirectory() as name:
         "predict": ["predict", "--model", folder / "m.json", *data, "--out", folder / "p.csv", "--force"],
         "evaluate": ["evaluate", "--model", folder / "m.json", *data],
         "schema": ["schema", folder / "numbers.csv", *label],
+        "obj-pert, libsvm lines": ["train", *sparse, *model],
+        "rank train, LETOR lines": ["rank", "train", *lists, *model],
     }
     for command, arguments in commands.items():
         if command == "predict":

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use column::{ColumnSurvey, LabelSurvey};
 
 use crate::error::{DataError, DataErrorKind};
-use crate::read::{CsvOptions, CsvReader, Input, ReadsChunks, line_end};
+use crate::read::{Chunk, CsvOptions, CsvReader, Input, ReadsChunks, line_end};
 use crate::schema::{ColumnKind, LabelKind, LabelRange, Schema};
 
 /// Options of a draft.
@@ -183,8 +183,12 @@ struct OfThread {
 }
 
 impl ReadsChunks for OfThread {
-    fn csv_reader(&mut self) -> Option<&mut CsvReader> {
-        Some(&mut self.reader)
+    fn load(&mut self, chunk: Chunk) -> Vec<u8> {
+        self.reader.load(chunk)
+    }
+
+    fn lines(&self) -> u64 {
+        self.reader.lines()
     }
 }
 

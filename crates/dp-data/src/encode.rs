@@ -31,7 +31,7 @@ use feature_map::{MapPlan, Numeric};
 pub use format::{ImageFormat, InputFormat, LibsvmFormat, MAX_FEATURES};
 pub(crate) use label::LabelPlan;
 pub(crate) use norm::bound_norm;
-pub(crate) use number::parse_number;
+pub use number::{parse_number, parse_whole};
 #[cfg(feature = "files")]
 pub(crate) use numeric_block::NumericBlock;
 use plan::{CellOutcome, ColumnPlan};

@@ -9,20 +9,24 @@ mod file_source;
 mod idx;
 mod input;
 mod libsvm;
+mod lines;
 mod load;
 mod records;
 #[cfg(test)]
 mod tests;
+mod text;
 mod warning;
 mod watched;
 
+pub(crate) use csv::line_end;
 pub use csv::{CsvOptions, CsvReader, Record};
-pub(crate) use csv::{ReadsChunks, line_end};
 pub use file_source::FileSource;
 pub use idx::{IdxHeader, looks_like_idx};
 pub(crate) use input::read_error;
 pub use input::{Input, failed_read};
+pub use lines::{Line, Lines};
 pub use load::{Loaded, load, load_coordinates, load_csv, load_images, load_libsvm};
 pub use records::{EncodedRecord, RecordReader};
+pub(crate) use text::{Chunk, ReadsChunks};
 pub use warning::CuratorWarning;
 pub use watched::{SteadyFile, WatchedFile};

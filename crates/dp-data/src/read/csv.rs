@@ -8,22 +8,16 @@ mod rows;
 mod tape;
 
 use std::collections::HashMap;
-use std::io::Read;
 
-pub(crate) use chunks::ReadsChunks;
 use csv_core::ReadRecordResult;
 use rows::Line;
 pub(super) use rows::RegularRows;
 
-use super::{BYTE_ORDER_MARK, Input, read_error};
+use super::Input;
+use super::text::{LONGEST, PIECE, RECORD, Text, lengthen, no_room};
 use crate::error::{DataError, DataErrorKind};
-use crate::memory::{self, OutOfMemory, reserve};
+use crate::memory::{self, reserve};
 use crate::workers::Workers;
-
-/// Number of bytes requested from the source at a time.
-const CHUNK: usize = 256 * 1024;
-/// Largest length of a record.
-const LONGEST: usize = 64 * 1024 * 1024;
 
 /// The CSV format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,7 +82,7 @@ impl CsvReader {
     pub fn new(input: Input, options: CsvOptions) -> Result<Self, DataError> {
         let options = options.check()?;
         let (file, source, workers) = input.into_parts();
-        let mut splitter = Splitter::new(source, options);
+        let mut splitter = Splitter::new(Text::new(source), options);
         let (header, positions) = read_header(&mut splitter).map_err(|error| error.in_file(&file))?;
         Ok(Self { file, splitter, header, positions, line_ends: None, workers })
     }
@@ -290,22 +284,14 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Splits bytes into records with any number of cells.
+/// Splits text into records with any number of cells.
 struct Splitter {
-    source: Box<dyn Read + Send>,
+    text: Text,
     options: CsvOptions,
     slow: csv_core::Reader,
-    /// Bytes read and not yet split: `buffer[start..end]`.
-    buffer: Vec<u8>,
-    start: usize,
-    end: usize,
-    /// Number of times that the buffer has changed.
-    filled: u64,
-    at_end_of_source: bool,
-    line: u64,
     bounds: Vec<(usize, usize)>,
     record_line: u64,
-    /// Cells of a record with quotes, one after another; otherwise the cells lie in `buffer`.
+    /// Cells of a record with quotes, one after another; otherwise the cells lie in the text's buffer.
     unquoted: Vec<u8>,
     ends: Vec<usize>,
     in_unquoted: bool,
@@ -314,19 +300,13 @@ struct Splitter {
 }
 
 impl Splitter {
-    fn new(source: Box<dyn Read + Send>, options: CsvOptions) -> Self {
+    fn new(text: Text, options: CsvOptions) -> Self {
         let mut slow = csv_core::ReaderBuilder::new().delimiter(options.delimiter).quote(options.quote).build();
         skip_mark(&mut slow);
         Self {
-            source,
+            text,
             options,
             slow,
-            buffer: Vec::new(),
-            start: 0,
-            end: 0,
-            filled: 0,
-            at_end_of_source: false,
-            line: 0,
             bounds: Vec::new(),
             record_line: 0,
             unquoted: vec![0; 1024],
@@ -338,84 +318,71 @@ impl Splitter {
 
     /// Returns the record found last.
     fn record(&self) -> Record<'_> {
-        let bytes = if self.in_unquoted { &self.unquoted } else { &self.buffer };
+        let bytes = if self.in_unquoted { &self.unquoted } else { &self.text.buffer };
         Record { bytes, bounds: Bounds::Pairs(&self.bounds), line: self.record_line, quoted: self.in_unquoted }
     }
 
     /// Finds the next record; returns false at the end.
     fn next(&mut self) -> Result<bool, DataError> {
-        if self.line == 0 {
-            self.skip_byte_order_mark()?;
-            self.line = 1;
-        }
+        self.text.begin()?;
         let mut searched = 0;
         loop {
-            let pending = &self.buffer[self.start..self.end];
+            let pending = &self.text.buffer[self.text.start..self.text.end];
             if let Some(found) = memchr::memchr(b'\n', &pending[searched..]) {
                 let length = searched + found;
                 if length == 0 || pending[..length] == *b"\r" {
-                    self.start += length + 1;
-                    self.line += 1;
+                    self.text.start += length + 1;
+                    self.text.line += 1;
                     searched = 0;
                     continue;
                 }
                 if !self.fast_record(length)? {
                     return self.slow_record();
                 }
-                self.start += 1;
-                self.line += 1;
+                self.text.start += 1;
+                self.text.line += 1;
                 return Ok(true);
             }
             searched = pending.len();
-            if self.at_end_of_source {
+            if self.text.at_end_of_source {
                 return Ok(!pending.is_empty() && (self.fast_record(searched)? || self.slow_record()?));
             }
             // A record may also end with CR alone, which only the slow path looks for.
-            if searched >= CHUNK && memchr::memchr2(b'\r', self.options.quote, pending).is_some() {
+            if searched >= PIECE && memchr::memchr2(b'\r', self.options.quote, pending).is_some() {
                 return self.slow_record();
             }
             if searched >= LONGEST {
-                return Err(long_record(self.line));
+                return Err(long_record(self.text.line));
             }
-            self.fill()?;
+            self.text.fill()?;
         }
-    }
-
-    fn skip_byte_order_mark(&mut self) -> Result<(), DataError> {
-        while self.end - self.start < BYTE_ORDER_MARK.len() && !self.at_end_of_source {
-            self.fill()?;
-        }
-        if self.buffer[self.start..self.end].starts_with(BYTE_ORDER_MARK) {
-            self.start += BYTE_ORDER_MARK.len();
-        }
-        Ok(())
     }
 
     /// Splits the line of this length and advances past it, if it needs nothing more.
     fn fast_record(&mut self, length: usize) -> Result<bool, DataError> {
-        let line = &self.buffer[self.start..self.start + length];
+        let line = &self.text.buffer[self.text.start..self.text.start + length];
         let content = line.strip_suffix(b"\r").unwrap_or(line);
         if content.is_empty() || memchr::memchr2(self.options.quote, b'\r', content).is_some() {
             return Ok(false);
         }
-        self.record_line = self.line;
+        self.record_line = self.text.line;
         self.in_unquoted = false;
         self.after_quote = None;
         self.bounds.clear();
-        let mut cell_start = self.start;
+        let mut cell_start = self.text.start;
         for found in memchr::memchr_iter(self.options.delimiter, content) {
-            let cell_end = self.start + found;
-            reserve(&mut self.bounds, 1, RECORD).map_err(|error| no_room(error, self.line))?;
+            let cell_end = self.text.start + found;
+            reserve(&mut self.bounds, 1, RECORD).map_err(|error| no_room(error, self.text.line))?;
             self.bounds.push((cell_start, cell_end));
             cell_start = cell_end + 1;
         }
-        reserve(&mut self.bounds, 1, RECORD).map_err(|error| no_room(error, self.line))?;
-        self.bounds.push((cell_start, self.start + content.len()));
+        reserve(&mut self.bounds, 1, RECORD).map_err(|error| no_room(error, self.text.line))?;
+        self.bounds.push((cell_start, self.text.start + content.len()));
         if let Err(error) = std::str::from_utf8(content) {
-            let cell = self.bounds.iter().filter(|bounds| bounds.1 < self.start + error.valid_up_to()).count();
-            return Err(not_utf8(self.line, Some(cell)));
+            let cell = self.bounds.iter().filter(|bounds| bounds.1 < self.text.start + error.valid_up_to()).count();
+            return Err(not_utf8(self.text.line, Some(cell)));
         }
-        self.start += length;
+        self.text.start += length;
         Ok(true)
     }
 
@@ -423,9 +390,9 @@ impl Splitter {
     fn slow_record(&mut self) -> Result<bool, DataError> {
         let (mut length, mut written, mut cells) = (0, 0, 0);
         loop {
-            let rest = &self.buffer[self.start + length..self.end];
-            if rest.is_empty() && !self.at_end_of_source {
-                self.fill()?;
+            let rest = &self.text.buffer[self.text.start + length..self.text.end];
+            if rest.is_empty() && !self.text.at_end_of_source {
+                self.text.fill()?;
                 continue;
             }
             // At the end of the source one more line end closes every record except one inside a quoted cell.
@@ -445,66 +412,43 @@ impl Splitter {
                         .help("look for a stray quote on that line, or for a file that was cut"));
                 }
                 ReadRecordResult::InputEmpty if closing => return Ok(false),
-                ReadRecordResult::InputEmpty if length >= LONGEST => return Err(long_record(self.line)),
+                ReadRecordResult::InputEmpty if length >= LONGEST => return Err(long_record(self.text.line)),
                 ReadRecordResult::InputEmpty => {}
                 ReadRecordResult::OutputFull => {
                     let longer = self.unquoted.len() * 2;
-                    lengthen(&mut self.unquoted, longer).map_err(|error| no_room(error, self.line))?;
+                    lengthen(&mut self.unquoted, longer).map_err(|error| no_room(error, self.text.line))?;
                 }
                 ReadRecordResult::OutputEndsFull => {
                     let longer = self.ends.len() * 2;
-                    lengthen(&mut self.ends, longer).map_err(|error| no_room(error, self.line))?;
+                    lengthen(&mut self.ends, longer).map_err(|error| no_room(error, self.text.line))?;
                 }
                 ReadRecordResult::End => return Ok(false),
             }
         }
-        let raw = &self.buffer[self.start..self.start + length];
+        let raw = &self.text.buffer[self.text.start..self.text.start + length];
         self.record_line = self.line_after_blank_ones(length);
         if std::str::from_utf8(raw).is_err() {
             return Err(not_utf8(self.record_line, None));
         }
         self.in_unquoted = true;
-        self.after_quote = text_after_quote(raw, self.options).map(|(cell, line)| (cell, self.line + line));
+        self.after_quote = text_after_quote(raw, self.options).map(|(cell, line)| (cell, self.text.line + line));
         self.bounds.clear();
-        reserve(&mut self.bounds, cells, RECORD).map_err(|error| no_room(error, self.line))?;
+        reserve(&mut self.bounds, cells, RECORD).map_err(|error| no_room(error, self.text.line))?;
         let mut cell_start = 0;
         for &cell_end in &self.ends[..cells] {
             self.bounds.push((cell_start, cell_end));
             cell_start = cell_end;
         }
-        self.line += memchr::memchr_iter(b'\n', raw).count() as u64;
-        self.start += length;
+        self.text.line += memchr::memchr_iter(b'\n', raw).count() as u64;
+        self.text.start += length;
         Ok(true)
     }
 
     /// Returns the line of the first byte of the pending ones, of this length, that ends no line.
     fn line_after_blank_ones(&self, length: usize) -> u64 {
-        let raw = &self.buffer[self.start..self.start + length];
+        let raw = &self.text.buffer[self.text.start..self.text.start + length];
         let blank = raw.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
-        self.line + blank.filter(|&&byte| byte == b'\n').count() as u64
-    }
-
-    /// Reads more bytes after the pending ones, which move to the front of the buffer.
-    fn fill(&mut self) -> Result<(), DataError> {
-        self.filled += 1;
-        if self.start > 0 {
-            self.buffer.copy_within(self.start..self.end, 0);
-            self.end -= self.start;
-            self.start = 0;
-        }
-        if self.buffer.len() < self.end + CHUNK {
-            let longer = (self.end + CHUNK).max(self.end * 2);
-            lengthen(&mut self.buffer, longer).map_err(|error| no_room(error, self.line))?;
-        }
-        loop {
-            match self.source.read(&mut self.buffer[self.end..]) {
-                Ok(0) => self.at_end_of_source = true,
-                Ok(count) => self.end += count,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(read_error(error)),
-            }
-            return Ok(());
-        }
+        self.text.line + blank.filter(|&&byte| byte == b'\n').count() as u64
     }
 }
 
@@ -513,16 +457,8 @@ fn skip_mark(slow: &mut csv_core::Reader) {
     let _ = slow.read_record(b"\n", &mut [0; 1], &mut [0; 1]);
 }
 
-/// The contents, for messages.
-const RECORD: &str = "one row of the file";
+/// The content, for messages.
 const HEADER: &str = "the names of the columns";
-
-/// Extends `numbers` by zeros.
-fn lengthen<T: Clone + Default>(numbers: &mut Vec<T>, length: usize) -> Result<(), OutOfMemory> {
-    reserve(numbers, length - numbers.len(), RECORD)?;
-    numbers.resize(length, T::default());
-    Ok(())
-}
 
 /// Returns the first cell of a record, as written, that continues after its closing quote, and the number of lines between the
 /// first line and the quote. `csv-core` reads `"1"2` as 12.
@@ -575,11 +511,6 @@ pub(crate) fn line_end(line: u64, column: Option<&String>) -> DataError {
         Some(column) => error.at_column(column),
         None => error,
     }
-}
-
-/// Returns the error without sizes: the length of a row depends on its content.
-fn no_room(error: OutOfMemory, line: u64) -> DataError {
-    DataError::from(error.without_sizes()).at_line(line)
 }
 
 fn long_record(line: u64) -> DataError {

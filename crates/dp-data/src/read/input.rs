@@ -92,7 +92,7 @@ impl Input {
         Self { labels: Some(Box::new(labels)), ..self }
     }
 
-    /// Sets the threads that read a table: one by default. Rows, warnings and errors are the same with any number.
+    /// Sets the threads that read tables and lines: one by default. Rows, warnings and errors are the same with any number.
     #[must_use]
     pub fn with_workers(self, workers: Workers) -> Self {
         Self { workers, ..self }

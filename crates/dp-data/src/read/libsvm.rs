@@ -1,21 +1,13 @@
 //! Lines of the form `label index:value index:value ...`.
 
-use super::{BYTE_ORDER_MARK, Input, read_error};
-use crate::encode::{LibsvmFormat, MAX_FEATURES, RowBuffer, parse_number};
+use super::Input;
+use super::lines::{Line, Lines};
+use super::text::{Chunk, ReadsChunks};
+use crate::encode::{LibsvmFormat, MAX_FEATURES, RowBuffer, parse_number, parse_whole};
 use crate::error::{DataError, DataErrorKind};
-use crate::memory;
-use std::io::{BufReader, Read};
-
-/// Largest length of a line.
-const LONGEST: usize = 64 * 1024 * 1024;
 
 /// Reads libsvm lines, skipping blank lines and comments.
-pub(super) struct LibsvmReader {
-    file: String,
-    source: BufReader<Box<dyn Read + Send>>,
-    line_bytes: Vec<u8>,
-    line: u64,
-}
+pub(super) struct LibsvmReader(Lines);
 
 /// The label and the features of one line, not yet checked.
 pub(super) struct LibsvmLine<'a> {
@@ -26,40 +18,51 @@ pub(super) struct LibsvmLine<'a> {
 
 impl LibsvmReader {
     pub(super) fn new(input: Input) -> Self {
-        let (file, source, _) = input.into_parts();
-        Self { file, source: BufReader::with_capacity(256 * 1024, source), line_bytes: Vec::new(), line: 0 }
+        Self(Lines::new(input))
     }
 
     pub(super) fn file(&self) -> &str {
-        &self.file
+        self.0.file()
     }
 
     pub(super) fn next_line(&mut self) -> Result<Option<LibsvmLine<'_>>, DataError> {
         loop {
-            self.line_bytes.clear();
-            self.line += 1;
-            let read = memory::read_line(&mut self.source, LONGEST, &mut self.line_bytes)
-                .map_err(|source| read_error(source).in_file(&self.file).at_line(self.line))?;
-            if read == 0 {
-                return Ok(None);
-            }
-            if read == LONGEST {
-                return Err(syntax("a line is longer than 64 MiB").in_file(&self.file).at_line(self.line));
-            }
-            if self.line == 1 && self.line_bytes.starts_with(BYTE_ORDER_MARK) {
-                self.line_bytes.drain(..BYTE_ORDER_MARK.len());
-            }
-            let length = memchr::memchr(b'#', &self.line_bytes).unwrap_or(self.line_bytes.len());
-            self.line_bytes.truncate(length);
-            if !self.line_bytes.trim_ascii().is_empty() {
-                break;
+            let Some(place) = self.0.next_place()? else { return Ok(None) };
+            if !content(self.0.line(place.clone())).is_empty() {
+                let line = self.0.line(place);
+                let content = content(line);
+                let end = content.iter().position(u8::is_ascii_whitespace).unwrap_or(content.len());
+                let (label, features) = content.split_at(end);
+                return Ok(Some(LibsvmLine { label, features, line: line.number }));
             }
         }
-        let content = self.line_bytes.trim_ascii();
-        let end = content.iter().position(u8::is_ascii_whitespace).unwrap_or(content.len());
-        let (label, features) = content.split_at(end);
-        Ok(Some(LibsvmLine { label, features, line: self.line }))
     }
+
+    /// As [`Lines::for_each_chunk`], for readers of the chunks.
+    pub(super) fn for_each_chunk<B: ReadsChunks, T: Send, E: From<DataError>>(
+        &mut self,
+        buffers: impl Fn(Self) -> B + Sync,
+        of_chunk: impl Fn(&mut B) -> T + Sync,
+        each: impl FnMut(T, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.0.for_each_chunk_with(|lines| buffers(Self(lines)), of_chunk, each)
+    }
+}
+
+impl ReadsChunks for LibsvmReader {
+    fn load(&mut self, chunk: Chunk) -> Vec<u8> {
+        self.0.load(chunk)
+    }
+
+    fn lines(&self) -> u64 {
+        self.0.lines()
+    }
+}
+
+/// Returns a line without its comment and the blanks around.
+fn content(line: Line<'_>) -> &[u8] {
+    let end = memchr::memchr(b'#', line.bytes).unwrap_or(line.bytes.len());
+    line.bytes[..end].trim_ascii()
 }
 
 impl LibsvmLine<'_> {
@@ -104,11 +107,7 @@ impl LibsvmLine<'_> {
 
 /// Returns the index counted from 0.
 fn parse_index(name: &[u8], zero_based: bool) -> Option<u32> {
-    let text = std::str::from_utf8(name).ok()?;
-    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
-    }
-    let index: u32 = text.parse().ok()?;
+    let index: u32 = parse_whole(name)?.try_into().ok()?;
     if zero_based { Some(index) } else { index.checked_sub(1) }
 }
 

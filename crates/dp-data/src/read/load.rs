@@ -5,7 +5,6 @@ use std::collections::HashSet;
 use super::Input;
 use super::csv::{CsvOptions, CsvReader};
 use super::idx::ImageReader;
-use super::libsvm::LibsvmReader;
 use super::records::RecordReader;
 use super::warning::{ClassCounts, CuratorWarning, from_columns, from_label};
 use crate::encode::{
@@ -32,7 +31,7 @@ pub struct Loaded<F> {
 pub fn load<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions) -> Result<Loaded<F>, DataError> {
     match encoder.input() {
         InputFormat::Table(_) => load_csv(input, encoder, options),
-        InputFormat::Libsvm(format) => read_libsvm(input, format, encoder).map(|(loaded, _)| loaded),
+        InputFormat::Libsvm(_) => read_libsvm(input, encoder).map(|(loaded, _)| loaded),
         InputFormat::Images(_) => load_images(input, encoder),
     }
 }
@@ -84,13 +83,12 @@ fn read_csv<F: Stored>(
     options: &CsvOptions,
     stage: Stage,
 ) -> Result<Loaded<F>, DataError> {
-    // A chunk has as many rows as its bytes hold, which depends on the records.
-    let sizes_are_public = input.workers() == Workers::ONE;
+    let sizes_are_public = are_sizes_public(&input);
     let reader = CsvReader::new(input, *options)?;
     let file = reader.file().to_owned();
     let mut records = RecordReader::of_table(reader, encoder, stage, true)?;
     let mut warnings = encoder.schema().map_or_else(Vec::new, |schema| unused_columns(records.header(), schema));
-    let empty = || {
+    let collector = collect(&mut records, &file, || {
         let collector = match stage {
             Stage::Coordinates => {
                 let (dim, sparse) = encoder.shape_of_coordinates();
@@ -99,15 +97,7 @@ fn read_csv<F: Stored>(
             Stage::Features => Collector::new(encoder),
         };
         collector.map(|collector| Collector { sizes_are_public, ..collector })
-    };
-    let mut collector = empty()?;
-    let of_chunk = |records: &mut RecordReader<'_>| {
-        let mut chunk = empty()?;
-        chunk.push_all(records, &file)?;
-        Ok(chunk)
-    };
-    records.for_each_chunk(of_chunk, |chunk| collector.append(chunk))?;
-    collector.push_all(&mut records, &file)?;
+    })?;
     if collector.rows.len() == 0 {
         return Err(DataError::new(DataErrorKind::CsvNoRows, "the file holds a header and no rows")
             .in_file(&file)
@@ -116,6 +106,29 @@ fn read_csv<F: Stored>(
     warnings.extend(from_columns(encoder, records.row()));
     warnings.extend(from_label(encoder, records.row()));
     Ok(collector.finish(encoder, warnings))
+}
+
+/// Returns whether errors may state how much memory is held. A chunk has as many rows as its bytes hold, which depends on the
+/// records.
+fn are_sizes_public(input: &Input) -> bool {
+    input.workers() == Workers::ONE
+}
+
+/// Reads all records, chunks of them on several threads, into what `empty` returns.
+fn collect<F: Stored>(
+    records: &mut RecordReader<'_>,
+    file: &str,
+    empty: impl Fn() -> Result<Collector<F>, DataError> + Sync,
+) -> Result<Collector<F>, DataError> {
+    let mut collector = empty()?;
+    let of_chunk = |records: &mut RecordReader<'_>| {
+        let mut chunk = empty()?;
+        chunk.push_all(records, file)?;
+        Ok(chunk)
+    };
+    records.for_each_chunk(of_chunk, |chunk| collector.append(chunk))?;
+    collector.push_all(records, file)?;
+    Ok(collector)
 }
 
 /// Reads a libsvm file into sparse examples, in one pass, and returns them with their encoder.
@@ -146,8 +159,8 @@ pub fn load_libsvm<F: Stored>(
 ) -> Result<(Encoder, Loaded<F>), DataError> {
     // Any width is valid while it is unknown: rows are encoded one by one, and only the intercept's index depends on it.
     let provisional = LibsvmFormat { features: format.features.or(Some(MAX_FEATURES)), ..format.clone() };
-    let encoder = Encoder::libsvm(provisional.clone(), encoding)?;
-    let (mut loaded, widest) = read_libsvm(input, &provisional, &encoder)?;
+    let encoder = Encoder::libsvm(provisional, encoding)?;
+    let (mut loaded, widest) = read_libsvm(input, &encoder)?;
     let encoder = match format.features {
         Some(_) => encoder,
         None => {
@@ -192,31 +205,16 @@ pub fn load_images<F: Stored>(input: Input, encoder: &Encoder) -> Result<Loaded<
     Ok(collector.finish(encoder, from_label(encoder, &row)))
 }
 
-/// Reads libsvm lines of this format by its encoder, and returns the largest number of features of a line.
-fn read_libsvm<F: Stored>(
-    input: Input,
-    format: &LibsvmFormat,
-    encoder: &Encoder,
-) -> Result<(Loaded<F>, u32), DataError> {
-    let mut reader = LibsvmReader::new(input);
-    let file = reader.file().to_owned();
-    let mut row = RowBuffer::new(encoder);
-    let mut collector = Collector::new(encoder)?;
-    let mut widest = 1;
-    while let Some(line) = reader.next_line()? {
-        row.clear();
-        let width = line.collect(format, &mut row).map_err(|error| error.in_file(&file))?;
-        widest = widest.max(width);
-        encoder
-            .check_libsvm_label(line.label, true)
-            .and_then(|()| encoder.finish_row(Some(line.label.into()), &mut row))
-            .and_then(|()| collector.push(&row))
-            .map_err(|error| error.in_file(&file).at_line(line.line))?;
-    }
+/// Reads libsvm lines, and returns the largest number of features of a line.
+fn read_libsvm<F: Stored>(input: Input, encoder: &Encoder) -> Result<(Loaded<F>, u32), DataError> {
+    let (file, sizes_are_public) = (input.name().to_owned(), are_sizes_public(&input));
+    let mut records = RecordReader::new(input, encoder, &CsvOptions::default(), true)?;
+    let empty = || Collector::new(encoder).map(|collector| Collector { sizes_are_public, ..collector });
+    let collector = collect(&mut records, &file, empty)?;
     if collector.rows.len() == 0 {
         return Err(DataError::new(DataErrorKind::LibsvmEmpty, "the file holds no example").in_file(&file));
     }
-    Ok((collector.finish(encoder, from_label(encoder, &row)), widest))
+    Ok((collector.finish(encoder, from_label(encoder, records.row())), records.widest().max(1)))
 }
 
 /// Returns the position of each column of the schema in the file; dropped columns need not exist.

@@ -1,10 +1,11 @@
 //! Record-by-record reading for prediction: the original cells together with the encoded row.
 
 use super::Input;
-use super::csv::{CsvOptions, CsvReader, ReadsChunks, Record, RegularRows};
+use super::csv::{CsvOptions, CsvReader, Record, RegularRows};
 use super::idx::ImageReader;
 use super::libsvm::LibsvmReader;
 use super::load::column_positions;
+use super::text::{Chunk, ReadsChunks};
 use crate::encode::{ColumnTally, Encoder, InputFormat, RowBuffer, Stage};
 use crate::error::{DataError, DataErrorKind};
 
@@ -41,7 +42,7 @@ const PART: u64 = 1024;
 
 enum Format {
     Table(Box<Table>),
-    Libsvm { reader: LibsvmReader, with_labels: bool, file: String },
+    Libsvm(LibsvmLines),
     Images(ImageReader),
 }
 
@@ -53,6 +54,31 @@ struct Table {
     label: Option<usize>,
     file: String,
     rows: RegularRows,
+}
+
+/// Lines, and the number of features that they need.
+struct LibsvmLines {
+    reader: LibsvmReader,
+    with_labels: bool,
+    file: String,
+    widest: u32,
+}
+
+impl LibsvmLines {
+    fn read<'a>(&mut self, encoder: &Encoder, row: &'a mut RowBuffer) -> Result<Option<EncodedRecord<'a>>, DataError> {
+        let Self { reader, with_labels, file, widest } = self;
+        let Some(line) = reader.next_line()? else { return Ok(None) };
+        row.clear();
+        if let InputFormat::Libsvm(format) = encoder.input() {
+            *widest = (*widest).max(line.collect(format, row).map_err(|error| error.in_file(file))?);
+        }
+        let label = with_labels.then_some(line.label.into());
+        encoder
+            .check_libsvm_label(line.label, *with_labels)
+            .and_then(|()| encoder.finish_row(label, row))
+            .map_err(|error| error.in_file(file).at_line(line.line))?;
+        Ok(Some(EncodedRecord { record: None, row, line: line.line }))
+    }
 }
 
 impl Table {
@@ -81,10 +107,19 @@ impl Table {
 }
 
 impl ReadsChunks for RecordReader<'_> {
-    fn csv_reader(&mut self) -> Option<&mut CsvReader> {
+    fn load(&mut self, chunk: Chunk) -> Vec<u8> {
         match &mut self.format {
-            Format::Table(table) => Some(&mut table.reader),
-            Format::Libsvm { .. } | Format::Images(_) => None,
+            Format::Table(table) => table.reader.load(chunk),
+            Format::Libsvm(lines) => lines.reader.load(chunk),
+            Format::Images(_) => Vec::new(),
+        }
+    }
+
+    fn lines(&self) -> u64 {
+        match &self.format {
+            Format::Table(table) => table.reader.lines(),
+            Format::Libsvm(lines) => lines.reader.lines(),
+            Format::Images(_) => 0,
         }
     }
 }
@@ -111,7 +146,7 @@ impl<'e> RecordReader<'e> {
             InputFormat::Libsvm(_) => {
                 let reader = LibsvmReader::new(input);
                 let file = reader.file().to_owned();
-                Format::Libsvm { reader, with_labels, file }
+                Format::Libsvm(LibsvmLines { reader, with_labels, file, widest: 0 })
             }
             InputFormat::Images(_) => Format::Images(ImageReader::new(input, encoder, with_labels)?),
         };
@@ -143,7 +178,7 @@ impl<'e> RecordReader<'e> {
 
     /// Passes `of_part(reader)` to `each` for one part of the records after another, in the order of the file. The reader that
     /// `of_part` gets ends after the records of that part, which it must read to their end; their
-    /// [lines](EncodedRecord::line) are counted from the part's. Parts of a table are read, and used by `of_part`, on the
+    /// [lines](EncodedRecord::line) are counted from the part's. Parts of text are read, and used by `of_part`, on the
     /// [threads](Input::with_workers) of the input.
     ///
     /// # Errors
@@ -199,22 +234,48 @@ impl<'e> RecordReader<'e> {
         of_chunk: impl Fn(&mut Self) -> Result<T, DataError> + Sync,
         mut each: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Self { encoder, format: Format::Table(table), row, .. } = self else { return Ok(()) };
-        let Table { reader, stage, positions, label, file, .. } = &mut **table;
-        let records = |reader| {
-            let rows = RegularRows::new(encoder, positions);
-            let (positions, file) = (positions.clone(), file.clone());
-            let table = Table { reader, stage: *stage, positions, label: *label, file, rows };
-            Self::of_format(encoder, Format::Table(Box::new(table)))
-        };
+        let Self { encoder, format, row, .. } = self;
         let of_chunk = |records: &mut Self| {
             let part = of_chunk(records)?;
-            Ok((part, records.row.take_tallies()))
+            Ok((part, records.row.take_tallies(), records.widest()))
         };
-        reader.for_each_chunk(records, of_chunk, |(part, tallies), _| {
-            row.append_tallies(&tallies);
-            each(part)
-        })
+        match format {
+            Format::Table(table) => {
+                let Table { reader, stage, positions, label, file, .. } = &mut **table;
+                let records = |reader| {
+                    let rows = RegularRows::new(encoder, positions);
+                    let (positions, file) = (positions.clone(), file.clone());
+                    let table = Table { reader, stage: *stage, positions, label: *label, file, rows };
+                    Self::of_format(encoder, Format::Table(Box::new(table)))
+                };
+                reader.for_each_chunk(records, of_chunk, |(part, tallies, _), _| {
+                    row.append_tallies(&tallies);
+                    each(part)
+                })
+            }
+            Format::Libsvm(LibsvmLines { reader, with_labels, file, widest }) => {
+                let (with_labels, file) = (*with_labels, &*file);
+                let records = |reader| {
+                    let lines = LibsvmLines { reader, with_labels, file: file.clone(), widest: 0 };
+                    Self::of_format(encoder, Format::Libsvm(lines))
+                };
+                reader.for_each_chunk(records, of_chunk, |outcome, lines_before| {
+                    let (part, tallies, width) = outcome.map_err(|error: DataError| error.after_lines(lines_before))?;
+                    row.append_tallies(&tallies);
+                    *widest = width.max(*widest);
+                    each(part)
+                })
+            }
+            Format::Images(_) => Ok(()),
+        }
+    }
+
+    /// Returns the number of features that the lines so far need; 0 for other formats.
+    pub(super) fn widest(&self) -> u32 {
+        match &self.format {
+            Format::Libsvm(lines) => lines.widest,
+            Format::Table(_) | Format::Images(_) => 0,
+        }
     }
 
     /// Returns the statistics of all records so far, once the last is read.
@@ -231,7 +292,7 @@ impl<'e> RecordReader<'e> {
     pub fn header(&self) -> &[String] {
         match &self.format {
             Format::Table(table) => table.reader.header(),
-            Format::Libsvm { .. } | Format::Images(_) => &[],
+            Format::Libsvm(_) | Format::Images(_) => &[],
         }
     }
 
@@ -256,19 +317,7 @@ impl<'e> RecordReader<'e> {
     ) -> Result<Option<EncodedRecord<'a>>, DataError> {
         match format {
             Format::Table(table) => table.read(encoder, row),
-            Format::Libsvm { reader, with_labels, file } => {
-                let Some(line) = reader.next_line()? else { return Ok(None) };
-                row.clear();
-                if let InputFormat::Libsvm(format) = encoder.input() {
-                    line.collect(format, row).map_err(|error| error.in_file(file))?;
-                }
-                let label = with_labels.then_some(line.label.into());
-                encoder
-                    .check_libsvm_label(line.label, *with_labels)
-                    .and_then(|()| encoder.finish_row(label, row))
-                    .map_err(|error| error.in_file(file).at_line(line.line))?;
-                Ok(Some(EncodedRecord { record: None, row, line: line.line }))
-            }
+            Format::Libsvm(lines) => lines.read(encoder, row),
             Format::Images(reader) => {
                 let image = reader.next_image(encoder, row)?;
                 Ok(image.map(|line| EncodedRecord { record: None, row, line }))

@@ -1,9 +1,10 @@
 //! CSV files with a column of queries and a column of grades.
 
+use dp_data::encode::parse_number;
 use dp_data::read::{CsvOptions, CsvReader, Input};
 
 use super::error::{Column, Problem, ReadError, quote};
-use super::gather::{Gather, parse_grade, parse_number};
+use super::gather::{Gather, parse_grade};
 use super::{ListOptions, Loaded};
 
 /// The roles of the columns.

@@ -136,6 +136,12 @@ impl ReadError {
         Self { file: file.to_owned(), line: None, column: None, problem, source: None }
     }
 
+    /// Adds lines that come before those in which the error was found.
+    pub(super) fn after_lines(mut self, lines: u64) -> Self {
+        self.line = self.line.map(|line| line + lines);
+        self
+    }
+
     pub(super) fn at(mut self, line: u64, column: Option<Column>) -> Self {
         (self.line, self.column) = (Some(line), column);
         self

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use dp_data::encode::parse_number;
 use dp_data::memory::{self, OutOfMemory, reserve};
 
 use super::error::{Column, Problem, ReadError, quote};
@@ -159,10 +160,4 @@ pub(super) fn parse_grade(cell: &[u8], largest: u32) -> Result<u32, Problem> {
         }
         _ => Err(Problem::BadGrade { found: quote(cell) }),
     }
-}
-
-/// Parses a finite number, surrounding blanks allowed.
-pub(super) fn parse_number(cell: &[u8]) -> Option<f64> {
-    let number: f64 = std::str::from_utf8(cell.trim_ascii()).ok()?.parse().ok()?;
-    number.is_finite().then_some(number)
 }

@@ -1,17 +1,16 @@
 //! Lines of the form `grade qid:ID index:value ... # comment`.
 
-use std::io::BufReader;
-
-use dp_data::error::DataErrorKind;
-use dp_data::memory::{OutOfMemory, read_line, reserve};
-use dp_data::read::{Input, failed_read};
+use dp_data::encode::{parse_number, parse_whole};
+use dp_data::error::{DataError, DataErrorKind};
+use dp_data::memory::{OutOfMemory, reserve};
+use dp_data::read::{Input, Line, Lines};
 
 use super::error::{Column, Problem, ReadError, quote};
-use super::gather::{Gather, parse_grade, parse_number};
+use super::gather::{Gather, parse_grade};
 use super::{ListOptions, Loaded};
 
-/// The largest length of a line.
-const LONGEST: usize = 64 * 1024 * 1024;
+/// Number of lines that are parsed before they are gathered, on one thread.
+const PART: usize = 256;
 /// The largest feature index accepted without a declaration: larger dense rows are rarely intended.
 const WIDEST: usize = 1 << 20;
 
@@ -42,40 +41,112 @@ const WIDEST: usize = 1 << 20;
 /// # Ok::<(), dp_rank::read::ReadError>(())
 /// ```
 pub fn load_letor(input: Input, options: &ListOptions) -> Result<Loaded, ReadError> {
-    let file = input.name().to_owned();
+    let mut lines = Lines::new(input);
+    let file = lines.file().to_owned();
     let mut gather = Gather::new(&file, options)?;
-    let mut source = BufReader::with_capacity(256 * 1024, input);
-    let mut row = Row { limit: options.features.unwrap_or(WIDEST), entries: Vec::new(), rows_seen: Vec::new(), row: 0 };
-    let (mut bytes, mut line) = (Vec::new(), 0_u64);
+    let parser = Parser { file: &file, options };
+    let in_chunks = lines.for_each_chunk(
+        |lines| parser.parse(lines, usize::MAX),
+        |part, lines_before| part.gather(&mut gather, lines_before).map_err(Failed::Refused),
+    );
+    match in_chunks {
+        Ok(()) => {}
+        Err(Failed::Unread(error)) => return Err(unreadable(&file, error)),
+        Err(Failed::Refused(error)) => return Err(error),
+    }
     loop {
-        bytes.clear();
-        line += 1;
-        let read = read_line(&mut source, LONGEST, &mut bytes).map_err(|error| {
-            let error = failed_read(&file, error);
-            let problem = match error.kind() {
-                DataErrorKind::FileTruncated => Problem::Cut,
-                DataErrorKind::FileCorrupt => Problem::Damaged,
-                DataErrorKind::FileChanged => return ReadError::from_data(&file, error),
-                DataErrorKind::MemoryExhausted => return ReadError::from_data(&file, error).at(line, None),
-                _ => Problem::Unreadable(error.message()),
-            };
-            ReadError::new(&file, problem).at(line, None)
-        })?;
-        if read == 0 {
+        let part = parser.parse(&mut lines, PART);
+        let is_last = part.is_last;
+        part.gather(&mut gather, 0)?;
+        if is_last {
             return gather.finish();
         }
-        if read == LONGEST {
-            let problem = Problem::Unreadable("a line is longer than 64 MiB".to_owned());
-            return Err(ReadError::new(&file, problem).at(line, None));
+    }
+}
+
+/// Lines that cannot be read, or were refused.
+enum Failed {
+    Unread(DataError),
+    Refused(ReadError),
+}
+
+impl From<DataError> for Failed {
+    fn from(error: DataError) -> Self {
+        Self::Unread(error)
+    }
+}
+
+/// Documents of some lines, and the error after them.
+#[derive(Default)]
+struct Part {
+    documents: Vec<Document>,
+    queries: Vec<u8>,
+    entries: Vec<(u32, f64)>,
+    error: Option<ReadError>,
+    /// Whether there are no lines left.
+    is_last: bool,
+}
+
+/// A document, whose query and features end there in the part's.
+struct Document {
+    grade: u32,
+    query_end: usize,
+    entries_end: usize,
+    line: u64,
+    column: usize,
+}
+
+impl Part {
+    /// Gathers the documents, which this number of lines come before.
+    fn gather(self, gather: &mut Gather<'_>, lines_before: u64) -> Result<(), ReadError> {
+        let (mut query_start, mut entries_start) = (0, 0);
+        for document in &self.documents {
+            let Document { grade, query_end, entries_end, line, column } = *document;
+            let query = &self.queries[query_start..query_end];
+            let entries = &self.entries[entries_start..entries_end];
+            gather.row(query, grade, entries, || (line + lines_before, Some(Column::At(column))))?;
+            (query_start, entries_start) = (query_end, entries_end);
         }
-        let content = bytes.split(|&byte| byte == b'#').next().unwrap_or_default();
-        let skipped = if line == 1 && content.starts_with(b"\xef\xbb\xbf") { 3 } else { 0 };
-        let mut parts = Parts { content, at: skipped };
-        let Some((at, label)) = parts.next() else { continue };
-        let refused = |at: usize| {
-            let file = &file;
-            move |problem| ReadError::new(file, problem).at(line, Some(Column::At(at + 1)))
-        };
+        self.error.map_or(Ok(()), |error| Err(error.after_lines(lines_before)))
+    }
+}
+
+/// The parser of a file's lines.
+struct Parser<'a> {
+    file: &'a str,
+    options: &'a ListOptions,
+}
+
+impl Parser<'_> {
+    /// Parses the next lines, at most this many.
+    fn parse(&self, lines: &mut Lines, most: usize) -> Part {
+        let mut part = Part::default();
+        part.error = self.parse_into(lines, most, &mut part).err();
+        part
+    }
+
+    fn parse_into(&self, lines: &mut Lines, most: usize, part: &mut Part) -> Result<(), ReadError> {
+        let limit = self.options.features.unwrap_or(WIDEST);
+        let mut row = Row { limit, entries: Vec::new(), rows_seen: Vec::new(), row: 0 };
+        for _ in 0..most {
+            let Some(line) = lines.next_line().map_err(|error| unreadable(self.file, error))? else {
+                part.is_last = true;
+                break;
+            };
+            self.parse_line(line, &mut row, part)?;
+        }
+        Ok(())
+    }
+
+    fn parse_line(&self, line: Line<'_>, row: &mut Row, part: &mut Part) -> Result<(), ReadError> {
+        let Self { file, options } = *self;
+        let line_number = line.number;
+        let content = line.bytes.split(|&byte| byte == b'#').next().unwrap_or_default();
+        let mut parts = Parts { content, at: 0 };
+        let Some((at, label)) = parts.next() else { return Ok(()) };
+        let refused =
+            |at: usize| move |problem| ReadError::new(file, problem).at(line_number, Some(Column::At(at + 1)));
+        let exhausted = |error| ReadError::exhausted(file, error, Some(line_number));
         let (grade, (at, query)) = if label.starts_with(b"qid:") {
             if options.grades_needed {
                 return Err(refused(at)(Problem::MissingGrade));
@@ -92,13 +163,44 @@ pub fn load_letor(input: Input, options: &ListOptions) -> Result<Loaded, ReadErr
             .ok_or(Problem::MissingQuery)
             .map_err(refused(at))?;
         row.clear();
-        row.reserve(content.len()).map_err(|error| ReadError::exhausted(&file, error, Some(line)))?;
+        row.reserve(content.len()).map_err(exhausted)?;
         for (at, part) in parts {
             let (index, value) = row.parse(part).map_err(refused(at))?;
-            row.reserve_index(index).map_err(|error| ReadError::exhausted(&file, error, Some(line)))?;
+            row.reserve_index(index).map_err(exhausted)?;
             row.feature(index, value).map_err(refused(at))?;
         }
-        gather.row(query, grade, &row.entries, || (line, Some(Column::At(query_at + 1))))?;
+        reserve(&mut part.queries, query.len(), PARSED).map_err(exhausted)?;
+        reserve(&mut part.entries, row.entries.len(), PARSED).map_err(exhausted)?;
+        reserve(&mut part.documents, 1, PARSED).map_err(exhausted)?;
+        part.queries.extend_from_slice(query);
+        part.entries.extend_from_slice(&row.entries);
+        part.documents.push(Document {
+            grade,
+            query_end: part.queries.len(),
+            entries_end: part.entries.len(),
+            line: line_number,
+            column: query_at + 1,
+        });
+        Ok(())
+    }
+}
+
+/// The content of a part, for messages.
+const PARSED: &str = "some lines of the file";
+
+/// Converts an error of reading lines.
+fn unreadable(file: &str, error: DataError) -> ReadError {
+    let line = error.line();
+    let error = match error.kind() {
+        DataErrorKind::FileChanged => return ReadError::from_data(file, error),
+        DataErrorKind::MemoryExhausted => ReadError::from_data(file, error),
+        DataErrorKind::FileTruncated => ReadError::new(file, Problem::Cut),
+        DataErrorKind::FileCorrupt => ReadError::new(file, Problem::Damaged),
+        _ => ReadError::new(file, Problem::Unreadable(error.message())),
+    };
+    match line {
+        Some(line) => error.at(line, None),
+        None => error,
     }
 }
 
@@ -155,7 +257,8 @@ impl Row {
         let colon =
             part.iter().position(|&byte| byte == b':').ok_or_else(|| Problem::BadFeature { found: quote(part) })?;
         let (name, cell) = (&part[..colon], &part[colon + 1..]);
-        let index = parse_index(name)
+        let index = parse_whole(name)
+            .and_then(|index| usize::try_from(index).ok())
             .filter(|index| (1..=self.limit).contains(index))
             .ok_or_else(|| Problem::BadIndex { found: quote(name), limit: self.limit })?
             - 1;
@@ -172,9 +275,4 @@ impl Row {
         self.entries.push((index as u32, value));
         Ok(())
     }
-}
-
-fn parse_index(name: &[u8]) -> Option<usize> {
-    let digits = !name.is_empty() && name.iter().all(u8::is_ascii_digit);
-    digits.then(|| std::str::from_utf8(name).ok()?.parse().ok()).flatten()
 }

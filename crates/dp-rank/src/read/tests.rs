@@ -132,3 +132,45 @@ fn grades_may_be_absent_where_nobody_needs_them() {
     assert_eq!(csv("a,q,y\n1,x,2\n", &scored).unwrap().lists.list(0).grades(), [2]);
     assert!(csv("a,q,b\n1,x,2\n", &ListOptions::default()).is_err());
 }
+
+/// Returns a few bytes at a time, so that chunks are small.
+struct Dribble(std::io::Cursor<Vec<u8>>, usize);
+
+impl std::io::Read for Dribble {
+    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+        let most = self.1.min(out.len());
+        std::io::Read::read(&mut self.0, &mut out[..most])
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(800))]
+    /// Any number of threads gives the lists, or the error, of one.
+    #[test]
+    fn threads_read_the_same_lists(
+        lines in proptest::collection::vec(
+            proptest::prop_oneof![
+                20 => proptest::sample::select(vec![
+                    "1 qid:a 1:1 3:0.5 # x\n", "0 qid:a\n", "2 qid:b 2:-1e3\r\n", "1.0 qid:c 1:0\n", "\n", "# only\n",
+                ]),
+                1 => proptest::sample::select(vec![
+                    "1 1:1\n", "3 qid:a\n", "1 qid:b 0:1\n", "1 qid:b 2:1 2:1\n", "0 qid:c 1:x\n", "1 qid:d 1:1",
+                ]),
+            ],
+            0..60,
+        ),
+        (step, refuse, mark) in (1_usize..80, proptest::bool::weighted(0.2), proptest::bool::ANY),
+    ) {
+        let text = format!("{}{}", if mark { "\u{feff}" } else { "" }, lines.concat());
+        let split_lists = if refuse { SplitLists::Refuse } else { SplitLists::Join };
+        let options = ListOptions { split_lists, ..Default::default() };
+        let expected = letor(&text, &options).map_err(|error| error.to_string());
+        for threads in [2, 3] {
+            let source = Dribble(std::io::Cursor::new(text.clone().into_bytes()), step);
+            let workers = dp_data::Workers::new(threads.try_into().unwrap());
+            let input = Input::from_reader("lists.txt", source).unwrap().with_workers(workers);
+            let found = load_letor(input, &options).map_err(|error| error.to_string());
+            proptest::prop_assert_eq!(&found, &expected, "{:?}", text);
+        }
+    }
+}

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use dp::ranker::ListForm;
 use dp::wording::one_line;
-use dp_data::DataError;
 use dp_data::read::{CsvOptions, CsvReader};
+use dp_data::{DataError, Workers};
 use dp_rank::QueryLists;
 use dp_rank::read::{Column, CsvColumns, ListOptions, Problem, ReadError, SplitLists, load_csv, load_letor};
 
@@ -28,6 +28,7 @@ pub(super) struct ListsConfig {
     csv: CsvOptions,
     split_lists: SplitLists,
     progress: ProgressMode,
+    workers: Workers,
 }
 
 /// The declared facts about lists.
@@ -77,6 +78,7 @@ impl ListsConfig {
             csv: csv_options(&args.delimiter)?,
             split_lists,
             progress: global.progress,
+            workers: global.workers(),
         })
     }
 
@@ -126,7 +128,7 @@ impl ListsConfig {
         let opened =
             input.open_metered(|total| Progress::start(self.progress, console, "read", Counted::Bytes, total))?;
         let loaded = match form {
-            ListForm::Letor {} => load_letor(opened, options),
+            ListForm::Letor {} => load_letor(opened.with_workers(self.workers), options),
             ListForm::Csv { query, label, features } => {
                 let columns =
                     CsvColumns { query: query.clone(), grade: label.clone(), features: Some(features.clone()) };

@@ -11,14 +11,14 @@
 use pulp::Arch;
 
 use super::tape::{LONGEST, Tape};
-use super::{Bounds, CsvReader, Record, Splitter};
+use super::{Bounds, CsvReader, Record, Splitter, Text};
 use crate::encode::{Encoder, NumericBlock, RowBuffer};
 
 /// Regular lines at the front of a reader's text.
 pub(in crate::read) struct RegularRows {
     arch: Arch,
     tape: Tape,
-    /// The text of the tape: the count of [`Splitter::filled`] when it was read, its first byte in the buffer, and its length.
+    /// The text of the tape: the count of [`Text::filled`] when it was read, its first byte in the buffer, and its length.
     filled: u64,
     first: usize,
     length: usize,
@@ -68,7 +68,7 @@ impl RegularRows {
     /// Advances to the next record if it is a regular line; otherwise gives the statistics of the rows so far to `row`.
     fn advance(&mut self, splitter: &Splitter, width: usize, encoder: &Encoder, row: &mut RowBuffer) -> bool {
         // The rows of a text that was left before its end are of no use in the next one.
-        if self.used == self.block.len() || self.filled != splitter.filled {
+        if self.used == self.block.len() || self.filled != splitter.text.filled {
             self.used = 0;
             self.fill(splitter, width, encoder, row);
             if self.block.len() == 0 {
@@ -84,12 +84,12 @@ impl RegularRows {
     /// Fills the block with the next regular lines, if there are any.
     fn fill(&mut self, splitter: &Splitter, width: usize, encoder: &Encoder, row: &mut RowBuffer) {
         self.block.clear();
-        let is_used_up = self.line == self.tape.lines() && splitter.start > self.first;
-        if self.filled != splitter.filled || (is_used_up && self.first + self.length < splitter.end) {
+        let is_used_up = self.line == self.tape.lines() && splitter.text.start > self.first;
+        if self.filled != splitter.text.filled || (is_used_up && self.first + self.length < splitter.text.end) {
             self.read_tape(splitter);
         }
         // Other records may have come between.
-        let start = (splitter.start - self.first) as u32;
+        let start = (splitter.text.start - self.first) as u32;
         let begins = |line: usize| self.tape.line(line)[0].wrapping_add(1);
         while self.line < self.tape.lines() && begins(self.line) < start {
             self.line += 1;
@@ -100,16 +100,16 @@ impl RegularRows {
         for line in (self.line..self.tape.lines()).take(self.block.rows_at_once()) {
             let ends = self.tape.line(line);
             let Some(line) = self.regular(splitter, ends, width) else { break };
-            let text = &splitter.buffer;
+            let text = &splitter.text.buffer;
             self.block.push(text, self.places.iter().map(|&place| line.cell(text, place)));
         }
-        self.block.encode(encoder, &splitter.buffer, row);
+        self.block.encode(encoder, &splitter.text.buffer, row);
     }
 
     fn read_tape(&mut self, splitter: &Splitter) {
-        self.length = (splitter.end - splitter.start).min(LONGEST);
-        let text = &splitter.buffer[splitter.start..splitter.start + self.length];
-        (self.filled, self.first, self.line) = (splitter.filled, splitter.start, 0);
+        self.length = (splitter.text.end - splitter.text.start).min(LONGEST);
+        let text = &splitter.text.buffer[splitter.text.start..splitter.text.start + self.length];
+        (self.filled, self.first, self.line) = (splitter.text.filled, splitter.text.start, 0);
         self.to_check = ToCheck {
             quotes: memchr::memchr(splitter.options.quote, text).is_some(),
             carriage_returns: memchr::memchr(b'\r', text).is_some(),
@@ -122,13 +122,13 @@ impl RegularRows {
 
     /// Returns the line with these ends of cells, if it is regular.
     fn regular<'t>(&self, splitter: &Splitter, ends: &'t [u32], width: usize) -> Option<Line<'t>> {
-        let line = self.line_of(&splitter.buffer, splitter.options.quote, ends);
+        let line = self.line_of(&splitter.text.buffer, splitter.options.quote, ends);
         let start = line.cell_with_quotes(0).0;
-        let content = &splitter.buffer[start..line.cell_with_quotes(line.len() - 1).1];
+        let content = &splitter.text.buffer[start..line.cell_with_quotes(line.len() - 1).1];
         let ToCheck { quotes, carriage_returns, others } = self.to_check;
         let is_odd = line.len() != width
             || content.is_empty()
-            || (quotes && !line.is_quoted_well(&splitter.buffer, content))
+            || (quotes && !line.is_quoted_well(&splitter.text.buffer, content))
             || (carriage_returns && memchr::memchr(b'\r', content).is_some())
             || (others && std::str::from_utf8(content).is_err());
         (!is_odd).then_some(line)
@@ -198,7 +198,7 @@ impl CsvReader {
 
     /// Takes the regular line that comes next.
     pub(in crate::read) fn take_regular<'r>(&'r mut self, rows: &'r RegularRows) -> Record<'r> {
-        let Splitter { buffer, start, line, options, .. } = &mut self.splitter;
+        let Splitter { text: Text { buffer, start, line, .. }, options, .. } = &mut self.splitter;
         let ends = rows.tape.line(rows.line - 1);
         let bounds = Bounds::Line(rows.line_of(buffer, options.quote, ends));
         let record = Record { bytes: buffer, bounds, line: *line, quoted: false };

@@ -1,4 +1,4 @@
-//! Tables read in chunks on several threads: the same records, rows, warnings and errors.
+//! Tables and lines read in chunks on several threads: the same records, rows, warnings and errors.
 
 use std::io;
 
@@ -221,6 +221,61 @@ fn what_is_left_of_a_part_is_not_in_the_next_one() {
         }
         assert!(parts.windows(2).all(|pair| pair[0][2] < pair[1][0]), "{parts:?}");
     }
+}
+
+/// What a libsvm file gives: the width, the stored bits and the warnings, or the error.
+fn libsvm(text: &[u8], step: usize, fails: bool, threads: usize) -> Result<(usize, Bits, String), String> {
+    let error = fails.then_some(io::ErrorKind::Other);
+    let source = Dribble { bytes: text.to_vec(), given: 0, step, error };
+    let loaded = Input::from_reader("a.libsvm", source).and_then(|input| {
+        load_libsvm::<f64>(input.with_workers(workers(threads)), &LibsvmFormat::default(), Encoding::UNIT_ROWS)
+    });
+    let (encoder, loaded) = loaded.map_err(|error| format!("{error} {:?}", error.line()))?;
+    Ok((encoder.dim(), bits(&loaded.examples), format!("{:?}", loaded.warnings)))
+}
+
+fn assert_same_lines(text: &[u8], step: usize, fails: bool) {
+    let expected = libsvm(text, usize::MAX, fails, 1);
+    for threads in [2, 3] {
+        assert_eq!(libsvm(text, step, fails, threads), expected, "{:?}", String::from_utf8_lossy(text));
+    }
+}
+
+fn line() -> impl Strategy<Value = &'static [u8]> {
+    prop_oneof![
+        20 => prop::sample::select(vec![
+            &b"+1 1:2 3:-4e-1\n"[..], b"-1\n", b"0 2:1\r\n", b" +1\t7:.5 # 1:1\n", b"# all\n", b"\n", b" \r\n",
+        ]),
+        1 => prop::sample::select(vec![
+            &b"2 1:1\n"[..], b"+1 3:1 2:1\n", b"-1 0:1\n", b"+1 a\n", b"+1 4:nan\n", b"-1 5:1", b"\xef\xbb\xbf-1 1:1\n",
+        ]),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+    #[test]
+    fn chunks_of_lines_have_the_rows_and_errors_of_the_file(
+        lines in prop::collection::vec(line(), 0..60),
+        (step, fails, mark) in (1_usize..80, any::<bool>(), any::<bool>()),
+    ) {
+        let mark = if mark { BYTE_ORDER_MARK } else { b"" };
+        assert_same_lines(&[mark, &lines.concat()[..]].concat(), step, fails);
+    }
+}
+
+#[test]
+fn lines_that_are_not_cut_are_read_to_their_end() {
+    let long = format!("-1{}\n", (1..300_000).map(|index| format!(" {index}:1")).collect::<String>());
+    let short = "+1 1:1\n".repeat(50_000);
+    for text in [format!("{short}{long}{short}"), format!("{long}{long}"), format!("{short}+1 x:1\n{long}")] {
+        assert_same_lines(text.as_bytes(), 1 << 17, false);
+    }
+    // The last line of a chunk is not that of the file.
+    assert_eq!(
+        libsvm(format!("{short}+1 x:1\n{short}").as_bytes(), 1 << 16, false, 2).unwrap_err().matches("50001").count(),
+        2
+    );
 }
 
 #[test]
