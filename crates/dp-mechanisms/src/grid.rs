@@ -162,7 +162,7 @@ impl Grid {
 }
 
 /// Returns the integer part, towards zero, for `|x| <= 2^52`; never `-0.0`.
-#[inline]
+#[inline(always)]
 pub(crate) fn truncated(x: f64) -> f64 {
     // As `nearest_integer`, minus one if that rounded up.
     let magnitude = x.abs();

@@ -97,6 +97,7 @@ impl AutomaticClipping {
         self.gamma
     }
 
+    #[inline(always)]
     pub(super) fn shortening<F: RealField + Copy>(&self, v: &[F]) -> Shortening {
         Shortening::automatic(v, shrunk(self.norm.get(), v.len()), self.gamma)
     }

@@ -2,9 +2,10 @@
 
 use dp_accountant::Adjacency;
 use nalgebra::RealField;
+use pulp::{Arch, Simd, WithSimd};
 
-use super::norms_moved;
 use super::shortening::{ClippingRule, Shortening};
+use super::{arch_for, norms_moved};
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
 use crate::gaussian::Gaussian;
@@ -73,6 +74,7 @@ pub struct ExactSum<A: Adjacency> {
     records: u64,
     total: Total,
     sensitivity: L2Sensitivity<A>,
+    arch: Arch,
 }
 
 /// Whole numbers of steps.
@@ -135,7 +137,8 @@ impl<A: Adjacency> ExactSum<A> {
             let rounding = rounding(step, dropped as u32, coordinates);
             (Total::Integers(vec![0; dim], dropped as u32), sum_up(moved, rounding))
         };
-        Ok(Self { rule, step, most_records, records: 0, total, sensitivity: L2Sensitivity::new(sensitivity)? })
+        let (sensitivity, arch) = (L2Sensitivity::new(sensitivity)?, arch_for(dim));
+        Ok(Self { rule, step, most_records, records: 0, total, sensitivity, arch })
     }
 
     /// Creates an empty sum on the grid of the releases of `gaussian`, so that the sum needs no rounding there.
@@ -218,20 +221,7 @@ impl<A: Adjacency> ExactSum<A> {
             return Err(Error::TooManyExamples { most: self.most_records });
         }
         self.records += 1;
-        let in_steps = 1.0 / self.step; // exact
-        match self.rule.shortening(record) {
-            Shortening::Drop => {}
-            Shortening::Keep => add_truncated(&mut self.total, record, |entry| entry * in_steps),
-            // One product instead of two, exact in its exponent unless the factor is not a normal number. A product with an entry
-            // for which this happens is below one step.
-            Shortening::Scale { power: 0, factor } if (factor * in_steps).is_normal() => {
-                let factor = factor * in_steps;
-                add_truncated(&mut self.total, record, |entry| entry * factor);
-            }
-            Shortening::Scale { power, factor } => {
-                add_truncated(&mut self.total, record, |entry| scale_by_power_of_two(entry, power) * factor * in_steps);
-            }
-        }
+        self.arch.dispatch(AddRecord { rule: self.rule, in_steps: 1.0 / self.step, record, total: &mut self.total });
         Ok(())
     }
 
@@ -312,14 +302,61 @@ fn power_of_two_step(step: f64) -> Result<(), Error> {
     Err(Error::OutOfRange { name: "step", value: step, range: "powers of two in [2^-1022, 2^1022]" })
 }
 
-/// Adds `trunc(in_steps(entry))` to `total` for each entry, without a branch, so that the loop is vectorised.
-#[inline]
-fn add_truncated<F: RealField + Copy>(total: &mut Total, record: &[F], in_steps: impl Fn(f64) -> f64) {
-    let steps = |entry: F| truncated(in_steps(entry.to_subset_unchecked()));
+/// Adds a record's vector, clipped and truncated.
+struct AddRecord<'a, F> {
+    rule: ClippingRule,
+    /// The inverse of the step, exact.
+    in_steps: f64,
+    record: &'a [F],
+    total: &'a mut Total,
+}
+
+impl<F: RealField + Copy> WithSimd for AddRecord<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { rule, in_steps, record, total } = self;
+        match rule.shortening(record) {
+            Shortening::Drop => {}
+            Shortening::Keep => add_truncated(total, record, in_steps),
+            // One product instead of two, exact in its exponent unless the factor is not a normal number. A product with an entry
+            // for which this happens is below one step.
+            Shortening::Scale { power: 0, factor } if (factor * in_steps).is_normal() => {
+                add_truncated(total, record, factor * in_steps);
+            }
+            Shortening::Scale { power, factor } => add_rescaled(total, record, power, factor, in_steps),
+        }
+    }
+}
+
+/// Adds `trunc(factor · entry)` to `total` for each entry, without a branch, so that the loop is vectorised.
+#[inline(always)]
+fn add_truncated<F: RealField + Copy>(total: &mut Total, record: &[F], factor: f64) {
     match total {
-        Total::Doubles(total) => total.iter_mut().zip(record).for_each(|(total, &entry)| *total += steps(entry)),
+        Total::Doubles(total) => {
+            for (total, &entry) in total.iter_mut().zip(record) {
+                let entry: f64 = entry.to_subset_unchecked();
+                *total += truncated(entry * factor);
+            }
+        }
         Total::Integers(total, _) => {
-            total.iter_mut().zip(record).for_each(|(total, &entry)| *total += steps(entry) as i64);
+            for (total, &entry) in total.iter_mut().zip(record) {
+                let entry: f64 = entry.to_subset_unchecked();
+                *total += truncated(entry * factor) as i64;
+            }
+        }
+    }
+}
+
+/// As [`add_truncated`] for `2^power · factor · in_steps`, whose product is not a normal number or whose power is exact.
+#[cold]
+fn add_rescaled<F: RealField + Copy>(total: &mut Total, record: &[F], power: i32, factor: f64, in_steps: f64) {
+    for (i, &entry) in record.iter().enumerate() {
+        let steps = truncated(scale_by_power_of_two(entry.to_subset_unchecked(), power) * factor * in_steps);
+        match total {
+            Total::Doubles(total) => total[i] += steps,
+            Total::Integers(total, _) => total[i] += steps as i64,
         }
     }
 }

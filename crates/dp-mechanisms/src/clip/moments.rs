@@ -5,7 +5,7 @@ use nalgebra::{DMatrix, RealField};
 
 use super::outer_products::OuterProducts;
 use super::rank_one::RowGrid;
-use super::{ClippingNorm, UNIT_ROUNDOFF, norms_moved};
+use super::{ClippingNorm, UNIT_ROUNDOFF, arch_for, norms_moved};
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
 use crate::sensitivity::L2Sensitivity;
@@ -150,13 +150,15 @@ impl<A: Adjacency> MomentSum<A> {
             return Err(Error::TooManyExamples { most: self.most_records });
         }
         let Self { dim, rows, targets: grid, products, .. } = self;
+        let arch = products.arch();
         products.add(|place| {
-            let entries = row.iter().chain(targets);
-            place.iter_mut().zip(entries).for_each(|(place, entry)| *place = entry.to_subset_unchecked());
-            let (row, targets_and_padding) = place.split_at_mut(*dim);
-            rows.truncate_entries(row)?;
+            let (row_place, rest) = place.split_at_mut(*dim);
+            row_place.iter_mut().zip(row).for_each(|(place, entry)| *place = entry.to_subset_unchecked());
+            rows.truncate_entries(arch, row_place)?;
             if let Some(grid) = grid {
-                grid.truncate_entries(&mut targets_and_padding[..targets.len()])?;
+                let place = &mut rest[..targets.len()];
+                place.iter_mut().zip(targets).for_each(|(place, entry)| *place = entry.to_subset_unchecked());
+                grid.truncate_entries(arch_for(targets.len()), place)?;
             }
             Ok(())
         })?;

@@ -36,6 +36,11 @@ impl OuterProducts {
         Self { arch: Arch::new(), tiles, pending: Vec::new(), masks: vec![0; tiles], total }
     }
 
+    /// Returns the machine's instructions.
+    pub(super) fn arch(&self) -> Arch {
+        self.arch
+    }
+
     /// Adds a row: `fill` writes its entries over zeros.
     ///
     /// # Errors

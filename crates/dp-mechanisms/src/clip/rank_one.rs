@@ -2,9 +2,10 @@
 
 use dp_accountant::Adjacency;
 use nalgebra::RealField;
+use pulp::{Arch, Simd, WithSimd};
 
 use super::exact_sum::{DOUBLE_STEPS, count_up};
-use super::{ClippingNorm, UNIT_ROUNDOFF, clip_l2, norms_moved};
+use super::{ClippingNorm, ClippingRule, UNIT_ROUNDOFF, arch_for, norms_moved};
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
 use crate::grid::truncated;
@@ -64,21 +65,16 @@ impl RowGrid {
     /// # Errors
     /// [`Error::OutOfRange`] if `F` cannot represent the grid; [`Error::Dimension`].
     pub fn truncate<'a, F: RealField + Copy>(&self, row: &'a mut [F]) -> Result<TruncatedRow<'a, F>, Error> {
-        self.truncate_entries(row)?;
+        self.truncate_entries(arch_for(row.len()), row)?;
         let inverse_norm = inverse_norm_down(row);
         Ok(TruncatedRow { grid: *self, entries: row, inverse_norm })
     }
 
     /// As [`truncate`](Self::truncate), without the norm of the result.
-    pub(super) fn truncate_entries<F: RealField + Copy>(&self, row: &mut [F]) -> Result<(), Error> {
+    pub(super) fn truncate_entries<F: RealField + Copy>(&self, arch: Arch, row: &mut [F]) -> Result<(), Error> {
         dimension(row.len() as u64)?;
         self.check_float::<F>()?;
-        clip_l2(row, self.norm);
-        let in_steps = 1.0 / self.step; // exact
-        for entry in row.iter_mut() {
-            let double: f64 = entry.to_subset_unchecked();
-            *entry = nalgebra::convert(truncated(double * in_steps) * self.step);
-        }
+        arch.dispatch(Truncate { grid: self, row });
         Ok(())
     }
 
@@ -107,6 +103,27 @@ impl RowGrid {
     /// Returns the grid step.
     pub fn step(&self) -> f64 {
         self.step
+    }
+}
+
+/// Clips and truncates a row in place.
+struct Truncate<'a, F> {
+    grid: &'a RowGrid,
+    row: &'a mut [F],
+}
+
+impl<F: RealField + Copy> WithSimd for Truncate<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { grid, row } = self;
+        ClippingRule::Flat(grid.norm).shortening(row).apply(row);
+        let in_steps = 1.0 / grid.step; // exact
+        for entry in row {
+            let double: f64 = entry.to_subset_unchecked();
+            *entry = nalgebra::convert(truncated(double * in_steps) * grid.step);
+        }
     }
 }
 

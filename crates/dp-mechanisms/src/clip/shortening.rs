@@ -37,6 +37,7 @@ impl ClippingRule {
         }
     }
 
+    #[inline(always)]
     pub(super) fn shortening<F: RealField + Copy>(&self, v: &[F]) -> Shortening {
         match self {
             Self::Flat(norm) => Shortening::flat(v, shrunk(norm.get(), v.len())),
@@ -63,6 +64,7 @@ pub(super) enum Shortening {
 
 impl Shortening {
     /// Clips to a norm of at most `target`, already shrunk for rounding: `min(1, target / ‖v‖)`.
+    #[inline(always)]
     pub(super) fn flat<F: RealField + Copy>(v: &[F], target: f64) -> Self {
         match scaled_norm(v) {
             None => Self::Drop,
@@ -74,6 +76,7 @@ impl Shortening {
     }
 
     /// Normalises to below `target`, already shrunk for rounding: `target / (‖v‖ + gamma)`, with `gamma >= 2^-500`.
+    #[inline(always)]
     pub(super) fn automatic<F: RealField + Copy>(v: &[F], target: f64, gamma: f64) -> Self {
         match scaled_norm(v) {
             None => Self::Drop,
@@ -88,6 +91,7 @@ impl Shortening {
     }
 
     /// Applies the operation, rounding towards zero if `F` is narrower than a double.
+    #[inline(always)]
     pub(super) fn apply<F: RealField + Copy>(self, v: &mut [F]) {
         match self {
             Self::Keep => {}
@@ -99,12 +103,15 @@ impl Shortening {
 
 /// Returns `(‖v 2^-power‖, power)`, with power 0 if the norm is in `[2^-500, 2^500]` or zero; `None` for a vector with a NaN or
 /// an infinity.
+#[inline(always)]
 fn scaled_norm<F: RealField + Copy>(v: &[F]) -> Option<(f64, i32)> {
-    let norm = sum_of_squares(v, 0).sqrt();
+    let norm = sum_of_squares::<F, false>(v, 0).sqrt();
     // False for a NaN as well.
-    if norm >= ClippingNorm::LEAST && norm <= power_of_two(500) {
-        return Some((norm, 0));
-    }
+    if norm >= ClippingNorm::LEAST && norm <= power_of_two(500) { Some((norm, 0)) } else { unusual_norm(v) }
+}
+
+#[cold]
+fn unusual_norm<F: RealField + Copy>(v: &[F]) -> Option<(f64, i32)> {
     let largest = v.iter().fold(0.0f64, |largest, &entry| {
         let entry: f64 = entry.to_subset_unchecked();
         if entry.is_finite() { largest.max(entry.abs()) } else { f64::INFINITY }
@@ -116,25 +123,35 @@ fn scaled_norm<F: RealField + Copy>(v: &[F]) -> Option<(f64, i32)> {
         return None;
     }
     let power = largest_exponent(largest);
-    Some((sum_of_squares(v, -power).sqrt(), power))
+    Some((sum_of_squares::<F, true>(v, -power).sqrt(), power))
 }
 
-/// Returns `Σ (v_i 2^power)²`, in eight partial sums.
-fn sum_of_squares<F: RealField + Copy>(v: &[F], power: i32) -> f64 {
-    let square = |entry: F| -> f64 {
-        let entry: f64 = entry.to_subset_unchecked();
-        let scaled = if power == 0 { entry } else { scale_by_power_of_two(entry, power) };
-        scaled * scaled
-    };
+/// Returns `Σ (v_i 2^power)²`, or `Σ v_i²` if they are not `SCALED`, in eight partial sums.
+#[inline(always)]
+fn sum_of_squares<F: RealField + Copy, const SCALED: bool>(v: &[F], power: i32) -> f64 {
+    // Loops without closures, so that they are compiled for the instructions of whoever calls.
+    let (chunks, rest) = v.as_chunks::<8>();
     let mut partial = [0.0; 8];
-    let chunks = v.chunks_exact(8);
-    let rest: f64 = chunks.remainder().iter().map(|&entry| square(entry)).sum();
     for chunk in chunks {
         for (sum, &entry) in partial.iter_mut().zip(chunk) {
-            *sum += square(entry);
+            *sum += square::<F, SCALED>(entry, power);
         }
     }
-    partial.iter().sum::<f64>() + rest
+    let (mut total, mut of_rest) = (0.0, 0.0);
+    for &entry in rest {
+        of_rest += square::<F, SCALED>(entry, power);
+    }
+    for sum in partial {
+        total += sum;
+    }
+    total + of_rest
+}
+
+#[inline(always)]
+fn square<F: RealField + Copy, const SCALED: bool>(entry: F, power: i32) -> f64 {
+    let entry: f64 = entry.to_subset_unchecked();
+    let scaled = if SCALED { scale_by_power_of_two(entry, power) } else { entry };
+    scaled * scaled
 }
 
 /// Sets `v_i := v_i 2^power · factor`, rounded towards zero if `F` is narrower than a double.

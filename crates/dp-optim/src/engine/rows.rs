@@ -20,10 +20,13 @@ pub(crate) fn features<F: Real>(rows: &Rows<'_, F>, i: usize, mut entry: impl Fn
 }
 
 /// Copies row `i`, with its zeros.
+#[inline(always)]
 pub(crate) fn copy_row<F: Real>(rows: &Rows<'_, F>, i: usize, row: &mut [f64]) {
     if let Rows::Dense { values, dim } = *rows {
         let entries = values.get(i * dim..(i + 1) * dim).unwrap_or_default();
-        row.iter_mut().zip(entries).for_each(|(entry, x)| *entry = x.to_subset_unchecked());
+        for (entry, x) in row.iter_mut().zip(entries) {
+            *entry = x.to_subset_unchecked();
+        }
         return;
     }
     row.fill(0.0);
@@ -35,6 +38,7 @@ pub(crate) fn copy_row<F: Real>(rows: &Rows<'_, F>, i: usize, row: &mut [f64]) {
 }
 
 /// Returns `⟨weights, row i⟩`.
+#[inline(always)]
 pub(crate) fn dot<F: Real>(rows: &Rows<'_, F>, i: usize, weights: &[f64]) -> f64 {
     if let Rows::Dense { values, dim } = *rows {
         return dense_dot(values.get(i * dim..(i + 1) * dim).unwrap_or_default(), weights);
@@ -45,20 +49,25 @@ pub(crate) fn dot<F: Real>(rows: &Rows<'_, F>, i: usize, weights: &[f64]) -> f64
 }
 
 /// Returns `⟨weights, row⟩` in eight partial sums, so that additions need not wait for one another.
+#[inline(always)]
 fn dense_dot<F: Real>(row: &[F], weights: &[f64]) -> f64 {
-    let product = |x: F, weight: f64| {
-        let x: f64 = x.to_subset_unchecked();
-        x * weight
-    };
     let ((blocks, left), (of_blocks, of_left)) = (row.as_chunks::<8>(), weights.as_chunks::<8>());
     let mut partial = [0.0; 8];
     for (block, weights) in blocks.iter().zip(of_blocks) {
         for k in 0..8 {
-            partial[k] += product(block[k], weights[k]);
+            let x: f64 = block[k].to_subset_unchecked();
+            partial[k] += x * weights[k];
         }
     }
-    let rest: f64 = left.iter().zip(of_left).map(|(&x, &weight)| product(x, weight)).sum();
-    partial.iter().sum::<f64>() + rest
+    let (mut sum, mut rest) = (0.0, 0.0);
+    for (&x, &weight) in left.iter().zip(of_left) {
+        let x: f64 = x.to_subset_unchecked();
+        rest += x * weight;
+    }
+    for partial in partial {
+        sum += partial;
+    }
+    sum + rest
 }
 
 /// Returns the selected rows as a block: a single one where it is, several copied into `buffer`.

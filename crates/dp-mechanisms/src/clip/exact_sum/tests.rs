@@ -309,3 +309,25 @@ fn a_declared_diameter_is_kept_and_nearly_reached() {
         assert!(new::<ReplaceOne>(2, 1.0, -20, 9).unwrap().within(nonsense).is_err());
     }
 }
+
+/// The plain code and the code for the machine's instructions give the same bits, in doubles and in integers, for either rule.
+#[test]
+fn instruction_sets_agree() {
+    let automatic = ClippingRule::Automatic(AutomaticClipping::new(ClippingNorm::new(1.0).unwrap(), 0.01).unwrap());
+    for rule in [flat(1.0), flat(0.07), automatic] {
+        for (dim, step, most) in [(1, -30, 1000), (16, -40, 1000), (61, -31, 1 << 30), (200, -50, 100)] {
+            let mut sums = [Arch::Scalar, Arch::new()].map(|arch| {
+                let sum = ExactSum::<ZeroOut>::new(dim, rule, power_of_two(step), most).unwrap();
+                ExactSum { arch, ..sum }
+            });
+            for i in 0..60 {
+                let size = [1.0, 1e-3, 1e200, 1e-200, 30.0, 0.0, f64::NAN][i % 7];
+                let record: Vec<f64> = (0..dim).map(|j| ((i * dim + j) as f64 * 0.7).sin() * size).collect();
+                sums.iter_mut().for_each(|sum| sum.add(&record).unwrap());
+            }
+            let [plain, fast] = sums.map(opened);
+            assert_eq!(plain, fast, "{rule:?} {dim}");
+            assert!(plain.iter().any(|&x| x != 0.0));
+        }
+    }
+}

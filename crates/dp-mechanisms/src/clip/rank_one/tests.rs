@@ -210,3 +210,22 @@ proptest! {
         }
     }
 }
+
+/// The plain code and the code for the machine's instructions give the same bits.
+#[test]
+fn instruction_sets_agree() {
+    fn same<F: RealField + Copy>(bits: u32) {
+        for dim in [1, 7, 16, 55, 130] {
+            for size in [1.0, 1e-6, 20.0, 1e30] {
+                let row: Vec<F> = (0..dim).map(|j| nalgebra::convert((j as f64 * 0.7 + size).sin() * size)).collect();
+                let [mut plain, mut fast] = [row.clone(), row];
+                grid(1.0, bits).truncate_entries(Arch::Scalar, &mut plain).unwrap();
+                grid(1.0, bits).truncate_entries(Arch::new(), &mut fast).unwrap();
+                assert_eq!(plain, fast);
+                assert!(plain.iter().any(|&x| x != F::zero()) || size < 1e-3);
+            }
+        }
+    }
+    same::<f64>(40);
+    same::<f32>(20);
+}

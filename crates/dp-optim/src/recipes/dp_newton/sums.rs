@@ -7,6 +7,7 @@ use dp_data::{Block, RowSource};
 use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
 use dp_mechanisms::clip::{ClippingNorm, ExactSum, MomentSum};
 use dp_mechanisms::{Bounded, L2Sensitivity};
+use pulp::{Arch, Simd, WithSimd};
 
 use super::RECIPE;
 use super::joint::Joint;
@@ -99,28 +100,8 @@ impl<F: Real, L: Loss<f64>, A: Adjacency> ExactSums<F> for OfRecords<'_, L, A> {
         Ok((gradient, self.curvature.then(|| squares::<A>(joint, dim, n)).transpose()?))
     }
 
-    fn add_block(&self, block: &Block<'_, F>, (gradient, squares): &mut Self::Sums) -> Result<(), Error> {
-        let Self { loss, weights, dim, joint, .. } = *self;
-        let (weight, mut row, mut scaled) = (joint.weight(), vec![0.0; dim], vec![0.0; dim]);
-        for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
-            let slope = loss.derivative(dot(&block.rows, i, weights), target.to_subset_unchecked());
-            copy_row(&block.rows, i, &mut row);
-            let mut add = |factor: f64, of_gradient: bool| {
-                scaled.iter_mut().zip(&row).for_each(|(scaled, x)| *scaled = factor * x);
-                match squares {
-                    _ if of_gradient => gradient.add(&scaled),
-                    Some(squares) => squares.add(&scaled, &[]),
-                    None => Ok(()),
-                }
-            };
-            // A NaN slope would count in one sum and not in the other: it is 0 in both.
-            let slope = if slope.is_nan() { 0.0 } else { slope.clamp(-1.0, 1.0) };
-            let bend = joint.margin.curvature(slope.abs());
-            // Errors of shape and number only, which were checked.
-            add(slope, true)?;
-            add((weight * bend).sqrt(), false)?;
-        }
-        Ok(())
+    fn add_block(&self, block: &Block<'_, F>, sums: &mut Self::Sums) -> Result<(), Error> {
+        Arch::new().dispatch(AddBlock { of: self, block, sums })
     }
 
     fn merge(&self, (gradient, squares): &mut Self::Sums, part: Self::Sums) -> Result<(), Error> {
@@ -129,6 +110,48 @@ impl<F: Real, L: Loss<f64>, A: Adjacency> ExactSums<F> for OfRecords<'_, L, A> {
             (Some(squares), Some(part)) => Ok(squares.merge(part)?),
             _ => Ok(()),
         }
+    }
+}
+
+/// Adds the records of a block.
+struct AddBlock<'a, 'w, 'b, F, L, A: Adjacency> {
+    of: &'a OfRecords<'w, L, A>,
+    block: &'a Block<'b, F>,
+    sums: &'a mut (ExactSum<A>, Option<MomentSum<A>>),
+}
+
+impl<F: Real, L: Loss<f64>, A: Adjacency> WithSimd for AddBlock<'_, '_, '_, F, L, A> {
+    type Output = Result<(), Error>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Result<(), Error> {
+        let Self { of, block, sums: (gradient, squares) } = self;
+        let OfRecords { loss, weights, dim, joint, .. } = *of;
+        let (weight, mut row, mut scaled) = (joint.weight(), vec![0.0; dim], vec![0.0; dim]);
+        for (i, &target) in block.targets.iter().enumerate() {
+            if !counts(block, i) {
+                continue;
+            }
+            let slope = loss.derivative(dot(&block.rows, i, weights), target.to_subset_unchecked());
+            // A NaN slope would count in one sum and not in the other: it is 0 in both.
+            let slope = if slope.is_nan() { 0.0 } else { slope.clamp(-1.0, 1.0) };
+            copy_row(&block.rows, i, &mut row);
+            // Errors of shape and number only, which were checked.
+            multiply(slope, &row, &mut scaled);
+            gradient.add(&scaled)?;
+            if let Some(squares) = squares {
+                multiply((weight * joint.margin.curvature(slope.abs())).sqrt(), &row, &mut scaled);
+                squares.add(&scaled, &[])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[inline(always)]
+fn multiply(factor: f64, row: &[f64], scaled: &mut [f64]) {
+    for (scaled, x) in scaled.iter_mut().zip(row) {
+        *scaled = factor * x;
     }
 }
 
