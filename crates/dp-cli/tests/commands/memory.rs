@@ -128,17 +128,24 @@ fn sparse_rows_beyond_memory() {
     let before = place.files();
     let line =
         |i: u64| format!("{} {}:0.5 30:1 31:2 32:3 33:4\n", if i.is_multiple_of(2) { "+1" } else { "-1" }, 1 + i % 20);
-    for width in [&["--dim", "40"][..], &[]] {
-        let arguments = [&["train", "--data", "-", "--format", "libsvm"], width, &PRIVATE].concat();
-        let run = dp_without_end(&place, LITTLE, &arguments, "", line);
-        assert_exhausted(&place, &before, &run);
-        assert_noticed(&run, "standard input");
+    let given = |threads| ["train", "--data", "-", "--format", "libsvm", "--threads", threads];
+    for (kib, threads) in [(LITTLE, "1"), (LITTLE_FOR_TWO, "2")] {
+        for width in [&["--dim", "40"][..], &[]] {
+            let run = dp_without_end(&place, kib, &[&given(threads), width, &PRIVATE].concat(), "", line);
+            assert_exhausted(&place, &before, &run);
+            assert_noticed(&run, "standard input");
+            assert!(threads == "1" || !run.stdout.contains("held"), "a chunk's rows depend on the records: {run:?}");
+        }
     }
+    // Whichever thread notices it.
+    assert_exhausted(&place, &before, &dp_without_end(&place, LITTLE, &[&given("2"), &PRIVATE[..]].concat(), "", line));
     // An endless line of finite features.
-    let arguments = [&["train", "--data", "-", "--format", "libsvm"], &PRIVATE[..]].concat();
-    let run = dp_without_end(&place, LITTLE * 4 / 5, &arguments, "+1", |i| format!(" {}:1", i + 1));
-    assert_exhausted(&place, &before, &run);
-    assert_noticed(&run, "one line of the file");
+    for threads in ["1", "2"] {
+        let arguments = [&given(threads), &PRIVATE[..]].concat();
+        let run = dp_without_end(&place, LITTLE * 4 / 5, &arguments, "+1", |i| format!(" {}:1", i + 1));
+        assert_exhausted(&place, &before, &run);
+        assert_noticed(&run, "one row of the file");
+    }
 }
 
 #[cfg(target_os = "linux")]
@@ -169,8 +176,12 @@ fn lists_beyond_memory() {
     let given = ["rank", "train", "--data", "-", "--loss", "bayesrank", "--model", "linear", "--epsilon", "1"];
     let given = [&given[..], &["--delta", "1e-4", "--out", "ranker.json", "--json", "--quiet"]].concat();
     let letor = |i: u64| format!("{} qid:{} 1:0.5 2:0.25 3:1\n", i % 3, i / 5);
-    let run = dp_without_end(&place, LITTLE, &[&given[..], &["--format", "letor"]].concat(), "", letor);
-    assert_exhausted(&place, &before, &run);
+    for (kib, threads) in [(LITTLE, "1"), (LITTLE_FOR_TWO, "2")] {
+        let given = [&given[..], &["--format", "letor", "--threads", threads]].concat();
+        let run = dp_without_end(&place, kib, &given, "", letor);
+        assert_exhausted(&place, &before, &run);
+        assert_noticed(&run, "there is no memory for ");
+    }
     let csv = |i: u64| format!("{},{},0.5,0.25,1\n", i / 5, i % 3);
     let columns = ["--format", "csv", "--query", "q", "--label", "g"];
     let run = dp_without_end(&place, LITTLE, &[&given[..], &columns].concat(), "q,g,a,b,c\n", csv);

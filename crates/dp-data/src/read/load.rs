@@ -126,7 +126,7 @@ fn collect<F: Stored>(
         chunk.push_all(records, file)?;
         Ok(chunk)
     };
-    records.for_each_chunk(of_chunk, |chunk| collector.append(chunk))?;
+    records.for_each_chunk(of_chunk, |chunk| collector.append(chunk).map_err(|error| error.in_file(file)))?;
     collector.push_all(records, file)?;
     Ok(collector)
 }
