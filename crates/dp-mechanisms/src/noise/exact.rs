@@ -28,8 +28,8 @@ use crate::grid::{Grid, Place};
 
 /// One unit of the last digit of a head.
 const UNIT: i64 = 1 << HEAD_BITS;
-/// `3 · 2^51`: a double of this size has a last digit of 1, so that adding it rounds to an integer, which is then the difference
-/// of the representations.
+/// `3 · 2^51`: doubles near it are whole numbers. Adding it rounds a number of up to `2^51` to an integer, which is the difference
+/// of the sum's bits and these.
 const SHIFT: f64 = 6_755_399_441_055_744.0;
 
 /// `multiplier` steps of the grid times independent numbers of a law.
@@ -137,7 +137,7 @@ pub(super) fn decided(total: i128, width: u64, place: &Place) -> Option<i64> {
 /// Returns the fraction in units of `2^-42`, with an error of at most half a unit.
 #[inline(always)]
 fn rounded_fraction(place: &Place) -> i64 {
-    // At most 2^41, so that the sum has a last digit of 1.
+    // At most 2^41 in size.
     (place.fraction * UNIT as f64 + SHIFT).to_bits() as i64 - SHIFT.to_bits() as i64
 }
 
@@ -173,7 +173,7 @@ impl<F: RealField + Copy> WithSimd for RoundInWords<'_, F> {
             let product = head.wrapping_mul(high);
             let decides = is_decided((product << 16).wrapping_add(rest) as u64, multiplier) & (*head != APART);
             let steps = product.wrapping_add(rest >> 16) >> (HEAD_BITS - 16);
-            // Below 2^36: the double of these bits is the shift plus the steps.
+            // Below 2^36 in size: the double of these bits is the shift plus the steps.
             let steps = f64::from_bits((SHIFT.to_bits() as i64).wrapping_add(steps) as u64) - SHIFT;
             let sum = grid.join(&place, steps).max(-largest).min(largest);
             *value = if decides { nalgebra::convert(sum) } else { *value };

@@ -69,7 +69,7 @@ pub(super) struct Heads<'a> {
 }
 
 impl Heads<'_> {
-    /// Returns the largest number of numbers.
+    /// Returns how many numbers fit.
     pub(super) fn len(&self) -> usize {
         self.heads.len()
     }
