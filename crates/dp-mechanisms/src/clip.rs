@@ -24,7 +24,6 @@
 
 use dp_accountant::{Adjacency, AdjacencyKind};
 use nalgebra::RealField;
-use pulp::Arch;
 
 use crate::error::{Error, positive_normal};
 
@@ -172,12 +171,6 @@ fn coefficient(squared_norm: f64, target: f64) -> f64 {
 /// Returns `bound (1 - (dim + 8) 2^-53)`; 0 for a dimension so large that rounding could exceed the bound.
 fn shrunk(bound: f64, dim: usize) -> f64 {
     bound * (1.0 - (dim as f64 + 8.0) * UNIT_ROUNDOFF).max(0.0)
-}
-
-/// Returns the instructions for vectors of this length: for short ones a call of code for the machine's instructions takes longer
-/// than it saves.
-fn arch_for(dim: usize) -> Arch {
-    if dim < 16 { Arch::Scalar } else { Arch::new() }
 }
 
 /// Returns the sensitivity of a sum in clipping norms: 2 if one record's contribution is replaced by another's.

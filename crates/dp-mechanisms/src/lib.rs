@@ -71,6 +71,7 @@ mod gamma_law;
 pub mod gaussian;
 pub mod gaussian_mixture;
 pub mod grid;
+mod instructions;
 mod integer_noise;
 pub mod laplace;
 pub mod laplace_ball;

@@ -117,7 +117,7 @@ impl Input {
     }
 }
 
-/// Returns the decompressed content, for formats that this crate does not know. [`failed_read`] converts a failed read.
+/// Returns the decompressed content.
 ///
 /// # Examples
 /// ```
@@ -135,12 +135,6 @@ impl Read for Input {
 
 fn whole<R: Read>(head: Vec<u8>, rest: R) -> Chain<Cursor<Vec<u8>>, R> {
     Cursor::new(head).chain(rest)
-}
-
-/// Converts a failed read of the [`Input`] of this name to an error of this crate: `file.changed`, `file.truncated`,
-/// `file.corrupt`, `file.read` or `memory.exhausted`. For formats that this crate does not know.
-pub fn failed_read(name: &str, source: io::Error) -> DataError {
-    read_error(source).in_file(name)
 }
 
 /// Converts a failed read to an error of this crate. Decoders report a truncated file as an unexpected end.

@@ -1,13 +1,8 @@
 //! Lines of the form `label index:value index:value ...`.
 
-use super::Input;
 use super::lines::{Line, Lines};
-use super::text::{Chunk, ReadsChunks};
 use crate::encode::{LibsvmFormat, MAX_FEATURES, RowBuffer, parse_number, parse_whole};
 use crate::error::{DataError, DataErrorKind};
-
-/// Reads libsvm lines, skipping blank lines and comments.
-pub(super) struct LibsvmReader(Lines);
 
 /// The label and the features of one line, not yet checked.
 pub(super) struct LibsvmLine<'a> {
@@ -16,46 +11,19 @@ pub(super) struct LibsvmLine<'a> {
     pub(super) line: u64,
 }
 
-impl LibsvmReader {
-    pub(super) fn new(input: Input) -> Self {
-        Self(Lines::new(input))
-    }
-
-    pub(super) fn file(&self) -> &str {
-        self.0.file()
-    }
-
-    pub(super) fn next_line(&mut self) -> Result<Option<LibsvmLine<'_>>, DataError> {
+impl<'a> LibsvmLine<'a> {
+    /// Returns the next line that is neither blank nor a comment.
+    pub(super) fn next(lines: &'a mut Lines) -> Result<Option<Self>, DataError> {
         loop {
-            let Some(place) = self.0.next_place()? else { return Ok(None) };
-            if !content(self.0.line(place.clone())).is_empty() {
-                let line = self.0.line(place);
+            let Some(place) = lines.next_place()? else { return Ok(None) };
+            if !content(lines.line(place.clone())).is_empty() {
+                let line = lines.line(place);
                 let content = content(line);
                 let end = content.iter().position(u8::is_ascii_whitespace).unwrap_or(content.len());
                 let (label, features) = content.split_at(end);
-                return Ok(Some(LibsvmLine { label, features, line: line.number }));
+                return Ok(Some(Self { label, features, line: line.number }));
             }
         }
-    }
-
-    /// As [`Lines::for_each_chunk`], for readers of the chunks.
-    pub(super) fn for_each_chunk<B: ReadsChunks, T: Send, E: From<DataError>>(
-        &mut self,
-        buffers: impl Fn(Self) -> B + Sync,
-        of_chunk: impl Fn(&mut B) -> T + Sync,
-        each: impl FnMut(T, u64) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.0.for_each_chunk_with(|lines| buffers(Self(lines)), of_chunk, each)
-    }
-}
-
-impl ReadsChunks for LibsvmReader {
-    fn load(&mut self, chunk: Chunk) -> Vec<u8> {
-        self.0.load(chunk)
-    }
-
-    fn lines(&self) -> u64 {
-        self.0.lines()
     }
 }
 

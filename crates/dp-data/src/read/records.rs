@@ -3,7 +3,8 @@
 use super::Input;
 use super::csv::{CsvOptions, CsvReader, Record, RegularRows};
 use super::idx::ImageReader;
-use super::libsvm::LibsvmReader;
+use super::libsvm::LibsvmLine;
+use super::lines::Lines;
 use super::load::column_positions;
 use super::text::{Chunk, ReadsChunks};
 use crate::encode::{ColumnTally, Encoder, InputFormat, RowBuffer, Stage};
@@ -42,7 +43,7 @@ const PART: u64 = 1024;
 
 enum Format {
     Table(Box<Table>),
-    Libsvm(LibsvmLines),
+    Libsvm(Libsvm),
     Images(ImageReader),
 }
 
@@ -57,17 +58,17 @@ struct Table {
 }
 
 /// Lines, and the number of features that they need.
-struct LibsvmLines {
-    reader: LibsvmReader,
+struct Libsvm {
+    lines: Lines,
     with_labels: bool,
     file: String,
     widest: u32,
 }
 
-impl LibsvmLines {
+impl Libsvm {
     fn read<'a>(&mut self, encoder: &Encoder, row: &'a mut RowBuffer) -> Result<Option<EncodedRecord<'a>>, DataError> {
-        let Self { reader, with_labels, file, widest } = self;
-        let Some(line) = reader.next_line()? else { return Ok(None) };
+        let Self { lines, with_labels, file, widest } = self;
+        let Some(line) = LibsvmLine::next(lines)? else { return Ok(None) };
         row.clear();
         if let InputFormat::Libsvm(format) = encoder.input() {
             *widest = (*widest).max(line.collect(format, row).map_err(|error| error.in_file(file))?);
@@ -110,7 +111,7 @@ impl ReadsChunks for RecordReader<'_> {
     fn load(&mut self, chunk: Chunk) -> Vec<u8> {
         match &mut self.format {
             Format::Table(table) => table.reader.load(chunk),
-            Format::Libsvm(lines) => lines.reader.load(chunk),
+            Format::Libsvm(libsvm) => libsvm.lines.load(chunk),
             Format::Images(_) => Vec::new(),
         }
     }
@@ -118,7 +119,7 @@ impl ReadsChunks for RecordReader<'_> {
     fn lines(&self) -> u64 {
         match &self.format {
             Format::Table(table) => table.reader.lines(),
-            Format::Libsvm(lines) => lines.reader.lines(),
+            Format::Libsvm(libsvm) => libsvm.lines.lines(),
             Format::Images(_) => 0,
         }
     }
@@ -144,9 +145,8 @@ impl<'e> RecordReader<'e> {
                 return Self::of_table(reader, encoder, Stage::Features, with_labels);
             }
             InputFormat::Libsvm(_) => {
-                let reader = LibsvmReader::new(input);
-                let file = reader.file().to_owned();
-                Format::Libsvm(LibsvmLines { reader, with_labels, file, widest: 0 })
+                let file = input.name().to_owned();
+                Format::Libsvm(Libsvm { lines: Lines::new(input), with_labels, file, widest: 0 })
             }
             InputFormat::Images(_) => Format::Images(ImageReader::new(input, encoder, with_labels)?),
         };
@@ -253,13 +253,13 @@ impl<'e> RecordReader<'e> {
                     each(part)
                 })
             }
-            Format::Libsvm(LibsvmLines { reader, with_labels, file, widest }) => {
+            Format::Libsvm(Libsvm { lines, with_labels, file, widest }) => {
                 let (with_labels, file) = (*with_labels, &*file);
-                let records = |reader| {
-                    let lines = LibsvmLines { reader, with_labels, file: file.clone(), widest: 0 };
-                    Self::of_format(encoder, Format::Libsvm(lines))
+                let records = |lines| {
+                    let libsvm = Libsvm { lines, with_labels, file: file.clone(), widest: 0 };
+                    Self::of_format(encoder, Format::Libsvm(libsvm))
                 };
-                reader.for_each_chunk(records, of_chunk, |outcome, lines_before| {
+                lines.for_each_chunk_with(records, of_chunk, |outcome, lines_before| {
                     let (part, tallies, width) = outcome.map_err(|error: DataError| error.after_lines(lines_before))?;
                     row.append_tallies(&tallies);
                     *widest = width.max(*widest);
@@ -273,7 +273,7 @@ impl<'e> RecordReader<'e> {
     /// Returns the number of features that the lines so far need; 0 for other formats.
     pub(super) fn widest(&self) -> u32 {
         match &self.format {
-            Format::Libsvm(lines) => lines.widest,
+            Format::Libsvm(libsvm) => libsvm.widest,
             Format::Table(_) | Format::Images(_) => 0,
         }
     }
@@ -317,7 +317,7 @@ impl<'e> RecordReader<'e> {
     ) -> Result<Option<EncodedRecord<'a>>, DataError> {
         match format {
             Format::Table(table) => table.read(encoder, row),
-            Format::Libsvm(lines) => lines.read(encoder, row),
+            Format::Libsvm(libsvm) => libsvm.read(encoder, row),
             Format::Images(reader) => {
                 let image = reader.next_image(encoder, row)?;
                 Ok(image.map(|line| EncodedRecord { record: None, row, line }))

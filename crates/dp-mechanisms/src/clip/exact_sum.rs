@@ -4,12 +4,13 @@ use dp_accountant::Adjacency;
 use nalgebra::RealField;
 use pulp::{Arch, Simd, WithSimd};
 
+use super::norms_moved;
 use super::shortening::{ClippingRule, Shortening};
-use super::{arch_for, norms_moved};
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
 use crate::gaussian::Gaussian;
 use crate::grid::truncated;
+use crate::instructions::arch_for;
 use crate::rounding::{power_of_two, product_up, scale_by_power_of_two, sqrt_up, sum_up};
 use crate::sensitivity::L2Sensitivity;
 

@@ -5,9 +5,10 @@ use nalgebra::{DMatrix, RealField};
 
 use super::outer_products::OuterProducts;
 use super::rank_one::RowGrid;
-use super::{ClippingNorm, UNIT_ROUNDOFF, arch_for, norms_moved};
+use super::{ClippingNorm, UNIT_ROUNDOFF, norms_moved};
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
+use crate::instructions::arch_for;
 use crate::sensitivity::L2Sensitivity;
 
 /// Base-2 logarithm of the largest sum of doubles that are whole numbers of steps, in steps.

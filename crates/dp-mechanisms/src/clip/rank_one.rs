@@ -5,10 +5,11 @@ use nalgebra::RealField;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::exact_sum::{DOUBLE_STEPS, count_up};
-use super::{ClippingNorm, ClippingRule, UNIT_ROUNDOFF, arch_for, norms_moved};
+use super::{ClippingNorm, ClippingRule, UNIT_ROUNDOFF, norms_moved};
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
 use crate::grid::truncated;
+use crate::instructions::arch_for;
 use crate::rounding::{exponent, power_of_two, product_up};
 use crate::sensitivity::L2Sensitivity;
 

@@ -49,7 +49,7 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
     if value.len() < LONG {
         return add_to_block(value, &shared, &mut radius, grid, rng);
     }
-    let key = Key::draw(rng);
+    let key = Key::draw(rng)?;
     key.blocks(value).try_for_each(|(values, mut rng)| add_to_block(values, &shared, &mut radius, grid, &mut rng))
 }
 

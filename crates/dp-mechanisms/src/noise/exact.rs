@@ -56,49 +56,16 @@ impl Exact {
     ) -> Result<(), Error> {
         for values in values.chunks_mut(heads.len()) {
             heads.draw(self.law, values.len(), rng)?;
-            if self.multiplier >> 32 == 0 {
-                self.round_in_words(heads, values, rng)?;
-            } else {
-                self.round(heads, values, rng)?;
+            let Self { multiplier, grid, .. } = *self;
+            let block = Block { heads: &mut heads.heads[..values.len()], values: &mut *values, multiplier, grid };
+            let all = if multiplier >> 32 == 0 { heads.arch.dispatch(block) } else { block.round_one_by_one() };
+            if all {
+                continue;
             }
-        }
-        Ok(())
-    }
-
-    /// Rounds a block one by one.
-    fn round<F: RealField + Copy, R: CryptoRng + ?Sized>(
-        &self,
-        heads: &mut Heads<'_>,
-        values: &mut [F],
-        rng: &mut R,
-    ) -> Result<(), Error> {
-        let Self { multiplier, grid, .. } = *self;
-        for (index, value) in values.iter_mut().enumerate() {
-            let place = grid.place(value.to_subset_unchecked());
-            let total = heads.first_digits(index).map(|head| i128::from(head) * i128::from(multiplier));
-            let decided = total.and_then(|total| decided(total, multiplier, &place));
-            match decided {
-                Some(steps) => *value = joined(grid, &place, steps),
-                None => self.round_with_all_digits(heads, index, value, rng)?,
-            }
-        }
-        Ok(())
-    }
-
-    /// As [`round`](Self::round) for a multiplier below `2^32`.
-    fn round_in_words<F: RealField + Copy, R: CryptoRng + ?Sized>(
-        &self,
-        heads: &mut Heads<'_>,
-        values: &mut [F],
-        rng: &mut R,
-    ) -> Result<(), Error> {
-        let Self { multiplier, grid, .. } = *self;
-        if heads.arch.dispatch(RoundInWords { heads: &mut heads.heads[..values.len()], values, multiplier, grid }) {
-            return Ok(());
-        }
-        for (index, value) in values.iter_mut().enumerate() {
-            if heads.heads[index] != DONE {
-                self.round_with_all_digits(heads, index, value, rng)?;
+            for (index, value) in values.iter_mut().enumerate() {
+                if heads.heads[index] != DONE {
+                    self.round_with_all_digits(heads, index, value, rng)?;
+                }
             }
         }
         Ok(())
@@ -150,15 +117,32 @@ fn is_decided(total: u64, width: u64) -> bool {
     rest.wrapping_sub(1) < UNITS.saturating_sub(width.saturating_add(2))
 }
 
-/// Rounds a block in 64-bit integers and marks the heads that decide; returns whether all do.
-struct RoundInWords<'a, F> {
+/// Numbers to be rounded. Both ways mark the heads that decide, and return whether all do.
+struct Block<'a, F> {
     heads: &'a mut [i64],
     values: &'a mut [F],
     multiplier: u64,
     grid: Grid,
 }
 
-impl<F: RealField + Copy> WithSimd for RoundInWords<'_, F> {
+impl<F: RealField + Copy> Block<'_, F> {
+    /// Rounds in 128-bit integers, for any multiplier.
+    fn round_one_by_one(self) -> bool {
+        let Self { heads, values, multiplier, grid } = self;
+        let mut all = true;
+        for (head, value) in heads.iter_mut().zip(values) {
+            let place = grid.place(value.to_subset_unchecked());
+            match decided(i128::from(*head) * i128::from(multiplier), multiplier, &place) {
+                Some(steps) if *head != APART => (*head, *value) = (DONE, joined(grid, &place, steps)),
+                _ => all = false,
+            }
+        }
+        all
+    }
+}
+
+/// Rounds in 64-bit integers, for a multiplier below `2^32`.
+impl<F: RealField + Copy> WithSimd for Block<'_, F> {
     type Output = bool;
 
     #[inline(always)]
@@ -193,6 +177,22 @@ mod tests {
     use crate::exact::laws::HEADS_END;
     use crate::rng::SeededRng;
 
+    /// A number is decided exactly if no integer lies between the ends of what is unknown.
+    #[test]
+    fn decisions_are_those_of_the_ends() {
+        let mut rng = SeededRng::new(8);
+        let whole = |total: i128| total >> HEAD_BITS;
+        for width in [0, 1, 5, 1 << 30, (1 << 41) + 3, UNIT as u64 - 3, UNIT as u64 - 2, UNIT as u64, u64::MAX] {
+            let end = UNIT - 2 - (width.min(1 << 62) as i64);
+            let edges = (-3..=3).flat_map(|step| [step, end + step, end + step - 7 * UNIT, i64::MAX - 9 + step]);
+            for total in edges.chain((0..1000).map(|_| rng.next_u64() as i64)) {
+                let unknown = i128::from(width) + 1;
+                let is_same = whole(i128::from(total) - 1) == whole(i128::from(total) + unknown);
+                assert_eq!(is_decided(total as u64, width), is_same, "{total} {width}");
+            }
+        }
+    }
+
     /// What is rounded in 64 bits is rounded as in 128 bits, at the ends of the heads and multipliers too, and with any
     /// instructions.
     #[test]
@@ -212,16 +212,18 @@ mod tests {
                     _ => [0.0, f64::MAX, -1e-300][i % 3],
                 })
                 .collect();
-            let [mut plain, mut fast] = [(heads.clone(), values.clone()), (heads.clone(), values.clone())];
+            let [mut plain, mut fast, mut wide] = [(); 3].map(|()| (heads.clone(), values.clone()));
             let round = |(heads, values): &mut (Vec<i64>, Vec<f64>), arch: Option<Arch>| {
-                let round = RoundInWords { heads, values, multiplier, grid };
+                let block = Block { heads, values, multiplier, grid };
                 match arch {
-                    Some(arch) => arch.dispatch(round),
-                    None => round.with_simd(pulp::Scalar),
+                    Some(arch) => arch.dispatch(block),
+                    None => block.with_simd(pulp::Scalar),
                 }
             };
             assert_eq!(round(&mut plain, None), round(&mut fast, Some(Arch::new())));
-            assert_eq!(plain, fast);
+            let (heads_of_wide, values_of_wide) = &mut wide;
+            Block { heads: heads_of_wide, values: values_of_wide, multiplier, grid }.round_one_by_one();
+            assert_eq!((&plain, &plain), (&fast, &wide));
             for (i, (&head, &value)) in heads.iter().zip(&values).enumerate() {
                 let place = grid.place(value);
                 let total = i128::from(head) * i128::from(multiplier);

@@ -9,13 +9,12 @@ use crate::exact::laws::{self, HEAD_BITS, HEADS_END, Word, signed_head};
 use crate::exact::real::Real;
 use crate::exact::source::Words;
 use crate::exact::table::{EXPONENTIAL, HALF_NORMAL, Table};
+use crate::instructions::{SHORT, arch_for};
 
 /// In place of a number of more digits or a larger size, which is kept apart.
 pub(super) const APART: i64 = i64::MIN;
 /// In place of a number that was used.
 pub(super) const DONE: i64 = i64::MAX;
-/// Number of coordinates of a very short vector.
-pub(super) const FEW: usize = 16;
 
 /// The memory of a block.
 pub(super) struct Buffer<const LEN: usize> {
@@ -29,9 +28,7 @@ impl<const LEN: usize> Buffer<LEN> {
     }
 
     pub(super) fn heads(&mut self) -> Heads<'_> {
-        // For a few numbers a call of code for the machine's instructions takes longer than it saves.
-        let arch = if LEN <= FEW { Arch::Scalar } else { Arch::new() };
-        Heads { words: &mut self.words, heads: &mut self.heads, apart: Vec::new(), arch }
+        Heads { words: &mut self.words, heads: &mut self.heads, apart: Vec::new(), arch: arch_for(LEN) }
     }
 }
 
@@ -39,12 +36,13 @@ impl<const LEN: usize> Buffer<LEN> {
 /// short vectors, for which clearing that memory would take as long as drawing the noise.
 macro_rules! with_buffer {
     ($len:expr, |$heads:ident| $body:expr) => {{
-        use $crate::noise::heads::{Buffer, FEW};
-        let (mut few, mut some, mut many);
+        use $crate::instructions::SHORT;
+        use $crate::noise::heads::Buffer;
+        let (mut short, mut some, mut many);
         let $heads = &mut match $len {
-            ..=FEW => {
-                few = Buffer::<FEW>::new();
-                few.heads()
+            ..=SHORT => {
+                short = Buffer::<SHORT>::new();
+                short.heads()
             }
             ..=64 => {
                 some = Buffer::<64>::new();
@@ -80,7 +78,7 @@ impl Heads<'_> {
             Law::Normal => &HALF_NORMAL,
             Law::Laplace => &EXPONENTIAL,
         };
-        let is_short = self.len() <= FEW;
+        let is_short = self.len() <= SHORT;
         let (words, heads) = (&mut self.words[..count], &mut self.heads[..count]);
         if is_short {
             words.iter_mut().for_each(|word| *word = rng.next_u64().to_le_bytes());

@@ -48,7 +48,7 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
     if value.len() < LONG {
         return noise.add(value, rng);
     }
-    let key = Key::draw(rng);
+    let key = Key::draw(rng)?;
     let blocks = Mutex::new(key.blocks(value));
     let work = || loop {
         let block = blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -70,10 +70,18 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
 pub(super) struct Key(Zeroizing<[u8; 32]>);
 
 impl Key {
-    pub(super) fn draw<R: CryptoRng + ?Sized>(rng: &mut R) -> Self {
+    /// Draws a key.
+    ///
+    /// # Errors
+    /// [`Error::StuckGenerator`] if the generator repeats one word, which a working one does with probability `2^-192`.
+    pub(super) fn draw<R: CryptoRng + ?Sized>(rng: &mut R) -> Result<Self, Error> {
         let mut key = Zeroizing::new([0; 32]);
         rng.fill_bytes(key.as_mut());
-        Self(key)
+        let (words, _) = key.as_chunks::<8>();
+        if words.iter().all(|word| *word == words[0]) {
+            return Err(Error::StuckGenerator);
+        }
+        Ok(Self(key))
     }
 
     /// Returns the blocks of a vector, each with its stream.
@@ -152,30 +160,30 @@ mod tests {
     /// The bytes of a stream are those of ChaCha20 with the block as nonce, each of them used once.
     #[test]
     fn streams_are_chacha() {
-        let key = Key::draw(&mut ChaCha20Rng::from_seed([7; 32]));
+        let key = Key::draw(&mut ChaCha20Rng::from_seed([7; 32])).unwrap();
         for (block, (_, mut stream)) in key.blocks(&mut [0u8; 2 * BLOCK + 1]).enumerate() {
             let mut whole = ChaCha20Rng::from_seed(*key.0);
             whole.set_stream(block as u64);
-            let mut expected = [0; 1024];
+            let mut expected = [0; 8192];
             whole.fill_bytes(&mut expected);
-            let mut found = [0; 640];
+            // Long enough for every number of blocks that is generated at a time, and a rest.
+            let mut found = [0; 5056];
             stream.fill_bytes(&mut found);
-            assert_eq!(found[..], expected[..640]);
+            assert_eq!(found[..], expected[..5056]);
             // Single words come from four blocks, fillings begin new ones.
-            assert_eq!(stream.next_u64().to_le_bytes(), expected[640..648]);
+            assert_eq!(stream.next_u64().to_le_bytes(), expected[5056..5064]);
             stream.fill_bytes(&mut found[..77]);
-            assert_eq!(found[..77], expected[896..973]);
-            assert_eq!(stream.next_u32().to_le_bytes(), expected[648..652]);
+            assert_eq!(found[..77], expected[5312..5389]);
+            assert_eq!(stream.next_u32().to_le_bytes(), expected[5064..5068]);
             (0..30).for_each(|_| _ = stream.next_u64());
-            assert_eq!(stream.next_u32().to_le_bytes(), expected[892..896]);
-            stream.next_u32();
-            stream.fill_bytes(&mut found[..1]);
+            assert_eq!(stream.next_u32().to_le_bytes(), expected[5308..5312]);
+            assert_eq!(stream.next_u32().to_le_bytes(), expected[5440..5444]);
         }
     }
 
     #[test]
     fn blocks_have_streams_of_their_own() {
-        let key = Key::draw(&mut ChaCha20Rng::from_seed([1; 32]));
+        let key = Key::draw(&mut ChaCha20Rng::from_seed([1; 32])).unwrap();
         let mut value = vec![0u8; 3 * BLOCK + 5];
         let (lengths, mut first): (Vec<_>, Vec<_>) =
             key.blocks(&mut value).map(|(values, mut stream)| (values.len(), stream.next_u64())).unzip();

@@ -74,7 +74,7 @@ fn blocks_are_rounded_as_single_numbers() {
 /// Adds noise to a block as the definition says: a word for each coordinate, then the further words of each number, then those of
 /// each rounding.
 fn add_one_by_one<F: RealField + Copy, R: CryptoRng + ?Sized>(noise: &Exact, values: &mut [F], rng: &mut R) {
-    let is_short = values.len() <= heads::FEW;
+    let is_short = values.len() <= crate::instructions::SHORT;
     for values in values.chunks_mut(512) {
         let mut words = vec![[0; 8]; values.len()];
         if is_short {
@@ -120,7 +120,7 @@ fn vectors_are_their_coordinates<F: RealField + Copy>() {
                 if len < streams::LONG {
                     add_one_by_one(&noise, &mut expected, &mut other);
                 } else {
-                    let key = streams::Key::draw(&mut other);
+                    let key = streams::Key::draw(&mut other).unwrap();
                     key.blocks(&mut expected).for_each(|(values, mut rng)| add_one_by_one(&noise, values, &mut rng));
                 }
                 let bits_of = |vector: &[F]| -> Vec<u64> {
@@ -257,6 +257,11 @@ fn stuck_generators_end() {
         let _ = crate::exact::bernoulli_exp(u128::MAX, 1, &mut stuck());
         let _ = crate::exact::bernoulli_f64(0.3, &mut stuck());
         let _ = laws::exponential(&mut Words(&mut stuck()));
+        // Of any word there is no key for a long vector.
+        let long = &mut [0.0f64; streams::LONG];
+        let stuck_key = Err(Error::StuckGenerator);
+        assert_eq!(Sampler::Exact.add_laplace(long, 1.0, grid, &mut stuck()), stuck_key);
+        assert_eq!(Sampler::Rounded.add_laplace(long, 1.0, grid, &mut stuck()), stuck_key);
         // A stuck generator gives no release.
         assert_eq!(crate::rng::refuse_stuck(&mut stuck()), Err(Error::StuckGenerator));
     }

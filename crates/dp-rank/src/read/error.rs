@@ -159,7 +159,8 @@ impl ReadError {
 
     /// Returns the error of running out of memory at this line.
     pub(super) fn exhausted(file: &str, error: OutOfMemory, line: Option<u64>) -> Self {
-        Self::from_data(file, DataError::exhausted(error, file, line))
+        // How much is held depends on the lists, which may be secret.
+        Self::from_data(file, DataError::exhausted(error.without_sizes(), file, line))
     }
 
     /// Returns the input, as named by the caller.
