@@ -20,7 +20,7 @@ use dp_optim::Schedule;
 use dp_optim::audit;
 use dp_optim::audit::size;
 use dp_optim::audit::{Batching, NoisyRun, StepsRun};
-use dp_optim::engine::{BatchLaw, GradientEstimate, PlainGradient};
+use dp_optim::engine::{BatchLaw, GradientEstimate, Piece, PlainGradient};
 use dp_optim::recipes::bolt_on::OutputNoiseScale;
 use dp_optim::recipes::{AnyPlan, Bst14, DpFtrl, DpSgd, Planned, Recipe as _, Sampling, TrainsAny};
 
@@ -158,7 +158,7 @@ impl ModelVisitor<f64> for SumAtOrigin<'_> {
     {
         let (origin, mut sum) = (vec![0.0; model.parameters()], vec![0.0; model.parameters()]);
         let mut gradient = PlainGradient::new(&model, self.0.len());
-        gradient.estimate(&model, &origin, self.0.block(), self.0.len(), &mut sum)?;
+        gradient.estimate(&model, &origin, self.0.block(), Piece::whole(self.0.len()), &mut sum)?;
         Ok(sum)
     }
 }

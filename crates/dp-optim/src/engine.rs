@@ -46,14 +46,14 @@ pub use accelerated::AcceleratedDescent;
 pub use adam::{Adam, Denominator};
 pub use admm::{AdmmOutput, LinearisedAdmm};
 pub(crate) use batches::check_shape;
-pub use batches::{BatchSizes, Batches, RowBatches, Visit};
+pub use batches::{BatchSizes, Batches, Piece, Pieces, RowBatches, Visit};
 pub use consensus::ConsensusAdmm;
 pub use control::{Control, Progress};
 pub use gradient::{GradientEstimate, PlainGradient};
 pub use iterate::{Buffered, Iterate};
 pub use noisy::{Between, NoisyGradient};
-pub(crate) use sampling::poisson_one;
 pub use sampling::{BatchKey, BatchLaw, SampledRun, Sampler};
+pub(crate) use sampling::{gathered_rows, poisson_one};
 pub use scaled::Scaled;
 pub use step_batches::{Driven, StepBatches};
 pub(crate) use step_sum::MICROBATCH;
@@ -141,6 +141,7 @@ impl Run {
                 model,
                 iterate,
                 update: &mut update,
+                before: 0,
                 pace: Pace::new(control, pass),
                 float: PhantomData,
             };
@@ -163,15 +164,20 @@ struct Updates<'u, 'c, F, M, I> {
     model: &'u M,
     iterate: &'u mut I,
     update: &'u mut u64,
+    /// Number of the batch's examples in the pieces before.
+    before: usize,
     pace: Pace<'u, 'c>,
     float: PhantomData<F>,
 }
 
 impl<F, M: Model<F>, I: Iterate<F, M>> Visit<F, M> for Updates<'_, '_, F, M, I> {
+    fn pieces(&self) -> Pieces {
+        self.iterate.pieces()
+    }
+
     #[inline]
-    fn batch(&mut self, batch: M::Batch<'_>, examples: usize) -> Result<(), Error> {
-        *self.update += 1;
-        let t = *self.update;
+    fn batch(&mut self, batch: M::Batch<'_>, piece: Piece) -> Result<(), Error> {
+        let (t, examples) = (*self.update + 1, self.before + piece.examples);
         let divisor = match (self.run.divisor, &self.run.batches) {
             (Divisor::Nominal, &BatchSizes::Equal(size)) => size,
             (Divisor::Nominal, BatchSizes::Listed(_)) | (Divisor::Actual, _) => examples,
@@ -182,10 +188,15 @@ impl<F, M: Model<F>, I: Iterate<F, M>> Visit<F, M> for Updates<'_, '_, F, M, I> 
             divisor: divisor as f64,
             weight: self.run.weights.at(t),
         };
-        self.iterate.update(self.model, batch, examples, &step)?;
-        if self.run.weights.restarts_after(t) {
-            self.iterate.restart();
+        self.iterate.update(self.model, batch, piece, &step)?;
+        if piece.ends {
+            (*self.update, self.before) = (t, 0);
+            if self.run.weights.restarts_after(t) {
+                self.iterate.restart();
+            }
+        } else {
+            self.before = examples;
         }
-        self.pace.advance(examples)
+        self.pace.advance(piece.examples)
     }
 }

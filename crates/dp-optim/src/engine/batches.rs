@@ -1,7 +1,7 @@
 //! The engine's batches: passes of a row source, cut into consecutive batches.
 
 use core::marker::PhantomData;
-
+use core::ops::Range;
 use std::sync::Arc;
 
 use dp_data::{Block, BlockBuffer, Description, Order, PassRequest, RowSource, Rows, SourceError};
@@ -38,13 +38,75 @@ impl BatchSizes {
     }
 }
 
+/// The place of some consecutive examples within their batch: all of it, or a piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Piece {
+    /// Number of examples.
+    pub examples: usize,
+    /// True for the first examples of a batch.
+    pub starts: bool,
+    /// True for the last examples of a batch.
+    pub ends: bool,
+}
+
+impl Piece {
+    /// Returns the place of a whole batch.
+    pub const fn whole(examples: usize) -> Self {
+        Self { examples, starts: true, ends: true }
+    }
+}
+
+/// The pieces in which a visitor takes a batch that is longer than a block of its source. What it computes must not depend on
+/// where a batch was cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pieces {
+    /// None: a batch is copied together first.
+    #[default]
+    Whole,
+    /// Exactly this many examples, except for the last piece, whatever the source.
+    Of(usize),
+    /// Any multiple of this many examples, except for the last piece.
+    MultiplesOf(usize),
+}
+
+impl Pieces {
+    /// Returns the length of the next piece of a batch of which `left` examples are left, when `available` of them are at hand.
+    /// A longer piece than is at hand has to be copied together.
+    pub(super) fn next(self, left: usize, available: usize) -> usize {
+        match self {
+            Self::Whole => left,
+            Self::Of(size) => left.min(size.max(1)),
+            Self::MultiplesOf(_) if left <= available => left,
+            Self::MultiplesOf(size) => left.min((available / size.max(1)).max(1).saturating_mul(size.max(1))),
+        }
+    }
+
+    /// Cuts a batch of `examples` examples into pieces; where there is a choice, into those next below `near` examples. An empty
+    /// batch is one piece.
+    pub(super) fn of_batch(self, examples: usize, near: usize) -> impl Iterator<Item = (Range<usize>, Piece)> {
+        let mut start = Some(0);
+        core::iter::from_fn(move || {
+            let from = start?;
+            let length = self.next(examples - from, near.min(examples - from));
+            let end = from + length;
+            start = (end < examples).then_some(end);
+            Some((from..end, Piece { examples: length, starts: from == 0, ends: end == examples }))
+        })
+    }
+}
+
 /// A visitor that processes the batches of a pass.
 pub trait Visit<F, M: Model<F>> {
-    /// Processes the next batch, of `examples` examples.
+    /// Returns the pieces in which it takes long batches.
+    fn pieces(&self) -> Pieces {
+        Pieces::Whole
+    }
+
+    /// Processes the next batch, or the next piece of one.
     ///
     /// # Errors
     /// Any error ends the pass.
-    fn batch(&mut self, batch: M::Batch<'_>, examples: usize) -> Result<(), Error>;
+    fn batch(&mut self, batch: M::Batch<'_>, piece: Piece) -> Result<(), Error>;
 }
 
 /// A source that delivers the examples once per pass, in batches that a model `M` reads.
@@ -59,7 +121,8 @@ pub trait Batches<F, M: Model<F>> {
     fn describe(&mut self) -> Result<Description, Error>;
 
     /// Delivers the examples of a pass to `visit`, in batches of exactly these sizes, except that the last one holds the
-    /// remaining examples. Returns the number of examples, used or not.
+    /// remaining examples. A long batch may come in the [`Pieces`] that `visit` takes. Returns the number of examples, used or
+    /// not.
     ///
     /// # Errors
     /// Errors of the source or of `visit`.
@@ -73,13 +136,13 @@ pub trait Batches<F, M: Model<F>> {
 
 /// Batches of rows from a [`RowSource`].
 ///
-/// A source's blocks have any length: a batch within one block is borrowed from it, and one that spans several is assembled in
-/// a small buffer. The batches, and with them the run, do not depend on the source's block lengths.
+/// A source's blocks have any length: a batch within one block is borrowed from it, and one that spans several comes in
+/// [`Pieces`], which are borrowed or assembled in a small buffer. The run does not depend on the source's block lengths.
 pub struct RowBatches<'s, F, S: ?Sized> {
     source: &'s mut S,
     order: Order,
-    /// Number of features and the engine's name, once the source has been asked.
-    described: Option<(usize, &'static str)>,
+    /// The source's description, once it has been asked.
+    described: Option<Description>,
     carry: BlockBuffer<F>,
     float: PhantomData<F>,
 }
@@ -109,23 +172,25 @@ where
     }
 
     fn pass<V: Visit<F, M>>(&mut self, pass: u32, sizes: &BatchSizes, visit: &mut V) -> Result<u64, Error> {
-        self.cut(pass, sizes, &mut Whole { visit, model: PhantomData::<M> })
+        let pieces = visit.pieces();
+        self.cut(pass, sizes, pieces, &mut Whole { visit, model: PhantomData::<M> })
     }
 }
 
-/// What a pass does with the rows between block boundaries, as one virtual call for each block.
+/// The processing of the batches of a pass, with one virtual call for each block.
 trait Cut<F> {
-    /// Processes a batch that was assembled from several blocks, or the remaining examples.
-    fn carried(&mut self, batch: Block<'_, F>) -> Result<(), Error>;
+    /// Processes a batch or a piece of one.
+    fn piece(&mut self, rows: Block<'_, F>, piece: Piece) -> Result<(), Error>;
 
-    /// Processes the batches that lie within the block from `start` on, the first of them of number `index`. Returns the
-    /// position and the number behind the last.
+    /// Processes the batches that lie within the block from `start` on and are at most as long as a piece, the first of them of
+    /// number `index`. Returns the position and the number behind the last.
     fn within(
         &mut self,
         block: &Block<'_, F>,
         start: usize,
         index: usize,
         sizes: &BatchSizes,
+        longest: usize,
     ) -> Result<(usize, usize), Error>;
 }
 
@@ -139,9 +204,8 @@ where
     M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
     V: Visit<F, M>,
 {
-    fn carried(&mut self, batch: Block<'_, F>) -> Result<(), Error> {
-        let examples = batch.len();
-        self.visit.batch(batch, examples)
+    fn piece(&mut self, rows: Block<'_, F>, piece: Piece) -> Result<(), Error> {
+        self.visit.batch(rows, piece)
     }
 
     fn within(
@@ -150,11 +214,13 @@ where
         mut start: usize,
         mut index: usize,
         sizes: &BatchSizes,
+        longest: usize,
     ) -> Result<(usize, usize), Error> {
         while let Some(size) = sizes.at(index)
             && size <= block.len() - start
+            && size <= longest
         {
-            self.visit.batch(block.slice(start..start + size), size)?;
+            self.visit.batch(block.slice(start..start + size), Piece::whole(size))?;
             start += size;
             index += 1;
         }
@@ -163,46 +229,65 @@ where
 }
 
 impl<F: Copy + 'static, S: RowSource<F> + ?Sized> RowBatches<'_, F, S> {
-    fn cut(&mut self, pass: u32, sizes: &BatchSizes, cut: &mut dyn Cut<F>) -> Result<u64, Error> {
+    fn cut(&mut self, pass: u32, sizes: &BatchSizes, pieces: Pieces, cut: &mut dyn Cut<F>) -> Result<u64, Error> {
         let Self { source, order, described, carry, .. } = self;
         carry.clear();
-        let (dim, engine) = match *described {
+        let described = match described {
             Some(described) => described,
-            None => {
-                let description = source.describe()?;
-                *described.insert((description.dim, description.engine))
-            }
+            None => described.insert(source.describe()?),
         };
+        let Description { n, dim, engine, .. } = *described;
+        let longest = if let Pieces::Of(size) = pieces { size.max(1) } else { usize::MAX };
         let mut sparse = None;
         let mut stream = source.open_pass(&PassRequest { pass, order: *order })?;
-        let (mut rows, mut index) = (0, 0);
+        // `used` examples are in batches before the current one, which is of number `index`; `seen` of its own were processed.
+        let (mut rows, mut used, mut seen, mut index) = (0u64, 0u64, 0usize, 0usize);
         while let Some(block) = stream.next_block()? {
             check_shape(&block, dim, &mut sparse, engine)?;
             rows += block.len() as u64;
+            if rows > n {
+                break;
+            }
             let mut start = 0;
-            if carry.rows() > 0
-                && !block.is_empty()
-                && let Some(size) = sizes.at(index)
-            {
-                start = block.len().min(size - carry.rows());
-                carry.push(&block.slice(0..start))?;
-                if carry.rows() < size {
-                    continue;
+            while start < block.len() {
+                if seen == 0 && carry.rows() == 0 {
+                    let before = start;
+                    (start, index) = cut.within(&block, start, index, sizes, longest)?;
+                    used += (start - before) as u64;
                 }
-                cut.carried(carry.block(dim))?;
-                carry.clear();
-                index += 1;
+                let available = block.len() - start;
+                // The last batch holds the remaining examples.
+                let left_of_pass = usize::try_from(n - used).unwrap_or(usize::MAX);
+                let Some(size) = sizes.at(index).map(|size| size.min(left_of_pass)).filter(|_| available > 0) else {
+                    break;
+                };
+                let length = pieces.next(size - seen, if carry.rows() == 0 { available } else { 0 });
+                let piece = Piece { examples: length, starts: seen == 0, ends: seen + length == size };
+                if carry.rows() == 0 && length <= available {
+                    cut.piece(block.slice(start..start + length), piece)?;
+                    start += length;
+                } else {
+                    let more = available.min(length - carry.rows());
+                    carry.push(&block.slice(start..start + more))?;
+                    start += more;
+                    if carry.rows() < length {
+                        break;
+                    }
+                    cut.piece(carry.block(dim), piece)?;
+                    carry.clear();
+                }
+                seen += length;
+                if piece.ends {
+                    used += size as u64;
+                    (seen, index) = (0, index + 1);
+                }
             }
-            (start, index) = cut.within(&block, start, index, sizes)?;
-            if start < block.len() && sizes.at(index).is_some() {
-                carry.push(&block.slice(start..block.len()))?;
-            }
-        }
-        if carry.rows() > 0 {
-            cut.carried(carry.block(dim))?;
         }
         // A source that miscounts must not pass for one that delivered every row.
-        expect_rows(stream.receipt()?.rows, rows)?;
+        if rows <= n {
+            expect_rows(stream.receipt()?.rows, rows)?;
+        }
+        expect_rows(n, rows)?;
         Ok(rows)
     }
 }

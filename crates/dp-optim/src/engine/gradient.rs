@@ -4,6 +4,7 @@ use dp_data::{Block, BlockBuffer, Selection};
 use dp_losses::Model;
 use nalgebra::RealField;
 
+use super::batches::{Piece, Pieces};
 use super::rows::gathered;
 use super::step_batches::Driven;
 use crate::error::Error;
@@ -26,7 +27,13 @@ pub trait GradientEstimate<F, M: Model<F>> {
     /// Called by the loop when it ends, with or without an error.
     fn end(&mut self) {}
 
-    /// Writes the estimate for `batch` at `parameters` to `sum`, overwriting its contents.
+    /// Returns the pieces in which it takes long batches.
+    fn pieces(&self) -> Pieces {
+        Pieces::Whole
+    }
+
+    /// Writes the estimate for `batch` at `parameters` to `sum`, overwriting its contents. If the batch comes in pieces, `sum` is
+    /// the same for all of them, and holds the estimate after the last.
     ///
     /// # Errors
     /// Those of a mechanism. Never because of a record's value.
@@ -35,11 +42,11 @@ pub trait GradientEstimate<F, M: Model<F>> {
         model: &M,
         parameters: &[F],
         batch: M::Batch<'_>,
-        examples: usize,
+        piece: Piece,
         sum: &mut [F],
     ) -> Result<(), Error>;
 
-    /// Writes the estimate for selected rows, which by default are copied into `buffer` as one batch.
+    /// As [`estimate`](Self::estimate) for selected rows, which by default are copied into `buffer`.
     ///
     /// # Errors
     /// As [`estimate`](Self::estimate), and [`OutOfMemory`](dp_data::OutOfMemory).
@@ -49,46 +56,62 @@ pub trait GradientEstimate<F, M: Model<F>> {
         parameters: &[F],
         rows: &Selection<'_, F>,
         buffer: &mut BlockBuffer<F>,
+        piece: Piece,
         sum: &mut [F],
     ) -> Result<(), Error>
     where
         F: Copy,
         M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
     {
-        self.estimate(model, parameters, gathered(rows, buffer)?, rows.len(), sum)
+        self.estimate(model, parameters, gathered(rows, buffer)?, piece, sum)
     }
 }
+
+/// Number of products of a piece of a plain sum.
+const PRODUCTS: usize = 1 << 19;
+/// Bounds on its number of examples.
+const EXAMPLES: core::ops::RangeInclusive<usize> = 256..=8192;
 
 /// The plain sum of the gradients: no clipping, no noise.
 pub struct PlainGradient<F, M: Model<F>> {
     pass: M::Pass,
     ones: Vec<F>,
+    /// Number of examples of a piece, from the model's size alone.
+    piece: usize,
 }
 
 impl<F: RealField + Copy, M: Model<F>> PlainGradient<F, M> {
-    /// Allocates buffers for batches of at most `batch_size` examples.
+    /// Allocates buffers for batches of at most `batch_size` examples, long ones in pieces.
     pub fn new(model: &M, batch_size: usize) -> Self {
-        Self { pass: model.pass(batch_size), ones: vec![F::one(); batch_size * model.blocks().len()] }
+        let piece = (PRODUCTS / model.parameters().max(1)).clamp(*EXAMPLES.start(), *EXAMPLES.end());
+        let most = batch_size.min(piece);
+        Self { pass: model.pass(most), ones: vec![F::one(); most * model.blocks().len()], piece }
     }
 }
 
 impl<F: RealField + Copy, M: Model<F>> GradientEstimate<F, M> for PlainGradient<F, M> {
+    fn pieces(&self) -> Pieces {
+        Pieces::Of(self.piece)
+    }
+
     #[inline]
     fn estimate(
         &mut self,
         model: &M,
         parameters: &[F],
         batch: M::Batch<'_>,
-        examples: usize,
+        piece: Piece,
         sum: &mut [F],
     ) -> Result<(), Error> {
-        let coefficients = examples * model.blocks().len();
+        let coefficients = piece.examples * model.blocks().len();
         if self.ones.len() < coefficients {
             self.ones.resize(coefficients, F::one());
         }
         model.forward(parameters, batch, &mut self.pass);
         model.backward(parameters, batch, &mut self.pass);
-        sum.fill(F::zero());
+        if piece.starts {
+            sum.fill(F::zero());
+        }
         model.add_weighted(batch, &mut self.pass, &self.ones[..coefficients], sum);
         Ok(())
     }

@@ -4,6 +4,7 @@ use dp_data::{Block, BlockBuffer, Selection};
 use dp_losses::Model;
 use nalgebra::{RealField, convert};
 
+use super::batches::{Piece, Pieces};
 use super::gradient::GradientEstimate;
 use super::rows::gathered;
 use super::step_batches::Driven;
@@ -23,13 +24,19 @@ pub trait Iterate<F, M: Model<F>> {
     /// Called by the loop when it ends, with or without an error.
     fn end(&mut self) {}
 
-    /// Makes one update on a batch of `examples` examples.
+    /// Returns the pieces in which it takes long batches.
+    fn pieces(&self) -> Pieces {
+        Pieces::Whole
+    }
+
+    /// Makes one update on a batch. If the batch comes in pieces, the update is made with the last one; `step.divisor` is
+    /// that of the examples so far.
     ///
     /// # Errors
     /// Those of the gradient estimate.
-    fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error>;
+    fn update(&mut self, model: &M, batch: M::Batch<'_>, piece: Piece, step: &Step) -> Result<(), Error>;
 
-    /// Makes one update on selected rows, which by default are copied into `buffer` as one batch.
+    /// As [`update`](Self::update) for selected rows, which by default are copied into `buffer`.
     ///
     /// # Errors
     /// As [`update`](Self::update), and [`OutOfMemory`](dp_data::OutOfMemory).
@@ -38,13 +45,14 @@ pub trait Iterate<F, M: Model<F>> {
         model: &M,
         rows: &Selection<'_, F>,
         buffer: &mut BlockBuffer<F>,
+        piece: Piece,
         step: &Step,
     ) -> Result<(), Error>
     where
         F: Copy,
         M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
     {
-        self.update(model, gathered(rows, buffer)?, rows.len(), step)
+        self.update(model, gathered(rows, buffer)?, piece, step)
     }
 
     /// Restarts at the average so far, and starts a new average. Does nothing if the output is the last iterate.
@@ -115,10 +123,16 @@ where
         self.gradient.end();
     }
 
+    fn pieces(&self) -> Pieces {
+        self.gradient.pieces()
+    }
+
     #[inline]
-    fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
-        self.gradient.estimate(model, &self.parameters, batch, examples, &mut self.sum)?;
-        self.apply(step);
+    fn update(&mut self, model: &M, batch: M::Batch<'_>, piece: Piece, step: &Step) -> Result<(), Error> {
+        self.gradient.estimate(model, &self.parameters, batch, piece, &mut self.sum)?;
+        if piece.ends {
+            self.apply(step);
+        }
         Ok(())
     }
 
@@ -127,13 +141,16 @@ where
         model: &M,
         rows: &Selection<'_, F>,
         buffer: &mut BlockBuffer<F>,
+        piece: Piece,
         step: &Step,
     ) -> Result<(), Error>
     where
         M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
     {
-        self.gradient.estimate_selected(model, &self.parameters, rows, buffer, &mut self.sum)?;
-        self.apply(step);
+        self.gradient.estimate_selected(model, &self.parameters, rows, buffer, piece, &mut self.sum)?;
+        if piece.ends {
+            self.apply(step);
+        }
         Ok(())
     }
 

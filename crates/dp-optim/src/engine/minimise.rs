@@ -36,7 +36,7 @@ use dp_data::{Block, Workers};
 use dp_losses::{CompensatedGradient, CompensatedSum, Curved, Model};
 use nalgebra::{RealField, convert};
 
-use super::batches::{BatchSizes, Batches, Visit};
+use super::batches::{BatchSizes, Batches, Piece, Pieces, Visit};
 use super::chunks::each_chunk;
 use super::control::{Control, Pace};
 use super::expect_rows;
@@ -49,11 +49,8 @@ use crate::growth::Rounding;
 /// Examples whose gradients are summed before they are added to the total, which keeps the sum's rounding error small.
 pub(crate) const CHUNK: usize = 1024;
 
-/// Maximum number of chunks that a batch has, for the threads to divide.
-const CHUNKS_OF_A_GROUP: usize = 64;
-
-/// Maximum number of records for which a group at the end has its exact size.
-const LISTED_RECORDS: u64 = 1 << 32;
+/// Examples that threads divide between two checks for cancellation.
+const GROUP: usize = 64 * CHUNK;
 
 /// Maximum number of gradients of the quasi-Newton method, which normally takes tens of them.
 const QUASI_NEWTON_GRADIENTS: u32 = 400;
@@ -469,7 +466,7 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
         let buffers = || (PlainGradient::new(model, CHUNK), curved.then(|| model.pass(CHUNK)));
         let of_chunk = |(estimate, buffers): &mut (PlainGradient<F, M>, Option<M::Pass>), chunk: Block<'_, F>| {
             let mut sum = vec![F::zero(); parameters];
-            estimate.estimate(model, point, chunk, chunk.len(), &mut sum)?;
+            estimate.estimate(model, point, chunk, Piece::whole(chunk.len()), &mut sum)?;
             let sample = buffers.as_mut().map(|buffers| {
                 let mut sample = zero_sample();
                 sample.add(model, point, chunk, chunk.len(), buffers);
@@ -586,18 +583,12 @@ where
     B: Batches<F, M>,
     T: Send,
 {
-    let group = CHUNK * CHUNKS_OF_A_GROUP;
     let workers = control.workers;
-    // The last group has its exact size, so that a source in memory lends it; a list for more records would be long.
-    let sizes = if n <= LISTED_RECORDS {
-        BatchSizes::Listed((0..n).step_by(group).map(|start| group.min((n - start) as usize)).collect())
-    } else {
-        BatchSizes::Equal(group)
-    };
     // The order does not matter: a source has pass 0 at hand under a fixed order.
     let mut groups =
         Groups { numbers, buffers, of_chunk, add, workers, pace: Pace::quiet(control), types: PhantomData };
-    let rows = batches.pass(0, &sizes, &mut groups)?;
+    let all = BatchSizes::Equal(usize::try_from(n).unwrap_or(usize::MAX));
+    let rows = batches.pass(0, &all, &mut groups)?;
     expect_rows(n, rows)
 }
 
@@ -620,10 +611,18 @@ where
     C: Fn(&mut P, Block<'_, F>) -> T + Sync,
     A: FnMut(T) -> Result<(), Error>,
 {
-    fn batch(&mut self, group: Block<'_, F>, examples: usize) -> Result<(), Error> {
+    fn pieces(&self) -> Pieces {
+        Pieces::MultiplesOf(CHUNK)
+    }
+
+    fn batch(&mut self, rows: Block<'_, F>, piece: Piece) -> Result<(), Error> {
         let Self { numbers, buffers, of_chunk, add, workers, pace, .. } = self;
-        each_chunk(&group, (CHUNK, *numbers), *workers, &*buffers, &*of_chunk, add)?;
-        pace.advance(examples)
+        for start in (0..piece.examples).step_by(GROUP) {
+            let group = rows.slice(start..piece.examples.min(start + GROUP));
+            each_chunk(&group, (CHUNK, *numbers), *workers, &*buffers, &*of_chunk, &mut *add)?;
+            pace.advance(group.len())?;
+        }
+        Ok(())
     }
 }
 

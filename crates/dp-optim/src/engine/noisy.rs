@@ -1,5 +1,7 @@
 //! The gradient estimate of training that releases every step: the batch's noisy sum.
 
+use core::ops::Range;
+
 use dp_accountant::{Adjacency, EventLog};
 use dp_data::{Block, BlockBuffer, OutOfMemory, Selection, Workers};
 use dp_losses::{Differences, Model};
@@ -9,6 +11,7 @@ use dp_mechanisms::steps::{NoisySteps, StepNoise, StepPlan};
 use dp_mechanisms::{L2Sensitivity, ReleaseRng, Released};
 use nalgebra::{RealField, convert};
 
+use super::batches::{Piece, Pieces};
 use super::chunks::{Divided, each_chunk, workers_for};
 use super::gradient::GradientEstimate;
 use super::rows::gathered;
@@ -36,8 +39,9 @@ pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
     sum: ClippedSum<F, A>,
     /// The maximum number of examples added at a time.
     microbatch: usize,
-    /// Examples that count, as rows and as positions.
-    counted: BlockBuffer<F>,
+    /// The examples of a microbatch that a piece of the batch did not fill.
+    carry: BlockBuffer<F>,
+    /// The positions of the examples that count.
     positions: Vec<u32>,
     workers: Workers,
     noise: Noise<A>,
@@ -200,7 +204,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
             squared_norms: Vec::new(),
             sum,
             microbatch,
-            counted: BlockBuffer::default(),
+            carry: BlockBuffer::default(),
             positions: Vec::new(),
             workers: Workers::ONE,
             noise,
@@ -305,56 +309,99 @@ where
     A: Adjacency,
     R: ReleaseRng + ?Sized,
 {
-    /// Adds the gradients of a batch of rows, which may be larger than a microbatch; several threads sum those of a large one.
+    /// Adds the gradients of rows of the step's batch, which may be many microbatches; several threads sum those of many rows.
+    /// Selected rows are copied microbatch by microbatch: into `buffer`, or by each thread into its own.
     ///
     /// Null records are omitted before the batch is cut into microbatches, so that a drawn null record leaves the same bits as
     /// one that is not drawn. Amplification by sampling requires this: with a null record in a neighbour, the sum has one
-    /// distribution, not two that differ by the boundaries of the microbatches.
+    /// distribution, not two that differ by the boundaries of the microbatches. For the same reason the boundaries do not
+    /// depend on the pieces in which the batch comes.
     ///
     /// # Errors
     /// As [`add`](Self::add).
-    pub(crate) fn add_rows(&mut self, model: &M, parameters: &[F], batch: Block<'_, F>) -> Result<(), Error> {
-        let mut buffer = core::mem::take(&mut self.counted);
-        let batch = counted(batch, &mut buffer)?;
-        self.add_counted(model, parameters, batch, &mut BlockBuffer::default())?;
-        self.counted = buffer;
-        Ok(())
-    }
-
-    /// As [`add_rows`](Self::add_rows), for selected rows, which are copied microbatch by microbatch: into `buffer`, or by each
-    /// thread into its own.
-    ///
-    /// # Errors
-    /// As [`add`](Self::add).
-    fn add_selected(
+    fn add_rows(
         &mut self,
         model: &M,
         parameters: &[F],
-        rows: &Selection<'_, F>,
+        rows: &Rows<'_, F>,
         buffer: &mut BlockBuffer<F>,
+        ends: bool,
+    ) -> Result<(), Error> {
+        self.each_microbatch(rows, buffer, ends, |gradient, rows, buffer| {
+            gradient.add_microbatches(model, parameters, rows, buffer)
+        })
+    }
+
+    /// As [`add_differences`](Self::add_differences), for rows cut as in [`add_rows`](Self::add_rows).
+    ///
+    /// # Errors
+    /// As [`add_differences`](Self::add_differences).
+    pub(crate) fn add_differences_of_rows(
+        &mut self,
+        model: &M,
+        between: Between<'_, F>,
+        there: &mut M::Pass,
+        rows: Block<'_, F>,
+        ends: bool,
+    ) -> Result<(), Error>
+    where
+        M: Differences<F>,
+    {
+        self.each_microbatch(&Rows::Block(rows), &mut BlockBuffer::default(), ends, |gradient, rows, buffer| {
+            gradient.each_piece(rows, buffer, |gradient, piece| {
+                gradient.add_differences(model, between, there, piece, piece.len())
+            })
+        })
+    }
+
+    /// Passes the rows that count to `add`, as whole microbatches of the step's batch. The rest is kept for the next rows of the
+    /// batch; where the batch ends, it is the last microbatch.
+    fn each_microbatch(
+        &mut self,
+        rows: &Rows<'_, F>,
+        buffer: &mut BlockBuffer<F>,
+        ends: bool,
+        mut add: impl FnMut(&mut Self, &Rows<'_, F>, &mut BlockBuffer<F>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut positions = core::mem::take(&mut self.positions);
-        self.add_counted(model, parameters, rows.valid(&mut positions)?, buffer)?;
-        self.positions = positions;
+        let mut carry = core::mem::take(&mut self.carry);
+        let (rows, microbatch) = (rows.valid(&mut positions)?, self.microbatch);
+        let (length, mut start) = (rows.rows(), 0);
+        if carry.rows() > 0 {
+            start = length.min(microbatch - carry.rows());
+            rows.part(0..start).append_to(&mut carry)?;
+            if ends || carry.rows() == microbatch {
+                add(self, &Rows::Block(carry.block(rows.dim())), buffer)?;
+                carry.clear();
+            }
+        }
+        let whole = if ends { length } else { start + (length - start) / microbatch * microbatch };
+        if start < whole {
+            add(self, &rows.part(start..whole), buffer)?;
+        }
+        if whole < length {
+            rows.part(whole..length).append_to(&mut carry)?;
+        }
+        (self.positions, self.carry) = (positions, carry);
         Ok(())
     }
 
-    /// Adds the gradients of rows that all count.
-    fn add_counted<D: Divided + Pieces<F>>(
+    /// Adds the gradients of rows that all count, from the start of a microbatch on.
+    fn add_microbatches(
         &mut self,
         model: &M,
         parameters: &[F],
-        rows: D,
+        rows: &Rows<'_, F>,
         buffer: &mut BlockBuffer<F>,
     ) -> Result<(), Error> {
-        if rows.rows() <= self.microbatch || workers_for(&rows, self.workers) == Workers::ONE {
+        if rows.rows() <= self.microbatch || workers_for(rows, self.workers) == Workers::ONE {
             return self
-                .each_piece(&rows, buffer, |gradient, piece| gradient.add(model, parameters, piece, piece.len()));
+                .each_piece(rows, buffer, |gradient, piece| gradient.add(model, parameters, piece, piece.len()));
         }
         let (microbatch, microbatches) = (self.microbatch, self.sum.microbatches());
         let buffers = || (model.pass(microbatch), Vec::new(), Vec::new(), BlockBuffer::default());
         let of_chunk = |(pass, squared_norms, coefficients, buffer): &mut (M::Pass, Vec<F>, Vec<F>, BlockBuffer<F>),
-                        piece: D| {
+                        piece: Rows<'_, F>| {
             let piece = piece.block(buffer)?;
             model.forward(parameters, piece, pass);
             model.backward(parameters, piece, pass);
@@ -364,36 +411,13 @@ where
             }))
         };
         let chunks = (microbatch, model.parameters());
-        each_chunk(&rows, chunks, self.workers, buffers, of_chunk, |part| Ok(self.sum.append(part??)?))
-    }
-
-    /// As [`add_differences`](Self::add_differences), for a batch of rows cut as in [`add_rows`](Self::add_rows).
-    ///
-    /// # Errors
-    /// As [`add_differences`](Self::add_differences).
-    pub(crate) fn add_differences_of_rows(
-        &mut self,
-        model: &M,
-        between: Between<'_, F>,
-        there: &mut M::Pass,
-        batch: Block<'_, F>,
-    ) -> Result<(), Error>
-    where
-        M: Differences<F>,
-    {
-        let mut buffer = core::mem::take(&mut self.counted);
-        let batch = counted(batch, &mut buffer)?;
-        self.each_piece(&batch, &mut BlockBuffer::default(), |gradient, piece| {
-            gradient.add_differences(model, between, there, piece, piece.len())
-        })?;
-        self.counted = buffer;
-        Ok(())
+        each_chunk(rows, chunks, self.workers, buffers, of_chunk, |part| Ok(self.sum.append(part??)?))
     }
 
     /// Passes rows that all count to `add`, microbatch by microbatch.
-    fn each_piece<D: Divided + Pieces<F>>(
+    fn each_piece(
         &mut self,
-        rows: &D,
+        rows: &Rows<'_, F>,
         buffer: &mut BlockBuffer<F>,
         mut add: impl FnMut(&mut Self, Block<'_, F>) -> Result<(), Error>,
     ) -> Result<(), Error> {
@@ -405,21 +429,71 @@ where
     }
 }
 
-/// Rows of which a model reads a microbatch.
-trait Pieces<F> {
-    /// Returns the rows as a block, copied into `buffer` if they are not one.
-    fn block<'b>(&'b self, buffer: &'b mut BlockBuffer<F>) -> Result<Block<'b, F>, OutOfMemory>;
+/// Rows of which a model reads a microbatch at a time.
+#[derive(Clone, Copy)]
+enum Rows<'a, F> {
+    Block(Block<'a, F>),
+    Selected(Selection<'a, F>),
 }
 
-impl<F: Copy> Pieces<F> for Block<'_, F> {
-    fn block<'b>(&'b self, _: &'b mut BlockBuffer<F>) -> Result<Block<'b, F>, OutOfMemory> {
-        Ok(*self)
+impl<'a, F: Copy> Rows<'a, F> {
+    fn dim(&self) -> usize {
+        match self {
+            Self::Block(block) => block.dim(),
+            Self::Selected(rows) => rows.dim(),
+        }
+    }
+
+    /// Returns those that count; `positions` is used if some do not.
+    fn valid<'b>(&self, positions: &'b mut Vec<u32>) -> Result<Rows<'b, F>, OutOfMemory>
+    where
+        'a: 'b,
+    {
+        match self {
+            Self::Block(block) => Ok(match block.valid(positions)? {
+                None => Rows::Block(*block),
+                Some(rows) => Rows::Selected(rows),
+            }),
+            Self::Selected(rows) => rows.valid(positions).map(Rows::Selected),
+        }
+    }
+
+    /// Returns them as a block; selected rows are copied into `buffer`.
+    fn block<'b>(&'b self, buffer: &'b mut BlockBuffer<F>) -> Result<Block<'b, F>, OutOfMemory> {
+        match self {
+            Self::Block(block) => Ok(*block),
+            Self::Selected(rows) => gathered(rows, buffer),
+        }
+    }
+
+    fn append_to(&self, buffer: &mut BlockBuffer<F>) -> Result<(), OutOfMemory> {
+        match self {
+            Self::Block(block) => buffer.push(block),
+            Self::Selected(rows) => (0..rows.len()).try_for_each(|i| buffer.push(&rows.example(i))),
+        }
     }
 }
 
-impl<F: Copy> Pieces<F> for Selection<'_, F> {
-    fn block<'b>(&'b self, buffer: &'b mut BlockBuffer<F>) -> Result<Block<'b, F>, OutOfMemory> {
-        gathered(self, buffer)
+impl<F: Copy + Sync> Divided for Rows<'_, F> {
+    fn rows(&self) -> usize {
+        match self {
+            Self::Block(block) => block.rows(),
+            Self::Selected(rows) => rows.rows(),
+        }
+    }
+
+    fn entries(&self) -> usize {
+        match self {
+            Self::Block(block) => block.entries(),
+            Self::Selected(rows) => rows.entries(),
+        }
+    }
+
+    fn part(&self, range: Range<usize>) -> Self {
+        match self {
+            Self::Block(block) => Self::Block(block.part(range)),
+            Self::Selected(rows) => Self::Selected(rows.part(range)),
+        }
     }
 }
 
@@ -438,16 +512,6 @@ fn set_squared_norms<F: RealField + Copy, M: Model<F>>(
     }
 }
 
-/// Returns the examples of a batch that count; copies only if some do not.
-fn counted<'b, F: Copy>(batch: Block<'b, F>, buffer: &'b mut BlockBuffer<F>) -> Result<Block<'b, F>, OutOfMemory> {
-    let Some(valid) = batch.valid.filter(|valid| valid.contains(&false)) else { return Ok(batch) };
-    buffer.clear();
-    for (i, _) in (0..).zip(valid).filter(|(_, valid)| **valid) {
-        buffer.push(&batch.slice(i..i + 1))?;
-    }
-    Ok(buffer.block(batch.dim()))
-}
-
 impl<F, M, A, R> GradientEstimate<F, M> for NoisyGradient<'_, F, M, A, R>
 where
     F: RealField + Copy,
@@ -464,6 +528,9 @@ where
         if !(is_paid_for && driven.are(&self.batches)) {
             return Err(OTHER_BATCHES);
         }
+        // What a loop left that was interrupted within a batch.
+        self.carry.clear();
+        drop(self.sum.finish());
         self.drive = Drive::Running;
         self.workers = driven.workers;
         if let Noise::Steps(steps) = &mut self.noise {
@@ -476,18 +543,22 @@ where
         self.drive = Drive::Ended;
     }
 
+    fn pieces(&self) -> Pieces {
+        Pieces::MultiplesOf(1)
+    }
+
     #[inline]
     fn estimate(
         &mut self,
         model: &M,
         parameters: &[F],
         batch: Block<'_, F>,
-        _examples: usize,
+        piece: Piece,
         sum: &mut [F],
     ) -> Result<(), Error> {
         self.expect_driven()?;
-        self.add_rows(model, parameters, batch)?;
-        self.release(sum)
+        self.add_rows(model, parameters, &Rows::Block(batch), &mut BlockBuffer::default(), piece.ends)?;
+        if piece.ends { self.release(sum) } else { Ok(()) }
     }
 
     fn estimate_selected(
@@ -496,11 +567,12 @@ where
         parameters: &[F],
         rows: &Selection<'_, F>,
         buffer: &mut BlockBuffer<F>,
+        piece: Piece,
         sum: &mut [F],
     ) -> Result<(), Error> {
         self.expect_driven()?;
-        self.add_selected(model, parameters, rows, buffer)?;
-        self.release(sum)
+        self.add_rows(model, parameters, &Rows::Selected(*rows), buffer, piece.ends)?;
+        if piece.ends { self.release(sum) } else { Ok(()) }
     }
 }
 

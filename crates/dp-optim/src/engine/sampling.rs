@@ -27,6 +27,11 @@ use crate::schedule::StepSizes;
 /// What is wrong with a source whose batch is not the one drawn.
 const NOT_ASKED_FOR: &str = "rows are not those asked for";
 
+/// Returns the number of rows of a long batch that are gathered at a time.
+pub(crate) fn gathered_rows(dim: usize) -> usize {
+    ((1 << 19) / dim.max(1)).clamp(64, 8192)
+}
+
 /// The key of one run's batches, drawn from the generator of the release and consumed by its use.
 ///
 /// # Examples
@@ -155,25 +160,31 @@ impl SampledRun {
         let mut pace = Pace::nominal(control, self.n);
         let (engine, mut sparse, mut buffer) = (description.engine, None, BlockBuffer::default());
         let nominal = self.law.nominal_size() as usize;
+        let near = gathered_rows(description.dim);
         for t in updates {
             let positions = sampler.draw()?;
             let step =
                 Step { update: t, step_size: self.steps.at(t), divisor: self.divisor, weight: self.weights.at(t) };
+            let pieces = iterate.pieces();
             if let Some(rows) = source.select(positions)? {
                 if rows.len() != positions.len() || rows.dim() != description.dim {
                     return Err(SourceError::Shape { engine, what: NOT_ASKED_FOR }.into());
                 }
-                iterate.update_selected(model, &rows, &mut buffer, &step)?;
+                for (range, piece) in pieces.of_batch(rows.len(), usize::MAX) {
+                    iterate.update_selected(model, &rows.slice(range), &mut buffer, piece, &step)?;
+                }
             } else {
-                let batch = source.gather(positions)?;
-                if batch.len() != positions.len() {
-                    return Err(SourceError::Shape { engine, what: NOT_ASKED_FOR }.into());
+                for (range, piece) in pieces.of_batch(positions.len(), near) {
+                    let batch = source.gather(&positions[range])?;
+                    if batch.len() != piece.examples {
+                        return Err(SourceError::Shape { engine, what: NOT_ASKED_FOR }.into());
+                    }
+                    // An empty batch is stored neither dense nor sparse.
+                    if !batch.is_empty() {
+                        check_shape(&batch, description.dim, &mut sparse, engine)?;
+                    }
+                    iterate.update(model, batch, piece, &step)?;
                 }
-                // An empty batch is stored neither dense nor sparse.
-                if !positions.is_empty() {
-                    check_shape(&batch, description.dim, &mut sparse, engine)?;
-                }
-                iterate.update(model, batch, positions.len(), &step)?;
             }
             if self.weights.restarts_after(t) {
                 iterate.restart();

@@ -3,6 +3,7 @@
 use dp_losses::{Model, ScaledSteps};
 use nalgebra::{RealField, convert};
 
+use super::batches::Piece;
 use super::iterate::Iterate;
 use super::update::{Step, squared_norm};
 use crate::error::Error;
@@ -123,7 +124,8 @@ impl<F: RealField + Copy> LazyAverage<F> {
 
 impl<F: RealField + Copy, M: ScaledSteps<F>> Iterate<F, M> for Scaled<F, M> {
     #[inline]
-    fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
+    fn update(&mut self, model: &M, batch: M::Batch<'_>, piece: Piece, step: &Step) -> Result<(), Error> {
+        let examples = piece.examples;
         let shrunk = self.scale * (1.0 - step.step_size * self.lambda);
         if !(0.5..=2.0).contains(&shrunk.abs()) {
             // The gradient is taken at the point before the shrinking: merge the current scale only, then shrink.

@@ -22,15 +22,30 @@ fn examples(n: usize, seed: u64) -> Examples<f64> {
     Examples::dense(values, targets, DIM).unwrap()
 }
 
-/// The first feature of each example of each batch.
+/// The first feature of each example of each batch, and the lengths of the pieces.
 #[derive(Default)]
-struct Seen(Vec<Vec<f64>>);
+struct Seen {
+    takes: Pieces,
+    batches: Vec<Vec<f64>>,
+    lengths: Vec<Vec<usize>>,
+    within: bool,
+}
 
 impl Visit<f64, LinearModel<f64, Logistic>> for Seen {
-    fn batch(&mut self, batch: dp_data::Block<'_, f64>, examples: usize) -> Result<(), Error> {
+    fn pieces(&self) -> Pieces {
+        self.takes
+    }
+
+    fn batch(&mut self, batch: dp_data::Block<'_, f64>, piece: Piece) -> Result<(), Error> {
         let dp_data::Rows::Dense { values, dim } = batch.rows else { unreachable!() };
-        assert_eq!(examples, batch.len());
-        self.0.push(values.chunks(dim).map(|row| row[0]).collect());
+        assert_eq!((piece.examples, piece.starts), (batch.len(), !self.within));
+        if piece.starts {
+            self.batches.push(Vec::new());
+            self.lengths.push(Vec::new());
+        }
+        self.batches.last_mut().unwrap().extend(values.chunks(dim).map(|row| row[0]));
+        self.lengths.last_mut().unwrap().push(batch.len());
+        self.within = !piece.ends;
         Ok(())
     }
 }
@@ -58,11 +73,21 @@ fn a_pass_is_cut_into_the_listed_sizes_however_the_source_cuts_its_blocks() {
                 lose: 0,
                 receipt: 20,
             };
-            let mut seen = Seen::default();
             let sizes = BatchSizes::Listed(sizes.into());
-            let mut batches = RowBatches::new(&mut source, Order::Declared);
-            let rows = batches.pass(0, &sizes, &mut seen).unwrap();
-            assert_eq!((rows, &seen.0), (20, &expected), "{sizes:?} {blocks:?}");
+            for takes in [Pieces::Whole, Pieces::Of(1), Pieces::Of(3), Pieces::MultiplesOf(1), Pieces::MultiplesOf(3)] {
+                let mut seen = Seen { takes, ..Seen::default() };
+                let mut batches = RowBatches::new(&mut source, Order::Declared);
+                let rows = batches.pass(0, &sizes, &mut seen).unwrap();
+                assert_eq!((rows, &seen.batches, seen.within), (20, &expected, false), "{sizes:?} {blocks:?}");
+                for lengths in seen.lengths {
+                    let (&last, lengths) = lengths.split_last().unwrap();
+                    assert!(match takes {
+                        Pieces::Whole => lengths.is_empty(),
+                        Pieces::Of(size) => last <= size && lengths.iter().all(|&length| length == size),
+                        Pieces::MultiplesOf(size) => lengths.iter().all(|&length| length % size == 0),
+                    });
+                }
+            }
         }
     }
 }
@@ -148,14 +173,13 @@ fn train<S: RowSource<f64>>(source: &mut S, run: &Run, fresh: bool, arithmetic: 
 
 #[test]
 fn a_stream_gives_the_same_bits_as_memory() {
-    let n = 103;
-    for batch_size in [1, 7, 50, 103] {
+    for (n, batch_size) in [(103, 1), (103, 7), (103, 50), (103, 103), (20_000, 9000), (20_000, 20_000)] {
         let run = run_of(n, batch_size, Averaging::Uniform);
         for (fresh, arithmetic) in [false, true].into_iter().flat_map(|fresh| Arithmetic::ALL.map(|kind| (fresh, kind)))
         {
             let memory = || MemorySource::new(examples(n as usize, 1), 1.0, 1.0);
             let expected = train(&mut memory(), &run, fresh, arithmetic).unwrap();
-            for blocks in [vec![1], vec![3, 11, 2], vec![60], vec![5, 98], vec![1000]] {
+            for blocks in [vec![1], vec![3, 11, 2], vec![60], vec![5, 98], vec![1000], vec![8192], vec![20_000]] {
                 let mut source = Chopped { memory: memory(), blocks: blocks.clone(), lose: 0, receipt: n };
                 let found = train(&mut source, &run, fresh, arithmetic).unwrap();
                 assert_eq!(found, expected, "{batch_size} {blocks:?} {fresh} {arithmetic:?}");
@@ -229,13 +253,13 @@ impl<M: Model<f64>, R: ReleaseRng> GradientEstimate<f64, M> for ClippedAndNoised
         model: &M,
         parameters: &[f64],
         batch: M::Batch<'_>,
-        examples: usize,
+        piece: Piece,
         sum: &mut [f64],
     ) -> Result<(), Error> {
         let Self { pass, norms, sum: clipped, mechanism, log, rng } = self;
         model.forward(parameters, batch, pass);
         model.backward(parameters, batch, pass);
-        norms.resize(examples * model.blocks().len(), 0.0);
+        norms.resize(piece.examples * model.blocks().len(), 0.0);
         model.squared_norms(batch, pass, norms);
         clipped.add(norms, |coefficients, sum| model.add_weighted(batch, pass, coefficients, sum))?;
         sum.copy_from_slice(mechanism.release(clipped.finish(), log, *rng)?.get());

@@ -4,6 +4,7 @@ use dp_losses::compensated::two_sum;
 use dp_losses::{CompensatedSum, Model, Real, ScaledSteps};
 use nalgebra::convert;
 
+use super::batches::Piece;
 use super::iterate::Iterate;
 use super::update::Step;
 use crate::error::Error;
@@ -107,7 +108,8 @@ fn excess_of_square<F: Real>(scale: (f64, f64), direction: &CompensatedSum<F>, r
 }
 
 impl<F: Real, M: ScaledSteps<F>> Iterate<F, M> for TwoParts<F, M> {
-    fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
+    fn update(&mut self, model: &M, batch: M::Batch<'_>, piece: Piece, step: &Step) -> Result<(), Error> {
+        let examples = piece.examples;
         model.forward_scaled(convert(self.scale.0), self.direction.high(), batch, &mut self.pass);
         model.backward(self.direction.high(), batch, &mut self.pass);
         self.shrink(step.step_size * self.lambda);
@@ -186,7 +188,7 @@ mod tests {
 
         fn update(&mut self, step_size: f64, weight: f64) {
             let step = Step { update: 1, step_size, divisor: 3.0, weight };
-            self.two_parts.update(&self.model, self.examples.block(), 2, &step).unwrap();
+            self.two_parts.update(&self.model, self.examples.block(), Piece::whole(2), &step).unwrap();
             let step_size = Long::new(step_size);
             let kept = Long::new(1.0).minus(&step_size.times(&Long::new(self.lambda)));
             for (j, w) in self.exact.iter_mut().enumerate() {

@@ -50,17 +50,19 @@ impl Arithmetic {
     }
 
     /// Returns the faster one: scaled for sparse rows and for batches of a few rows, where a buffer as long as the model would
-    /// cost more than the rows. Whether rows are sparse must follow from the schema, not from the records.
+    /// cost more than the rows. Long batches are summed in a buffer, which takes them in pieces. Whether rows are sparse must
+    /// follow from the schema, not from the records.
     ///
     /// # Examples
     /// ```
     /// use dp_optim::growth::Arithmetic;
     /// assert_eq!(Arithmetic::suited_to(true, 50), Arithmetic::Scaled);
+    /// assert_eq!(Arithmetic::suited_to(true, 100_000), Arithmetic::Buffered);
     /// assert_eq!(Arithmetic::suited_to(false, 50), Arithmetic::Buffered);
     /// assert_eq!(Arithmetic::suited_to(false, 1), Arithmetic::Scaled);
     /// ```
     pub const fn suited_to(sparse: bool, batch_size: u64) -> Self {
-        if sparse || batch_size < 8 { Self::Scaled } else { Self::Buffered }
+        if batch_size < 8 || sparse && batch_size <= 8192 { Self::Scaled } else { Self::Buffered }
     }
 }
 

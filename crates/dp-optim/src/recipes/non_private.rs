@@ -6,7 +6,7 @@ use dp_losses::{Domain, L2, LinearModel, LossKind, ProximalLoss, ProximalVisitor
 use super::linear::{LinearTraining, size};
 use crate::averaging::Averaging;
 use crate::engine::dual_ascent::{self, Shape, Terms};
-use crate::engine::{BatchSizes, Batches, Control, RowBatches, Run, Visit, minimise};
+use crate::engine::{BatchSizes, Batches, Control, Piece, RowBatches, Run, Visit, minimise};
 use crate::error::{Error, positive};
 use crate::float::FloatKind;
 use crate::growth::{Arithmetic, Divisor};
@@ -275,7 +275,7 @@ struct Minimisation<'t, 'c, F, L> {
 }
 
 impl<F: Real, L: ProximalLoss<F>> Visit<F, LinearModel<F, L>> for Minimisation<'_, '_, F, L> {
-    fn batch(&mut self, rows: Block<'_, F>, _examples: usize) -> Result<(), Error> {
+    fn batch(&mut self, rows: Block<'_, F>, _: Piece) -> Result<(), Error> {
         let centre = vec![F::zero(); rows.dim()];
         self.point = dual_ascent::certified(&self.loss, rows, &centre, &self.certificate, self.control)?;
         Ok(())

@@ -34,6 +34,16 @@ fn start<'r, F: Real, M: Model<F>, A: Adjacency>(
     NoisyGradient::start(model, all(sum), sum, noise, &mut EventLog::new(), rng).unwrap()
 }
 
+/// Adds the gradients of a whole batch.
+fn add<F, M, A>(gradient: &mut NoisyGradient<'_, F, M, A, SeededRng>, model: &M, parameters: &[F], batch: Block<'_, F>)
+where
+    F: Real,
+    M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
+    A: Adjacency,
+{
+    gradient.add_rows(model, parameters, &Rows::Block(batch), &mut BlockBuffer::default(), true).unwrap();
+}
+
 fn clipped(norm: f64, examples: u64, microbatch: u64, float: FloatKind) -> StepSum {
     StepSum {
         contributions: Contributions::Clipped(ClippingNorm::new(norm).unwrap()),
@@ -87,7 +97,7 @@ fn neighbours<F: Real>(float: FloatKind, trials: usize) -> f64 {
             let examples = Examples::dense(narrow(rows), narrow(targets), dim).unwrap();
             let mut rng = SeededRng::new(0);
             let mut gradient = start::<F, _, ReplaceOne>(&model, sum, NO_NOISE, &mut rng);
-            gradient.add_rows(&model, &parameters, examples.block()).unwrap();
+            add(&mut gradient, &model, &parameters, examples.block());
             gradient.release_in_double().unwrap()
         };
         let apart = norm(&computed(&rows, &targets), &computed(&other_rows, &other_targets));
@@ -118,7 +128,7 @@ fn the_number_of_threads_changes_no_bit() {
                     let mut rng = SeededRng::new(0);
                     let mut gradient = start::<F, _, ReplaceOne>(&model, sum, NO_NOISE, &mut rng);
                     gradient.workers = Workers::new(threads.try_into().unwrap());
-                    gradient.add_rows(&model, &parameters, Block { valid, ..examples.block() }).unwrap();
+                    add(&mut gradient, &model, &parameters, Block { valid, ..examples.block() });
                     gradient.release_in_double().unwrap()
                 };
                 let one = with(1);
@@ -155,15 +165,52 @@ fn selected_rows_give_the_bits_of_copied_ones() {
                 gradient.workers = Workers::new(threads.try_into().unwrap());
                 if selected {
                     let selection = examples.select(&positions).unwrap();
-                    gradient.add_selected(&model, &parameters, &selection, &mut BlockBuffer::default()).unwrap();
+                    let (rows, buffer) = (Rows::Selected(selection), &mut BlockBuffer::default());
+                    gradient.add_rows(&model, &parameters, &rows, buffer, true).unwrap();
                 } else {
-                    gradient.add_rows(&model, &parameters, copied.block()).unwrap();
+                    add(&mut gradient, &model, &parameters, copied.block());
                 }
                 gradient.release_in_double().unwrap()
             };
             let expected = released(1, false);
             assert_eq!(norm(&expected, &vec![0.0; dim]) > 0.1, drawn > 1);
             assert!([1, 2, 3].iter().all(|&threads| released(threads, true) == expected), "{drawn} drawn");
+        }
+    }
+}
+
+/// A batch gives the same bits in any pieces and on any number of threads, with and without null records: microbatches are cut
+/// from the records that count.
+#[test]
+fn pieces_give_the_bits_of_a_whole_batch() {
+    let (count, dim) = (9000usize, 40usize);
+    let mut rng = SeededRng::new(9);
+    let rows = unit_rows(count, dim, &mut rng);
+    let (model, parameters) = (LinearModel::<f64, Logistic>::new(dim, Logistic), vec![0.3; dim]);
+    for nulls in [false, true] {
+        let mut rows = rows.clone();
+        if nulls {
+            rows.chunks_exact_mut(dim).step_by(7).for_each(|row| row[3] = f64::NAN);
+        }
+        let mut examples = Examples::dense(rows, vec![1.0; count], dim).unwrap();
+        examples.enforce_bounds(1.0, 1.0);
+        let released = |threads: usize, pieces: &[usize]| {
+            let mut rng = SeededRng::new(0);
+            let sum = clipped(0.2, count as u64, 1024, FloatKind::F64);
+            let mut gradient = start::<f64, _, ReplaceOne>(&model, sum, NO_NOISE, &mut rng);
+            gradient.workers = Workers::new(threads.try_into().unwrap());
+            let (mut start, mut lengths) = (0, pieces.iter().cycle());
+            while start < count {
+                let end = count.min(start + lengths.next().unwrap());
+                let rows = Rows::Block(examples.block().slice(start..end));
+                gradient.add_rows(&model, &parameters, &rows, &mut BlockBuffer::default(), end == count).unwrap();
+                start = end;
+            }
+            gradient.release_in_double().unwrap()
+        };
+        let expected = released(1, &[count]);
+        for pieces in [&[count][..], &[1], &[1024], &[1500, 3], &[8000, 1], &[7], &[1024, 2048, 30]] {
+            assert!((1..3).all(|threads| released(threads, pieces) == expected), "{pieces:?} {nulls}");
         }
     }
 }
@@ -186,7 +233,7 @@ fn sums_of_single_precision_are_in_double_precision() {
     let mut rng = SeededRng::new(0);
     let mut gradient = start::<f32, _, ReplaceOne>(&model, sum, NO_NOISE, &mut rng);
     let mut sum_of = |count: usize| {
-        gradient.add_rows(&model, &[0.1], examples.block().slice(0..count)).unwrap();
+        add(&mut gradient, &model, &[0.1], examples.block().slice(0..count));
         gradient.release_in_double().unwrap()[0]
     };
     let (all, each) = (sum_of(count), sum_of(1));
@@ -253,10 +300,13 @@ fn an_empty_step_is_noise_alone_and_too_many_examples_are_refused() {
     gradient.release(&mut total).unwrap();
     assert!(total.iter().all(|&noise| noise != 0.0 && noise.abs() < 1e-4));
     let empty = Examples::<f64>::dense(Vec::new(), Vec::new(), 2).unwrap();
-    assert!(gradient.estimate(&model, &[0.0; 2], empty.block(), 0, &mut total).is_err(), "no loop drives it");
+    assert!(
+        gradient.estimate(&model, &[0.0; 2], empty.block(), Piece::whole(0), &mut total).is_err(),
+        "no loop drives it"
+    );
     let (n, sizes) = (3, &BatchSizes::Equal(3));
     gradient.begin(&Driven { batches: Batched::Passes { n, sizes, one_order: true }, workers: Workers::ONE }).unwrap();
-    gradient.estimate(&model, &[0.0; 2], empty.block(), 0, &mut total).unwrap();
+    gradient.estimate(&model, &[0.0; 2], empty.block(), Piece::whole(0), &mut total).unwrap();
     assert!(total.iter().all(|&noise| noise != 0.0 && noise.abs() < 1e-4));
     let examples = Examples::dense(vec![0.5; 8], vec![1.0; 4], 2).unwrap();
     let block: Block<'_, f64> = examples.block();
@@ -303,7 +353,7 @@ fn a_null_record_that_is_drawn_leaves_no_trace() {
     let parameters: Vec<f64> = (0..DIM * CLASSES).map(|_| draws.random_range(-3.0..3.0)).collect();
     let mut sum_of = |rows: &[f64], targets: &[f64], valid: Option<&[bool]>| {
         let examples = Examples::dense(rows.to_vec(), targets.to_vec(), DIM).unwrap();
-        gradient.add_rows(&model, &parameters, Block { valid, ..examples.block() }).unwrap();
+        add(&mut gradient, &model, &parameters, Block { valid, ..examples.block() });
         gradient.release_in_double().unwrap()
     };
     let without = sum_of(&rows, &targets, None);
@@ -344,7 +394,7 @@ fn other_batches_than_those_paid_for_are_refused() {
     // Batches after the end of the loop do not belong to it.
     GradientEstimate::<f64, LinearModel<f64, Logistic>>::end(&mut gradient);
     let empty = Examples::<f64>::dense(Vec::new(), Vec::new(), 2).unwrap();
-    assert!(gradient.estimate(&model, &[0.0; 2], empty.block(), 0, &mut [0.0; 2]).is_err());
+    assert!(gradient.estimate(&model, &[0.0; 2], empty.block(), Piece::whole(0), &mut [0.0; 2]).is_err());
     // The remaining steps are fresh draws, whenever they are made.
     gradient.begin(&other(n, law, 50)).unwrap();
     drop(gradient);

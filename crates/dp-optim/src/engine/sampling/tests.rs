@@ -1,12 +1,21 @@
 use std::collections::BTreeMap;
 
-use super::*;
-use crate::averaging::Averaging;
-use crate::engine::{Buffered, GradientDescent, GradientEstimate, PlainGradient, Progress};
-use crate::memory::MemorySource;
-use crate::schedule::Schedule;
+use dp_accountant::{AdjacencyKind, EventLog, ZeroOut};
 use dp_data::{Description, Examples, PassRequest, RowStream, Selection};
 use dp_losses::{LinearModel, Logistic};
+use dp_mechanisms::clip::ClippingNorm;
+use dp_mechanisms::{Gaussian, L2Sensitivity, SeededRng};
+use rand::RngExt;
+
+use super::*;
+use crate::averaging::Averaging;
+use crate::engine::{
+    Buffered, Contributions, GradientDescent, GradientEstimate, NoisyGradient, Piece, PlainGradient, Progress,
+    StepBatches, StepSum,
+};
+use crate::float::FloatKind;
+use crate::memory::MemorySource;
+use crate::schedule::Schedule;
 
 fn sampler(law: BatchLaw, n: u64, key: u8) -> Sampler {
     Sampler::new(law, n, [key; 32]).unwrap()
@@ -156,10 +165,10 @@ struct Counting {
 }
 
 impl<M: Model<f64>> GradientEstimate<f64, M> for &mut Counting {
-    fn estimate(&mut self, _: &M, _: &[f64], _: M::Batch<'_>, rows: usize, sum: &mut [f64]) -> Result<(), Error> {
+    fn estimate(&mut self, _: &M, _: &[f64], _: M::Batch<'_>, piece: Piece, sum: &mut [f64]) -> Result<(), Error> {
         self.updates += 1;
-        self.rows += rows as u64;
-        self.empty += u64::from(rows == 0);
+        self.rows += piece.examples as u64;
+        self.empty += u64::from(piece.examples == 0);
         sum.fill(1.0);
         Ok(())
     }
@@ -273,4 +282,35 @@ fn selected_rows_make_the_updates_of_gathered_ones_and_must_be_those_drawn() {
     assert_eq!(output(Offer::All).unwrap(), output(Offer::None).unwrap());
     let error = output(Offer::AllButOne).unwrap_err();
     assert!(matches!(error, Error::Source(SourceError::Shape { what: NOT_ASKED_FOR, .. })), "{error}");
+}
+
+/// Batches of thousands of records, some of them null, from which every estimate is computed in pieces.
+#[test]
+fn long_batches_come_in_pieces_and_make_the_same_updates() {
+    let n = 40_000;
+    let (model, mut rng) = (LinearModel::new(2, Logistic), SeededRng::new(5));
+    let mut values: Vec<f64> = (0..2 * n).map(|_| rng.random_range(-0.7..0.7)).collect();
+    values.iter_mut().step_by(14).for_each(|value| *value = f64::NAN);
+    let examples = Examples::dense(values, vec![1.0; n], 2).unwrap();
+    let run = run(BatchLaw::Poisson { mean_darts: 25_000 }, n as u64, 3);
+    let steps = StepBatches::Drawn { n: n as u64, law: run.law, steps: 3 };
+    let sum = StepSum::whole(Contributions::Clipped(ClippingNorm::new(0.1).unwrap()), n as u64, FloatKind::F64);
+    let rule = GradientDescent { lambda: 0.0, radius: None };
+    let outputs = |offer| {
+        let mut source = Offers(MemorySource::new(examples.clone(), 1.0, 1.0), offer);
+        let mut control = Control::default();
+        let mut iterate = Buffered::new(vec![0.0; 2], true, PlainGradient::new(&model, n), rule);
+        run.run(&model, &mut source, &mut iterate, BatchKey::of([1; 32]), &mut control).unwrap();
+        let plain = Iterate::<f64, LinearModel<f64, Logistic>>::into_output(iterate);
+        let (mut rng, mut log) = (SeededRng::new(2), EventLog::<ZeroOut>::new());
+        let sensitivity = L2Sensitivity::new(sum.sensitivity(AdjacencyKind::ZeroOut).unwrap()).unwrap();
+        let noise = Gaussian::from_std_dev(sensitivity, 1.0).unwrap().into();
+        let gradient = NoisyGradient::start(&model, steps.clone(), sum, noise, &mut log, &mut rng).unwrap();
+        let mut iterate = Buffered::new(vec![0.0; 2], true, gradient, rule);
+        run.run(&model, &mut source, &mut iterate, BatchKey::of([1; 32]), &mut control).unwrap();
+        (plain, iterate.into_parts().0)
+    };
+    let (plain, noisy) = outputs(Offer::All);
+    assert!(plain[0] != 0.0 && noisy[0] != 0.0);
+    assert_eq!((plain, noisy), outputs(Offer::None));
 }

@@ -150,7 +150,7 @@ fn no_record_moves_a_sum_of_differences_by_more_than_its_sensitivity() {
                 let mut gradient = NoisyGradient::start(model, once, sum, noise.into(), &mut log, &mut own).unwrap();
                 let [here, there] = points.each_ref().map(|point| &point[..]);
                 let between = Between { here, there, scale: number(scale) };
-                gradient.add_differences_of_rows(model, between, &mut model.pass(16), examples.block()).unwrap();
+                gradient.add_differences_of_rows(model, between, &mut model.pass(16), examples.block(), true).unwrap();
                 gradient.release_in_double().unwrap()
             });
             let apart = sums[0].iter().zip(&sums[1]).map(|(&a, &b)| (a - b).powi(2)).sum::<f64>().sqrt();

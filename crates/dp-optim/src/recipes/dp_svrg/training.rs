@@ -13,7 +13,7 @@ use super::{Svrg, TwoNoises};
 use crate::averaging::AveragingWeights;
 use crate::engine::{
     BatchKey, BatchSizes, Batches, Between, Buffered, Control, Driven, GradientDescent, GradientEstimate, Iterate,
-    NoisyGradient, Pace, RowBatches, SampledRun, StepBatches, Visit, expect_rows,
+    NoisyGradient, Pace, Piece, Pieces, RowBatches, SampledRun, StepBatches, Visit, expect_rows,
 };
 use crate::error::Error;
 use crate::recipes::algorithm::Run;
@@ -274,9 +274,9 @@ where
     A: RecordAdjacency,
     R: ReleaseRng + ?Sized,
 {
-    fn batch(&mut self, batch: Block<'_, F>, examples: usize) -> Result<(), Error> {
-        self.gradient.add(self.model, self.point, batch, examples)?;
-        self.pace.advance(examples)
+    fn batch(&mut self, batch: Block<'_, F>, piece: Piece) -> Result<(), Error> {
+        self.gradient.add(self.model, self.point, batch, piece.examples)?;
+        self.pace.advance(piece.examples)
     }
 }
 
@@ -307,12 +307,16 @@ where
         self.gradient.end();
     }
 
+    fn pieces(&self) -> Pieces {
+        self.gradient.pieces()
+    }
+
     fn estimate(
         &mut self,
         model: &M,
         parameters: &[F],
         batch: Block<'_, F>,
-        _examples: usize,
+        piece: Piece,
         sum: &mut [F],
     ) -> Result<(), Error> {
         self.gradient.expect_driven()?;
@@ -321,7 +325,10 @@ where
         let reach = self.run.reach(moved.fold(0.0, f64::hypot));
         let (scale, reach): (F, F) = (convert(reach.recip()), convert(reach));
         let between = Between { here: parameters, there: self.snapshot, scale };
-        self.gradient.add_differences_of_rows(model, between, &mut self.there, batch)?;
+        self.gradient.add_differences_of_rows(model, between, &mut self.there, batch, piece.ends)?;
+        if !piece.ends {
+            return Ok(());
+        }
         self.gradient.release(sum)?;
         let snapshot = self.snapshot;
         (self.observe)(Observation::Step { point: parameters, snapshot, reach, noisy_sum: sum });
@@ -381,7 +388,10 @@ mod tests {
             };
             let mut estimate =
                 Corrected { run: &run, gradient, there, snapshot: &snapshot, full: &full, observe: &mut observe };
-            assert!(matches!(estimate.estimate(&model, &start, five, 5, &mut [0.0; 2]), Err(Error::NotProved { .. })));
+            assert!(matches!(
+                estimate.estimate(&model, &start, five, Piece::whole(5), &mut [0.0; 2]),
+                Err(Error::NotProved { .. })
+            ));
 
             let rule = GradientDescent { lambda: 0.0, radius: None };
             let mut iterate = Buffered::new(start.to_vec(), false, estimate, rule);
@@ -396,7 +406,10 @@ mod tests {
             let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
             let ran = sampled.run(&model, &mut source, &mut iterate, key, &mut Control::default());
             let (_, mut estimate) = iterate.into_parts();
-            assert!(matches!(estimate.estimate(&model, &start, five, 5, &mut [0.0; 2]), Err(Error::NotProved { .. })));
+            assert!(matches!(
+                estimate.estimate(&model, &start, five, Piece::whole(5), &mut [0.0; 2]),
+                Err(Error::NotProved { .. })
+            ));
             let is_paid = (law, updates) == (paid, 4);
             assert_eq!((ran.is_ok(), steps), (is_paid, if is_paid { 4 } else { 0 }), "{law:?} {updates}");
         }

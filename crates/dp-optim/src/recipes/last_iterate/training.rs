@@ -12,8 +12,8 @@ use rand::Rng as _;
 use super::Descent;
 use crate::averaging::Averaging;
 use crate::engine::{
-    BatchSizes, Control, GradientDescent, GradientEstimate, Iterate, Passes, PlainGradient, RowBatches, Run, Step,
-    UpdateRule, project,
+    BatchSizes, Control, GradientDescent, GradientEstimate, Iterate, Passes, Piece, Pieces, PlainGradient, RowBatches,
+    Run, Step, UpdateRule, project,
 };
 use crate::error::Error;
 use crate::growth::Divisor;
@@ -116,7 +116,7 @@ impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Visitor<'_, '_, '_, F, A> 
         let mut log = EventLog::new();
         let zeros = || vec![F::zero(); model.parameters()];
         let mut iterate = NoisyIterate {
-            gradient: PlainGradient::new(&model, self.run.batches.largest().min(1 << 16)),
+            gradient: PlainGradient::new(&model, self.run.batches.largest()),
             rule: GradientDescent { lambda: self.descent.inputs.lambda, radius: None },
             parameters: zeros(),
             sum: zeros(),
@@ -150,13 +150,20 @@ struct NoisyIterate<'m, 'r, 'l, F, M: Model<F>, A: RecordAdjacency> {
 }
 
 impl<F: Real, M: Model<F>, A: RecordAdjacency> Iterate<F, M> for NoisyIterate<'_, '_, '_, F, M, A> {
+    fn pieces(&self) -> Pieces {
+        self.gradient.pieces()
+    }
+
     #[inline]
-    fn update(&mut self, model: &M, batch: M::Batch<'_>, examples: usize, step: &Step) -> Result<(), Error> {
+    fn update(&mut self, model: &M, batch: M::Batch<'_>, piece: Piece, step: &Step) -> Result<(), Error> {
         // Updates after the last paid one would have no noise.
         if step.update > self.planned {
             return Err(dp_mechanisms::Error::SessionOver { what: "updates", most: self.planned }.into());
         }
-        self.gradient.estimate(model, &self.parameters, batch, examples, &mut self.sum)?;
+        self.gradient.estimate(model, &self.parameters, batch, piece, &mut self.sum)?;
+        if !piece.ends {
+            return Ok(());
+        }
         self.rule.apply(&mut self.parameters, &self.sum, step);
         if self.session.iterates_left() > 1 {
             let sensitivity = self.session.sensitivity();

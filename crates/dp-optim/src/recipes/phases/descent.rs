@@ -8,8 +8,8 @@ use super::release::PhaseSink;
 use super::{Phase, PhasedRun};
 use crate::averaging::{Averaging, AveragingWeights};
 use crate::engine::{
-    BatchSizes, Batches, Buffered, Control, GradientDescent, Iterate, Pace, PlainGradient, RowBatches, Scaled, Step,
-    TwoParts, Visit, expect_rows,
+    BatchSizes, Batches, Buffered, Control, GradientDescent, Iterate, Pace, Piece, PlainGradient, RowBatches, Scaled,
+    Step, TwoParts, Visit, expect_rows,
 };
 use crate::error::Error;
 use crate::growth::Arithmetic;
@@ -139,7 +139,7 @@ where
     B: Fn(Vec<F>) -> I,
 {
     #[inline]
-    fn batch(&mut self, batch: M::Batch<'_>, examples: usize) -> Result<(), Error> {
+    fn batch(&mut self, batch: M::Batch<'_>, piece: Piece) -> Result<(), Error> {
         let index = self.sink.phase();
         // Rows after the phases are read, so that their number can be checked, but not used.
         if let (Some(&phase), Some(weights), Some(iterate)) =
@@ -149,11 +149,11 @@ where
             if self.read < phase.records {
                 let step =
                     Step { update: self.read, step_size: phase.step, divisor: 1.0, weight: weights.at(self.read) };
-                iterate.update(self.model, batch, examples, &step)?;
+                iterate.update(self.model, batch, piece, &step)?;
             } else {
                 self.end(phase)?;
             }
         }
-        self.pace.advance(examples)
+        self.pace.advance(piece.examples)
     }
 }

@@ -8,7 +8,7 @@ use nalgebra::convert;
 use super::PhasedRun;
 use super::release::PhaseSink;
 use crate::engine::dual_ascent::{self, Certificate};
-use crate::engine::{BatchSizes, Batches, Control, RowBatches, Visit, expect_rows};
+use crate::engine::{BatchSizes, Batches, Control, Piece, RowBatches, Visit, expect_rows};
 use crate::error::Error;
 use crate::recipes::linear::size;
 
@@ -78,7 +78,7 @@ where
     L: ProximalLoss<F>,
     K: PhaseSink<F>,
 {
-    fn batch(&mut self, rows: Block<'_, F>, _examples: usize) -> Result<(), Error> {
+    fn batch(&mut self, rows: Block<'_, F>, _: Piece) -> Result<(), Error> {
         let Some(objective) = self.objectives.get(self.sink.phase()) else { return Ok(()) };
         let share: F = convert(objective.centre);
         let centre: Vec<F> = self.sink.start().iter().map(|&start| share * start).collect();

@@ -11,7 +11,7 @@ use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 
 use crate::engine::grid_sum::{self, ExactSums, GridSum, counts, exact_sum};
 use crate::engine::rows::{copy_row, dot};
-use crate::engine::{Control, Sampler, check_shape};
+use crate::engine::{Control, Sampler, check_shape, gathered_rows};
 use crate::error::Error;
 
 /// Repeated access to the records.
@@ -48,15 +48,14 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
         self.control.check()?;
         let description = self.source.describe()?;
         let (positions, mut total) = (sampler.draw()?, sums.empty()?);
-        let batch = self.source.gather(positions)?;
-        if batch.len() != positions.len() {
-            let what = "rows are not those asked for";
-            return Err(SourceError::Shape { engine: description.engine, what }.into());
-        }
-        // An empty batch is stored neither dense nor sparse.
-        if !positions.is_empty() {
-            check_shape(&batch, description.dim, &mut None, description.engine)?;
-            grid_sum::add_up_block(sums, &batch, self.control.workers, &mut total)?;
+        for positions in positions.chunks(gathered_rows(description.dim)) {
+            let piece = self.source.gather(positions)?;
+            if piece.len() != positions.len() {
+                let what = "rows are not those asked for";
+                return Err(SourceError::Shape { engine: description.engine, what }.into());
+            }
+            check_shape(&piece, description.dim, &mut None, description.engine)?;
+            grid_sum::add_up_block(sums, &piece, self.control.workers, &mut total)?;
         }
         Ok(total)
     }
