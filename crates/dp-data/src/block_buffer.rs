@@ -106,6 +106,37 @@ impl<F: Copy> BlockBuffer<F> {
         Ok(())
     }
 
+    /// Appends an example with `stored` features, which `fill` appends to the values and, if sparse, the columns of all.
+    #[cfg(feature = "spool")]
+    pub(crate) fn push_row(
+        &mut self,
+        sparse: bool,
+        stored: usize,
+        target: F,
+        is_valid: bool,
+        fill: impl FnOnce(&mut Vec<F>, &mut Vec<u32>),
+    ) -> Result<(), OutOfMemory> {
+        make_room(&mut self.targets, 1)?;
+        make_room(&mut self.valid, 1)?;
+        make_room(&mut self.values, stored)?;
+        self.sparse = sparse;
+        if sparse {
+            make_room(&mut self.indices, stored)?;
+            make_room(&mut self.offsets, 2)?;
+            if self.offsets.is_empty() {
+                self.offsets.push(0);
+            }
+        }
+        fill(&mut self.values, &mut self.indices);
+        if sparse {
+            self.offsets.push(self.values.len());
+        }
+        self.targets.push(target);
+        self.any_marked |= !is_valid;
+        self.valid.push(is_valid);
+        Ok(())
+    }
+
     /// Replaces the contents by selected examples. `fetch` is called with a row's values and columns (none of dense rows) some
     /// rows before the row is copied, so that it can ask for their memory.
     ///

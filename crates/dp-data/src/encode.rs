@@ -26,6 +26,8 @@ use serde::{Deserialize, Serialize};
 pub use cell::Cell;
 #[cfg(feature = "files")]
 pub use coordinates::Coordinates;
+#[cfg(feature = "spool")]
+pub(crate) use coordinates::encode_coordinates;
 pub use feature_map::{FeatureMap, MAX_COSINES};
 use feature_map::{MapPlan, Numeric};
 pub use format::{ImageFormat, InputFormat, LibsvmFormat, MAX_FEATURES};

@@ -16,6 +16,8 @@ use core::fmt;
 
 use crate::block::{Block, Rows};
 use crate::memory::OutOfMemory;
+#[cfg(feature = "spool")]
+use crate::memory::collect;
 
 /// Storage of the features.
 #[derive(Clone)]
@@ -258,6 +260,32 @@ impl<F> Examples<F> {
         self
     }
 }
+
+#[cfg(feature = "spool")]
+impl<F: Copy> Examples<F> {
+    /// Returns a copy of a block.
+    pub(crate) fn of_block(block: &Block<'_, F>) -> Result<Self, ShapeError> {
+        let copy = |values: &[F]| collect(values.iter().copied(), ROWS).map_err(OutOfMemory::without_sizes);
+        let storage = match block.rows {
+            Rows::Dense { values, .. } => Storage::Dense(copy(values)?),
+            Rows::Sparse { offsets, indices, values, .. } => {
+                let place = offsets.first().copied().unwrap_or(0)..offsets.last().copied().unwrap_or(0);
+                Storage::Sparse {
+                    offsets: collect(offsets.iter().map(|offset| offset - place.start), ROWS)?,
+                    indices: collect(indices[place.clone()].iter().copied(), ROWS)
+                        .map_err(OutOfMemory::without_sizes)?,
+                    values: copy(&values[place])?,
+                }
+            }
+        };
+        let valid = block.valid.map(|valid| collect(valid.iter().copied(), ROWS)).transpose()?;
+        Ok(Self { storage, targets: copy(block.targets)?, valid, dim: block.dim() })
+    }
+}
+
+/// The contents, for messages.
+#[cfg(feature = "spool")]
+const ROWS: &str = "a copy of some rows";
 
 impl Examples<f64> {
     /// Returns the examples in single precision, with features rounded **towards zero**.

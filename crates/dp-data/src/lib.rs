@@ -38,7 +38,9 @@
 //! # Features
 //! - `schema`: [`Schema`], [`Encoder`], [`DataError`] (serde, toml, fast-float2, chacha20, rustc-hash).
 //! - `files`: [`read`] and [`draft`] (csv-core, memchr, pulp, flate2, liblzma); implies `schema`.
-#![cfg_attr(not(feature = "files"), allow(rustdoc::broken_intra_doc_links))]
+//! - `order`: [`KeyedOrder`], the order of a pass under a key (chacha20, rand).
+//! - `spool`: [`spool`], rows in a temporary file (crc32fast, tempfile); implies `files` and `order`.
+#![cfg_attr(not(feature = "spool"), allow(rustdoc::broken_intra_doc_links))]
 #![forbid(unsafe_code)]
 
 pub mod block;
@@ -50,6 +52,8 @@ pub mod encode;
 #[cfg(feature = "schema")]
 pub mod error;
 pub mod examples;
+#[cfg(feature = "order")]
+pub mod keyed_order;
 pub mod memory;
 #[cfg(feature = "files")]
 pub mod read;
@@ -57,6 +61,8 @@ pub mod read;
 pub mod schema;
 pub mod selection;
 pub mod source;
+#[cfg(feature = "spool")]
+pub mod spool;
 pub mod workers;
 
 pub use block::{Block, Rows};
@@ -66,6 +72,8 @@ pub use encode::{Encoder, Encoding};
 #[cfg(feature = "schema")]
 pub use error::DataError;
 pub use examples::{DenseBuilder, Examples, SparseBuilder};
+#[cfg(feature = "order")]
+pub use keyed_order::KeyedOrder;
 pub use memory::OutOfMemory;
 #[cfg(feature = "schema")]
 pub use schema::Schema;

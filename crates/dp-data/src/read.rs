@@ -26,6 +26,8 @@ pub use input::Input;
 pub(crate) use input::read_error;
 pub use lines::{Line, Lines};
 pub use load::{Loaded, load, load_coordinates, load_csv, load_images, load_libsvm};
+#[cfg(feature = "spool")]
+pub(crate) use load::{provisional, read};
 pub use records::{EncodedRecord, RecordReader};
 pub(crate) use text::{Chunk, ReadsChunks};
 pub use warning::CuratorWarning;

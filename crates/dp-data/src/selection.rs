@@ -100,6 +100,12 @@ impl<'a, F> Selection<'a, F> {
         }
     }
 
+    /// Returns the examples at `positions`, all of which are below the number of the block's.
+    #[cfg(feature = "spool")]
+    pub(crate) fn of_block(block: Block<'a, F>, positions: &'a [u32]) -> Self {
+        Self { block, positions }
+    }
+
     /// Returns all examples, and the positions of the chosen ones.
     pub(crate) fn parts(&self) -> (&Block<'a, F>, &'a [u32]) {
         (&self.block, self.positions)

@@ -37,6 +37,13 @@ pub enum Order {
     Declared,
 }
 
+impl Order {
+    /// Returns whether each pass has its own order.
+    pub const fn is_fresh(self) -> bool {
+        matches!(self, Self::Keyed { fresh_each_pass: true, .. })
+    }
+}
+
 impl core::fmt::Debug for Order {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {

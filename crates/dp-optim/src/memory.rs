@@ -1,14 +1,11 @@
 //! A source of examples in memory.
 
-use chacha20::ChaCha20Rng;
-use chacha20::rand_core::SeedableRng;
 use dp_data::examples::{Feature, OrderError};
 use dp_data::memory::{OutOfMemory, collect, filled};
 use dp_data::{
-    Block, BlockBuffer, Description, Examples, Order, PassReceipt, PassRequest, RowSource, RowStream, Selection,
-    SourceError,
+    Block, BlockBuffer, Description, Examples, KeyedOrder, Order, PassReceipt, PassRequest, RowSource, RowStream,
+    Selection, SourceError,
 };
-use rand::seq::SliceRandom;
 
 use crate::engine::rows::copy_rows;
 
@@ -18,9 +15,8 @@ const ORDER: &str = "the order of the rows";
 
 /// Examples held in memory, permuted in place into the order of a pass: each pass is one borrowed block.
 ///
-/// A keyed order is the permutation that ChaCha20 draws under the key, uniformly among all permutations; with a fresh order
-/// for each pass, the number of the pass selects the cipher's stream. It depends on the key and on the original positions of
-/// the examples, never on their values, and the same key gives the same order regardless of earlier requests.
+/// A keyed order is a [`KeyedOrder`]. It depends on the key and on the original positions of the examples, never on their values,
+/// and the same key gives the same order regardless of earlier requests.
 ///
 /// # Privacy
 /// Every sensitivity requires a bound on the rows' norms. [`MemorySource::new`] enforces it for any examples, and the source's
@@ -43,8 +39,8 @@ pub struct MemorySource<F> {
     target_bound: f64,
     /// `order[i]` is the original position of the example now at `i`. Empty: nothing has moved.
     order: Vec<u32>,
-    /// The last requested order and its stream, so that passes with the same order do not draw it again.
-    arranged: (Order, u64),
+    /// The last requested order, and the pass if each has its own, so that passes with the same order do not draw it again.
+    arranged: (Order, u32),
     /// The last gathered examples.
     gathered: BlockBuffer<F>,
 }
@@ -100,15 +96,6 @@ impl<F: Feature> MemorySource<F> {
     }
 }
 
-/// Returns the order of a pass: `order[i]` is the example at position `i`.
-pub(crate) fn keyed_order(n: u32, key: [u8; 32], stream: u64) -> Result<Vec<u32>, OutOfMemory> {
-    let mut generator = ChaCha20Rng::from_seed(key);
-    generator.set_stream(stream);
-    let mut order = declared_order(n)?;
-    order.shuffle(&mut generator);
-    Ok(order)
-}
-
 fn declared_order(n: u32) -> Result<Vec<u32>, OutOfMemory> {
     let mut order = filled(0, n as usize, ORDER)?;
     order.iter_mut().zip(0..).for_each(|(place, position)| *place = position);
@@ -128,14 +115,6 @@ fn outside(_: OrderError) -> SourceError {
     SourceError::Shape { engine: ENGINE, what: "positions lie beyond its last row" }
 }
 
-/// Returns the stream of the key's cipher for the order of a pass. Stream 0 is the order common to all passes.
-pub(crate) fn stream_of(request: &PassRequest) -> u64 {
-    match request.order {
-        Order::Keyed { fresh_each_pass: true, .. } => u64::from(request.pass) + 1,
-        Order::Keyed { fresh_each_pass: false, .. } | Order::Declared => 0,
-    }
-}
-
 impl<F: Feature> RowSource<F> for MemorySource<F> {
     fn describe(&mut self) -> Result<Description, SourceError> {
         Ok(Description {
@@ -150,14 +129,14 @@ impl<F: Feature> RowSource<F> for MemorySource<F> {
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
         let refuse = |why| SourceError::Order { engine: ENGINE, why };
         let n = u32::try_from(self.examples.len()).map_err(|_| refuse("more than 2^32 - 1 examples"))?;
-        let stream = stream_of(request);
-        if self.arranged != (request.order, stream) {
-            let target = match request.order {
-                Order::Keyed { key, .. } => keyed_order(n, key, stream)?,
-                Order::Declared => declared_order(n)?,
+        let arranged = (request.order, if request.order.is_fresh() { request.pass } else { 0 });
+        if self.arranged != arranged {
+            let target = match KeyedOrder::of_pass(n, request) {
+                Some(order) => order.positions()?,
+                None => declared_order(n)?,
             };
             self.bring_into(target).map_err(misfit)?;
-            self.arranged = (request.order, stream);
+            self.arranged = arranged;
         }
         Ok(Box::new(MemoryPass { block: Some(self.examples.block()), rows: 0 }))
     }
@@ -270,19 +249,5 @@ mod tests {
         let together = flat(&source.gather(&positions).unwrap());
         let apart: Vec<_> = positions.iter().flat_map(|&position| flat(&source.gather(&[position]).unwrap())).collect();
         assert_eq!(together, apart);
-    }
-
-    #[test]
-    fn all_permutations_are_equally_likely() {
-        // 24 permutations of 4, 24000 keys: chi-square with 23 degrees of freedom exceeds 70 with probability 1.2e-6.
-        let mut counts = std::collections::BTreeMap::new();
-        for i in 0..24_000u64 {
-            let mut key = [0; 32];
-            key[..8].copy_from_slice(&i.to_le_bytes());
-            *counts.entry(keyed_order(4, key, 0).unwrap()).or_insert(0u32) += 1;
-        }
-        let chi_square: f64 = counts.values().map(|&count| (f64::from(count) - 1000.0).powi(2) / 1000.0).sum();
-        assert_eq!(counts.len(), 24);
-        assert!(chi_square < 70.0, "{chi_square}");
     }
 }

@@ -1,6 +1,6 @@
 //! Records of a table in memory before their feature map is chosen.
 
-use super::{Encoder, RowBuffer, Stored, is_sparse};
+use super::{Encoder, RowBuffer, Stage, Stored, is_sparse};
 use crate::block::{Block, Rows};
 use crate::error::{DataError, DataErrorKind};
 use crate::examples::{Builder, Examples};
@@ -8,6 +8,9 @@ use crate::workers::Workers;
 
 /// Number of features that a thread encodes at a time: at most 128 KiB.
 const NUMBERS_OF_A_PART: usize = 1 << 14;
+
+/// Number of records that one thread encodes before they may be taken elsewhere.
+const ROWS_OF_A_PART: usize = 1024;
 
 /// Parts of each thread that wait to be appended.
 const PARTS_AHEAD: usize = 4;
@@ -63,32 +66,54 @@ impl<F: Stored> Coordinates<F> {
     /// `schema.columns` for an encoder of other columns; `memory.exhausted`.
     pub fn encode(self, encoder: &Encoder, workers: Workers) -> Result<Examples<F>, DataError> {
         let block = self.rows.block();
-        if block.dim() != encoder.coordinates() {
-            let message = format!("records with {} coordinates, an encoder of {}", block.dim(), encoder.coordinates());
-            return Err(DataError::new(DataErrorKind::SchemaColumns, message));
-        }
-        let empty = || Builder::new(encoder.dim(), encoder.prefers_sparse(), block.valid.is_some());
-        let mut rows = empty()?;
-        if workers == Workers::ONE {
-            encode_block(&block, encoder, &mut RowBuffer::new(encoder), &mut rows)?;
-            return Ok(rows.finish());
-        }
-        let of_part = (NUMBERS_OF_A_PART / encoder.dim()).max(1);
-        let part = |row: &mut RowBuffer, position: usize| {
-            let (mut rows, start) = (empty()?, position * of_part);
-            encode_block(&block.slice(start..block.len().min(start + of_part)), encoder, row, &mut rows)?;
-            Ok::<_, DataError>(rows)
-        };
-        let (parts, ahead) = (block.len().div_ceil(of_part), PARTS_AHEAD * workers.threads());
-        workers.for_each(
-            0..parts,
-            ahead,
-            || RowBuffer::new(encoder),
-            part,
-            |part| Ok::<_, DataError>(rows.append(part?)?),
-        )?;
+        let mut rows = Builder::new(encoder.dim(), encoder.prefers_sparse(), block.valid.is_some())?;
+        encode_coordinates(&block, encoder, workers, &mut rows, |_| Ok(()))?;
         Ok(rows.finish())
     }
+}
+
+/// Encodes coordinates and adds them to `rows`; after each part `settle` may take them elsewhere.
+///
+/// # Errors
+/// As [`Coordinates::encode`], and those of `settle`.
+pub(crate) fn encode_coordinates<F: Stored>(
+    block: &Block<'_, F>,
+    encoder: &Encoder,
+    workers: Workers,
+    rows: &mut Builder<F>,
+    mut settle: impl FnMut(&mut Builder<F>) -> Result<(), DataError>,
+) -> Result<(), DataError> {
+    if block.dim() != encoder.coordinates() {
+        let message = format!("records with {} coordinates, an encoder of {}", block.dim(), encoder.coordinates());
+        return Err(DataError::new(DataErrorKind::SchemaColumns, message));
+    }
+    if workers == Workers::ONE {
+        let mut row = RowBuffer::new(encoder);
+        for start in (0..block.len()).step_by(ROWS_OF_A_PART) {
+            let part = block.slice(start..block.len().min(start + ROWS_OF_A_PART));
+            encode_block(&part, encoder, &mut row, rows)?;
+            settle(rows)?;
+        }
+        return Ok(());
+    }
+    let of_part = (NUMBERS_OF_A_PART / encoder.dim()).max(1);
+    let part = |row: &mut RowBuffer, position: usize| {
+        let start = position * of_part;
+        let mut rows = Builder::new(encoder.dim(), encoder.prefers_sparse(), block.valid.is_some())?;
+        encode_block(&block.slice(start..block.len().min(start + of_part)), encoder, row, &mut rows)?;
+        Ok::<_, DataError>(rows)
+    };
+    let (parts, ahead) = (block.len().div_ceil(of_part), PARTS_AHEAD * workers.threads());
+    workers.for_each(
+        0..parts,
+        ahead,
+        || RowBuffer::new(encoder),
+        part,
+        |part| {
+            rows.append(part?)?;
+            settle(rows)
+        },
+    )
 }
 
 /// Encodes the records of a block and adds them to `rows`.
@@ -121,8 +146,11 @@ fn encode_block<F: Stored>(
 }
 
 impl Encoder {
-    /// Returns the number of coordinates of a record, and whether they are best stored as compressed rows.
-    pub(crate) fn shape_of_coordinates(&self) -> (usize, bool) {
-        (self.coordinates(), is_sparse(self.used_columns(), self.coordinates()))
+    /// Returns the number of numbers of a record at this stage, and whether they are best stored as compressed rows.
+    pub(crate) fn shape_of(&self, stage: Stage) -> (usize, bool) {
+        match stage {
+            Stage::Coordinates => (self.coordinates(), is_sparse(self.used_columns(), self.coordinates())),
+            Stage::Features => (self.dim(), self.prefers_sparse()),
+        }
     }
 }

@@ -250,7 +250,35 @@ impl Stored for f64 {}
 impl Stored for f32 {}
 
 mod sealed {
-    pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
+    /// Conversion to little-endian bytes.
+    pub trait Sealed: Sized {
+        /// Appends the bytes of the numbers.
+        fn append_le(numbers: &[Self], bytes: &mut Vec<u8>);
+        /// Appends the numbers of the bytes.
+        fn extend_le(numbers: &mut Vec<Self>, bytes: &[u8]);
+        /// Returns the number of exactly its bytes.
+        fn from_le(bytes: &[u8]) -> Option<Self>;
+    }
+
+    macro_rules! sealed {
+        ($float:ty) => {
+            impl Sealed for $float {
+                fn append_le(numbers: &[Self], bytes: &mut Vec<u8>) {
+                    let start = bytes.len();
+                    bytes.resize(start + size_of_val(numbers), 0);
+                    let places = bytes[start..].as_chunks_mut::<{ size_of::<Self>() }>().0;
+                    places.iter_mut().zip(numbers).for_each(|(place, number)| *place = number.to_le_bytes());
+                }
+                fn extend_le(numbers: &mut Vec<Self>, bytes: &[u8]) {
+                    let places = bytes.as_chunks::<{ size_of::<Self>() }>().0;
+                    numbers.extend(places.iter().map(|place| Self::from_le_bytes(*place)));
+                }
+                fn from_le(bytes: &[u8]) -> Option<Self> {
+                    Some(Self::from_le_bytes(bytes.try_into().ok()?))
+                }
+            }
+        };
+    }
+    sealed!(f32);
+    sealed!(f64);
 }

@@ -55,7 +55,16 @@ kinds! {
         "A .gz or .xz file fails its own checksum or holds something that is not compressed data. Fetch it again and compare its checksum.";
     /// Memory is exhausted.
     MemoryExhausted, "memory.exhausted",
-        "Memory ran out: that of the machine, of a container (its control group) or of this process (`ulimit -v`). The message says what was being held and how much more was asked for, where that is known. Nothing was released and nothing half-written is left. Training holds all rows in memory, 8 bytes for each number: --float f32 takes half of that, fewer columns or rows take less, and rows that are mostly zero take less as libsvm. A program that is ended from outside with SIGABRT, and one whose stack is exhausted, report the same.";
+        "Memory ran out: that of the machine, of a container (its control group) or of this process (`ulimit -v`). The message says what was being held and how much more was asked for, where that is known. Nothing was released and nothing half-written is left. Training holds the rows in memory if they fit there, 8 bytes for each number, otherwise in a temporary file: a lower --memory leaves more room for everything else, --float f32 takes half, and fewer columns take less. A program that is ended from outside with SIGABRT, and one whose stack is exhausted, report the same.";
+    /// No temporary file can be created for rows that memory does not hold.
+    SpoolFolder, "spool.folder",
+        "The rows need more memory than --memory allows, or than half of what is free, and no temporary file can be created for them: the folder does not exist or may not be written by this user. Name another with --spool.";
+    /// The temporary file cannot be written.
+    SpoolWrite, "spool.write",
+        "The disk that holds the temporary file of the rows is full, or failed. It needs 8 bytes for each number of a row (4 with --float f32), twice if the algorithm reads the rows in a random order, and the message says how much was written. Nothing was released, and the file is gone. Name a folder on another disk with --spool, or give the rows more memory with --memory.";
+    /// The temporary file cannot be read.
+    SpoolRead, "spool.read",
+        "The temporary file of the rows could not be read back, or what was read is not what was written: a disk that fails, or something that changes the files of other programs. Nothing was released. Name a folder on another disk with --spool.";
     /// The file is empty.
     CsvEmpty, "csv.empty",
         "The file holds no header. A CSV file starts with one row that names its columns.";

@@ -359,6 +359,29 @@ impl<F: Feature + Default> Builder<F> {
         }
     }
 
+    /// Returns the size of the examples so far.
+    #[cfg(feature = "spool")]
+    pub(crate) fn bytes(&self) -> u64 {
+        let (values, others, marks) = match self {
+            Self::Dense(builder) => (builder.values.len(), builder.targets.len() * size_of::<F>(), &builder.valid),
+            Self::Sparse(builder) => {
+                let of_rows = builder.targets.len() * (size_of::<F>() + size_of::<usize>());
+                (builder.values.len(), of_rows + builder.indices.len() * size_of::<u32>(), &builder.valid)
+            }
+        };
+        (values * size_of::<F>() + others + marks.0.as_ref().map_or(0, Vec::len)) as u64
+    }
+
+    /// Returns the examples so far, and continues without them.
+    #[cfg(feature = "spool")]
+    pub(crate) fn take(&mut self) -> Result<Examples<F>, ShapeError> {
+        let empty = match self {
+            Self::Dense(builder) => Self::new(builder.dim, false, builder.valid.0.is_some())?,
+            Self::Sparse(builder) => Self::new(builder.dim, true, builder.valid.0.is_some())?,
+        };
+        Ok(core::mem::replace(self, empty).finish())
+    }
+
     /// Returns the examples.
     pub(crate) fn finish(self) -> Examples<F> {
         match self {

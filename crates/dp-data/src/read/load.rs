@@ -29,10 +29,32 @@ pub struct Loaded<F> {
 /// # Errors
 /// As [`load_csv`], [`load_libsvm`] and [`load_images`].
 pub fn load<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions) -> Result<Loaded<F>, DataError> {
+    read(input, encoder, options, Stage::Features, &mut stay).map(|(loaded, _)| loaded)
+}
+
+/// What is done with the rows so far, again and again while they are read: they may be taken elsewhere.
+pub(crate) type Settle<'s, F> = &'s mut dyn FnMut(&mut Builder<F>) -> Result<(), DataError>;
+
+/// The rows stay where they are.
+fn stay<F>(_: &mut Builder<F>) -> Result<(), DataError> {
+    Ok(())
+}
+
+/// Number of rows between two calls of [`Settle`] where rows are read one by one.
+const SETTLED: usize = 1024;
+
+/// Reads rows of this stage. Returns those that [`Settle`] left, and the largest number of features of a libsvm line.
+pub(crate) fn read<F: Stored>(
+    input: Input,
+    encoder: &Encoder,
+    options: &CsvOptions,
+    stage: Stage,
+    settle: Settle<'_, F>,
+) -> Result<(Loaded<F>, u32), DataError> {
     match encoder.input() {
-        InputFormat::Table(_) => load_csv(input, encoder, options),
-        InputFormat::Libsvm(_) => read_libsvm(input, encoder).map(|(loaded, _)| loaded),
-        InputFormat::Images(_) => load_images(input, encoder),
+        InputFormat::Table(_) => read_csv(input, encoder, options, stage, settle).map(|loaded| (loaded, 0)),
+        InputFormat::Libsvm(_) => read_libsvm(input, encoder, settle),
+        InputFormat::Images(_) => read_images(input, encoder, settle).map(|loaded| (loaded, 0)),
     }
 }
 
@@ -59,7 +81,7 @@ pub fn load<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions) ->
 /// # Ok::<(), dp_data::DataError>(())
 /// ```
 pub fn load_csv<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions) -> Result<Loaded<F>, DataError> {
-    read_csv(input, encoder, options, Stage::Features)
+    read_csv(input, encoder, options, Stage::Features, &mut stay)
 }
 
 /// Reads a CSV file with labels into coordinates, of which [`Coordinates::encode`] makes examples once a map is chosen, and
@@ -72,7 +94,7 @@ pub fn load_coordinates<F: Stored>(
     encoder: &Encoder,
     options: &CsvOptions,
 ) -> Result<(Coordinates<F>, Vec<CuratorWarning>), DataError> {
-    let Loaded { examples, warnings } = read_csv(input, encoder, options, Stage::Coordinates)?;
+    let Loaded { examples, warnings } = read_csv(input, encoder, options, Stage::Coordinates, &mut stay)?;
     Ok((Coordinates::new(examples), warnings))
 }
 
@@ -82,23 +104,19 @@ fn read_csv<F: Stored>(
     encoder: &Encoder,
     options: &CsvOptions,
     stage: Stage,
+    settle: Settle<'_, F>,
 ) -> Result<Loaded<F>, DataError> {
     let sizes_are_public = are_sizes_public(&input);
     let reader = CsvReader::new(input, *options)?;
     let file = reader.file().to_owned();
     let mut records = RecordReader::of_table(reader, encoder, stage, true)?;
     let mut warnings = encoder.schema().map_or_else(Vec::new, |schema| unused_columns(records.header(), schema));
-    let collector = collect(&mut records, &file, || {
-        let collector = match stage {
-            Stage::Coordinates => {
-                let (dim, sparse) = encoder.shape_of_coordinates();
-                Collector::of_rows(encoder, dim, sparse)
-            }
-            Stage::Features => Collector::new(encoder),
-        };
-        collector.map(|collector| Collector { sizes_are_public, ..collector })
-    })?;
-    if collector.rows.len() == 0 {
+    let empty = || {
+        let (dim, sparse) = encoder.shape_of(stage);
+        Collector::of_rows(encoder, dim, sparse).map(|collector| Collector { sizes_are_public, ..collector })
+    };
+    let collector = collect(&mut records, &file, empty, settle)?;
+    if collector.is_empty() {
         return Err(DataError::new(DataErrorKind::CsvNoRows, "the file holds a header and no rows")
             .in_file(&file)
             .expected("at least one row"));
@@ -119,15 +137,19 @@ fn collect<F: Stored>(
     records: &mut RecordReader<'_>,
     file: &str,
     empty: impl Fn() -> Result<Collector<F>, DataError> + Sync,
+    settle: Settle<'_, F>,
 ) -> Result<Collector<F>, DataError> {
     let mut collector = empty()?;
     let of_chunk = |records: &mut RecordReader<'_>| {
         let mut chunk = empty()?;
-        chunk.push_all(records, file)?;
+        chunk.push_all(records, file, &mut stay)?;
         Ok(chunk)
     };
-    records.for_each_chunk(of_chunk, |chunk| collector.append(chunk).map_err(|error| error.in_file(file)))?;
-    collector.push_all(records, file)?;
+    records.for_each_chunk(of_chunk, |chunk| {
+        collector.append(chunk).map_err(|error| error.in_file(file))?;
+        collector.settle(settle)
+    })?;
+    collector.push_all(records, file, settle)?;
     Ok(collector)
 }
 
@@ -157,10 +179,8 @@ pub fn load_libsvm<F: Stored>(
     format: &LibsvmFormat,
     encoding: Encoding,
 ) -> Result<(Encoder, Loaded<F>), DataError> {
-    // Any width is valid while it is unknown: rows are encoded one by one, and only the intercept's index depends on it.
-    let provisional = LibsvmFormat { features: format.features.or(Some(MAX_FEATURES)), ..format.clone() };
-    let encoder = Encoder::libsvm(provisional, encoding)?;
-    let (mut loaded, widest) = read_libsvm(input, &encoder)?;
+    let encoder = Encoder::libsvm(provisional(format), encoding)?;
+    let (mut loaded, widest) = read_libsvm(input, &encoder, &mut stay)?;
     let encoder = match format.features {
         Some(_) => encoder,
         None => {
@@ -171,6 +191,12 @@ pub fn load_libsvm<F: Stored>(
         }
     };
     Ok((encoder, loaded))
+}
+
+/// Returns the format to read with. Any width is valid while it is unknown: rows are encoded one by one, and only the
+/// intercept's index depends on it.
+pub(crate) fn provisional(format: &LibsvmFormat) -> LibsvmFormat {
+    LibsvmFormat { features: format.features.or(Some(MAX_FEATURES)), ..format.clone() }
 }
 
 /// Reads images and their labels ([`Input::with_labels`]) into examples, in one pass.
@@ -195,23 +221,34 @@ pub fn load_libsvm<F: Stored>(
 /// # Ok::<(), dp_data::DataError>(())
 /// ```
 pub fn load_images<F: Stored>(input: Input, encoder: &Encoder) -> Result<Loaded<F>, DataError> {
+    read_images(input, encoder, &mut stay)
+}
+
+fn read_images<F: Stored>(input: Input, encoder: &Encoder, settle: Settle<'_, F>) -> Result<Loaded<F>, DataError> {
     let file = input.name().to_owned();
     let mut reader = ImageReader::new(input, encoder, true)?;
     let mut row = RowBuffer::new(encoder);
     let mut collector = Collector::new(encoder)?;
     while let Some(number) = reader.next_image(encoder, &mut row)? {
         collector.push(&row).map_err(|error| error.in_file(&file).at_line(number))?;
+        if collector.rows.len().is_multiple_of(SETTLED) {
+            collector.settle(settle)?;
+        }
     }
     Ok(collector.finish(encoder, from_label(encoder, &row)))
 }
 
 /// Reads libsvm lines, and returns the largest number of features of a line.
-fn read_libsvm<F: Stored>(input: Input, encoder: &Encoder) -> Result<(Loaded<F>, u32), DataError> {
+fn read_libsvm<F: Stored>(
+    input: Input,
+    encoder: &Encoder,
+    settle: Settle<'_, F>,
+) -> Result<(Loaded<F>, u32), DataError> {
     let (file, sizes_are_public) = (input.name().to_owned(), are_sizes_public(&input));
     let mut records = RecordReader::new(input, encoder, &CsvOptions::default(), true)?;
     let empty = || Collector::new(encoder).map(|collector| Collector { sizes_are_public, ..collector });
-    let collector = collect(&mut records, &file, empty)?;
-    if collector.rows.len() == 0 {
+    let collector = collect(&mut records, &file, empty, settle)?;
+    if collector.is_empty() {
         return Err(DataError::new(DataErrorKind::LibsvmEmpty, "the file holds no example").in_file(&file));
     }
     Ok((collector.finish(encoder, from_label(encoder, records.row())), records.widest().max(1)))
@@ -239,6 +276,8 @@ fn unused_columns(header: &[String], schema: &Schema) -> Vec<CuratorWarning> {
 /// Collects encoded rows and the statistics for the curator.
 struct Collector<F> {
     rows: Builder<F>,
+    /// Number of rows that were taken elsewhere.
+    settled: u64,
     classes: ClassCounts,
     null: u64,
     /// False if errors must not state how much memory is held.
@@ -252,7 +291,18 @@ impl<F: Stored> Collector<F> {
 
     fn of_rows(encoder: &Encoder, dim: usize, sparse: bool) -> Result<Self, DataError> {
         let rows = Builder::new(dim, sparse, encoder.can_be_neutral())?;
-        Ok(Self { rows, classes: ClassCounts::new(encoder.label()), null: 0, sizes_are_public: true })
+        Ok(Self { rows, settled: 0, classes: ClassCounts::new(encoder.label()), null: 0, sizes_are_public: true })
+    }
+
+    fn is_empty(&self) -> bool {
+        self.settled == 0 && self.rows.len() == 0
+    }
+
+    fn settle(&mut self, settle: Settle<'_, F>) -> Result<(), DataError> {
+        let before = self.rows.len();
+        settle(&mut self.rows)?;
+        self.settled += (before - self.rows.len()) as u64;
+        Ok(())
     }
 
     fn push(&mut self, row: &RowBuffer) -> Result<(), DataError> {
@@ -277,9 +327,12 @@ impl<F: Stored> Collector<F> {
         }
     }
 
-    fn push_all(&mut self, records: &mut RecordReader<'_>, file: &str) -> Result<(), DataError> {
+    fn push_all(&mut self, records: &mut RecordReader<'_>, file: &str, settle: Settle<'_, F>) -> Result<(), DataError> {
         while let Some(record) = records.next_record()? {
             self.push(record.row()).map_err(|error| error.in_file(file).at_line(record.line()))?;
+            if self.rows.len().is_multiple_of(SETTLED) {
+                self.settle(settle)?;
+            }
         }
         Ok(())
     }

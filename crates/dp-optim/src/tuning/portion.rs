@@ -1,10 +1,9 @@
 //! A portion of a source's records as a separate source.
 
 use dp_data::memory::{collect, reserve};
-use dp_data::{Block, Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
+use dp_data::{Block, Description, KeyedOrder, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 
 use crate::error::Error;
-use crate::memory::{keyed_order, stream_of};
 
 const ROWS: usize = 4096;
 /// The name of the buffer in error messages.
@@ -33,7 +32,7 @@ impl<'s, F> Portion<'s, F> {
 pub(super) fn portions(n: u64, portions: usize, key: [u8; 32]) -> Result<Vec<Vec<u32>>, Error> {
     let n = u32::try_from(n).map_err(|_| Error::Count { name: "number of records", value: n, range: "below 2^32" })?;
     let length = n as usize / portions.max(1);
-    let order = keyed_order(n, key, 0)?;
+    let order = KeyedOrder::new(n, key, 0).positions()?;
     order
         .chunks_exact(length.max(1))
         .take(portions)
@@ -53,12 +52,9 @@ impl<F> RowSource<F> for Portion<'_, F> {
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
         self.asked.clear();
         reserve(&mut self.asked, self.positions.len(), POSITIONS)?;
-        match request.order {
-            Order::Declared => self.asked.extend_from_slice(self.positions),
-            Order::Keyed { key, .. } => {
-                let order = keyed_order(self.positions.len() as u32, key, stream_of(request))?;
-                self.asked.extend(order.iter().map(|&i| self.positions[i as usize]));
-            }
+        match KeyedOrder::of_pass(self.positions.len() as u32, request) {
+            None => self.asked.extend_from_slice(self.positions),
+            Some(order) => self.asked.extend(order.positions()?.iter().map(|&i| self.positions[i as usize])),
         }
         Ok(Box::new(PortionPass { source: &mut *self.source, left: &self.asked, rows: 0 }))
     }

@@ -1,0 +1,313 @@
+//! Rows in a private temporary file, for more of them than memory holds.
+
+mod held;
+mod layout;
+mod row_file;
+mod shuffle;
+mod store;
+#[cfg(test)]
+pub(crate) mod tests;
+
+use std::marker::PhantomData;
+use std::path::PathBuf;
+
+pub use held::{Held, HeldCoordinates, Room};
+use layout::Layout;
+use row_file::RowFile;
+
+use crate::block::{Block, Rows};
+use crate::block_buffer::BlockBuffer;
+use crate::encode::Stored;
+use crate::error::{DataError, DataErrorKind};
+use crate::examples::Examples;
+use crate::keyed_order::KeyedOrder;
+use crate::memory::{OutOfMemory, collect};
+use crate::selection::Selection;
+use crate::source::{Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
+
+/// The kind of engine, for messages.
+const ENGINE: &str = "the spool";
+/// Bytes that are read at a time.
+const BLOCK_BYTES: u64 = 4 << 20;
+/// Maximum number of rows of a block.
+const MOST_ROWS: usize = 8192;
+/// Larger blocks have a multiple of so many rows: gradients are summed in chunks of as many.
+const CHUNK: usize = 1024;
+
+/// Where a [`Spool`] puts its files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SpoolOptions {
+    /// The folder.
+    pub folder: PathBuf,
+    /// True if the files are encrypted, under keys that never leave the process: for rows that were not on this disk before.
+    pub encrypted: bool,
+}
+
+impl Default for SpoolOptions {
+    /// The temporary folder of the system, without encryption.
+    fn default() -> Self {
+        Self { folder: std::env::temp_dir(), encrypted: false }
+    }
+}
+
+/// The reason for which rows could not be spooled.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SpoolError {
+    /// No file can be created in the folder.
+    #[error("no temporary file can be created in `{}`: {error}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// The error of the system.
+        error: std::io::Error,
+    },
+    /// The file cannot be written: the disk is full.
+    #[error("the temporary file of the rows in `{}` cannot be written after {}: {error}", folder.display(), crate::memory::Bytes(*written))]
+    Write {
+        /// The folder.
+        folder: PathBuf,
+        /// Number of bytes written.
+        written: u64,
+        /// The error of the system.
+        error: std::io::Error,
+    },
+    /// Rows of another width, or stored otherwise, than those before.
+    #[error("rows of another shape than those before")]
+    Shape,
+}
+
+/// Rows that are written once to a temporary file, in their order of arrival.
+///
+/// # Privacy
+/// Every row is clipped as [`Examples::enforce_bounds`] does before it is written, so that the [`Spool`]'s description holds.
+///
+/// # Examples
+/// ```
+/// use dp_data::spool::{SpoolOptions, SpoolWriter};
+/// use dp_data::{Examples, Order, PassRequest, RowSource};
+///
+/// let mut writer = SpoolWriter::create(&SpoolOptions::default(), 2, false)?.with_bounds(1.0, 1.0);
+/// writer.append(Examples::dense(vec![0.6, 0.8, 3.0, 4.0], vec![1.0, -1.0], 2)?)?;
+/// let mut spool = writer.finish()?;
+/// assert_eq!(spool.describe()?.n, 2);
+/// assert_eq!(spool.gather(&[1])?.targets, &[-1.0]);
+/// let order = Order::Keyed { key: [1; 32], fresh_each_pass: false };
+/// let mut pass = spool.open_pass(&PassRequest { pass: 0, order })?;
+/// assert_eq!(pass.next_block()?.map(|block| block.len()), Some(2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct SpoolWriter<F> {
+    options: SpoolOptions,
+    layout: Layout,
+    row_norm: f64,
+    target_bound: f64,
+    rows: RowFile,
+    float: PhantomData<F>,
+}
+
+impl<F: Stored> SpoolWriter<F> {
+    /// Creates the file, for rows of `dim` features, all dense or all sparse, without bounds.
+    ///
+    /// # Errors
+    /// [`SpoolError::Folder`].
+    pub fn create(options: &SpoolOptions, dim: usize, sparse: bool) -> Result<Self, SpoolError> {
+        let layout = Layout { dim, sparse };
+        let rows = RowFile::create(&options.folder, options.encrypted, layout)
+            .map_err(|error| SpoolError::Folder { folder: options.folder.clone(), error })?;
+        let (row_norm, target_bound) = (f64::INFINITY, f64::INFINITY);
+        Ok(Self { options: options.clone(), layout, row_norm, target_bound, rows, float: PhantomData })
+    }
+
+    /// Sets the bounds on the L2 norm of every row and on the size of every target.
+    #[must_use]
+    pub fn with_bounds(self, row_norm: f64, target_bound: f64) -> Self {
+        Self { row_norm, target_bound, ..self }
+    }
+
+    /// Returns the number of rows so far.
+    pub fn rows(&self) -> u64 {
+        self.rows.rows()
+    }
+
+    /// Appends rows.
+    ///
+    /// # Errors
+    /// [`SpoolError::Write`]; [`SpoolError::Shape`] for rows of another width or storage.
+    pub fn append(&mut self, mut examples: Examples<F>) -> Result<(), SpoolError> {
+        examples.enforce_bounds(self.row_norm, self.target_bound);
+        let block = examples.block();
+        let is_sparse = matches!(block.rows, Rows::Sparse { .. });
+        if block.dim() != self.layout.dim || is_sparse != self.layout.sparse {
+            return Err(SpoolError::Shape);
+        }
+        let Self { layout, rows, .. } = self;
+        (0..block.len())
+            .try_for_each(|i| rows.append(|bytes| layout.append(&block, i, bytes)))
+            .map_err(|error| self.not_written(error))
+    }
+
+    fn not_written(&self, error: std::io::Error) -> SpoolError {
+        SpoolError::Write { folder: self.options.folder.clone(), written: self.rows.length(), error }
+    }
+
+    /// Returns the rows as a source.
+    ///
+    /// # Errors
+    /// [`SpoolError::Write`].
+    pub fn finish(mut self) -> Result<Spool<F>, SpoolError> {
+        self.rows.flush().map_err(|error| self.not_written(error))?;
+        let Self { options, layout, row_norm, target_bound, rows, .. } = self;
+        let (block, sorted) = (BlockBuffer::default(), BlockBuffer::default());
+        Ok(Spool { options, layout, row_norm, target_bound, rows, arranged: None, block, sorted })
+    }
+}
+
+/// Rows in a private temporary file: a source that needs the memory of a few blocks, whatever the number of rows.
+///
+/// The file has no name (or loses it at once), so that nothing is left of it even if the process is killed. Each row has a
+/// checksum: a file that is damaged or too short gives an error, never fewer or other rows. Under the same key the rows come in
+/// the order of those in memory ([`KeyedOrder`]): the first pass in an order writes them to a second file in this order, which
+/// takes their size again.
+pub struct Spool<F> {
+    options: SpoolOptions,
+    layout: Layout,
+    row_norm: f64,
+    target_bound: f64,
+    /// The rows in their order of arrival.
+    rows: RowFile,
+    /// The rows in the order of the last keyed pass, with the number of the pass if each has its own order.
+    arranged: Option<(Order, Option<u32>, RowFile)>,
+    /// The rows that were read last.
+    block: BlockBuffer<F>,
+    /// The same in the order of the file, where another was asked for.
+    sorted: BlockBuffer<F>,
+}
+
+impl<F: Stored> Spool<F> {
+    /// Returns the number of rows.
+    pub fn len(&self) -> u64 {
+        self.rows.rows()
+    }
+
+    /// Returns whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the number of rows that are read at a time.
+    fn rows_of_block(&self) -> u64 {
+        let mean = (self.rows.length() / self.len().max(1)).max(1);
+        let rows = usize::try_from(BLOCK_BYTES / mean).unwrap_or(usize::MAX).clamp(1, MOST_ROWS);
+        // A multiple of the chunks that gradients are summed in.
+        (if rows >= CHUNK { rows / CHUNK * CHUNK } else { rows }) as u64
+    }
+}
+
+impl<F: Stored> RowSource<F> for Spool<F> {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        let Self { layout, row_norm, target_bound, .. } = *self;
+        Ok(Description { n: self.len(), dim: layout.dim, row_norm, target_bound, engine: ENGINE })
+    }
+
+    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
+        let fresh = match request.order {
+            Order::Keyed { fresh_each_pass: true, .. } => Some(request.pass),
+            _ => None,
+        };
+        let n = u32::try_from(self.len())
+            .map_err(|_| SourceError::Order { engine: ENGINE, why: "more than 2^32 - 1 rows" })?;
+        if let Some(order) = KeyedOrder::of_pass(n, request)
+            && !self.arranged.as_ref().is_some_and(|(order, pass, _)| (*order, *pass) == (request.order, fresh))
+        {
+            // The space of the last order is needed first.
+            self.arranged = None;
+            let SpoolOptions { folder, encrypted } = &self.options;
+            let rows = shuffle::shuffled::<F>(&mut self.rows, &order, self.layout, (folder, *encrypted))?;
+            self.arranged = Some((request.order, fresh, rows));
+        }
+        let (n, dim, of_block) = (self.len(), self.layout.dim, self.rows_of_block());
+        let rows = match (&mut self.arranged, request.order) {
+            (Some((.., rows)), Order::Keyed { .. }) => rows,
+            _ => &mut self.rows,
+        };
+        Ok(Box::new(SpoolPass { rows, block: &mut self.block, at: 0, n, dim, of_block }))
+    }
+
+    fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
+        let Self { rows, layout, block, sorted, .. } = self;
+        if positions.iter().any(|position| u64::from(*position) >= rows.rows()) {
+            return Err(SourceError::Shape { engine: ENGINE, what: "positions lie beyond its last row" });
+        }
+        block.clear();
+        if positions.is_sorted() {
+            rows.gather(positions, block)?;
+            return Ok(block.block(layout.dim));
+        }
+        let mut order = collect(0..positions.len() as u32, POSITIONS).map_err(OutOfMemory::without_sizes)?;
+        order.sort_unstable_by_key(|&at| positions[at as usize]);
+        let ascending = collect(order.iter().map(|&at| positions[at as usize]), POSITIONS);
+        sorted.clear();
+        rows.gather(&ascending.map_err(OutOfMemory::without_sizes)?, sorted)?;
+        let mut places = collect(0..positions.len() as u32, POSITIONS).map_err(OutOfMemory::without_sizes)?;
+        (0..).zip(&order).for_each(|(place, &at)| places[at as usize] = place);
+        block.copy(&Selection::of_block(sorted.block(layout.dim), &places), |_, _| ())?;
+        Ok(block.block(layout.dim))
+    }
+
+    fn finish(&mut self) -> Result<(), SourceError> {
+        self.arranged = None;
+        Ok(())
+    }
+}
+
+/// The name of the lists in error messages.
+const POSITIONS: &str = "the positions of a batch";
+
+/// One pass over a file.
+struct SpoolPass<'s, F> {
+    rows: &'s mut RowFile,
+    block: &'s mut BlockBuffer<F>,
+    at: u64,
+    n: u64,
+    dim: usize,
+    of_block: u64,
+}
+
+impl<F: Stored> RowStream<F> for SpoolPass<'_, F> {
+    fn next_block(&mut self) -> Result<Option<Block<'_, F>>, SourceError> {
+        let end = self.n.min(self.at + self.of_block);
+        if self.at == end {
+            return Ok(None);
+        }
+        self.block.clear();
+        self.rows.read_rows(self.at..end, self.block)?;
+        self.at = end;
+        Ok(Some(self.block.block(self.dim)))
+    }
+
+    fn receipt(self: Box<Self>) -> Result<PassReceipt, SourceError> {
+        Ok(PassReceipt { rows: self.at })
+    }
+}
+
+impl From<SpoolError> for DataError {
+    fn from(error: SpoolError) -> Self {
+        let kind = match error {
+            SpoolError::Folder { .. } => DataErrorKind::SpoolFolder,
+            SpoolError::Write { .. } => DataErrorKind::SpoolWrite,
+            SpoolError::Shape => DataErrorKind::SchemaColumns,
+        };
+        Self::new(kind, error.to_string())
+    }
+}
+
+/// The error for a spool that cannot be read while its rows are encoded.
+impl From<SourceError> for DataError {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Memory(error) => error.into(),
+            error => Self::new(DataErrorKind::SpoolRead, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Records of a file, in memory as far as there is room, otherwise in a spool.
+
+use super::{Spool, SpoolOptions, SpoolWriter};
+use crate::block::Block;
+use crate::encode::{Encoder, Encoding, LibsvmFormat, Stage, Stored, encode_coordinates};
+use crate::error::DataError;
+use crate::examples::{Builder, Examples};
+use crate::read::{CsvOptions, CuratorWarning, Input, provisional, read};
+use crate::source::{Order, PassRequest, RowSource, SourceError};
+use crate::workers::Workers;
+
+/// The memory for rows, and the place of rows that need more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Room {
+    /// Number of bytes.
+    pub memory: u64,
+    /// Where rows go that need more.
+    pub spool: SpoolOptions,
+}
+
+/// Rows in memory or in a spool. They are the same, and come in the same order.
+pub enum Held<F> {
+    /// In memory.
+    Memory(Examples<F>),
+    /// In a temporary file.
+    Spool(Box<Spool<F>>),
+}
+
+impl<F> core::fmt::Debug for Held<F> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Memory(_) => "Held::Memory",
+            Self::Spool(_) => "Held::Spool",
+        })
+    }
+}
+
+impl<F: Stored> Held<F> {
+    /// Reads a file with labels in the input format of `encoder`, and returns its rows with warnings for the curator. Rows that
+    /// are spooled have the encoder's bounds. `options` are used for tables only.
+    ///
+    /// # Errors
+    /// As [`load`](crate::read::load); `spool.*`.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::spool::{Held, Room, SpoolOptions};
+    /// use dp_data::{Encoder, Encoding, Schema, read::Input};
+    ///
+    /// let schema = Schema::parse(
+    ///     "toy.toml",
+    ///     "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
+    ///      columns.age = { type = 'numeric', min = 0, max = 100 }",
+    /// )?;
+    /// let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS)?;
+    /// let table: String = (0..3000).map(|i| format!("{},yes\n", i % 100)).collect();
+    /// let input = || Input::from_bytes("toy.csv", format!("age,y\n{table}").into_bytes());
+    /// let room = |memory| Room { memory, spool: SpoolOptions::default() };
+    /// let (some, _) = Held::<f64>::read(input(), &encoder, &Default::default(), &room(1 << 20))?;
+    /// let (more, _) = Held::<f64>::read(input(), &encoder, &Default::default(), &room(1 << 10))?;
+    /// assert!(matches!(some, Held::Memory(_)) && matches!(more, Held::Spool(_)));
+    /// assert_eq!((some.len(), more.len()), (3000, 3000));
+    /// # Ok::<(), dp_data::DataError>(())
+    /// ```
+    pub fn read(
+        input: Input,
+        encoder: &Encoder,
+        options: &CsvOptions,
+        room: &Room,
+    ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
+        let mut shelf = Shelf::of_features(encoder, room);
+        let (left, _) = read(input, encoder, options, Stage::Features, &mut |rows| shelf.settle(rows))?;
+        Ok((shelf.finish(left.examples)?, left.warnings))
+    }
+
+    /// As [`read`](Self::read) for a libsvm file whose number of features may be unknown; also returns its encoder.
+    ///
+    /// # Errors
+    /// As [`load_libsvm`](crate::read::load_libsvm); `spool.*`.
+    ///
+    /// # Privacy
+    /// As [`load_libsvm`](crate::read::load_libsvm).
+    pub fn read_libsvm(
+        input: Input,
+        format: &LibsvmFormat,
+        encoding: Encoding,
+        room: &Room,
+    ) -> Result<(Encoder, Self, Vec<CuratorWarning>), DataError> {
+        let encoder = Encoder::libsvm(provisional(format), encoding)?;
+        let mut shelf = Shelf::of_features(&encoder, room);
+        let (left, widest) =
+            read(input, &encoder, &CsvOptions::default(), Stage::Features, &mut |rows| shelf.settle(rows))?;
+        let held = shelf.finish(left.examples)?;
+        if format.features.is_some() {
+            return Ok((encoder, held, left.warnings));
+        }
+        let found = LibsvmFormat { features: Some(widest), features_from_data: true, ..format.clone() };
+        let narrowed = Encoder::libsvm(found, encoding)?;
+        let narrow = |rows: Examples<F>| rows.narrowed(narrowed.dim(), narrowed.intercept_index());
+        let held = match held {
+            Self::Memory(rows) => Self::Memory(narrow(rows)),
+            Self::Spool(spool) => {
+                let mut writer = Shelf::of_features(&narrowed, room).create()?;
+                each_block(*spool, |block| Ok(writer.append(narrow(Examples::of_block(block)?))?))?;
+                Self::Spool(Box::new(writer.finish()?))
+            }
+        };
+        Ok((narrowed, held, left.warnings))
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> u64 {
+        match self {
+            Self::Memory(examples) => examples.len() as u64,
+            Self::Spool(spool) => spool.len(),
+        }
+    }
+
+    /// Returns whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Passes the rows to `each`, in their order of arrival.
+    ///
+    /// # Errors
+    /// A damaged spool.
+    pub fn for_each_block(&mut self, mut each: impl FnMut(&Block<'_, F>)) -> Result<(), SourceError> {
+        match self {
+            Self::Memory(examples) => {
+                each(&examples.block());
+                Ok(())
+            }
+            Self::Spool(spool) => {
+                let mut pass = spool.open_pass(&DECLARED)?;
+                while let Some(block) = pass.next_block()? {
+                    each(&block);
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A pass in the order of arrival.
+const DECLARED: PassRequest = PassRequest { pass: 0, order: Order::Declared };
+
+fn each_block<F: Stored>(
+    mut spool: Spool<F>,
+    mut each: impl FnMut(&Block<'_, F>) -> Result<(), DataError>,
+) -> Result<(), DataError> {
+    let mut pass = spool.open_pass(&DECLARED)?;
+    while let Some(block) = pass.next_block()? {
+        each(&block)?;
+    }
+    Ok(())
+}
+
+/// Records before their feature map is chosen, in memory or in a spool: see [`Coordinates`](crate::encode::Coordinates).
+#[derive(Debug)]
+pub struct HeldCoordinates<F>(Held<F>);
+
+impl<F: Stored> HeldCoordinates<F> {
+    /// Reads a table with labels, and returns its records with warnings for the curator.
+    ///
+    /// # Errors
+    /// As [`load_coordinates`](crate::read::load_coordinates); `spool.*`.
+    pub fn read(
+        input: Input,
+        encoder: &Encoder,
+        options: &CsvOptions,
+        room: &Room,
+    ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
+        let (dim, sparse) = encoder.shape_of(Stage::Coordinates);
+        let mut shelf = Shelf { room, dim, sparse, bounds: (f64::INFINITY, f64::INFINITY), writer: None };
+        let (left, _) = read(input, encoder, options, Stage::Coordinates, &mut |rows| shelf.settle(rows))?;
+        Ok((Self(shelf.finish(left.examples)?), left.warnings))
+    }
+
+    /// Returns the number of records.
+    pub fn len(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// Returns whether there are no records.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Encodes the records, as [`Coordinates::encode`](crate::encode::Coordinates::encode) does.
+    ///
+    /// # Errors
+    /// As there; `spool.*`.
+    pub fn encode(self, encoder: &Encoder, workers: Workers, room: &Room) -> Result<Held<F>, DataError> {
+        let mut shelf = Shelf::of_features(encoder, room);
+        let mut rows = Builder::new(encoder.dim(), encoder.prefers_sparse(), encoder.can_be_neutral())?;
+        let mut encode = |block: &Block<'_, F>, shelf: &mut Shelf<'_, F>| {
+            encode_coordinates(block, encoder, workers, &mut rows, |rows| shelf.settle(rows))
+        };
+        match self.0 {
+            Held::Memory(coordinates) => encode(&coordinates.block(), &mut shelf)?,
+            Held::Spool(spool) => each_block(*spool, |block| encode(block, &mut shelf))?,
+        }
+        shelf.finish(rows.finish())
+    }
+}
+
+/// Takes the rows that are read: they stay in memory until there is no room, and are then written.
+struct Shelf<'r, F> {
+    room: &'r Room,
+    dim: usize,
+    sparse: bool,
+    bounds: (f64, f64),
+    writer: Option<SpoolWriter<F>>,
+}
+
+/// Number of rows that are written together.
+const WRITTEN: usize = 1024;
+
+impl<'r, F: Stored> Shelf<'r, F> {
+    fn of_features(encoder: &Encoder, room: &'r Room) -> Self {
+        let (dim, sparse) = encoder.shape_of(Stage::Features);
+        Self { room, dim, sparse, bounds: (encoder.row_bound(), encoder.target_bound()), writer: None }
+    }
+
+    fn create(&self) -> Result<SpoolWriter<F>, DataError> {
+        let writer = SpoolWriter::create(&self.room.spool, self.dim, self.sparse)?;
+        Ok(writer.with_bounds(self.bounds.0, self.bounds.1))
+    }
+
+    fn settle(&mut self, rows: &mut Builder<F>) -> Result<(), DataError> {
+        match &mut self.writer {
+            Some(_) if rows.len() < WRITTEN => {}
+            Some(writer) => writer.append(rows.take()?)?,
+            None if rows.bytes() > self.room.memory => {
+                let mut writer = self.create()?;
+                writer.append(rows.take()?)?;
+                self.writer = Some(writer);
+            }
+            None => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self, left: Examples<F>) -> Result<Held<F>, DataError> {
+        let Some(mut writer) = self.writer else { return Ok(Held::Memory(left)) };
+        writer.append(left)?;
+        Ok(Held::Spool(Box::new(writer.finish()?)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

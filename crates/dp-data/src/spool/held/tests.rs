@@ -1,0 +1,136 @@
+use super::*;
+use crate::encode::FeatureMap;
+use crate::read::{load, load_coordinates, load_libsvm};
+use crate::schema::Schema;
+
+const SCHEMA: &str = "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
+    columns.age = { type = 'numeric', min = 0, max = 100, on_missing = 'neutral' }\n\
+    columns.town = { type = 'categorical', categories = ['a', 'b', 'c'] }";
+
+fn table(n: usize) -> Vec<u8> {
+    let mut text = String::from("age,town,y\n");
+    for i in 0..n {
+        let age = if i % 17 == 3 { String::new() } else { (i % 101).to_string() };
+        text.push_str(&format!("{age},{},{}\n", ["a", "b", "c"][i % 3], ["yes", "no"][i % 2]));
+    }
+    text.into_bytes()
+}
+
+fn room(memory: u64) -> Room {
+    Room { memory, spool: SpoolOptions::default() }
+}
+
+/// Returns the bits of all rows, targets and marks.
+fn bits(held: &mut Held<f64>) -> Vec<u64> {
+    let mut all = Vec::new();
+    let of_block = |block: &Block<'_, f64>| {
+        for i in 0..block.len() {
+            let one = block.slice(i..i + 1);
+            let (values, indices) = match one.rows {
+                crate::Rows::Dense { values, .. } => (values, &[][..]),
+                crate::Rows::Sparse { offsets, indices, values, .. } => {
+                    (&values[offsets[0]..offsets[1]], &indices[offsets[0]..offsets[1]])
+                }
+            };
+            all.extend(values.iter().map(|value| value.to_bits()));
+            all.extend(indices.iter().map(|&index| u64::from(index)));
+            all.extend([one.targets[0].to_bits(), u64::from(one.valid.is_none_or(|valid| valid[0]))]);
+        }
+    };
+    held.for_each_block(of_block).unwrap();
+    all
+}
+
+/// Returns the bits of rows whose bounds training in memory enforces, and a spool when it is written.
+fn enforced(mut examples: Examples<f64>, encoder: &Encoder) -> Vec<u64> {
+    examples.enforce_bounds(encoder.row_bound(), encoder.target_bound());
+    bits(&mut Held::Memory(examples))
+}
+
+fn found(held: Held<f64>, encoder: &Encoder) -> Vec<u64> {
+    match held {
+        Held::Memory(examples) => enforced(examples, encoder),
+        mut held => bits(&mut held),
+    }
+}
+
+fn workers() -> [Workers; 2] {
+    [Workers::ONE, Workers::new(2.try_into().unwrap())]
+}
+
+#[test]
+fn a_table_is_the_same_in_memory_and_beyond() {
+    let schema = Schema::parse("s.toml", SCHEMA).unwrap();
+    let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS).unwrap();
+    for n in [1, 1500, 300_000] {
+        for workers in workers() {
+            let input = || Input::from_bytes("a.csv", table(n)).with_workers(workers);
+            let loaded = load::<f64>(input(), &encoder, &CsvOptions::default()).unwrap();
+            let expected = enforced(loaded.examples, &encoder);
+            for (memory, spools) in [(u64::MAX, false), (100, n >= 1500), (1 << 20, n == 300_000)] {
+                let (held, warnings) =
+                    Held::<f64>::read(input(), &encoder, &CsvOptions::default(), &room(memory)).unwrap();
+                assert_eq!((held.len(), matches!(held, Held::Spool(_))), (n as u64, spools), "{n} {memory}");
+                assert_eq!(format!("{warnings:?}"), format!("{:?}", loaded.warnings));
+                assert!(found(held, &encoder) == expected, "{n} {memory}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_map_is_chosen_after_the_records_were_spooled() {
+    let schema = Schema::parse("s.toml", SCHEMA).unwrap();
+    let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS).unwrap();
+    let mapped = encoder.with_map(FeatureMap::curves(6)).unwrap();
+    let n = 20_000;
+    for workers in workers() {
+        let input = || Input::from_bytes("a.csv", table(n)).with_workers(workers);
+        let (coordinates, _) = load_coordinates::<f64>(input(), &encoder, &CsvOptions::default()).unwrap();
+        let expected = enforced(coordinates.encode(&mapped, workers).unwrap(), &mapped);
+        // Coordinates of 41 bytes and rows of about 110: both in memory, one, and none.
+        for (memory, spools) in [(u64::MAX, false), (1_500_000, true), (1000, true)] {
+            let (held, _) =
+                HeldCoordinates::<f64>::read(input(), &encoder, &CsvOptions::default(), &room(memory)).unwrap();
+            assert_eq!((held.len(), matches!(held.0, Held::Spool(_))), (n as u64, memory == 1000));
+            let held = held.encode(&mapped, workers, &room(memory)).unwrap();
+            assert!(matches!(held, Held::Spool(_)) == spools && found(held, &mapped) == expected, "{memory}");
+        }
+    }
+}
+
+#[test]
+fn a_width_is_found_while_rows_are_spooled() {
+    let line = |i: usize| format!("{} {}:0.5 {}:0.25\n", ["+1", "-1"][i % 2], 1 + i % 7, 10 + i % 50);
+    let text: String = (0..30_000).map(line).collect();
+    for features in [None, Some(80)] {
+        let format = LibsvmFormat { features, ..LibsvmFormat::default() };
+        let input = || Input::from_bytes("a.libsvm", text.clone().into_bytes());
+        let (encoder, loaded) = load_libsvm::<f64>(input(), &format, Encoding::UNIT_ROWS).unwrap();
+        let expected = enforced(loaded.examples, &encoder);
+        for memory in [u64::MAX, 1000] {
+            let (same, held, _) =
+                Held::<f64>::read_libsvm(input(), &format, Encoding::UNIT_ROWS, &room(memory)).unwrap();
+            assert_eq!((same.dim(), held.len()), (encoder.dim(), 30_000));
+            assert!(matches!(held, Held::Spool(_)) == (memory == 1000) && found(held, &encoder) == expected);
+        }
+    }
+}
+
+#[test]
+fn errors_are_those_of_reading_or_of_the_spool() {
+    let schema = Schema::parse("s.toml", SCHEMA).unwrap();
+    let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS).unwrap();
+    let code = |bytes: Vec<u8>, room: &Room| {
+        let read = Held::<f64>::read(Input::from_bytes("a.csv", bytes), &encoder, &CsvOptions::default(), room);
+        read.unwrap_err().code()
+    };
+    let mut bad = table(5000);
+    bad.extend_from_slice(b"5,a,perhaps\n");
+    assert_eq!(code(bad, &room(1000)), "label.unknown");
+    assert_eq!(code(b"age,town,y\n".to_vec(), &room(0)), "csv.no_rows");
+    let nowhere = Room { memory: 1000, spool: SpoolOptions { folder: "/no/such".into(), encrypted: false } };
+    assert_eq!(code(table(5000), &nowhere), "spool.folder");
+    let few = Held::<f64>::read(Input::from_bytes("a.csv", table(5)), &encoder, &CsvOptions::default(), &nowhere);
+    assert!(few.is_ok(), "no file is needed");
+}
