@@ -439,12 +439,31 @@ impl Encoder {
             InputFormat::Libsvm(_) => true,
             InputFormat::Images(_) => false,
             InputFormat::Table(_) => {
-                let used = self.used_columns();
-                let used = self.map.as_ref().map_or(used, |map| used - map.columns() + map.dense_features());
                 let intercept = usize::from(self.encoding.intercept > 0.0);
-                is_sparse(used + intercept, self.input_features() + intercept)
+                is_sparse(self.nonzero_features() + intercept, self.input_features() + intercept)
             }
         }
+    }
+
+    /// Returns the maximum number of nonzero features of a record of a table, without the intercept.
+    fn nonzero_features(&self) -> usize {
+        let used = self.used_columns();
+        self.map.as_ref().map_or(used, |map| used - map.columns() + map.dense_features())
+    }
+
+    /// Returns the size of a stored record at this stage, from public numbers alone: for compressed rows the largest. `None`
+    /// for libsvm, where it depends on the records.
+    #[cfg(feature = "spool")]
+    pub(crate) fn row_bytes<F>(&self, stage: Stage) -> Option<u64> {
+        let (dim, sparse) = self.shape_of(stage);
+        let others = size_of::<F>() + 1;
+        let bytes = match (&self.input, stage) {
+            (InputFormat::Libsvm(_), _) => return None,
+            _ if !sparse => dim * size_of::<F>() + others,
+            (_, Stage::Coordinates) => self.used_columns() * (size_of::<F>() + 4) + size_of::<usize>() + others,
+            (_, Stage::Features) => (self.nonzero_features() + 1) * (size_of::<F>() + 4) + size_of::<usize>() + others,
+        };
+        Some(bytes as u64)
     }
 
     fn used_columns(&self) -> usize {

@@ -58,9 +58,38 @@ impl fmt::Display for OutOfMemory {
 
 impl std::error::Error for OutOfMemory {}
 
-/// A number of bytes for display.
+/// A number of bytes, as displayed and as typed.
+///
+/// # Examples
+/// ```
+/// use dp_data::memory::Bytes;
+/// assert_eq!(Bytes(3 << 29).to_string(), "1.5 GiB");
+/// assert_eq!(["1.5GiB", "300 MB", "4096", "2k"].map(|text| text.parse().ok()), [
+///     Some(Bytes(3 << 29)), Some(Bytes(300_000_000)), Some(Bytes(4096)), Some(Bytes(2000)),
+/// ]);
+/// assert!(["", "GiB", "-1", "1 GiBs", "1e400", "nan"].iter().all(|text| text.parse::<Bytes>().is_err()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bytes(pub u64);
+
+impl core::str::FromStr for Bytes {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let expected = || "expected a number of bytes, as 500MB or 4GiB".to_owned();
+        let end = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+        let (number, unit) = (text[..end].trim(), text[end..].to_ascii_lowercase());
+        let number: f64 = number.parse().map_err(|_| expected())?;
+        let (base, unit) = match unit.strip_suffix("ib") {
+            Some(unit) => (1024f64, unit),
+            None => (1000.0, unit.strip_suffix('b').unwrap_or(&unit)),
+        };
+        let power = ["", "k", "m", "g", "t", "p"].iter().position(|&known| known == unit).ok_or_else(expected)?;
+        let bytes = number * base.powi(power as i32);
+        if bytes >= 0.0 && bytes < u64::MAX as f64 { Ok(Self(bytes as u64)) } else { Err(expected()) }
+    }
+}
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -220,9 +249,15 @@ pub fn of_io(error: &io::Error) -> Option<OutOfMemory> {
     inner.or_else(|| (error.kind() == io::ErrorKind::OutOfMemory).then_some(unknown))
 }
 
+/// Returns the memory that the system has left for this process, in bytes: that of the machine and of its control groups. `None`
+/// if the system does not report it.
+pub fn left() -> Option<u64> {
+    system::left()
+}
+
 /// Returns whether the system has this much memory left, to its knowledge.
 fn fits(bytes: usize) -> bool {
-    bytes < LARGE || system::left().is_none_or(|left| bytes as u64 <= left)
+    bytes < LARGE || left().is_none_or(|left| bytes as u64 <= left)
 }
 
 #[cfg(target_os = "linux")]

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use dp_accountant::certificate::{Assumption, Certificate};
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
-use dp_data::encode::{Encoding, FeatureMap};
-use dp_data::examples::Feature;
-use dp_data::read::{CsvOptions, Input, load_coordinates};
+use dp_data::encode::{Encoding, FeatureMap, Stored};
+use dp_data::read::{CsvOptions, Input};
 use dp_data::schema::{Label, LabelKind, Schema};
-use dp_data::{DataError, Encoder, Examples, Workers};
+use dp_data::spool::{Held, HeldCoordinates, Room};
+use dp_data::{DataError, Encoder, Examples, RowSource, Workers};
 use dp_losses::{LogCosh, LossKind, Real, Softmax};
 use dp_mechanisms::rng::{LentRng, OsSeeded, ReleaseRng};
 use dp_optim::catalogue::{self, Built, Entry, Request, Settings};
@@ -64,6 +64,7 @@ pub struct Training {
     encoding: Encoding,
     map: Option<FeatureMap>,
     workers: Workers,
+    room: Room,
 }
 
 /// The reason why a training was refused or failed. Nothing was released.
@@ -116,8 +117,8 @@ impl Training {
         let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
         let algorithm = catalogue::find("auto").ok_or_else(|| TrainError::Algorithm("auto".to_owned()))?;
         let (settings, encoding) = (Settings::default(), Encoding::default());
-        let workers = Workers::ONE;
-        Ok(Self { algorithm, settings, budget, relation: None, loss: None, encoding, map: None, workers })
+        let (workers, room) = (Workers::ONE, Room::default());
+        Ok(Self { algorithm, settings, budget, relation: None, loss: None, encoding, map: None, workers, room })
     }
 
     /// Sets the [algorithm](catalogue::ALGORITHMS) by name.
@@ -159,6 +160,13 @@ impl Training {
         Self { workers, ..self }
     }
 
+    /// Sets the memory for the rows of a file, and the folder of those that need more; [`Room::default`] by default. The model
+    /// does not depend on them.
+    #[must_use]
+    pub fn with_room(self, room: Room) -> Self {
+        Self { room, ..self }
+    }
+
     /// Sets the neighbouring relation: [`AdjacencyKind::ReplaceOne`] or [`AdjacencyKind::ZeroOut`].
     #[must_use]
     pub fn under(self, relation: AdjacencyKind) -> Self {
@@ -176,14 +184,14 @@ impl Training {
     pub fn on_csv(&self, schema: &Schema, input: Input) -> Result<ModelFile, TrainError> {
         schema.check_reviewed()?;
         let encoder = Encoder::new(schema, self.encoding.with_map(self.map.unwrap_or_default()))?;
-        let (coordinates, _) =
-            load_coordinates::<f64>(input.with_workers(self.workers), &encoder, &CsvOptions::default())?;
+        let input = input.with_workers(self.workers);
+        let (coordinates, _) = HeldCoordinates::<f64>::read(input, &encoder, &CsvOptions::default(), &self.room)?;
         let encoder = match self.map {
             Some(_) => encoder,
-            None => with_chosen_map(self.algorithm, &self.request(&encoder, coordinates.len() as u64)?, &encoder)?,
+            None => with_chosen_map(self.algorithm, &self.request(&encoder, coordinates.len())?, &encoder)?,
         };
-        let examples = coordinates.encode(&encoder, self.workers)?;
-        self.on_examples(encoder, examples, &mut OsSeeded::new()?)
+        let rows = coordinates.encode(&encoder, self.workers, &self.room)?;
+        self.on_records(Records { encoder, rows }, &mut OsSeeded::new()?)
     }
 
     /// Returns the relation.
@@ -218,10 +226,13 @@ impl Training {
         examples: Examples<f64>,
         rng: &mut R,
     ) -> Result<ModelFile, TrainError> {
-        let request = self.request(&encoder, examples.len() as u64)?;
+        self.on_records(Records { encoder, rows: Held::Memory(examples) }, rng)
+    }
+
+    fn on_records<R: ReleaseRng>(&self, records: Records<f64>, rng: &mut R) -> Result<ModelFile, TrainError> {
+        let request = self.request(&records.encoder, records.rows.len())?;
         let Request { n, dim, relation, .. } = request;
         let Built { recipe, .. } = self.algorithm.build(&request)?;
-        let records = Records { encoder, examples };
         let mut control = Control { workers: self.workers, ..Control::default() };
         let released = match relation {
             AdjacencyKind::ReplaceOne => {
@@ -269,7 +280,7 @@ pub struct Records<F> {
     /// The encoder, which becomes part of the model.
     pub encoder: Encoder,
     /// The rows and their targets.
-    pub examples: Examples<F>,
+    pub rows: Held<F>,
 }
 
 /// A released model and its certificate, not yet combined.
@@ -291,7 +302,15 @@ impl Released {
     }
 }
 
-impl<F: Real + Feature> Records<F> {
+/// Passes the rows to `train` as a source with the encoder's bounds.
+fn on_source<F: Stored, T>(rows: Held<F>, encoder: &Encoder, train: impl FnOnce(&mut dyn RowSource<F>) -> T) -> T {
+    match rows {
+        Held::Memory(examples) => train(&mut MemorySource::new(examples, encoder.row_bound(), encoder.target_bound())),
+        Held::Spool(mut spool) => train(&mut *spool),
+    }
+}
+
+impl<F: Real + Stored> Records<F> {
     /// Trains by a plan. The certificate states the assumptions of the model's encoder, and `further` ones.
     ///
     /// # Privacy
@@ -307,9 +326,8 @@ impl<F: Real + Feature> Records<F> {
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<Released, TrainError> {
-        let Self { encoder, examples } = self;
-        let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
-        let trained = A::train_any(plan, &mut source, rng, control)?;
+        let Self { encoder, rows } = self;
+        let trained = on_source(rows, &encoder, |source| A::train_any(plan, source, rng, control))?;
         let weights = trained.weights.get().iter().map(|weight| weight.widen()).collect();
         let model = Model::of_release(encoder, &trained.derivation.model_terms(), weights)?;
         let assumptions = model.assumptions().into_iter().chain(further).collect();
@@ -331,10 +349,9 @@ impl<F: Real + Feature> Records<F> {
     where
         F: Compiled,
     {
-        let Self { encoder, examples } = self;
-        let mut source = MemorySource::new(examples, encoder.row_bound(), encoder.target_bound());
-        let weights = train_without_privacy(&recipe, &mut source, key, control)?;
-        let weights = weights.expose_without_any_guarantee().into_iter().map(Feature::widen).collect();
+        let Self { encoder, rows } = self;
+        let weights = on_source(rows, &encoder, |source| train_without_privacy(&recipe, source, key, control))?;
+        let weights = weights.expose_without_any_guarantee().into_iter().map(|weight| weight.widen()).collect();
         let model = Model::new(encoder, recipe.loss, weights)?;
         let certificate =
             Certificate::without_guarantee(AdjacencyKind::ReplaceOne, Unit::Record, AnyDerivation::NonPrivate(recipe))
@@ -397,6 +414,38 @@ mod tests {
             }
         }
         assert_eq!(refused, [""; 0]);
+    }
+
+    /// Rows that are spooled give the model of rows in memory bit for bit, under a seed, for every algorithm: dense and sparse
+    /// rows of several blocks and buckets, some of them null records.
+    #[test]
+    fn spooled_rows_train_the_same_models() {
+        let towns: Vec<String> = (0..40).map(|i| format!("'t{i}'")).collect();
+        let columns = format!("{SCHEMA}\n[columns.town]\ntype = 'categorical'\ncategories = [{}]", towns.join(", "));
+        for (text, sparse) in [(SCHEMA, false), (&columns, true)] {
+            let text = text.replace("max = 30", "max = 30\non_missing = 'neutral'");
+            let encoder = Encoder::new(&Schema::parse("schema.toml", &text).unwrap(), Encoding::default()).unwrap();
+            assert_eq!(encoder.prefers_sparse(), sparse);
+            let row = |i: u32| {
+                let visits = if i % 50 == 7 { String::new() } else { (i % 31).to_string() };
+                format!("{visits},{},t{}\n", if i % 31 > 15 { "yes" } else { "no" }, i % 40)
+            };
+            let rows: String = (0..20_000).map(row).collect();
+            let table = format!("visits,buys,town\n{rows}");
+            let records = |memory| {
+                let input = Input::from_bytes("people.csv", table.clone().into_bytes());
+                let room = Room { memory, ..Room::default() };
+                let (rows, _) = Held::read(input, &encoder, &CsvOptions::default(), &room).unwrap();
+                assert_eq!(matches!(rows, Held::Spool(_)), memory == 0);
+                Records { encoder: encoder.clone(), rows }
+            };
+            for entry in catalogue::ALGORITHMS {
+                let training = Training::new(3.0, 1e-6).unwrap().by(entry.name).unwrap();
+                let [memory, spool] = [u64::MAX, 0]
+                    .map(|memory| training.on_records(records(memory), &mut dp_mechanisms::SeededRng::new(1)).unwrap());
+                assert_eq!(memory, spool, "{} {sparse}", entry.name);
+            }
+        }
     }
 
     /// The class depends on whether a number is in the middle of its range, which no line tells.

@@ -5,6 +5,7 @@ use crate::block::Block;
 use crate::encode::{Encoder, Encoding, LibsvmFormat, Stage, Stored, encode_coordinates};
 use crate::error::DataError;
 use crate::examples::{Builder, Examples};
+use crate::memory::left;
 use crate::read::{CsvOptions, CuratorWarning, Input, provisional, read};
 use crate::source::{Order, PassRequest, RowSource, SourceError};
 use crate::workers::Workers;
@@ -16,6 +17,13 @@ pub struct Room {
     pub memory: u64,
     /// Where rows go that need more.
     pub spool: SpoolOptions,
+}
+
+impl Default for Room {
+    /// Half of the memory that the system has left, to its knowledge; then the default [`SpoolOptions`].
+    fn default() -> Self {
+        Self { memory: left().map_or(u64::MAX, |bytes| bytes / 2), spool: SpoolOptions::default() }
+    }
 }
 
 /// Rows in memory or in a spool. They are the same, and come in the same order.
@@ -68,7 +76,7 @@ impl<F: Stored> Held<F> {
         options: &CsvOptions,
         room: &Room,
     ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
-        let mut shelf = Shelf::of_features(encoder, room);
+        let mut shelf = Shelf::of_stage(encoder, Stage::Features, room);
         let (left, _) = read(input, encoder, options, Stage::Features, &mut |rows| shelf.settle(rows))?;
         Ok((shelf.finish(left.examples)?, left.warnings))
     }
@@ -87,7 +95,7 @@ impl<F: Stored> Held<F> {
         room: &Room,
     ) -> Result<(Encoder, Self, Vec<CuratorWarning>), DataError> {
         let encoder = Encoder::libsvm(provisional(format), encoding)?;
-        let mut shelf = Shelf::of_features(&encoder, room);
+        let mut shelf = Shelf::of_stage(&encoder, Stage::Features, room);
         let (left, widest) =
             read(input, &encoder, &CsvOptions::default(), Stage::Features, &mut |rows| shelf.settle(rows))?;
         let held = shelf.finish(left.examples)?;
@@ -100,7 +108,7 @@ impl<F: Stored> Held<F> {
         let held = match held {
             Self::Memory(rows) => Self::Memory(narrow(rows)),
             Self::Spool(spool) => {
-                let mut writer = Shelf::of_features(&narrowed, room).create()?;
+                let mut writer = Shelf::of_stage(&narrowed, Stage::Features, room).create()?;
                 each_block(*spool, |block| Ok(writer.append(narrow(Examples::of_block(block)?))?))?;
                 Self::Spool(Box::new(writer.finish()?))
             }
@@ -171,8 +179,7 @@ impl<F: Stored> HeldCoordinates<F> {
         options: &CsvOptions,
         room: &Room,
     ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
-        let (dim, sparse) = encoder.shape_of(Stage::Coordinates);
-        let mut shelf = Shelf { room, dim, sparse, bounds: (f64::INFINITY, f64::INFINITY), writer: None };
+        let mut shelf = Shelf::of_stage(encoder, Stage::Coordinates, room);
         let (left, _) = read(input, encoder, options, Stage::Coordinates, &mut |rows| shelf.settle(rows))?;
         Ok((Self(shelf.finish(left.examples)?), left.warnings))
     }
@@ -192,7 +199,7 @@ impl<F: Stored> HeldCoordinates<F> {
     /// # Errors
     /// As there; `spool.*`.
     pub fn encode(self, encoder: &Encoder, workers: Workers, room: &Room) -> Result<Held<F>, DataError> {
-        let mut shelf = Shelf::of_features(encoder, room);
+        let mut shelf = Shelf::of_stage(encoder, Stage::Features, room);
         let mut rows = Builder::new(encoder.dim(), encoder.prefers_sparse(), encoder.can_be_neutral())?;
         let mut encode = |block: &Block<'_, F>, shelf: &mut Shelf<'_, F>| {
             encode_coordinates(block, encoder, workers, &mut rows, |rows| shelf.settle(rows))
@@ -211,6 +218,8 @@ struct Shelf<'r, F> {
     dim: usize,
     sparse: bool,
     bounds: (f64, f64),
+    /// The size of a row as far as it is public: whether rows are spooled should not depend on what they hold.
+    row_bytes: Option<u64>,
     writer: Option<SpoolWriter<F>>,
 }
 
@@ -218,9 +227,13 @@ struct Shelf<'r, F> {
 const WRITTEN: usize = 1024;
 
 impl<'r, F: Stored> Shelf<'r, F> {
-    fn of_features(encoder: &Encoder, room: &'r Room) -> Self {
-        let (dim, sparse) = encoder.shape_of(Stage::Features);
-        Self { room, dim, sparse, bounds: (encoder.row_bound(), encoder.target_bound()), writer: None }
+    fn of_stage(encoder: &Encoder, stage: Stage, room: &'r Room) -> Self {
+        let (dim, sparse) = encoder.shape_of(stage);
+        let bounds = match stage {
+            Stage::Coordinates => (f64::INFINITY, f64::INFINITY),
+            Stage::Features => (encoder.row_bound(), encoder.target_bound()),
+        };
+        Self { room, dim, sparse, bounds, row_bytes: encoder.row_bytes::<F>(stage), writer: None }
     }
 
     fn create(&self) -> Result<SpoolWriter<F>, DataError> {
@@ -232,7 +245,9 @@ impl<'r, F: Stored> Shelf<'r, F> {
         match &mut self.writer {
             Some(_) if rows.len() < WRITTEN => {}
             Some(writer) => writer.append(rows.take()?)?,
-            None if rows.bytes() > self.room.memory => {
+            None if self.row_bytes.map_or_else(|| rows.bytes(), |bytes| bytes * rows.len() as u64)
+                > self.room.memory =>
+            {
                 let mut writer = self.create()?;
                 writer.append(rows.take()?)?;
                 self.writer = Some(writer);

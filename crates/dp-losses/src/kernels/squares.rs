@@ -126,7 +126,11 @@ impl Kernels {
     pub(crate) fn add_squares<F: Real>(&self, rows: Rows<'_, F>, weights: &[F], matrices: &mut [F]) -> usize {
         let stored = match rows {
             Rows::Dense { dim, .. } => dim,
-            Rows::Sparse { values, .. } => values.len() / rows.len().max(1),
+            // Not all values: these rows may be some of a block's.
+            Rows::Sparse { offsets, .. } => {
+                let stored = offsets.last().zip(offsets.first()).map_or(0, |(end, start)| end - start);
+                stored / rows.len().max(1)
+            }
         };
         let stride = (stored / 16).clamp(1, (rows.len() / LEAST_ROWS).max(1));
         self.arch.dispatch(Squares { rows, weights, stride, matrices })
