@@ -158,7 +158,10 @@ impl Failure {
             DataErrorKind::FileOpen
             | DataErrorKind::FileRead
             | DataErrorKind::FileChanged
-            | DataErrorKind::MemoryExhausted => ExitStatus::Failed,
+            | DataErrorKind::MemoryExhausted
+            | DataErrorKind::SpoolFolder
+            | DataErrorKind::SpoolWrite
+            | DataErrorKind::SpoolRead => ExitStatus::Failed,
             _ => ExitStatus::Input,
         };
         let mut failure = Self::new(exit, error.code(), error.public_message());

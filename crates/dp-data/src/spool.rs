@@ -50,6 +50,21 @@ impl Default for SpoolOptions {
     }
 }
 
+impl SpoolOptions {
+    /// Checks that a file can be created in the folder; none is left.
+    ///
+    /// # Errors
+    /// [`SpoolError::Folder`].
+    pub fn check(&self) -> Result<(), SpoolError> {
+        self.create(Layout { dim: 1, sparse: false }).map(drop)
+    }
+
+    fn create(&self, layout: Layout) -> Result<RowFile, SpoolError> {
+        RowFile::create(&self.folder, self.encrypted, layout)
+            .map_err(|error| SpoolError::Folder { folder: self.folder.clone(), error })
+    }
+}
+
 /// The reason for which rows could not be spooled.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -113,8 +128,7 @@ impl<F: Stored> SpoolWriter<F> {
     /// [`SpoolError::Folder`].
     pub fn create(options: &SpoolOptions, dim: usize, sparse: bool) -> Result<Self, SpoolError> {
         let layout = Layout { dim, sparse };
-        let rows = RowFile::create(&options.folder, options.encrypted, layout)
-            .map_err(|error| SpoolError::Folder { folder: options.folder.clone(), error })?;
+        let rows = options.create(layout)?;
         let (row_norm, target_bound) = (f64::INFINITY, f64::INFINITY);
         Ok(Self { options: options.clone(), layout, row_norm, target_bound, rows, float: PhantomData })
     }

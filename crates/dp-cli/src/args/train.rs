@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use dp_data::encode::{MAX_COSINES, ProjectionKind};
+use dp_data::memory::Bytes;
 
 use super::algorithm::Algorithm;
 use super::settings::SettingsArgs;
@@ -241,6 +242,15 @@ pub struct TrainArgs {
     /// Row normalisation [default: clip]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
     pub row_norm: Option<RowNorm>,
+    /// Memory for the rows, as 500MB or 4GiB; more rows go to a temporary file without a name [default: half of what is free]
+    #[arg(long, value_name = "SIZE", help_heading = "Data")]
+    pub memory: Option<Bytes>,
+    /// Folder of the temporary file [default: the system's]
+    #[arg(long, value_name = "FOLDER", help_heading = "Data")]
+    pub spool: Option<PathBuf>,
+    /// Encrypt the temporary file, under a key that never leaves the process
+    #[arg(long, help_heading = "Data")]
+    pub spool_encrypted: bool,
     /// Random projection to fewer features: gaussian:NUMBER or coordinates:NUMBER
     #[arg(long, value_name = "HOW", help_heading = "Data")]
     pub project: Option<Project>,

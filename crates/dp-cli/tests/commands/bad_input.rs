@@ -498,13 +498,14 @@ fn every_code_is_triggered_somewhere() {
         include_str!("reproduce.rs"),
         include_str!("shell.rs"),
         include_str!("sign.rs"),
+        include_str!("spool.rs"),
         include_str!("train.rs"),
         include_str!("tune.rs"),
         include_str!("usage.rs"),
         include_str!("verify.rs"),
     ]
     .concat();
-    // Not reachable by a test from outside: a disk that fails during reading, a row of more than 64 MiB, a source that
+    // Not reachable by a test from outside: a disk that fails during reading (of a file, or of the spool), a row of more than 64 MiB, a source that
     // changes between two passes, an accountant that panics, a system without threads, a training that fails for a reason
     // other than memory; and errors that flags cannot express.
     let out_of_reach = [
@@ -517,6 +518,7 @@ fn every_code_is_triggered_somewhere() {
         "lists.unreadable",
         "reproduce.failed",
         "sign.random",
+        "spool.read",
         "train.failed",
     ];
     let place = Workplace::new();

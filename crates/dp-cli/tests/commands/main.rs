@@ -21,6 +21,7 @@ mod rank_modes;
 mod reproduce;
 mod shell;
 mod sign;
+mod spool;
 mod support;
 mod threads;
 mod threshold;

@@ -8,6 +8,7 @@ use dp_data::Workers;
 use dp_data::draft::LabelHint;
 use dp_data::encode::{Encoding, FeatureMap, MAX_FEATURES, PROJECTION_SEEDS, RowNorm};
 use dp_data::schema::{Label, LabelKind, Scale};
+use dp_data::spool::{Room, SpoolOptions};
 use dp_losses::LossKind;
 use dp_optim::FloatKind;
 use dp_optim::catalogue::{self, Settings};
@@ -71,6 +72,8 @@ pub struct TrainConfig {
     pub progress: ProgressMode,
     /// The threads.
     pub workers: Workers,
+    /// The memory for rows, and the place of rows that need more.
+    pub room: Room,
 }
 
 /// The facts known about the records before they are read.
@@ -276,6 +279,7 @@ impl TrainConfig {
             dry_run,
             progress: global.progress,
             workers: global.workers(),
+            room: room(args)?,
             input,
         })
     }
@@ -315,6 +319,18 @@ impl TrainConfig {
         };
         model.into_iter().chain(self.report.as_deref())
     }
+}
+
+/// Returns the room for rows. A folder that was named must take a temporary file, whether or not one is needed.
+fn room(args: &TrainArgs) -> Result<Room, Failure> {
+    let usual = Room::default();
+    let memory = args.memory.map_or(usual.memory, |memory| memory.0);
+    let folder = args.spool.clone().unwrap_or(usual.spool.folder);
+    let spool = SpoolOptions { folder, encrypted: args.spool_encrypted };
+    if args.spool.is_some() {
+        spool.check().map_err(|error| Failure::from_data(&error.into()).at_flag("--spool"))?;
+    }
+    Ok(Room { memory, spool })
 }
 
 /// Returns whether the model decides at the noisy base rate.

@@ -3,9 +3,10 @@
 use dp::wording::one_line;
 use dp_data::draft::{DraftOptions, LabelHint, draft};
 use dp_data::encode::{Encoder, ImageFormat, InputFormat, LibsvmFormat, PROJECTION_SEEDS, Projection, Stored};
-use dp_data::memory;
-use dp_data::read::{self, CsvReader, IdxHeader, Loaded, RecordReader};
+use dp_data::memory::{self, Bytes};
+use dp_data::read::{CsvReader, CuratorWarning, IdxHeader, RecordReader};
 use dp_data::schema::{Label, LabelKind, Others, Schema};
+use dp_data::spool::{Held, HeldCoordinates, Room};
 use dp_data::{DataError, Encoding};
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 
@@ -18,6 +19,9 @@ use crate::failure::Failure;
 use crate::input::{LARGEST_SCHEMA, Repeatable, conflict, read_whole};
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
+
+/// The encoder, the rows, and warnings for the curator.
+pub(super) type LoadedRecords<F> = (Encoder, Held<F>, Vec<CuratorWarning>);
 
 /// The encoding, as far as it is known before the records are read.
 pub(super) enum Known {
@@ -89,29 +93,39 @@ impl Known {
     }
 
     /// Reads all records.
-    pub(super) fn load<F: Stored>(
-        self,
-        config: &TrainConfig,
-        console: &Console,
-    ) -> Result<(Encoder, Loaded<F>), Failure> {
+    pub(super) fn load<F: Stored>(self, config: &TrainConfig, console: &Console) -> Result<LoadedRecords<F>, Failure> {
+        let Room { memory, spool } = &config.room;
+        let folder = one_line(&spool.folder.display().to_string());
+        console.detail(&format!("rows that need more than {} go to a temporary file in `{folder}`", Bytes(*memory)));
         let start = |total| Progress::start(config.progress, console, "read", Counted::Bytes, total);
-        match self {
+        let csv = &config.input.csv;
+        let read = match self {
             Self::Encoder(encoder, data) => {
                 let input = config.input.and_labels(data.open_metered(start)?)?.with_workers(config.workers);
                 if config.map_is_chosen && encoder.schema().is_some() {
-                    let (rows, warnings) = read::load_coordinates::<F>(input, &encoder, &config.input.csv)
+                    let (rows, warnings) = HeldCoordinates::<F>::read(input, &encoder, csv, &config.room)
                         .map_err(|error| from_data(&error))?;
-                    let encoder = algorithm::mapped(config, &encoder, rows.len() as u64)?;
-                    let examples = rows.encode(&encoder, config.workers).map_err(|error| from_data(&error))?;
-                    return Ok((encoder, Loaded { examples, warnings }));
+                    let encoder = algorithm::mapped(config, &encoder, rows.len())?;
+                    rows.encode(&encoder, config.workers, &config.room).map(|rows| (encoder, rows, warnings))
+                } else {
+                    Held::read(input, &encoder, csv, &config.room).map(|(rows, warnings)| (*encoder, rows, warnings))
                 }
-                let loaded = read::load(input, &encoder, &config.input.csv).map_err(|error| from_data(&error))?;
-                Ok((*encoder, loaded))
             }
             Self::Libsvm(format, encoding, data) => {
-                read::load_libsvm(data.open_metered(start)?, &format, encoding).map_err(|error| from_data(&error))
+                Held::read_libsvm(data.open_metered(start)?, &format, encoding, &config.room)
+            }
+        };
+        let (encoder, rows, warnings) = read.map_err(|error| from_data(&error))?;
+        if matches!(rows, Held::Spool(_)) {
+            let text =
+                format!("the rows are in a temporary file in `{folder}`: they need more than {}", Bytes(*memory));
+            // How much sparse rows of a libsvm file need depends on what they hold.
+            match encoder.input() {
+                InputFormat::Libsvm(_) => console.warn_curator(&text),
+                _ => console.note(&text),
             }
         }
+        Ok((encoder, rows, warnings))
     }
 
     /// Checks only the header, and returns the encoder if it is known.

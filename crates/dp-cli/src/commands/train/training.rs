@@ -8,10 +8,10 @@ use dp::sealed;
 use dp::training::{Records, Released};
 use dp::wording::{self, one_line};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_data::Encoder;
 use dp_data::encode::Stored;
-use dp_data::examples::Feature;
 use dp_data::memory::{self, Bytes};
-use dp_data::{Encoder, Examples};
+use dp_data::spool::Held;
 use dp_losses::Real;
 use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng, SeededRng};
 use dp_optim::catalogue::{Advice, Built};
@@ -30,10 +30,10 @@ use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 use crate::protection;
 
-/// The records in memory, with their public facts.
+/// The records, with their public facts.
 struct Encoded<F> {
     encoder: Encoder,
-    examples: Examples<F>,
+    rows: Held<F>,
     shape: Shape,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct TrainedModel {
 }
 
 /// Reads the records, then trains.
-pub(super) fn load_and_train<F: Compiled + Stored + Feature>(
+pub(super) fn load_and_train<F: Compiled + Stored>(
     config: &TrainConfig,
     known: Known,
     console: &Console,
@@ -62,9 +62,9 @@ where
     if let Known::Encoder(encoder, _) = &known {
         check_memory(encoder.dim(), config.scores())?;
     }
-    let (encoder, loaded) = known.load::<F>(config, console)?;
-    let n = loaded.examples.len() as u64;
-    for warning in &loaded.warnings {
+    let (encoder, rows, warnings) = known.load::<F>(config, console)?;
+    let n = rows.len();
+    for warning in &warnings {
         console.warn_curator(&one_line(&warning.to_string()));
     }
     let from_data = assumed_public(&encoder);
@@ -77,7 +77,7 @@ where
     }
     check_memory(encoder.dim(), config.scores())?;
     let shape = Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() };
-    let records = Encoded { encoder, examples: loaded.examples, shape };
+    let records = Encoded { encoder, rows, shape };
     match (config.method, config.seed) {
         (Method::NonPrivate, seed) => {
             let key = match seed {
@@ -122,7 +122,7 @@ pub(in crate::commands) fn secret() -> Result<OsSeeded, Failure> {
     OsSeeded::new().map_err(|error| refusal(&error.into()))
 }
 
-fn choose_relation<F: Real + Stored + Feature>(
+fn choose_relation<F: Real + Stored>(
     config: &TrainConfig,
     records: Encoded<F>,
     rng: &mut LentRng<'_>,
@@ -144,9 +144,9 @@ where
 }
 
 /// Selects settings on public records if requested, then trains.
-fn choose_and_train<A: TrainsAny<F>, F: Real + Stored + Feature>(
+fn choose_and_train<A: TrainsAny<F>, F: Real + Stored>(
     config: &TrainConfig,
-    records: Encoded<F>,
+    mut records: Encoded<F>,
     rng: &mut LentRng<'_>,
     console: &Console,
 ) -> Result<TrainedModel, Failure> {
@@ -158,7 +158,7 @@ fn choose_and_train<A: TrainsAny<F>, F: Real + Stored + Feature>(
         && let Way::Public(input) = &tuning.way
     {
         let candidates = algorithm.candidates(config, budget, A::KIND, shape)?;
-        let mut public = public_records(config, input, &records.encoder, &records.examples, console)?;
+        let mut public = public_records(config, input, &records.encoder, &mut records.rows, console)?;
         let position = chosen_on_public::<A, F>(&mut public, &candidates, shape.n, budget, config.workers, rng)?;
         let recipe = candidates.get(position).or(candidates.first());
         let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
@@ -170,7 +170,7 @@ fn choose_and_train<A: TrainsAny<F>, F: Real + Stored + Feature>(
     train_private::<A, F>(config, build, budget, records, rng, console)
 }
 
-fn train_private<A: TrainsAny<F>, F: Real + Stored + Feature>(
+fn train_private<A: TrainsAny<F>, F: Real + Stored>(
     config: &TrainConfig,
     build: impl FnOnce() -> Result<Built, Failure>,
     budget: Budget,
@@ -178,7 +178,7 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored + Feature>(
     rng: &mut LentRng<'_>,
     console: &Console,
 ) -> Result<TrainedModel, Failure> {
-    let Encoded { encoder, examples, shape } = records;
+    let Encoded { encoder, rows, shape } = records;
     let started = Instant::now();
     let (advice, plan) = limit::planning(config.limit, config.progress, console, || {
         let Built { recipe, advice } = build()?;
@@ -187,7 +187,7 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored + Feature>(
     })?;
     let summary = plan.summary();
     console.detail(&summary.text);
-    let records = Records { encoder, examples };
+    let records = Records { encoder, rows };
     let chosen_on: Vec<_> = config.tuning.as_ref().and_then(Tuning::assumption).into_iter().collect();
     let released = with_progress(config, console, shape.n, summary.rows, |control| {
         records.train(&plan, chosen_on, versions(), rng, control).map_err(Failure::from)
@@ -197,16 +197,16 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored + Feature>(
     Ok(TrainedModel { released, n: shape.n, training, advice, chosen })
 }
 
-fn train_baseline<F: Compiled + Stored + Feature>(
+fn train_baseline<F: Compiled + Stored>(
     config: &TrainConfig,
     records: Encoded<F>,
     key: [u8; 32],
     console: &Console,
 ) -> Result<TrainedModel, Failure> {
-    let Encoded { encoder, examples, shape } = records;
+    let Encoded { encoder, rows, shape } = records;
     let started = Instant::now();
     let recipe = algorithm::non_private(config, shape)?;
-    let records = Records { encoder, examples };
+    let records = Records { encoder, rows };
     let released = with_progress(config, console, shape.n, shape.n.saturating_mul(recipe.passes), |control| {
         records.train_without_privacy(recipe, key, versions(), control).map_err(Failure::from)
     })?;

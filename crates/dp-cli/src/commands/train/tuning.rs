@@ -1,6 +1,6 @@
 //! Selection among settings.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
@@ -9,9 +9,9 @@ use dp::wording::one_line;
 use dp_accountant::Repetitions;
 use dp_accountant::certificate::Assumption;
 use dp_data::encode::Stored;
-use dp_data::examples::Feature;
 use dp_data::read;
-use dp_data::{Encoder, Examples, Rows, Workers};
+use dp_data::spool::Held;
+use dp_data::{Block, Encoder, Rows, Workers};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::rng::ReleaseRng;
 use dp_optim::DerivesModel as _;
@@ -193,11 +193,11 @@ fn public_input(args: &TuneArgs) -> Result<InputConfig, Failure> {
 }
 
 /// Reads the public records; warns the curator if some are also among the private ones.
-pub(super) fn public_records<F: Real + Stored + Feature>(
+pub(super) fn public_records<F: Real + Stored>(
     config: &TrainConfig,
     input: &InputConfig,
     encoder: &Encoder,
-    private: &Examples<F>,
+    private: &mut Held<F>,
     console: &Console,
 ) -> Result<MemorySource<F>, Failure> {
     let from_data = |error: &dp_data::DataError| Failure::from_data(error);
@@ -206,8 +206,12 @@ pub(super) fn public_records<F: Real + Stored + Feature>(
     for warning in &loaded.warnings {
         console.warn_curator(&one_line(&format!("public records: {warning}")));
     }
-    let known: HashSet<u64> = fingerprints(private).collect();
-    let again = fingerprints(&loaded.examples).filter(|row| known.contains(row)).count();
+    // The public records are the fewer ones.
+    let mut public = HashMap::new();
+    each_fingerprint(&loaded.examples.block(), |row| *public.entry(row).or_insert(0u64) += 1);
+    let mut again = 0;
+    let seen = |block: &Block<'_, F>| each_fingerprint(block, |row| again += public.remove(&row).unwrap_or(0));
+    private.for_each_block(seen).map_err(|error| from_data(&error.into()))?;
     if again > 0 {
         console.warn_curator(&format!(
             "{again} of {} public records are, as encoded, also among the private ones\nif they are the same people's, they are \
@@ -219,7 +223,7 @@ pub(super) fn public_records<F: Real + Stored + Feature>(
 }
 
 /// Returns the index of the best combination on the public records.
-pub(super) fn chosen_on_public<A: TrainsAny<F>, F: Real + Stored + Feature>(
+pub(super) fn chosen_on_public<A: TrainsAny<F>, F: Real + Stored>(
     public: &mut MemorySource<F>,
     candidates: &[AnyRecipe],
     n: u64,
@@ -232,17 +236,16 @@ pub(super) fn chosen_on_public<A: TrainsAny<F>, F: Real + Stored + Feature>(
         .map_err(|error| refusal(&error))
 }
 
-/// Returns a hash of each valid record's target and non-zero features; equal records have equal hashes.
-fn fingerprints<F: Real + Feature>(examples: &Examples<F>) -> impl Iterator<Item = u64> + '_ {
-    let block = examples.block();
-    let counts = move |i: &usize| block.valid.is_none_or(|valid| valid[*i]);
-    (0..examples.len()).filter(counts).map(move |i| {
+/// Passes a hash of each valid record's target and non-zero features to `each`; equal records have equal hashes.
+fn each_fingerprint<F: Stored>(block: &Block<'_, F>, mut each: impl FnMut(u64)) {
+    for i in (0..block.len()).filter(|&i| block.valid.is_none_or(|valid| valid[i])) {
         let mut hasher = DefaultHasher::new();
         block.targets[i].widen().to_bits().hash(&mut hasher);
         let mut feature = |(j, value): (usize, &F)| {
             let value = value.widen();
             if value != 0.0 {
-                (j, value.to_bits()).hash(&mut hasher);
+                // The bounds of spooled rows are enforced already, which may change their last bits.
+                (j, (value * 1e6).round() as i64).hash(&mut hasher);
             }
         };
         match block.rows {
@@ -252,8 +255,8 @@ fn fingerprints<F: Real + Feature>(examples: &Examples<F>) -> impl Iterator<Item
                 indices[range.clone()].iter().zip(&values[range]).for_each(|(j, value)| feature((*j as usize, value)));
             }
         }
-        hasher.finish()
-    })
+        each(hasher.finish());
+    }
 }
 
 /// The selected settings.
