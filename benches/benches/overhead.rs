@@ -8,7 +8,7 @@
 //! 1. From memory: nanoseconds per step. A step without privacy on one row takes less time than a single draw of noise, so
 //!    noise in every step is compared with that step plus `d` draws at the bulk cost of a draw, in a vector of a million
 //!    coordinates, measured in the same run.
-//! 2. Rows streamed from a CSV file, as the paper streams them from a database: the ratio of private to non-private.
+//! 2. Rows streamed from a spool, as the paper streams them from a database: the ratio of private to non-private.
 
 use std::cell::RefCell;
 use std::hint::black_box;
@@ -18,7 +18,8 @@ use benches::ratio::best_of;
 use criterion::{BenchmarkId, Criterion};
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne};
-use dp_data::read::{CsvOptions, FileSource, Input};
+use dp_data::read::{CsvOptions, Input};
+use dp_data::spool::{Held, Room};
 use dp_data::{
     DataError, Description, Encoder, Encoding, Examples, Order, PassRequest, RowSource, RowStream, Schema, SourceError,
 };
@@ -249,10 +250,14 @@ fn schema() -> Result<Schema, DataError> {
 fn from_a_file(path: &str) -> Result<(), Box<dyn std::error::Error>> {
     // 49 columns and the intercept.
     let encoder = Encoder::new(&schema()?, Encoding::UNIT_ROWS)?;
-    let open = || Input::open(path);
-    let source = RefCell::new(InOrder(FileSource::<f64, _>::open(open, &encoder, CsvOptions::default())?));
+    let room = Room { memory: 0, ..Room::default() };
+    let (Held::Spool(spool), _) = Held::<f64>::read(Input::open(path)?, &encoder, &CsvOptions::default(), &room)?
+    else {
+        return Err("the rows are in memory".into());
+    };
+    let source = RefCell::new(InOrder(*spool));
     let n = ROWS as u64;
-    println!("\nstreamed from a CSV file, d = {}, nanoseconds per step", encoder.dim());
+    println!("\nfrom a spool, d = {}, nanoseconds per step", encoder.dim());
     println!("{:>5}  {:<26}{:>10}{:>12}{:>8}", "b", "", "private", "without", "ratio");
     for batch_size in BATCHES {
         let steps = n.div_ceil(batch_size) as f64;

@@ -5,7 +5,6 @@ const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
 mod background;
 mod csv;
-mod file_source;
 mod idx;
 mod input;
 mod libsvm;
@@ -20,7 +19,6 @@ mod watched;
 
 pub(crate) use csv::line_end;
 pub use csv::{CsvOptions, CsvReader, Record};
-pub use file_source::FileSource;
 pub use idx::{IdxHeader, looks_like_idx};
 pub use input::Input;
 pub(crate) use input::read_error;

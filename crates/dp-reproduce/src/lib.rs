@@ -35,7 +35,6 @@ pub mod cell;
 pub mod claim;
 pub mod counted;
 pub mod dataset;
-pub mod disk;
 pub mod error;
 pub mod evaluate;
 pub mod figure;

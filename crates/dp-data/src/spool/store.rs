@@ -59,8 +59,9 @@ impl Store {
         let mut keys = [0; 1024];
         let mut left = bytes;
         while !left.is_empty() {
-            cipher.fill_bytes(&mut keys);
-            let (now, later) = left.split_at_mut(left.len().min(keys.len() - skip));
+            let length = keys.len().min(left.len() + skip);
+            cipher.fill_bytes(&mut keys[..length]);
+            let (now, later) = left.split_at_mut(length - skip);
             now.iter_mut().zip(&keys[skip..]).for_each(|(byte, key)| *byte ^= key);
             (left, skip) = (later, 0);
         }

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne, ZeroOut};
 use dp_data::examples::OrderError;
-use dp_data::{Examples, RowSource};
+use dp_data::spool::{Spool, SpoolOptions, SpoolWriter};
+use dp_data::{Examples, Order, PassRequest, RowSource, Rows};
 use dp_mechanisms::rng::{Purpose, ReleaseRng};
 use dp_mechanisms::scores::Scores;
 use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, SeededRng};
@@ -21,7 +22,6 @@ use super::{Algorithm, published};
 use crate::cell::Cell;
 use crate::counted::Counted;
 use crate::dataset::Prepared;
-use crate::disk::DiskRows;
 use crate::error::Error;
 use crate::evaluate;
 use crate::ranker::Ranked;
@@ -191,9 +191,8 @@ fn one_against_the_rest<A: TrainsAny<f64>>(
             Ok((model, Spent { time, rows: source.rows() }))
         };
         let trained = if setting.on_disk {
-            let shuffled = draw_rows(train, u64::MAX, &rng).map_err(|error| disordered(cell, &error))?;
-            let mut source = DiskRows::new(&shuffled, rng.derive_key(Purpose::Permutation))?;
-            train_from(&mut source, &mut rng)
+            let mut spool = spooled(train, rng.derive_key(Purpose::Permutation))?;
+            train_from(&mut spool, &mut rng)
         } else {
             let mut examples = train.clone();
             if models > 1 {
@@ -207,6 +206,20 @@ fn one_against_the_rest<A: TrainsAny<f64>>(
         spent = Spent { time: spent.time + one.time, rows: spent.rows + one.rows };
     }
     Ok((weights, spent))
+}
+
+/// Returns the rows in a temporary file, shuffled under this key: a table on disk that was shuffled once, as in databases.
+fn spooled(train: &Examples<f64>, key: [u8; 32]) -> Result<Spool<f64>, Error> {
+    let failed = |what: String| Error::Data { file: "the spool".to_owned(), what };
+    let sparse = matches!(train.block().rows, Rows::Sparse { .. });
+    let mut writer = SpoolWriter::create(&SpoolOptions::default(), train.dim(), sparse)
+        .map_err(|error| failed(error.to_string()))?
+        .with_bounds(1.0, 1.0);
+    let mut spool =
+        writer.append(train.clone()).and_then(|()| writer.finish()).map_err(|error| failed(error.to_string()))?;
+    let order = Order::Keyed { key, fresh_each_pass: false };
+    drop(spool.open_pass(&PassRequest { pass: 0, order }).map_err(|error| failed(error.to_string()))?);
+    Ok(spool)
 }
 
 /// Draws `rows` rows at random, in random order.
@@ -316,8 +329,8 @@ mod tests {
         let mut values: Vec<f64> = portions
             .iter()
             .flat_map(|portion| match portion.block().rows {
-                dp_data::Rows::Dense { values, .. } => values.to_vec(),
-                dp_data::Rows::Sparse { .. } => Vec::new(),
+                Rows::Dense { values, .. } => values.to_vec(),
+                Rows::Sparse { .. } => Vec::new(),
             })
             .collect();
         values.sort_by(f64::total_cmp);
