@@ -1,4 +1,4 @@
-//! Drafting a schema from a CSV file, for review by a person.
+//! Drafting a schema from a table, for review by a person.
 
 mod column;
 mod label;
@@ -9,9 +9,11 @@ use std::collections::HashMap;
 
 use column::{ColumnSurvey, LabelSurvey};
 
+use crate::encode::TextBuffer;
 use crate::error::{DataError, DataErrorKind};
-use crate::read::{Chunk, CsvOptions, CsvReader, Input, ReadsChunks, line_end};
-use crate::schema::{ColumnKind, LabelKind, LabelRange, Schema};
+use crate::read::{Chunk, CsvOptions, CsvReader, Input, ReadsChunks, line_end, missing_column};
+use crate::schema::{Column, ColumnKind, LabelKind, LabelRange, Schema};
+use crate::table::Table;
 
 /// Options of a draft.
 #[derive(Debug, Clone, PartialEq)]
@@ -120,7 +122,10 @@ impl From<LabelHint> for LabelKind {
 /// assert!(drafted.schema.check_reviewed().is_ok());
 /// # Ok::<(), dp_data::DataError>(())
 /// ```
-pub fn draft(input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<Draft, DataError> {
+pub fn draft(mut input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<Draft, DataError> {
+    if let Some(table) = input.take_table() {
+        return of_table(table, options);
+    }
     let mut reader = CsvReader::new(input, *csv)?;
     let header = reader.header().to_vec();
     let file = reader.file().to_owned();
@@ -143,37 +148,88 @@ pub fn draft(input: Input, options: &DraftOptions, csv: &CsvOptions) -> Result<D
         },
     )?;
     all.read(&mut reader)?;
-    let Survey { columns, label: survey, rows, .. } = all;
-    if rows == 0 {
-        return Err(DataError::new(DataErrorKind::CsvNoRows, "the file holds a header and no rows")
-            .in_file(&file)
-            .expected("rows to draft a schema from"));
-    }
-    let label_name = &header[label_position];
-    let mut notes = Vec::new();
-    let mut note = |column: &str, text: String| notes.push(DraftNote { column: column.to_owned(), text });
-    if let Some(line) = columns[label_position].line_end() {
-        return Err(line_end(line, Some(label_name)).in_file(&file));
-    }
-    let (label, remark) = label::decide(label_name, &survey, options).map_err(|error| error.in_file(&file))?;
-    note(label_name, remark);
-    let mut drafted = Vec::with_capacity(header.len());
-    for (position, (name, survey)) in header.iter().zip(columns).enumerate() {
-        if position != label_position {
-            let line = survey.line_end();
-            let (column, remarks) = survey.draft(name, options);
-            // Used columns have cells of one line, unless a person states otherwise.
-            if let Some(line) = line
-                && column.kind != ColumnKind::Drop
-            {
-                return Err(line_end(line, Some(name)).in_file(&file));
-            }
-            drafted.push(column);
-            remarks.into_iter().for_each(|text| note(name, text));
+    all.draft(&header, &file, options, Vec::new(), Vec::new())
+}
+
+/// Drafts a schema of typed cells. Columns whose cells cannot be read are dropped.
+fn of_table(table: Table, options: &DraftOptions) -> Result<Draft, DataError> {
+    let file = table.name().to_owned();
+    let label = match (&options.label, table.columns().last()) {
+        (Some(name), _) => name.clone(),
+        (None, Some(last)) => last.name.clone(),
+        (None, None) => return Err(missing_column("", std::iter::empty()).in_file(&file)),
+    };
+    let label = table.position(&label)?;
+    let (mut used, mut header, mut dropped, mut notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut label_position = 0;
+    for (position, column) in table.columns().iter().enumerate() {
+        if let Some(kind) = &column.unreadable {
+            dropped.push(Column::dropped(&column.name));
+            let text = format!("dropped: cells of type {kind} cannot be read; convert them in a query or a view");
+            notes.push(DraftNote { column: column.name.clone(), text });
+            continue;
         }
+        // A name that occurs twice is refused.
+        table.position(&column.name)?;
+        if position == label {
+            label_position = used.len();
+        }
+        used.push(position);
+        header.push(column.name.clone());
     }
-    let schema = Schema::new(drafted, label, vec![String::new()]).map_err(|error| error.in_file(&file))?;
-    Ok(Draft { schema, notes })
+    let mut all = Survey::new(header.len(), label_position, options);
+    let mut rows = table.start(used)?;
+    while rows.advance().map_err(|error| error.in_file(&file))? {
+        let (line, mut buffer) = (rows.number(), TextBuffer::default());
+        for (position, column) in all.columns.iter_mut().enumerate() {
+            let cell = rows.cell(position).text(&mut buffer);
+            if position == label_position { all.label.see(cell) } else { column.see(cell, line) }
+        }
+        all.rows += 1;
+    }
+    all.draft(&header, &file, options, dropped, notes)
+}
+
+impl Survey {
+    /// Drafts the schema of these columns, beside others that are dropped.
+    fn draft(
+        self,
+        header: &[String],
+        file: &str,
+        options: &DraftOptions,
+        mut drafted: Vec<Column>,
+        mut notes: Vec<DraftNote>,
+    ) -> Result<Draft, DataError> {
+        let Self { columns, label: survey, rows, label_position } = self;
+        if rows == 0 {
+            return Err(DataError::new(DataErrorKind::CsvNoRows, "the table holds no rows")
+                .in_file(file)
+                .expected("rows to draft a schema from"));
+        }
+        let label_name = &header[label_position];
+        let mut note = |column: &str, text: String| notes.push(DraftNote { column: column.to_owned(), text });
+        if let Some(line) = columns[label_position].line_end() {
+            return Err(line_end(line, Some(label_name)).in_file(file));
+        }
+        let (label, remark) = label::decide(label_name, &survey, options).map_err(|error| error.in_file(file))?;
+        note(label_name, remark);
+        for (position, (name, survey)) in header.iter().zip(columns).enumerate() {
+            if position != label_position {
+                let line = survey.line_end();
+                let (column, remarks) = survey.draft(name, options);
+                // Used columns have cells of one line, unless a person states otherwise.
+                if let Some(line) = line
+                    && column.kind != ColumnKind::Drop
+                {
+                    return Err(line_end(line, Some(name)).in_file(file));
+                }
+                drafted.push(column);
+                remarks.into_iter().for_each(|text| note(name, text));
+            }
+        }
+        let schema = Schema::new(drafted, label, vec![String::new()]).map_err(|error| error.in_file(file))?;
+        Ok(Draft { schema, notes })
+    }
 }
 
 /// A thread's reader, and what the cells that it read hold.

@@ -25,6 +25,8 @@ use serde::{Deserialize, Serialize};
 
 pub use cell::Cell;
 #[cfg(feature = "files")]
+pub(crate) use cell::TextBuffer;
+#[cfg(feature = "files")]
 pub use coordinates::Coordinates;
 #[cfg(feature = "spool")]
 pub(crate) use coordinates::encode_coordinates;

@@ -124,6 +124,12 @@ impl DataError {
         self
     }
 
+    /// Creates the error of a [table](crate::table::Table) whose source, in another crate, cannot be read. The message is public.
+    #[cfg(feature = "files")]
+    pub fn of_table(message: &str) -> Self {
+        Self::new(DataErrorKind::TableRead, message)
+    }
+
     /// Creates the error of memory exhausted while this line of this file was read: for formats that this crate does not know.
     pub fn exhausted(error: OutOfMemory, file: &str, line: Option<u64>) -> Self {
         let error = Self::from(error).in_file(file);

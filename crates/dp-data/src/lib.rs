@@ -38,6 +38,7 @@
 //! # Features
 //! - `schema`: [`Schema`], [`Encoder`], [`DataError`] (serde, toml, fast-float2, chacha20, rustc-hash).
 //! - `files`: [`read`] and [`draft`] (csv-core, memchr, pulp, flate2, liblzma); implies `schema`.
+//! - `parquet`, `sqlite`: [`table::parquet`] and [`table::sqlite`], tables of typed cells; each implies `files`.
 //! - `order`: [`KeyedOrder`], the order of a pass under a key (chacha20, rand).
 //! - `spool`: [`spool`], rows in a temporary file (crc32fast, tempfile); implies `files` and `order`.
 #![cfg_attr(not(feature = "spool"), allow(rustdoc::broken_intra_doc_links))]
@@ -63,6 +64,8 @@ pub mod selection;
 pub mod source;
 #[cfg(feature = "spool")]
 pub mod spool;
+#[cfg(feature = "files")]
+pub mod table;
 pub mod workers;
 
 pub use block::{Block, Rows};

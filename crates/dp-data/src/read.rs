@@ -17,8 +17,8 @@ mod text;
 mod warning;
 mod watched;
 
-pub(crate) use csv::line_end;
 pub use csv::{CsvOptions, CsvReader, Record};
+pub(crate) use csv::{line_end, missing_column};
 pub use idx::{IdxHeader, looks_like_idx};
 pub use input::Input;
 pub(crate) use input::read_error;

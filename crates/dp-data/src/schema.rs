@@ -107,6 +107,13 @@ pub struct Column {
 }
 
 impl Column {
+    /// Creates a column that is not used.
+    #[cfg(feature = "files")]
+    pub(crate) fn dropped(name: &str) -> Self {
+        let (kind, on_missing, review) = (ColumnKind::Drop, OnMissing::default(), Review::Reviewed);
+        Self { name: name.to_owned(), kind, on_missing, missing: None, line_ends: false, review }
+    }
+
     /// Returns whether its cells may contain line ends: it is declared, or a declared category or marker of missing values has
     /// one.
     pub(crate) fn has_line_ends(&self) -> bool {

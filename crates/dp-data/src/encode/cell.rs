@@ -52,12 +52,12 @@ impl<'a> From<&'a [u8]> for Cell<'a> {
 const MOST_EXACT: f64 = 9_007_199_254_740_992.0;
 
 /// Memory for the text of a number: `-2.2250738585072014e-308` has 24 bytes.
-pub(super) type TextBuffer = [u8; 32];
+pub(crate) type TextBuffer = [u8; 32];
 
 impl<'a> Cell<'a> {
     /// Returns its text; empty if it is missing.
     #[inline]
-    pub(super) fn text<'t>(self, buffer: &'t mut TextBuffer) -> &'t [u8]
+    pub(crate) fn text<'t>(self, buffer: &'t mut TextBuffer) -> &'t [u8]
     where
         'a: 't,
     {
@@ -87,7 +87,7 @@ impl<'a> Cell<'a> {
 
     /// Returns its number, if it is readable as a finite one.
     #[inline]
-    pub(super) fn number(self) -> Option<f64> {
+    pub(crate) fn number(self) -> Option<f64> {
         match self {
             Self::Missing => None,
             Self::Text(text) => parse_number(text),

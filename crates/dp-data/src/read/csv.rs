@@ -73,6 +73,17 @@ pub struct CsvReader {
     workers: Workers,
 }
 
+/// Returns the error for a column that is not among those of a table.
+pub(crate) fn missing_column<'c>(name: &str, columns: impl ExactSizeIterator<Item = &'c str>) -> DataError {
+    let all = columns.len();
+    let shown: Vec<_> = columns.take(12).map(|column| format!("`{column}`")).collect();
+    let more = if all > shown.len() { ", ..." } else { "" };
+    DataError::new(DataErrorKind::CsvMissingColumn, format!("there is no column `{name}`"))
+        .at_column(name)
+        .expected(format!("it among {}{more}", shown.join(", ")))
+        .help("check the spelling")
+}
+
 impl CsvReader {
     /// Reads the header.
     ///
@@ -103,13 +114,9 @@ impl CsvReader {
     /// `csv.missing_column`.
     pub fn position(&self, name: &str) -> Result<usize, DataError> {
         self.positions.get(name).copied().ok_or_else(|| {
-            let shown: Vec<_> = self.header.iter().take(12).map(|column| format!("`{column}`")).collect();
-            let more = if self.header.len() > shown.len() { ", ..." } else { "" };
-            DataError::new(DataErrorKind::CsvMissingColumn, format!("there is no column `{name}`"))
+            missing_column(name, self.header.iter().map(String::as_str))
                 .in_file(&self.file)
                 .at_line(1)
-                .at_column(name)
-                .expected(format!("it among {}{more}", shown.join(", ")))
                 .help("check the spelling and the delimiter")
         })
     }

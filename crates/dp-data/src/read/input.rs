@@ -10,6 +10,7 @@ use super::background::ahead;
 use super::watched::{WatchedFile, changed, is_change};
 use crate::error::{DataError, DataErrorKind};
 use crate::memory;
+use crate::table::Table;
 use crate::workers::Workers;
 
 const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
@@ -29,6 +30,8 @@ const XZ_MAGIC: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 pub struct Input {
     name: String,
     reader: Box<dyn Read + Send>,
+    /// Typed cells, in place of text.
+    table: Option<Table>,
     labels: Option<Box<Input>>,
     workers: Workers,
 }
@@ -71,7 +74,7 @@ impl Input {
         } else {
             Box::new(whole(head, reader))
         };
-        Ok(Self { name: name.to_owned(), reader, labels: None, workers: Workers::ONE })
+        Ok(Self { name: name.to_owned(), reader, table: None, labels: None, workers: Workers::ONE })
     }
 
     /// Reads bytes held in memory; `name` is used in messages.
@@ -83,7 +86,18 @@ impl Input {
         } else {
             Box::new(Cursor::new(bytes))
         };
-        Self { name: name.to_owned(), reader, labels: None, workers: Workers::ONE }
+        Self { name: name.to_owned(), reader, table: None, labels: None, workers: Workers::ONE }
+    }
+
+    /// Reads a table of typed cells; formats other than tables refuse it.
+    pub fn from_table(table: Table) -> Self {
+        let reader = Box::new(NoText);
+        Self { name: table.name().to_owned(), reader, table: Some(table), labels: None, workers: Workers::ONE }
+    }
+
+    /// Removes and returns the table of typed cells, if it is one.
+    pub(crate) fn take_table(&mut self) -> Option<Table> {
+        self.table.take()
     }
 
     /// Adds a second file with the labels of images; other records contain their labels.
@@ -130,6 +144,15 @@ impl Input {
 impl Read for Input {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.reader.read(buffer)
+    }
+}
+
+/// The text of a table of typed cells.
+struct NoText;
+
+impl Read for NoText {
+    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::other("a table of typed cells is no text"))
     }
 }
 

@@ -106,10 +106,8 @@ fn read_csv<F: Stored>(
     stage: Stage,
     settle: Settle<'_, F>,
 ) -> Result<Loaded<F>, DataError> {
-    let sizes_are_public = are_sizes_public(&input);
-    let reader = CsvReader::new(input, *options)?;
-    let file = reader.file().to_owned();
-    let mut records = RecordReader::of_table(reader, encoder, stage, true)?;
+    let (file, sizes_are_public) = (input.name().to_owned(), are_sizes_public(&input));
+    let mut records = RecordReader::of_table(input, encoder, options, stage, true)?;
     let mut warnings = encoder.schema().map_or_else(Vec::new, |schema| unused_columns(records.header(), schema));
     let empty = || {
         let (dim, sparse) = encoder.shape_of(stage);
@@ -117,7 +115,7 @@ fn read_csv<F: Stored>(
     };
     let collector = collect(&mut records, &file, empty, settle)?;
     if collector.is_empty() {
-        return Err(DataError::new(DataErrorKind::CsvNoRows, "the file holds a header and no rows")
+        return Err(DataError::new(DataErrorKind::CsvNoRows, "the table holds no rows")
             .in_file(&file)
             .expected("at least one row"));
     }

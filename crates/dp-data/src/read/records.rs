@@ -9,6 +9,9 @@ use super::load::column_positions;
 use super::text::{Chunk, ReadsChunks};
 use crate::encode::{ColumnTally, Encoder, InputFormat, RowBuffer, Stage};
 use crate::error::{DataError, DataErrorKind};
+use crate::schema::{ColumnKind, Schema};
+use crate::table::{Batch, Rows, Table};
+use crate::workers::Workers;
 
 /// Streams the records of a file, each with its cells and its encoding, in constant memory.
 ///
@@ -36,25 +39,77 @@ pub struct RecordReader<'e> {
     /// Number of records until the end of a part.
     left: u64,
     has_ended: bool,
+    /// The threads that encode typed cells; those of text are with its reader.
+    workers: Workers,
 }
 
 /// Maximum number of records of a part that is read on one thread.
 const PART: u64 = 1024;
 
+/// Batches of typed cells of each thread that wait to be used.
+const BATCHES_AHEAD: usize = 2;
+
 enum Format {
-    Table(Box<Table>),
+    Table(Box<TextTable>),
+    Typed(Box<TypedTable>),
     Libsvm(Libsvm),
     Images(ImageReader),
 }
 
-/// A table, and the positions of the schema's columns in it.
-struct Table {
+/// A table of text, and the positions of the schema's columns in it.
+struct TextTable {
     reader: CsvReader,
     stage: Stage,
     positions: Vec<usize>,
     label: Option<usize>,
     file: String,
     rows: RegularRows,
+}
+
+/// A table of typed cells, and the places of the schema's columns among those that are read.
+struct TypedTable {
+    rows: Rows,
+    stage: Stage,
+    /// The names of all columns.
+    header: Vec<String>,
+    places: Vec<usize>,
+    label: Option<usize>,
+    file: String,
+}
+
+impl TypedTable {
+    fn start(table: Table, encoder: &Encoder, stage: Stage, with_labels: bool) -> Result<Self, DataError> {
+        let schema = schema_of(encoder)?;
+        let mut used = Vec::new();
+        let mut place = |name: &str| {
+            used.push(table.position(name)?);
+            Ok::<_, DataError>(used.len() - 1)
+        };
+        let is_used = |kind: &ColumnKind| *kind != ColumnKind::Drop;
+        let places =
+            schema.columns().iter().map(|column| if is_used(&column.kind) { place(&column.name) } else { Ok(0) });
+        let places = places.collect::<Result<_, _>>()?;
+        let label = with_labels.then(|| place(&schema.label().column)).transpose()?;
+        let (file, header) =
+            (table.name().to_owned(), table.columns().iter().map(|column| column.name.clone()).collect());
+        Ok(Self { rows: table.start(used)?, stage, header, places, label, file })
+    }
+
+    fn read<'a>(&mut self, encoder: &Encoder, row: &'a mut RowBuffer) -> Result<Option<EncodedRecord<'a>>, DataError> {
+        let Self { rows, stage, places, label, file, .. } = self;
+        if !rows.advance().map_err(|error| error.in_file(file))? {
+            return Ok(None);
+        }
+        let line = rows.number();
+        encoder
+            .encode_stage(*stage, |column| rows.cell(places[column]), label.map(|label| rows.cell(label)), row)
+            .map_err(|error| error.in_file(file).at_line(line))?;
+        Ok(Some(EncodedRecord { record: None, row, line }))
+    }
+}
+
+fn schema_of(encoder: &Encoder) -> Result<&Schema, DataError> {
+    encoder.schema().ok_or_else(|| DataError::new(DataErrorKind::SchemaColumns, "the encoder is not one for tables"))
 }
 
 /// Lines, and the number of features that they need.
@@ -82,7 +137,7 @@ impl Libsvm {
     }
 }
 
-impl Table {
+impl TextTable {
     fn read<'a>(
         &'a mut self,
         encoder: &Encoder,
@@ -112,7 +167,7 @@ impl ReadsChunks for RecordReader<'_> {
         match &mut self.format {
             Format::Table(table) => table.reader.load(chunk),
             Format::Libsvm(libsvm) => libsvm.lines.load(chunk),
-            Format::Images(_) => Vec::new(),
+            Format::Typed(_) | Format::Images(_) => Vec::new(),
         }
     }
 
@@ -120,7 +175,7 @@ impl ReadsChunks for RecordReader<'_> {
         match &self.format {
             Format::Table(table) => table.reader.lines(),
             Format::Libsvm(libsvm) => libsvm.lines.lines(),
-            Format::Images(_) => 0,
+            Format::Typed(_) | Format::Images(_) => 0,
         }
     }
 }
@@ -140,10 +195,7 @@ impl<'e> RecordReader<'e> {
     /// `csv.missing_column` and the errors of the header; `file.*`.
     pub fn new(input: Input, encoder: &'e Encoder, options: &CsvOptions, with_labels: bool) -> Result<Self, DataError> {
         let format = match encoder.input() {
-            InputFormat::Table(_) => {
-                let reader = CsvReader::new(input, *options)?;
-                return Self::of_table(reader, encoder, Stage::Features, with_labels);
-            }
+            InputFormat::Table(_) => return Self::of_table(input, encoder, options, Stage::Features, with_labels),
             InputFormat::Libsvm(_) => {
                 let file = input.name().to_owned();
                 Format::Libsvm(Libsvm { lines: Lines::new(input), with_labels, file, widest: 0 })
@@ -155,25 +207,31 @@ impl<'e> RecordReader<'e> {
 
     /// Creates a reader of records that are encoded as far as `stage`.
     pub(super) fn of_table(
-        mut reader: CsvReader,
+        mut input: Input,
         encoder: &'e Encoder,
+        options: &CsvOptions,
         stage: Stage,
         with_labels: bool,
     ) -> Result<Self, DataError> {
-        let schema = encoder
-            .schema()
-            .ok_or_else(|| DataError::new(DataErrorKind::SchemaColumns, "the encoder is not one for tables"))?;
+        let schema = schema_of(encoder)?;
+        if let Some(table) = input.take_table() {
+            let workers = input.workers();
+            let table = TypedTable::start(table, encoder, stage, with_labels)?;
+            return Ok(Self { workers, ..Self::of_format(encoder, Format::Typed(Box::new(table))) });
+        }
+        let mut reader = CsvReader::new(input, *options)?;
         let with_line_ends = schema.with_line_ends();
         reader.refuse_line_ends(|column| with_line_ends.contains(column));
         let positions = column_positions(&reader, schema)?;
         let label = with_labels.then(|| reader.position(&schema.label().column)).transpose()?;
         let rows = RegularRows::new(encoder, &positions);
         let file = reader.file().to_owned();
-        Ok(Self::of_format(encoder, Format::Table(Box::new(Table { reader, stage, positions, label, file, rows }))))
+        Ok(Self::of_format(encoder, Format::Table(Box::new(TextTable { reader, stage, positions, label, file, rows }))))
     }
 
     fn of_format(encoder: &'e Encoder, format: Format) -> Self {
-        Self { encoder, format, row: RowBuffer::new(encoder), left: u64::MAX, has_ended: false }
+        let row = RowBuffer::new(encoder);
+        Self { encoder, format, row, left: u64::MAX, has_ended: false, workers: Workers::ONE }
     }
 
     /// Passes `of_part(reader)` to `each` for one part of the records after another, in the order of the file. The reader that
@@ -234,18 +292,18 @@ impl<'e> RecordReader<'e> {
         of_chunk: impl Fn(&mut Self) -> Result<T, DataError> + Sync,
         mut each: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
-        let Self { encoder, format, row, .. } = self;
+        let Self { encoder, format, row, workers, .. } = self;
         let of_chunk = |records: &mut Self| {
             let part = of_chunk(records)?;
             Ok((part, records.row.take_tallies(), records.widest()))
         };
         match format {
             Format::Table(table) => {
-                let Table { reader, stage, positions, label, file, .. } = &mut **table;
+                let TextTable { reader, stage, positions, label, file, .. } = &mut **table;
                 let records = |reader| {
                     let rows = RegularRows::new(encoder, positions);
                     let (positions, file) = (positions.clone(), file.clone());
-                    let table = Table { reader, stage: *stage, positions, label: *label, file, rows };
+                    let table = TextTable { reader, stage: *stage, positions, label: *label, file, rows };
                     Self::of_format(encoder, Format::Table(Box::new(table)))
                 };
                 reader.for_each_chunk(records, of_chunk, |(part, tallies, _), _| {
@@ -266,7 +324,38 @@ impl<'e> RecordReader<'e> {
                     each(part)
                 })
             }
-            Format::Images(_) => Ok(()),
+            Format::Typed(table) if *workers != Workers::ONE => {
+                let TypedTable { rows, stage, places, label, file, .. } = &mut **table;
+                let (stage, label, mut before) = (*stage, *label, rows.rows());
+                let (places, file) = (&*places, &*file);
+                let mut has_failed = false;
+                let batches = std::iter::from_fn(move || {
+                    let batch = if has_failed { None } else { rows.next_batch().transpose() };
+                    has_failed = matches!(batch, Some(Err(_)));
+                    batch
+                });
+                let of_batch = |(): &mut (), batch: Result<Batch, DataError>| {
+                    let batch = batch.map_err(|error| error.in_file(file))?;
+                    let (length, rows, header) = (batch.len() as u64, Rows::of_batch(batch), Vec::new());
+                    let table = TypedTable { rows, stage, header, places: places.clone(), label, file: file.clone() };
+                    let part = of_chunk(&mut Self::of_format(encoder, Format::Typed(Box::new(table))));
+                    Ok::<_, DataError>((part, length))
+                };
+                workers.for_each(
+                    batches,
+                    BATCHES_AHEAD * workers.threads(),
+                    || (),
+                    of_batch,
+                    |outcome| {
+                        let (part, length) = outcome?;
+                        let (part, tallies, _) = part.map_err(|error| error.after_lines(before))?;
+                        before += length;
+                        row.append_tallies(&tallies);
+                        each(part)
+                    },
+                )
+            }
+            Format::Typed(_) | Format::Images(_) => Ok(()),
         }
     }
 
@@ -274,7 +363,7 @@ impl<'e> RecordReader<'e> {
     pub(super) fn widest(&self) -> u32 {
         match &self.format {
             Format::Libsvm(libsvm) => libsvm.widest,
-            Format::Table(_) | Format::Images(_) => 0,
+            Format::Table(_) | Format::Typed(_) | Format::Images(_) => 0,
         }
     }
 
@@ -292,6 +381,7 @@ impl<'e> RecordReader<'e> {
     pub fn header(&self) -> &[String] {
         match &self.format {
             Format::Table(table) => table.reader.header(),
+            Format::Typed(table) => &table.header,
             Format::Libsvm(_) | Format::Images(_) => &[],
         }
     }
@@ -317,6 +407,7 @@ impl<'e> RecordReader<'e> {
     ) -> Result<Option<EncodedRecord<'a>>, DataError> {
         match format {
             Format::Table(table) => table.read(encoder, row),
+            Format::Typed(table) => table.read(encoder, row),
             Format::Libsvm(libsvm) => libsvm.read(encoder, row),
             Format::Images(reader) => {
                 let image = reader.next_image(encoder, row)?;
@@ -327,7 +418,7 @@ impl<'e> RecordReader<'e> {
 }
 
 impl<'a> EncodedRecord<'a> {
-    /// Returns the cells of the record as text, in the order of the file; none for libsvm and images.
+    /// Returns the cells of the record as text, in the order of the file; none for libsvm, images and typed cells.
     pub fn cells(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         // The reader refuses text that is not UTF-8, so the fallback never replaces anything.
         self.record.into_iter().flat_map(|record| record.cells()).map(|cell| std::str::from_utf8(cell).unwrap_or(""))
@@ -338,7 +429,8 @@ impl<'a> EncodedRecord<'a> {
         self.row
     }
 
-    /// Returns the first line of the record, counted from 1, including the header; for images their number. For the curator.
+    /// Returns the first line of the record, counted from 1, including the header; for images and typed cells its number. For
+    /// the curator.
     pub fn line(&self) -> u64 {
         self.line
     }

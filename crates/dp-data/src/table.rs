@@ -1,0 +1,318 @@
+//! Tables whose cells have types: Parquet files and databases.
+
+#[cfg(feature = "parquet")]
+pub mod parquet;
+#[cfg(feature = "sqlite")]
+pub mod sqlite;
+
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::thread;
+
+use crate::encode::Cell;
+use crate::error::{DataError, DataErrorKind};
+use crate::memory::reserve;
+use crate::read::missing_column;
+
+/// Number of rows that a source sends at a time, at most.
+pub const ROWS_OF_A_BATCH: usize = 1024;
+
+/// Batches that wait to be encoded.
+const AHEAD: usize = 4;
+
+/// What to read of a database.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Relation {
+    /// A table or view of this name.
+    Table(String),
+    /// The result of a query.
+    Query(String),
+    /// The only table or view that there is.
+    Only,
+}
+
+impl Relation {
+    /// Returns the error for a database with no table or several.
+    #[cfg(feature = "sqlite")]
+    fn not_named(names: &[String]) -> DataError {
+        let message = if names.is_empty() { "the database has no table" } else { "the database has several tables" };
+        let shown: Vec<_> = names.iter().take(12).map(|name| format!("`{name}`")).collect();
+        let error = DataError::new(DataErrorKind::TableOpen, message);
+        if names.is_empty() { error } else { error.expected(format!("one of {}", shown.join(", "))) }
+    }
+}
+
+/// A column of a [`Table`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableColumn {
+    /// The name.
+    pub name: String,
+    /// The type of a column whose cells cannot be read; `None` if they can.
+    pub unreadable: Option<String>,
+}
+
+type Read = Box<dyn FnOnce(&[usize], &mut Batches) -> Result<(), DataError> + Send>;
+
+/// A table that is read once, from its first row to its last. Cells have types, and only the columns that are used are read.
+///
+/// The source runs on a thread of its own and stays a few batches ahead. [`Input::from_table`](crate::read::Input::from_table) makes it a source of
+/// records like a CSV file: the same records have the same encoding.
+///
+/// # Examples
+/// ```
+/// use dp_data::encode::Cell;
+/// use dp_data::table::{Batch, Table, TableColumn};
+/// use dp_data::{Encoder, Encoding, Schema, read};
+///
+/// let columns = ["age", "y"].map(|name| TableColumn { name: name.to_owned(), unreadable: None });
+/// let table = Table::new("people", columns.to_vec(), |used, batches| {
+///     let mut batch = Batch::new(used.len());
+///     for (place, column) in used.iter().enumerate() {
+///         batch.push(place, if *column == 0 { Cell::Number(100.0) } else { Cell::Boolean(true) })?;
+///     }
+///     batches.send(batch)
+/// });
+/// let schema = Schema::parse(
+///     "toy.toml",
+///     "label = { column = 'y', positive = 'true', negative = 'false' }\n\
+///      columns.age = { type = 'numeric', min = 0, max = 100 }",
+/// )?;
+/// let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS)?;
+/// let loaded = read::load_csv::<f64>(read::Input::from_table(table), &encoder, &Default::default())?;
+/// assert_eq!(loaded.examples.targets(), &[1.0]);
+/// # Ok::<(), dp_data::DataError>(())
+/// ```
+pub struct Table {
+    name: String,
+    columns: Vec<TableColumn>,
+    read: Read,
+}
+
+impl Table {
+    /// Creates a table of these columns. `read` gets the positions of the columns that are used, and sends their cells, in this
+    /// order, batch after batch.
+    pub fn new(
+        name: &str,
+        columns: Vec<TableColumn>,
+        read: impl FnOnce(&[usize], &mut Batches) -> Result<(), DataError> + Send + 'static,
+    ) -> Self {
+        Self { name: name.to_owned(), columns, read: Box::new(read) }
+    }
+
+    /// Returns the name used in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the columns.
+    pub fn columns(&self) -> &[TableColumn] {
+        &self.columns
+    }
+
+    /// Returns the position of a column whose cells can be read.
+    ///
+    /// # Errors
+    /// `csv.missing_column`, `csv.duplicate_column`, `table.type`.
+    pub fn position(&self, name: &str) -> Result<usize, DataError> {
+        let mut found = self.columns.iter().enumerate().filter(|(_, column)| column.name == name);
+        let error = match (found.next(), found.next()) {
+            (Some((position, TableColumn { unreadable: None, .. })), None) => return Ok(position),
+            (None, _) => missing_column(name, self.columns.iter().map(|column| column.name.as_str())),
+            (Some(_), Some(_)) => {
+                DataError::new(DataErrorKind::CsvDuplicateColumn, format!("two columns are named `{name}`"))
+                    .at_column(name)
+            }
+            (Some((_, column)), None) => {
+                let kind = column.unreadable.as_deref().unwrap_or_default();
+                DataError::new(DataErrorKind::TableType, format!("a column of type {kind} cannot be read"))
+                    .at_column(name)
+                    .expected("numbers, Booleans or text")
+                    .help("convert it in a query or a view, or give it `type = \"drop\"` in the schema")
+            }
+        };
+        Err(error.in_file(&self.name))
+    }
+
+    /// Starts reading these columns.
+    pub(crate) fn start(self, used: Vec<usize>) -> Result<Rows, DataError> {
+        let (sender, received) = sync_channel(AHEAD);
+        let Self { name, read, .. } = self;
+        // The thread is not joined: it ends with the table, or at its next batch once the receiver is dropped.
+        let reader = move || {
+            let mut batches = Batches { sender, stopped: false };
+            let outcome = read(&used, &mut batches);
+            if !batches.stopped {
+                let _ = batches.sender.send(outcome.map(|()| None));
+            }
+        };
+        thread::Builder::new().spawn(reader).map_err(|error| {
+            DataError::new(DataErrorKind::TableRead, format!("no thread can be started: {error}")).in_file(&name)
+        })?;
+        Ok(Rows { received, batch: Batch::new(0), next: 0, before: 0, ended: false })
+    }
+}
+
+impl std::fmt::Debug for Table {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Table").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+type Message = Result<Option<Batch>, DataError>;
+
+/// Where a source sends its batches.
+pub struct Batches {
+    sender: SyncSender<Message>,
+    stopped: bool,
+}
+
+impl Batches {
+    /// Sends the next rows. Waits while some batches are not used yet.
+    ///
+    /// # Errors
+    /// `table.read` if nobody reads any more: the source should stop.
+    pub fn send(&mut self, batch: Batch) -> Result<(), DataError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        self.sender.send(Ok(Some(batch))).map_err(|_| {
+            self.stopped = true;
+            DataError::new(DataErrorKind::TableRead, "the rows are not read to their end")
+        })
+    }
+}
+
+/// Cells of some consecutive rows, column by column.
+#[derive(Debug, Clone)]
+pub struct Batch {
+    columns: Vec<Cells>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Cells {
+    slots: Vec<Slot>,
+    /// The bytes of all texts.
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Slot {
+    Missing,
+    Number(f64),
+    Boolean(bool),
+    Text { start: usize, end: usize },
+}
+
+impl Batch {
+    /// Creates an empty batch of so many columns.
+    pub fn new(columns: usize) -> Self {
+        Self { columns: vec![Cells::default(); columns] }
+    }
+
+    /// Appends a cell to a column, by its place among those that are used. All columns must end with the same number of cells.
+    ///
+    /// # Errors
+    /// `memory.exhausted`.
+    pub fn push(&mut self, column: usize, cell: Cell<'_>) -> Result<(), DataError> {
+        let Some(Cells { slots, bytes }) = self.columns.get_mut(column) else { return Ok(()) };
+        let room = |error: crate::OutOfMemory| DataError::from(error.without_sizes());
+        reserve(slots, 1, CELLS).map_err(room)?;
+        slots.push(match cell {
+            Cell::Missing => Slot::Missing,
+            Cell::Number(number) => Slot::Number(number),
+            Cell::Boolean(value) => Slot::Boolean(value),
+            Cell::Text(text) => {
+                reserve(bytes, text.len(), CELLS).map_err(room)?;
+                let start = bytes.len();
+                bytes.extend_from_slice(text);
+                Slot::Text { start, end: bytes.len() }
+            }
+        });
+        Ok(())
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.columns.iter().map(|cells| cells.slots.len()).min().unwrap_or(0)
+    }
+
+    /// Returns whether there are no rows.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the size of the texts.
+    pub fn text_bytes(&self) -> usize {
+        self.columns.iter().map(|cells| cells.bytes.len()).sum()
+    }
+
+    /// Returns a cell.
+    pub(crate) fn cell(&self, column: usize, row: usize) -> Cell<'_> {
+        let Some(cells) = self.columns.get(column) else { return Cell::Missing };
+        match cells.slots.get(row) {
+            None | Some(Slot::Missing) => Cell::Missing,
+            Some(&Slot::Number(number)) => Cell::Number(number),
+            Some(&Slot::Boolean(value)) => Cell::Boolean(value),
+            Some(&Slot::Text { start, end }) => Cell::Text(&cells.bytes[start..end]),
+        }
+    }
+}
+
+/// The name of the cells in error messages.
+const CELLS: &str = "some rows of the table";
+
+/// The rows of a table that is being read.
+pub(crate) struct Rows {
+    received: Receiver<Message>,
+    batch: Batch,
+    /// The row after the current one, within the batch.
+    next: usize,
+    /// Number of rows in earlier batches.
+    before: u64,
+    ended: bool,
+}
+
+impl Rows {
+    /// Creates the rows of one batch, which are counted from its own start.
+    pub(crate) fn of_batch(batch: Batch) -> Self {
+        let (_, received) = sync_channel(1);
+        Self { received, batch, next: 0, before: 0, ended: true }
+    }
+
+    /// Returns the next batch; `None` at the end.
+    pub(crate) fn next_batch(&mut self) -> Result<Option<Batch>, DataError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let message = self.received.recv().unwrap_or_else(|_| {
+            Err(DataError::new(DataErrorKind::TableRead, "the table cannot be read: its reader failed"))
+        });
+        self.ended = !matches!(message, Ok(Some(_)));
+        message
+    }
+
+    /// Goes to the next row; false at the end.
+    pub(crate) fn advance(&mut self) -> Result<bool, DataError> {
+        while self.next >= self.batch.len() {
+            let Some(batch) = self.next_batch()? else { return Ok(false) };
+            self.before += self.batch.len() as u64;
+            (self.batch, self.next) = (batch, 0);
+        }
+        self.next += 1;
+        Ok(true)
+    }
+
+    /// Returns the number of the current row, from 1.
+    pub(crate) fn number(&self) -> u64 {
+        self.before + self.next as u64
+    }
+
+    /// Returns a cell of the current row.
+    pub(crate) fn cell(&self, column: usize) -> Cell<'_> {
+        self.batch.cell(column, self.next - 1)
+    }
+
+    /// Returns the number of rows so far, all batches included.
+    pub(crate) fn rows(&self) -> u64 {
+        self.before + self.batch.len() as u64
+    }
+}
