@@ -161,7 +161,8 @@ impl Failure {
             | DataErrorKind::MemoryExhausted
             | DataErrorKind::SpoolFolder
             | DataErrorKind::SpoolWrite
-            | DataErrorKind::SpoolRead => ExitStatus::Failed,
+            | DataErrorKind::SpoolRead
+            | DataErrorKind::TableOpen => ExitStatus::Failed,
             _ => ExitStatus::Input,
         };
         let mut failure = Self::new(exit, error.code(), error.public_message());

@@ -58,18 +58,14 @@ pub fn ranker(name: &FileName) -> Result<RankerFile, Failure> {
 /// `model.mismatch` if the model was trained on another format.
 pub fn encoder_for(file: &ModelFile, input: &InputConfig) -> Result<Encoder, Failure> {
     let (trained_on, same) = match file.model.encoder.input() {
-        InputFormat::Table(_) => ("CSV", input.format == Format::Csv),
+        InputFormat::Table(_) => ("a table", input.format.is_table()),
         InputFormat::Libsvm(_) => ("libsvm", input.format == Format::Libsvm),
         InputFormat::Images(_) => ("IDX images", input.format == Format::Idx),
         _ => ("another form", false),
     };
     if !same {
-        let given = match input.format {
-            Format::Csv => "CSV",
-            Format::Libsvm => "libsvm",
-            Format::Idx => "IDX images",
-        };
-        return Err(Failure::new(ExitStatus::Input, "model.mismatch", format!("the model does not read {given}"))
+        let message = format!("the model does not read {}", input.format.name());
+        return Err(Failure::new(ExitStatus::Input, "model.mismatch", message)
             .at_file(&input.data)
             .expected(format!("{trained_on}, as in training"))
             .help(format!("if it is {trained_on}, say so with --format")));

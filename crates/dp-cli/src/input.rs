@@ -9,8 +9,9 @@ use dp_data::draft::LabelHint;
 use dp_data::memory::{self, Bytes};
 use dp_data::read::{CsvOptions, Input, SteadyFile};
 use dp_data::schema::{Label, LabelRange, Review};
+use dp_data::table::{self, Relation, Table};
 
-use crate::args::{FileName, Format, InputArgs};
+use crate::args::{FileName, Format, InputArgs, SQLITE};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::progress::{Metered, Progress};
@@ -28,6 +29,65 @@ pub struct InputConfig {
     pub csv: CsvOptions,
     /// True if feature numbers start at 0 (libsvm); `None` if not given.
     pub zero_based: Option<bool>,
+    /// The table, if its cells have types.
+    pub typed: Option<TypedTable>,
+}
+
+/// A table whose cells have types.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TypedTable {
+    /// Parquet files.
+    Parquet(FileName),
+    /// A table, a view or a query of a SQLite database.
+    Sqlite(FileName, Relation),
+}
+
+impl TypedTable {
+    /// Returns the table that `data` names in this format; `None` for text and images.
+    ///
+    /// # Errors
+    /// `usage.conflict` for a table or query of something that is no database.
+    pub fn new(
+        data: &FileName,
+        format: Format,
+        table: Option<&str>,
+        query: Option<&str>,
+    ) -> Result<Option<Self>, Failure> {
+        let relation = match (table, query) {
+            (Some(table), _) => Relation::Table(table.to_owned()),
+            (None, Some(query)) => Relation::Query(query.to_owned()),
+            (None, None) => Relation::Only,
+        };
+        if format == Format::Sqlite {
+            let file = data.strip_prefix(SQLITE).map_or_else(|| data.clone(), FileName::from);
+            return Ok(Some(Self::Sqlite(file, relation)));
+        }
+        let flag = if table.is_some() { "--table" } else { "--query" };
+        match relation {
+            Relation::Only => Ok((format == Format::Parquet).then(|| Self::Parquet(data.clone()))),
+            _ => Err(conflict(flag, format!("{flag} has no meaning for {}", format.name()))
+                .expected("a database: --data sqlite:FILE")),
+        }
+    }
+
+    /// Opens the table.
+    ///
+    /// # Errors
+    /// `table.*`.
+    pub fn open(&self) -> Result<Table, Failure> {
+        match self {
+            Self::Parquet(files) => table::parquet::open(files),
+            Self::Sqlite(file, relation) => table::sqlite::open(file, relation),
+        }
+        .map_err(|error| Failure::from_data(&error))
+    }
+
+    /// Returns the file or folder.
+    fn path(&self) -> &Path {
+        match self {
+            Self::Parquet(file) | Self::Sqlite(file, _) => Path::new(file),
+        }
+    }
 }
 
 impl InputConfig {
@@ -38,11 +98,7 @@ impl InputConfig {
     pub fn new(args: &InputArgs) -> Result<Self, Failure> {
         let format = args.format();
         let meaningless = |flag: &str, name: &str| Err(conflict(flag, format!("{flag} has no meaning for {name}")));
-        let name = match format {
-            Format::Csv => "CSV",
-            Format::Libsvm => "libsvm",
-            Format::Idx => "IDX images",
-        };
+        let name = format.name();
         if format != Format::Libsvm && args.zero_based {
             return meaningless("--zero-based", name);
         }
@@ -59,6 +115,7 @@ impl InputConfig {
             labels: args.labels.clone(),
             csv: csv_options(&args.delimiter)?,
             zero_based: args.zero_based.then_some(true),
+            typed: TypedTable::new(&args.data, format, args.table.as_deref(), args.query.as_deref())?,
         })
     }
 }
@@ -83,7 +140,10 @@ impl InputConfig {
     /// # Errors
     /// `file.open`, `file.read`.
     pub fn open(&self) -> Result<Input, Failure> {
-        self.and_labels(Input::open(&self.data).map_err(|error| Failure::from_data(&error))?)
+        match &self.typed {
+            Some(table) => Ok(Input::from_table(table.open()?)),
+            None => self.and_labels(Input::open(&self.data).map_err(|error| Failure::from_data(&error))?),
+        }
     }
 
     /// Adds the image labels to the records, if given.
@@ -103,7 +163,8 @@ impl InputConfig {
     /// Returns every file that is read, with its flag.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let labels = self.labels.as_ref().map(|labels| ("--labels", Path::new(labels)));
-        [("--data", Path::new(&self.data))].into_iter().chain(labels)
+        let data = self.typed.as_ref().map_or(Path::new(&self.data), TypedTable::path);
+        [("--data", data)].into_iter().chain(labels)
     }
 }
 
@@ -326,6 +387,7 @@ enum Content {
     Stdin,
     File(SteadyFile),
     Kept(Kept),
+    Typed(TypedTable),
 }
 
 /// Bytes in memory, shared without copying.
@@ -339,6 +401,18 @@ impl AsRef<[u8]> for Kept {
 }
 
 impl Repeatable {
+    /// Wraps the records for reading at most once, or prepares them for `repeated` reading.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn of(input: &InputConfig, repeated: bool) -> Result<Self, Failure> {
+        match &input.typed {
+            Some(table) => Ok(Self { name: (&input.data).into(), content: Content::Typed(table.clone()) }),
+            None if repeated => Self::new(&input.data),
+            None => Ok(Self::once(&input.data)),
+        }
+    }
+
     /// Wraps `data` for reading at most once.
     pub fn once(data: &FileName) -> Self {
         match &**data {
@@ -376,6 +450,7 @@ impl Repeatable {
             Content::Stdin => Input::from_reader(&self.name, io::stdin()),
             Content::File(file) => file.input(),
             Content::Kept(bytes) => Input::from_reader(&self.name, Cursor::new(bytes.clone())),
+            Content::Typed(table) => return Ok(Input::from_table(table.open()?)),
         }
         .map_err(|error| Failure::from_data(&error))
     }
@@ -391,6 +466,7 @@ impl Repeatable {
                 let total = file.length();
                 Input::from_reader(&self.name, Metered::new(file, start(total)))
             }),
+            Content::Typed(table) => return Ok(Input::from_table(table.open()?)),
             Content::Kept(bytes) => {
                 let progress = start(Some(bytes.0.len() as u64));
                 Input::from_reader(&self.name, Metered::new(Cursor::new(bytes.clone()), progress))

@@ -14,18 +14,47 @@ pub enum Format {
     Libsvm,
     /// Images as bytes (MNIST), their labels in a second file.
     Idx,
+    /// Parquet: a file, a folder of files, or a pattern of names.
+    Parquet,
+    /// A SQLite database.
+    Sqlite,
+}
+
+impl Format {
+    /// Returns whether records have named columns.
+    pub fn is_table(self) -> bool {
+        matches!(self, Self::Csv | Self::Parquet | Self::Sqlite)
+    }
+
+    /// Returns its name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Csv => "CSV",
+            Self::Libsvm => "libsvm",
+            Self::Idx => "IDX images",
+            Self::Parquet => "Parquet",
+            Self::Sqlite => "SQLite",
+        }
+    }
 }
 
 /// Flags for reading records.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Data")]
 pub struct InputArgs {
-    /// The records: CSV with a header, libsvm or IDX images, plain, .gz or .xz; `-` for standard input
+    /// The records: CSV with a header, libsvm or IDX images, plain, .gz or .xz; `-` for standard input; Parquet files, a folder
+    /// of them or a quoted pattern; `sqlite:FILE`
     #[arg(long, value_name = "FILE")]
     pub data: FileName,
     /// Format of the records [default: by file name or first bytes, otherwise csv]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<Format>,
+    /// Table or view of the database [default: the only one]
+    #[arg(long, value_name = "NAME", conflicts_with = "query")]
+    pub table: Option<String>,
+    /// Query whose result is the table; the guarantee is for one row of the result
+    #[arg(long, value_name = "SQL")]
+    pub query: Option<String>,
     /// The labels of the images (IDX)
     #[arg(long, value_name = "FILE")]
     pub labels: Option<FileName>,
@@ -41,6 +70,9 @@ impl InputArgs {
     /// Returns the given format, else that of the file name, else that of the first bytes.
     pub fn format(&self) -> Format {
         self.format.or_else(|| by_name(&self.data)).unwrap_or_else(|| {
+            if std::path::Path::new(&self.data).is_dir() {
+                return Format::Parquet;
+            }
             // The bytes of a stream cannot be read twice.
             let is_file = std::fs::metadata(&self.data).is_ok_and(|metadata| metadata.is_file());
             if is_file && looks_like_idx(&self.data) { Format::Idx } else { Format::Csv }
@@ -48,8 +80,14 @@ impl InputArgs {
     }
 }
 
+/// How the name of a SQLite database begins.
+pub(crate) const SQLITE: &str = "sqlite:";
+
 /// Guesses the format from the name of a file.
-fn by_name(data: &str) -> Option<Format> {
+pub(crate) fn by_name(data: &str) -> Option<Format> {
+    if data.starts_with(SQLITE) {
+        return Some(Format::Sqlite);
+    }
     let name = data.to_ascii_lowercase();
     let stem = [".gz", ".xz"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     let is = |ends: &[&str]| ends.iter().any(|end| stem.ends_with(end));
@@ -61,6 +99,8 @@ fn by_name(data: &str) -> Option<Format> {
         Some(Format::Libsvm)
     } else if numbered(".idx") || numbered("-idx") {
         Some(Format::Idx)
+    } else if [".parquet", ".pq"].iter().any(|end| name.ends_with(end)) {
+        Some(Format::Parquet)
     } else if is(&[".csv", ".tsv"]) {
         Some(Format::Csv)
     } else {
@@ -74,7 +114,7 @@ mod tests {
 
     fn format(data: &str) -> Format {
         let (delimiter, data) = (",".to_owned(), FileName::from(data));
-        InputArgs { data, format: None, labels: None, delimiter, zero_based: false }.format()
+        InputArgs { data, format: None, table: None, query: None, labels: None, delimiter, zero_based: false }.format()
     }
 
     #[test]
@@ -87,5 +127,7 @@ mod tests {
         assert_eq!(format("t10k-images.idx3-ubyte"), Format::Idx);
         assert_eq!(format("images.idx.xz"), Format::Idx);
         assert_eq!(format("midx.csv"), Format::Csv);
+        assert_eq!(format("rows/*.parquet"), Format::Parquet);
+        assert_eq!(format("sqlite:people.csv"), Format::Sqlite);
     }
 }

@@ -25,6 +25,7 @@ pub use audit::{
 };
 pub use file_name::FileName;
 pub use input::{Format, InputArgs};
+pub(crate) use input::{SQLITE, by_name};
 pub use rank::{
     ListFormat, ListsArgs, RankArgs, RankCvArgs, RankEvaluateArgs, RankJob, RankLoss, RankMetrics, RankModel,
     RankModelArgs, RankNormalise, RankPredictArgs, RankPrivacyArgs, RankProtect, RankScaling, RankTrainArgs,
@@ -184,9 +185,16 @@ impl Command {
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "Example:\n  dp schema people.csv --label income --positive '>50K' --out schema.toml")]
 pub struct SchemaArgs {
-    /// The CSV file, plain, .gz or .xz; `-` for standard input
+    /// The table: CSV, plain, .gz or .xz; `-` for standard input; Parquet files, a folder of them or a quoted pattern;
+    /// `sqlite:FILE`
     #[arg(value_name = "FILE")]
     pub data: FileName,
+    /// Table or view of the database [default: the only one]
+    #[arg(long, value_name = "NAME", conflicts_with = "query")]
+    pub table: Option<String>,
+    /// Query whose result is the table
+    #[arg(long, value_name = "SQL")]
+    pub query: Option<String>,
     /// Label column
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,

@@ -1,4 +1,4 @@
-//! `dp schema`: drafts a schema from a CSV file, for review.
+//! `dp schema`: drafts a schema from a table, for review.
 
 use std::path::{Path, PathBuf};
 
@@ -9,17 +9,19 @@ use dp_data::read::{CsvOptions, CsvReader, Input};
 use serde::Serialize;
 
 use super::dry_run::Foreseen;
-use crate::args::{FileName, GlobalArgs, SchemaArgs};
+use crate::args::{FileName, Format, GlobalArgs, SchemaArgs, by_name};
 use crate::atomic;
 use crate::failure::Failure;
-use crate::input::{check_distinct, conflict, csv_options, label_hint};
+use crate::input::{TypedTable, check_distinct, conflict, csv_options, label_hint};
 use crate::output::Console;
 
 /// The configuration of `dp schema`.
 #[derive(Debug, Clone)]
 pub struct SchemaConfig {
-    /// The CSV file; `-` for standard input.
+    /// The table; `-` for standard input.
     pub data: FileName,
+    /// The table, if its cells have types.
+    pub typed: Option<TypedTable>,
     /// The CSV dialect.
     pub csv: CsvOptions,
     /// The label column and its known facts.
@@ -64,8 +66,14 @@ impl SchemaConfig {
         if let Some(out) = &out {
             check_distinct(&[("FILE", Path::new(&args.data)), ("--out", out)])?;
         }
+        let format = match by_name(&args.data) {
+            Some(format) if format.is_table() => format,
+            _ if Path::new(&args.data).is_dir() => Format::Parquet,
+            _ => Format::Csv,
+        };
+        let typed = TypedTable::new(&args.data, format, args.table.as_deref(), args.query.as_deref())?;
         let (csv, workers) = (csv_options(&args.delimiter)?, global.workers());
-        Ok(Self { data: args.data.clone(), csv, options, out, force: args.force, workers })
+        Ok(Self { data: args.data.clone(), typed, csv, options, out, force: args.force, workers })
     }
 }
 
@@ -97,9 +105,17 @@ pub fn execute(args: &SchemaArgs, global: &GlobalArgs, console: &Console) -> Res
 /// Errors in the header of the file, and output that cannot be written.
 pub fn dry_run(config: &SchemaConfig) -> Result<Foreseen, Failure> {
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
-    let reader = CsvReader::new(Input::open(&config.data).map_err(from_data)?, config.csv).map_err(from_data)?;
-    if let Some(label) = &config.options.label {
-        reader.position(label).map_err(from_data)?;
+    let label = config.options.label.as_deref();
+    match &config.typed {
+        Some(table) => {
+            let table = table.open()?;
+            label.map(|label| table.position(label)).transpose().map_err(from_data)?;
+        }
+        None => {
+            let reader =
+                CsvReader::new(Input::open(&config.data).map_err(from_data)?, config.csv).map_err(from_data)?;
+            label.map(|label| reader.position(label)).transpose().map_err(from_data)?;
+        }
     }
     let writes: Vec<&Path> = config.out.as_deref().into_iter().collect();
     Foreseen::new("dp.schema/1", &[&config.data], &writes, config.force)
@@ -114,7 +130,11 @@ pub fn run(config: &SchemaConfig, console: &Console) -> Result<Outcome, Failure>
         atomic::check(out, config.force)?;
     }
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
-    let input = Input::open(&config.data).map_err(from_data)?.with_workers(config.workers);
+    let input = match &config.typed {
+        Some(table) => Input::from_table(table.open()?),
+        None => Input::open(&config.data).map_err(from_data)?,
+    };
+    let input = input.with_workers(config.workers);
     let drafted = draft::draft(input, &config.options, &config.csv).map_err(from_data)?;
     let toml = drafted.to_toml();
     let unreviewed: Vec<String> = drafted.schema.unreviewed().into_iter().map(str::to_owned).collect();

@@ -23,6 +23,7 @@ mod shell;
 mod sign;
 mod spool;
 mod support;
+mod tables;
 mod threads;
 mod threshold;
 mod train;

@@ -87,7 +87,7 @@ impl<'a> Cell<'a> {
 
     /// Returns its number, if it is readable as a finite one.
     #[inline]
-    pub(crate) fn number(self) -> Option<f64> {
+    pub(super) fn number(self) -> Option<f64> {
         match self {
             Self::Missing => None,
             Self::Text(text) => parse_number(text),

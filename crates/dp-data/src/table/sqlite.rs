@@ -55,7 +55,7 @@ fn prepare(connection: &Connection, relation: &Relation) -> Result<(String, Vec<
     };
     let statement = connection.prepare(&format!("SELECT * FROM {from}")).map_err(failed)?;
     let column = |name: &str| TableColumn { name: name.to_owned(), unreadable: None };
-    let columns = statement.column_names().into_iter().map(column).collect();
+    let columns = statement.column_names().map(column).collect();
     Ok((from, columns))
 }
 
@@ -79,7 +79,7 @@ fn read(connection: &Connection, query: &str, batches: &mut Batches) -> Result<(
         .columns()
         .map(|column| column.decl_type().is_some_and(|kind| kind.to_ascii_uppercase().starts_with("BOOL")))
         .collect();
-    let names: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = statement.column_names().map(str::to_owned).collect();
     let mut rows = statement.query([]).map_err(|error| not_read(&error))?;
     let (mut batch, mut number) = (Batch::new(booleans.len()), 0u64);
     while let Some(row) = rows.next().map_err(|error| not_read(&error).at_line(number + 1))? {

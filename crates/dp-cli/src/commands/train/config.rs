@@ -376,8 +376,8 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
     if named.positive.is_some() && named.positive == named.negative {
         return Err(conflict("--negative", "--positive and --negative are the same value"));
     }
-    if format != Format::Csv {
-        let name = if format == Format::Libsvm { "libsvm" } else { "IDX images" };
+    if !format.is_table() {
+        let name = format.name();
         for (given, flag) in [
             (args.schema.is_some(), "--schema"),
             (args.schema_from_data, "--schema-from-data"),
@@ -411,9 +411,9 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
             };
             Ok(Knowledge::Libsvm { features, named })
         }
-        Format::Csv => {
+        Format::Csv | Format::Parquet | Format::Sqlite => {
             if args.dim.is_some() {
-                return Err(conflict("--dim", "--dim has no meaning for CSV: the schema says how wide rows are"));
+                return Err(conflict("--dim", "--dim has no meaning for a table: the schema says how wide rows are"));
             }
             match (&args.schema, args.schema_from_data) {
                 (Some(file), _) => Ok(Knowledge::Schema {
@@ -491,9 +491,9 @@ fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
         args::RowNorm::Unit => RowNorm::Unit,
     });
     let map = feature_map(args);
-    match (format, args.scale, row_norm) {
-        (Format::Csv, args::Scale::UnitRows, None) => Ok(Encoding::UNIT_ROWS.with_map(map)),
-        (Format::Csv, args::Scale::UnitRows, Some(_)) => {
+    match (format.is_table(), args.scale, row_norm) {
+        (true, args::Scale::UnitRows, None) => Ok(Encoding::UNIT_ROWS.with_map(map)),
+        (true, args::Scale::UnitRows, Some(_)) => {
             Err(conflict("--row-norm", "--scale unit-rows makes every row of norm 1 already")
                 .help("add --scale unit, or omit --row-norm"))
         }
@@ -503,7 +503,7 @@ fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
 
 fn map_is_chosen(args: &TrainArgs, format: Format) -> bool {
     let chooses = matches!(args.algorithm, args::Algorithm::Private(entry) if entry.chooses_cosines());
-    chooses && format == Format::Csv && args.curves.is_none() && args.coordinate.is_none()
+    chooses && format.is_table() && args.curves.is_none() && args.coordinate.is_none()
 }
 
 /// Returns the stated functions of numeric columns.

@@ -7,6 +7,7 @@ use dp_data::memory::{self, Bytes};
 use dp_data::read::{CsvReader, CuratorWarning, IdxHeader, RecordReader};
 use dp_data::schema::{Label, LabelKind, Others, Schema};
 use dp_data::spool::{Held, HeldCoordinates, Room};
+use dp_data::table::Relation;
 use dp_data::{DataError, Encoding};
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 
@@ -16,7 +17,7 @@ use super::refusal::refusal;
 use crate::args::{self, FileName};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
-use crate::input::{LARGEST_SCHEMA, Repeatable, conflict, read_whole};
+use crate::input::{LARGEST_SCHEMA, Repeatable, TypedTable, conflict, read_whole};
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
 
@@ -40,10 +41,10 @@ impl Known {
                 agrees(&schema, label.as_deref(), named)?;
                 schema.assume_public(assume_public).map_err(|error| from_data(&error).at_file(file))?;
                 schema.check_reviewed().map_err(|error| from_data(&error).at_file(file))?;
-                Ok(Self::Encoder(Box::new(encoder(&schema, config)?), Repeatable::once(&config.input.data)))
+                Ok(Self::Encoder(Box::new(encoder(&schema, config)?), Repeatable::of(&config.input, false)?))
             }
             Knowledge::FromData { label, named } => {
-                let data = Repeatable::new(&config.input.data)?;
+                let data = Repeatable::of(&config.input, true)?;
                 let mut options = DraftOptions::new(label);
                 options.positive = named.positive.clone();
                 options.negative = named.negative.clone();
@@ -74,7 +75,7 @@ impl Known {
             }
             Knowledge::Images { named, max } => {
                 // The header is read before the images.
-                let data = Repeatable::new(&config.input.data)?;
+                let data = Repeatable::of(&config.input, true)?;
                 let shape = IdxHeader::read(data.open()?).map_err(|error| from_data(&error))?.shape;
                 let format = ImageFormat { max: *max, ..ImageFormat::new(shape, image_label(named)) };
                 let images = Encoder::images(format, config.encoding);
@@ -94,6 +95,12 @@ impl Known {
 
     /// Reads all records.
     pub(super) fn load<F: Stored>(self, config: &TrainConfig, console: &Console) -> Result<LoadedRecords<F>, Failure> {
+        if let Some(TypedTable::Sqlite(_, Relation::Query(_))) = &config.input.typed {
+            console.note(
+                "the guarantee is for one row of the query's result: where a person has several rows, as a join can make \
+                 them, it covers each row by itself",
+            );
+        }
         let Room { memory, spool } = &config.room;
         let folder = one_line(&spool.folder.display().to_string());
         console.detail(&format!("rows that need more than {} go to a temporary file in `{folder}`", Bytes(*memory)));
@@ -132,11 +139,17 @@ impl Known {
     pub(super) fn check_header(self, config: &TrainConfig) -> Result<Option<Encoder>, Failure> {
         let Self::Encoder(encoder, data) = self else { return Ok(None) };
         if let Some(schema) = encoder.schema() {
-            let reader = CsvReader::new(data.open()?, config.input.csv).map_err(|error| from_data(&error))?;
             let used = schema.columns().iter().filter(|column| column.kind != dp_data::schema::ColumnKind::Drop);
-            for name in used.map(|column| &column.name).chain([&schema.label().column]) {
-                reader.position(name).map_err(|error| from_data(&error))?;
-            }
+            let mut used = used.map(|column| &column.name).chain([&schema.label().column]);
+            let found = match &config.input.typed {
+                Some(table) => {
+                    let table = table.open()?;
+                    used.try_for_each(|name| table.position(name).map(drop))
+                }
+                None => CsvReader::new(data.open()?, config.input.csv)
+                    .and_then(|reader| used.try_for_each(|name| reader.position(name).map(drop))),
+            };
+            found.map_err(|error| from_data(&error))?;
         }
         if let InputFormat::Images(_) = encoder.input() {
             let input = config.input.and_labels(data.open()?)?;

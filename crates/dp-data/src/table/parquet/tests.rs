@@ -11,8 +11,8 @@ use parquet::schema::parser::parse_message_type;
 use parquet::schema::types::SchemaDescriptor;
 
 use super::*;
-use crate::read::{CsvOptions, Input, load};
 use crate::encode::Cell;
+use crate::read::{CsvOptions, Input, load};
 use crate::table::Rows;
 use crate::{Encoder, Encoding, Schema, Workers};
 

@@ -1,0 +1,174 @@
+//! Tables of typed cells: Parquet files and SQLite databases give the models, drafts, scores and figures of the same CSV file.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
+
+use crate::support::{Workplace, people};
+
+const ROWS: usize = 5000;
+
+/// The same people in `people.csv`, `people.parquet`, the two files of `parts`, and `people.db`.
+fn place() -> Workplace {
+    let place = Workplace::new();
+    let text = people(ROWS, 4);
+    place.write("people.csv", &text);
+    let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
+    std::fs::create_dir(place.path("parts")).unwrap();
+    write_parquet(&place, "people.parquet", &rows);
+    write_parquet(&place, "parts/part-0.parquet", &rows[..3000]);
+    write_parquet(&place, "parts/part-1.parquet", &rows[3000..]);
+    let mut database = rusqlite::Connection::open(place.path("people.db")).unwrap();
+    let columns = "age INTEGER, hours REAL, trade TEXT, earns TEXT";
+    let create = format!("CREATE TABLE people ({columns}, born DATE, photo BLOB); CREATE TABLE \"no; one\" (a);");
+    database.execute_batch(&create).unwrap();
+    let all = database.transaction().unwrap();
+    for row in &rows {
+        let values = (row[0].parse::<i64>().unwrap(), row[1].parse::<f64>().unwrap(), row[2], row[3]);
+        all.execute("INSERT INTO people (age, hours, trade, earns) VALUES (?, ?, ?, ?)", values).unwrap();
+    }
+    all.commit().unwrap();
+    place
+}
+
+fn write_parquet(place: &Workplace, name: &str, rows: &[Vec<&str>]) {
+    let message = "message people { required int32 age; required double hours; required binary trade (UTF8);
+        required binary earns (UTF8); optional int32 born (DATE); }";
+    let schema = Arc::new(parse_message_type(message).unwrap());
+    let file = File::create(place.path(name)).unwrap();
+    let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    for position in 0..5 {
+        let mut column = group.next_column().unwrap().unwrap();
+        let text = |row: &Vec<&str>| ByteArray::from(row[position]);
+        match position {
+            0 => {
+                let values: Vec<i32> = rows.iter().map(|row| row[0].parse().unwrap()).collect();
+                column.typed::<Int32Type>().write_batch(&values, None, None).unwrap();
+            }
+            1 => {
+                let values: Vec<f64> = rows.iter().map(|row| row[1].parse().unwrap()).collect();
+                column.typed::<DoubleType>().write_batch(&values, None, None).unwrap();
+            }
+            4 => {
+                let levels = vec![0; rows.len()];
+                column.typed::<Int32Type>().write_batch(&[], Some(&levels), None).unwrap();
+            }
+            _ => {
+                let values: Vec<ByteArray> = rows.iter().map(text).collect();
+                column.typed::<ByteArrayType>().write_batch(&values, None, None).unwrap();
+            }
+        }
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+const QUERY: &str = "SELECT age, hours, trade, earns FROM people WHERE age < 1000";
+
+/// The ways of naming the people, after the CSV file.
+const SOURCES: [&[&str]; 6] = [
+    &["people.csv"],
+    &["people.parquet"],
+    &["parts"],
+    &["parts/*.parquet"],
+    &["sqlite:people.db", "--table", "people"],
+    &["sqlite:people.db", "--query", QUERY],
+];
+
+#[test]
+fn drafts_are_those_of_the_csv_file() {
+    let place = place();
+    let draft = |source: &[&str]| {
+        let run = place.dp(&[&["schema"], source, &["--label", "earns"]].concat());
+        run.ok()
+    };
+    let of_csv = draft(SOURCES[0]);
+    for source in SOURCES {
+        let drafted = draft(source);
+        // Columns that cannot be read, or hold nothing, are dropped.
+        let dropped = drafted.contains("[columns.born]");
+        let used =
+            drafted.split("\n\n").filter(|part| !part.contains("columns.born") && !part.contains("columns.photo"));
+        assert!(used.map(str::trim_end).eq(of_csv.split("\n\n").map(str::trim_end)), "{source:?}: {drafted}");
+        assert_eq!(dropped, !matches!(source, ["people.csv"] | [_, "--query", _]), "{source:?}");
+    }
+}
+
+#[test]
+fn models_scores_and_figures_are_those_of_the_csv_file() {
+    let place = place();
+    let with = |command: &str, source: &[&str], more: &str| {
+        let words = more.split(' ').chain(["--quiet"]);
+        let all: Vec<&str> = [command, "--data"].into_iter().chain(source.iter().copied()).chain(words).collect();
+        place.dp(&all).ok()
+    };
+    let train = "--schema s.toml --algorithm auto --epsilon 1 --delta 1e-6 --seed 5 --out m.json --force";
+    let tune = train.replace("--algorithm auto", "--algorithm bolt-on-convex --passes 1,3 --method portions");
+    let outcomes = |source: &[&str]| {
+        with("tune", source, &tune);
+        let tuned = place.read("m.json");
+        with("train", source, &format!("{train} --memory 10kB --spool ."));
+        let spooled = place.read("m.json");
+        with("train", source, &format!("{train} --threads 2"));
+        let model = place.read("m.json");
+        assert!(model == spooled);
+        let scores = with("predict", source, "--model m.json");
+        let figures = with("evaluate", source, "--model m.json");
+        let planned = with("train", source, &format!("{train} --dry-run --n 100"));
+        (tuned, model, scores, figures, planned)
+    };
+    let draft = place.dp(&["schema", "people.csv", "--label", "earns"]).ok();
+    place.write("s.toml", draft.replace("reviewed = false", "reviewed = true"));
+    let expected = outcomes(SOURCES[0]);
+    assert_eq!(expected.2.lines().count(), ROWS + 1);
+    for source in &SOURCES[1..] {
+        assert!(outcomes(source) == expected, "{source:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_is_said() {
+    let place = place();
+    let train = |source: &[&str], label: &str| {
+        let flags = "--schema-from-data --epsilon 1 --delta 1e-6 --out m.json".split(' ');
+        let words =
+            ["train", "--data"].into_iter().chain(source.iter().copied()).chain(["--label", label]).chain(flags);
+        place.dp(&words.collect::<Vec<_>>())
+    };
+    let before = place.files();
+    train(&["sqlite:people.db"], "earns").fails(1, "table.open").says("one of `people`, `no; one`");
+    train(&["sqlite:people.db", "--table", "persons"], "earns").fails(1, "table.open").says("persons");
+    train(&["sqlite:people.db", "--query", "SELECT nothing"], "earns").fails(1, "table.open");
+    train(&["sqlite:none.db"], "earns").fails(1, "table.open").says("none.db");
+    train(&["sqlite:people.csv"], "earns").fails(1, "table.open");
+    train(&["sqlite:people.db", "--table", "people"], "wages").fails(3, "csv.missing_column").says("wages");
+    train(&["sqlite:people.db", "--table", "no; one"], "a").fails(3, "csv.no_rows");
+    train(&["none.parquet"], "earns").fails(1, "table.open");
+    train(&["none/*.parquet"], "earns").fails(1, "table.open");
+    train(&["people.parquet"], "born").fails(3, "table.type").says("DATE");
+    train(&["people.csv", "--table", "people"], "earns").fails(2, "usage.conflict").says("--table");
+    train(&["people.parquet", "--query", "SELECT 1"], "earns").fails(2, "usage.conflict").says("--query");
+    train(&["people.parquet", "--delimiter", ";"], "earns").fails(2, "usage.conflict").says("--delimiter");
+    let whole = std::fs::read(place.path("people.parquet")).unwrap();
+    let mut damaged = whole.clone();
+    damaged[2000..2400].fill(0x55);
+    place.write("damaged.parquet", damaged);
+    place.write("cut.parquet", &whole[..whole.len() / 2]);
+    train(&["damaged.parquet"], "earns").fails(3, "table.read");
+    train(&["cut.parquet"], "earns").fails(1, "table.open");
+    write_parquet(&place, "parts/part-2.parquet", &[]);
+    let other = "message people { required int64 age; }";
+    let schema = Arc::new(parse_message_type(other).unwrap());
+    let file = File::create(place.path("parts/part-2.parquet")).unwrap();
+    SerializedFileWriter::new(file, schema, Arc::default()).unwrap().close().unwrap();
+    train(&["parts"], "earns").fails(3, "table.schema").says("part-2.parquet").says("age");
+    for name in ["damaged.parquet", "cut.parquet"] {
+        std::fs::remove_file(place.path(name)).unwrap();
+    }
+    assert_eq!(place.files(), before);
+}
