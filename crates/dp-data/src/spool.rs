@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 pub use held::{Held, HeldCoordinates, Room};
 use layout::Layout;
-use row_file::RowFile;
+use row_file::{RowFile, Span};
 
 use crate::block::{Block, Rows};
 use crate::block_buffer::BlockBuffer;
@@ -24,6 +24,7 @@ use crate::keyed_order::KeyedOrder;
 use crate::memory::{OutOfMemory, collect};
 use crate::selection::Selection;
 use crate::source::{Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
+use crate::workers::Workers;
 
 /// The kind of engine, for messages.
 const ENGINE: &str = "the spool";
@@ -41,12 +42,14 @@ pub struct SpoolOptions {
     pub folder: PathBuf,
     /// True if the files are encrypted, under keys that never leave the process: for rows that were not on this disk before.
     pub encrypted: bool,
+    /// The threads that read single rows.
+    pub workers: Workers,
 }
 
 impl Default for SpoolOptions {
-    /// The temporary folder of the system, without encryption.
+    /// The temporary folder of the system, without encryption, one thread.
     fn default() -> Self {
-        Self { folder: std::env::temp_dir(), encrypted: false }
+        Self { folder: std::env::temp_dir(), encrypted: false, workers: Workers::ONE }
     }
 }
 
@@ -172,8 +175,8 @@ impl<F: Stored> SpoolWriter<F> {
     pub fn finish(mut self) -> Result<Spool<F>, SpoolError> {
         self.rows.flush().map_err(|error| self.not_written(error))?;
         let Self { options, layout, row_norm, target_bound, rows, .. } = self;
-        let (block, sorted) = (BlockBuffer::default(), BlockBuffer::default());
-        Ok(Spool { options, layout, row_norm, target_bound, rows, arranged: None, block, sorted })
+        let (span, block, sorted) = (Span::default(), BlockBuffer::default(), BlockBuffer::default());
+        Ok(Spool { options, layout, row_norm, target_bound, rows, arranged: None, span, block, sorted })
     }
 }
 
@@ -192,6 +195,7 @@ pub struct Spool<F> {
     rows: RowFile,
     /// The rows in the order of the last keyed pass, with the number of the pass if each has its own order.
     arranged: Option<(Order, Option<u32>, RowFile)>,
+    span: Span,
     /// The rows that were read last.
     block: BlockBuffer<F>,
     /// The same in the order of the file, where another was asked for.
@@ -207,6 +211,25 @@ impl<F: Stored> Spool<F> {
     /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Reads the rows at ascending positions into the block; several threads read parts of many.
+    fn gather_ascending(&mut self, positions: &[u32]) -> Result<(), SourceError> {
+        let Self { options, rows, span, block, .. } = self;
+        let parts = options.workers.threads().min(positions.len() / LEAST_FOR_A_THREAD);
+        if parts < 2 {
+            return rows.gather(positions, span, block);
+        }
+        let of_part = positions.len().div_ceil(parts);
+        let read = |span: &mut Span, part: usize| {
+            let (mut block, start) = (BlockBuffer::default(), part * of_part);
+            rows.gather(&positions[start..positions.len().min(start + of_part)], span, &mut block)?;
+            Ok::<_, SourceError>(block)
+        };
+        for part in options.workers.map(parts, Span::default, read) {
+            block.push(&part?.block(self.layout.dim))?;
+        }
+        Ok(())
     }
 
     /// Returns the number of rows that are read at a time.
@@ -236,35 +259,36 @@ impl<F: Stored> RowSource<F> for Spool<F> {
         {
             // The space of the last order is needed first.
             self.arranged = None;
-            let SpoolOptions { folder, encrypted } = &self.options;
-            let rows = shuffle::shuffled::<F>(&mut self.rows, &order, self.layout, (folder, *encrypted))?;
+            let SpoolOptions { folder, encrypted, .. } = &self.options;
+            let rows = shuffle::shuffled::<F>(&self.rows, &order, self.layout, (folder, *encrypted))?;
             self.arranged = Some((request.order, fresh, rows));
         }
         let (n, dim, of_block) = (self.len(), self.layout.dim, self.rows_of_block());
-        let rows = match (&mut self.arranged, request.order) {
+        let rows = match (&self.arranged, request.order) {
             (Some((.., rows)), Order::Keyed { .. }) => rows,
-            _ => &mut self.rows,
+            _ => &self.rows,
         };
-        Ok(Box::new(SpoolPass { rows, block: &mut self.block, at: 0, n, dim, of_block }))
+        let (span, block) = (&mut self.span, &mut self.block);
+        Ok(Box::new(SpoolPass { rows, span, block, at: 0, n, dim, of_block }))
     }
 
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
-        let Self { rows, layout, block, sorted, .. } = self;
-        if positions.iter().any(|position| u64::from(*position) >= rows.rows()) {
+        if positions.iter().any(|position| u64::from(*position) >= self.len()) {
             return Err(SourceError::Shape { engine: ENGINE, what: "positions lie beyond its last row" });
         }
-        block.clear();
+        self.block.clear();
         if positions.is_sorted() {
-            rows.gather(positions, block)?;
-            return Ok(block.block(layout.dim));
+            self.gather_ascending(positions)?;
+            return Ok(self.block.block(self.layout.dim));
         }
-        let mut order = collect(0..positions.len() as u32, POSITIONS).map_err(OutOfMemory::without_sizes)?;
+        let listed = || collect(0..positions.len() as u32, POSITIONS).map_err(OutOfMemory::without_sizes);
+        let (mut order, mut places) = (listed()?, listed()?);
         order.sort_unstable_by_key(|&at| positions[at as usize]);
         let ascending = collect(order.iter().map(|&at| positions[at as usize]), POSITIONS);
-        sorted.clear();
-        rows.gather(&ascending.map_err(OutOfMemory::without_sizes)?, sorted)?;
-        let mut places = collect(0..positions.len() as u32, POSITIONS).map_err(OutOfMemory::without_sizes)?;
+        self.gather_ascending(&ascending.map_err(OutOfMemory::without_sizes)?)?;
         (0..).zip(&order).for_each(|(place, &at)| places[at as usize] = place);
+        let Self { layout, block, sorted, .. } = self;
+        core::mem::swap(block, sorted);
         block.copy(&Selection::of_block(sorted.block(layout.dim), &places), |_, _| ())?;
         Ok(block.block(layout.dim))
     }
@@ -275,12 +299,16 @@ impl<F: Stored> RowSource<F> for Spool<F> {
     }
 }
 
+/// Number of single rows that are worth a thread.
+const LEAST_FOR_A_THREAD: usize = 256;
+
 /// The name of the lists in error messages.
 const POSITIONS: &str = "the positions of a batch";
 
 /// One pass over a file.
 struct SpoolPass<'s, F> {
-    rows: &'s mut RowFile,
+    rows: &'s RowFile,
+    span: &'s mut Span,
     block: &'s mut BlockBuffer<F>,
     at: u64,
     n: u64,
@@ -295,7 +323,7 @@ impl<F: Stored> RowStream<F> for SpoolPass<'_, F> {
             return Ok(None);
         }
         self.block.clear();
-        self.rows.read_rows(self.at..end, self.block)?;
+        self.rows.read_rows(self.at..end, self.span, self.block)?;
         self.at = end;
         Ok(Some(self.block.block(self.dim)))
     }

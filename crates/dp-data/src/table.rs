@@ -14,7 +14,7 @@ use crate::memory::reserve;
 use crate::read::missing_column;
 
 /// Number of rows that a source sends at a time, at most.
-pub const ROWS_OF_A_BATCH: usize = 1024;
+pub const ROWS_OF_A_BATCH: usize = 256;
 
 /// Batches that wait to be encoded.
 const AHEAD: usize = 4;

@@ -160,8 +160,8 @@ impl Training {
         Self { workers, ..self }
     }
 
-    /// Sets the memory for the rows of a file, and the folder of those that need more; [`Room::default`] by default. The model
-    /// does not depend on them.
+    /// Sets the memory for the rows of a file, and the folder of those that need more; [`Room::default`] by default. The threads
+    /// are those of [`with_workers`](Self::with_workers). The model does not depend on them.
     #[must_use]
     pub fn with_room(self, room: Room) -> Self {
         Self { room, ..self }
@@ -185,12 +185,14 @@ impl Training {
         schema.check_reviewed()?;
         let encoder = Encoder::new(schema, self.encoding.with_map(self.map.unwrap_or_default()))?;
         let input = input.with_workers(self.workers);
-        let (coordinates, _) = HeldCoordinates::<f64>::read(input, &encoder, &CsvOptions::default(), &self.room)?;
+        let mut room = self.room.clone();
+        room.spool.workers = self.workers;
+        let (coordinates, _) = HeldCoordinates::<f64>::read(input, &encoder, &CsvOptions::default(), &room)?;
         let encoder = match self.map {
             Some(_) => encoder,
             None => with_chosen_map(self.algorithm, &self.request(&encoder, coordinates.len())?, &encoder)?,
         };
-        let rows = coordinates.encode(&encoder, self.workers, &self.room)?;
+        let rows = coordinates.encode(&encoder, self.workers, &room)?;
         self.on_records(Records { encoder, rows }, &mut OsSeeded::new()?)
     }
 

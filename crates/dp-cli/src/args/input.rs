@@ -1,5 +1,9 @@
 //! Flags that select the records and their format.
 
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
 use clap::{Args, ValueEnum};
 use dp_data::read::looks_like_idx;
 
@@ -69,14 +73,38 @@ pub struct InputArgs {
 impl InputArgs {
     /// Returns the given format, else that of the file name, else that of the first bytes.
     pub fn format(&self) -> Format {
-        self.format.or_else(|| by_name(&self.data)).unwrap_or_else(|| {
-            if std::path::Path::new(&self.data).is_dir() {
-                return Format::Parquet;
-            }
-            // The bytes of a stream cannot be read twice.
-            let is_file = std::fs::metadata(&self.data).is_ok_and(|metadata| metadata.is_file());
-            if is_file && looks_like_idx(&self.data) { Format::Idx } else { Format::Csv }
-        })
+        self.format.unwrap_or_else(|| Format::of(&self.data))
+    }
+}
+
+impl Format {
+    /// Returns the format of a file by its name, else by its first bytes; CSV if neither tells.
+    pub(crate) fn of(data: &FileName) -> Self {
+        by_name(data).or_else(|| by_content(data.as_ref())).unwrap_or(Self::Csv)
+    }
+}
+
+/// Guesses the format from the first bytes of a file; those of a stream cannot be read twice.
+fn by_content(path: &Path) -> Option<Format> {
+    let metadata = std::fs::metadata(path).ok()?;
+    if metadata.is_dir() {
+        return Some(Format::Parquet);
+    }
+    if !metadata.is_file() {
+        return None;
+    }
+    if looks_like_idx(path) {
+        return Some(Format::Idx);
+    }
+    let mut head = [0; 16];
+    let read = File::open(path).and_then(|mut file| file.read(&mut head)).ok()?;
+    let starts_with = |magic: &[u8]| head[..read].starts_with(magic);
+    if starts_with(b"PAR1") {
+        Some(Format::Parquet)
+    } else if starts_with(b"SQLite format 3") {
+        Some(Format::Sqlite)
+    } else {
+        None
     }
 }
 
@@ -84,7 +112,7 @@ impl InputArgs {
 pub(crate) const SQLITE: &str = "sqlite:";
 
 /// Guesses the format from the name of a file.
-pub(crate) fn by_name(data: &str) -> Option<Format> {
+fn by_name(data: &str) -> Option<Format> {
     if data.starts_with(SQLITE) {
         return Some(Format::Sqlite);
     }

@@ -24,8 +24,8 @@ pub use audit::{
     AuditRunArgs, AuditTableArgs, TrainingKind,
 };
 pub use file_name::FileName;
+pub(crate) use input::SQLITE;
 pub use input::{Format, InputArgs};
-pub(crate) use input::{SQLITE, by_name};
 pub use rank::{
     ListFormat, ListsArgs, RankArgs, RankCvArgs, RankEvaluateArgs, RankJob, RankLoss, RankMetrics, RankModel,
     RankModelArgs, RankNormalise, RankPredictArgs, RankPrivacyArgs, RankProtect, RankScaling, RankTrainArgs,

@@ -9,7 +9,7 @@ use dp_data::read::{CsvOptions, CsvReader, Input};
 use serde::Serialize;
 
 use super::dry_run::Foreseen;
-use crate::args::{FileName, Format, GlobalArgs, SchemaArgs, by_name};
+use crate::args::{FileName, Format, GlobalArgs, SchemaArgs};
 use crate::atomic;
 use crate::failure::Failure;
 use crate::input::{TypedTable, check_distinct, conflict, csv_options, label_hint};
@@ -66,11 +66,7 @@ impl SchemaConfig {
         if let Some(out) = &out {
             check_distinct(&[("FILE", Path::new(&args.data)), ("--out", out)])?;
         }
-        let format = match by_name(&args.data) {
-            Some(format) if format.is_table() => format,
-            _ if Path::new(&args.data).is_dir() => Format::Parquet,
-            _ => Format::Csv,
-        };
+        let format = Some(Format::of(&args.data)).filter(|format| format.is_table()).unwrap_or(Format::Csv);
         let typed = TypedTable::new(&args.data, format, args.table.as_deref(), args.query.as_deref())?;
         let (csv, workers) = (csv_options(&args.delimiter)?, global.workers());
         Ok(Self { data: args.data.clone(), typed, csv, options, out, force: args.force, workers })

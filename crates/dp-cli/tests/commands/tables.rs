@@ -19,6 +19,7 @@ fn place() -> Workplace {
     let rows: Vec<Vec<&str>> = text.lines().skip(1).map(|line| line.split(',').collect()).collect();
     std::fs::create_dir(place.path("parts")).unwrap();
     write_parquet(&place, "people.parquet", &rows);
+    std::fs::copy(place.path("people.parquet"), place.path("people")).unwrap();
     write_parquet(&place, "parts/part-0.parquet", &rows[..3000]);
     write_parquet(&place, "parts/part-1.parquet", &rows[3000..]);
     let mut database = rusqlite::Connection::open(place.path("people.db")).unwrap();
@@ -71,11 +72,14 @@ fn write_parquet(place: &Workplace, name: &str, rows: &[Vec<&str>]) {
 const QUERY: &str = "SELECT age, hours, trade, earns FROM people WHERE age < 1000";
 
 /// The ways of naming the people, after the CSV file.
-const SOURCES: [&[&str]; 6] = [
+const SOURCES: [&[&str]; 8] = [
     &["people.csv"],
     &["people.parquet"],
     &["parts"],
     &["parts/*.parquet"],
+    // By their first bytes.
+    &["people"],
+    &["people.db", "--table", "people"],
     &["sqlite:people.db", "--table", "people"],
     &["sqlite:people.db", "--query", QUERY],
 ];

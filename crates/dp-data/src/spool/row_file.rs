@@ -32,9 +32,24 @@ pub(super) struct RowFile {
     /// What was appended and is not yet written.
     pending: Vec<u8>,
     pending_ends: Vec<u8>,
-    /// Buffers for reading.
-    read: Vec<u8>,
+}
+
+/// Buffers for reading: the bytes of consecutive rows, and where each begins and the last ends.
+#[derive(Default)]
+pub(super) struct Span {
+    bytes: Vec<u8>,
     offsets: Vec<u64>,
+}
+
+impl Span {
+    fn rows(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+
+    fn row(&self, at: usize) -> &[u8] {
+        let first = self.offsets[0];
+        &self.bytes[(self.offsets[at] - first) as usize..(self.offsets[at + 1] - first) as usize]
+    }
 }
 
 impl RowFile {
@@ -46,9 +61,7 @@ impl RowFile {
     /// Creates an empty one that writes its rows to `data`.
     pub(super) fn on(data: Store, folder: &Path, encrypted: bool, layout: Layout) -> io::Result<Self> {
         let ends = layout.sparse.then(|| Store::create(folder, encrypted)).transpose()?;
-        let (rows, length) = (0, 0);
-        let (pending, pending_ends, read, offsets) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        Ok(Self { layout, rows, length, data, ends, pending, pending_ends, read, offsets })
+        Ok(Self { layout, rows: 0, length: 0, data, ends, pending: Vec::new(), pending_ends: Vec::new() })
     }
 
     pub(super) fn rows(&self) -> u64 {
@@ -86,42 +99,72 @@ impl RowFile {
         Ok(())
     }
 
-    /// Reads consecutive rows, which must exist and be written; returns their bytes and where each begins and the last ends.
-    fn span<F: Stored>(&mut self, rows: Range<u64>) -> Result<(&[u8], &[u64]), SourceError> {
-        let Self { layout, data, ends, read, offsets, .. } = self;
+    /// Reads consecutive rows, which must exist and be written.
+    fn read<F: Stored>(&self, rows: Range<u64>, Span { bytes, offsets }: &mut Span) -> Result<(), SourceError> {
         offsets.clear();
         let (start, count) = (rows.start, usize::try_from(rows.end - rows.start).map_err(|_| damaged())?);
         reserve(offsets, count + 1, ROWS)?;
-        match (layout.row_bytes::<F>(), ends) {
+        match (self.layout.row_bytes::<F>(), &self.ends) {
             (Some(size), _) => offsets.extend((rows.start..=rows.end).map(|row| row * size as u64)),
             (None, Some(ends)) => {
                 let before = usize::from(start > 0);
-                resize(read, (count + before) * OFFSET)?;
-                ends.read(read, (start - before as u64) * OFFSET as u64).map_err(failed)?;
+                resize(bytes, (count + before) * OFFSET)?;
+                ends.read(bytes, (start - before as u64) * OFFSET as u64).map_err(failed)?;
                 if before == 0 {
                     offsets.push(0);
                 }
-                offsets.extend(read.as_chunks::<OFFSET>().0.iter().map(|end| u64::from_le_bytes(*end)));
+                offsets.extend(bytes.as_chunks::<OFFSET>().0.iter().map(|end| u64::from_le_bytes(*end)));
             }
             (None, None) => return Err(damaged()),
         }
         let (first, last) = (offsets[0], offsets[count]);
-        let length =
-            last.checked_sub(first).filter(|_| last <= self.length && offsets.is_sorted()).ok_or_else(damaged)?;
-        resize(read, usize::try_from(length).map_err(|_| damaged())?)?;
-        data.read(read, first).map_err(failed)?;
-        Ok((&self.read, &self.offsets))
+        let is_ordered = last <= self.length && offsets.is_sorted();
+        let length = last.checked_sub(first).filter(|_| is_ordered).ok_or_else(damaged)?;
+        resize(bytes, usize::try_from(length).map_err(|_| damaged())?)?;
+        self.data.read(bytes, first).map_err(failed)
     }
 
     /// Appends consecutive rows to `out`.
     pub(super) fn read_rows<F: Stored>(
-        &mut self,
+        &self,
         rows: Range<u64>,
+        span: &mut Span,
         out: &mut BlockBuffer<F>,
     ) -> Result<(), SourceError> {
-        let layout = self.layout;
-        let (bytes, offsets) = self.span::<F>(rows)?;
-        each_row(bytes, offsets, |row| layout.read(row, out))
+        self.each_row::<F>(rows, span, |row| self.layout.read(row, out))
+    }
+
+    /// Passes the bytes of consecutive rows to `each`.
+    pub(super) fn each_row<F: Stored>(
+        &self,
+        rows: Range<u64>,
+        span: &mut Span,
+        each: impl FnMut(&[u8]) -> Result<(), SourceError>,
+    ) -> Result<(), SourceError> {
+        self.read::<F>(rows, span)?;
+        (0..span.rows()).map(|at| span.row(at)).try_for_each(each)
+    }
+
+    /// Appends the rows at ascending positions, which must exist, to `out`.
+    pub(super) fn gather<F: Stored>(
+        &self,
+        mut positions: &[u32],
+        span: &mut Span,
+        out: &mut BlockBuffer<F>,
+    ) -> Result<(), SourceError> {
+        let mean = (self.length / self.rows.max(1)).max(1);
+        let (gap, most) = (GAP / mean + 1, (WRITTEN as u64 / mean).max(1));
+        while let Some(&first) = positions.first() {
+            let near = |pair: &[u32]| u64::from(pair[1] - pair[0]) <= gap && u64::from(pair[1] - first) < most;
+            let count = 1 + positions.windows(2).take_while(|pair| near(pair)).count();
+            let (together, later) = positions.split_at(count);
+            positions = later;
+            self.read::<F>(u64::from(first)..u64::from(together[count - 1]) + 1, span)?;
+            for &position in together {
+                self.layout.read(span.row((position - first) as usize), out)?;
+            }
+        }
+        Ok(())
     }
 
     #[cfg(test)]
@@ -135,53 +178,6 @@ impl RowFile {
     pub(super) fn shorten(&self, length: u64) {
         self.data.shorten(length);
     }
-
-    /// Passes the bytes of consecutive rows to `each`.
-    pub(super) fn each_row<F: Stored>(
-        &mut self,
-        rows: Range<u64>,
-        each: impl FnMut(&[u8]) -> Result<(), SourceError>,
-    ) -> Result<(), SourceError> {
-        let (bytes, offsets) = self.span::<F>(rows)?;
-        each_row(bytes, offsets, each)
-    }
-
-    /// Appends the rows at ascending positions, which must exist, to `out`.
-    pub(super) fn gather<F: Stored>(
-        &mut self,
-        mut positions: &[u32],
-        out: &mut BlockBuffer<F>,
-    ) -> Result<(), SourceError> {
-        let layout = self.layout;
-        let mean = (self.length / self.rows.max(1)).max(1);
-        let (gap, most) = (GAP / mean + 1, (WRITTEN as u64 / mean).max(1));
-        while let Some(&first) = positions.first() {
-            let near = |pair: &[u32]| u64::from(pair[1] - pair[0]) <= gap && u64::from(pair[1] - first) < most;
-            let count = 1 + positions.windows(2).take_while(|pair| near(pair)).count();
-            let (span, later) = positions.split_at(count);
-            positions = later;
-            let last = span[count - 1];
-            let (bytes, offsets) = self.span::<F>(u64::from(first)..u64::from(last) + 1)?;
-            for &position in span {
-                let at = (position - first) as usize;
-                layout.read(row(bytes, offsets, at), out)?;
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Returns row `at` of a span.
-fn row<'b>(bytes: &'b [u8], offsets: &[u64], at: usize) -> &'b [u8] {
-    &bytes[(offsets[at] - offsets[0]) as usize..(offsets[at + 1] - offsets[0]) as usize]
-}
-
-fn each_row(
-    bytes: &[u8],
-    offsets: &[u64],
-    each: impl FnMut(&[u8]) -> Result<(), SourceError>,
-) -> Result<(), SourceError> {
-    (0..offsets.len() - 1).map(|at| row(bytes, offsets, at)).try_for_each(each)
 }
 
 /// Sets the length of a buffer whose contents are overwritten.

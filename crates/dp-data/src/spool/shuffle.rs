@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::layout::damaged;
-use super::row_file::{RowFile, buffer, failed};
+use super::row_file::{RowFile, Span, buffer, failed};
 use super::store::Store;
 use super::{BLOCK_BYTES, Layout};
 use crate::encode::Stored;
@@ -32,7 +32,7 @@ struct Bucket {
 /// # Errors
 /// A file that cannot be created, read or written; exhausted memory.
 pub(super) fn shuffled<F: Stored>(
-    rows: &mut RowFile,
+    rows: &RowFile,
     order: &KeyedOrder,
     layout: Layout,
     (folder, encrypted): (&Path, bool),
@@ -68,7 +68,7 @@ pub(super) fn shuffled<F: Stored>(
 }
 
 /// Writes each row to its bucket.
-fn scatter<F: Stored>(rows: &mut RowFile, order: &KeyedOrder, out: &Store) -> Result<Vec<Bucket>, SourceError> {
+fn scatter<F: Stored>(rows: &RowFile, order: &KeyedOrder, out: &Store) -> Result<Vec<Bucket>, SourceError> {
     let mut buckets = filled(Bucket::default(), order.buckets(), BUCKETS)?;
     each_row::<F>(rows, order, |bucket, row| {
         let bucket = &mut buckets[bucket];
@@ -100,16 +100,16 @@ fn scatter<F: Stored>(rows: &mut RowFile, order: &KeyedOrder, out: &Store) -> Re
 
 /// Passes each row's bucket and bytes to `each`.
 fn each_row<F: Stored>(
-    rows: &mut RowFile,
+    rows: &RowFile,
     order: &KeyedOrder,
     mut each: impl FnMut(usize, &[u8]) -> Result<(), SourceError>,
 ) -> Result<(), SourceError> {
-    let (n, mut assignment) = (rows.rows(), order.assignment());
+    let (n, mut assignment, mut span) = (rows.rows(), order.assignment(), Span::default());
     let of_block = (BLOCK_BYTES / (rows.length() / n.max(1)).max(1)).max(1);
     let mut start = 0;
     while start < n {
         let end = n.min(start + of_block);
-        rows.each_row::<F>(start..end, |row| each(assignment.next().ok_or_else(damaged)?, row))?;
+        rows.each_row::<F>(start..end, &mut span, |row| each(assignment.next().ok_or_else(damaged)?, row))?;
         start = end;
     }
     Ok(())

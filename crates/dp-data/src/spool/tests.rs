@@ -117,7 +117,7 @@ fn rows_are_clipped_when_they_are_written() {
 
 /// One error of each kind.
 pub(crate) fn one_of_each() -> [DataError; 3] {
-    let nowhere = SpoolOptions { folder: "/no/such/folder".into(), encrypted: false };
+    let nowhere = SpoolOptions { folder: "/no/such/folder".into(), encrypted: false, workers: Workers::ONE };
     let folder = SpoolWriter::<f64>::create(&nowhere, 2, false).err().unwrap();
     let full = std::io::ErrorKind::StorageFull.into();
     let write = SpoolError::Write { folder: "/tmp".into(), written: 1 << 30, error: full };
@@ -129,7 +129,7 @@ pub(crate) fn one_of_each() -> [DataError; 3] {
 
 #[test]
 fn what_cannot_be_spooled_is_an_error() {
-    let nowhere = SpoolOptions { folder: "/no/such/folder".into(), encrypted: false };
+    let nowhere = SpoolOptions { folder: "/no/such/folder".into(), encrypted: false, workers: Workers::ONE };
     let error = SpoolWriter::<f64>::create(&nowhere, 2, false).err().unwrap();
     assert!(matches!(&error, SpoolError::Folder { .. }) && error.to_string().contains("/no/such/folder"), "{error}");
     let mut writer = SpoolWriter::<f64>::create(&options(false), 2, true).unwrap();

@@ -279,7 +279,7 @@ impl TrainConfig {
             dry_run,
             progress: global.progress,
             workers: global.workers(),
-            room: room(args)?,
+            room: room(args, global.workers())?,
             input,
         })
     }
@@ -322,11 +322,11 @@ impl TrainConfig {
 }
 
 /// Returns the room for rows. A folder that was named must take a temporary file, whether or not one is needed.
-fn room(args: &TrainArgs) -> Result<Room, Failure> {
+fn room(args: &TrainArgs, workers: Workers) -> Result<Room, Failure> {
     let usual = Room::default();
     let memory = args.memory.map_or(usual.memory, |memory| memory.0);
     let folder = args.spool.clone().unwrap_or(usual.spool.folder);
-    let spool = SpoolOptions { folder, encrypted: args.spool_encrypted };
+    let spool = SpoolOptions { folder, encrypted: args.spool_encrypted, workers };
     if args.spool.is_some() {
         spool.check().map_err(|error| Failure::from_data(&error.into()).at_flag("--spool"))?;
     }

@@ -129,7 +129,10 @@ fn errors_are_those_of_reading_or_of_the_spool() {
     bad.extend_from_slice(b"5,a,perhaps\n");
     assert_eq!(code(bad, &room(1000)), "label.unknown");
     assert_eq!(code(b"age,town,y\n".to_vec(), &room(0)), "csv.no_rows");
-    let nowhere = Room { memory: 1000, spool: SpoolOptions { folder: "/no/such".into(), encrypted: false } };
+    let nowhere = Room {
+        memory: 1000,
+        spool: SpoolOptions { folder: "/no/such".into(), encrypted: false, workers: Workers::ONE },
+    };
     assert_eq!(code(table(5000), &nowhere), "spool.folder");
     let few = Held::<f64>::read(Input::from_bytes("a.csv", table(5)), &encoder, &CsvOptions::default(), &nowhere);
     assert!(few.is_ok(), "no file is needed");

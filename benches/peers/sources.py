@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""Time and peak memory of `dp train` by source of the rows, in memory and from the spool.
+
+    cargo build --release -p dp-cli
+    python3 -m pip install duckdb            # writes the Parquet file
+    python3 benches/peers/sources.py target/release/dp --rows 1000000
+
+The table has 40 numeric and two categorical columns (51 features with the intercept), generated from a fixed seed; it repeats
+after 100,000 rows. Files are written to a temporary folder: about 310 bytes a row as CSV, 120 as Parquet, 410 as SQLite.
+"""
+
+import argparse
+import csv
+import math
+import multiprocessing
+import os
+import random
+import sqlite3
+import subprocess
+import tempfile
+import time
+
+COLUMNS = 40
+PART = 100_000
+
+
+def write_csv(path, rows):
+    draw = random.Random(1)
+    weights = [draw.gauss(0, 1) for _ in range(COLUMNS)]
+    part = []
+    for _ in range(min(PART, rows)):
+        x = [draw.uniform(-1, 1) for _ in range(COLUMNS)]
+        a, b, u = draw.randrange(5), draw.randrange(5), draw.random()
+        score = sum(p * q for p, q in zip(x, weights)) + (a - 2) / 2 + math.log(u / (1 - u))
+        part.append(",".join(f"{v:.4f}" for v in x) + f",c{a},k{b},{'yes' if score > 0 else 'no'}\n")
+    with open(path, "w") as file:
+        file.write(",".join([f"x{j}" for j in range(COLUMNS)] + ["a", "b", "y"]) + "\n")
+        for _ in range(max(1, rows // PART)):
+            file.writelines(part)
+
+
+def write_schema(path):
+    with open(path, "w") as file:
+        file.write('label = { column = "y", positive = "yes", negative = "no" }\n')
+        for j in range(COLUMNS):
+            file.write(f'columns.x{j} = {{ type = "numeric", min = -1, max = 1 }}\n')
+        for name, letter in [("a", "c"), ("b", "k")]:
+            categories = ", ".join(f'"{letter}{i}"' for i in range(5))
+            file.write(f'columns.{name} = {{ type = "categorical", categories = [{categories}] }}\n')
+
+
+def write_all(folder, rows):
+    """Writes the table in all forms, and returns what `--data` is for each."""
+    write_csv(os.path.join(folder, "rows.csv"), rows)
+    write_schema(os.path.join(folder, "schema.toml"))
+    source = os.path.join(folder, "rows.csv")
+    names = [f"x{j}" for j in range(COLUMNS)] + ["a", "b", "y"]
+    types = ["real"] * COLUMNS + ["text"] * 3
+    database = sqlite3.connect(os.path.join(folder, "rows.db"))
+    database.execute("create table rows (" + ", ".join(f"{n} {t}" for n, t in zip(names, types)) + ")")
+    with open(source) as file:
+        file.readline()
+        database.executemany(f"insert into rows values ({','.join('?' * len(names))})", csv.reader(file))
+    database.commit()
+    database.close()
+    sources = {"CSV": "rows.csv", "SQLite": "sqlite:rows.db"}
+    try:
+        import duckdb
+    except ImportError:
+        print("SKIPPED Parquet: no duckdb package")
+        return sources
+    text = "{'a': 'VARCHAR', 'b': 'VARCHAR', 'y': 'VARCHAR'}"
+    target = os.path.join(folder, "rows.parquet")
+    duckdb.sql(f"copy (select * from read_csv('{source}', types = {text})) to '{target}' (format parquet)")
+    return sources | {"Parquet": "rows.parquet"}
+
+
+def run(dp, folder, arguments):
+    """Returns seconds, CPU seconds and MiB at the peak."""
+    out = os.path.join(folder, "model.json")
+    command = [dp, "train", "--schema", "schema.toml", "--epsilon", "1", "--delta", "1e-8", "--out", out, "--force"]
+    start = time.perf_counter()
+    process = subprocess.Popen(command + arguments + ["--quiet"], cwd=folder, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    seconds = time.perf_counter() - start
+    if status != 0:
+        raise SystemExit(f"{arguments} ended with {status}")
+    return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("dp")
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--memory", default="16MiB", help="memory of the spool's rows")
+    parser.add_argument("--skip-memory", action="store_true", help="only the spool")
+    options = parser.parse_args()
+    dp = os.path.abspath(options.dp)
+    with tempfile.TemporaryDirectory() as folder:
+        # In a process of its own, whose memory would count as that of the commands.
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            sources = pool.apply(write_all, (folder, options.rows))
+        algorithms = [
+            ("bolt-on", "bolt-on-convex", []),
+            ("auto, lines", "auto", ["--curves", "none"]),
+            ("dp-sgd, Poisson batches", "dp-sgd", []),
+        ]
+        print(f"{options.rows} rows; wall s, CPU s, peak MiB")
+        for name, data in sources.items():
+            for title, algorithm, more in algorithms:
+                rooms = [("spool", ["--memory", options.memory, "--spool", folder])]
+                if not options.skip_memory:
+                    rooms.insert(0, ("memory", ["--memory", "1TiB"]))
+                for room, flags in rooms:
+                    seconds, cpu, peak = run(dp, folder, ["--data", data, "--algorithm", algorithm] + more + flags)
+                    print(f"{name:<8} {title:<24} {room:<7} {seconds:7.2f} {cpu:7.2f} {peak:8.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
