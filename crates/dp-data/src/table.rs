@@ -16,6 +16,9 @@ use crate::read::missing_column;
 /// Number of rows that a source sends at a time, at most.
 pub const ROWS_OF_A_BATCH: usize = 256;
 
+/// Number of bytes of texts with which a batch is full.
+const TEXT_OF_A_BATCH: usize = 1 << 20;
+
 /// Batches that wait to be encoded.
 const AHEAD: usize = 4;
 
@@ -185,6 +188,8 @@ impl Batches {
 #[derive(Debug, Clone)]
 pub struct Batch {
     columns: Vec<Cells>,
+    /// Number of bytes of all texts.
+    text: usize,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -205,7 +210,7 @@ enum Slot {
 impl Batch {
     /// Creates an empty batch of so many columns.
     pub fn new(columns: usize) -> Self {
-        Self { columns: vec![Cells::default(); columns] }
+        Self { columns: vec![Cells::default(); columns], text: 0 }
     }
 
     /// Appends a cell to a column, by its place among those that are used. All columns must end with the same number of cells.
@@ -224,6 +229,7 @@ impl Batch {
                 reserve(bytes, text.len(), CELLS).map_err(room)?;
                 let start = bytes.len();
                 bytes.extend_from_slice(text);
+                self.text += text.len();
                 Slot::Text { start, end: bytes.len() }
             }
         });
@@ -240,9 +246,14 @@ impl Batch {
         self.len() == 0
     }
 
-    /// Returns the size of the texts.
+    /// Returns whether it should be sent: it has [`ROWS_OF_A_BATCH`] rows, or long texts.
+    pub fn is_full(&self) -> bool {
+        self.len() >= ROWS_OF_A_BATCH || (self.text >= TEXT_OF_A_BATCH && !self.is_empty())
+    }
+
+    /// Returns the number of bytes of all texts.
     pub fn text_bytes(&self) -> usize {
-        self.columns.iter().map(|cells| cells.bytes.len()).sum()
+        self.text
     }
 
     /// Returns a cell.

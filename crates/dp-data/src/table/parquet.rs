@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use super::{Batch, Batches, ROWS_OF_A_BATCH, Table, TableColumn};
+use super::{Batch, Batches, ROWS_OF_A_BATCH, TEXT_OF_A_BATCH, Table, TableColumn};
 use crate::error::{DataError, DataErrorKind};
 use column::{ColumnCells, Kind};
 
@@ -160,8 +160,9 @@ fn read_file(file: OpenFile, columns: &Columns, used: &[usize], batches: &mut Ba
             let Some((name, Ok(kind))) = columns.get(column) else { continue };
             readers.push((name, guarded(|| ColumnCells::new(&*group, *kind)).map_err(damaged)?));
         }
+        let mut most = ROWS_OF_A_BATCH;
         while left > 0 {
-            let rows = left.min(ROWS_OF_A_BATCH);
+            let rows = left.min(most);
             let mut batch = Batch::new(used.len());
             for (place, (name, cells)) in readers.iter_mut().enumerate() {
                 guarded(|| cells.decode(rows)).map_err(|error| damaged(error).at_column(name.as_str()))?;
@@ -170,6 +171,8 @@ fn read_file(file: OpenFile, columns: &Columns, used: &[usize], batches: &mut Ba
                     .map_err(|error| error.in_file(&path.display().to_string()).at_column(name.as_str()))?;
             }
             left -= rows;
+            // Fewer rows at a time where texts are long.
+            most = (rows * TEXT_OF_A_BATCH / batch.text_bytes().max(1)).clamp(1, ROWS_OF_A_BATCH);
             batches.send(batch)?;
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
-use super::{Batch, Batches, ROWS_OF_A_BATCH, Relation, Table, TableColumn};
+use super::{Batch, Batches, Relation, Table, TableColumn};
 use crate::encode::Cell;
 use crate::error::{DataError, DataErrorKind};
 
@@ -88,7 +88,7 @@ fn read(connection: &Connection, query: &str, batches: &mut Batches) -> Result<(
             push(row, column, is_boolean, &mut batch)
                 .map_err(|error| error.at_line(number).at_column(names.get(column).map_or("", |name| name)))?;
         }
-        if batch.len() >= ROWS_OF_A_BATCH {
+        if batch.is_full() {
             batches.send(std::mem::replace(&mut batch, Batch::new(booleans.len())))?;
         }
     }
@@ -112,9 +112,9 @@ fn push(row: &Row<'_>, column: usize, is_boolean: bool, batch: &mut Batch) -> Re
     batch.push(column, cell)
 }
 
-/// Quotes an identifier.
+/// Quotes an identifier. SQLite takes a name in double quotes for a text if there is no such column; one in backquotes never.
 fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
+    format!("`{}`", name.replace('`', "``"))
 }
 
 /// The error before a row was read. SQLite's text names files, tables and columns.

@@ -1,3 +1,4 @@
+use super::super::ROWS_OF_A_BATCH;
 use super::*;
 use crate::draft::{DraftOptions, draft};
 use crate::read::{CsvOptions, Input, load};
@@ -116,6 +117,46 @@ fn what_cannot_be_read_is_said() {
     assert!(open(&several, &Relation::Table("two".to_owned())).is_ok());
     let none = database(&folder, "CREATE TABLE gone (a); DROP TABLE gone;");
     assert_eq!(open(&none, &Relation::Only).unwrap_err().code(), "table.open");
+}
+
+/// A name that a query does not give, and hostile names.
+#[test]
+fn names_are_never_taken_for_texts() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder, "CREATE TABLE t (a, \"b`; DROP TABLE t; --\"); INSERT INTO t VALUES (1, 2)");
+    let mut found = rows(open(&path, &Relation::Only).unwrap(), &["b`; DROP TABLE t; --", "a"]);
+    assert!(found.advance().unwrap());
+    assert_eq!((found.cell(0), found.cell(1)), (Cell::Number(2.0), Cell::Number(1.0)));
+    // Names that occur twice, or that are computed, in the result of a query.
+    for query in ["SELECT t.a, u.a FROM t, t AS u", "SELECT a + 1, a FROM t", "SELECT a AS \"\", a FROM t"] {
+        let Ok(table) = open(&path, &Relation::Query(query.to_owned())) else { continue };
+        let all: Vec<String> = table.columns().iter().map(|column| column.name.clone()).collect();
+        let Ok(used) = all.iter().map(|name| table.position(name)).collect::<Result<Vec<_>, _>>() else { continue };
+        let mut found = table.start(used).unwrap();
+        if found.advance().is_ok() {
+            for place in 0..all.len() {
+                assert!(matches!(found.cell(place), Cell::Number(_)), "{query}: {:?}", found.cell(place));
+            }
+        }
+    }
+}
+
+/// Cells of ten megabytes are read a few at a time.
+#[test]
+fn long_texts_are_sent_early() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(
+        &folder,
+        "CREATE TABLE t (a); WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20)
+         INSERT INTO t SELECT printf('%.*c', 10000000, 'x') FROM n",
+    );
+    let mut rows = rows(open(&path, &Relation::Only).unwrap(), &["a"]);
+    let mut count = 0;
+    while let Some(batch) = rows.next_batch().unwrap() {
+        assert!(batch.len() == 1 && batch.text_bytes() == 10_000_000);
+        count += 1;
+    }
+    assert_eq!(count, 20);
 }
 
 #[test]
