@@ -10,6 +10,9 @@ pub(crate) mod tests;
 
 use std::marker::PhantomData;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
+use std::thread;
 
 pub use held::{Held, HeldCoordinates, Room};
 use layout::Layout;
@@ -42,7 +45,7 @@ pub struct SpoolOptions {
     pub folder: PathBuf,
     /// True if the files are encrypted, under keys that never leave the process: for rows that were not on this disk before.
     pub encrypted: bool,
-    /// The threads that read single rows.
+    /// The threads that read single rows; with more than one, passes are read ahead.
     pub workers: Workers,
 }
 
@@ -176,6 +179,7 @@ impl<F: Stored> SpoolWriter<F> {
         self.rows.flush().map_err(|error| self.not_written(error))?;
         let Self { options, layout, row_norm, target_bound, rows, .. } = self;
         let (span, block, sorted) = (Span::default(), BlockBuffer::default(), BlockBuffer::default());
+        let rows = Arc::new(rows);
         Ok(Spool { options, layout, row_norm, target_bound, rows, arranged: None, span, block, sorted })
     }
 }
@@ -192,9 +196,9 @@ pub struct Spool<F> {
     row_norm: f64,
     target_bound: f64,
     /// The rows in their order of arrival.
-    rows: RowFile,
+    rows: Arc<RowFile>,
     /// The rows in the order of the last keyed pass, with the number of the pass if each has its own order.
-    arranged: Option<(Order, Option<u32>, RowFile)>,
+    arranged: Option<(Order, Option<u32>, Arc<RowFile>)>,
     span: Span,
     /// The rows that were read last.
     block: BlockBuffer<F>,
@@ -261,15 +265,19 @@ impl<F: Stored> RowSource<F> for Spool<F> {
             self.arranged = None;
             let SpoolOptions { folder, encrypted, .. } = &self.options;
             let rows = shuffle::shuffled::<F>(&self.rows, &order, self.layout, (folder, *encrypted))?;
-            self.arranged = Some((request.order, fresh, rows));
+            self.arranged = Some((request.order, fresh, Arc::new(rows)));
         }
         let (n, dim, of_block) = (self.len(), self.layout.dim, self.rows_of_block());
         let rows = match (&self.arranged, request.order) {
             (Some((.., rows)), Order::Keyed { .. }) => rows,
             _ => &self.rows,
         };
-        let (span, block) = (&mut self.span, &mut self.block);
-        Ok(Box::new(SpoolPass { rows, span, block, at: 0, n, dim, of_block }))
+        let pass =
+            SpoolPass { rows, span: &mut self.span, block: &mut self.block, at: 0, n, dim, of_block, ahead: None };
+        // A pass of one block has nothing to read ahead.
+        let is_ahead = self.options.workers != Workers::ONE && n > of_block;
+        let ahead = if is_ahead { Ahead::start(rows, n, of_block) } else { None };
+        Ok(Box::new(SpoolPass { ahead, ..pass }))
     }
 
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
@@ -314,6 +322,8 @@ struct SpoolPass<'s, F> {
     n: u64,
     dim: usize,
     of_block: u64,
+    /// The thread that reads ahead.
+    ahead: Option<Ahead<F>>,
 }
 
 impl<F: Stored> RowStream<F> for SpoolPass<'_, F> {
@@ -322,14 +332,56 @@ impl<F: Stored> RowStream<F> for SpoolPass<'_, F> {
         if self.at == end {
             return Ok(None);
         }
-        self.block.clear();
-        self.rows.read_rows(self.at..end, self.span, self.block)?;
+        match &self.ahead {
+            Some(ahead) => ahead.next(self.block)?,
+            None => {
+                self.block.clear();
+                self.rows.read_rows(self.at..end, self.span, self.block)?;
+            }
+        }
         self.at = end;
         Ok(Some(self.block.block(self.dim)))
     }
 
     fn receipt(self: Box<Self>) -> Result<PassReceipt, SourceError> {
         Ok(PassReceipt { rows: self.at })
+    }
+}
+
+/// A thread that reads the blocks of a pass before they are asked for.
+struct Ahead<F> {
+    blocks: Receiver<Result<BlockBuffer<F>, SourceError>>,
+    used: Sender<BlockBuffer<F>>,
+}
+
+impl<F: Stored> Ahead<F> {
+    /// Starts the thread; `None` if the system has none. It ends with the pass, or at its next block once nobody reads.
+    fn start(rows: &Arc<RowFile>, n: u64, of_block: u64) -> Option<Self> {
+        let ((send, blocks), (used, returned)) = (sync_channel(1), channel::<BlockBuffer<F>>());
+        let rows = Arc::clone(rows);
+        let read = move || {
+            let (mut span, mut at) = (Span::default(), 0);
+            while at < n {
+                let end = n.min(at + of_block);
+                let mut block = returned.try_recv().unwrap_or_default();
+                block.clear();
+                let outcome = rows.read_rows(at..end, &mut span, &mut block);
+                let failed = outcome.is_err();
+                if send.send(outcome.map(|()| block)).is_err() || failed {
+                    return;
+                }
+                at = end;
+            }
+        };
+        thread::Builder::new().spawn(read).ok().map(|_| Self { blocks, used })
+    }
+
+    /// Replaces `block` by the next one.
+    fn next(&self, block: &mut BlockBuffer<F>) -> Result<(), SourceError> {
+        let next = self.blocks.recv().unwrap_or_else(|_| Err(layout::damaged()))?;
+        // The thread may have ended, and needs no buffer then.
+        let _ = self.used.send(core::mem::replace(block, next));
+        Ok(())
     }
 }
 

@@ -327,3 +327,63 @@ impl Rows {
         self.before + self.batch.len() as u64
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    fn table(
+        unreadable: Option<&str>,
+        read: impl FnOnce(&mut Batches) -> Result<(), DataError> + Send + 'static,
+    ) -> Table {
+        let column = TableColumn { name: "a".to_owned(), unreadable: unreadable.map(str::to_owned) };
+        Table::new("t", vec![column], move |_, batches| read(batches))
+    }
+
+    fn batch(rows: usize) -> Batch {
+        let mut batch = Batch::new(1);
+        (0..rows).for_each(|i| batch.push(0, Cell::Number(i as f64)).unwrap());
+        batch
+    }
+
+    /// One error of each kind that every source has.
+    pub(crate) fn one_of_each() -> [DataError; 2] {
+        let of_type = table(Some("DATE"), |_| Ok(())).position("a").unwrap_err();
+        let mut rows = table(None, |_| Err(DataError::of_table("it is damaged"))).start(vec![0]).unwrap();
+        [of_type, rows.advance().unwrap_err()]
+    }
+
+    #[test]
+    fn rows_come_in_order_and_errors_where_they_are() {
+        let read = |batches: &mut Batches| {
+            batches.send(batch(3))?;
+            batches.send(batch(0))?;
+            batches.send(batch(2))?;
+            Err(DataError::of_table("no more"))
+        };
+        let mut rows = table(None, read).start(vec![0]).unwrap();
+        for (number, cell) in [(1, 0.0), (2, 1.0), (3, 2.0), (4, 0.0), (5, 1.0)] {
+            assert!(rows.advance().unwrap());
+            assert_eq!((rows.number(), rows.cell(0)), (number, Cell::Number(cell)));
+        }
+        assert_eq!(rows.advance().unwrap_err().code(), "table.read");
+        assert!(!rows.advance().unwrap());
+    }
+
+    /// A source that is not read to its end notices it, and one that dies is an error and no end.
+    #[test]
+    fn sources_end_with_their_readers_and_readers_with_their_sources() {
+        let (ended, has_ended) = sync_channel(1);
+        let read = move |batches: &mut Batches| {
+            while batches.send(batch(1)).is_ok() {}
+            ended.send(()).unwrap();
+            Ok(())
+        };
+        let mut rows = table(None, read).start(vec![0]).unwrap();
+        assert!(rows.advance().unwrap());
+        drop(rows);
+        has_ended.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+        let mut rows = table(None, |_| panic!("on purpose")).start(vec![0]).unwrap();
+        assert_eq!(rows.advance().unwrap_err().code(), "table.read");
+    }
+}

@@ -83,6 +83,7 @@ fn passes_and_single_rows_are_those_of_memory() {
         assert_eq!((description.n, description.dim, spool.len()), (n as u64, examples.dim(), n as u64));
         assert_eq!(read(&mut spool, 0, Order::Declared), flat(&examples.block()));
         for (pass, fresh_each_pass) in [(0, false), (3, true), (4, true), (9, false), (10, false)] {
+            spool.options.workers = Workers::new((1 + pass as usize % 2).try_into().unwrap());
             let request = PassRequest { pass, order: Order::Keyed { key: [5; 32], fresh_each_pass } };
             let order = KeyedOrder::of_pass(n as u32, &request).unwrap().positions().unwrap();
             let expected = examples.gather(&order).unwrap();
@@ -156,7 +157,8 @@ fn damage_is_found() {
         let mut spool = spool(&examples, false);
         spool.rows.damage(100_000);
         let keyed = Order::Keyed { key: [5; 32], fresh_each_pass: false };
-        let mut fails = |order| {
+        let mut fails = |order, threads: usize| {
+            spool.options.workers = Workers::new(threads.try_into().unwrap());
             let mut stream = match spool.open_pass(&PassRequest { pass: 0, order }) {
                 Ok(stream) => stream,
                 Err(error) => return error.to_string().contains("damaged"),
@@ -169,7 +171,7 @@ fn damage_is_found() {
                 }
             }
         };
-        assert!(fails(Order::Declared) && fails(keyed), "{sparse}");
+        assert!(fails(Order::Declared, 1) && fails(Order::Declared, 2) && fails(keyed, 1), "{sparse}");
         let all: Vec<u32> = (0..20_000).step_by(2).collect();
         let odd: Vec<u32> = (1..20_000).step_by(2).collect();
         assert!(spool.gather(&all).is_err() || spool.gather(&odd).is_err());

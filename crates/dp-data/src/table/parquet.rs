@@ -182,4 +182,4 @@ fn read_file(file: OpenFile, columns: &Columns, used: &[usize], batches: &mut Ba
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

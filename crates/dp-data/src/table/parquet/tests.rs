@@ -125,6 +125,17 @@ fn cells_have_their_types() {
     }
 }
 
+/// One error of each kind that only files have.
+pub(crate) fn one_of_each() -> [DataError; 2] {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, message) in
+        [("a", "message m { required double income; }"), ("b", "message m { required float income; }")]
+    {
+        write(&folder.path().join(name).with_extension("parquet"), message, 0, Compression::SNAPPY);
+    }
+    [open(folder.path().join("none.parquet")).unwrap_err(), open(folder.path()).unwrap_err()]
+}
+
 const SCHEMA: &str = "label = { column = 'member', positive = 'true', negative = 'false' }\n\
     columns.age = { type = 'numeric', min = 0, max = 90, on_missing = 'neutral' }\n\
     columns.income = { type = 'numeric', min = 0, max = 10000 }\n\
