@@ -100,6 +100,7 @@ def main():
         # In a process of its own, whose memory would count as that of the commands.
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             sources = pool.apply(write_all, (folder, options.rows))
+        os.sync()
         algorithms = [
             ("bolt-on", "bolt-on-convex", []),
             ("auto, lines", "auto", ["--curves", "none"]),
