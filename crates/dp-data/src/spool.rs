@@ -9,7 +9,7 @@ mod store;
 pub(crate) mod tests;
 
 use std::marker::PhantomData;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread;
@@ -50,9 +50,13 @@ pub struct SpoolOptions {
 }
 
 impl Default for SpoolOptions {
-    /// The temporary folder of the system, without encryption, one thread.
+    /// The folder that `TMPDIR` names, else `/var/tmp` where there is one, since `/tmp` is often kept in memory, else the
+    /// temporary folder of the system; without encryption, on one thread.
     fn default() -> Self {
-        Self { folder: std::env::temp_dir(), encrypted: false, workers: Workers::ONE }
+        let on_disk = Path::new("/var/tmp");
+        let is_usual = cfg!(unix) && std::env::var_os("TMPDIR").is_none_or(|folder| folder.is_empty());
+        let folder = if is_usual && on_disk.is_dir() { on_disk.to_owned() } else { std::env::temp_dir() };
+        Self { folder, encrypted: false, workers: Workers::ONE }
     }
 }
 

@@ -245,7 +245,7 @@ pub struct TrainArgs {
     /// Memory for the rows, as 500MB or 4GiB; more rows go to a temporary file without a name [default: half of what is free]
     #[arg(long, value_name = "SIZE", help_heading = "Data")]
     pub memory: Option<Bytes>,
-    /// Folder of the temporary file [default: the system's]
+    /// Folder of the temporary file [default: that of TMPDIR, else /var/tmp]
     #[arg(long, value_name = "FOLDER", help_heading = "Data")]
     pub spool: Option<PathBuf>,
     /// Encrypt the temporary file, under a key that never leaves the process
