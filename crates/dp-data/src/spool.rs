@@ -24,7 +24,7 @@ use crate::encode::Stored;
 use crate::error::{DataError, DataErrorKind};
 use crate::examples::Examples;
 use crate::keyed_order::KeyedOrder;
-use crate::memory::{OutOfMemory, collect};
+use crate::memory::{Bytes, OutOfMemory, collect};
 use crate::selection::Selection;
 use crate::source::{Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 use crate::workers::Workers;
@@ -88,18 +88,22 @@ pub enum SpoolError {
         error: std::io::Error,
     },
     /// The file cannot be written: the disk is full.
-    #[error("the temporary file of the rows in `{}` cannot be written after {}: {error}", folder.display(), crate::memory::Bytes(*written))]
+    #[error("the temporary file of the rows in `{}` cannot be written{}: {error}", folder.display(), after(*written))]
     Write {
         /// The folder.
         folder: PathBuf,
-        /// Number of bytes written.
-        written: u64,
+        /// Number of bytes written; `None` for sparse rows, whose size depends on the records.
+        written: Option<u64>,
         /// The error of the system.
         error: std::io::Error,
     },
     /// Rows of another width, or stored otherwise, than those before.
     #[error("rows of another shape than those before")]
     Shape,
+}
+
+fn after(written: Option<u64>) -> String {
+    written.map_or_else(String::new, |written| format!(" after {}", Bytes(written)))
 }
 
 /// Rows that are written once to a temporary file, in their order of arrival.
@@ -172,7 +176,8 @@ impl<F: Stored> SpoolWriter<F> {
     }
 
     fn not_written(&self, error: std::io::Error) -> SpoolError {
-        SpoolError::Write { folder: self.options.folder.clone(), written: self.rows.length(), error }
+        let written = (!self.layout.sparse).then(|| self.rows.length());
+        SpoolError::Write { folder: self.options.folder.clone(), written, error }
     }
 
     /// Returns the rows as a source.
@@ -230,8 +235,9 @@ impl<F: Stored> Spool<F> {
         }
         let of_part = positions.len().div_ceil(parts);
         let read = |span: &mut Span, part: usize| {
-            let (mut block, start) = (BlockBuffer::default(), part * of_part);
-            rows.gather(&positions[start..positions.len().min(start + of_part)], span, &mut block)?;
+            let mut block = BlockBuffer::default();
+            let [start, end] = [part * of_part, (part + 1) * of_part].map(|at| at.min(positions.len()));
+            rows.gather(&positions[start..end], span, &mut block)?;
             Ok::<_, SourceError>(block)
         };
         for part in options.workers.map(parts, Span::default, read) {
@@ -256,10 +262,7 @@ impl<F: Stored> RowSource<F> for Spool<F> {
     }
 
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
-        let fresh = match request.order {
-            Order::Keyed { fresh_each_pass: true, .. } => Some(request.pass),
-            _ => None,
-        };
+        let fresh = request.order.is_fresh().then_some(request.pass);
         let n = u32::try_from(self.len())
             .map_err(|_| SourceError::Order { engine: ENGINE, why: "more than 2^32 - 1 rows" })?;
         if let Some(order) = KeyedOrder::of_pass(n, request)
@@ -400,12 +403,10 @@ impl From<SpoolError> for DataError {
     }
 }
 
-/// The error for a spool that cannot be read while its rows are encoded.
-impl From<SourceError> for DataError {
-    fn from(error: SourceError) -> Self {
-        match error {
-            SourceError::Memory(error) => error.into(),
-            error => Self::new(DataErrorKind::SpoolRead, error.to_string()),
-        }
+/// Returns the error for a spool that cannot be read before training.
+fn unread(error: SourceError) -> DataError {
+    match error {
+        SourceError::Memory(error) => error.into(),
+        error => DataError::new(DataErrorKind::SpoolRead, error.to_string()),
     }
 }

@@ -57,8 +57,9 @@ type Read = Box<dyn FnOnce(&[usize], &mut Batches) -> Result<(), DataError> + Se
 
 /// A table that is read once, from its first row to its last. Cells have types, and only the columns that are used are read.
 ///
-/// The source runs on a thread of its own and stays a few batches ahead. [`Input::from_table`](crate::read::Input::from_table) makes it a source of
-/// records like a CSV file: the same records have the same encoding.
+/// The source runs on a thread of its own and stays a few batches ahead.
+/// [`Input::from_table`](crate::read::Input::from_table) makes it a source of records like a CSV file: the same records have the
+/// same encoding.
 ///
 /// # Examples
 /// ```

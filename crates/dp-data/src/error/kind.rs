@@ -61,7 +61,7 @@ kinds! {
         "The rows need more memory than --memory allows, or than half of what is free, and no temporary file can be created for them: the folder does not exist or may not be written by this user. Name another with --spool.";
     /// The temporary file cannot be written.
     SpoolWrite, "spool.write",
-        "The disk that holds the temporary file of the rows is full, or failed. It needs 8 bytes for each number of a row (4 with --float f32), twice if the algorithm reads the rows in a random order, and the message says how much was written. Nothing was released, and the file is gone. Name a folder on another disk with --spool, or give the rows more memory with --memory.";
+        "The disk that holds the temporary file of the rows is full, or failed. It needs 8 bytes for each number of a row (4 with --float f32), twice if the algorithm reads the rows in a random order, and for dense rows the message says how much was written. Nothing was released, and the file is gone. Name a folder on another disk with --spool, or give the rows more memory with --memory.";
     /// The temporary file cannot be read.
     SpoolRead, "spool.read",
         "The temporary file of the rows could not be read back, or what was read is not what was written: a disk that fails, or something that changes the files of other programs. Nothing was released. Name a folder on another disk with --spool.";

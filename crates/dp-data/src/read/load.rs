@@ -148,6 +148,8 @@ fn collect<F: Stored>(
         collector.settle(settle)
     })?;
     collector.push_all(records, file, settle)?;
+    // With all rows, so that where they end up does not depend on how the file was cut.
+    collector.settle(settle)?;
     Ok(collector)
 }
 
@@ -233,6 +235,7 @@ fn read_images<F: Stored>(input: Input, encoder: &Encoder, settle: Settle<'_, F>
             collector.settle(settle)?;
         }
     }
+    collector.settle(settle)?;
     Ok(collector.finish(encoder, from_label(encoder, &row)))
 }
 

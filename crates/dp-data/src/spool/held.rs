@@ -1,13 +1,13 @@
 //! Records of a file, in memory as far as there is room, otherwise in a spool.
 
-use super::{Spool, SpoolOptions, SpoolWriter};
+use super::{Spool, SpoolOptions, SpoolWriter, unread};
 use crate::block::Block;
 use crate::encode::{Encoder, Encoding, LibsvmFormat, Stage, Stored, encode_coordinates};
 use crate::error::DataError;
 use crate::examples::{Builder, Examples};
 use crate::memory::left;
 use crate::read::{CsvOptions, CuratorWarning, Input, provisional, read};
-use crate::source::{Order, PassRequest, RowSource, SourceError};
+use crate::source::{Order, PassRequest, RowSource};
 use crate::workers::Workers;
 
 /// The memory for rows, and the place of rows that need more.
@@ -98,7 +98,7 @@ impl<F: Stored> Held<F> {
         let mut shelf = Shelf::of_stage(&encoder, Stage::Features, room);
         let (left, widest) =
             read(input, &encoder, &CsvOptions::default(), Stage::Features, &mut |rows| shelf.settle(rows))?;
-        let held = shelf.finish(left.examples)?;
+        let mut held = shelf.finish(left.examples)?;
         if format.features.is_some() {
             return Ok((encoder, held, left.warnings));
         }
@@ -107,9 +107,9 @@ impl<F: Stored> Held<F> {
         let narrow = |rows: Examples<F>| rows.narrowed(narrowed.dim(), narrowed.intercept_index());
         let held = match held {
             Self::Memory(rows) => Self::Memory(narrow(rows)),
-            Self::Spool(spool) => {
+            Self::Spool(_) => {
                 let mut writer = Shelf::of_stage(&narrowed, Stage::Features, room).create()?;
-                each_block(*spool, |block| Ok(writer.append(narrow(Examples::of_block(block)?))?))?;
+                held.for_each_block(|block| Ok(writer.append(narrow(Examples::of_block(block)?))?))?;
                 Self::Spool(Box::new(writer.finish()?))
             }
         };
@@ -132,36 +132,22 @@ impl<F: Stored> Held<F> {
     /// Passes the rows to `each`, in their order of arrival.
     ///
     /// # Errors
-    /// A damaged spool.
-    pub fn for_each_block(&mut self, mut each: impl FnMut(&Block<'_, F>)) -> Result<(), SourceError> {
-        match self {
-            Self::Memory(examples) => {
-                each(&examples.block());
-                Ok(())
-            }
-            Self::Spool(spool) => {
-                let mut pass = spool.open_pass(&DECLARED)?;
-                while let Some(block) = pass.next_block()? {
-                    each(&block);
-                }
-                Ok(())
-            }
+    /// `spool.read`, and those of `each`.
+    pub fn for_each_block(
+        &mut self,
+        mut each: impl FnMut(&Block<'_, F>) -> Result<(), DataError>,
+    ) -> Result<(), DataError> {
+        let spool = match self {
+            Self::Memory(examples) => return each(&examples.block()),
+            Self::Spool(spool) => spool,
+        };
+        let request = PassRequest { pass: 0, order: Order::Declared };
+        let mut pass = spool.open_pass(&request).map_err(unread)?;
+        while let Some(block) = pass.next_block().map_err(unread)? {
+            each(&block)?;
         }
+        Ok(())
     }
-}
-
-/// A pass in the order of arrival.
-const DECLARED: PassRequest = PassRequest { pass: 0, order: Order::Declared };
-
-fn each_block<F: Stored>(
-    mut spool: Spool<F>,
-    mut each: impl FnMut(&Block<'_, F>) -> Result<(), DataError>,
-) -> Result<(), DataError> {
-    let mut pass = spool.open_pass(&DECLARED)?;
-    while let Some(block) = pass.next_block()? {
-        each(&block)?;
-    }
-    Ok(())
 }
 
 /// Records before their feature map is chosen, in memory or in a spool: see [`Coordinates`](crate::encode::Coordinates).
@@ -198,16 +184,12 @@ impl<F: Stored> HeldCoordinates<F> {
     ///
     /// # Errors
     /// As there; `spool.*`.
-    pub fn encode(self, encoder: &Encoder, workers: Workers, room: &Room) -> Result<Held<F>, DataError> {
+    pub fn encode(mut self, encoder: &Encoder, workers: Workers, room: &Room) -> Result<Held<F>, DataError> {
         let mut shelf = Shelf::of_stage(encoder, Stage::Features, room);
         let mut rows = Builder::new(encoder.dim(), encoder.prefers_sparse(), encoder.can_be_neutral())?;
-        let mut encode = |block: &Block<'_, F>, shelf: &mut Shelf<'_, F>| {
+        self.0.for_each_block(|block| {
             encode_coordinates(block, encoder, workers, &mut rows, |rows| shelf.settle(rows))
-        };
-        match self.0 {
-            Held::Memory(coordinates) => encode(&coordinates.block(), &mut shelf)?,
-            Held::Spool(spool) => each_block(*spool, |block| encode(block, &mut shelf))?,
-        }
+        })?;
         shelf.finish(rows.finish())
     }
 }

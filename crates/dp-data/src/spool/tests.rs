@@ -121,11 +121,13 @@ pub(crate) fn one_of_each() -> [DataError; 3] {
     let nowhere = SpoolOptions { folder: "/no/such/folder".into(), encrypted: false, workers: Workers::ONE };
     let folder = SpoolWriter::<f64>::create(&nowhere, 2, false).err().unwrap();
     let full = std::io::ErrorKind::StorageFull.into();
-    let write = SpoolError::Write { folder: "/tmp".into(), written: 1 << 30, error: full };
+    let write = SpoolError::Write { folder: "/tmp".into(), written: Some(1 << 30), error: full };
     let mut damaged = spool(&examples(5, false), false);
     damaged.rows.damage(3);
     let read = damaged.gather(&[0]).unwrap_err();
-    [folder.into(), write.into(), read.into()]
+    let write: DataError = write.into();
+    assert!(write.public_message().contains("after 1.0 GiB"));
+    [folder.into(), write, unread(read)]
 }
 
 #[test]

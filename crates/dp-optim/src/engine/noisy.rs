@@ -323,7 +323,7 @@ where
         &mut self,
         model: &M,
         parameters: &[F],
-        rows: &Rows<'_, F>,
+        rows: &BatchRows<'_, F>,
         buffer: &mut BlockBuffer<F>,
         ends: bool,
     ) -> Result<(), Error> {
@@ -347,7 +347,7 @@ where
     where
         M: Differences<F>,
     {
-        self.each_microbatch(&Rows::Block(rows), &mut BlockBuffer::default(), ends, |gradient, rows, buffer| {
+        self.each_microbatch(&BatchRows::Block(rows), &mut BlockBuffer::default(), ends, |gradient, rows, buffer| {
             gradient.each_piece(rows, buffer, |gradient, piece| {
                 gradient.add_differences(model, between, there, piece, piece.len())
             })
@@ -358,10 +358,10 @@ where
     /// batch; where the batch ends, it is the last microbatch.
     fn each_microbatch(
         &mut self,
-        rows: &Rows<'_, F>,
+        rows: &BatchRows<'_, F>,
         buffer: &mut BlockBuffer<F>,
         ends: bool,
-        mut add: impl FnMut(&mut Self, &Rows<'_, F>, &mut BlockBuffer<F>) -> Result<(), Error>,
+        mut add: impl FnMut(&mut Self, &BatchRows<'_, F>, &mut BlockBuffer<F>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut positions = core::mem::take(&mut self.positions);
         let mut carry = core::mem::take(&mut self.carry);
@@ -371,7 +371,7 @@ where
             start = length.min(microbatch - carry.rows());
             rows.part(0..start).append_to(&mut carry)?;
             if ends || carry.rows() == microbatch {
-                add(self, &Rows::Block(carry.block(rows.dim())), buffer)?;
+                add(self, &BatchRows::Block(carry.block(rows.dim())), buffer)?;
                 carry.clear();
             }
         }
@@ -391,7 +391,7 @@ where
         &mut self,
         model: &M,
         parameters: &[F],
-        rows: &Rows<'_, F>,
+        rows: &BatchRows<'_, F>,
         buffer: &mut BlockBuffer<F>,
     ) -> Result<(), Error> {
         if rows.rows() <= self.microbatch || workers_for(rows, self.workers) == Workers::ONE {
@@ -401,7 +401,7 @@ where
         let (microbatch, microbatches) = (self.microbatch, self.sum.microbatches());
         let buffers = || (model.pass(microbatch), Vec::new(), Vec::new(), BlockBuffer::default());
         let of_chunk = |(pass, squared_norms, coefficients, buffer): &mut (M::Pass, Vec<F>, Vec<F>, BlockBuffer<F>),
-                        piece: Rows<'_, F>| {
+                        piece: BatchRows<'_, F>| {
             let piece = piece.block(buffer)?;
             model.forward(parameters, piece, pass);
             model.backward(parameters, piece, pass);
@@ -417,7 +417,7 @@ where
     /// Passes rows that all count to `add`, microbatch by microbatch.
     fn each_piece(
         &mut self,
-        rows: &Rows<'_, F>,
+        rows: &BatchRows<'_, F>,
         buffer: &mut BlockBuffer<F>,
         mut add: impl FnMut(&mut Self, Block<'_, F>) -> Result<(), Error>,
     ) -> Result<(), Error> {
@@ -429,14 +429,14 @@ where
     }
 }
 
-/// Rows of which a model reads a microbatch at a time.
+/// BatchRows of which a model reads a microbatch at a time.
 #[derive(Clone, Copy)]
-enum Rows<'a, F> {
+enum BatchRows<'a, F> {
     Block(Block<'a, F>),
     Selected(Selection<'a, F>),
 }
 
-impl<'a, F: Copy> Rows<'a, F> {
+impl<'a, F: Copy> BatchRows<'a, F> {
     fn dim(&self) -> usize {
         match self {
             Self::Block(block) => block.dim(),
@@ -445,16 +445,16 @@ impl<'a, F: Copy> Rows<'a, F> {
     }
 
     /// Returns those that count; `positions` is used if some do not.
-    fn valid<'b>(&self, positions: &'b mut Vec<u32>) -> Result<Rows<'b, F>, OutOfMemory>
+    fn valid<'b>(&self, positions: &'b mut Vec<u32>) -> Result<BatchRows<'b, F>, OutOfMemory>
     where
         'a: 'b,
     {
         match self {
             Self::Block(block) => Ok(match block.valid(positions)? {
-                None => Rows::Block(*block),
-                Some(rows) => Rows::Selected(rows),
+                None => BatchRows::Block(*block),
+                Some(rows) => BatchRows::Selected(rows),
             }),
-            Self::Selected(rows) => rows.valid(positions).map(Rows::Selected),
+            Self::Selected(rows) => rows.valid(positions).map(BatchRows::Selected),
         }
     }
 
@@ -474,7 +474,7 @@ impl<'a, F: Copy> Rows<'a, F> {
     }
 }
 
-impl<F: Copy + Sync> Divided for Rows<'_, F> {
+impl<F: Copy + Sync> Divided for BatchRows<'_, F> {
     fn rows(&self) -> usize {
         match self {
             Self::Block(block) => block.rows(),
@@ -557,7 +557,7 @@ where
         sum: &mut [F],
     ) -> Result<(), Error> {
         self.expect_driven()?;
-        self.add_rows(model, parameters, &Rows::Block(batch), &mut BlockBuffer::default(), piece.ends)?;
+        self.add_rows(model, parameters, &BatchRows::Block(batch), &mut BlockBuffer::default(), piece.ends)?;
         if piece.ends { self.release(sum) } else { Ok(()) }
     }
 
@@ -571,7 +571,7 @@ where
         sum: &mut [F],
     ) -> Result<(), Error> {
         self.expect_driven()?;
-        self.add_rows(model, parameters, &Rows::Selected(*rows), buffer, piece.ends)?;
+        self.add_rows(model, parameters, &BatchRows::Selected(*rows), buffer, piece.ends)?;
         if piece.ends { self.release(sum) } else { Ok(()) }
     }
 }

@@ -210,8 +210,11 @@ pub(super) fn public_records<F: Real + Stored>(
     let mut public = HashMap::new();
     each_fingerprint(&loaded.examples.block(), |row| *public.entry(row).or_insert(0u64) += 1);
     let mut again = 0;
-    let seen = |block: &Block<'_, F>| each_fingerprint(block, |row| again += public.remove(&row).unwrap_or(0));
-    private.for_each_block(seen).map_err(|error| from_data(&error.into()))?;
+    let seen = |block: &Block<'_, F>| {
+        each_fingerprint(block, |row| again += public.remove(&row).unwrap_or(0));
+        Ok(())
+    };
+    private.for_each_block(seen).map_err(|error| from_data(&error))?;
     if again > 0 {
         console.warn_curator(&format!(
             "{again} of {} public records are, as encoded, also among the private ones\nif they are the same people's, they are \

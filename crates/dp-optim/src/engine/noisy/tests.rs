@@ -41,7 +41,7 @@ where
     M: for<'a> Model<F, Batch<'a> = Block<'a, F>>,
     A: Adjacency,
 {
-    gradient.add_rows(model, parameters, &Rows::Block(batch), &mut BlockBuffer::default(), true).unwrap();
+    gradient.add_rows(model, parameters, &BatchRows::Block(batch), &mut BlockBuffer::default(), true).unwrap();
 }
 
 fn clipped(norm: f64, examples: u64, microbatch: u64, float: FloatKind) -> StepSum {
@@ -165,7 +165,7 @@ fn selected_rows_give_the_bits_of_copied_ones() {
                 gradient.workers = Workers::new(threads.try_into().unwrap());
                 if selected {
                     let selection = examples.select(&positions).unwrap();
-                    let (rows, buffer) = (Rows::Selected(selection), &mut BlockBuffer::default());
+                    let (rows, buffer) = (BatchRows::Selected(selection), &mut BlockBuffer::default());
                     gradient.add_rows(&model, &parameters, &rows, buffer, true).unwrap();
                 } else {
                     add(&mut gradient, &model, &parameters, copied.block());
@@ -202,7 +202,7 @@ fn pieces_give_the_bits_of_a_whole_batch() {
             let (mut start, mut lengths) = (0, pieces.iter().cycle());
             while start < count {
                 let end = count.min(start + lengths.next().unwrap());
-                let rows = Rows::Block(examples.block().slice(start..end));
+                let rows = BatchRows::Block(examples.block().slice(start..end));
                 gradient.add_rows(&model, &parameters, &rows, &mut BlockBuffer::default(), end == count).unwrap();
                 start = end;
             }
