@@ -191,9 +191,10 @@ fn a_stream_gives_the_same_bits_as_memory() {
 #[test]
 fn all_representations_agree() {
     for averaging in [Averaging::Uniform, Averaging::Polynomial, Averaging::Suffix { updates: 5 }] {
-        for batch_size in [1, 10] {
-            let run = run_of(80, batch_size, averaging.clone());
-            let mut source = MemorySource::new(examples(80, 2), 1.0, 1.0);
+        // The last comes in pieces where it is buffered.
+        for (n, batch_size) in [(80, 1), (80, 10), (20_000, 9000)] {
+            let run = run_of(n, batch_size, averaging.clone());
+            let mut source = MemorySource::new(examples(n as usize, 2), 1.0, 1.0);
             let [buffered, scaled, two_parts] =
                 Arithmetic::ALL.map(|arithmetic| train(&mut source, &run, false, arithmetic).unwrap());
             for (a, b) in buffered.iter().chain(&buffered).zip(scaled.iter().chain(&two_parts)) {

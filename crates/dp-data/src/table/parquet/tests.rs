@@ -246,15 +246,26 @@ fn a_file_that_changes_is_refused() {
     for name in ["a.parquet", "b.parquet"] {
         write(&folder.path().join(name), MESSAGE, 20_000, Compression::UNCOMPRESSED);
     }
-    let mut rows = rows(open(folder.path()).unwrap(), &["income"]).unwrap();
-    assert!(rows.advance().unwrap());
-    write(&folder.path().join("b.parquet"), "message m { required double income; }", 5, Compression::UNCOMPRESSED);
-    let error = loop {
-        match rows.advance() {
-            Ok(true) => {}
-            Ok(false) => panic!("it was not noticed"),
-            Err(error) => break error,
-        }
+    // Another file is put in the place of the next one, or the one that is being read is written to.
+    let next = || {
+        write(&folder.path().join("b.parquet"), "message m { required double income; }", 5, Compression::UNCOMPRESSED)
     };
-    assert_eq!(error.code(), "file.changed");
+    let current = || {
+        let mut file = File::options().append(true).open(folder.path().join("a.parquet")).unwrap();
+        std::io::Write::write_all(&mut file, b"more").unwrap();
+    };
+    for (path, change) in [(folder.path().to_owned(), &next as &dyn Fn()), (folder.path().join("a.parquet"), &current)]
+    {
+        let mut rows = rows(open(path).unwrap(), &["income"]).unwrap();
+        assert!(rows.advance().unwrap());
+        change();
+        let error = loop {
+            match rows.advance() {
+                Ok(true) => {}
+                Ok(false) => panic!("it was not noticed"),
+                Err(error) => break error,
+            }
+        };
+        assert_eq!(error.code(), "file.changed");
+    }
 }
