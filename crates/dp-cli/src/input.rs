@@ -14,6 +14,7 @@ use dp_data::table::{self, Relation, Table};
 use crate::args::{FileName, Format, InputArgs, SQLITE};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::progress::{Metered, Progress};
 
 /// The records to read.
@@ -40,6 +41,8 @@ pub enum TypedTable {
     Parquet(FileName),
     /// A table, a view or a query of a SQLite database.
     Sqlite(FileName, Relation),
+    /// A table, a view or a query of a PostgreSQL server.
+    Postgres(FileName, Relation),
 }
 
 impl TypedTable {
@@ -62,11 +65,14 @@ impl TypedTable {
             let file = data.strip_prefix(SQLITE).map_or_else(|| data.clone(), FileName::from);
             return Ok(Some(Self::Sqlite(file, relation)));
         }
+        if format == Format::Postgres {
+            return Ok(Some(Self::Postgres(data.clone(), relation)));
+        }
         let flag = if table.is_some() { "--table" } else { "--query" };
         match relation {
             Relation::Only => Ok((format == Format::Parquet).then(|| Self::Parquet(data.clone()))),
             _ => Err(conflict(flag, format!("{flag} has no meaning for {}", format.name()))
-                .expected("a database: --data sqlite:FILE")),
+                .expected("a database: --data sqlite:FILE or --data postgres://HOST/DATABASE")),
         }
     }
 
@@ -75,17 +81,33 @@ impl TypedTable {
     /// # Errors
     /// `table.*`.
     pub fn open(&self) -> Result<Table, Failure> {
-        match self {
+        let table = match self {
             Self::Parquet(files) => table::parquet::open(files),
             Self::Sqlite(file, relation) => table::sqlite::open(file, relation),
+            Self::Postgres(address, relation) => table::postgres::open(address, relation),
         }
-        .map_err(|error| Failure::from_data(&error))
+        .map_err(|error| Failure::from_data(&error))?;
+        if let Some(cancel) = table.cancel() {
+            interrupt::cancel_at_end(cancel);
+        }
+        Ok(table)
     }
 
-    /// Returns the file or folder.
-    fn path(&self) -> &Path {
+    /// Returns whether rows are those of a query's result.
+    pub fn is_query(&self) -> bool {
+        matches!(self, Self::Sqlite(_, Relation::Query(_)) | Self::Postgres(_, Relation::Query(_)))
+    }
+
+    /// Returns whether rows come from another machine, or may.
+    pub fn is_remote(&self) -> bool {
+        matches!(self, Self::Postgres(..))
+    }
+
+    /// Returns the file or folder, if it is one.
+    fn path(&self) -> Option<&Path> {
         match self {
-            Self::Parquet(file) | Self::Sqlite(file, _) => Path::new(file),
+            Self::Parquet(file) | Self::Sqlite(file, _) => Some(Path::new(file)),
+            Self::Postgres(..) => None,
         }
     }
 }
@@ -163,8 +185,8 @@ impl InputConfig {
     /// Returns every file that is read, with its flag.
     pub fn named(&self) -> impl Iterator<Item = (&'static str, &Path)> {
         let labels = self.labels.as_ref().map(|labels| ("--labels", Path::new(labels)));
-        let data = self.typed.as_ref().map_or(Path::new(&self.data), TypedTable::path);
-        [("--data", data)].into_iter().chain(labels)
+        let data = self.typed.as_ref().map_or(Some(Path::new(&self.data)), TypedTable::path);
+        data.map(|data| ("--data", data)).into_iter().chain(labels)
     }
 }
 

@@ -1,6 +1,8 @@
 //! Signal handling: Ctrl-C removes temporary files and ends the process with exit code 130. Exhausted memory that no caller
 //! reports ends it in the same way with exit code 1.
 //!
+//! What a server does for the process is cancelled before; a second signal does not wait for that.
+//!
 //! Files of one run are renamed while the registry is locked, so an interrupt finds either the temporary files, which it
 //! removes, or the complete ones. With `--json`, standard output still gets its one value, unless a result has been started.
 //!
@@ -12,6 +14,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use std::sync::atomic::{AtomicBool, Ordering};
+
+use dp_data::table::Cancel;
 
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -29,6 +33,21 @@ pub(crate) fn await_json(awaited: bool) {
 
 fn registry() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What others do for this process and should stop doing when a signal ends it.
+static CANCELS: Mutex<Vec<Cancel>> = Mutex::new(Vec::new());
+
+/// Has this called if a signal ends the process.
+pub(crate) fn cancel_at_end(cancel: Cancel) {
+    CANCELS.lock().unwrap_or_else(PoisonError::into_inner).push(cancel);
+}
+
+/// Ends the process after what others do for it.
+fn cancel_and_end() {
+    let cancels = std::mem::take(&mut *CANCELS.lock().unwrap_or_else(PoisonError::into_inner));
+    cancels.iter().for_each(|cancel| cancel());
+    end();
 }
 
 /// Ends the process: removes the registered files and prevents further renames.
@@ -76,6 +95,10 @@ pub(crate) fn install() {
             (Some(signal_hook::consts::SIGABRT), Ok(exhausted)) => exhausted.end(),
             (Some(_), exhausted) => {
                 exhausted.iter().for_each(exhausted::Exhausted::let_aborts_through);
+                if std::thread::Builder::new().spawn(cancel_and_end).is_ok() {
+                    // Whoever does not want to wait signals again.
+                    signals.forever().next();
+                }
                 end();
             }
             (None, _) => {}
@@ -198,7 +221,7 @@ fn ignored() -> u64 {
 #[cfg(not(unix))]
 pub(crate) fn install() {
     // Fails only if a handler exists already, for example when several commands run in one process.
-    let _ = ctrlc::set_handler(|| end());
+    let _ = ctrlc::set_handler(cancel_and_end);
 }
 
 /// Creates and registers a temporary file in one step that an interrupt cannot split.

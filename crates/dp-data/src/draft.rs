@@ -13,7 +13,7 @@ use crate::encode::TextBuffer;
 use crate::error::{DataError, DataErrorKind};
 use crate::read::{Chunk, CsvOptions, CsvReader, Input, ReadsChunks, line_end, missing_column};
 use crate::schema::{Column, ColumnKind, LabelKind, LabelRange, Schema};
-use crate::table::Table;
+use crate::table::{Table, Unreadable};
 
 /// Options of a draft.
 #[derive(Debug, Clone, PartialEq)]
@@ -163,9 +163,14 @@ fn of_table(table: Table, options: &DraftOptions) -> Result<Draft, DataError> {
     let (mut used, mut header, mut dropped, mut notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut label_position = 0;
     for (position, column) in table.columns().iter().enumerate() {
-        if let Some(kind) = &column.unreadable {
+        if let Some(why) = &column.unreadable {
             dropped.push(Column::dropped(&column.name));
-            let text = format!("dropped: cells of type {kind} cannot be read; convert them in a query or a view");
+            let text = match why {
+                Unreadable::Type(kind) => {
+                    format!("dropped: cells of type {kind} cannot be read; convert them in a query or a view")
+                }
+                Unreadable::Denied => "dropped: the role may not read it".to_owned(),
+            };
             notes.push(DraftNote { column: column.name.clone(), text });
             continue;
         }

@@ -56,6 +56,8 @@ pub mod examples;
 #[cfg(feature = "order")]
 pub mod keyed_order;
 pub mod memory;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "files")]
 pub mod read;
 #[cfg(feature = "schema")]

@@ -2,9 +2,12 @@
 
 #[cfg(feature = "parquet")]
 pub mod parquet;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 
@@ -22,6 +25,9 @@ const TEXT_OF_A_BATCH: usize = 1 << 20;
 /// Batches that wait to be encoded.
 const AHEAD: usize = 4;
 
+/// Integers up to this size are exact as numbers: 2^53.
+const MOST_EXACT: u128 = 1 << 53;
+
 /// What to read of a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Relation {
@@ -34,8 +40,17 @@ pub enum Relation {
 }
 
 impl Relation {
+    /// Returns the query in parentheses; `None` if it is none.
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
+    fn subquery(&self) -> Option<String> {
+        let Self::Query(query) = self else { return None };
+        let query = query.trim_end();
+        // It may end with a comment.
+        Some(format!("({}\n)", query.strip_suffix(';').unwrap_or(query)))
+    }
+
     /// Returns the error for a database with no table or several.
-    #[cfg(feature = "sqlite")]
+    #[cfg(any(feature = "postgres", feature = "sqlite"))]
     fn not_named(names: &[String]) -> DataError {
         let message = if names.is_empty() { "the database has no table" } else { "the database has several tables" };
         let shown: Vec<_> = names.iter().take(12).map(|name| format!("`{name}`")).collect();
@@ -49,8 +64,18 @@ impl Relation {
 pub struct TableColumn {
     /// The name.
     pub name: String,
-    /// The type of a column whose cells cannot be read; `None` if they can.
-    pub unreadable: Option<String>,
+    /// Why its cells cannot be read; `None` if they can.
+    pub unreadable: Option<Unreadable>,
+}
+
+/// Why the cells of a column cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Unreadable {
+    /// They are of a type that is neither a number, nor a Boolean, nor text.
+    Type(String),
+    /// The role lacks the privilege to read them.
+    Denied,
 }
 
 type Read = Box<dyn FnOnce(&[usize], &mut Batches) -> Result<(), DataError> + Send>;
@@ -89,7 +114,11 @@ pub struct Table {
     name: String,
     columns: Vec<TableColumn>,
     read: Read,
+    cancel: Option<Cancel>,
 }
+
+/// Ends what somebody else, such as a server, does for a table: whoever ends the process calls it first.
+pub type Cancel = Arc<dyn Fn() + Send + Sync>;
 
 impl Table {
     /// Creates a table of these columns. `read` gets the positions of the columns that are used, and sends their cells, in this
@@ -99,7 +128,17 @@ impl Table {
         columns: Vec<TableColumn>,
         read: impl FnOnce(&[usize], &mut Batches) -> Result<(), DataError> + Send + 'static,
     ) -> Self {
-        Self { name: name.to_owned(), columns, read: Box::new(read) }
+        Self { name: name.to_owned(), columns, read: Box::new(read), cancel: None }
+    }
+
+    /// Says how to end what somebody else does for this table. It may be called on any thread, also after the last row.
+    pub fn with_cancel(self, cancel: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { cancel: Some(Arc::new(cancel)), ..self }
+    }
+
+    /// Returns how to end what somebody else does for this table; `None` if nobody does anything.
+    pub fn cancel(&self) -> Option<Cancel> {
+        self.cancel.clone()
     }
 
     /// Returns the name used in messages.
@@ -115,7 +154,7 @@ impl Table {
     /// Returns the position of a column whose cells can be read.
     ///
     /// # Errors
-    /// `csv.missing_column`, `csv.duplicate_column`, `table.type`.
+    /// `csv.missing_column`, `csv.duplicate_column`, `table.type`, `table.open` for a column that the role may not read.
     pub fn position(&self, name: &str) -> Result<usize, DataError> {
         let mut found = self.columns.iter().enumerate().filter(|(_, column)| column.name == name);
         let error = match (found.next(), found.next()) {
@@ -125,13 +164,16 @@ impl Table {
                 DataError::new(DataErrorKind::CsvDuplicateColumn, format!("two columns are named `{name}`"))
                     .at_column(name)
             }
-            (Some((_, column)), None) => {
-                let kind = column.unreadable.as_deref().unwrap_or_default();
+            (Some((_, TableColumn { unreadable: Some(Unreadable::Type(kind)), .. })), None) => {
                 DataError::new(DataErrorKind::TableType, format!("a column of type {kind} cannot be read"))
                     .at_column(name)
                     .expected("numbers, Booleans or text")
                     .help("convert it in a query or a view, or give it `type = \"drop\"` in the schema")
             }
+            (Some(_), None) => DataError::new(DataErrorKind::TableOpen, "the role may not read this column")
+                .at_column(name)
+                .expected("the privilege SELECT on it")
+                .help("have it granted, or give the column `type = \"drop\"` in the schema"),
         };
         Err(error.in_file(&self.name))
     }
@@ -237,6 +279,29 @@ impl Batch {
         Ok(())
     }
 
+    /// Appends an integer: a number if that is exact, else its digits.
+    ///
+    /// # Errors
+    /// `memory.exhausted`.
+    pub fn push_whole(&mut self, column: usize, value: i128) -> Result<(), DataError> {
+        if value.unsigned_abs() <= MOST_EXACT {
+            self.push(column, Cell::Number(value as f64))
+        } else {
+            self.push(column, Cell::Text(value.to_string().as_bytes()))
+        }
+    }
+
+    /// Appends a text.
+    ///
+    /// # Errors
+    /// `table.read` if it is not UTF-8, `memory.exhausted`.
+    pub fn push_text(&mut self, column: usize, text: &[u8]) -> Result<(), DataError> {
+        match std::str::from_utf8(text) {
+            Ok(_) => self.push(column, Cell::Text(text)),
+            Err(_) => Err(DataError::new(DataErrorKind::TableRead, "a text is not UTF-8")),
+        }
+    }
+
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.columns.iter().map(|cells| cells.slots.len()).min().unwrap_or(0)
@@ -333,11 +398,9 @@ impl Rows {
 pub(crate) mod tests {
     use super::*;
 
-    fn table(
-        unreadable: Option<&str>,
-        read: impl FnOnce(&mut Batches) -> Result<(), DataError> + Send + 'static,
-    ) -> Table {
-        let column = TableColumn { name: "a".to_owned(), unreadable: unreadable.map(str::to_owned) };
+    fn table(kind: Option<&str>, read: impl FnOnce(&mut Batches) -> Result<(), DataError> + Send + 'static) -> Table {
+        let unreadable = kind.map(|kind| Unreadable::Type(kind.to_owned()));
+        let column = TableColumn { name: "a".to_owned(), unreadable };
         Table::new("t", vec![column], move |_, batches| read(batches))
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use dp_data::read::looks_like_idx;
+use dp_data::table::postgres;
 
 use super::FileName;
 
@@ -22,12 +23,14 @@ pub enum Format {
     Parquet,
     /// A SQLite database.
     Sqlite,
+    /// A PostgreSQL server.
+    Postgres,
 }
 
 impl Format {
     /// Returns whether records have named columns.
     pub fn is_table(self) -> bool {
-        matches!(self, Self::Csv | Self::Parquet | Self::Sqlite)
+        matches!(self, Self::Csv | Self::Parquet | Self::Sqlite | Self::Postgres)
     }
 
     /// Returns its name in messages.
@@ -38,6 +41,7 @@ impl Format {
             Self::Idx => "IDX images",
             Self::Parquet => "Parquet",
             Self::Sqlite => "SQLite",
+            Self::Postgres => "PostgreSQL",
         }
     }
 }
@@ -47,7 +51,7 @@ impl Format {
 #[command(next_help_heading = "Data")]
 pub struct InputArgs {
     /// The records: CSV with a header, libsvm or IDX images, plain, .gz or .xz; `-` for standard input; Parquet files, a folder
-    /// of them or a quoted pattern; `sqlite:FILE`
+    /// of them or a quoted pattern; `sqlite:FILE`; `postgres://HOST/DATABASE`
     #[arg(long, value_name = "FILE")]
     pub data: FileName,
     /// Format of the records [default: by file name or first bytes, otherwise csv]
@@ -116,6 +120,9 @@ fn by_name(data: &str) -> Option<Format> {
     if data.starts_with(SQLITE) {
         return Some(Format::Sqlite);
     }
+    if postgres::is_address(data) {
+        return Some(Format::Postgres);
+    }
     let name = data.to_ascii_lowercase();
     let stem = [".gz", ".xz"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
     let is = |ends: &[&str]| ends.iter().any(|end| stem.ends_with(end));
@@ -157,5 +164,7 @@ mod tests {
         assert_eq!(format("midx.csv"), Format::Csv);
         assert_eq!(format("rows/*.parquet"), Format::Parquet);
         assert_eq!(format("sqlite:people.csv"), Format::Sqlite);
+        assert_eq!(format("postgres:///people.csv"), Format::Postgres);
+        assert_eq!(format("postgresql://db.example/people"), Format::Postgres);
     }
 }

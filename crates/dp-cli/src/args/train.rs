@@ -248,9 +248,10 @@ pub struct TrainArgs {
     /// Folder of the temporary file [default: that of TMPDIR, else /var/tmp]
     #[arg(long, value_name = "FOLDER", help_heading = "Data")]
     pub spool: Option<PathBuf>,
-    /// Encrypt the temporary file, under a key that never leaves the process
-    #[arg(long, help_heading = "Data")]
-    pub spool_encrypted: bool,
+    /// Encrypt the temporary file, under a key that never leaves the process: true or false [default: true for the rows of a
+    /// server]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", help_heading = "Data")]
+    pub spool_encrypted: Option<bool>,
     /// Random projection to fewer features: gaussian:NUMBER or coordinates:NUMBER
     #[arg(long, value_name = "HOW", help_heading = "Data")]
     pub project: Option<Project>,

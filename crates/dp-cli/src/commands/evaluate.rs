@@ -222,7 +222,7 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
     }
     let (n, figures) = measure.finish().ok_or_else(|| {
         let code = match config.input.format {
-            Format::Csv | Format::Parquet | Format::Sqlite => "csv.no_rows",
+            Format::Csv | Format::Parquet | Format::Sqlite | Format::Postgres => "csv.no_rows",
             Format::Libsvm => "libsvm.empty",
             Format::Idx => "idx.empty",
         };

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
-use super::{Batch, Batches, ROWS_OF_A_BATCH, TEXT_OF_A_BATCH, Table, TableColumn};
+use super::{Batch, Batches, ROWS_OF_A_BATCH, TEXT_OF_A_BATCH, Table, TableColumn, Unreadable};
 use crate::error::{DataError, DataErrorKind};
 use column::{ColumnCells, Kind};
 
@@ -44,7 +44,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Table, DataError> {
         }
     }
     let described = columns.iter().map(|(name, kind)| {
-        let unreadable = kind.as_ref().err().cloned();
+        let unreadable = kind.as_ref().err().cloned().map(Unreadable::Type);
         TableColumn { name: name.clone(), unreadable }
     });
     let described: Vec<TableColumn> = described.collect();

@@ -12,8 +12,6 @@ use crate::error::{DataError, DataErrorKind};
 
 /// Time for which another program may lock the database.
 const LOCKED: Duration = Duration::from_secs(5);
-/// Integers up to this size are exact as numbers: 2^53.
-const MOST_EXACT: u64 = 1 << 53;
 
 /// Opens a table, a view or a query of a database file, which is not changed.
 ///
@@ -50,7 +48,7 @@ fn prepare(connection: &Connection, relation: &Relation) -> Result<(String, Vec<
     connection.execute_batch("BEGIN").map_err(failed)?;
     let from = match relation {
         Relation::Table(table) => quoted(table),
-        Relation::Query(query) => format!("({query})"),
+        Relation::Query(_) => relation.subquery().unwrap_or_default(),
         Relation::Only => quoted(&only_table(connection)?),
     };
     let statement = connection.prepare(&format!("SELECT * FROM {from}")).map_err(failed)?;
@@ -99,11 +97,9 @@ fn push(row: &Row<'_>, column: usize, is_boolean: bool, batch: &mut Batch) -> Re
     let cell = match row.get_ref(column).map_err(|error| not_read(&error))? {
         ValueRef::Null => Cell::Missing,
         ValueRef::Integer(value @ (0 | 1)) if is_boolean => Cell::Boolean(value == 1),
-        ValueRef::Integer(value) if value.unsigned_abs() <= MOST_EXACT => Cell::Number(value as f64),
-        ValueRef::Integer(value) => return batch.push(column, Cell::Text(value.to_string().as_bytes())),
+        ValueRef::Integer(value) => return batch.push_whole(column, value.into()),
         ValueRef::Real(value) => Cell::Number(value),
-        ValueRef::Text(text) if std::str::from_utf8(text).is_ok() => Cell::Text(text),
-        ValueRef::Text(_) => return Err(DataError::new(DataErrorKind::TableRead, "a text is not UTF-8")),
+        ValueRef::Text(text) => return batch.push_text(column, text),
         ValueRef::Blob(_) => {
             let error = DataError::new(DataErrorKind::TableType, "a cell of type BLOB cannot be read");
             return Err(error.expected("numbers, Booleans or text").help("convert it in a query or a view"));

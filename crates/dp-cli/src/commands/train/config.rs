@@ -19,7 +19,7 @@ use super::loss::AskedLoss;
 use super::tuning::{Tuning, Way};
 use crate::args::{self, FileName, Format, GlobalArgs, TrainArgs, TuneArgs};
 use crate::failure::Failure;
-use crate::input::{InputConfig, check_distinct, check_stdin, conflict, label_hint};
+use crate::input::{InputConfig, TypedTable, check_distinct, check_stdin, conflict, label_hint};
 use crate::limit;
 use crate::progress::ProgressMode;
 
@@ -279,7 +279,7 @@ impl TrainConfig {
             dry_run,
             progress: global.progress,
             workers: global.workers(),
-            room: room(args, global.workers())?,
+            room: room(args, &input, global.workers())?,
             input,
         })
     }
@@ -322,11 +322,13 @@ impl TrainConfig {
 }
 
 /// Returns the room for rows. A folder that was named must take a temporary file, whether or not one is needed.
-fn room(args: &TrainArgs, workers: Workers) -> Result<Room, Failure> {
+fn room(args: &TrainArgs, input: &InputConfig, workers: Workers) -> Result<Room, Failure> {
     let usual = Room::default();
     let memory = args.memory.map_or(usual.memory, |memory| memory.0);
     let folder = args.spool.clone().unwrap_or(usual.spool.folder);
-    let spool = SpoolOptions { folder, encrypted: args.spool_encrypted, workers };
+    // Rows of a server were not on this disk before.
+    let encrypted = args.spool_encrypted.unwrap_or(input.typed.as_ref().is_some_and(TypedTable::is_remote));
+    let spool = SpoolOptions { folder, encrypted, workers };
     if args.spool.is_some() {
         spool.check().map_err(|error| Failure::from_data(&error.into()).at_flag("--spool"))?;
     }
@@ -411,7 +413,7 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
             };
             Ok(Knowledge::Libsvm { features, named })
         }
-        Format::Csv | Format::Parquet | Format::Sqlite => {
+        Format::Csv | Format::Parquet | Format::Sqlite | Format::Postgres => {
             if args.dim.is_some() {
                 return Err(conflict("--dim", "--dim has no meaning for a table: the schema says how wide rows are"));
             }

@@ -7,7 +7,6 @@ use dp_data::memory::{self, Bytes};
 use dp_data::read::{CsvReader, CuratorWarning, IdxHeader, RecordReader};
 use dp_data::schema::{Label, LabelKind, Others, Schema};
 use dp_data::spool::{Held, HeldCoordinates, Room};
-use dp_data::table::Relation;
 use dp_data::{DataError, Encoding};
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 
@@ -95,7 +94,7 @@ impl Known {
 
     /// Reads all records.
     pub(super) fn load<F: Stored>(self, config: &TrainConfig, console: &Console) -> Result<LoadedRecords<F>, Failure> {
-        if let Some(TypedTable::Sqlite(_, Relation::Query(_))) = &config.input.typed {
+        if config.input.typed.as_ref().is_some_and(TypedTable::is_query) {
             console.note(
                 "the guarantee is for one row of the query's result: where a person has several rows, as a join can make \
                  them, it covers each row by itself",

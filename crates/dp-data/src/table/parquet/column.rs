@@ -11,8 +11,6 @@ use super::{Batch, Columns};
 use crate::encode::Cell;
 use crate::error::{DataError, DataErrorKind};
 
-/// Integers up to this size are exact as numbers: 2^53.
-const MOST_EXACT: u64 = 1 << 53;
 /// Maximum number of digits of a decimal, which then fits in 128 bits.
 const MOST_DIGITS: i32 = 38;
 
@@ -225,24 +223,11 @@ impl ColumnCells {
                 batch.push(place, Cell::Number(f64::from(*values.single.get(i).ok_or_else(too_few)?)))
             }
             Meaning::Real => batch.push(place, Cell::Number(*values.double.get(i).ok_or_else(too_few)?)),
-            Meaning::Signed | Meaning::Unsigned => {
-                let value = whole()?;
-                if value.unsigned_abs() <= u128::from(MOST_EXACT) {
-                    batch.push(place, Cell::Number(value as f64))
-                } else {
-                    batch.push(place, Cell::Text(value.to_string().as_bytes()))
-                }
-            }
+            Meaning::Signed | Meaning::Unsigned => batch.push_whole(place, whole()?),
             Meaning::Decimal { scale } => {
                 batch.push(place, Cell::Text(decimal_text(whole()?, *scale as usize).as_bytes()))
             }
-            Meaning::Text => {
-                let text = values.bytes.get(i).ok_or_else(too_few)?.data();
-                if std::str::from_utf8(text).is_err() {
-                    return Err(DataError::new(DataErrorKind::TableRead, "a text is not UTF-8"));
-                }
-                batch.push(place, Cell::Text(text))
-            }
+            Meaning::Text => batch.push_text(place, values.bytes.get(i).ok_or_else(too_few)?.data()),
         }
     }
 }

@@ -96,7 +96,8 @@ fn cells_have_their_types() {
         write(&path, MESSAGE, 7000, compression);
         let table = open(&path).unwrap();
         let unreadable: Vec<_> = table.columns().iter().filter_map(|column| column.unreadable.clone()).collect();
-        assert_eq!((table.columns().len(), unreadable), (11, vec!["DATE".to_owned(), "record or list".to_owned()]));
+        let of_type = ["DATE", "record or list"].map(|kind| Unreadable::Type(kind.to_owned()));
+        assert_eq!((table.columns().len(), unreadable), (11, of_type.to_vec()));
         let names = ["town", "age", "income", "member", "account", "share", "worth", "height", "count"];
         let mut rows = rows(table, &names).unwrap();
         for i in 0..7000usize {

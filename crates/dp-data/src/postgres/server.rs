@@ -1,0 +1,141 @@
+//! A connection to a server, and what is done over it.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{CancelToken, Client, Error, Row};
+
+use super::failure::{at_rows, before_rows};
+use super::settings::{Settings, Surroundings};
+use super::tls::Tls;
+use crate::error::{DataError, DataErrorKind};
+
+/// Time for a request to cancel, and for the end of a connection.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// A connection to a server. Nothing is sent but the statements that are asked for.
+pub(crate) struct Server {
+    runtime: Runtime,
+    client: Client,
+    connection: JoinHandle<Result<(), Error>>,
+    cancel: Cancel,
+}
+
+/// Cancels what a server does for a connection. Usable on any thread.
+#[derive(Clone)]
+pub(crate) struct Cancel(Arc<(CancelToken, Tls)>);
+
+impl Cancel {
+    /// Asks the server to end the current statement, if there is one.
+    pub(crate) fn cancel(&self) {
+        let (token, tls) = &*self.0;
+        if let Ok(runtime) = runtime() {
+            // It may have ended, or the server be gone.
+            let _ = runtime.block_on(async { timeout(FAREWELL, token.cancel_query(tls.clone())).await });
+        }
+    }
+}
+
+fn runtime() -> Result<Runtime, DataError> {
+    Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| DataError::new(DataErrorKind::TableOpen, format!("the system allows no connection: {error}")))
+}
+
+const OPEN: DataErrorKind = DataErrorKind::TableOpen;
+
+impl Server {
+    /// Connects to the server of an address, in libpq's ways.
+    ///
+    /// # Errors
+    /// `table.open`.
+    pub(crate) fn connect(address: &str) -> Result<Self, DataError> {
+        let settings = Settings::new(address, &Surroundings::of_process())?;
+        let (config, tls) = settings.config()?;
+        let time = settings.connect_timeout()?;
+        let runtime = runtime()?;
+        let what = "there is no connection to the server";
+        let connected = runtime.block_on(async { timeout(time, config.connect(tls.clone())).await });
+        let connected = connected
+            .map_err(|_| DataError::new(OPEN, format!("{what}: it does not answer within {} s", time.as_secs())));
+        let (client, connection) = connected?.map_err(|error| {
+            let refused = before_rows(OPEN, what, &error);
+            match settings.passwords_ignored {
+                Some(file) => refused
+                    .help(format!("{} was ignored, since other users may read it: chmod 600 {0}", file.display())),
+                None => refused,
+            }
+        })?;
+        let cancel = Cancel(Arc::new((client.cancel_token(), tls)));
+        let connection = runtime.spawn(connection);
+        Ok(Self { runtime, client, connection, cancel })
+    }
+
+    /// Returns what cancels its statements.
+    pub(crate) fn cancel(&self) -> Cancel {
+        self.cancel.clone()
+    }
+
+    /// Runs statements without a result.
+    ///
+    /// # Errors
+    /// `table.open`.
+    pub(crate) fn execute(&self, statements: &str) -> Result<(), DataError> {
+        let done = self.runtime.block_on(self.client.batch_execute(statements));
+        done.map_err(|error| before_rows(OPEN, "the server refuses the transaction", &error))
+    }
+
+    /// Returns the rows of a query of the catalogue.
+    ///
+    /// # Errors
+    /// `table.open`.
+    pub(crate) fn look_up(&self, query: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>, DataError> {
+        let rows = self.runtime.block_on(self.client.query(query, parameters));
+        rows.map_err(|error| before_rows(OPEN, "the table cannot be looked up", &error))
+    }
+
+    /// Returns the columns of a query, which is not run.
+    ///
+    /// # Errors
+    /// `table.open`.
+    pub(crate) fn columns(&self, query: &str) -> Result<Vec<(String, Type)>, DataError> {
+        let prepared = self.runtime.block_on(self.client.prepare(query));
+        let prepared = prepared.map_err(|error| before_rows(OPEN, "the table cannot be read", &error))?;
+        Ok(prepared.columns().iter().map(|column| (column.name().to_owned(), column.type_().clone())).collect())
+    }
+
+    /// Runs a `COPY … TO STDOUT` and passes on the pieces of its output.
+    ///
+    /// # Errors
+    /// `table.read`, and what `take` returns.
+    pub(crate) fn copy_out(
+        &self,
+        statement: &str,
+        mut take: impl FnMut(&[u8]) -> Result<(), DataError>,
+    ) -> Result<(), DataError> {
+        self.runtime.block_on(async {
+            let started = self.client.copy_out(statement).await;
+            let started =
+                started.map_err(|error| before_rows(DataErrorKind::TableRead, "the table cannot be read", &error))?;
+            let mut pieces = pin!(started);
+            while let Some(piece) = pieces.next().await {
+                take(&piece.map_err(|error| at_rows(&error))?)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Ends the connection, and waits a moment for the server to know.
+    pub(crate) fn close(self) {
+        let Self { runtime, client, connection, .. } = self;
+        drop(client);
+        let _ = runtime.block_on(async { timeout(FAREWELL, connection).await });
+    }
+}
