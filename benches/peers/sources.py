@@ -3,7 +3,10 @@
 
     cargo build --release -p dp-cli
     python3 -m pip install duckdb            # writes the Parquet file
-    python3 benches/peers/sources.py target/release/dp --rows 1000000
+    python3 benches/peers/sources.py target/release/dp --rows 1000000 [--postgres postgres://HOST/DATABASE]
+
+With `--postgres` the rows are also copied into a table `dp_sources` of that database, by psql, and dropped at the end. Its first line
+is what reading costs by itself: psql's binary COPY of the table into nothing.
 
 The table has 40 numeric and two categorical columns (51 features with the intercept), generated from a fixed seed; it repeats
 after 100,000 rows. Files are written to a temporary folder: about 310 bytes a row as CSV, 120 as Parquet, 410 as SQLite.
@@ -75,23 +78,42 @@ def write_all(folder, rows):
     return sources | {"Parquet": "rows.parquet"}
 
 
-def run(dp, folder, arguments):
+def write_postgres(address, folder):
+    """Copies the table into a server."""
+    names = [f"x{j}" for j in range(COLUMNS)] + ["a", "b", "y"]
+    columns = ", ".join(f"{name} {'float8' if j < COLUMNS else 'text'}" for j, name in enumerate(names))
+    script = f"drop table if exists dp_sources; create table dp_sources ({columns});\n"
+    script += "\\copy dp_sources from 'rows.csv' csv header\nvacuum analyze dp_sources;"
+    subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", address], cwd=folder, input=script, text=True, check=True)
+
+
+def measured(command, folder):
     """Returns seconds, CPU seconds and MiB at the peak."""
-    out = os.path.join(folder, "model.json")
-    command = [dp, "train", "--schema", "schema.toml", "--epsilon", "1", "--delta", "1e-8", "--out", out, "--force"]
     start = time.perf_counter()
-    process = subprocess.Popen(command + arguments + ["--quiet"], cwd=folder, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - start
     if status != 0:
-        raise SystemExit(f"{arguments} ended with {status}")
+        raise SystemExit(f"{command} ended with {status}")
     return seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def run(dp, folder, arguments):
+    out = os.path.join(folder, "model.json")
+    command = [dp, "train", "--schema", "schema.toml", "--epsilon", "1", "--delta", "1e-8", "--out", out, "--force"]
+    return measured(command + arguments + ["--quiet"], folder)
+
+
+def show(source, title, room, figures):
+    seconds, cpu, peak = figures
+    print(f"{source:<10} {title:<24} {room:<7} {seconds:7.2f} {cpu:7.2f} {peak:8.1f}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("dp")
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--postgres", help="address of a database for the same rows")
     parser.add_argument("--memory", default="16MiB", help="memory of the spool's rows")
     parser.add_argument("--skip-memory", action="store_true", help="only the spool")
     options = parser.parse_args()
@@ -100,6 +122,10 @@ def main():
         # In a process of its own, whose memory would count as that of the commands.
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             sources = pool.apply(write_all, (folder, options.rows))
+        tables = {name: [data] for name, data in sources.items()}
+        if options.postgres:
+            write_postgres(options.postgres, folder)
+            tables["PostgreSQL"] = [options.postgres, "--table", "dp_sources"]
         os.sync()
         algorithms = [
             ("bolt-on", "bolt-on-convex", []),
@@ -107,14 +133,19 @@ def main():
             ("dp-sgd, Poisson batches", "dp-sgd", []),
         ]
         print(f"{options.rows} rows; wall s, CPU s, peak MiB")
-        for name, data in sources.items():
+        if options.postgres:
+            read = ["psql", options.postgres, "-q", "-c", "copy dp_sources to stdout (format binary)"]
+            show("PostgreSQL", "reading alone", "-", measured(read, folder))
+        for name, data in tables.items():
             for title, algorithm, more in algorithms:
                 rooms = [("spool", ["--memory", options.memory, "--spool", folder])]
                 if not options.skip_memory:
                     rooms.insert(0, ("memory", ["--memory", "1TiB"]))
                 for room, flags in rooms:
-                    seconds, cpu, peak = run(dp, folder, ["--data", data, "--algorithm", algorithm] + more + flags)
-                    print(f"{name:<8} {title:<24} {room:<7} {seconds:7.2f} {cpu:7.2f} {peak:8.1f}", flush=True)
+                    arguments = ["--data", *data, "--algorithm", algorithm] + more + flags
+                    show(name, title, room, run(dp, folder, arguments))
+        if options.postgres:
+            subprocess.run(["psql", options.postgres, "-q", "-c", "drop table dp_sources"], check=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,8 @@ mod images;
 mod labels;
 mod memory;
 mod outputs;
+#[cfg(unix)]
+mod postgres;
 mod projection;
 mod protection;
 mod rank;

@@ -67,10 +67,10 @@ kinds! {
         "The temporary file of the rows could not be read back, or what was read is not what was written: a disk that fails, or something that changes the files of other programs. Nothing was released. Name a folder on another disk with --spool.";
     /// A table cannot be opened.
     TableOpen, "table.open",
-        "The Parquet file or the database could not be opened, or holds no such table: it does not exist, is of another format, may not be read by this user, or the query is wrong. The message says which.";
+        "The Parquet file or the database could not be opened, or holds no such table: it does not exist, is of another format, may not be read by this user, or the query is wrong. For a server: it cannot be reached, refuses the role or its password, has another certificate than `sslmode` asks for, or row-level security would hide rows from the role. The message says which.";
     /// A table cannot be read to its end.
     TableRead, "table.read",
-        "The table could be opened, but not read to its end: a damaged page of a Parquet file, a database that another program has locked or replaced, or text that is not UTF-8. Nothing was kept of what had been read.";
+        "The table could be opened, but not read to its end: a damaged page of a Parquet file, a database that another program has locked or replaced, a server that ended the statement or went away, or text that is not UTF-8. Of what a server says about rows, only its code (SQLSTATE) is shown, since its messages quote values. Nothing was kept of what had been read.";
     /// A column has a type that cannot be read.
     TableType, "table.type",
         "A column that the schema or the command line names has a type that is neither a number, nor a Boolean, nor text, such as a date, a list or a record. Convert it where the data is, in a query or a view (the days since a fixed date, one column for each part), or give the column `type = \"drop\"` in the schema.";

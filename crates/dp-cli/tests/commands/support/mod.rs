@@ -2,6 +2,8 @@
 #![allow(dead_code)] // each test program uses a part
 
 pub mod lists;
+#[cfg(unix)]
+pub mod postgres;
 
 use std::fs;
 use std::io::Write;

@@ -76,6 +76,16 @@ fn rows_keep_their_order() {
     assert!(read.iter().enumerate().all(|(i, row)| row.contains(&format!("Number({i}.0)"))));
 }
 
+proptest::proptest! {
+    /// No stream makes the reader panic or allocate what a length promises.
+    #[test]
+    fn any_bytes_are_rows_or_an_error(bytes in proptest::collection::vec(proptest::num::u8::ANY, 0..200), piece in 1usize..50) {
+        let header = &stream(&[])[..SIGNATURE.len() + 11];
+        let _ = read(&bytes, piece);
+        let _ = read(&[header, &[0, 5], &bytes].concat(), piece);
+    }
+}
+
 /// Streams that are cut, go on after their end, or are something else are errors, and no shorter tables.
 #[test]
 fn damaged_streams_are_errors() {
