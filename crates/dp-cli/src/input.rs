@@ -11,7 +11,7 @@ use dp_data::read::{CsvOptions, Input, SteadyFile};
 use dp_data::schema::{Label, LabelRange, Review};
 use dp_data::table::{self, Relation, Table};
 
-use crate::args::{FileName, Format, InputArgs, SQLITE};
+use crate::args::{FileName, FormArgs, Format, SQLITE};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -117,8 +117,8 @@ impl InputConfig {
     ///
     /// # Errors
     /// `usage.value`, `usage.conflict`.
-    pub fn new(args: &InputArgs) -> Result<Self, Failure> {
-        let format = args.format();
+    pub fn new(data: &FileName, args: &FormArgs) -> Result<Self, Failure> {
+        let format = args.format(data);
         let meaningless = |flag: &str, name: &str| Err(conflict(flag, format!("{flag} has no meaning for {name}")));
         let name = format.name();
         if format != Format::Libsvm && args.zero_based {
@@ -130,14 +130,14 @@ impl InputConfig {
         if format != Format::Idx && args.labels.is_some() {
             return meaningless("--labels", name);
         }
-        check_stdin(&[("--data", Some(&args.data)), ("--labels", args.labels.as_deref())])?;
+        check_stdin(&[("--data", Some(data)), ("--labels", args.labels.as_deref())])?;
         Ok(Self {
-            data: args.data.clone(),
+            data: data.clone(),
             format,
             labels: args.labels.clone(),
             csv: csv_options(&args.delimiter)?,
             zero_based: args.zero_based.then_some(true),
-            typed: TypedTable::new(&args.data, format, args.table.as_deref(), args.query.as_deref())?,
+            typed: TypedTable::new(data, format, args.table.as_deref(), args.query.as_deref())?,
         })
     }
 }

@@ -66,6 +66,8 @@ pub mod selection;
 pub mod source;
 #[cfg(feature = "spool")]
 pub mod spool;
+#[cfg(feature = "schema")]
+pub mod sql;
 #[cfg(feature = "files")]
 pub mod table;
 pub mod workers;

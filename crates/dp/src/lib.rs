@@ -34,6 +34,7 @@ pub mod sealed;
 pub mod shapes;
 #[cfg(feature = "signatures")]
 pub mod signature;
+pub mod sql;
 pub mod training;
 pub mod verify;
 pub mod wording;

@@ -46,7 +46,7 @@ impl Format {
     }
 }
 
-/// Flags for reading records.
+/// The records to read.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Data")]
 pub struct InputArgs {
@@ -54,6 +54,15 @@ pub struct InputArgs {
     /// of them or a quoted pattern; `sqlite:FILE`; `postgres://HOST/DATABASE`
     #[arg(long, value_name = "FILE")]
     pub data: FileName,
+    /// The flags for reading them
+    #[command(flatten)]
+    pub form: FormArgs,
+}
+
+/// Flags for reading records.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Data")]
+pub struct FormArgs {
     /// Format of the records [default: by file name or first bytes, otherwise csv]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<Format>,
@@ -74,10 +83,10 @@ pub struct InputArgs {
     pub zero_based: bool,
 }
 
-impl InputArgs {
+impl FormArgs {
     /// Returns the given format, else that of the file name, else that of the first bytes.
-    pub fn format(&self) -> Format {
-        self.format.unwrap_or_else(|| Format::of(&self.data))
+    pub fn format(&self, data: &FileName) -> Format {
+        self.format.unwrap_or_else(|| Format::of(data))
     }
 }
 
@@ -148,8 +157,7 @@ mod tests {
     use super::*;
 
     fn format(data: &str) -> Format {
-        let (delimiter, data) = (",".to_owned(), FileName::from(data));
-        InputArgs { data, format: None, table: None, query: None, labels: None, delimiter, zero_based: false }.format()
+        Format::of(&FileName::from(data))
     }
 
     #[test]

@@ -25,7 +25,7 @@ pub use audit::{
 };
 pub use file_name::FileName;
 pub(crate) use input::SQLITE;
-pub use input::{Format, InputArgs};
+pub use input::{FormArgs, Format, InputArgs};
 pub use rank::{
     ListFormat, ListsArgs, RankArgs, RankCvArgs, RankEvaluateArgs, RankJob, RankLoss, RankMetrics, RankModel,
     RankModelArgs, RankNormalise, RankPredictArgs, RankPrivacyArgs, RankProtect, RankScaling, RankTrainArgs,
@@ -42,7 +42,7 @@ pub use tune::{TrialLaw, TuneArgs, TuningMethod};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use dp_data::Workers;
 
 use crate::output::{Color, Console};
@@ -255,14 +255,23 @@ pub struct EvaluateArgs {
 
 /// Arguments of `dp predict`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Example:\n  dp predict --model model.json --data new.csv --out scores.csv")]
+#[command(after_help = "\
+Examples:
+  dp predict --model model.json --data new.csv --out scores.csv
+  dp predict --model model.json --sql postgres --table ward.people    # a query of the table and its predictions")]
 pub struct PredictArgs {
     /// Output of `dp train`
     #[arg(long, value_name = "FILE")]
     pub model: FileName,
-    /// Records, with or without the label; `-` for standard input
+    /// Print a query in this dialect instead, of the columns of --table and of the predictions; nothing is read
+    #[arg(long, value_enum, value_name = "DIALECT", requires = "table", conflicts_with = "data")]
+    pub sql: Option<SqlDialect>,
+    /// The records, with or without the label, as of `dp train`; `-` for standard input
+    #[arg(long, value_name = "FILE", required_unless_present = "sql", help_heading = "Data")]
+    pub data: Option<FileName>,
+    /// The flags for reading them
     #[command(flatten)]
-    pub input: InputArgs,
+    pub form: FormArgs,
     /// Output file of the scores [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -272,6 +281,17 @@ pub struct PredictArgs {
     /// List what would be read and written, without reading a record
     #[arg(long)]
     pub dry_run: bool,
+}
+
+/// A dialect of SQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SqlDialect {
+    /// PostgreSQL
+    Postgres,
+    /// SQLite with its mathematical functions
+    Sqlite,
+    /// DuckDB
+    Duckdb,
 }
 
 /// Arguments of `dp explain-model`.

@@ -134,11 +134,11 @@ impl EvaluateConfig {
         check_stdin(&[
             ("--model", Some(&args.model)),
             ("--data", Some(&args.input.data)),
-            ("--labels", args.input.labels.as_deref()),
+            ("--labels", args.input.form.labels.as_deref()),
         ])?;
         Ok(Self {
             model: args.model.clone(),
-            input: InputConfig::new(&args.input)?.with_labels()?,
+            input: InputConfig::new(&args.input.data, &args.input.form)?.with_labels()?,
             public_data: args.public_data,
             progress: global.progress,
             workers: global.workers(),

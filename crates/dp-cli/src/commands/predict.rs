@@ -1,4 +1,5 @@
-//! `dp predict`: for each record, in order, a class with its score, the probabilities of all classes, or a number.
+//! `dp predict`: for each record, in order, a class with its score, the probabilities of all classes, or a number; or a query
+//! that computes them in a database.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,10 +8,11 @@ use dp::metrics::softmax;
 use dp::model::{Model, ModelKind, Prediction};
 use dp_data::Workers;
 use dp_data::read::RecordReader;
+use dp_data::sql::Dialect;
 use serde::Serialize;
 
 use super::dry_run::Foreseen;
-use crate::args::{FileName, GlobalArgs, PredictArgs};
+use crate::args::{FileName, GlobalArgs, PredictArgs, SqlDialect};
 use crate::atomic::{self, PendingFile};
 use crate::failure::Failure;
 use crate::files;
@@ -53,12 +55,15 @@ impl PredictConfig {
     /// # Errors
     /// `usage.*`.
     pub fn new(args: &PredictArgs, global: &GlobalArgs) -> Result<Self, Failure> {
+        let missing =
+            || Failure::usage("--data", "the records were not named").help("add --data FILE, or --sql DIALECT");
+        let data = args.data.as_ref().ok_or_else(missing)?;
         check_stdin(&[
             ("--model", Some(&args.model)),
-            ("--data", Some(&args.input.data)),
-            ("--labels", args.input.labels.as_deref()),
+            ("--data", Some(data)),
+            ("--labels", args.form.labels.as_deref()),
         ])?;
-        let input = InputConfig::new(&args.input)?;
+        let input = InputConfig::new(data, &args.form)?;
         let out = args.out.clone().filter(|out| out.as_os_str() != "-");
         let mut named = vec![("--model", Path::new(&args.model))];
         named.extend(input.named());
@@ -78,6 +83,9 @@ impl PredictConfig {
 /// # Errors
 /// Errors in the model or the records, and output that cannot be written.
 pub fn execute(args: &PredictArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
+    if let Some(dialect) = args.sql {
+        return write_query(args, dialect, console);
+    }
     let config = PredictConfig::new(args, global)?;
     if args.dry_run {
         return dry_run(&config)?.print(console);
@@ -86,6 +94,52 @@ pub fn execute(args: &PredictArgs, global: &GlobalArgs, console: &Console) -> Re
     match &outcome.file {
         Some(file) => console.result(&outcome, &format!("scored {} records: {file}", outcome.n)),
         None => Ok(()),
+    }
+}
+
+/// The result of writing a query.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Query {
+    /// `dp.predict-sql/1`.
+    schema: &'static str,
+    /// The query.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sql: Option<String>,
+    /// The file that holds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+}
+
+/// Writes the query of the predictions to the file or to standard output.
+fn write_query(args: &PredictArgs, dialect: SqlDialect, console: &Console) -> Result<(), Failure> {
+    let out = args.out.as_deref().filter(|out| out.as_os_str() != "-");
+    if let Some(out) = out {
+        check_distinct(&[("--model", Path::new(&args.model)), ("--out", out)])?;
+    }
+    let file = files::model(&args.model)?;
+    let dialect = match dialect {
+        SqlDialect::Postgres => Dialect::Postgres,
+        SqlDialect::Sqlite => Dialect::Sqlite,
+        SqlDialect::Duckdb => Dialect::DuckDb,
+    };
+    let table = args.form.table.as_deref().unwrap_or_default();
+    let sql =
+        dp::sql::query(&file.model, dialect, table).map_err(|error| Failure::from_data(&error).at_file(&args.model))?;
+    let schema = "dp.predict-sql/1";
+    match out {
+        None => console.result(&Query { schema, sql: Some(sql.clone()), file: None }, &sql),
+        Some(_) if args.dry_run => {
+            Foreseen::new("dp.predict/1", &[&args.model], &out.into_iter().collect::<Vec<_>>(), args.force)?
+                .print(console)
+        }
+        Some(out) => {
+            let shown = atomic::shown(out);
+            let mut file = PendingFile::create(out, args.force)?;
+            writeln!(file, "{sql}").map_err(|error| write_failure(&error, &shown))?;
+            file.commit()?;
+            console
+                .result(&Query { schema, sql: None, file: Some(shown.clone()) }, &format!("wrote the query: {shown}"))
+        }
     }
 }
 

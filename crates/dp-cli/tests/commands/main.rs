@@ -16,6 +16,7 @@ mod memory;
 mod outputs;
 #[cfg(unix)]
 mod postgres;
+mod predict_sql;
 mod projection;
 mod protection;
 mod rank;

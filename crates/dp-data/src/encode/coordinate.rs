@@ -3,7 +3,7 @@
 use crate::schema::Scale;
 
 /// `c` of the logarithmic scale. Between 10 and 1000 accuracy is nearly the same.
-const STEEPNESS: f64 = 100.0;
+pub(super) const STEEPNESS: f64 = 100.0;
 
 /// A range spans orders of magnitude if its end nearer to 0, or its shorter side of 0, is below this share of the other.
 const SPANS: f64 = 0.1;
@@ -38,7 +38,6 @@ impl Share {
     }
 
     /// Returns whether values are transformed by log1p, half the transformed minimum and half the transformed width.
-    #[cfg(feature = "files")]
     pub(super) fn parts(&self) -> (bool, f64, f64) {
         (self.log1p, self.half_low, self.half_width)
     }

@@ -172,6 +172,11 @@ impl MapPlan {
         self.columns.len()
     }
 
+    /// Returns the index of the first product of a pair; `None` if pairs are no features.
+    pub(super) fn first_pair(&self) -> Option<u32> {
+        self.pairs
+    }
+
     /// Returns the features that the map makes of `width` features from `first` on, of one column.
     pub(super) fn range_of(&self, first: u32, width: u32) -> core::ops::Range<u32> {
         let before = self.columns.iter().take_while(|column| column.feature < first);

@@ -8,9 +8,10 @@ use super::cell::Cell;
 use super::coordinate::{Coordinate, Share};
 use super::feature_map::{Functions, Numeric};
 use super::row::{ColumnTally, RowBuffer};
-use super::{Encoding, NumericRange};
+use super::{Encoding, NumericRange, parse_number};
 use crate::error::DataErrorKind;
 use crate::schema::{Column, ColumnKind, Fill, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Scale, Schema};
+use crate::sql::Dialect;
 
 /// The conversion of one column's cells to features.
 #[derive(Debug, Clone, PartialEq)]
@@ -172,6 +173,9 @@ impl ColumnPlan {
     }
 }
 
+/// Numbers beyond this size count as infinite in SQL, whose literals need not hold the largest one.
+const LARGEST: f64 = 1.797e308;
+
 /// Returns whether `cell`, without surrounding blanks, is one of the markers. Empty cells are the usual case.
 fn is_missing(markers: &[Box<[u8]>], cell: &[u8]) -> bool {
     !markers.is_empty() && {
@@ -250,6 +254,59 @@ impl NumericPlan {
         CellOutcome::Encoded
     }
 
+    /// Returns the share of a column's value in its range as SQL.
+    pub(super) fn share_in_sql(&self, column: &str, is_indicator: bool, dialect: Dialect) -> String {
+        let value = self.value_in_sql(column, is_indicator, dialect);
+        let number = |value: f64| dialect.number(value);
+        let Some(share) = &self.share else { return format!("0 * {value}") };
+        let (log1p, half_low, half_width) = share.parts();
+        let transformed = if log1p { format!("ln(1 + {value})") } else { value };
+        format!("(0.5 * {transformed} - {}) / {}", number(half_low), number(half_width))
+    }
+
+    /// Returns a column's value, within its range, as SQL; NULL if it has none.
+    fn value_in_sql(&self, column: &str, is_indicator: bool, dialect: Dialect) -> String {
+        let number = |value: f64| dialect.number(value);
+        let replaced = |absent: Absent| match absent {
+            Absent::Use(value) => number(value.clamp(self.min, self.max)),
+            Absent::Refuse | Absent::Neutral => "NULL".to_owned(),
+        };
+        let x = if is_indicator { dialect.as_indicator(column) } else { dialect.as_number(column) };
+        let (absent, unreadable) = (replaced(self.absent), replaced(self.unreadable));
+        let mut missing = vec![format!("{column} IS NULL")];
+        for marker in self.missing.iter().filter_map(|marker| std::str::from_utf8(marker).ok()) {
+            match parse_number(marker.as_bytes()) {
+                // A number is compared by its text, which is one text.
+                Some(marked) if Cell::Number(marked).text(&mut [0; 32]) == marker.as_bytes() => {
+                    missing.push(format!("{x} = {}", number(marked)));
+                }
+                _ if absent != unreadable && dialect.has_texts_among_numbers() => {
+                    missing.push(format!("{} = {}", dialect.trimmed(&dialect.as_text(column)), dialect.text(marker)));
+                }
+                _ => {}
+            }
+        }
+        let clamped = format!(
+            "CASE WHEN {x} < {min} THEN {min} WHEN {x} > {max} THEN {max} ELSE {x} END",
+            min = number(self.min),
+            max = number(self.max),
+        );
+        // NaN and infinities are no numbers.
+        let (low, high) = (number(-LARGEST), number(LARGEST));
+        format!(
+            "CASE WHEN {} THEN {absent} WHEN {x} BETWEEN {low} AND {high} THEN {clamped} ELSE {unreadable} END",
+            missing.join(" OR "),
+        )
+    }
+
+    /// Returns the numbers of `feature = factor share + offset`.
+    pub(super) fn factor_and_offset(&self) -> (f64, f64) {
+        match self.range {
+            NumericRange::Symmetric if self.share.is_some() => (2.0, -1.0),
+            _ => (1.0, 0.0),
+        }
+    }
+
     /// Returns the numbers that make a feature of a value; `None` if the range has no width, or a short decimal may be a marker of
     /// missing values.
     #[cfg(feature = "files")]
@@ -259,10 +316,7 @@ impl NumericPlan {
             return None;
         }
         let (log1p, half_low, half_width) = self.share.as_ref()?.parts();
-        let (factor, offset) = match self.range {
-            NumericRange::Symmetric => (2.0, -1.0),
-            NumericRange::Unit => (1.0, 0.0),
-        };
+        let (factor, offset) = self.factor_and_offset();
         Some(Scaling { range: (self.min, self.max), log1p, half_low, half_width, factor, offset })
     }
 
@@ -278,6 +332,39 @@ impl NumericPlan {
 }
 
 impl CategoricalPlan {
+    /// Returns the number of its features.
+    pub(super) fn width(&self) -> usize {
+        self.width as usize
+    }
+
+    /// Returns the position of a column's category as SQL; NULL if it has none.
+    pub(super) fn position_in_sql(&self, column: &str, dialect: Dialect) -> String {
+        let replaced = |absent: Absent| match absent {
+            Absent::Use(place) => format!("{place}"),
+            Absent::Refuse | Absent::Neutral => "NULL".to_owned(),
+        };
+        let mut categories: Vec<(&str, u32)> =
+            self.positions.iter().filter_map(|(text, &place)| Some((std::str::from_utf8(text).ok()?, place))).collect();
+        // A Boolean is also `1` or `0`, as the schema has it.
+        for (one, other) in dialect.texts_of_booleans() {
+            if let (Some(&place), None) = (self.positions.get(one.as_bytes()), self.positions.get(other.as_bytes())) {
+                categories.push((other, place));
+            }
+        }
+        categories.sort_by_key(|&(_, place)| place);
+        let text = dialect.as_text(column);
+        let cases = categories.iter().map(|(name, place)| format!(" WHEN {} THEN {place}", dialect.text(name)));
+        let (absent, unknown) = (replaced(self.absent), replaced(self.unknown));
+        let mut missing = vec![format!("{column} IS NULL")];
+        let markers = self.missing.iter().filter_map(|marker| std::str::from_utf8(marker).ok());
+        missing.extend(markers.map(|marker| format!("{} = {}", dialect.trimmed(&text), dialect.text(marker))));
+        let others = match absent == unknown {
+            true => absent,
+            false => format!("CASE WHEN {} THEN {absent} ELSE {unknown} END", missing.join(" OR ")),
+        };
+        format!("CASE {text}{} ELSE {others} END", cases.collect::<String>())
+    }
+
     fn encode(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> CellOutcome {
         let tally = row.tally(position);
         let buffer = &mut [0; 32];

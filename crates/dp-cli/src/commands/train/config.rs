@@ -208,11 +208,11 @@ impl TrainConfig {
     ) -> Result<Self, Failure> {
         check_stdin(&[
             ("--data", Some(&args.input.data)),
-            ("--labels", args.input.labels.as_deref()),
+            ("--labels", args.input.form.labels.as_deref()),
             ("--schema", args.schema.as_deref()),
         ])?;
         args.limit.map_or(Ok(()), limit::check)?;
-        let input = InputConfig::new(&args.input)?.with_labels()?;
+        let input = InputConfig::new(&args.input.data, &args.input.form)?.with_labels()?;
         let knowledge = knowledge(args, input.format)?;
         let method = method(args)?;
         let one_vs_all = one_vs_all(args)?;

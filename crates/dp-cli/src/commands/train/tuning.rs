@@ -26,7 +26,7 @@ use serde::Serialize;
 use super::algorithm::Shape;
 use super::config::TrainConfig;
 use super::refusal::refusal;
-use crate::args::{TrialLaw, TuneArgs, TuningMethod};
+use crate::args::{FormArgs, TrialLaw, TuneArgs, TuningMethod};
 use crate::failure::Failure;
 use crate::input::{InputConfig, conflict};
 use crate::output::Console;
@@ -177,11 +177,10 @@ fn public_input(args: &TuneArgs) -> Result<InputConfig, Failure> {
         let missing = Failure::usage("--public", "which public records to choose on was not said");
         return Err(Failure { code: "usage.missing", ..missing }.help("add --public FILE, or choose another --method"));
     };
-    let mut input = args.train.input.clone();
-    input.format = Some(input.format());
-    input.data.clone_from(public);
-    input.labels.clone_from(&args.public_labels);
-    let config = InputConfig::new(&input).and_then(InputConfig::with_labels);
+    let private = &args.train.input;
+    let format = Some(private.form.format(&private.data));
+    let form = FormArgs { format, labels: args.public_labels.clone(), ..private.form.clone() };
+    let config = InputConfig::new(public, &form).and_then(InputConfig::with_labels);
     let config = config.map_err(|failure| match failure.details.location.flag.as_deref() {
         Some("--labels") => failure.at_flag("--public-labels"),
         _ => failure,

@@ -7,6 +7,7 @@ use crate::draft::{DraftOptions, draft};
 use crate::encode::{FeatureMap, ImageFormat, Projection};
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::Label;
+use crate::sql::Dialect;
 
 fn refuse_csv(text: impl Into<Vec<u8>>) -> DataError {
     load_csv::<f64>(Input::from_bytes("people.csv", text.into()), &encoder(), &CsvOptions::default()).unwrap_err()
@@ -95,6 +96,7 @@ fn one_of_each() -> Vec<DataError> {
         Encoder::new(&schema(), Encoding::UNIT_ROWS.with_intercept(f64::NAN)).unwrap_err(),
         encoder().with_map(FeatureMap { cosines: 65, ..FeatureMap::LINEAR }).unwrap_err(),
         encoder().projected(Projection::gaussian(100, 1)).unwrap_err(),
+        encoder().projected(Projection::gaussian(1, 1)).unwrap().in_sql(Dialect::Sqlite).unwrap_err(),
         refuse_images(b"no images", &[]),
         refuse_images(&[0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 2], &[0, 0, 8, 1, 0, 0, 0, 1, 0]),
         refuse_images(&[0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 2], &[0, 0, 8, 1, 0, 0, 0, 3, 0]),

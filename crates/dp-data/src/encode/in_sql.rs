@@ -1,0 +1,237 @@
+//! An encoder as SQL: the features of a row as expressions.
+
+use super::coordinate::{Coordinate, STEEPNESS};
+use super::plan::ColumnPlan;
+use super::{Encoder, InputFormat, MapPlan, RowNorm};
+use crate::error::{DataError, DataErrorKind};
+use crate::schema::ColumnKind;
+use crate::sql::{Dialect, sum};
+
+/// An encoder as SQL.
+///
+/// A row's value is written in two stages. [`places`](Self::places) has an expression for each column that is used: the place of a
+/// number in its range, or the position of a category, computed from the table's columns; NULL where the cell makes the record a
+/// null record, or would stop the reading of a file. [`score`](Self::score) is a weighted sum of the row's features, computed from
+/// those places; NULL if one of them is.
+///
+/// # Formula
+/// As for [`Encoding`](super::Encoding); the features of a [`FeatureMap`](super::FeatureMap) are `cos(pi j z)/sqrt(j)`, without the
+/// recurrence.
+///
+/// # Examples
+/// ```
+/// use dp_data::sql::Dialect;
+/// use dp_data::{Encoder, Encoding, Schema};
+///
+/// let schema = Schema::parse(
+///     "toy.toml",
+///     "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
+///      columns.age = { type = 'numeric', min = 0, max = 100, on_missing = 'neutral' }",
+/// )?;
+/// let sql = Encoder::new(&schema, Encoding::UNIT_ROWS)?.in_sql(Dialect::Sqlite)?;
+/// let score = sql.expression(&[0.5, -0.25]);
+/// assert!(score.contains("`age`") && score.contains("sqrt"));
+/// # Ok::<(), dp_data::DataError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct RowSql {
+    dialect: Dialect,
+    /// The expressions of the first stage.
+    places: Vec<String>,
+    /// The features that each place makes.
+    features: Vec<Features>,
+    /// The first feature that is a product of two columns, and the places of those columns.
+    pairs: Option<(usize, Vec<usize>)>,
+    /// The constant of the intercept, the last feature; 0 for none.
+    intercept: f64,
+    row_norm: RowNorm,
+    dim: usize,
+}
+
+/// The features of a column.
+#[derive(Debug, Clone, PartialEq)]
+enum Features {
+    /// `factor z + offset`
+    Line { feature: usize, factor: f64, offset: f64 },
+    /// `cos(pi j z)/sqrt(j)` for j = 1, 2, ...
+    Cosines { first: usize, number: usize },
+    /// 1 at the category's position.
+    OneHot { first: usize, width: usize },
+}
+
+impl Encoder {
+    /// Returns the encoder as SQL.
+    ///
+    /// # Errors
+    /// `encoding.sql` for records that are not those of a table, and for a projection.
+    pub fn in_sql(&self, dialect: Dialect) -> Result<RowSql, DataError> {
+        let refuse =
+            |what: &str| DataError::new(DataErrorKind::EncodingSql, format!("{what} cannot be written as SQL"));
+        let InputFormat::Table(schema) = &self.input else {
+            return Err(refuse("an encoder of libsvm files or images").expected("one of a table"));
+        };
+        if self.projection.is_some() {
+            return Err(refuse("a projection").expected("an encoder without `--project`"));
+        }
+        let pairs = self.map.as_ref().and_then(MapPlan::first_pair);
+        let (mut places, mut features, mut paired) = (Vec::new(), Vec::new(), Vec::new());
+        for (column, plan) in schema.columns().iter().zip(&self.columns) {
+            let name = dialect.name(&column.name);
+            let first = match &self.map {
+                Some(map) => map.range_of(plan.first(), plan.width()).start,
+                None => plan.first(),
+            };
+            let first = first as usize;
+            match plan {
+                ColumnPlan::Drop => continue,
+                ColumnPlan::Categorical(plan) => {
+                    places.push(plan.position_in_sql(&name, dialect));
+                    features.push(Features::OneHot { first, width: plan.width() });
+                }
+                ColumnPlan::Numeric(numeric) => {
+                    let mapped = plan.numeric();
+                    let functions = mapped.map(|numeric| numeric.functions);
+                    let coordinate = functions.map_or(Coordinate::Linear, |functions| functions.coordinate);
+                    let share =
+                        numeric.share_in_sql(&name, matches!(column.kind, ColumnKind::Indicator { .. }), dialect);
+                    places.push(coordinate.in_sql(&share, dialect));
+                    if pairs.is_some() && mapped.is_some() {
+                        paired.push(features.len());
+                    }
+                    let (factor, offset) = numeric.factor_and_offset();
+                    features.push(match functions.map_or(0, |functions| functions.cosines) as usize {
+                        0 => Features::Line { feature: first, factor, offset },
+                        number => Features::Cosines { first, number },
+                    });
+                }
+            }
+        }
+        let pairs = pairs.map(|first| (first as usize, paired));
+        let (intercept, row_norm) = (self.encoding.intercept, self.encoding.row_norm);
+        Ok(RowSql { dialect, places, features, pairs, intercept, row_norm, dim: self.dim })
+    }
+}
+
+impl RowSql {
+    /// Returns an expression for each column that is used, of the table's columns.
+    pub fn places(&self) -> &[String] {
+        &self.places
+    }
+
+    /// Returns the name of a place in the second stage.
+    pub fn place_name(&self, place: usize) -> String {
+        self.dialect.name(&format!("dp_{place}"))
+    }
+
+    /// Returns the weighted sum of a row's features, of the places by their names.
+    ///
+    /// # Panics
+    /// Unless there is a weight for each feature.
+    pub fn score(&self, weights: &[f64]) -> String {
+        assert_eq!(weights.len(), self.dim, "one weight for each feature");
+        let number = |value: f64| self.dialect.number(value);
+        let (mut terms, mut squares, mut ones) = (Vec::new(), Vec::new(), 0.0);
+        for (place, features) in self.features.iter().enumerate() {
+            let z = self.place_name(place);
+            match *features {
+                Features::Line { feature, factor, offset } => {
+                    let value = self.line(&z, factor, offset);
+                    terms.push(format!("{} * {value}", number(weights[feature])));
+                    squares.push(format!("{value} * {value}"));
+                }
+                Features::Cosines { first, number: cosines } => {
+                    for j in 1..=cosines {
+                        let value = self.cosine(&z, j);
+                        let decay = 1.0 / (j as f64).sqrt();
+                        terms.push(format!("{} * {value}", number(weights[first + j - 1] * decay)));
+                        squares.push(format!("{value} * {value} / {}", number(j as f64)));
+                    }
+                }
+                Features::OneHot { first, width } => {
+                    let cases = (0..width).map(|i| format!(" WHEN {i} THEN {}", number(weights[first + i])));
+                    terms.push(format!("CASE {z}{} END", cases.collect::<String>()));
+                    ones += 1.0;
+                }
+            }
+        }
+        if let Some((first, places)) = &self.pairs {
+            let cosines: Vec<String> = places.iter().map(|&place| self.cosine(&self.place_name(place), 1)).collect();
+            let pairs =
+                cosines.iter().enumerate().flat_map(|(i, one)| cosines[..i].iter().map(move |other| (one, other)));
+            for (weight, (one, other)) in weights[*first..].iter().zip(pairs) {
+                terms.push(format!("{} * {one} * {other}", number(*weight)));
+                squares.push(format!("{one} * {one} * {other} * {other}"));
+            }
+        }
+        ones += self.intercept * self.intercept;
+        if self.intercept > 0.0 {
+            terms.push(number(weights[self.dim - 1] * self.intercept));
+        }
+        squares.push(number(ones));
+        let (dot, squares) = (sum(terms), sum(squares));
+        // What keeps the exact norm at most 1 in the encoder too.
+        let slack = (self.features.len() as f64 + 9.0) * f64::EPSILON / 2.0;
+        let scale = number(1.0 - slack);
+        match self.row_norm {
+            RowNorm::Clip => {
+                format!("{dot} * CASE WHEN {squares} > 1 THEN {scale} / sqrt({squares}) ELSE 1 END")
+            }
+            // A row of zeros stays one.
+            RowNorm::Unit if ones > 0.0 => format!("{dot} * {scale} / sqrt({squares})"),
+            RowNorm::Unit => format!("{dot} * CASE WHEN {squares} > 0 THEN {scale} / sqrt({squares}) ELSE 1 END"),
+        }
+    }
+
+    /// Returns the weighted sum of a row's features as one expression of the table's columns.
+    ///
+    /// # Panics
+    /// Unless there is a weight for each feature.
+    pub fn expression(&self, weights: &[f64]) -> String {
+        let score = self.score(weights);
+        let named = |(place, expression): (usize, &String)| format!("{expression} AS {}", self.place_name(place));
+        match self.dialect.fence() {
+            Some(fence) => {
+                let places: Vec<String> = self.places.iter().enumerate().map(named).collect();
+                format!("(SELECT {score} FROM (SELECT {}{fence}) AS dp)", places.join(", "))
+            }
+            None => {
+                // From the last, so that `dp_1` is not found within `dp_10`: the names are quoted.
+                let places = self.places.iter().enumerate().rev();
+                places.fold(format!("({score})"), |score, (place, expression)| {
+                    score.replace(&self.place_name(place), &format!("({expression})"))
+                })
+            }
+        }
+    }
+
+    fn line(&self, z: &str, factor: f64, offset: f64) -> String {
+        if (factor, offset) == (1.0, 0.0) {
+            return z.to_owned();
+        }
+        format!("({} * {z} + {})", self.dialect.number(factor), self.dialect.number(offset))
+    }
+
+    /// Returns `cos(pi j z)`.
+    fn cosine(&self, z: &str, j: usize) -> String {
+        format!("cos({} * {z})", self.dialect.number(std::f64::consts::PI * j as f64))
+    }
+}
+
+impl Coordinate {
+    /// Returns z of a share u, which is an expression.
+    fn in_sql(&self, share: &str, dialect: Dialect) -> String {
+        let number = |value: f64| dialect.number(value);
+        let log = |share: &str| format!("(ln(1 + {} * {share}) / {})", number(STEEPNESS), number(STEEPNESS.ln_1p()));
+        match *self {
+            Self::Linear => share.to_owned(),
+            Self::FromMinimum => log(share),
+            Self::FromMaximum => format!("(1 - {})", log(&format!("(1 - {share})"))),
+            Self::FromZero { zero, low, width } => {
+                let distance = format!("({share} - {})", number(zero));
+                let size = log(&format!("(abs({distance}) / {})", number(zero.max(1.0 - zero))));
+                let signed = format!("CASE WHEN {distance} < 0 THEN -{size} ELSE {size} END");
+                format!("(({signed} - {}) / {})", number(low), number(width))
+            }
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! The dialects of SQL in which encoders and models can be written.
+
+/// A dialect of SQL.
+///
+/// # Examples
+/// ```
+/// use dp_data::sql::Dialect;
+/// assert_eq!(Dialect::Postgres.name("a \"b\""), "\"a \"\"b\"\"\"");
+/// assert_eq!(Dialect::Sqlite.text("it's"), "'it''s'");
+/// assert_eq!(Dialect::DuckDb.number(-0.1), "(-1e-1)");
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// PostgreSQL 12 or later.
+    Postgres,
+    /// SQLite 3.35 or later, built with its mathematical functions.
+    Sqlite,
+    /// DuckDB.
+    DuckDb,
+}
+
+impl Dialect {
+    /// All dialects.
+    pub const ALL: [Self; 3] = [Self::Postgres, Self::Sqlite, Self::DuckDb];
+
+    /// Returns a quoted identifier.
+    pub fn name(self, name: &str) -> String {
+        match self {
+            // SQLite takes a name in double quotes for a text if there is no such column; one in backquotes never.
+            Self::Sqlite => format!("`{}`", name.replace('`', "``")),
+            Self::Postgres | Self::DuckDb => format!("\"{}\"", name.replace('"', "\"\"")),
+        }
+    }
+
+    /// Returns a text literal.
+    pub fn text(self, text: &str) -> String {
+        let quoted = text.replace('\'', "''");
+        match self {
+            // Whether a backslash escapes depends on a setting, except in this form.
+            Self::Postgres if text.contains('\\') => format!("E'{}'", quoted.replace('\\', "\\\\")),
+            _ => format!("'{quoted}'"),
+        }
+    }
+
+    /// Returns a literal in double precision, of a finite number.
+    pub fn number(self, number: f64) -> String {
+        let digits = match self {
+            // Otherwise it would be a decimal, and so would the result of arithmetic with another.
+            Self::Postgres => format!("float8 '{number:e}'"),
+            // An exponent makes it a double.
+            Self::Sqlite | Self::DuckDb => format!("{number:e}"),
+        };
+        if number < 0.0 { format!("({digits})") } else { digits }
+    }
+
+    /// Returns a column's number in double precision: NULL where the dialect can tell that it is none.
+    pub(crate) fn as_number(self, column: &str) -> String {
+        match self {
+            Self::Postgres => format!("CAST({column} AS double precision)"),
+            // A cast would make 0 of any text.
+            Self::Sqlite => {
+                format!("CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END")
+            }
+            Self::DuckDb => format!("TRY_CAST({column} AS DOUBLE)"),
+        }
+    }
+
+    /// Returns the number of a column that may hold Booleans.
+    pub(crate) fn as_indicator(self, column: &str) -> String {
+        match self {
+            // A Boolean has no cast to a floating-point number.
+            Self::Postgres => {
+                let text = format!("CAST({column} AS text)");
+                format!(
+                    "CAST(CASE {text} WHEN 'true' THEN '1' WHEN 'false' THEN '0' ELSE {text} END AS double precision)"
+                )
+            }
+            Self::Sqlite | Self::DuckDb => self.as_number(column),
+        }
+    }
+
+    /// Returns a column's text.
+    pub(crate) fn as_text(self, column: &str) -> String {
+        match self {
+            Self::Postgres => format!("CAST({column} AS text)"),
+            // A whole number has no fraction in its text, whatever its type.
+            Self::Sqlite => format!(
+                "CASE WHEN typeof({column}) = 'real' AND {column} = CAST({column} AS INTEGER) \
+                 THEN CAST(CAST({column} AS INTEGER) AS TEXT) ELSE CAST({column} AS TEXT) END"
+            ),
+            Self::DuckDb => format!(
+                "CASE WHEN typeof({column}) IN ('DOUBLE', 'FLOAT') THEN regexp_replace(CAST({column} AS VARCHAR), \
+                 '\\.0$', '') ELSE CAST({column} AS VARCHAR) END"
+            ),
+        }
+    }
+
+    /// Returns whether a column of numbers may hold texts.
+    pub(crate) fn has_texts_among_numbers(self) -> bool {
+        self != Self::Postgres
+    }
+
+    /// Returns the texts that a Boolean of a schema may have, and those that it has here instead.
+    pub(crate) fn texts_of_booleans(self) -> [(&'static str, &'static str); 2] {
+        match self {
+            Self::Sqlite => [("true", "1"), ("false", "0")],
+            Self::Postgres | Self::DuckDb => [("1", "true"), ("0", "false")],
+        }
+    }
+
+    /// Returns a text without blanks, tabs and line ends around it.
+    pub(crate) fn trimmed(self, text: &str) -> String {
+        match self {
+            Self::Postgres => format!("btrim({text}, E' \\t\\n\\f\\r')"),
+            Self::Sqlite => format!("trim({text}, ' ' || char(9, 10, 12, 13))"),
+            Self::DuckDb => format!("trim({text}, ' ' || chr(9) || chr(10) || chr(12) || chr(13))"),
+        }
+    }
+
+    /// Returns what ends a query whose columns the planner shall compute once each; `None` if it does so by itself.
+    pub(crate) fn fence(self) -> Option<&'static str> {
+        match self {
+            Self::Postgres => Some(" OFFSET 0"),
+            Self::Sqlite => Some(" LIMIT 1"),
+            Self::DuckDb => None,
+        }
+    }
+}
+
+/// Returns the sum of some terms, in parentheses that keep it shallow; 0 for none.
+pub fn sum(mut terms: Vec<String>) -> String {
+    while terms.len() > 1 {
+        let pair = |pair: &[String]| match pair {
+            [one, other] => format!("({one} + {other})"),
+            rest => rest.concat(),
+        };
+        terms = terms.chunks(2).map(pair).collect();
+    }
+    terms.pop().unwrap_or_else(|| "0".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_texts_and_numbers_cannot_end_their_quotes() {
+        for dialect in Dialect::ALL {
+            for hostile in ["a", "\"; DROP TABLE t; --", "`; DROP TABLE t; --", "'; DROP TABLE t; --", "\\'; --", "ü\n"]
+            {
+                let (name, text) = (dialect.name(hostile), dialect.text(hostile));
+                let mark = name.chars().next().unwrap();
+                assert_eq!(
+                    name[1..name.len() - 1].replace([mark; 2].iter().collect::<String>().as_str(), ""),
+                    hostile.replace(mark, "")
+                );
+                assert_eq!(text.trim_start_matches('E').matches('\'').count() % 2, 0, "{text}");
+            }
+            for number in [0.0, 1.0, 0.1, -1.5e-300, f64::MAX, f64::MIN_POSITIVE] {
+                let text = dialect.number(number);
+                let digits =
+                    text.trim_matches(|c: char| !(c.is_ascii_digit() || c == '-')).trim_start_matches("float8 '");
+                let digits = digits.trim_start_matches("8 '");
+                assert_eq!(digits.parse::<f64>().unwrap(), number, "{text}");
+                assert!(text.contains('e'));
+            }
+        }
+    }
+
+    #[test]
+    fn sums_are_shallow() {
+        let terms = |n: usize| (0..n).map(|i| i.to_string()).collect::<Vec<_>>();
+        assert_eq!((sum(terms(0)), sum(terms(1)), sum(terms(3))), ("0".into(), "0".into(), "((0 + 1) + 2)".into()));
+        let text = sum(terms(5000));
+        let mut depth = 0;
+        let depths = text.chars().map(|c| {
+            depth += i32::from(c == '(') - i32::from(c == ')');
+            depth
+        });
+        assert_eq!(depths.max(), Some(13));
+    }
+}

@@ -1,0 +1,103 @@
+//! Models as SQL: predictions where the rows are.
+
+use dp_data::DataError;
+use dp_data::sql::{Dialect, sum};
+
+use crate::model::{Model, ModelKind};
+
+/// Returns a query of all columns of `table` and of the predictions of a model.
+///
+/// `table` is written as it is: a table, a view, or a query in parentheses. The columns of the predictions are
+///
+/// | model | columns |
+/// |---|---|
+/// | two classes | `dp_score`, `dp_class` |
+/// | several classes | `dp_score:CLASS` for each, `dp_class`; for softmax also `dp_probability:CLASS` |
+/// | a number | `dp_score`, `dp_prediction` |
+///
+/// They are NULL where `dp predict` gives no score, and where it would refuse the record. They agree with it up to rounding, where
+/// columns hold what the schema says: a numeric column of PostgreSQL must be of a numeric type.
+///
+/// # Errors
+/// `encoding.sql` for a model of records that are not those of a table, or with a projection.
+///
+/// # Examples
+/// ```no_run
+/// use dp_data::sql::Dialect;
+/// let file = dp::ModelFile::parse(&std::fs::read("model.json")?)?;
+/// let query = dp::sql::query(&file.model, Dialect::Postgres, "ward.people")?;
+/// println!("CREATE VIEW scored AS\n{query};");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn query(model: &Model, dialect: Dialect, table: &str) -> Result<String, DataError> {
+    let row = model.encoder.in_sql(dialect)?;
+    let expressions = model.weights.chunks_exact(model.encoder.dim().max(1)).map(|weights| row.expression(weights));
+    let number = |value: f64| dialect.number(value);
+    let (scores, last) = match &model.kind {
+        ModelKind::LinearClassifier { classes } => {
+            let (threshold, [positive, negative]) = (
+                number(model.threshold.unwrap_or_default()),
+                [&classes.positive, &classes.negative].map(|class| dialect.text(class)),
+            );
+            let class = format!(
+                "CASE WHEN dp_score > {threshold} THEN {positive} WHEN dp_score <= {threshold} THEN {negative} END"
+            );
+            (vec!["dp_score".to_owned()], vec![(class, "dp_class".to_owned())])
+        }
+        ModelKind::LinearRegression { range } => {
+            let share = "CASE WHEN dp_score < -1 THEN 0 WHEN dp_score > 1 THEN 1 ELSE 0.5 * dp_score + 0.5 END";
+            let (min, max) = (number(range.min), number(range.max));
+            let value = format!("(1 - {share}) * {min} + {share} * {max}");
+            (vec!["dp_score".to_owned()], vec![(value, "dp_prediction".to_owned())])
+        }
+        ModelKind::MultiClassLinear { classes } => return Ok(of_classes(model, classes, dialect, table, expressions)),
+    };
+    Ok(select(&last, &select(&named(expressions, scores), table)))
+}
+
+/// Returns the query of a model with a score for each class.
+fn of_classes(
+    model: &Model,
+    classes: &[String],
+    dialect: Dialect,
+    table: &str,
+    expressions: impl Iterator<Item = String>,
+) -> String {
+    let of = |what: &str| classes.iter().map(|class| dialect.name(&format!("dp_{what}:{class}"))).collect::<Vec<_>>();
+    let scores = of("score");
+    let mut query = select(&named(expressions, scores.clone()), table);
+    let greatest = match dialect {
+        Dialect::Sqlite => "max",
+        _ => "greatest",
+    };
+    let largest = format!("{greatest}({})", scores.join(", "));
+    // Of one score SQLite's would be an aggregate.
+    let largest = if scores.len() == 1 { scores.concat() } else { largest };
+    query = select(&[(largest, "dp_largest".to_owned())], &query);
+    // The first that is the largest, as in the model.
+    let cases = scores.iter().zip(classes).map(|(score, class)| format!(" WHEN {score} THEN {}", dialect.text(class)));
+    let class = format!("CASE dp_largest{} END", cases.collect::<String>());
+    let mut last = vec![(class, "dp_class".to_owned())];
+    if model.has_probabilities() {
+        // PostgreSQL raises an error where the result would be 0.
+        let least = dialect.number(-700.0);
+        let weight = |score: &String| {
+            let difference = format!("({score} - dp_largest)");
+            format!("exp(CASE WHEN {difference} < {least} THEN {least} ELSE {difference} END)")
+        };
+        query = select(&[(sum(scores.iter().map(weight).collect()), "dp_total".to_owned())], &query);
+        last.extend(named(scores.iter().map(|score| weight(score) + " / dp_total"), of("probability")));
+    }
+    select(&last, &query)
+}
+
+fn named(expressions: impl Iterator<Item = String>, names: Vec<String>) -> Vec<(String, String)> {
+    expressions.zip(names).collect()
+}
+
+/// Returns a query of all columns of `from` and of others.
+fn select(columns: &[(String, String)], from: &str) -> String {
+    let columns: String = columns.iter().map(|(expression, name)| format!(",\n  {expression} AS {name}")).collect();
+    let from = if from.starts_with("SELECT ") { format!("(\n{from}\n)") } else { from.to_owned() };
+    format!("SELECT dp_rows.*{columns}\nFROM {from} AS dp_rows")
+}
