@@ -500,6 +500,7 @@ fn every_code_is_triggered_somewhere() {
         include_str!("sign.rs"),
         include_str!("spool.rs"),
         include_str!("tables.rs"),
+        include_str!("predict_sql.rs"),
         include_str!("train.rs"),
         include_str!("tune.rs"),
         include_str!("usage.rs"),
