@@ -80,6 +80,12 @@ pub enum Assumption {
         /// The mechanism's name.
         mechanism: String,
     },
+    /// Sums were computed by another engine, whose arithmetic is taken on trust: IEEE doubles, correctly rounded, and exact sums of
+    /// integers. Contributions had this many binary digits.
+    EngineArithmetic {
+        /// The number of digits.
+        bits: u32,
+    },
     /// The curator vouches that rows were read in an order independent of the records' values.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     DeclaredOrder,
@@ -120,6 +126,7 @@ impl Assumption {
             Self::FloatSum => "float_sum".to_owned(),
             Self::MonotonicScores => "monotonic_scores".to_owned(),
             Self::ClaimedByUser { mechanism } => format!("claimed_by_user ({mechanism})"),
+            Self::EngineArithmetic { bits } => format!("engine_arithmetic (bits {bits})"),
             Self::DeclaredOrder => "declared_order".to_owned(),
             Self::PublicProjection => "public_projection".to_owned(),
             Self::EveryRecordConforms => "every_record_conforms".to_owned(),

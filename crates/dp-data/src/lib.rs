@@ -68,6 +68,7 @@ pub mod source;
 pub mod spool;
 #[cfg(feature = "schema")]
 pub mod sql;
+pub mod sums;
 #[cfg(feature = "files")]
 pub mod table;
 pub mod workers;

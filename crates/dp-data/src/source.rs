@@ -7,6 +7,7 @@
 use crate::block::Block;
 use crate::memory::OutOfMemory;
 use crate::selection::Selection;
+use crate::sums::SumSource;
 
 /// A source's description of itself before the first pass; all of it is public.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,6 +106,15 @@ pub enum SourceError {
         /// The engine.
         engine: &'static str,
     },
+    /// Rows were requested of an engine that keeps them and answers with sums.
+    #[error(
+        "the rows stay where they are ({engine}): only an algorithm that adds noise to each sum over all records runs on sums \
+         alone"
+    )]
+    SumsOnly {
+        /// The engine.
+        engine: &'static str,
+    },
     /// Memory for the rows in the requested order, or for those of a batch, is exhausted.
     #[error(transparent)]
     Memory(#[from] OutOfMemory),
@@ -151,6 +161,11 @@ pub trait RowSource<F> {
     fn select<'a>(&'a mut self, positions: &'a [u32]) -> Result<Option<Selection<'a, F>>, SourceError> {
         let _ = positions;
         Ok(None)
+    }
+
+    /// Returns the source of sums in place of rows, if the rows stay where they are. Passes and single rows are then refused.
+    fn sums(&mut self) -> Option<&mut dyn SumSource> {
+        None
     }
 
     /// Ends the snapshot from which all passes read.

@@ -34,6 +34,7 @@ mod scaled;
 mod step_batches;
 mod step_sum;
 mod stopping;
+mod sums;
 mod two_parts;
 mod update;
 
@@ -59,6 +60,7 @@ pub use step_batches::{Driven, StepBatches};
 pub(crate) use step_sum::MICROBATCH;
 pub use step_sum::{Contributions, StepSum, Summation};
 pub use stopping::{Passes, StopRule};
+pub(crate) use sums::{AllElsewhere, SumGradient};
 pub use two_parts::TwoParts;
 pub use update::{GradientDescent, Step, UpdateRule, project};
 

@@ -158,6 +158,10 @@ pub fn in_words(assumption: &Assumption) -> String {
             "The mechanism `{}` costs what its author says; the library has not proved it.",
             one_line(mechanism)
         ),
+        Assumption::EngineArithmetic { bits } => format!(
+            "The sums were computed by another engine. Its arithmetic is taken on trust: doubles after IEEE 754, correctly rounded, \
+             and exact sums of integers, here of {bits} binary digits."
+        ),
         Assumption::DeclaredOrder => {
             "The order of the rows does not depend on what they hold; the curator vouches for that.".to_owned()
         }

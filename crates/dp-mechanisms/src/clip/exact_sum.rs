@@ -250,6 +250,36 @@ impl<A: Adjacency> ExactSum<A> {
         Ok(())
     }
 
+    /// Adds the sum of `records` contributions that was computed elsewhere, in whole steps.
+    ///
+    /// # Privacy
+    /// The caller states that each of the contributions is a whole number of steps and at most as long as the clipping norm; what
+    /// that rests on becomes an assumption of the release: [`Bounded::assuming`].
+    ///
+    /// # Errors
+    /// [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond the stated number; [`Error::OutOfRange`] for a sum that so
+    /// many contributions cannot have. In these cases nothing is added.
+    pub fn add_from_elsewhere(&mut self, sum: &[i64], records: u64) -> Result<(), Error> {
+        if sum.len() != self.total.dim() {
+            let (expected, found) = (self.total.dim() as u64, sum.len() as u64);
+            return Err(Error::DimensionMismatch { expected, found });
+        }
+        let all = self.records.saturating_add(records);
+        check_records(all, self.most_records)?;
+        let most = product_up(count_up(records), self.rule.norm().get() * (1.0 / self.step));
+        if let Some(found) = sum.iter().find(|found| !(found.unsigned_abs() as f64 <= most)) {
+            let range = "what so many contributions can add up to";
+            return Err(Error::OutOfRange { name: "sum in steps", value: *found as f64, range });
+        }
+        match &mut self.total {
+            // Below 2^53 steps, so that the conversion is exact.
+            Total::Doubles(total) => total.iter_mut().zip(sum).for_each(|(total, part)| *total += *part as f64),
+            Total::Integers(total, _) => total.iter_mut().zip(sum).for_each(|(total, part)| *total += part),
+        }
+        self.records = all;
+        Ok(())
+    }
+
     /// Returns the sum with its sensitivity and resets it to zero.
     pub fn finish(&mut self) -> Bounded<Vec<f64>, A> {
         self.records = 0;

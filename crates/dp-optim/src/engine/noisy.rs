@@ -106,7 +106,7 @@ impl<A: Adjacency> Noise<A> {
 }
 
 /// The error for batches other than those logged.
-const OTHER_BATCHES: Error =
+pub(super) const OTHER_BATCHES: Error =
     Error::NotProved { recipe: "noise in every step", why: "the batches are not those that the noise was paid for" };
 
 /// Two points, and the factor on differences of gradients between them.

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, EventLog, ZeroOut};
-use dp_data::{Block, Order, RowSource};
-use dp_losses::{Model, ModelVisitor, Real, ScaledSteps};
+use dp_data::{Block, Order, RowSource, SourceError};
+use dp_losses::{Model, ModelVisitor, ProximalMap, Real, ScaledSteps};
 use dp_mechanisms::continual::MatrixFactorisation;
 use dp_mechanisms::{Gaussian, LentRng, Released};
 use rand::Rng as _;
@@ -14,7 +14,8 @@ use super::rule::Rule;
 use super::{Batching, NoisyRun};
 use crate::averaging::AveragingWeights;
 use crate::engine::{
-    BatchKey, BatchSizes, Buffered, Control, NoisyGradient, Passes, RowBatches, Run, SampledRun, StepBatches,
+    AllElsewhere, BatchKey, BatchSizes, Batches, Buffered, Control, GradientEstimate, NoisyGradient, Passes,
+    RowBatches, Run, SampledRun, StepBatches, SumGradient,
 };
 use crate::error::Error;
 use crate::growth::Divisor;
@@ -123,20 +124,34 @@ impl<F: Real, A: Adjacency> ModelVisitor<F> for Training<'_, '_, '_, F, A> {
         M: ScaledSteps<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>>,
     {
         let Self { run, noise, following, key, source, rng, control, .. } = self;
-        let Following { steps, weights, std_dev, .. } = *following;
+        let Following { steps, weights, .. } = *following;
         let mut log = EventLog::new();
+        let description = source.describe()?;
+        if let Some(sums) = source.sums() {
+            let Law::Steps(noise) = noise else {
+                return Err(SourceError::SumsOnly { engine: description.engine }.into());
+            };
+            let asked = (run.loss, model.parameters());
+            let gradient = SumGradient::start(asked, run.step_batches(), &run.sum, noise.into(), sums, &mut log, rng)
+                .map_err(|error| match error {
+                Error::NotProved { why, .. } => Error::NotProved { recipe: run.recipe, why },
+                error => error,
+            })?;
+            let mut batches = AllElsewhere { description };
+            return run.descend(&model, gradient, &mut batches, following, control, |gradient, output| {
+                Ok((gradient.finish(output, &mut log)?, log))
+            });
+        }
         let gradient = match noise {
             Law::Steps(noise) => {
                 NoisyGradient::start(&model, run.step_batches(), run.sum, noise.into(), &mut log, rng)?
             }
             Law::Stream(stream) => NoisyGradient::start_stream(&model, run.step_batches(), run.sum, &stream, rng)?,
         };
-        let start = vec![F::zero(); model.parameters()];
-        let rule = Rule::new(run, steps, std_dev, &start)?;
-        let last_map = if weights.is_last() { None } else { run.last_map(steps)? };
-        let mut iterate = Buffered::new(start, !weights.is_last(), gradient, rule);
+        let finish = |gradient: NoisyGradient<'_, F, M, A, _>, output| Ok((gradient.finish(output, &mut log)?, log));
         match run.batching {
             Batching::Drawn(law) => {
+                let (mut iterate, last_map) = run.iterate(&model, gradient, following)?;
                 let sampled = SampledRun {
                     n: run.n,
                     law,
@@ -146,24 +161,72 @@ impl<F: Real, A: Adjacency> ModelVisitor<F> for Training<'_, '_, '_, F, A> {
                     weights: weights.clone(),
                 };
                 sampled.run(&model, source, &mut iterate, BatchKey::of(key), control)?;
+                let (output, gradient) = with_last_map(iterate, last_map);
+                finish(gradient, output)
             }
             Batching::Passes { .. } | Batching::Parties { .. } => {
-                let (passes, batches, order) = run.passes(key);
-                let passed = Run {
-                    n: run.n,
-                    batches,
-                    divisor: Divisor::Nominal,
-                    steps: steps.clone(),
-                    weights: weights.clone(),
-                };
+                let (_, _, order) = run.passes(key);
                 let mut batches = RowBatches::new(&mut *source, order);
-                passed.run(&model, &mut batches, &mut iterate, &mut Passes(passes), control)?;
+                run.descend(&model, gradient, &mut batches, following, control, finish)
             }
         }
-        let (mut output, gradient) = iterate.into_parts();
-        if let Some((mut map, step)) = last_map {
-            map.apply(step, &mut output);
-        }
-        Ok((gradient.finish(output, &mut log)?, log))
+    }
+}
+
+/// The penalty's map for an average of iterates, and its step.
+type LastMap = Option<(ProximalMap, f64)>;
+
+/// The start of a run, and the map of its output.
+type Start<F, G> = (Buffered<F, G, Rule<F>>, LastMap);
+
+fn with_last_map<F: Real, G>(iterate: Buffered<F, G, Rule<F>>, last_map: LastMap) -> (Vec<F>, G) {
+    let (mut output, gradient) = iterate.into_parts();
+    if let Some((mut map, step)) = last_map {
+        map.apply(step, &mut output);
+    }
+    (output, gradient)
+}
+
+impl NoisyRun {
+    /// Returns the start of the run with this estimate of gradients, and the map of its output.
+    fn iterate<F: Real, M: Model<F>, G>(
+        &self,
+        model: &M,
+        gradient: G,
+        &Following { steps, weights, std_dev, .. }: &Following<'_>,
+    ) -> Result<Start<F, G>, Error> {
+        let start = vec![F::zero(); model.parameters()];
+        let rule = Rule::new(self, steps, std_dev, &start)?;
+        let last_map = if weights.is_last() { None } else { self.last_map(steps)? };
+        Ok((Buffered::new(start, !weights.is_last(), gradient, rule), last_map))
+    }
+
+    /// Runs passes over `batches`, and finishes with the output.
+    fn descend<F: Real, M, G, B, T>(
+        &self,
+        model: &M,
+        gradient: G,
+        batches: &mut B,
+        following: &Following<'_>,
+        control: &mut Control<'_>,
+        finish: impl FnOnce(G, Vec<F>) -> Result<T, Error>,
+    ) -> Result<T, Error>
+    where
+        M: Model<F>,
+        G: GradientEstimate<F, M>,
+        B: Batches<F, M>,
+    {
+        let (mut iterate, last_map) = self.iterate(model, gradient, following)?;
+        let (passes, sizes, _) = self.passes([0; 32]);
+        let run = Run {
+            n: self.n,
+            batches: sizes,
+            divisor: Divisor::Nominal,
+            steps: following.steps.clone(),
+            weights: following.weights.clone(),
+        };
+        run.run(model, batches, &mut iterate, &mut Passes(passes), control)?;
+        let (output, gradient) = with_last_map(iterate, last_map);
+        finish(gradient, output)
     }
 }

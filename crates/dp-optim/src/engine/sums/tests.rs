@@ -1,0 +1,234 @@
+use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_data::{Examples, PassRequest, RowSource, RowStream};
+use dp_losses::{HuberRegression, HuberSvm, LogCosh, Softmax};
+use dp_mechanisms::rng::{LentRng, ReleaseRng as _, SeededRng};
+
+use super::*;
+use crate::engine::Control;
+use crate::recipes::{AnyRecipe, Budget, DpSgd, NoisyMoments, Planned, Recipe, RecordAdjacency, Sampling};
+use crate::{Descent, MemorySource};
+
+const N: usize = 400;
+const DIM: usize = 4;
+
+/// Records that are added up elsewhere: as plainly as the formulas say.
+struct Elsewhere {
+    examples: Examples<f64>,
+    /// The bound on targets.
+    bound: f64,
+    asked: u32,
+    /// What is wrong with the answers from the given question on.
+    fault: Option<(u32, Fault)>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Fault {
+    OtherCount,
+    OtherSums,
+    OtherBits,
+    TooLarge,
+    TooFew,
+}
+
+fn examples(classes: u32) -> Examples<f64> {
+    let mut state = 7u64;
+    let mut unit = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 11) as f64 / (1u64 << 53) as f64
+    };
+    let (mut values, mut targets) = (Vec::new(), Vec::new());
+    for i in 0..N {
+        let row: [f64; DIM] = [unit() - 0.5, unit() - 0.5, unit() - 0.5, 0.5];
+        let norm = row.iter().map(|x| x * x).sum::<f64>().sqrt() * (1.0 + 1e-12);
+        values.extend(row.map(|x| x / norm));
+        targets.push(match classes {
+            0 => (row[0] - row[1] + 0.2 * (unit() - 0.5)).clamp(-1.0, 1.0),
+            2 => {
+                if row[0] - row[1] + 0.3 * (unit() - 0.5) > 0.0 {
+                    1.0
+                } else {
+                    -1.0
+                }
+            }
+            classes => f64::from((i as u32 * 5 + u32::from(row[0] > 0.0)) % classes),
+        });
+    }
+    Examples::dense(values, targets, DIM).unwrap()
+}
+
+impl RowSource<f64> for Elsewhere {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        Ok(Description { n: N as u64, dim: DIM, row_norm: 1.0, target_bound: self.bound, engine: "elsewhere" })
+    }
+
+    fn open_pass(&mut self, _: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
+        Err(SourceError::SumsOnly { engine: "elsewhere" })
+    }
+
+    fn sums(&mut self) -> Option<&mut dyn SumSource> {
+        Some(self)
+    }
+}
+
+/// The slopes of a record, from the formulas of [`Slope`].
+fn slopes(slope: Slope, scores: &[f64], y: f64) -> Vec<f64> {
+    let m = scores[0];
+    vec![match slope {
+        Slope::Logistic => -y / (1.0 + (y * m).exp()),
+        Slope::HuberSvm { h } if h > 0.0 => -y * ((h + 1.0 - y * m) / (2.0 * h)).clamp(0.0, 1.0),
+        Slope::HuberSvm { .. } => {
+            if y * m < 1.0 {
+                -y
+            } else {
+                0.0
+            }
+        }
+        Slope::Huber { h } if h > 0.0 => ((m - y) / h).clamp(-1.0, 1.0),
+        Slope::Huber { .. } => (m - y).signum(),
+        Slope::LogCosh { h } => ((m - y) / h).tanh(),
+        Slope::ClippedResidual { most } => (m - y).clamp(-most, most),
+        Slope::Softmax { .. } => {
+            let total: f64 = scores.iter().map(|score| score.exp()).sum();
+            return scores
+                .iter()
+                .zip(0..)
+                .map(|(score, c)| score.exp() / total - f64::from(y == f64::from(c)))
+                .collect();
+        }
+        other => panic!("{other:?}"),
+    }]
+}
+
+impl SumSource for Elsewhere {
+    fn gradients(&mut self, slope: Slope, weights: &[f64]) -> Result<GradientSums, SourceError> {
+        let bits = bits_of(N as u64);
+        let mut steps = vec![0i64; weights.len()];
+        let block = self.examples.block();
+        let Rows::Dense { values, .. } = block.rows else { panic!("dense rows") };
+        for (row, &y) in values.chunks(DIM).zip(block.targets) {
+            let dot = |weights: &[f64]| weights.iter().zip(row).map(|(w, x)| w * x).sum::<f64>();
+            let scores: Vec<f64> = weights.chunks(DIM).map(dot).collect();
+            for (slope, sums) in slopes(slope, &scores, y).into_iter().zip(steps.chunks_mut(DIM)) {
+                for (sum, x) in sums.iter_mut().zip(row) {
+                    *sum += (slope * x * 2f64.powi(bits as i32)).trunc() as i64;
+                }
+            }
+        }
+        let mut answer = GradientSums { records: N as u64, steps, bits };
+        self.asked += 1;
+        match self.fault.filter(|(from, _)| self.asked >= *from).map(|(_, fault)| fault) {
+            None => {}
+            Some(Fault::OtherCount) => answer.records += 1,
+            Some(Fault::OtherSums) => answer.steps[0] += 1,
+            Some(Fault::OtherBits) => answer.bits -= 1,
+            Some(Fault::TooLarge) => answer.steps[0] = (N as i64) << (bits + 1),
+            Some(Fault::TooFew) => drop(answer.steps.pop()),
+        }
+        Ok(answer)
+    }
+}
+
+fn budget() -> Budget {
+    Budget { epsilon: Epsilon::new(2.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
+}
+
+fn recipe(loss: LossKind) -> DpSgd {
+    let clipping = (loss == LossKind::Squared).then(|| ClippingNorm::new(0.5).unwrap());
+    DpSgd {
+        sampling: Sampling::Passes,
+        batch_size: u64::MAX,
+        passes: 5,
+        clipping,
+        descent: Descent::suited_to(0.01),
+        target_bound: bound(loss),
+        ..DpSgd::new(loss)
+    }
+}
+
+fn bound(loss: LossKind) -> f64 {
+    f64::from(loss.outputs().max(2) - 1)
+}
+
+fn elsewhere(loss: LossKind, fault: Option<(u32, Fault)>) -> Elsewhere {
+    Elsewhere { examples: examples(classes(loss)), bound: bound(loss), asked: 0, fault }
+}
+
+fn train<A: RecordAdjacency>(
+    recipe: &DpSgd,
+    source: &mut dyn RowSource<f64>,
+) -> Result<crate::Trained<f64, A, crate::recipes::DerivationOf<DpSgd, A>>, Error> {
+    let plan = recipe.plan::<A>(N as u64, DIM as u64, budget()).unwrap();
+    let mut rng = SeededRng::new(3);
+    let mut lent: LentRng<'_> = rng.lend();
+    plan.train(source, &mut lent, &mut Control::default())
+}
+
+const LOSSES: [fn() -> LossKind; 8] = [
+    || LossKind::Logistic,
+    || LossKind::HuberSvm(HuberSvm::new(0.3).unwrap()),
+    || LossKind::Hinge,
+    || LossKind::HuberRegression(HuberRegression::new(0.2).unwrap()),
+    || LossKind::Absolute,
+    || LossKind::LogCosh(LogCosh::new(0.4).unwrap()),
+    || LossKind::Squared,
+    || LossKind::Softmax(Softmax::new(4).unwrap()),
+];
+
+fn classes(loss: LossKind) -> u32 {
+    loss.classes().unwrap_or(if loss.is_classification() { 2 } else { 0 })
+}
+
+/// The same noise on sums that differ by their rounding alone.
+#[test]
+fn models_are_those_of_rows_in_memory_and_say_what_they_rest_on() {
+    for loss in LOSSES.map(|loss| loss()) {
+        let recipe = recipe(loss);
+        let mut here = MemorySource::new(examples(classes(loss)), 1.0, bound(loss));
+        let mut elsewhere = elsewhere(loss, None);
+        let one = train::<ZeroOut>(&recipe, &mut here).unwrap();
+        let other = train::<ZeroOut>(&recipe, &mut elsewhere).unwrap();
+        // The first step is asked for twice.
+        assert_eq!(elsewhere.asked, 6, "{loss}");
+        assert_eq!(one.derivation, other.derivation);
+        for (one, other) in one.weights.get().iter().zip(other.weights.get()) {
+            assert!((one - other).abs() < 1e-8 * (1.0 + one.abs()), "{loss}: {one} {other}");
+        }
+        let certificate =
+            other.certificate(dp_accountant::guarantee::Unit::Record, Vec::new(), String::new(), Default::default());
+        assert!(certificate.assumptions.contains(&Assumption::EngineArithmetic { bits: bits_of(N as u64) }), "{loss}");
+        let replaced = train::<ReplaceOne>(&recipe, &mut self::elsewhere(loss, None));
+        assert!(replaced.is_ok(), "{loss}: {:?}", replaced.err());
+    }
+}
+
+#[test]
+fn answers_that_cannot_be_right_end_the_run() {
+    let logistic = recipe(LossKind::Logistic);
+    for (from, fault, says) in [
+        (1, Fault::OtherCount, "number of rows"),
+        (3, Fault::OtherCount, "number of rows"),
+        (2, Fault::OtherSums, "two answers"),
+        (1, Fault::OtherBits, "digits"),
+        (1, Fault::TooLarge, "add up"),
+        (1, Fault::TooFew, "coordinates"),
+    ] {
+        let mut source = elsewhere(LossKind::Logistic, Some((from, fault)));
+        let error = train::<ZeroOut>(&logistic, &mut source).unwrap_err();
+        assert!(error.to_string().contains(says), "{error}");
+    }
+}
+
+/// An algorithm that needs rows says so.
+#[test]
+fn other_algorithms_are_refused() {
+    let source = || elsewhere(LossKind::Logistic, None);
+    let sampled = DpSgd { sampling: Sampling::Poisson, batch_size: 50, ..recipe(LossKind::Logistic) };
+    let in_batches = DpSgd { batch_size: 50, ..recipe(LossKind::Logistic) };
+    for recipe in [sampled, in_batches] {
+        assert!(train::<ZeroOut>(&recipe, &mut source()).is_err());
+    }
+    let moments = AnyRecipe::from(NoisyMoments::new(LossKind::Squared));
+    let plan = moments.plan::<ZeroOut>(N as u64, DIM as u64, budget()).unwrap();
+    let error = plan.train(&mut source(), &mut SeededRng::new(1), &mut Control::default()).unwrap_err();
+    assert!(error.to_string().contains("stay where they are"), "{error}");
+}
