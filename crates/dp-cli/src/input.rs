@@ -98,6 +98,11 @@ impl TypedTable {
         matches!(self, Self::Sqlite(_, Relation::Query(_)) | Self::Postgres(_, Relation::Query(_)))
     }
 
+    /// Returns whether others may write to the table.
+    pub fn is_database(&self) -> bool {
+        matches!(self, Self::Sqlite(..) | Self::Postgres(..))
+    }
+
     /// Returns whether rows come from another machine, or may.
     pub fn is_remote(&self) -> bool {
         matches!(self, Self::Postgres(..))

@@ -31,6 +31,9 @@ pub struct DraftOptions {
     pub max_categories: usize,
     /// True to set `log1p` where it is suitable, false to suggest it in a comment only.
     pub apply_log1p: bool,
+    /// True if others write to the table, as to one of a database: a value that is not a number, such as a NaN, then makes its record
+    /// count for nothing, in place of an error.
+    pub written_to: bool,
 }
 
 impl DraftOptions {
@@ -42,7 +45,15 @@ impl DraftOptions {
 
 impl Default for DraftOptions {
     fn default() -> Self {
-        Self { label: None, positive: None, negative: None, hint: None, max_categories: 100, apply_log1p: false }
+        Self {
+            label: None,
+            positive: None,
+            negative: None,
+            hint: None,
+            max_categories: 100,
+            apply_log1p: false,
+            written_to: false,
+        }
     }
 }
 

@@ -34,6 +34,7 @@ pub(crate) use coordinates::encode_coordinates;
 pub use feature_map::{FeatureMap, MAX_COSINES};
 use feature_map::{MapPlan, Numeric};
 pub use format::{ImageFormat, InputFormat, LibsvmFormat, MAX_FEATURES};
+pub(crate) use in_sql::FeatureSql;
 pub use in_sql::RowSql;
 pub(crate) use label::LabelPlan;
 pub(crate) use norm::bound_norm;
@@ -47,6 +48,7 @@ pub use row::{ColumnTally, RowBuffer, Stored};
 
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::{ColumnKind, Label, Schema};
+use crate::sql::Dialect;
 
 /// Expected fraction of nonzero features above which rows are stored dense.
 const SPARSE_SHARE: f64 = 0.35;
@@ -364,6 +366,11 @@ impl Encoder {
     /// Returns the number of features per example, including the intercept.
     pub fn dim(&self) -> usize {
         self.dim
+    }
+
+    /// Returns the target of a record of a table as SQL; NULL for a record that does not count.
+    pub(crate) fn target_in_sql(&self, dialect: Dialect) -> String {
+        self.label.in_sql(&dialect.name(&self.label().column), dialect)
     }
 
     /// Returns the index of the intercept, the last feature, if there is one.

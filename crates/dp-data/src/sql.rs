@@ -118,6 +118,15 @@ impl Dialect {
         }
     }
 
+    /// Returns a number of double precision, cut to a whole one, as an integer of 64 bits.
+    pub(crate) fn whole(self, number: &str) -> String {
+        match self {
+            Self::Postgres | Self::DuckDb => format!("CAST(trunc({number}) AS bigint)"),
+            // A cast cuts.
+            Self::Sqlite => format!("CAST({number} AS INTEGER)"),
+        }
+    }
+
     /// Returns what ends a query whose columns the planner shall compute once each; `None` if it does so by itself.
     pub(crate) fn fence(self) -> Option<&'static str> {
         match self {
@@ -127,6 +136,9 @@ impl Dialect {
         }
     }
 }
+
+/// Numbers beyond this size count as infinite, as literals need not hold the largest one.
+pub(crate) const LARGEST: f64 = 1.797e308;
 
 /// Returns the sum of some terms, in parentheses that keep it shallow; 0 for none.
 pub fn sum(mut terms: Vec<String>) -> String {

@@ -3,6 +3,11 @@
 //! A database can add up the gradients of a linear model itself, so that no row leaves it. The sums are of integers, so that
 //! they are the same in any order, however the records are divided and whatever is computed twice.
 
+#[cfg(feature = "schema")]
+pub mod in_sql;
+#[cfg(feature = "postgres")]
+pub mod postgres;
+
 use crate::source::SourceError;
 
 /// The derivative of a loss in the prediction `m` of a linear model, for a target `y`; with several classes, in each of the scores.
@@ -45,6 +50,45 @@ impl Slope {
             Self::Softmax { classes } => classes as usize,
             _ => 1,
         }
+    }
+
+    /// Returns the largest size of a slope.
+    pub fn largest(self) -> f64 {
+        match self {
+            Self::ClippedResidual { most } => most,
+            _ => 1.0,
+        }
+    }
+
+    /// Computes the slopes at these predictions.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::sums::Slope;
+    /// let mut slopes = [0.0; 2];
+    /// Slope::Softmax { classes: 2 }.at(&[1.0, 1.0], 0.0, &mut slopes);
+    /// assert_eq!(slopes, [-0.5, 0.5]);
+    /// ```
+    pub fn at(self, predictions: &[f64], y: f64, slopes: &mut [f64]) {
+        let m = predictions.first().copied().unwrap_or_default();
+        let of_one = match self {
+            Self::Logistic => -y / (1.0 + (y * m).exp()),
+            Self::HuberSvm { h } if h > 0.0 => -y * ((h + 1.0 - y * m) / (2.0 * h)).clamp(0.0, 1.0),
+            Self::HuberSvm { .. } => -y * f64::from(u8::from(y * m < 1.0)),
+            Self::Huber { h } if h > 0.0 => ((m - y) / h).clamp(-1.0, 1.0),
+            Self::Huber { .. } => f64::from(i8::from(m > y) - i8::from(m < y)),
+            Self::LogCosh { h } => ((m - y) / h).tanh(),
+            Self::ClippedResidual { most } => (m - y).clamp(-most, most),
+            Self::Softmax { .. } => {
+                let largest = predictions.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                let total: f64 = predictions.iter().map(|score| (score - largest).exp()).sum();
+                for ((slope, score), class) in slopes.iter_mut().zip(predictions).zip(0u32..) {
+                    *slope = (score - largest).exp() / total - f64::from(u8::from(y == f64::from(class)));
+                }
+                return;
+            }
+        };
+        slopes.iter_mut().for_each(|slope| *slope = of_one);
     }
 }
 

@@ -70,6 +70,8 @@ pub struct Request<'s> {
     pub intercept: bool,
     /// True if rows are stored sparse, which follows from the schema.
     pub sparse: bool,
+    /// True if rows stay where they are, so that only sums over all of them can be had.
+    pub sums: bool,
     /// The privacy budget.
     pub budget: Budget,
     /// The neighbouring relation.
@@ -91,7 +93,19 @@ impl<'s> Request<'s> {
         dim: u64,
     ) -> Self {
         let (noise_mode, float) = (NoiseMode::Exact, FloatKind::F64);
-        Self { settings, loss, noise_mode, float, intercept: false, sparse: false, budget, relation, n, dim }
+        Self {
+            settings,
+            loss,
+            noise_mode,
+            float,
+            intercept: false,
+            sparse: false,
+            sums: false,
+            budget,
+            relation,
+            n,
+            dim,
+        }
     }
 
     /// Returns the requested schedule; `None` uses the recipe's default.

@@ -309,6 +309,7 @@ fn on_source<F: Stored, T>(rows: Held<F>, encoder: &Encoder, train: impl FnOnce(
     match rows {
         Held::Memory(examples) => train(&mut MemorySource::new(examples, encoder.row_bound(), encoder.target_bound())),
         Held::Spool(mut spool) => train(&mut *spool),
+        Held::Elsewhere(mut source, _) => train(&mut *source),
     }
 }
 

@@ -68,6 +68,7 @@ impl SchemaConfig {
         }
         let format = Some(Format::of(&args.data)).filter(|format| format.is_table()).unwrap_or(Format::Csv);
         let typed = TypedTable::new(&args.data, format, args.table.as_deref(), args.query.as_deref())?;
+        options.written_to = typed.as_ref().is_some_and(TypedTable::is_database);
         let (csv, workers) = (csv_options(&args.delimiter)?, global.workers());
         Ok(Self { data: args.data.clone(), typed, csv, options, out, force: args.force, workers })
     }

@@ -25,6 +25,8 @@ mod reproduce;
 mod shell;
 mod sign;
 mod spool;
+#[cfg(unix)]
+mod sums;
 mod support;
 mod tables;
 mod threads;

@@ -202,8 +202,8 @@ impl ColumnSurvey {
                 missing = Some(self.markers.iter().map(|marker| (*marker).to_owned()).collect());
             }
         }
-        let on_unreadable = OnUnreadable::Error;
-        if let Some(line) = self.unreadable {
+        let on_unreadable = if options.written_to { OnUnreadable::Neutral } else { OnUnreadable::Error };
+        if let Some(line) = self.unreadable.filter(|_| !options.written_to) {
             remarks.push(format!(
                 "Cells that are not numbers: {}, the first on line {line}. Mend the file, or declare \
                  on_unreadable = \"neutral\" (their rows count for nothing) or \"missing\".",

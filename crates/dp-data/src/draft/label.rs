@@ -26,10 +26,16 @@ pub(super) fn decide(name: &str, survey: &LabelSurvey, options: &DraftOptions) -
             (kind, Review::Unreviewed, remark)
         }
     };
-    Ok((
-        Label { column: name.to_owned(), kind, missing_is_neutral: true, unreadable_is_neutral: false, review },
-        remark,
-    ))
+    let mut kind = kind;
+    if options.written_to {
+        match &mut kind {
+            LabelKind::TwoClasses { others: others @ Others::Error, .. } => *others = Others::Neutral,
+            LabelKind::Classes { others_are_neutral, .. } => *others_are_neutral = true,
+            _ => {}
+        }
+    }
+    let unreadable_is_neutral = options.written_to && matches!(kind, LabelKind::Number(_));
+    Ok((Label { column: name.to_owned(), kind, missing_is_neutral: true, unreadable_is_neutral, review }, remark))
 }
 
 fn undecided(name: &str, survey: &LabelSurvey, message: String, help: &str) -> DataError {

@@ -48,6 +48,17 @@ pub struct RowSql {
     dim: usize,
 }
 
+/// A feature before the row is scaled, as an expression of the places.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum FeatureSql {
+    /// A number.
+    Number(String),
+    /// 1 where the place has this value, else 0.
+    Is { place: usize, value: usize },
+    /// The constant of the intercept.
+    Constant(f64),
+}
+
 /// The features of a column.
 #[derive(Debug, Clone, PartialEq)]
 enum Features {
@@ -123,34 +134,23 @@ impl RowSql {
         self.dialect.name(&format!("dp_{place}"))
     }
 
-    /// Returns the weighted sum of a row's features, of the places by their names.
-    ///
-    /// # Panics
-    /// Unless there is a weight for each feature.
-    pub fn score(&self, weights: &[f64]) -> String {
-        assert_eq!(weights.len(), self.dim, "one weight for each feature");
-        let number = |value: f64| self.dialect.number(value);
-        let (mut terms, mut squares, mut ones) = (Vec::new(), Vec::new(), 0.0);
-        for (place, features) in self.features.iter().enumerate() {
+    /// Returns the features before the row is scaled, in order.
+    pub(crate) fn features(&self) -> Vec<FeatureSql> {
+        let mut features = vec![FeatureSql::Constant(0.0); self.dim];
+        for (place, of_place) in self.features.iter().enumerate() {
             let z = self.place_name(place);
-            match *features {
+            match *of_place {
                 Features::Line { feature, factor, offset } => {
-                    let value = self.line(&z, factor, offset);
-                    terms.push(format!("{} * {value}", number(weights[feature])));
-                    squares.push(format!("{value} * {value}"));
+                    features[feature] = FeatureSql::Number(self.line(&z, factor, offset));
                 }
-                Features::Cosines { first, number: cosines } => {
-                    for j in 1..=cosines {
-                        let value = self.cosine(&z, j);
-                        let decay = 1.0 / (j as f64).sqrt();
-                        terms.push(format!("{} * {value}", number(weights[first + j - 1] * decay)));
-                        squares.push(format!("{value} * {value} / {}", number(j as f64)));
+                Features::Cosines { first, number } => {
+                    for j in 1..=number {
+                        let decay = self.dialect.number(1.0 / (j as f64).sqrt());
+                        features[first + j - 1] = FeatureSql::Number(format!("({decay} * {})", self.cosine(&z, j)));
                     }
                 }
                 Features::OneHot { first, width } => {
-                    let cases = (0..width).map(|i| format!(" WHEN {i} THEN {}", number(weights[first + i])));
-                    terms.push(format!("CASE {z}{} END", cases.collect::<String>()));
-                    ones += 1.0;
+                    (0..width).for_each(|value| features[first + value] = FeatureSql::Is { place, value });
                 }
             }
         }
@@ -158,28 +158,80 @@ impl RowSql {
             let cosines: Vec<String> = places.iter().map(|&place| self.cosine(&self.place_name(place), 1)).collect();
             let pairs =
                 cosines.iter().enumerate().flat_map(|(i, one)| cosines[..i].iter().map(move |other| (one, other)));
-            for (weight, (one, other)) in weights[*first..].iter().zip(pairs) {
-                terms.push(format!("{} * {one} * {other}", number(*weight)));
-                squares.push(format!("{one} * {one} * {other} * {other}"));
+            for (feature, (one, other)) in features[*first..].iter_mut().zip(pairs) {
+                *feature = FeatureSql::Number(format!("({one} * {other})"));
             }
         }
-        ones += self.intercept * self.intercept;
-        if self.intercept > 0.0 {
-            terms.push(number(weights[self.dim - 1] * self.intercept));
+        if self.intercept > 0.0
+            && let Some(last) = features.last_mut()
+        {
+            *last = FeatureSql::Constant(self.intercept);
         }
+        features
+    }
+
+    /// Returns the weighted sum of a row's features before it is scaled, of the places by their names.
+    ///
+    /// # Panics
+    /// Unless there is a weight for each feature.
+    pub(crate) fn unscaled_score(&self, weights: &[f64]) -> String {
+        assert_eq!(weights.len(), self.dim, "one weight for each feature");
+        let number = |value: f64| self.dialect.number(value);
+        let mut terms = Vec::new();
+        let mut cases = vec![String::new(); self.features.len()];
+        for (feature, &weight) in self.features().iter().zip(weights) {
+            match feature {
+                FeatureSql::Number(value) => terms.push(format!("{} * {value}", number(weight))),
+                FeatureSql::Is { place, value } => cases[*place] += &format!(" WHEN {value} THEN {}", number(weight)),
+                FeatureSql::Constant(value) => terms.push(number(weight * value)),
+            }
+        }
+        let cases = cases.iter().enumerate().filter(|(_, cases)| !cases.is_empty());
+        terms.extend(cases.map(|(place, cases)| format!("CASE {}{cases} END", self.place_name(place))));
+        sum(terms)
+    }
+
+    /// Returns the factor that scales a row, of the places by their names: the exact norm is then below 1, even if the factor and
+    /// the features are rounded once more each.
+    ///
+    /// # Formula
+    /// ```text
+    /// (1 - (d + 16) u) / s,   s the computed norm of d terms,   u = 2^-53
+    /// ```
+    pub(crate) fn scale(&self) -> String {
+        let number = |value: f64| self.dialect.number(value);
+        let (mut squares, mut ones) = (Vec::new(), 0.0);
+        for feature in self.features() {
+            match feature {
+                FeatureSql::Number(value) => squares.push(format!("{value} * {value}")),
+                FeatureSql::Is { .. } => {}
+                FeatureSql::Constant(value) => ones += value * value,
+            }
+        }
+        ones += self.features.iter().filter(|features| matches!(features, Features::OneHot { .. })).count() as f64;
+        let terms = squares.len() as f64 + 1.0;
         squares.push(number(ones));
-        let (dot, squares) = (sum(terms), sum(squares));
-        // What keeps the exact norm at most 1 in the encoder too.
-        let slack = (self.features.len() as f64 + 9.0) * f64::EPSILON / 2.0;
-        let scale = number(1.0 - slack);
+        let squares = sum(squares);
+        let slack = 1.0 - (terms + 16.0) * f64::EPSILON / 2.0;
         match self.row_norm {
             RowNorm::Clip => {
-                format!("{dot} * CASE WHEN {squares} > 1 THEN {scale} / sqrt({squares}) ELSE 1 END")
+                let scale = number(slack);
+                format!("CASE WHEN {squares} > {} THEN {scale} / sqrt({squares}) ELSE 1 END", number(slack * slack))
             }
             // A row of zeros stays one.
-            RowNorm::Unit if ones > 0.0 => format!("{dot} * {scale} / sqrt({squares})"),
-            RowNorm::Unit => format!("{dot} * CASE WHEN {squares} > 0 THEN {scale} / sqrt({squares}) ELSE 1 END"),
+            RowNorm::Unit if ones > 0.0 => format!("{} / sqrt({squares})", number(slack)),
+            RowNorm::Unit => {
+                format!("CASE WHEN {squares} > 0 THEN {} / sqrt({squares}) ELSE 1 END", number(slack))
+            }
         }
+    }
+
+    /// Returns the weighted sum of a row's features, of the places by their names.
+    ///
+    /// # Panics
+    /// Unless there is a weight for each feature.
+    pub fn score(&self, weights: &[f64]) -> String {
+        format!("{} * {}", self.unscaled_score(weights), self.scale())
     }
 
     /// Returns the weighted sum of a row's features as one expression of the table's columns.

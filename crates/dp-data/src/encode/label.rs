@@ -9,6 +9,7 @@ use super::parse_number;
 use super::row::ColumnTally;
 use crate::error::DataErrorKind;
 use crate::schema::{Label, LabelKind, LabelRange, Others};
+use crate::sql::{Dialect, LARGEST};
 
 /// A label prepared for comparison with cells.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +68,53 @@ impl LabelPlan {
             missing_is_neutral: label.missing_is_neutral,
             unreadable_is_neutral: label.unreadable_is_neutral,
             bad_number,
+        }
+    }
+
+    /// Returns the target of a column as SQL; NULL for a record that does not count, or would be refused.
+    pub(super) fn in_sql(&self, column: &str, dialect: Dialect) -> String {
+        let number = |value: f64| dialect.number(value);
+        match &self.values {
+            Values::Declared { texts, others, .. } => {
+                let mut declared: Vec<(&str, f64)> = texts
+                    .iter()
+                    .filter_map(|(text, &target)| Some((std::str::from_utf8(text).ok()?, target)))
+                    .collect();
+                for (one, other) in dialect.texts_of_booleans() {
+                    if let (Some(&target), None) = (texts.get(one.as_bytes()), texts.get(other.as_bytes())) {
+                        declared.push((other, target));
+                    }
+                }
+                declared.sort_by(|one, other| one.0.cmp(other.0));
+                let text = dialect.as_text(column);
+                let mut cases: String = declared
+                    .iter()
+                    .map(|(value, target)| format!(" WHEN {text} = {} THEN {}", dialect.text(value), number(*target)))
+                    .collect();
+                if let Undeclared::Target(target) = others {
+                    let mut missing = vec![format!("{column} IS NULL")];
+                    let markers = self.missing.iter().filter_map(|marker| std::str::from_utf8(marker).ok());
+                    missing
+                        .extend(markers.map(|marker| format!("{} = {}", dialect.trimmed(&text), dialect.text(marker))));
+                    cases += &format!(" WHEN {} THEN NULL ELSE {}", missing.join(" OR "), number(*target));
+                }
+                format!("CASE{cases} END")
+            }
+            Values::Number(range) => {
+                let x = dialect.as_number(column);
+                let (low, width) = (0.5 * range.min, 0.5 * range.max - 0.5 * range.min);
+                format!(
+                    "CASE WHEN {x} < {min} THEN {least} WHEN {x} > {max} AND {x} <= {largest} THEN {most} \
+                     WHEN {x} BETWEEN {min} AND {max} THEN 2 * ((0.5 * {x} - {low}) / {width}) - 1 END",
+                    min = number(range.min),
+                    max = number(range.max),
+                    largest = number(LARGEST),
+                    least = number(-1.0),
+                    most = number(1.0),
+                    low = number(low),
+                    width = number(width),
+                )
+            }
         }
     }
 

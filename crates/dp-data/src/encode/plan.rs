@@ -11,7 +11,7 @@ use super::row::{ColumnTally, RowBuffer};
 use super::{Encoding, NumericRange, parse_number};
 use crate::error::DataErrorKind;
 use crate::schema::{Column, ColumnKind, Fill, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Scale, Schema};
-use crate::sql::Dialect;
+use crate::sql::{Dialect, LARGEST};
 
 /// The conversion of one column's cells to features.
 #[derive(Debug, Clone, PartialEq)]
@@ -172,9 +172,6 @@ impl ColumnPlan {
         }
     }
 }
-
-/// Numbers beyond this size count as infinite in SQL, whose literals need not hold the largest one.
-const LARGEST: f64 = 1.797e308;
 
 /// Returns whether `cell`, without surrounding blanks, is one of the markers. Empty cells are the usual case.
 fn is_missing(markers: &[Box<[u8]>], cell: &[u8]) -> bool {

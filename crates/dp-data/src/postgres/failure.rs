@@ -38,6 +38,19 @@ pub(super) fn at_rows(error: &Error) -> DataError {
     }
 }
 
+/// Returns whether the same statement may succeed later: the server went away, restarts, lacks something for the moment, or had to
+/// give way to others.
+pub(super) fn may_pass(error: &Error) -> bool {
+    match error.as_db_error() {
+        None => true,
+        Some(reported) => {
+            let code = reported.code().code();
+            ["08", "40", "53"].iter().any(|class| code.starts_with(class))
+                || ["57P01", "57P02", "57P03"].contains(&code)
+        }
+    }
+}
+
 /// Returns the causes of an error of the client itself.
 fn cause(error: &Error) -> String {
     let mut text = error.to_string();

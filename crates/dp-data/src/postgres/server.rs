@@ -9,9 +9,9 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{CancelToken, Client, Error, Row};
+use tokio_postgres::{CancelToken, Client, Error, Row, SimpleQueryMessage};
 
-use super::failure::{at_rows, before_rows};
+use super::failure::{at_rows, before_rows, may_pass};
 use super::settings::{Settings, Surroundings};
 use super::tls::Tls;
 use crate::error::{DataError, DataErrorKind};
@@ -25,6 +25,12 @@ pub(crate) struct Server {
     client: Client,
     connection: JoinHandle<Result<(), Error>>,
     cancel: Cancel,
+}
+
+/// The error of a statement, and whether the same statement may succeed later.
+pub(crate) struct Failed {
+    pub(crate) error: DataError,
+    pub(crate) may_pass: bool,
 }
 
 /// Cancels what a server does for a connection. Usable on any thread.
@@ -130,6 +136,22 @@ impl Server {
             }
             Ok(())
         })
+    }
+
+    /// Returns the first row of the result of a statement, or of the last of several that has one.
+    ///
+    /// # Errors
+    /// `table.read`.
+    pub(crate) fn row(&self, statement: &str) -> Result<Vec<Option<String>>, Failed> {
+        let messages = self.runtime.block_on(self.client.simple_query(statement));
+        let messages = messages.map_err(|error| Failed { may_pass: may_pass(&error), error: at_rows(&error) })?;
+        let row = messages.into_iter().rev().find_map(|message| match message {
+            SimpleQueryMessage::Row(row) => Some(row),
+            _ => None,
+        });
+        let none = || Failed { error: DataError::of_table("the server gives no answer"), may_pass: false };
+        let row = row.ok_or_else(none)?;
+        Ok((0..row.len()).map(|i| row.get(i).map(str::to_owned)).collect())
     }
 
     /// Ends the connection, and waits a moment for the server to know.

@@ -26,12 +26,14 @@ impl Default for Room {
     }
 }
 
-/// Rows in memory or in a spool. They are the same, and come in the same order.
+/// Rows in memory or in a spool, which are the same and come in the same order; or rows that stay where they are.
 pub enum Held<F> {
     /// In memory.
     Memory(Examples<F>),
     /// In a temporary file.
     Spool(Box<Spool<F>>),
+    /// So many records of a source that answers with sums over all of them.
+    Elsewhere(Box<dyn RowSource<F>>, u64),
 }
 
 impl<F> core::fmt::Debug for Held<F> {
@@ -39,6 +41,7 @@ impl<F> core::fmt::Debug for Held<F> {
         f.write_str(match self {
             Self::Memory(_) => "Held::Memory",
             Self::Spool(_) => "Held::Spool",
+            Self::Elsewhere(..) => "Held::Elsewhere",
         })
     }
 }
@@ -107,7 +110,7 @@ impl<F: Stored> Held<F> {
         let narrow = |rows: Examples<F>| rows.narrowed(narrowed.dim(), narrowed.intercept_index());
         let held = match held {
             Self::Memory(rows) => Self::Memory(narrow(rows)),
-            Self::Spool(_) => {
+            Self::Spool(_) | Self::Elsewhere(..) => {
                 let mut writer = Shelf::of_stage(&narrowed, Stage::Features, room).create()?;
                 held.for_each_block(|block| Ok(writer.append(narrow(Examples::of_block(block)?))?))?;
                 Self::Spool(Box::new(writer.finish()?))
@@ -121,6 +124,7 @@ impl<F: Stored> Held<F> {
         match self {
             Self::Memory(examples) => examples.len() as u64,
             Self::Spool(spool) => spool.len(),
+            Self::Elsewhere(_, n) => *n,
         }
     }
 
@@ -137,12 +141,13 @@ impl<F: Stored> Held<F> {
         &mut self,
         mut each: impl FnMut(&Block<'_, F>) -> Result<(), DataError>,
     ) -> Result<(), DataError> {
-        let spool = match self {
+        let source: &mut dyn RowSource<F> = match self {
             Self::Memory(examples) => return each(&examples.block()),
-            Self::Spool(spool) => spool,
+            Self::Spool(spool) => &mut **spool,
+            Self::Elsewhere(source, _) => &mut **source,
         };
         let request = PassRequest { pass: 0, order: Order::Declared };
-        let mut pass = spool.open_pass(&request).map_err(unread)?;
+        let mut pass = source.open_pass(&request).map_err(unread)?;
         while let Some(block) = pass.next_block().map_err(unread)? {
             each(&block)?;
         }

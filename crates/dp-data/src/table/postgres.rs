@@ -35,16 +35,10 @@ pub fn open(address: &str, relation: &Relation) -> Result<Table, DataError> {
     let refuse = |error: DataError| error.in_file(shown(address));
     let server = Server::connect(address).map_err(refuse)?;
     let cancel = server.cancel();
-    let Opened { from, columns, denied } = prepare(&server, relation).map_err(refuse)?;
-    let described = columns.iter().map(|(name, kind)| TableColumn {
-        name: name.clone(),
-        unreadable: match Meaning::of(kind) {
-            _ if denied.contains(name) => Some(Unreadable::Denied),
-            None => Some(Unreadable::Type(kind.name().to_owned())),
-            Some(_) => None,
-        },
-    });
-    let table = Table::new(shown(address), described.collect(), move |used, batches| {
+    let opened = prepare(&server, relation).map_err(refuse)?;
+    let described = described(&opened);
+    let Opened { from, columns, .. } = opened;
+    let table = Table::new(shown(address), described, move |used, batches| {
         let (mut selected, mut meanings) = (Vec::new(), Vec::new());
         for (name, kind) in used.iter().filter_map(|&column| columns.get(column)) {
             let Some(meaning) = Meaning::of(kind) else { continue };
@@ -68,24 +62,37 @@ pub fn is_address(text: &str) -> bool {
 }
 
 /// Returns what is shown of an address: nothing if it may hold a password.
-fn shown(address: &str) -> &str {
+pub(crate) fn shown(address: &str) -> &str {
     let authority = address.split_once("://").map_or("", |(_, rest)| rest.split(['/', '?']).next().unwrap_or_default());
     let is_secret = authority.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
         || address.to_ascii_lowercase().contains("password");
     if is_secret { "the address" } else { address }
 }
 
+/// Returns the columns of what was opened.
+pub(crate) fn described(Opened { columns, denied, .. }: &Opened) -> Vec<TableColumn> {
+    let described = columns.iter().map(|(name, kind)| TableColumn {
+        name: name.clone(),
+        unreadable: match Meaning::of(kind) {
+            _ if denied.contains(name) => Some(Unreadable::Denied),
+            None => Some(Unreadable::Type(kind.name().to_owned())),
+            Some(_) => None,
+        },
+    });
+    described.collect()
+}
+
 /// What to read.
-struct Opened {
+pub(crate) struct Opened {
     /// What stands behind FROM.
-    from: String,
+    pub(crate) from: String,
     columns: Vec<(String, Type)>,
     /// The names of columns that the role may not read.
     denied: Vec<String>,
 }
 
 /// Starts the transaction, and looks up what to read.
-fn prepare(server: &Server, relation: &Relation) -> Result<Opened, DataError> {
+pub(crate) fn prepare(server: &Server, relation: &Relation) -> Result<Opened, DataError> {
     server.execute(
         "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
          SET LOCAL row_security = off",

@@ -32,7 +32,12 @@ pub(super) fn cosines(request: &Request<'_>, numeric: u64) -> Result<u32, Error>
 
 fn build(request: &Request<'_>) -> Result<Built, Error> {
     let &Request { budget, relation, n, dim, .. } = request;
-    let mut choice = auto(request).choose(n, dim, budget, relation)?;
+    let auto = auto(request);
+    let mut choice = if request.sums {
+        auto.choose_descent(n, dim, budget, relation)?
+    } else {
+        auto.choose(n, dim, budget, relation)?
+    };
     let (low, high) = choice.expected_cost.range();
     if let AnyRecipe::BoltOn(recipe) = &mut choice.recipe {
         recipe.arithmetic = request.private_arithmetic(recipe.passes, recipe.batch_size, recipe.radius);

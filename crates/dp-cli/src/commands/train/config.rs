@@ -74,6 +74,8 @@ pub struct TrainConfig {
     pub workers: Workers,
     /// The memory for rows, and the place of rows that need more.
     pub room: Room,
+    /// True if the rows stay where they are.
+    pub sums: bool,
 }
 
 /// The facts known about the records before they are read.
@@ -216,6 +218,7 @@ impl TrainConfig {
         let knowledge = knowledge(args, input.format)?;
         let method = method(args)?;
         let one_vs_all = one_vs_all(args)?;
+        check_sums(args, &input, tuning.is_some())?;
         let at_base_rate = at_base_rate(args, tuning.is_some())?;
         let asked = AskedLoss::new(args.loss, args.huber_width)?;
         let asked = if one_vs_all.is_some() { asked.one_against_the_rest()? } else { asked };
@@ -280,6 +283,7 @@ impl TrainConfig {
             progress: global.progress,
             workers: global.workers(),
             room: room(args, &input, global.workers())?,
+            sums: args.sums,
             input,
         })
     }
@@ -333,6 +337,42 @@ fn room(args: &TrainArgs, input: &InputConfig, workers: Workers) -> Result<Room,
         spool.check().map_err(|error| Failure::from_data(&error.into()).at_flag("--spool"))?;
     }
     Ok(Room { memory, spool })
+}
+
+/// The algorithms that add noise to each sum over all records and need nothing else.
+const ON_SUMS: [&str; 2] = ["auto", "dp-gd"];
+
+/// Rejects what cannot be done while the rows stay where they are.
+fn check_sums(args: &TrainArgs, input: &InputConfig, tuned: bool) -> Result<(), Failure> {
+    if !args.sums {
+        return Ok(());
+    }
+    let refused = |why: &str| Err(conflict("--sums", why));
+    if !input.typed.as_ref().is_some_and(TypedTable::is_remote) {
+        return Err(
+            conflict("--sums", "--sums is for the rows of a server").expected("--data postgres://HOST/DATABASE")
+        );
+    }
+    let name = args.algorithm.name();
+    if !ON_SUMS.contains(&name) {
+        let why = format!("{name} needs the rows: what it asks of a server would not be private");
+        return Err(conflict("--sums", why)
+            .expected(ON_SUMS.map(|name| format!("--algorithm {name}")).join(" or "))
+            .help("omit --sums: rows that memory does not hold go to a temporary file, under any algorithm"));
+    }
+    if !(args.delta > 0.0) {
+        return refused("without a delta, every step needs as much noise as a training: add --delta");
+    }
+    if tuned {
+        return refused("settings are chosen by trainings on rows: name them, or omit --sums");
+    }
+    if args.threshold == args::Threshold::BaseRate {
+        return refused("the base rate is counted on rows: omit --threshold, or --sums");
+    }
+    if args.float == args::Float::F32 {
+        return refused("a server computes in double precision: omit --float f32, or --sums");
+    }
+    Ok(())
 }
 
 /// Returns whether the model decides at the noisy base rate.
@@ -505,7 +545,8 @@ fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
 
 fn map_is_chosen(args: &TrainArgs, format: Format) -> bool {
     let chooses = matches!(args.algorithm, args::Algorithm::Private(entry) if entry.chooses_cosines());
-    chooses && format.is_table() && args.curves.is_none() && args.coordinate.is_none()
+    // Each feature is one more sum in every statement.
+    chooses && !args.sums && format.is_table() && args.curves.is_none() && args.coordinate.is_none()
 }
 
 /// Returns the stated functions of numeric columns.

@@ -7,6 +7,7 @@ use dp_data::memory::{self, Bytes};
 use dp_data::read::{CsvReader, CuratorWarning, IdxHeader, RecordReader};
 use dp_data::schema::{Label, LabelKind, Others, Schema};
 use dp_data::spool::{Held, HeldCoordinates, Room};
+use dp_data::sums::postgres::PostgresSums;
 use dp_data::{DataError, Encoding};
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 
@@ -17,6 +18,7 @@ use crate::args::{self, FileName};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::{LARGEST_SCHEMA, Repeatable, TypedTable, conflict, read_whole};
+use crate::interrupt;
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
 
@@ -48,6 +50,7 @@ impl Known {
                 options.positive = named.positive.clone();
                 options.negative = named.negative.clone();
                 options.hint = named.hint.clone();
+                options.written_to = config.input.typed.as_ref().is_some_and(TypedTable::is_database);
                 let drafted = draft(data.open()?.with_workers(config.workers), &options, &config.input.csv)
                     .map_err(|error| from_data(&error))?;
                 for note in &drafted.notes {
@@ -100,6 +103,9 @@ impl Known {
                  them, it covers each row by itself",
             );
         }
+        if config.sums {
+            return self.elsewhere(config, console);
+        }
         let Room { memory, spool } = &config.room;
         let folder = one_line(&spool.folder.display().to_string());
         console.detail(&format!("rows that need more than {} go to a temporary file in `{folder}`", Bytes(*memory)));
@@ -132,6 +138,22 @@ impl Known {
             }
         }
         Ok((encoder, rows, warnings))
+    }
+
+    /// Leaves the records where they are.
+    fn elsewhere<F: Stored>(self, config: &TrainConfig, console: &Console) -> Result<LoadedRecords<F>, Failure> {
+        let (Self::Encoder(encoder, _), Some(TypedTable::Postgres(address, relation))) = (self, &config.input.typed)
+        else {
+            return Err(conflict("--sums", "--sums is for the rows of a server"));
+        };
+        let source = PostgresSums::open(address, relation, &encoder).map_err(|error| from_data(&error))?;
+        interrupt::cancel_at_end(source.cancel());
+        let n = source.len();
+        if n == 0 {
+            return Err(Failure::new(ExitStatus::Input, "csv.no_rows", "the table has no rows").at_file(address));
+        }
+        console.detail("the rows stay in the server, which adds up the gradients of each step");
+        Ok((*encoder, Held::Elsewhere(Box::new(source), n), Vec::new()))
     }
 
     /// Checks only the header, and returns the encoder if it is known.

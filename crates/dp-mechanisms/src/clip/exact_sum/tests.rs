@@ -331,3 +331,31 @@ fn instruction_sets_agree() {
         }
     }
 }
+
+/// A sum from elsewhere gives the bits of the same records here, in doubles and in integers; one that cannot be is refused.
+#[test]
+fn sums_from_elsewhere_are_those_of_the_records() {
+    for (power, most) in [(-20, 100u64), (-40, 1 << 21)] {
+        let records: Vec<Vec<f64>> =
+            (0..100).map(|i| vec![f64::from(i) / 130.0, -0.3, 0.001 * f64::from(i % 7)]).collect();
+        let template = new::<ZeroOut>(3, 1.0, power, most).unwrap();
+        let here = total(&template, &records, 7);
+        let whole = |j: usize| records.iter().map(|record| (record[j] * power_of_two(-power)).trunc() as i64).sum();
+        let (mut elsewhere, sums) = (template.like(), [whole(0), whole(1), whole(2)]);
+        let halves = sums.map(|sum: i64| sum / 2);
+        let rest = [0, 1, 2].map(|j| sums[j] - halves[j]);
+        elsewhere.add_from_elsewhere(&halves, 50).unwrap();
+        elsewhere.add_from_elsewhere(&rest, 50).unwrap();
+        assert_eq!(opened(elsewhere), here);
+        let mut sum = template.like();
+        let too_large = (1i64 << -power) * 3 + 1;
+        assert!(matches!(
+            sum.add_from_elsewhere(&[0, -too_large, 0], 3),
+            Err(Error::OutOfRange { name: "sum in steps", .. })
+        ));
+        assert!(matches!(sum.add_from_elsewhere(&[i64::MIN, 0, 0], 3), Err(Error::OutOfRange { .. })));
+        assert!(matches!(sum.add_from_elsewhere(&[0, 0], 3), Err(Error::DimensionMismatch { expected: 3, found: 2 })));
+        assert!(matches!(sum.add_from_elsewhere(&[0; 3], most + 1), Err(Error::TooManyExamples { .. })));
+        assert_eq!(opened(sum), [0.0; 3]);
+    }
+}

@@ -1,0 +1,232 @@
+//! `dp train --sums`: rows that stay in the server give the model of the same rows in memory, and nothing else leaves or enters.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::support::postgres::{Database, people_place};
+use crate::support::{Run, Workplace};
+
+/// Losses, encodings and budgets; with few steps and little noise, so that what differs is the arithmetic.
+const TRAININGS: [&str; 6] = [
+    "--schema s.toml --epsilon 50 --passes 6",
+    "--schema s.toml --epsilon 50 --passes 6 --curves 3+pairs --coordinate by-range",
+    "--schema s.toml --epsilon 50 --passes 6 --loss huber-svm --scale unit --row-norm clip",
+    "--schema c.toml --epsilon 50 --passes 6",
+    "--schema n.toml --epsilon 50 --passes 6",
+    "--schema n.toml --epsilon 50 --passes 6 --loss squared --clip 0.5",
+];
+
+/// People with missing and infinite values, and schemas for labels of three kinds.
+fn place() -> Option<(Workplace, Database)> {
+    let (place, mut database) = people_place(3000)?;
+    database.execute(
+        "ALTER TABLE people ADD flag boolean; UPDATE people SET flag = id % 3 = 0; \
+         UPDATE people SET age = NULL WHERE id % 50 = 0; UPDATE people SET hours = 'NaN' WHERE id % 51 = 0; \
+         UPDATE people SET hours = 'Infinity' WHERE id % 52 = 0; UPDATE people SET hours = 500 WHERE id % 53 = 0; \
+         UPDATE people SET trade = NULL WHERE id % 54 = 0; UPDATE people SET earns = NULL WHERE id % 55 = 0; \
+         UPDATE people SET earns = '?' WHERE id % 56 = 0",
+    );
+    let columns = |used: &str| {
+        let all = [
+            ("age", "type = 'numeric'\nmin = 18\nmax = 80\non_missing = 'neutral'\non_unreadable = 'neutral'\n"),
+            ("hours", "type = 'numeric'\nmin = 0\nmax = 70\non_missing = { value = 30 }\non_unreadable = 'neutral'\n"),
+            (
+                "trade",
+                "type = 'categorical'\ncategories = ['baker', 'clerk', 'smith']\non_missing = 'category'\non_unknown = 'neutral'\n",
+            ),
+            ("flag", "type = 'categorical'\ncategories = ['0', '1']\non_missing = 'neutral'\non_unknown = 'neutral'\n"),
+        ];
+        let columns = all.iter().filter(|(name, _)| used.contains(name));
+        columns.map(|(name, kind)| format!("[columns.{name}]\n{kind}")).collect::<String>()
+    };
+    let label = |text: &str| format!("missing = ['']\n[label]\n{text}on_missing = 'neutral'\n");
+    let two = label("column = 'earns'\npositive = 'yes'\nnegative = 'no'\nothers = 'neutral'\n");
+    let classes = label("column = 'trade'\nclasses = ['baker', 'clerk', 'smith']\nothers = 'neutral'\n");
+    let number = label("column = 'hours'\ntype = 'numeric'\nmin = 5\nmax = 60\non_unreadable = 'neutral'\n");
+    place.write("s.toml", two + &columns("age hours trade flag"));
+    place.write("c.toml", classes + &columns("age hours flag"));
+    place.write("n.toml", number + &columns("age trade flag"));
+    Some((place, database))
+}
+
+fn train(place: &Workplace, address: &str, flags: &str) -> Run {
+    let words = format!("{flags} --algorithm dp-gd --delta 1e-6 --table people --out m.json --force");
+    place.dp(&[&["train", "--data", address], words.split(' ').collect::<Vec<_>>().as_slice()].concat())
+}
+
+fn weights(place: &Workplace) -> Vec<f64> {
+    place.json("m.json")["model"]["weights"].as_array().unwrap().iter().map(|weight| weight.as_f64().unwrap()).collect()
+}
+
+#[test]
+fn models_are_those_of_the_rows() {
+    let Some((place, database)) = place() else { return };
+    for flags in TRAININGS {
+        let mut least = f64::INFINITY;
+        // The sampler of exact noise takes another path where the last digit of a sum decides, so that a few seeds differ.
+        for seed in 1..8 {
+            let flags = format!("{flags} --seed {seed}");
+            train(&place, &database.address, &flags).ok();
+            let expected = weights(&place);
+            train(&place, &database.address, &format!("{flags} --sums")).ok();
+            let found = weights(&place);
+            assert_eq!(found.len(), expected.len());
+            let differences = found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs());
+            least = least.min(differences.fold(0.0, f64::max));
+            assert!(place.read("m.json").contains("engine_arithmetic"));
+            if least < 1e-6 {
+                break;
+            }
+        }
+        assert!(least < 1e-6, "{flags}: {least}");
+    }
+}
+
+#[test]
+fn a_model_of_sums_is_verified_and_says_what_it_rests_on() {
+    let Some((place, database)) = place() else { return };
+    let flags = "--schema s.toml --algorithm auto --epsilon 1 --delta 1e-6 --sums --out m.json --report r.md";
+    let train = |more: &str| {
+        let words = format!("{flags}{more}");
+        place.dp(&[
+            &["train", "--data", &database.address, "--table", "people"],
+            words.split(' ').collect::<Vec<_>>().as_slice(),
+        ]
+        .concat())
+    };
+    train("").ok();
+    let verified = place.dp(&["verify", "m.json"]).ok();
+    assert!(verified.contains("computed by another engine"), "{verified}");
+    assert!(place.read("r.md").contains("computed by another engine"));
+    let model = place.read("m.json");
+    assert!(
+        model.contains("\"engine_arithmetic\"") && model.contains("\"bits\": 40") && !model.contains("127.0.0.1"),
+        "{model}"
+    );
+    let planned = train(" --dry-run --n 3000 --force").ok();
+    assert!(planned.contains("dp-sgd") || planned.contains("accelerated"), "{planned}");
+}
+
+#[test]
+fn what_needs_rows_is_refused_before_anything_is_sent() {
+    let Some((place, database)) = place() else { return };
+    let run = |words: &str| {
+        place.dp(&[
+            &["train", "--data", &database.address, "--out", "m.json"],
+            words.split(' ').collect::<Vec<_>>().as_slice(),
+        ]
+        .concat())
+    };
+    let usual = "--schema s.toml --algorithm auto --epsilon 1 --sums --table people";
+    run(&format!("{} --delta 1e-6", usual.replace("auto", "bolt-on-convex")))
+        .fails(2, "usage.conflict")
+        .says("needs the rows")
+        .says("temporary file");
+    run(usual).fails(2, "usage.conflict").says("--delta");
+    run(&format!("{usual} --delta 1e-6 --threshold base-rate")).fails(2, "usage.conflict").says("base rate");
+    run(&format!("{usual} --delta 1e-6 --float f32")).fails(2, "usage.conflict").says("double");
+    assert_eq!(run(&format!("{usual} --delta 1e-6 --memory 1GB")).code, 2);
+    run(&format!("{} --delta 1e-6 --radius 2 --adjacency replace-one", usual.replace("auto", "dp-gd")))
+        .fails(4, "privacy.refused")
+        .says("omit the radius");
+    run(&format!("{usual} --delta 1e-6 --project gaussian:3")).fails(3, "encoding.sql").says("projection");
+    place.write("e.toml", place.read("s.toml").replacen("on_unreadable = 'neutral'\n", "", 1));
+    run(&usual.replace("s.toml", "e.toml").replace("--sums", "--sums --delta 1e-6"))
+        .fails(3, "encoding.sql")
+        .says("refuses some records");
+    place.write("people.csv", "age\n1\n");
+    let of_file = place.dp(&[
+        "train",
+        "--data",
+        "people.csv",
+        "--schema",
+        "s.toml",
+        "--sums",
+        "--epsilon",
+        "1",
+        "--delta",
+        "1e-6",
+        "--out",
+        "m.json",
+    ]);
+    of_file.fails(2, "usage.conflict").says("postgres://");
+    assert!(!place.files().contains(&"m.json".to_owned()));
+}
+
+/// Contributions of single records, those at the ends of ranges among them, as the server computes them: no longer than 2^bits.
+#[test]
+fn no_record_contributes_more_than_its_bound() {
+    use dp_data::sql::Dialect;
+    use dp_data::sums::Slope;
+    use dp_data::sums::in_sql::GradientSql;
+    use dp_data::{Encoder, Encoding, Schema};
+    let Some((place, mut database)) = place() else { return };
+    database.execute("UPDATE people SET age = CASE WHEN id % 2 = 0 THEN 80 ELSE 18 END, hours = CASE WHEN id % 3 = 0 THEN 70 ELSE 0 END, earns = 'no' WHERE id <= 100");
+    let schema = Schema::parse("s.toml", &place.read("s.toml")).unwrap();
+    for (encoding, slope) in [
+        (Encoding::UNIT_ROWS, Slope::Logistic),
+        (Encoding::unit_scale(dp_data::encode::RowNorm::Clip), Slope::HuberSvm { h: 0.0 }),
+        (Encoding::UNIT_ROWS.with_map(dp_data::encode::FeatureMap::curves(5)), Slope::Logistic),
+        (Encoding::UNIT_ROWS, Slope::ClippedResidual { most: 0.5 }),
+    ] {
+        let encoder = Encoder::new(&schema, encoding).unwrap();
+        let sql = GradientSql::new(&encoder, Dialect::Postgres).unwrap();
+        // Predictions of any size, so that some slopes are as long as they can be.
+        let weights: Vec<f64> = (0..encoder.dim()).map(|j| if j % 2 == 0 { -1e5 } else { 3e4 }).collect();
+        let (mut longest, bound) = (0.0f64, (slope.largest() * 2f64.powi(40)) as i128);
+        for id in 1..=300 {
+            let statement = sql.statement(slope, &weights, 40, "people", Some(&format!("id = {id}"))).unwrap();
+            let messages = database.client.simple_query(&statement).unwrap();
+            let row = messages.iter().find_map(|message| match message {
+                postgres::SimpleQueryMessage::Row(row) => Some(row),
+                _ => None,
+            });
+            let row = row.unwrap();
+            let cells: Vec<Option<&str>> = (0..row.len()).map(|i| row.get(i)).collect();
+            let sums = sql.answer(&cells, weights.len(), 40).unwrap();
+            assert_eq!(sums.records, 1);
+            let square: i128 = sums.steps.iter().map(|&step| i128::from(step) * i128::from(step)).sum();
+            assert!(square <= bound * bound, "{slope:?} {id}: {square}");
+            longest = longest.max((square as f64).sqrt() / bound as f64);
+        }
+        assert!(longest > 1.0 - 1e-9, "{slope:?}: no contribution is near its bound: {longest}");
+    }
+}
+
+/// A connection that is lost between steps is opened again; a table that changes ends the run.
+#[test]
+fn runs_go_on_after_a_lost_connection_and_end_with_a_changed_table() {
+    let Some((place, mut database)) = place() else { return };
+    let start = || {
+        let words = "--schema s.toml --epsilon 1 --delta 1e-6 --algorithm dp-gd --passes 120 --sums --out m.json --force --seed 1".split(' ');
+        let all: Vec<&str> =
+            ["train", "--data", &database.address, "--table", "people"].into_iter().chain(words).collect();
+        place.command(&all).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let child = start();
+    std::thread::sleep(Duration::from_millis(400));
+    let ended = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = 'dp' AND datname = current_database()";
+    let found: i64 = database.client.query_one(ended, &[]).unwrap().get(0);
+    Run::from(child.wait_with_output().unwrap()).ok();
+    assert_eq!(found, 1, "the run was over before its connection was ended");
+    std::fs::remove_file(place.path("m.json")).unwrap();
+    let child = start();
+    std::thread::sleep(Duration::from_millis(300));
+    database.client.batch_execute("DELETE FROM people WHERE id = 7").unwrap();
+    let changed = Run::from(child.wait_with_output().unwrap());
+    changed.fails(1, "train.failed").says("number of rows changed");
+    assert!(!place.files().contains(&"m.json".to_owned()));
+}
+
+/// The log holds weights that are computed from noisy sums, and no value of a record.
+#[test]
+fn logs_hold_no_value_of_a_record() {
+    let Some((place, mut database)) = place() else { return };
+    let Some(server) = database.server else { return };
+    database.execute("ALTER TABLE people ALTER age TYPE float8; UPDATE people SET age = age + (id * 997 % 1000) / 1000.0 + 0.000123456");
+    let before = server.log().len();
+    train(&place, &database.address, "--schema s.toml --epsilon 1 --passes 5 --sums").ok();
+    let log = server.log()[before..].to_owned();
+    assert!(log.contains("dp_g0") && log.contains("count(*)"));
+    assert!(!log.contains("123456"), "a value of a record is in the log");
+}
