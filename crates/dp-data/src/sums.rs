@@ -113,6 +113,24 @@ pub struct GradientSums {
     pub bits: u32,
 }
 
+impl GradientSums {
+    /// Adds the sums of other records.
+    ///
+    /// # Errors
+    /// Sums of another number or of other units, or so large that they cannot be those of the records.
+    pub fn add(&mut self, other: &Self) -> Result<(), SourceError> {
+        let wrong = || SourceError::Engine { engine: "sums", message: "parts of a sum do not fit together".to_owned() };
+        if self.bits != other.bits || self.steps.len() != other.steps.len() {
+            return Err(wrong());
+        }
+        self.records = self.records.checked_add(other.records).ok_or_else(wrong)?;
+        for (sum, part) in self.steps.iter_mut().zip(&other.steps) {
+            *sum = sum.checked_add(*part).ok_or_else(wrong)?;
+        }
+        Ok(())
+    }
+}
+
 /// A source of sums over all of its records.
 ///
 /// # Privacy

@@ -1,5 +1,6 @@
 //! Flags of `dp train`.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -242,9 +243,9 @@ pub struct TrainArgs {
     /// Row normalisation [default: clip]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
     pub row_norm: Option<RowNorm>,
-    /// Leave the rows where they are: the server of --data adds up the gradients of each step (dp-gd, auto)
-    #[arg(long, help_heading = "Data", conflicts_with_all = ["schema_from_data", "memory", "spool", "spool_encrypted", "one_vs_all"])]
-    pub sums: bool,
+    /// Leave the rows where they are: the server of --data adds up the gradients of each step, over so many connections (dp-gd, auto)
+    #[arg(long, value_name = "CONNECTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "1", help_heading = "Data", conflicts_with_all = ["schema_from_data", "memory", "spool", "spool_encrypted", "one_vs_all"])]
+    pub sums: Option<NonZeroUsize>,
     /// Memory for the rows, as 500MB or 4GiB; more rows go to a temporary file without a name [default: half of what is free]
     #[arg(long, value_name = "SIZE", help_heading = "Data")]
     pub memory: Option<Bytes>,

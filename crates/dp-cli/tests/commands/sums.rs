@@ -70,6 +70,9 @@ fn models_are_those_of_the_rows() {
             let expected = weights(&place);
             train(&place, &database.address, &format!("{flags} --sums")).ok();
             let found = weights(&place);
+            // Integers add up to the same however the rows are divided.
+            train(&place, &database.address, &format!("{flags} --sums=3")).ok();
+            assert_eq!(weights(&place), found, "{flags}");
             assert_eq!(found.len(), expected.len());
             let differences = found.iter().zip(&expected).map(|(found, expected)| (found - expected).abs());
             least = least.min(differences.fold(0.0, f64::max));
@@ -129,6 +132,12 @@ fn what_needs_rows_is_refused_before_anything_is_sent() {
     run(&format!("{} --delta 1e-6 --radius 2 --adjacency replace-one", usual.replace("auto", "dp-gd")))
         .fails(4, "privacy.refused")
         .says("omit the radius");
+    let of_query = usual.replace("--table people", "--sums=2 --delta 1e-6 --query").replace("--sums ", "");
+    let words: Vec<&str> = of_query.split(' ').chain(["SELECT * FROM people"]).collect();
+    place
+        .dp(&[&["train", "--data", &database.address, "--out", "m.json"], words.as_slice()].concat())
+        .fails(1, "table.open")
+        .says("places");
     run(&format!("{usual} --delta 1e-6 --project gaussian:3")).fails(3, "encoding.sql").says("projection");
     place.write("e.toml", place.read("s.toml").replacen("on_unreadable = 'neutral'\n", "", 1));
     run(&usual.replace("s.toml", "e.toml").replace("--sums", "--sums --delta 1e-6"))

@@ -32,7 +32,7 @@ fn request<'c>(config: &'c TrainConfig, budget: Budget, relation: AdjacencyKind,
         float: config.float,
         intercept: config.encoding.intercept > 0.0,
         sparse: shape.sparse,
-        sums: config.sums,
+        sums: config.sums.is_some(),
         ..Request::new(&config.settings, config.loss, budget, relation, shape.n, shape.dim)
     }
 }

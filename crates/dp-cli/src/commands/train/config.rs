@@ -1,5 +1,6 @@
 //! The checked configuration of `dp train`, built from its flags before anything is read.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use dp_accountant::certificate::NoiseMode;
@@ -74,8 +75,8 @@ pub struct TrainConfig {
     pub workers: Workers,
     /// The memory for rows, and the place of rows that need more.
     pub room: Room,
-    /// True if the rows stay where they are.
-    pub sums: bool,
+    /// The number of connections over which a server adds up gradients, if the rows stay where they are.
+    pub sums: Option<NonZeroUsize>,
 }
 
 /// The facts known about the records before they are read.
@@ -344,7 +345,7 @@ const ON_SUMS: [&str; 2] = ["auto", "dp-gd"];
 
 /// Rejects what cannot be done while the rows stay where they are.
 fn check_sums(args: &TrainArgs, input: &InputConfig, tuned: bool) -> Result<(), Failure> {
-    if !args.sums {
+    if args.sums.is_none() {
         return Ok(());
     }
     let refused = |why: &str| Err(conflict("--sums", why));
@@ -546,7 +547,7 @@ fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
 fn map_is_chosen(args: &TrainArgs, format: Format) -> bool {
     let chooses = matches!(args.algorithm, args::Algorithm::Private(entry) if entry.chooses_cosines());
     // Each feature is one more sum in every statement.
-    chooses && !args.sums && format.is_table() && args.curves.is_none() && args.coordinate.is_none()
+    chooses && args.sums.is_none() && format.is_table() && args.curves.is_none() && args.coordinate.is_none()
 }
 
 /// Returns the stated functions of numeric columns.

@@ -1,5 +1,7 @@
 //! The source of the records and the facts known about them.
 
+use std::num::NonZeroUsize;
+
 use dp::wording::one_line;
 use dp_data::draft::{DraftOptions, LabelHint, draft};
 use dp_data::encode::{Encoder, ImageFormat, InputFormat, LibsvmFormat, PROJECTION_SEEDS, Projection, Stored};
@@ -103,8 +105,8 @@ impl Known {
                  them, it covers each row by itself",
             );
         }
-        if config.sums {
-            return self.elsewhere(config, console);
+        if let Some(connections) = config.sums {
+            return self.elsewhere(config, connections, console);
         }
         let Room { memory, spool } = &config.room;
         let folder = one_line(&spool.folder.display().to_string());
@@ -141,12 +143,17 @@ impl Known {
     }
 
     /// Leaves the records where they are.
-    fn elsewhere<F: Stored>(self, config: &TrainConfig, console: &Console) -> Result<LoadedRecords<F>, Failure> {
+    fn elsewhere<F: Stored>(
+        self,
+        config: &TrainConfig,
+        connections: NonZeroUsize,
+        console: &Console,
+    ) -> Result<LoadedRecords<F>, Failure> {
         let (Self::Encoder(encoder, _), Some(TypedTable::Postgres(address, relation))) = (self, &config.input.typed)
         else {
             return Err(conflict("--sums", "--sums is for the rows of a server"));
         };
-        let source = PostgresSums::open(address, relation, &encoder).map_err(|error| from_data(&error))?;
+        let source = PostgresSums::open(address, relation, &encoder, connections).map_err(|error| from_data(&error))?;
         interrupt::cancel_at_end(source.cancel());
         let n = source.len();
         if n == 0 {
