@@ -233,7 +233,7 @@ impl GradientSql {
         // Every other weight is large, so that some predictions are.
         let weights: Vec<f64> =
             (0..outputs * dim).map(|j| (dice.unit() - 0.5) * if j % 7 == 0 { 1e6 } else { 2.0 }).collect();
-        let rows = known::rows(schema, &mut dice);
+        let rows = known::rows(schema, self.dialect, &mut dice);
         let sql = known::query(schema, &rows, self.dialect);
         let (mut sums, mut buffer) = (vec![0i64; outputs * dim], RowBuffer::new(&self.encoder));
         let (mut dense, mut slopes, mut scores) = (vec![0.0; dim], vec![0.0; outputs], vec![0.0; outputs]);
@@ -329,10 +329,11 @@ mod known {
     }
 
     /// Returns rows with a value for each column of the schema, and the label's.
-    pub(super) fn rows(schema: &Schema, dice: &mut Dice) -> Vec<Vec<Value>> {
+    pub(super) fn rows(schema: &Schema, dialect: Dialect, dice: &mut Dice) -> Vec<Vec<Value>> {
         let number = |min: f64, max: f64, dice: &mut Dice| match dice.below(40) {
             0 => Value::Missing,
-            1 => Value::Number(f64::NAN),
+            // To SQLite it is NULL.
+            1 if dialect != Dialect::Sqlite => Value::Number(f64::NAN),
             2 => Value::Number(f64::INFINITY),
             3 => Value::Number(min),
             4 => Value::Number(max),
@@ -388,13 +389,9 @@ mod known {
         let literal = |value: &Value, kind: &str| match value {
             Value::Missing => format!("CAST(NULL AS {kind})"),
             Value::Number(number) if number.is_finite() => dialect.number(*number),
-            Value::Number(number) => match (dialect, number.is_nan()) {
-                // It has no other value that is not finite.
-                (Dialect::Sqlite, true) => "CAST(NULL AS REAL)".to_owned(),
-                (Dialect::Sqlite, false) => "9e999".to_owned(),
-                (_, true) => format!("CAST('NaN' AS {kind})"),
-                (_, false) => format!("CAST('Infinity' AS {kind})"),
-            },
+            Value::Number(number) if number.is_nan() => format!("CAST('NaN' AS {kind})"),
+            Value::Number(_) if dialect == Dialect::Sqlite => "9e999".to_owned(),
+            Value::Number(_) => format!("CAST('Infinity' AS {kind})"),
             Value::Text(value) => dialect.text(value),
         };
         let row = |row: &Vec<Value>| {
