@@ -6,7 +6,8 @@
     python3 benches/peers/sources.py target/release/dp --rows 1000000 [--postgres postgres://HOST/DATABASE]
 
 With `--postgres` the rows are also copied into a table `dp_sources` of that database, by psql, and dropped at the end. Its first line
-is what reading costs by itself: psql's binary COPY of the table into nothing.
+is what reading costs by itself: psql's binary COPY of the table into nothing. Its last lines are what a step costs whose sums the
+server computes (`--sums`).
 
 The table has 40 numeric and two categorical columns (51 features with the intercept), generated from a fixed seed; it repeats
 after 100,000 rows. Files are written to a temporary folder: about 310 bytes a row as CSV, 120 as Parquet, 410 as SQLite.
@@ -44,12 +45,15 @@ def write_csv(path, rows):
 
 def write_schema(path):
     with open(path, "w") as file:
-        file.write('label = { column = "y", positive = "yes", negative = "no" }\n')
+        label = 'column = "y", positive = "yes", negative = "no", others = "neutral", on_missing = "neutral"'
+        file.write(f"label = {{ {label} }}\n")
         for j in range(COLUMNS):
-            file.write(f'columns.x{j} = {{ type = "numeric", min = -1, max = 1 }}\n')
+            policies = 'on_missing = "neutral", on_unreadable = "neutral"'
+            file.write(f'columns.x{j} = {{ type = "numeric", min = -1, max = 1, {policies} }}\n')
         for name, letter in [("a", "c"), ("b", "k")]:
             categories = ", ".join(f'"{letter}{i}"' for i in range(5))
-            file.write(f'columns.{name} = {{ type = "categorical", categories = [{categories}] }}\n')
+            policies = 'on_missing = "neutral", on_unknown = "neutral"'
+            file.write(f'columns.{name} = {{ type = "categorical", categories = [{categories}], {policies} }}\n')
 
 
 def write_all(folder, rows):
@@ -145,6 +149,12 @@ def main():
                     arguments = ["--data", *data, "--algorithm", algorithm] + more + flags
                     show(name, title, room, run(dp, folder, arguments))
         if options.postgres:
+            for connections in (1, 2):
+                data = ["--data", *tables["PostgreSQL"], "--algorithm", "dp-gd", f"--sums={connections}"]
+                seconds = [run(dp, folder, data + ["--passes", passes])[0] for passes in ("2", "6")]
+                step = (seconds[1] - seconds[0]) / 4
+                print(f"PostgreSQL dp-gd, sums, {connections} connections: {step:.2f} s a step, "
+                      f"{step / options.rows * 1e6:.2f} us a row and step", flush=True)
             subprocess.run(["psql", options.postgres, "-q", "-c", "drop table dp_sources"], check=True)
 
 

@@ -10,7 +10,7 @@ use crate::sql::{Dialect, sum};
 /// An encoder as SQL.
 ///
 /// A row's value is written in two stages. [`places`](Self::places) has an expression for each column that is used: the place of a
-/// number in its range, or the position of a category, computed from the table's columns; NULL where the cell makes the record a
+/// number in its range or its feature, or the position of a category, computed from the table's columns; NULL where the cell makes the record a
 /// null record, or would stop the reading of a file. [`score`](Self::score) is a weighted sum of the row's features, computed from
 /// those places; NULL if one of them is.
 ///
@@ -100,20 +100,25 @@ impl Encoder {
                     features.push(Features::OneHot { first, width: plan.width() });
                 }
                 ColumnPlan::Numeric(numeric) => {
-                    let mapped = plan.numeric();
-                    let functions = mapped.map(|numeric| numeric.functions);
-                    let coordinate = functions.map_or(Coordinate::Linear, |functions| functions.coordinate);
-                    let share =
-                        numeric.share_in_sql(&name, matches!(column.kind, ColumnKind::Indicator { .. }), dialect);
-                    places.push(coordinate.in_sql(&share, dialect));
+                    let mapped = plan.numeric().map(|numeric| numeric.functions);
+                    let coordinate = mapped.map_or(Coordinate::Linear, |functions| functions.coordinate);
+                    let is_indicator = matches!(column.kind, ColumnKind::Indicator { .. });
+                    let z = coordinate.in_sql(&numeric.share_in_sql(&name, is_indicator, dialect), dialect);
                     if pairs.is_some() && mapped.is_some() {
                         paired.push(features.len());
                     }
                     let (factor, offset) = numeric.factor_and_offset();
-                    features.push(match functions.map_or(0, |functions| functions.cosines) as usize {
-                        0 => Features::Line { feature: first, factor, offset },
-                        number => Features::Cosines { first, number },
-                    });
+                    let (place, of_place) = match mapped.map_or(0, |functions| functions.cosines) as usize {
+                        // Products of pairs are taken of the coordinate.
+                        0 if pairs.is_some() => (z, Features::Line { feature: first, factor, offset }),
+                        0 => {
+                            let feature = line(dialect, &format!("({z})"), factor, offset);
+                            (feature, Features::Line { feature: first, factor: 1.0, offset: 0.0 })
+                        }
+                        number => (z, Features::Cosines { first, number }),
+                    };
+                    places.push(place);
+                    features.push(of_place);
                 }
             }
         }
@@ -141,7 +146,7 @@ impl RowSql {
             let z = self.place_name(place);
             match *of_place {
                 Features::Line { feature, factor, offset } => {
-                    features[feature] = FeatureSql::Number(self.line(&z, factor, offset));
+                    features[feature] = FeatureSql::Number(line(self.dialect, &z, factor, offset));
                 }
                 Features::Cosines { first, number } => {
                     for j in 1..=number {
@@ -256,17 +261,18 @@ impl RowSql {
         }
     }
 
-    fn line(&self, z: &str, factor: f64, offset: f64) -> String {
-        if (factor, offset) == (1.0, 0.0) {
-            return z.to_owned();
-        }
-        format!("({} * {z} + {})", self.dialect.number(factor), self.dialect.number(offset))
-    }
-
     /// Returns `cos(pi j z)`.
     fn cosine(&self, z: &str, j: usize) -> String {
         format!("cos({} * {z})", self.dialect.number(std::f64::consts::PI * j as f64))
     }
+}
+
+/// Returns `factor z + offset`.
+fn line(dialect: Dialect, z: &str, factor: f64, offset: f64) -> String {
+    if (factor, offset) == (1.0, 0.0) {
+        return z.to_owned();
+    }
+    format!("({} * {z} + {})", dialect.number(factor), dialect.number(offset))
 }
 
 impl Coordinate {

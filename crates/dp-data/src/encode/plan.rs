@@ -283,17 +283,20 @@ impl NumericPlan {
                 _ => {}
             }
         }
-        let clamped = format!(
-            "CASE WHEN {x} < {min} THEN {min} WHEN {x} > {max} THEN {max} ELSE {x} END",
+        // The usual number is within its range. NaN and infinities are no numbers.
+        let present = format!(
+            "WHEN {x} BETWEEN {min} AND {max} THEN {x} WHEN {x} < {min} AND {x} >= {low} THEN {min} WHEN {x} > {max} AND {x} <= {high} \
+             THEN {max}",
             min = number(self.min),
             max = number(self.max),
+            low = number(-LARGEST),
+            high = number(LARGEST),
         );
-        // NaN and infinities are no numbers.
-        let (low, high) = (number(-LARGEST), number(LARGEST));
-        format!(
-            "CASE WHEN {} THEN {absent} WHEN {x} BETWEEN {low} AND {high} THEN {clamped} ELSE {unreadable} END",
-            missing.join(" OR "),
-        )
+        let markers = missing.join(" OR ");
+        match (&*absent, &*unreadable) {
+            ("NULL", "NULL") if missing.len() == 1 => format!("CASE {present} END"),
+            _ => format!("CASE WHEN {markers} THEN {absent} {present} ELSE {unreadable} END"),
+        }
     }
 
     /// Returns the numbers of `feature = factor share + offset`.

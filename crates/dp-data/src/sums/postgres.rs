@@ -165,13 +165,16 @@ const PLACE: &str = "pg_catalog.hashtid(ctid)";
 
 /// Begins a transaction that changes nothing.
 const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-const NO_HIDDEN_ROWS: &str = "SET LOCAL row_security = off";
+/// No hidden rows; no workers that only pass rows on, since connections share the rows; no code that takes longer to compile than it
+/// saves.
+const SETTINGS: &str =
+    "SET LOCAL row_security = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off";
 
 /// Runs a statement on each of the first connections, at the same time and on one snapshot, and returns their first rows.
 fn together(servers: &[Server], statements: &[String]) -> Result<Vec<Vec<Option<String>>>, Failed> {
     let [statement] = statements else { return share_snapshot(servers, statements) };
     let Some(server) = servers.first() else { return Ok(Vec::new()) };
-    Ok(vec![server.row(&format!("{BEGIN}; {NO_HIDDEN_ROWS}; {statement}; COMMIT"))?])
+    Ok(vec![server.row(&format!("{BEGIN}; {SETTINGS}; {statement}; COMMIT"))?])
 }
 
 fn share_snapshot(servers: &[Server], statements: &[String]) -> Result<Vec<Vec<Option<String>>>, Failed> {
@@ -184,7 +187,7 @@ fn share_snapshot(servers: &[Server], statements: &[String]) -> Result<Vec<Vec<O
             0 => String::new(),
             _ => format!("{BEGIN}; SET TRANSACTION SNAPSHOT '{snapshot}'; "),
         };
-        server.row(&format!("{begin}{NO_HIDDEN_ROWS}; {statement}"))
+        server.row(&format!("{begin}{SETTINGS}; {statement}"))
     };
     let asked = servers.iter().zip(statements).enumerate();
     let rows: Result<Vec<_>, Failed> = thread::scope(|scope| {
