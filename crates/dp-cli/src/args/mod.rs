@@ -258,7 +258,7 @@ pub struct EvaluateArgs {
 #[command(after_help = "\
 Examples:
   dp predict --model model.json --data new.csv --out scores.csv
-  dp predict --model model.json --sql postgres --table ward.people    # a query of the table and its predictions")]
+  dp predict --model model.json --sql postgres --table ward.people")]
 pub struct PredictArgs {
     /// Output of `dp train`
     #[arg(long, value_name = "FILE")]

@@ -14,7 +14,7 @@ fn people() -> Vec<[String; 10]> {
         let mut some = |missing: u64, text: String| if dice.below(missing) == 0 { String::new() } else { text };
         let age = some(20, (id * 7 % 130).to_string());
         let income = some(20, format!("{}", (id * id % 9973) as f64 * 1.37 - 50.0));
-        let balance = some(25, format!("{:.3}", ((id * 31 % 997) as f64 - 300.0) * 6.1));
+        let dp_0 = some(25, format!("{:.3}", ((id * 31 % 997) as f64 - 300.0) * 6.1));
         let flag = some(30, ["0", "1", "0.25"][id % 3].to_owned());
         let trade = some(15, ["baker", "it's a \\ \"trade\"", "smith", "fisher", "N/A"][id * 13 % 5].to_owned());
         let ward = some(30, (1 + id % 4).to_string());
@@ -25,7 +25,7 @@ fn people() -> Vec<[String; 10]> {
             id.to_string(),
             age,
             income,
-            balance,
+            dp_0,
             flag,
             trade,
             ward,
@@ -37,11 +37,11 @@ fn people() -> Vec<[String; 10]> {
     rows
 }
 
-const NAMES: [&str; 10] = ["id", "age", "in come", "balance", "flag", "trade", "ward", "class", "price", "earns"];
+const NAMES: [&str; 10] = ["id", "age", "in come", "dp_0", "flag", "trade", "ward", "class", "price", "earns"];
 
 const COLUMNS: &str = "[columns.id]\ntype = 'drop'\n[columns.age]\ntype = 'numeric'\nmin = 0\nmax = 120\non_missing = 'neutral'\n\
     [columns.'in come']\ntype = 'numeric'\nmin = 0\nmax = 10000\nlog1p = true\non_missing = { value = 3000 }\n\
-    [columns.balance]\ntype = 'numeric'\nmin = -1000\nmax = 4000\nscale = 'log'\non_missing = { value = 17.5 }\non_unreadable = 'neutral'\n\
+    [columns.dp_0]\ntype = 'numeric'\nmin = -1000\nmax = 4000\nscale = 'log'\non_missing = { value = 17.5 }\non_unreadable = 'neutral'\n\
     [columns.flag]\ntype = 'indicator'\non_missing = { value = 1 }\n\
     [columns.trade]\ntype = 'categorical'\ncategories = ['baker', \"it's a \\\\ \\\"trade\\\"\", 'smith', 'other']\non_unknown = 'other'\non_missing = 'category'\n\
     [columns.ward]\ntype = 'categorical'\ncategories = ['1', '2', '3']\non_unknown = 'neutral'\non_missing = { value = '2' }\n";
@@ -114,7 +114,7 @@ fn postgresql_predicts_the_same() {
     let Some(mut database) = Database::create() else { return };
     let place = place(&people());
     database.execute(
-        "CREATE TABLE people (id int, age smallint, \"in come\" real, balance numeric, flag float8, trade text, ward int, \
+        "CREATE TABLE people (id int, age smallint, \"in come\" real, dp_0 numeric, flag float8, trade text, ward int, \
          class varchar, price float8, earns text)",
     );
     database.execute("ALTER TABLE people ALTER \"in come\" TYPE float8");
@@ -137,7 +137,7 @@ fn postgresql_predicts_the_same() {
         compare(&place, model, &rows, "postgres");
     }
     // A Boolean is an indicator, and NaN no number.
-    database.execute("ALTER TABLE people ALTER flag TYPE boolean USING flag > 0.5; ALTER TABLE people ALTER balance TYPE float8; UPDATE people SET balance = 'NaN' WHERE id < 10");
+    database.execute("ALTER TABLE people ALTER flag TYPE boolean USING flag > 0.5; ALTER TABLE people ALTER dp_0 TYPE float8; UPDATE people SET dp_0 = 'NaN' WHERE id < 10");
     let counted = format!(
         "SELECT count(*) FILTER (WHERE dp_score IS NULL AND id < 10) FROM ({}) t",
         query(&place, 0, "postgres")
@@ -150,7 +150,7 @@ const PYTHON: &str = r"
 import sys
 kind, table, query = sys.argv[1], sys.argv[2], open(sys.argv[3]).read()
 query = f'SELECT * FROM ({query}) t ORDER BY id'
-types = {'id': 'INTEGER', 'age': 'INTEGER', 'in come': 'DOUBLE', 'balance': 'DOUBLE', 'flag': 'DOUBLE', 'trade': 'VARCHAR', 'ward': 'DOUBLE', 'class': 'VARCHAR', 'price': 'DOUBLE', 'earns': 'VARCHAR'}
+types = {'id': 'INTEGER', 'age': 'INTEGER', 'in come': 'DOUBLE', 'dp_0': 'DOUBLE', 'flag': 'DOUBLE', 'trade': 'VARCHAR', 'ward': 'DOUBLE', 'class': 'VARCHAR', 'price': 'DOUBLE', 'earns': 'VARCHAR'}
 if kind == 'duckdb':
     import duckdb
     duckdb.sql(f'CREATE TABLE people AS SELECT * FROM read_csv($${table}$$, columns = {types}, header = true)')

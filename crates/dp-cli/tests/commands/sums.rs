@@ -202,6 +202,26 @@ fn no_record_contributes_more_than_its_bound() {
     }
 }
 
+/// A function that somebody put before the server's own does not take part; where a query lets it, the known rows show it.
+#[test]
+fn functions_of_others_are_not_used() {
+    let Some((place, mut database)) = place() else { return };
+    let flags = "--schema s.toml --epsilon 1 --passes 2 --sums --seed 1";
+    train(&place, &database.address, flags).ok();
+    let expected = weights(&place);
+    database.execute(
+        "CREATE FUNCTION exp(float8) RETURNS float8 LANGUAGE sql AS 'SELECT 2::float8'; \
+         CREATE FUNCTION trunc(float8) RETURNS float8 LANGUAGE sql AS 'SELECT 1e15::float8'; \
+         DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET search_path = public, pg_catalog', current_database()); END $$",
+    );
+    train(&place, &database.address, flags).ok();
+    assert_eq!(weights(&place), expected);
+    let words = format!("{flags} --algorithm dp-gd --delta 1e-6 --out m.json --force");
+    let of_query = ["train", "--data", &database.address, "--query", "SELECT * FROM people"];
+    let run = place.dp(&[&of_query, words.split(' ').collect::<Vec<_>>().as_slice()].concat());
+    run.fails(1, "train.failed").says("rows that are known");
+}
+
 /// Other engines give the integers that are known, for every slope; what is wrong with an answer is noticed.
 #[test]
 fn known_answers_are_those_of_sqlite_and_duckdb() {

@@ -36,6 +36,8 @@ use crate::sql::{Dialect, sum};
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowSql {
     dialect: Dialect,
+    /// How the names of places begin: as nothing in their expressions does.
+    prefix: String,
     /// The expressions of the first stage.
     places: Vec<String>,
     /// The features that each place makes.
@@ -124,7 +126,11 @@ impl Encoder {
         }
         let pairs = pairs.map(|first| (first as usize, paired));
         let (intercept, row_norm) = (self.encoding.intercept, self.encoding.row_norm);
-        Ok(RowSql { dialect, places, features, pairs, intercept, row_norm, dim: self.dim })
+        let mut prefix = "dp_".to_owned();
+        while places.iter().any(|place| place.contains(&prefix)) {
+            prefix.push('_');
+        }
+        Ok(RowSql { dialect, prefix, places, features, pairs, intercept, row_norm, dim: self.dim })
     }
 }
 
@@ -136,7 +142,7 @@ impl RowSql {
 
     /// Returns the name of a place in the second stage.
     pub fn place_name(&self, place: usize) -> String {
-        self.dialect.name(&format!("dp_{place}"))
+        self.dialect.name(&format!("{}{place}", self.prefix))
     }
 
     /// Returns the features before the row is scaled, in order.
@@ -252,8 +258,8 @@ impl RowSql {
                 format!("(SELECT {score} FROM (SELECT {}{fence}) AS dp)", places.join(", "))
             }
             None => {
-                // From the last, so that `dp_1` is not found within `dp_10`: the names are quoted.
-                let places = self.places.iter().enumerate().rev();
+                // No expression holds a name that is replaced.
+                let places = self.places.iter().enumerate();
                 places.fold(format!("({score})"), |score, (place, expression)| {
                     score.replace(&self.place_name(place), &format!("({expression})"))
                 })

@@ -34,6 +34,8 @@ const PAUSE: Duration = Duration::from_secs(2);
 pub struct PostgresSums {
     address: String,
     from: String,
+    /// What is set in each transaction.
+    settings: String,
     sql: GradientSql,
     description: Description,
     servers: Vec<Server>,
@@ -66,7 +68,7 @@ impl PostgresSums {
             let used = used.map(|column| &column.name).chain([&schema.label().column]);
             used.into_iter().try_for_each(|name| table.position(name).map(drop))?;
         }
-        let Opened { from, .. } = opened;
+        let Opened { from, search_path, .. } = opened;
         if connections.get() > 1 && server.columns(&format!("SELECT {PLACE} FROM {from}")).is_err() {
             let message = "several connections share the rows by their places, which these do not have";
             return Err(refuse(
@@ -90,7 +92,8 @@ impl PostgresSums {
             servers.push(Server::connect(address).map_err(refuse)?);
         }
         let cancels = Arc::new(Mutex::new(servers.iter().map(Server::cancel).collect()));
-        Ok(Self { address: address.to_owned(), from, sql, description, servers, cancels, checked: None })
+        let settings = format!("{SETTINGS}; {search_path}");
+        Ok(Self { address: address.to_owned(), from, settings, sql, description, servers, cancels, checked: None })
     }
 
     /// Returns the number of records.
@@ -116,7 +119,7 @@ impl PostgresSums {
     fn ask(&mut self, statements: &[String]) -> Result<Vec<Vec<Option<String>>>, SourceError> {
         let mut trial = 1;
         loop {
-            let failed = match together(&self.servers, statements) {
+            let failed = match together(&self.servers, &self.settings, statements) {
                 Ok(rows) => return Ok(rows),
                 Err(failed) => failed,
             };
@@ -163,31 +166,31 @@ impl PostgresSums {
 /// A number of the place where a table holds a row: rows of one snapshot have one each, and no value has a part in it.
 const PLACE: &str = "pg_catalog.hashtid(ctid)";
 
-/// Begins a transaction that changes nothing.
-const BEGIN: &str = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-/// No hidden rows; no workers that only pass rows on, since connections share the rows; no code that takes longer to compile than it
-/// saves.
-const SETTINGS: &str =
-    "SET LOCAL row_security = off; SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off";
+/// No workers that only pass rows on, since connections share the rows; no code that takes longer to compile than it saves.
+const SETTINGS: &str = "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off";
 
 /// Runs a statement on each of the first connections, at the same time and on one snapshot, and returns their first rows.
-fn together(servers: &[Server], statements: &[String]) -> Result<Vec<Vec<Option<String>>>, Failed> {
-    let [statement] = statements else { return share_snapshot(servers, statements) };
+fn together(servers: &[Server], settings: &str, statements: &[String]) -> Result<Vec<Vec<Option<String>>>, Failed> {
+    let [statement] = statements else { return share_snapshot(servers, settings, statements) };
     let Some(server) = servers.first() else { return Ok(Vec::new()) };
-    Ok(vec![server.row(&format!("{BEGIN}; {SETTINGS}; {statement}; COMMIT"))?])
+    Ok(vec![server.row(&format!("{}; {settings}; {statement}; COMMIT", server.begin()))?])
 }
 
-fn share_snapshot(servers: &[Server], statements: &[String]) -> Result<Vec<Vec<Option<String>>>, Failed> {
+fn share_snapshot(
+    servers: &[Server],
+    settings: &str,
+    statements: &[String],
+) -> Result<Vec<Vec<Option<String>>>, Failed> {
     let Some(first) = servers.first() else { return Ok(Vec::new()) };
-    let snapshot = first.row(&format!("{BEGIN}; SELECT pg_catalog.pg_export_snapshot()"))?;
+    let snapshot = first.row(&format!("{}; SELECT pg_catalog.pg_export_snapshot()", first.begin()))?;
     let snapshot = snapshot.into_iter().next().flatten().unwrap_or_default().replace('\'', "");
     let ask = |(i, (server, statement)): (usize, (&Server, &String))| {
         let begin = match i {
             // Its transaction gives the snapshot to the others until all are done.
             0 => String::new(),
-            _ => format!("{BEGIN}; SET TRANSACTION SNAPSHOT '{snapshot}'; "),
+            _ => format!("{}; SET TRANSACTION SNAPSHOT '{snapshot}'; ", server.begin()),
         };
-        server.row(&format!("{begin}{SETTINGS}; {statement}"))
+        server.row(&format!("{begin}{settings}; {statement}"))
     };
     let asked = servers.iter().zip(statements).enumerate();
     let rows: Result<Vec<_>, Failed> = thread::scope(|scope| {

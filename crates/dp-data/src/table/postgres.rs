@@ -69,6 +69,9 @@ pub(crate) fn shown(address: &str) -> &str {
     if is_secret { "the address" } else { address }
 }
 
+/// A search path on which nobody else's function or operator has the name of one that a statement uses.
+const OWN_FUNCTIONS: &str = "SET LOCAL search_path = pg_catalog";
+
 /// Returns the columns of what was opened.
 pub(crate) fn described(Opened { columns, denied, .. }: &Opened) -> Vec<TableColumn> {
     let described = columns.iter().map(|(name, kind)| TableColumn {
@@ -86,6 +89,8 @@ pub(crate) fn described(Opened { columns, denied, .. }: &Opened) -> Vec<TableCol
 pub(crate) struct Opened {
     /// What stands behind FROM.
     pub(crate) from: String,
+    /// What has functions and operators found in PostgreSQL's own schema first, unless a query names others.
+    pub(crate) search_path: &'static str,
     columns: Vec<(String, Type)>,
     /// The names of columns that the role may not read.
     denied: Vec<String>,
@@ -93,26 +98,16 @@ pub(crate) struct Opened {
 
 /// Starts the transaction, and looks up what to read.
 pub(crate) fn prepare(server: &Server, relation: &Relation) -> Result<Opened, DataError> {
-    server.execute(
-        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; \
-         SET LOCAL row_security = off",
-    )?;
-    // A server that looks whether its client is still there ends a statement for which nobody waits (since version 14).
-    let known = "SELECT 1 FROM pg_catalog.pg_settings WHERE name = 'client_connection_check_interval'";
-    if !server.look_up(known, &[])?.is_empty() {
-        // Some systems cannot look.
-        server.execute("SAVEPOINT s")?;
-        if server.execute("SET LOCAL client_connection_check_interval = '2s'").is_err() {
-            server.execute("ROLLBACK TO SAVEPOINT s")?;
-        }
-    }
+    server.execute(&server.begin())?;
     let (from, denied) = match relation {
         Relation::Table(name) => table(server, &named_table(server, name)?)?,
         Relation::Query(_) => (relation.subquery().unwrap_or_default() + " AS t", Vec::new()),
         Relation::Only => table(server, &only_table(server)?)?,
     };
+    let search_path = if matches!(relation, Relation::Query(_)) { "" } else { OWN_FUNCTIONS };
+    server.execute(search_path)?;
     let columns = server.columns(&format!("SELECT * FROM {from}"))?;
-    Ok(Opened { from, columns, denied })
+    Ok(Opened { from, search_path, columns, denied })
 }
 
 /// Returns a table's quoted name, and the columns that the role may not read.
