@@ -562,6 +562,7 @@ impl Encoder {
 
     /// Refuses a libsvm line that does not begin with a label: otherwise a file of another format would get scores. Whether a
     /// required label is a declared one is checked when it is encoded.
+    #[cfg(feature = "files")]
     pub(crate) fn check_libsvm_label(&self, part: &[u8], needed: bool) -> Result<(), DataError> {
         if self.label.may_be(part, needed) {
             return Ok(());
