@@ -35,6 +35,9 @@ fn registry() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// True once a signal has had the temporary files removed.
+static CLEARED: AtomicBool = AtomicBool::new(false);
+
 /// What others do for this process and should stop doing when a signal ends it.
 static CANCELS: Mutex<Vec<Cancel>> = Mutex::new(Vec::new());
 
@@ -43,24 +46,29 @@ pub(crate) fn cancel_at_end(cancel: Cancel) {
     CANCELS.lock().unwrap_or_else(PoisonError::into_inner).push(cancel);
 }
 
-/// Ends the process after what others do for it.
-fn cancel_and_end() {
-    let cancels = std::mem::take(&mut *CANCELS.lock().unwrap_or_else(PoisonError::into_inner));
-    cancels.iter().for_each(|cancel| cancel());
-    end();
-}
-
-/// Ends the process: removes the registered files and prevents further renames.
+/// Ends the process: removes the registered files, prevents further renames and reports, and cancels what others do for it.
 fn end() -> ! {
     // Held until the process ends.
     let paths = registry();
     remove(&paths);
+    CLEARED.store(true, Ordering::SeqCst);
     if JSON_AWAITED.load(Ordering::SeqCst) {
         let failure = Failure::new(ExitStatus::Interrupted, "run.interrupted", "interrupted by a signal");
         Console { json: true, ..Console::default() }
             .failure(&failure.help("run the command again; nothing half-written is left"));
     }
-    std::process::exit(i32::from(ExitStatus::Interrupted.number()));
+    let cancels = std::mem::take(&mut *CANCELS.lock().unwrap_or_else(PoisonError::into_inner));
+    cancels.iter().for_each(|cancel| cancel());
+    exit()
+}
+
+fn exit() -> ! {
+    std::process::exit(i32::from(ExitStatus::Interrupted.number()))
+}
+
+/// Waits for the end of the process, if a signal is ending it: what was cancelled fails, and must not be reported.
+pub(crate) fn give_way() {
+    drop(registry());
 }
 
 fn remove(paths: &[PathBuf]) {
@@ -95,11 +103,15 @@ pub(crate) fn install() {
             (Some(signal_hook::consts::SIGABRT), Ok(exhausted)) => exhausted.end(),
             (Some(_), exhausted) => {
                 exhausted.iter().for_each(exhausted::Exhausted::let_aborts_through);
-                if std::thread::Builder::new().spawn(cancel_and_end).is_ok() {
-                    // Whoever does not want to wait signals again.
-                    signals.forever().next();
+                if std::thread::Builder::new().spawn(|| end()).is_err() {
+                    end();
                 }
-                end();
+                // Whoever does not want to wait for what is cancelled signals again. A rename that has begun is finished first.
+                signals.forever().next();
+                while !CLEARED.load(Ordering::SeqCst) {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                exit();
             }
             (None, _) => {}
         }
@@ -221,7 +233,7 @@ fn ignored() -> u64 {
 #[cfg(not(unix))]
 pub(crate) fn install() {
     // Fails only if a handler exists already, for example when several commands run in one process.
-    let _ = ctrlc::set_handler(cancel_and_end);
+    let _ = ctrlc::set_handler(|| end());
 }
 
 /// Creates and registers a temporary file in one step that an interrupt cannot split.

@@ -52,6 +52,7 @@ pub fn run_arguments(arguments: &[OsString]) -> ExitStatus {
         Ok(status) => status,
         Err(failure) if failure.is_closed_pipe() && !cli.command.result_is_on_stdout() => ExitStatus::Success,
         Err(failure) => {
+            interrupt::give_way();
             console.failure(&failure);
             failure.exit
         }

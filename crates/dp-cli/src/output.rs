@@ -65,6 +65,7 @@ impl Console {
         if self.json {
             let line = serde_json::to_string(json)
                 .map_err(|error| Failure::new(ExitStatus::Failed, "output.write", format!("no JSON: {error}")))?;
+            interrupt::give_way();
             interrupt::await_json(false);
             write_stdout(line.as_bytes(), b"\n")
         } else {

@@ -202,6 +202,30 @@ fn no_record_contributes_more_than_its_bound() {
     }
 }
 
+/// Rows that move while several connections share them are counted once each: all connections see one snapshot.
+#[test]
+fn connections_share_one_snapshot() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let Some((place, database)) = place() else { return };
+    let flags = "--schema s.toml --epsilon 1 --passes 60 --seed 1";
+    train(&place, &database.address, &format!("{flags} --sums")).ok();
+    let expected = weights(&place);
+    let (ended, address) = (AtomicBool::new(false), database.address.clone());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut writer = postgres::Client::connect(&address, postgres::NoTls).unwrap();
+            while !ended.load(Ordering::SeqCst) {
+                // The same values, in another place.
+                writer.batch_execute("UPDATE people SET earns = earns WHERE id % 3 = 0; UPDATE people SET earns = earns WHERE id % 3 = 1").unwrap();
+            }
+        });
+        let run = train(&place, &database.address, &format!("{flags} --sums=3"));
+        ended.store(true, Ordering::SeqCst);
+        run.ok();
+    });
+    assert_eq!(weights(&place), expected);
+}
+
 /// A function that somebody put before the server's own does not take part; where a query lets it, the known rows show it.
 #[test]
 fn functions_of_others_are_not_used() {
