@@ -1,7 +1,7 @@
 //! Signal handling: Ctrl-C removes temporary files and ends the process with exit code 130. Exhausted memory that no caller
 //! reports ends it in the same way with exit code 1.
 //!
-//! What a server does for the process is cancelled before; a second signal does not wait for that.
+//! After the files, what a server does for the process is cancelled; a second signal does not wait for that.
 //!
 //! Files of one run are renamed while the registry is locked, so an interrupt finds either the temporary files, which it
 //! removes, or the complete ones. With `--json`, standard output still gets its one value, unless a result has been started.

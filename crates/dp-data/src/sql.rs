@@ -80,6 +80,21 @@ impl Dialect {
         }
     }
 
+    /// Returns the number that a column holds, whatever its type; NULL if it holds none.
+    pub(crate) fn as_any_number(self, column: &str) -> String {
+        match self {
+            // The cast of another text would be an error.
+            Self::Postgres => {
+                let text = self.trimmed(&self.as_text(column));
+                format!(
+                    "CASE WHEN {text} ~ '^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{{1,2}})?$' \
+                     THEN CAST({text} AS double precision) END"
+                )
+            }
+            Self::Sqlite | Self::DuckDb => self.as_number(column),
+        }
+    }
+
     /// Returns a column's text.
     pub(crate) fn as_text(self, column: &str) -> String {
         match self {
@@ -124,6 +139,16 @@ impl Dialect {
             Self::Postgres | Self::DuckDb => format!("CAST(trunc({number}) AS bigint)"),
             // A cast cuts.
             Self::Sqlite => format!("CAST({number} AS INTEGER)"),
+        }
+    }
+
+    /// Returns the largest of some numbers, none of which is NULL unless all are.
+    pub fn largest(self, numbers: &[String]) -> String {
+        match (self, numbers) {
+            // Of one number SQLite's function would be an aggregate.
+            (_, [one]) => one.clone(),
+            (Self::Sqlite, _) => format!("max({})", numbers.join(", ")),
+            (Self::Postgres | Self::DuckDb, _) => format!("greatest({})", numbers.join(", ")),
         }
     }
 

@@ -76,6 +76,9 @@ pub enum Error {
     /// Two partial sums with different parameters cannot be added.
     #[error("partial sums of different kinds: clipping, grid, dimension and number of records must be the same")]
     SumsDiffer,
+    /// A sum from elsewhere is larger than its contributions can be together. It is not private, so that it is not shown.
+    #[error("the sum is larger than so many contributions can add up to")]
+    ImpossibleSum,
     /// The classical Gaussian calibration is proved only for epsilon below 1.
     #[error("the classical calibration needs epsilon < 1, got {epsilon}; use `analytic`")]
     ClassicalNeedsEpsilonBelowOne {

@@ -66,13 +66,7 @@ fn of_classes(
     let of = |what: &str| classes.iter().map(|class| dialect.name(&format!("dp_{what}:{class}"))).collect::<Vec<_>>();
     let scores = of("score");
     let mut query = select(&named(expressions, scores.clone()), table);
-    let greatest = match dialect {
-        Dialect::Sqlite => "max",
-        _ => "greatest",
-    };
-    let largest = format!("{greatest}({})", scores.join(", "));
-    // Of one score SQLite's would be an aggregate.
-    let largest = if scores.len() == 1 { scores.concat() } else { largest };
+    let largest = dialect.largest(&scores);
     query = select(&[(largest, "dp_largest".to_owned())], &query);
     // The first that is the largest, as in the model.
     let cases = scores.iter().zip(classes).map(|(score, class)| format!(" WHEN {score} THEN {}", dialect.text(class)));

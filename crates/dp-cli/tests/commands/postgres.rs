@@ -3,8 +3,8 @@
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::postgres::{Database, Server, people_place, say_skipped};
-use crate::support::{Run, Workplace, has, people};
+use crate::support::postgres::{Database, Server, people_place};
+use crate::support::{Run, Workplace, has, people, say_skipped};
 
 const ROWS: usize = 5000;
 const TRAIN: &str = "--schema s.toml --algorithm bolt-on-convex --epsilon 1 --seed 5 --out m.json --force";

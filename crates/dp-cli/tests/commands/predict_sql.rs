@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use crate::support::{Dice, Workplace, has};
+use crate::support::{Dice, Workplace, has, say_skipped};
 
 const ROWS: usize = 400;
 
@@ -177,9 +177,7 @@ for row in rows:
 
 /// Compares with a database of Python; says so where it cannot be started.
 fn compare_in_python(kind: &str) {
-    let skipped = |why: &str| {
-        let _ = std::io::Write::write_fmt(&mut std::io::stderr(), format_args!("SKIPPED {kind}: {why}\n"));
-    };
+    let skipped = |why: &str| say_skipped(kind, why);
     let python = std::env::var("DP_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     if !has(&python) {
         return skipped("there is no Python");

@@ -3,14 +3,15 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::support::postgres::{Database, people_place, say_skipped};
-use crate::support::{Run, Workplace};
+use crate::support::postgres::{Database, people_place};
+use crate::support::{Run, Workplace, say_skipped};
 
 /// Losses, encodings and budgets; with few steps and little noise, so that what differs is the arithmetic.
-const TRAININGS: [&str; 6] = [
+const TRAININGS: [&str; 7] = [
     "--schema s.toml --epsilon 50 --passes 6",
     "--schema s.toml --epsilon 50 --passes 6 --curves 3+pairs --coordinate by-range",
     "--schema s.toml --epsilon 50 --passes 6 --loss huber-svm --scale unit --row-norm clip",
+    "--schema g.toml --epsilon 50 --passes 6",
     "--schema c.toml --epsilon 50 --passes 6",
     "--schema n.toml --epsilon 50 --passes 6",
     "--schema n.toml --epsilon 50 --passes 6 --loss squared --clip 0.5",
@@ -20,7 +21,7 @@ const TRAININGS: [&str; 6] = [
 fn place() -> Option<(Workplace, Database)> {
     let (place, mut database) = people_place(3000)?;
     database.execute(
-        "ALTER TABLE people ADD flag boolean; UPDATE people SET flag = id % 3 = 0; \
+        "ALTER TABLE people ADD flag boolean, ADD graded numeric(4, 1); UPDATE people SET flag = id % 3 = 0, graded = (age > 45)::int; \
          UPDATE people SET age = NULL WHERE id % 50 = 0; UPDATE people SET hours = 'NaN' WHERE id % 51 = 0; \
          UPDATE people SET hours = 'Infinity' WHERE id % 52 = 0; UPDATE people SET hours = 500 WHERE id % 53 = 0; \
          UPDATE people SET trade = NULL WHERE id % 54 = 0; UPDATE people SET earns = NULL WHERE id % 55 = 0; \
@@ -44,6 +45,9 @@ fn place() -> Option<(Workplace, Database)> {
     let classes = label("column = 'trade'\nclasses = ['baker', 'clerk', 'smith']\nothers = 'neutral'\n");
     let number = label("column = 'hours'\ntype = 'numeric'\nmin = 5\nmax = 60\non_unreadable = 'neutral'\n");
     place.write("s.toml", two + &columns("age hours trade flag"));
+    // A label that is the same number in other digits, `1.0`.
+    let graded = label("column = 'graded'\npositive = '1'\nnegative = '0'\nothers = 'neutral'\n");
+    place.write("g.toml", graded + &columns("hours trade flag"));
     place.write("c.toml", classes + &columns("age hours flag"));
     place.write("n.toml", number + &columns("age trade flag"));
     Some((place, database))

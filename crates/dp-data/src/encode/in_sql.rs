@@ -7,12 +7,11 @@ use crate::error::{DataError, DataErrorKind};
 use crate::schema::ColumnKind;
 use crate::sql::{Dialect, sum};
 
-/// An encoder as SQL.
+/// An encoder as SQL, in two stages.
 ///
-/// A row's value is written in two stages. [`places`](Self::places) has an expression for each column that is used: the place of a
-/// number in its range or its feature, or the position of a category, computed from the table's columns; NULL where the cell makes the record a
-/// null record, or would stop the reading of a file. [`score`](Self::score) is a weighted sum of the row's features, computed from
-/// those places; NULL if one of them is.
+/// The *places* are an expression of the table's columns for each column that is used: the coordinate or the feature of a number, the
+/// position of a category; NULL where the cell makes the record a null record, or would be refused. Features and their weighted sums
+/// are expressions of the places, and NULL if one of them is.
 ///
 /// # Formula
 /// As for [`Encoding`](super::Encoding); the features of a [`FeatureMap`](super::FeatureMap) are `cos(pi j z)/sqrt(j)`, without the
@@ -136,12 +135,12 @@ impl Encoder {
 
 impl RowSql {
     /// Returns an expression for each column that is used, of the table's columns.
-    pub fn places(&self) -> &[String] {
+    pub(crate) fn places(&self) -> &[String] {
         &self.places
     }
 
     /// Returns the name of a place in the second stage.
-    pub fn place_name(&self, place: usize) -> String {
+    pub(crate) fn place_name(&self, place: usize) -> String {
         self.dialect.name(&format!("{}{place}", self.prefix))
     }
 
@@ -237,20 +236,12 @@ impl RowSql {
         }
     }
 
-    /// Returns the weighted sum of a row's features, of the places by their names.
-    ///
-    /// # Panics
-    /// Unless there is a weight for each feature.
-    pub fn score(&self, weights: &[f64]) -> String {
-        format!("{} * {}", self.unscaled_score(weights), self.scale())
-    }
-
     /// Returns the weighted sum of a row's features as one expression of the table's columns.
     ///
     /// # Panics
     /// Unless there is a weight for each feature.
     pub fn expression(&self, weights: &[f64]) -> String {
-        let score = self.score(weights);
+        let score = format!("{} * {}", self.unscaled_score(weights), self.scale());
         let named = |(place, expression): (usize, &String)| format!("{expression} AS {}", self.place_name(place));
         match self.dialect.fence() {
             Some(fence) => {

@@ -75,7 +75,7 @@ impl LabelPlan {
     pub(super) fn in_sql(&self, column: &str, dialect: Dialect) -> String {
         let number = |value: f64| dialect.number(value);
         match &self.values {
-            Values::Declared { texts, others, .. } => {
+            Values::Declared { texts, numbers, others } => {
                 let mut declared: Vec<(&str, f64)> = texts
                     .iter()
                     .filter_map(|(text, &target)| Some((std::str::from_utf8(text).ok()?, target)))
@@ -91,6 +91,15 @@ impl LabelPlan {
                     .iter()
                     .map(|(value, target)| format!(" WHEN {text} = {} THEN {}", dialect.text(value), number(*target)))
                     .collect();
+                // Text is compared first, then numbers: `1.0` equals `1`.
+                let mut declared: Vec<(f64, f64)> =
+                    numbers.iter().map(|(&bits, &target)| (f64::from_bits(bits), target)).collect();
+                declared.sort_by(|one, other| one.0.total_cmp(&other.0));
+                let x = dialect.as_any_number(column);
+                let of_numbers = declared
+                    .iter()
+                    .map(|(value, target)| format!(" WHEN {x} = {} THEN {}", number(*value), number(*target)));
+                cases.extend(of_numbers);
                 if let Undeclared::Target(target) = others {
                     let mut missing = vec![format!("{column} IS NULL")];
                     let markers = self.missing.iter().filter_map(|marker| std::str::from_utf8(marker).ok());

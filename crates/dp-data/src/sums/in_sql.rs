@@ -178,10 +178,7 @@ impl GradientSql {
             Slope::ClippedResidual { .. } => format!("{m} - dp_y"),
             Slope::Softmax { classes } => {
                 let scores: Vec<String> = (0..classes as usize).map(|c| named("m", c)).collect();
-                let largest = match self.dialect {
-                    Dialect::Sqlite => format!("max({})", scores.join(", ")),
-                    _ => format!("greatest({})", scores.join(", ")),
-                };
+                let largest = self.dialect.largest(&scores);
                 let query = self.with(query, &[(largest, "dp_largest".to_owned())]);
                 let weights = scores
                     .iter()
@@ -222,15 +219,15 @@ impl GradientSql {
         Ok(GradientSums { records, steps, bits })
     }
 
-    /// Returns a query of public rows, weights for them, and what the engine has to answer about them, up to two units for each
-    /// row and sum. Among the rows are missing, unknown and infinite values and those at the ends of ranges; predictions are small
+    /// Returns a query of public rows, weights for them, and what the engine has to answer about them, as
+    /// [`check_known`](Self::check_known) compares it. Among the rows are missing, unknown and infinite values and those at the ends of ranges; predictions are small
     /// and very large.
     pub fn known_answer(&self, slope: Slope, bits: u32) -> Result<(String, Vec<f64>, GradientSums), DataError> {
         let schema =
             self.encoder.schema().ok_or_else(|| DataError::new(DataErrorKind::EncodingSql, "there is no table"))?;
         let (outputs, dim) = (slope.outputs(), self.encoder.dim());
         let mut dice = Dice(1);
-        // Every other weight is large, so that some predictions are.
+        // Some weights are large, so that some predictions are.
         let weights: Vec<f64> =
             (0..outputs * dim).map(|j| (dice.unit() - 0.5) * if j % 7 == 0 { 1e6 } else { 2.0 }).collect();
         let rows = known::rows(schema, self.dialect, &mut dice);

@@ -8,6 +8,7 @@ use self::binary::{Meaning, Tuples};
 use super::{Relation, Table, TableColumn, Unreadable};
 use crate::error::{DataError, DataErrorKind};
 use crate::postgres::{SCHEMES, Server};
+use crate::sql::Dialect;
 
 /// Opens a table, a view or a query of a server: `postgres://[USER@][HOST[:PORT]][/DATABASE][?SETTING=VALUE&…]`.
 ///
@@ -42,7 +43,7 @@ pub fn open(address: &str, relation: &Relation) -> Result<Table, DataError> {
         let (mut selected, mut meanings) = (Vec::new(), Vec::new());
         for (name, kind) in used.iter().filter_map(|&column| columns.get(column)) {
             let Some(meaning) = Meaning::of(kind) else { continue };
-            selected.push(meaning.selected(&quoted(name)));
+            selected.push(meaning.selected(&Dialect::Postgres.name(name)));
             meanings.push(meaning);
         }
         let names: Vec<&str> = used.iter().filter_map(|&column| columns.get(column)).map(|(name, _)| &**name).collect();
@@ -112,7 +113,7 @@ pub(crate) fn prepare(server: &Server, relation: &Relation) -> Result<Opened, Da
 
 /// Returns a table's quoted name, and the columns that the role may not read.
 fn table(server: &Server, [schema, name]: &[String; 2]) -> Result<(String, Vec<String>), DataError> {
-    let from = format!("{}.{}", quoted(schema), quoted(name));
+    let from = format!("{}.{}", Dialect::Postgres.name(schema), Dialect::Postgres.name(name));
     let denied = server.look_up(
         "SELECT a.attname::text FROM pg_catalog.pg_attribute a WHERE a.attrelid = $1::text::pg_catalog.regclass \
          AND a.attnum > 0 AND NOT a.attisdropped \
@@ -159,11 +160,6 @@ fn only_table(server: &Server) -> Result<[String; 2], DataError> {
             Err(Relation::not_named(&names.collect::<Vec<_>>()))
         }
     }
-}
-
-/// Quotes an identifier.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 impl Meaning {

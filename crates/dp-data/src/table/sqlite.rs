@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 use super::{Batch, Batches, Relation, Table, TableColumn};
 use crate::encode::Cell;
 use crate::error::{DataError, DataErrorKind};
+use crate::sql::Dialect;
 
 /// Time for which another program may lock the database.
 const LOCKED: Duration = Duration::from_secs(5);
@@ -36,7 +37,7 @@ pub fn open(path: impl AsRef<Path>, relation: &Relation) -> Result<Table, DataEr
     let (from, columns) = prepare(&connection, relation).map_err(refuse)?;
     let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
     Ok(Table::new(&name, columns, move |used, batches| {
-        let selected: Vec<String> = used.iter().map(|&column| quoted(&names[column])).collect();
+        let selected: Vec<String> = used.iter().map(|&column| Dialect::Sqlite.name(&names[column])).collect();
         read(&connection, &format!("SELECT {} FROM {from}", selected.join(", ")), batches)
     }))
 }
@@ -47,9 +48,9 @@ fn prepare(connection: &Connection, relation: &Relation) -> Result<(String, Vec<
     connection.busy_timeout(LOCKED).map_err(failed)?;
     connection.execute_batch("BEGIN").map_err(failed)?;
     let from = match relation {
-        Relation::Table(table) => quoted(table),
+        Relation::Table(table) => Dialect::Sqlite.name(table),
         Relation::Query(_) => relation.subquery().unwrap_or_default(),
-        Relation::Only => quoted(&only_table(connection)?),
+        Relation::Only => Dialect::Sqlite.name(&only_table(connection)?),
     };
     let statement = connection.prepare(&format!("SELECT * FROM {from}")).map_err(failed)?;
     let column = |name: &str| TableColumn { name: name.to_owned(), unreadable: None };
@@ -106,11 +107,6 @@ fn push(row: &Row<'_>, column: usize, is_boolean: bool, batch: &mut Batch) -> Re
         }
     };
     batch.push(column, cell)
-}
-
-/// Quotes an identifier. SQLite takes a name in double quotes for a text if there is no such column; one in backquotes never.
-fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
 }
 
 /// The error before a row was read. SQLite's text names files, tables and columns.

@@ -257,8 +257,8 @@ impl<A: Adjacency> ExactSum<A> {
     /// that rests on becomes an assumption of the release: [`Bounded::assuming`].
     ///
     /// # Errors
-    /// [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond the stated number; [`Error::OutOfRange`] for a sum that so
-    /// many contributions cannot have. In these cases nothing is added.
+    /// [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond the stated number; [`Error::ImpossibleSum`] for a
+    /// sum that so many contributions cannot have. In these cases nothing is added.
     pub fn add_from_elsewhere(&mut self, sum: &[i64], records: u64) -> Result<(), Error> {
         if sum.len() != self.total.dim() {
             let (expected, found) = (self.total.dim() as u64, sum.len() as u64);
@@ -267,9 +267,8 @@ impl<A: Adjacency> ExactSum<A> {
         let all = self.records.saturating_add(records);
         check_records(all, self.most_records)?;
         let most = product_up(count_up(records), self.rule.norm().get() * (1.0 / self.step));
-        if let Some(found) = sum.iter().find(|found| !(found.unsigned_abs() as f64 <= most)) {
-            let range = "what so many contributions can add up to";
-            return Err(Error::OutOfRange { name: "sum in steps", value: *found as f64, range });
+        if sum.iter().any(|found| !(found.unsigned_abs() as f64 <= most)) {
+            return Err(Error::ImpossibleSum);
         }
         match &mut self.total {
             // Below 2^53 steps, so that the conversion is exact.

@@ -139,7 +139,10 @@ impl<F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized> Gra
             ));
         }
         self.is_first = false;
-        self.sum.add_from_elsewhere(&sums.steps, sums.records)?;
+        self.sum.add_from_elsewhere(&sums.steps, sums.records).map_err(|error| match error {
+            dp_mechanisms::Error::ImpossibleSum => broken(&error.to_string()),
+            error => error.into(),
+        })?;
         let exact = self.sum.finish().assuming(Assumption::EngineArithmetic { bits: self.bits });
         let noisy = self.steps.noisy(exact, self.rng)?;
         sum.iter_mut().zip(noisy).for_each(|(out, noisy)| *out = convert(noisy));

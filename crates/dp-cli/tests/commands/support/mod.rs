@@ -198,6 +198,11 @@ pub fn reseal(file: &mut Value) {
     file["certificate_sha256"] = dp::canonical::sha256(&file["certificate"]).into();
 }
 
+/// Says that a test does not run, past the capture of a test's output.
+pub fn say_skipped(name: &str, why: &str) {
+    let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {why}");
+}
+
 /// Returns whether a program is installed, for tests that need it.
 pub fn has(program: &str) -> bool {
     std::env::var_os("PATH")

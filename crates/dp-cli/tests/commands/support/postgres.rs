@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use postgres::{Client, NoTls};
 
-use super::Workplace;
+use super::{Workplace, say_skipped};
 
 /// Everything that a server can write about what it is asked to do.
 const LOGGING: &str = "logging_collector = off\nlog_statement = all\nlog_min_duration_statement = 0\nlog_parameter_max_length = -1\n\
@@ -31,11 +31,6 @@ fn skip<T>(why: &str) -> Option<T> {
     assert!(std::env::var_os("DP_REQUIRE_PG").is_none_or(|value| value != "1"), "DP_REQUIRE_PG=1, but {why}");
     say_skipped("postgres", why);
     None
-}
-
-/// Says that a test does not run, past the capture of a test's output.
-pub fn say_skipped(name: &str, why: &str) {
-    let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {why}");
 }
 
 /// Returns the folder of the server's programs.

@@ -11,7 +11,7 @@ use crate::{Descent, MemorySource};
 const N: usize = 400;
 const DIM: usize = 4;
 
-/// Records that are added up elsewhere: as plainly as the formulas say.
+/// Records that are added up elsewhere, by [`Slope::at`].
 struct Elsewhere {
     examples: Examples<f64>,
     /// The bound on targets.
@@ -70,35 +70,6 @@ impl RowSource<f64> for Elsewhere {
     }
 }
 
-/// The slopes of a record, from the formulas of [`Slope`].
-fn slopes(slope: Slope, scores: &[f64], y: f64) -> Vec<f64> {
-    let m = scores[0];
-    vec![match slope {
-        Slope::Logistic => -y / (1.0 + (y * m).exp()),
-        Slope::HuberSvm { h } if h > 0.0 => -y * ((h + 1.0 - y * m) / (2.0 * h)).clamp(0.0, 1.0),
-        Slope::HuberSvm { .. } => {
-            if y * m < 1.0 {
-                -y
-            } else {
-                0.0
-            }
-        }
-        Slope::Huber { h } if h > 0.0 => ((m - y) / h).clamp(-1.0, 1.0),
-        Slope::Huber { .. } => (m - y).signum(),
-        Slope::LogCosh { h } => ((m - y) / h).tanh(),
-        Slope::ClippedResidual { most } => (m - y).clamp(-most, most),
-        Slope::Softmax { .. } => {
-            let total: f64 = scores.iter().map(|score| score.exp()).sum();
-            return scores
-                .iter()
-                .zip(0..)
-                .map(|(score, c)| score.exp() / total - f64::from(y == f64::from(c)))
-                .collect();
-        }
-        other => panic!("{other:?}"),
-    }]
-}
-
 impl SumSource for Elsewhere {
     fn gradients(&mut self, slope: Slope, weights: &[f64]) -> Result<GradientSums, SourceError> {
         let bits = bits_of(N as u64);
@@ -108,7 +79,9 @@ impl SumSource for Elsewhere {
         for (row, &y) in values.chunks(DIM).zip(block.targets) {
             let dot = |weights: &[f64]| weights.iter().zip(row).map(|(w, x)| w * x).sum::<f64>();
             let scores: Vec<f64> = weights.chunks(DIM).map(dot).collect();
-            for (slope, sums) in slopes(slope, &scores, y).into_iter().zip(steps.chunks_mut(DIM)) {
+            let mut slopes = vec![0.0; scores.len()];
+            slope.at(&scores, y, &mut slopes);
+            for (slope, sums) in slopes.into_iter().zip(steps.chunks_mut(DIM)) {
                 for (sum, x) in sums.iter_mut().zip(row) {
                     *sum += (slope * x * 2f64.powi(bits as i32)).trunc() as i64;
                 }
