@@ -18,17 +18,45 @@ pub enum Dialect {
     Sqlite,
     /// DuckDB.
     DuckDb,
+    /// Apache Spark 3.4 or later, with its own or with ANSI semantics.
+    Spark,
+    /// ClickHouse 24 or later.
+    ClickHouse,
 }
 
 impl Dialect {
     /// All dialects.
-    pub const ALL: [Self; 3] = [Self::Postgres, Self::Sqlite, Self::DuckDb];
+    pub const ALL: [Self; 5] = [Self::Postgres, Self::Sqlite, Self::DuckDb, Self::Spark, Self::ClickHouse];
+
+    /// Returns the name by which it is chosen.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgres",
+            Self::Sqlite => "sqlite",
+            Self::DuckDb => "duckdb",
+            Self::Spark => "spark",
+            Self::ClickHouse => "clickhouse",
+        }
+    }
+
+    /// Returns the dialect that is chosen by a name.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::sql::Dialect;
+    /// assert_eq!(Dialect::of_id("duckdb"), Some(Dialect::DuckDb));
+    /// ```
+    pub fn of_id(id: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|dialect| dialect.id() == id)
+    }
 
     /// Returns a quoted identifier.
     pub fn name(self, name: &str) -> String {
         match self {
             // SQLite takes a name in double quotes for a text if there is no such column; one in backquotes never.
-            Self::Sqlite => format!("`{}`", name.replace('`', "``")),
+            Self::Sqlite | Self::Spark => format!("`{}`", name.replace('`', "``")),
+            // A backslash escapes in names too.
+            Self::ClickHouse => format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\"\"")),
             Self::Postgres | Self::DuckDb => format!("\"{}\"", name.replace('"', "\"\"")),
         }
     }
@@ -39,6 +67,12 @@ impl Dialect {
         match self {
             // Whether a backslash escapes depends on a setting, except in this form.
             Self::Postgres if text.contains('\\') => format!("E'{}'", quoted.replace('\\', "\\\\")),
+            Self::ClickHouse => format!("'{}'", quoted.replace('\\', "\\\\")),
+            // Versions and settings differ in what two quotes and a backslash mean.
+            Self::Spark if text.contains(['\'', '\\']) => {
+                let digits: String = text.bytes().map(|byte| format!("{byte:02X}")).collect();
+                format!("CAST(X'{digits}' AS STRING)")
+            }
             _ => format!("'{quoted}'"),
         }
     }
@@ -48,8 +82,10 @@ impl Dialect {
         let digits = match self {
             // Otherwise it would be a decimal, and so would the result of arithmetic with another.
             Self::Postgres => format!("float8 '{number:e}'"),
+            // Without the letter, a setting makes it a decimal.
+            Self::Spark => format!("{number:e}D"),
             // An exponent makes it a double.
-            Self::Sqlite | Self::DuckDb => format!("{number:e}"),
+            Self::Sqlite | Self::DuckDb | Self::ClickHouse => format!("{number:e}"),
         };
         if number < 0.0 { format!("({digits})") } else { digits }
     }
@@ -62,7 +98,8 @@ impl Dialect {
             Self::Sqlite => {
                 format!("CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END")
             }
-            Self::DuckDb => format!("TRY_CAST({column} AS DOUBLE)"),
+            Self::DuckDb | Self::Spark => format!("TRY_CAST({column} AS DOUBLE)"),
+            Self::ClickHouse => format!("toFloat64({column})"),
         }
     }
 
@@ -76,7 +113,7 @@ impl Dialect {
                     "CAST(CASE {text} WHEN 'true' THEN '1' WHEN 'false' THEN '0' ELSE {text} END AS double precision)"
                 )
             }
-            Self::Sqlite | Self::DuckDb => self.as_number(column),
+            _ => self.as_number(column),
         }
     }
 
@@ -91,7 +128,9 @@ impl Dialect {
                      THEN CAST({text} AS double precision) END"
                 )
             }
-            Self::Sqlite | Self::DuckDb => self.as_number(column),
+            // Reading a text as it is the nearest number takes the setting `precise_float_parsing`.
+            Self::ClickHouse => format!("toFloat64OrNull({})", self.trimmed(&self.as_text(column))),
+            Self::Sqlite | Self::DuckDb | Self::Spark => self.as_number(column),
         }
     }
 
@@ -106,21 +145,26 @@ impl Dialect {
             ),
             Self::DuckDb => format!(
                 "CASE WHEN typeof({column}) IN ('DOUBLE', 'FLOAT') THEN regexp_replace(CAST({column} AS VARCHAR), \
-                 '\\.0$', '') ELSE CAST({column} AS VARCHAR) END"
+                 '[.]0$', '') ELSE CAST({column} AS VARCHAR) END"
             ),
+            Self::Spark => format!(
+                "CASE WHEN typeof({column}) IN ('double', 'float') THEN regexp_replace(CAST({column} AS STRING), \
+                 '[.]0$', '') ELSE CAST({column} AS STRING) END"
+            ),
+            Self::ClickHouse => format!("toString({column})"),
         }
     }
 
     /// Returns whether a column of numbers may hold texts.
     pub(crate) fn has_texts_among_numbers(self) -> bool {
-        self != Self::Postgres
+        !matches!(self, Self::Postgres | Self::ClickHouse)
     }
 
     /// Returns the texts that a Boolean of a schema may have, and those that it has here instead.
     pub(crate) fn texts_of_booleans(self) -> [(&'static str, &'static str); 2] {
         match self {
             Self::Sqlite => [("true", "1"), ("false", "0")],
-            Self::Postgres | Self::DuckDb => [("1", "true"), ("0", "false")],
+            _ => [("1", "true"), ("0", "false")],
         }
     }
 
@@ -130,6 +174,8 @@ impl Dialect {
             Self::Postgres => format!("btrim({text}, E' \\t\\n\\f\\r')"),
             Self::Sqlite => format!("trim({text}, ' ' || char(9, 10, 12, 13))"),
             Self::DuckDb => format!("trim({text}, ' ' || chr(9) || chr(10) || chr(12) || chr(13))"),
+            Self::Spark => format!("btrim({text}, ' ' || char(9) || char(10) || char(12) || char(13))"),
+            Self::ClickHouse => format!("trim(BOTH ' \\t\\n\\f\\r' FROM {text})"),
         }
     }
 
@@ -139,6 +185,9 @@ impl Dialect {
             Self::Postgres | Self::DuckDb => format!("CAST(trunc({number}) AS bigint)"),
             // A cast cuts.
             Self::Sqlite => format!("CAST({number} AS INTEGER)"),
+            Self::Spark => format!("CAST({number} AS BIGINT)"),
+            // Behind a NULL there can be NaN, at which other casts raise an error.
+            Self::ClickHouse => format!("accurateCastOrNull(trunc({number}), 'Int64')"),
         }
     }
 
@@ -148,7 +197,7 @@ impl Dialect {
             // Of one number SQLite's function would be an aggregate.
             (_, [one]) => one.clone(),
             (Self::Sqlite, _) => format!("max({})", numbers.join(", ")),
-            (Self::Postgres | Self::DuckDb, _) => format!("greatest({})", numbers.join(", ")),
+            _ => format!("greatest({})", numbers.join(", ")),
         }
     }
 
@@ -157,7 +206,7 @@ impl Dialect {
         match self {
             Self::Postgres => Some(" OFFSET 0"),
             Self::Sqlite => Some(" LIMIT 1"),
-            Self::DuckDb => None,
+            Self::DuckDb | Self::Spark | Self::ClickHouse => None,
         }
     }
 }

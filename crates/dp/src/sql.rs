@@ -69,8 +69,9 @@ fn of_classes(
     let largest = dialect.largest(&scores);
     query = select(&[(largest, "dp_largest".to_owned())], &query);
     // The first that is the largest, as in the model.
-    let cases = scores.iter().zip(classes).map(|(score, class)| format!(" WHEN {score} THEN {}", dialect.text(class)));
-    let class = format!("CASE dp_largest{} END", cases.collect::<String>());
+    let cases = scores.iter().zip(classes);
+    let cases = cases.map(|(score, class)| format!(" WHEN {score} = dp_largest THEN {}", dialect.text(class)));
+    let class = format!("CASE{} END", cases.collect::<String>());
     let mut last = vec![(class, "dp_class".to_owned())];
     if model.has_probabilities() {
         // PostgreSQL raises an error where the result would be 0.

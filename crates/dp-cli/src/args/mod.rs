@@ -42,8 +42,10 @@ pub use tune::{TrialLaw, TuneArgs, TuningMethod};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgAction, Args, Parser, Subcommand};
 use dp_data::Workers;
+use dp_data::sql::Dialect;
 
 use crate::output::{Color, Console};
 use crate::progress::ProgressMode;
@@ -264,8 +266,8 @@ pub struct PredictArgs {
     #[arg(long, value_name = "FILE")]
     pub model: FileName,
     /// Print a query in this dialect instead, of the columns of --table and of the predictions; nothing is read
-    #[arg(long, value_enum, value_name = "DIALECT", requires = "table", conflicts_with = "data")]
-    pub sql: Option<SqlDialect>,
+    #[arg(long, value_name = "DIALECT", value_parser = dialects(), requires = "table", conflicts_with = "data")]
+    pub sql: Option<Dialect>,
     /// The records, with or without the label, as of `dp train`; `-` for standard input
     #[arg(long, value_name = "FILE", required_unless_present = "sql", help_heading = "Data")]
     pub data: Option<FileName>,
@@ -283,15 +285,9 @@ pub struct PredictArgs {
     pub dry_run: bool,
 }
 
-/// A dialect of SQL.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SqlDialect {
-    /// PostgreSQL
-    Postgres,
-    /// SQLite with its mathematical functions
-    Sqlite,
-    /// DuckDB
-    Duckdb,
+fn dialects() -> impl TypedValueParser<Value = Dialect> {
+    PossibleValuesParser::new(Dialect::ALL.map(Dialect::id))
+        .try_map(|id| Dialect::of_id(&id).ok_or("there is no such dialect"))
 }
 
 /// Arguments of `dp explain-model`.

@@ -12,7 +12,7 @@ use dp_data::sql::Dialect;
 use serde::Serialize;
 
 use super::dry_run::Foreseen;
-use crate::args::{FileName, GlobalArgs, PredictArgs, SqlDialect};
+use crate::args::{FileName, GlobalArgs, PredictArgs};
 use crate::atomic::{self, PendingFile};
 use crate::failure::Failure;
 use crate::files;
@@ -111,17 +111,12 @@ struct Query {
 }
 
 /// Writes the query of the predictions to the file or to standard output.
-fn write_query(args: &PredictArgs, dialect: SqlDialect, console: &Console) -> Result<(), Failure> {
+fn write_query(args: &PredictArgs, dialect: Dialect, console: &Console) -> Result<(), Failure> {
     let out = args.out.as_deref().filter(|out| out.as_os_str() != "-");
     if let Some(out) = out {
         check_distinct(&[("--model", Path::new(&args.model)), ("--out", out)])?;
     }
     let file = files::model(&args.model)?;
-    let dialect = match dialect {
-        SqlDialect::Postgres => Dialect::Postgres,
-        SqlDialect::Sqlite => Dialect::Sqlite,
-        SqlDialect::Duckdb => Dialect::DuckDb,
-    };
     let table = args.form.table.as_deref().unwrap_or_default();
     let sql =
         dp::sql::query(&file.model, dialect, table).map_err(|error| Failure::from_data(&error).at_file(&args.model))?;

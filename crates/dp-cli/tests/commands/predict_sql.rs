@@ -1,8 +1,9 @@
 //! Predictions by a query in a database: those of `dp predict`.
 
-use std::process::Command;
+use dp_data::sql::Dialect;
 
-use crate::support::{Dice, Workplace, has, say_skipped};
+use crate::support::engine::Engine;
+use crate::support::{Dice, Workplace};
 
 const ROWS: usize = 400;
 
@@ -145,74 +146,42 @@ fn postgresql_predicts_the_same() {
     assert_eq!(database.number(&counted), 10);
 }
 
-/// Runs a query of a database with Python; prints each row as `name TAB cell` pairs with line ends in between.
-const PYTHON: &str = r"
-import sys
-kind, table, query = sys.argv[1], sys.argv[2], open(sys.argv[3]).read()
-query = f'SELECT * FROM ({query}) t ORDER BY id'
-types = {'id': 'INTEGER', 'age': 'INTEGER', 'in come': 'DOUBLE', 'dp_0': 'DOUBLE', 'flag': 'DOUBLE', 'trade': 'VARCHAR', 'ward': 'DOUBLE', 'class': 'VARCHAR', 'price': 'DOUBLE', 'earns': 'VARCHAR'}
-if kind == 'duckdb':
-    import duckdb
-    duckdb.sql(f'CREATE TABLE people AS SELECT * FROM read_csv($${table}$$, columns = {types}, header = true)')
-    result = duckdb.sql(query)
-    names, rows = result.columns, result.fetchall()
-else:
-    import sqlite3, csv
-    database = sqlite3.connect(':memory:')
-    try:
-        database.execute('SELECT sqrt(1), ln(1), cos(1)')
-    except sqlite3.OperationalError:
-        sys.exit(77)
-    affinity = {'VARCHAR': 'TEXT', 'DOUBLE': 'REAL'}
-    database.execute('CREATE TABLE people (' + ', '.join(f'`{n}` {affinity.get(t, t)}' for n, t in types.items()) + ')')
-    lines = csv.reader(open(table, newline=''))
-    next(lines)
-    for line in lines:
-        database.execute('INSERT INTO people VALUES (' + ','.join('?' * 10) + ')', [cell if cell != '' else None for cell in line])
-    cursor = database.execute(query)
-    names, rows = [column[0] for column in cursor.description], cursor.fetchall()
-for row in rows:
-    print('\n'.join(f'{name}\t' + ('' if cell is None else repr(cell) if isinstance(cell, float) else str(cell)) for name, cell in zip(names, row)), end='\n\n')
-";
-
-/// Compares with a database of Python; says so where it cannot be started.
-fn compare_in_python(kind: &str) {
-    let skipped = |why: &str| say_skipped(kind, why);
-    let python = std::env::var("DP_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
-    if !has(&python) {
-        return skipped("there is no Python");
-    }
+/// Compares with an engine that can be started here.
+fn compare_in(dialect: Dialect) {
+    let Some(mut engine) = Engine::start(dialect) else { return };
     let rows = people();
     let place = place(&rows);
-    place.write("run.py", PYTHON);
+    let kinds = ["int", "int", "float", "float", "float", "text", "int", "text", "float", "text"];
+    let columns: Vec<(&str, &str)> = NAMES.into_iter().zip(kinds).collect();
+    engine.create("people", &columns, &rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>());
     for model in 0..MODELS.len() {
-        place.write("q.sql", query(&place, model, kind));
-        let run = Command::new(&python)
-            .args(["run.py", kind, "people.csv", "q.sql"])
-            .current_dir(place.path(""))
-            .output()
-            .unwrap();
-        let error = String::from_utf8_lossy(&run.stderr);
-        if error.contains("ModuleNotFoundError") || run.status.code() == Some(77) {
-            return skipped("Python has no such module, or one without mathematical functions");
-        }
-        assert!(run.status.success(), "{error}");
-        let text = String::from_utf8(run.stdout).unwrap();
-        let pair = |line: &str| line.split_once('\t').map(|(name, cell)| (name.to_owned(), cell.to_owned())).unwrap();
-        let found: Vec<Vec<(String, String)>> =
-            text.trim_end_matches('\n').split("\n\n").map(|row| row.lines().map(pair).collect()).collect();
-        compare(&place, model, &found, kind);
+        let query = format!("SELECT * FROM ({}) t ORDER BY id", query(&place, model, dialect.id()));
+        let found = engine
+            .run(&query)
+            .into_iter()
+            .map(|row| row.into_iter().map(|(name, cell)| (name, cell.unwrap_or_default())).collect::<Vec<_>>());
+        compare(&place, model, &found.collect::<Vec<_>>(), dialect.id());
     }
 }
 
 #[test]
 fn sqlite_predicts_the_same() {
-    compare_in_python("sqlite");
+    compare_in(Dialect::Sqlite);
 }
 
 #[test]
 fn duckdb_predicts_the_same() {
-    compare_in_python("duckdb");
+    compare_in(Dialect::DuckDb);
+}
+
+#[test]
+fn clickhouse_predicts_the_same() {
+    compare_in(Dialect::ClickHouse);
+}
+
+#[test]
+fn spark_predicts_the_same() {
+    compare_in(Dialect::Spark);
 }
 
 #[test]

@@ -372,6 +372,8 @@ mod known {
             Dialect::Postgres => ("double precision", "text"),
             Dialect::Sqlite => ("REAL", "TEXT"),
             Dialect::DuckDb => ("DOUBLE", "VARCHAR"),
+            Dialect::Spark => ("DOUBLE", "STRING"),
+            Dialect::ClickHouse => ("Nullable(Float64)", "Nullable(String)"),
         };
         let kinds = schema.columns().iter().map(|column| match &column.kind {
             ColumnKind::Numeric { .. } | ColumnKind::Indicator { .. } => Some(float),
@@ -401,12 +403,18 @@ mod known {
         let renamed: Vec<String> =
             columns.iter().zip(&names).map(|(column, name)| format!("{column} AS {name}")).collect();
         match dialect {
-            Dialect::DuckDb => format!(
+            Dialect::DuckDb | Dialect::Spark => format!(
                 "(SELECT {} FROM (VALUES {}) AS dp_known({})) AS dp_rows",
                 renamed.join(", "),
                 rows.join(", "),
                 columns.join(", ")
             ),
+            Dialect::ClickHouse => {
+                let kinds = used.iter().map(|(i, _)| kinds[*i].unwrap_or(text));
+                let columns = columns.iter().zip(kinds).map(|(column, kind)| format!("{column} {kind}"));
+                let columns = columns.collect::<Vec<_>>().join(", ");
+                format!("(SELECT {} FROM values('{columns}', {})) AS dp_rows", renamed.join(", "), rows.join(", "))
+            }
             _ => format!("(SELECT {} FROM (VALUES {}) AS dp_known) AS dp_rows", renamed.join(", "), rows.join(", ")),
         }
     }

@@ -1,6 +1,7 @@
 //! Runs the binary in its own folder and captures standard output, standard error and exit code separately.
 #![allow(dead_code)] // each test program uses a part
 
+pub mod engine;
 pub mod lists;
 #[cfg(unix)]
 pub mod postgres;
