@@ -3,11 +3,12 @@
 
     cargo build --release -p dp-cli
     python3 -m pip install duckdb            # writes the Parquet file
-    python3 benches/peers/sources.py target/release/dp --rows 1000000 [--postgres postgres://HOST/DATABASE]
+    python3 benches/peers/sources.py target/release/dp --rows 1000000 [--postgres postgres://HOST/DATABASE] [--runners]
 
 With `--postgres` the rows are also copied into a table `dp_sources` of that database, by psql, and dropped at the end. Its first line
 is what reading costs by itself: psql's binary COPY of the table into nothing. Its last lines are what a step costs whose sums the
-server computes (`--sums`).
+server computes (`--sums`). With `--runners` a step is measured over the Parquet file in DuckDB, ClickHouse and Spark too, by the
+programs of `crates/dp-cli/runners` under this Python, which needs duckdb, chdb and pyspark.
 
 The table has 40 numeric and two categorical columns (51 features with the intercept), generated from a fixed seed; it repeats
 after 100,000 rows. Files are written to a temporary folder: about 310 bytes a row as CSV, 120 as Parquet, 410 as SQLite.
@@ -21,9 +22,11 @@ import os
 import random
 import sqlite3
 import subprocess
+import sys
 import tempfile
 import time
 
+RUNNERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../crates/dp-cli/runners")
 COLUMNS = 40
 PART = 100_000
 
@@ -118,6 +121,8 @@ def main():
     parser.add_argument("dp")
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--postgres", help="address of a database for the same rows")
+    parser.add_argument("--runners", action="store_true", help="sums in DuckDB, ClickHouse and Spark")
+    parser.add_argument("--only-sums", action="store_true", help="only the sums")
     parser.add_argument("--memory", default="16MiB", help="memory of the spool's rows")
     parser.add_argument("--skip-memory", action="store_true", help="only the spool")
     options = parser.parse_args()
@@ -141,20 +146,36 @@ def main():
             read = ["psql", options.postgres, "-q", "-c", "copy dp_sources to stdout (format binary)"]
             show("PostgreSQL", "reading alone", "-", measured(read, folder))
         for name, data in tables.items():
-            for title, algorithm, more in algorithms:
+            for title, algorithm, more in algorithms if not options.only_sums else []:
                 rooms = [("spool", ["--memory", options.memory, "--spool", folder])]
                 if not options.skip_memory:
                     rooms.insert(0, ("memory", ["--memory", "1TiB"]))
                 for room, flags in rooms:
                     arguments = ["--data", *data, "--algorithm", algorithm] + more + flags
                     show(name, title, room, run(dp, folder, arguments))
+        sums = {}
         if options.postgres:
             for connections in (1, 2):
-                data = ["--data", *tables["PostgreSQL"], "--algorithm", "dp-gd", f"--sums={connections}"]
-                seconds = [run(dp, folder, data + ["--passes", passes])[0] for passes in ("2", "6")]
-                step = (seconds[1] - seconds[0]) / 4
-                print(f"PostgreSQL dp-gd, sums, {connections} connections: {step:.2f} s a step, "
-                      f"{step / options.rows * 1e6:.2f} us a row and step", flush=True)
+                flags = ["--data", *tables["PostgreSQL"], f"--sums={connections}"]
+                sums[f"PostgreSQL, {connections} connections"] = flags
+        if options.runners:
+            file = os.path.join(folder, "rows.parquet")
+            queries = {
+                "duckdb": f"SELECT * FROM read_parquet('{file}')",
+                "clickhouse": f"SELECT * FROM file('{file}')",
+                "spark spark.master=local[2]": f"SELECT * FROM parquet.`{file}`",
+            }
+            for engine, query in queries.items():
+                engine, *settings = engine.split()
+                command = " ".join([sys.executable, os.path.join(RUNNERS, f"run_{engine}.py"), *settings])
+                sums[engine] = ["--format", "runner", "--data", command, "--query", query, "--sums"]
+        for name, flags in sums.items():
+            flags += ["--algorithm", "dp-gd", "--passes"]
+            seconds = [run(dp, folder, flags + [passes])[0] for passes in ("2", "6")]
+            step = (seconds[1] - seconds[0]) / 4
+            print(f"sums, {name}: {step:.2f} s a step, {step / options.rows * 1e6:.2f} us a row and step; "
+                  f"{seconds[0] - 3 * step:.1f} s before the first", flush=True)
+        if options.postgres:
             subprocess.run(["psql", options.postgres, "-q", "-c", "drop table dp_sources"], check=True)
 
 

@@ -43,6 +43,8 @@ pub enum TypedTable {
     Sqlite(FileName, Relation),
     /// A table, a view or a query of a PostgreSQL server.
     Postgres(FileName, Relation),
+    /// A table, a view or a query of an engine that this command asks.
+    Runner(FileName, Relation),
 }
 
 impl TypedTable {
@@ -68,6 +70,13 @@ impl TypedTable {
         if format == Format::Postgres {
             return Ok(Some(Self::Postgres(data.clone(), relation)));
         }
+        if format == Format::Runner {
+            if relation == Relation::Only {
+                let missing = Failure::usage("--table", "a runner has to be told what to read");
+                return Err(Failure { code: "usage.missing", ..missing }.help("add --table NAME or --query SQL"));
+            }
+            return Ok(Some(Self::Runner(data.clone(), relation)));
+        }
         let flag = if table.is_some() { "--table" } else { "--query" };
         match relation {
             Relation::Only => Ok((format == Format::Parquet).then(|| Self::Parquet(data.clone()))),
@@ -85,6 +94,10 @@ impl TypedTable {
             Self::Parquet(files) => table::parquet::open(files),
             Self::Sqlite(file, relation) => table::sqlite::open(file, relation),
             Self::Postgres(address, relation) => table::postgres::open(address, relation),
+            Self::Runner(..) => {
+                return Err(conflict("--format", "a runner answers with sums, not with rows")
+                    .expected("dp train --sums, or another source of the same rows"));
+            }
         }
         .map_err(|error| Failure::from_data(&error))?;
         if let Some(cancel) = table.cancel() {
@@ -95,24 +108,27 @@ impl TypedTable {
 
     /// Returns whether rows are those of a query's result.
     pub fn is_query(&self) -> bool {
-        matches!(self, Self::Sqlite(_, Relation::Query(_)) | Self::Postgres(_, Relation::Query(_)))
+        let (Self::Sqlite(_, relation) | Self::Postgres(_, relation) | Self::Runner(_, relation)) = self else {
+            return false;
+        };
+        matches!(relation, Relation::Query(_))
     }
 
     /// Returns whether others may write to the table.
     pub fn is_database(&self) -> bool {
-        matches!(self, Self::Sqlite(..) | Self::Postgres(..))
+        !matches!(self, Self::Parquet(_))
     }
 
     /// Returns whether rows come from another machine, or may.
     pub fn is_remote(&self) -> bool {
-        matches!(self, Self::Postgres(..))
+        matches!(self, Self::Postgres(..) | Self::Runner(..))
     }
 
     /// Returns the file or folder, if it is one.
     fn path(&self) -> Option<&Path> {
         match self {
             Self::Parquet(file) | Self::Sqlite(file, _) => Some(Path::new(file)),
-            Self::Postgres(..) => None,
+            Self::Postgres(..) | Self::Runner(..) => None,
         }
     }
 }

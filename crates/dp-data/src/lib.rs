@@ -39,6 +39,7 @@
 //! - `schema`: [`Schema`], [`Encoder`], [`DataError`] (serde, toml, fast-float2, chacha20, rustc-hash).
 //! - `files`: [`read`] and [`draft`] (csv-core, memchr, pulp, flate2, liblzma); implies `schema`.
 //! - `parquet`, `sqlite`: [`table::parquet`] and [`table::sqlite`], tables of typed cells; each implies `files`.
+//! - `postgres`: [`table::postgres`] and [`sums::postgres`] (tokio-postgres, rustls); `runner`: [`sums::runner`] (serde_json, shlex).
 //! - `order`: [`KeyedOrder`], the order of a pass under a key (chacha20, rand).
 //! - `spool`: [`spool`], rows in a temporary file (crc32fast, tempfile); implies `files` and `order`.
 #![cfg_attr(not(feature = "spool"), allow(rustdoc::broken_intra_doc_links))]

@@ -5,5 +5,5 @@ mod server;
 mod settings;
 mod tls;
 
-pub(crate) use server::{Cancel, Failed, Server};
+pub(crate) use server::{Cancel, Server};
 pub(crate) use settings::SCHEMES;

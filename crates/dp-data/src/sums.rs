@@ -7,6 +7,15 @@
 pub mod in_sql;
 #[cfg(feature = "postgres")]
 pub mod postgres;
+#[cfg(feature = "runner")]
+pub mod runner;
+#[cfg(any(feature = "postgres", feature = "runner"))]
+mod sql_sums;
+
+#[cfg(any(feature = "postgres", feature = "runner"))]
+pub use sql_sums::SqlSums;
+#[cfg(any(feature = "postgres", feature = "runner"))]
+pub(crate) use sql_sums::{Cells, Engine, Failed};
 
 use crate::source::SourceError;
 
@@ -114,20 +123,17 @@ pub struct GradientSums {
 }
 
 impl GradientSums {
-    /// Adds the sums of other records.
-    ///
-    /// # Errors
-    /// Sums of another number or of other units, or so large that they cannot be those of the records.
-    pub fn add(&mut self, other: &Self) -> Result<(), SourceError> {
-        let wrong = || SourceError::Engine { engine: "sums", message: "parts of a sum do not fit together".to_owned() };
+    /// Adds the sums of other records; `None` if they are of another number or of other units, or so large that they cannot be
+    /// those of records.
+    pub fn checked_add(mut self, other: &Self) -> Option<Self> {
         if self.bits != other.bits || self.steps.len() != other.steps.len() {
-            return Err(wrong());
+            return None;
         }
-        self.records = self.records.checked_add(other.records).ok_or_else(wrong)?;
+        self.records = self.records.checked_add(other.records)?;
         for (sum, part) in self.steps.iter_mut().zip(&other.steps) {
-            *sum = sum.checked_add(*part).ok_or_else(wrong)?;
+            *sum = sum.checked_add(*part)?;
         }
-        Ok(())
+        Some(self)
     }
 }
 

@@ -41,8 +41,8 @@ pub enum Relation {
 
 impl Relation {
     /// Returns the query in parentheses; `None` if it is none.
-    #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    fn subquery(&self) -> Option<String> {
+    #[cfg(any(feature = "postgres", feature = "runner", feature = "sqlite"))]
+    pub(crate) fn subquery(&self) -> Option<String> {
         let Self::Query(query) = self else { return None };
         let query = query.trim_end();
         // It may end with a comment.

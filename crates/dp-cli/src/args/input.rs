@@ -25,12 +25,14 @@ pub enum Format {
     Sqlite,
     /// A PostgreSQL server.
     Postgres,
+    /// With --sums: a command, split into words as by a shell, that runs SQL in an engine (DATABASES.md).
+    Runner,
 }
 
 impl Format {
     /// Returns whether records have named columns.
     pub fn is_table(self) -> bool {
-        matches!(self, Self::Csv | Self::Parquet | Self::Sqlite | Self::Postgres)
+        matches!(self, Self::Csv | Self::Parquet | Self::Sqlite | Self::Postgres | Self::Runner)
     }
 
     /// Returns its name in messages.
@@ -42,6 +44,7 @@ impl Format {
             Self::Parquet => "Parquet",
             Self::Sqlite => "SQLite",
             Self::Postgres => "PostgreSQL",
+            Self::Runner => "a runner",
         }
     }
 }

@@ -222,9 +222,9 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
     }
     let (n, figures) = measure.finish().ok_or_else(|| {
         let code = match config.input.format {
-            Format::Csv | Format::Parquet | Format::Sqlite | Format::Postgres => "csv.no_rows",
             Format::Libsvm => "libsvm.empty",
             Format::Idx => "idx.empty",
+            _ => "csv.no_rows",
         };
         Failure::new(ExitStatus::Input, code, "there is no record with a label to measure on").at_file(name)
     })?;

@@ -10,6 +10,7 @@ mod curves;
 mod demo;
 mod dry_run;
 mod edits;
+mod engines;
 mod images;
 mod labels;
 mod memory;
@@ -22,8 +23,12 @@ mod protection;
 mod rank;
 mod rank_modes;
 mod reproduce;
+#[cfg(unix)]
+mod runner;
 mod shell;
 mod sign;
+#[cfg(target_os = "linux")]
+mod spark;
 mod spool;
 #[cfg(unix)]
 mod sums;

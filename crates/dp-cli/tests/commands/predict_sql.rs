@@ -148,7 +148,7 @@ fn postgresql_predicts_the_same() {
 
 /// Compares with an engine that can be started here.
 fn compare_in(dialect: Dialect) {
-    let Some(mut engine) = Engine::start(dialect) else { return };
+    let Some(mut engine) = Engine::of(dialect) else { return };
     let rows = people();
     let place = place(&rows);
     let kinds = ["int", "int", "float", "float", "float", "text", "int", "text", "float", "text"];

@@ -3,7 +3,6 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::support::engine::Engine;
 use crate::support::postgres::{Database, people_place};
 use crate::support::{Run, Workplace};
 
@@ -167,48 +166,6 @@ fn what_needs_rows_is_refused_before_anything_is_sent() {
     assert!(!place.files().contains(&"m.json".to_owned()));
 }
 
-/// Contributions of single records, those at the ends of ranges among them, as the server computes them: no longer than 2^bits, here of
-/// as many digits as a double has, so that cutting hides no rounding.
-#[test]
-fn no_record_contributes_more_than_its_bound() {
-    use dp_data::sql::Dialect;
-    use dp_data::sums::Slope;
-    use dp_data::sums::in_sql::GradientSql;
-    use dp_data::{Encoder, Encoding, Schema};
-    const BITS: u32 = 52;
-    let Some((place, mut database)) = place() else { return };
-    database.execute("UPDATE people SET age = CASE WHEN id % 2 = 0 THEN 80 ELSE 18 END, hours = CASE WHEN id % 3 = 0 THEN 70 ELSE 0 END, earns = 'no' WHERE id <= 100");
-    let schema = Schema::parse("s.toml", &place.read("s.toml")).unwrap();
-    for (encoding, slope) in [
-        (Encoding::UNIT_ROWS, Slope::Logistic),
-        (Encoding::unit_scale(dp_data::encode::RowNorm::Clip), Slope::HuberSvm { h: 0.0 }),
-        (Encoding::UNIT_ROWS.with_map(dp_data::encode::FeatureMap::curves(5)), Slope::Logistic),
-        (Encoding::UNIT_ROWS, Slope::ClippedResidual { most: 0.5 }),
-    ] {
-        let encoder = Encoder::new(&schema, encoding).unwrap();
-        let sql = GradientSql::new(&encoder, Dialect::Postgres).unwrap();
-        // Predictions of any size, so that some slopes are as long as they can be.
-        let weights: Vec<f64> = (0..encoder.dim()).map(|j| if j % 2 == 0 { -1e5 } else { 3e4 }).collect();
-        let (mut longest, bound) = (0.0f64, (slope.largest() * 2f64.powi(BITS as i32)) as i128);
-        for id in 1..=300 {
-            let statement = sql.statement(slope, &weights, BITS, "people", Some(&format!("id = {id}"))).unwrap();
-            let messages = database.client.simple_query(&statement).unwrap();
-            let row = messages.iter().find_map(|message| match message {
-                postgres::SimpleQueryMessage::Row(row) => Some(row),
-                _ => None,
-            });
-            let row = row.unwrap();
-            let cells: Vec<Option<&str>> = (0..row.len()).map(|i| row.get(i)).collect();
-            let sums = sql.answer(&cells, weights.len(), BITS).unwrap();
-            assert_eq!(sums.records, 1);
-            let square: i128 = sums.steps.iter().map(|&step| i128::from(step) * i128::from(step)).sum();
-            assert!(square <= bound * bound, "{slope:?} {id}: {square}");
-            longest = longest.max((square as f64).sqrt() / bound as f64);
-        }
-        assert!(longest > 1.0 - 1e-13, "{slope:?}: no contribution is near its bound: {longest}");
-    }
-}
-
 /// Rows that move while several connections share them are counted once each: all connections see one snapshot.
 #[test]
 fn connections_share_one_snapshot() {
@@ -251,51 +208,6 @@ fn functions_of_others_are_not_used() {
     let of_query = ["train", "--data", &database.address, "--query", "SELECT * FROM people"];
     let run = place.dp(&[&of_query, words.split(' ').collect::<Vec<_>>().as_slice()].concat());
     run.fails(1, "train.failed").says("rows that are known");
-}
-
-/// Other engines give the integers that are known, for every slope; what is wrong with an answer is noticed.
-#[test]
-fn engines_give_the_sums_that_are_known() {
-    use dp_data::sql::Dialect;
-    use dp_data::sums::Slope;
-    use dp_data::sums::in_sql::GradientSql;
-    use dp_data::{Encoder, Encoding, Schema};
-    let columns = "[columns.'a \"b']\ntype = 'numeric'\nmin = -3\nmax = 50\non_missing = { value = 1 }\non_unreadable = 'neutral'\n\
-        [columns.c]\ntype = 'numeric'\nmin = 0\nmax = 1e6\nlog1p = true\non_missing = 'neutral'\non_unreadable = 'neutral'\n\
-        [columns.d]\ntype = 'categorical'\ncategories = ['it''s', 'b', 'c']\non_unknown = 'neutral'\non_missing = 'category'\n"
-        .replace("'it''s'", "\"it's\"");
-    let labels = [
-        "column = 'y'\npositive = 'yes'\nnegative = 'no'\nothers = 'neutral'\n",
-        "column = 'y'\nclasses = ['p', 'q', 'r']\nothers = 'neutral'\n",
-        "column = 'y'\ntype = 'numeric'\nmin = -5\nmax = 7\non_unreadable = 'neutral'\n",
-    ];
-    let slopes: [(usize, Slope); 6] = [
-        (0, Slope::Logistic),
-        (0, Slope::HuberSvm { h: 0.3 }),
-        (1, Slope::Softmax { classes: 3 }),
-        (2, Slope::Huber { h: 0.2 }),
-        (2, Slope::LogCosh { h: 0.5 }),
-        (2, Slope::ClippedResidual { most: 0.5 }),
-    ];
-    for dialect in [Dialect::Sqlite, Dialect::DuckDb, Dialect::ClickHouse, Dialect::Spark] {
-        let Some(mut engine) = Engine::start(dialect) else { continue };
-        for (label, slope) in slopes {
-            let schema = format!("missing = ['']\n[label]\n{}on_missing = 'neutral'\n{columns}", labels[label]);
-            let encoder = Encoder::new(&Schema::parse("s.toml", &schema).unwrap(), Encoding::UNIT_ROWS).unwrap();
-            let sql = GradientSql::new(&encoder, dialect).unwrap();
-            let (rows, weights, expected) = sql.known_answer(slope, 40).unwrap();
-            let row = engine.run(&sql.statement(slope, &weights, 40, &rows, None).unwrap()).remove(0);
-            let cells: Vec<Option<&str>> = row.iter().map(|(_, cell)| cell.as_deref()).collect();
-            let found = sql.answer(&cells, weights.len(), 40).unwrap();
-            sql.check_known(&expected, &found)
-                .unwrap_or_else(|error| panic!("{dialect:?} {slope:?}: {error}: {expected:?} {found:?}"));
-            for j in 0..weights.len() {
-                let mut wrong = found.clone();
-                wrong.steps[j] += 1 << 25;
-                assert!(sql.check_known(&expected, &wrong).is_err());
-            }
-        }
-    }
 }
 
 /// A connection that is lost between steps is opened again; a table that changes ends the run.

@@ -15,6 +15,7 @@ use super::failure::{at_rows, before_rows, may_pass};
 use super::settings::{Settings, Surroundings};
 use super::tls::Tls;
 use crate::error::{DataError, DataErrorKind};
+use crate::sums::{Cells, Failed};
 
 /// Time for a request to cancel, and for the end of a connection.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -30,12 +31,6 @@ pub(crate) struct Server {
 
 /// A server that looks whether its client is still there ends a statement for which nobody waits: since version 14, on most systems.
 const WATCH: &str = "SET LOCAL client_connection_check_interval = '2s'";
-
-/// The error of a statement, and whether the same statement may succeed later.
-pub(crate) struct Failed {
-    pub(crate) error: DataError,
-    pub(crate) may_pass: bool,
-}
 
 /// Cancels what a server does for a connection. Usable on any thread.
 #[derive(Clone)]
@@ -156,7 +151,7 @@ impl Server {
     ///
     /// # Errors
     /// `table.read`.
-    pub(crate) fn row(&self, statement: &str) -> Result<Vec<Option<String>>, Failed> {
+    pub(crate) fn row(&self, statement: &str) -> Result<Cells, Failed> {
         let messages = self.runtime.block_on(self.client.simple_query(statement));
         let messages = messages.map_err(|error| Failed { may_pass: may_pass(&error), error: at_rows(&error) })?;
         let row = messages.into_iter().rev().find_map(|message| match message {

@@ -3,7 +3,6 @@
 use super::{GradientSums, Slope};
 use crate::encode::{Encoder, FeatureSql, RowBuffer, RowSql};
 use crate::error::{DataError, DataErrorKind};
-use crate::source::SourceError;
 use crate::sql::{Dialect, sum};
 
 /// Maximum number of sums of a statement.
@@ -76,11 +75,7 @@ impl GradientSql {
         let (row, outputs, dim) = (&self.row, slope.outputs(), self.encoder.dim());
         assert_eq!(weights.len(), outputs * dim, "one weight for each feature and prediction");
         let named = |what: &str, i: usize| self.dialect.name(&format!("dp_{what}{i}"));
-        let condition = condition.map_or_else(String::new, |condition| format!(" WHERE {condition}"));
-        let places =
-            row.places().iter().enumerate().map(|(place, value)| format!("{value} AS {}", row.place_name(place)));
-        let places: Vec<String> = places.chain([format!("{} AS dp_y", self.target)]).collect();
-        let mut query = format!("SELECT {} FROM {from}{condition}{}", places.join(", "), self.fence());
+        let mut query = format!("{}{}", self.places(from, condition), self.fence());
         query = self.with(&query, &[(row.scale(), "dp_r".to_owned())]);
         let scores = weights.chunks_exact(dim.max(1)).enumerate();
         let scores = scores.map(|(c, weights)| (format!("dp_r * {}", row.unscaled_score(weights)), named("m", c)));
@@ -123,6 +118,34 @@ impl GradientSql {
             );
         let sums: Vec<String> = ["count(*)".to_owned()].into_iter().chain(sums).collect();
         Ok(format!("SELECT {} FROM ({query}) AS dp", sums.join(", ")))
+    }
+
+    /// Returns the statement that counts the records of `from`, and those that count.
+    pub fn count(&self, from: &str) -> String {
+        let names = (0..self.row.places().len()).map(|place| self.row.place_name(place)).chain(["dp_y".to_owned()]);
+        let all = names.map(|name| format!("{name} IS NOT NULL")).collect::<Vec<_>>().join(" AND ");
+        format!("SELECT count(*), count(CASE WHEN {all} THEN 1 END) FROM ({}) AS dp", self.places(from, None))
+    }
+
+    /// Returns the numbers of records and of those that count, from the cells of the answer to [`count`](Self::count).
+    ///
+    /// # Errors
+    /// Other columns than were asked for.
+    pub fn counted(&self, cells: &[Option<&str>]) -> Result<(u64, u64), DataError> {
+        let counts = match cells {
+            [Some(all), Some(some)] => all.parse().ok().zip(some.parse().ok()).filter(|(all, some)| some <= all),
+            _ => None,
+        };
+        counts.ok_or_else(|| DataError::new(DataErrorKind::TableRead, "its answer is not the two numbers asked for"))
+    }
+
+    /// Returns the query of the places and the target of records.
+    fn places(&self, from: &str, condition: Option<&str>) -> String {
+        let condition = condition.map_or_else(String::new, |condition| format!(" WHERE {condition}"));
+        let places = self.row.places().iter().enumerate();
+        let places = places.map(|(place, value)| format!("{value} AS {}", self.row.place_name(place)));
+        let places: Vec<String> = places.chain([format!("{} AS dp_y", self.target)]).collect();
+        format!("SELECT {} FROM {from}{condition}", places.join(", "))
     }
 
     fn fence(&self) -> &'static str {
@@ -204,11 +227,8 @@ impl GradientSql {
     ///
     /// # Errors
     /// Other columns than were asked for.
-    pub fn answer(&self, cells: &[Option<&str>], sums: usize, bits: u32) -> Result<GradientSums, SourceError> {
-        let wrong = || SourceError::Engine {
-            engine: "sql",
-            message: "its answer is not a row of the integers asked for".to_owned(),
-        };
+    pub fn answer(&self, cells: &[Option<&str>], sums: usize, bits: u32) -> Result<GradientSums, DataError> {
+        let wrong = || DataError::new(DataErrorKind::TableRead, "its answer is not a row of the integers asked for");
         let (records, steps) = cells.split_first().ok_or_else(wrong)?;
         let records = records.and_then(|count| count.parse().ok()).ok_or_else(wrong)?;
         let steps = steps.iter().map(|cell| cell.map_or(Ok(0), |cell| cell.parse().map_err(|_| wrong())));
@@ -260,7 +280,7 @@ impl GradientSql {
     ///
     /// # Errors
     /// An answer that is farther off than rounding allows.
-    pub fn check_known(&self, expected: &GradientSums, found: &GradientSums) -> Result<(), SourceError> {
+    pub fn check_known(&self, expected: &GradientSums, found: &GradientSums) -> Result<(), DataError> {
         // A prediction of a million has an error of 2^-33, which moves a slope by as much.
         let tolerance = 2 * expected.records + ((expected.records << expected.bits) >> 28);
         let is_near = |(one, other): (&i64, &i64)| one.abs_diff(*other) <= tolerance;
@@ -268,13 +288,11 @@ impl GradientSql {
         if same_size && expected.steps.iter().zip(&found.steps).all(is_near) {
             return Ok(());
         }
-        Err(SourceError::Engine {
-            engine: "sql",
-            message:
-                "it computes other sums than expected of 64 rows that are known: its arithmetic, its casts or its \
-                      treatment of NULL differ"
-                    .to_owned(),
-        })
+        Err(DataError::new(
+            DataErrorKind::TableRead,
+            "it computes other sums than expected of 64 rows that are known: its arithmetic, its casts or its treatment of NULL \
+             differ",
+        ))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, Epsilon};
@@ -77,6 +78,8 @@ pub struct TrainConfig {
     pub room: Room,
     /// The number of connections over which a server adds up gradients, if the rows stay where they are.
     pub sums: Option<NonZeroUsize>,
+    /// The longest time for which a runner may compute.
+    pub sums_timeout: Duration,
 }
 
 /// The facts known about the records before they are read.
@@ -285,6 +288,9 @@ impl TrainConfig {
             workers: global.workers(),
             room: room(args, &input, global.workers())?,
             sums: args.sums,
+            sums_timeout: args
+                .sums_timeout
+                .map_or(SUMS_TIMEOUT, |seconds| Duration::from_secs(u64::from(seconds.get()))),
             input,
         })
     }
@@ -340,19 +346,33 @@ fn room(args: &TrainArgs, input: &InputConfig, workers: Workers) -> Result<Room,
     Ok(Room { memory, spool })
 }
 
+/// The usual longest time for which a runner may compute.
+const SUMS_TIMEOUT: Duration = Duration::from_secs(3600);
+
 /// The algorithms that add noise to each sum over all records and need nothing else.
 const ON_SUMS: [&str; 2] = ["auto", "dp-gd"];
 
 /// Rejects what cannot be done while the rows stay where they are.
 fn check_sums(args: &TrainArgs, input: &InputConfig, tuned: bool) -> Result<(), Failure> {
     if args.sums.is_none() {
-        return Ok(());
+        return match input.typed {
+            Some(TypedTable::Runner(..)) => Err(conflict("--format", "a runner answers with sums, not with rows")
+                .help("add --sums, with --algorithm auto or dp-gd and a --delta")),
+            _ => Ok(()),
+        };
     }
     let refused = |why: &str| Err(conflict("--sums", why));
     if !input.typed.as_ref().is_some_and(TypedTable::is_remote) {
-        return Err(
-            conflict("--sums", "--sums is for the rows of a server").expected("--data postgres://HOST/DATABASE")
-        );
+        return Err(conflict("--sums", "--sums is for rows that an engine keeps")
+            .expected("--data postgres://HOST/DATABASE, or --data COMMAND --format runner"));
+    }
+    let is_runner = matches!(input.typed, Some(TypedTable::Runner(..)));
+    if is_runner && args.sums != Some(NonZeroUsize::MIN) {
+        return refused("a runner has one connection: omit the number");
+    }
+    if !is_runner && args.sums_timeout.is_some() {
+        return Err(conflict("--sums-timeout", "--sums-timeout is for a runner")
+            .help("set PGOPTIONS='-c statement_timeout=MILLISECONDS'"));
     }
     let name = args.algorithm.name();
     if !ON_SUMS.contains(&name) {
@@ -454,7 +474,7 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
             };
             Ok(Knowledge::Libsvm { features, named })
         }
-        Format::Csv | Format::Parquet | Format::Sqlite | Format::Postgres => {
+        _ => {
             if args.dim.is_some() {
                 return Err(conflict("--dim", "--dim has no meaning for a table: the schema says how wide rows are"));
             }

@@ -9,7 +9,7 @@ use dp_data::memory::{self, Bytes};
 use dp_data::read::{CsvReader, CuratorWarning, IdxHeader, RecordReader};
 use dp_data::schema::{Label, LabelKind, Others, Schema};
 use dp_data::spool::{Held, HeldCoordinates, Room};
-use dp_data::sums::postgres::PostgresSums;
+use dp_data::sums;
 use dp_data::{DataError, Encoding};
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 
@@ -149,18 +149,25 @@ impl Known {
         connections: NonZeroUsize,
         console: &Console,
     ) -> Result<LoadedRecords<F>, Failure> {
-        let (Self::Encoder(encoder, _), Some(TypedTable::Postgres(address, relation))) = (self, &config.input.typed)
-        else {
-            return Err(conflict("--sums", "--sums is for the rows of a server"));
+        let Self::Encoder(encoder, _) = self else { return Err(conflict("--sums", "--sums is for tables")) };
+        let (shown, source) = match &config.input.typed {
+            Some(TypedTable::Postgres(address, relation)) => {
+                (&**address, sums::postgres::open(address, relation, &encoder, connections))
+            }
+            Some(TypedTable::Runner(command, relation)) => {
+                ("the runner", sums::runner::open(command, relation, &encoder, config.sums_timeout))
+            }
+            _ => return Err(conflict("--sums", "--sums is for rows that an engine keeps")),
         };
-        let source = PostgresSums::open(address, relation, &encoder, connections).map_err(|error| from_data(&error))?;
+        let source = source.map_err(|error| from_data(&error))?;
         interrupt::cancel_at_end(source.cancel());
         let n = source.len();
         if n == 0 {
-            return Err(Failure::new(ExitStatus::Input, "csv.no_rows", "the table has no rows").at_file(address));
+            return Err(Failure::new(ExitStatus::Input, "csv.no_rows", "the table has no rows").at_file(shown));
         }
-        console.detail("the rows stay in the server, which adds up the gradients of each step");
-        Ok((*encoder, Held::Elsewhere(Box::new(source), n), Vec::new()))
+        console.detail("the rows stay where they are: their engine adds up the gradients of each step");
+        let warnings = source.warnings();
+        Ok((*encoder, Held::Elsewhere(Box::new(source), n), warnings))
     }
 
     /// Checks only the header, and returns the encoder if it is known.
@@ -170,6 +177,8 @@ impl Known {
             let used = schema.columns().iter().filter(|column| column.kind != dp_data::schema::ColumnKind::Drop);
             let mut used = used.map(|column| &column.name).chain([&schema.label().column]);
             let found = match &config.input.typed {
+                // To ask one takes a program that may start a cluster.
+                Some(TypedTable::Runner(..)) => Ok(()),
                 Some(table) => {
                     let table = table.open()?;
                     used.try_for_each(|name| table.position(name).map(drop))

@@ -1,7 +1,8 @@
 //! Engines other than PostgreSQL, run by a Python that `DP_TEST_PYTHON` names: SQLite, DuckDB, ClickHouse and Spark.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dp_data::sql::Dialect;
 use serde_json::{Value, json};
@@ -11,11 +12,10 @@ use super::say_skipped;
 /// A row by the names of its columns; `None` for NULL.
 pub type Row = Vec<(String, Option<String>)>;
 
-/// An engine in a process of its own, which ends with it.
+/// An engine in a process of its own, which ends with this one: with its input.
 pub struct Engine {
     pub dialect: Dialect,
-    child: Child,
-    questions: Option<ChildStdin>,
+    questions: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
@@ -24,9 +24,19 @@ pub fn python() -> String {
     std::env::var("DP_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
+/// The engines that run: each is started once, since Spark takes seconds to.
+static ENGINES: LazyLock<Vec<(Dialect, OnceLock<Option<Mutex<Engine>>>)>> =
+    LazyLock::new(|| Dialect::ALL.map(|dialect| (dialect, OnceLock::new())).into());
+
 impl Engine {
-    /// Starts an engine; says so if it cannot be.
-    pub fn start(dialect: Dialect) -> Option<Self> {
+    /// Returns an engine; says so if it cannot be started.
+    pub fn of(dialect: Dialect) -> Option<MutexGuard<'static, Self>> {
+        let (_, engine) = ENGINES.iter().find(|(other, _)| *other == dialect)?;
+        let engine = engine.get_or_init(|| Self::start(dialect).map(Mutex::new)).as_ref()?;
+        Some(engine.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn start(dialect: Dialect) -> Option<Self> {
         let script = include_str!("engine.py");
         let mut command = Command::new(python());
         command.args(["-c", script, dialect.id()]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
@@ -38,8 +48,8 @@ impl Engine {
             skip("there is no Python");
             return None;
         };
-        let (questions, answers) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
-        let mut engine = Self { dialect, child, questions, answers };
+        let (questions, answers) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
+        let mut engine = Self { dialect, questions, answers };
         if engine.answer() != Some(json!("ready")) {
             skip("Python has no such module, or one without what is needed");
             return None;
@@ -56,7 +66,7 @@ impl Engine {
     /// Runs a statement and returns its rows.
     pub fn run(&mut self, statement: &str) -> Vec<Row> {
         let question = serde_json::to_string(statement).unwrap();
-        writeln!(self.questions.as_mut().unwrap(), "{question}").unwrap();
+        writeln!(self.questions, "{question}").unwrap();
         let answer = self.answer().unwrap_or_else(|| panic!("{:?} ended: {statement:.2000}", self.dialect));
         assert!(answer["error"].is_null(), "{:?}: {}\n{statement:.2000}", self.dialect, answer["error"]);
         let names: Vec<&str> = answer["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
@@ -108,12 +118,5 @@ impl Engine {
         let ending = if dialect == Dialect::ClickHouse { " ENGINE = Memory" } else { "" };
         self.run(&format!("CREATE TABLE {name} ({}){ending}", typed.collect::<Vec<_>>().join(", ")));
         self.run(&format!("INSERT INTO {name} VALUES {rows}"));
-    }
-}
-
-impl Drop for Engine {
-    fn drop(&mut self) {
-        self.questions = None;
-        let _ = self.child.wait();
     }
 }
