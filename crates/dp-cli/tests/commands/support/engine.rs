@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{ChildStdin, ChildStdout, Command, Stdio};
-use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use dp_data::sql::Dialect;
 use serde_json::{Value, json};
@@ -25,14 +25,15 @@ pub fn python() -> String {
 }
 
 /// The engines that run: each is started once, since Spark takes seconds to.
-static ENGINES: LazyLock<Vec<(Dialect, OnceLock<Option<Mutex<Engine>>>)>> =
-    LazyLock::new(|| Dialect::ALL.map(|dialect| (dialect, OnceLock::new())).into());
+static ENGINES: [Started; Dialect::ALL.len()] = [const { OnceLock::new() }; Dialect::ALL.len()];
+
+type Started = OnceLock<Option<Mutex<Engine>>>;
 
 impl Engine {
     /// Returns an engine; says so if it cannot be started.
     pub fn of(dialect: Dialect) -> Option<MutexGuard<'static, Self>> {
-        let (_, engine) = ENGINES.iter().find(|(other, _)| *other == dialect)?;
-        let engine = engine.get_or_init(|| Self::start(dialect).map(Mutex::new)).as_ref()?;
+        let place = Dialect::ALL.iter().position(|other| *other == dialect)?;
+        let engine = ENGINES[place].get_or_init(|| Self::start(dialect).map(Mutex::new)).as_ref()?;
         Some(engine.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
