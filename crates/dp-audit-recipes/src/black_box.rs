@@ -7,6 +7,7 @@
 
 mod pairs;
 
+pub use dp_optim::audit::AddedUp;
 pub use pairs::{DIM, Extreme, FEWEST_RECORDS, MOST_RECORDS, Pair, Pairs, SignedPermutation};
 
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use dp_accountant::certificate::EpsilonDelta;
 use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
 use dp_audit::subject::from_fn;
 use dp_audit::{Claim, Lineup, Side, Statistic, Subject};
+use dp_data::{Examples, RowSource};
 use dp_mechanisms::{ReleaseRng as _, SeededRng};
 
 use dp_optim::Error;
@@ -41,6 +43,7 @@ fn claim(EpsilonDelta { epsilon, delta }: EpsilonDelta) -> Claim {
 #[derive(Clone)]
 pub struct Target {
     observed: Arc<Observed>,
+    source: Arc<Source>,
     relation: AdjacencyKind,
     n: u64,
     classes: u32,
@@ -50,7 +53,10 @@ pub struct Target {
 
 /// Trains on a source and returns what is released: the weights, and the choice among candidates if there was one.
 type Observed =
-    dyn Fn(&mut MemorySource<f64>, &mut SeededRng) -> Result<(Vec<f64>, Option<Choice>), Error> + Send + Sync;
+    dyn Fn(&mut dyn RowSource<f64>, &mut SeededRng) -> Result<(Vec<f64>, Option<Choice>), Error> + Send + Sync;
+
+/// Returns a source of records whose rows are not longer than 1, and their targets not larger than the bound.
+type Source = dyn Fn(Examples<f64>, f64) -> Result<Box<dyn RowSource<f64>>, Error> + Send + Sync;
 
 impl core::fmt::Debug for Target {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -120,7 +126,7 @@ impl Target {
         n: u64,
         classes: u32,
         cost: f64,
-        train: impl Fn(&P, &mut MemorySource<f64>, &mut SeededRng) -> Result<(Vec<f64>, Option<Choice>), Error>
+        train: impl Fn(&P, &mut dyn RowSource<f64>, &mut SeededRng) -> Result<(Vec<f64>, Option<Choice>), Error>
         + Send
         + Sync
         + 'static,
@@ -131,8 +137,20 @@ impl Target {
     {
         let cost = cost + COST_OF_A_ROW * plan.summary().rows as f64;
         let claim = claim(plan.reached());
-        let observed = Arc::new(move |source: &mut MemorySource<f64>, rng: &mut SeededRng| train(&plan, source, rng));
-        Self { observed, relation: A::KIND, n, classes, claim, cost }
+        let observed = Arc::new(move |source: &mut dyn RowSource<f64>, rng: &mut SeededRng| train(&plan, source, rng));
+        let source = Arc::new(|examples, target_bound| -> Result<Box<dyn RowSource<f64>>, Error> {
+            Ok(Box::new(MemorySource::new(examples, 1.0, target_bound)))
+        });
+        Self { observed, source, relation: A::KIND, n, classes, claim, cost }
+    }
+
+    /// Trains on records that are held in another way than in memory: `source` takes records whose rows are not longer than 1, and the
+    /// bound on their targets.
+    pub fn with_source(
+        self,
+        source: impl Fn(Examples<f64>, f64) -> Result<Box<dyn RowSource<f64>>, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self { source: Arc::new(source), ..self }
     }
 
     /// Returns the recipe on one pair of data sets.
@@ -170,11 +188,12 @@ impl Target {
         }
         let (name, classes) = (name.into(), self.classes);
         let examples = [pair.examples(Side::Base, classes)?, pair.examples(Side::Neighbour, classes)?];
-        let (observed, subject) = (self.observed.clone(), name.clone());
+        let (observed, source, subject) = (self.observed.clone(), self.source.clone(), name.clone());
         let trial = move |side: Side, rng: &mut SeededRng, features: &mut Vec<f64>| {
             let examples = examples[usize::from(side == Side::Neighbour)].clone();
-            let mut source = MemorySource::new(examples, 1.0, f64::from(classes.max(2) - 1));
-            let (weights, choice) = observed(&mut source, rng)
+            let released = source(examples, f64::from(classes.max(2) - 1));
+            let (weights, choice) = released
+                .and_then(|mut source| observed(&mut *source, rng))
                 .map_err(|error| dp_audit::Error::Trial { subject: subject.clone(), reason: error.to_string() })?;
             describe(&weights, choice, features);
             Ok(())

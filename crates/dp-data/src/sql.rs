@@ -237,10 +237,9 @@ mod tests {
             {
                 let (name, text) = (dialect.name(hostile), dialect.text(hostile));
                 let mark = name.chars().next().unwrap();
-                assert_eq!(
-                    name[1..name.len() - 1].replace([mark; 2].iter().collect::<String>().as_str(), ""),
-                    hostile.replace(mark, "")
-                );
+                let inner = name[1..name.len() - 1].replace([mark; 2].iter().collect::<String>().as_str(), "");
+                let inner = if dialect == Dialect::ClickHouse { inner.replace("\\\\", "\\") } else { inner };
+                assert_eq!(inner, hostile.replace(mark, ""));
                 assert_eq!(text.trim_start_matches('E').matches('\'').count() % 2, 0, "{text}");
             }
             for number in [0.0, 1.0, 0.1, -1.5e-300, f64::MAX, f64::MIN_POSITIVE] {

@@ -101,32 +101,118 @@ impl Slope {
     }
 }
 
-/// The sums of a request, exactly.
+/// What is added up over all records that count: vectors `x` with targets `y`, or with `t` in place of a class.
 ///
 /// # Formula
+/// With `q(v) = trunc(2^bits v)`, in this order:
 /// ```text
-/// steps_j = Σ_i trunc(2^bits g_i x_ij)     g the slope at <w, x_i>;  with several classes one such vector for each
+/// Gradients   Σ q(g_c x_j)            class by class, g the slopes at <w_c, x>
+/// Moments     Σ q(x_i) q(x_j), j >= i, then Σ q(x_i) q(t_c) over c, for each i
+/// Targets     Σ q(y)
 /// ```
-/// A record that does not count adds 0.
-///
-/// # Privacy
-/// One record's contribution in units of `2^-bits` has at most the norm of its gradient, whatever the arithmetic that computed it:
-/// the source guarantees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GradientSums {
-    /// Number of all records, whether or not they count.
-    pub records: u64,
-    /// The sums, class by class.
-    pub steps: Vec<i64>,
-    /// Number of binary digits of a contribution.
+/// `t_c` is y if there is one output; of several `[c = y] - 1/outputs`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum SumKind {
+    /// The gradients of a loss at weights.
+    Gradients(Slope),
+    /// The second moments of rows, and of rows and targets, in steps of `2^(-2 bits)`.
+    Moments {
+        /// Number of outputs.
+        outputs: u32,
+    },
+    /// The targets.
+    Targets,
+}
+
+impl SumKind {
+    /// Returns the number of sums over vectors of `dim` entries.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::sums::SumKind;
+    /// assert_eq!(SumKind::Moments { outputs: 2 }.numbers(3), 6 + 3 * 2);
+    /// ```
+    pub fn numbers(self, dim: usize) -> usize {
+        match self {
+            Self::Gradients(slope) => dim.saturating_mul(slope.outputs()),
+            Self::Moments { outputs } => {
+                (dim.saturating_mul(dim.saturating_add(1)) / 2).saturating_add(dim.saturating_mul(outputs as usize))
+            }
+            Self::Targets => 1,
+        }
+    }
+}
+
+/// Sums that are asked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SumRequest<'w> {
+    /// What is added up.
+    pub kind: SumKind,
+    /// The weights of gradients, class by class; of other sums none.
+    pub weights: &'w [f64],
+    /// Number of binary digits.
     pub bits: u32,
 }
 
-impl GradientSums {
-    /// Adds the sums of other records; `None` if they are of another number or of other units, or so large that they cannot be
-    /// those of records.
+impl SumRequest<'_> {
+    /// Adds what the record of a row and a target contributes, as doubles have it.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::sums::{SumKind, SumRequest};
+    /// let mut sums = [0; 5];
+    /// let request = SumRequest { kind: SumKind::Moments { outputs: 1 }, weights: &[], bits: 2 };
+    /// request.add(&[0.5, -0.8], 1.0, &mut sums);
+    /// assert_eq!(sums, [4, -6, 8, 9, -12]);
+    /// ```
+    pub fn add(&self, row: &[f64], y: f64, sums: &mut [i64]) {
+        let whole = |value: f64| (value * 2f64.powi(self.bits as i32)).trunc() as i64;
+        let dim = row.len().max(1);
+        match self.kind {
+            SumKind::Gradients(slope) => {
+                let dot = |weights: &[f64]| weights.iter().zip(row).map(|(w, x)| w * x).sum::<f64>();
+                let scores: Vec<f64> = self.weights.chunks_exact(dim).map(dot).collect();
+                let mut slopes = vec![0.0; scores.len()];
+                slope.at(&scores, y, &mut slopes);
+                for (slope, sums) in slopes.iter().zip(sums.chunks_exact_mut(dim)) {
+                    sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += whole(slope * x));
+                }
+            }
+            SumKind::Moments { outputs } => {
+                let coded = |c: u32| f64::from(u8::from(y == f64::from(c))) - 1.0 / f64::from(outputs);
+                let targets: Vec<i64> = match outputs {
+                    1 => vec![whole(y)],
+                    _ => (0..outputs).map(|c| whole(coded(c))).collect(),
+                };
+                let row: Vec<i64> = row.iter().map(|&x| whole(x)).collect();
+                let mut sums = sums.iter_mut();
+                for (i, x) in row.iter().enumerate() {
+                    row[i..].iter().chain(&targets).zip(&mut sums).for_each(|(other, sum)| *sum += x * other);
+                }
+            }
+            SumKind::Targets => sums.iter_mut().for_each(|sum| *sum += whole(y)),
+        }
+    }
+}
+
+/// Sums of integers.
+///
+/// # Privacy
+/// One record's contribution in units of `2^-bits` has at most the norm of what is added up, whatever the arithmetic that computed
+/// it: the source guarantees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IntegerSums {
+    /// Number of all records, whether or not they count.
+    pub records: u64,
+    /// The sums, in the order of [`SumKind`].
+    pub steps: Vec<i64>,
+}
+
+impl IntegerSums {
+    /// Adds the sums of other records; `None` if they are of another number, or so large that they cannot be those of records.
     pub fn checked_add(mut self, other: &Self) -> Option<Self> {
-        if self.bits != other.bits || self.steps.len() != other.steps.len() {
+        if self.steps.len() != other.steps.len() {
             return None;
         }
         self.records = self.records.checked_add(other.records)?;
@@ -143,11 +229,11 @@ impl GradientSums {
 /// What is asked of it may stand in logs that others read: the weights must be such as may be published. What it answers is not
 /// private: noise has to be added before anything is published.
 pub trait SumSource {
-    /// Returns the sums of the gradients of all records at these weights, class by class.
+    /// Returns these sums over all records.
     ///
     /// # Errors
     /// The engine failed.
-    fn gradients(&mut self, slope: Slope, weights: &[f64]) -> Result<GradientSums, SourceError>;
+    fn sums(&mut self, request: &SumRequest<'_>) -> Result<IntegerSums, SourceError>;
 }
 
 /// Returns the number of binary digits with which sums over `n` records stay below 2^61: at most 40.

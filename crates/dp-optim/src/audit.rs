@@ -21,6 +21,7 @@ use crate::recipes::searched_descent::{SearchRun, Searcher, Sums};
 use crate::recipes::{BoltOn, Bst14, Planned, Problem, RecordAdjacency, Search, TrainsAny};
 use crate::tuning::portions::PortionsPlan;
 
+pub use crate::added_up::AddedUp;
 pub use crate::recipes::bolt_on::OutputRun;
 pub use crate::recipes::dp_svrg::Observation as SvrgObservation;
 pub use crate::recipes::linear::size;

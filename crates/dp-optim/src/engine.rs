@@ -34,7 +34,7 @@ mod scaled;
 mod step_batches;
 mod step_sum;
 mod stopping;
-mod sums;
+pub(crate) mod sums;
 mod two_parts;
 mod update;
 

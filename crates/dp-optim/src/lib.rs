@@ -60,6 +60,8 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(any(test, feature = "audit"))]
+mod added_up;
 #[cfg(feature = "audit")]
 pub mod audit;
 pub mod auto;

@@ -212,6 +212,8 @@ pub enum TrainingKind {
     OneVsAll,
     /// The private methods of `dp tune`, with two settings.
     Tune,
+    /// Trainings of two classes on rows in a temporary file, and on sums of an engine that keeps its rows.
+    Sources,
     /// Rankers of `dp rank train`, for every loss and every protected unit.
     Rank,
 }

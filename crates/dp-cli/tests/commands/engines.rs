@@ -2,8 +2,8 @@
 
 use dp_data::encode::{FeatureMap, RowNorm};
 use dp_data::sql::Dialect;
-use dp_data::sums::Slope;
-use dp_data::sums::in_sql::GradientSql;
+use dp_data::sums::in_sql::SumSql;
+use dp_data::sums::{Slope, SumKind, SumRequest};
 use dp_data::{Encoder, Encoding, Schema};
 
 use crate::support::engine::Engine;
@@ -46,39 +46,43 @@ fn sums_are_those_that_are_known() {
         "column = 'y'\nclasses = ['p', 'q', 'r']\nothers = 'neutral'\n",
         "column = 'y'\ntype = 'numeric'\nmin = -5\nmax = 7\non_unreadable = 'neutral'\n",
     ];
-    let slopes: [(usize, Slope); 6] = [
-        (0, Slope::Logistic),
-        (0, Slope::HuberSvm { h: 0.3 }),
-        (1, Slope::Softmax { classes: 3 }),
-        (2, Slope::Huber { h: 0.2 }),
-        (2, Slope::LogCosh { h: 0.5 }),
-        (2, Slope::ClippedResidual { most: 0.5 }),
+    let kinds = [
+        (0, SumKind::Gradients(Slope::Logistic)),
+        (0, SumKind::Gradients(Slope::HuberSvm { h: 0.3 })),
+        (1, SumKind::Gradients(Slope::Softmax { classes: 3 })),
+        (2, SumKind::Gradients(Slope::Huber { h: 0.2 })),
+        (2, SumKind::Gradients(Slope::LogCosh { h: 0.5 })),
+        (2, SumKind::Gradients(Slope::ClippedResidual { most: 0.5 })),
+        (0, SumKind::Moments { outputs: 1 }),
+        (1, SumKind::Moments { outputs: 3 }),
+        (2, SumKind::Moments { outputs: 1 }),
+        (0, SumKind::Targets),
+        (2, SumKind::Targets),
     ];
     in_each_engine(|dialect, run| {
-        for (label, slope) in slopes {
+        for (label, kind) in kinds {
+            let bits = if matches!(kind, SumKind::Moments { .. }) { 20 } else { 40 };
             let schema = format!("missing = ['']\n[label]\n{}on_missing = 'neutral'\n{columns}", labels[label]);
             let encoder = Encoder::new(&Schema::parse("s.toml", &schema).unwrap(), Encoding::UNIT_ROWS).unwrap();
-            let sql = GradientSql::new(&encoder, dialect).unwrap();
-            let (rows, weights, expected) = sql.known_answer(slope, 40).unwrap();
-            let row = run(&sql.statement(slope, &weights, 40, &rows, None).unwrap()).remove(0);
+            let sql = SumSql::new(&encoder, dialect).unwrap();
+            let known = sql.known(kind, bits).unwrap();
+            let row = run(&known.statement).remove(0);
             let cells: Vec<Option<&str>> = row.iter().map(Option::as_deref).collect();
-            let found = sql.answer(&cells, weights.len(), 40).unwrap();
-            sql.check_known(&expected, &found)
-                .unwrap_or_else(|error| panic!("{dialect:?} {slope:?}: {error}: {expected:?} {found:?}"));
-            for j in 0..weights.len() {
+            let found = sql.answer(kind, &cells).unwrap();
+            known.check(&found).unwrap_or_else(|error| panic!("{dialect:?} {kind:?}: {error}: {known:?} {found:?}"));
+            assert!(sql.answer(kind, &cells[1..]).is_err() && found.steps.iter().any(|&step| step != 0));
+            for j in 0..found.steps.len() {
                 let mut wrong = found.clone();
-                wrong.steps[j] += 1 << 25;
-                assert!(sql.check_known(&expected, &wrong).is_err());
+                wrong.steps[j] += 1 << (bits + 10).min(40);
+                assert!(known.check(&wrong).is_err());
             }
         }
     });
 }
 
-/// Contributions of single records, those at the ends of ranges among them, as each engine computes them: no longer than 2^bits, here of
-/// as many digits as a double has, so that cutting hides no rounding.
+/// Contributions of single records, those at the ends of ranges among them, as each engine computes them: no longer than 2^bits, so that the norm of a row of moments is at most 2^bits too.
 #[test]
 fn no_record_contributes_more_than_its_bound() {
-    const BITS: u32 = 52;
     let schema = "missing = ['']\n[label]\ncolumn = 'y'\npositive = 'yes'\nnegative = 'no'\nothers = 'neutral'\non_missing = 'neutral'\n\
         [columns.a]\ntype = 'numeric'\nmin = 18\nmax = 80\non_missing = 'neutral'\non_unreadable = 'neutral'\n\
         [columns.b]\ntype = 'numeric'\nmin = 0\nmax = 70\non_missing = { value = 30 }\non_unreadable = 'neutral'\n\
@@ -86,11 +90,15 @@ fn no_record_contributes_more_than_its_bound() {
     let classes = schema.replace("positive = 'yes'\nnegative = 'no'", "classes = ['yes', 'no', 'so']");
     let of = |text: &str, encoding| Encoder::new(&Schema::parse("s.toml", text).unwrap(), encoding).unwrap();
     let cases = [
-        (of(schema, Encoding::UNIT_ROWS), Slope::Logistic),
-        (of(schema, Encoding::unit_scale(RowNorm::Clip)), Slope::HuberSvm { h: 0.0 }),
-        (of(schema, Encoding::UNIT_ROWS.with_map(FeatureMap::curves(5))), Slope::Logistic),
-        (of(schema, Encoding::UNIT_ROWS), Slope::ClippedResidual { most: 0.5 }),
-        (of(&classes, Encoding::UNIT_ROWS), Slope::Softmax { classes: 3 }),
+        (of(schema, Encoding::UNIT_ROWS), SumKind::Gradients(Slope::Logistic)),
+        (of(schema, Encoding::unit_scale(RowNorm::Clip)), SumKind::Gradients(Slope::HuberSvm { h: 0.0 })),
+        (of(schema, Encoding::UNIT_ROWS.with_map(FeatureMap::curves(5))), SumKind::Gradients(Slope::Logistic)),
+        (of(schema, Encoding::UNIT_ROWS), SumKind::Gradients(Slope::ClippedResidual { most: 0.5 })),
+        (of(&classes, Encoding::UNIT_ROWS), SumKind::Gradients(Slope::Softmax { classes: 3 })),
+        (of(schema, Encoding::UNIT_ROWS), SumKind::Moments { outputs: 1 }),
+        (of(schema, Encoding::unit_scale(RowNorm::Clip)), SumKind::Moments { outputs: 1 }),
+        (of(&classes, Encoding::UNIT_ROWS), SumKind::Moments { outputs: 3 }),
+        (of(schema, Encoding::UNIT_ROWS), SumKind::Targets),
     ];
     in_each_engine(|dialect, run| {
         let row = |i: u32| {
@@ -101,36 +109,57 @@ fn no_record_contributes_more_than_its_bound() {
             let number = |x| dialect.number(x);
             format!("SELECT {} AS a, {} AS b, {} AS c, {} AS y", number(a), number(b), dialect.text(c), dialect.text(y))
         };
-        let rows = (0..240).map(row).collect::<Vec<_>>().join(" UNION ALL ");
-        for (encoder, slope) in &cases {
-            let sql = GradientSql::new(encoder, dialect).unwrap();
+        let rows: Vec<String> = (0..240).map(row).collect();
+        let rows = match dialect {
+            // It would make 240 tasks of the queries.
+            Dialect::Spark => format!(
+                "SELECT inline(array({}))",
+                rows.iter().map(|row| format!("struct({})", &row[7..])).collect::<Vec<_>>().join(", ")
+            ),
+            _ => rows.join(" UNION ALL "),
+        };
+        for (encoder, kind) in &cases {
+            let sql = SumSql::new(encoder, dialect).unwrap();
+            let outputs = if let SumKind::Gradients(slope) = kind { slope.outputs() } else { 0 };
             // Predictions of any size, so that some slopes are as long as they can be.
-            let weights: Vec<f64> =
-                (0..encoder.dim() * slope.outputs()).map(|j| [-1e5, 3e4, 2e4, -7e4, 1e4][j % 5]).collect();
-            let statement = sql.statement(*slope, &weights, BITS, &format!("({rows}) AS t"), None).unwrap();
+            let weights: Vec<f64> = (0..encoder.dim() * outputs).map(|j| [-1e5, 3e4, 2e4, -7e4, 1e4][j % 5]).collect();
+            // As many digits as a double has, so that cutting hides no rounding; products of 64 bits hold 31 of each factor.
+            let bits = if matches!(kind, SumKind::Moments { .. }) { 31 } else { 52 };
+            let request = SumRequest { kind: *kind, weights: &weights, bits };
+            let statement = sql.statement(&request, &format!("({rows}) AS t"), None).unwrap();
             // Without the sums, each record's part is a row.
             let statement = statement.replace("count(*)", "1").replace("sum(", "(");
-            // The probabilities of classes are off by their rounding, which the sensitivity of their loss covers.
-            let (slack, norm) = match slope {
-                Slope::Softmax { .. } => (1.0 + 1e-14, 2f64.sqrt()),
-                slope => (1.0, slope.largest()),
-            };
-            let (mut longest, bound, mut counted) = (0.0f64, norm * 2f64.powi(BITS as i32), 0);
+            let (mut longest, mut counted) = (0.0f64, 0);
             for row in run(&statement) {
                 let cells: Vec<Option<&str>> = row.iter().map(Option::as_deref).collect();
-                let sums = sql.answer(&cells, weights.len(), BITS).unwrap();
-                let square: i128 = sums.steps.iter().map(|&step| i128::from(step) * i128::from(step)).sum();
-                counted += usize::from(square > 0);
-                // Rounding the square to a double matters only where there is slack.
-                let is_within = match slack == 1.0 {
-                    true => square <= (bound as i128) * (bound as i128),
-                    false => (square as f64).sqrt() <= bound * slack,
+                let steps = sql.answer(*kind, &cells).unwrap().steps;
+                // The square of the length, for moments to the fourth power: of the row's entries alone.
+                let square: i128 = match kind {
+                    SumKind::Moments { outputs } => {
+                        let dim = encoder.dim();
+                        let mut place = 0;
+                        let diagonal = (0..dim).map(|i| {
+                            let square = i128::from(steps[place]);
+                            place += dim - i + *outputs as usize;
+                            square
+                        });
+                        diagonal.sum()
+                    }
+                    _ => steps.iter().map(|&step| i128::from(step) * i128::from(step)).sum(),
                 };
-                assert!(is_within, "{dialect:?} {slope:?}: {square}");
-                longest = longest.max((square as f64).sqrt() / bound);
+                counted += usize::from(square > 0);
+                let bound = match kind {
+                    // The probabilities of classes are off by their rounding, which the sensitivity of their loss covers.
+                    SumKind::Gradients(Slope::Softmax { .. }) => 2.0 * (1.0 + 2e-14) * 4f64.powi(bits as i32),
+                    SumKind::Gradients(slope) => slope.largest().powi(2) * 4f64.powi(bits as i32),
+                    _ => 4f64.powi(bits as i32),
+                };
+                assert!(square <= bound as i128, "{dialect:?} {kind:?}: {square}");
+                longest = longest.max((square as f64 / bound).sqrt());
             }
-            assert!(counted > 40, "{dialect:?} {slope:?}: {counted} records count");
-            assert!(longest > 1.0 - 1e-13, "{dialect:?} {slope:?}: no contribution is near its bound: {longest}");
+            assert!(counted > 40, "{dialect:?} {kind:?}: {counted} records count");
+            let near = if matches!(kind, SumKind::Moments { .. }) { 1e-8 } else { 1e-13 };
+            assert!(longest > 1.0 - near, "{dialect:?} {kind:?}: no contribution is near its bound: {longest}");
         }
     });
 }

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-use super::in_sql::GradientSql;
+use super::in_sql::SumSql;
 use super::{Cells, Engine, Failed, SqlSums};
 use crate::encode::Encoder;
 use crate::error::{DataError, DataErrorKind};
@@ -38,7 +38,7 @@ pub fn open(
     encoder: &Encoder,
     connections: NonZeroUsize,
 ) -> Result<SqlSums, DataError> {
-    let sql = GradientSql::new(encoder, Dialect::Postgres)?;
+    let sql = SumSql::new(encoder, Dialect::Postgres)?;
     let refuse = |error: DataError| error.in_file(shown(address));
     let server = Server::connect(address).map_err(refuse)?;
     let opened = prepare(&server, relation).map_err(refuse)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use self::process::{Ended, Process};
-use super::in_sql::GradientSql;
+use super::in_sql::SumSql;
 use super::{Cells, Engine, Failed, SqlSums};
 use crate::encode::Encoder;
 use crate::error::{DataError, DataErrorKind};
@@ -58,7 +58,7 @@ pub fn open(command: &str, relation: &Relation, encoder: &Encoder, patience: Dur
     })?;
     let ended = Arc::new(Ended::default());
     let mut runner = Runner::start(words, patience, Arc::clone(&ended)).map_err(refuse)?;
-    let sql = GradientSql::new(encoder, runner.dialect)?;
+    let sql = SumSql::new(encoder, runner.dialect)?;
     let from = match relation {
         Relation::Table(name) => name.split('.').map(|part| runner.dialect.name(part)).collect::<Vec<_>>().join("."),
         Relation::Query(_) => relation.subquery().unwrap_or_default() + " AS t",

@@ -1,10 +1,10 @@
-//! Sums of gradients by the statements of an engine.
+//! Sums by the statements of an engine.
 
 use std::thread;
 use std::time::Duration;
 
-use super::in_sql::GradientSql;
-use super::{GradientSums, Slope, SumSource, bits_of};
+use super::in_sql::SumSql;
+use super::{IntegerSums, SumKind, SumRequest, SumSource};
 use crate::encode::Encoder;
 use crate::error::DataError;
 use crate::read::CuratorWarning;
@@ -33,9 +33,9 @@ pub(crate) trait Engine: Send {
     fn recover(&mut self);
 }
 
-/// A table whose rows stay where they are, in an engine that adds up gradients itself: nothing is installed there.
+/// A table whose rows stay where they are, in an engine that adds up itself: nothing is installed there.
 ///
-/// Each step is one statement, or one for each part of the rows. Before the first step, the same statement over 64 public rows is
+/// Each request is one statement, or one for each part of the rows. Before the first, the same statement over 64 public rows is
 /// compared with what it has to give. A statement that is lost with its engine is sent again, unchanged.
 ///
 /// # Privacy
@@ -45,7 +45,7 @@ pub(crate) trait Engine: Send {
 pub struct SqlSums {
     engine: Box<dyn Engine>,
     cancel: Cancel,
-    sql: GradientSql,
+    sql: SumSql,
     /// What stands behind FROM.
     from: String,
     /// Which rows belong to each part.
@@ -53,8 +53,8 @@ pub struct SqlSums {
     description: Description,
     /// Number of records that count for nothing.
     neutral: u64,
-    /// The slope whose statement was compared with known sums.
-    checked: Option<Slope>,
+    /// The kind of sums that was compared with known ones.
+    checked: Option<SumKind>,
 }
 
 impl SqlSums {
@@ -62,7 +62,7 @@ impl SqlSums {
     pub(crate) fn new(
         name: &'static str,
         (engine, cancel): (Box<dyn Engine>, Cancel),
-        (encoder, sql): (&Encoder, GradientSql),
+        (encoder, sql): (&Encoder, SumSql),
         from: String,
         parts: Vec<Option<String>>,
         (n, counting): (u64, u64),
@@ -97,25 +97,26 @@ impl SqlSums {
         Cancel::clone(&self.cancel)
     }
 
-    /// Asks once for the sums of a step; before the first, for those that are known.
-    fn step(&mut self, slope: Slope, weights: &[f64], bits: u32) -> Result<GradientSums, Failed> {
-        if self.checked != Some(slope) {
-            let (rows, weights, expected) = self.sql.known_answer(slope, bits).map_err(for_good)?;
-            let statement = self.sql.statement(slope, &weights, bits, &rows, None).map_err(for_good)?;
-            let found = self.sums(&[statement], weights.len(), bits)?;
-            self.sql.check_known(&expected, &found).map_err(for_good)?;
-            self.checked = Some(slope);
+    /// Asks once; before the first question of its kind, for sums that are known.
+    fn ask(&mut self, request: &SumRequest<'_>) -> Result<IntegerSums, Failed> {
+        let kind = request.kind;
+        if self.checked != Some(kind) {
+            let known = self.sql.known(kind, request.bits).map_err(for_good)?;
+            let found = self.run(kind, core::slice::from_ref(&known.statement))?;
+            known.check(&found).map_err(for_good)?;
+            self.checked = Some(kind);
         }
-        let statement = |part: &Option<String>| self.sql.statement(slope, weights, bits, &self.from, part.as_deref());
+        let statement = |part: &Option<String>| self.sql.statement(request, &self.from, part.as_deref());
         let statements: Vec<String> = self.parts.iter().map(statement).collect::<Result<_, _>>().map_err(for_good)?;
-        self.sums(&statements, weights.len(), bits)
+        self.run(kind, &statements)
     }
 
-    fn sums(&mut self, statements: &[String], sums: usize, bits: u32) -> Result<GradientSums, Failed> {
-        let mut total = GradientSums { records: 0, steps: vec![0; sums], bits };
+    fn run(&mut self, kind: SumKind, statements: &[String]) -> Result<IntegerSums, Failed> {
+        let numbers = kind.numbers(self.description.dim);
+        let mut total = IntegerSums { records: 0, steps: vec![0; numbers] };
         for row in self.engine.run(statements)? {
             let cells: Vec<Option<&str>> = row.iter().map(Option::as_deref).collect();
-            let part = self.sql.answer(&cells, sums, bits).map_err(for_good)?;
+            let part = self.sql.answer(kind, &cells).map_err(for_good)?;
             let misfit = || for_good(DataError::of_table("parts of a sum do not fit together"));
             total = total.checked_add(&part).ok_or_else(misfit)?;
         }
@@ -143,11 +144,10 @@ impl<F> RowSource<F> for SqlSums {
 }
 
 impl SumSource for SqlSums {
-    fn gradients(&mut self, slope: Slope, weights: &[f64]) -> Result<GradientSums, SourceError> {
-        let bits = bits_of(self.description.n);
+    fn sums(&mut self, request: &SumRequest<'_>) -> Result<IntegerSums, SourceError> {
         let mut trial = 1;
         loop {
-            let error = match self.step(slope, weights, bits) {
+            let error = match self.ask(request) {
                 Ok(sums) => return Ok(sums),
                 Err(Failed { error, may_pass }) if !may_pass || trial == TRIALS => error,
                 Err(_) => {

@@ -201,6 +201,63 @@ impl<A: Adjacency> MomentSum<A> {
         Ok(())
     }
 
+    /// Adds sums over `records` records that were computed elsewhere: for each entry i of a row its products with the entries from i on,
+    /// then with the targets, without the factor `√2`, in products of the grids' steps.
+    ///
+    /// # Privacy
+    /// The caller states that each record was clipped and truncated as by [`add`](Self::add); what that rests on becomes an
+    /// assumption of the release: [`Bounded::assuming`].
+    ///
+    /// # Errors
+    /// [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond the stated number; [`Error::ImpossibleSum`] for a sum that so
+    /// many records cannot have. In these cases nothing is added.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::ZeroOut;
+    /// use dp_mechanisms::clip::{ClippingNorm, MomentSum};
+    ///
+    /// let one = ClippingNorm::new(1.0)?;
+    /// let mut sum = MomentSum::<ZeroOut>::new(2, 1, one, one, 1000)?;
+    /// let unit = 1i64 << sum.bits();
+    /// // A record with row (1, 0) and target -1.
+    /// sum.add_from_elsewhere(&[unit * unit, 0, -unit * unit, 0, 0], 1)?;
+    /// assert!(sum.add_from_elsewhere(&[unit * unit + 1, 0, 0, 0, 0], 1).is_err());
+    /// # Ok::<(), dp_mechanisms::Error>(())
+    /// ```
+    pub fn add_from_elsewhere(&mut self, sums: &[i64], records: u64) -> Result<(), Error> {
+        if sums.len() != self.moments() {
+            let (expected, found) = (self.moments() as u64, sums.len() as u64);
+            return Err(Error::DimensionMismatch { expected, found });
+        }
+        if records > self.most_records - self.records {
+            return Err(Error::TooManyExamples { most: self.most_records });
+        }
+        // An entry is at most 2^bits steps, and there are at most 2^53 steps in all.
+        let most = records << (2 * self.rows.bits());
+        let places = || {
+            let (dim, all) = (self.dim, self.dim + self.outputs);
+            (0..dim).flat_map(move |i| (i..all).map(move |j| (i, j)))
+        };
+        if places().zip(sums).any(|((i, j), sum)| sum.unsigned_abs() > most || i == j && *sum < 0) {
+            return Err(Error::ImpossibleSum);
+        }
+        let row_step = self.rows.step();
+        let target_step = self.targets.map_or(1.0, |grid| grid.step());
+        let dim = self.dim;
+        for ((i, j), sum) in places().zip(sums).collect::<Vec<_>>() {
+            let step = if j < dim { row_step } else { target_step };
+            self.products.add_to(i, j, *sum as f64 * row_step * step);
+        }
+        self.records += records;
+        Ok(())
+    }
+
+    /// Returns the number of binary digits of an entry: the grids' steps are `2^-bits` for norms of 1.
+    pub fn bits(&self) -> u32 {
+        self.rows.bits()
+    }
+
     /// Returns the sums with their sensitivity, for [`Moments::new`] after their release, and resets them to zero.
     pub fn finish(&mut self) -> Bounded<Vec<f64>, A> {
         self.records = 0;

@@ -86,6 +86,11 @@ impl OuterProducts {
         self.pending.clear();
     }
 
+    /// Adds to `Σ x_i x_j`, `j >= i`.
+    pub(super) fn add_to(&mut self, i: usize, j: usize, sum: f64) {
+        self.total[place(self.tiles, i / SIDE, j / SIDE)][i % SIDE][j % SIDE] += sum;
+    }
+
     /// Sets `Σ x_i x_j`.
     #[cfg(test)]
     pub(super) fn set(&mut self, i: usize, j: usize, sum: f64) {

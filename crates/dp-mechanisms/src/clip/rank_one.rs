@@ -101,6 +101,11 @@ impl RowGrid {
         self.norm
     }
 
+    /// Returns the number of bits of the largest entry.
+    pub(super) fn bits(&self) -> u32 {
+        self.bits
+    }
+
     /// Returns the grid step.
     pub fn step(&self) -> f64 {
         self.step

@@ -39,6 +39,11 @@ impl GridSum {
         Ok(Self { bits: MOST_BITS.min(52 - bits_of_n) })
     }
 
+    /// Returns the number of fraction bits of a number.
+    pub(crate) fn bits(self) -> u32 {
+        self.bits
+    }
+
     /// Returns the size of a cell, a power of two.
     pub(crate) fn cell_size(self) -> f64 {
         self.value(1)

@@ -2,12 +2,12 @@
 
 use dp_accountant::certificate::Assumption;
 use dp_accountant::{Adjacency, EventLog};
-use dp_data::sums::{GradientSums, Slope, SumSource, bits_of};
+use dp_data::sums::{IntegerSums, Slope, SumKind, SumRequest, SumSource, bits_of};
 use dp_data::{Block, Description, Rows, SourceError};
 use dp_losses::{LossKind, Model};
 use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 use dp_mechanisms::steps::{NoisySteps, StepNoise};
-use dp_mechanisms::{ReleaseRng, Released};
+use dp_mechanisms::{Bounded, ReleaseRng, Released};
 use nalgebra::{RealField, convert, try_convert};
 
 use super::batches::{BatchSizes, Batches, Piece, Visit};
@@ -83,24 +83,53 @@ impl<'r, A: Adjacency, R: ReleaseRng + ?Sized> SumGradient<'r, A, R> {
         Ok(Self { paid, is_driven: false, source, slope, n, bits, sum: exact, steps, rng, is_first: true })
     }
 
-    /// Returns the sums at these weights.
-    fn ask(&mut self, weights: &[f64]) -> Result<GradientSums, Error> {
-        let sums = self.source.gradients(self.slope, weights)?;
-        if sums.records != self.n {
-            return Err(SourceError::CountChanged { expected: self.n, found: sums.records }.into());
-        }
-        if sums.bits != self.bits {
-            return Err(broken("its contributions have another number of digits"));
-        }
-        Ok(sums)
-    }
-
     /// Ends the run and declares `output` released.
     ///
     /// # Errors
     /// A log other than that of the start.
     pub(crate) fn finish<T>(self, output: T, log: &mut EventLog<A>) -> Result<Released<T>, Error> {
         Ok(self.steps.finish(output, log)?)
+    }
+}
+
+/// Returns sums over `n` records.
+fn ask(source: &mut dyn SumSource, request: &SumRequest<'_>, n: u64) -> Result<IntegerSums, Error> {
+    let sums = source.sums(request)?;
+    if sums.records != n {
+        return Err(SourceError::CountChanged { expected: n, found: sums.records }.into());
+    }
+    Ok(sums)
+}
+
+/// Returns sums over `n` records that are the same when they are asked for again.
+fn ask_twice(source: &mut dyn SumSource, request: &SumRequest<'_>, n: u64) -> Result<IntegerSums, Error> {
+    let sums = ask(source, request, n)?;
+    if ask(source, request, n)? != sums {
+        return Err(broken(
+            "it gave two answers to one question: the table changes during the run, or the engine is not deterministic",
+        ));
+    }
+    Ok(sums)
+}
+
+/// Returns one value of exact sums over `n` records that are computed elsewhere: `add` takes them, and returns the value.
+///
+/// # Errors
+/// Those of the engine and of `add`.
+pub(crate) fn once<T, A: Adjacency>(
+    source: &mut dyn SumSource,
+    (kind, bits): (SumKind, u32),
+    n: u64,
+    add: impl FnOnce(IntegerSums) -> Result<Bounded<T, A>, dp_mechanisms::Error>,
+) -> Result<Bounded<T, A>, Error> {
+    let sums = ask_twice(source, &SumRequest { kind, weights: &[], bits }, n)?;
+    Ok(add(sums).map_err(impossible)?.assuming(Assumption::EngineArithmetic { bits }))
+}
+
+fn impossible(error: dp_mechanisms::Error) -> Error {
+    match error {
+        dp_mechanisms::Error::ImpossibleSum => broken(&error.to_string()),
+        error => error.into(),
     }
 }
 
@@ -132,17 +161,10 @@ impl<F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized> Gra
             return Err(OTHER_BATCHES);
         }
         let weights: Vec<f64> = parameters.iter().map(|&weight| try_convert(weight).unwrap_or(f64::NAN)).collect();
-        let sums = self.ask(&weights)?;
-        if self.is_first && self.ask(&weights)? != sums {
-            return Err(broken(
-                "it gave two answers to one question: the table changes during the run, or the engine is not deterministic",
-            ));
-        }
-        self.is_first = false;
-        self.sum.add_from_elsewhere(&sums.steps, sums.records).map_err(|error| match error {
-            dp_mechanisms::Error::ImpossibleSum => broken(&error.to_string()),
-            error => error.into(),
-        })?;
+        let request = SumRequest { kind: SumKind::Gradients(self.slope), weights: &weights, bits: self.bits };
+        let ask = if core::mem::take(&mut self.is_first) { ask_twice } else { ask };
+        let sums = ask(self.source, &request, self.n)?;
+        self.sum.add_from_elsewhere(&sums.steps, sums.records).map_err(impossible)?;
         let exact = self.sum.finish().assuming(Assumption::EngineArithmetic { bits: self.bits });
         let noisy = self.steps.noisy(exact, self.rng)?;
         sum.iter_mut().zip(noisy).for_each(|(out, noisy)| *out = convert(noisy));

@@ -10,14 +10,17 @@ use clap::{Parser as _, ValueEnum};
 use dp::wording::{self, one_line};
 use dp_accountant::AdjacencyKind;
 use dp_audit::Lineup;
-use dp_audit_recipes::black_box::{DIM, FEWEST_RECORDS, Family, MOST_RECORDS, Pairs, Target};
+use dp_audit_recipes::black_box::{AddedUp, DIM, FEWEST_RECORDS, Family, MOST_RECORDS, Pairs, Target};
 use dp_audit_recipes::rank::black_box::Pairs as RankPairs;
+use dp_data::spool::{SpoolError, SpoolWriter};
+use dp_data::{Examples, RowSource, SourceError};
+use dp_optim::Error;
 use dp_rank::train::Protected;
 use serde_json::{Value, json};
 
 use super::outcome::{DIGITS, Finding, Outcome, columns, number};
 use crate::args::{Algorithm, Cli, Command, RankJob, TrainingKind};
-use crate::commands::train::TrainConfig;
+use crate::commands::train::{ON_SUMS, TrainConfig};
 use crate::commands::{rank, train};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -40,6 +43,9 @@ const TUNING: [&str; 4] = [
     "random-stopping --trial-law geometric",
     "random-stopping --trial-law poisson",
 ];
+
+/// Algorithms that read rows from a file in each way: passes, batches of random records, both in turn.
+const SPOOLED: [&str; 5] = ["auto", "bolt-on-convex", "dp-gd", "dp-sgd", "dp-svrg"];
 
 /// The protected part of lists, under each relation.
 const PROTECTED: [&str; 4] = [
@@ -200,6 +206,17 @@ fn trainings(kind: TrainingKind, algorithms: &[Algorithm]) -> (Vec<Training>, Ve
                 );
             }
         }
+        TrainingKind::Sources => {
+            for name in SPOOLED.iter().filter(|name| chosen(name)) {
+                let command = format!("dp train {records} --algorithm {name} --memory 1MB");
+                all.push(Training { kind, name: format!("{name}, temporary file"), command });
+            }
+            let source = "--data postgres:///records --table records --schema schema --out model --sums";
+            for name in ON_SUMS.iter().filter(|name| chosen(name)) {
+                let command = format!("dp train {source} --algorithm {name}");
+                all.push(Training { kind, name: format!("{name}, sums"), command });
+            }
+        }
         TrainingKind::Rank => {
             if !algorithms.is_empty() {
                 return (all, left_out);
@@ -264,6 +281,7 @@ impl Known {
                     .map_err(|error| train::refusal(&error))
             });
             match target {
+                Ok(target) if kind == TrainingKind::Sources => targets.push(target.with_source(source(&config))),
                 Ok(target) => targets.push(target),
                 Err(failure) => refused = Some(failure),
             }
@@ -281,6 +299,25 @@ impl Known {
             }
         };
         Ok(Box::new(Family::new(name, targets, pairs).map_err(refusal)?))
+    }
+}
+
+/// Returns how a training holds the records of an audit.
+fn source(
+    config: &TrainConfig,
+) -> impl Fn(Examples<f64>, f64) -> Result<Box<dyn RowSource<f64>>, Error> + Send + Sync + 'static {
+    let (elsewhere, options) = (config.sums.is_some(), config.room.spool.clone());
+    move |examples, target_bound| {
+        if elsewhere {
+            return Ok(Box::new(AddedUp::new(examples, 1.0, target_bound)));
+        }
+        let failed = |error: SpoolError| SourceError::Engine { engine: "spool", message: error.to_string() };
+        let spool = || {
+            let mut writer = SpoolWriter::create(&options, examples.dim(), false)?.with_bounds(1.0, target_bound);
+            writer.append(examples)?;
+            writer.finish()
+        };
+        Ok(Box::new(spool().map_err(failed)?))
     }
 }
 

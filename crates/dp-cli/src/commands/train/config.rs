@@ -350,7 +350,9 @@ fn room(args: &TrainArgs, input: &InputConfig, workers: Workers) -> Result<Room,
 const SUMS_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// The algorithms that add noise to each sum over all records and need nothing else.
-const ON_SUMS: [&str; 2] = ["auto", "dp-gd"];
+pub(crate) const ON_SUMS: [&str; 4] = ["auto", "dp-gd", "noisy-moments", "majority"];
+/// Those of them that add noise many times.
+const MANY_SUMS: [&str; 2] = ["auto", "dp-gd"];
 
 /// Rejects what cannot be done while the rows stay where they are.
 fn check_sums(args: &TrainArgs, input: &InputConfig, tuned: bool) -> Result<(), Failure> {
@@ -381,14 +383,11 @@ fn check_sums(args: &TrainArgs, input: &InputConfig, tuned: bool) -> Result<(), 
             .expected(ON_SUMS.map(|name| format!("--algorithm {name}")).join(" or "))
             .help("omit --sums: rows that memory does not hold go to a temporary file, under any algorithm"));
     }
-    if !(args.delta > 0.0) {
+    if MANY_SUMS.contains(&name) && !(args.delta > 0.0) {
         return refused("without a delta, every step needs as much noise as a training: add --delta");
     }
     if tuned {
         return refused("settings are chosen by trainings on rows: name them, or omit --sums");
-    }
-    if args.threshold == args::Threshold::BaseRate {
-        return refused("the base rate is counted on rows: omit --threshold, or --sums");
     }
     if args.float == args::Float::F32 {
         return refused("a server computes in double precision: omit --float f32, or --sums");

@@ -18,6 +18,7 @@ use dp_optim::FloatKind;
 use dp_optim::recipes::{AnyRecipe, Budget};
 
 pub use algorithm::PrivateAlgorithm;
+pub(crate) use config::ON_SUMS;
 pub use config::{DryRun, Knowledge, Method, NamedLabel, Target, TrainConfig};
 pub use loss::AskedLoss;
 pub use outcome::{DryOutcome, Outcome};

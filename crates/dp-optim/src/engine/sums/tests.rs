@@ -4,18 +4,19 @@ use dp_losses::{HuberRegression, HuberSvm, LogCosh, Softmax};
 use dp_mechanisms::rng::{LentRng, ReleaseRng as _, SeededRng};
 
 use super::*;
+use crate::added_up::AddedUp;
 use crate::engine::Control;
-use crate::recipes::{AnyRecipe, Budget, DpSgd, NoisyMoments, Planned, Recipe, RecordAdjacency, Sampling};
+use crate::recipes::{
+    AnyRecipe, BoltOn, Budget, DpSgd, Majority, NoisyMoments, Planned, Recipe, RecordAdjacency, Sampling,
+};
 use crate::{Descent, MemorySource};
 
 const N: usize = 400;
 const DIM: usize = 4;
 
-/// Records that are added up elsewhere, by [`Slope::at`].
+/// Records that are added up elsewhere, with faults.
 struct Elsewhere {
-    examples: Examples<f64>,
-    /// The bound on targets.
-    bound: f64,
+    records: AddedUp,
     asked: u32,
     /// What is wrong with the answers from the given question on.
     fault: Option<(u32, Fault)>,
@@ -25,7 +26,6 @@ struct Elsewhere {
 enum Fault {
     OtherCount,
     OtherSums,
-    OtherBits,
     TooLarge,
     TooFew,
 }
@@ -58,11 +58,11 @@ fn examples(classes: u32) -> Examples<f64> {
 
 impl RowSource<f64> for Elsewhere {
     fn describe(&mut self) -> Result<Description, SourceError> {
-        Ok(Description { n: N as u64, dim: DIM, row_norm: 1.0, target_bound: self.bound, engine: "elsewhere" })
+        self.records.describe()
     }
 
-    fn open_pass(&mut self, _: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
-        Err(SourceError::SumsOnly { engine: "elsewhere" })
+    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
+        self.records.open_pass(request)
     }
 
     fn sums(&mut self) -> Option<&mut dyn SumSource> {
@@ -71,30 +71,14 @@ impl RowSource<f64> for Elsewhere {
 }
 
 impl SumSource for Elsewhere {
-    fn gradients(&mut self, slope: Slope, weights: &[f64]) -> Result<GradientSums, SourceError> {
-        let bits = bits_of(N as u64);
-        let mut steps = vec![0i64; weights.len()];
-        let block = self.examples.block();
-        let Rows::Dense { values, .. } = block.rows else { panic!("dense rows") };
-        for (row, &y) in values.chunks(DIM).zip(block.targets) {
-            let dot = |weights: &[f64]| weights.iter().zip(row).map(|(w, x)| w * x).sum::<f64>();
-            let scores: Vec<f64> = weights.chunks(DIM).map(dot).collect();
-            let mut slopes = vec![0.0; scores.len()];
-            slope.at(&scores, y, &mut slopes);
-            for (slope, sums) in slopes.into_iter().zip(steps.chunks_mut(DIM)) {
-                for (sum, x) in sums.iter_mut().zip(row) {
-                    *sum += (slope * x * 2f64.powi(bits as i32)).trunc() as i64;
-                }
-            }
-        }
-        let mut answer = GradientSums { records: N as u64, steps, bits };
+    fn sums(&mut self, request: &SumRequest<'_>) -> Result<IntegerSums, SourceError> {
+        let mut answer = SumSource::sums(&mut self.records, request)?;
         self.asked += 1;
         match self.fault.filter(|(from, _)| self.asked >= *from).map(|(_, fault)| fault) {
             None => {}
             Some(Fault::OtherCount) => answer.records += 1,
-            Some(Fault::OtherSums) => answer.steps[0] += 1,
-            Some(Fault::OtherBits) => answer.bits -= 1,
-            Some(Fault::TooLarge) => answer.steps[0] = (N as i64) << (bits + 1),
+            Some(Fault::OtherSums) => answer.steps[0] += i64::from(self.asked),
+            Some(Fault::TooLarge) => answer.steps[0] = (N as i64) << (2 * request.bits.min(25) + 1),
             Some(Fault::TooFew) => drop(answer.steps.pop()),
         }
         Ok(answer)
@@ -123,7 +107,7 @@ fn bound(loss: LossKind) -> f64 {
 }
 
 fn elsewhere(loss: LossKind, fault: Option<(u32, Fault)>) -> Elsewhere {
-    Elsewhere { examples: examples(classes(loss)), bound: bound(loss), asked: 0, fault }
+    Elsewhere { records: AddedUp::new(examples(classes(loss)), 1.0, bound(loss)), asked: 0, fault }
 }
 
 fn train<A: RecordAdjacency>(
@@ -181,7 +165,6 @@ fn answers_that_cannot_be_right_end_the_run() {
         (1, Fault::OtherCount, "number of rows"),
         (3, Fault::OtherCount, "number of rows"),
         (2, Fault::OtherSums, "two answers"),
-        (1, Fault::OtherBits, "digits"),
         (1, Fault::TooLarge, "add up"),
         (1, Fault::TooFew, "coordinates"),
     ] {
@@ -200,8 +183,51 @@ fn other_algorithms_are_refused() {
     for recipe in [sampled, in_batches] {
         assert!(train::<ZeroOut>(&recipe, &mut source()).is_err());
     }
-    let moments = AnyRecipe::from(NoisyMoments::new(LossKind::Squared));
-    let plan = moments.plan::<ZeroOut>(N as u64, DIM as u64, budget()).unwrap();
-    let error = plan.train(&mut source(), &mut SeededRng::new(1), &mut Control::default()).unwrap_err();
+    let bolt_on = AnyRecipe::from(BoltOn::strongly_convex(LossKind::Logistic, 0.1));
+    let error = train_any(&bolt_on, &mut source()).unwrap_err();
     assert!(error.to_string().contains("stay where they are"), "{error}");
+    let longer = AnyRecipe::from(NoisyMoments { row_norm: 2.0, ..NoisyMoments::new(LossKind::Squared) });
+    let error = train_any(&longer, &mut source()).unwrap_err();
+    assert!(error.to_string().contains("norm at most 1"), "{error}");
+}
+
+fn train_any(recipe: &AnyRecipe, source: &mut dyn RowSource<f64>) -> Result<(Vec<f64>, Vec<Assumption>), Error> {
+    let plan = recipe.plan::<ZeroOut>(N as u64, DIM as u64, budget()).unwrap();
+    let trained = plan.train(source, &mut SeededRng::new(1), &mut Control::default())?;
+    let unit = dp_accountant::guarantee::Unit::Record;
+    let certificate = trained.certificate(unit, Vec::new(), String::new(), Default::default());
+    Ok((trained.weights.into_inner(), certificate.assumptions))
+}
+
+/// Moments and targets on the same grid give the same model, but for rows that clipping shortens across a step.
+#[test]
+fn single_releases_are_those_of_rows_in_memory() {
+    let recipes = [
+        (LossKind::Logistic, AnyRecipe::from(NoisyMoments::new(LossKind::Logistic))),
+        (LossKind::Squared, AnyRecipe::from(NoisyMoments::new(LossKind::Squared))),
+        (LOSSES[7](), AnyRecipe::from(NoisyMoments::new(LOSSES[7]()))),
+        (LossKind::Logistic, AnyRecipe::from(Majority::new(LossKind::Logistic))),
+    ];
+    for (loss, recipe) in recipes {
+        let mut here = MemorySource::new(examples(classes(loss)), 1.0, bound(loss));
+        let mut there = elsewhere(loss, None);
+        let (expected, assumptions) = train_any(&recipe, &mut here).unwrap();
+        assert!(!assumptions.iter().any(|assumption| matches!(assumption, Assumption::EngineArithmetic { .. })));
+        let (found, assumptions) = train_any(&recipe, &mut there).unwrap();
+        assert_eq!((found.len(), there.asked), (expected.len(), 2), "{loss}");
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!((found - expected).abs() < 1e-5 * (1.0 + expected.abs()), "{loss}: {found} {expected}");
+        }
+        assert!(assumptions.iter().any(|assumption| matches!(assumption, Assumption::EngineArithmetic { .. })));
+        for (fault, says) in [
+            (Fault::OtherCount, "number of rows"),
+            (Fault::OtherSums, "two answers"),
+            (Fault::TooLarge, "add up"),
+            (Fault::TooFew, ""),
+        ] {
+            let mut there = elsewhere(loss, Some((1, fault)));
+            let error = train_any(&recipe, &mut there).unwrap_err();
+            assert!(error.to_string().contains(says), "{loss} {error}");
+        }
+    }
 }

@@ -2,13 +2,14 @@
 
 use dp_accountant::{DpEvent, EventLog};
 use dp_data::RowSource;
+use dp_data::sums::{SumKind, SumSource};
 use dp_losses::Real;
 use dp_mechanisms::{Bounded, L2Sensitivity, LaplaceBall, LentRng, Mechanism, Released};
 use nalgebra::convert;
 
 use super::{Majority, SumNoise};
-use crate::engine::Control;
 use crate::engine::grid_sum::{GridSum, counts, each_block};
+use crate::engine::{Control, sums};
 use crate::error::Error;
 use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
@@ -45,11 +46,31 @@ impl AnswerRun {
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<Released<Vec<f64>>, Error> {
-        let sum = vec![self.sum(source, control)?];
         let sensitivity = L2Sensitivity::new(self.sensitivity)?;
+        let bounded = |sum: f64| Bounded::with_proven_sensitivity(vec![sum], sensitivity);
+        let sum = match source.sums() {
+            Some(elsewhere) => self.from_elsewhere(elsewhere, bounded)?,
+            None => bounded(self.sum(source, control)?),
+        };
         let noise =
             LaplaceBall::from_scale(sensitivity, self.noise.scale, 1)?.with_noise_mode(self.recipe.noise_mode)?;
-        Ok(noise.release(Bounded::with_proven_sensitivity(sum, sensitivity), log, rng)?)
+        Ok(noise.release(sum, log, rng)?)
+    }
+
+    fn from_elsewhere<A: RecordAdjacency>(
+        &self,
+        source: &mut dyn SumSource,
+        bounded: impl Fn(f64) -> Bounded<Vec<f64>, A>,
+    ) -> Result<Bounded<Vec<f64>, A>, Error> {
+        if self.recipe.target_bound != 1.0 {
+            let why = "another engine adds up targets of size at most 1";
+            return Err(Error::NotProved { recipe: super::RECIPE, why });
+        }
+        let grid = GridSum::new(self.n)?;
+        sums::once(source, (SumKind::Targets, grid.bits()), self.n, |found| match *found.steps {
+            [cells] if cells.unsigned_abs() <= self.n << grid.bits() => Ok(bounded(grid.value(cells))),
+            _ => Err(dp_mechanisms::Error::ImpossibleSum),
+        })
     }
 
     /// Returns the intercept's weight for a noisy sum.

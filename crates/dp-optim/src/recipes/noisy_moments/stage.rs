@@ -5,15 +5,16 @@ use core::marker::PhantomData;
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, EventLog};
 use dp_data::memory::{self, OutOfMemory};
+use dp_data::sums::{SumKind, SumSource};
 use dp_data::{Block, RowSource};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::clip::{ClippingNorm, MomentSum, Moments};
-use dp_mechanisms::{ReleaseRng, Released};
+use dp_mechanisms::{Bounded, ReleaseRng, Released};
 use nalgebra::{DMatrix, SymmetricEigen};
 
-use crate::engine::Control;
 use crate::engine::grid_sum::{ExactSums, add_up, counts};
 use crate::engine::rows::copy_row;
+use crate::engine::{Control, sums};
 use crate::error::Error;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
@@ -88,8 +89,27 @@ impl Stage {
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Released<Vec<f64>>, Error> {
-        let sums = add_up(&OfRecords::<A>(self, PhantomData), source, 0, control)?.finish();
+        let sums = match source.sums() {
+            Some(elsewhere) => self.from_elsewhere::<A>(elsewhere)?,
+            None => add_up(&OfRecords::<A>(self, PhantomData), source, 0, control)?.finish(),
+        };
         noise.release(sums, self.moments(), mode, None, log, rng)
+    }
+
+    fn from_elsewhere<A: Adjacency>(&self, source: &mut dyn SumSource) -> Result<Bounded<Vec<f64>, A>, Error> {
+        // A class is encoded as a vector of norm below 1.
+        if self.row_norm != 1.0 || self.loss.outputs() == 1 && self.target_bound != 1.0 {
+            return Err(Error::NotProved {
+                recipe: super::RECIPE,
+                why: "another engine adds up rows and targets of norm at most 1",
+            });
+        }
+        let mut sum = self.sum::<A>()?;
+        let kind = SumKind::Moments { outputs: self.loss.outputs() };
+        sums::once(source, (kind, sum.bits()), self.n, |found| {
+            sum.add_from_elsewhere(&found.steps, found.records)?;
+            Ok(sum.finish())
+        })
     }
 
     /// Solves released moments for the model's weights.
