@@ -58,7 +58,7 @@ impl SumSql {
         let dim = self.encoder.dim();
         let mut dice = Dice(1);
         // Some weights are large, so that some predictions are.
-        let weight = |j: usize| (dice.unit() - 0.5) * if j % 7 == 0 { 1e6 } else { 2.0 };
+        let weight = |j: usize| (dice.unit() - 0.5) * if j.is_multiple_of(7) { 1e6 } else { 2.0 };
         let weights: Vec<f64> = match kind {
             SumKind::Gradients(slope) => (0..slope.outputs() * dim).map(weight).collect(),
             _ => Vec::new(),

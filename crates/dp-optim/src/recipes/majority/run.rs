@@ -49,7 +49,7 @@ impl AnswerRun {
         let sensitivity = L2Sensitivity::new(self.sensitivity)?;
         let bounded = |sum: f64| Bounded::with_proven_sensitivity(vec![sum], sensitivity);
         let sum = match source.sums() {
-            Some(elsewhere) => self.from_elsewhere(elsewhere, bounded)?,
+            Some(elsewhere) => self.sum_elsewhere(elsewhere, bounded)?,
             None => bounded(self.sum(source, control)?),
         };
         let noise =
@@ -57,7 +57,7 @@ impl AnswerRun {
         Ok(noise.release(sum, log, rng)?)
     }
 
-    fn from_elsewhere<A: RecordAdjacency>(
+    fn sum_elsewhere<A: RecordAdjacency>(
         &self,
         source: &mut dyn SumSource,
         bounded: impl Fn(f64) -> Bounded<Vec<f64>, A>,

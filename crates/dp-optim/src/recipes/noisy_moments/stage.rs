@@ -90,13 +90,13 @@ impl Stage {
         control: &mut Control<'_>,
     ) -> Result<Released<Vec<f64>>, Error> {
         let sums = match source.sums() {
-            Some(elsewhere) => self.from_elsewhere::<A>(elsewhere)?,
+            Some(elsewhere) => self.sum_elsewhere::<A>(elsewhere)?,
             None => add_up(&OfRecords::<A>(self, PhantomData), source, 0, control)?.finish(),
         };
         noise.release(sums, self.moments(), mode, None, log, rng)
     }
 
-    fn from_elsewhere<A: Adjacency>(&self, source: &mut dyn SumSource) -> Result<Bounded<Vec<f64>, A>, Error> {
+    fn sum_elsewhere<A: Adjacency>(&self, source: &mut dyn SumSource) -> Result<Bounded<Vec<f64>, A>, Error> {
         // A class is encoded as a vector of norm below 1.
         if self.row_norm != 1.0 || self.loss.outputs() == 1 && self.target_bound != 1.0 {
             return Err(Error::NotProved {
