@@ -123,6 +123,7 @@ def main():
     parser.add_argument("--postgres", help="address of a database for the same rows")
     parser.add_argument("--runners", action="store_true", help="sums in DuckDB, ClickHouse and Spark")
     parser.add_argument("--only-sums", action="store_true", help="only the sums")
+    parser.add_argument("--algorithms", nargs="*", default=["bolt-on-convex", "auto", "dp-sgd"], help="of these three")
     parser.add_argument("--memory", default="16MiB", help="memory of the spool's rows")
     parser.add_argument("--skip-memory", action="store_true", help="only the spool")
     options = parser.parse_args()
@@ -141,6 +142,7 @@ def main():
             ("auto, lines", "auto", ["--curves", "none"]),
             ("dp-sgd, Poisson batches", "dp-sgd", []),
         ]
+        algorithms = [algorithm for algorithm in algorithms if algorithm[1] in options.algorithms]
         print(f"{options.rows} rows; wall s, CPU s, peak MiB")
         if options.postgres:
             read = ["psql", options.postgres, "-q", "-c", "copy dp_sources to stdout (format binary)"]

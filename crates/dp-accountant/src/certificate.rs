@@ -62,6 +62,9 @@ pub enum Assumption {
     /// One row is one person.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     OneRowPerUnit,
+    /// Rows are those of a query's result, which decides how many of them a person has.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
+    QueryRows,
     /// Training arithmetic is float32; an inflated sensitivity, measured and not proved, covers its rounding.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     FloatTraining,
@@ -121,6 +124,7 @@ impl Assumption {
             Self::PublicSchema => "public_schema".to_owned(),
             Self::AssumedPublic { columns } => format!("assumed_public ({})", columns.join(", ")),
             Self::OneRowPerUnit => "one_row_per_unit".to_owned(),
+            Self::QueryRows => "query_rows".to_owned(),
             Self::FloatTraining => "float_training".to_owned(),
             Self::IdealisedFloat => "idealised_float".to_owned(),
             Self::FloatSum => "float_sum".to_owned(),

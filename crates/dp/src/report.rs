@@ -139,6 +139,10 @@ pub fn in_words(assumption: &Assumption) -> String {
         Assumption::OneRowPerUnit => {
             protection::SEVERAL_ROWS.to_owned()
         }
+        Assumption::QueryRows => {
+            "The rows are those of a query's result, which decides how many of them a person has: a join can make several."
+                .to_owned()
+        }
         Assumption::FloatTraining => {
             "Training ran in single precision; its rounding is covered by a margin that was measured, not proved."
                 .to_owned()

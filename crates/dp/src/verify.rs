@@ -279,7 +279,7 @@ fn check_assumptions<D: Derivation>(
     needed.extend_from_slice(of_model);
     needed.extend_from_slice(implied);
     for (i, assumption) in certificate.assumptions.iter().enumerate() {
-        let known = needed.contains(assumption) || is_choice(assumption) || is_of_engine(assumption);
+        let known = needed.contains(assumption) || is_choice(assumption) || is_of_source(assumption);
         if !known || certificate.assumptions[..i].contains(assumption) {
             return Err(unfit("the certificate lists an assumption that its guarantee does not rest on")
                 .expecting(format!("nothing about `{}`", one_line(&assumption.name()))));
@@ -291,10 +291,10 @@ fn check_assumptions<D: Derivation>(
 /// The settings that may be selected on public records, as named in certificates.
 pub const TUNED_SETTINGS: [&str; 3] = ["lambda", "passes", "batch_size"];
 
-/// Returns whether the assumption is that another engine computed the sums. It adds to what the guarantee rests on, so that any
-/// certificate may state it.
-fn is_of_engine(assumption: &Assumption) -> bool {
-    matches!(assumption, Assumption::EngineArithmetic { bits } if *bits <= 40)
+/// Returns whether the assumption is about where the rows are: another engine computed the sums, or they are those of a query. It adds
+/// to what the guarantee rests on, so that any certificate may state it.
+fn is_of_source(assumption: &Assumption) -> bool {
+    matches!(assumption, Assumption::EngineArithmetic { bits: ..=40 } | Assumption::QueryRows)
 }
 
 /// Returns whether the assumption is a selection among settings and contains nothing else.

@@ -98,7 +98,12 @@ fn the_model_is_that_of_the_rows() {
     gives_the_model_of_rows(&place, &format!("{} faulty.py", python()), &["--table", "people"]);
     train(&place, "none 0", "").ok();
     let verified = place.dp(&["verify", "m.json"]).ok();
-    assert!(verified.contains("computed by another engine"), "{verified}");
+    assert!(verified.contains("computed by another engine") && !verified.contains("query"), "{verified}");
+    let command = format!("{} faulty.py", python());
+    let source = ["train", "--format", "runner", "--data", &command, "--query", "SELECT * FROM people"];
+    place.dp(&[source.as_slice(), &words(FLAGS)].concat()).ok();
+    let verified = place.dp(&["verify", "m.json"]).ok();
+    assert!(verified.contains("those of a query's result"), "{verified}");
     // Nothing but its table, what is known, and noisy weights is sent.
     let statements = place.read("statements");
     assert!(statements.contains("count(*)") && !statements.contains("faulty") && statements.lines().count() >= 9);

@@ -159,7 +159,8 @@ fn lines(place: &Workplace, name: &str) -> usize {
     fs::read_to_string(place.path(name)).unwrap_or_default().lines().count()
 }
 
-/// An executor is killed within a statement, and the master restarted between two: the model is that of a run that nothing disturbs.
+/// An executor is killed within a statement, and the master restarted between two: the model is that of a run that nothing disturbs. Then
+/// `dp` itself is killed.
 #[test]
 fn killed_executors_and_masters_change_no_model() {
     let skip = |why: &str| {
@@ -199,4 +200,12 @@ fn killed_executors_and_masters_change_no_model() {
         weights(&place)
     };
     assert_eq!(of("rough"), of("calm"));
+
+    // Of a `dp` that is killed, nothing goes on in the cluster.
+    let mut child = train(&place, &runner, &cluster, "killed");
+    assert!(waits(|| lines(&place, "killed/in") == 3 && !cluster.executors().is_empty()), "no third question");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(waits(|| cluster.executors().is_empty()), "the cluster goes on");
+    assert!(!place.path("killed/m.json").exists());
 }

@@ -7,6 +7,7 @@ use dp::model::assumed_public;
 use dp::sealed;
 use dp::training::{Records, Released};
 use dp::wording::{self, one_line};
+use dp_accountant::certificate::Assumption;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_data::Encoder;
 use dp_data::encode::Stored;
@@ -25,6 +26,7 @@ use super::source::Known;
 use super::tuning::{Chosen, Tuning, Way, chosen_on_public, public_records};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, out_of_memory};
+use crate::input::TypedTable;
 use crate::limit;
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
@@ -188,9 +190,11 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored>(
     let summary = plan.summary();
     console.detail(&summary.text);
     let records = Records { encoder, rows };
-    let chosen_on: Vec<_> = config.tuning.as_ref().and_then(Tuning::assumption).into_iter().collect();
+    let of_query = config.input.typed.as_ref().is_some_and(TypedTable::is_query).then_some(Assumption::QueryRows);
+    let chosen_on = config.tuning.as_ref().and_then(Tuning::assumption);
+    let assumptions = chosen_on.into_iter().chain(of_query).collect();
     let released = with_progress(config, console, shape.n, summary.rows, |control| {
-        records.train(&plan, chosen_on, versions(), rng, control).map_err(Failure::from)
+        records.train(&plan, assumptions, versions(), rng, control).map_err(Failure::from)
     })?;
     let training = started.elapsed();
     let chosen = config.tuning.as_ref().and_then(|tuning| Chosen::of(tuning, &released.certificate.derivation));

@@ -199,6 +199,18 @@ pub fn reseal(file: &mut Value) {
     file["certificate_sha256"] = dp::canonical::sha256(&file["certificate"]).into();
 }
 
+/// Returns a model file without the assumption that only a query has, and without the hash that covers it.
+#[track_caller]
+pub fn but_for_the_query(file: &str, source: &[&str]) -> Value {
+    let mut file: Value = serde_json::from_str(file).expect("a model file");
+    let assumptions = file["certificate"]["assumptions"].as_array_mut().expect("a list");
+    let all = assumptions.len();
+    assumptions.retain(|assumption| !assumption.to_string().contains("query_rows"));
+    assert_eq!(all - assumptions.len(), usize::from(source.contains(&"--query")), "{source:?}");
+    file["certificate_sha256"] = Value::Null;
+    file
+}
+
 /// Says that a test does not run, past the capture of a test's output.
 pub fn say_skipped(name: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "SKIPPED {name}: {why}");
