@@ -124,6 +124,7 @@ def main():
     parser.add_argument("--runners", action="store_true", help="sums in DuckDB, ClickHouse and Spark")
     parser.add_argument("--only-sums", action="store_true", help="only the sums")
     parser.add_argument("--algorithms", nargs="*", default=["bolt-on-convex", "auto", "dp-sgd"], help="of these three")
+    parser.add_argument("--sources", nargs="*", help="some of CSV, SQLite, Parquet, PostgreSQL")
     parser.add_argument("--memory", default="16MiB", help="memory of the spool's rows")
     parser.add_argument("--skip-memory", action="store_true", help="only the spool")
     options = parser.parse_args()
@@ -136,6 +137,7 @@ def main():
         if options.postgres:
             write_postgres(options.postgres, folder)
             tables["PostgreSQL"] = [options.postgres, "--table", "dp_sources"]
+        tables = {name: data for name, data in tables.items() if name in (options.sources or tables)}
         os.sync()
         algorithms = [
             ("bolt-on", "bolt-on-convex", []),
