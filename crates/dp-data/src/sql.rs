@@ -18,9 +18,9 @@ pub enum Dialect {
     Sqlite,
     /// DuckDB.
     DuckDb,
-    /// Apache Spark 3.4 or later, with its own or with ANSI semantics.
+    /// Apache Spark, with its own or with ANSI semantics; tested with 4.3.
     Spark,
-    /// ClickHouse 24 or later.
+    /// ClickHouse; tested with 26.9.
     ClickHouse,
 }
 
@@ -99,7 +99,7 @@ impl Dialect {
                 format!("CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END")
             }
             Self::DuckDb | Self::Spark => format!("TRY_CAST({column} AS DOUBLE)"),
-            Self::ClickHouse => format!("toFloat64({column})"),
+            Self::ClickHouse => format!("accurateCastOrNull({column}, 'Float64')"),
         }
     }
 
@@ -128,9 +128,7 @@ impl Dialect {
                      THEN CAST({text} AS double precision) END"
                 )
             }
-            // Reading a text as it is the nearest number takes the setting `precise_float_parsing`.
-            Self::ClickHouse => format!("toFloat64OrNull({})", self.trimmed(&self.as_text(column))),
-            Self::Sqlite | Self::DuckDb | Self::Spark => self.as_number(column),
+            _ => self.as_number(column),
         }
     }
 
@@ -157,7 +155,7 @@ impl Dialect {
 
     /// Returns whether a column of numbers may hold texts.
     pub(crate) fn has_texts_among_numbers(self) -> bool {
-        !matches!(self, Self::Postgres | Self::ClickHouse)
+        self != Self::Postgres
     }
 
     /// Returns the texts that a Boolean of a schema may have, and those that it has here instead.

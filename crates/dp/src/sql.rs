@@ -16,7 +16,8 @@ use crate::model::{Model, ModelKind};
 /// | a number | `dp_score`, `dp_prediction` |
 ///
 /// They are NULL where `dp predict` gives no score, and where it would refuse the record. They agree with it up to rounding, where
-/// columns hold what the schema says: a numeric column of PostgreSQL must be of a numeric type.
+/// columns hold what the schema says: a numeric column of PostgreSQL must be of a numeric type, as a text that is no number ends the query
+/// there.
 ///
 /// # Errors
 /// `encoding.sql` for a model of records that are not those of a table, or with a projection.

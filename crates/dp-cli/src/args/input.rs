@@ -25,14 +25,14 @@ pub enum Format {
     Sqlite,
     /// A PostgreSQL server.
     Postgres,
-    /// With --sums: a command, split into words as by a shell, that runs SQL in an engine (DATABASES.md).
+    /// A command that runs SQL in an engine, for --sums (DATABASES.md).
     Runner,
 }
 
 impl Format {
     /// Returns whether records have named columns.
     pub fn is_table(self) -> bool {
-        matches!(self, Self::Csv | Self::Parquet | Self::Sqlite | Self::Postgres | Self::Runner)
+        !matches!(self, Self::Libsvm | Self::Idx)
     }
 
     /// Returns its name in messages.
@@ -54,7 +54,7 @@ impl Format {
 #[command(next_help_heading = "Data")]
 pub struct InputArgs {
     /// The records: CSV with a header, libsvm or IDX images, plain, .gz or .xz; `-` for standard input; Parquet files, a folder
-    /// of them or a quoted pattern; `sqlite:FILE`; `postgres://HOST/DATABASE`
+    /// of them or a quoted pattern; `sqlite:FILE`; `postgres://HOST/DATABASE`; with --format runner a command
     #[arg(long, value_name = "FILE")]
     pub data: FileName,
     /// The flags for reading them

@@ -124,13 +124,11 @@ fn a_model_of_sums_is_verified_and_says_what_it_rests_on() {
 
 #[test]
 fn what_needs_rows_is_refused_before_anything_is_sent() {
-    let Some((place, database)) = place() else { return };
+    let Some((place, mut database)) = place() else { return };
+    let address = database.address.clone();
     let run = |words: &str| {
-        place.dp(&[
-            &["train", "--data", &database.address, "--out", "m.json"],
-            words.split(' ').collect::<Vec<_>>().as_slice(),
-        ]
-        .concat())
+        place.dp(&[&["train", "--data", &address, "--out", "m.json"], words.split(' ').collect::<Vec<_>>().as_slice()]
+            .concat())
     };
     let usual = "--schema s.toml --algorithm auto --epsilon 1 --sums --table people";
     run(&format!("{} --delta 1e-6", usual.replace("auto", "bolt-on-convex")))
@@ -149,6 +147,9 @@ fn what_needs_rows_is_refused_before_anything_is_sent() {
         .dp(&[&["train", "--data", &database.address, "--out", "m.json"], words.as_slice()].concat())
         .fails(1, "table.open")
         .says("places");
+    database.execute("ALTER TABLE people ADD said text; UPDATE people SET said = 'no number'");
+    place.write("t.toml", place.read("s.toml").replace("columns.age", "columns.said"));
+    run(&format!("{} --delta 1e-6", usual.replace("s.toml", "t.toml"))).fails(3, "table.type").says("said");
     run(&format!("{usual} --delta 1e-6 --project gaussian:3")).fails(3, "encoding.sql").says("projection");
     place.write("e.toml", place.read("s.toml").replacen("on_unreadable = 'neutral'\n", "", 1));
     run(&usual.replace("s.toml", "e.toml").replace("--sums", "--sums --delta 1e-6"))

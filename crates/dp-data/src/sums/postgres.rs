@@ -9,7 +9,7 @@ use super::{Cells, Engine, Failed, SqlSums};
 use crate::encode::Encoder;
 use crate::error::{DataError, DataErrorKind};
 use crate::postgres::{Cancel as ServerCancel, Server};
-use crate::schema::ColumnKind;
+use crate::schema::{ColumnKind, LabelKind, Schema};
 use crate::sql::Dialect;
 use crate::table::postgres::{Opened, described, prepare, shown};
 use crate::table::{Cancel, Relation, Table};
@@ -47,6 +47,15 @@ pub fn open(
         let used = schema.columns().iter().filter(|column| column.kind != ColumnKind::Drop);
         let used = used.map(|column| &column.name).chain([&schema.label().column]);
         used.into_iter().try_for_each(|name| table.position(name).map(drop))?;
+        numbers(schema).try_for_each(|name| match opened.is_text(name) {
+            // Its server would end the statement at a text that is none, and so tell of that record.
+            true => Err(refuse(
+                DataError::new(DataErrorKind::TableType, "the column holds text, and the schema says numbers")
+                    .at_column(name)
+                    .help("cast it in a view, or in --query, to double precision"),
+            )),
+            false => Ok(()),
+        })?;
     }
     let Opened { from, search_path, .. } = opened;
     if connections.get() > 1 && server.columns(&format!("SELECT {PLACE} FROM {from}")).is_err() {
@@ -73,6 +82,15 @@ pub fn open(
     let settings = format!("{SETTINGS}; {search_path}");
     let engine = Box::new(Connections { address: address.to_owned(), settings, servers, cancels });
     Ok(SqlSums::new("postgresql", (engine, cancel), (encoder, sql), from, parts, n))
+}
+
+/// Returns the columns that hold numbers, the label among them.
+fn numbers(schema: &Schema) -> impl Iterator<Item = &str> {
+    let columns = schema.columns().iter();
+    let columns =
+        columns.filter(|column| matches!(column.kind, ColumnKind::Numeric { .. } | ColumnKind::Indicator { .. }));
+    let label = Some(schema.label()).filter(|label| matches!(label.kind, LabelKind::Number(_)));
+    columns.map(|column| &*column.name).chain(label.map(|label| &*label.column))
 }
 
 fn cancel(cancels: Arc<Mutex<Vec<ServerCancel>>>) -> Cancel {

@@ -5,7 +5,7 @@ mod process;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::process::{Ended, Process};
+use self::process::{Process, Running};
 use super::in_sql::SumSql;
 use super::{Cells, Engine, Failed, SqlSums};
 use crate::encode::Encoder;
@@ -56,8 +56,8 @@ pub fn open(command: &str, relation: &Relation, encoder: &Encoder, patience: Dur
     let words = words.ok_or_else(|| {
         refuse(opening("the command is empty, or a quote in it does not end").expected("a program and its arguments"))
     })?;
-    let ended = Arc::new(Ended::default());
-    let mut runner = Runner::start(words, patience, Arc::clone(&ended)).map_err(refuse)?;
+    let running = Arc::new(Running::default());
+    let mut runner = Runner::start(words, patience, Arc::clone(&running)).map_err(refuse)?;
     let sql = SumSql::new(encoder, runner.dialect)?;
     let from = match relation {
         Relation::Table(name) => name.split('.').map(|part| runner.dialect.name(part)).collect::<Vec<_>>().join("."),
@@ -73,7 +73,7 @@ pub fn open(command: &str, relation: &Relation, encoder: &Encoder, patience: Dur
         )
     })?;
     let n = sql.counted(&counts.iter().map(Option::as_deref).collect::<Vec<_>>()).map_err(refuse)?;
-    let cancel = Arc::new(move || ended.end());
+    let cancel = Arc::new(move || running.end());
     Ok(SqlSums::new("the runner", (Box::new(runner), cancel), (encoder, sql), from, vec![None], n))
 }
 
@@ -88,7 +88,7 @@ fn opening(message: impl Into<String>) -> DataError {
 struct Runner {
     words: Vec<String>,
     patience: Duration,
-    ended: Arc<Ended>,
+    running: Arc<Running>,
     process: Option<Process>,
     dialect: Dialect,
     /// The number of the last question.
@@ -96,12 +96,12 @@ struct Runner {
 }
 
 impl Runner {
-    fn start(words: Vec<String>, patience: Duration, ended: Arc<Ended>) -> Result<Self, DataError> {
-        let (process, dialect) = greeted(&words, patience, &ended).map_err(|Failed { error, .. }| {
+    fn start(words: Vec<String>, patience: Duration, running: Arc<Running>) -> Result<Self, DataError> {
+        let (process, dialect) = greeted(&words, patience, &running).map_err(|Failed { error, .. }| {
             let opening = opening(error.public_message()).help("its standard error may say more");
             if error.code() == opening.code() { error } else { opening }
         })?;
-        Ok(Self { words, patience, ended, process: Some(process), dialect, asked: 0 })
+        Ok(Self { words, patience, running, process: Some(process), dialect, asked: 0 })
     }
 
     /// Returns the row that answers a statement.
@@ -109,7 +109,7 @@ impl Runner {
         let process = match &mut self.process {
             Some(process) => process,
             gone => {
-                let (process, dialect) = greeted(&self.words, self.patience, &self.ended)?;
+                let (process, dialect) = greeted(&self.words, self.patience, &self.running)?;
                 if dialect != self.dialect {
                     return Err(broken("it has another dialect than before"));
                 }
@@ -146,8 +146,8 @@ impl Engine for Runner {
 }
 
 /// Starts the process and waits for its dialect.
-fn greeted(words: &[String], patience: Duration, ended: &Arc<Ended>) -> Result<(Process, Dialect), Failed> {
-    let process = Process::start(words, Arc::clone(ended));
+fn greeted(words: &[String], patience: Duration, running: &Arc<Running>) -> Result<(Process, Dialect), Failed> {
+    let process = Process::start(words, Arc::clone(running));
     let process = process.map_err(|error| Failed {
         error: opening(format!("the command cannot be started: {error}")),
         may_pass: false,

@@ -97,6 +97,14 @@ pub(crate) struct Opened {
     denied: Vec<String>,
 }
 
+impl Opened {
+    /// Returns whether a column holds text, of which only some may be that of a number.
+    pub(crate) fn is_text(&self, column: &str) -> bool {
+        let kind = self.columns.iter().find(|(name, _)| name == column).map(|(_, kind)| kind);
+        kind.and_then(Meaning::of).is_some_and(|meaning| matches!(meaning, Meaning::Text))
+    }
+}
+
 /// Starts the transaction, and looks up what to read.
 pub(crate) fn prepare(server: &Server, relation: &Relation) -> Result<Opened, DataError> {
     server.execute(&server.begin())?;

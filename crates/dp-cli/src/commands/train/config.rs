@@ -358,8 +358,9 @@ const MANY_SUMS: [&str; 2] = ["auto", "dp-gd"];
 fn check_sums(args: &TrainArgs, input: &InputConfig, tuned: bool) -> Result<(), Failure> {
     if args.sums.is_none() {
         return match input.typed {
-            Some(TypedTable::Runner(..)) => Err(conflict("--format", "a runner answers with sums, not with rows")
-                .help("add --sums, with --algorithm auto or dp-gd and a --delta")),
+            Some(TypedTable::Runner(..)) => {
+                Err(conflict("--format", "a runner answers with sums, not with rows").help("add --sums"))
+            }
             _ => Ok(()),
         };
     }
@@ -378,7 +379,7 @@ fn check_sums(args: &TrainArgs, input: &InputConfig, tuned: bool) -> Result<(), 
     }
     let name = args.algorithm.name();
     if !ON_SUMS.contains(&name) {
-        let why = format!("{name} needs the rows: what it asks of a server would not be private");
+        let why = format!("{name} needs the rows: what it asks of an engine would not be private");
         return Err(conflict("--sums", why)
             .expected(ON_SUMS.map(|name| format!("--algorithm {name}")).join(" or "))
             .help("omit --sums: rows that memory does not hold go to a temporary file, under any algorithm"));
@@ -390,7 +391,7 @@ fn check_sums(args: &TrainArgs, input: &InputConfig, tuned: bool) -> Result<(), 
         return refused("settings are chosen by trainings on rows: name them, or omit --sums");
     }
     if args.float == args::Float::F32 {
-        return refused("a server computes in double precision: omit --float f32, or --sums");
+        return refused("engines compute in double precision: omit --float f32, or --sums");
     }
     Ok(())
 }

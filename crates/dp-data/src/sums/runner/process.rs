@@ -18,12 +18,12 @@ const FAREWELL: Duration = Duration::from_secs(5);
 
 /// The program that runs, and whether no other may be started.
 #[derive(Default)]
-pub(super) struct Ended {
+pub(super) struct Running {
     ended: AtomicBool,
     child: Mutex<Option<Child>>,
 }
 
-impl Ended {
+impl Running {
     /// Ends the program, for good. Usable on any thread.
     pub(super) fn end(&self) {
         self.ended.store(true, Ordering::SeqCst);
@@ -76,14 +76,14 @@ fn kill(child: &mut Child) {
 
 /// A program that runs; it ends when this is dropped.
 pub(super) struct Process {
-    running: Arc<Ended>,
+    running: Arc<Running>,
     questions: Option<Sender<String>>,
     answers: Receiver<io::Result<String>>,
 }
 
 impl Process {
     /// Starts a program, in a group of its own, so that a signal to this one does not reach it first.
-    pub(super) fn start(words: &[String], running: Arc<Ended>) -> io::Result<Self> {
+    pub(super) fn start(words: &[String], running: Arc<Running>) -> io::Result<Self> {
         let (program, arguments) = words.split_first().ok_or(io::ErrorKind::InvalidInput)?;
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -156,12 +156,12 @@ impl Drop for Process {
     }
 }
 
-/// Returns a line without its end; `None` at the end of the input.
+/// Returns a line; `None` at the end of the input, also for a line that it cuts off.
 fn next_line(reader: &mut impl BufRead) -> io::Result<Option<String>> {
     let mut line = String::new();
     reader.take(LONGEST).read_line(&mut line)?;
     if line.len() as u64 >= LONGEST {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    Ok((!line.is_empty()).then_some(line))
+    Ok(line.ends_with('\n').then_some(line))
 }
