@@ -12,7 +12,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
-use std::thread;
+use std::thread::{self, JoinHandle};
 
 pub use held::{Held, HeldCoordinates, Room};
 use layout::Layout;
@@ -187,9 +187,9 @@ impl<F: Stored> SpoolWriter<F> {
     pub fn finish(mut self) -> Result<Spool<F>, SpoolError> {
         self.rows.flush().map_err(|error| self.not_written(error))?;
         let Self { options, layout, row_norm, target_bound, rows, .. } = self;
-        let (span, block, sorted) = (Span::default(), BlockBuffer::default(), BlockBuffer::default());
+        let (block, sorted, buffers) = (BlockBuffer::default(), BlockBuffer::default(), Buffers::default());
         let rows = Arc::new(rows);
-        Ok(Spool { options, layout, row_norm, target_bound, rows, arranged: None, span, block, sorted })
+        Ok(Spool { options, layout, row_norm, target_bound, rows, arranged: None, block, sorted, buffers })
     }
 }
 
@@ -208,11 +208,11 @@ pub struct Spool<F> {
     rows: Arc<RowFile>,
     /// The rows in the order of the last keyed pass, with the number of the pass if each has its own order.
     arranged: Option<(Order, Option<u32>, Arc<RowFile>)>,
-    span: Span,
     /// The rows that were read last.
     block: BlockBuffer<F>,
     /// The same in the order of the file, where another was asked for.
     sorted: BlockBuffer<F>,
+    buffers: Buffers<F>,
 }
 
 impl<F: Stored> Spool<F> {
@@ -228,10 +228,10 @@ impl<F: Stored> Spool<F> {
 
     /// Reads the rows at ascending positions into the block; several threads read parts of many.
     fn gather_ascending(&mut self, positions: &[u32]) -> Result<(), SourceError> {
-        let Self { options, rows, span, block, .. } = self;
+        let Self { options, rows, block, buffers, .. } = self;
         let parts = options.workers.threads().min(positions.len() / LEAST_FOR_A_THREAD);
         if parts < 2 {
-            return rows.gather(positions, span, block);
+            return rows.gather(positions, &mut buffers.span, block);
         }
         let of_part = positions.len().div_ceil(parts);
         let read = |span: &mut Span, part: usize| {
@@ -279,12 +279,11 @@ impl<F: Stored> RowSource<F> for Spool<F> {
             (Some((.., rows)), Order::Keyed { .. }) => rows,
             _ => &self.rows,
         };
-        let pass =
-            SpoolPass { rows, span: &mut self.span, block: &mut self.block, at: 0, n, dim, of_block, ahead: None };
         // A pass of one block has nothing to read ahead.
         let is_ahead = self.options.workers != Workers::ONE && n > of_block;
-        let ahead = if is_ahead { Ahead::start(rows, n, of_block) } else { None };
-        Ok(Box::new(SpoolPass { ahead, ..pass }))
+        let ahead = if is_ahead { Ahead::start(rows, n, of_block, &mut self.buffers) } else { None };
+        let (block, buffers) = (&mut self.block, &mut self.buffers);
+        Ok(Box::new(SpoolPass { rows, block, buffers, at: 0, n, dim, of_block, ahead }))
     }
 
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
@@ -320,11 +319,23 @@ const LEAST_FOR_A_THREAD: usize = 256;
 /// The name of the lists in error messages.
 const POSITIONS: &str = "the positions of a batch";
 
+/// Buffers that passes leave to the next. Were each thread to allocate its own, the allocator would keep memory for every thread.
+struct Buffers<F> {
+    span: Span,
+    blocks: Vec<BlockBuffer<F>>,
+}
+
+impl<F> Default for Buffers<F> {
+    fn default() -> Self {
+        Self { span: Span::default(), blocks: Vec::new() }
+    }
+}
+
 /// One pass over a file.
-struct SpoolPass<'s, F> {
+struct SpoolPass<'s, F: Stored> {
     rows: &'s RowFile,
-    span: &'s mut Span,
     block: &'s mut BlockBuffer<F>,
+    buffers: &'s mut Buffers<F>,
     at: u64,
     n: u64,
     dim: usize,
@@ -343,7 +354,7 @@ impl<F: Stored> RowStream<F> for SpoolPass<'_, F> {
             Some(ahead) => ahead.next(self.block)?,
             None => {
                 self.block.clear();
-                self.rows.read_rows(self.at..end, self.span, self.block)?;
+                self.rows.read_rows(self.at..end, &mut self.buffers.span, self.block)?;
             }
         }
         self.at = end;
@@ -355,32 +366,49 @@ impl<F: Stored> RowStream<F> for SpoolPass<'_, F> {
     }
 }
 
+impl<F: Stored> Drop for SpoolPass<'_, F> {
+    fn drop(&mut self) {
+        if let Some(ahead) = self.ahead.take() {
+            *self.buffers = ahead.end();
+        }
+    }
+}
+
 /// A thread that reads the blocks of a pass before they are asked for.
 struct Ahead<F> {
     blocks: Receiver<Result<BlockBuffer<F>, SourceError>>,
     used: Sender<BlockBuffer<F>>,
+    thread: JoinHandle<(Buffers<F>, Receiver<BlockBuffer<F>>)>,
 }
 
 impl<F: Stored> Ahead<F> {
-    /// Starts the thread; `None` if the system has none. It ends with the pass, or at its next block once nobody reads.
-    fn start(rows: &Arc<RowFile>, n: u64, of_block: u64) -> Option<Self> {
+    /// Starts the thread with these buffers; `None` if the system has none. It ends with the pass, or at its next block once nobody
+    /// reads.
+    fn start(rows: &Arc<RowFile>, n: u64, of_block: u64, buffers: &mut Buffers<F>) -> Option<Self> {
         let ((send, blocks), (used, returned)) = (sync_channel(1), channel::<BlockBuffer<F>>());
-        let rows = Arc::clone(rows);
+        let (rows, mut buffers) = (Arc::clone(rows), core::mem::take(buffers));
         let read = move || {
-            let (mut span, mut at) = (Span::default(), 0);
+            let mut at = 0;
             while at < n {
                 let end = n.min(at + of_block);
-                let mut block = returned.try_recv().unwrap_or_default();
+                buffers.blocks.extend(returned.try_iter());
+                let mut block = buffers.blocks.pop().unwrap_or_default();
                 block.clear();
-                let outcome = rows.read_rows(at..end, &mut span, &mut block);
+                let outcome = rows.read_rows(at..end, &mut buffers.span, &mut block);
                 let failed = outcome.is_err();
-                if send.send(outcome.map(|()| block)).is_err() || failed {
-                    return;
+                match send.send(outcome.map(|()| block)) {
+                    Ok(()) if !failed => at = end,
+                    Ok(()) => break,
+                    Err(unread) => {
+                        buffers.blocks.extend(unread.0);
+                        break;
+                    }
                 }
-                at = end;
             }
+            (buffers, returned)
         };
-        thread::Builder::new().spawn(read).ok().map(|_| Self { blocks, used })
+        let thread = thread::Builder::new().spawn(read).ok()?;
+        Some(Self { blocks, used, thread })
     }
 
     /// Replaces `block` by the next one.
@@ -389,6 +417,16 @@ impl<F: Stored> Ahead<F> {
         // The thread may have ended, and needs no buffer then.
         let _ = self.used.send(core::mem::replace(block, next));
         Ok(())
+    }
+
+    /// Ends the thread and returns its buffers.
+    fn end(self) -> Buffers<F> {
+        let unread: Vec<_> = self.blocks.try_iter().flatten().collect();
+        drop((self.blocks, self.used));
+        let Ok((mut buffers, returned)) = self.thread.join() else { return Buffers::default() };
+        buffers.blocks.extend(unread);
+        buffers.blocks.extend(returned.try_iter());
+        buffers
     }
 }
 
