@@ -244,6 +244,7 @@ pub fn label_hint(classes: &[String], range: &[f64]) -> Result<Option<LabelHint>
     let label = Label {
         column: String::new(),
         kind: hint.clone().into(),
+        format: None,
         missing_is_neutral: false,
         unreadable_is_neutral: false,
         review: Review::Reviewed,

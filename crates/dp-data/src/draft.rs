@@ -1,13 +1,16 @@
 //! Drafting a schema from a table, for review by a person.
 
 mod column;
+mod dates;
+mod families;
 mod label;
 #[cfg(test)]
 mod tests;
+mod written;
 
 use std::collections::HashMap;
 
-use column::{ColumnSurvey, LabelSurvey};
+use column::{ColumnSurvey, LabelSurvey, Marks};
 
 use crate::encode::TextBuffer;
 use crate::error::{DataError, DataErrorKind};
@@ -175,7 +178,7 @@ fn of_table(table: Table, options: &DraftOptions) -> Result<Draft, DataError> {
     let mut label_position = 0;
     for (position, column) in table.columns().iter().enumerate() {
         if let Some(why) = &column.unreadable {
-            dropped.push(Column::dropped(&column.name));
+            dropped.push(Column::new(&column.name, ColumnKind::Drop));
             let text = match why {
                 Unreadable::Type(kind) => {
                     format!("dropped: cells of type {kind} cannot be read; convert them in a query or a view")
@@ -199,7 +202,7 @@ fn of_table(table: Table, options: &DraftOptions) -> Result<Draft, DataError> {
         let (line, mut buffer) = (rows.number(), TextBuffer::default());
         for (position, column) in all.columns.iter_mut().enumerate() {
             let cell = rows.cell(position).text(&mut buffer);
-            if position == label_position { all.label.see(cell) } else { column.see(cell, line) }
+            if position == label_position { all.label.see(cell, line) } else { column.see(cell, line) }
         }
         all.rows += 1;
     }
@@ -227,12 +230,15 @@ impl Survey {
         if let Some(line) = columns[label_position].line_end() {
             return Err(line_end(line, Some(label_name)).in_file(file));
         }
-        let (label, remark) = label::decide(label_name, &survey, options).map_err(|error| error.in_file(file))?;
+        let mut marks = Marks::default();
+        columns.iter().for_each(|column| column.add_marks(&mut marks));
+        let (label, remark) =
+            label::decide(label_name, &survey, options, marks).map_err(|error| error.in_file(file))?;
         note(label_name, remark);
         for (position, (name, survey)) in header.iter().zip(columns).enumerate() {
             if position != label_position {
                 let line = survey.line_end();
-                let (column, remarks) = survey.draft(name, options);
+                let (column, remarks) = survey.draft(name, options, marks);
                 // Used columns have cells of one line, unless a person states otherwise.
                 if let Some(line) = line
                     && column.kind != ColumnKind::Drop
@@ -283,7 +289,7 @@ impl Survey {
         while let Some(record) = reader.next_record()? {
             for (position, (column, cell)) in self.columns.iter_mut().zip(record.cells()).enumerate() {
                 if position == self.label_position {
-                    self.label.see(cell);
+                    self.label.see(cell, record.line());
                 } else {
                     column.see(cell, record.line());
                 }
@@ -309,7 +315,7 @@ impl Survey {
     /// Adds the next records, whose lines were counted from the end of `lines` others.
     fn append(&mut self, next: &Self, lines: u64) {
         self.columns.iter_mut().zip(&next.columns).for_each(|(column, next)| column.append(next, lines));
-        self.label.append(&next.label);
+        self.label.append(&next.label, lines);
         self.rows += next.rows;
     }
 }

@@ -14,6 +14,7 @@ mod number;
 mod numeric_block;
 mod plan;
 mod project;
+mod reading;
 mod refusal;
 mod row;
 #[cfg(feature = "files")]

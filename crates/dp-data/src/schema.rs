@@ -4,6 +4,7 @@
 //! [draft](crate::draft) taken from the data are marked [`Review::Unreviewed`] until a person has replaced or confirmed them, or
 //! has declared them public by name, which the certificate then records.
 
+mod format;
 mod label;
 mod parse;
 #[cfg(test)]
@@ -15,6 +16,9 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "files")]
+pub(crate) use format::is_blank;
+pub use format::{CellFormat, DateFormat, DatePart, NumberFormat, date_text};
 pub use label::{Label, LabelKind, LabelRange, MAX_CLASSES, Others};
 
 use crate::error::{DataError, DataErrorKind};
@@ -88,10 +92,16 @@ impl TryFrom<SchemaRecord> for Schema {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Column {
-    /// Its name in the header.
+    /// Its name, which is also that in the header unless `source` is another.
     pub name: String,
+    /// The column of the table that it is taken from, if that has another name: several columns of a schema can share one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
     /// Its kind.
     pub kind: ColumnKind,
+    /// How its cells are written. `None`: as plain numbers, or as the categories.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<CellFormat>,
     /// The treatment of a missing cell.
     #[serde(default)]
     pub on_missing: OnMissing,
@@ -107,11 +117,47 @@ pub struct Column {
 }
 
 impl Column {
-    /// Creates a column that is not used.
-    #[cfg(feature = "files")]
-    pub(crate) fn dropped(name: &str) -> Self {
-        let (kind, on_missing, review) = (ColumnKind::Drop, OnMissing::default(), Review::Reviewed);
-        Self { name: name.to_owned(), kind, on_missing, missing: None, line_ends: false, review }
+    /// Creates a reviewed column of this kind, with the usual treatment of missing cells.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::schema::{Column, ColumnKind, OnMissing};
+    /// let column = Column::new("notes", ColumnKind::Drop);
+    /// assert_eq!((column.source(), column.on_missing), ("notes", OnMissing::Error));
+    /// ```
+    pub fn new(name: &str, kind: ColumnKind) -> Self {
+        Self {
+            name: name.to_owned(),
+            source: None,
+            kind,
+            format: None,
+            on_missing: OnMissing::default(),
+            missing: None,
+            line_ends: false,
+            review: Review::Reviewed,
+        }
+    }
+
+    /// Returns the name of its column in the table.
+    pub fn source(&self) -> &str {
+        self.source.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Returns a value of a numeric column as text: a date where it is one.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::schema::{CellFormat, Column, ColumnKind, DateFormat, DatePart};
+    /// let mut column = Column::new("admitted", ColumnKind::Drop);
+    /// assert_eq!(column.value_text(19908.0), "19908");
+    /// column.format = Some(CellFormat::Date(DateFormat { pattern: "%Y-%m-%d".into(), part: DatePart::Days }));
+    /// assert_eq!(column.value_text(19908.0), "2024-07-04");
+    /// ```
+    pub fn value_text(&self, value: f64) -> String {
+        match &self.format {
+            Some(CellFormat::Date(DateFormat { part: DatePart::Days, .. })) => date_text(value),
+            _ => format!("{value}"),
+        }
     }
 
     /// Returns whether its cells may contain line ends: it is declared, or a declared category or marker of missing values has
@@ -126,6 +172,12 @@ impl Column {
 }
 
 impl Column {
+    /// Returns whether SQL can read its cells.
+    pub(crate) fn is_plain_in_sql(&self) -> bool {
+        let is_plain = matches!(self.format, None | Some(CellFormat::Flag { .. })) && self.source.is_none();
+        is_plain || self.kind == ColumnKind::Drop
+    }
+
     /// Returns whether some cell of it could stop the reading of its file.
     fn can_refuse(&self) -> bool {
         let missing = self.on_missing == OnMissing::Error;
@@ -307,12 +359,12 @@ impl Schema {
         self.label.can_refuse() || self.columns.iter().any(Column::can_refuse)
     }
 
-    /// Returns the columns, including the label's, whose cells may contain line ends.
+    /// Returns the columns of the table, including the label's, whose cells may contain line ends.
     pub(crate) fn with_line_ends(&self) -> HashSet<&str> {
         let everywhere = self.missing.iter().any(|text| holds_line_end(text));
         let columns = self.columns.iter().filter(|column| everywhere || column.has_line_ends());
         let label = (everywhere || self.label.has_line_ends()).then_some(self.label.column.as_str());
-        columns.map(|column| column.name.as_str()).chain(label).collect()
+        columns.map(Column::source).chain(label).collect()
     }
 
     /// Parses a schema from TOML; `file` is its name in messages.

@@ -3,29 +3,34 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::DraftOptions;
+use super::dates::{Dates, FoundDates};
+use super::families::Numbers;
+use super::written::{Found, Reading, Written};
 use crate::encode::parse_number;
-use crate::schema::{Column, ColumnKind, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Review};
+use crate::schema::{
+    CellFormat, Column, ColumnKind, DatePart, NumberFormat, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Review,
+};
 
 /// Texts that usually represent a missing number.
-const USUAL_MARKERS: [&str; 10] = ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?"];
+const USUAL_MARKERS: [&str; 16] =
+    ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-", "--", ".", "#N/A", "na", "none"];
 /// In a numeric column at most one cell in this many may not be a number (which loading then refuses, with its line).
 const NUMBERS_TO_ONE: u64 = 9;
 /// Maximum number of stored values of a label; a column with more is not a label.
 const MOST_LABELS: usize = 1000;
-/// Larger numbers count as this one in a column's sum, which then cannot overflow: `2^62`.
-const LARGEST: f64 = 4_611_686_018_427_387_904.0;
-
 /// Statistics of a feature column.
 pub(super) struct ColumnSurvey {
-    numbers: u64,
+    /// Plain numbers.
+    numbers: Numbers,
+    /// What they and other numbers say about how they are written.
+    written: Written,
+    dates: Dates,
+    /// Cells that are neither numbers nor dates nor a usual marker of missing values, and the line of the first.
     others: u64,
-    /// Line of the first cell that is neither a number nor a usual marker of missing values.
-    unreadable: Option<u64>,
+    other: Option<u64>,
+    /// Line of the first plain number.
+    number: Option<u64>,
     markers: Vec<&'static str>,
-    min: f64,
-    max: f64,
-    /// The sum of the numbers' integer parts, which is the same in any order.
-    sum: i128,
     /// True if every number is 0 or 1.
     zeros_and_ones: bool,
     /// The first and the last number, while each is one more than the number before.
@@ -38,16 +43,25 @@ pub(super) struct ColumnSurvey {
     line_end: Option<u64>,
 }
 
+/// What other columns of the same file say about the marks in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Marks {
+    /// Some column has decimal points for certain.
+    pub(super) points: bool,
+    /// Some column has decimal commas for certain.
+    pub(super) commas: bool,
+}
+
 impl ColumnSurvey {
     pub(super) fn new(max_categories: usize) -> Self {
         Self {
-            numbers: 0,
+            numbers: Numbers::default(),
+            written: Written::default(),
+            dates: Dates::default(),
             others: 0,
-            unreadable: None,
+            other: None,
+            number: None,
             markers: Vec::new(),
-            min: f64::INFINITY,
-            max: f64::NEG_INFINITY,
-            sum: 0,
             zeros_and_ones: true,
             sequence: None,
             values: HashSet::new(),
@@ -63,22 +77,21 @@ impl ColumnSurvey {
             // One of the two zeros.
             let number = number + 0.0;
             self.sequence = match self.sequence {
-                None if self.numbers == 0 => Some((number, number)),
+                None if self.numbers.count == 0 => Some((number, number)),
                 Some((first, last)) if number - last == 1.0 => Some((first, number)),
                 _ => None,
             };
-            self.numbers += 1;
-            self.min = self.min.min(number);
-            self.max = self.max.max(number);
             self.zeros_and_ones &= number == 0.0 || number == 1.0;
-            self.sum += i128::from(number.clamp(-LARGEST, LARGEST) as i64);
+            self.numbers.see(number);
+            self.written.see_plain(cell, number, line);
+            self.number.get_or_insert(line);
         } else if let Some(marker) = USUAL_MARKERS.iter().find(|marker| marker.as_bytes() == cell.trim_ascii()) {
             self.see_marker(marker);
-        } else {
+        } else if !self.written.see(cell, line) && !self.dates.see(cell, line) {
             self.others += 1;
-            self.unreadable.get_or_insert(line);
+            self.other.get_or_insert(line);
         }
-        self.see_value(cell);
+        self.see_value(cell.trim_ascii());
     }
 
     fn see_marker(&mut self, marker: &'static str) {
@@ -103,21 +116,23 @@ impl ColumnSurvey {
 
     /// Adds the statistics of the next cells, whose lines were counted from the end of `lines` others.
     pub(super) fn append(&mut self, next: &Self, lines: u64) {
-        if next.numbers > 0 {
+        if next.numbers.count > 0 {
             self.sequence = match (self.sequence, next.sequence) {
-                (None, sequence) if self.numbers == 0 => sequence,
+                (None, sequence) if self.numbers.count == 0 => sequence,
                 (Some((first, last)), Some((next, end))) if next - last == 1.0 => Some((first, end)),
                 _ => None,
             };
         }
-        self.numbers += next.numbers;
+        self.numbers.append(&next.numbers);
+        self.written.append(&next.written, lines);
+        self.dates.append(&next.dates, lines);
         self.others += next.others;
-        self.min = self.min.min(next.min);
-        self.max = self.max.max(next.max);
-        self.sum += next.sum;
         self.zeros_and_ones &= next.zeros_and_ones;
-        self.unreadable = self.unreadable.or(next.unreadable.map(|line| line + lines));
-        self.line_end = self.line_end.or(next.line_end.map(|line| line + lines));
+        for (line, next) in
+            [(&mut self.other, next.other), (&mut self.number, next.number), (&mut self.line_end, next.line_end)]
+        {
+            *line = line.or(next.map(|line| line + lines));
+        }
         next.markers.iter().for_each(|marker| self.see_marker(marker));
         next.fresh.iter().for_each(|value| self.see_value(value));
     }
@@ -132,22 +147,48 @@ impl ColumnSurvey {
         self.line_end
     }
 
+    /// Number of cells that are not markers of missing values.
+    fn count(&self) -> u64 {
+        self.numbers.count + self.written.count() + self.dates.count() + self.others
+    }
+
+    /// Returns whether so many cells are nearly all.
+    fn are_nearly_all(&self, cells: u64) -> bool {
+        cells > 0 && cells >= (self.count() - cells).saturating_mul(NUMBERS_TO_ONE)
+    }
+
+    /// Returns the first of some lines.
+    fn first(lines: impl IntoIterator<Item = Option<u64>>) -> Option<u64> {
+        lines.into_iter().flatten().min()
+    }
+
+    /// Adds what this column says about the marks in the numbers of its file.
+    pub(super) fn add_marks(&self, marks: &mut Marks) {
+        match self.written.reading(&self.numbers) {
+            Reading::One(Found { format: Some(format), numbers, .. }) if self.are_nearly_all(numbers.count) => {
+                *if format.decimal == ',' { &mut marks.commas } else { &mut marks.points } = true;
+            }
+            Reading::One(Found { format: None, numbers, .. }) if self.are_nearly_all(numbers.count) => {
+                marks.points |= self.written.has_points();
+            }
+            _ => {}
+        }
+    }
+
     /// Returns the column, and notes for the reviewer.
-    pub(super) fn draft(self, name: &str, options: &DraftOptions) -> (Column, Vec<String>) {
+    pub(super) fn draft(self, name: &str, options: &DraftOptions, marks: Marks) -> (Column, Vec<String>) {
         let mut remarks = Vec::new();
         let column = |kind, missing| Column {
-            name: name.to_owned(),
             on_missing: if kind == ColumnKind::Drop { OnMissing::Error } else { OnMissing::Neutral },
-            kind,
             missing,
             line_ends: self.line_end.is_some(),
             review: Review::Unreviewed,
+            ..Column::new(name, kind)
         };
         if self.line_end.is_some() {
             remarks.push("Some cells go on over several lines: is it text, or a stray quote?".into());
         }
-        let numeric = self.numbers > 0 && self.numbers >= self.others.saturating_mul(NUMBERS_TO_ONE);
-        if self.numbers + self.others == 0 {
+        if self.count() == 0 {
             remarks.push("Every cell is missing.".into());
             return (column(ColumnKind::Drop, None), remarks);
         }
@@ -155,71 +196,201 @@ impl ColumnSurvey {
             remarks.push("Every row holds the same value.".into());
             return (column(ColumnKind::Drop, None), remarks);
         }
-        if numeric && self.others == 0 && self.markers.is_empty() && self.numbers > 2 && self.sequence.is_some() {
+        if self.numbers.count == self.count()
+            && self.markers.is_empty()
+            && self.numbers.count > 2
+            && self.sequence.is_some()
+        {
             remarks.push("It numbers the rows.".into());
             return (column(ColumnKind::Drop, None), remarks);
         }
-        if numeric {
-            return self.draft_numeric(name, options, remarks);
+        let found = match self.written.reading(&self.numbers) {
+            Reading::One(found) => Some(found),
+            Reading::Two(point, comma) if marks.points != marks.commas => {
+                Some(if marks.commas { comma } else { point })
+            }
+            Reading::Two(point, _) if self.are_nearly_all(point.numbers.count) => {
+                remarks.push(
+                    "Dropped, as its numbers can be read with a decimal point or with a decimal comma: declare type = \"numeric\" \
+                     with min and max, and decimal and thousands as \".\" and \",\" or as \",\" and \".\"."
+                        .into(),
+                );
+                return (column(ColumnKind::Drop, None), remarks);
+            }
+            Reading::Two(..) => None,
+        };
+        if let Some(found) = found.filter(|found| self.are_nearly_all(found.numbers.count)) {
+            return self.draft_numeric(name, options, &found, remarks);
+        }
+        match &self.dates.readings()[..] {
+            [found, others @ ..] if self.are_nearly_all(found.numbers.count) => {
+                return self.draft_dates(name, options, found, others, remarks);
+            }
+            _ => {}
         }
         if self.values.len() > self.max_categories {
             remarks.push(format!("Text with more than {} values.", self.max_categories));
             return (column(ColumnKind::Drop, None), remarks);
+        }
+        let mut categories: Vec<String> = self
+            .values
+            .iter()
+            .filter(|value| !value.is_empty())
+            .map(|value| String::from_utf8_lossy(value).into_owned())
+            .collect();
+        categories.sort_unstable();
+        if let Some((one, zero)) = flag(&categories) {
+            let format = Some(CellFormat::Flag { one, zero });
+            let (missing, on_unreadable) = (self.missing(&mut remarks), on_unreadable(options));
+            return (Column { format, ..column(ColumnKind::Indicator { on_unreadable }, missing) }, remarks);
         }
         // Markers other than the empty cell are ordinary categories of a text column.
         if self.markers.contains(&"") {
             remarks
                 .push("Some cells are empty: their rows count for nothing, unless on_missing is \"category\" or { value = ... }.".into());
         }
-        let mut categories: Vec<String> = self
-            .values
-            .iter()
-            .filter(|value| !value.trim_ascii().is_empty())
-            .map(|value| String::from_utf8_lossy(value).into_owned())
-            .collect();
-        categories.sort_unstable();
         let on_unknown =
             if categories.iter().any(|value| value == OTHER_CATEGORY) { OnUnknown::Other } else { OnUnknown::Neutral };
         (column(ColumnKind::Categorical { categories, on_unknown }, None), remarks)
     }
 
-    fn draft_numeric(&self, name: &str, options: &DraftOptions, mut remarks: Vec<String>) -> (Column, Vec<String>) {
+    /// Returns the markers of missing values, unless they are the usual one, and notes them.
+    fn missing(&self, remarks: &mut Vec<String>) -> Option<Vec<String>> {
+        if self.markers.is_empty() {
+            return None;
+        }
+        let shown: Vec<_> = self.markers.iter().map(|marker| format!("\"{marker}\"")).collect();
+        remarks.push(format!(
+            "Cells hold {}: their rows count for nothing, unless on_missing is {{ value = ... }}.",
+            shown.join(", ")
+        ));
+        let is_unusual = self.markers.iter().any(|marker| !marker.is_empty());
+        is_unusual.then(|| self.markers.iter().map(|marker| (*marker).to_owned()).collect())
+    }
+
+    /// Notes how many cells are of the type of the column, and where the first other one is.
+    fn note_others(
+        &self,
+        what: &str,
+        of_type: u64,
+        first: Option<u64>,
+        options: &DraftOptions,
+        remarks: &mut Vec<String>,
+    ) {
+        let others = self.count() - of_type;
+        if let Some(line) = first.filter(|_| others > 0 && !options.written_to) {
+            remarks.push(format!(
+                "Cells that are {what}: {others}, the first on line {line}. Mend the file, or declare \
+                 on_unreadable = \"neutral\" (their rows count for nothing) or \"missing\"."
+            ));
+        }
+    }
+
+    fn draft_numeric(
+        &self,
+        name: &str,
+        options: &DraftOptions,
+        found: &Found,
+        mut remarks: Vec<String>,
+    ) -> (Column, Vec<String>) {
+        let Numbers { count, min, max, sum } = found.numbers;
         // Skewed towards a range that starts at 0 and spans powers of ten: amounts of money, counts of bytes.
-        let mean = self.sum as f64 / self.numbers as f64;
-        let skewed = self.min == 0.0 && self.max >= 1000.0 && mean * 20.0 < self.max;
+        let mean = sum as f64 / count as f64;
+        let skewed = min == 0.0 && max >= 1000.0 && mean * 20.0 < max;
         let log1p = skewed && options.apply_log1p;
+        if let Some(format) = &found.format {
+            remarks.push(format!("Written as {}: {count} of {} cells.", format.example(), self.count()));
+        }
         if skewed && !log1p {
             remarks.push("Skewed over powers of ten: `log1p = true` would suit it.".into());
         }
-        let mut missing = None;
-        if !self.markers.is_empty() {
-            let shown: Vec<_> = self.markers.iter().map(|marker| format!("\"{marker}\"")).collect();
-            remarks.push(format!(
-                "Cells hold {}: their rows count for nothing, unless on_missing is {{ value = ... }}.",
-                shown.join(", ")
-            ));
-            if self.markers.iter().any(|marker| !marker.is_empty()) {
-                missing = Some(self.markers.iter().map(|marker| (*marker).to_owned()).collect());
-            }
-        }
-        let on_unreadable = if options.written_to { OnUnreadable::Neutral } else { OnUnreadable::Error };
-        if let Some(line) = self.unreadable.filter(|_| !options.written_to) {
-            remarks.push(format!(
-                "Cells that are not numbers: {}, the first on line {line}. Mend the file, or declare \
-                 on_unreadable = \"neutral\" (their rows count for nothing) or \"missing\".",
-                self.others
-            ));
-        }
-        let kind = if self.zeros_and_ones {
+        let missing = self.missing(&mut remarks);
+        let on_unreadable = on_unreadable(options);
+        let has_unit = found.format.as_ref().is_some_and(|format| !format.units.is_empty());
+        let plain = self.number.filter(|_| has_unit);
+        let first = Self::first([found.refused, self.other, self.dates.first(), plain]);
+        let what = if found.format.is_some() { "not such numbers" } else { "not numbers" };
+        self.note_others(what, count, first, options, &mut remarks);
+        let kind = if self.zeros_and_ones && found.format.is_none() {
             ColumnKind::Indicator { on_unreadable }
         } else {
-            ColumnKind::Numeric { min: self.min, max: self.max, log1p, scale: None, cosines: None, on_unreadable }
+            ColumnKind::Numeric { min, max, log1p, scale: None, cosines: None, on_unreadable }
         };
-        let on_missing = OnMissing::Neutral;
-        let (line_ends, review) = (false, Review::Unreviewed);
-        let column = Column { name: name.to_owned(), kind, on_missing, missing, line_ends, review };
-        (column, remarks)
+        let format = found.format.clone().map(CellFormat::Number);
+        let (on_missing, review) = (OnMissing::Neutral, Review::Unreviewed);
+        (Column { format, on_missing, missing, review, ..Column::new(name, kind) }, remarks)
     }
+
+    fn draft_dates(
+        &self,
+        name: &str,
+        options: &DraftOptions,
+        found: &FoundDates,
+        others: &[FoundDates],
+        mut remarks: Vec<String>,
+    ) -> (Column, Vec<String>) {
+        let FoundDates { format, numbers: Numbers { count, min, max, .. }, refused } = found;
+        let dropped = Column { review: Review::Unreviewed, ..Column::new(name, ColumnKind::Drop) };
+        let by_hand = "declare type = \"date\" with min, max";
+        if !others.is_empty() {
+            let patterns: Vec<_> =
+                others.iter().chain([found]).map(|one| format!("\"{}\"", one.format.pattern)).collect();
+            let patterns = patterns.join(" or ");
+            remarks
+                .push(format!("Dropped, as days and months cannot be told apart: {by_hand} and format = {patterns}."));
+            return (dropped, remarks);
+        }
+        if format.has_short_year() {
+            remarks.push(format!(
+                "Dropped, as the century of years of two digits is not known: {by_hand} and format = \"{}\".",
+                format.pattern
+            ));
+            return (dropped, remarks);
+        }
+        remarks.push(format!("Written as {}: {count} of {} cells.", format.pattern, self.count()));
+        if format.part == DatePart::Days {
+            remarks.push(format!(
+                "More features of it: columns of type \"weekday\", \"month\" or \"hour\" with column = \"{name}\" and the same format."
+            ));
+        }
+        let missing = self.missing(&mut remarks);
+        let first = Self::first([*refused, self.other, self.written.first(), self.number]);
+        self.note_others("not such dates", *count, first, options, &mut remarks);
+        let (min, max) = if format.part == DatePart::Hour { (0.0, 24.0) } else { (*min, *max) };
+        let on_unreadable = on_unreadable(options);
+        let kind = ColumnKind::Numeric { min, max, log1p: false, scale: None, cosines: None, on_unreadable };
+        let (format, review) = (Some(CellFormat::Date(format.clone())), Review::Unreviewed);
+        (Column { format, on_missing: OnMissing::Neutral, missing, review, ..Column::new(name, kind) }, remarks)
+    }
+}
+
+fn on_unreadable(options: &DraftOptions) -> OnUnreadable {
+    if options.written_to { OnUnreadable::Neutral } else { OnUnreadable::Error }
+}
+
+/// Words for yes and no, in lower case.
+const FLAGS: [(&str, &str); 11] = [
+    ("true", "false"),
+    ("yes", "no"),
+    ("y", "n"),
+    ("t", "f"),
+    ("on", "off"),
+    ("ja", "nein"),
+    ("oui", "non"),
+    ("si", "no"),
+    ("sí", "no"),
+    ("sim", "não"),
+    ("wahr", "falsch"),
+];
+
+/// Returns the texts for 1 and for 0, if all categories are words for yes and no, in any case.
+fn flag(categories: &[String]) -> Option<(Vec<String>, Vec<String>)> {
+    let lower = |text: &String| text.to_lowercase();
+    FLAGS.iter().find_map(|(yes, no)| {
+        let (one, rest): (Vec<String>, Vec<String>) = categories.iter().cloned().partition(|text| lower(text) == *yes);
+        let is_flag = !one.is_empty() && !rest.is_empty() && rest.iter().all(|text| lower(text) == *no);
+        is_flag.then_some((one, rest))
+    })
 }
 
 /// The values of the label column with their counts.
@@ -227,9 +398,11 @@ impl ColumnSurvey {
 pub(super) struct LabelSurvey {
     counts: BTreeMap<Box<[u8]>, u64>,
     overflowed: bool,
-    /// The least and the greatest number.
-    numbers: Option<(f64, f64)>,
-    /// True if every number is an integer.
+    /// Plain numbers.
+    numbers: Numbers,
+    /// What they and other numbers say about how they are written.
+    written: Written,
+    /// True if every plain number is an integer.
     whole: bool,
     /// True if some cell is neither a number nor a usual marker of missing values.
     text: bool,
@@ -238,18 +411,19 @@ pub(super) struct LabelSurvey {
 }
 
 impl LabelSurvey {
-    pub(super) fn see(&mut self, cell: &[u8]) {
+    /// Adds a cell of a record that starts on this line.
+    pub(super) fn see(&mut self, cell: &[u8], line: u64) {
+        let cell = cell.trim_ascii();
         if let Some(number) = parse_number(cell) {
-            let number = number + 0.0;
-            self.whole = number.fract() == 0.0 && (self.whole || self.numbers.is_none());
-            let (min, max) = self.numbers.unwrap_or((number, number));
-            self.numbers = Some((min.min(number), max.max(number)));
-        } else if USUAL_MARKERS.iter().any(|marker| marker.as_bytes() == cell.trim_ascii()) {
-            self.markers |= !cell.trim_ascii().is_empty();
+            self.whole = number.fract() == 0.0 && (self.whole || self.numbers.count == 0);
+            self.numbers.see(number);
+            self.written.see_plain(cell, number, line);
+        } else if USUAL_MARKERS.iter().any(|marker| marker.as_bytes() == cell) {
+            self.markers |= !cell.is_empty();
         } else {
-            self.text = true;
+            self.text |= !self.written.see(cell, line);
         }
-        if !cell.trim_ascii().is_empty() {
+        if !cell.is_empty() {
             self.count(cell, 1);
         }
     }
@@ -270,14 +444,14 @@ impl LabelSurvey {
         self.counts.insert(value.into(), more);
     }
 
-    /// Adds the statistics of other cells.
-    pub(super) fn append(&mut self, other: &Self) {
-        self.whole = match (self.numbers, other.numbers) {
-            (Some(_), Some(_)) => self.whole && other.whole,
-            _ => self.whole || other.whole,
+    /// Adds the statistics of the next cells, whose lines were counted from the end of `lines` others.
+    pub(super) fn append(&mut self, other: &Self, lines: u64) {
+        self.whole = match (self.numbers.count, other.numbers.count) {
+            (0, _) | (_, 0) => self.whole || other.whole,
+            _ => self.whole && other.whole,
         };
-        let ranges = self.numbers.into_iter().chain(other.numbers);
-        self.numbers = ranges.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+        self.numbers.append(&other.numbers);
+        self.written.append(&other.written, lines);
         self.text |= other.text;
         self.markers |= other.markers;
         self.overflowed |= other.overflowed;
@@ -290,14 +464,32 @@ impl LabelSurvey {
         (!self.overflowed).then(|| self.distinct(self.counts.keys().map(|value| text(value)).collect()))
     }
 
-    /// Returns the range of the numbers, if all values are numbers or markers of missing ones.
-    pub(super) fn range(&self) -> Option<(f64, f64)> {
-        self.numbers.filter(|_| !self.text)
+    /// Returns the range of the numbers and how they are written, if all values are numbers, written in one way, or markers of missing
+    /// ones.
+    pub(super) fn range(&self, marks: Marks) -> Option<(f64, f64, Option<NumberFormat>)> {
+        let found = match self.written.reading(&self.numbers) {
+            Reading::One(found) => found,
+            Reading::Two(point, comma) if marks.points != marks.commas => {
+                if marks.commas {
+                    comma
+                } else {
+                    point
+                }
+            }
+            Reading::Two(..) => return None,
+        };
+        let is_all = !self.text && found.numbers.count == self.numbers.count + self.written.count();
+        (is_all && found.numbers.count > 0).then_some((found.numbers.min, found.numbers.max, found.format))
     }
 
-    /// Returns whether every number is an integer.
+    /// Returns whether every number is a plain integer.
     pub(super) fn is_whole(&self) -> bool {
-        self.whole
+        self.whole && self.written.count() == 0
+    }
+
+    /// Returns whether all values are plain numbers or markers of missing ones.
+    pub(super) fn is_plain(&self) -> bool {
+        !self.text && self.numbers.count > 0 && self.written.count() == 0
     }
 
     /// Returns whether some values are markers of missing ones.
@@ -311,7 +503,7 @@ impl LabelSurvey {
         let is_new =
             |value: &String| parse_number(value.as_bytes()).is_none_or(|number| seen.insert((number + 0.0).to_bits()));
         let mut distinct: Vec<String> = values.into_iter().filter(is_new).collect();
-        if self.range().is_some() {
+        if self.is_plain() {
             let number = |value: &String| parse_number(value.as_bytes()).unwrap_or(f64::INFINITY);
             distinct.sort_by(|a, b| number(a).total_cmp(&number(b)));
         }

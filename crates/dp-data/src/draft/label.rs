@@ -1,15 +1,21 @@
 //! The choice of a draft's label kind.
 
-use super::column::LabelSurvey;
+use super::column::{LabelSurvey, Marks};
 use super::{DraftOptions, LabelHint};
 use crate::error::{DataError, DataErrorKind};
-use crate::schema::{Label, LabelKind, LabelRange, Others, Review};
+use crate::schema::{Label, LabelKind, LabelRange, NumberFormat, Others, Review};
 
 /// Maximum number of integer values that become classes; more are a quantity.
 const MOST_NUMBERED_CLASSES: usize = 20;
 
 /// Returns the label, and a note for its reviewer.
-pub(super) fn decide(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Result<(Label, String), DataError> {
+pub(super) fn decide(
+    name: &str,
+    survey: &LabelSurvey,
+    options: &DraftOptions,
+    marks: Marks,
+) -> Result<(Label, String), DataError> {
+    let written = || survey.range(marks).and_then(|(.., format)| format);
     let (kind, review, remark) = match &options.hint {
         Some(hint) => {
             let remark = match hint {
@@ -20,7 +26,7 @@ pub(super) fn decide(name: &str, survey: &LabelSurvey, options: &DraftOptions) -
         }
         None => {
             let (kind, remark) = match (&options.positive, &options.negative) {
-                (None, None) => from_values(name, survey, options)?,
+                (None, None) => from_values(name, survey, options, marks)?,
                 _ => from_named(name, survey, options)?,
             };
             (kind, Review::Unreviewed, remark)
@@ -35,7 +41,15 @@ pub(super) fn decide(name: &str, survey: &LabelSurvey, options: &DraftOptions) -
         }
     }
     let unreadable_is_neutral = options.written_to && matches!(kind, LabelKind::Number(_));
-    Ok((Label { column: name.to_owned(), kind, missing_is_neutral: true, unreadable_is_neutral, review }, remark))
+    let format: Option<NumberFormat> = if let LabelKind::Number(_) = kind { written() } else { None };
+    let remark = match &format {
+        Some(format) => format!("{remark} Written as {}.", format.example()),
+        None => remark,
+    };
+    Ok((
+        Label { column: name.to_owned(), kind, format, missing_is_neutral: true, unreadable_is_neutral, review },
+        remark,
+    ))
 }
 
 fn undecided(name: &str, survey: &LabelSurvey, message: String, help: &str) -> DataError {
@@ -83,7 +97,12 @@ fn from_named(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Resul
 }
 
 /// Chooses the kind from the values: two are two classes, few are classes, many numbers are a number.
-fn from_values(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Result<(LabelKind, String), DataError> {
+fn from_values(
+    name: &str,
+    survey: &LabelSurvey,
+    options: &DraftOptions,
+    marks: Marks,
+) -> Result<(LabelKind, String), DataError> {
     let values = survey.values();
     if let Some([a, b]) = values.as_deref() {
         let (positive, why) = survey.likely_positive(a, b);
@@ -100,7 +119,7 @@ fn from_values(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Resu
         )
         .expected("two values, or a label that is named"));
     }
-    if let Some((min, max)) = survey.range()
+    if let Some((min, max, _)) = survey.range(marks)
         && min < max
         && values.as_ref().is_none_or(|values| values.len() > MOST_NUMBERED_CLASSES || !survey.is_whole())
     {
@@ -114,7 +133,7 @@ fn from_values(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Resu
     }
     match values {
         Some(classes) if (3..=options.max_categories).contains(&classes.len()) => {
-            let remark = if survey.range().is_some() {
+            let remark = if survey.is_plain() {
                 "Few whole numbers: classes. Set `type = \"numeric\"` with `min` and `max` instead if it is a quantity."
             } else {
                 "Few values: classes."

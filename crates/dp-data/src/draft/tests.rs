@@ -1,3 +1,5 @@
+mod written_values;
+
 use super::*;
 use crate::encode::{Encoder, Encoding};
 use crate::read::{CuratorWarning, load_csv};

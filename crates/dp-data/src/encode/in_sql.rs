@@ -87,6 +87,15 @@ impl Encoder {
         }
         let pairs = self.map.as_ref().and_then(MapPlan::first_pair);
         let (mut places, mut features, mut paired) = (Vec::new(), Vec::new(), Vec::new());
+        if let Some(column) = schema.columns().iter().find(|column| !column.is_plain_in_sql()) {
+            return Err(refuse("a column of dates, of formatted numbers or under another name")
+                .at_column(&column.name)
+                .expected("plain numbers and categories")
+                .help("convert it in a view, or in --query"));
+        }
+        if schema.label().format.is_some() {
+            return Err(refuse("a label of formatted numbers").at_column(&schema.label().column));
+        }
         for (column, plan) in schema.columns().iter().zip(&self.columns) {
             let name = dialect.name(&column.name);
             let first = match &self.map {

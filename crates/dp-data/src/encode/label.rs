@@ -6,9 +6,10 @@ use rustc_hash::FxBuildHasher;
 
 use super::cell::Cell;
 use super::parse_number;
+use super::reading::{Reading, unpadded};
 use super::row::ColumnTally;
 use crate::error::DataErrorKind;
-use crate::schema::{Label, LabelKind, LabelRange, Others};
+use crate::schema::{CellFormat, Label, LabelKind, LabelRange, Others};
 use crate::sql::{Dialect, LARGEST};
 
 /// A label prepared for comparison with cells.
@@ -30,8 +31,8 @@ enum Values {
         numbers: HashMap<u64, f64, FxBuildHasher>,
         others: Undeclared,
     },
-    /// Any number.
-    Number(LabelRange),
+    /// Any number, and how it is read if it is not a plain one.
+    Number(LabelRange, Option<Reading>),
 }
 
 /// The treatment of an undeclared value.
@@ -60,7 +61,10 @@ impl LabelPlan {
                 let others = if *others_are_neutral { Undeclared::Neutral } else { Undeclared::Refuse };
                 Values::declared(classes.iter().zip((0_u32..).map(f64::from)), others)
             }
-            LabelKind::Number(range) => Values::Number(*range),
+            LabelKind::Number(range) => {
+                let format = label.format.clone().map(CellFormat::Number);
+                Values::Number(*range, format.map(|format| Reading::new(&format, (range.min, range.max))))
+            }
         };
         Self {
             values,
@@ -87,10 +91,16 @@ impl LabelPlan {
                 }
                 declared.sort_by(|one, other| one.0.cmp(other.0));
                 let text = dialect.as_text(column);
-                let mut cases: String = declared
-                    .iter()
-                    .map(|(value, target)| format!(" WHEN {text} = {} THEN {}", dialect.text(value), number(*target)))
-                    .collect();
+                let trimmed = dialect.trimmed(&text);
+                // The text as it is, then without blanks around it.
+                let is_padded = declared.iter().any(|(value, _)| value.trim_ascii() != *value);
+                let case = |text: &str| {
+                    let case = |(value, target): &(&str, f64)| {
+                        format!(" WHEN {text} = {} THEN {}", dialect.text(value), number(*target))
+                    };
+                    declared.iter().map(case).collect::<String>()
+                };
+                let mut cases = if is_padded { case(&text) } else { String::new() } + &case(&trimmed);
                 // Text is compared first, then numbers: `1.0` equals `1`.
                 let mut declared: Vec<(f64, f64)> =
                     numbers.iter().map(|(&bits, &target)| (f64::from_bits(bits), target)).collect();
@@ -103,13 +113,12 @@ impl LabelPlan {
                 if let Undeclared::Target(target) = others {
                     let mut missing = vec![format!("{column} IS NULL")];
                     let markers = self.missing.iter().filter_map(|marker| std::str::from_utf8(marker).ok());
-                    missing
-                        .extend(markers.map(|marker| format!("{} = {}", dialect.trimmed(&text), dialect.text(marker))));
+                    missing.extend(markers.map(|marker| format!("{trimmed} = {}", dialect.text(marker))));
                     cases += &format!(" WHEN {} THEN NULL ELSE {}", missing.join(" OR "), number(*target));
                 }
                 format!("CASE{cases} END")
             }
-            Values::Number(range) => {
+            Values::Number(range, _) => {
                 let x = dialect.as_number(column);
                 let (low, width) = (0.5 * range.min, 0.5 * range.max - 0.5 * range.min);
                 format!(
@@ -132,7 +141,7 @@ impl LabelPlan {
     pub(crate) fn may_be(&self, part: &[u8], needed: bool) -> bool {
         let (declared, any) = match &self.values {
             Values::Declared { texts, others, .. } => (texts.contains_key(part), *others != Undeclared::Refuse),
-            Values::Number(_) => (false, self.unreadable_is_neutral),
+            Values::Number(..) => (false, self.unreadable_is_neutral),
         };
         declared || (!part.contains(&b':') && (needed || any || parse_number(part).is_some()))
     }
@@ -142,7 +151,8 @@ impl LabelPlan {
         let buffer = &mut [0; 32];
         if let Values::Declared { texts, .. } = &self.values
             && cell != Cell::Missing
-            && let Some(target) = cell.find(buffer, |text| texts.get(text).copied())
+            && let Some(target) =
+                cell.find(buffer, |text| texts.get(text).copied().or_else(|| texts.get(unpadded(text)?).copied()))
         {
             return Ok(Some(target));
         }
@@ -150,14 +160,18 @@ impl LabelPlan {
         if cell == Cell::Missing || self.missing.iter().any(|marker| **marker == *text) {
             return if self.missing_is_neutral { Ok(None) } else { Err(DataErrorKind::LabelMissing) };
         }
-        match (&self.values, cell.number()) {
-            (Values::Number(range), Some(number)) => {
+        let number = match &self.values {
+            Values::Number(_, Some(reading)) => reading.read(cell),
+            _ => cell.number(),
+        };
+        match (&self.values, number) {
+            (Values::Number(range, _), Some(number)) => {
                 tally.clamped += u64::from(!(range.min <= number && number <= range.max));
                 tally.see(number);
                 Ok(Some(range.target(number)))
             }
-            (Values::Number(_), None) if self.unreadable_is_neutral => Ok(None),
-            (Values::Number(_), None) => Err(self.bad_number),
+            (Values::Number(..), None) if self.unreadable_is_neutral => Ok(None),
+            (Values::Number(..), None) => Err(self.bad_number),
             (Values::Declared { numbers, others, .. }, number) => {
                 match (number.and_then(|number| numbers.get(&bits(number))), others) {
                     (Some(&target), _) | (None, &Undeclared::Target(target)) => Ok(Some(target)),

@@ -7,6 +7,7 @@ use rustc_hash::FxBuildHasher;
 use super::cell::Cell;
 use super::coordinate::{Coordinate, Share};
 use super::feature_map::{Functions, Numeric};
+use super::reading::{Reading, unpadded};
 use super::row::{ColumnTally, RowBuffer};
 use super::{Encoding, NumericRange, parse_number};
 use crate::error::DataErrorKind;
@@ -31,6 +32,8 @@ pub(super) struct NumericPlan {
     range: NumericRange,
     /// The functions of it, if a map changes it.
     functions: Option<Functions>,
+    /// How its cells are read, if they are not plain numbers.
+    reading: Option<Reading>,
     missing: Vec<Box<[u8]>>,
     /// True if a number may be a marker of missing values.
     marks_numbers: bool,
@@ -56,6 +59,8 @@ pub(super) struct CategoricalPlan {
     first: u32,
     width: u32,
     positions: HashMap<Box<[u8]>, u32, FxBuildHasher>,
+    /// How its cells are read, if they are not categories.
+    reading: Option<Reading>,
     missing: Vec<Box<[u8]>>,
     absent: Absent,
     unknown: Absent,
@@ -80,6 +85,7 @@ pub(super) enum CellOutcome {
 impl ColumnPlan {
     pub(super) fn new(schema: &Schema, column: &Column, encoding: &Encoding, first: u32) -> Self {
         let missing = schema.missing_of(column).iter().map(|marker| marker.as_bytes().into()).collect();
+        let reading = |range| column.format.as_ref().map(|format| Reading::new(format, range));
         match &column.kind {
             ColumnKind::Drop => Self::Drop,
             ColumnKind::Numeric { min, max, log1p, scale, cosines, on_unreadable } => {
@@ -92,13 +98,14 @@ impl ColumnPlan {
                 });
                 let policies = (&column.on_missing, *on_unreadable);
                 let plan = NumericPlan::new(bounds, share, encoding.range, first, missing, policies);
-                Self::Numeric(NumericPlan { functions, ..plan })
+                Self::Numeric(NumericPlan { functions, reading: reading(bounds), ..plan })
             }
             ColumnKind::Indicator { on_unreadable } => {
                 let bounds = (0.0, 1.0);
                 let share = Share::new(bounds, false);
                 let policies = (&column.on_missing, *on_unreadable);
-                Self::Numeric(NumericPlan::new(bounds, share, NumericRange::Unit, first, missing, policies))
+                let plan = NumericPlan::new(bounds, share, NumericRange::Unit, first, missing, policies);
+                Self::Numeric(NumericPlan { reading: reading(bounds), ..plan })
             }
             ColumnKind::Categorical { categories, on_unknown } => {
                 let positions: HashMap<Box<[u8]>, u32, FxBuildHasher> =
@@ -119,9 +126,20 @@ impl ColumnPlan {
                     OnUnknown::Neutral => Absent::Neutral,
                     OnUnknown::Other => position_of(OTHER_CATEGORY),
                 };
-                Self::Categorical(CategoricalPlan { first, width, positions, missing, absent, unknown })
+                let reading = reading((0.0, 0.0));
+                Self::Categorical(CategoricalPlan { first, width, positions, reading, missing, absent, unknown })
             }
         }
+    }
+
+    /// Returns the plan for cells that are numbers and categories, whatever the column's format.
+    pub(super) fn of_values(mut self) -> Self {
+        match &mut self {
+            Self::Drop => {}
+            Self::Numeric(plan) => plan.reading = None,
+            Self::Categorical(plan) => plan.reading = None,
+        }
+        self
     }
 
     /// Returns the numeric column that a map can change, if it is one.
@@ -207,6 +225,7 @@ impl NumericPlan {
             share,
             range,
             functions: None,
+            reading: None,
             marks_numbers: missing.iter().any(|marker| !marker.is_empty()),
             missing,
             absent,
@@ -222,7 +241,10 @@ impl NumericPlan {
             Cell::Number(_) if self.marks_numbers && is_missing(&self.missing, cell.text(&mut [0; 32])) => {
                 Err((self.absent, DataErrorKind::CsvMissingValue))
             }
-            _ => cell.number().ok_or((self.unreadable, DataErrorKind::CsvBadNumber)),
+            _ => match &self.reading {
+                None => cell.number().ok_or((self.unreadable, DataErrorKind::CsvBadNumber)),
+                Some(reading) => reading.read(cell).ok_or((self.unreadable, reading.refusal())),
+            },
         };
         match read {
             Ok(number) => Ok(number),
@@ -268,7 +290,11 @@ impl NumericPlan {
             Absent::Use(value) => number(value.clamp(self.min, self.max)),
             Absent::Refuse | Absent::Neutral => "NULL".to_owned(),
         };
-        let x = if is_indicator { dialect.as_indicator(column) } else { dialect.as_number(column) };
+        let x = match &self.reading {
+            Some(Reading::Flag { one, zero }) => flag_in_sql(column, (one, zero), dialect),
+            _ if is_indicator => dialect.as_indicator(column),
+            _ => dialect.as_number(column),
+        };
         let (absent, unreadable) = (replaced(self.absent), replaced(self.unreadable));
         let mut missing = vec![format!("{column} IS NULL")];
         for marker in self.missing.iter().filter_map(|marker| std::str::from_utf8(marker).ok()) {
@@ -307,12 +333,14 @@ impl NumericPlan {
         }
     }
 
-    /// Returns the numbers that make a feature of a value; `None` if the range has no width, or a short decimal may be a marker of
-    /// missing values.
+    /// Returns the numbers that make a feature of a value; `None` if the range has no width, if its cells are not plain numbers, or
+    /// if a short decimal may be a marker of missing values.
     #[cfg(feature = "files")]
     pub(super) fn scaling(&self) -> Option<Scaling> {
         let is_decimal = |byte: &u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
-        if self.missing.iter().any(|marker| !marker.is_empty() && marker.iter().all(is_decimal)) {
+        if self.reading.is_some()
+            || self.missing.iter().any(|marker| !marker.is_empty() && marker.iter().all(is_decimal))
+        {
             return None;
         }
         let (log1p, half_low, half_width) = self.share.as_ref()?.parts();
@@ -329,6 +357,22 @@ impl NumericPlan {
             NumericRange::Unit => share,
         }
     }
+}
+
+/// Returns 1 or 0 for a column with texts for them as SQL; NULL for other texts.
+fn flag_in_sql(column: &str, (one, zero): (&[String], &[String]), dialect: Dialect) -> String {
+    let with = |number: f64| move |text| (text, number);
+    let mut texts: Vec<(&str, f64)> =
+        one.iter().map(String::as_str).map(with(1.0)).chain(zero.iter().map(String::as_str).map(with(0.0))).collect();
+    for (one, other) in dialect.texts_of_booleans() {
+        let found = |text: &str| texts.iter().find(|(declared, _)| *declared == text).map(|&(_, number)| number);
+        if let (Some(number), None) = (found(one), found(other)) {
+            texts.push((other, number));
+        }
+    }
+    let cases =
+        texts.iter().map(|(text, number)| format!(" WHEN {} THEN {}", dialect.text(text), dialect.number(*number)));
+    format!("CASE {}{} END", dialect.trimmed(&dialect.as_text(column)), cases.collect::<String>())
 }
 
 impl CategoricalPlan {
@@ -353,26 +397,36 @@ impl CategoricalPlan {
         }
         categories.sort_by_key(|&(_, place)| place);
         let text = dialect.as_text(column);
-        let cases = categories.iter().map(|(name, place)| format!(" WHEN {} THEN {place}", dialect.text(name)));
+        let trimmed = dialect.trimmed(&text);
+        let cases: String =
+            categories.iter().map(|(name, place)| format!(" WHEN {} THEN {place}", dialect.text(name))).collect();
         let (absent, unknown) = (replaced(self.absent), replaced(self.unknown));
         let mut missing = vec![format!("{column} IS NULL")];
         let markers = self.missing.iter().filter_map(|marker| std::str::from_utf8(marker).ok());
-        missing.extend(markers.map(|marker| format!("{} = {}", dialect.trimmed(&text), dialect.text(marker))));
+        missing.extend(markers.map(|marker| format!("{trimmed} = {}", dialect.text(marker))));
         let others = match absent == unknown {
             true => absent,
             false => format!("CASE WHEN {} THEN {absent} ELSE {unknown} END", missing.join(" OR ")),
         };
-        format!("CASE {text}{} ELSE {others} END", cases.collect::<String>())
+        // The text as it is, then without blanks around it.
+        let is_padded = categories.iter().any(|(name, _)| name.trim_ascii() != *name);
+        let others = if is_padded { format!("CASE {trimmed}{cases} ELSE {others} END") } else { others };
+        format!("CASE {}{cases} ELSE {others} END", if is_padded { &text } else { &trimmed })
     }
 
     fn encode(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> CellOutcome {
         let tally = row.tally(position);
         let buffer = &mut [0; 32];
         // A marker of missing values that the column also lists as a category is that category.
-        let place = match cell {
-            Cell::Missing => None,
-            Cell::Text(text) => self.positions.get(text).copied(),
-            cell => cell.find(buffer, |text| self.positions.get(text).copied()),
+        let place = match (cell, &self.reading) {
+            (Cell::Missing, _) => None,
+            // Positions are below 12.
+            (cell, Some(reading)) => reading.read(cell).map(|place| place as u32),
+            (Cell::Text(text), None) => {
+                let place = self.positions.get(text).copied();
+                place.or_else(|| self.positions.get(unpadded(text)?).copied())
+            }
+            (cell, None) => cell.find(buffer, |text| self.positions.get(text).copied()),
         };
         if let Some(place) = place {
             tally.see(f64::from(place));
@@ -382,7 +436,7 @@ impl CategoricalPlan {
         let (absent, refusal) = if cell == Cell::Missing || is_missing(&self.missing, cell.text(buffer)) {
             (self.absent, DataErrorKind::CsvMissingValue)
         } else {
-            (self.unknown, DataErrorKind::CsvUnknownCategory)
+            (self.unknown, self.reading.as_ref().map_or(DataErrorKind::CsvUnknownCategory, Reading::refusal))
         };
         match absent {
             Absent::Refuse => CellOutcome::Refused(refusal),

@@ -3,7 +3,7 @@
 use super::Encoder;
 use super::cell::Cell;
 use crate::error::{DataError, DataErrorKind};
-use crate::schema::LabelKind;
+use crate::schema::{CellFormat, LabelKind};
 
 impl Encoder {
     pub(super) fn refuse_cell(&self, kind: DataErrorKind, position: usize, cell: Cell<'_>) -> DataError {
@@ -17,13 +17,30 @@ impl Encoder {
             DataErrorKind::CsvMissingValue => DataError::new(kind, format!("a cell of column `{name}` is missing"))
                 .expected("a value in every row (`on_missing` is \"error\")")
                 .help("mend the file, or declare `on_missing` for the column: \"neutral\" or { value = ... }"),
+            DataErrorKind::CsvUnknownCategory if column.format.is_some() => {
+                DataError::new(kind, format!("a cell of column `{name}` is none of the texts for 1 and 0"))
+                    .expected("one of `one` or `zero`")
+                    .help("add it to one of them, declare it under `missing`, or declare `on_unreadable`")
+            }
             DataErrorKind::CsvUnknownCategory => {
                 DataError::new(kind, format!("a cell of column `{name}` holds an undeclared category"))
                     .expected("one of the categories of the schema")
                     .help("add it to `categories` if it is publicly possible, or declare `on_unknown`")
             }
+            DataErrorKind::CsvBadDate => {
+                let pattern = match &column.format {
+                    Some(CellFormat::Date(format)) => &format.pattern,
+                    _ => "",
+                };
+                DataError::new(kind, format!("a cell of column `{name}` is not a date or time as its format says"))
+                    .expected(format!("`{pattern}`, years of four digits from 1000 on, and a day that exists"))
+                    .help("mend the file or `format`, declare the text under `missing`, or declare `on_unreadable`")
+            }
             kind => DataError::new(kind, format!("a cell of column `{name}` is not a finite number"))
-                .expected("a decimal number")
+                .expected(match &column.format {
+                    Some(CellFormat::Number(format)) => format.example(),
+                    _ => "a decimal number".to_owned(),
+                })
                 .help("mend the file, declare the text under `missing`, or declare `on_unreadable`: \"neutral\" or \"missing\""),
         };
         error.found_cell(cell).at_column(name)

@@ -6,7 +6,8 @@ use super::{Cell, Encoder, RowBuffer};
 impl Encoder {
     /// Returns the features that a cell of column `column` of the schema has on its own, **before** the norm of the row is
     /// bounded; products with other columns are not among them. `None` if there are none: the column is not used, the cell is
-    /// refused or makes the record null, or the features are projected.
+    /// refused or makes the record null, or the features are projected. The cell is a number or the text of a category, whatever the
+    /// [format](crate::schema::Column::format) of the column's cells.
     ///
     /// # Examples
     /// ```
@@ -29,7 +30,7 @@ impl Encoder {
         let plan = self.columns.get(column).filter(|plan| plan.width() > 0 && self.projection.is_none())?;
         let mut row = RowBuffer::new(self);
         row.prepare(self.columns.len());
-        if !matches!(plan.encode(cell, &mut row, column), CellOutcome::Encoded) {
+        if !matches!(plan.clone().of_values().encode(cell, &mut row, column), CellOutcome::Encoded) {
             return None;
         }
         let mut range = plan.first()..plan.first() + plan.width();

@@ -428,9 +428,10 @@ fn targets_of_several_classes_are_their_positions() {
     let odd = ["Cat", " cat", "8", "nan", "", "NA"];
     let unknown = Err("label.unknown");
     let missing = Err("label.missing");
-    assert_eq!(targets(list, &odd), [unknown, unknown, unknown, unknown, missing, missing]);
+    assert_eq!(targets(list, &odd), [unknown, Ok(Some(0.0)), unknown, unknown, missing, missing]);
     let neutral = format!("{list}, others = 'neutral', on_missing = 'neutral'");
-    assert_eq!(targets(&neutral, &odd), [Ok(None); 6]);
+    assert_eq!(targets(&neutral, &odd), [None, Some(0.0), None, None, None, None].map(Ok));
+    assert_eq!(targets("classes = [' b', 'b']", &[" b", "b ", "b"]), [0.0, 1.0, 1.0].map(|target| Ok(Some(target))));
     // A marker of missing values that is listed as a class is that class.
     assert_eq!(targets("classes = ['NA', 'b']", &["NA", "b"]), [Ok(Some(0.0)), Ok(Some(1.0))]);
     assert_eq!(targets("classes = ['01', '1']", &["1", "01", "1.0"]), [1.0, 0.0, 0.0].map(|target| Ok(Some(target))));

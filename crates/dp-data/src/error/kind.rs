@@ -112,7 +112,10 @@ kinds! {
         "Delimiter and quote must be two different ASCII characters, and neither may end a line.";
     /// A cell of a numeric column is not a finite number.
     CsvBadNumber, "csv.bad_number",
-        "A cell of a numeric column, or a label that is a number, does not hold a finite decimal number (NaN, inf and numbers beyond about 1.8e308 are refused too). Mend the cell, declare the text as a marker of missing values (`missing = [\"\", \"NA\"]`), or make the column categorical. Numbers with thousands separators, units or currency signs are not read. Such a cell is never taken for a missing one unless the schema says so: `on_unreadable = \"missing\"` treats it as `on_missing` says, and `on_unreadable = \"neutral\"` gives its record no influence.";
+        "A cell of a numeric column, or a label that is a number, does not hold a finite decimal number (NaN, inf and numbers beyond about 1.8e308 are refused too). Mend the cell, declare the text as a marker of missing values (`missing = [\"\", \"NA\"]`), or make the column categorical. A column whose numbers have thousands separators, a decimal comma, or units such as currency signs says so with `decimal`, `thousands` and `unit`; then every number of it is written that way. Such a cell is never taken for a missing one unless the schema says so: `on_unreadable = \"missing\"` treats it as `on_missing` says, and `on_unreadable = \"neutral\"` gives its record no influence.";
+    /// A cell of a column of dates is not one.
+    CsvBadDate, "csv.bad_date",
+        "A cell of a column of dates or times is not written as the pattern of its column says (`format`), or there is no such day. Mend the cell, or the pattern: a column with several patterns is best mended where the file comes from. Years of two digits are read with `%y` only, and years before 1000 are not read. Such a cell is never taken for a missing one unless the schema says so with `on_unreadable`.";
     /// A cell is empty or contains a marker of missing values.
     CsvMissingValue, "csv.missing_value",
         "A cell is missing and its column declares `on_missing = \"error\"`, the default for files. Mend the file, or declare what a missing value means: `on_missing = { value = 0 }` puts a fixed value there, `\"category\"` gives missing values a category of their own, `\"neutral\"` gives the whole record no influence.";
@@ -143,6 +146,9 @@ kinds! {
     /// A libsvm file without lines.
     LibsvmEmpty, "libsvm.empty",
         "The file holds no line with a label, so there is nothing to learn from or to score.";
+    /// A format of numbers or dates that cannot be used.
+    SchemaFormat, "schema.format",
+        "The way in which the cells of a column are written is declared in a way that cannot be used: `decimal` and `thousands` are the same mark, a `unit` holds digits, the pattern of a date (`format`, as of strftime: `%d.%m.%Y`) gives no day, or years of two digits (`%y`) could be of several centuries.";
     /// The schema is not TOML.
     SchemaSyntax, "schema.syntax",
         "The schema is not well-formed TOML. `dp schema` drafts one that is.";

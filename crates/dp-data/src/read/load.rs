@@ -12,7 +12,7 @@ use crate::encode::{
 };
 use crate::error::{DataError, DataErrorKind};
 use crate::examples::{Builder, Examples, ShapeError};
-use crate::schema::{ColumnKind, Schema};
+use crate::schema::{Column, ColumnKind, Schema};
 use crate::workers::Workers;
 
 /// Examples read from a file.
@@ -262,13 +262,13 @@ pub(super) fn column_positions(reader: &CsvReader, schema: &Schema) -> Result<Ve
         .iter()
         .map(|column| match column.kind {
             ColumnKind::Drop => Ok(0),
-            _ => reader.position(&column.name),
+            _ => reader.position(column.source()),
         })
         .collect()
 }
 
 fn unused_columns(header: &[String], schema: &Schema) -> Vec<CuratorWarning> {
-    let named: HashSet<&str> = schema.columns().iter().map(|column| column.name.as_str()).collect();
+    let named: HashSet<&str> = schema.columns().iter().map(Column::source).collect();
     let unused = |name: &&String| !named.contains(name.as_str()) && **name != schema.label().column;
     let columns: Vec<String> = header.iter().filter(unused).cloned().collect();
     if columns.is_empty() { Vec::new() } else { vec![CuratorWarning::UnusedColumns { columns }] }

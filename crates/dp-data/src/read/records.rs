@@ -82,12 +82,16 @@ impl TypedTable {
         let schema = schema_of(encoder)?;
         let mut used = Vec::new();
         let mut place = |name: &str| {
-            used.push(table.position(name)?);
-            Ok::<_, DataError>(used.len() - 1)
+            let position = table.position(name)?;
+            // Several columns of the schema may use one of the table.
+            Ok::<_, DataError>(used.iter().position(|one| *one == position).unwrap_or_else(|| {
+                used.push(position);
+                used.len() - 1
+            }))
         };
         let is_used = |kind: &ColumnKind| *kind != ColumnKind::Drop;
         let places =
-            schema.columns().iter().map(|column| if is_used(&column.kind) { place(&column.name) } else { Ok(0) });
+            schema.columns().iter().map(|column| if is_used(&column.kind) { place(column.source()) } else { Ok(0) });
         let places = places.collect::<Result<_, _>>()?;
         let label = with_labels.then(|| place(&schema.label().column)).transpose()?;
         let (file, header) =

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Review;
+use super::{NumberFormat, Review};
 use crate::error::{DataError, DataErrorKind};
 
 /// Maximum number of classes of a label.
@@ -30,6 +30,8 @@ pub struct Label {
     pub column: String,
     /// Its kind.
     pub kind: LabelKind,
+    /// How the numbers of a [`LabelKind::Number`] are written. `None`: as plain decimal numbers.
+    pub format: Option<NumberFormat>,
     /// True if a record without label becomes a null record instead of being refused.
     pub missing_is_neutral: bool,
     /// True if a record whose label is neither a finite number nor missing becomes a null record instead of being refused; for
@@ -181,6 +183,7 @@ impl Label {
         Self {
             column: column.to_owned(),
             kind,
+            format: None,
             missing_is_neutral: false,
             unreadable_is_neutral: false,
             review: Review::Reviewed,
@@ -221,6 +224,8 @@ struct LabelRecord {
     range: Option<LabelRange>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     others: Option<Others>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    format: Option<NumberFormat>,
     #[serde(default)]
     missing_is_neutral: bool,
     /// Absent for classes. Files of a version without it treat such a label as missing.
@@ -239,6 +244,7 @@ impl From<Label> for LabelRecord {
             classes: None,
             range: None,
             others: None,
+            format: label.format,
             missing_is_neutral: label.missing_is_neutral,
             unreadable_is_neutral: None,
             review: label.review,
@@ -265,7 +271,9 @@ impl TryFrom<LabelRecord> for Label {
     type Error = DataError;
 
     fn try_from(record: LabelRecord) -> Result<Self, DataError> {
-        let LabelRecord { column, positive, negative, classes, range, others, missing_is_neutral, review, .. } = record;
+        let LabelRecord {
+            column, positive, negative, classes, range, others, format, missing_is_neutral, review, ..
+        } = record;
         let of_number = range.is_some();
         let others = others.unwrap_or_default();
         let kind = match (positive, negative, classes, range, others) {
@@ -284,7 +292,7 @@ impl TryFrom<LabelRecord> for Label {
             }
         };
         let unreadable_is_neutral = record.unreadable_is_neutral.unwrap_or(of_number && missing_is_neutral);
-        Ok(Self { column, kind, missing_is_neutral, unreadable_is_neutral, review })
+        Ok(Self { column, kind, format, missing_is_neutral, unreadable_is_neutral, review })
     }
 }
 

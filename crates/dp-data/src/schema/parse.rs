@@ -6,9 +6,10 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::format::date_of_text;
 use super::{
-    Column, ColumnKind, Fill, Label, LabelKind, LabelRange, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Others,
-    Review, Scale, Schema,
+    CellFormat, Column, ColumnKind, DateFormat, DatePart, Fill, Label, LabelKind, LabelRange, NumberFormat,
+    OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Others, Review, Scale, Schema,
 };
 use crate::error::{DataError, DataErrorKind};
 
@@ -49,26 +50,34 @@ fn parse_column(
     section: &Section<'_>,
     (default, on_unreadable): &(OnMissing, OnUnreadable),
 ) -> Result<Column, DataError> {
-    let kind_name = section.word("type", &["numeric", "indicator", "categorical", "drop"])?.ok_or_else(|| {
+    let kind_name = section.word("type", &TYPES)?.ok_or_else(|| {
         section
             .error(DataErrorKind::SchemaMissingKey, "type", format!("column `{name}` has no type"))
-            .expected("`numeric`, `indicator`, `categorical` or `drop`")
+            .expected(in_backquotes(&TYPES))
     })?;
-    let common = ["type", "on_missing", "missing", "line_ends", "reviewed"];
+    let common = ["type", "column", "on_missing", "missing", "line_ends", "reviewed"];
     let own: &[&str] = match kind_name {
-        "numeric" => &["min", "max", "log1p", "scale", "cosines", "on_unreadable"],
-        "indicator" => &["on_unreadable"],
+        "numeric" => &["min", "max", "decimal", "thousands", "unit", "log1p", "scale", "cosines", "on_unreadable"],
+        "date" => &["format", "min", "max", "scale", "cosines", "on_unreadable"],
+        "hour" => &["format", "scale", "cosines", "on_unreadable"],
+        "weekday" | "month" => &["format", "on_unreadable"],
+        "indicator" => &["one", "zero", "on_unreadable"],
         "categorical" => &["categories", "on_unknown"],
         _ => &[],
     };
     section.check_keys(&[&common[..], own].concat())?;
     let declared = section.on_missing()?;
     let on_unreadable = section.on_unreadable()?.unwrap_or(*on_unreadable);
-    let kind = match kind_name {
-        "numeric" => parse_numeric(name, section, on_unreadable)?,
-        "indicator" => ColumnKind::Indicator { on_unreadable },
-        "categorical" => parse_categorical(name, section)?,
-        _ => ColumnKind::Drop,
+    let part = DatePart::WORDS.iter().find(|(word, _)| *word == kind_name).map(|(_, part)| *part);
+    let (kind, format) = match (kind_name, part) {
+        (_, Some(part)) => parse_date(name, section, part, on_unreadable)?,
+        ("numeric", _) => (
+            parse_numeric(name, section, on_unreadable, DatePart::Days)?,
+            parse_number_format(section)?.map(CellFormat::Number),
+        ),
+        ("indicator", _) => (ColumnKind::Indicator { on_unreadable }, parse_flag(section)?),
+        ("categorical", _) => (parse_categorical(name, section)?, None),
+        _ => (ColumnKind::Drop, None),
     };
     let on_missing = match declared {
         Some(on_missing) => on_missing,
@@ -81,14 +90,70 @@ fn parse_column(
     };
     let missing = section.optional_strings("missing")?;
     let line_ends = section.boolean("line_ends")?.unwrap_or(false);
-    Ok(Column { name: name.to_owned(), kind, on_missing, missing, line_ends, review: section.review()? })
+    let (source, review) = (section.string("column")?.filter(|source| source != name), section.review()?);
+    Ok(Column { name: name.to_owned(), source, kind, format, on_missing, missing, line_ends, review })
 }
 
-fn parse_numeric(name: &str, section: &Section<'_>, on_unreadable: OnUnreadable) -> Result<ColumnKind, DataError> {
-    let bound = |key: &str| section.bound(key, || format!("column `{name}` has no {key}"));
+/// The types of columns.
+const TYPES: [&str; 8] = ["numeric", "indicator", "categorical", "date", "weekday", "month", "hour", "drop"];
+
+fn parse_date(
+    name: &str,
+    section: &Section<'_>,
+    part: DatePart,
+    on_unreadable: OnUnreadable,
+) -> Result<(ColumnKind, Option<CellFormat>), DataError> {
+    let pattern = section.string("format")?.ok_or_else(|| {
+        section
+            .error(DataErrorKind::SchemaMissingKey, "format", format!("column `{name}` has no format"))
+            .expected("how its cells are written, such as \"%Y-%m-%d\" or \"%d.%m.%Y %H:%M\"")
+    })?;
+    let kind = match part.categories() {
+        None => parse_numeric(name, section, on_unreadable, part)?,
+        Some(categories) => ColumnKind::Categorical {
+            categories: categories.iter().map(|&category| category.to_owned()).collect(),
+            on_unknown: match on_unreadable {
+                OnUnreadable::Error => OnUnknown::Error,
+                OnUnreadable::Neutral => OnUnknown::Neutral,
+                OnUnreadable::Missing => {
+                    return Err(section.wrong_type("on_unreadable", "`error` or `neutral`"));
+                }
+            },
+        },
+    };
+    Ok((kind, Some(CellFormat::Date(DateFormat { pattern, part }))))
+}
+
+fn parse_number_format(section: &Section<'_>) -> Result<Option<NumberFormat>, DataError> {
+    let usual = NumberFormat::default();
+    let format = NumberFormat {
+        decimal: section.character("decimal")?.unwrap_or(usual.decimal),
+        thousands: section.character("thousands")?,
+        units: section.optional_strings("unit")?.unwrap_or_default(),
+    };
+    Ok((format != usual).then_some(format))
+}
+
+fn parse_flag(section: &Section<'_>) -> Result<Option<CellFormat>, DataError> {
+    let (one, zero) = (section.optional_strings("one")?, section.optional_strings("zero")?);
+    let is_declared = one.is_some() || zero.is_some();
+    let texts = |texts: Option<Vec<String>>| texts.unwrap_or_default();
+    Ok(is_declared.then(|| CellFormat::Flag { one: texts(one), zero: texts(zero) }))
+}
+
+fn parse_numeric(
+    name: &str,
+    section: &Section<'_>,
+    on_unreadable: OnUnreadable,
+    part: DatePart,
+) -> Result<ColumnKind, DataError> {
+    let bound = |key: &str, of_hours: f64| match part {
+        DatePart::Hour => Ok(of_hours),
+        _ => section.bound(key, || format!("column `{name}` has no {key}")),
+    };
     Ok(ColumnKind::Numeric {
-        min: bound("min")?,
-        max: bound("max")?,
+        min: bound("min", 0.0)?,
+        max: bound("max", 24.0)?,
         log1p: section.boolean("log1p")?.unwrap_or(false),
         scale: section
             .word("scale", &Scale::WORDS.map(|(word, _)| word))?
@@ -123,7 +188,7 @@ fn parse_label(section: &Section<'_>) -> Result<Label, DataError> {
     };
     let common = ["column", "type", "on_missing", "reviewed"];
     let own: &[&str] = match kind_name {
-        "numeric" => &["min", "max", "on_unreadable"],
+        "numeric" => &["min", "max", "decimal", "thousands", "unit", "on_unreadable"],
         "classes" => &["classes", "others"],
         _ => &["positive", "negative", "others"],
     };
@@ -162,7 +227,8 @@ fn parse_label(section: &Section<'_>) -> Result<Label, DataError> {
     };
     let missing_is_neutral = section.word("on_missing", &["error", "neutral"])? == Some("neutral");
     let unreadable_is_neutral = section.word("on_unreadable", &["error", "neutral"])? == Some("neutral");
-    Ok(Label { column, kind, missing_is_neutral, unreadable_is_neutral, review: section.review()? })
+    let (format, review) = (parse_number_format(section)?, section.review()?);
+    Ok(Label { column, kind, format, missing_is_neutral, unreadable_is_neutral, review })
 }
 
 /// A table with its path, for reading typed values from it.
@@ -231,7 +297,7 @@ impl<'a> Section<'a> {
     }
 
     fn word(&self, key: &str, words: &[&'static str]) -> Result<Option<&'static str>, DataError> {
-        let expected = || words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+        let expected = || in_backquotes(words);
         match self.get(key).map(Spanned::get_ref) {
             None => Ok(None),
             Some(DeValue::String(text)) => match words.iter().find(|word| **word == *text) {
@@ -239,6 +305,16 @@ impl<'a> Section<'a> {
                 None => Err(self.wrong_type(key, format!("one of {}", expected()))),
             },
             Some(_) => Err(self.wrong_type(key, format!("one of {}", expected()))),
+        }
+    }
+
+    /// Returns a string of one character.
+    fn character(&self, key: &str) -> Result<Option<char>, DataError> {
+        let Some(text) = self.string(key)? else { return Ok(None) };
+        let mut characters = text.chars();
+        match (characters.next(), characters.next()) {
+            (Some(one), None) => Ok(Some(one)),
+            _ => Err(self.wrong_type(key, "one character")),
         }
     }
 
@@ -343,6 +419,10 @@ impl<'a> Section<'a> {
     }
 }
 
+fn in_backquotes(words: &[&str]) -> String {
+    words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ")
+}
+
 fn text_of(value: &DeValue<'_>) -> Option<String> {
     match value {
         DeValue::String(text) => Some(text.clone().into_owned()),
@@ -357,6 +437,8 @@ fn number_of(value: &DeValue<'_>) -> Option<f64> {
     match value {
         DeValue::Integer(number) if number.radix() == 10 => number.as_str().parse().ok(),
         DeValue::Float(number) => number.as_str().parse().ok(),
+        // Days, as the numbers of a column of dates.
+        DeValue::Datetime(when) => date_of_text(&when.to_string()),
         _ => None,
     }
 }

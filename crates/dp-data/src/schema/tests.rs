@@ -175,7 +175,8 @@ fn column() -> impl Strategy<Value = Column> {
             let (a, b) = if log1p { (a.abs(), b.abs()) } else { (a, b) };
             let on_missing = [OnMissing::Error, OnMissing::Neutral, OnMissing::Value(Fill::Number(a))][policy].clone();
             let on_unreadable = [OnUnreadable::Error, OnUnreadable::Neutral, OnUnreadable::Missing][unreadable];
-            (ColumnKind::Numeric { min: a.min(b), max: a.max(b), log1p, scale, cosines, on_unreadable }, on_missing)
+            let kind = ColumnKind::Numeric { min: a.min(b), max: a.max(b), log1p, scale, cosines, on_unreadable };
+            (kind, None, on_missing)
         });
     let categorical =
         (proptest::collection::hash_set("\\PC*|[\"'\\\\\n\t#=,]{0,3}", 1..4), 0..4_usize).prop_map(|(set, policy)| {
@@ -183,21 +184,73 @@ fn column() -> impl Strategy<Value = Column> {
             let fill = OnMissing::Value(Fill::Category(categories[0].clone()));
             let on_missing = [OnMissing::Error, OnMissing::Neutral, OnMissing::Category, fill][policy].clone();
             let on_unknown = if policy % 2 == 0 { OnUnknown::Error } else { OnUnknown::Neutral };
-            (ColumnKind::Categorical { categories, on_unknown }, on_missing)
+            (ColumnKind::Categorical { categories, on_unknown }, None, on_missing)
         });
-    let dropped = Just((ColumnKind::Drop, OnMissing::Error));
+    let dropped = Just((ColumnKind::Drop, None, OnMissing::Error));
     let missing = proptest::option::of(proptest::collection::vec("\\PC{0,3}", 0..3));
     let name = "\\PC{0,8}|[a-z.\"'\\\\\n# ]{0,6}";
-    (name, prop_oneof![numeric, categorical, dropped], missing, review(), any::<bool>()).prop_map(
-        |(name, (kind, on_missing), missing, review, line_ends)| Column {
+    let source = proptest::option::weighted(0.2, "\\PC{0,3}");
+    (name, prop_oneof![numeric, formatted(), categorical, dropped], missing, review(), (any::<bool>(), source))
+        .prop_map(|(name, (kind, format, on_missing), missing, review, (line_ends, source))| Column {
+            source: source.filter(|source| *source != name),
             name,
             kind,
+            format,
             on_missing,
             missing,
             line_ends,
             review,
+        })
+}
+
+/// Columns with formats.
+fn formatted() -> impl Strategy<Value = (ColumnKind, Option<CellFormat>, OnMissing)> {
+    let numeric = |min, max, on_unreadable| ColumnKind::Numeric {
+        min,
+        max,
+        log1p: false,
+        scale: None,
+        cosines: None,
+        on_unreadable,
+    };
+    let policy = prop_oneof![Just(OnUnreadable::Error), Just(OnUnreadable::Neutral)];
+    let units = proptest::collection::vec("[a-z€$%\"]{0,3}", 0..3);
+    let number = (any::<bool>(), proptest::option::of(0..4_usize), units, policy.clone()).prop_map(
+        move |(is_comma, thousands, units, policy)| {
+            let (decimal, marks) = if is_comma { (',', ['.', ' ', '\'', '_']) } else { ('.', [',', ' ', '\'', '_']) };
+            let format = NumberFormat { decimal, thousands: thousands.map(|mark| marks[mark]), units };
+            let format = (format != NumberFormat::default()).then_some(CellFormat::Number(format));
+            (numeric(-1.0, 1e6, policy), format, OnMissing::Value(Fill::Number(0.25)))
         },
-    )
+    );
+    let date = (0..4_usize, 0..20000_i32, 0..20000_i32, 0..86400_i32, policy).prop_map(
+        move |(part, first, length, seconds, on_unreadable)| {
+            let (word, part) = DatePart::WORDS[part];
+            let min = f64::from(first) + f64::from(seconds) / 86400.0;
+            let kind = match part.categories() {
+                Some(categories) => ColumnKind::Categorical {
+                    categories: categories.iter().map(|&category| category.to_owned()).collect(),
+                    on_unknown: if on_unreadable == OnUnreadable::Error {
+                        OnUnknown::Error
+                    } else {
+                        OnUnknown::Neutral
+                    },
+                },
+                None if word == "hour" => numeric(0.0, 24.0, on_unreadable),
+                None => numeric(min, f64::from(first + length + 1), on_unreadable),
+            };
+            let on_missing = if word == "date" { OnMissing::Value(Fill::Number(min)) } else { OnMissing::Neutral };
+            let pattern = "%d.%m.%Y %H:%M".to_owned();
+            (kind, Some(CellFormat::Date(DateFormat { pattern, part })), on_missing)
+        },
+    );
+    let flag = proptest::collection::hash_set("[a-z\"' ]{1,3}", 2..5).prop_map(|texts| {
+        let mut one: Vec<String> = texts.into_iter().collect();
+        let zero = one.split_off(1);
+        let kind = ColumnKind::Indicator { on_unreadable: OnUnreadable::Missing };
+        (kind, Some(CellFormat::Flag { one, zero }), OnMissing::Neutral)
+    });
+    prop_oneof![number, date, flag]
 }
 
 fn label_kind() -> impl Strategy<Value = LabelKind> {
@@ -230,7 +283,12 @@ proptest! {
         comment in "\\PC{0,20}|[\n\r]{0,3}",
     ) {
         let unreadable_is_neutral = lenient && matches!(kind, LabelKind::Number(_));
-        let label = Label { column: label, kind, missing_is_neutral, unreadable_is_neutral, review: label_review };
+        let format = if matches!(kind, LabelKind::Number(_)) && lenient {
+            Some(NumberFormat { decimal: ',', thousands: Some(' '), units: vec!["€".into()] })
+        } else {
+            None
+        };
+        let label = Label { column: label, kind, format, missing_is_neutral, unreadable_is_neutral, review: label_review };
         let Ok(schema) = Schema::new(columns, label, vec![String::new(), "?".into()]) else { return Ok(()) };
         let text = schema.to_toml_with_comments(&|_| Some(comment.clone()));
         let read = Schema::parse("s", &text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::format;
 use super::{
     Column, ColumnKind, Fill, Label, LabelKind, LabelRange, MAX_CLASSES, OTHER_CATEGORY, OnMissing, OnUnknown, Others,
 };
@@ -16,14 +17,15 @@ pub(super) fn check(columns: &[Column], label: &Label) -> Result<(), DataError> 
     let mut width: u64 = 1;
     let mut used = 0_usize;
     for column in columns {
+        format::check(column)?;
         let refuse = |message: String| {
             DataError::new(DataErrorKind::SchemaColumns, message).at_column(&column.name).at_field(field(column, ""))
         };
         if !names.insert(column.name.as_str()) {
             return Err(refuse(format!("column `{}` occurs twice", column.name)).expected("one entry per column"));
         }
-        if column.name == label.column {
-            return Err(refuse(format!("column `{}` is both feature and label", column.name))
+        if column.source() == label.column && column.kind != ColumnKind::Drop {
+            return Err(refuse(format!("column `{}` is both feature and label", column.source()))
                 .help("remove it from the columns, or name another label"));
         }
         match &column.kind {
@@ -153,6 +155,9 @@ fn check_categories(column: &Column, categories: &[String], on_unknown: OnUnknow
 }
 
 pub(super) fn check_label(label: &Label) -> Result<(), DataError> {
+    if let Some(number) = &label.format {
+        format::check_label(number, label)?;
+    }
     let refuse_as = |kind, key: &str, message: String| {
         DataError::new(kind, message).at_column(&label.column).at_field(format!("label.{key}"))
     };

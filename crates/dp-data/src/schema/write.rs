@@ -2,7 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{Column, ColumnKind, Fill, LabelKind, OnMissing, OnUnknown, OnUnreadable, Others, Review, Scale, Schema};
+use super::format::{date_of_text, date_text};
+use super::{
+    CellFormat, Column, ColumnKind, DatePart, Fill, LabelKind, NumberFormat, OnMissing, OnUnknown, OnUnreadable,
+    Others, Review, Scale, Schema,
+};
 
 const HEAD: &str = "\
 # What is publicly known about the table. Ranges, categories and classes decide how records are encoded, so they must
@@ -18,6 +22,9 @@ pub(super) fn to_toml(schema: &Schema, comment: &dyn Fn(&str) -> Option<String>)
     comments(&mut out, comment(&label.column));
     line(&mut out, "column", &quoted(&label.column));
     let question = write_label_kind(&mut out, &label.kind);
+    if let Some(format) = &label.format {
+        write_number_format(&mut out, format);
+    }
     if label.missing_is_neutral {
         line(&mut out, "on_missing", "\"neutral\"");
     }
@@ -69,25 +76,62 @@ fn write_label_kind(out: &mut String, kind: &LabelKind) -> &'static str {
 fn write_column(out: &mut String, column: &Column, comment: Option<String>) {
     let _ = writeln!(out, "\n[columns.{}]", key(&column.name));
     comments(out, comment);
+    let part = match &column.format {
+        Some(CellFormat::Date(format)) => {
+            if let Some((word, _)) = DatePart::WORDS.iter().find(|(_, part)| *part == format.part) {
+                line(out, "type", &quoted(word));
+            }
+            Some((format, format.part))
+        }
+        _ => None,
+    };
+    if let Some(source) = &column.source {
+        line(out, "column", &quoted(source));
+    }
+    if let Some((format, _)) = part {
+        line(out, "format", &quoted(&format.pattern));
+    }
     let question = match &column.kind {
+        ColumnKind::Numeric { scale, cosines, on_unreadable, .. }
+            if part.is_some_and(|(_, part)| part == DatePart::Hour) =>
+        {
+            write_curve(out, *scale, *cosines);
+            write_on_unreadable(out, *on_unreadable);
+            "is it a time for everyone?"
+        }
+        ColumnKind::Categorical { on_unknown, .. } if part.is_some() => {
+            if *on_unknown == OnUnknown::Neutral {
+                line(out, "on_unreadable", "\"neutral\"");
+            }
+            "is it a date for everyone?"
+        }
+        ColumnKind::Numeric { min, max, scale, cosines, on_unreadable, .. } if part.is_some() => {
+            line(out, "min", &date(*min));
+            line(out, "max", &date(*max));
+            write_curve(out, *scale, *cosines);
+            write_on_unreadable(out, *on_unreadable);
+            "between which days does it lie for everyone?"
+        }
         ColumnKind::Numeric { min, max, log1p, scale, cosines, on_unreadable } => {
             line(out, "type", "\"numeric\"");
             line(out, "min", &number(*min));
             line(out, "max", &number(*max));
+            if let Some(CellFormat::Number(format)) = &column.format {
+                write_number_format(out, format);
+            }
             if *log1p {
                 line(out, "log1p", "true");
             }
-            if let Some((word, _)) = Scale::WORDS.iter().find(|(_, one)| Some(*one) == *scale) {
-                line(out, "scale", &quoted(word));
-            }
-            if let Some(cosines) = cosines {
-                line(out, "cosines", &cosines.to_string());
-            }
+            write_curve(out, *scale, *cosines);
             write_on_unreadable(out, *on_unreadable);
             "which range holds for everyone?"
         }
         ColumnKind::Indicator { on_unreadable } => {
             line(out, "type", "\"indicator\"");
+            if let Some(CellFormat::Flag { one, zero }) = &column.format {
+                line(out, "one", &strings(one));
+                line(out, "zero", &strings(zero));
+            }
             write_on_unreadable(out, *on_unreadable);
             "is it 0 or 1 for everyone?"
         }
@@ -117,12 +161,38 @@ fn write_column(out: &mut String, column: &Column, comment: Option<String>) {
         OnMissing::Error => {}
         OnMissing::Neutral => line(out, "on_missing", "\"neutral\""),
         OnMissing::Category => line(out, "on_missing", "\"category\""),
-        OnMissing::Value(Fill::Number(value)) => line(out, "on_missing", &format!("{{ value = {} }}", number(*value))),
+        OnMissing::Value(Fill::Number(value)) => {
+            let value = if matches!(part, Some((_, DatePart::Days))) { date(*value) } else { number(*value) };
+            line(out, "on_missing", &format!("{{ value = {value} }}"));
+        }
         OnMissing::Value(Fill::Category(value)) => {
             line(out, "on_missing", &format!("{{ value = {} }}", quoted(value)));
         }
     }
     review(out, column.review, question);
+}
+
+fn write_number_format(out: &mut String, format: &NumberFormat) {
+    if format.decimal != '.' {
+        line(out, "decimal", &quoted(&format.decimal.to_string()));
+    }
+    if let Some(mark) = format.thousands {
+        line(out, "thousands", &quoted(&mark.to_string()));
+    }
+    match format.units.as_slice() {
+        [] => {}
+        [one] => line(out, "unit", &quoted(one)),
+        many => line(out, "unit", &strings(many)),
+    }
+}
+
+fn write_curve(out: &mut String, scale: Option<Scale>, cosines: Option<u32>) {
+    if let Some((word, _)) = Scale::WORDS.iter().find(|(_, one)| Some(*one) == scale) {
+        line(out, "scale", &quoted(word));
+    }
+    if let Some(cosines) = cosines {
+        line(out, "cosines", &cosines.to_string());
+    }
 }
 
 fn write_on_unreadable(out: &mut String, on_unreadable: OnUnreadable) {
@@ -188,4 +258,10 @@ fn number(value: f64) -> String {
     } else {
         format!("{value:?}")
     }
+}
+
+/// Returns a day, or a number of days where a day and a time do not give it back.
+fn date(value: f64) -> String {
+    let text = date_text(value);
+    if date_of_text(&text) == Some(value) { text } else { number(value) }
 }

@@ -45,7 +45,7 @@ pub fn open(
     let table = Table::new(shown(address), described(&opened), |_, _| Ok(()));
     if let Some(schema) = encoder.schema() {
         let used = schema.columns().iter().filter(|column| column.kind != ColumnKind::Drop);
-        let used = used.map(|column| &column.name).chain([&schema.label().column]);
+        let used = used.map(|column| column.source()).chain([schema.label().column.as_str()]);
         used.into_iter().try_for_each(|name| table.position(name).map(drop))?;
         numbers(schema).try_for_each(|name| match opened.is_text(name) {
             // Its server would end the statement at a text that is none, and so tell of that record.
@@ -87,8 +87,9 @@ pub fn open(
 /// Returns the columns that hold numbers, the label among them.
 fn numbers(schema: &Schema) -> impl Iterator<Item = &str> {
     let columns = schema.columns().iter();
-    let columns =
-        columns.filter(|column| matches!(column.kind, ColumnKind::Numeric { .. } | ColumnKind::Indicator { .. }));
+    let columns = columns.filter(|column| {
+        matches!(column.kind, ColumnKind::Numeric { .. } | ColumnKind::Indicator { .. }) && column.format.is_none()
+    });
     let label = Some(schema.label()).filter(|label| matches!(label.kind, LabelKind::Number(_)));
     columns.map(|column| &*column.name).chain(label.map(|label| &*label.column))
 }

@@ -175,7 +175,7 @@ impl Known {
         let Self::Encoder(encoder, data) = self else { return Ok(None) };
         if let Some(schema) = encoder.schema() {
             let used = schema.columns().iter().filter(|column| column.kind != dp_data::schema::ColumnKind::Drop);
-            let mut used = used.map(|column| &column.name).chain([&schema.label().column]);
+            let mut used = used.map(|column| column.source()).chain([schema.label().column.as_str()]);
             let found = match &config.input.typed {
                 // To ask one takes a program that may start a cluster.
                 Some(TypedTable::Runner(..)) => Ok(()),

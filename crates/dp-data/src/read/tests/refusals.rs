@@ -30,6 +30,14 @@ fn refuse_schema(old: &str, new: &str) -> DataError {
     Schema::parse("schema.toml", &SCHEMA.replace(old, new)).unwrap_err()
 }
 
+fn refuse_dates(text: &str) -> DataError {
+    let age = "columns.age = { type = 'date', format = '%d.%m.%Y', min = 2000-01-01, max = 2030-12-31 }\n";
+    let schema = SCHEMA.lines().map(|line| if line.starts_with("columns.age") { age.trim_end() } else { line });
+    let schema = Schema::parse("schema.toml", &schema.collect::<Vec<_>>().join("\n")).unwrap();
+    let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS).unwrap();
+    load_csv::<f64>(Input::from_bytes("people.csv", text.into()), &encoder, &CsvOptions::default()).unwrap_err()
+}
+
 fn refuse_draft(text: &str, options: &DraftOptions) -> DataError {
     draft(Input::from_bytes("people.csv", text.into()), options, &CsvOptions::default()).unwrap_err()
 }
@@ -67,6 +75,7 @@ fn one_of_each() -> Vec<DataError> {
         refuse_csv([b"age,city,y\n1,\"".to_vec(), vec![b'x'; 70 << 20]].concat()),
         CsvReader::new(Input::from_bytes("f", vec![]), options).err().unwrap(),
         refuse_csv("age,city,y\n1,Rome,no\nold,Rome,no\n"),
+        refuse_dates("age,city,y\n31.2.2024,Rome,no\n"),
         refuse_csv("age,city,y\n1,Rome,no\n,Rome,no\n"),
         refuse_csv("age,city,y\n1,Paris,no\n"),
         refuse_csv("age,city,y\n1,Rome,maybe\n"),
@@ -91,6 +100,7 @@ fn one_of_each() -> Vec<DataError> {
         unreviewed.check_reviewed().unwrap_err(),
         unreviewed.assume_public(&["town"]).unwrap_err(),
         refuse_schema(", max = 100", ""),
+        refuse_schema("min = 0", "min = 0, decimal = ';'"),
         refuse_schema("min = 0", "min = 200"),
         refuse_schema("min = 0", "min = -inf"),
         Encoder::new(&schema(), Encoding::UNIT_ROWS.with_intercept(f64::NAN)).unwrap_err(),

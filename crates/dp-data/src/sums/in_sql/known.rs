@@ -3,7 +3,7 @@
 use super::SumSql;
 use crate::encode::{Cell, RowBuffer};
 use crate::error::{DataError, DataErrorKind};
-use crate::schema::{ColumnKind, LabelKind, Schema};
+use crate::schema::{CellFormat, ColumnKind, LabelKind, Schema};
 use crate::sql::Dialect;
 use crate::sums::{IntegerSums, SumKind, SumRequest};
 
@@ -141,11 +141,14 @@ fn rows(schema: &Schema, dialect: Dialect, dice: &mut Dice) -> Vec<Vec<Value>> {
         _ => values.get(dice.below(values.len())).map_or(Value::Missing, |value| Value::Text((*value).clone())),
     };
     let row = |dice: &mut Dice| {
-        let cells = schema.columns().iter().map(|column| match &column.kind {
-            ColumnKind::Numeric { min, max, .. } => number(*min, *max, dice),
-            ColumnKind::Indicator { .. } => number(0.0, 1.0, dice),
-            ColumnKind::Categorical { categories, .. } => one_of(&categories.iter().collect::<Vec<_>>(), dice),
-            ColumnKind::Drop => Value::Missing,
+        let cells = schema.columns().iter().map(|column| match (&column.kind, &column.format) {
+            (ColumnKind::Indicator { .. }, Some(CellFormat::Flag { one, zero })) => {
+                one_of(&one.iter().chain(zero).collect::<Vec<_>>(), dice)
+            }
+            (ColumnKind::Numeric { min, max, .. }, _) => number(*min, *max, dice),
+            (ColumnKind::Indicator { .. }, _) => number(0.0, 1.0, dice),
+            (ColumnKind::Categorical { categories, .. }, _) => one_of(&categories.iter().collect::<Vec<_>>(), dice),
+            (ColumnKind::Drop, _) => Value::Missing,
         });
         let mut cells: Vec<Value> = cells.collect();
         cells.push(match &schema.label().kind {
@@ -170,6 +173,7 @@ fn query(schema: &Schema, rows: &[Vec<Value>], dialect: Dialect) -> String {
         Dialect::ClickHouse => ("Nullable(Float64)", "Nullable(String)"),
     };
     let kinds = schema.columns().iter().map(|column| match &column.kind {
+        ColumnKind::Indicator { .. } if column.format.is_some() => Some(text),
         ColumnKind::Numeric { .. } | ColumnKind::Indicator { .. } => Some(float),
         ColumnKind::Categorical { .. } => Some(text),
         ColumnKind::Drop => None,

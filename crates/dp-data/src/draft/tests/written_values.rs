@@ -1,0 +1,183 @@
+//! Drafts of tables as people write them: they read the same values as a plain table, or say which cells they cannot read.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::Rows;
+use crate::schema::{CellFormat, DateFormat, DatePart, NumberFormat};
+
+fn column<'d>(draft: &'d Draft, name: &str) -> &'d Column {
+    draft.schema.columns().iter().find(|column| column.name == name).unwrap()
+}
+
+fn notes(draft: &Draft, name: &str) -> String {
+    draft.notes.iter().filter(|note| note.column == name).map(|note| note.text.as_str()).collect::<Vec<_>>().join(" ")
+}
+
+/// The bits of some rows: values, indices, targets, and which count.
+type Bits = (Vec<u64>, Vec<u32>, Vec<u64>, Vec<bool>);
+
+/// Returns the rows that a draft's schema reads of its own file.
+fn rows(draft: &Draft, text: &str) -> Bits {
+    let encoder = Encoder::new(&draft.schema, Encoding::UNIT_ROWS).unwrap();
+    let loaded = load_csv::<f64>(Input::from_bytes("f.csv", text.into()), &encoder, &CsvOptions::default()).unwrap();
+    let block = loaded.examples.block();
+    let (values, indices) = match block.rows {
+        Rows::Dense { values, .. } => (values, Vec::new()),
+        Rows::Sparse { indices, values, .. } => (values, indices.to_vec()),
+    };
+    let bits = |numbers: &[f64]| numbers.iter().map(|number| number.to_bits()).collect();
+    (bits(values), indices, bits(block.targets), block.valid.map_or(Vec::new(), <[bool]>::to_vec))
+}
+
+const VISITS: &str = "\
+id,admitted,cost,fever,smoker,share,home,y
+1,31.12.2023,\"1.234,50 €\",\"38,5\",Yes,12 %, Rome ,no
+2,1.2.2024,\"12,00 €\",\"37,0\",no,8 %,Oslo,no
+3,14.2.2024,\"7.000,00 €\",\"41,25\",YES,N/A,Rome,yes
+4,3.3.2024,\"99,90 €\",\"36,5\",no,30 %,Oslo ,yes
+";
+
+#[test]
+fn numbers_dates_flags_and_padded_texts_are_recognised() {
+    let draft = drafted(VISITS, &DraftOptions::new("y")).unwrap();
+    let number = |units: &[&str]| {
+        let units = units.iter().map(|&unit| unit.to_owned()).collect();
+        Some(CellFormat::Number(NumberFormat { decimal: ',', thousands: Some('.'), units }))
+    };
+    let cost = column(&draft, "cost");
+    assert_eq!((&cost.kind, &cost.format), (&numeric(12.0, 7000.0, false), &number(&["€"])));
+    assert!(notes(&draft, "cost").contains("1.234,5 €: 4 of 4 cells"), "{}", notes(&draft, "cost"));
+    let fever = column(&draft, "fever");
+    assert_eq!((&fever.kind, &fever.format), (&numeric(36.5, 41.25, false), &number(&[])));
+    let pattern = "%d.%m.%Y".to_owned();
+    let admitted = column(&draft, "admitted");
+    assert_eq!(admitted.format, Some(CellFormat::Date(DateFormat { pattern, part: DatePart::Days })));
+    assert_eq!(admitted.kind, numeric(19722.0, 19785.0, false));
+    let smoker = column(&draft, "smoker");
+    let flag = CellFormat::Flag { one: vec!["YES".into(), "Yes".into()], zero: vec!["no".into()] };
+    assert_eq!(smoker.format, Some(flag));
+    assert_eq!(smoker.kind, ColumnKind::Indicator { on_unreadable: OnUnreadable::Error });
+    let categories = ["Oslo", "Rome"].map(String::from).to_vec();
+    assert_eq!(column(&draft, "home").kind, ColumnKind::Categorical { categories, on_unknown: OnUnknown::Neutral });
+    assert_eq!(column(&draft, "share").missing, Some(vec!["N/A".to_owned()]));
+
+    let text = draft.to_toml();
+    assert!(text.contains("min = 2023-12-31\nmax = 2024-03-03\n"), "{text}");
+    assert_eq!(Schema::parse("s", &text).unwrap(), draft.schema);
+    // The same table in plain numbers has the same rows.
+    let plain = "\
+id,admitted,cost,fever,smoker,share,home,y
+1,19722,1234.5,38.5,1,12,Rome,no
+2,19754,12,37,0,8,Oslo,no
+3,19767,7000,41.25,1,N/A,Rome,yes
+4,19785,99.9,36.5,0,30,Oslo,yes
+";
+    let (found, expected) = (rows(&draft, VISITS), rows(&drafted(plain, &DraftOptions::new("y")).unwrap(), plain));
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn what_can_be_read_in_two_ways_is_dropped_unless_another_column_decides() {
+    let draft_of = |rows: &[&str]| {
+        let rows: Vec<String> =
+            rows.iter().zip(["a", "b"].iter().cycle()).map(|(row, y)| format!("{row};{y}\n")).collect();
+        let csv = CsvOptions { delimiter: b';', ..CsvOptions::default() };
+        draft(Input::from_bytes("f.csv", format!("x;z;y\n{}", rows.concat()).into()), &DraftOptions::new("y"), &csv)
+            .unwrap()
+    };
+    let two_ways = draft_of(&["1,234;3", "5,678;9", "2,500;4"]);
+    assert_eq!(column(&two_ways, "x").kind, ColumnKind::Drop);
+    assert!(notes(&two_ways, "x").contains("decimal comma"), "{}", notes(&two_ways, "x"));
+    let commas = draft_of(&["1,234;3,5", "5,678;9", "2,500;4,25"]);
+    assert_eq!(column(&commas, "x").kind, numeric(1.234, 5.678, false));
+    let points = draft_of(&["1,234;3.5", "5,678;9", "2,500;4.25"]);
+    assert_eq!(column(&points, "x").kind, numeric(1234.0, 5678.0, false));
+    let both = draft_of(&["1,234;3,5", "5,678;9.5", "2,500;4,25"]);
+    assert_eq!(column(&both, "x").kind, ColumnKind::Drop);
+
+    let days = draft_of(&["1/2/2024;3", "5/6/2024;9", "12/11/2024;4"]);
+    assert_eq!(column(&days, "x").kind, ColumnKind::Drop);
+    assert!(notes(&days, "x").contains("\"%m/%d/%Y\" or \"%d/%m/%Y\""), "{}", notes(&days, "x"));
+    let short = draft_of(&["1.2.24;3", "5.6.24;9", "12.11.24;4"]);
+    assert_eq!(column(&short, "x").kind, ColumnKind::Drop);
+    assert!(notes(&short, "x").contains("century"), "{}", notes(&short, "x"));
+    let us = draft_of(&["1/2/2024;3", "5/31/2024;9", "12/11/2024;4"]);
+    assert_eq!(column(&us, "x").kind, numeric(19724.0, 20068.0, false));
+}
+
+#[test]
+fn cells_written_otherwise_are_counted_with_the_first_line() {
+    let mut rows: Vec<String> =
+        (0..40).map(|i| format!("\"{},{:02} €\",{}.3.2024,{}\n", i * 37 % 50, i, i % 28 + 1, i % 2)).collect();
+    rows[6] = "12 €,2024-03-07,0\n".into();
+    rows[9] = "\"13,5\",soon,1\n".into();
+    rows[11] = "free,8.3.2024,1\n".into();
+    let text = format!("cost,day,y\n{}", rows.concat());
+    let draft = drafted(&text, &DraftOptions::new("y")).unwrap();
+    assert!(
+        notes(&draft, "cost").contains("Cells that are not such numbers: 2, the first on line 11."),
+        "{}",
+        notes(&draft, "cost")
+    );
+    assert!(
+        notes(&draft, "day").contains("Cells that are not such dates: 2, the first on line 8."),
+        "{}",
+        notes(&draft, "day")
+    );
+    let encoder = Encoder::new(&draft.schema, Encoding::UNIT_ROWS).unwrap();
+    let refused =
+        load_csv::<f64>(Input::from_bytes("f.csv", text.into()), &encoder, &CsvOptions::default()).unwrap_err();
+    assert_eq!((refused.code(), refused.line(), refused.column()), ("csv.bad_date", Some(8), Some("day")));
+}
+
+#[test]
+fn labels_are_numbers_as_written() {
+    let rows: String =
+        (0..40).map(|i| format!("{};\"{}.{:03},5 kg\"\n", i * 7 % 5, i % 9 + 1, i * 31 % 1000)).collect();
+    let csv = CsvOptions { delimiter: b';', ..CsvOptions::default() };
+    let text = format!("x;weight\n{rows}");
+    let draft = draft(Input::from_bytes("f.csv", text.into()), &DraftOptions::new("weight"), &csv).unwrap();
+    let label = draft.schema.label();
+    assert!(matches!(label.kind, LabelKind::Number(LabelRange { min, max }) if min > 1000.0 && max < 10000.0));
+    let format = NumberFormat { decimal: ',', thousands: Some('.'), units: vec!["kg".into()] };
+    assert_eq!(label.format, Some(format));
+    assert_eq!(Schema::parse("s", &draft.to_toml()).unwrap(), draft.schema);
+}
+
+/// Writes a number with these marks.
+fn written(cents: i64, (decimal, thousands): (char, char), unit: &str, front: bool) -> String {
+    let (whole, fraction) = (cents.unsigned_abs() / 100, cents.unsigned_abs() % 100);
+    let digits = whole.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(thousands);
+        }
+        text.push(digit);
+    }
+    let text = format!("{text}{decimal}{fraction:02}");
+    let text = if front { format!("{unit}{text}") } else { format!("{text} {unit}").trim_end().to_owned() };
+    if cents < 0 { format!("-{text}") } else { text }
+}
+
+proptest! {
+    /// Amounts have the same rows however they are written.
+    #[test]
+    fn amounts_are_read_as_they_are_written(
+        amounts in proptest::collection::vec(-99_999_999..99_999_999_i64, 4..30),
+        marks in prop_oneof![Just(('.', ',')), Just((',', '.')), Just((',', ' ')), Just(('.', '\'')), Just((',', '\u{a0}'))],
+        (unit, front) in prop_oneof![Just(("", false)), Just(("€", false)), Just(("$", true)), Just(("EUR", false))],
+    ) {
+        let table = |write: &dyn Fn(i64) -> String| {
+            let row = |(i, &cents): (usize, &i64)| format!("\"{}\",{},{}\n", write(cents), i * 7 % 3, i % 2);
+            format!("x,z,y\n{}", amounts.iter().enumerate().map(row).collect::<String>())
+        };
+        let plain = table(&|cents| format!("{}{}.{:02}", if cents < 0 { "-" } else { "" }, cents.abs() / 100, cents.abs() % 100));
+        let text = table(&|cents| written(cents, marks, unit, front));
+        let (found, expected) = (drafted(&text, &DraftOptions::new("y")).unwrap(), drafted(&plain, &DraftOptions::new("y")).unwrap());
+        // A column of one value is dropped from both.
+        prop_assert_eq!(&column(&found, "x").kind, &column(&expected, "x").kind);
+        prop_assert_eq!(rows(&found, &text), rows(&expected, &plain));
+    }
+}

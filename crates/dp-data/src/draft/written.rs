@@ -1,0 +1,232 @@
+//! Numbers with separators and units, as evidence for the format of a column.
+
+use super::families::{Families, Numbers};
+use crate::schema::{NumberFormat, is_blank};
+
+/// The marks before the fraction and between groups of digits that are tried.
+const MARKS: [(char, char); 7] = [('.', ','), ('.', ' '), ('.', '\''), ('.', '_'), (',', '.'), (',', ' '), (',', '\'')];
+
+/// Units that stand next to the number without a blank between; others of letters are parts of a code, such as `12a`.
+const ADJACENT: [&str; 27] = [
+    "kg", "g", "mg", "µg", "lb", "lbs", "oz", "km", "m", "cm", "mm", "mi", "ft", "in", "l", "ml", "dl", "h", "min",
+    "s", "ms", "kWh", "W", "kW", "Hz", "bpm", "mmHg",
+];
+/// Maximum number of characters of a unit.
+const LONGEST: usize = 12;
+
+fn format((decimal, thousands): (char, char), units: Vec<String>) -> NumberFormat {
+    NumberFormat { decimal, thousands: Some(thousands), units }
+}
+
+/// What the cells of a column say about how its numbers are written.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Written {
+    /// The cells that are no plain numbers, by their unit.
+    families: Families,
+    /// Plain numbers with a point, read with it as the mark between groups.
+    grouped: Numbers,
+    /// Number and first line of plain numbers with a point that is no such mark.
+    points: (u64, Option<u64>),
+    /// Plain numbers without a point.
+    whole: Numbers,
+}
+
+/// The way in which the numbers of a column are written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Found {
+    /// `None`: plain numbers.
+    pub(super) format: Option<NumberFormat>,
+    pub(super) numbers: Numbers,
+    /// Line of the first number that is written in another way.
+    pub(super) refused: Option<u64>,
+}
+
+/// The ways in which the numbers of a column can be written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Reading {
+    One(Found),
+    /// With a decimal point, or with a decimal comma.
+    Two(Found, Found),
+}
+
+impl Written {
+    /// Adds a plain number.
+    pub(super) fn see_plain(&mut self, cell: &[u8], number: f64, line: u64) {
+        let trimmed = cell.trim_ascii();
+        let Some(point) = memchr::memchr(b'.', trimmed) else { return self.whole.see(number) };
+        // `1.234`, `-12.345`: with a group of three digits.
+        let is_grouped = trimmed.len() == point + 4 && point <= 4;
+        let grouped = std::str::from_utf8(trimmed).ok().filter(|_| is_grouped);
+        match grouped.and_then(|text| format((',', '.'), Vec::new()).read(text)) {
+            Some(number) => self.grouped.see(number),
+            None => {
+                self.points.0 += 1;
+                self.points.1.get_or_insert(line);
+            }
+        }
+    }
+
+    /// Adds a cell that is no plain number; returns false if it is no number.
+    pub(super) fn see(&mut self, cell: &[u8], line: u64) -> bool {
+        let Ok(text) = std::str::from_utf8(cell) else { return false };
+        let text = text.trim_matches(is_blank);
+        let Some(unit) = unit_of(text) else { return false };
+        let units = || if unit.is_empty() { Vec::new() } else { vec![unit.to_owned()] };
+        self.families.see(unit, line, &MARKS.map(|marks| format(marks, units()).read(text)))
+    }
+
+    /// Adds those of the next cells, whose lines were counted from the end of `lines` others.
+    pub(super) fn append(&mut self, next: &Self, lines: u64) {
+        self.families.append(&next.families, lines);
+        self.grouped.append(&next.grouped);
+        self.whole.append(&next.whole);
+        self.points.0 += next.points.0;
+        self.points.1 = self.points.1.or(next.points.1.map(|line| line + lines));
+    }
+
+    /// Returns the number of cells that are no plain numbers.
+    pub(super) fn count(&self) -> u64 {
+        self.families.count()
+    }
+
+    /// Returns the line of the first of them.
+    pub(super) fn first(&self) -> Option<u64> {
+        self.families.first()
+    }
+
+    /// Returns whether plain numbers have decimal points for certain.
+    pub(super) fn has_points(&self) -> bool {
+        self.points.0 > 0
+    }
+
+    /// Returns how most numbers are written, `plain` of which are plain ones.
+    pub(super) fn reading(&self, plain: &Numbers) -> Reading {
+        let plain_alone = Found { format: None, numbers: plain.clone(), refused: self.families.first() };
+        let candidates = self.families.list().iter().flat_map(|family| {
+            let of_marks = move |(place, marks): (usize, &(char, char))| {
+                let of_unit = family.candidates.get(place)?;
+                let (mut numbers, mut refused) = (of_unit.numbers.clone(), of_unit.refused);
+                let others = self.families.list().iter().filter(|other| other.key != family.key);
+                let mut refuse = |line: Option<u64>| refused = refused.into_iter().chain(line).min();
+                others.for_each(|other| refuse(Some(other.first)));
+                let units = if family.key.is_empty() {
+                    // Plain numbers are read, too.
+                    if marks.0 == '.' {
+                        numbers.append(plain);
+                    } else {
+                        numbers.append(&self.whole);
+                        numbers.append(&self.grouped);
+                        refuse(self.points.1);
+                    }
+                    Vec::new()
+                } else {
+                    vec![family.key.to_string()]
+                };
+                (of_unit.numbers.count > 0).then(|| Found { format: Some(format(*marks, units)), numbers, refused })
+            };
+            MARKS.iter().enumerate().filter_map(of_marks)
+        });
+        let best = |decimal: char| {
+            let found =
+                candidates.clone().filter(move |found| found.format.as_ref().is_some_and(|one| one.decimal == decimal));
+            // The first of the best.
+            found.reduce(|best, next| if next.numbers.count > best.numbers.count { next } else { best })
+        };
+        let (point, comma) = (best('.'), best(','));
+        match (point, comma) {
+            (Some(point), Some(comma))
+                if point.numbers.count == comma.numbers.count && point.numbers.count > plain.count =>
+            {
+                let has_no_unit = |found: &Found| found.format.as_ref().is_some_and(|format| format.units.is_empty());
+                let differs = self.families.list().iter().any(|family| family.differs);
+                if differs || (self.grouped.count > 0 && has_no_unit(&point)) {
+                    Reading::Two(point, comma)
+                } else {
+                    Reading::One(point)
+                }
+            }
+            (point, comma) => {
+                let all = [Some(plain_alone), point, comma].into_iter().flatten();
+                let best = all.reduce(|best, next| if next.numbers.count > best.numbers.count { next } else { best });
+                Reading::One(best.unwrap_or(Found { format: None, numbers: Numbers::default(), refused: None }))
+            }
+        }
+    }
+}
+
+/// Returns the unit of a number, possibly empty, or `None` if the text is no number with a unit.
+fn unit_of(text: &str) -> Option<&str> {
+    let first = text.find(|c: char| c.is_ascii_digit())?;
+    let last = text.rfind(|c: char| c.is_ascii_digit())? + 1;
+    let of_number = |c: char| matches!(c, '(' | '+' | '-' | '\u{2212}') || is_blank(c);
+    let before = text[..first].trim_end_matches(['.', ',']).trim_matches(of_number);
+    let (after, is_adjacent) = match text[last..].trim_end_matches(')') {
+        rest if rest.starts_with(is_blank) => (rest.trim_matches(is_blank), false),
+        rest => (rest.trim_end_matches(is_blank), true),
+    };
+    // `5.` and `5,`
+    let after = if matches!(after, "." | ",") { "" } else { after };
+    let has_letters = |unit: &str| unit.contains(char::is_alphanumeric);
+    match (before, after) {
+        ("", unit) if has_letters(unit) && is_adjacent && !ADJACENT.contains(&unit) && !unit.starts_with('°') => None,
+        ("", unit) if unit.chars().count() <= LONGEST => Some(unit),
+        // `EUR 12`, but not `A 12`.
+        (unit, "") if has_letters(unit) && (unit.len() != 3 || !text[..first].ends_with(is_blank)) => None,
+        (unit, "") if unit.chars().count() <= LONGEST => Some(unit),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode::parse_number;
+
+    fn reading(cells: &[&str]) -> Reading {
+        let (mut written, mut plain) = (Written::default(), Numbers::default());
+        for (cell, line) in cells.iter().zip(2..) {
+            match parse_number(cell.as_bytes()) {
+                Some(number) => {
+                    plain.see(number);
+                    written.see_plain(cell.as_bytes(), number, line);
+                }
+                None => drop(written.see(cell.as_bytes(), line)),
+            }
+        }
+        written.reading(&plain)
+    }
+
+    #[test]
+    fn formats_are_found_by_what_they_read() {
+        for (cells, decimal, thousands, unit, range, refused) in [
+            (&["12,345.60", "1.5", "7"][..], '.', ',', "", (1.5, 12345.6), None),
+            (&["1.234,50", "1.234", "7"], ',', '.', "", (7.0, 1234.5), None),
+            (&["1,5", "2,25", "12.5"], ',', '.', "", (1.5, 2.25), Some(4)),
+            (&["1 234,5", "7", "1 000 000"], ',', ' ', "", (7.0, 1e6), None),
+            (&["1'234.5", "7"], '.', '\'', "", (7.0, 1234.5), None),
+            (&["$5.25", "$1,250.00", "-$7.50"], '.', ',', "$", (-7.5, 1250.0), None),
+            (&["5 %", "12.5 %", "x", "7"], '.', ',', "%", (5.0, 12.5), Some(5)),
+            (&["3 Std.", "12 Std."], '.', ',', "Std.", (3.0, 12.0), None),
+            (&["EUR 5", "EUR 6"], '.', ',', "EUR", (5.0, 6.0), None),
+            (&["5kg", "6kg", "8 lb"], '.', ',', "kg", (5.0, 6.0), Some(4)),
+        ] {
+            let Reading::One(found) = reading(cells) else { panic!("{cells:?} have one reading") };
+            let units = if unit.is_empty() { vec![] } else { vec![unit.to_owned()] };
+            assert_eq!(found.format, Some(NumberFormat { decimal, thousands: Some(thousands), units }), "{cells:?}");
+            assert_eq!((found.numbers.min, found.numbers.max), range, "{cells:?}");
+            // A plain number among those with a unit is counted by its column.
+            let refused = if cells.contains(&"7") && unit == "%" { None } else { refused };
+            assert_eq!(found.refused, refused, "{cells:?}");
+        }
+        for cells in
+            [&["1.5", "2"][..], &["1.234", "5.678"], &["A12", "A13"], &["12a", "13b"], &["10:30"], &["Q1", "Q2"]]
+        {
+            let Reading::One(found) = reading(cells) else { panic!("{cells:?} have one reading") };
+            assert_eq!(found.format, None, "{cells:?}");
+        }
+        for cells in [&["1,234", "5,678"][..], &["1.234 kg"], &["1,234", "7"], &["1,234", "1.234"]] {
+            let Reading::Two(point, comma) = reading(cells) else { panic!("{cells:?} have two readings") };
+            assert_eq!(point.numbers.count, comma.numbers.count);
+        }
+    }
+}
