@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use dp_data::draft::LabelHint;
 use dp_data::memory::{self, Bytes};
-use dp_data::read::{CsvOptions, Input, SteadyFile};
+use dp_data::read::{CsvOptions, Input, SteadyFile, TextEncoding};
 use dp_data::schema::{Label, LabelRange, Review};
 use dp_data::table::{self, Relation, Table};
 
-use crate::args::{FileName, FormArgs, Format, SQLITE};
+use crate::args::{FileName, FormArgs, Format, SQLITE, TextArgs};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -145,8 +145,10 @@ impl InputConfig {
         if format != Format::Libsvm && args.zero_based {
             return meaningless("--zero-based", name);
         }
-        if format != Format::Csv && args.delimiter != "," {
-            return meaningless("--delimiter", name);
+        if format != Format::Csv
+            && let Some(flag) = args.text.given().next()
+        {
+            return meaningless(flag, name);
         }
         if format != Format::Idx && args.labels.is_some() {
             return meaningless("--labels", name);
@@ -156,7 +158,7 @@ impl InputConfig {
             data: data.clone(),
             format,
             labels: args.labels.clone(),
-            csv: csv_options(&args.delimiter)?,
+            csv: csv_options(&args.text)?,
             zero_based: args.zero_based.then_some(true),
             typed: TypedTable::new(data, format, args.table.as_deref(), args.query.as_deref())?,
         })
@@ -211,20 +213,31 @@ impl InputConfig {
     }
 }
 
-/// Returns the CSV options for a delimiter as typed.
+/// Returns the CSV options as typed.
 ///
 /// # Errors
-/// `usage.value` unless it is `tab` or one ASCII character that can separate cells.
-pub fn csv_options(delimiter: &str) -> Result<CsvOptions, Failure> {
-    let byte = match delimiter.as_bytes() {
-        b"tab" | b"\\t" => b'\t',
-        &[byte] if byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | b'"' | 0) => byte,
-        _ => {
-            return Err(Failure::usage("--delimiter", format!("`{delimiter}` cannot stand between cells"))
-                .expected("one ASCII character other than a quote or a line end, or `tab`"));
+/// `usage.value` unless the delimiter is `tab` or one ASCII character that can separate cells, and the encoding is known.
+pub fn csv_options(args: &TextArgs) -> Result<CsvOptions, Failure> {
+    let byte = |delimiter: &String| match delimiter.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        &[byte] if byte.is_ascii() && !byte.is_ascii_alphanumeric() && !matches!(byte, b'\n' | b'\r' | b'"' | 0) => {
+            Ok(byte)
         }
+        _ => Err(Failure::usage("--delimiter", format!("`{delimiter}` cannot stand between cells"))
+            .expected("one ASCII character other than a letter, a digit, a quote or a line end, or `tab`")),
     };
-    Ok(CsvOptions { delimiter: byte, ..CsvOptions::default() })
+    let encoding = |label: &String| {
+        TextEncoding::of_label(label).ok_or_else(|| {
+            Failure::usage("--encoding", format!("there is no encoding `{label}`"))
+                .expected("a name such as windows-1252, latin1, utf-16le or shift_jis")
+        })
+    };
+    Ok(CsvOptions {
+        delimiter: args.delimiter.as_ref().map(byte).transpose()?,
+        encoding: args.encoding.as_ref().map(encoding).transpose()?,
+        header: args.header,
+        quote: None,
+    })
 }
 
 /// Returns the facts about the label given by `--classes` or `--label-range`.

@@ -4,6 +4,7 @@ mod column;
 mod dates;
 mod families;
 mod label;
+mod sniff;
 #[cfg(test)]
 mod tests;
 mod written;
@@ -11,6 +12,7 @@ mod written;
 use std::collections::HashMap;
 
 use column::{ColumnSurvey, LabelSurvey, Marks};
+pub use sniff::csv_options;
 
 use crate::encode::TextBuffer;
 use crate::error::{DataError, DataErrorKind};
@@ -87,6 +89,8 @@ pub struct DraftNote {
     pub column: String,
     /// The text of the note.
     pub text: String,
+    /// True if a person has to decide something before the column can be used.
+    pub is_open: bool,
 }
 
 impl Draft {
@@ -140,7 +144,9 @@ pub fn draft(mut input: Input, options: &DraftOptions, csv: &CsvOptions) -> Resu
     if let Some(table) = input.take_table() {
         return of_table(table, options);
     }
-    let mut reader = CsvReader::new(input, *csv)?;
+    let csv = csv_options(&mut input, *csv)?;
+    let format = sniff::file_format(csv);
+    let mut reader = CsvReader::new(input, csv)?;
     let header = reader.header().to_vec();
     let file = reader.file().to_owned();
     let label_position = match &options.label {
@@ -162,7 +168,8 @@ pub fn draft(mut input: Input, options: &DraftOptions, csv: &CsvOptions) -> Resu
         },
     )?;
     all.read(&mut reader)?;
-    all.draft(&header, &file, options, Vec::new(), Vec::new())
+    let drafted = all.draft(&header, &file, options, Vec::new(), Vec::new())?;
+    Ok(Draft { schema: drafted.schema.with_file(format)?, ..drafted })
 }
 
 /// Drafts a schema of typed cells. Columns whose cells cannot be read are dropped.
@@ -185,7 +192,7 @@ fn of_table(table: Table, options: &DraftOptions) -> Result<Draft, DataError> {
                 }
                 Unreadable::Denied => "dropped: the role may not read it".to_owned(),
             };
-            notes.push(DraftNote { column: column.name.clone(), text });
+            notes.push(DraftNote { column: column.name.clone(), text, is_open: true });
             continue;
         }
         // A name that occurs twice is refused.
@@ -226,7 +233,10 @@ impl Survey {
                 .expected("rows to draft a schema from"));
         }
         let label_name = &header[label_position];
-        let mut note = |column: &str, text: String| notes.push(DraftNote { column: column.to_owned(), text });
+        let mut note = |column: &str, text: String| {
+            let is_open = text.starts_with(column::UNDECIDED);
+            notes.push(DraftNote { column: column.to_owned(), text, is_open });
+        };
         if let Some(line) = columns[label_position].line_end() {
             return Err(line_end(line, Some(label_name)).in_file(file));
         }

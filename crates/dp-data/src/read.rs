@@ -5,6 +5,8 @@ const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
 mod background;
 mod csv;
+mod encoding;
+mod foreign;
 mod idx;
 mod input;
 mod libsvm;
@@ -19,6 +21,7 @@ mod watched;
 
 pub use csv::{CsvOptions, CsvReader, Record};
 pub(crate) use csv::{line_end, missing_column};
+pub use encoding::TextEncoding;
 pub use idx::{IdxHeader, looks_like_idx};
 pub use input::Input;
 pub(crate) use input::read_error;

@@ -63,6 +63,49 @@ pub struct Schema {
     columns: Vec<Column>,
     label: Label,
     missing: Vec<String>,
+    file: FileFormat,
+}
+
+/// How the text of a table is written, where it is not UTF-8 with a header and commas between cells.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FileFormat {
+    /// The ASCII character between cells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delimiter: Option<char>,
+    /// The encoding of the text by one of its names: `windows-1252` (also `latin1`), `utf-16le`, `shift_jis`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoding: Option<String>,
+    /// False if the first row is a record; columns are then named `column1`, `column2`, ...
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub header: Option<bool>,
+}
+
+impl FileFormat {
+    fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn check(&self) -> Result<(), DataError> {
+        let refuse = |key: &str, message: &str| {
+            DataError::new(DataErrorKind::SchemaFormat, message).at_field(format!("file.{key}"))
+        };
+        if self
+            .delimiter
+            .is_some_and(|mark| !mark.is_ascii() || mark.is_ascii_alphanumeric() || "\n\r\"\0".contains(mark))
+        {
+            return Err(refuse("delimiter", "the delimiter cannot stand between cells")
+                .expected("one ASCII character other than a letter, a digit, a quote or a line end"));
+        }
+        #[cfg(feature = "files")]
+        if let Some(encoding) = &self.encoding
+            && crate::read::TextEncoding::of_label(encoding).is_none()
+        {
+            return Err(refuse("encoding", "there is no such encoding")
+                .expected("a name such as \"windows-1252\", \"latin1\", \"utf-16le\" or \"shift_jis\""));
+        }
+        Ok(())
+    }
 }
 
 /// The serialised part of a schema; it is checked again when read.
@@ -72,11 +115,13 @@ struct SchemaRecord {
     label: Label,
     columns: Vec<Column>,
     missing: Vec<String>,
+    #[serde(default, skip_serializing_if = "FileFormat::is_usual")]
+    file: FileFormat,
 }
 
 impl From<Schema> for SchemaRecord {
     fn from(schema: Schema) -> Self {
-        Self { label: schema.label, columns: schema.columns, missing: schema.missing }
+        Self { label: schema.label, columns: schema.columns, missing: schema.missing, file: schema.file }
     }
 }
 
@@ -84,7 +129,7 @@ impl TryFrom<SchemaRecord> for Schema {
     type Error = DataError;
 
     fn try_from(record: SchemaRecord) -> Result<Self, DataError> {
-        Self::new(record.columns, record.label, record.missing)
+        Self::new(record.columns, record.label, record.missing)?.with_file(record.file)
     }
 }
 
@@ -123,7 +168,7 @@ impl Column {
     /// ```
     /// use dp_data::schema::{Column, ColumnKind, OnMissing};
     /// let column = Column::new("notes", ColumnKind::Drop);
-    /// assert_eq!((column.source(), column.on_missing), ("notes", OnMissing::Error));
+    /// assert_eq!((column.source(), &column.on_missing), ("notes", &OnMissing::Error));
     /// ```
     pub fn new(name: &str, kind: ColumnKind) -> Self {
         Self {
@@ -154,10 +199,12 @@ impl Column {
     /// assert_eq!(column.value_text(19908.0), "2024-07-04");
     /// ```
     pub fn value_text(&self, value: f64) -> String {
-        match &self.format {
-            Some(CellFormat::Date(DateFormat { part: DatePart::Days, .. })) => date_text(value),
-            _ => format!("{value}"),
-        }
+        if self.is_date() { date_text(value) } else { format!("{value}") }
+    }
+
+    /// Returns whether its numbers are days since 1970-01-01.
+    pub fn is_date(&self) -> bool {
+        matches!(&self.format, Some(CellFormat::Date(DateFormat { part: DatePart::Days, .. })))
     }
 
     /// Returns whether its cells may contain line ends: it is declared, or a declared category or marker of missing values has
@@ -350,7 +397,21 @@ impl Schema {
     /// [`DataError`] with a code of `schema.*` or `bounds.*` if they are contradictory.
     pub fn new(columns: Vec<Column>, label: Label, missing: Vec<String>) -> Result<Self, DataError> {
         validate::check(&columns, &label)?;
-        Ok(Self { columns, label, missing })
+        Ok(Self { columns, label, missing, file: FileFormat::default() })
+    }
+
+    /// Sets how the text of the table is written.
+    ///
+    /// # Errors
+    /// `schema.format`.
+    pub fn with_file(self, file: FileFormat) -> Result<Self, DataError> {
+        file.check()?;
+        Ok(Self { file, ..self })
+    }
+
+    /// Returns how the text of the table is written.
+    pub fn file(&self) -> &FileFormat {
+        &self.file
     }
 
     /// Returns whether some record, well-formed as a row of cells, could stop the reading of its file: by a cell of a column with

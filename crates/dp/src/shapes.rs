@@ -1,7 +1,7 @@
 //! The contribution of each column to the score of a linear model: a curve for numbers, a bar for each category.
 
 use dp_data::encode::{Cell, RowNorm};
-use dp_data::schema::{Column, ColumnKind};
+use dp_data::schema::{Column, ColumnKind, date_text};
 use serde::Serialize;
 
 use crate::model::{Model, ModelKind};
@@ -44,6 +44,9 @@ pub enum Points {
     Curve {
         /// The numbers.
         values: Vec<f64>,
+        /// True if they are days since 1970-01-01.
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        dates: bool,
         /// Their contributions.
         contributions: Vec<f64>,
     },
@@ -64,9 +67,12 @@ impl Points {
         }
     }
 
-    /// Returns the value, to four digits, or the category at this position.
+    /// Returns the value, to four digits, the day or the category at this position.
     pub fn label(&self, position: usize) -> String {
         match self {
+            Self::Curve { values, dates: true, .. } => {
+                values.get(position).map_or_else(String::new, |value| date_text(value.round()))
+            }
             Self::Curve { values, .. } => {
                 let rounded = |value: &f64| plain(format!("{value:.3e}").parse().unwrap_or(*value));
                 values.get(position).map_or_else(String::new, rounded)
@@ -184,7 +190,7 @@ fn points(model: &Model, weights: &[f64], position: usize, column: &Column) -> O
     contributions.iter_mut().for_each(|contribution| *contribution -= mean);
     let points = match labels {
         Ok(categories) => Points::Bars { categories, contributions },
-        Err(values) => Points::Curve { values, contributions },
+        Err(values) => Points::Curve { values, dates: column.is_date(), contributions },
     };
     Some((points, squares / count))
 }
@@ -217,7 +223,7 @@ mod tests {
         assert_eq!((shapes.class.as_deref(), shapes.columns.len(), shapes.has_pairs), (Some("1"), 3, false));
         assert!(shapes.columns.windows(2).all(|pair| pair[0].effect >= pair[1].effect));
         let find = |name: &str| &shapes.columns.iter().find(|shape| shape.column == name).unwrap().points;
-        let Points::Curve { values, contributions: pay } = find("pay") else { panic!("a curve") };
+        let Points::Curve { values, contributions: pay, .. } = find("pay") else { panic!("a curve") };
         let (town, sick) = (find("town").contributions(), find("sick").contributions());
         let unnormalised = |pay: f64, town: usize, sick: usize| {
             let mut row = RowBuffer::new(&model.encoder);

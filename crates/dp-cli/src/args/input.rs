@@ -62,6 +62,32 @@ pub struct InputArgs {
     pub form: FormArgs,
 }
 
+/// How the text of a table is written.
+#[derive(Debug, Clone, Default, Args)]
+pub struct TextArgs {
+    /// Delimiter (CSV); `tab` for a tab [default: the schema's, else a comma]
+    #[arg(long, value_name = "CHAR")]
+    pub delimiter: Option<String>,
+    /// Encoding (CSV), such as windows-1252 (latin1) or utf-16le [default: the schema's, else UTF-8]
+    #[arg(long, value_name = "NAME")]
+    pub encoding: Option<String>,
+    /// Whether the first row names the columns (CSV), which are otherwise column1, column2, ... [default: the schema's, else yes]
+    #[arg(long, value_name = "BOOL", action = clap::ArgAction::Set, value_parser = clap::builder::BoolishValueParser::new())]
+    pub header: Option<bool>,
+}
+
+impl TextArgs {
+    /// Returns the flags that are given.
+    pub fn given(&self) -> impl Iterator<Item = &'static str> {
+        let flags = [
+            ("--delimiter", self.delimiter.is_some()),
+            ("--encoding", self.encoding.is_some()),
+            ("--header", self.header.is_some()),
+        ];
+        flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag)
+    }
+}
+
 /// Flags for reading records.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Data")]
@@ -78,9 +104,9 @@ pub struct FormArgs {
     /// The labels of the images (IDX)
     #[arg(long, value_name = "FILE")]
     pub labels: Option<FileName>,
-    /// Delimiter (CSV); `tab` for a tab
-    #[arg(long, value_name = "CHAR", default_value = ",")]
-    pub delimiter: String,
+    /// The flags for reading text
+    #[command(flatten)]
+    pub text: TextArgs,
     /// Feature indices start at 0 (libsvm)
     #[arg(long)]
     pub zero_based: bool,

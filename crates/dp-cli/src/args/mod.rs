@@ -25,7 +25,7 @@ pub use audit::{
 };
 pub use file_name::FileName;
 pub(crate) use input::SQLITE;
-pub use input::{FormArgs, Format, InputArgs};
+pub use input::{FormArgs, Format, InputArgs, TextArgs};
 pub use rank::{
     ListFormat, ListsArgs, RankArgs, RankCvArgs, RankEvaluateArgs, RankJob, RankLoss, RankMetrics, RankModel,
     RankModelArgs, RankNormalise, RankPredictArgs, RankPrivacyArgs, RankProtect, RankScaling, RankTrainArgs,
@@ -226,9 +226,9 @@ pub struct SchemaArgs {
         conflicts_with_all = ["positive", "negative"]
     )]
     pub label_range: Vec<f64>,
-    /// Delimiter
-    #[arg(long, value_name = "CHAR", default_value = ",")]
-    pub delimiter: String,
+    /// The flags for reading text
+    #[command(flatten)]
+    pub text: TextArgs,
     /// Output file of the schema [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

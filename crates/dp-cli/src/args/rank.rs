@@ -8,7 +8,7 @@ use dp_rank::Ranking;
 use dp_rank::metrics::{self, Cutoff};
 
 use super::account::count;
-use super::{Adjacency, FileName};
+use super::{Adjacency, FileName, TextArgs};
 
 /// Arguments of `dp rank`.
 #[derive(Debug, Clone, Args)]
@@ -75,9 +75,9 @@ pub struct ListsArgs {
     /// Column of the grade (CSV)
     #[arg(long, value_name = "COLUMN")]
     pub label: Option<String>,
-    /// Delimiter (CSV); `tab` for a tab
-    #[arg(long, value_name = "CHAR", default_value = ",")]
-    pub delimiter: String,
+    /// The flags for reading text
+    #[command(flatten)]
+    pub text: TextArgs,
     /// Treatment of a query whose rows are not consecutive
     #[arg(long, value_enum, value_name = "HOW", default_value_t)]
     pub split_lists: SplitListsArg,

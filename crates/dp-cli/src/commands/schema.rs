@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use dp::wording;
+use dp::wording::{self, one_line};
 use dp_data::Workers;
 use dp_data::draft::{self, DraftOptions};
 use dp_data::read::{CsvOptions, CsvReader, Input};
@@ -69,7 +69,7 @@ impl SchemaConfig {
         let format = Some(Format::of(&args.data)).filter(|format| format.is_table()).unwrap_or(Format::Csv);
         let typed = TypedTable::new(&args.data, format, args.table.as_deref(), args.query.as_deref())?;
         options.written_to = typed.as_ref().is_some_and(TypedTable::is_database);
-        let (csv, workers) = (csv_options(&args.delimiter)?, global.workers());
+        let (csv, workers) = (csv_options(&args.text)?, global.workers());
         Ok(Self { data: args.data.clone(), typed, csv, options, out, force: args.force, workers })
     }
 }
@@ -112,8 +112,9 @@ pub fn dry_run(config: &SchemaConfig) -> Result<Foreseen, Failure> {
             label.map(|label| table.position(label)).transpose().map_err(from_data)?;
         }
         None => {
-            let reader =
-                CsvReader::new(Input::open(&config.data).map_err(from_data)?, config.csv).map_err(from_data)?;
+            let mut input = Input::open(&config.data).map_err(from_data)?;
+            let csv = draft::csv_options(&mut input, config.csv).map_err(from_data)?;
+            let reader = CsvReader::new(input, csv).map_err(from_data)?;
             label.map(|label| reader.position(label)).transpose().map_err(from_data)?;
         }
     }
@@ -145,6 +146,9 @@ pub fn run(config: &SchemaConfig, console: &Console) -> Result<Outcome, Failure>
          to review: {}",
         wording::names(&unreviewed)
     ));
+    for note in drafted.notes.iter().filter(|note| note.is_open) {
+        console.warn(&format!("column `{}`: {}", one_line(&note.column), one_line(&note.text)));
+    }
     if let Some(out) = &config.out {
         atomic::write(out, config.force, toml.as_bytes())?;
     }

@@ -491,6 +491,7 @@ fn every_code_is_triggered_somewhere() {
         include_str!("images.rs"),
         include_str!("labels.rs"),
         include_str!("memory.rs"),
+        include_str!("mess.rs"),
         include_str!("outputs.rs"),
         include_str!("projection.rs"),
         include_str!("rank.rs"),

@@ -14,6 +14,7 @@ mod engines;
 mod images;
 mod labels;
 mod memory;
+mod mess;
 mod outputs;
 #[cfg(unix)]
 mod postgres;

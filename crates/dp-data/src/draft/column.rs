@@ -18,6 +18,9 @@ const USUAL_MARKERS: [&str; 16] =
 const NUMBERS_TO_ONE: u64 = 9;
 /// Maximum number of stored values of a label; a column with more is not a label.
 const MOST_LABELS: usize = 1000;
+/// How notes begin that ask for a decision.
+pub(super) const UNDECIDED: &str = "Dropped, as";
+
 /// Statistics of a feature column.
 pub(super) struct ColumnSurvey {
     /// Plain numbers.

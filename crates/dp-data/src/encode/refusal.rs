@@ -38,7 +38,7 @@ impl Encoder {
             }
             kind => DataError::new(kind, format!("a cell of column `{name}` is not a finite number"))
                 .expected(match &column.format {
-                    Some(CellFormat::Number(format)) => format.example(),
+                    Some(CellFormat::Number(format)) => format!("a number written as {}", format.example()),
                     _ => "a decimal number".to_owned(),
                 })
                 .help("mend the file, declare the text under `missing`, or declare `on_unreadable`: \"neutral\" or \"missing\""),

@@ -47,6 +47,9 @@ kinds! {
     /// A file was changed while it was read.
     FileChanged, "file.changed",
         "The file was written to, or another was put in its place, while it was read: its length, the time of its last change or the file itself is another than when it was opened first. What was read is a mixture of before and after, or a part, so nothing was kept of it and no model was written. Wait until nobody writes to the file, or read a copy. Pipes and standard input are read once as they come, and are not compared.";
+    /// The file is no text.
+    FileKind, "file.kind",
+        "The first bytes of the file are those of another kind of file than text: an Excel workbook, a database, an archive, a document. The message says which, and what to do. Parquet files and SQLite databases are read as they are, with `--data x.parquet` and `--data sqlite:FILE`; .gz and .xz are unpacked while they are read.";
     /// A compressed file ends too early.
     FileTruncated, "file.truncated",
         "A .gz or .xz file ends before its last block is complete, usually after an interrupted download or copy. A part of the rows would be missing without any sign of it in the text, so the file is refused. Fetch it again and compare its size or checksum.";
@@ -80,6 +83,9 @@ kinds! {
     /// The file is empty.
     CsvEmpty, "csv.empty",
         "The file holds no header. A CSV file starts with one row that names its columns.";
+    /// The first row looks like a record.
+    CsvHeader, "csv.header",
+        "A schema is drafted from a file whose first row, which should name the columns, holds numbers: probably a record, which would be lost. If the file has no names, add --header no; the columns are then named column1, column2, ..., and the schema says `header = false` under `[file]`. If the names are numbers, such as years, add --header yes.";
     /// The file has a header and no row.
     CsvNoRows, "csv.no_rows",
         "The file holds a header and no rows, so there is nothing to learn from or to score.";
@@ -94,7 +100,10 @@ kinds! {
         "A row has more or fewer cells than the header. Usual causes are a delimiter inside a cell that is not quoted, a wrong --delimiter, or a row that was cut. Rows are never padded or shortened, because the cells would silently move into other columns.";
     /// The text is not UTF-8.
     CsvNotUtf8, "csv.not_utf8",
-        "The file holds bytes that are not UTF-8 text. Convert it first, for instance with `iconv -f latin1 -t utf-8`; a byte order mark at the start is fine.";
+        "The file holds bytes that are not UTF-8 text. If it is written in another encoding, name it: `--encoding windows-1252` (also called latin1) for `dp schema`, which writes it into the schema, or `encoding` under `[file]` there. A byte order mark at the start is fine.";
+    /// The text is not in the stated encoding.
+    CsvEncoding, "csv.encoding",
+        "The file holds bytes that are no text in the encoding that --encoding or the schema (`encoding` under `[file]`) names: it is written in another one, was damaged, or ends within a character.";
     /// A quoted cell never ends.
     CsvUnclosedQuote, "csv.unclosed_quote",
         "A cell starts with a quote and the file ends before the quote is closed: a stray quote, or a file that was cut. A quote inside a quoted cell is written twice.";

@@ -8,33 +8,74 @@ mod rows;
 mod tape;
 
 use std::collections::HashMap;
+use std::io::Read as _;
 
 use csv_core::ReadRecordResult;
 use rows::Line;
 pub(super) use rows::RegularRows;
 
 use super::Input;
+use super::encoding::TextEncoding;
 use super::text::{LONGEST, PIECE, RECORD, Text, lengthen, no_room};
 use crate::error::{DataError, DataErrorKind};
 use crate::memory::{self, reserve};
+use crate::schema::{FileFormat, Schema};
 use crate::workers::Workers;
 
-/// The CSV format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The CSV format. What is `None` is as the schema says, else as usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CsvOptions {
-    /// The byte between cells.
-    pub delimiter: u8,
-    /// The byte around cells that contain delimiters, line ends or quotes; doubled inside.
-    pub quote: u8,
-}
-
-impl Default for CsvOptions {
-    fn default() -> Self {
-        Self { delimiter: b',', quote: b'"' }
-    }
+    /// The byte between cells; usually a comma.
+    pub delimiter: Option<u8>,
+    /// The byte around cells that contain delimiters, line ends or quotes, doubled inside; usually `"`.
+    pub quote: Option<u8>,
+    /// Whether the first row names the columns, as usual. Otherwise they are named `column1`, `column2`, ...
+    pub header: Option<bool>,
+    /// The encoding of the text; usually UTF-8.
+    pub encoding: Option<TextEncoding>,
 }
 
 impl CsvOptions {
+    /// Sets what is `None` as the schema says.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::{Schema, read::CsvOptions};
+    /// let schema = Schema::parse(
+    ///     "s.toml",
+    ///     "file = { delimiter = ';' }\n\
+    ///      label = { column = 'y', positive = '1', negative = '0' }\n\
+    ///      columns.x = { type = 'indicator' }",
+    /// )?;
+    /// assert_eq!(CsvOptions::default().for_schema(&schema).delimiter, Some(b';'));
+    /// let tab = CsvOptions { delimiter: Some(b'\t'), ..CsvOptions::default() };
+    /// assert_eq!(tab.for_schema(&schema).delimiter, Some(b'\t'));
+    /// # Ok::<(), dp_data::DataError>(())
+    /// ```
+    #[must_use]
+    pub fn for_schema(self, schema: &Schema) -> Self {
+        let FileFormat { delimiter, encoding, header } = schema.file();
+        Self {
+            delimiter: self.delimiter.or(delimiter.and_then(|mark| u8::try_from(mark).ok())),
+            quote: self.quote,
+            header: self.header.or(*header),
+            encoding: self.encoding.or_else(|| TextEncoding::of_label(encoding.as_ref()?)),
+        }
+    }
+
+    fn marks(self) -> Result<Marks, DataError> {
+        Marks { delimiter: self.delimiter.unwrap_or(b','), quote: self.quote.unwrap_or(b'"') }.check()
+    }
+}
+
+/// The bytes that divide a text into cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Marks {
+    delimiter: u8,
+    quote: u8,
+}
+
+impl Marks {
     fn check(self) -> Result<Self, DataError> {
         let usable = |byte: u8| byte.is_ascii() && !matches!(byte, b'\n' | b'\r' | 0);
         if usable(self.delimiter) && usable(self.quote) && self.delimiter != self.quote {
@@ -76,11 +117,16 @@ pub struct CsvReader {
 /// Returns the error for a column that is not among those of a table.
 pub(crate) fn missing_column<'c>(name: &str, columns: impl ExactSizeIterator<Item = &'c str>) -> DataError {
     let all = columns.len();
-    let shown: Vec<_> = columns.take(12).map(|column| format!("`{column}`")).collect();
+    // The first row of a file without a header is a record: it is for the curator, and it may be long.
+    let shown = columns.take(12).map(|column| {
+        let short: String = column.chars().take(40).collect();
+        format!("`{}{}`", short.escape_debug(), if short.len() < column.len() { "…" } else { "" })
+    });
+    let shown: Vec<_> = shown.collect();
     let more = if all > shown.len() { ", ..." } else { "" };
     DataError::new(DataErrorKind::CsvMissingColumn, format!("there is no column `{name}`"))
         .at_column(name)
-        .expected(format!("it among {}{more}", shown.join(", ")))
+        .found(format!("columns {}{more}", shown.join(", ")))
         .help("check the spelling")
 }
 
@@ -91,10 +137,21 @@ impl CsvReader {
     /// `csv.options`, `csv.empty`, `csv.duplicate_column`, `csv.not_utf8`, `csv.unclosed_quote`, `csv.after_quote`,
     /// `csv.long_record`, `file.*`.
     pub fn new(input: Input, options: CsvOptions) -> Result<Self, DataError> {
-        let options = options.check()?;
+        let marks = options.marks()?;
         let (file, source, workers) = input.into_parts();
-        let mut splitter = Splitter::new(Text::new(source), options);
-        let (header, positions) = read_header(&mut splitter).map_err(|error| error.in_file(&file))?;
+        let text = Text::new(match options.encoding {
+            Some(encoding) => encoding.decoded(source),
+            None => source,
+        });
+        let has_header = options.header.unwrap_or(true);
+        let of_file = |error: DataError| error.in_file(&file);
+        let text = if has_header { text } else { with_header(text, marks).map_err(of_file)? };
+        let mut splitter = Splitter::new(text, marks);
+        let (header, positions) = read_header(&mut splitter).map_err(of_file)?;
+        if !has_header {
+            // The names are on no line of the file.
+            splitter.text.line -= 1;
+        }
         Ok(Self { file, splitter, header, positions, line_ends: None, workers })
     }
 
@@ -180,6 +237,17 @@ impl CsvReader {
     }
 }
 
+/// Returns a text with a row of names before it.
+fn with_header(text: Text, marks: Marks) -> Result<Text, DataError> {
+    let mut first = Splitter::new(text, marks);
+    if !first.next()? {
+        return Ok(first.text);
+    }
+    let names: Vec<String> = (1..=first.record().len()).map(|number| format!("column{number}")).collect();
+    let names = names.join(&char::from(marks.delimiter).to_string()) + "\n";
+    Ok(Text::new(Box::new(std::io::Cursor::new(names).chain(first.text.again()))))
+}
+
 /// Returns the names of the columns, and the position of each.
 fn read_header(splitter: &mut Splitter) -> Result<(Vec<String>, HashMap<String, usize>), DataError> {
     if !splitter.next()? {
@@ -200,13 +268,12 @@ fn read_header(splitter: &mut Splitter) -> Result<(Vec<String>, HashMap<String, 
     for (position, cell) in record.cells().enumerate() {
         let name = String::from_utf8_lossy(cell).into_owned();
         if positions.insert(name.clone(), position).is_some() {
-            return Err(DataError::new(
-                DataErrorKind::CsvDuplicateColumn,
-                format!("the column name `{name}` occurs twice in the header"),
-            )
-            .at_line(record.line())
-            .at_column(name)
-            .expected("each name once"));
+            // Without a header this is a record, so that the name is for the curator.
+            return Err(DataError::new(DataErrorKind::CsvDuplicateColumn, "a column name occurs twice in the header")
+                .found_cell(name.as_bytes())
+                .at_line(record.line())
+                .expected("each name once")
+                .help("rename one of them; add --header no if the first row is a record"));
         }
         header.push(name);
     }
@@ -294,7 +361,7 @@ impl<'a> Record<'a> {
 /// Splits text into records with any number of cells.
 struct Splitter {
     text: Text,
-    options: CsvOptions,
+    options: Marks,
     slow: csv_core::Reader,
     bounds: Vec<(usize, usize)>,
     record_line: u64,
@@ -307,7 +374,7 @@ struct Splitter {
 }
 
 impl Splitter {
-    fn new(text: Text, options: CsvOptions) -> Self {
+    fn new(text: Text, options: Marks) -> Self {
         let mut slow = csv_core::ReaderBuilder::new().delimiter(options.delimiter).quote(options.quote).build();
         skip_mark(&mut slow);
         Self {
@@ -469,7 +536,7 @@ const HEADER: &str = "the names of the columns";
 
 /// Returns the first cell of a record, as written, that continues after its closing quote, and the number of lines between the
 /// first line and the quote. `csv-core` reads `"1"2` as 12.
-fn text_after_quote(raw: &[u8], CsvOptions { delimiter, quote }: CsvOptions) -> Option<(usize, u64)> {
+fn text_after_quote(raw: &[u8], Marks { delimiter, quote }: Marks) -> Option<(usize, u64)> {
     let (mut cell, mut line, mut starts, mut at) = (0, 0, true, 0);
     while let Some(&byte) = raw.get(at) {
         at += 1;
@@ -530,7 +597,7 @@ fn not_utf8(line: u64, cell: Option<usize>) -> DataError {
     let error = DataError::new(DataErrorKind::CsvNotUtf8, "the text is not UTF-8")
         .at_line(line)
         .expected("UTF-8 text")
-        .help("convert the file, for instance with `iconv -f latin1 -t utf-8`");
+        .help("if it is written in another encoding, name it: --encoding windows-1252 (also called latin1)");
     match cell {
         Some(cell) => error.found(format!("cell {}", cell + 1)),
         None => error,

@@ -116,6 +116,16 @@ impl Input {
         self.workers
     }
 
+    /// Returns the first bytes, up to this number; they will be read again.
+    pub(crate) fn peek(&mut self, most: usize) -> Result<Vec<u8>, DataError> {
+        let mut head = Vec::new();
+        let reader = core::mem::replace(&mut self.reader, Box::new(io::empty()));
+        let mut reader = reader.take(most as u64);
+        reader.read_to_end(&mut head).map_err(|source| read_error(source).in_file(&self.name))?;
+        self.reader = Box::new(whole(head.clone(), reader.into_inner()));
+        Ok(head)
+    }
+
     /// Removes and returns the file of labels.
     pub(super) fn take_labels(&mut self) -> Option<Self> {
         self.labels.take().map(|labels| *labels)
@@ -167,6 +177,9 @@ pub(crate) fn read_error(source: io::Error) -> DataError {
     }
     if let Some(error) = memory::of_io(&source) {
         return error.into();
+    }
+    if let Some(error) = super::encoding::undecodable(&source) {
+        return error;
     }
     let error = match source.kind() {
         io::ErrorKind::UnexpectedEof => {

@@ -223,7 +223,7 @@ impl<'e> RecordReader<'e> {
             let table = TypedTable::start(table, encoder, stage, with_labels)?;
             return Ok(Self { workers, ..Self::of_format(encoder, Format::Typed(Box::new(table))) });
         }
-        let mut reader = CsvReader::new(input, *options)?;
+        let mut reader = CsvReader::new(input, options.for_schema(schema))?;
         let with_line_ends = schema.with_line_ends();
         reader.refuse_line_ends(|column| with_line_ends.contains(column));
         let positions = column_positions(&reader, schema)?;

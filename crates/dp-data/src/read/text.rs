@@ -7,7 +7,7 @@ use core::ops::Range;
 use std::io::{ErrorKind, Read};
 use std::sync::{Mutex, PoisonError};
 
-use super::{BYTE_ORDER_MARK, read_error};
+use super::{BYTE_ORDER_MARK, foreign, read_error};
 use crate::error::DataError;
 use crate::memory::{OutOfMemory, reserve};
 use crate::workers::Workers;
@@ -20,6 +20,9 @@ pub(super) const LONGEST: usize = 64 * 1024 * 1024;
 const LONG: usize = 1 << 20;
 /// Maximum number of chunks per thread that are read and not yet used.
 const AHEAD: usize = 4;
+
+/// Number of bytes, unless a line is shorter, that show what kind of file it is.
+const FIRST: usize = 64;
 
 /// Bytes that were read and not yet used, `buffer[start..end]`, and their source.
 pub(super) struct Text {
@@ -54,6 +57,16 @@ impl Text {
         Self { source, buffer: Vec::new(), start: 0, end: 0, filled: 0, at_end_of_source: false, line: 0 }
     }
 
+    /// Returns the source from its beginning, as far as it was read without moving the text.
+    pub(super) fn again(self) -> Box<dyn Read + Send> {
+        let Self { source, mut buffer, end, .. } = self;
+        buffer.truncate(end);
+        let mark = if buffer.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 };
+        let mut begin = std::io::Cursor::new(buffer);
+        begin.set_position(mark as u64);
+        Box::new(begin.chain(source))
+    }
+
     /// Creates a text for chunks to be [loaded](Self::load).
     pub(super) fn empty() -> Self {
         Self::new(Box::new(std::io::empty()))
@@ -62,8 +75,15 @@ impl Text {
     /// Begins the first line, after a byte order mark.
     pub(super) fn begin(&mut self) -> Result<(), DataError> {
         if self.line == 0 {
-            while self.end - self.start < BYTE_ORDER_MARK.len() && !self.at_end_of_source {
+            // The source may give single bytes.
+            while self.end < FIRST
+                && !self.at_end_of_source
+                && memchr::memchr(b'\n', &self.buffer[..self.end]).is_none()
+            {
                 self.fill()?;
+            }
+            if let Some(refusal) = foreign::refusal(&self.buffer[self.start..self.end]) {
+                return Err(refusal);
             }
             if self.buffer[self.start..self.end].starts_with(BYTE_ORDER_MARK) {
                 self.start += BYTE_ORDER_MARK.len();

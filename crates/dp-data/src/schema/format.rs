@@ -95,7 +95,7 @@ impl NumberFormat {
     pub(crate) fn example(&self) -> String {
         let thousands = self.thousands.map_or(String::new(), String::from);
         let unit = self.units.first().map_or(String::new(), |unit| format!(" {unit}"));
-        format!("a number as 1{thousands}234{}5{unit}", self.decimal)
+        format!("1{thousands}234{}5{unit}", self.decimal)
     }
 
     /// Returns the text without its unit, and whether that came first; `None` if it has none of the units.

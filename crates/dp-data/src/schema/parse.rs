@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::format::date_of_text;
 use super::{
-    CellFormat, Column, ColumnKind, DateFormat, DatePart, Fill, Label, LabelKind, LabelRange, NumberFormat,
+    CellFormat, Column, ColumnKind, DateFormat, DatePart, FileFormat, Fill, Label, LabelKind, LabelRange, NumberFormat,
     OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Others, Review, Scale, Schema,
 };
 use crate::error::{DataError, DataErrorKind};
@@ -23,7 +23,8 @@ pub(super) fn parse(text: &str) -> Result<Schema, DataError> {
         }
     })?;
     let root = Section { text, path: String::new(), table: document.get_ref(), span: 0..0 };
-    root.check_keys(&["label", "columns", "missing", "on_missing", "on_unreadable"])?;
+    root.check_keys(&["label", "columns", "missing", "on_missing", "on_unreadable", "file"])?;
+    let file = parse_file(&root)?;
 
     let missing = root.optional_strings("missing")?.unwrap_or_else(|| vec![String::new()]);
     let defaults = (root.on_missing()?.unwrap_or_default(), root.on_unreadable()?.unwrap_or_default());
@@ -34,14 +35,30 @@ pub(super) fn parse(text: &str) -> Result<Schema, DataError> {
         let section = columns_section.required_section(name.get_ref())?;
         columns.push(parse_column(name.get_ref(), &section, &defaults)?);
     }
-    Schema::new(columns, label, missing).map_err(|error| {
+    let schema = Schema::new(columns, label, missing).and_then(|schema| schema.with_file(file));
+    schema.map_err(|error| {
         // Finding the line takes a pass through the text, which is made for one error and not for each column.
         let of_label = error.field().is_some_and(|field| field.starts_with("label."));
         let column = error.column().and_then(|name| columns_section.get(name));
-        match column.or_else(|| root.get("label").filter(|_| of_label)) {
+        let of_file = error.field().is_some_and(|field| field.starts_with("file."));
+        let others = || root.get("label").filter(|_| of_label).or_else(|| root.get("file").filter(|_| of_file));
+        match column.or_else(others) {
             Some(value) => error.at_line(line_of(text, value.span().start)),
             None => error,
         }
+    })
+}
+
+fn parse_file(root: &Section<'_>) -> Result<FileFormat, DataError> {
+    if root.get("file").is_none() {
+        return Ok(FileFormat::default());
+    }
+    let section = root.required_section("file")?;
+    section.check_keys(&["delimiter", "encoding", "header"])?;
+    Ok(FileFormat {
+        delimiter: section.character("delimiter")?,
+        encoding: section.string("encoding")?,
+        header: section.boolean("header")?,
     })
 }
 

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use super::format::{date_of_text, date_text};
 use super::{
-    CellFormat, Column, ColumnKind, DatePart, Fill, LabelKind, NumberFormat, OnMissing, OnUnknown, OnUnreadable,
-    Others, Review, Scale, Schema,
+    CellFormat, Column, ColumnKind, DatePart, FileFormat, Fill, LabelKind, NumberFormat, OnMissing, OnUnknown,
+    OnUnreadable, Others, Review, Scale, Schema,
 };
 
 const HEAD: &str = "\
@@ -17,6 +17,7 @@ const HEAD: &str = "\
 pub(super) fn to_toml(schema: &Schema, comment: &dyn Fn(&str) -> Option<String>) -> String {
     let mut out = String::from(HEAD);
     line(&mut out, "missing", &strings(&schema.missing));
+    write_file(&mut out, &schema.file);
     let label = &schema.label;
     out.push_str("\n[label]\n");
     comments(&mut out, comment(&label.column));
@@ -36,6 +37,22 @@ pub(super) fn to_toml(schema: &Schema, comment: &dyn Fn(&str) -> Option<String>)
         write_column(&mut out, column, comment(&column.name));
     }
     out
+}
+
+fn write_file(out: &mut String, file: &FileFormat) {
+    if file.is_usual() {
+        return;
+    }
+    out.push_str("\n[file]\n");
+    if let Some(delimiter) = file.delimiter {
+        line(out, "delimiter", &quoted(&delimiter.to_string()));
+    }
+    if let Some(encoding) = &file.encoding {
+        line(out, "encoding", &quoted(encoding));
+    }
+    if let Some(header) = file.header {
+        line(out, "header", if header { "true" } else { "false" });
+    }
 }
 
 /// Writes the label's kind, and returns the question for its reviewer.

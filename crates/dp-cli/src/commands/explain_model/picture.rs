@@ -121,6 +121,7 @@ mod tests {
     fn every_column_has_a_panel_and_names_are_escaped() {
         let curve = Points::Curve {
             values: (0..101).map(f64::from).collect(),
+            dates: false,
             contributions: (0..101).map(|i| (f64::from(i) / 20.0).sin()).collect(),
         };
         let bars = Points::Bars { categories: vec!["<b>".into(), "other".into()], contributions: vec![-0.5, 0.5] };

@@ -75,7 +75,7 @@ impl ListsConfig {
             format: args.format.or_else(|| files.first().and_then(|file| by_name(file))),
             query: args.query.clone(),
             label: args.label.clone(),
-            csv: csv_options(&args.delimiter)?,
+            csv: csv_options(&args.text)?,
             split_lists,
             progress: global.progress,
             workers: global.workers(),

@@ -56,11 +56,8 @@ impl Known {
                 let drafted = draft(data.open()?.with_workers(config.workers), &options, &config.input.csv)
                     .map_err(|error| from_data(&error))?;
                 for note in &drafted.notes {
-                    console.detail(&format!(
-                        "`{}`: {} (for your eyes only)",
-                        one_line(&note.column),
-                        one_line(&note.text)
-                    ));
+                    let shown = format!("`{}`: {} (for your eyes only)", one_line(&note.column), one_line(&note.text));
+                    if note.is_open { console.warn(&shown) } else { console.detail(&shown) }
                 }
                 let mut schema = drafted.schema;
                 schema.assume_all_public();
@@ -183,7 +180,7 @@ impl Known {
                     let table = table.open()?;
                     used.try_for_each(|name| table.position(name).map(drop))
                 }
-                None => CsvReader::new(data.open()?, config.input.csv)
+                None => CsvReader::new(data.open()?, config.input.csv.for_schema(schema))
                     .and_then(|reader| used.try_for_each(|name| reader.position(name).map(drop))),
             };
             found.map_err(|error| from_data(&error))?;

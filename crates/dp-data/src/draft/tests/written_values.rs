@@ -82,7 +82,7 @@ fn what_can_be_read_in_two_ways_is_dropped_unless_another_column_decides() {
     let draft_of = |rows: &[&str]| {
         let rows: Vec<String> =
             rows.iter().zip(["a", "b"].iter().cycle()).map(|(row, y)| format!("{row};{y}\n")).collect();
-        let csv = CsvOptions { delimiter: b';', ..CsvOptions::default() };
+        let csv = CsvOptions { delimiter: Some(b';'), ..CsvOptions::default() };
         draft(Input::from_bytes("f.csv", format!("x;z;y\n{}", rows.concat()).into()), &DraftOptions::new("y"), &csv)
             .unwrap()
     };
@@ -135,7 +135,7 @@ fn cells_written_otherwise_are_counted_with_the_first_line() {
 fn labels_are_numbers_as_written() {
     let rows: String =
         (0..40).map(|i| format!("{};\"{}.{:03},5 kg\"\n", i * 7 % 5, i % 9 + 1, i * 31 % 1000)).collect();
-    let csv = CsvOptions { delimiter: b';', ..CsvOptions::default() };
+    let csv = CsvOptions { delimiter: Some(b';'), ..CsvOptions::default() };
     let text = format!("x;weight\n{rows}");
     let draft = draft(Input::from_bytes("f.csv", text.into()), &DraftOptions::new("weight"), &csv).unwrap();
     let label = draft.schema.label();

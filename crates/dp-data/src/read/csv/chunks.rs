@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::tape::{BLOCK, bits};
-use super::{CsvOptions, CsvReader, Splitter, Text, skip_mark};
+use super::{CsvReader, Marks, Splitter, Text, skip_mark};
 use crate::error::DataError;
 use crate::read::text::{Chunk, ReadsChunks};
 use crate::workers::Workers;
@@ -61,7 +61,7 @@ impl CsvReader {
 
 /// Returns the length of the whole records with which `text` begins; `None` if a quote is not what RFC 4180 says. `text` begins
 /// with a record.
-fn whole_records(arch: Arch, text: &[u8], options: CsvOptions) -> Option<usize> {
+fn whole_records(arch: Arch, text: &[u8], options: Marks) -> Option<usize> {
     if memchr::memchr(options.quote, text).is_none() {
         return Some(memchr::memrchr(b'\n', text).map_or(0, |end| end + 1));
     }
@@ -70,7 +70,7 @@ fn whole_records(arch: Arch, text: &[u8], options: CsvOptions) -> Option<usize> 
 }
 
 /// [`whole_records`], quote by quote.
-fn whole_records_by_quote(text: &[u8], CsvOptions { delimiter, quote }: CsvOptions) -> Option<usize> {
+fn whole_records_by_quote(text: &[u8], Marks { delimiter, quote }: Marks) -> Option<usize> {
     let (mut whole, mut at) = (0, 0);
     loop {
         let found = memchr::memchr(quote, &text[at..]);
@@ -101,7 +101,7 @@ fn whole_records_by_quote(text: &[u8], CsvOptions { delimiter, quote }: CsvOptio
 /// [`whole_records`] of a text in which every quote opens or closes a cell or is doubled, 64 bytes at a time; `None` for others.
 struct WholeRecords<'t> {
     text: &'t [u8],
-    options: CsvOptions,
+    options: Marks,
 }
 
 impl WithSimd for WholeRecords<'_> {
@@ -109,7 +109,7 @@ impl WithSimd for WholeRecords<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _simd: S) -> Option<usize> {
-        let Self { text, options: CsvOptions { delimiter, quote } } = self;
+        let Self { text, options: Marks { delimiter, quote } } = self;
         let (blocks, rest) = text.as_chunks::<BLOCK>();
         let mut last = [b'\n'; BLOCK];
         last[..rest.len()].copy_from_slice(rest);
@@ -162,6 +162,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::read::CsvOptions;
 
     #[test]
     fn whole_records_end_with_a_line_outside_quotes() {
@@ -177,7 +178,7 @@ mod tests {
             ("\"1\"2\n", None),
             ("\n\n\"a\"\n\"", Some(6)),
         ] {
-            let (text, options) = (text.as_bytes(), CsvOptions::default());
+            let (text, options) = (text.as_bytes(), CsvOptions::default().marks().unwrap());
             for arch in [Arch::new(), Arch::Scalar] {
                 assert_eq!(whole_records(arch, text, options), whole, "{text:?}");
             }
@@ -193,7 +194,7 @@ mod tests {
         ) {
             let mut text = pieces.concat();
             text.extend(std::iter::repeat_n('x', ending));
-            let (text, options) = (text.as_bytes(), CsvOptions::default());
+            let (text, options) = (text.as_bytes(), CsvOptions::default().marks().unwrap());
             let expected = whole_records_by_quote(text, options);
             for arch in [Arch::new(), Arch::Scalar] {
                 // Quotes in the middle of cells are left to the other function.
@@ -206,7 +207,7 @@ mod tests {
         fn blocks_of_well_quoted_text_are_cut(cells in prop::collection::vec(("[a,\n]{0,9}(\"\")?[b,\n]{0,90}", any::<bool>()), 1..40), left in 0..30_usize) {
             let text: String = cells.iter().map(|(cell, ends)| format!("\"{cell}\"{}", if *ends { "\n" } else { "," })).collect();
             let text = &text.as_bytes()[..text.len().saturating_sub(left)];
-            let options = CsvOptions::default();
+            let options = CsvOptions::default().marks().unwrap();
             let found = Arch::new().dispatch(WholeRecords { text, options });
             prop_assert_eq!(found, whole_records_by_quote(text, options), "{:?}", String::from_utf8_lossy(text));
             prop_assert!(found.is_some());

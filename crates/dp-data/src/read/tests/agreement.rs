@@ -9,7 +9,10 @@ use super::*;
 /// Returns all records by `csv-core` alone, the reference for the splitter: cells with the line breaks of CSV resolved.
 fn reference(bytes: &[u8], options: CsvOptions) -> Vec<Vec<Vec<u8>>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
-    let mut reader = csv_core::ReaderBuilder::new().delimiter(options.delimiter).quote(options.quote).build();
+    let mut reader = csv_core::ReaderBuilder::new()
+        .delimiter(options.delimiter.unwrap_or(b','))
+        .quote(options.quote.unwrap_or(b'"'))
+        .build();
     let _ = reader.read_record(b"\n", &mut [0; 1], &mut [0; 1]);
     let (mut output, mut ends) = (vec![0; bytes.len() + 1], vec![0; bytes.len() + 1]);
     let (mut records, mut at) = (Vec::new(), 0);
@@ -166,7 +169,7 @@ fn plain_gz_xz_folder_and_stream_agree_bit_for_bit() {
             assert!(bits(&loaded.examples) == bits(&expected), "{name} differs");
         }
     }
-    let other = CsvOptions { delimiter: b';', quote: b'\'' };
+    let other = CsvOptions { delimiter: Some(b';'), quote: Some(b'\''), ..CsvOptions::default() };
     let swapped: String = text.replace("two\nlines, \"\"quoted\"\"", "two").replace('"', "'").replace(',', ";");
     let loaded = load_csv(Input::from_bytes("semicolons", swapped.into()), &encoder(), &other).unwrap();
     assert!(bits(&loaded.examples) == bits(&expected));

@@ -56,7 +56,8 @@ fn one_of_each() -> Vec<DataError> {
     let checksum = damaged.len() - 8;
     damaged[checksum] ^= 0xff;
     let mut unreviewed = Schema::parse("s", &SCHEMA.replace("max = 100", "max = 100, reviewed = false")).unwrap();
-    let options = CsvOptions { delimiter: b'"', ..Default::default() };
+    let options = CsvOptions { delimiter: Some(b'"'), ..Default::default() };
+    let wide = CsvOptions { encoding: TextEncoding::of_label("utf-16le"), ..Default::default() };
     vec![
         Input::open("no/such/people.csv").unwrap_err(),
         read_failing(io::ErrorKind::PermissionDenied, PEOPLE.as_bytes()),
@@ -74,6 +75,9 @@ fn one_of_each() -> Vec<DataError> {
         refuse_csv("age,city,y\n\"1\"2,Rome,no\n"),
         refuse_csv([b"age,city,y\n1,\"".to_vec(), vec![b'x'; 70 << 20]].concat()),
         CsvReader::new(Input::from_bytes("f", vec![]), options).err().unwrap(),
+        CsvReader::new(Input::from_bytes("f", b"a\0,\0\n".to_vec()), wide).err().unwrap(),
+        refuse_csv(b"PAR1".to_vec()),
+        refuse_draft("1,2,yes\n3,4,no\n", &DraftOptions::default()),
         refuse_csv("age,city,y\n1,Rome,no\nold,Rome,no\n"),
         refuse_dates("age,city,y\n31.2.2024,Rome,no\n"),
         refuse_csv("age,city,y\n1,Rome,no\n,Rome,no\n"),
@@ -292,7 +296,10 @@ fn a_byte_order_mark_is_no_part_of_the_text() {
 #[test]
 fn delimiters_and_quotes_that_cannot_be() {
     for (delimiter, quote) in [(b',', b','), (b'\n', b'"'), (b',', b'\r'), (200, b'"'), (0, b'"')] {
-        let refused = CsvReader::new(Input::from_bytes("f", vec![]), CsvOptions { delimiter, quote });
+        let refused = CsvReader::new(
+            Input::from_bytes("f", vec![]),
+            CsvOptions { delimiter: Some(delimiter), quote: Some(quote), ..Default::default() },
+        );
         assert_eq!(refused.err().unwrap().code(), "csv.options");
     }
 }

@@ -1,0 +1,121 @@
+//! Files that are no text, recognised by their first bytes.
+
+use crate::error::{DataError, DataErrorKind};
+
+/// What to do with a file.
+const EXPORT: &str = "export it as CSV (UTF-8)";
+const UNPACK: &str = "unpack it";
+const PARQUET: &str = "name it *.parquet, or add --format parquet";
+const JSON: &str = "write it as CSV with one row for each record, for instance with jq or a database";
+
+/// Beginnings of files, what they are, and what to do with them.
+const KINDS: [(&[u8], &str, &str); 37] = [
+    (b"PAR1", "a Parquet file", PARQUET),
+    (b"SQLite format 3\0", "a SQLite database", "read it as sqlite:FILE"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook of before 2007, or another old Office document", EXPORT),
+    (b"%PDF", "a PDF document", "find the table that it was made from"),
+    (b"{\\rtf", "an RTF document", EXPORT),
+    (b"<!DOCTYPE", "an HTML page", "check where it came from: a page of a login or of an error, often"),
+    (b"<!doctype", "an HTML page", "check where it came from: a page of a login or of an error, often"),
+    (b"<html", "an HTML page", "check where it came from: a page of a login or of an error, often"),
+    (b"<?xml", "an XML document", EXPORT),
+    (b"<stata_dta>", "a Stata file", EXPORT),
+    (b"ARROW1", "an Arrow (Feather) file", "write it as Parquet"),
+    (b"FEA1", "a Feather file", "write it as Parquet"),
+    (b"ORC", "an ORC file", "write it as Parquet"),
+    (b"Obj\x01", "an Avro file", "write it as Parquet"),
+    (b"\x89HDF", "an HDF5 file", EXPORT),
+    (b"CDF\x01", "a NetCDF file", EXPORT),
+    (b"$FL2", "an SPSS file", EXPORT),
+    (b"$FL3", "an SPSS file", EXPORT),
+    (&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xc2, 0xea, 0x81, 0x60], "a SAS file", EXPORT),
+    (b"HEADER RECORD***", "a SAS transport file", EXPORT),
+    (b"RDX", "an R workspace", "write the table with write.csv"),
+    (b"\x93NUMPY", "a NumPy array", EXPORT),
+    (b"\x80\x03", "a pickle of Python", EXPORT),
+    (b"\x80\x04", "a pickle of Python", EXPORT),
+    (b"\x80\x05", "a pickle of Python", EXPORT),
+    (b"BZh", "compressed with bzip2", UNPACK),
+    (b"\x28\xb5\x2f\xfd", "compressed with zstd", UNPACK),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", UNPACK),
+    (b"Rar!\x1a\x07", "a RAR archive", UNPACK),
+    (b"\x89PNG", "a picture", "find the table that it shows"),
+    (b"\xff\xd8\xff", "a picture", "find the table that it shows"),
+    (b"{\"", "JSON", JSON),
+    (b"{\n", "JSON", JSON),
+    (b"[{", "JSON", JSON),
+    (b"[\n", "JSON", JSON),
+    (
+        b"\xff\xfe",
+        "text in UTF-16",
+        "add --encoding utf-16le for `dp schema`, or `encoding` under [file] in the schema",
+    ),
+    (
+        b"\xfe\xff",
+        "text in UTF-16",
+        "add --encoding utf-16be for `dp schema`, or `encoding` under [file] in the schema",
+    ),
+];
+
+/// How a ZIP archive begins.
+const ZIP: &[u8] = b"PK\x03\x04";
+
+/// Returns the error for a text that is none, if its first bytes show it.
+pub(super) fn refusal(head: &[u8]) -> Option<DataError> {
+    let holds = |name: &[u8]| memchr::memmem::find(head, name).is_some();
+    let (what, help) = if head.starts_with(ZIP) {
+        if holds(b"xl/") || holds(b"[Content_Types].xml") {
+            ("an Excel workbook (or another Office document)", EXPORT)
+        } else if holds(b"opendocument") {
+            ("an OpenDocument file", EXPORT)
+        } else {
+            ("a ZIP archive", UNPACK)
+        }
+    } else if let Some((_, what, help)) = KINDS.iter().find(|(magic, ..)| head.starts_with(magic)) {
+        (*what, *help)
+    } else if memchr::memchr(0, &head[..head.len().min(LOOKED)]).is_some() {
+        (
+            "binary data, or text in UTF-16 without its mark",
+            "check the file; for UTF-16 name the encoding (--encoding utf-16le)",
+        )
+    } else {
+        return None;
+    };
+    let error = DataError::new(DataErrorKind::FileKind, format!("this is no text, but {what}"));
+    Some(error.expected("a table as text, such as CSV").help(help))
+}
+
+/// Zeros are looked for in so many bytes.
+const LOOKED: usize = 4096;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::read::{CsvOptions, CsvReader, Input, Lines};
+
+    #[test]
+    fn other_files_are_named() {
+        let zip = |name: &str| [b"PK\x03\x04\x14\0\0\0", name.as_bytes(), b"\0\0"].concat();
+        for (bytes, what) in [
+            (b"PAR1\x15\x04".to_vec(), "Parquet"),
+            (zip("xl/workbook.xml"), "Excel"),
+            (zip("mimetypeapplication/vnd.oasis.opendocument.spreadsheet"), "OpenDocument"),
+            (zip("people.csv"), "ZIP"),
+            (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1\0".to_vec(), "Excel"),
+            (b"\xff\xfea\0,\0".to_vec(), "UTF-16"),
+            (b"a\0,\0b\0\n\0".to_vec(), "UTF-16"),
+            (b"{\"a\": 1}\n".to_vec(), "JSON"),
+            (b"\x28\xb5\x2f\xfd\x04".to_vec(), "zstd"),
+            (b"<html><body>Log in".to_vec(), "HTML"),
+        ] {
+            let refused = CsvReader::new(Input::from_bytes("f", bytes.clone()), CsvOptions::default()).err().unwrap();
+            assert_eq!((refused.code(), refused.file()), ("file.kind", Some("f")), "{what}");
+            assert!(refused.message().contains(what), "{}", refused.message());
+            let refused = Lines::new(Input::from_bytes("f", bytes)).next_line().map(drop).unwrap_err();
+            assert_eq!(refused.code(), "file.kind", "{what}");
+        }
+        for text in ["{a},b\n", "ORDER,y\n", "", "\u{feff}a,b\n", "PK,y\n", "[a],b\n"] {
+            assert!(refusal(text.as_bytes()).is_none_or(|_| text.starts_with("ORC")), "{text}");
+        }
+    }
+}
