@@ -4,10 +4,10 @@ use dp::{Error, ErrorKind, ModelFile, RankerFile, Sealed, model};
 use dp_data::Encoder;
 use dp_data::encode::InputFormat;
 
-use crate::args::{FileName, Format};
+use crate::args::{FileName, Format, UnknownArg};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, out_of_memory};
-use crate::input::{InputConfig, read_whole};
+use crate::input::{InputConfig, conflict, read_whole};
 
 /// Reads `name` (`-` for standard input) and checks its seals.
 ///
@@ -55,8 +55,8 @@ pub fn ranker(name: &FileName) -> Result<RankerFile, Failure> {
 /// Returns the encoder of a model for records in the format that `input` names.
 ///
 /// # Errors
-/// `model.mismatch` if the model was trained on another format.
-pub fn encoder_for(file: &ModelFile, input: &InputConfig) -> Result<Encoder, Failure> {
+/// `model.mismatch` if the model was trained on another format; `usage.conflict` for categories of records without columns.
+pub fn encoder_for(file: &ModelFile, input: &InputConfig, on_unknown: Option<UnknownArg>) -> Result<Encoder, Failure> {
     let (trained_on, same) = match file.model.encoder.input() {
         InputFormat::Table(_) => ("a table", input.format.is_table()),
         InputFormat::Libsvm(_) => ("libsvm", input.format == Format::Libsvm),
@@ -70,7 +70,12 @@ pub fn encoder_for(file: &ModelFile, input: &InputConfig) -> Result<Encoder, Fai
             .expected(format!("{trained_on}, as in training"))
             .help(format!("if it is {trained_on}, say so with --format")));
     }
-    file.encoder_counting(input.zero_based).map_err(|error| Failure::from_data(&error))
+    let encoder = file.encoder_counting(input.zero_based).map_err(|error| Failure::from_data(&error))?;
+    match on_unknown {
+        None => Ok(encoder),
+        Some(_) if encoder.schema().is_none() => Err(conflict("--on-unknown", "these records have no categories")),
+        Some(treatment) => Ok(encoder.with_unknown(treatment.into())),
+    }
 }
 
 impl From<Error> for Failure {

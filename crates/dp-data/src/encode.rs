@@ -135,6 +135,18 @@ impl Default for Encoding {
     }
 }
 
+/// The treatment of a category that the schema does not list, in records that a model is used on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum UnknownCategory {
+    /// It counts as the category `other`; if the column has none, as no category, so that the column adds nothing to a score.
+    Other,
+    /// The file is refused.
+    Error,
+    /// The record becomes a null record, which has no score.
+    Skip,
+}
+
 /// Encodes records as feature vectors of norm at most 1 and labels as targets.
 ///
 /// Two classes become -1 and +1, several classes their positions in the public list, numbers are mapped to `[-1, 1]`.
@@ -307,6 +319,33 @@ impl Encoder {
             Some(projection) => encoder.projected(projection),
             None => Ok(encoder),
         }
+    }
+
+    /// Sets the treatment of categories that the schema does not list, for records that a model is used on. It is not part of the
+    /// serialised encoder.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::encode::{Encoder, Encoding, RowBuffer, UnknownCategory};
+    /// use dp_data::Schema;
+    ///
+    /// let schema = Schema::parse(
+    ///     "toy.toml",
+    ///     "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
+    ///      columns.sex = { type = 'categorical', categories = ['f', 'm'] }",
+    /// )?;
+    /// let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS)?;
+    /// let mut row = RowBuffer::new(&encoder);
+    /// assert!(encoder.encode_row(|_| b"x".as_slice(), None, &mut row).is_err());
+    /// let lenient = encoder.with_unknown(UnknownCategory::Other);
+    /// lenient.encode_row(|_| b"x".as_slice(), None, &mut row)?;
+    /// assert_eq!(row.indices(), &[2]); // the intercept alone
+    /// # Ok::<(), dp_data::DataError>(())
+    /// ```
+    #[must_use]
+    pub fn with_unknown(self, treatment: UnknownCategory) -> Self {
+        let columns = self.columns.into_iter().map(|plan| plan.with_unknown(treatment)).collect();
+        Self { columns, ..self }
     }
 
     /// Returns the number of numeric columns for whose functions the schema states nothing, so that [`Encoding::map`] does.

@@ -25,7 +25,7 @@ pub use audit::{
 };
 pub use file_name::FileName;
 pub(crate) use input::SQLITE;
-pub use input::{FormArgs, Format, InputArgs, TextArgs};
+pub use input::{FormArgs, Format, InputArgs, TextArgs, UnknownArg};
 pub use rank::{
     ListFormat, ListsArgs, RankArgs, RankCvArgs, RankEvaluateArgs, RankJob, RankLoss, RankMetrics, RankModel,
     RankModelArgs, RankNormalise, RankPredictArgs, RankPrivacyArgs, RankProtect, RankScaling, RankTrainArgs,
@@ -250,6 +250,9 @@ pub struct EvaluateArgs {
     /// Records with labels; `-` for standard input
     #[command(flatten)]
     pub input: InputArgs,
+    /// Treatment of a category that the schema does not list [default: the schema's]
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
+    pub on_unknown: Option<UnknownArg>,
     /// Declare that these records are public, so that the metrics of a model whose guarantee holds may be published
     #[arg(long)]
     pub public_data: bool,
@@ -274,6 +277,9 @@ pub struct PredictArgs {
     /// The flags for reading them
     #[command(flatten)]
     pub form: FormArgs,
+    /// Treatment of a category that the schema does not list [default: the schema's]
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Data", conflicts_with = "sql")]
+    pub on_unknown: Option<UnknownArg>,
     /// Output file of the scores [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

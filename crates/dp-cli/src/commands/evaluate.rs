@@ -6,7 +6,7 @@ use dp_data::Workers;
 use dp_data::read::RecordReader;
 use serde::Serialize;
 
-use crate::args::{EvaluateArgs, FileName, Format, GlobalArgs};
+use crate::args::{EvaluateArgs, FileName, Format, GlobalArgs, UnknownArg};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::files;
@@ -21,6 +21,8 @@ pub struct EvaluateConfig {
     pub model: FileName,
     /// The records.
     pub input: InputConfig,
+    /// The treatment of categories that the schema does not list, if it is another than the schema's.
+    pub on_unknown: Option<UnknownArg>,
     /// True if the records are declared public.
     pub public_data: bool,
     /// The progress display.
@@ -139,6 +141,7 @@ impl EvaluateConfig {
         Ok(Self {
             model: args.model.clone(),
             input: InputConfig::new(&args.input.data, &args.input.form)?.with_labels()?,
+            on_unknown: args.on_unknown,
             public_data: args.public_data,
             progress: global.progress,
             workers: global.workers(),
@@ -174,7 +177,7 @@ pub fn execute(args: &EvaluateArgs, global: &GlobalArgs, console: &Console) -> R
 /// Errors in the model or the records.
 pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failure> {
     let file = files::model(&config.model)?;
-    let encoder = files::encoder_for(&file, &config.input)?;
+    let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
     let guarantee_holds = dp::verify::model(&file, dp::verify::WORK).is_ok();
     if config.public_data && !guarantee_holds {
         console.warn(

@@ -12,7 +12,7 @@ use dp_data::sql::Dialect;
 use serde::Serialize;
 
 use super::dry_run::Foreseen;
-use crate::args::{FileName, GlobalArgs, PredictArgs};
+use crate::args::{FileName, GlobalArgs, PredictArgs, UnknownArg};
 use crate::atomic::{self, PendingFile};
 use crate::failure::Failure;
 use crate::files;
@@ -27,6 +27,8 @@ pub struct PredictConfig {
     pub model: FileName,
     /// The records.
     pub input: InputConfig,
+    /// The treatment of categories that the schema does not list, if it is another than the schema's.
+    pub on_unknown: Option<UnknownArg>,
     /// The output file; `None` for standard output.
     pub out: Option<PathBuf>,
     /// True if an existing file is replaced.
@@ -74,7 +76,8 @@ impl PredictConfig {
                 .help("add --out FILE, or omit --json"));
         }
         let (progress, workers) = (global.progress, global.workers());
-        Ok(Self { model: args.model.clone(), input, out, force: args.force, progress, workers })
+        let (model, on_unknown) = (args.model.clone(), args.on_unknown);
+        Ok(Self { model, input, on_unknown, out, force: args.force, progress, workers })
     }
 }
 
@@ -144,7 +147,7 @@ fn write_query(args: &PredictArgs, dialect: Dialect, console: &Console) -> Resul
 /// Errors in any of them.
 pub fn dry_run(config: &PredictConfig) -> Result<Foreseen, Failure> {
     let file = files::model(&config.model)?;
-    let encoder = files::encoder_for(&file, &config.input)?;
+    let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
     let input = config.input.open()?;
     RecordReader::new(input, &encoder, &config.input.csv, false).map_err(from_data)?;
@@ -175,7 +178,7 @@ pub fn run(config: &PredictConfig, console: &Console) -> Result<Outcome, Failure
 
 fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target: &str) -> Result<u64, Failure> {
     let file = files::model(&config.model)?;
-    let encoder = files::encoder_for(&file, &config.input)?;
+    let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
     let input = config.input.open()?.with_workers(config.workers);
     let mut reader = RecordReader::new(input, &encoder, &config.input.csv, false)?;
     let mut progress = Progress::start(config.progress, console, "predict", Counted::Rows, None);

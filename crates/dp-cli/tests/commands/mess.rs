@@ -245,3 +245,53 @@ fn parts_of_dates_are_features() {
         .fails(3, "encoding.sql")
         .says("dates");
 }
+
+#[test]
+fn a_new_category_does_not_strand_a_model() {
+    let place = Workplace::new();
+    let rows: String = (0..300).map(|i| format!("{},{},{}\n", ["a", "b", "other"][i % 3], i % 7, i % 2)).collect();
+    place.write("a.csv", format!("town,x,y\n{rows}"));
+    let schema = |categories: &str, policy: &str| {
+        format!(
+            "label = {{ column = 'y', positive = '1', negative = '0' }}\n\
+             columns.town = {{ type = 'categorical', categories = [{categories}], on_unknown = '{policy}' }}\n\
+             columns.x = {{ type = 'numeric', min = 0, max = 6 }}\n"
+        )
+    };
+    place.write("new.csv", "town,x,y\na,1,1\nc,1,0\n b ,2,1\n");
+    for (name, categories) in [("with", "'a', 'b', 'other'"), ("without", "'a', 'b'")] {
+        place.write("s.toml", schema(categories, "error"));
+        place
+            .write("t.csv", format!("town,x,y\n{}", rows.replace("other", if name == "with" { "other" } else { "a" })));
+        let model = format!("{name}.json");
+        place.dp(&["train", "--data", "t.csv", "--schema", "s.toml", "--epsilon", "1", "--out", &model]).ok();
+        let predict = |more: &[&str]| place.dp(&[&["predict", "--model", &model, "--data", "new.csv"], more].concat());
+        predict(&["--out", "p.csv"]).fails(3, "csv.unknown_category").says("--on-unknown other");
+        predict(&["--out", "p.csv", "--on-unknown", "error"]).fails(3, "csv.unknown_category");
+        let scores = |more: &[&str]| -> Vec<String> { predict(more).ok().lines().skip(1).map(str::to_owned).collect() };
+        let skipped = scores(&["--on-unknown", "skip"]);
+        assert_eq!((skipped.len(), skipped[1].trim_matches(',')), (3, ""), "{skipped:?}");
+        let scored = scores(&["--on-unknown", "other"]);
+        assert_eq!((&scored[0], &scored[2]), (&skipped[0], &skipped[2]));
+        if name == "with" {
+            place.write("other.csv", "town,x,y\nother,1,1\n");
+            let other = place.dp(&["predict", "--model", &model, "--data", "other.csv"]).ok();
+            assert_eq!(Some(scored[1].as_str()), other.lines().nth(1));
+        } else {
+            // Neither `a` nor `b`: the score of the other features alone.
+            let weights: Vec<f64> = place.json(&model)["model"]["weights"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|w| w.as_f64().unwrap())
+                .collect();
+            let (x, intercept) = (2.0 / 6.0 - 1.0, 1.0);
+            let score = (weights[2] * x + weights[3] * intercept) / f64::hypot(x, intercept);
+            let found: f64 = scored[1].split(',').next().unwrap().parse().unwrap();
+            assert!((found - score).abs() < 1e-9, "{found} {score}");
+        }
+        let evaluate = ["evaluate", "--model", &model, "--data", "new.csv", "--json", "--on-unknown"];
+        assert_eq!(place.dp(&[&evaluate[..], &["other"]].concat()).json()["n"], 3);
+        assert_eq!(place.dp(&[&evaluate[..], &["skip"]].concat()).json()["n"], 2);
+    }
+}

@@ -76,6 +76,7 @@ impl ColumnSurvey {
 
     /// Adds a cell of a record that starts on this line.
     pub(super) fn see(&mut self, cell: &[u8], line: u64) {
+        let cell = cell.trim_ascii();
         if let Some(number) = parse_number(cell) {
             // One of the two zeros.
             let number = number + 0.0;
@@ -88,13 +89,13 @@ impl ColumnSurvey {
             self.numbers.see(number);
             self.written.see_plain(cell, number, line);
             self.number.get_or_insert(line);
-        } else if let Some(marker) = USUAL_MARKERS.iter().find(|marker| marker.as_bytes() == cell.trim_ascii()) {
+        } else if let Some(marker) = USUAL_MARKERS.iter().find(|marker| marker.as_bytes() == cell) {
             self.see_marker(marker);
         } else if !self.written.see(cell, line) && !self.dates.see(cell, line) {
             self.others += 1;
             self.other.get_or_insert(line);
         }
-        self.see_value(cell.trim_ascii());
+        self.see_value(cell);
     }
 
     fn see_marker(&mut self, marker: &'static str) {

@@ -50,13 +50,12 @@ pub(super) enum Reading {
 }
 
 impl Written {
-    /// Adds a plain number.
+    /// Adds a plain number, without blanks around it.
     pub(super) fn see_plain(&mut self, cell: &[u8], number: f64, line: u64) {
-        let trimmed = cell.trim_ascii();
-        let Some(point) = memchr::memchr(b'.', trimmed) else { return self.whole.see(number) };
+        let Some(digits) = cell.iter().rev().position(|byte| *byte == b'.') else { return self.whole.see(number) };
         // `1.234`, `-12.345`: with a group of three digits.
-        let is_grouped = trimmed.len() == point + 4 && point <= 4;
-        let grouped = std::str::from_utf8(trimmed).ok().filter(|_| is_grouped);
+        let is_grouped = digits == 3 && cell.len() <= 8;
+        let grouped = std::str::from_utf8(cell).ok().filter(|_| is_grouped);
         match grouped.and_then(|text| format((',', '.'), Vec::new()).read(text)) {
             Some(number) => self.grouped.see(number),
             None => {

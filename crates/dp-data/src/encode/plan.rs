@@ -9,7 +9,7 @@ use super::coordinate::{Coordinate, Share};
 use super::feature_map::{Functions, Numeric};
 use super::reading::{Reading, unpadded};
 use super::row::{ColumnTally, RowBuffer};
-use super::{Encoding, NumericRange, parse_number};
+use super::{Encoding, NumericRange, UnknownCategory, parse_number};
 use crate::error::DataErrorKind;
 use crate::schema::{Column, ColumnKind, Fill, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Scale, Schema};
 use crate::sql::{Dialect, LARGEST};
@@ -73,6 +73,8 @@ enum Absent {
     Neutral,
     /// A number, or the position of a category.
     Use(f64),
+    /// No feature of the column.
+    Nothing,
 }
 
 /// The result of encoding a cell.
@@ -138,6 +140,21 @@ impl ColumnPlan {
             Self::Drop => {}
             Self::Numeric(plan) => plan.reading = None,
             Self::Categorical(plan) => plan.reading = None,
+        }
+        self
+    }
+
+    /// Returns the plan with another treatment of categories that the schema does not list.
+    pub(super) fn with_unknown(mut self, treatment: UnknownCategory) -> Self {
+        if let Self::Categorical(plan) = &mut self
+            && plan.reading.is_none()
+        {
+            let other = plan.positions.get(OTHER_CATEGORY.as_bytes());
+            plan.unknown = match treatment {
+                UnknownCategory::Error => Absent::Refuse,
+                UnknownCategory::Skip => Absent::Neutral,
+                UnknownCategory::Other => other.map_or(Absent::Nothing, |&place| Absent::Use(f64::from(place))),
+            };
         }
         self
     }
@@ -252,7 +269,8 @@ impl NumericPlan {
                 tally.replaced += 1;
                 Ok(number)
             }
-            Err((Absent::Neutral, _)) => {
+            // Of categories only.
+            Err((Absent::Neutral | Absent::Nothing, _)) => {
                 tally.neutral += 1;
                 Err(CellOutcome::Neutral)
             }
@@ -288,7 +306,7 @@ impl NumericPlan {
         let number = |value: f64| dialect.number(value);
         let replaced = |absent: Absent| match absent {
             Absent::Use(value) => number(value.clamp(self.min, self.max)),
-            Absent::Refuse | Absent::Neutral => "NULL".to_owned(),
+            Absent::Refuse | Absent::Neutral | Absent::Nothing => "NULL".to_owned(),
         };
         let x = match &self.reading {
             Some(Reading::Flag { one, zero }) => flag_in_sql(column, (one, zero), dialect),
@@ -385,7 +403,7 @@ impl CategoricalPlan {
     pub(super) fn position_in_sql(&self, column: &str, dialect: Dialect) -> String {
         let replaced = |absent: Absent| match absent {
             Absent::Use(place) => format!("{place}"),
-            Absent::Refuse | Absent::Neutral => "NULL".to_owned(),
+            Absent::Refuse | Absent::Neutral | Absent::Nothing => "NULL".to_owned(),
         };
         let mut categories: Vec<(&str, u32)> =
             self.positions.iter().filter_map(|(text, &place)| Some((std::str::from_utf8(text).ok()?, place))).collect();
@@ -449,6 +467,10 @@ impl CategoricalPlan {
                 tally.see(place);
                 // Positions are below 2^32, so the cast is exact.
                 row.push(self.first + place as u32, 1.0);
+                CellOutcome::Encoded
+            }
+            Absent::Nothing => {
+                tally.replaced += 1;
                 CellOutcome::Encoded
             }
         }

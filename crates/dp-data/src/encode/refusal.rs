@@ -25,7 +25,7 @@ impl Encoder {
             DataErrorKind::CsvUnknownCategory => {
                 DataError::new(kind, format!("a cell of column `{name}` holds an undeclared category"))
                     .expected("one of the categories of the schema")
-                    .help("add it to `categories` if it is publicly possible, or declare `on_unknown`")
+                    .help("add it to `categories` if it is publicly possible, or declare `on_unknown`; where a model is used, add --on-unknown other")
             }
             DataErrorKind::CsvBadDate => {
                 let pattern = match &column.format {

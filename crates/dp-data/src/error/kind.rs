@@ -130,7 +130,7 @@ kinds! {
         "A cell is missing and its column declares `on_missing = \"error\"`, the default for files. Mend the file, or declare what a missing value means: `on_missing = { value = 0 }` puts a fixed value there, `\"category\"` gives missing values a category of their own, `\"neutral\"` gives the whole record no influence.";
     /// A category that was not declared.
     CsvUnknownCategory, "csv.unknown_category",
-        "A cell of a categorical column holds a value that the schema does not list. Add it to `categories` if it is publicly known to be possible, or declare `on_unknown = \"other\"` (with a category named `other`) or `on_unknown = \"neutral\"`.";
+        "A cell of a categorical column holds a value that the schema does not list. Add it to `categories` if it is publicly known to be possible, or declare `on_unknown = \"other\"` (with a category named `other`) or `on_unknown = \"neutral\"`. A model is used on records with new categories by `dp predict` and `dp evaluate` with --on-unknown: `other` counts them as that category, or as none if there is no such one, and `skip` gives their records no score.";
     /// A label value that was not declared.
     LabelUnknown, "label.unknown",
         "A label is not among the declared values: neither positive nor negative, or not one of the listed classes. Classes are declared, never taken from the data: add the value to `positive` or `negative`, or to `classes`, under `[label]` if it is publicly known to be possible, or say what all others mean with `others`.";
