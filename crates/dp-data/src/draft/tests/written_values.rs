@@ -145,6 +145,65 @@ fn labels_are_numbers_as_written() {
     assert_eq!(Schema::parse("s", &draft.to_toml()).unwrap(), draft.schema);
 }
 
+#[test]
+fn a_number_that_looks_plain_is_read_in_the_format_of_its_column() {
+    let schema = "label = { column = 'y', positive = '1', negative = '0' }\n\
+        columns.a = { type = 'numeric', min = 0, max = 10000, decimal = ',', thousands = '.' }\n\
+        columns.b = { type = 'numeric', min = 0, max = 10000 }\n\
+        columns.c = { type = 'numeric', column = 'b', min = 0, max = 10000, log1p = true }\n\
+        columns.d = { type = 'indicator', one = ['0'], zero = ['1'] }";
+    let encoder = Encoder::new(&Schema::parse("s", schema).unwrap(), Encoding::UNIT_ROWS).unwrap();
+    let plain = schema.replace(", decimal = ',', thousands = '.'", "").replace(", one = ['0'], zero = ['1']", "");
+    let plain = Encoder::new(&Schema::parse("s", &plain).unwrap(), Encoding::UNIT_ROWS).unwrap();
+    let load = |encoder: &Encoder, text: &str| {
+        let loaded = load_csv::<f64>(Input::from_bytes("f.csv", text.into()), encoder, &CsvOptions::default()).unwrap();
+        let Rows::Dense { values, .. } = loaded.examples.block().rows else { panic!("few columns are dense") };
+        values.to_vec()
+    };
+    let found = load(&encoder, "a,b,d,y\n1.234,1.234,0,1\n7,7,1,0\n12.500,2,1,1\n");
+    assert_eq!(found, load(&plain, "a,b,d,y\n1234,1.234,1,1\n7,7,0,0\n12500,2,0,1\n"));
+}
+
+#[test]
+fn many_units_are_text_on_any_number_of_threads() {
+    // Nearly all have one unit; a chunk in which others come first would not tell it apart.
+    let unit =
+        |i: usize| if i.is_multiple_of(20) { char::from(b'a' + (i / 20 % 12) as u8).to_string() } else { "kg".into() };
+    let rows: String = (0..4000).map(|i| format!("{} {},{},{}\n", i % 90, unit(i), i % 9, i % 2)).collect();
+    let draft = |threads: usize| {
+        let workers = crate::Workers::new(threads.try_into().unwrap());
+        let source = Drops(std::io::Cursor::new(format!("x,z,y\n{rows}").into_bytes()));
+        let input = Input::from_reader("a.csv", source).unwrap().with_workers(workers);
+        draft(input, &DraftOptions::new("y"), &CsvOptions::default()).unwrap()
+    };
+    let one = draft(1);
+    assert_eq!(column(&one, "x").kind, ColumnKind::Drop);
+    assert_eq!(draft(3), one);
+}
+
+#[test]
+fn columns_of_a_typed_table_can_be_used_twice() {
+    use crate::encode::Cell;
+    use crate::table::{Batch, Table, TableColumn};
+
+    let columns = ["a", "y"].map(|name| TableColumn { name: name.to_owned(), unreadable: None });
+    let table = Table::new("t", columns.to_vec(), |used, batches| {
+        assert_eq!(used, [0, 1], "each column is read once");
+        let mut batch = Batch::new(used.len());
+        batch.push(0, Cell::Number(50.0))?;
+        batch.push(1, Cell::Boolean(true))?;
+        batches.send(batch)
+    });
+    let schema = "label = { column = 'y', positive = 'true', negative = 'false' }\n\
+        columns.a = { type = 'numeric', min = 0, max = 100 }\n\
+        columns.b = { type = 'numeric', column = 'a', min = 0, max = 50 }";
+    let encoder = Encoder::new(&Schema::parse("s", schema).unwrap(), Encoding::UNIT_ROWS).unwrap();
+    let loaded = load_csv::<f64>(Input::from_table(table), &encoder, &CsvOptions::default()).unwrap();
+    let Rows::Dense { values, .. } = loaded.examples.block().rows else { panic!("few columns are dense") };
+    // (0, 1, 1) divided by its norm.
+    assert!(values[0] == 0.0 && (values[1] - 0.5_f64.sqrt()).abs() < 1e-14, "{values:?}");
+}
+
 /// Writes a number with these marks.
 fn written(cents: i64, (decimal, thousands): (char, char), unit: &str, front: bool) -> String {
     let (whole, fraction) = (cents.unsigned_abs() / 100, cents.unsigned_abs() % 100);
