@@ -268,8 +268,10 @@ impl ColumnSurvey {
             "Cells hold {}: their rows count for nothing, unless on_missing is {{ value = ... }}.",
             shown.join(", ")
         ));
-        let is_unusual = self.markers.iter().any(|marker| !marker.is_empty());
-        is_unusual.then(|| self.markers.iter().map(|marker| (*marker).to_owned()).collect())
+        // An empty cell is missing in every column.
+        let others = self.markers.iter().filter(|marker| !marker.is_empty()).map(|marker| (*marker).to_owned());
+        let others: Vec<String> = others.collect();
+        (!others.is_empty()).then(|| [vec![String::new()], others].concat())
     }
 
     /// Notes how many cells are of the type of the column, and where the first other one is.
@@ -353,8 +355,9 @@ impl ColumnSurvey {
         }
         remarks.push(format!("Written as {}: {count} of {} cells.", format.pattern, self.count()));
         if format.part == DatePart::Days {
+            let hour = if format.has_time() { " or \"hour\"" } else { "" };
             remarks.push(format!(
-                "More features of it: columns of type \"weekday\", \"month\" or \"hour\" with column = \"{name}\" and the same format."
+                "More features of it: columns of type \"weekday\", \"month\"{hour} with column = \"{name}\" and the same format."
             ));
         }
         let missing = self.missing(&mut remarks);

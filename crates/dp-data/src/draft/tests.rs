@@ -48,7 +48,7 @@ fn types_ranges_categories_and_label() {
     assert_eq!(draft.schema.label().kind, two(&["yes"], &["no"], Others::Neutral));
     assert_eq!(draft.schema.unreviewed().len(), 9, "everything is marked");
     let gap = draft.schema.columns().iter().find(|column| column.name == "gap").unwrap();
-    assert_eq!(gap.missing.as_deref(), Some(&["NA".to_owned(), String::new()][..]));
+    assert_eq!(gap.missing.as_deref(), Some(&[String::new(), "NA".to_owned()][..]));
     let text = draft.to_toml();
     assert_eq!(text.matches("# REVIEW").count(), 9);
     assert!(text.contains("Cells hold \"NA\", \"\""), "{text}");

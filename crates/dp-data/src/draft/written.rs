@@ -53,15 +53,13 @@ impl Written {
     /// Adds a plain number, without blanks around it.
     pub(super) fn see_plain(&mut self, cell: &[u8], number: f64, line: u64) {
         let Some(digits) = cell.iter().rev().position(|byte| *byte == b'.') else { return self.whole.see(number) };
-        // `1.234`, `-12.345`: with a group of three digits.
-        let is_grouped = digits == 3 && cell.len() <= 8;
-        let grouped = std::str::from_utf8(cell).ok().filter(|_| is_grouped);
-        match grouped.and_then(|text| format((',', '.'), Vec::new()).read(text)) {
-            Some(number) => self.grouped.see(number),
-            None => {
-                self.points.0 += 1;
-                self.points.1.get_or_insert(line);
-            }
+        // `1.234`, `-12.345`: with a group of three digits, and up to three before it.
+        let is_grouped = digits == 3 && matches!(cell.len() - usize::from(!cell[0].is_ascii_digit()), 5..=7);
+        if is_grouped && cell[cell.len() - 5].is_ascii_digit() {
+            self.grouped.see((number * 1000.0).round());
+        } else {
+            self.points.0 += 1;
+            self.points.1.get_or_insert(line);
         }
     }
 
@@ -222,6 +220,17 @@ mod tests {
         {
             let Reading::One(found) = reading(cells) else { panic!("{cells:?} have one reading") };
             assert_eq!(found.format, None, "{cells:?}");
+        }
+        // With marks between groups, plain numbers are as their format reads them.
+        for cell in
+            ["1.234", "-12.345", "0.125", "999.999", "-0.001", ".123", "-.123", "1234.567", "1.5", "1.2345", "1e5.123"]
+        {
+            let (mut written, german) = (Written::default(), format((',', '.'), Vec::new()).read(cell));
+            if let Some(number) = parse_number(cell.as_bytes()) {
+                written.see_plain(cell.as_bytes(), number, 1);
+                assert_eq!((written.grouped.count, written.points.0), if german.is_some() { (1, 0) } else { (0, 1) });
+                assert!(german.is_none_or(|german| written.grouped.min == german), "{cell}");
+            }
         }
         for cells in [&["1,234", "5,678"][..], &["1.234 kg"], &["1,234", "7"], &["1,234", "1.234"]] {
             let Reading::Two(point, comma) = reading(cells) else { panic!("{cells:?} have two readings") };

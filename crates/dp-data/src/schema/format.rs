@@ -299,7 +299,8 @@ impl DateFormat {
         })
     }
 
-    fn has_time(&self) -> bool {
+    /// Returns whether there is a time of day.
+    pub(crate) fn has_time(&self) -> bool {
         self.directives().any(|directive| b"HIklRTs".contains(&directive))
     }
 

@@ -60,7 +60,7 @@ fn numbers_dates_flags_and_padded_texts_are_recognised() {
     assert_eq!(smoker.kind, ColumnKind::Indicator { on_unreadable: OnUnreadable::Error });
     let categories = ["Oslo", "Rome"].map(String::from).to_vec();
     assert_eq!(column(&draft, "home").kind, ColumnKind::Categorical { categories, on_unknown: OnUnknown::Neutral });
-    assert_eq!(column(&draft, "share").missing, Some(vec!["N/A".to_owned()]));
+    assert_eq!(column(&draft, "share").missing, Some(vec![String::new(), "N/A".to_owned()]));
 
     let text = draft.to_toml();
     assert!(text.contains("min = 2023-12-31\nmax = 2024-03-03\n"), "{text}");
