@@ -526,7 +526,9 @@ impl Schema {
         self.label.can_be_neutral()
             || self.columns.iter().any(|column| match &column.kind {
                 ColumnKind::Drop => false,
-                ColumnKind::Categorical { on_unknown: OnUnknown::Neutral, .. } => true,
+                ColumnKind::Categorical { on_unknown: OnUnknown::Neutral, .. }
+                | ColumnKind::Numeric { on_unreadable: OnUnreadable::Neutral, .. }
+                | ColumnKind::Indicator { on_unreadable: OnUnreadable::Neutral } => true,
                 _ => column.on_missing == OnMissing::Neutral,
             })
     }

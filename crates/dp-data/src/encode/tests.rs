@@ -206,6 +206,34 @@ fn indicators_stay_where_they_are_and_numbers_are_centred() {
 }
 
 #[test]
+fn a_schema_states_whether_records_can_be_null() {
+    for (column, policy, cell) in [
+        ("type = 'numeric', min = 0, max = 1", "on_missing", ""),
+        ("type = 'numeric', min = 0, max = 1", "on_unreadable", "x"),
+        ("type = 'numeric', min = 0, max = 1, unit = 'm'", "on_unreadable", "1"),
+        ("type = 'indicator'", "on_missing", ""),
+        ("type = 'indicator'", "on_unreadable", "x"),
+        ("type = 'categorical', categories = ['a']", "on_missing", ""),
+        ("type = 'categorical', categories = ['a']", "on_unknown", "x"),
+        ("type = 'date', format = '%Y-%m-%d', min = 2000-01-01, max = 2030-01-01", "on_unreadable", "x"),
+        ("type = 'weekday', format = '%Y-%m-%d'", "on_unreadable", "x"),
+    ] {
+        for policy in [None, Some(policy)] {
+            let policy = policy.map_or(String::new(), |policy| format!(", {policy} = 'neutral'"));
+            let text = format!(
+                "label = {{ column = 'y', positive = '1', negative = '0' }}\ncolumns.a = {{ {column}{policy} }}"
+            );
+            let schema = Schema::parse("s", &text).unwrap();
+            let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS).unwrap();
+            let mut row = RowBuffer::new(&encoder);
+            let is_null =
+                encoder.encode_row(|_| cell.as_bytes(), Some(b"1".as_slice()), &mut row).is_ok_and(|()| row.is_null());
+            assert_eq!((encoder.can_be_neutral(), is_null), (!policy.is_empty(), !policy.is_empty()), "{text}");
+        }
+    }
+}
+
+#[test]
 fn policies_for_missing_and_unknown_values() {
     let schema = Schema::parse(
         "s",
