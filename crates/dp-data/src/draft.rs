@@ -11,8 +11,9 @@ mod written;
 
 use std::collections::HashMap;
 
-use column::{ColumnSurvey, LabelSurvey, Marks};
+use column::{ColumnSurvey, LabelSurvey};
 pub use sniff::csv_options;
+use written::Marks;
 
 use crate::encode::TextBuffer;
 use crate::error::{DataError, DataErrorKind};
@@ -144,8 +145,9 @@ pub fn draft(mut input: Input, options: &DraftOptions, csv: &CsvOptions) -> Resu
     if let Some(table) = input.take_table() {
         return of_table(table, options);
     }
-    let csv = csv_options(&mut input, *csv)?;
-    let format = sniff::file_format(csv);
+    let given = *csv;
+    let csv = csv_options(&mut input, given)?;
+    let format = sniff::file_format(given, csv);
     let mut reader = CsvReader::new(input, csv)?;
     let header = reader.header().to_vec();
     let file = reader.file().to_owned();

@@ -79,7 +79,13 @@ pub struct FileFormat {
     /// False if the first row is a record; columns are then named `column1`, `column2`, ...
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<bool>,
+    /// The review: a single record can decide the encoding that a draft finds. Its name among those of columns is [`FILE`].
+    #[serde(default, skip_serializing_if = "Review::is_reviewed")]
+    pub review: Review,
 }
+
+/// The name of a [`FileFormat`] among those of unreviewed columns and of those that are assumed public.
+pub const FILE: &str = "<file>";
 
 impl FileFormat {
     fn is_usual(&self) -> bool {
@@ -186,20 +192,6 @@ impl Column {
     /// Returns the name of its column in the table.
     pub fn source(&self) -> &str {
         self.source.as_deref().unwrap_or(&self.name)
-    }
-
-    /// Returns a value of a numeric column as text: a date where it is one.
-    ///
-    /// # Examples
-    /// ```
-    /// use dp_data::schema::{CellFormat, Column, ColumnKind, DateFormat, DatePart};
-    /// let mut column = Column::new("admitted", ColumnKind::Drop);
-    /// assert_eq!(column.value_text(19908.0), "19908");
-    /// column.format = Some(CellFormat::Date(DateFormat { pattern: "%Y-%m-%d".into(), part: DatePart::Days }));
-    /// assert_eq!(column.value_text(19908.0), "2024-07-04");
-    /// ```
-    pub fn value_text(&self, value: f64) -> String {
-        if self.is_date() { date_text(value) } else { format!("{value}") }
     }
 
     /// Returns whether its numbers are days since 1970-01-01.
@@ -390,6 +382,12 @@ pub enum Review {
     AssumedPublic,
 }
 
+impl Review {
+    fn is_reviewed(&self) -> bool {
+        *self == Self::Reviewed
+    }
+}
+
 impl Schema {
     /// Creates a schema of these columns and label; `missing` lists the markers of missing values (usually the empty string).
     ///
@@ -483,7 +481,7 @@ impl Schema {
     /// `schema.unknown_column` if a name is not in the schema; in this case nothing changes.
     pub fn assume_public<S: AsRef<str>>(&mut self, names: &[S]) -> Result<(), DataError> {
         let known: HashSet<&str> =
-            self.columns.iter().map(|column| column.name.as_str()).chain([self.label.column.as_str()]).collect();
+            self.columns.iter().map(|column| column.name.as_str()).chain([self.label.column.as_str(), FILE]).collect();
         for name in names.iter().map(AsRef::as_ref) {
             if !known.contains(name) {
                 return Err(DataError::new(
@@ -536,7 +534,8 @@ impl Schema {
     fn names_in(&self, review: Review) -> Vec<&str> {
         let label = (self.label.review == review).then_some(self.label.column.as_str());
         let columns = self.columns.iter().filter(|column| column.review == review).map(|column| column.name.as_str());
-        label.into_iter().chain(columns).collect()
+        let file = (self.file.review == review && !self.file.is_usual()).then_some(FILE);
+        label.into_iter().chain(columns).chain(file).collect()
     }
 
     fn assume_where(&mut self, named: impl Fn(&str) -> bool) {
@@ -547,6 +546,9 @@ impl Schema {
         };
         if named(&self.label.column) {
             assume(&mut self.label.review);
+        }
+        if named(FILE) {
+            assume(&mut self.file.review);
         }
         for column in self.columns.iter_mut().filter(|column| named(&column.name)) {
             assume(&mut column.review);

@@ -10,7 +10,7 @@
 use dp_accountant::certificate::{Assumption, Certificate};
 use dp_data::encode::{Encoder, InputFormat, LibsvmFormat, RowBuffer};
 use dp_data::error::DataError;
-use dp_data::schema::{Label, LabelKind, LabelRange, Review};
+use dp_data::schema::{FILE, Label, LabelKind, LabelRange, Review};
 use dp_losses::LossKind;
 use dp_optim::DerivesModel;
 use dp_optim::derivation::ModelTerms;
@@ -293,11 +293,11 @@ pub fn assumed_public(encoder: &Encoder) -> Vec<String> {
     match encoder.input() {
         InputFormat::Table(schema) => {
             let label = schema.label();
-            let columns = schema.columns().iter().map(|column| (&column.name, column.review));
+            let columns = schema.columns().iter().map(|column| (column.name.as_str(), column.review));
             columns
-                .chain([(&label.column, label.review)])
+                .chain([(label.column.as_str(), label.review), (FILE, schema.file().review)])
                 .filter(|(_, review)| *review != Review::Reviewed)
-                .map(|(name, _)| name.clone())
+                .map(|(name, _)| name.to_owned())
                 .collect()
         }
         InputFormat::Libsvm(format) if format.features_from_data => vec![FEATURE_COUNT.to_owned()],

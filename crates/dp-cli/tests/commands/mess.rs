@@ -68,7 +68,7 @@ fn a_messy_file_is_drafted_trained_on_and_scored_like_a_plain_one() {
     place.write("plain.csv", plain);
     let text = draft(&place, "messy.csv", "messy.toml", &[]);
     for expected in [
-        "[file]\ndelimiter = \";\"\nencoding = \"windows-1252\"\n",
+        "[file]\ndelimiter = \";\"\nencoding = \"windows-1252\"\nreviewed = false # REVIEW",
         "type = \"date\"\nformat = \"%d.%m.%Y\"\nmin = 2023-12-09\nmax = 2025-01-11\n",
         "decimal = \",\"\nthousands = \".\"\nunit = \"€\"\n",
         "# Written as 1.234,5 €: 3000 of 3000 cells.",
@@ -79,6 +79,15 @@ fn a_messy_file_is_drafted_trained_on_and_scored_like_a_plain_one() {
     ] {
         assert!(text.contains(expected), "{expected}\n{text}");
     }
+    // A record may have decided the encoding: without a review it is an assumption.
+    let unreviewed = place.read("messy.toml").replacen("\nreviewed = true", "\nreviewed = false", 1);
+    place.write("open.toml", unreviewed);
+    let open = ["train", "--data", "messy.csv", "--schema", "open.toml", "--epsilon", "1", "--out", "open.json"];
+    place.dp(&open).fails(3, "schema.unreviewed").says("<file>");
+    place.dp(&[&open[..], &["--assume-public", "<file>"]].concat()).ok();
+    let assumptions = place.json("open.json")["certificate"]["assumptions"].to_string();
+    assert!(assumptions.contains("<file>"), "{assumptions}");
+    place.dp(&["verify", "open.json"]).ok();
     draft(&place, "plain.csv", "plain.toml", &[]);
     let train = |data: &str, schema: &str, out: &str| {
         let train = ["train", "--data", data, "--schema", schema, "--epsilon", "1", "--out", out, "--force"];

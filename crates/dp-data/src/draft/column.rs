@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use super::DraftOptions;
 use super::dates::{Dates, FoundDates};
 use super::families::Numbers;
-use super::written::{Found, Reading, Written};
+use super::written::{Found, Marks, Reading, Written};
 use crate::encode::parse_number;
 use crate::schema::{
     CellFormat, Column, ColumnKind, DatePart, NumberFormat, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Review,
@@ -44,15 +44,6 @@ pub(super) struct ColumnSurvey {
     max_categories: usize,
     /// First line of the first cell that contains a line end.
     line_end: Option<u64>,
-}
-
-/// What other columns of the same file say about the marks in numbers.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Marks {
-    /// Some column has decimal points for certain.
-    pub(super) points: bool,
-    /// Some column has decimal commas for certain.
-    pub(super) commas: bool,
 }
 
 impl ColumnSurvey {
@@ -208,12 +199,9 @@ impl ColumnSurvey {
             remarks.push("It numbers the rows.".into());
             return (column(ColumnKind::Drop, None), remarks);
         }
-        let found = match self.written.reading(&self.numbers) {
-            Reading::One(found) => Some(found),
-            Reading::Two(point, comma) if marks.points != marks.commas => {
-                Some(if marks.commas { comma } else { point })
-            }
-            Reading::Two(point, _) if self.are_nearly_all(point.numbers.count) => {
+        let found = match self.written.reading(&self.numbers).decided(marks) {
+            Ok(found) => Some(found),
+            Err(count) if self.are_nearly_all(count) => {
                 remarks.push(
                     "Dropped, as its numbers can be read with a decimal point or with a decimal comma: declare type = \"numeric\" \
                      with min and max, and decimal and thousands as \".\" and \",\" or as \",\" and \".\"."
@@ -221,7 +209,7 @@ impl ColumnSurvey {
                 );
                 return (column(ColumnKind::Drop, None), remarks);
             }
-            Reading::Two(..) => None,
+            Err(_) => None,
         };
         if let Some(found) = found.filter(|found| self.are_nearly_all(found.numbers.count)) {
             return self.draft_numeric(name, options, &found, remarks);
@@ -474,17 +462,7 @@ impl LabelSurvey {
     /// Returns the range of the numbers and how they are written, if all values are numbers, written in one way, or markers of missing
     /// ones.
     pub(super) fn range(&self, marks: Marks) -> Option<(f64, f64, Option<NumberFormat>)> {
-        let found = match self.written.reading(&self.numbers) {
-            Reading::One(found) => found,
-            Reading::Two(point, comma) if marks.points != marks.commas => {
-                if marks.commas {
-                    comma
-                } else {
-                    point
-                }
-            }
-            Reading::Two(..) => return None,
-        };
+        let found = self.written.reading(&self.numbers).decided(marks).ok()?;
         let is_all = !self.text && found.numbers.count == self.numbers.count + self.written.count();
         (is_all && found.numbers.count > 0).then_some((found.numbers.min, found.numbers.max, found.format))
     }

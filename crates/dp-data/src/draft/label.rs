@@ -1,6 +1,7 @@
 //! The choice of a draft's label kind.
 
-use super::column::{LabelSurvey, Marks};
+use super::column::LabelSurvey;
+use super::written::Marks;
 use super::{DraftOptions, LabelHint};
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::{Label, LabelKind, LabelRange, NumberFormat, Others, Review};

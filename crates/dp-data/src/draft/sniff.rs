@@ -3,7 +3,7 @@
 use crate::encode::parse_number;
 use crate::error::{DataError, DataErrorKind};
 use crate::read::{CsvOptions, CsvReader, Input, Record, TextEncoding};
-use crate::schema::FileFormat;
+use crate::schema::{FileFormat, Review};
 
 /// Number of bytes that are looked at.
 const HEAD: usize = 64 * 1024;
@@ -42,14 +42,15 @@ pub fn csv_options(input: &mut Input, options: CsvOptions) -> Result<CsvOptions,
     Ok(found)
 }
 
-/// Returns what of these options a schema states.
-pub(super) fn file_format(options: CsvOptions) -> FileFormat {
+/// Returns what of the options that were found a schema states; what was not given is unreviewed.
+pub(super) fn file_format(given: CsvOptions, found: CsvOptions) -> FileFormat {
     let name = |encoding: TextEncoding| encoding.name().to_ascii_lowercase();
-    FileFormat {
-        delimiter: options.delimiter.filter(|delimiter| *delimiter != b',').map(char::from),
-        encoding: options.encoding.map(name).filter(|name| name != "utf-8"),
-        header: options.header.filter(|has_header| !has_header),
-    }
+    let delimiter = found.delimiter.filter(|delimiter| *delimiter != b',').map(char::from);
+    let encoding = found.encoding.map(name).filter(|name| name != "utf-8");
+    let is_open =
+        (delimiter.is_some() && given.delimiter.is_none()) || (encoding.is_some() && given.encoding.is_none());
+    let review = if is_open { Review::Unreviewed } else { Review::Reviewed };
+    FileFormat { delimiter, encoding, header: found.header.filter(|has_header| !has_header), review }
 }
 
 /// Returns the encoding of a text that is not UTF-8: UTF-16 by its mark, else the usual one of Western tables.

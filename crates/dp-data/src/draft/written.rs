@@ -49,6 +49,27 @@ pub(super) enum Reading {
     Two(Found, Found),
 }
 
+/// What other columns of the same file say about the marks in numbers.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct Marks {
+    /// Some column has decimal points for certain.
+    pub(super) points: bool,
+    /// Some column has decimal commas for certain.
+    pub(super) commas: bool,
+}
+
+impl Reading {
+    /// Returns the only way, or the one of the other columns; the count of numbers if that is undecided.
+    pub(super) fn decided(self, marks: Marks) -> Result<Found, u64> {
+        match self {
+            Self::One(found) => Ok(found),
+            Self::Two(point, _) if marks == (Marks { points: true, commas: false }) => Ok(point),
+            Self::Two(_, comma) if marks == (Marks { points: false, commas: true }) => Ok(comma),
+            Self::Two(point, _) => Err(point.numbers.count),
+        }
+    }
+}
+
 impl Written {
     /// Adds a plain number, without blanks around it.
     pub(super) fn see_plain(&mut self, cell: &[u8], number: f64, line: u64) {

@@ -54,7 +54,7 @@ impl CsvOptions {
     /// ```
     #[must_use]
     pub fn for_schema(self, schema: &Schema) -> Self {
-        let FileFormat { delimiter, encoding, header } = schema.file();
+        let FileFormat { delimiter, encoding, header, .. } = schema.file();
         Self {
             delimiter: self.delimiter.or(delimiter.and_then(|mark| u8::try_from(mark).ok())),
             quote: self.quote,

@@ -8,53 +8,52 @@ const UNPACK: &str = "unpack it";
 const PARQUET: &str = "name it *.parquet, or add --format parquet";
 const JSON: &str = "write it as CSV with one row for each record, for instance with jq or a database";
 
-/// Beginnings of files, what they are, and what to do with them.
-const KINDS: [(&[u8], &str, &str); 37] = [
-    (b"PAR1", "a Parquet file", PARQUET),
-    (b"SQLite format 3\0", "a SQLite database", "read it as sqlite:FILE"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook of before 2007, or another old Office document", EXPORT),
-    (b"%PDF", "a PDF document", "find the table that it was made from"),
+const WEB: &str = "check where it came from: it is often the page of a login or of an error";
+const FOR_UTF_16: &str = "add --encoding utf-16le or utf-16be, or `encoding` under [file] in the schema";
+
+/// Beginnings of files in any case of their letters, what they are, and what to do with them.
+const KINDS: [(&[u8], &str, &str); 30] = [
+    (b"%PDF-", "a PDF document", "find the table that it was made from"),
     (b"{\\rtf", "an RTF document", EXPORT),
-    (b"<!DOCTYPE", "an HTML page", "check where it came from: a page of a login or of an error, often"),
-    (b"<!doctype", "an HTML page", "check where it came from: a page of a login or of an error, often"),
-    (b"<html", "an HTML page", "check where it came from: a page of a login or of an error, often"),
+    (b"<!DOCTYPE", "an HTML page", WEB),
+    (b"<html", "an HTML page", WEB),
     (b"<?xml", "an XML document", EXPORT),
     (b"<stata_dta>", "a Stata file", EXPORT),
-    (b"ARROW1", "an Arrow (Feather) file", "write it as Parquet"),
-    (b"FEA1", "a Feather file", "write it as Parquet"),
-    (b"ORC", "an ORC file", "write it as Parquet"),
+    (b"HEADER RECORD***", "a SAS transport file", EXPORT),
+    (b"{\"", "JSON", JSON),
+    (b"{\n", "JSON", JSON),
+    (b"[{", "JSON", JSON),
+    (b"[\n", "JSON", JSON),
+    (b"SQLite format 3\0", "a SQLite database", "read it as sqlite:FILE"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook of before 2007, or another old Office document", EXPORT),
     (b"Obj\x01", "an Avro file", "write it as Parquet"),
     (b"\x89HDF", "an HDF5 file", EXPORT),
     (b"CDF\x01", "a NetCDF file", EXPORT),
-    (b"$FL2", "an SPSS file", EXPORT),
-    (b"$FL3", "an SPSS file", EXPORT),
     (&[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xc2, 0xea, 0x81, 0x60], "a SAS file", EXPORT),
-    (b"HEADER RECORD***", "a SAS transport file", EXPORT),
-    (b"RDX", "an R workspace", "write the table with write.csv"),
     (b"\x93NUMPY", "a NumPy array", EXPORT),
     (b"\x80\x03", "a pickle of Python", EXPORT),
     (b"\x80\x04", "a pickle of Python", EXPORT),
     (b"\x80\x05", "a pickle of Python", EXPORT),
-    (b"BZh", "compressed with bzip2", UNPACK),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd", UNPACK),
     (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive", UNPACK),
     (b"Rar!\x1a\x07", "a RAR archive", UNPACK),
     (b"\x89PNG", "a picture", "find the table that it shows"),
     (b"\xff\xd8\xff", "a picture", "find the table that it shows"),
-    (b"{\"", "JSON", JSON),
-    (b"{\n", "JSON", JSON),
-    (b"[{", "JSON", JSON),
-    (b"[\n", "JSON", JSON),
-    (
-        b"\xff\xfe",
-        "text in UTF-16",
-        "add --encoding utf-16le for `dp schema`, or `encoding` under [file] in the schema",
-    ),
-    (
-        b"\xfe\xff",
-        "text in UTF-16",
-        "add --encoding utf-16be for `dp schema`, or `encoding` under [file] in the schema",
-    ),
+    (b"\xff\xfe", "text in UTF-16", FOR_UTF_16),
+    (b"\xfe\xff", "text in UTF-16", FOR_UTF_16),
+    (ZIP, "a ZIP archive", UNPACK),
+    (b"ARROW1\0\0", "an Arrow (Feather) file", "write it as Parquet"),
+];
+
+/// Beginnings that could be the name of a column, of files with bytes that are no text.
+const BINARY: [(&[u8], &str, &str); 7] = [
+    (b"BZh", "compressed with bzip2", UNPACK),
+    (b"PAR1", "a Parquet file", PARQUET),
+    (b"ORC", "an ORC file", "write it as Parquet"),
+    (b"FEA1", "a Feather file", "write it as Parquet"),
+    (b"$FL2", "an SPSS file", EXPORT),
+    (b"$FL3", "an SPSS file", EXPORT),
+    (b"RDX", "an R workspace", "write the table with write.csv"),
 ];
 
 /// How a ZIP archive begins.
@@ -63,26 +62,27 @@ const ZIP: &[u8] = b"PK\x03\x04";
 /// Returns the error for a text that is none, if its first bytes show it.
 pub(super) fn refusal(head: &[u8]) -> Option<DataError> {
     let holds = |name: &[u8]| memchr::memmem::find(head, name).is_some();
-    let (what, help) = if head.starts_with(ZIP) {
-        if holds(b"xl/") || holds(b"[Content_Types].xml") {
-            ("an Excel workbook (or another Office document)", EXPORT)
-        } else if holds(b"opendocument") {
-            ("an OpenDocument file", EXPORT)
-        } else {
-            ("a ZIP archive", UNPACK)
-        }
-    } else if let Some((_, what, help)) = KINDS.iter().find(|(magic, ..)| head.starts_with(magic)) {
-        (*what, *help)
-    } else if memchr::memchr(0, &head[..head.len().min(LOOKED)]).is_some() {
-        (
-            "binary data, or text in UTF-16 without its mark",
-            "check the file; for UTF-16 name the encoding (--encoding utf-16le)",
-        )
-    } else {
-        return None;
+    let of_zip = [
+        (&b"xl/"[..], "an Excel workbook"),
+        (b"[Content_Types].xml", "an Excel workbook, or another Office document"),
+        (b"opendocument", "an OpenDocument file"),
+    ];
+    let begins = |(magic, ..): &&(&[u8], &str, &str)| {
+        head.get(..magic.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(magic))
     };
-    let error = DataError::new(DataErrorKind::FileKind, format!("this is no text, but {what}"));
-    Some(error.expected("a table as text, such as CSV").help(help))
+    // No text has such bytes, but line ends, form feeds and tabs.
+    let is_binary = head.iter().any(|byte| *byte < b'\t' || (14..27).contains(byte));
+    let of_zip = of_zip.into_iter().find(|(name, _)| head.starts_with(ZIP) && holds(name));
+    let found = of_zip.map(|(_, what)| (what, EXPORT));
+    let found = found.or_else(|| KINDS.iter().find(begins).map(|&(_, what, help)| (what, help)));
+    let found = found.or_else(|| BINARY.iter().find(begins).filter(|_| is_binary).map(|&(_, what, help)| (what, help)));
+    let found = found.or_else(|| {
+        let has_zeros = memchr::memchr(0, &head[..head.len().min(LOOKED)]).is_some();
+        has_zeros.then_some(("binary data, or text in UTF-16 without a byte order mark", FOR_UTF_16))
+    });
+    let (what, help) = found?;
+    let error = DataError::new(DataErrorKind::FileKind, format!("the file is {what}"));
+    Some(error.expected("a table as text, such as CSV in UTF-8").help(help))
 }
 
 /// Zeros are looked for in so many bytes.
@@ -114,8 +114,26 @@ mod tests {
             let refused = Lines::new(Input::from_bytes("f", bytes)).next_line().map(drop).unwrap_err();
             assert_eq!(refused.code(), "file.kind", "{what}");
         }
-        for text in ["{a},b\n", "ORDER,y\n", "", "\u{feff}a,b\n", "PK,y\n", "[a],b\n"] {
-            assert!(refusal(text.as_bytes()).is_none_or(|_| text.starts_with("ORC")), "{text}");
+        for text in [
+            "{a},b\n",
+            "ORCID,y\n",
+            "ORC\t7\n",
+            "PAR1,PAR2\n",
+            "par1;é\n",
+            "FEA1,y\n",
+            "BZh,y\n",
+            "RDX2\n",
+            "$FL2,y\n",
+            "",
+            "\u{feff}a,b\n",
+            "PK,y\n",
+            "[a],b\n",
+            "%PDF,y\n",
+        ] {
+            assert!(refusal(text.as_bytes()).is_none(), "{text}");
+        }
+        for binary in [&b"ORC\x08\x01"[..], b"RDX3\nX\n\0\0", b"BZh91AY&SY\x01\xfe", b"$FL2@(#)\x01"] {
+            assert!(refusal(binary).is_some_and(|error| !error.message().contains("binary")), "{binary:?}");
         }
     }
 }

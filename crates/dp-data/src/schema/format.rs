@@ -204,7 +204,8 @@ fn signed(text: &str) -> Option<(bool, &str)> {
 /// Dates or times, and the part of them that is used.
 ///
 /// The pattern is one of `strftime`: `%Y-%m-%d`, `%d.%m.%Y %H:%M`. Days and months may have one digit; a year has four (`%Y`) or two
-/// (`%y`). Two digits mean the year within the range of the column, which is then shorter than 100 years. An offset (`%z`) is read and
+/// (`%y`). Two digits mean the year within the range of the column, which is then shorter than 100 years; a day of which no century
+/// lies in it cannot be read. An offset (`%z`) is read and
 /// not used: weekday and hour are those that were written.
 ///
 /// # Examples
@@ -343,11 +344,11 @@ impl DateFormat {
     }
 }
 
-/// Returns the day of the century in which it lies within the range; the day as it is if there is none.
+/// Returns the day of the century in which it lies within the range.
 fn within(day: Date, (min, max): (f64, f64)) -> Option<Date> {
     let of_century = |century: i16| Date::new(100 * century + day.year() % 100, day.month(), day.day()).ok();
     let is_within = |day: &Date| (min.floor()..=max).contains(&days(*day));
-    (10..=99).filter_map(of_century).find(is_within).or(Some(day))
+    (10..=99).filter_map(of_century).find(is_within)
 }
 
 fn days(day: Date) -> f64 {
@@ -530,6 +531,7 @@ mod tests {
             ("%d.%m.%y", "5.6.24", Some("2024-06-05")),
             ("%d.%m.%y", "5.6.30", Some("1930-06-05")),
             ("%d.%m.%y", "29.2.00", Some("2000-02-29")),
+            ("%d.%m.%y", "5.6.29", None),
             ("%Y-%m-%d %H:%M", "2024-02-03 12:00", Some("2024-02-03T12:00:00")),
             ("%Y-%m-%dT%H:%M:%S%z", "2024-02-03T00:00:00+0200", Some("2024-02-03")),
             ("%Y-%m-%d %H:%M", "2024-02-03 25:00", None),

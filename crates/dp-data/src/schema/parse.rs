@@ -54,11 +54,12 @@ fn parse_file(root: &Section<'_>) -> Result<FileFormat, DataError> {
         return Ok(FileFormat::default());
     }
     let section = root.required_section("file")?;
-    section.check_keys(&["delimiter", "encoding", "header"])?;
+    section.check_keys(&["delimiter", "encoding", "header", "reviewed"])?;
     Ok(FileFormat {
         delimiter: section.character("delimiter")?,
         encoding: section.string("encoding")?,
         header: section.boolean("header")?,
+        review: section.review()?,
     })
 }
 

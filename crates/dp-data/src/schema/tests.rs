@@ -292,7 +292,7 @@ proptest! {
         let Ok(schema) = Schema::new(columns, label, vec![String::new(), "?".into()]) else { return Ok(()) };
         let marks = [None, Some(';'), Some('\t')];
         let encoding = lenient.then(|| "latin1".to_owned());
-        let file = FileFormat { delimiter: marks[comment.len() % 3], encoding, header: missing_is_neutral.then_some(false) };
+        let file = FileFormat { delimiter: marks[comment.len() % 3], encoding, header: missing_is_neutral.then_some(false), review: label_review };
         let schema = schema.with_file(file).unwrap();
         let text = schema.to_toml_with_comments(&|_| Some(comment.clone()));
         let read = Schema::parse("s", &text).map_err(|error| TestCaseError::fail(format!("{error}\n{text}")))?;

@@ -53,6 +53,7 @@ fn write_file(out: &mut String, file: &FileFormat) {
     if let Some(header) = file.header {
         line(out, "header", if header { "true" } else { "false" });
     }
+    review(out, file.review, "are all such files written in this way?");
 }
 
 /// Writes the label's kind, and returns the question for its reviewer.

@@ -76,7 +76,7 @@ fn one_of_each() -> Vec<DataError> {
         refuse_csv([b"age,city,y\n1,\"".to_vec(), vec![b'x'; 70 << 20]].concat()),
         CsvReader::new(Input::from_bytes("f", vec![]), options).err().unwrap(),
         CsvReader::new(Input::from_bytes("f", b"a\0,\0\n".to_vec()), wide).err().unwrap(),
-        refuse_csv(b"PAR1".to_vec()),
+        refuse_csv(b"PAR1\x15\x04".to_vec()),
         refuse_draft("1,2,yes\n3,4,no\n", &DraftOptions::default()),
         refuse_csv("age,city,y\n1,Rome,no\nold,Rome,no\n"),
         refuse_dates("age,city,y\n31.2.2024,Rome,no\n"),
