@@ -1,13 +1,14 @@
-//! Models and rankers from files, with the command's advice on errors.
+//! Models, rankers and schemas from files, with the command's advice on errors.
 
 use dp::{Error, ErrorKind, ModelFile, RankerFile, Sealed, model};
-use dp_data::Encoder;
 use dp_data::encode::InputFormat;
+use dp_data::memory;
+use dp_data::{Encoder, Schema};
 
 use crate::args::{FileName, Format, UnknownArg};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, out_of_memory};
-use crate::input::{InputConfig, conflict, read_whole};
+use crate::input::{InputConfig, LARGEST_SCHEMA, conflict, read_whole};
 
 /// Reads `name` (`-` for standard input) and checks its seals.
 ///
@@ -118,4 +119,32 @@ impl From<Error> for Failure {
 fn made_by_train(failure: Failure, schema: &str) -> Failure {
     let writer = if schema == model::SCHEMA { "dp train" } else { "dp rank train" };
     failure.expected(format!("a model of format {schema}, as `{writer} --out` writes it"))
+}
+
+/// Bytes of memory per byte of a schema. Measured: 20 for categories, 36 for columns.
+const BYTES_PER_BYTE_OF_SCHEMA: usize = 40;
+
+/// Reads a schema.
+///
+/// # Errors
+/// `file.open`, `file.too_large`, `schema.*`.
+pub fn schema(file: &FileName) -> Result<Schema, Failure> {
+    let shown = if &**file == "-" { "standard input" } else { file };
+    let bytes = read_whole(file, LARGEST_SCHEMA, |error| {
+        Failure::new(ExitStatus::Failed, "file.open", format!("cannot read the schema: {error}"))
+            .help("draft one with `dp schema`")
+    })
+    .map_err(|failure| failure.at_flag("--schema"))?;
+    // The memory of the schema while it is read and used to encode, with a string for each name and value.
+    memory::check(bytes.len().saturating_mul(BYTES_PER_BYTE_OF_SCHEMA), "what the schema says")
+        .map_err(|error| Failure::from(error).at_file(shown).at_flag("--schema"))?;
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let mut failure = Failure::new(ExitStatus::Input, "schema.syntax", "the schema is not UTF-8 text")
+            .at_file(shown)
+            .help("convert the file, for instance with `iconv -f latin1 -t utf-8`");
+        failure.details.location.line = Some(valid.iter().filter(|&&byte| byte == b'\n').count() as u64 + 1);
+        failure
+    })?;
+    Schema::parse(shown, &text).map_err(|error| Failure::from_data(&error))
 }

@@ -63,6 +63,7 @@ fn run(cli: &Cli, console: &Console) -> Result<ExitStatus, Failure> {
     match &cli.command {
         Command::Account(args) => return commands::account::execute(args, &cli.global, console),
         Command::Audit(args) => return commands::audit::execute(args, &cli.global, console),
+        Command::Check(args) => return commands::check::execute(args, &cli.global, console),
         Command::Explain(args) => commands::explain::run(args, console),
         Command::ExplainModel(args) => commands::explain_model::execute(args, console),
         Command::Completions(args) => commands::completions::run(args, console),

@@ -11,8 +11,10 @@ mod written;
 
 use std::collections::HashMap;
 
+pub(crate) use column::USUAL_MARKERS;
 use column::{ColumnSurvey, LabelSurvey};
 pub use sniff::csv_options;
+pub(crate) use sniff::file_format;
 use written::Marks;
 
 use crate::encode::TextBuffer;
@@ -147,7 +149,7 @@ pub fn draft(mut input: Input, options: &DraftOptions, csv: &CsvOptions) -> Resu
     }
     let given = *csv;
     let csv = csv_options(&mut input, given)?;
-    let format = sniff::file_format(given, csv);
+    let format = file_format(given, csv);
     let mut reader = CsvReader::new(input, csv)?;
     let header = reader.header().to_vec();
     let file = reader.file().to_owned();
@@ -298,6 +300,7 @@ impl Survey {
 
     /// Reads all records.
     fn read(&mut self, reader: &mut CsvReader) -> Result<(), DataError> {
+        let delimiter = reader.delimiter();
         while let Some(record) = reader.next_record()? {
             for (position, (column, cell)) in self.columns.iter_mut().zip(record.cells()).enumerate() {
                 if position == self.label_position {
@@ -306,7 +309,7 @@ impl Survey {
                     column.see(cell, record.line());
                 }
             }
-            for (position, line) in record.line_ends() {
+            for (position, line) in record.swallowing(self.columns.len(), delimiter) {
                 self.columns[position].see_line_end(line);
             }
             self.rows += 1;

@@ -42,6 +42,8 @@ pub(crate) use norm::bound_norm;
 pub use number::{parse_number, parse_whole};
 #[cfg(feature = "files")]
 pub(crate) use numeric_block::NumericBlock;
+#[cfg(feature = "files")]
+pub(crate) use plan::Inspected;
 use plan::{CellOutcome, ColumnPlan};
 use project::ProjectionPlan;
 pub use project::{Generator, MAX_PROJECTION_ENTRIES, PROJECTION_SEEDS, Projection, ProjectionKind};
@@ -598,6 +600,18 @@ impl Encoder {
             CellOutcome::Neutral => Ok(true),
             CellOutcome::Refused(kind) => Err(self.refuse_cell(kind, position, cell)),
         }
+    }
+
+    /// Returns what becomes of a cell of the column at this position.
+    #[cfg(feature = "files")]
+    pub(crate) fn inspect(&self, position: usize, cell: Cell<'_>) -> Inspected {
+        self.columns[position].inspect(cell)
+    }
+
+    /// Returns what becomes of a label.
+    #[cfg(feature = "files")]
+    pub(crate) fn inspect_label(&self, cell: Cell<'_>) -> Inspected {
+        self.label.inspect(cell)
     }
 
     /// Refuses a libsvm line that does not begin with a label: otherwise a file of another format would get scores. Whether a

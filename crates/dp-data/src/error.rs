@@ -162,6 +162,12 @@ impl DataError {
         }
     }
 
+    /// Returns the text for the curator only, if there is one.
+    #[cfg(feature = "files")]
+    pub(crate) fn content(&self) -> Option<&str> {
+        self.0.content.as_deref()
+    }
+
     /// Returns the file, as named by the caller.
     pub fn file(&self) -> Option<&str> {
         self.0.place.file.as_deref()

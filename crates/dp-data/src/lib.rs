@@ -6,7 +6,7 @@
 //! With the feature `schema`, [`Schema`] states the *public* properties of a table (ranges, categories, classes) and [`Encoder`]
 //! converts its records to vectors whose exact Euclidean norm is at most 1, on which the sensitivities of private training rest.
 //! With `files`, [`read`] loads CSV and libsvm files into examples in one pass, or streams their records for prediction, and
-//! [`draft`] drafts a schema for review by a person.
+//! [`draft`] drafts a schema for review by a person. [`check`] finds all that is wrong with a table under a schema.
 //!
 //! Data flows in one direction: file, schema, encoder, examples, training. Errors in the input are [`DataError`]s, with a
 //! detailed message for the curator and a public one without rows and values.
@@ -37,7 +37,7 @@
 //!
 //! # Features
 //! - `schema`: [`Schema`], [`Encoder`], [`DataError`] (serde, toml, fast-float2, chacha20, jiff, rustc-hash).
-//! - `files`: [`read`] and [`draft`] (csv-core, encoding_rs, memchr, pulp, flate2, liblzma); implies `schema`.
+//! - `files`: [`read`], [`draft`] and [`check`] (csv-core, encoding_rs, memchr, pulp, flate2, liblzma); implies `schema`.
 //! - `parquet`, `sqlite`: [`table::parquet`] and [`table::sqlite`], tables of typed cells; each implies `files`.
 //! - `postgres`: [`table::postgres`] and [`sums::postgres`] (tokio-postgres, rustls); `runner`: [`sums::runner`] (serde_json, shlex).
 //! - `order`: [`KeyedOrder`], the order of a pass under a key (chacha20, rand).
@@ -47,6 +47,8 @@
 
 pub mod block;
 pub mod block_buffer;
+#[cfg(feature = "files")]
+pub mod check;
 #[cfg(feature = "files")]
 pub mod draft;
 #[cfg(feature = "schema")]

@@ -26,10 +26,12 @@ pub use idx::{IdxHeader, looks_like_idx};
 pub use input::Input;
 pub(crate) use input::read_error;
 pub use lines::{Line, Lines};
+pub(crate) use load::unused_columns;
 pub use load::{Loaded, load, load_coordinates, load_csv, load_images, load_libsvm};
 #[cfg(feature = "spool")]
 pub(crate) use load::{provisional, read};
 pub use records::{EncodedRecord, RecordReader};
 pub(crate) use text::{Chunk, ReadsChunks};
+pub(crate) use warning::ClassCounts;
 pub use warning::CuratorWarning;
 pub use watched::{SteadyFile, WatchedFile};

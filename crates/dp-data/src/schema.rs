@@ -159,7 +159,8 @@ pub struct Column {
     /// Markers of missing values of this column, instead of the schema's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub missing: Option<Vec<String>>,
-    /// True if quoted cells may contain line ends. Otherwise they are refused: a stray quote swallows the next rows.
+    /// True if quoted cells may contain line ends and as many delimiters as a row. Otherwise they are refused: a stray quote swallows
+    /// the next rows.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub line_ends: bool,
     /// The review of its range or categories.

@@ -4,6 +4,7 @@
 mod account;
 mod algorithm;
 mod audit;
+mod check;
 mod file_name;
 mod input;
 mod rank;
@@ -23,6 +24,7 @@ pub use audit::{
     AuditAllArgs, AuditArgs, AuditClaimArgs, AuditJob, AuditMechanismArgs, AuditParameterArgs, AuditRecipeArgs,
     AuditRunArgs, AuditTableArgs, TrainingKind,
 };
+pub use check::CheckArgs;
 pub use file_name::FileName;
 pub(crate) use input::SQLITE;
 pub use input::{FormArgs, Format, InputArgs, TextArgs, UnknownArg};
@@ -132,6 +134,8 @@ impl GlobalArgs {
 pub enum Command {
     /// Draft a schema from a CSV file, for review
     Schema(SchemaArgs),
+    /// List all that is wrong with a table under its schema, and propose a schema
+    Check(CheckArgs),
     /// Train a model with privacy; writes model and certificate
     Train(Box<TrainArgs>),
     /// Choose settings privately among several and train; writes model and certificate
@@ -177,7 +181,7 @@ impl Command {
             Self::Schema(args) => args.out.as_deref().is_none_or(is_stdout),
             Self::Rank(args) => matches!(args.job, RankJob::Evaluate(_) | RankJob::Cv(_)),
             Self::Account(args) => !matches!(args.job, AccountJob::Batch(_)),
-            Self::Evaluate(_) | Self::ExplainModel(_) | Self::Verify(_) | Self::Audit(_) => true,
+            Self::Check(_) | Self::Evaluate(_) | Self::ExplainModel(_) | Self::Verify(_) | Self::Audit(_) => true,
             _ => false,
         }
     }

@@ -2,6 +2,7 @@
 
 pub mod account;
 pub mod audit;
+pub mod check;
 pub mod completions;
 pub mod dry_run;
 pub mod evaluate;

@@ -6,6 +6,7 @@ mod algorithms;
 mod architecture;
 mod audit;
 mod bad_input;
+mod check;
 mod curves;
 mod demo;
 mod dry_run;

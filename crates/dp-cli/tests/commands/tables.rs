@@ -181,3 +181,40 @@ fn what_cannot_be_read_is_said() {
     }
     assert_eq!(place.files(), before);
 }
+
+#[test]
+fn typed_cells_are_checked() {
+    let place = place();
+    let schema = "label = { column = 'earns', positive = 'yes', negative = 'no' }\n\
+         [columns.age]\ntype = 'numeric'\nmin = 0\nmax = 120\n\
+         [columns.hours]\ntype = 'numeric'\nmin = 0\nmax = 100\n\
+         [columns.trade]\ntype = 'categorical'\ncategories = ['baker', 'clerk', 'nurse', 'smith', 'other']\non_unknown = 'other'\n";
+    place.write("s.toml", schema);
+    let check = |data: &str| place.dp(&["check", "--data", data, "--schema", "s.toml", "--table", "people", "--json"]);
+    let database = rusqlite::Connection::open(place.path("people.db")).unwrap();
+    database
+        .execute_batch(
+            "UPDATE people SET age = 'n/a' WHERE rowid = 7; UPDATE people SET hours = NULL WHERE rowid IN (8, 9)",
+        )
+        .unwrap();
+    let run = check("sqlite:people.db");
+    let found: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let seen: Vec<String> = found["problems"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| format!("{} {} {} {}", one["code"], one["column"], one["count"], one["lines"]).replace('"', ""))
+        .collect();
+    assert_eq!(seen[..2], ["csv.bad_number age 1 [7]", "csv.missing_value hours 2 [8,9]"], "{found}");
+    assert_eq!((run.code, &found["rows"]), (3, &ROWS.into()));
+    // The same rows in other formats, before they were changed.
+    let of_file = |data: &str| place.dp(&["check", "--data", data, "--schema", "s.toml", "--json"]).json();
+    let (csv, parquet) = (of_file("people.csv"), of_file("people.parquet"));
+    let rows = |found: &serde_json::Value| {
+        let of = |one: &serde_json::Value| {
+            (one["code"].clone(), one["column"].clone(), one["count"].clone(), one["texts"].clone())
+        };
+        found["problems"].as_array().unwrap().iter().map(of).collect::<Vec<_>>()
+    };
+    assert_eq!((rows(&csv), &csv["rows"]), (rows(&parquet), &parquet["rows"]));
+}

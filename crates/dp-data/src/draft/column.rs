@@ -12,7 +12,7 @@ use crate::schema::{
 };
 
 /// Texts that usually represent a missing number.
-const USUAL_MARKERS: [&str; 16] =
+pub(crate) const USUAL_MARKERS: [&str; 16] =
     ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-", "--", ".", "#N/A", "na", "none"];
 /// In a numeric column at most one cell in this many may not be a number (which loading then refuses, with its line).
 const NUMBERS_TO_ONE: u64 = 9;

@@ -43,7 +43,7 @@ pub fn csv_options(input: &mut Input, options: CsvOptions) -> Result<CsvOptions,
 }
 
 /// Returns what of the options that were found a schema states; what was not given is unreviewed.
-pub(super) fn file_format(given: CsvOptions, found: CsvOptions) -> FileFormat {
+pub(crate) fn file_format(given: CsvOptions, found: CsvOptions) -> FileFormat {
     let name = |encoding: TextEncoding| encoding.name().to_ascii_lowercase();
     let delimiter = found.delimiter.filter(|delimiter| *delimiter != b',').map(char::from);
     let encoding = found.encoding.map(name).filter(|name| name != "utf-8");

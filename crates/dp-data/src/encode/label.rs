@@ -6,6 +6,8 @@ use rustc_hash::FxBuildHasher;
 
 use super::cell::Cell;
 use super::parse_number;
+#[cfg(feature = "files")]
+use super::plan::Inspected;
 use super::reading::{Reading, unpadded};
 use super::row::ColumnTally;
 use crate::error::DataErrorKind;
@@ -148,17 +150,46 @@ impl LabelPlan {
 
     /// Returns the target, or `None` for a null record. Text is compared first, then numbers: `1.0` equals `1`.
     pub(crate) fn target(&self, cell: Cell<'_>, tally: &mut ColumnTally) -> Result<Option<f64>, DataErrorKind> {
+        match self.read(cell) {
+            Ok(Found { target, number }) => {
+                if let Some((range, number)) = number {
+                    tally.clamped += u64::from(!(range.min <= number && number <= range.max));
+                    tally.see(number);
+                }
+                Ok(Some(target))
+            }
+            Err((true, _)) => Ok(None),
+            Err((false, kind)) => Err(kind),
+        }
+    }
+
+    /// Returns what becomes of a cell.
+    #[cfg(feature = "files")]
+    pub(super) fn inspect(&self, cell: Cell<'_>) -> Inspected {
+        match self.read(cell) {
+            Ok(Found { number: Some((range, number)), .. }) if !(range.min <= number && number <= range.max) => {
+                Inspected::Clamped
+            }
+            Ok(Found { target, .. }) => Inspected::Value(target),
+            Err((true, kind)) => Inspected::Neutral(kind),
+            Err((false, kind)) => Inspected::Refused(kind),
+        }
+    }
+
+    /// Returns what a cell holds; for another cell whether its record becomes a null record, and the kind of error.
+    fn read(&self, cell: Cell<'_>) -> Result<Found<'_>, (bool, DataErrorKind)> {
         let buffer = &mut [0; 32];
+        let of_class = |target| Found { target, number: None };
         if let Values::Declared { texts, .. } = &self.values
             && cell != Cell::Missing
             && let Some(target) =
                 cell.find(buffer, |text| texts.get(text).copied().or_else(|| texts.get(unpadded(text)?).copied()))
         {
-            return Ok(Some(target));
+            return Ok(of_class(target));
         }
         let text = cell.text(buffer).trim_ascii();
         if cell == Cell::Missing || self.missing.iter().any(|marker| **marker == *text) {
-            return if self.missing_is_neutral { Ok(None) } else { Err(DataErrorKind::LabelMissing) };
+            return Err((self.missing_is_neutral, DataErrorKind::LabelMissing));
         }
         let number = match &self.values {
             Values::Number(_, Some(reading)) => reading.read(cell),
@@ -166,21 +197,25 @@ impl LabelPlan {
         };
         match (&self.values, number) {
             (Values::Number(range, _), Some(number)) => {
-                tally.clamped += u64::from(!(range.min <= number && number <= range.max));
-                tally.see(number);
-                Ok(Some(range.target(number)))
+                Ok(Found { target: range.target(number), number: Some((range, number)) })
             }
-            (Values::Number(..), None) if self.unreadable_is_neutral => Ok(None),
-            (Values::Number(..), None) => Err(self.bad_number),
+            (Values::Number(..), None) => Err((self.unreadable_is_neutral, self.bad_number)),
             (Values::Declared { numbers, others, .. }, number) => {
                 match (number.and_then(|number| numbers.get(&bits(number))), others) {
-                    (Some(&target), _) | (None, &Undeclared::Target(target)) => Ok(Some(target)),
-                    (None, Undeclared::Neutral) => Ok(None),
-                    (None, Undeclared::Refuse) => Err(DataErrorKind::LabelUnknown),
+                    (Some(&target), _) | (None, &Undeclared::Target(target)) => Ok(of_class(target)),
+                    (None, Undeclared::Neutral) => Err((true, DataErrorKind::LabelUnknown)),
+                    (None, Undeclared::Refuse) => Err((false, DataErrorKind::LabelUnknown)),
                 }
             }
         }
     }
+}
+
+/// What a label's cell holds.
+struct Found<'p> {
+    target: f64,
+    /// If the label is a number: its range, and the number.
+    number: Option<(&'p LabelRange, f64)>,
 }
 
 impl Values {

@@ -197,6 +197,25 @@ impl ColumnPlan {
         }
     }
 
+    /// Returns what becomes of a cell.
+    #[cfg(feature = "files")]
+    pub(super) fn inspect(&self, cell: Cell<'_>) -> Inspected {
+        let other = |(absent, kind)| match absent {
+            Absent::Refuse => Inspected::Refused(kind),
+            Absent::Neutral => Inspected::Neutral(kind),
+            Absent::Use(_) | Absent::Nothing => Inspected::Replaced(kind),
+        };
+        match self {
+            Self::Drop => Inspected::Value(0.0),
+            Self::Numeric(plan) => match plan.read(cell) {
+                Ok(number) if plan.min <= number && number <= plan.max => Inspected::Value(number),
+                Ok(_) => Inspected::Clamped,
+                Err(found) => other(found),
+            },
+            Self::Categorical(plan) => plan.read(cell).map_or_else(other, |place| Inspected::Value(f64::from(place))),
+        }
+    }
+
     /// Adds the features of `cell`, of column `position` of the schema, to the row.
     #[inline]
     pub(super) fn encode(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> CellOutcome {
@@ -206,6 +225,22 @@ impl ColumnPlan {
             Self::Categorical(plan) => plan.encode(cell, row, position),
         }
     }
+}
+
+/// What the schema makes of a cell.
+#[cfg(feature = "files")]
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Inspected {
+    /// It holds a value of its column: a number, or the position of a category.
+    Value(f64),
+    /// It holds a number outside the public range, which is clamped.
+    Clamped,
+    /// It is of another kind, and something replaces it.
+    Replaced(DataErrorKind),
+    /// It is of another kind, and makes its record a null record.
+    Neutral(DataErrorKind),
+    /// It is of another kind, and its file is refused.
+    Refused(DataErrorKind),
 }
 
 /// Returns whether `cell`, without surrounding blanks, is one of the markers. Empty cells are the usual case.
@@ -250,9 +285,9 @@ impl NumericPlan {
         }
     }
 
-    /// Returns the number in a cell, or the one that replaces it.
-    pub(super) fn number(&self, cell: Cell<'_>, tally: &mut ColumnTally) -> Result<f64, CellOutcome> {
-        let read = match cell {
+    /// Returns the number in a cell; for another cell what replaces it, and the kind of error where nothing does.
+    fn read(&self, cell: Cell<'_>) -> Result<f64, (Absent, DataErrorKind)> {
+        match cell {
             Cell::Text(text) if is_missing(&self.missing, text) => Err((self.absent, DataErrorKind::CsvMissingValue)),
             Cell::Missing => Err((self.absent, DataErrorKind::CsvMissingValue)),
             Cell::Number(_) if self.marks_numbers && is_missing(&self.missing, cell.text(&mut [0; 32])) => {
@@ -262,8 +297,13 @@ impl NumericPlan {
                 None => cell.number().ok_or((self.unreadable, DataErrorKind::CsvBadNumber)),
                 Some(reading) => reading.read(cell).ok_or((self.unreadable, reading.refusal())),
             },
-        };
-        match read {
+        }
+    }
+
+    /// Returns the number in a cell, or the one that replaces it.
+    #[inline]
+    pub(super) fn number(&self, cell: Cell<'_>, tally: &mut ColumnTally) -> Result<f64, CellOutcome> {
+        match self.read(cell) {
             Ok(number) => Ok(number),
             Err((Absent::Use(number), _)) => {
                 tally.replaced += 1;
@@ -432,8 +472,9 @@ impl CategoricalPlan {
         format!("CASE {}{cases} ELSE {others} END", if is_padded { &text } else { &trimmed })
     }
 
-    fn encode(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> CellOutcome {
-        let tally = row.tally(position);
+    /// Returns the position of a cell's category; for another cell what replaces it, and the kind of error where nothing does.
+    #[inline]
+    fn read(&self, cell: Cell<'_>) -> Result<u32, (Absent, DataErrorKind)> {
         let buffer = &mut [0; 32];
         // A marker of missing values that the column also lists as a category is that category.
         let place = match (cell, &self.reading) {
@@ -446,30 +487,39 @@ impl CategoricalPlan {
             }
             (cell, None) => cell.find(buffer, |text| self.positions.get(text).copied()),
         };
-        if let Some(place) = place {
-            tally.see(f64::from(place));
-            row.push(self.first + place, 1.0);
-            return CellOutcome::Encoded;
+        match place {
+            Some(place) => Ok(place),
+            None if cell == Cell::Missing || is_missing(&self.missing, cell.text(buffer)) => {
+                Err((self.absent, DataErrorKind::CsvMissingValue))
+            }
+            None => {
+                let refusal = self.reading.as_ref().map_or(DataErrorKind::CsvUnknownCategory, Reading::refusal);
+                Err((self.unknown, refusal))
+            }
         }
-        let (absent, refusal) = if cell == Cell::Missing || is_missing(&self.missing, cell.text(buffer)) {
-            (self.absent, DataErrorKind::CsvMissingValue)
-        } else {
-            (self.unknown, self.reading.as_ref().map_or(DataErrorKind::CsvUnknownCategory, Reading::refusal))
-        };
-        match absent {
-            Absent::Refuse => CellOutcome::Refused(refusal),
-            Absent::Neutral => {
+    }
+
+    fn encode(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> CellOutcome {
+        let tally = row.tally(position);
+        match self.read(cell) {
+            Ok(place) => {
+                tally.see(f64::from(place));
+                row.push(self.first + place, 1.0);
+                CellOutcome::Encoded
+            }
+            Err((Absent::Refuse, refusal)) => CellOutcome::Refused(refusal),
+            Err((Absent::Neutral, _)) => {
                 tally.neutral += 1;
                 CellOutcome::Neutral
             }
-            Absent::Use(place) => {
+            Err((Absent::Use(place), _)) => {
                 tally.replaced += 1;
                 tally.see(place);
                 // Positions are below 2^32, so the cast is exact.
                 row.push(self.first + place as u32, 1.0);
                 CellOutcome::Encoded
             }
-            Absent::Nothing => {
+            Err((Absent::Nothing, _)) => {
                 tally.replaced += 1;
                 CellOutcome::Encoded
             }

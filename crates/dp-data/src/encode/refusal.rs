@@ -6,7 +6,7 @@ use crate::error::{DataError, DataErrorKind};
 use crate::schema::{CellFormat, LabelKind};
 
 impl Encoder {
-    pub(super) fn refuse_cell(&self, kind: DataErrorKind, position: usize, cell: Cell<'_>) -> DataError {
+    pub(crate) fn refuse_cell(&self, kind: DataErrorKind, position: usize, cell: Cell<'_>) -> DataError {
         let buffer = &mut [0; 32];
         let cell = cell.text(buffer);
         let Some(column) = self.schema().and_then(|schema| schema.columns().get(position)) else {
@@ -46,7 +46,7 @@ impl Encoder {
         error.found_cell(cell).at_column(name)
     }
 
-    pub(super) fn refuse_label(&self, kind: DataErrorKind, cell: Cell<'_>) -> DataError {
+    pub(crate) fn refuse_label(&self, kind: DataErrorKind, cell: Cell<'_>) -> DataError {
         let buffer = &mut [0; 32];
         let cell = cell.text(buffer);
         let label = self.label();

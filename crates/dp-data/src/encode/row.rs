@@ -27,7 +27,7 @@ pub(crate) struct Tallies {
 }
 
 /// Statistics of a column in all rows of a buffer. They depend on the records: for the curator's warnings only.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct ColumnTally {
     /// Values outside the public range.
     pub clamped: u64,
@@ -41,7 +41,7 @@ pub struct ColumnTally {
 
 impl ColumnTally {
     #[inline]
-    pub(super) fn see(&mut self, value: f64) {
+    pub(crate) fn see(&mut self, value: f64) {
         match self.first {
             Some(first) => self.varies |= first != value,
             None => self.first = Some(value),
@@ -56,7 +56,7 @@ impl ColumnTally {
 
     /// Adds the statistics of later rows.
     #[cfg(feature = "files")]
-    pub(super) fn append(&mut self, later: &Self) {
+    pub(crate) fn append(&mut self, later: &Self) {
         self.clamped += later.clamped;
         self.replaced += later.replaced;
         self.neutral += later.neutral;

@@ -110,9 +110,9 @@ kinds! {
     /// A quoted cell continues after its closing quote.
     CsvAfterQuote, "csv.after_quote",
         "Something stands between the quote that closes a cell and the next delimiter, as in `\"1\"2`, which could be read as 1, as 12 or as a mistake. A quote inside a quoted cell is written twice; blanks do not stand outside the quotes.";
-    /// A quoted cell contains a line end where none is declared.
+    /// A quoted cell may have swallowed rows.
     CsvLineEnd, "csv.line_end",
-        "A quoted cell goes on past the end of its line, in a column for which the schema declares no line ends. Usually a stray quote has swallowed the rows up to the next quote, which would be missing without a sign; the line given is where the quote opens. If the cells of the column do hold line ends, declare `line_ends = true` for it (with `type = \"drop\"` for a column that is not used).";
+        "A quoted cell goes on over several lines and holds as many delimiters as a row, in a column for which the schema declares no line ends. Usually a stray quote has swallowed the rows up to the next quote, which would be missing without a sign; the line given is where the quote opens. If the cells of the column do hold such text, declare `line_ends = true` for it (with `type = \"drop\"` for a column that is not used).";
     /// A row is unreasonably long.
     CsvLongRecord, "csv.long_record",
         "A single row is longer than 64 MiB. Usually a quote that is never closed has swallowed the rest of the file; the line given is where the row starts.";

@@ -109,7 +109,7 @@ pub struct CsvReader {
     header: Vec<String>,
     /// The position of each name in the header.
     positions: HashMap<String, usize>,
-    /// For each column, whether cells may contain line ends; `None` if all may.
+    /// For each column, whether cells may look as if they had swallowed rows; `None` if all may.
     line_ends: Option<Vec<bool>>,
     workers: Workers,
 }
@@ -165,6 +165,11 @@ impl CsvReader {
         &self.file
     }
 
+    /// Returns the byte between cells.
+    pub(crate) fn delimiter(&self) -> u8 {
+        self.splitter.options.delimiter
+    }
+
     /// Returns the position of the column of this name in the header.
     ///
     /// # Errors
@@ -178,22 +183,25 @@ impl CsvReader {
         })
     }
 
-    /// From now on, refuses cells that contain line ends, except in the columns of these names. A stray quote makes one such cell
-    /// of the rest of its row and of the following rows, up to the next quote, and swallows them silently.
+    /// From now on, refuses cells that may have swallowed rows, except in the columns of these names: cells that contain line ends
+    /// and as many delimiters as a row. A stray quote makes one such cell of the rest of its row and of the following rows, up to
+    /// the next quote, and swallows them silently.
     ///
     /// # Examples
     /// ```
     /// use dp_data::read::{CsvReader, Input};
     ///
-    /// let input = || Input::from_bytes("a.csv", b"name,note\nAda,\"first\nBen\"\n".to_vec());
+    /// let input = || Input::from_bytes("a.csv", b"name,note\nAda,\"two\nlines\"\nBen,\"x\nCem,y\"\n".to_vec());
     /// let mut reader = CsvReader::new(input(), Default::default())?;
     /// reader.refuse_line_ends(|_| false);
+    /// assert_eq!(reader.next_record()?.unwrap().cell(1), b"two\nlines");
     /// let error = reader.next_record().err().unwrap();
-    /// assert_eq!((error.code(), error.line(), error.column()), ("csv.line_end", Some(2), Some("note")));
+    /// assert_eq!((error.code(), error.line(), error.column()), ("csv.line_end", Some(4), Some("note")));
     ///
     /// let mut reader = CsvReader::new(input(), Default::default())?;
     /// reader.refuse_line_ends(|column| column == "note");
-    /// assert_eq!(reader.next_record()?.unwrap().cell(1), b"first\nBen");
+    /// reader.next_record()?;
+    /// assert_eq!(reader.next_record()?.unwrap().cell(1), b"x\nCem,y");
     /// # Ok::<(), dp_data::DataError>(())
     /// ```
     pub fn refuse_line_ends(&mut self, but_in: impl Fn(&str) -> bool) {
@@ -203,7 +211,8 @@ impl CsvReader {
     /// Returns the next record, or `None` at the end.
     ///
     /// # Errors
-    /// `csv.ragged`, `csv.not_utf8`, `csv.unclosed_quote`, `csv.after_quote`, `csv.line_end`, `csv.long_record`, `file.*`.
+    /// `csv.ragged`, `csv.not_utf8`, `csv.after_quote` and `csv.line_end`, after which the next record may be read;
+    /// `csv.unclosed_quote`, `csv.long_record`, `file.*`.
     pub fn next_record(&mut self) -> Result<Option<Record<'_>>, DataError> {
         match self.splitter.next() {
             Ok(false) => Ok(None),
@@ -211,8 +220,9 @@ impl CsvReader {
                 let record = self.splitter.record();
                 // This check comes first: a quote that swallowed the next row also gives rows of a different length.
                 if let Some(allowed) = &self.line_ends
-                    && let Some((position, line)) =
-                        record.line_ends().find(|(position, _)| !allowed.get(*position).is_some_and(|allowed| *allowed))
+                    && let Some((position, line)) = record
+                        .swallowing(self.header.len(), self.splitter.options.delimiter)
+                        .find(|(position, _)| !allowed.get(*position).is_some_and(|allowed| *allowed))
                 {
                     let error = line_end(line, self.header.get(position));
                     return Err(error.in_file(&self.file));
@@ -346,14 +356,17 @@ impl<'a> Record<'a> {
         self.line
     }
 
-    /// Returns the cells that contain line ends: their positions, and the lines of their opening quotes.
-    pub(crate) fn line_ends(&self) -> impl Iterator<Item = (usize, u64)> + use<'a> {
+    /// Returns the cells that may have swallowed rows of a table of this width: their positions, and the lines of their opening
+    /// quotes. Where a quote opens in some column and the next one closes in the same column of a later row, so that the record
+    /// looks whole, the cell between holds line ends and at least `width - 1` delimiters.
+    pub(crate) fn swallowing(&self, width: usize, delimiter: u8) -> impl Iterator<Item = (usize, u64)> + use<'a> {
         // A record on one line has no quoted line end.
         let (record, mut line) = (*self, self.line);
         (0..if self.quoted { self.len() } else { 0 }).filter_map(move |position| {
             let (cell, opened) = (record.cell(position), line);
             line += memchr::memchr_iter(b'\n', cell).count() as u64;
-            memchr::memchr2(b'\n', b'\r', cell).map(|_| (position, opened))
+            memchr::memchr2(b'\n', b'\r', cell)?;
+            (memchr::memchr_iter(delimiter, cell).count() + 1 >= width).then_some((position, opened))
         })
     }
 }
@@ -454,7 +467,10 @@ impl Splitter {
         self.bounds.push((cell_start, self.text.start + content.len()));
         if let Err(error) = std::str::from_utf8(content) {
             let cell = self.bounds.iter().filter(|bounds| bounds.1 < self.text.start + error.valid_up_to()).count();
-            return Err(not_utf8(self.text.line, Some(cell)));
+            // The next record may be read.
+            self.text.start = (self.text.start + length + 1).min(self.text.end);
+            self.text.line += 1;
+            return Err(not_utf8(self.record_line, Some(cell)));
         }
         self.text.start += length;
         Ok(true)
@@ -501,7 +517,10 @@ impl Splitter {
         }
         let raw = &self.text.buffer[self.text.start..self.text.start + length];
         self.record_line = self.line_after_blank_ones(length);
+        let lines = memchr::memchr_iter(b'\n', raw).count() as u64;
         if std::str::from_utf8(raw).is_err() {
+            self.text.line += lines;
+            self.text.start += length;
             return Err(not_utf8(self.record_line, None));
         }
         self.in_unquoted = true;
@@ -513,7 +532,7 @@ impl Splitter {
             self.bounds.push((cell_start, cell_end));
             cell_start = cell_end;
         }
-        self.text.line += memchr::memchr_iter(b'\n', raw).count() as u64;
+        self.text.line += lines;
         self.text.start += length;
         Ok(true)
     }
@@ -575,12 +594,12 @@ fn after_quote((_, line): (usize, u64), column: Option<&String>) -> DataError {
     }
 }
 
-/// Returns the error of a cell that spans several lines, whose quote opens on this one.
+/// Returns the error of a cell that may have swallowed rows, whose quote opens on this line.
 pub(crate) fn line_end(line: u64, column: Option<&String>) -> DataError {
-    let error = DataError::new(DataErrorKind::CsvLineEnd, "a quoted cell goes on past the end of its line")
+    let error = DataError::new(DataErrorKind::CsvLineEnd, "a quoted cell holds line ends and as many delimiters as a row")
         .at_line(line)
-        .expected("a closing quote on the line where the quote opens")
-        .help("look for a stray quote on that line; a column whose cells do hold line ends has `line_ends = true` in the schema");
+        .expected("no other rows inside a quoted cell")
+        .help("look for a stray quote on that line; a column whose cells do hold such text has `line_ends = true` in the schema");
     match column {
         Some(column) => error.at_column(column),
         None => error,

@@ -95,6 +95,11 @@ impl Input {
         Self { name: table.name().to_owned(), reader, table: Some(table), labels: None, workers: Workers::ONE }
     }
 
+    /// Returns whether it is a table of typed cells.
+    pub(crate) fn is_table(&self) -> bool {
+        self.table.is_some()
+    }
+
     /// Removes and returns the table of typed cells, if it is one.
     pub(crate) fn take_table(&mut self) -> Option<Table> {
         self.table.take()

@@ -267,7 +267,7 @@ pub(super) fn column_positions(reader: &CsvReader, schema: &Schema) -> Result<Ve
         .collect()
 }
 
-fn unused_columns(header: &[String], schema: &Schema) -> Vec<CuratorWarning> {
+pub(crate) fn unused_columns(header: &[String], schema: &Schema) -> Vec<CuratorWarning> {
     let named: HashSet<&str> = schema.columns().iter().map(Column::source).collect();
     let unused = |name: &&String| !named.contains(name.as_str()) && **name != schema.label().column;
     let columns: Vec<String> = header.iter().filter(unused).cloned().collect();

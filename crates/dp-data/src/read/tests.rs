@@ -3,6 +3,7 @@ mod changes;
 mod chunks;
 mod refusals;
 mod regular;
+mod swallowed;
 
 use std::io::{self, Read, Write};
 

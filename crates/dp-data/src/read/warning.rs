@@ -122,13 +122,14 @@ pub(super) fn from_label(encoder: &Encoder, row: &RowBuffer) -> Vec<CuratorWarni
 }
 
 /// The number of records of each class; numbers are not counted.
-pub(super) struct ClassCounts {
+#[derive(Debug)]
+pub(crate) struct ClassCounts {
     counts: Vec<u64>,
     two: bool,
 }
 
 impl ClassCounts {
-    pub(super) fn new(label: &Label) -> Self {
+    pub(crate) fn new(label: &Label) -> Self {
         match &label.kind {
             LabelKind::TwoClasses { .. } => Self { counts: vec![0; 2], two: true },
             LabelKind::Classes { classes, .. } => Self { counts: vec![0; classes.len()], two: false },
@@ -136,7 +137,7 @@ impl ClassCounts {
         }
     }
 
-    pub(super) fn count(&mut self, target: f64) {
+    pub(crate) fn count(&mut self, target: f64) {
         // The targets of classes are -1 and 1, or positions in the list.
         let class = if self.two { usize::from(target > 0.0) } else { target as usize };
         if let Some(count) = self.counts.get_mut(class) {
@@ -145,11 +146,11 @@ impl ClassCounts {
     }
 
     /// Adds the counts of other records, of the same classes.
-    pub(super) fn append(&mut self, other: &Self) {
+    pub(crate) fn append(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(count, other)| *count += other);
     }
 
-    pub(super) fn warning(&self, label: &Label) -> Option<CuratorWarning> {
+    pub(crate) fn warning(&self, label: &Label) -> Option<CuratorWarning> {
         let name = |class: usize| match &label.kind {
             LabelKind::Classes { classes, .. } => classes.get(class).cloned().unwrap_or_default(),
             _ => (if class == 1 { "positive" } else { "negative" }).to_owned(),

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::format::{date_of_text, date_text};
 use super::{
-    CellFormat, Column, ColumnKind, DatePart, FileFormat, Fill, LabelKind, NumberFormat, OnMissing, OnUnknown,
+    CellFormat, Column, ColumnKind, DatePart, FILE, FileFormat, Fill, LabelKind, NumberFormat, OnMissing, OnUnknown,
     OnUnreadable, Others, Review, Scale, Schema,
 };
 
@@ -17,7 +17,7 @@ const HEAD: &str = "\
 pub(super) fn to_toml(schema: &Schema, comment: &dyn Fn(&str) -> Option<String>) -> String {
     let mut out = String::from(HEAD);
     line(&mut out, "missing", &strings(&schema.missing));
-    write_file(&mut out, &schema.file);
+    write_file(&mut out, &schema.file, comment(FILE));
     let label = &schema.label;
     out.push_str("\n[label]\n");
     comments(&mut out, comment(&label.column));
@@ -39,11 +39,12 @@ pub(super) fn to_toml(schema: &Schema, comment: &dyn Fn(&str) -> Option<String>)
     out
 }
 
-fn write_file(out: &mut String, file: &FileFormat) {
+fn write_file(out: &mut String, file: &FileFormat, comment: Option<String>) {
     if file.is_usual() {
         return;
     }
     out.push_str("\n[file]\n");
+    comments(out, comment);
     if let Some(delimiter) = file.delimiter {
         line(out, "delimiter", &quoted(&delimiter.to_string()));
     }

@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use dp::wording::one_line;
 use dp_data::draft::{DraftOptions, LabelHint, draft};
 use dp_data::encode::{Encoder, ImageFormat, InputFormat, LibsvmFormat, PROJECTION_SEEDS, Projection, Stored};
-use dp_data::memory::{self, Bytes};
+use dp_data::memory::Bytes;
 use dp_data::read::{CsvReader, CuratorWarning, IdxHeader, RecordReader};
 use dp_data::schema::{Label, LabelKind, Others, Schema};
 use dp_data::spool::{Held, HeldCoordinates, Room};
@@ -16,10 +16,11 @@ use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 use super::algorithm;
 use super::config::{Knowledge, NamedLabel, TrainConfig};
 use super::refusal::refusal;
-use crate::args::{self, FileName};
+use crate::args;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
-use crate::input::{LARGEST_SCHEMA, Repeatable, TypedTable, conflict, read_whole};
+use crate::files;
+use crate::input::{Repeatable, TypedTable, conflict};
 use crate::interrupt;
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
@@ -40,7 +41,7 @@ impl Known {
     pub(super) fn new(config: &TrainConfig, console: &Console) -> Result<Self, Failure> {
         match &config.knowledge {
             Knowledge::Schema { file, label, named, assume_public } => {
-                let mut schema = read_schema(file)?;
+                let mut schema = files::schema(file)?;
                 agrees(&schema, label.as_deref(), named)?;
                 schema.assume_public(assume_public).map_err(|error| from_data(&error).at_file(file))?;
                 schema.check_reviewed().map_err(|error| from_data(&error).at_file(file))?;
@@ -220,30 +221,6 @@ const PROJECTION: Purpose = Purpose::Custom(u32::from_be_bytes(*b"proj"));
 
 fn below_limit([a, b, c, d, e, f, g, h, ..]: [u8; 32]) -> u64 {
     u64::from_le_bytes([a, b, c, d, e, f, g, h]) % PROJECTION_SEEDS
-}
-
-/// Bytes of memory per byte of a schema. Measured: 20 for categories, 36 for columns.
-const BYTES_PER_BYTE_OF_SCHEMA: usize = 40;
-
-fn read_schema(file: &FileName) -> Result<Schema, Failure> {
-    let shown = if &**file == "-" { "standard input" } else { file };
-    let bytes = read_whole(file, LARGEST_SCHEMA, |error| {
-        Failure::new(ExitStatus::Failed, "file.open", format!("cannot read the schema: {error}"))
-            .help("draft one with `dp schema`")
-    })
-    .map_err(|failure| failure.at_flag("--schema"))?;
-    // The memory of the schema while it is read and used to encode, with a string for each name and value.
-    memory::check(bytes.len().saturating_mul(BYTES_PER_BYTE_OF_SCHEMA), "what the schema says")
-        .map_err(|error| Failure::from(error).at_file(shown).at_flag("--schema"))?;
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let mut failure = Failure::new(ExitStatus::Input, "schema.syntax", "the schema is not UTF-8 text")
-            .at_file(shown)
-            .help("convert the file, for instance with `iconv -f latin1 -t utf-8`");
-        failure.details.location.line = Some(valid.iter().filter(|&&byte| byte == b'\n').count() as u64 + 1);
-        failure
-    })?;
-    Schema::parse(shown, &text).map_err(|error| from_data(&error))
 }
 
 /// Returns whether the classes of the label are exactly those listed, ignoring the treatment of other values.
