@@ -11,7 +11,7 @@ pub use proposal::{Change, Proposal, propose};
 use crate::encode::{Cell, Encoder, Encoding, TextBuffer};
 use crate::error::{DataError, DataErrorKind};
 use crate::read::{Chunk, CsvOptions, CsvReader, CuratorWarning, Input, ReadsChunks, unused_columns};
-use crate::schema::{ColumnKind, Schema};
+use crate::schema::{CellFormat, ColumnKind, Schema};
 use crate::table::Table;
 
 /// Reads a table with labels to its end, and returns all that is wrong with it under `schema`.
@@ -51,7 +51,7 @@ pub fn check(mut input: Input, schema: &Schema, csv: &CsvOptions) -> Result<Find
     let mut reader = CsvReader::new(input, csv.for_schema(schema))?;
     let with_line_ends = schema.with_line_ends();
     reader.refuse_line_ends(|column| with_line_ends.contains(column));
-    let (found, places) = begin(schema, reader.header(), |name| reader.position(name));
+    let (found, places) = begin(schema, reader.header(), |name, _| reader.position(name));
     let mut all = Checker { encoder: &encoder, schema, places, found };
     let of_thread = |reader| OfThread { reader, checker: all.fresh() };
     let of_chunk = |OfThread { reader, checker }: &mut OfThread<'_>| {
@@ -90,7 +90,7 @@ impl From<DataError> for Stop {
 fn of_table(table: Table, encoder: &Encoder, schema: &Schema) -> Result<Findings, DataError> {
     let file = table.name().to_owned();
     let header: Vec<String> = table.columns().iter().map(|column| column.name.clone()).collect();
-    let (found, places) = begin(schema, &header, |name| table.position(name));
+    let (found, places) = begin(schema, &header, |name, as_date| table.find(name, as_date));
     let mut used: Vec<usize> = places.columns.iter().copied().chain([places.label]).flatten().collect();
     used.sort_unstable();
     used.dedup();
@@ -125,11 +125,11 @@ struct Places {
 fn begin(
     schema: &Schema,
     header: &[String],
-    position: impl Fn(&str) -> Result<usize, DataError>,
+    position: impl Fn(&str, bool) -> Result<usize, DataError>,
 ) -> (Findings, Places) {
     let mut found = Findings::new(schema);
     found.header = header.to_vec();
-    let mut place = |name: &str, column: &str| match position(name) {
+    let mut place = |name: &str, column: &str, as_date: bool| match position(name, as_date) {
         Ok(position) => Some(position),
         Err(error) => {
             found.add_error(error.at_column(column));
@@ -138,10 +138,10 @@ fn begin(
     };
     let columns = schema.columns().iter().map(|column| match column.kind {
         ColumnKind::Drop => None,
-        _ => place(column.source(), &column.name),
+        _ => place(column.source(), &column.name, matches!(column.format, Some(CellFormat::Date(_)))),
     });
     let columns = columns.collect();
-    let label = place(&schema.label().column, &schema.label().column);
+    let label = place(&schema.label().column, &schema.label().column, false);
     let unused = unused_columns(header, schema);
     found.notes.extend(unused.iter().map(CuratorWarning::to_string));
     (found, Places { columns, label })

@@ -188,10 +188,11 @@ fn of_table(table: Table, options: &DraftOptions) -> Result<Draft, DataError> {
     let (mut used, mut header, mut dropped, mut notes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let mut label_position = 0;
     for (position, column) in table.columns().iter().enumerate() {
-        if let Some(why) = &column.unreadable {
+        let why = column.unreadable.as_ref().filter(|why| !matches!(why, Unreadable::Date(_)));
+        if let Some(why) = why {
             dropped.push(Column::new(&column.name, ColumnKind::Drop));
             let text = match why {
-                Unreadable::Type(kind) => {
+                Unreadable::Type(kind) | Unreadable::Date(kind) => {
                     format!("dropped: cells of type {kind} cannot be read; convert them in a query or a view")
                 }
                 Unreadable::Denied => "dropped: the role may not read it".to_owned(),
@@ -200,7 +201,7 @@ fn of_table(table: Table, options: &DraftOptions) -> Result<Draft, DataError> {
             continue;
         }
         // A name that occurs twice is refused.
-        table.position(&column.name)?;
+        table.find(&column.name, true)?;
         if position == label {
             label_position = used.len();
         }

@@ -17,6 +17,7 @@ use std::collections::HashSet;
 use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "files")]
+pub(crate) use format::days_of;
 pub(crate) use format::is_blank;
 pub use format::{CellFormat, DateFormat, DatePart, NumberFormat, date_text};
 pub use label::{Label, LabelKind, LabelRange, MAX_CLASSES, Others};

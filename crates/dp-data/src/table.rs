@@ -15,6 +15,7 @@ use crate::encode::Cell;
 use crate::error::{DataError, DataErrorKind};
 use crate::memory::reserve;
 use crate::read::missing_column;
+use crate::schema::{CellFormat, Column};
 
 /// Number of rows that a source sends at a time, at most.
 pub const ROWS_OF_A_BATCH: usize = 256;
@@ -72,8 +73,10 @@ pub struct TableColumn {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unreadable {
-    /// They are of a type that is neither a number, nor a Boolean, nor text.
+    /// They are of a type that is neither a number, nor a Boolean, nor text, nor a date.
     Type(String),
+    /// They are dates or times of this type, which only a column of dates of a schema can read.
+    Date(String),
     /// The role lacks the privilege to read them.
     Denied,
 }
@@ -156,9 +159,30 @@ impl Table {
     /// # Errors
     /// `csv.missing_column`, `csv.duplicate_column`, `table.type`, `table.open` for a column that the role may not read.
     pub fn position(&self, name: &str) -> Result<usize, DataError> {
+        self.find(name, false)
+    }
+
+    /// Returns the position of the column that a column of a schema is taken from.
+    ///
+    /// # Errors
+    /// As [`position`](Self::position), and `table.type` for dates unless the schema calls them dates.
+    pub(crate) fn position_of(&self, column: &Column) -> Result<usize, DataError> {
+        self.find(column.source(), matches!(column.format, Some(CellFormat::Date(_))))
+    }
+
+    pub(crate) fn find(&self, name: &str, as_date: bool) -> Result<usize, DataError> {
         let mut found = self.columns.iter().enumerate().filter(|(_, column)| column.name == name);
         let error = match (found.next(), found.next()) {
             (Some((position, TableColumn { unreadable: None, .. })), None) => return Ok(position),
+            (Some((position, TableColumn { unreadable: Some(Unreadable::Date(_)), .. })), None) if as_date => {
+                return Ok(position);
+            }
+            (Some((_, TableColumn { unreadable: Some(Unreadable::Date(kind)), .. })), None) => {
+                DataError::new(DataErrorKind::TableType, format!("a column of type {kind} is read as a date only"))
+                    .at_column(name)
+                    .expected("a column of dates")
+                    .help("give it `type = \"date\"` (or \"weekday\", \"month\", \"hour\") and a `format` in the schema, or convert it in a query or a view")
+            }
             (None, _) => missing_column(name, self.columns.iter().map(|column| column.name.as_str())),
             (Some(_), Some(_)) => {
                 DataError::new(DataErrorKind::CsvDuplicateColumn, format!("two columns are named `{name}`"))
@@ -247,6 +271,8 @@ enum Slot {
     Missing,
     Number(f64),
     Boolean(bool),
+    Date(i32),
+    DateTime { day: i32, nanoseconds: i64 },
     Text { start: usize, end: usize },
 }
 
@@ -268,6 +294,8 @@ impl Batch {
             Cell::Missing => Slot::Missing,
             Cell::Number(number) => Slot::Number(number),
             Cell::Boolean(value) => Slot::Boolean(value),
+            Cell::Date(day) => Slot::Date(day),
+            Cell::DateTime { day, nanoseconds } => Slot::DateTime { day, nanoseconds },
             Cell::Text(text) => {
                 reserve(bytes, text.len(), CELLS).map_err(room)?;
                 let start = bytes.len();
@@ -289,6 +317,18 @@ impl Batch {
         } else {
             self.push(column, Cell::Text(value.to_string().as_bytes()))
         }
+    }
+
+    /// Appends a moment, by its number of units since 1970-01-01; `in_second` of them are a second, a divisor of 10^9.
+    ///
+    /// # Errors
+    /// `memory.exhausted`.
+    pub fn push_moment(&mut self, column: usize, units: i64, in_second: i64) -> Result<(), DataError> {
+        let in_second = in_second.clamp(1, 1_000_000_000);
+        let (whole, of_day) = (units.div_euclid(86_400 * in_second), units.rem_euclid(86_400 * in_second));
+        // Days that do not fit are of no year that is read.
+        let day = i32::try_from(whole).unwrap_or(if whole < 0 { i32::MIN } else { i32::MAX });
+        self.push(column, Cell::DateTime { day, nanoseconds: of_day * (1_000_000_000 / in_second) })
     }
 
     /// Appends a text.
@@ -329,6 +369,8 @@ impl Batch {
             None | Some(Slot::Missing) => Cell::Missing,
             Some(&Slot::Number(number)) => Cell::Number(number),
             Some(&Slot::Boolean(value)) => Cell::Boolean(value),
+            Some(&Slot::Date(day)) => Cell::Date(day),
+            Some(&Slot::DateTime { day, nanoseconds }) => Cell::DateTime { day, nanoseconds },
             Some(&Slot::Text { start, end }) => Cell::Text(&cells.bytes[start..end]),
         }
     }

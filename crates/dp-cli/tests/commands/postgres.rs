@@ -446,3 +446,55 @@ fn logs_hold_no_value_of_a_record() {
         "{statements:?}"
     );
 }
+
+#[test]
+fn dates_are_those_of_the_csv_file() {
+    let Some((place, mut database)) = people_place(300) else { return };
+    database.execute(
+        "SET TIME ZONE 'America/New_York'; \
+         ALTER TABLE people ADD seen date, ADD noted timestamp, ADD sent timestamptz; \
+         UPDATE people SET seen = date '1931-05-06' + 97 * id::int, noted = timestamp '2019-02-03 04:05:06' + id * interval '7919 s', \
+         sent = timestamptz '2024-06-30 22:00:00-04' + id * interval '86399 s'",
+    );
+    let query = "SELECT age, to_char(seen, 'YYYY-MM-DD'), to_char(noted, 'YYYY-MM-DD\"T\"HH24:MI:SS'), \
+         to_char(sent AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS'), earns FROM people ORDER BY ctid";
+    let mut text = "age,seen,noted,sent,earns\n".to_owned();
+    for row in database
+        .client
+        .query(&format!("SELECT age::text, a, b, c, earns FROM ({query}) AS t (age, a, b, c, earns)"), &[])
+        .unwrap()
+    {
+        let cells: Vec<String> = (0..5).map(|i| row.get::<_, Option<String>>(i).unwrap_or_default()).collect();
+        text += &(cells.join(",") + "\n");
+    }
+    place.write("dated.csv", text);
+    let drafted =
+        |source: &[&str]| place.dp(&[&["schema"], source, &["--label", "earns", "--positive", "yes"]].concat()).ok();
+    let of_csv = drafted(&["dated.csv"]);
+    assert_eq!(of_csv.matches("type = \"date\"").count(), 3, "{of_csv}");
+    let address = database.address.clone();
+    let columns = "SELECT age, seen, noted, sent, earns FROM people";
+    let source = [&*address, "--query", columns];
+    assert_eq!(
+        drafted(&source).replace("on_unreadable = \"neutral\"\n", "").replace("others = \"neutral\"\n", ""),
+        of_csv.replace("others = \"neutral\"\n", "")
+    );
+    let sun = "\n[columns.day]\ntype = \"weekday\"\ncolumn = \"seen\"\nformat = \"%Y-%m-%d\"\n";
+    place.write("s.toml", of_csv.replace("reviewed = false", "reviewed = true") + sun);
+    let model = |source: &[&str]| {
+        run(&place, "train", source, TRAIN).ok();
+        but_for_the_query(&place.read("m.json"), source)
+    };
+    assert_eq!(model(&["dated.csv"]), model(&source));
+    // A day without end is none.
+    database.execute("UPDATE people SET seen = 'infinity' WHERE id = 7");
+    let checked = place.dp(&["check", "--data", &address, "--query", columns, "--schema", "s.toml", "--json"]);
+    assert!(
+        checked.code == 3 && checked.stdout.contains("\"csv.bad_date\"") && checked.stdout.contains("infinity"),
+        "{checked:?}"
+    );
+    // Nor is a date a number.
+    let numeric = "label = { column = 'earns', positive = 'yes', negative = 'no' }\ncolumns.seen = { type = 'numeric', min = 0, max = 1 }";
+    place.write("s.toml", numeric);
+    run(&place, "train", &source, TRAIN).fails(3, "table.type").says("seen");
+}

@@ -3,6 +3,7 @@
 use std::io::Write;
 
 use super::parse_number;
+use crate::schema::{date_text, days_of};
 
 /// One cell of a record.
 ///
@@ -37,6 +38,15 @@ pub enum Cell<'a> {
     Number(f64),
     /// 1 or 0 in a numeric column; otherwise `true` or `false`, or else `1` or `0`, whichever the schema declares.
     Boolean(bool),
+    /// A day, in days since 1970-01-01. Its text is `2024-07-04`.
+    Date(i32),
+    /// A day and a time. Its text is `2024-07-04T18:00:00`, to the second.
+    DateTime {
+        /// Days since 1970-01-01.
+        day: i32,
+        /// Nanoseconds since midnight.
+        nanoseconds: i64,
+    },
     /// Text.
     Text(&'a [u8]),
 }
@@ -82,6 +92,19 @@ impl<'a> Cell<'a> {
                 let length = size_of::<TextBuffer>() - rest.len();
                 &buffer[..length]
             }
+            Self::Date(_) | Self::DateTime { .. } => {
+                let mut text = match self {
+                    Self::DateTime { day, nanoseconds } => date_text(days_of(day, nanoseconds)),
+                    Self::Date(day) => date_text(f64::from(day)),
+                    _ => String::new(),
+                };
+                if matches!(self, Self::DateTime { .. }) && text.len() == "2024-07-04".len() {
+                    text.push_str("T00:00:00");
+                }
+                let length = text.len().min(size_of::<TextBuffer>());
+                buffer[..length].copy_from_slice(&text.as_bytes()[..length]);
+                &buffer[..length]
+            }
         }
     }
 
@@ -89,7 +112,8 @@ impl<'a> Cell<'a> {
     #[inline]
     pub(super) fn number(self) -> Option<f64> {
         match self {
-            Self::Missing => None,
+            // A date is a number only where its column says which.
+            Self::Missing | Self::Date(_) | Self::DateTime { .. } => None,
             Self::Text(text) => parse_number(text),
             Self::Boolean(value) => Some(f64::from(u8::from(value))),
             Self::Number(number) => number.is_finite().then_some(number),
@@ -109,6 +133,19 @@ impl<'a> Cell<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dates_have_the_text_of_iso_8601() {
+        for (cell, text) in [
+            (Cell::Date(19_908), "2024-07-04"),
+            (Cell::DateTime { day: 19_908, nanoseconds: 0 }, "2024-07-04T00:00:00"),
+            (Cell::DateTime { day: 19_908, nanoseconds: 64_800_000_000_000 }, "2024-07-04T18:00:00"),
+            (Cell::Date(i32::MIN), "-2147483648"),
+        ] {
+            assert_eq!(std::str::from_utf8(cell.text(&mut [0; 32])).unwrap(), text);
+            assert_eq!(cell.number(), None);
+        }
+    }
 
     #[test]
     fn numbers_have_the_text_of_a_file() {

@@ -46,6 +46,8 @@ impl Reading {
                 };
             }
             Cell::Boolean(_) => return cell.find(&mut [0; 32], |text| self.read(Cell::Text(text))),
+            Cell::Date(day) => return self.read_day(day, None),
+            Cell::DateTime { day, nanoseconds } => return self.read_day(day, Some(nanoseconds)),
             Cell::Missing => return None,
         };
         match self {
@@ -56,6 +58,15 @@ impl Reading {
                 let is_one = one.iter().any(|one| one == text);
                 (is_one || zero.iter().any(|zero| zero == text)).then_some(f64::from(u8::from(is_one)))
             }
+        }
+    }
+}
+
+impl Reading {
+    fn read_day(&self, day: i32, time: Option<i64>) -> Option<f64> {
+        match self {
+            Self::Date(format, _) => format.of_day(day, time),
+            Self::Number(_) | Self::Flag { .. } => None,
         }
     }
 }

@@ -76,7 +76,7 @@ kinds! {
         "The table could be opened, but not read to its end: a damaged page of a Parquet file, a database that another program has locked or replaced, a server that ended the statement or went away, or text that is not UTF-8. Of what a server says about rows, only its code (SQLSTATE) is shown, since its messages quote values. Nothing was kept of what had been read.";
     /// A column has a type that cannot be read.
     TableType, "table.type",
-        "A column that the schema or the command line names has a type that is neither a number, nor a Boolean, nor text, such as a date, a list or a record. Convert it where the data is, in a query or a view (the days since a fixed date, one column for each part), or give the column `type = \"drop\"` in the schema.";
+        "A column that the schema or the command line names has a type that cannot be read as it asks: a list or a record, or a date or time where the schema has no column of dates. Give a date `type = \"date\"` (or \"weekday\", \"month\", \"hour\") and a `format`; convert others where the data is, in a query or a view, or give the column `type = \"drop\"` in the schema.";
     /// The files of a table differ.
     TableSchema, "table.schema",
         "A table in several Parquet files needs the same columns, with the same types, in each of them. The message names the first file that differs. Read the files one by one, or write them again.";

@@ -81,8 +81,7 @@ impl TypedTable {
     fn start(table: Table, encoder: &Encoder, stage: Stage, with_labels: bool) -> Result<Self, DataError> {
         let schema = schema_of(encoder)?;
         let mut used = Vec::new();
-        let mut place = |name: &str| {
-            let position = table.position(name)?;
+        let mut place = |position: usize| {
             // Several columns of the schema may use one of the table.
             Ok::<_, DataError>(used.iter().position(|one| *one == position).unwrap_or_else(|| {
                 used.push(position);
@@ -90,10 +89,12 @@ impl TypedTable {
             }))
         };
         let is_used = |kind: &ColumnKind| *kind != ColumnKind::Drop;
-        let places =
-            schema.columns().iter().map(|column| if is_used(&column.kind) { place(column.source()) } else { Ok(0) });
+        let places = schema
+            .columns()
+            .iter()
+            .map(|column| if is_used(&column.kind) { place(table.position_of(column)?) } else { Ok(0) });
         let places = places.collect::<Result<_, _>>()?;
-        let label = with_labels.then(|| place(&schema.label().column)).transpose()?;
+        let label = with_labels.then(|| place(table.position(&schema.label().column)?)).transpose()?;
         let (file, header) =
             (table.name().to_owned(), table.columns().iter().map(|column| column.name.clone()).collect());
         Ok(Self { rows: table.start(used)?, stage, header, places, label, file })

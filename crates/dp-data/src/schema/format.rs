@@ -276,6 +276,36 @@ impl DateFormat {
         self.parse(cell).and_then(|when| self.part_of(when, range))
     }
 
+    /// Returns the part of a day, in days since 1970-01-01, and of a time in nanoseconds, which is midnight if it is missing; `None` if
+    /// the pattern has no time and the day has one other than midnight, for the hour of a day without time, and for years that are not
+    /// read. It is the number that their text has.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::schema::{DateFormat, DatePart};
+    /// let part = |part, pattern: &str| DateFormat { pattern: pattern.into(), part };
+    /// let six_pm = 18 * 3600 * 1_000_000_000;
+    /// assert_eq!(part(DatePart::Weekday, "%Y-%m-%d").of_day(19908, None), Some(3.0)); // a Thursday
+    /// assert_eq!(part(DatePart::Hour, "%Y-%m-%d %H").of_day(19908, Some(six_pm)), Some(18.0));
+    /// assert_eq!(part(DatePart::Days, "%Y-%m-%d").of_day(19908, Some(six_pm)), None);
+    /// ```
+    pub fn of_day(&self, day: i32, time: Option<i64>) -> Option<f64> {
+        if self.part == DatePart::Hour {
+            return Some(24.0 * days_of(0, time?));
+        }
+        // Years up to 9999 and as far before.
+        let date =
+            (day.unsigned_abs() < 3_000_000).then(|| EPOCH.checked_add(jiff::Span::new().days(day)).ok()).flatten()?;
+        if date.year() < FIRST_YEAR || (time.is_some_and(|time| time != 0) && !self.has_time()) {
+            return None;
+        }
+        Some(match self.part {
+            DatePart::Weekday => f64::from(date.weekday().to_monday_zero_offset()),
+            DatePart::Month => f64::from(date.month() - 1),
+            DatePart::Days | DatePart::Hour => days_of(day, time.unwrap_or(0)),
+        })
+    }
+
     fn parse(&self, cell: &str) -> Option<BrokenDownTime> {
         strtime::parse(&self.pattern, cell.trim_matches(is_blank)).ok()
     }
@@ -359,6 +389,13 @@ fn days(day: Date) -> f64 {
 fn share_of_day(time: Time) -> f64 {
     let seconds = 3600 * i32::from(time.hour()) + 60 * i32::from(time.minute()) + i32::from(time.second());
     (f64::from(seconds) + f64::from(time.subsec_nanosecond()) * 1e-9) / 86400.0
+}
+
+/// Returns the days since 1970-01-01 of a day and a time in nanoseconds: the number that their text has.
+pub(crate) fn days_of(day: i32, nanoseconds: i64) -> f64 {
+    const SECOND: i64 = 1_000_000_000;
+    let (seconds, rest) = (nanoseconds / SECOND, nanoseconds % SECOND);
+    f64::from(day) + (seconds as f64 + rest as f64 * 1e-9) / 86400.0
 }
 
 /// Returns the day and time of a number of days since 1970-01-01 as text, such as `2024-07-04` or `2024-07-04T18:00:00`.
@@ -546,6 +583,29 @@ mod tests {
             (Some(3.0), Some(6.0), Some(18.5))
         );
         assert_eq!(date_format("%H:%M:%S", DatePart::Hour).read("00:00:36", (0.0, 0.0)), Some(0.01));
+    }
+
+    #[test]
+    fn typed_days_are_those_of_their_texts() {
+        for day in [0, -1, 19_908, -200_000, -360_000, 2_900_000] {
+            for seconds in [None, Some(0), Some(1), Some(64_800), Some(86_399)] {
+                let time = seconds.map(|seconds: i64| seconds * 1_000_000_000);
+                let text = date_text(days_of(day, time.unwrap_or(0)));
+                let pattern = if seconds.unwrap_or(0) == 0 { "%Y-%m-%d" } else { "%Y-%m-%dT%H:%M:%S" };
+                for part in [DatePart::Days, DatePart::Weekday, DatePart::Month] {
+                    let format = date_format(pattern, part);
+                    assert_eq!(format.of_day(day, time), format.read(&text, (0.0, 0.0)), "{text} {part:?}");
+                }
+            }
+        }
+        let part = |part| date_format("%Y-%m-%dT%H:%M", part);
+        assert_eq!(part(DatePart::Hour).of_day(-1, Some(64_800_000_000_000)), Some(18.0));
+        assert_eq!(part(DatePart::Hour).of_day(-1, None), None);
+        // Midnight needs no time.
+        assert_eq!(part(DatePart::Days).of_day(5, None), Some(5.0));
+        for day in [i32::MIN, -2_000_000, 2_999_999, i32::MAX] {
+            assert_eq!(part(DatePart::Days).of_day(day, Some(0)), None);
+        }
     }
 
     #[test]

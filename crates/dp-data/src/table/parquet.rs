@@ -44,7 +44,10 @@ pub fn open(path: impl AsRef<Path>) -> Result<Table, DataError> {
         }
     }
     let described = columns.iter().map(|(name, kind)| {
-        let unreadable = kind.as_ref().err().cloned().map(Unreadable::Type);
+        let unreadable = match kind {
+            Err(kind) => Some(Unreadable::Type(kind.clone())),
+            Ok(kind) => kind.of_dates().map(|kind| Unreadable::Date(kind.to_owned())),
+        };
         TableColumn { name: name.clone(), unreadable }
     });
     let described: Vec<TableColumn> = described.collect();

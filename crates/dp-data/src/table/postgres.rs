@@ -80,6 +80,7 @@ pub(crate) fn described(Opened { columns, denied, .. }: &Opened) -> Vec<TableCol
         unreadable: match Meaning::of(kind) {
             _ if denied.contains(name) => Some(Unreadable::Denied),
             None => Some(Unreadable::Type(kind.name().to_owned())),
+            Some(Meaning::Date | Meaning::Moment) => Some(Unreadable::Date(kind.name().to_owned())),
             Some(_) => None,
         },
     });
@@ -179,6 +180,8 @@ impl Meaning {
             Type::FLOAT4 | Type::FLOAT8 => Self::Real,
             Type::TEXT | Type::VARCHAR | Type::NAME => Self::Text,
             Type::NUMERIC | Type::BPCHAR => Self::AsText,
+            Type::DATE => Self::Date,
+            Type::TIMESTAMP | Type::TIMESTAMPTZ => Self::Moment,
             // The type comes with an extension, under a number that each database chooses.
             ref other if other.name() == "citext" => Self::Text,
             ref other if matches!(other.kind(), Kind::Enum(_)) => Self::Text,

@@ -1,6 +1,6 @@
 //! The types of Parquet columns, and their cells.
 
-use parquet::basic::{ConvertedType, LogicalType, Type as Physical};
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit, Type as Physical};
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{ByteArray, FixedLenByteArray};
 use parquet::errors::ParquetError;
@@ -25,6 +25,17 @@ pub(super) struct Kind {
     meaning: Meaning,
 }
 
+impl Kind {
+    /// Returns the type of dates and times; `None` of others.
+    pub(super) fn of_dates(&self) -> Option<&'static str> {
+        match self.meaning {
+            Meaning::Date => Some("DATE"),
+            Meaning::Moment { .. } => Some("TIMESTAMP"),
+            _ => None,
+        }
+    }
+}
+
 /// What the stored values are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
@@ -33,7 +44,14 @@ enum Meaning {
     Unsigned,
     Real,
     Text,
-    Decimal { scale: i32 },
+    Decimal {
+        scale: i32,
+    },
+    Date,
+    /// Times of this many in a second.
+    Moment {
+        in_second: i64,
+    },
 }
 
 /// Returns the columns of a file.
@@ -69,6 +87,16 @@ fn kind_of(leaf: usize, column: &ColumnDescriptor) -> Result<Kind, String> {
         (Some(LogicalType::Integer(kind)), _) if kind.is_signed => Meaning::Signed,
         (Some(LogicalType::Integer(_)), _) => Meaning::Unsigned,
         (Some(LogicalType::Decimal(kind)), _) => decimal(kind.scale, kind.precision)?,
+        (Some(LogicalType::Date), _) | (None, ConvertedType::DATE) => Meaning::Date,
+        (Some(LogicalType::Timestamp(kind)), _) => Meaning::Moment {
+            in_second: match kind.unit {
+                TimeUnit::MILLIS => 1_000,
+                TimeUnit::MICROS => 1_000_000,
+                TimeUnit::NANOS => 1_000_000_000,
+            },
+        },
+        (None, ConvertedType::TIMESTAMP_MILLIS) => Meaning::Moment { in_second: 1_000 },
+        (None, ConvertedType::TIMESTAMP_MICROS) => Meaning::Moment { in_second: 1_000_000 },
         (Some(kind), _) => return Err(name_of(kind)),
         (None, ConvertedType::UTF8 | ConvertedType::ENUM) => Meaning::Text,
         (None, ConvertedType::DECIMAL) => decimal(column.type_scale(), column.type_precision())?,
@@ -93,6 +121,8 @@ fn kind_of(leaf: usize, column: &ColumnDescriptor) -> Result<Kind, String> {
         Meaning::Signed | Meaning::Unsigned => matches!(physical, Physical::INT32 | Physical::INT64),
         Meaning::Real => matches!(physical, Physical::FLOAT | Physical::DOUBLE),
         Meaning::Text => physical == Physical::BYTE_ARRAY,
+        Meaning::Date => physical == Physical::INT32,
+        Meaning::Moment { .. } => physical == Physical::INT64,
         Meaning::Decimal { .. } => matches!(
             physical,
             Physical::INT32 | Physical::INT64 | Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY
@@ -104,9 +134,7 @@ fn kind_of(leaf: usize, column: &ColumnDescriptor) -> Result<Kind, String> {
 
 fn name_of(kind: &LogicalType) -> String {
     let name = match kind {
-        LogicalType::Date => "DATE",
         LogicalType::Time(_) => "TIME",
-        LogicalType::Timestamp(_) => "TIMESTAMP",
         LogicalType::Json => "JSON",
         LogicalType::Bson => "BSON",
         LogicalType::Uuid => "UUID",
@@ -226,6 +254,10 @@ impl ColumnCells {
             Meaning::Signed | Meaning::Unsigned => batch.push_whole(place, whole()?),
             Meaning::Decimal { scale } => {
                 batch.push(place, Cell::Text(decimal_text(whole()?, *scale as usize).as_bytes()))
+            }
+            Meaning::Date => batch.push(place, Cell::Date(*values.short.get(i).ok_or_else(too_few)?)),
+            Meaning::Moment { in_second } => {
+                batch.push_moment(place, *values.long.get(i).ok_or_else(too_few)?, *in_second)
             }
             Meaning::Text => batch.push_text(place, values.bytes.get(i).ok_or_else(too_few)?.data()),
         }

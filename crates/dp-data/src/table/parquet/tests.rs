@@ -96,7 +96,7 @@ fn cells_have_their_types() {
         write(&path, MESSAGE, 7000, compression);
         let table = open(&path).unwrap();
         let unreadable: Vec<_> = table.columns().iter().filter_map(|column| column.unreadable.clone()).collect();
-        let of_type = ["DATE", "record or list"].map(|kind| Unreadable::Type(kind.to_owned()));
+        let of_type = [Unreadable::Date("DATE".to_owned()), Unreadable::Type("record or list".to_owned())];
         assert_eq!((table.columns().len(), unreadable), (11, of_type.to_vec()));
         let names = ["town", "age", "income", "member", "account", "share", "worth", "height", "count"];
         let mut rows = rows(table, &names).unwrap();
@@ -268,5 +268,85 @@ fn a_file_that_changes_is_refused() {
             }
         };
         assert_eq!(error.code(), "file.changed");
+    }
+}
+
+/// Dates and times are encoded as their texts in a CSV file, bit for bit, and drafted as what they are.
+#[test]
+fn dates_are_those_of_their_texts() {
+    const DATES: &str = "message visits {
+        required int32 day (DATE);
+        required int64 a (TIMESTAMP_MILLIS);
+        required int64 b (TIMESTAMP(MICROS, true));
+        optional int64 c (TIMESTAMP(NANOS, false));
+        required int32 y;
+    }";
+    const ROWS: i64 = 3000;
+    // From the year 1895 on, at odd times.
+    let millis = |i: i64| i * 1_234_567_891 - 2_345_678_901_000 + i % 1000;
+    let (folder, mut csv) = (tempfile::tempdir().unwrap(), "day,a,b,c,y\n".to_owned());
+    let path = folder.path().join("visits.parquet");
+    let schema = Arc::new(parse_message_type(DATES).unwrap());
+    let mut writer = SerializedFileWriter::new(File::create(&path).unwrap(), schema, Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut position = 0;
+    while let Some(mut column) = group.next_column().unwrap() {
+        let days: Vec<i32> =
+            (0..ROWS).map(|i| if position == 0 { (i * 17 - 27_000) as i32 } else { (i % 2) as i32 }).collect();
+        let unit = [1, 1, 1000, 1_000_000][position.min(3)];
+        let moments: Vec<i64> = (0..ROWS).map(|i| millis(i) * unit).collect();
+        let levels = vec![1; ROWS as usize];
+        match position {
+            0 | 4 => column.typed::<Int32Type>().write_batch(&days, None, None).unwrap(),
+            3 => column.typed::<Int64Type>().write_batch(&moments, Some(&levels), None).unwrap(),
+            _ => column.typed::<Int64Type>().write_batch(&moments, None, None).unwrap(),
+        };
+        column.close().unwrap();
+        position += 1;
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+    for i in 0..ROWS {
+        let day = jiff::civil::date(1970, 1, 1).checked_add(jiff::Span::new().days(i * 17 - 27_000)).unwrap();
+        let moment = jiff::civil::datetime(1970, 1, 1, 0, 0, 0, 0) + jiff::SignedDuration::from_millis(millis(i));
+        csv += &format!("{day},{moment:.3},{moment:.3},{moment:.3},{}\n", i % 2);
+    }
+    let time = "format = '%Y-%m-%dT%H:%M:%S%.f', min = 1850-01-01, max = 2100-01-01";
+    let toml = format!(
+        "label = {{ column = 'y', positive = '1', negative = '0' }}\n\
+         columns.day = {{ type = 'date', format = '%Y-%m-%d', min = 1850-01-01, max = 2100-01-01 }}\n\
+         columns.weekday = {{ type = 'weekday', column = 'day', format = '%Y-%m-%d' }}\n\
+         columns.month = {{ type = 'month', column = 'b', format = '%Y-%m-%dT%H:%M:%S%.f' }}\n\
+         columns.hour = {{ type = 'hour', column = 'c', format = '%Y-%m-%dT%H:%M:%S%.f' }}\n\
+         columns.a = {{ type = 'date', {time} }}\n\
+         columns.b = {{ type = 'date', {time} }}\n\
+         columns.c = {{ type = 'date', {time} }}"
+    );
+    let encoder = Encoder::new(&Schema::parse("s.toml", &toml).unwrap(), Encoding::UNIT_ROWS).unwrap();
+    let of = |input: Input| load::<f64>(input, &encoder, &CsvOptions::default()).unwrap().examples;
+    let text = of(Input::from_bytes("visits.csv", csv.into_bytes()));
+    let typed = of(Input::from_table(open(&path).unwrap()));
+    let bits = |examples: &crate::Examples<f64>| -> Vec<u64> {
+        match examples.block().rows {
+            crate::Rows::Dense { values, .. } => values.iter().map(|value| value.to_bits()).collect(),
+            crate::Rows::Sparse { values, indices, .. } => {
+                values.iter().map(|value| value.to_bits()).chain(indices.iter().map(|&index| index.into())).collect()
+            }
+        }
+    };
+    assert!(bits(&typed) == bits(&text) && typed.targets() == text.targets());
+
+    let drafted =
+        crate::draft::draft(Input::from_table(open(&path).unwrap()), &Default::default(), &CsvOptions::default());
+    let drafted = drafted.unwrap();
+    let dates: Vec<&str> =
+        drafted.schema.columns().iter().filter(|column| column.is_date()).map(|column| &*column.name).collect();
+    assert_eq!(dates, ["day", "a", "b", "c"], "{}", drafted.to_toml());
+    // A number is not made of a date, nor a category.
+    for kind in ["type = 'numeric', min = 0, max = 1", "type = 'categorical', categories = ['1970-01-01']"] {
+        let toml = format!("label = {{ column = 'y', positive = '1', negative = '0' }}\ncolumns.day = {{ {kind} }}");
+        let encoder = Encoder::new(&Schema::parse("s.toml", &toml).unwrap(), Encoding::UNIT_ROWS).unwrap();
+        let error = load::<f64>(Input::from_table(open(&path).unwrap()), &encoder, &CsvOptions::default()).unwrap_err();
+        assert_eq!((error.code(), error.column()), ("table.type", Some("day")));
     }
 }

@@ -19,7 +19,14 @@ pub(super) enum Meaning {
     Text,
     /// Something that the server converts to text.
     AsText,
+    /// Days since 2000-01-01.
+    Date,
+    /// Microseconds since 2000-01-01; with a time zone those of UTC.
+    Moment,
 }
+
+/// Days from 1970-01-01 to 2000-01-01.
+const TO_2000: i32 = 10_957;
 
 const SIGNATURE: &[u8; 11] = b"PGCOPY\n\xff\r\n\0";
 
@@ -181,6 +188,19 @@ fn push_cell(batch: &mut Batch, column: usize, meaning: Meaning, bytes: &[u8]) -
         }
         (Meaning::Real, &[a, b, c, d]) => Cell::Number(f32::from_be_bytes([a, b, c, d]).into()),
         (Meaning::Real, &[a, b, c, d, e, f, g, h]) => Cell::Number(f64::from_be_bytes([a, b, c, d, e, f, g, h])),
+        (Meaning::Date, &[a, b, c, d]) => match i32::from_be_bytes([a, b, c, d]) {
+            i32::MAX => Cell::Text(b"infinity"),
+            i32::MIN => Cell::Text(b"-infinity"),
+            days => Cell::Date(days.saturating_add(TO_2000)),
+        },
+        (Meaning::Moment, &[a, b, c, d, e, f, g, h]) => match i64::from_be_bytes([a, b, c, d, e, f, g, h]) {
+            i64::MAX => Cell::Text(b"infinity"),
+            i64::MIN => Cell::Text(b"-infinity"),
+            micros => match micros.checked_add(i64::from(TO_2000) * 86_400_000_000) {
+                Some(micros) => return batch.push_moment(column, micros, 1_000_000),
+                None => return Err(damaged()),
+            },
+        },
         (Meaning::Text | Meaning::AsText, text) => return batch.push_text(column, text),
         _ => return Err(damaged()),
     };

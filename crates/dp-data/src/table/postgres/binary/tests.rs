@@ -115,3 +115,22 @@ fn damaged_streams_are_errors() {
     let error = read(&stream(&[row, not_text]), 1000).unwrap_err();
     assert_eq!((error.line(), error.column()), (Some(2), Some("d")));
 }
+
+#[test]
+fn dates_are_counted_from_2000() {
+    let cell = |meaning, bytes: &[u8]| {
+        let mut batch = Batch::new(1);
+        push_cell(&mut batch, 0, meaning, bytes)
+            .map(|()| format!("{:?}", batch.cell(0, 0)))
+            .map_err(|error| error.code())
+    };
+    let date = |days: i32| cell(Meaning::Date, &days.to_be_bytes());
+    let moment = |micros: i64| cell(Meaning::Moment, &micros.to_be_bytes());
+    let text = |text: &[u8]| Ok(format!("{:?}", Cell::Text(text)));
+    assert_eq!((date(0), date(-1)), (Ok("Date(10957)".into()), Ok("Date(10956)".into())));
+    assert_eq!(moment(-6 * 3_600_000_000), Ok("DateTime { day: 10956, nanoseconds: 64800000000000 }".into()));
+    assert_eq!((date(i32::MAX), date(i32::MIN)), (text(b"infinity"), text(b"-infinity")));
+    assert_eq!((moment(i64::MAX), moment(i64::MIN)), (text(b"infinity"), text(b"-infinity")));
+    assert_eq!(moment(i64::MAX - 1), Err("table.read"));
+    assert_eq!(cell(Meaning::Date, &[0, 0]), Err("table.read"));
+}
