@@ -284,6 +284,9 @@ pub struct PredictArgs {
     /// Treatment of a category that the schema does not list [default: the schema's]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Data", conflicts_with = "sql")]
     pub on_unknown: Option<UnknownArg>,
+    /// Column of the records that is copied before the scores, such as the number of a patient; may be repeated
+    #[arg(long, value_name = "COLUMN", help_heading = "Data", conflicts_with = "sql")]
+    pub id: Vec<String>,
     /// Output file of the scores [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

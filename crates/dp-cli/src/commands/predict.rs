@@ -29,6 +29,8 @@ pub struct PredictConfig {
     pub input: InputConfig,
     /// The treatment of categories that the schema does not list, if it is another than the schema's.
     pub on_unknown: Option<UnknownArg>,
+    /// Columns that are copied before the scores.
+    pub ids: Vec<String>,
     /// The output file; `None` for standard output.
     pub out: Option<PathBuf>,
     /// True if an existing file is replaced.
@@ -76,8 +78,14 @@ impl PredictConfig {
                 .help("add --out FILE, or omit --json"));
         }
         let (progress, workers) = (global.progress, global.workers());
-        let (model, on_unknown) = (args.model.clone(), args.on_unknown);
-        Ok(Self { model, input, on_unknown, out, force: args.force, progress, workers })
+        if !args.id.is_empty() && !input.format.is_table() {
+            return Err(conflict(
+                "--id",
+                format!("--id has no meaning for {}, which has no columns", input.format.name()),
+            ));
+        }
+        let (model, on_unknown, ids) = (args.model.clone(), args.on_unknown, args.id.clone());
+        Ok(Self { model, input, on_unknown, ids, out, force: args.force, progress, workers })
     }
 }
 
@@ -150,7 +158,7 @@ pub fn dry_run(config: &PredictConfig) -> Result<Foreseen, Failure> {
     let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
     let input = config.input.open()?;
-    RecordReader::new(input, &encoder, &config.input.csv, false).map_err(from_data)?;
+    RecordReader::keeping(input, &encoder, &config.input.csv, false, &config.ids).map_err(from_data)?;
     let writes: Vec<&Path> = config.out.as_deref().into_iter().collect();
     Foreseen::new("dp.predict/1", &[&config.model, &config.input.data], &writes, config.force)
 }
@@ -180,15 +188,20 @@ fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target:
     let file = files::model(&config.model)?;
     let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
     let input = config.input.open()?.with_workers(config.workers);
-    let mut reader = RecordReader::new(input, &encoder, &config.input.csv, false)?;
+    let mut reader = RecordReader::keeping(input, &encoder, &config.input.csv, false, &config.ids)?;
     let mut progress = Progress::start(config.progress, console, "predict", Counted::Rows, None);
     let layout = Layout::of(&file.model);
     let written = |error: std::io::Error| write_failure(&error, target);
-    writeln!(out, "{}", layout.header).map_err(written)?;
+    let ids: String = config.ids.iter().map(|name| csv_cell(name) + ",").collect();
+    writeln!(out, "{ids}{}", layout.header).map_err(written)?;
     let of_part = |records: &mut RecordReader<'_>| {
         let (mut part, mut scores) = (Part::default(), vec![0.0; file.model.kind.outputs()]);
         while let Some(record) = records.next_record()? {
             part.n += 1;
+            record.for_each_kept(|cell| {
+                part.lines.push_str(&csv_cell(cell));
+                part.lines.push(',');
+            });
             if record.row().is_null() {
                 // All features are unknown: the score is empty, as 0 would be wrong.
                 part.unknown += 1;

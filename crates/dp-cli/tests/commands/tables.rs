@@ -218,3 +218,62 @@ fn typed_cells_are_checked() {
     };
     assert_eq!((rows(&csv), &csv["rows"]), (rows(&parquet), &parquet["rows"]));
 }
+
+/// The columns of `--id` stand before the scores, whatever is known of a record, on any number of threads and from any source.
+#[test]
+fn scores_keep_the_columns_of_id() {
+    let place = place();
+    let text: String = place
+        .read("people.csv")
+        .lines()
+        .enumerate()
+        .map(|(i, line)| match i {
+            0 => format!("\"no, or name\",{line}\n"),
+            // A record without influence has no score, but a number.
+            5 => format!("\"5, \"\"five\"\"\",,{}\n", line.split_once(',').unwrap().1),
+            _ => format!("{i},{line}\n"),
+        })
+        .collect();
+    place.write("named.csv", text);
+    place
+        .dp(&[
+            "train",
+            "--data",
+            "people.csv",
+            "--label",
+            "earns",
+            "--schema-from-data",
+            "--epsilon",
+            "1",
+            "--out",
+            "m.json",
+        ])
+        .ok();
+    let predict =
+        |data: &str, more: &[&str]| place.dp(&[&["predict", "--model", "m.json", "--data", data], more].concat());
+    let plain = predict("named.csv", &[]).ok();
+    let named = predict("named.csv", &["--id", "no, or name", "--id", "trade", "--threads", "3"]).ok();
+    assert_eq!(named, predict("named.csv", &["--id", "no, or name", "--id", "trade", "--threads", "1"]).ok());
+    let lines = place.read("people.csv");
+    let trades = lines.lines().map(|line| line.split(',').nth(2).unwrap());
+    for (i, ((named, plain), trade)) in named.lines().zip(plain.lines()).zip(trades).enumerate() {
+        let id = match i {
+            0 => "\"no, or name\"".to_owned(),
+            5 => "\"5, \"\"five\"\"\"".to_owned(),
+            _ => i.to_string(),
+        };
+        assert_eq!(named, format!("{id},{trade},{plain}"));
+        assert_eq!(plain == ",", i == 5, "{plain}");
+    }
+    assert_eq!(named.lines().count(), ROWS + 1);
+    // Typed cells have their text; a column of the schema can be one of them.
+    let of_csv = predict("people.csv", &["--id", "age"]).ok();
+    for source in [&["people.parquet", "--id", "age"][..], &["sqlite:people.db", "--table", "people", "--id", "age"]] {
+        assert_eq!(predict(source[0], &source[1..]).ok(), of_csv);
+    }
+    predict("people.csv", &["--id", "nobody"]).fails(3, "csv.missing_column").says("nobody");
+    predict("people.csv", &["--id", "nobody", "--dry-run"]).fails(3, "csv.missing_column");
+    predict("people.parquet", &["--id", "nobody"]).fails(3, "csv.missing_column");
+    place.write("x.libsvm", "1 1:1\n");
+    predict("x.libsvm", &["--id", "age"]).fails(2, "usage.conflict").says("--id");
+}

@@ -107,7 +107,7 @@ fn read_csv<F: Stored>(
     settle: Settle<'_, F>,
 ) -> Result<Loaded<F>, DataError> {
     let (file, sizes_are_public) = (input.name().to_owned(), are_sizes_public(&input));
-    let mut records = RecordReader::of_table(input, encoder, options, stage, true)?;
+    let mut records = RecordReader::of_table(input, encoder, options, stage, true, &[])?;
     let mut warnings = encoder.schema().map_or_else(Vec::new, |schema| unused_columns(records.header(), schema));
     let empty = || {
         let (dim, sparse) = encoder.shape_of(stage);

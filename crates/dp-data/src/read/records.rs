@@ -1,13 +1,13 @@
 //! Record-by-record reading for prediction: the original cells together with the encoded row.
 
 use super::Input;
-use super::csv::{CsvOptions, CsvReader, Record, RegularRows};
+use super::csv::{CsvOptions, CsvReader, Record, RegularRows, missing_column};
 use super::idx::ImageReader;
 use super::libsvm::LibsvmLine;
 use super::lines::Lines;
 use super::load::column_positions;
 use super::text::{Chunk, ReadsChunks};
-use crate::encode::{ColumnTally, Encoder, InputFormat, RowBuffer, Stage};
+use crate::encode::{ColumnTally, Encoder, InputFormat, RowBuffer, Stage, TextBuffer};
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::{ColumnKind, Schema};
 use crate::table::{Batch, Rows, Table};
@@ -62,6 +62,8 @@ struct TextTable {
     stage: Stage,
     positions: Vec<usize>,
     label: Option<usize>,
+    /// The positions of the columns that are kept as they are.
+    kept: Vec<usize>,
     file: String,
     rows: RegularRows,
 }
@@ -74,11 +76,19 @@ struct TypedTable {
     header: Vec<String>,
     places: Vec<usize>,
     label: Option<usize>,
+    /// The places of the columns that are kept as they are.
+    kept: Vec<usize>,
     file: String,
 }
 
 impl TypedTable {
-    fn start(table: Table, encoder: &Encoder, stage: Stage, with_labels: bool) -> Result<Self, DataError> {
+    fn start(
+        table: Table,
+        encoder: &Encoder,
+        stage: Stage,
+        with_labels: bool,
+        kept: &[String],
+    ) -> Result<Self, DataError> {
         let schema = schema_of(encoder)?;
         let mut used = Vec::new();
         let mut place = |position: usize| {
@@ -95,13 +105,18 @@ impl TypedTable {
             .map(|column| if is_used(&column.kind) { place(table.position_of(column)?) } else { Ok(0) });
         let places = places.collect::<Result<_, _>>()?;
         let label = with_labels.then(|| place(table.position(&schema.label().column)?)).transpose()?;
+        let kept = kept.iter().map(|name| place(table.find(name, true)?)).collect::<Result<_, _>>()?;
         let (file, header) =
             (table.name().to_owned(), table.columns().iter().map(|column| column.name.clone()).collect());
-        Ok(Self { rows: table.start(used)?, stage, header, places, label, file })
+        Ok(Self { rows: table.start(used)?, stage, header, places, label, kept, file })
     }
 
-    fn read<'a>(&mut self, encoder: &Encoder, row: &'a mut RowBuffer) -> Result<Option<EncodedRecord<'a>>, DataError> {
-        let Self { rows, stage, places, label, file, .. } = self;
+    fn read<'a>(
+        &'a mut self,
+        encoder: &Encoder,
+        row: &'a mut RowBuffer,
+    ) -> Result<Option<EncodedRecord<'a>>, DataError> {
+        let Self { rows, stage, places, label, kept, file, .. } = self;
         if !rows.advance().map_err(|error| error.in_file(file))? {
             return Ok(None);
         }
@@ -109,7 +124,7 @@ impl TypedTable {
         encoder
             .encode_stage(*stage, |column| rows.cell(places[column]), label.map(|label| rows.cell(label)), row)
             .map_err(|error| error.in_file(file).at_line(line))?;
-        Ok(Some(EncodedRecord { record: None, row, line }))
+        Ok(Some(EncodedRecord { cells: Cells::Typed(rows), kept, row, line }))
     }
 }
 
@@ -138,7 +153,7 @@ impl Libsvm {
             .check_libsvm_label(line.label, *with_labels)
             .and_then(|()| encoder.finish_row(label, row))
             .map_err(|error| error.in_file(file).at_line(line.line))?;
-        Ok(Some(EncodedRecord { record: None, row, line: line.line }))
+        Ok(Some(EncodedRecord { cells: Cells::None, kept: &[], row, line: line.line }))
     }
 }
 
@@ -148,7 +163,7 @@ impl TextTable {
         encoder: &Encoder,
         row: &'a mut RowBuffer,
     ) -> Result<Option<EncodedRecord<'a>>, DataError> {
-        let Self { reader, stage, positions, label, file, rows } = self;
+        let Self { reader, stage, positions, label, kept, file, rows } = self;
         let (record, encoded);
         if reader.has_regular(rows, encoder, row) {
             record = reader.take_regular(rows);
@@ -163,7 +178,7 @@ impl TextTable {
             encoded = encoder.encode_stage(*stage, cell, label, row);
         }
         encoded.map_err(|error| error.in_file(file).at_line(record.line()))?;
-        Ok(Some(EncodedRecord { record: Some(record), row, line: record.line() }))
+        Ok(Some(EncodedRecord { cells: Cells::Text(record), kept, row, line: record.line() }))
     }
 }
 
@@ -187,9 +202,23 @@ impl ReadsChunks for RecordReader<'_> {
 
 /// One record and its encoding.
 pub struct EncodedRecord<'a> {
-    record: Option<Record<'a>>,
+    cells: Cells<'a>,
+    kept: &'a [usize],
     row: &'a RowBuffer,
     line: u64,
+}
+
+/// Returns the text of a cell. The readers refuse text that is not UTF-8, so the fallback never replaces anything.
+fn text(cell: &[u8]) -> &str {
+    std::str::from_utf8(cell).unwrap_or("")
+}
+
+/// The cells of a record as they were read.
+#[derive(Clone, Copy)]
+enum Cells<'a> {
+    Text(Record<'a>),
+    Typed(&'a Rows),
+    None,
 }
 
 impl<'e> RecordReader<'e> {
@@ -199,8 +228,44 @@ impl<'e> RecordReader<'e> {
     /// # Errors
     /// `csv.missing_column` and the errors of the header; `file.*`.
     pub fn new(input: Input, encoder: &'e Encoder, options: &CsvOptions, with_labels: bool) -> Result<Self, DataError> {
+        Self::keeping(input, encoder, options, with_labels, &[])
+    }
+
+    /// As [`new`](Self::new), for a table of which some columns are also [kept](EncodedRecord::for_each_kept) as they are, whether
+    /// the schema names them or not: such as the numbers by which records are known elsewhere.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new), and `csv.missing_column` for a column that is not there.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::{Encoder, Encoding, Schema, read::{Input, RecordReader}};
+    ///
+    /// let schema = Schema::parse(
+    ///     "toy.toml",
+    ///     "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
+    ///      columns.age = { type = 'numeric', min = 0, max = 100 }",
+    /// )?;
+    /// let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS)?;
+    /// let input = Input::from_bytes("new.csv", b"name,age\nAda,100\n".to_vec());
+    /// let mut reader = RecordReader::keeping(input, &encoder, &Default::default(), false, &["name".to_owned()])?;
+    /// reader.next_record()?.unwrap().for_each_kept(|cell| assert_eq!(cell, "Ada"));
+    /// # Ok::<(), dp_data::DataError>(())
+    /// ```
+    pub fn keeping(
+        input: Input,
+        encoder: &'e Encoder,
+        options: &CsvOptions,
+        with_labels: bool,
+        kept: &[String],
+    ) -> Result<Self, DataError> {
+        if let (InputFormat::Libsvm(_) | InputFormat::Images(_), Some(name)) = (encoder.input(), kept.first()) {
+            return Err(missing_column(name, std::iter::empty()).in_file(input.name()));
+        }
         let format = match encoder.input() {
-            InputFormat::Table(_) => return Self::of_table(input, encoder, options, Stage::Features, with_labels),
+            InputFormat::Table(_) => {
+                return Self::of_table(input, encoder, options, Stage::Features, with_labels, kept);
+            }
             InputFormat::Libsvm(_) => {
                 let file = input.name().to_owned();
                 Format::Libsvm(Libsvm { lines: Lines::new(input), with_labels, file, widest: 0 })
@@ -217,11 +282,12 @@ impl<'e> RecordReader<'e> {
         options: &CsvOptions,
         stage: Stage,
         with_labels: bool,
+        kept: &[String],
     ) -> Result<Self, DataError> {
         let schema = schema_of(encoder)?;
         if let Some(table) = input.take_table() {
             let workers = input.workers();
-            let table = TypedTable::start(table, encoder, stage, with_labels)?;
+            let table = TypedTable::start(table, encoder, stage, with_labels, kept)?;
             return Ok(Self { workers, ..Self::of_format(encoder, Format::Typed(Box::new(table))) });
         }
         let mut reader = CsvReader::new(input, options.for_schema(schema))?;
@@ -229,9 +295,11 @@ impl<'e> RecordReader<'e> {
         reader.refuse_line_ends(|column| with_line_ends.contains(column));
         let positions = column_positions(&reader, schema)?;
         let label = with_labels.then(|| reader.position(&schema.label().column)).transpose()?;
+        let kept = kept.iter().map(|name| reader.position(name)).collect::<Result<_, _>>()?;
         let rows = RegularRows::new(encoder, &positions);
         let file = reader.file().to_owned();
-        Ok(Self::of_format(encoder, Format::Table(Box::new(TextTable { reader, stage, positions, label, file, rows }))))
+        let table = TextTable { reader, stage, positions, label, kept, file, rows };
+        Ok(Self::of_format(encoder, Format::Table(Box::new(table))))
     }
 
     fn of_format(encoder: &'e Encoder, format: Format) -> Self {
@@ -304,11 +372,11 @@ impl<'e> RecordReader<'e> {
         };
         match format {
             Format::Table(table) => {
-                let TextTable { reader, stage, positions, label, file, .. } = &mut **table;
+                let TextTable { reader, stage, positions, label, kept, file, .. } = &mut **table;
                 let records = |reader| {
                     let rows = RegularRows::new(encoder, positions);
-                    let (positions, file) = (positions.clone(), file.clone());
-                    let table = TextTable { reader, stage: *stage, positions, label: *label, file, rows };
+                    let (positions, kept, file) = (positions.clone(), kept.clone(), file.clone());
+                    let table = TextTable { reader, stage: *stage, positions, label: *label, kept, file, rows };
                     Self::of_format(encoder, Format::Table(Box::new(table)))
                 };
                 reader.for_each_chunk(records, of_chunk, |(part, tallies, _), _| {
@@ -330,9 +398,9 @@ impl<'e> RecordReader<'e> {
                 })
             }
             Format::Typed(table) if *workers != Workers::ONE => {
-                let TypedTable { rows, stage, places, label, file, .. } = &mut **table;
+                let TypedTable { rows, stage, places, label, kept, file, .. } = &mut **table;
                 let (stage, label, mut before) = (*stage, *label, rows.rows());
-                let (places, file) = (&*places, &*file);
+                let (places, kept, file) = (&*places, &*kept, &*file);
                 let mut has_failed = false;
                 let batches = std::iter::from_fn(move || {
                     let batch = if has_failed { None } else { rows.next_batch().transpose() };
@@ -342,7 +410,8 @@ impl<'e> RecordReader<'e> {
                 let of_batch = |(): &mut (), batch: Result<Batch, DataError>| {
                     let batch = batch.map_err(|error| error.in_file(file))?;
                     let (length, rows, header) = (batch.len() as u64, Rows::of_batch(batch), Vec::new());
-                    let table = TypedTable { rows, stage, header, places: places.clone(), label, file: file.clone() };
+                    let (places, kept, file) = (places.clone(), kept.clone(), file.clone());
+                    let table = TypedTable { rows, stage, header, places, label, kept, file };
                     let part = of_chunk(&mut Self::of_format(encoder, Format::Typed(Box::new(table))));
                     Ok::<_, DataError>((part, length))
                 };
@@ -416,7 +485,7 @@ impl<'e> RecordReader<'e> {
             Format::Libsvm(libsvm) => libsvm.read(encoder, row),
             Format::Images(reader) => {
                 let image = reader.next_image(encoder, row)?;
-                Ok(image.map(|line| EncodedRecord { record: None, row, line }))
+                Ok(image.map(|line| EncodedRecord { cells: Cells::None, kept: &[], row, line }))
             }
         }
     }
@@ -425,8 +494,19 @@ impl<'e> RecordReader<'e> {
 impl<'a> EncodedRecord<'a> {
     /// Returns the cells of the record as text, in the order of the file; none for libsvm, images and typed cells.
     pub fn cells(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        // The reader refuses text that is not UTF-8, so the fallback never replaces anything.
-        self.record.into_iter().flat_map(|record| record.cells()).map(|cell| std::str::from_utf8(cell).unwrap_or(""))
+        let record = if let Cells::Text(record) = self.cells { Some(record) } else { None };
+        record.into_iter().flat_map(|record| record.cells()).map(text)
+    }
+
+    /// Passes the cells of the columns that are [kept](RecordReader::keeping), as text, one after another.
+    pub fn for_each_kept(&self, mut each: impl FnMut(&str)) {
+        for &place in self.kept {
+            match self.cells {
+                Cells::Text(record) => each(text(record.cell(place))),
+                Cells::Typed(rows) => each(text(rows.cell(place).text(&mut TextBuffer::default()))),
+                Cells::None => {}
+            }
+        }
     }
 
     /// Returns the encoded row with its target.
