@@ -65,11 +65,11 @@ impl Relation {
 pub struct TableColumn {
     /// The name.
     pub name: String,
-    /// Why its cells cannot be read; `None` if they can.
+    /// Why its cells cannot be read as numbers, Booleans or text; `None` if they can.
     pub unreadable: Option<Unreadable>,
 }
 
-/// Why the cells of a column cannot be read.
+/// Why the cells of a column cannot be read as numbers, Booleans or text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unreadable {
@@ -319,15 +319,16 @@ impl Batch {
         }
     }
 
-    /// Appends a moment, by its number of units since 1970-01-01; `in_second` of them are a second, a divisor of 10^9.
+    /// Appends a moment, by its number of units since midnight of the day `epoch`, counted from 1970-01-01; `in_second` of them are a
+    /// second, a divisor of 10^9.
     ///
     /// # Errors
     /// `memory.exhausted`.
-    pub fn push_moment(&mut self, column: usize, units: i64, in_second: i64) -> Result<(), DataError> {
+    pub fn push_moment(&mut self, column: usize, units: i64, in_second: i64, epoch: i32) -> Result<(), DataError> {
         let in_second = in_second.clamp(1, 1_000_000_000);
         let (whole, of_day) = (units.div_euclid(86_400 * in_second), units.rem_euclid(86_400 * in_second));
         // Days that do not fit are of no year that is read.
-        let day = i32::try_from(whole).unwrap_or(if whole < 0 { i32::MIN } else { i32::MAX });
+        let day = whole.saturating_add(epoch.into()).clamp(i32::MIN.into(), i32::MAX.into()) as i32;
         self.push(column, Cell::DateTime { day, nanoseconds: of_day * (1_000_000_000 / in_second) })
     }
 

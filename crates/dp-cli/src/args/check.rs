@@ -22,8 +22,8 @@ pub struct CheckArgs {
     /// The schema of the records, reviewed or not
     #[arg(long, value_name = "FILE", help_heading = "Data")]
     pub schema: FileName,
-    /// Output file of a schema under which the records are accepted as far as a schema can do that, for review: with the formats,
-    /// markers of missing values and categories that were found; ranges stay as they are
+    /// Output file of a proposed schema, for review: with formats, markers of missing values and categories as found in the
+    /// records; ranges stay as they are
     #[arg(long, value_name = "FILE")]
     pub fix_schema: Option<PathBuf>,
     /// Replace an existing output file

@@ -94,24 +94,9 @@ pub struct Proposed {
     /// The file that it was written to.
     pub file: String,
     /// The changes.
-    pub changes: Vec<ProposedChange>,
+    pub changes: Vec<Change>,
     /// The problems for which the records are still refused under it.
     pub left: Vec<Found>,
-}
-
-/// A change of a schema.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ProposedChange {
-    /// The column, or `<file>`.
-    pub column: String,
-    /// The change.
-    pub text: String,
-}
-
-impl From<Change> for ProposedChange {
-    fn from(Change { column, text }: Change) -> Self {
-        Self { column, text }
-    }
 }
 
 /// Number of texts of a problem that are shown.
@@ -239,7 +224,7 @@ pub fn run(config: &CheckConfig, global: &GlobalArgs) -> Result<Outcome, Failure
         unreviewed,
         proposal: proposal.map(|(proposal, file)| Proposed {
             file,
-            changes: proposal.changes.into_iter().map(Into::into).collect(),
+            changes: proposal.changes,
             left: Found::all(&proposal.left).into_iter().filter(Found::is_refusal).collect(),
         }),
     })
@@ -325,7 +310,7 @@ fn write_problem(out: &mut String, line: &str, found: &Found) {
 
 fn write_proposal(out: &mut String, line: &str, proposal: &Proposed) {
     let _ = writeln!(out, "\nproposed in {}", one_line(&proposal.file));
-    for ProposedChange { column, text } in &proposal.changes {
+    for Change { column, text } in &proposal.changes {
         let _ = writeln!(out, "  `{}`: {}", one_line(column), one_line(text));
     }
     if proposal.changes.is_empty() {

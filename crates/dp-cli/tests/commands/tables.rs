@@ -235,20 +235,8 @@ fn scores_keep_the_columns_of_id() {
         })
         .collect();
     place.write("named.csv", text);
-    place
-        .dp(&[
-            "train",
-            "--data",
-            "people.csv",
-            "--label",
-            "earns",
-            "--schema-from-data",
-            "--epsilon",
-            "1",
-            "--out",
-            "m.json",
-        ])
-        .ok();
+    let train = "train --data people.csv --label earns --schema-from-data --epsilon 1 --out m.json";
+    place.dp(&train.split(' ').collect::<Vec<_>>()).ok();
     let predict =
         |data: &str, more: &[&str]| place.dp(&[&["predict", "--model", "m.json", "--data", data], more].concat());
     let plain = predict("named.csv", &[]).ok();

@@ -182,7 +182,10 @@ impl Findings {
                 }
                 return;
             }
-            Inspected::Clamped => (None, Consequence::Clamped),
+            Inspected::Clamped(value) => {
+                self.tallies[place].see(value);
+                (None, Consequence::Clamped)
+            }
             Inspected::Replaced(kind) => (Some(kind), Consequence::Replaced),
             Inspected::Neutral(kind) => (Some(kind), Consequence::Neutral),
             Inspected::Refused(kind) => (Some(kind), Consequence::Refused),

@@ -1,5 +1,7 @@
 //! A schema under which a table is accepted, proposed for review.
 
+use serde::Serialize;
+
 use super::{Findings, Problem, check};
 use crate::draft::{Draft, DraftOptions, LabelHint, USUAL_MARKERS, csv_options, draft, file_format};
 use crate::error::{DataError, DataErrorKind};
@@ -21,7 +23,7 @@ const MOST_CATEGORIES: usize = 100;
 const NEUTRAL_TO_ONE: u64 = 10;
 
 /// One change of a schema.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// The column, the label's column, or [`FILE`].
     pub column: String,
@@ -133,14 +135,6 @@ struct Edit {
     changes: Vec<Change>,
 }
 
-/// How much a change explains.
-enum Mend {
-    /// A text that says what changed.
-    Changed(String),
-    /// Nothing: a person has to look.
-    Nothing,
-}
-
 impl Edit {
     fn note(&mut self, column: &str, text: String) {
         self.changes.push(Change { column: column.to_owned(), text });
@@ -188,14 +182,14 @@ impl Edit {
             let is_label = *name == label.column;
             let mend = match problem.kind() {
                 Some(DataErrorKind::CsvLineEnd) if allows_line_ends => allow_line_ends(name, problem, &mut columns),
-                Some(DataErrorKind::CsvLineEnd) => Mend::Nothing,
-                _ if is_label => mend_label(&mut label, problem, found, drafted),
+                Some(DataErrorKind::CsvLineEnd) => None,
+                _ if is_label => mend_label(&mut label, &self.schema, problem, found, drafted),
                 _ => match columns.iter_mut().find(|column| column.name == *name) {
                     Some(column) => mend_column(column, &self.schema, problem, found, drafted),
-                    None => Mend::Nothing,
+                    None => None,
                 },
             };
-            if let Mend::Changed(text) = mend {
+            if let Some(text) = mend {
                 changes.push(Change { column: if is_label { label.column.clone() } else { name.clone() }, text });
             }
         }
@@ -211,7 +205,8 @@ impl Edit {
 }
 
 /// Returns a name of the table that differs from `name` in capitals, blanks and signs only, and is used for nothing else.
-fn similar_name(name: &str, found: &Findings, is_used: impl Fn(&str) -> bool) -> Option<String> {
+fn similar_name(name: &str, found: &Findings, schema: &Schema) -> Option<String> {
+    let is_used = |name: &str| schema.label().column == name || schema.columns().iter().any(|one| one.source() == name);
     let plain =
         |name: &str| name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>();
     let mut similar = found.header.iter().filter(|one| plain(one) == plain(name) && !is_used(one));
@@ -245,26 +240,22 @@ fn mend_column(
     problem: &Problem,
     found: &Findings,
     drafted: Option<&Draft>,
-) -> Mend {
+) -> Option<String> {
     let count = problem.count;
     let drafted = drafted.and_then(|draft| draft.schema.columns().iter().find(|one| one.name == column.source()));
     let text = match problem.kind() {
-        Some(DataErrorKind::CsvMissingColumn) => {
-            let is_used =
-                |name: &str| schema.columns().iter().any(|one| one.source() == name) || schema.label().column == name;
-            match similar_name(column.source(), found, is_used) {
-                Some(name) => {
-                    let text = format!("the table names it {name:?}");
-                    column.source = Some(name);
-                    text
-                }
-                None => {
-                    let text = "the table does not have it, so that it cannot be used".to_owned();
-                    *column = Column::new(&column.name, ColumnKind::Drop);
-                    text
-                }
+        Some(DataErrorKind::CsvMissingColumn) => match similar_name(column.source(), found, schema) {
+            Some(name) => {
+                let text = format!("the table names it {name:?}");
+                column.source = Some(name);
+                text
             }
-        }
+            None => {
+                let text = "the table does not have it, so that it cannot be used".to_owned();
+                *column = Column::new(&column.name, ColumnKind::Drop);
+                text
+            }
+        },
         Some(DataErrorKind::CsvMissingValue) => {
             column.on_missing = OnMissing::Neutral;
             format!(
@@ -272,7 +263,7 @@ fn mend_column(
             )
         }
         Some(DataErrorKind::CsvUnknownCategory) if column.format.is_none() => {
-            let ColumnKind::Categorical { categories, on_unknown } = &mut column.kind else { return Mend::Nothing };
+            let ColumnKind::Categorical { categories, on_unknown } = &mut column.kind else { return None };
             let is_frequent = |cells: u64| cells >= LEAST_CELLS && cells.saturating_mul(CELLS_TO_ONE) >= found.rows;
             let (mut new, mut cells) = (Vec::new(), 0);
             for (text, more) in problem.texts.iter().filter(|(_, more)| is_frequent(*more)) {
@@ -300,20 +291,17 @@ fn mend_column(
                 }
             }
             if texts.is_empty() {
-                return Mend::Nothing;
+                return None;
             }
             texts.join("; ")
         }
         Some(DataErrorKind::CsvBadNumber | DataErrorKind::CsvBadDate | DataErrorKind::CsvUnknownCategory) => {
-            match mend_unreadable(column, schema, problem, found, drafted) {
-                Mend::Changed(text) => text,
-                Mend::Nothing => return Mend::Nothing,
-            }
+            mend_unreadable(column, schema, problem, found, drafted)?
         }
-        _ => return Mend::Nothing,
+        _ => return None,
     };
     column.review = Review::Unreviewed;
-    Mend::Changed(text)
+    Some(text)
 }
 
 /// Changes how cells are written, what marks a missing one, or what becomes of the others.
@@ -323,11 +311,11 @@ fn mend_unreadable(
     problem: &Problem,
     found: &Findings,
     drafted: Option<&Column>,
-) -> Mend {
+) -> Option<String> {
     let count = problem.count;
     let (ColumnKind::Numeric { on_unreadable, .. } | ColumnKind::Indicator { on_unreadable }) = &mut column.kind else {
         // The days of dates.
-        return Mend::Nothing;
+        return None;
     };
     let format = match (&column.format, drafted.and_then(|drafted| drafted.format.clone())) {
         (Some(CellFormat::Date(DateFormat { part, .. })), Some(CellFormat::Date(found))) => {
@@ -344,7 +332,7 @@ fn mend_unreadable(
             CellFormat::Flag { one, zero } => format!("{} stand for 1, {} for 0", list(one), list(zero)),
         };
         column.format = Some(format);
-        return Mend::Changed(text);
+        return Some(text);
     }
     let markers = markers(problem);
     if !markers.is_empty() {
@@ -352,21 +340,27 @@ fn mend_unreadable(
         let mut missing = schema.missing_of(column).to_vec();
         missing.extend(markers);
         column.missing = Some(missing);
-        return Mend::Changed(text);
+        return Some(text);
     }
     if !is_rare(count, found) {
-        return Mend::Nothing;
+        return None;
     }
     *on_unreadable = OnUnreadable::Neutral;
-    Mend::Changed(format!("{count} cells are none of its values; their records count for nothing"))
+    Some(format!("{count} other cells cannot be read; their records count for nothing"))
 }
 
-fn mend_label(label: &mut Label, problem: &Problem, found: &Findings, drafted: Option<&Draft>) -> Mend {
+fn mend_label(
+    label: &mut Label,
+    schema: &Schema,
+    problem: &Problem,
+    found: &Findings,
+    drafted: Option<&Draft>,
+) -> Option<String> {
     let count = problem.count;
     let written: Option<NumberFormat> = drafted.and_then(|draft| draft.schema.label().format.clone());
     let text = match (problem.kind(), &mut label.kind) {
         (Some(DataErrorKind::CsvMissingColumn), _) => {
-            let Some(name) = similar_name(&label.column, found, |_| false) else { return Mend::Nothing };
+            let name = similar_name(&label.column, found, schema)?;
             let text = format!("the table names the label {name:?}, not {:?}", label.column);
             label.column = name;
             text
@@ -396,7 +390,7 @@ fn mend_label(label: &mut Label, problem: &Problem, found: &Findings, drafted: O
                 texts.push(format!("{rest} labels are of neither class; their records count for nothing"));
             }
             if texts.is_empty() {
-                return Mend::Nothing;
+                return None;
             }
             texts.join("; ")
         }
@@ -412,13 +406,13 @@ fn mend_label(label: &mut Label, problem: &Problem, found: &Findings, drafted: O
                 label.unreadable_is_neutral = true;
                 format!("{count} labels are not numbers; their records count for nothing")
             } else {
-                return Mend::Nothing;
+                return None;
             }
         }
-        _ => return Mend::Nothing,
+        _ => return None,
     };
     label.review = Review::Unreviewed;
-    Mend::Changed(text)
+    Some(text)
 }
 
 /// Returns whether rows cannot be split, as where a quote is stray.
@@ -428,7 +422,7 @@ fn has_stray_quotes(found: &Findings) -> bool {
 }
 
 /// Allows line ends in the cells of a column of the table.
-fn allow_line_ends(name: &str, problem: &Problem, columns: &mut Vec<Column>) -> Mend {
+fn allow_line_ends(name: &str, problem: &Problem, columns: &mut Vec<Column>) -> Option<String> {
     let first = problem.examples.first().map_or(0, |example| example.line);
     let text = format!(
         "{} quoted cells go on past the end of their line, the first on line {first}: look there for a stray quote, which would \
@@ -442,5 +436,5 @@ fn allow_line_ends(name: &str, problem: &Problem, columns: &mut Vec<Column>) -> 
     if !is_found {
         columns.push(Column { line_ends: true, review: Review::Unreviewed, ..Column::new(name, ColumnKind::Drop) });
     }
-    Mend::Changed(text)
+    Some(text)
 }

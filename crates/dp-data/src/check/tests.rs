@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::read::load_csv;
-use crate::schema::{CellFormat, OnUnreadable, Others, Review};
+use crate::schema::{CellFormat, LabelKind, OnUnknown, OnUnreadable, Review};
 use crate::workers::Workers;
 
 const SCHEMA: &str = "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
@@ -35,7 +35,7 @@ fn every_problem_is_found_in_one_pass() {
                 no,\"1,f,\n2,3\",f,\n\
                 maybe, ,q,\n\
                 no,-1,q ,\n\
-                no,12,m,\n";
+                no,112,m,\n";
     let found = check(input(text), &schema(SCHEMA), &CsvOptions::default()).unwrap();
     use Consequence::{Clamped, Refused};
     let expected = [
@@ -46,7 +46,7 @@ fn every_problem_is_found_in_one_pass() {
         ("csv.after_quote", "sex", Refused, 1, 4),
         ("csv.unknown_category", "sex", Refused, 2, 8),
         ("label.unknown", "y", Refused, 1, 8),
-        ("value.clamped", "age", Clamped, 1, 9),
+        ("value.clamped", "age", Clamped, 2, 9),
     ];
     assert_eq!(summary(&found), expected.map(owned));
     assert_eq!((found.rows, found.is_refused(), found.stopped.is_none()), (8, true, true));
@@ -230,21 +230,15 @@ fn frequent_categories_are_new_and_others_go_where_the_schema_says() {
     let text = rows("y,age,sex", "yes,1,d", &["no,3,m", "no,3,m", "no,3,zz"]);
     let proposal = proposed(&text, SCHEMA);
     let ColumnKind::Categorical { categories, on_unknown } = &proposal.schema.columns()[1].kind else { panic!() };
-    assert_eq!(
-        (&categories[..], *on_unknown),
-        (&["f", "m", "d"].map(String::from)[..], crate::schema::OnUnknown::Neutral)
-    );
+    assert_eq!((&categories[..], *on_unknown), (&["f", "m", "d"].map(String::from)[..], OnUnknown::Neutral));
     let with_other = SCHEMA.replace("['f', 'm']", "['f', 'm', 'other']");
     let proposal = proposed(&text, &with_other);
     let ColumnKind::Categorical { categories, on_unknown } = &proposal.schema.columns()[1].kind else { panic!() };
-    assert_eq!((categories.len(), *on_unknown), (3, crate::schema::OnUnknown::Other));
+    assert_eq!((categories.len(), *on_unknown), (3, OnUnknown::Other));
     let classes = SCHEMA.replace("positive = 'yes', negative = 'no'", "classes = ['a', 'b']");
     let proposal = proposed(&rows("y,age,sex", "a,1,f", &["b,2,m", "c,2,m"]), &classes);
     assert!(!proposal.left.is_refused());
-    assert!(!matches!(
-        proposal.schema.label().kind,
-        crate::schema::LabelKind::TwoClasses { others: Others::Error, .. }
-    ));
+    assert!(matches!(proposal.schema.label().kind, LabelKind::Classes { others_are_neutral: true, .. }));
 }
 
 #[test]

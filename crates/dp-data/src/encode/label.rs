@@ -168,7 +168,7 @@ impl LabelPlan {
     pub(super) fn inspect(&self, cell: Cell<'_>) -> Inspected {
         match self.read(cell) {
             Ok(Found { number: Some((range, number)), .. }) if !(range.min <= number && number <= range.max) => {
-                Inspected::Clamped
+                Inspected::Clamped(number.clamp(range.min, range.max))
             }
             Ok(Found { target, .. }) => Inspected::Value(target),
             Err((true, kind)) => Inspected::Neutral(kind),

@@ -35,8 +35,8 @@ pub(super) struct NumericPlan {
     /// How its cells are read, if they are not plain numbers.
     reading: Option<Reading>,
     missing: Vec<Box<[u8]>>,
-    /// True if a number may be a marker of missing values.
-    marks_numbers: bool,
+    /// True if a number or a date may be a marker of missing values.
+    has_markers: bool,
     /// The replacement of a missing cell.
     absent: Absent,
     /// The replacement of a cell that is not a number.
@@ -209,7 +209,7 @@ impl ColumnPlan {
             Self::Drop => Inspected::Value(0.0),
             Self::Numeric(plan) => match plan.read(cell) {
                 Ok(number) if plan.min <= number && number <= plan.max => Inspected::Value(number),
-                Ok(_) => Inspected::Clamped,
+                Ok(number) => Inspected::Clamped(number.clamp(plan.min, plan.max)),
                 Err(found) => other(found),
             },
             Self::Categorical(plan) => plan.read(cell).map_or_else(other, |place| Inspected::Value(f64::from(place))),
@@ -233,8 +233,8 @@ impl ColumnPlan {
 pub(crate) enum Inspected {
     /// It holds a value of its column: a number, or the position of a category.
     Value(f64),
-    /// It holds a number outside the public range, which is clamped.
-    Clamped,
+    /// It holds a number outside the public range, which is clamped to this one.
+    Clamped(f64),
     /// It is of another kind, and something replaces it.
     Replaced(DataErrorKind),
     /// It is of another kind, and makes its record a null record.
@@ -278,7 +278,7 @@ impl NumericPlan {
             range,
             functions: None,
             reading: None,
-            marks_numbers: missing.iter().any(|marker| !marker.is_empty()),
+            has_markers: missing.iter().any(|marker| !marker.is_empty()),
             missing,
             absent,
             unreadable,
@@ -290,7 +290,9 @@ impl NumericPlan {
         match cell {
             Cell::Text(text) if is_missing(&self.missing, text) => Err((self.absent, DataErrorKind::CsvMissingValue)),
             Cell::Missing => Err((self.absent, DataErrorKind::CsvMissingValue)),
-            Cell::Number(_) if self.marks_numbers && is_missing(&self.missing, cell.text(&mut [0; 32])) => {
+            Cell::Number(_) | Cell::Date(_) | Cell::DateTime { .. }
+                if self.has_markers && is_missing(&self.missing, cell.text(&mut [0; 32])) =>
+            {
                 Err((self.absent, DataErrorKind::CsvMissingValue))
             }
             _ => match &self.reading {
@@ -479,6 +481,7 @@ impl CategoricalPlan {
         // A marker of missing values that the column also lists as a category is that category.
         let place = match (cell, &self.reading) {
             (Cell::Missing, _) => None,
+            (cell, Some(_)) if is_missing(&self.missing, cell.text(buffer)) => None,
             // Positions are below 12.
             (cell, Some(reading)) => reading.read(cell).map(|place| place as u32),
             (Cell::Text(text), None) => {

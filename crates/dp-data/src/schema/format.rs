@@ -601,6 +601,7 @@ mod tests {
         let part = |part| date_format("%Y-%m-%dT%H:%M", part);
         assert_eq!(part(DatePart::Hour).of_day(-1, Some(64_800_000_000_000)), Some(18.0));
         assert_eq!(part(DatePart::Hour).of_day(-1, None), None);
+        assert_eq!(date_format("%Y-%m-%d", DatePart::Days).of_day(5, Some(1)), None);
         // Midnight needs no time.
         assert_eq!(part(DatePart::Days).of_day(5, None), Some(5.0));
         for day in [i32::MIN, -2_000_000, 2_999_999, i32::MAX] {

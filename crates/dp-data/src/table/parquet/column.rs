@@ -257,7 +257,7 @@ impl ColumnCells {
             }
             Meaning::Date => batch.push(place, Cell::Date(*values.short.get(i).ok_or_else(too_few)?)),
             Meaning::Moment { in_second } => {
-                batch.push_moment(place, *values.long.get(i).ok_or_else(too_few)?, *in_second)
+                batch.push_moment(place, *values.long.get(i).ok_or_else(too_few)?, *in_second, 0)
             }
             Meaning::Text => batch.push_text(place, values.bytes.get(i).ok_or_else(too_few)?.data()),
         }

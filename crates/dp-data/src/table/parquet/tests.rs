@@ -324,7 +324,7 @@ fn dates_are_those_of_their_texts() {
     );
     let encoder = Encoder::new(&Schema::parse("s.toml", &toml).unwrap(), Encoding::UNIT_ROWS).unwrap();
     let of = |input: Input| load::<f64>(input, &encoder, &CsvOptions::default()).unwrap().examples;
-    let text = of(Input::from_bytes("visits.csv", csv.into_bytes()));
+    let text = of(Input::from_bytes("visits.csv", csv.clone().into_bytes()));
     let typed = of(Input::from_table(open(&path).unwrap()));
     let bits = |examples: &crate::Examples<f64>| -> Vec<u64> {
         match examples.block().rows {
@@ -335,6 +335,20 @@ fn dates_are_those_of_their_texts() {
         }
     };
     assert!(bits(&typed) == bits(&text) && typed.targets() == text.targets());
+    // A date that marks missing values does so with either type, for numbers and for categories.
+    let marked = toml.replace(
+        "{ type = 'date', format = '%Y-%m-%d',",
+        "{ type = 'date', format = '%Y-%m-%d', on_missing = 'neutral', missing = ['1896-03-03'],",
+    );
+    let marked = marked.replace("column = 'day',", "column = 'day', on_missing = 'neutral', missing = ['1896-02-15'],");
+    let encoder = Encoder::new(&Schema::parse("s.toml", &marked).unwrap(), Encoding::UNIT_ROWS).unwrap();
+    let nulls = |input: Input| -> Vec<usize> {
+        let examples = load::<f64>(input, &encoder, &CsvOptions::default()).unwrap().examples;
+        let valid = examples.block().valid.unwrap_or_default();
+        (0..valid.len()).filter(|&i| !valid[i]).collect()
+    };
+    assert_eq!(nulls(Input::from_table(open(&path).unwrap())), [1, 2]);
+    assert_eq!(nulls(Input::from_bytes("visits.csv", csv.clone().into_bytes())), [1, 2]);
 
     let drafted =
         crate::draft::draft(Input::from_table(open(&path).unwrap()), &Default::default(), &CsvOptions::default());

@@ -196,10 +196,7 @@ fn push_cell(batch: &mut Batch, column: usize, meaning: Meaning, bytes: &[u8]) -
         (Meaning::Moment, &[a, b, c, d, e, f, g, h]) => match i64::from_be_bytes([a, b, c, d, e, f, g, h]) {
             i64::MAX => Cell::Text(b"infinity"),
             i64::MIN => Cell::Text(b"-infinity"),
-            micros => match micros.checked_add(i64::from(TO_2000) * 86_400_000_000) {
-                Some(micros) => return batch.push_moment(column, micros, 1_000_000),
-                None => return Err(damaged()),
-            },
+            micros => return batch.push_moment(column, micros, 1_000_000, TO_2000),
         },
         (Meaning::Text | Meaning::AsText, text) => return batch.push_text(column, text),
         _ => return Err(damaged()),
