@@ -39,6 +39,8 @@ pub struct InputConfig {
 pub enum TypedTable {
     /// Parquet files.
     Parquet(FileName),
+    /// A sheet of an Excel workbook, or a region of it.
+    Xlsx(FileName, Option<String>),
     /// A table, a view or a query of a SQLite database.
     Sqlite(FileName, Relation),
     /// A table, a view or a query of a PostgreSQL server.
@@ -63,6 +65,9 @@ impl TypedTable {
             (None, Some(query)) => Relation::Query(query.to_owned()),
             (None, None) => Relation::Only,
         };
+        if format == Format::Xlsx && query.is_none() {
+            return Ok(Some(Self::Xlsx(data.clone(), table.map(str::to_owned))));
+        }
         if format == Format::Sqlite {
             let file = data.strip_prefix(SQLITE).map_or_else(|| data.clone(), FileName::from);
             return Ok(Some(Self::Sqlite(file, relation)));
@@ -92,6 +97,7 @@ impl TypedTable {
     pub fn open(&self) -> Result<Table, Failure> {
         let table = match self {
             Self::Parquet(files) => table::parquet::open(files),
+            Self::Xlsx(file, sheet) => table::xlsx::open(file, sheet.as_deref()),
             Self::Sqlite(file, relation) => table::sqlite::open(file, relation),
             Self::Postgres(address, relation) => table::postgres::open(address, relation),
             Self::Runner(..) => {
@@ -116,7 +122,7 @@ impl TypedTable {
 
     /// Returns whether others may write to the table.
     pub fn is_database(&self) -> bool {
-        !matches!(self, Self::Parquet(_))
+        !matches!(self, Self::Parquet(_) | Self::Xlsx(..))
     }
 
     /// Returns whether rows come from another machine, or may.
@@ -127,7 +133,7 @@ impl TypedTable {
     /// Returns the file or folder, if it is one.
     fn path(&self) -> Option<&Path> {
         match self {
-            Self::Parquet(file) | Self::Sqlite(file, _) => Some(Path::new(file)),
+            Self::Parquet(file) | Self::Xlsx(file, _) | Self::Sqlite(file, _) => Some(Path::new(file)),
             Self::Postgres(..) | Self::Runner(..) => None,
         }
     }

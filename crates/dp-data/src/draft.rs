@@ -213,8 +213,12 @@ fn of_table(table: Table, options: &DraftOptions) -> Result<Draft, DataError> {
     while rows.advance().map_err(|error| error.in_file(&file))? {
         let (line, mut buffer) = (rows.number(), TextBuffer::default());
         for (position, column) in all.columns.iter_mut().enumerate() {
-            let cell = rows.cell(position).text(&mut buffer);
-            if position == label_position { all.label.see(cell, line) } else { column.see(cell, line) }
+            let cell = rows.cell(position);
+            if position == label_position {
+                all.label.see(cell.text(&mut buffer), line);
+            } else {
+                column.see_cell(cell, line);
+            }
         }
         all.rows += 1;
     }

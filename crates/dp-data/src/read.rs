@@ -34,4 +34,6 @@ pub use records::{EncodedRecord, RecordReader};
 pub(crate) use text::{Chunk, ReadsChunks};
 pub(crate) use warning::ClassCounts;
 pub use warning::CuratorWarning;
+#[cfg(feature = "parquet")]
+pub(crate) use watched::changed;
 pub use watched::{SteadyFile, WatchedFile};

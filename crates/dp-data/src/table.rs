@@ -6,6 +6,8 @@ pub mod parquet;
 pub mod postgres;
 #[cfg(feature = "sqlite")]
 pub mod sqlite;
+#[cfg(feature = "xlsx")]
+pub mod xlsx;
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -50,10 +52,14 @@ impl Relation {
         Some(format!("({}\n)", query.strip_suffix(';').unwrap_or(query)))
     }
 
-    /// Returns the error for a database with no table or several.
-    #[cfg(any(feature = "postgres", feature = "sqlite"))]
-    fn not_named(names: &[String]) -> DataError {
-        let message = if names.is_empty() { "the database has no table" } else { "the database has several tables" };
+    /// Returns the error for a database with no table or several, or something like it.
+    #[cfg(any(feature = "postgres", feature = "sqlite", feature = "xlsx"))]
+    fn not_named(whole: &str, part: &str, names: &[String]) -> DataError {
+        let message = if names.is_empty() {
+            format!("the {whole} has no {part}")
+        } else {
+            format!("the {whole} has several {part}s")
+        };
         let shown: Vec<_> = names.iter().take(12).map(|name| format!("`{name}`")).collect();
         let error = DataError::new(DataErrorKind::TableOpen, message);
         if names.is_empty() { error } else { error.expected(format!("one of {}", shown.join(", "))) }
@@ -118,6 +124,7 @@ pub struct Table {
     columns: Vec<TableColumn>,
     read: Read,
     cancel: Option<Cancel>,
+    first_row: u64,
 }
 
 /// Ends what somebody else, such as a server, does for a table: whoever ends the process calls it first.
@@ -131,12 +138,18 @@ impl Table {
         columns: Vec<TableColumn>,
         read: impl FnOnce(&[usize], &mut Batches) -> Result<(), DataError> + Send + 'static,
     ) -> Self {
-        Self { name: name.to_owned(), columns, read: Box::new(read), cancel: None }
+        Self { name: name.to_owned(), columns, read: Box::new(read), cancel: None, first_row: 1 }
     }
 
     /// Says how to end what somebody else does for this table. It may be called on any thread, also after the last row.
     pub fn with_cancel(self, cancel: impl Fn() + Send + Sync + 'static) -> Self {
         Self { cancel: Some(Arc::new(cancel)), ..self }
+    }
+
+    /// Says by which number its source knows the first row: 1 by default. Messages count from it.
+    #[must_use]
+    pub fn with_first_row(self, first_row: u64) -> Self {
+        Self { first_row, ..self }
     }
 
     /// Returns how to end what somebody else does for this table; `None` if nobody does anything.
@@ -205,7 +218,7 @@ impl Table {
     /// Starts reading these columns.
     pub(crate) fn start(self, used: Vec<usize>) -> Result<Rows, DataError> {
         let (sender, received) = sync_channel(AHEAD);
-        let Self { name, read, .. } = self;
+        let Self { name, read, first_row, .. } = self;
         // The thread is not joined: it ends with the table, or at its next batch once the receiver is dropped.
         let reader = move || {
             let mut batches = Batches { sender, stopped: false };
@@ -217,7 +230,7 @@ impl Table {
         thread::Builder::new().spawn(reader).map_err(|error| {
             DataError::new(DataErrorKind::TableRead, format!("no thread can be started: {error}")).in_file(&name)
         })?;
-        Ok(Rows { received, batch: Batch::new(0), next: 0, before: 0, ended: false })
+        Ok(Rows { received, batch: Batch::new(0), next: 0, before: 0, first_row, ended: false })
     }
 }
 
@@ -388,6 +401,8 @@ pub(crate) struct Rows {
     next: usize,
     /// Number of rows in earlier batches.
     before: u64,
+    /// The number of the first row.
+    first_row: u64,
     ended: bool,
 }
 
@@ -395,7 +410,7 @@ impl Rows {
     /// Creates the rows of one batch, which are counted from its own start.
     pub(crate) fn of_batch(batch: Batch) -> Self {
         let (_, received) = sync_channel(1);
-        Self { received, batch, next: 0, before: 0, ended: true }
+        Self { received, batch, next: 0, before: 0, first_row: 1, ended: true }
     }
 
     /// Returns the next batch; `None` at the end.
@@ -421,9 +436,9 @@ impl Rows {
         Ok(true)
     }
 
-    /// Returns the number of the current row, from 1.
+    /// Returns the number of the current row, by which its source knows it.
     pub(crate) fn number(&self) -> u64 {
-        self.before + self.next as u64
+        self.first_row - 1 + self.before + self.next as u64
     }
 
     /// Returns a cell of the current row.
@@ -431,9 +446,9 @@ impl Rows {
         self.batch.cell(column, self.next - 1)
     }
 
-    /// Returns the number of rows so far, all batches included.
-    pub(crate) fn rows(&self) -> u64 {
-        self.before + self.batch.len() as u64
+    /// Returns the number of the last row of the batches so far.
+    pub(crate) fn last_number(&self) -> u64 {
+        self.first_row - 1 + self.before + self.batch.len() as u64
     }
 }
 

@@ -22,6 +22,8 @@ pub enum Format {
     Idx,
     /// Parquet: a file, a folder of files, or a pattern of names.
     Parquet,
+    /// A sheet of an Excel workbook.
+    Xlsx,
     /// A SQLite database.
     Sqlite,
     /// A PostgreSQL server.
@@ -43,6 +45,7 @@ impl Format {
             Self::Libsvm => "libsvm",
             Self::Idx => "IDX images",
             Self::Parquet => "Parquet",
+            Self::Xlsx => "Excel",
             Self::Sqlite => "SQLite",
             Self::Postgres => "PostgreSQL",
             Self::Runner => "a runner",
@@ -55,7 +58,7 @@ impl Format {
 #[command(next_help_heading = "Data")]
 pub struct InputArgs {
     /// The records: CSV with a header, libsvm or IDX images, plain, .gz or .xz; `-` for standard input; Parquet files, a folder
-    /// of them or a quoted pattern; `sqlite:FILE`; `postgres://HOST/DATABASE`; with --format runner a command
+    /// of them or a quoted pattern; an Excel workbook (.xlsx); `sqlite:FILE`; `postgres://HOST/DATABASE`; with --format runner a command
     #[arg(long, value_name = "FILE")]
     pub data: FileName,
     /// The flags for reading them
@@ -117,7 +120,7 @@ pub struct FormArgs {
     /// Format of the records [default: by file name or first bytes, otherwise csv]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<Format>,
-    /// Table or view of the database [default: the only one]
+    /// Table or view of the database, or sheet of the workbook, also `SHEET!A3:F200` [default: the only one]
     #[arg(long, value_name = "NAME", conflicts_with = "query")]
     pub table: Option<String>,
     /// Query whose result is the table; the guarantee is for one row of the result
@@ -160,10 +163,13 @@ fn by_content(path: &Path) -> Option<Format> {
     if looks_like_idx(path) {
         return Some(Format::Idx);
     }
-    let mut head = [0; 16];
+    let mut head = [0; 4096];
     let read = File::open(path).and_then(|mut file| file.read(&mut head)).ok()?;
     let starts_with = |magic: &[u8]| head[..read].starts_with(magic);
-    if starts_with(b"PAR1") {
+    let holds = |name: &[u8]| head[..read].windows(name.len()).any(|part| part == name);
+    if starts_with(b"PK\x03\x04") && holds(b"xl/") {
+        Some(Format::Xlsx)
+    } else if starts_with(b"PAR1") {
         Some(Format::Parquet)
     } else if starts_with(b"SQLite format 3") {
         Some(Format::Sqlite)
@@ -196,6 +202,8 @@ fn by_name(data: &str) -> Option<Format> {
         Some(Format::Idx)
     } else if [".parquet", ".pq"].iter().any(|end| name.ends_with(end)) {
         Some(Format::Parquet)
+    } else if [".xlsx", ".xlsm"].iter().any(|end| name.ends_with(end)) {
+        Some(Format::Xlsx)
     } else if is(&[".csv", ".tsv"]) {
         Some(Format::Csv)
     } else {
@@ -222,6 +230,7 @@ mod tests {
         assert_eq!(format("images.idx.xz"), Format::Idx);
         assert_eq!(format("midx.csv"), Format::Csv);
         assert_eq!(format("rows/*.parquet"), Format::Parquet);
+        assert_eq!(format("Visits.XLSX"), Format::Xlsx);
         assert_eq!(format("sqlite:people.csv"), Format::Sqlite);
         assert_eq!(format("postgres:///people.csv"), Format::Postgres);
         assert_eq!(format("postgresql://db.example/people"), Format::Postgres);

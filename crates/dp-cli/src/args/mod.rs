@@ -192,10 +192,10 @@ impl Command {
 #[command(after_help = "Example:\n  dp schema people.csv --label income --positive '>50K' --out schema.toml")]
 pub struct SchemaArgs {
     /// The table: CSV, plain, .gz or .xz; `-` for standard input; Parquet files, a folder of them or a quoted pattern;
-    /// `sqlite:FILE`
+    /// an Excel workbook (.xlsx); `sqlite:FILE`
     #[arg(value_name = "FILE")]
     pub data: FileName,
-    /// Table or view of the database [default: the only one]
+    /// Table or view of the database, or sheet of the workbook, also `SHEET!A3:F200` [default: the only one]
     #[arg(long, value_name = "NAME", conflicts_with = "query")]
     pub table: Option<String>,
     /// Query whose result is the table

@@ -164,7 +164,7 @@ impl CheckConfig {
         if !input.format.is_table() {
             let name = input.format.name();
             return Err(conflict("--data", format!("{name} has no columns to check"))
-                .expected("a table: CSV, Parquet or a database"));
+                .expected("a table: CSV, Parquet, Excel or a database"));
         }
         check_stdin(&[("--data", Some(&args.input.data)), ("--schema", Some(&args.schema))])?;
         if let Some(fix) = &args.fix_schema {

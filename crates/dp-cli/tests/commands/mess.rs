@@ -189,7 +189,7 @@ fn files_of_another_kind_are_named() {
     );
     let archive = |name: &str| [b"PK\x03\x04\x14\0\0\0\x08\0", name.as_bytes(), &[0; 40]].concat();
     for (name, bytes, says) in [
-        ("a.xlsx", archive("xl/worksheets/sheet1.xml"), "Excel"),
+        ("a.docx", archive("[Content_Types].xml"), "Office"),
         ("a.zip", archive("people.csv"), "ZIP"),
         ("a.pdf", b"%PDF-1.7\n".to_vec(), "PDF"),
         ("a.json", b"[{\"x\": 1, \"y\": 0}]\n".to_vec(), "JSON"),

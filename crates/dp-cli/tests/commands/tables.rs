@@ -1,4 +1,4 @@
-//! Tables of typed cells: Parquet files and SQLite databases give the models, drafts, scores and figures of the same CSV file.
+//! Tables of typed cells: Parquet files, Excel workbooks and SQLite databases give the models, drafts, scores and figures of the same CSV file.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -6,12 +6,14 @@ use std::sync::Arc;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
+use rust_xlsxwriter::{Formula, Workbook};
 
 use crate::support::{Workplace, but_for_the_query, people};
 
 const ROWS: usize = 5000;
 
-/// The same people in `people.csv`, `people.parquet`, the two files of `parts`, and `people.db`.
+/// The same people in `people.csv`, `people.parquet`, the two files of `parts`, `people.xlsx`, a region of `book.xlsx`, and
+/// `people.db`.
 fn place() -> Workplace {
     let place = Workplace::new();
     let text = people(ROWS, 4);
@@ -22,6 +24,9 @@ fn place() -> Workplace {
     std::fs::copy(place.path("people.parquet"), place.path("people")).unwrap();
     write_parquet(&place, "parts/part-0.parquet", &rows[..3000]);
     write_parquet(&place, "parts/part-1.parquet", &rows[3000..]);
+    write_workbook(&place, "people.xlsx", &rows, false);
+    write_workbook(&place, "book.xlsx", &rows, true);
+    std::fs::copy(place.path("people.xlsx"), place.path("workbook")).unwrap();
     let mut database = rusqlite::Connection::open(place.path("people.db")).unwrap();
     let columns = "age INTEGER, hours REAL, trade TEXT, earns TEXT";
     let create = format!("CREATE TABLE people ({columns}, born DATE, photo BLOB); CREATE TABLE \"no; one\" (a);");
@@ -69,16 +74,43 @@ fn write_parquet(place: &Workplace, name: &str, rows: &[Vec<&str>]) {
     writer.close().unwrap();
 }
 
+/// Writes a sheet of the people; if it is to be `titled`, among other sheets, with a title above and a total below the table.
+fn write_workbook(place: &Workplace, name: &str, rows: &[Vec<&str>], titled: bool) {
+    let (mut book, from) = (Workbook::new(), if titled { (2, 1) } else { (0, 0) });
+    let sheet = book.add_worksheet();
+    sheet.set_name("people").unwrap();
+    for (column, name) in (from.1..).zip(["age", "hours", "trade", "earns", "born"]) {
+        sheet.write(from.0, column, name).unwrap();
+    }
+    for (row, cells) in (from.0 + 1..).zip(rows) {
+        for (column, cell) in (from.1..).zip(cells) {
+            match cell.parse::<f64>() {
+                Ok(number) => sheet.write(row, column, number).unwrap(),
+                Err(_) => sheet.write(row, column, *cell).unwrap(),
+            };
+        }
+    }
+    if titled {
+        sheet.write(0, 0, "People").unwrap();
+        sheet.write(from.0 + 2 + rows.len() as u32, 1, Formula::new("=SUM(B4:B9)").set_result("7")).unwrap();
+        book.add_worksheet().write(0, 0, "Remarks").unwrap();
+    }
+    book.save(place.path(name)).unwrap();
+}
+
 const QUERY: &str = "SELECT age, hours, trade, earns FROM people WHERE age < 1000";
 
 /// The ways of naming the people, after the CSV file.
-const SOURCES: [&[&str]; 8] = [
+const SOURCES: [&[&str]; 11] = [
     &["people.csv"],
     &["people.parquet"],
     &["parts"],
     &["parts/*.parquet"],
     // By their first bytes.
     &["people"],
+    &["workbook"],
+    &["people.xlsx"],
+    &["book.xlsx", "--table", "people!B3:F5003"],
     &["people.db", "--table", "people"],
     &["sqlite:people.db", "--table", "people"],
     &["sqlite:people.db", "--query", QUERY],
@@ -102,7 +134,7 @@ fn drafts_are_those_of_the_csv_file() {
         let of_numbers = "on_unreadable = \"neutral\"\n";
         let used: Vec<String> = used.map(|part| part.trim_end().replace(of_numbers, "")).collect();
         assert!(used.iter().eq(of_csv.split("\n\n").map(str::trim_end)), "{source:?}: {drafted}");
-        assert_eq!(drafted.contains(of_numbers), source.len() > 1, "{source:?}");
+        assert_eq!(drafted.contains(of_numbers), source[0].ends_with(".db"), "{source:?}");
         assert_eq!(dropped, !matches!(source, ["people.csv"] | [_, "--query", _]), "{source:?}");
     }
 }
@@ -163,6 +195,11 @@ fn what_cannot_be_read_is_said() {
     train(&["people.csv", "--table", "people"], "earns").fails(2, "usage.conflict").says("--table");
     train(&["people.parquet", "--query", "SELECT 1"], "earns").fails(2, "usage.conflict").says("--query");
     train(&["people.parquet", "--delimiter", ";"], "earns").fails(2, "usage.conflict").says("--delimiter");
+    train(&["people.xlsx", "--query", "SELECT 1"], "earns").fails(2, "usage.conflict").says("--query");
+    train(&["people.xlsx", "--table", "persons"], "earns").fails(1, "table.open").says("one of `people`");
+    train(&["book.xlsx"], "earns").fails(1, "table.open").says("one of `people`, `Sheet2`");
+    train(&["book.xlsx", "--table", "people"], "earns").fails(3, "csv.missing_column");
+    train(&["book.xlsx", "--table", "people!B3:F5005"], "earns").fails(3, "table.layout").says("book.xlsx, line 5005");
     let whole = std::fs::read(place.path("people.parquet")).unwrap();
     let mut damaged = whole.clone();
     damaged[2000..2400].fill(0x55);
@@ -256,7 +293,11 @@ fn scores_keep_the_columns_of_id() {
     assert_eq!(named.lines().count(), ROWS + 1);
     // Typed cells have their text; a column of the schema can be one of them.
     let of_csv = predict("people.csv", &["--id", "age"]).ok();
-    for source in [&["people.parquet", "--id", "age"][..], &["sqlite:people.db", "--table", "people", "--id", "age"]] {
+    for source in [
+        &["people.parquet", "--id", "age"][..],
+        &["people.xlsx", "--id", "age"],
+        &["sqlite:people.db", "--table", "people", "--id", "age"],
+    ] {
         assert_eq!(predict(source[0], &source[1..]).ok(), of_csv);
     }
     predict("people.csv", &["--id", "nobody"]).fails(3, "csv.missing_column").says("nobody");

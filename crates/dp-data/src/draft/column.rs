@@ -6,9 +6,10 @@ use super::DraftOptions;
 use super::dates::{Dates, FoundDates};
 use super::families::Numbers;
 use super::written::{Found, Marks, Reading, Written};
-use crate::encode::parse_number;
+use crate::encode::{Cell, TextBuffer, parse_number};
 use crate::schema::{
     CellFormat, Column, ColumnKind, DatePart, NumberFormat, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Review,
+    days_of,
 };
 
 /// Texts that usually represent a missing number.
@@ -87,6 +88,19 @@ impl ColumnSurvey {
             self.other.get_or_insert(line);
         }
         self.see_value(cell);
+    }
+
+    /// Adds a cell with a type.
+    pub(super) fn see_cell(&mut self, cell: Cell<'_>, line: u64) {
+        let mut buffer = TextBuffer::default();
+        let text = cell.text(&mut buffer);
+        let (day, nanoseconds) = match cell {
+            Cell::Date(day) => (day, None),
+            Cell::DateTime { day, nanoseconds } => (day, Some(nanoseconds)),
+            _ => return self.see(text, line),
+        };
+        self.dates.see_typed(days_of(day, nanoseconds.unwrap_or(0)), nanoseconds.is_some(), line);
+        self.see_value(text);
     }
 
     fn see_marker(&mut self, marker: &'static str) {

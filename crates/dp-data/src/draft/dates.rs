@@ -57,6 +57,12 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
+/// Stands for the shape of cells that their source calls dates, whose times of day may be left out at midnight.
+const TYPED: &str = "typed";
+
+/// Patterns of the texts of such cells.
+const PATTERNS_OF_TYPED: [&str; 2] = ["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"];
+
 /// Longest text of a date and time.
 const LONGEST: usize = 40;
 /// A range that holds every day.
@@ -86,6 +92,12 @@ impl Dates {
         let Some(shape) = shape_of(text) else { return false };
         let read = formats(&shape).map(|format| format.read(text, EVER)).collect::<Vec<_>>();
         self.families.see(&shape, line, &read)
+    }
+
+    /// Adds a cell that its source calls a date, in days since 1970-01-01.
+    pub(super) fn see_typed(&mut self, days: f64, has_time: bool, line: u64) {
+        let as_date = (!has_time).then_some(days);
+        self.families.see(TYPED, line, &[as_date, Some(days)]);
     }
 
     /// Adds those of the next cells, whose lines were counted from the end of `lines` others.
@@ -143,6 +155,7 @@ fn formats(shape: &str) -> impl Iterator<Item = DateFormat> {
         Some((*patterns, time))
     };
     let (patterns, time, part) = match DATES.iter().find_map(of_date) {
+        _ if shape == TYPED => (&PATTERNS_OF_TYPED[..], String::new(), DatePart::Days),
         Some((patterns, time)) => (patterns, time, DatePart::Days),
         None => (&[""][..], of_time(shape).unwrap_or_default(), DatePart::Hour),
     };

@@ -49,7 +49,7 @@ kinds! {
         "The file was written to, or another was put in its place, while it was read: its length, the time of its last change or the file itself is another than when it was opened first. What was read is a mixture of before and after, or a part, so nothing was kept of it and no model was written. Wait until nobody writes to the file, or read a copy. Pipes and standard input are read once as they come, and are not compared.";
     /// The file is no text.
     FileKind, "file.kind",
-        "The first bytes of the file are those of another kind of file than text: an Excel workbook, a database, an archive, a document. The message says which, and what to do. Parquet files and SQLite databases are read as they are, with `--data x.parquet` and `--data sqlite:FILE`; .gz and .xz are unpacked while they are read.";
+        "The first bytes of the file are those of another kind of file than text: an Excel workbook, a database, an archive, a document. The message says which, and what to do. Parquet files, Excel workbooks and SQLite databases are read as they are, with `--data x.parquet`, `--data x.xlsx` and `--data sqlite:FILE`; .gz and .xz are unpacked while they are read.";
     /// A compressed file ends too early.
     FileTruncated, "file.truncated",
         "A .gz or .xz file ends before its last block is complete, usually after an interrupted download or copy. A part of the rows would be missing without any sign of it in the text, so the file is refused. Fetch it again and compare its size or checksum.";
@@ -70,19 +70,22 @@ kinds! {
         "The temporary file of the rows could not be read back, or what was read is not what was written: a disk that fails, or something that changes the files of other programs. Nothing was released. Name a folder on another disk with --spool.";
     /// A table cannot be opened.
     TableOpen, "table.open",
-        "The Parquet file or the database could not be opened, or holds no such table: it does not exist, is of another format, may not be read by this user, or the query is wrong. For a server: it cannot be reached, refuses the role or its password, has another certificate than `sslmode` asks for, or row-level security would hide rows from the role. The message says which.";
+        "The Parquet file, the Excel workbook or the database could not be opened, or holds no such table: it does not exist, is of another format, may not be read by this user, or the query is wrong. For a server: it cannot be reached, refuses the role or its password, has another certificate than `sslmode` asks for, or row-level security would hide rows from the role. The message says which.";
     /// A table cannot be read to its end.
     TableRead, "table.read",
-        "The table could be opened, but not read to its end: a damaged page of a Parquet file, a database that another program has locked or replaced, a server that ended the statement or went away, or text that is not UTF-8. Of what a server says about rows, only its code (SQLSTATE) is shown, since its messages quote values. Nothing was kept of what had been read.";
+        "The table could be opened, but not read to its end: a damaged page of a Parquet file or part of a workbook, a database that another program has locked or replaced, a server that ended the statement or went away, or text that is not UTF-8. Of what a server says about rows, only its code (SQLSTATE) is shown, since its messages quote values. Nothing was kept of what had been read.";
     /// A column has a type that cannot be read.
     TableType, "table.type",
         "A column that the schema or the command line names has a type that cannot be read as it asks: a list or a record, or a date or time where the schema has no column of dates. Give a date `type = \"date\"` (or \"weekday\", \"month\", \"hour\") and a `format`; convert others where the data is, in a query or a view, or give the column `type = \"drop\"` in the schema.";
+    /// A sheet is not one table.
+    TableLayout, "table.layout",
+        "A sheet of an Excel workbook is not one table: it has cells beside the columns with names, rows after an empty one (a total, a remark, a second table), merged cells among the records, or formulas whose results are not stored. They would be lost or counted as records or as missing, so the sheet is refused. Mend it, or name the region of the table: `--table 'SHEET!A1:F200'`.";
     /// The files of a table differ.
     TableSchema, "table.schema",
         "A table in several Parquet files needs the same columns, with the same types, in each of them. The message names the first file that differs. Read the files one by one, or write them again.";
     /// The file is empty.
     CsvEmpty, "csv.empty",
-        "The file holds no header. A CSV file starts with one row that names its columns.";
+        "The file or sheet holds no header. A table starts with one row that names its columns.";
     /// The first row looks like a record.
     CsvHeader, "csv.header",
         "A schema is drafted from a file whose first row, which should name the columns, holds numbers: probably a record, which would be lost. If the file has no names, add --header no; the columns are then named column1, column2, ..., and the schema says `header = false` under `[file]`. If the names are numbers, such as years, add --header yes.";

@@ -6,6 +6,7 @@ use crate::error::{DataError, DataErrorKind};
 const EXPORT: &str = "export it as CSV (UTF-8)";
 const UNPACK: &str = "unpack it";
 const PARQUET: &str = "name it *.parquet, or add --format parquet";
+const XLSX: &str = "save it as *.xlsx without a password, or export it as CSV (UTF-8)";
 const JSON: &str = "write it as CSV with one row for each record, for instance with jq or a database";
 
 const WEB: &str = "check where it came from: it is often the page of a login or of an error";
@@ -25,7 +26,11 @@ const KINDS: [(&[u8], &str, &str); 30] = [
     (b"[{", "JSON", JSON),
     (b"[\n", "JSON", JSON),
     (b"SQLite format 3\0", "a SQLite database", "read it as sqlite:FILE"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook of before 2007, or another old Office document", EXPORT),
+    (
+        b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1",
+        "an Excel workbook of before 2007 or with a password, or another old Office document",
+        XLSX,
+    ),
     (b"Obj\x01", "an Avro file", "write it as Parquet"),
     (b"\x89HDF", "an HDF5 file", EXPORT),
     (b"CDF\x01", "a NetCDF file", EXPORT),
@@ -63,17 +68,17 @@ const ZIP: &[u8] = b"PK\x03\x04";
 pub(super) fn refusal(head: &[u8]) -> Option<DataError> {
     let holds = |name: &[u8]| memchr::memmem::find(head, name).is_some();
     let of_zip = [
-        (&b"xl/"[..], "an Excel workbook"),
-        (b"[Content_Types].xml", "an Excel workbook, or another Office document"),
-        (b"opendocument", "an OpenDocument file"),
+        (&b"xl/"[..], "an Excel workbook", "name it *.xlsx, or add --format xlsx"),
+        (b"[Content_Types].xml", "an Excel workbook, or another Office document", XLSX),
+        (b"opendocument", "an OpenDocument file", XLSX),
     ];
     let begins = |(magic, ..): &&(&[u8], &str, &str)| {
         head.get(..magic.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(magic))
     };
     // No text has such bytes, but line ends, form feeds and tabs.
     let is_binary = head.iter().any(|byte| *byte < b'\t' || (14..27).contains(byte));
-    let of_zip = of_zip.into_iter().find(|(name, _)| head.starts_with(ZIP) && holds(name));
-    let found = of_zip.map(|(_, what)| (what, EXPORT));
+    let of_zip = of_zip.into_iter().find(|(name, ..)| head.starts_with(ZIP) && holds(name));
+    let found = of_zip.map(|(_, what, help)| (what, help));
     let found = found.or_else(|| KINDS.iter().find(begins).map(|&(_, what, help)| (what, help)));
     let found = found.or_else(|| BINARY.iter().find(begins).filter(|_| is_binary).map(|&(_, what, help)| (what, help)));
     let found = found.or_else(|| {

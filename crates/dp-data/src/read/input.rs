@@ -178,7 +178,7 @@ fn whole<R: Read>(head: Vec<u8>, rest: R) -> Chain<Cursor<Vec<u8>>, R> {
 /// Converts a failed read to an error of this crate. Decoders report a truncated file as an unexpected end.
 pub(crate) fn read_error(source: io::Error) -> DataError {
     if is_change(&source) {
-        return changed(source);
+        return changed().caused_by(source);
     }
     if let Some(error) = memory::of_io(&source) {
         return error.into();

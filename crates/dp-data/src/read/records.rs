@@ -399,7 +399,7 @@ impl<'e> RecordReader<'e> {
             }
             Format::Typed(table) if *workers != Workers::ONE => {
                 let TypedTable { rows, stage, places, label, kept, file, .. } = &mut **table;
-                let (stage, label, mut before) = (*stage, *label, rows.rows());
+                let (stage, label, mut before) = (*stage, *label, rows.last_number());
                 let (places, kept, file) = (&*places, &*kept, &*file);
                 let mut has_failed = false;
                 let batches = std::iter::from_fn(move || {

@@ -46,10 +46,9 @@ pub(super) fn is_change(error: &io::Error) -> bool {
 }
 
 /// Returns the error for a changed file.
-pub(super) fn changed(source: io::Error) -> DataError {
+pub(crate) fn changed() -> DataError {
     DataError::new(DataErrorKind::FileChanged, "the file was changed while it was read")
         .help("wait until nobody writes to it, or read a copy; then run the command again")
-        .caused_by(source)
 }
 
 /// An open file whose length and modification time are compared, at its end, with those at its opening. Reading a file that was
@@ -88,6 +87,21 @@ impl WatchedFile {
     /// Returns the length at the opening; `None` if it is not a regular file.
     pub fn length(&self) -> Option<u64> {
         self.state.map(|state| state.length)
+    }
+
+    /// Returns a second handle of the file, for readers that do not read it to its end.
+    #[cfg(any(feature = "parquet", feature = "xlsx"))]
+    pub(crate) fn handle(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Compares the file with its state at the opening.
+    #[cfg(any(feature = "parquet", feature = "xlsx"))]
+    pub(crate) fn check(&self) -> Result<(), DataError> {
+        match State::of(&self.file) {
+            Ok(state) if state == self.state => Ok(()),
+            _ => Err(changed()),
+        }
     }
 }
 
@@ -136,7 +150,7 @@ impl SteadyFile {
         if *self.first.get_or_init(|| file.state) == file.state {
             Ok(file)
         } else {
-            Err(changed(io::Error::other(Changed)).in_file(&self.path.display().to_string()))
+            Err(changed().caused_by(io::Error::other(Changed)).in_file(&self.path.display().to_string()))
         }
     }
 

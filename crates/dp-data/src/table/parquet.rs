@@ -4,13 +4,13 @@ mod column;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::{Batch, Batches, ROWS_OF_A_BATCH, TEXT_OF_A_BATCH, Table, TableColumn, Unreadable};
 use crate::error::{DataError, DataErrorKind};
+use crate::read::{WatchedFile, changed};
 use column::{ColumnCells, Kind};
 
 /// Opens a file, all `.parquet` files of a folder, or those that a pattern with `*`, `?` or `[...]` matches, in the order of
@@ -56,7 +56,7 @@ pub fn open(path: impl AsRef<Path>) -> Result<Table, DataError> {
         for file in &files[1..] {
             let (opened, found) = OpenFile::new(file)?;
             if found != columns {
-                return Err(changed(file));
+                return Err(changed().in_file(&file.display().to_string()));
             }
             read_file(opened, &columns, used, batches)?;
         }
@@ -104,33 +104,22 @@ fn not_opened(path: &Path, why: &str) -> DataError {
         .help("name a Parquet file, a folder of them, or a pattern, quoted so that the shell leaves it alone")
 }
 
-fn changed(path: &Path) -> DataError {
-    DataError::new(DataErrorKind::FileChanged, "the file was changed while the table was read")
-        .in_file(&path.display().to_string())
-        .help("wait until nobody writes to it, or read a copy; then run the command again")
-}
-
-/// An open file, and its state when it was opened.
+/// An open file.
 struct OpenFile {
     path: PathBuf,
     reader: SerializedFileReader<File>,
-    state: (u64, Option<SystemTime>),
+    watched: WatchedFile,
 }
 
 impl OpenFile {
     fn new(path: &Path) -> Result<(Self, Columns), DataError> {
-        let failed = |why: String| not_opened(path, &why);
-        let file = File::open(path).map_err(|error| failed(error.to_string()))?;
-        let state = state_of(&file).map_err(|error| failed(error.to_string()))?;
-        let reader = guarded(|| SerializedFileReader::new(file)).map_err(|error| failed(text_of(&error)))?;
+        let failed = |why: &dyn std::fmt::Display| not_opened(path, &why.to_string());
+        let watched = WatchedFile::open(path).map_err(|error| failed(&error.public_message()))?;
+        let file = watched.handle().map_err(|error| failed(&error))?;
+        let reader = guarded(|| SerializedFileReader::new(file)).map_err(|error| failed(&text_of(&error)))?;
         let columns = column::columns(reader.metadata().file_metadata().schema_descr());
-        Ok((Self { path: path.to_owned(), reader, state }, columns))
+        Ok((Self { path: path.to_owned(), reader, watched }, columns))
     }
-}
-
-fn state_of(file: &File) -> std::io::Result<(u64, Option<SystemTime>)> {
-    let metadata = file.metadata()?;
-    Ok((metadata.len(), metadata.modified().ok()))
 }
 
 /// Returns the text of an error in a file's structure; it does not quote values.
@@ -148,7 +137,7 @@ fn guarded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, Par
 }
 
 fn read_file(file: OpenFile, columns: &Columns, used: &[usize], batches: &mut Batches) -> Result<(), DataError> {
-    let OpenFile { path, reader, state } = file;
+    let OpenFile { path, reader, watched } = file;
     let name = path.display().to_string();
     let damaged = |error: ParquetError| {
         let message = format!("the file cannot be read to its end: {}", text_of(&error));
@@ -180,8 +169,7 @@ fn read_file(file: OpenFile, columns: &Columns, used: &[usize], batches: &mut Ba
         }
     }
     // The file is read through the same handle, so that one put in its place does not matter.
-    let unchanged = File::open(&path).and_then(|file| state_of(&file)).is_ok_and(|now| now == state);
-    if unchanged { Ok(()) } else { Err(changed(&path)) }
+    watched.check().map_err(|error| error.in_file(&name))
 }
 
 #[cfg(test)]

@@ -166,7 +166,7 @@ fn only_table(server: &Server) -> Result<[String; 2], DataError> {
         [row] => Ok([row.get(0), row.get(1)]),
         rows => {
             let names = rows.iter().map(|row| format!("{}.{}", row.get::<_, &str>(0), row.get::<_, &str>(1)));
-            Err(Relation::not_named(&names.collect::<Vec<_>>()))
+            Err(Relation::not_named("database", "table", &names.collect::<Vec<_>>()))
         }
     }
 }

@@ -68,7 +68,7 @@ fn only_table(connection: &Connection) -> Result<String, DataError> {
     let names = names.map_err(|error| not_opened(&error))?;
     match <[String; 1]>::try_from(names) {
         Ok([name]) => Ok(name),
-        Err(names) => Err(Relation::not_named(&names)),
+        Err(names) => Err(Relation::not_named("database", "table", &names)),
     }
 }
 

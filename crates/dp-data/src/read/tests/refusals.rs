@@ -130,14 +130,19 @@ fn every_code_has_a_trigger_and_an_explanation() {
     let of_files = crate::table::parquet::tests::one_of_each();
     #[cfg(not(feature = "parquet"))]
     let of_files: [DataError; 0] = [];
+    #[cfg(feature = "xlsx")]
+    let of_sheets = crate::table::xlsx::tests::one_of_each();
+    #[cfg(not(feature = "xlsx"))]
+    let of_sheets: [DataError; 0] = [];
     let others = crate::table::tests::one_of_each();
     let all = one_of_each();
-    let all = all.iter().chain(&of_a_spool).chain(&of_files).chain(&others);
+    let all = all.iter().chain(&of_a_spool).chain(&of_files).chain(&of_sheets).chain(&others);
     let triggered: BTreeSet<&str> = all.map(DataError::code).collect();
     let declared: BTreeSet<&str> = DataErrorKind::ALL.iter().map(|kind| kind.code()).collect();
     let is_left_out = |code: &&str| {
         (cfg!(not(feature = "spool")) && code.starts_with("spool."))
             || (cfg!(not(feature = "parquet")) && ["table.open", "table.schema"].contains(code))
+            || (cfg!(not(feature = "xlsx")) && *code == "table.layout")
     };
     assert_eq!(triggered, declared.iter().copied().filter(|code| !is_left_out(code)).collect());
     assert_eq!(declared.len(), DataErrorKind::ALL.len(), "codes are distinct");
