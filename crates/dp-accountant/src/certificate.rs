@@ -62,6 +62,14 @@ pub enum Assumption {
     /// One row is one person.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     OneRowPerUnit,
+    /// Rows with one value of a column are one unit. At most so many of each are used, drawn without regard to what they hold, and null
+    /// records stand for the others: every unit counts as this many records, and the number of units is public.
+    BoundedRows {
+        /// The column that names the unit.
+        column: String,
+        /// The largest number of rows of a unit.
+        most: u64,
+    },
     /// Rows are those of a query's result, which decides how many of them a person has.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     QueryRows,
@@ -124,6 +132,7 @@ impl Assumption {
             Self::PublicSchema => "public_schema".to_owned(),
             Self::AssumedPublic { columns } => format!("assumed_public ({})", columns.join(", ")),
             Self::OneRowPerUnit => "one_row_per_unit".to_owned(),
+            Self::BoundedRows { column, most } => format!("bounded_rows ({column}, at most {most})"),
             Self::QueryRows => "query_rows".to_owned(),
             Self::FloatTraining => "float_training".to_owned(),
             Self::IdealisedFloat => "idealised_float".to_owned(),

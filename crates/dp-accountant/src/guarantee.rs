@@ -69,7 +69,7 @@ impl fmt::Display for Unit {
             Self::Record => f.write_str("record"),
             Self::List => f.write_str("list"),
             Self::Document => f.write_str("document"),
-            Self::Column(name) => write!(f, "all records with one value of {name}"),
+            Self::Column(name) => write!(f, "all records of one {name}"),
             Self::Group { size, of } => write!(f, "any {size} of: {of}"),
         }
     }

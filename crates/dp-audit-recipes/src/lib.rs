@@ -222,6 +222,11 @@ pub const RECIPES: &[Recipe] = &[
         build: one_vs_all::bolt_on,
     },
     Recipe {
+        name: "per-unit",
+        about: "all rows of a unit together, here five under noise in the objective",
+        build: obj_pert::per_unit,
+    },
+    Recipe {
         name: "pnsgd",
         about: "noise on every iterate, the last one released (Feldman et al. 2020, Algorithm 1)",
         build: last_iterate::pnsgd,

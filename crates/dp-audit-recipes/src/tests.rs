@@ -53,7 +53,8 @@ fn any_parameters_stay_within_the_sensitivity() {
             pairs: 200,
             ..Parameters::default()
         };
-        for Audited { subject, distance } in subjects(&parameters).unwrap() {
+        let audited = subjects(&parameters).unwrap_or_else(|error| panic!("{error}: {parameters:?}"));
+        for Audited { subject, distance } in audited {
             assert!(distance.holds(), "{}: {distance:?} {parameters:?}", subject.name());
         }
     }

@@ -42,6 +42,8 @@ pub struct DraftOptions {
     /// True if others write to the table, as to one of a database: a value that is not a number, such as a NaN, then makes its record
     /// count for nothing, in place of an error.
     pub written_to: bool,
+    /// The column that names the unit of a row, such as a patient: it is dropped.
+    pub unit: Option<String>,
 }
 
 impl DraftOptions {
@@ -61,6 +63,7 @@ impl Default for DraftOptions {
             max_categories: 100,
             apply_log1p: false,
             written_to: false,
+            unit: None,
         }
     }
 }
@@ -255,7 +258,10 @@ impl Survey {
             label::decide(label_name, &survey, options, marks).map_err(|error| error.in_file(file))?;
         note(label_name, remark);
         for (position, (name, survey)) in header.iter().zip(columns).enumerate() {
-            if position != label_position {
+            if options.unit.as_ref() == Some(name) {
+                drafted.push(Column::new(name, ColumnKind::Drop));
+                note(name, "names the unit of a row".to_owned());
+            } else if position != label_position {
                 let line = survey.line_end();
                 let (column, remarks) = survey.draft(name, options, marks);
                 // Used columns have cells of one line, unless a person states otherwise.

@@ -75,6 +75,8 @@ pub mod sql;
 pub mod sums;
 #[cfg(feature = "files")]
 pub mod table;
+#[cfg(feature = "spool")]
+pub mod units;
 pub mod workers;
 
 pub use block::{Block, Rows};
@@ -91,6 +93,8 @@ pub use memory::OutOfMemory;
 pub use schema::Schema;
 pub use selection::Selection;
 pub use source::{Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
+#[cfg(feature = "spool")]
+pub use units::UnitBound;
 pub use workers::Workers;
 
 /// The README's example, run as a test.

@@ -16,6 +16,7 @@ mod records;
 #[cfg(test)]
 mod tests;
 mod text;
+mod unit_names;
 mod warning;
 mod watched;
 
@@ -29,9 +30,11 @@ pub use lines::{Line, Lines};
 pub(crate) use load::unused_columns;
 pub use load::{Loaded, load, load_coordinates, load_csv, load_images, load_libsvm};
 #[cfg(feature = "spool")]
-pub(crate) use load::{provisional, read};
+pub(crate) use load::{ReadRows, provisional, read};
 pub use records::{EncodedRecord, RecordReader};
 pub(crate) use text::{Chunk, ReadsChunks};
+#[cfg(feature = "spool")]
+pub(crate) use unit_names::{NAMES_OF_UNITS, UnitNames};
 pub(crate) use warning::ClassCounts;
 pub use warning::CuratorWarning;
 #[cfg(feature = "parquet")]

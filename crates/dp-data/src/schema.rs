@@ -16,8 +16,8 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "files")]
 pub(crate) use format::days_of;
+#[cfg(feature = "files")]
 pub(crate) use format::is_blank;
 pub use format::{CellFormat, DateFormat, DatePart, NumberFormat, date_text};
 pub use label::{Label, LabelKind, LabelRange, MAX_CLASSES, Others};
@@ -203,6 +203,7 @@ impl Column {
 
     /// Returns whether its cells may contain line ends: it is declared, or a declared category or marker of missing values has
     /// one.
+    #[cfg(feature = "files")]
     pub(crate) fn has_line_ends(&self) -> bool {
         let categories = match &self.kind {
             ColumnKind::Categorical { categories, .. } => categories.as_slice(),

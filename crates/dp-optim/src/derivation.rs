@@ -1,6 +1,7 @@
 //! The derivation of a release from public parameters, as a certificate states it.
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
+use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_losses::LossKind;
 
@@ -60,6 +61,16 @@ pub(crate) const RELEASE: u64 = 1 << 24;
 pub trait DerivesModel: Derives<Error = Error> {
     /// Returns the number of records that the release is planned for, public.
     fn records(&self) -> u64;
+
+    /// Returns the number of units that the release protects, public.
+    fn units(&self) -> u64 {
+        self.records()
+    }
+
+    /// Returns the unit that the release protects.
+    fn unit(&self) -> Unit {
+        Unit::Record
+    }
 
     /// Returns the terms that the model must meet.
     fn model_terms(&self) -> ModelTerms;

@@ -31,6 +31,7 @@
 //! A candidate's score is the number of records that it classifies correctly, so its loss must be a classification loss.
 
 pub(crate) mod agreement;
+pub(crate) mod calibration;
 mod portion;
 pub mod portions;
 pub mod public;
@@ -89,6 +90,7 @@ fn common_terms<D: DerivesModel>(recipe: &'static str, each: &[D], records: u64)
                 return refuse("candidates are compared by their errors at the threshold 0");
             }
             Nesting::Choice => return refuse("a candidate is an algorithm, not a choice of candidates itself"),
+            Nesting::Unit => return refuse("a candidate is an algorithm for single records"),
             Nesting::NonPrivate => return refuse("a candidate has no privacy"),
         }
         if candidate.records() != records {

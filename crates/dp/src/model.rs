@@ -336,7 +336,7 @@ impl ModelFile {
 
     /// Returns the warnings about an epsilon or delta that promises little.
     pub fn warnings(&self) -> Vec<String> {
-        protection::warnings_of(&self.certificate, self.certificate.derivation.private().map(DerivesModel::records))
+        protection::warnings_of(&self.certificate, self.certificate.derivation.private().map(DerivesModel::units))
     }
 
     /// Returns the encoder, for libsvm data with feature numbers from 0 or 1 if given.

@@ -152,10 +152,12 @@ fn question(relation: AdjacencyKind, unit: &Unit) -> &'static str {
         (AdjacencyKind::ReplaceOne, Unit::Record) => "which of two values one record has",
         (AdjacencyKind::ReplaceOne, Unit::List) => "which of two contents one list has",
         (AdjacencyKind::ReplaceOne, Unit::Document) => "which of two contents one document has",
+        (AdjacencyKind::ReplaceOne, Unit::Column(_)) => "which of two sets of rows one unit has",
         (AdjacencyKind::ReplaceOne, _) => "which of two contents the protected records have",
         (_, Unit::Record) => "whether one record is there",
         (_, Unit::List) => "whether one list is there",
         (_, Unit::Document) => "whether one document is there",
+        (_, Unit::Column(_)) => "whether the rows of one unit are there",
         _ => "whether the protected records are there",
     }
 }
@@ -195,11 +197,12 @@ pub fn warnings(epsilon: f64, delta: f64, n: Option<u64>, units: &str) -> Vec<St
     large_epsilon(epsilon).into_iter().chain(n.and_then(|n| large_delta(delta, n, units))).collect()
 }
 
-/// Returns the warnings about the guarantee reached by a private model over `n` records or lists.
+/// Returns the warnings about the guarantee reached by a private model over `n` records, units or lists.
 pub fn warnings_of<D>(certificate: &Certificate<D>, n: Option<u64>) -> Vec<String> {
     let Some(reached) = certificate.reached.filter(|_| certificate.private) else { return Vec::new() };
     let units = match certificate.unit {
         Unit::List | Unit::Document => "lists",
+        Unit::Column(_) => "units",
         _ => "records",
     };
     warnings(reached.epsilon, reached.delta, n, units)

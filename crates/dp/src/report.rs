@@ -106,15 +106,15 @@ fn promise(file: &ModelFile) -> Vec<String> {
     let (true, Some(reached)) = (certificate.private, certificate.reached) else {
         return vec!["Nothing. The model may reveal the records that it was trained on; do not publish it.".to_owned()];
     };
-    let relation = certificate.adjacency;
+    let (relation, unit) = (certificate.adjacency, certificate.unit.to_string());
     let mut sentences = vec![
         format!(
-            "({}, {})-differential privacy under `{relation}`, for one {}.",
+            "({}, {})-differential privacy under `{relation}`, for {}.",
             wording::epsilon(reached.epsilon),
             wording::delta(reached.delta),
-            escaped(&certificate.unit.to_string())
+            escaped(&wording::one(&unit))
         ),
-        wording::relation(relation.as_str(), relation.n_public()).to_owned(),
+        wording::covers(relation.as_str(), relation.n_public(), &unit).to_owned(),
     ];
     sentences.extend(file.warnings().iter().map(|sentence| format!("**WARNING: {sentence}**")));
     sentences.extend(Meaning::of_certificate(certificate).iter().flat_map(Meaning::short));
@@ -139,6 +139,11 @@ pub fn in_words(assumption: &Assumption) -> String {
         Assumption::OneRowPerUnit => {
             protection::SEVERAL_ROWS.to_owned()
         }
+        Assumption::BoundedRows { column, most } => format!(
+            "Rows with one value of `{}` are one unit. At most {most} of each were used, drawn at random whatever they hold; every \
+             unit counts as {most} records, and the number of units is public.",
+            one_line(column)
+        ),
         Assumption::QueryRows => {
             "The rows are those of a query's result, which decides how many of them a person has: a join can make several."
                 .to_owned()

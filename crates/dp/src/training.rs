@@ -9,13 +9,13 @@ use dp_data::encode::{Encoding, FeatureMap, Stored};
 use dp_data::read::{CsvOptions, Input};
 use dp_data::schema::{Label, LabelKind, Schema};
 use dp_data::spool::{Held, HeldCoordinates, Room};
-use dp_data::{DataError, Encoder, Examples, RowSource, Workers};
+use dp_data::{DataError, Encoder, Examples, RowSource, UnitBound, Workers};
 use dp_losses::{LogCosh, LossKind, Real, Softmax};
-use dp_mechanisms::rng::{LentRng, OsSeeded, ReleaseRng};
+use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng};
 use dp_optim::catalogue::{self, Built, Entry, Request, Settings};
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
-use dp_optim::recipes::{AnyDerivation, AnyPlan, Budget, Compiled, Recipe, TrainsAny, train_without_privacy};
+use dp_optim::recipes::{AnyDerivation, AnyPlan, Budget, Compiled, PerUnit, Recipe, TrainsAny, train_without_privacy};
 use dp_optim::{DerivesModel as _, MemorySource};
 
 use crate::error::Error;
@@ -23,6 +23,9 @@ use crate::model::{Model, ModelFile};
 
 /// The half width of smoothed regression losses: a quarter of the range of targets.
 pub const REGRESSION_WIDTH: f64 = 0.5;
+
+/// The purpose of the key that draws which rows of a unit are used.
+pub const ROWS_OF_UNITS: Purpose = Purpose::Custom(u32::from_be_bytes(*b"unit"));
 
 /// A private training on a table. All settings are public and chosen before a record is read.
 ///
@@ -65,6 +68,7 @@ pub struct Training {
     map: Option<FeatureMap>,
     workers: Workers,
     room: Room,
+    unit: Option<(String, u64)>,
 }
 
 /// The reason why a training was refused or failed. Nothing was released.
@@ -118,7 +122,18 @@ impl Training {
         let algorithm = catalogue::find("auto").ok_or_else(|| TrainError::Algorithm("auto".to_owned()))?;
         let (settings, encoding) = (Settings::default(), Encoding::default());
         let (workers, room) = (Workers::ONE, Room::default());
-        Ok(Self { algorithm, settings, budget, relation: None, loss: None, encoding, map: None, workers, room })
+        Ok(Self {
+            algorithm,
+            settings,
+            budget,
+            relation: None,
+            loss: None,
+            encoding,
+            map: None,
+            workers,
+            room,
+            unit: None,
+        })
     }
 
     /// Sets the [algorithm](catalogue::ALGORITHMS) by name.
@@ -167,6 +182,29 @@ impl Training {
         Self { room, ..self }
     }
 
+    /// Protects all rows of a unit together, such as those of one patient: rows with one value of `column`, of which at most `most` are
+    /// used.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::{Schema, read::Input};
+    /// # let schema = Schema::parse("schema.toml", "label = { column = 'well', positive = 'yes', negative = 'no' }\n\
+    /// #     columns.dose = { type = 'numeric', min = 0, max = 30 }")?;
+    /// let mut visits = "patient,dose,well\n".to_owned();
+    /// for i in 0..6000 {
+    ///     visits.push_str(&format!("{},{},{}\n", i * 7 % 2000, i % 31, if i % 31 > 15 { "yes" } else { "no" }));
+    /// }
+    /// let input = Input::from_bytes("visits.csv", visits.into_bytes());
+    /// let file = dp::Training::new(1.0, 1e-6)?.per_unit("patient", 3).on_csv(&schema, input)?;
+    /// let verified = dp::verify::model(&file, dp::verify::WORK)?;
+    /// assert_eq!(verified.unit, "all records of one patient");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn per_unit(self, column: &str, most: u64) -> Self {
+        Self { unit: Some((column.to_owned(), most)), ..self }
+    }
+
     /// Sets the neighbouring relation: [`AdjacencyKind::ReplaceOne`] or [`AdjacencyKind::ZeroOut`].
     #[must_use]
     pub fn under(self, relation: AdjacencyKind) -> Self {
@@ -187,7 +225,15 @@ impl Training {
         let input = input.with_workers(self.workers);
         let mut room = self.room.clone();
         room.spool.workers = self.workers;
-        let (coordinates, _) = HeldCoordinates::<f64>::read(input, &encoder, &CsvOptions::default(), &room)?;
+        let options = CsvOptions::default();
+        let (coordinates, _) = match &self.unit {
+            None => HeldCoordinates::<f64>::read(input, &encoder, &options, &room)?,
+            Some((column, most)) => {
+                let key = OsSeeded::new()?.derive_key(ROWS_OF_UNITS);
+                let bound = UnitBound { column: column.clone(), most: *most, key };
+                HeldCoordinates::read_units(input, &encoder, &options, &room, &bound)?
+            }
+        };
         let encoder = match self.map {
             Some(_) => encoder,
             None => with_chosen_map(self.algorithm, &self.request(&encoder, coordinates.len())?, &encoder)?,
@@ -205,17 +251,26 @@ impl Training {
         Err(TrainError::Relation { algorithm: self.algorithm.name, relation })
     }
 
+    /// Returns the budget by which the algorithm chooses.
+    fn budget_of_a_record(&self) -> Result<Budget, TrainError> {
+        Ok(match self.unit {
+            None => self.budget,
+            Some((_, most)) => PerUnit::budget_of_a_record(self.budget, most)?,
+        })
+    }
+
     /// Returns the request for `n` records.
     fn request(&self, encoder: &Encoder, n: u64) -> Result<Request<'_>, TrainError> {
         let loss = self.loss.map_or_else(|| usual_loss(encoder.label()), Ok)?;
         Ok(Request {
             intercept: encoder.encoding().intercept > 0.0,
             sparse: encoder.prefers_sparse(),
-            ..Request::new(&self.settings, loss, self.budget, self.relation()?, n, encoder.dim() as u64)
+            ..Request::new(&self.settings, loss, self.budget_of_a_record()?, self.relation()?, n, encoder.dim() as u64)
         })
     }
 
-    /// Trains on records encoded by `encoder`.
+    /// Trains on records encoded by `encoder`. Under [`per_unit`](Self::per_unit) each unit has its number of records, one after
+    /// the other, null records among them.
     ///
     /// # Privacy
     /// As [`on_csv`](Self::on_csv). With a generator that is not secret there is no guarantee, and the certificate says so.
@@ -235,6 +290,10 @@ impl Training {
         let request = self.request(&records.encoder, records.rows.len())?;
         let Request { n, dim, relation, .. } = request;
         let Built { recipe, .. } = self.algorithm.build(&request)?;
+        let recipe = match &self.unit {
+            None => recipe,
+            Some((column, most)) => PerUnit::new(recipe, *most, column).into(),
+        };
         let mut control = Control { workers: self.workers, ..Control::default() };
         let released = match relation {
             AdjacencyKind::ReplaceOne => {
@@ -334,7 +393,7 @@ impl<F: Real + Stored> Records<F> {
         let weights = trained.weights.get().iter().map(|weight| weight.widen()).collect();
         let model = Model::of_release(encoder, &trained.derivation.model_terms(), weights)?;
         let assumptions = model.assumptions().into_iter().chain(further).collect();
-        let certificate = trained.certificate(Unit::Record, assumptions, model.sha256()?, versions);
+        let certificate = trained.certificate(trained.derivation.unit(), assumptions, model.sha256()?, versions);
         Ok(Released { model, certificate })
     }
 

@@ -18,7 +18,6 @@
 //! with the SHA-256 of the certificate, as published by the curator.
 
 use dp_accountant::certificate::{Assumption, Certificate, Derivation, NoiseMode, Verified, VerifyError};
-use dp_accountant::guarantee::Unit;
 use dp_optim::DerivesModel as _;
 use dp_optim::tuning::MOST_CANDIDATES;
 use serde::Serialize;
@@ -195,8 +194,8 @@ fn check_model(file: &ModelFile) -> Result<(), Error> {
         return mismatch("the recipe gives no guarantee", "certificate.derivation");
     };
     let terms = derivation.model_terms();
-    if certificate.unit != Unit::Record {
-        return mismatch("the recipe protects one record, the certificate states another unit", "certificate.unit");
+    if certificate.unit != derivation.unit() {
+        return mismatch("the recipe protects another unit than the certificate states", "certificate.unit");
     }
     if terms.models != model.models() {
         return mismatch("the certificate is for another number of models", "certificate.derivation");

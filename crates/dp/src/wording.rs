@@ -10,12 +10,18 @@ const DIGITS: i32 = 6;
 
 /// Formats a guarantee in one line: `epsilon = 0.5, delta = 1e-8, replace-one, for one record`.
 pub fn guarantee(epsilon: f64, delta: f64, adjacency: &str, unit: &str) -> String {
-    format!(
-        "epsilon = {}, delta = {}, {adjacency}, for one {}",
-        self::epsilon(epsilon),
-        self::delta(delta),
-        one_line(unit)
-    )
+    format!("epsilon = {}, delta = {}, {adjacency}, for {}", self::epsilon(epsilon), self::delta(delta), one(unit))
+}
+
+/// Names one unit: `one record`, or `all records of one patient`.
+pub fn one(unit: &str) -> String {
+    let unit = one_line(unit);
+    if of_several_rows(&unit) { unit } else { format!("one {unit}") }
+}
+
+/// Returns whether a unit, as [`Unit`](dp_accountant::guarantee::Unit) formats it, has several records.
+fn of_several_rows(unit: &str) -> bool {
+    unit.starts_with("all records of one ")
 }
 
 /// Formats epsilon to six digits, rounded up.
@@ -53,6 +59,14 @@ pub fn covers(adjacency: &str, n_public: bool, unit: &str) -> &'static str {
         ("replace-one", _, "list") => {
             "It covers the change of one list to any other, with its documents, features, grades and length; the number of \
              lists is public."
+        }
+        ("add-remove", true, unit) if of_several_rows(unit) => {
+            "It covers all rows of one unit being present, or replaced by null records; the number of units is public, how \
+             many rows each has is not."
+        }
+        ("replace-one", _, unit) if of_several_rows(unit) => {
+            "It covers the change of all rows of one unit to any others; the number of units is public, how many rows each \
+             has is not."
         }
         ("replace-one", _, "document") => {
             "It covers the change of one document of one list to any other, with its features and its grade; the number of \

@@ -122,6 +122,9 @@ pub struct QuestionArgs {
     /// The number of records is secret (add-remove only): a neighbour has one record more or fewer. Otherwise n is public, and add-remove replaces a record by a null record (zero-out)
     #[arg(long, help_heading = "Question")]
     pub secret_n: bool,
+    /// Number of records that the guarantee covers at once, such as all those of one person
+    #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Question")]
+    pub group: Option<u64>,
     /// The accountant
     #[arg(long, value_enum, value_name = "ACCOUNTANT", default_value_t, help_heading = "Question")]
     pub accountant: Accountant,

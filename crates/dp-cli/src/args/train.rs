@@ -1,6 +1,6 @@
 //! Flags of `dp train`.
 
-use std::num::{NonZeroU32, NonZeroUsize};
+use std::num::{NonZeroU32, NonZeroU64, NonZeroUsize};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -273,6 +273,12 @@ pub struct TrainArgs {
     /// Delta of the guarantee; 0 is pure differential privacy
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 0.0, help_heading = "Privacy")]
     pub delta: f64,
+    /// Protect all rows with one value of this column together, such as those of one patient
+    #[arg(long, value_name = "COLUMN", requires = "max_rows", help_heading = "Privacy")]
+    pub unit: Option<String>,
+    /// Largest number of rows of a unit: more are left out, drawn at random; the noise grows in proportion
+    #[arg(long, value_name = "NUMBER", requires = "unit", help_heading = "Privacy")]
+    pub max_rows: Option<NonZeroU64>,
     /// Neighbouring relation [default: that of the algorithm's paper: replace-one for bolt-on, add-remove for auto and dp-sgd]
     #[arg(long, value_enum, value_name = "RELATION", help_heading = "Privacy")]
     pub adjacency: Option<Adjacency>,
@@ -320,7 +326,7 @@ pub struct TrainArgs {
     /// Print the plan and its cost, without reading a record
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
-    /// Number of records, for --dry-run
+    /// Number of records (with --unit of units), for --dry-run
     #[arg(long, value_name = "NUMBER", requires = "dry_run", help_heading = "Output")]
     pub n: Option<u64>,
 }

@@ -164,6 +164,13 @@ fn resealed_edits_and_pasted_weights() {
             unnoticed.push(format!("{}: {} of {} models that met no noise", row.name, pasted.refused, pasted.tried));
         }
     }
+    for algorithm in ["auto", "bolt-on-convex", "dp-sgd"] {
+        let of_units = ["--epsilon", "1", "--delta", "1e-6", "--unit", "age", "--max-rows", "3"];
+        let file = train(&[&["--algorithm", algorithm][..], &of_units].concat());
+        let name = format!("{algorithm}, per unit");
+        let [numbers, words, members] = sweep(&name, &file, &mut unnoticed);
+        line(&name, [numbers, words, members, Count::default()]);
+    }
     for (name, more) in [
         ("rank, linear", &["--loss", "bayesrank", "--model", "linear"][..]),
         (

@@ -40,5 +40,6 @@ mod threads;
 mod threshold;
 mod train;
 mod tune;
+mod unit;
 mod usage;
 mod verify;

@@ -160,13 +160,16 @@ fn models_scores_and_figures_are_those_of_the_csv_file() {
         let model = but_for_the_query(&model, source);
         let scores = with("predict", source, "--model m.json");
         let figures = with("evaluate", source, "--model m.json");
+        // Persons of a trade, of whom three each are used.
+        with("train", source, &format!("{train} --unit trade --max-rows 3 --threads 2"));
+        let of_units = but_for_the_query(&place.read("m.json"), source);
         let planned = with("train", source, &format!("{train} --dry-run --n 100"));
-        (tuned, model, scores, figures, planned)
+        (tuned, model, of_units, scores, figures, planned)
     };
     let draft = place.dp(&["schema", "people.csv", "--label", "earns"]).ok();
     place.write("s.toml", draft.replace("reviewed = false", "reviewed = true"));
     let expected = outcomes(SOURCES[0]);
-    assert_eq!(expected.2.lines().count(), ROWS + 1);
+    assert_eq!(expected.3.lines().count(), ROWS + 1);
     for source in &SOURCES[1..] {
         assert!(outcomes(source) == expected, "{source:?}");
     }

@@ -140,6 +140,7 @@ impl LabelPlan {
 
     /// Returns whether the first part of a libsvm line can be a label: not a feature (`index:value`), unless such a label is
     /// declared; and, if no label is required, a number, a declared value or any value that the treatment of others accepts.
+    #[cfg(feature = "files")]
     pub(crate) fn may_be(&self, part: &[u8], needed: bool) -> bool {
         let (declared, any) = match &self.values {
             Values::Declared { texts, others, .. } => (texts.contains_key(part), *others != Undeclared::Refuse),

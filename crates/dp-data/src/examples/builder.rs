@@ -3,6 +3,8 @@
 #[cfg(feature = "files")]
 use super::Feature;
 use super::{Examples, ShapeError, Storage};
+#[cfg(feature = "spool")]
+use crate::block::{Block, Rows};
 use crate::memory::{OutOfMemory, filled, reserve};
 
 /// Collects dense examples one by one.
@@ -327,6 +329,28 @@ impl<F: Feature + Default> Builder<F> {
             Self::Sparse(builder) => builder.push_null(),
         }
         .map_err(ShapeError::from)
+    }
+
+    /// Adds the examples of a block.
+    #[cfg(feature = "spool")]
+    pub(crate) fn push_block(&mut self, block: &Block<'_, F>) -> Result<(), ShapeError> {
+        for (i, &target) in block.targets.iter().enumerate() {
+            if block.valid.is_some_and(|valid| !valid[i]) {
+                self.push_null()?;
+                continue;
+            }
+            match (&mut *self, block.rows) {
+                (Self::Dense(builder), Rows::Dense { values, dim }) => {
+                    builder.push(&values[i * dim..(i + 1) * dim], target)?;
+                }
+                (Self::Sparse(builder), Rows::Sparse { offsets, indices, values, .. }) => {
+                    let place = offsets[i]..offsets[i + 1];
+                    builder.push(&indices[place.clone()], &values[place], target)?;
+                }
+                _ => return Err(ShapeError::Sparse { why: "rows of another kind or width" }),
+            }
+        }
+        Ok(())
     }
 
     /// Adds the examples of another builder of the same kind and width.

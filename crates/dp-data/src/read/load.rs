@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 
 use super::Input;
-use super::csv::{CsvOptions, CsvReader};
+use super::csv::{CsvOptions, CsvReader, missing_column};
 use super::idx::ImageReader;
 use super::records::RecordReader;
+use super::unit_names::UnitNames;
 use super::warning::{ClassCounts, CuratorWarning, from_columns, from_label};
 use crate::encode::{
     Coordinates, Encoder, Encoding, InputFormat, LibsvmFormat, MAX_FEATURES, RowBuffer, Stage, Stored,
@@ -29,7 +30,7 @@ pub struct Loaded<F> {
 /// # Errors
 /// As [`load_csv`], [`load_libsvm`] and [`load_images`].
 pub fn load<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions) -> Result<Loaded<F>, DataError> {
-    read(input, encoder, options, Stage::Features, &mut stay).map(|(loaded, _)| loaded)
+    read(input, encoder, options, Stage::Features, None, &mut stay).map(|read| read.loaded)
 }
 
 /// What is done with the rows so far, again and again while they are read: they may be taken elsewhere.
@@ -43,18 +44,32 @@ fn stay<F>(_: &mut Builder<F>) -> Result<(), DataError> {
 /// Number of rows between two calls of [`Settle`] where rows are read one by one.
 const SETTLED: usize = 1024;
 
-/// Reads rows of this stage. Returns those that [`Settle`] left, and the largest number of features of a libsvm line.
+/// Rows that were read.
+#[cfg_attr(not(feature = "spool"), allow(dead_code))]
+pub(crate) struct ReadRows<F> {
+    /// Those that [`Settle`] left.
+    pub(crate) loaded: Loaded<F>,
+    /// The largest number of features of a libsvm line.
+    pub(crate) widest: u32,
+    /// The unit of each row of a table.
+    pub(crate) units: UnitNames,
+}
+
+/// Reads rows of this stage, and the column that names their unit, if there is one.
 pub(crate) fn read<F: Stored>(
     input: Input,
     encoder: &Encoder,
     options: &CsvOptions,
     stage: Stage,
+    unit: Option<&str>,
     settle: Settle<'_, F>,
-) -> Result<(Loaded<F>, u32), DataError> {
-    match encoder.input() {
-        InputFormat::Table(_) => read_csv(input, encoder, options, stage, settle).map(|loaded| (loaded, 0)),
-        InputFormat::Libsvm(_) => read_libsvm(input, encoder, settle),
-        InputFormat::Images(_) => read_images(input, encoder, settle).map(|loaded| (loaded, 0)),
+) -> Result<ReadRows<F>, DataError> {
+    let without_units = |(loaded, widest)| ReadRows { loaded, widest, units: UnitNames::default() };
+    match (encoder.input(), unit) {
+        (InputFormat::Table(_), _) => read_csv(input, encoder, options, stage, unit, settle),
+        (_, Some(unit)) => Err(missing_column(unit, std::iter::empty()).in_file(input.name())),
+        (InputFormat::Libsvm(_), None) => read_libsvm(input, encoder, settle).map(without_units),
+        (InputFormat::Images(_), None) => read_images(input, encoder, settle).map(|loaded| without_units((loaded, 0))),
     }
 }
 
@@ -81,7 +96,7 @@ pub(crate) fn read<F: Stored>(
 /// # Ok::<(), dp_data::DataError>(())
 /// ```
 pub fn load_csv<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions) -> Result<Loaded<F>, DataError> {
-    read_csv(input, encoder, options, Stage::Features, &mut stay)
+    read_csv(input, encoder, options, Stage::Features, None, &mut stay).map(|read| read.loaded)
 }
 
 /// Reads a CSV file with labels into coordinates, of which [`Coordinates::encode`] makes examples once a map is chosen, and
@@ -94,8 +109,8 @@ pub fn load_coordinates<F: Stored>(
     encoder: &Encoder,
     options: &CsvOptions,
 ) -> Result<(Coordinates<F>, Vec<CuratorWarning>), DataError> {
-    let Loaded { examples, warnings } = read_csv(input, encoder, options, Stage::Coordinates, &mut stay)?;
-    Ok((Coordinates::new(examples), warnings))
+    let read = read_csv(input, encoder, options, Stage::Coordinates, None, &mut stay)?;
+    Ok((Coordinates::new(read.loaded.examples), read.loaded.warnings))
 }
 
 /// Reads a CSV file with labels into rows of this stage.
@@ -104,11 +119,14 @@ fn read_csv<F: Stored>(
     encoder: &Encoder,
     options: &CsvOptions,
     stage: Stage,
+    unit: Option<&str>,
     settle: Settle<'_, F>,
-) -> Result<Loaded<F>, DataError> {
+) -> Result<ReadRows<F>, DataError> {
     let (file, sizes_are_public) = (input.name().to_owned(), are_sizes_public(&input));
-    let mut records = RecordReader::of_table(input, encoder, options, stage, true, &[])?;
-    let mut warnings = encoder.schema().map_or_else(Vec::new, |schema| unused_columns(records.header(), schema));
+    let kept: Vec<String> = unit.map(str::to_owned).into_iter().collect();
+    let mut records = RecordReader::of_table(input, encoder, options, stage, true, &kept)?;
+    let header: Vec<String> = records.header().iter().filter(|name| unit != Some(name)).cloned().collect();
+    let mut warnings = encoder.schema().map_or_else(Vec::new, |schema| unused_columns(&header, schema));
     let empty = || {
         let (dim, sparse) = encoder.shape_of(stage);
         Collector::of_rows(encoder, dim, sparse).map(|collector| Collector { sizes_are_public, ..collector })
@@ -121,7 +139,8 @@ fn read_csv<F: Stored>(
     }
     warnings.extend(from_columns(encoder, records.row()));
     warnings.extend(from_label(encoder, records.row()));
-    Ok(collector.finish(encoder, warnings))
+    let (loaded, units) = collector.finish(encoder, warnings);
+    Ok(ReadRows { loaded, widest: 0, units })
 }
 
 /// Returns whether errors may state how much memory is held. A chunk has as many rows as its bytes hold, which depends on the
@@ -236,7 +255,7 @@ fn read_images<F: Stored>(input: Input, encoder: &Encoder, settle: Settle<'_, F>
         }
     }
     collector.settle(settle)?;
-    Ok(collector.finish(encoder, from_label(encoder, &row)))
+    Ok(collector.finish(encoder, from_label(encoder, &row)).0)
 }
 
 /// Reads libsvm lines, and returns the largest number of features of a line.
@@ -252,7 +271,7 @@ fn read_libsvm<F: Stored>(
     if collector.is_empty() {
         return Err(DataError::new(DataErrorKind::LibsvmEmpty, "the file holds no example").in_file(&file));
     }
-    Ok((collector.finish(encoder, from_label(encoder, records.row())), records.widest().max(1)))
+    Ok((collector.finish(encoder, from_label(encoder, records.row())).0, records.widest().max(1)))
 }
 
 /// Returns the position of each column of the schema in the file; dropped columns need not exist.
@@ -277,6 +296,8 @@ pub(crate) fn unused_columns(header: &[String], schema: &Schema) -> Vec<CuratorW
 /// Collects encoded rows and the statistics for the curator.
 struct Collector<F> {
     rows: Builder<F>,
+    /// The units of the rows, if they are kept.
+    units: UnitNames,
     /// Number of rows that were taken elsewhere.
     settled: u64,
     classes: ClassCounts,
@@ -292,7 +313,8 @@ impl<F: Stored> Collector<F> {
 
     fn of_rows(encoder: &Encoder, dim: usize, sparse: bool) -> Result<Self, DataError> {
         let rows = Builder::new(dim, sparse, encoder.can_be_neutral())?;
-        Ok(Self { rows, settled: 0, classes: ClassCounts::new(encoder.label()), null: 0, sizes_are_public: true })
+        let classes = ClassCounts::new(encoder.label());
+        Ok(Self { rows, units: UnitNames::default(), settled: 0, classes, null: 0, sizes_are_public: true })
     }
 
     fn is_empty(&self) -> bool {
@@ -331,6 +353,9 @@ impl<F: Stored> Collector<F> {
     fn push_all(&mut self, records: &mut RecordReader<'_>, file: &str, settle: Settle<'_, F>) -> Result<(), DataError> {
         while let Some(record) = records.next_record()? {
             self.push(record.row()).map_err(|error| error.in_file(file).at_line(record.line()))?;
+            let mut named = Ok(());
+            record.for_each_kept(|name| named = self.units.push(name));
+            named?;
             if self.rows.len().is_multiple_of(SETTLED) {
                 self.settle(settle)?;
             }
@@ -342,14 +367,15 @@ impl<F: Stored> Collector<F> {
     fn append(&mut self, other: Self) -> Result<(), DataError> {
         self.classes.append(&other.classes);
         self.null += other.null;
+        self.units.append(&other.units)?;
         self.rows.append(other.rows).map_err(|error| self.refusal(error))
     }
 
-    fn finish(self, encoder: &Encoder, mut warnings: Vec<CuratorWarning>) -> Loaded<F> {
+    fn finish(self, encoder: &Encoder, mut warnings: Vec<CuratorWarning>) -> (Loaded<F>, UnitNames) {
         if self.null > 0 {
             warnings.push(CuratorWarning::Neutral { records: self.null });
         }
         warnings.extend(self.classes.warning(encoder.label()));
-        Loaded { examples: self.rows.finish(), warnings }
+        (Loaded { examples: self.rows.finish(), warnings }, self.units)
     }
 }

@@ -51,6 +51,15 @@ pub enum CuratorWarning {
         /// Number of records.
         records: u64,
     },
+    /// Rows of units were left out: those beyond the bound, and those that name no unit.
+    RowsOfUnits {
+        /// The column that names the unit.
+        column: String,
+        /// Number of rows beyond the bound.
+        dropped: u64,
+        /// Number of rows without a unit.
+        unnamed: u64,
+    },
     /// The file has columns that the schema does not name; they are not used.
     UnusedColumns {
         /// Their names.
@@ -81,6 +90,15 @@ impl core::fmt::Display for CuratorWarning {
             }
             Self::Neutral { records } => {
                 write!(f, "{records} records were given no influence, as the schema says of missing or unknown values")
+            }
+            Self::RowsOfUnits { column, dropped, unnamed } => {
+                let beyond = format!("{dropped} rows beyond the bound for one `{column}` were left out");
+                let without = format!("{unnamed} rows with an empty `{column}` were left out");
+                match (dropped, unnamed) {
+                    (_, 0) => f.write_str(&beyond),
+                    (0, _) => f.write_str(&without),
+                    _ => write!(f, "{beyond}, and {without}"),
+                }
             }
             Self::UnusedColumns { columns } => {
                 write!(f, "the schema does not name these columns, so they are not used: {}", columns.join(", "))

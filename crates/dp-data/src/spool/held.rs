@@ -3,11 +3,12 @@
 use super::{Spool, SpoolOptions, SpoolWriter, unread};
 use crate::block::Block;
 use crate::encode::{Encoder, Encoding, LibsvmFormat, Stage, Stored, encode_coordinates};
-use crate::error::DataError;
-use crate::examples::{Builder, Examples};
+use crate::error::{DataError, DataErrorKind};
+use crate::examples::{Builder, Examples, OrderError};
 use crate::memory::left;
-use crate::read::{CsvOptions, CuratorWarning, Input, provisional, read};
+use crate::read::{CsvOptions, CuratorWarning, Input, ReadRows, provisional, read};
 use crate::source::{Order, PassRequest, RowSource};
+use crate::units::{Selected, UnitBound, select};
 use crate::workers::Workers;
 
 /// The memory for rows, and the place of rows that need more.
@@ -79,9 +80,100 @@ impl<F: Stored> Held<F> {
         options: &CsvOptions,
         room: &Room,
     ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
-        let mut shelf = Shelf::of_stage(encoder, Stage::Features, room);
-        let (left, _) = read(input, encoder, options, Stage::Features, &mut |rows| shelf.settle(rows))?;
-        Ok((shelf.finish(left.examples)?, left.warnings))
+        Self::read_stage(input, encoder, options, Stage::Features, room, None)
+    }
+
+    /// As [`read`](Self::read) for a table of which some rows are of one unit, such as a patient: at most so many of each are used, and
+    /// null records make up for those that a unit lacks.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); `csv.missing_column` for a file without the column.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::spool::Held;
+    /// use dp_data::{Encoder, Encoding, Schema, UnitBound, read::Input};
+    ///
+    /// let schema = Schema::parse(
+    ///     "toy.toml",
+    ///     "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
+    ///      columns.age = { type = 'numeric', min = 0, max = 100 }",
+    /// )?;
+    /// let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS)?;
+    /// let input = Input::from_bytes("toy.csv", b"id,age,y\n7,40,yes\n8,20,no\n7,41,yes\n7,41,no\n".to_vec());
+    /// let bound = UnitBound { column: "id".to_owned(), most: 2, key: [1; 32] };
+    /// let (rows, _) = Held::<f64>::read_units(input, &encoder, &Default::default(), &Default::default(), &bound)?;
+    /// // Two rows of 7, the row of 8, and a null record.
+    /// assert_eq!(rows.len(), 4);
+    /// # Ok::<(), dp_data::DataError>(())
+    /// ```
+    pub fn read_units(
+        input: Input,
+        encoder: &Encoder,
+        options: &CsvOptions,
+        room: &Room,
+        bound: &UnitBound,
+    ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
+        Self::read_stage(input, encoder, options, Stage::Features, room, Some(bound))
+    }
+
+    fn read_stage(
+        input: Input,
+        encoder: &Encoder,
+        options: &CsvOptions,
+        stage: Stage,
+        room: &Room,
+        bound: Option<&UnitBound>,
+    ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
+        let (file, unit) = (input.name().to_owned(), bound.map(|bound| bound.column.as_str()));
+        let mut shelf = Shelf::of_stage(encoder, stage, room);
+        let ReadRows { loaded, units, .. } =
+            read(input, encoder, options, stage, unit, &mut |rows| shelf.settle(rows))?;
+        let (mut held, mut warnings) = (shelf.finish(loaded.examples)?, loaded.warnings);
+        if let Some(bound) = bound {
+            let selected = select(&units, bound).map_err(|error| error.in_file(&file))?;
+            drop(units);
+            held = held.selected(&selected, Shelf::of_stage(encoder, stage, room))?;
+            warnings.extend(selected.warning);
+            if held.is_empty() {
+                return Err(DataError::new(DataErrorKind::CsvNoRows, "no row names a unit")
+                    .in_file(&file)
+                    .at_column(&bound.column)
+                    .expected("the unit of each row, such as the number of a patient"));
+            }
+        }
+        Ok((held, warnings))
+    }
+
+    /// Returns the records of all units.
+    fn selected(self, selected: &Selected, mut shelf: Shelf<'_, F>) -> Result<Self, DataError> {
+        let mut rows = Builder::new(shelf.dim, shelf.sparse, true)?;
+        let mut whole = self;
+        for slots in selected.slots.chunks(WRITTEN) {
+            let positions: Vec<u32> = slots.iter().flatten().copied().collect();
+            let gathered;
+            let block = match &mut whole {
+                Self::Memory(examples) => {
+                    gathered = examples.gather(&positions).map_err(|error| match error {
+                        OrderError::Memory(error) => DataError::from(error.without_sizes()),
+                        error => DataError::of_table(&error.to_string()),
+                    })?;
+                    gathered.block()
+                }
+                Self::Spool(spool) => spool.gather(&positions).map_err(unread)?,
+                Self::Elsewhere(source, _) => source.gather(&positions).map_err(unread)?,
+            };
+            let mut places = 0..block.len();
+            for slot in slots {
+                match slot.and_then(|_| places.next()) {
+                    Some(place) => rows.push_block(&block.slice(place..place + 1))?,
+                    None => rows.push_null()?,
+                }
+            }
+            shelf.settle(&mut rows)?;
+        }
+        drop(whole);
+        shelf.finish(rows.finish())
     }
 
     /// As [`read`](Self::read) for a libsvm file whose number of features may be unknown; also returns its encoder.
@@ -99,11 +191,11 @@ impl<F: Stored> Held<F> {
     ) -> Result<(Encoder, Self, Vec<CuratorWarning>), DataError> {
         let encoder = Encoder::libsvm(provisional(format), encoding)?;
         let mut shelf = Shelf::of_stage(&encoder, Stage::Features, room);
-        let (left, widest) =
-            read(input, &encoder, &CsvOptions::default(), Stage::Features, &mut |rows| shelf.settle(rows))?;
-        let mut held = shelf.finish(left.examples)?;
+        let ReadRows { loaded, widest, .. } =
+            read(input, &encoder, &CsvOptions::default(), Stage::Features, None, &mut |rows| shelf.settle(rows))?;
+        let mut held = shelf.finish(loaded.examples)?;
         if format.features.is_some() {
-            return Ok((encoder, held, left.warnings));
+            return Ok((encoder, held, loaded.warnings));
         }
         let found = LibsvmFormat { features: Some(widest), features_from_data: true, ..format.clone() };
         let narrowed = Encoder::libsvm(found, encoding)?;
@@ -116,7 +208,7 @@ impl<F: Stored> Held<F> {
                 Self::Spool(Box::new(writer.finish()?))
             }
         };
-        Ok((narrowed, held, left.warnings))
+        Ok((narrowed, held, loaded.warnings))
     }
 
     /// Returns the number of rows.
@@ -170,9 +262,23 @@ impl<F: Stored> HeldCoordinates<F> {
         options: &CsvOptions,
         room: &Room,
     ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
-        let mut shelf = Shelf::of_stage(encoder, Stage::Coordinates, room);
-        let (left, _) = read(input, encoder, options, Stage::Coordinates, &mut |rows| shelf.settle(rows))?;
-        Ok((Self(shelf.finish(left.examples)?), left.warnings))
+        let read = Held::read_stage(input, encoder, options, Stage::Coordinates, room, None)?;
+        Ok((Self(read.0), read.1))
+    }
+
+    /// As [`read`](Self::read) for a table of which some rows are of one unit: see [`Held::read_units`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn read_units(
+        input: Input,
+        encoder: &Encoder,
+        options: &CsvOptions,
+        room: &Room,
+        bound: &UnitBound,
+    ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
+        let read = Held::read_stage(input, encoder, options, Stage::Coordinates, room, Some(bound))?;
+        Ok((Self(read.0), read.1))
     }
 
     /// Returns the number of records.

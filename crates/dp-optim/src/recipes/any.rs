@@ -1,6 +1,7 @@
 //! The algorithms of this crate as one type, for a choice at run time and for files.
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
+use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_data::RowSource;
 use dp_losses::Real;
@@ -19,6 +20,7 @@ use super::noisy_moments::NoisyMoments;
 use super::non_private::NonPrivateDerivation;
 use super::obj_pert::ObjPert;
 use super::one_vs_all::{OneVsAll, OneVsAllDerivation};
+use super::per_unit::{PerUnit, PerUnitDerivation};
 use super::phased_erm::PhasedErm;
 use super::phased_sgd::PhasedSgd;
 use super::pnsgd::Pnsgd;
@@ -167,6 +169,20 @@ macro_rules! algorithms {
                 }
             }
 
+            fn units(&self) -> u64 {
+                match self {
+                    $(Self::$variant(derivation) => derivation.units(),)+
+                    Self::NonPrivate(_) => 0,
+                }
+            }
+
+            fn unit(&self) -> Unit {
+                match self {
+                    $(Self::$variant(derivation) => derivation.unit(),)+
+                    Self::NonPrivate(_) => Unit::Record,
+                }
+            }
+
             fn model_terms(&self) -> ModelTerms {
                 match self {
                     $(Self::$variant(derivation) => derivation.model_terms(),)+
@@ -262,6 +278,8 @@ algorithms! {
     ObjPert(Derivation<ObjPert>),
     /// [`OneVsAll`].
     OneVsAll(OneVsAllDerivation),
+    /// [`PerUnit`].
+    PerUnit(PerUnitDerivation),
     /// [`PhasedErm`].
     PhasedErm(Derivation<PhasedErm>),
     /// [`PhasedSgd`].

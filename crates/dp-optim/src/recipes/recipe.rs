@@ -123,6 +123,8 @@ pub enum Nesting {
     Threshold,
     /// A choice among candidates: is not contained in another recipe.
     Choice,
+    /// All rows of a unit together: is not contained in another recipe, and contains any other private one.
+    Unit,
     /// The baseline without privacy: is not contained in another recipe.
     NonPrivate,
 }

@@ -32,7 +32,6 @@
 //! Liu, Talwar, "Private selection from private candidates", STOC 2019, Theorem 1.3 (`η = 1`). Papernot, Steinke,
 //! "Hyperparameter tuning with Rényi differential privacy", ICLR 2022, Theorems 2 and 6, Corollary 3, arXiv 2110.03620.
 
-mod calibration;
 mod derivation;
 mod plan;
 mod score;

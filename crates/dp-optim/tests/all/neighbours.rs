@@ -8,7 +8,7 @@ use dp_mechanisms::SeededRng;
 use dp_optim::engine::Control;
 use dp_optim::growth::{Arithmetic, Divisor, OrderPolicy};
 use dp_optim::recipes::RecordAdjacency;
-use dp_optim::recipes::{BoltOn, Budget, Recipe as _, Stopping};
+use dp_optim::recipes::{AnyPlan, BoltOn, Budget, PerUnit, Planned, Recipe as _, Stopping};
 use dp_optim::{Averaging, FloatKind, MemorySource, Schedule};
 use rand::RngExt;
 
@@ -168,4 +168,66 @@ fn released_models_of_neighbours_stay_within_the_planned_sensitivity() {
     assert!(planned > 4000, "{planned}");
     // The search comes close to the bound under both relations.
     assert!(most.iter().all(|share| *share > 0.95), "{most:?}");
+}
+
+/// Tables that differ in the rows of one unit, through the plan that protects it: at most `K` times the sensitivity of one record
+/// apart, which the search comes close to, so that no smaller noise would do.
+#[test]
+fn released_models_of_units_stay_within_their_sensitivity() {
+    let mut rng = SeededRng::new(32);
+    for rows in [1usize, 2, 5] {
+        let (mut planned, mut most) = (0, [0.0f64; 2]);
+        for trial in 0..3000 {
+            let (units, dim) = (rng.random_range(1..5usize), rng.random_range(1..4usize));
+            let n = units * rows;
+            let recipe = BoltOn { float: FloatKind::F64, ..recipe(&mut rng, n as u64) };
+            let mut one: Vec<Record> = (0..n).map(|_| record(&mut rng, dim)).collect();
+            if rng.random_bool(0.5) {
+                one.iter_mut().for_each(|record| *record = (vec![f64::NAN; dim], 0.0));
+            }
+            let mut other = one.clone();
+            let null = rng.random_bool(0.5);
+            let first = rng.random_range(0..units) * rows;
+            let extreme = record(&mut rng, dim);
+            for at in first..first + rows {
+                // Rows that pull in one direction are furthest from those that pull in the other.
+                one[at] = if rng.random_bool(0.9) { extreme.clone() } else { record(&mut rng, dim) };
+                let opposite = (extreme.0.iter().map(|x| -x).collect(), extreme.1);
+                other[at] = if null { (vec![f64::NAN; dim], 1.0) } else { opposite };
+            }
+            let share = if null {
+                share_of_unit::<ZeroOut>(&recipe, [&one[..], &other[..]], rows, dim, trial)
+            } else {
+                share_of_unit::<ReplaceOne>(&recipe, [&one[..], &other[..]], rows, dim, trial)
+            };
+            let Some(share) = share else { continue };
+            assert!(share <= 1.0 + 1e-6, "{rows} rows, {share}, null {null}: {recipe:?}\n{one:?}\n{other:?}");
+            planned += 1;
+            most[usize::from(null)] = most[usize::from(null)].max(share);
+        }
+        assert!(planned > 1500, "{planned}");
+        assert!(most.iter().all(|share| *share > 0.9), "{rows} rows: {most:?}");
+    }
+}
+
+/// Returns the distance of the released models as a fraction of `rows` times the sensitivity of one record; `None` if there is no
+/// plan.
+fn share_of_unit<A: RecordAdjacency>(
+    recipe: &BoltOn,
+    pair: [&[Record]; 2],
+    rows: usize,
+    dim: usize,
+    seed: u64,
+) -> Option<f64> {
+    let budget = Budget { epsilon: Epsilon::new(1e9).unwrap(), delta: Delta::ZERO };
+    let plan = PerUnit::new(recipe.clone(), rows as u64, "unit");
+    let plan = plan.plan::<A>(pair[0].len() as u64, dim as u64, budget).ok()?;
+    let AnyPlan::BoltOn(of_record) = plan.of_record() else { panic!("{:?}", plan.of_record()) };
+    let outputs = pair.map(|records| {
+        let mut source = MemorySource::new(examples::<f64>(records, dim, false), recipe.row_norm, recipe.target_bound);
+        let trained = Planned::train::<f64>(&plan, &mut source, &mut SeededRng::new(seed), &mut Control::default());
+        trained.unwrap().weights.into_inner()
+    });
+    let moved: f64 = outputs[0].iter().zip(&outputs[1]).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
+    Some(moved / (rows as f64 * of_record.run().sensitivity()))
 }

@@ -60,6 +60,9 @@ pub struct Answer {
     pub adjacency: &'static str,
     /// True if the number of records is public.
     pub n_public: bool,
+    /// Number of records that the guarantee covers at once; absent for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<u64>,
     /// The theorem behind the promise.
     pub theorem: String,
     /// The noise multiplier: noise over sensitivity.
@@ -118,6 +121,7 @@ impl Answer {
             accountant: accountant_of(theorem),
             adjacency: question.relation.as_str(),
             n_public: question.relation.n_public(),
+            group: Some(question.group).filter(|group| *group > 1),
             theorem: theorem.to_string(),
             noise_multiplier: solution.noise_multiplier,
             sampling: solution.sampling_rate.map(|_| sampling_word(question.sampling)),
@@ -178,6 +182,9 @@ impl Answer {
         rows.extend([
             ("adjacency", "adjacency", self.adjacency.to_owned()),
             ("adjacency", "", wording::relation(self.adjacency, self.n_public).to_owned()),
+        ]);
+        rows.extend(self.group.map(|group| ("group", "group", format!("the same of any {group} records at once"))));
+        rows.extend([
             ("accountant", "accountant", self.accountant.to_owned()),
             ("theorem", "theorem", self.theorem.clone()),
         ]);

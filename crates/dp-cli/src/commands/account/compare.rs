@@ -145,6 +145,9 @@ impl Comparison {
         }
         let (adjacency, n_public) = (self.best.adjacency, self.best.n_public);
         text.push_str(&format!("\n{adjacency}: {}", wording::relation(adjacency, n_public)));
+        if let Some(group) = self.best.group {
+            text.push_str(&format!("\nThe same of any {group} records at once."));
+        }
         if let Some(note) = &self.best.note {
             text.push_str(&format!("\nnote: {note}"));
         }

@@ -10,7 +10,8 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 
 /// The keys that every job takes.
-const COMMON: &[&str] = &["job", "id", "epsilon", "delta", "solve", "adjacency", "n_public", "accountant", "steps"];
+const COMMON: &[&str] =
+    &["job", "id", "epsilon", "delta", "solve", "adjacency", "n_public", "group", "accountant", "steps"];
 
 /// The jobs with their specific keys.
 const JOBS: &[(&str, &[&str])] = &[
@@ -124,6 +125,7 @@ fn request(mut members: Map<String, Value>) -> Result<Request, Failure> {
         solve: fields.solve()?,
         adjacency: fields.word("adjacency")?,
         n_public: fields.flag("n_public")?,
+        group: fields.count("group")?,
         accountant: fields.word::<Accountant>("accountant")?.unwrap_or_default(),
         ..Request::new(job)
     })

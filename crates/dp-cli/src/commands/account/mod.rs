@@ -17,7 +17,6 @@ pub mod solve;
 
 use dp::protection::Meaning;
 use dp_accountant::Delta;
-use dp_accountant::guarantee::Unit;
 use dp_accountant::semantics::Protection;
 
 use answer::{Answer, Solution};
@@ -78,7 +77,7 @@ fn meaning(question: &Question, solution: &Solution) -> Result<Meaning, Failure>
         .and_then(|largest_loss| {
             Protection::of_curve(solution.epsilon.upper, solution.delta, largest_loss.upper, delta_at)
         })
-        .map(|protection| Meaning::new(protection, question.relation, &Unit::Record))
+        .map(|protection| Meaning::new(protection, question.relation, &question.unit()))
         .map_err(|error| question.refused(&error))
 }
 

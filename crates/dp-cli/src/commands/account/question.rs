@@ -1,5 +1,6 @@
 //! A consistent question: each number in range, exactly one to be computed, and a relation that the theorem covers.
 
+use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, Error, Relations};
 
 use super::request::{Job, Request};
@@ -39,6 +40,8 @@ pub struct Question {
     pub delta: f64,
     /// The neighbouring relation.
     pub relation: AdjacencyKind,
+    /// Number of records that the guarantee covers at once.
+    pub group: u64,
     /// The accountant that answers.
     pub accountant: Accountant,
 }
@@ -65,6 +68,7 @@ impl Question {
                 Some(Adjacency::ChangeListLabels) => AdjacencyKind::ChangeListLabels,
                 Some(Adjacency::AddRemove) | None => AdjacencyKind::AddRemoveOne,
             },
+            group: request.group.unwrap_or(1),
             accountant: request.accountant,
             job: request.job,
         };
@@ -113,7 +117,16 @@ impl Question {
             Job::Gdp { mu } => DpEvent::Gdp { mu: *mu },
             Job::Event(event) => (**event).clone(),
         };
-        if steps == 1 { step } else { DpEvent::SelfComposed { event: Box::new(step), count: steps } }
+        let all = if steps == 1 { step } else { DpEvent::SelfComposed { event: Box::new(step), count: steps } };
+        if self.group == 1 { all } else { DpEvent::Group { size: self.group, event: Box::new(all) } }
+    }
+
+    /// Returns the unit that the guarantee is for.
+    pub fn unit(&self) -> Unit {
+        match self.group {
+            1 => Unit::Record,
+            size => Unit::Group { size, of: Box::new(Unit::Record) },
+        }
     }
 
     /// Returns whether the relation replaces a record rather than adding or removing it.

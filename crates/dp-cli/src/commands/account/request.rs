@@ -118,6 +118,8 @@ pub struct Request {
     pub adjacency: Option<Adjacency>,
     /// True if the number of records is public.
     pub n_public: Option<bool>,
+    /// Number of records that the guarantee covers at once.
+    pub group: Option<u64>,
     /// The accountant that answers.
     pub accountant: Accountant,
 }
@@ -139,6 +141,7 @@ impl Request {
             solve: None,
             adjacency: None,
             n_public: None,
+            group: None,
             accountant: Accountant::default(),
         }
     }
@@ -183,6 +186,7 @@ impl Request {
         request.epsilon = asked.epsilon.or(request.epsilon);
         request.delta = asked.delta.or(request.delta);
         request.solve = asked.solve;
+        request.group = asked.group;
         request.accountant = asked.accountant;
         request.adjacency = asked.adjacency.or(request.adjacency);
         request.n_public = if asked.secret_n { Some(false) } else { request.n_public };

@@ -96,7 +96,10 @@ fn calibrated(question: &Question, given: Solution) -> Result<Solution, Failure>
     };
     let calibration =
         Calibration::new(question.target_epsilon()?, delta).with_evaluator(evaluator).under(question.relation);
-    let poisson = question.job == Job::Dpsgd && question.sampling == Sampling::Poisson && !question.replaces();
+    let poisson = question.job == Job::Dpsgd
+        && question.sampling == Sampling::Poisson
+        && !question.replaces()
+        && question.group == 1;
     let noise = question.noise_multiplier.unwrap_or(1.0);
     let rate = question.sampling_rate.unwrap_or(1.0);
     let steps = question.steps;

@@ -7,7 +7,7 @@ use dp_accountant::{AdjacencyKind, DpEvent, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::Encoder;
 use dp_optim::catalogue::{self, Advice, Built, Entry, Request, Settings};
 use dp_optim::recipes::non_private::NonPrivateDerivation;
-use dp_optim::recipes::{AnyRecipe, AtBaseRate, Budget, Planned, Recipe, RecordAdjacency, Summary};
+use dp_optim::recipes::{AnyRecipe, AtBaseRate, Budget, PerUnit, Planned, Recipe, RecordAdjacency, Summary};
 
 use super::config::{Method, OneVsAll, TrainConfig};
 use super::refusal::refusal;
@@ -37,6 +37,22 @@ fn request<'c>(config: &'c TrainConfig, budget: Budget, relation: AdjacencyKind,
     }
 }
 
+/// Returns the budget by which the algorithm chooses: that of one record of a unit.
+pub(super) fn budget_of_a_record(config: &TrainConfig, budget: Budget) -> Result<Budget, Failure> {
+    match &config.unit {
+        Some(unit) => PerUnit::budget_of_a_record(budget, unit.most).map_err(|error| refusal(&error)),
+        None => Ok(budget),
+    }
+}
+
+/// Returns the recipe that protects the unit of the configuration, by one that protects records.
+pub(super) fn per_unit(config: &TrainConfig, recipe: AnyRecipe) -> AnyRecipe {
+    match &config.unit {
+        Some(unit) => PerUnit::new(recipe, unit.most, &unit.column).into(),
+        None => recipe,
+    }
+}
+
 /// Returns the derivation of the baseline without privacy.
 pub(super) fn non_private(config: &TrainConfig, shape: Shape) -> Result<NonPrivateDerivation, Failure> {
     let TrainConfig { settings, loss, float, .. } = config;
@@ -47,6 +63,7 @@ pub(super) fn non_private(config: &TrainConfig, shape: Shape) -> Result<NonPriva
 pub(super) fn mapped(config: &TrainConfig, encoder: &Encoder, n: u64) -> Result<Encoder, Failure> {
     let Method::Private { algorithm, budget, adjacency } = config.method else { return Ok(encoder.clone()) };
     let relation = algorithm.relation(adjacency)?;
+    let budget = budget_of_a_record(config, budget)?;
     let budget = match config.one_vs_all {
         Some(OneVsAll { share, classes }) => share.budget_of_each(classes, budget).map_err(|error| refusal(&error))?,
         None => budget,
@@ -101,10 +118,13 @@ impl PrivateAlgorithm {
         shape: Shape,
     ) -> Result<(Built, AdjacencyKind), Failure> {
         let relation = self.relation(adjacency)?;
-        let Some(tuning) = &config.tuning else { return Ok((self.one(config, budget, relation, shape)?, relation)) };
+        let Some(tuning) = &config.tuning else {
+            let Built { recipe, advice } = self.one(config, budget, relation, shape)?;
+            return Ok((Built { recipe: per_unit(config, recipe), advice }, relation));
+        };
         let recipe = tuning.recipe(self.candidates(config, budget, relation, shape)?);
         let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
-        Ok((recipe.ok_or_else(none)?.into(), relation))
+        Ok((per_unit(config, recipe.ok_or_else(none)?).into(), relation))
     }
 
     /// Returns the recipe of each combination of settings to select among; without selection, that of the settings.
@@ -129,6 +149,7 @@ impl PrivateAlgorithm {
         relation: AdjacencyKind,
         shape: Shape,
     ) -> Result<Built, Failure> {
+        let budget = budget_of_a_record(config, budget)?;
         let build = |budget| self.0.build(&request(config, budget, relation, shape)).map_err(|error| refusal(&error));
         if config.at_base_rate {
             let epsilon = Epsilon::new(budget.epsilon.get() * (1.0 - AtBaseRate::<AnyRecipe>::SHARE));
@@ -164,6 +185,7 @@ impl PrivateAlgorithm {
     pub(super) fn check(self, config: &TrainConfig, budget: Budget, adjacency: Adjacency) -> Result<(), Failure> {
         let check = |config: &TrainConfig| {
             let (n, dim) = self.0.shape_to_check(&config.settings);
+            let n = n.saturating_mul(config.unit.as_ref().map_or(1, |unit| unit.most));
             self.foresee(config, budget, adjacency, Shape { n, dim, sparse: false }).map(drop)
         };
         match &config.tuning {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use dp_accountant::certificate::NoiseMode;
+use dp_accountant::guarantee::Unit;
 use dp_accountant::{Delta, Epsilon};
 use dp_data::Workers;
 use dp_data::draft::LabelHint;
@@ -14,6 +15,7 @@ use dp_data::spool::{Room, SpoolOptions};
 use dp_losses::LossKind;
 use dp_optim::FloatKind;
 use dp_optim::catalogue::{self, Settings};
+use dp_optim::recipes::per_unit::MOST_ROWS;
 use dp_optim::recipes::{Budget, Share};
 
 use super::algorithm::{PrivateAlgorithm, check_flags};
@@ -54,6 +56,8 @@ pub struct TrainConfig {
     pub settings: Settings,
     /// The selection among settings, the first of which is `settings`.
     pub tuning: Option<Tuning>,
+    /// The unit that is protected, if it is not a record.
+    pub unit: Option<RowsOfUnit>,
     /// The noise mode.
     pub noise: NoiseMode,
     /// The arithmetic of training.
@@ -80,6 +84,15 @@ pub struct TrainConfig {
     pub sums: Option<NonZeroUsize>,
     /// The longest time for which a runner may compute.
     pub sums_timeout: Duration,
+}
+
+/// A unit with several rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowsOfUnit {
+    /// The column that names it.
+    pub column: String,
+    /// Its largest number of rows.
+    pub most: u64,
 }
 
 /// The facts known about the records before they are read.
@@ -224,6 +237,7 @@ impl TrainConfig {
         let one_vs_all = one_vs_all(args)?;
         check_sums(args, &input, tuning.is_some())?;
         let at_base_rate = at_base_rate(args, tuning.is_some())?;
+        let unit = unit(args, &input)?;
         let asked = AskedLoss::new(args.loss, args.huber_width)?;
         let asked = if one_vs_all.is_some() { asked.one_against_the_rest()? } else { asked };
         let taken = match args.algorithm {
@@ -245,7 +259,8 @@ impl TrainConfig {
         let inputs = input.named().chain(schema).chain(public);
         let named: Vec<_> = inputs.chain([("--out", args.out.as_path())]).chain(report).collect();
         check_distinct(&named)?;
-        let dry_run = args.dry_run.then_some(DryRun { n: args.n });
+        let records_of_unit = unit.as_ref().map_or(1, |unit: &RowsOfUnit| unit.most);
+        let dry_run = args.dry_run.then_some(DryRun { n: args.n.map(|n| n.saturating_mul(records_of_unit)) });
         let needs_rows = matches!(knowledge, Knowledge::FromData { .. } | Knowledge::Libsvm { features: None, .. });
         if dry_run.is_some() && needs_rows {
             return Err(conflict(
@@ -270,6 +285,7 @@ impl TrainConfig {
             method,
             settings,
             tuning,
+            unit,
             noise: match args.noise.unwrap_or_default() {
                 args::Noise::Exact => NoiseMode::Exact,
                 args::Noise::Rounded => NoiseMode::Rounded,
@@ -310,6 +326,21 @@ impl TrainConfig {
         }
         let one_vs_all = self.one_vs_all.map(|asked| OneVsAll { classes, ..asked });
         Ok(Self { loss, one_vs_all, ..self.clone() })
+    }
+
+    /// Returns the number of units of which there are `n` records.
+    pub(super) fn units(&self, n: u64) -> u64 {
+        self.unit.as_ref().map_or(n, |unit| n / unit.most)
+    }
+
+    /// Returns what the units are called.
+    pub(super) fn units_are_called(&self) -> &'static str {
+        if self.unit.is_some() { "units" } else { "records" }
+    }
+
+    /// Returns the unit of the guarantee.
+    pub(super) fn protected(&self) -> Unit {
+        self.unit.as_ref().map_or(Unit::Record, |unit| Unit::Column(unit.column.clone()))
     }
 
     /// Returns the number of scores per record.
@@ -394,6 +425,24 @@ fn check_sums(args: &TrainArgs, input: &InputConfig, tuned: bool) -> Result<(), 
         return refused("engines compute in double precision: omit --float f32, or --sums");
     }
     Ok(())
+}
+
+/// Returns the unit that is protected, if it is not a record.
+fn unit(args: &TrainArgs, input: &InputConfig) -> Result<Option<RowsOfUnit>, Failure> {
+    let (Some(column), Some(most)) = (&args.unit, args.max_rows) else { return Ok(None) };
+    if !input.format.is_table() {
+        let why = format!("{} has no columns that name a unit", input.format.name());
+        return Err(conflict("--unit", why).expected("a table: CSV, Parquet, Excel or a database"));
+    }
+    if args.sums.is_some() {
+        return Err(conflict("--unit", "which rows of a unit are used is drawn where they are read")
+            .help("omit --sums, or make one row of each unit in a query or a view"));
+    }
+    if most.get() > MOST_ROWS {
+        return Err(Failure::usage("--max-rows", format!("{most} rows of a unit need too much noise"))
+            .expected(format!("at most {MOST_ROWS}")));
+    }
+    Ok(Some(RowsOfUnit { column: column.clone(), most: most.get() }))
 }
 
 /// Returns whether the model decides at the noisy base rate.

@@ -170,7 +170,7 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
     let shape = n.map(|n| Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() });
     let planned = match (config.method, shape) {
         (Method::Private { algorithm, budget, adjacency }, Some(shape)) => {
-            protection::warn(budget, shape.n, "records", console);
+            protection::warn(budget, config.units(shape.n), config.units_are_called(), console);
             Some(limit::planning(config.limit, config.progress, console, || {
                 algorithm.foresee(config, budget, adjacency, shape)
             })?)

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use dp::model::{ModelFile, assumed_public};
-use dp::wording;
+use dp::wording::{self, one_line};
 use dp_accountant::DpEvent;
 use dp_data::Encoder;
 use dp_data::encode::FeatureMap;
@@ -39,6 +39,9 @@ pub struct Outcome {
     pub unit: String,
     /// Number of records, public under both relations.
     pub n: u64,
+    /// The units, if they have several records.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub units: Option<Units>,
     /// Number of features, including the intercept.
     pub dim: u64,
     /// The selection of `dp tune`.
@@ -76,6 +79,17 @@ pub struct Outcome {
     pub report: Option<String>,
 }
 
+/// The units of several rows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Units {
+    /// Their number.
+    pub number: u64,
+    /// The column that names them.
+    pub column: String,
+    /// The largest number of rows of one.
+    pub most: u64,
+}
+
 /// The automatic choices.
 pub(super) struct Picked {
     /// The choice of `--algorithm auto`.
@@ -106,6 +120,11 @@ impl Outcome {
             n_public: certificate.adjacency.n_public(),
             unit: certificate.unit.to_string(),
             n,
+            units: config.unit.as_ref().map(|unit| Units {
+                number: config.units(n),
+                column: unit.column.clone(),
+                most: unit.most,
+            }),
             dim: file.model.features.len() as u64,
             chosen,
             seconds: shown(elapsed),
@@ -125,10 +144,14 @@ impl Outcome {
     /// Formats the summary as text of at most 12 lines.
     pub fn text(&self) -> String {
         let time = self.seconds.map_or(String::new(), |seconds| format!(", in {seconds:.2} s"));
-        let mut lines = vec![format!(
-            "trained {} ({}) on {} records, {} features{time}",
-            self.algorithm, self.loss, self.n, self.dim
-        )];
+        let rows = match &self.units {
+            Some(Units { number, column, most }) => {
+                format!("{number} of `{}` with at most {most} rows each", one_line(column))
+            }
+            None => format!("{} records", self.n),
+        };
+        let mut lines =
+            vec![format!("trained {} ({}) on {rows}, {} features{time}", self.algorithm, self.loss, self.dim)];
         if let Some(chosen) = &self.chosen {
             lines.push(format!("chosen     {}", chosen.text()));
         }
@@ -141,7 +164,7 @@ impl Outcome {
             Some(epsilon) => {
                 let guarantee = wording::guarantee(epsilon, self.delta, self.adjacency, &self.unit);
                 lines.push(format!("guarantee  {guarantee}"));
-                lines.push(format!("           {}", wording::relation(self.adjacency, self.n_public)));
+                lines.push(format!("           {}", wording::covers(self.adjacency, self.n_public, &self.unit)));
                 lines.extend(self.warnings.iter().map(|warning| format!("WARNING    {warning}")));
             }
             None => lines.push("guarantee  NONE: do not publish this model".to_owned()),
@@ -198,6 +221,8 @@ pub struct DryOutcome {
     /// The neighbouring relation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub adjacency: Option<&'static str>,
+    /// The unit of privacy.
+    pub unit: String,
     /// Number of records, if given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n: Option<u64>,
@@ -245,13 +270,17 @@ impl DryOutcome {
                 Method::Private { adjacency: args::Adjacency::ReplaceOne, .. } => Some("replace-one"),
                 _ => None,
             },
+            unit: config.protected().to_string(),
             n,
             dim: encoder.dim() as u64,
             map_awaits_n: config.map_is_chosen && n.is_none(),
             private,
             warnings: reached
                 .filter(|_| private)
-                .map(|reached| dp::protection::warnings(reached.epsilon, reached.delta, n, "records"))
+                .map(|reached| {
+                    let n = n.map(|n| config.units(n));
+                    dp::protection::warnings(reached.epsilon, reached.delta, n, config.units_are_called())
+                })
                 .unwrap_or_default(),
             assumed_public: assumed_public(encoder),
             model: target(&config.out),
@@ -272,9 +301,9 @@ impl DryOutcome {
             (Some(epsilon), true) => {
                 let epsilon = epsilon.as_f64().unwrap_or(f64::INFINITY);
                 let adjacency = self.adjacency.unwrap_or_default();
-                let guarantee = wording::guarantee(epsilon, self.delta.unwrap_or(0.0), adjacency, "record");
+                let guarantee = wording::guarantee(epsilon, self.delta.unwrap_or(0.0), adjacency, &self.unit);
                 lines.push(format!("cost       {guarantee}"));
-                lines.push(format!("           {}", wording::relation(adjacency, true)));
+                lines.push(format!("           {}", wording::covers(adjacency, true, &self.unit)));
                 lines.extend(self.warnings.iter().map(|warning| format!("WARNING    {warning}")));
             }
             (None, true) => {

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use dp::training::ROWS_OF_UNITS;
 use dp::wording::one_line;
 use dp_data::draft::{DraftOptions, LabelHint, draft};
 use dp_data::encode::{Encoder, ImageFormat, InputFormat, LibsvmFormat, PROJECTION_SEEDS, Projection, Stored};
@@ -10,12 +11,13 @@ use dp_data::read::{CsvReader, CuratorWarning, IdxHeader, RecordReader};
 use dp_data::schema::{Label, LabelKind, Others, Schema};
 use dp_data::spool::{Held, HeldCoordinates, Room};
 use dp_data::sums;
-use dp_data::{DataError, Encoding};
+use dp_data::{DataError, Encoding, UnitBound};
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 
 use super::algorithm;
 use super::config::{Knowledge, NamedLabel, TrainConfig};
 use super::refusal::refusal;
+use super::training::secret;
 use crate::args;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -53,6 +55,7 @@ impl Known {
                 options.positive = named.positive.clone();
                 options.negative = named.negative.clone();
                 options.hint = named.hint.clone();
+                options.unit = config.unit.as_ref().map(|unit| unit.column.clone());
                 options.written_to = config.input.typed.as_ref().is_some_and(TypedTable::is_database);
                 let drafted = draft(data.open()?.with_workers(config.workers), &options, &config.input.csv)
                     .map_err(|error| from_data(&error))?;
@@ -114,13 +117,21 @@ impl Known {
         let read = match self {
             Self::Encoder(encoder, data) => {
                 let input = config.input.and_labels(data.open_metered(start)?)?.with_workers(config.workers);
+                let bound = bound(config)?;
                 if config.map_is_chosen && encoder.schema().is_some() {
-                    let (rows, warnings) = HeldCoordinates::<F>::read(input, &encoder, csv, &config.room)
-                        .map_err(|error| from_data(&error))?;
+                    let read = match &bound {
+                        None => HeldCoordinates::<F>::read(input, &encoder, csv, &config.room),
+                        Some(bound) => HeldCoordinates::read_units(input, &encoder, csv, &config.room, bound),
+                    };
+                    let (rows, warnings) = read.map_err(|error| from_data(&error))?;
                     let encoder = algorithm::mapped(config, &encoder, rows.len())?;
                     rows.encode(&encoder, config.workers, &config.room).map(|rows| (encoder, rows, warnings))
                 } else {
-                    Held::read(input, &encoder, csv, &config.room).map(|(rows, warnings)| (*encoder, rows, warnings))
+                    let read = match &bound {
+                        None => Held::read(input, &encoder, csv, &config.room),
+                        Some(bound) => Held::read_units(input, &encoder, csv, &config.room, bound),
+                    };
+                    read.map(|(rows, warnings)| (*encoder, rows, warnings))
                 }
             }
             Self::Libsvm(format, encoding, data) => {
@@ -173,7 +184,8 @@ impl Known {
         let Self::Encoder(encoder, data) = self else { return Ok(None) };
         if let Some(schema) = encoder.schema() {
             let used = schema.columns().iter().filter(|column| column.kind != dp_data::schema::ColumnKind::Drop);
-            let mut used = used.map(|column| column.source()).chain([schema.label().column.as_str()]);
+            let unit = config.unit.as_ref().map(|unit| unit.column.as_str());
+            let mut used = used.map(|column| column.source()).chain([schema.label().column.as_str()]).chain(unit);
             let found = match &config.input.typed {
                 // To ask one takes a program that may start a cluster.
                 Some(TypedTable::Runner(..)) => Ok(()),
@@ -200,6 +212,16 @@ fn from_data(error: &DataError) -> Failure {
 
 fn encoder(schema: &Schema, config: &TrainConfig) -> Result<Encoder, Failure> {
     projected(Encoder::new(schema, config.encoding), config)
+}
+
+/// Returns the bound on the rows of a unit, with the key that draws which of them are used.
+fn bound(config: &TrainConfig) -> Result<Option<UnitBound>, Failure> {
+    let Some(unit) = &config.unit else { return Ok(None) };
+    let key = match config.seed {
+        Some(seed) => SeededRng::new(seed).derive_key(ROWS_OF_UNITS),
+        None => secret()?.derive_key(ROWS_OF_UNITS),
+    };
+    Ok(Some(UnitBound { column: unit.column.clone(), most: unit.most, key }))
 }
 
 /// Adds the requested projection to the encoder.

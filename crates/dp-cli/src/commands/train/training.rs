@@ -137,7 +137,7 @@ where
     let Method::Private { algorithm, budget, adjacency } = config.method else {
         return Err(Failure::new(ExitStatus::Failed, "train.failed", "no private method"));
     };
-    protection::warn(budget, records.shape.n, "records", console);
+    protection::warn(budget, config.units(records.shape.n), config.units_are_called(), console);
     match algorithm.relation(adjacency)? {
         AdjacencyKind::ZeroOut => choose_and_train::<ZeroOut, F>(config, records, rng, console),
         AdjacencyKind::ReplaceOne => choose_and_train::<ReplaceOne, F>(config, records, rng, console),
@@ -161,10 +161,11 @@ fn choose_and_train<A: TrainsAny<F>, F: Real + Stored>(
     {
         let candidates = algorithm.candidates(config, budget, A::KIND, shape)?;
         let mut public = public_records(config, input, &records.encoder, &mut records.rows, console)?;
-        let position = chosen_on_public::<A, F>(&mut public, &candidates, shape.n, budget, config.workers, rng)?;
+        let of_record = algorithm::budget_of_a_record(config, budget)?;
+        let position = chosen_on_public::<A, F>(&mut public, &candidates, shape.n, of_record, config.workers, rng)?;
         let recipe = candidates.get(position).or(candidates.first());
         let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
-        let recipe = recipe.ok_or_else(none)?.clone();
+        let recipe = algorithm::per_unit(config, recipe.ok_or_else(none)?.clone());
         let trained = train_private::<A, F>(config, || Ok(recipe.into()), budget, records, rng, console)?;
         return Ok(TrainedModel { chosen: Some(Chosen::new(tuning, Some(position))), ..trained });
     }

@@ -2,6 +2,7 @@ use super::*;
 use crate::encode::FeatureMap;
 use crate::read::{load, load_coordinates, load_libsvm};
 use crate::schema::Schema;
+use crate::units::UnitBound;
 
 const SCHEMA: &str = "label = { column = 'y', positive = 'yes', negative = 'no' }\n\
     columns.age = { type = 'numeric', min = 0, max = 100, on_missing = 'neutral' }\n\
@@ -139,4 +140,78 @@ fn errors_are_those_of_reading_or_of_the_spool() {
     assert_eq!(code(table(5000), &nowhere), "spool.folder");
     let few = Held::<f64>::read(Input::from_bytes("a.csv", table(5)), &encoder, &CsvOptions::default(), &nowhere);
     assert!(few.is_ok(), "no file is needed");
+}
+
+/// Rows with the names of their units: rows of `z` come and go, and have any values.
+fn visits(n: usize, of_z: &[(usize, &str)]) -> Vec<u8> {
+    let mut rows: Vec<String> = (0..n)
+        .map(|i| format!("p{},{},{},{}", i * 7 % 40, i % 101, ["a", "b", "c"][i % 3], ["yes", "no"][i % 2]))
+        .collect();
+    of_z.iter().for_each(|(place, row)| rows.insert((*place).min(rows.len()), format!("z,{row}")));
+    format!("who,age,town,y\n{}\n", rows.join("\n")).into_bytes()
+}
+
+/// Tables that differ in one unit differ in its records alone, at the same places: in memory and spooled, on one thread and two, as
+/// rows and as coordinates that are encoded later.
+#[test]
+fn tables_that_differ_in_a_unit_differ_in_a_block() {
+    let encoder = Encoder::new(&Schema::parse("s", SCHEMA).unwrap(), Encoding::UNIT_ROWS).unwrap();
+    let curved = encoder.with_map(FeatureMap::curves(2)).unwrap();
+    for most in [1, 2, 5] {
+        let bound = UnitBound { column: "who".to_owned(), most, key: [3; 32] };
+        let read = |of_z: &[(usize, &str)], memory, workers| {
+            let input = || Input::from_bytes("t", visits(3000, of_z)).with_workers(workers);
+            let (held, _) =
+                Held::<f64>::read_units(input(), &encoder, &Default::default(), &room(memory), &bound).unwrap();
+            assert_eq!((held.len(), matches!(held, Held::Memory(_))), (41 * most, memory > 10_000));
+            let rows = found(held, &encoder);
+            let coordinates =
+                HeldCoordinates::<f64>::read_units(input(), &encoder, &Default::default(), &room(memory), &bound);
+            let curves = coordinates.unwrap().0.encode(&curved, workers, &room(memory)).unwrap();
+            (rows, found(curves, &curved))
+        };
+        let one = [(5, "50,a,yes")];
+        let (rows, curves) = read(&one, 1 << 20, Workers::ONE);
+        for of_z in [
+            &[(5, "50,a,yes")][..],
+            &[(5, "0,c,no")],
+            &[(5, "7,b,no"), (900, "9,c,yes"), (2000, ",a,yes"), (2999, "1,a,no")],
+        ] {
+            for memory in [1 << 20, 400] {
+                for workers in workers() {
+                    let (other_rows, other_curves) = read(of_z, memory, workers);
+                    for (one, other) in [(&rows, other_rows), (&curves, other_curves)] {
+                        assert_eq!(one.len(), other.len());
+                        let of_record = one.len() / (41 * most as usize);
+                        let differ: Vec<usize> = (0..one.len()).filter(|&at| one[at] != other[at]).collect();
+                        let block = |at: usize| at / of_record / most as usize;
+                        assert!(differ.iter().all(|&at| block(at) == block(differ[0])), "{most}: {differ:?}");
+                        assert_eq!(differ.is_empty(), of_z == one_row_as_it_was(), "{most}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn one_row_as_it_was() -> &'static [(usize, &'static str)] {
+    &[(5, "50,a,yes")]
+}
+
+#[test]
+fn units_need_their_column() {
+    let encoder = Encoder::new(&Schema::parse("s", SCHEMA).unwrap(), Encoding::UNIT_ROWS).unwrap();
+    let read = |text: &str, column: &str| {
+        let bound = UnitBound { column: column.to_owned(), most: 2, key: [3; 32] };
+        let input = Input::from_bytes("t", text.as_bytes().to_vec());
+        Held::<f64>::read_units(input, &encoder, &Default::default(), &room(1 << 20), &bound)
+            .map(|(held, warnings)| (held.len(), warnings))
+            .map_err(|error| error.code())
+    };
+    assert_eq!(read("age,town,y\n1,a,no\n", "who").unwrap_err(), "csv.missing_column");
+    assert_eq!(read("who,age,town,y\n,1,a,no\n  ,2,a,no\n", "who").unwrap_err(), "csv.no_rows");
+    let (n, warnings) = read("who,age,town,y\n,1,a,no\n7,2,a,no\n", "who").unwrap();
+    let left_out = CuratorWarning::RowsOfUnits { column: "who".to_owned(), dropped: 0, unnamed: 1 };
+    assert!(n == 2 && warnings.contains(&left_out));
+    assert!(!warnings.iter().any(|warning| matches!(warning, CuratorWarning::UnusedColumns { .. })));
 }

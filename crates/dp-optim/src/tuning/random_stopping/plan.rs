@@ -7,7 +7,6 @@ use dp_losses::Real;
 use dp_mechanisms::scores::Scores;
 use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng, Released, exact};
 
-use super::calibration;
 use super::score::{Score, ScoreNoise};
 use super::{RECIPE, RandomStopping, RandomStoppingDerivation};
 use crate::derivation::ModelTerms;
@@ -18,7 +17,10 @@ use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use crate::trained::Trained;
 use crate::tuning::agreement::{agreement, sensitivity};
 use crate::tuning::portion::Unfinished;
-use crate::tuning::repetitions;
+use crate::tuning::{calibration, repetitions};
+
+/// The part of the budget at which the search for the noise ends.
+const CLOSE: f64 = 0.99;
 
 /// The plan of the best of a random number of repetitions.
 #[derive(Debug, Clone, PartialEq)]
@@ -72,7 +74,8 @@ impl<P: Planned<A>, A: RecordAdjacency> RandomStoppingPlan<P, A> {
             let cost = bound::epsilon(&event, budget.delta)?.value;
             Ok(((candidates, derivation, event), cost))
         };
-        let ((candidates, derivation, event), repetition_epsilon) = calibration::largest(budget.epsilon, attempt)?;
+        let ((candidates, derivation, event), repetition_epsilon) =
+            calibration::largest(budget.epsilon, budget.epsilon.get() / 3.0, CLOSE, attempt)?;
         Ok(Self {
             candidates,
             score: Score::new(derivation.score, moves),
