@@ -160,7 +160,7 @@ pub fn draft(mut input: Input, options: &DraftOptions, csv: &CsvOptions) -> Resu
         Some(name) => reader.position(name)?,
         None => header.len() - 1,
     };
-    let empty = || Survey::new(header.len(), label_position, options);
+    let empty = || Survey::new(&header, label_position, options);
     let mut all = empty();
     let of_chunk = |OfThread { reader, survey }: &mut OfThread| {
         survey.read(reader)?;
@@ -211,7 +211,7 @@ fn of_table(table: Table, options: &DraftOptions) -> Result<Draft, DataError> {
         used.push(position);
         header.push(column.name.clone());
     }
-    let mut all = Survey::new(header.len(), label_position, options);
+    let mut all = Survey::new(&header, label_position, options);
     let mut rows = table.start(used)?;
     while rows.advance().map_err(|error| error.in_file(&file))? {
         let (line, mut buffer) = (rows.number(), TextBuffer::default());
@@ -304,8 +304,8 @@ struct Survey {
 }
 
 impl Survey {
-    fn new(width: usize, label_position: usize, options: &DraftOptions) -> Self {
-        let columns = (0..width).map(|_| ColumnSurvey::new(options.max_categories)).collect();
+    fn new(header: &[String], label_position: usize, options: &DraftOptions) -> Self {
+        let columns = header.iter().map(|name| ColumnSurvey::new(name, options.max_categories)).collect();
         Self { columns, label_position, label: LabelSurvey::default(), rows: 0 }
     }
 

@@ -12,6 +12,7 @@ mod input;
 mod libsvm;
 mod lines;
 mod load;
+mod owners;
 mod records;
 #[cfg(test)]
 mod tests;
@@ -31,6 +32,7 @@ pub(crate) use load::unused_columns;
 pub use load::{Loaded, load, load_coordinates, load_csv, load_images, load_libsvm};
 #[cfg(feature = "spool")]
 pub(crate) use load::{ReadRows, provisional, read};
+pub(crate) use owners::{Owners, is_identifier};
 pub use records::{EncodedRecord, RecordReader};
 pub(crate) use text::{Chunk, ReadsChunks};
 #[cfg(feature = "spool")]

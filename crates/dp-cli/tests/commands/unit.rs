@@ -95,6 +95,33 @@ fn rows_and_noise_follow_the_bound() {
     assert!(!run.stdout.contains("3000"));
 }
 
+/// Whoever does not say what the unit is learns that rows may be of one person.
+#[test]
+fn shared_identifiers_are_pointed_out() {
+    let place = place();
+    let hint = "up to 7 rows";
+    let draft = place.dp(&["schema", "visits.csv", "--label", "again"]);
+    draft.says("column `patient`: Dropped, as it looks like an identifier of up to 7 rows each");
+    let schema = draft.ok();
+    assert!(schema.contains("--unit patient --max-rows") && !schema.contains("[columns.patient]\ntype = \"numeric\""));
+    for threads in ["1", "2"] {
+        let run = place.dp(&words(&format!("{TRAIN} --threads {threads}")));
+        run.says(hint).says("--unit patient");
+        assert!(!run.stdout.contains("up to"));
+        let run = place.dp(&words(&format!("{TRAIN} --threads {threads} --unit patient --max-rows 3")));
+        assert!(run.code == 0 && !run.stderr.contains(hint), "{run:?}");
+    }
+    let train = "train --data visits.csv --label again --schema-from-data --epsilon 1 --out m.json --force";
+    place.dp(&words(train)).says("--unit patient --max-rows");
+    // One row of each is nobody's business.
+    let mut seen = std::collections::BTreeSet::new();
+    let lines = place.read("visits.csv");
+    let first = lines.lines().filter(|line| seen.insert(line.split(',').next().map(str::to_owned)));
+    place.write("visits.csv", first.map(|line| format!("{line}\n")).collect::<String>());
+    let run = place.dp(&words(TRAIN));
+    assert!(run.code == 0 && !run.stderr.contains("--unit"), "{run:?}");
+}
+
 #[test]
 fn a_schema_of_the_data_leaves_the_unit_out() {
     let place = place();

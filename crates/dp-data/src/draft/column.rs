@@ -7,6 +7,7 @@ use super::dates::{Dates, FoundDates};
 use super::families::Numbers;
 use super::written::{Found, Marks, Reading, Written};
 use crate::encode::{Cell, TextBuffer, parse_number};
+use crate::read::{Owners, is_identifier};
 use crate::schema::{
     CellFormat, Column, ColumnKind, DatePart, NumberFormat, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Review,
     days_of,
@@ -45,10 +46,17 @@ pub(super) struct ColumnSurvey {
     max_categories: usize,
     /// First line of the first cell that contains a line end.
     line_end: Option<u64>,
+    /// The rows of each value, if the column has the name of an identifier.
+    owners: Option<Owners>,
 }
 
 impl ColumnSurvey {
-    pub(super) fn new(max_categories: usize) -> Self {
+    pub(super) fn new(name: &str, max_categories: usize) -> Self {
+        let owners = is_identifier(name).then(Owners::default);
+        Self { owners, ..Self::empty(max_categories) }
+    }
+
+    fn empty(max_categories: usize) -> Self {
         Self {
             numbers: Numbers::default(),
             written: Written::default(),
@@ -63,6 +71,7 @@ impl ColumnSurvey {
             fresh: Vec::new(),
             max_categories,
             line_end: None,
+            owners: None,
         }
     }
 
@@ -110,6 +119,13 @@ impl ColumnSurvey {
     }
 
     fn see_value(&mut self, value: &[u8]) {
+        if let Some(owners) = &mut self.owners {
+            owners.see(value);
+        }
+        self.list_value(value);
+    }
+
+    fn list_value(&mut self, value: &[u8]) {
         if self.values.len() <= self.max_categories && !self.values.contains(value) {
             self.values.insert(value.into());
             self.fresh.push(value.into());
@@ -118,7 +134,8 @@ impl ColumnSurvey {
 
     /// Returns the statistics since the last part, of whose values those of earlier parts are left out.
     pub(super) fn take_part(&mut self) -> Self {
-        let mut part = core::mem::replace(self, Self::new(self.max_categories));
+        let next = Self { owners: self.owners.as_ref().map(|_| Owners::default()), ..Self::empty(self.max_categories) };
+        let mut part = core::mem::replace(self, next);
         self.values = core::mem::take(&mut part.values);
         part
     }
@@ -143,7 +160,10 @@ impl ColumnSurvey {
             *line = line.or(next.map(|line| line + lines));
         }
         next.markers.iter().for_each(|marker| self.see_marker(marker));
-        next.fresh.iter().for_each(|value| self.see_value(value));
+        next.fresh.iter().for_each(|value| self.list_value(value));
+        if let (Some(owners), Some(next)) = (&mut self.owners, &next.owners) {
+            owners.append(next);
+        }
     }
 
     /// Records that the last seen cell contains a line end, and starts on this line.
@@ -212,6 +232,20 @@ impl ColumnSurvey {
         {
             remarks.push("It numbers the rows.".into());
             return (column(ColumnKind::Drop, None), remarks);
+        }
+        match self.owners.as_ref().and_then(Owners::most) {
+            None => {}
+            Some(1) => {
+                remarks.push("Dropped: an identifier, of which every row has its own.".into());
+                return (column(ColumnKind::Drop, None), remarks);
+            }
+            Some(most) => {
+                remarks.push(format!(
+                    "{UNDECIDED} it looks like an identifier of up to {most} rows each: if these are of one person, add --unit {name} \
+                     --max-rows NUMBER to a training, which then protects them together."
+                ));
+                return (column(ColumnKind::Drop, None), remarks);
+            }
         }
         let found = match self.written.reading(&self.numbers).decided(marks) {
             Ok(found) => Some(found),

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use super::Input;
 use super::csv::{CsvOptions, CsvReader, missing_column};
 use super::idx::ImageReader;
+use super::owners::{Owners, is_identifier};
 use super::records::RecordReader;
 use super::unit_names::UnitNames;
 use super::warning::{ClassCounts, CuratorWarning, from_columns, from_label};
@@ -123,15 +124,24 @@ fn read_csv<F: Stored>(
     settle: Settle<'_, F>,
 ) -> Result<ReadRows<F>, DataError> {
     let (file, sizes_are_public) = (input.name().to_owned(), are_sizes_public(&input));
-    let kept: Vec<String> = unit.map(str::to_owned).into_iter().collect();
+    // Without a unit, one that rows may share is watched for.
+    let suspected = |header: &[String]| encoder.schema().and_then(|schema| suspected(header, schema)).cloned();
+    let kept = |header: &[String]| unit.map(str::to_owned).or_else(|| suspected(header)).into_iter().collect();
     let mut records = RecordReader::of_table(input, encoder, options, stage, true, &kept)?;
+    let suspected = if unit.is_some() { None } else { suspected(records.header()) };
     let header: Vec<String> = records.header().iter().filter(|name| unit != Some(name)).cloned().collect();
     let mut warnings = encoder.schema().map_or_else(Vec::new, |schema| unused_columns(&header, schema));
     let empty = || {
         let (dim, sparse) = encoder.shape_of(stage);
-        Collector::of_rows(encoder, dim, sparse).map(|collector| Collector { sizes_are_public, ..collector })
+        let owners = suspected.is_some().then(Owners::default);
+        Collector::of_rows(encoder, dim, sparse).map(|collector| Collector { sizes_are_public, owners, ..collector })
     };
-    let collector = collect(&mut records, &file, empty, settle)?;
+    let mut collector = collect(&mut records, &file, empty, settle)?;
+    if let Some(column) = &suspected
+        && let Some(most) = collector.owners.take().and_then(|owners| owners.most()).filter(|most| *most > 1)
+    {
+        warnings.push(CuratorWarning::SharedIdentifier { column: column.clone(), most });
+    }
     if collector.is_empty() {
         return Err(DataError::new(DataErrorKind::CsvNoRows, "the table holds no rows")
             .in_file(&file)
@@ -286,6 +296,16 @@ pub(super) fn column_positions(reader: &CsvReader, schema: &Schema) -> Result<Ve
         .collect()
 }
 
+/// Returns the first column with the name of an identifier, if its name is its own and it is no feature.
+fn suspected<'h>(header: &'h [String], schema: &Schema) -> Option<&'h String> {
+    let is_feature = |name: &String| {
+        schema.columns().iter().any(|column| column.source() == name && column.kind != ColumnKind::Drop)
+            || schema.label().column == *name
+    };
+    let is_single = |name: &String| header.iter().filter(|other| *other == name).count() == 1;
+    header.iter().find(|name| is_identifier(name) && !is_feature(name) && is_single(name))
+}
+
 pub(crate) fn unused_columns(header: &[String], schema: &Schema) -> Vec<CuratorWarning> {
     let named: HashSet<&str> = schema.columns().iter().map(Column::source).collect();
     let unused = |name: &&String| !named.contains(name.as_str()) && **name != schema.label().column;
@@ -298,6 +318,8 @@ struct Collector<F> {
     rows: Builder<F>,
     /// The units of the rows, if they are kept.
     units: UnitNames,
+    /// The rows of each value of a column that is watched.
+    owners: Option<Owners>,
     /// Number of rows that were taken elsewhere.
     settled: u64,
     classes: ClassCounts,
@@ -314,7 +336,8 @@ impl<F: Stored> Collector<F> {
     fn of_rows(encoder: &Encoder, dim: usize, sparse: bool) -> Result<Self, DataError> {
         let rows = Builder::new(dim, sparse, encoder.can_be_neutral())?;
         let classes = ClassCounts::new(encoder.label());
-        Ok(Self { rows, units: UnitNames::default(), settled: 0, classes, null: 0, sizes_are_public: true })
+        let units = UnitNames::default();
+        Ok(Self { rows, units, owners: None, settled: 0, classes, null: 0, sizes_are_public: true })
     }
 
     fn is_empty(&self) -> bool {
@@ -354,7 +377,10 @@ impl<F: Stored> Collector<F> {
         while let Some(record) = records.next_record()? {
             self.push(record.row()).map_err(|error| error.in_file(file).at_line(record.line()))?;
             let mut named = Ok(());
-            record.for_each_kept(|name| named = self.units.push(name));
+            record.for_each_kept(|name| match &mut self.owners {
+                Some(owners) => owners.see(name.trim().as_bytes()),
+                None => named = self.units.push(name),
+            });
             named?;
             if self.rows.len().is_multiple_of(SETTLED) {
                 self.settle(settle)?;
@@ -368,6 +394,9 @@ impl<F: Stored> Collector<F> {
         self.classes.append(&other.classes);
         self.null += other.null;
         self.units.append(&other.units)?;
+        if let (Some(owners), Some(other)) = (&mut self.owners, &other.owners) {
+            owners.append(other);
+        }
         self.rows.append(other.rows).map_err(|error| self.refusal(error))
     }
 

@@ -56,6 +56,9 @@ enum Format {
     Images(ImageReader),
 }
 
+/// Returns the columns that are kept as they are, of those of a table that can be.
+pub(super) type KeptOf<'k> = &'k dyn Fn(&[String]) -> Vec<String>;
+
 /// A table of text, and the positions of the schema's columns in it.
 struct TextTable {
     reader: CsvReader,
@@ -87,9 +90,11 @@ impl TypedTable {
         encoder: &Encoder,
         stage: Stage,
         with_labels: bool,
-        kept: &[String],
+        kept: KeptOf<'_>,
     ) -> Result<Self, DataError> {
         let schema = schema_of(encoder)?;
+        let readable = table.columns().iter().filter(|column| column.unreadable.is_none());
+        let kept = kept(&readable.map(|column| column.name.clone()).collect::<Vec<_>>());
         let mut used = Vec::new();
         let mut place = |position: usize| {
             // Several columns of the schema may use one of the table.
@@ -264,7 +269,7 @@ impl<'e> RecordReader<'e> {
         }
         let format = match encoder.input() {
             InputFormat::Table(_) => {
-                return Self::of_table(input, encoder, options, Stage::Features, with_labels, kept);
+                return Self::of_table(input, encoder, options, Stage::Features, with_labels, &|_| kept.to_vec());
             }
             InputFormat::Libsvm(_) => {
                 let file = input.name().to_owned();
@@ -282,7 +287,7 @@ impl<'e> RecordReader<'e> {
         options: &CsvOptions,
         stage: Stage,
         with_labels: bool,
-        kept: &[String],
+        kept: KeptOf<'_>,
     ) -> Result<Self, DataError> {
         let schema = schema_of(encoder)?;
         if let Some(table) = input.take_table() {
@@ -295,7 +300,7 @@ impl<'e> RecordReader<'e> {
         reader.refuse_line_ends(|column| with_line_ends.contains(column));
         let positions = column_positions(&reader, schema)?;
         let label = with_labels.then(|| reader.position(&schema.label().column)).transpose()?;
-        let kept = kept.iter().map(|name| reader.position(name)).collect::<Result<_, _>>()?;
+        let kept = kept(reader.header()).iter().map(|name| reader.position(name)).collect::<Result<_, _>>()?;
         let rows = RegularRows::new(encoder, &positions);
         let file = reader.file().to_owned();
         let table = TextTable { reader, stage, positions, label, kept, file, rows };

@@ -51,6 +51,13 @@ pub enum CuratorWarning {
         /// Number of records.
         records: u64,
     },
+    /// Rows share the values of a column that looks like an identifier.
+    SharedIdentifier {
+        /// The column.
+        column: String,
+        /// The largest number of rows with one value.
+        most: u32,
+    },
     /// Rows of units were left out: those beyond the bound, and those that name no unit.
     RowsOfUnits {
         /// The column that names the unit.
@@ -90,6 +97,13 @@ impl core::fmt::Display for CuratorWarning {
             }
             Self::Neutral { records } => {
                 write!(f, "{records} records were given no influence, as the schema says of missing or unknown values")
+            }
+            Self::SharedIdentifier { column, most } => {
+                write!(
+                    f,
+                    "up to {most} rows share a `{column}`: if these are of one person, the guarantee covers each row by itself; --unit \
+                     {column} --max-rows NUMBER covers them together"
+                )
             }
             Self::RowsOfUnits { column, dropped, unnamed } => {
                 let beyond = format!("{dropped} rows beyond the bound for one `{column}` were left out");
