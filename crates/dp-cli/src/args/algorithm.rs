@@ -19,6 +19,21 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
+    /// The one that chooses by public numbers.
+    pub fn auto() -> Self {
+        Self::named("auto")
+    }
+
+    /// The algorithm of this name; the baseline if there is none.
+    fn named(name: &str) -> Self {
+        catalogue::find(name).map_or(Self::NonPrivate, Self::Private)
+    }
+
+    /// The one whose settings `dp tune` chooses by default.
+    pub fn tuned() -> Self {
+        Self::named("bolt-on-convex")
+    }
+
     /// Its name as typed.
     pub fn name(self) -> &'static str {
         match self {

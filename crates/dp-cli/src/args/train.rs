@@ -270,9 +270,10 @@ pub struct TrainArgs {
     /// Epsilon of the guarantee
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Privacy")]
     pub epsilon: Option<f64>,
-    /// Delta of the guarantee; 0 is pure differential privacy
-    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 0.0, help_heading = "Privacy")]
-    pub delta: f64,
+    /// Delta of the guarantee; 0 is pure differential privacy [default for auto: the largest power of ten that is at most 1e-6 and
+    /// 1/(10 n); for other algorithms: 0]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Privacy")]
+    pub delta: Option<f64>,
     /// Protect all rows with one value of this column together, such as those of one patient
     #[arg(long, value_name = "COLUMN", requires = "max_rows", help_heading = "Privacy")]
     pub unit: Option<String>,
@@ -292,9 +293,9 @@ pub struct TrainArgs {
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Privacy")]
     pub limit: Option<f64>,
 
-    /// The algorithm
-    #[arg(long, value_enum, value_name = "NAME", default_value = "bolt-on-convex", help_heading = "Algorithm")]
-    pub algorithm: Algorithm,
+    /// The algorithm [default: auto; for dp tune bolt-on-convex]
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]
+    pub algorithm: Option<Algorithm>,
     /// The loss [default: by the label: logistic for two classes, softmax for several, log-cosh for numbers]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]
     pub loss: Option<Loss>,
@@ -320,6 +321,9 @@ pub struct TrainArgs {
     /// Output file of a short report for readers of the model
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
+    /// Train even if public numbers say that the model will lose half or more of what can be gained (auto)
+    #[arg(long, help_heading = "Algorithm")]
+    pub anyway: bool,
     /// Replace existing output files
     #[arg(long, help_heading = "Output")]
     pub force: bool,
@@ -329,4 +333,11 @@ pub struct TrainArgs {
     /// Number of records (with --unit of units), for --dry-run
     #[arg(long, value_name = "NUMBER", requires = "dry_run", help_heading = "Output")]
     pub n: Option<u64>,
+}
+
+impl TrainArgs {
+    /// Returns the algorithm: by default the one that chooses.
+    pub fn algorithm(&self) -> Algorithm {
+        self.algorithm.unwrap_or_else(Algorithm::auto)
+    }
 }

@@ -224,6 +224,14 @@ const OWN: &[Page] = &[
                alone, after the noise, so that the guarantee covers it; no model was written.",
     },
     Page {
+        code: "train.useless",
+        text: "By the numbers of records and features, epsilon and delta alone, the noise is expected to cost the model half \
+               or more of what can be gained over naming the largest class (or the mean). The budget would be spent for \
+               little, so nothing was trained. The message says how many records, or which epsilon, would bring the \
+               expected loss to a fifth. The forecast comes from measurements on other tables and can be wrong by a \
+               factor of three either way; --anyway trains all the same.",
+    },
+    Page {
         code: "usage.arguments",
         text: "The command line could not be understood: an unknown flag, a missing argument, a word where a number \
                belongs. `dp help COMMAND` lists what a command takes.",

@@ -497,7 +497,13 @@ fn the_certificate_of_a_model_can_be_asked() {
     let place = Workplace::new();
     place.write("people.csv", crate::support::people(300, 1));
     let train = ["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
-    place.dp(&[&train[..], &["--epsilon", "0.5", "--delta", "1e-6", "--out", "model.json"]].concat()).ok();
+    place
+        .dp(&[
+            &train[..],
+            &["--algorithm", "bolt-on-convex", "--epsilon", "0.5", "--delta", "1e-6", "--out", "model.json"],
+        ]
+        .concat())
+        .ok();
     let reached = place.json("model.json")["certificate"]["reached"].clone();
     let value = answer(place.dp(&["account", "certificate", "model.json", "--json"]));
     assert!((number(&value, "epsilon") / number(&reached, "epsilon") - 1.0).abs() < 1e-6, "{value}");

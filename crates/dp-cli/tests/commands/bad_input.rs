@@ -26,8 +26,18 @@ fn train(data: &[u8], schema: &str, extra: &[&str]) -> Run {
     let place = Workplace::new();
     place.write("people.csv", data);
     place.write("schema.toml", schema);
-    let mut arguments =
-        vec!["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "model.json"];
+    let mut arguments = vec![
+        "train",
+        "--anyway",
+        "--data",
+        "people.csv",
+        "--schema",
+        "schema.toml",
+        "--epsilon",
+        "1",
+        "--out",
+        "model.json",
+    ];
     arguments.extend(extra);
     let run = place.dp(&arguments);
     if run.code != 0 {
@@ -72,7 +82,7 @@ fn a_model_that_is_not_finite() {
 fn a_file_that_is_no_libsvm_gets_no_scores() {
     let place = Workplace::new();
     place.write("train.svm", "+1 1:0.5\n-1 2:0.5\n".repeat(50));
-    place.dp(&["train", "--data", "train.svm", "--dim", "2", "--epsilon", "1", "--out", "m.json"]).ok();
+    place.dp(&["train", "--anyway", "--data", "train.svm", "--dim", "2", "--epsilon", "1", "--out", "m.json"]).ok();
     place.write("new.svm", "0 1:1\n+1 2:1\n");
     assert_eq!(place.dp(&["predict", "--model", "m.json", "--data", "new.svm"]).ok().lines().count(), 3);
     for text in ["age,income\n41,low\n", "hello\n", "1:1 2:1\n"] {
@@ -91,7 +101,9 @@ fn a_byte_order_mark_is_no_part_of_any_input() {
     place.write("people.csv", marked(&format!("{HEADER}{GOOD}")));
     place.write("schema.toml", marked(SCHEMA));
     place.write("train.svm", marked("+1 1:0.5\n-1 2:0.5\n"));
-    let train = |data: &[&str]| place.dp(&[&["train", "--epsilon", "1", "--force", "--out", "m.json"], data].concat());
+    let train = |data: &[&str]| {
+        place.dp(&[&["train", "--anyway", "--epsilon", "1", "--force", "--out", "m.json"], data].concat())
+    };
     train(&["--data", "train.svm", "--dim", "2"]).ok();
     train(&["--data", "people.csv", "--schema", "schema.toml"]).ok();
     place.dp(&["sign", "new-key", "key"]).ok();
@@ -130,7 +142,7 @@ fn names_that_are_no_text() {
         command.output().unwrap().into()
     };
     let data = ("--data", ".csv");
-    dp(&[("train --epsilon 1", ""), data, ("--schema", ".toml"), ("--out", ".json")]).ok();
+    dp(&[("train --anyway --epsilon 1", ""), data, ("--schema", ".toml"), ("--out", ".json")]).ok();
     dp(&[("verify", ".json")]).ok();
     dp(&[("evaluate", ""), data, ("--model", ".json")]).ok();
     dp(&[("predict", ""), data, ("--model", ".json")]).ok();
@@ -147,8 +159,18 @@ fn a_schema_of_another_encoding() {
     let place = Workplace::new();
     place.write("people.csv", csv(""));
     place.write("schema.toml", [SCHEMA.as_bytes(), b"# Geh\xe4lter\n"].concat());
-    let run =
-        place.dp(&["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "m.json"]);
+    let run = place.dp(&[
+        "train",
+        "--anyway",
+        "--data",
+        "people.csv",
+        "--schema",
+        "schema.toml",
+        "--epsilon",
+        "1",
+        "--out",
+        "m.json",
+    ]);
     run.fails(3, "schema.syntax").says(&format!("schema.toml, line {}", SCHEMA.lines().count() + 1));
 }
 
@@ -157,7 +179,8 @@ fn an_epsilon_above_ten_is_said_to_promise_little() {
     let said = "promises little";
     let place = Workplace::new();
     place.write("people.csv", people(300, 1));
-    let data = ["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
+    let data =
+        ["train", "--anyway", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
     for (epsilon, little) in [("10", false), ("12", true)] {
         let run = place.dp(&[&data[..], &["--epsilon", epsilon, "--out", "m.json", "--force", "--json"]].concat());
         assert_eq!(run.stderr.contains(said), little, "{run:?}");
@@ -219,7 +242,8 @@ fn a_stray_quote_does_not_swallow_the_next_row() {
     place.dp(&draft).fails(3, "csv.line_end").says("line 4");
     place.write("people.csv", "age,trade,note,earns\n40,baker,a,yes\n30,clerk,\"b,no\n41,baker,c\",yes\n");
     place.write("schema.toml", &lax);
-    let train = ["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "m.json"];
+    let train =
+        ["train", "--anyway", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "m.json"];
     place.dp(&train).fails(3, "csv.line_end").says("line 3").says("column `note`");
     place.write("schema.toml", format!("{lax}\n[columns.note]\ntype = \"drop\"\nline_ends = true\n"));
     place.dp(&train).ok();
@@ -242,7 +266,18 @@ fn files_that_are_not_there_or_cut() {
     let place = Workplace::new();
     place.write("schema.toml", SCHEMA);
     let run = |data: &str| {
-        place.dp(&["train", "--data", data, "--schema", "schema.toml", "--epsilon", "1", "--out", "model.json"])
+        place.dp(&[
+            "train",
+            "--anyway",
+            "--data",
+            data,
+            "--schema",
+            "schema.toml",
+            "--epsilon",
+            "1",
+            "--out",
+            "model.json",
+        ])
     };
     run("nobody.csv").fails(1, "file.open").says("nobody.csv");
     let text = csv(&"60,baker,yes\n".repeat(5000));
@@ -286,7 +321,8 @@ fn what_only_depends_on_values_is_a_warning() {
 fn a_single_class_of_two_named_ones_is_a_warning_even_where_the_schema_is_drafted() {
     let place = Workplace::new();
     place.write("one.csv", "age,earns\n41,yes\n29,yes\n41,yes\n");
-    let train = ["train", "--data", "one.csv", "--label", "earns", "--schema-from-data", "--epsilon", "1", "--out"];
+    let train =
+        ["train", "--anyway", "--data", "one.csv", "--label", "earns", "--schema-from-data", "--epsilon", "1", "--out"];
     for (out, named) in
         [("a.json", ["--positive", "yes", "--negative", "no"]), ("b.json", ["--positive", "no", "--negative", "yes"])]
     {
@@ -310,11 +346,11 @@ fn a_negative_class_can_be_named() {
     let schema = place.dp(&["schema", "p.csv", "--label", "earns", "--negative", "low"]).ok();
     assert!(schema.contains("negative = \"low\"") && schema.contains("others = \"positive\""), "{schema}");
     place.write("s.toml", schema.replace("= false", "= true"));
-    let train = ["train", "--data", "p.csv", "--schema", "s.toml", "--epsilon", "1", "--out"];
+    let train = ["train", "--anyway", "--data", "p.csv", "--schema", "s.toml", "--epsilon", "1", "--out"];
     place.dp(&[&train[..], &["m.json", "--negative", "low", "--positive", "top"]].concat()).ok();
     place.dp(&[&train[..], &["n.json", "--negative", "high"]].concat()).fails(2, "usage.conflict").says("--negative");
     place.write("l.libsvm", "3 1:1\n1 2:1\n2 1:1\n");
-    let sparse = ["train", "--data", "l.libsvm", "--dim", "2", "--epsilon", "1", "--out"];
+    let sparse = ["train", "--anyway", "--data", "l.libsvm", "--dim", "2", "--epsilon", "1", "--out"];
     place.dp(&[&sparse[..], &["o.json", "--negative", "1"]].concat()).ok();
     place.dp(&[&sparse[..], &["p.json", "--negative", "1", "--positive", "3"]].concat()).fails(3, "label.unknown");
 }
@@ -325,7 +361,9 @@ fn a_stray_index_or_a_width_without_memory_is_a_message_and_no_abort() {
     let place = Workplace::new();
     place.write("a.libsvm", "+1 4294967294:1\n-1 1:1\n");
     place.write("b.libsvm", "+1 60000000:1\n-1 1:1\n");
-    place.dp(&["train", "--data", "a.libsvm", "--epsilon", "1", "--out", "m.json"]).fails(3, "libsvm.bad_index");
+    place
+        .dp(&["train", "--anyway", "--data", "a.libsvm", "--epsilon", "1", "--out", "m.json"])
+        .fails(3, "libsvm.bad_index");
     let limited = "ulimit -v 4000000 && exec \"$0\" train --data b.libsvm --epsilon 1 --out m.json";
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", limited, env!("CARGO_BIN_EXE_dp")]).current_dir(place.path("."));
@@ -387,7 +425,18 @@ fn schemas_that_are_refused() {
     place.write("people.csv", csv(""));
     place.write("latin.toml", latin);
     place
-        .dp(&["train", "--data", "people.csv", "--schema", "latin.toml", "--epsilon", "1", "--out", "m.json"])
+        .dp(&[
+            "train",
+            "--anyway",
+            "--data",
+            "people.csv",
+            "--schema",
+            "latin.toml",
+            "--epsilon",
+            "1",
+            "--out",
+            "m.json",
+        ])
         .fails(3, "schema.syntax");
     for extra in [["--label", "age"], ["--positive", "no"]] {
         train(&csv(""), SCHEMA, &extra).fails(2, "usage.conflict").says(extra[0]);
@@ -397,7 +446,18 @@ fn schemas_that_are_refused() {
     let place = Workplace::new();
     place.write("people.csv", csv(""));
     place
-        .dp(&["train", "--data", "people.csv", "--schema", "none.toml", "--epsilon", "1", "--out", "m.json"])
+        .dp(&[
+            "train",
+            "--anyway",
+            "--data",
+            "people.csv",
+            "--schema",
+            "none.toml",
+            "--epsilon",
+            "1",
+            "--out",
+            "m.json",
+        ])
         .fails(1, "file.open");
 }
 
@@ -435,13 +495,24 @@ fn libsvm_lines_that_cannot_be_read() {
         ("+7 1:1", "label.unknown"),
     ] {
         place.write("x.libsvm", format!("+1 1:1\n-1 2:1\n{line}\n"));
-        let run = place.dp(&["train", "--data", "x.libsvm", "--dim", "3", "--epsilon", "1", "--out", "model.json"]);
+        let run = place.dp(&[
+            "train",
+            "--anyway",
+            "--data",
+            "x.libsvm",
+            "--dim",
+            "3",
+            "--epsilon",
+            "1",
+            "--out",
+            "model.json",
+        ]);
         run.fails(3, code).says("line 3");
         assert_eq!(place.files(), ["x.libsvm"], "{line}");
     }
     place.write("x.libsvm", "");
     place
-        .dp(&["train", "--data", "x.libsvm", "--dim", "3", "--epsilon", "1", "--out", "model.json"])
+        .dp(&["train", "--anyway", "--data", "x.libsvm", "--dim", "3", "--epsilon", "1", "--out", "model.json"])
         .fails(3, "libsvm.empty");
 }
 
@@ -504,6 +575,7 @@ fn every_code_is_triggered_somewhere() {
         include_str!("tables.rs"),
         include_str!("predict_sql.rs"),
         include_str!("train.rs"),
+        include_str!("unit.rs"),
         include_str!("tune.rs"),
         include_str!("usage.rs"),
         include_str!("verify.rs"),

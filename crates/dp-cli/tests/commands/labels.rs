@@ -48,7 +48,8 @@ fn place() -> Workplace {
 fn train(place: &Workplace, table: &str, more: &[&str]) -> Value {
     let (data, schema) = (format!("{table}.csv"), format!("{table}.toml"));
     let arguments = ["train", "--data", &data, "--schema", &schema, "--out", "m.json", "--force", "--json"];
-    place.dp(&[&arguments, more].concat()).json()
+    let linear = if more.contains(&"--algorithm") { &[][..] } else { &["--algorithm", "bolt-on-convex"] };
+    place.dp(&[&arguments, linear, more].concat()).json()
 }
 
 fn evaluate(place: &Workplace, table: &str) -> Value {
@@ -182,7 +183,7 @@ fn labels_that_do_not_fit_the_schema_are_refused() {
     refused("houses", "1,1,5\n1,1,\n", "label.missing");
     // A number outside the range is clamped, with a warning to the curator.
     place.write("far.csv", "size,age,price\n0.1,0.1,1e9\n0.9,0.2,-5\n0.5,0.5,50\n");
-    let far = ["train", "--data", "far.csv", "--schema", "houses.toml", "--out", "far.json"];
+    let far = ["train", "--anyway", "--data", "far.csv", "--schema", "houses.toml", "--out", "far.json"];
     let run = place.dp(&[&far, PRIVATE].concat());
     run.says("2 values of column `price`");
     run.ok();
@@ -192,7 +193,7 @@ fn labels_that_do_not_fit_the_schema_are_refused() {
         HOUSES.replace("max = 100", "max = 100\non_missing = \"neutral\"\non_unreadable = \"neutral\""),
     );
     place.write("gaps.csv", "size,age,price\n0.1,0.1,\n0.9,0.2,nan\n0.5,0.5,50\n");
-    let gaps = ["train", "--data", "gaps.csv", "--schema", "lenient.toml", "--out", "gaps.json"];
+    let gaps = ["train", "--anyway", "--data", "gaps.csv", "--schema", "lenient.toml", "--out", "gaps.json"];
     place.dp(&[&gaps, PRIVATE].concat()).ok();
     let schema_of =
         |label: &str| format!("[label]\ncolumn = \"kind\"\n{label}\n[columns.length]\ntype = \"indicator\"\n");
@@ -371,7 +372,8 @@ fn one_model_for_each_class_is_refused_where_there_is_none() {
     let fails = |table: &str, more: &[&str], exit: i32, code: &str| {
         let (data, schema) = (format!("{table}.csv"), format!("{table}.toml"));
         let arguments = ["train", "--data", &data, "--schema", &schema, "--out", "no.json", "--epsilon", "1"];
-        place.dp(&[&arguments[..], more].concat()).fails(exit, code);
+        let bolt_on = if more.contains(&"--algorithm") { &[][..] } else { &["--algorithm", "bolt-on-convex"] };
+        place.dp(&[&arguments[..], bolt_on, more].concat()).fails(exit, code);
         assert!(!place.path("no.json").exists());
     };
     fails("houses", &["--one-vs-all", "joint"], 2, "usage.conflict");

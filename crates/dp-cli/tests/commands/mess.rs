@@ -243,7 +243,8 @@ fn parts_of_dates_are_features() {
              columns.hour = {{ type = 'hour', column = 'when', {format} }}\n"
         ),
     );
-    let train = ["train", "--data", "a.csv", "--schema", "s.toml", "--epsilon", "1000", "--out", "m.json", "--json"];
+    let train = ["train", "--data", "a.csv", "--schema", "s.toml", "--epsilon", "1000", "--out", "m.json"];
+    let train = [&train[..], &["--algorithm", "bolt-on-convex", "--json"]].concat();
     place.dp(&train).ok();
     let found = place.dp(&["evaluate", "--model", "m.json", "--data", "a.csv", "--json"]).json();
     assert!(found["accuracy"].as_f64().unwrap() > 0.95, "{found}");

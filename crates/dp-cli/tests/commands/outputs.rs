@@ -208,7 +208,17 @@ fn an_interrupt_leaves_nothing() {
     let signals = if ignored.is_some_and(|mask| mask & 2 != 0) { &["TERM"][..] } else { &["INT", "TERM"] };
     for signal in signals {
         let mut child = place
-            .command(&with(&["--out", "model.json", "--passes", "2000000", "--progress", "json", "--json"]))
+            .command(&with(&[
+                "--out",
+                "model.json",
+                "--algorithm",
+                "bolt-on-convex",
+                "--passes",
+                "2000000",
+                "--progress",
+                "json",
+                "--json",
+            ]))
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

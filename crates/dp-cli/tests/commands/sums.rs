@@ -135,7 +135,8 @@ fn what_needs_rows_is_refused_before_anything_is_sent() {
         .fails(2, "usage.conflict")
         .says("needs the rows")
         .says("temporary file");
-    run(usual).fails(2, "usage.conflict").says("--delta");
+    run(&format!("{usual} --delta 0")).fails(2, "usage.conflict").says("--delta");
+    run(&usual.replace("auto", "dp-gd")).fails(2, "usage.conflict").says("--delta");
     run(&format!("{usual} --delta 1e-6 --float f32")).fails(2, "usage.conflict").says("double");
     assert_eq!(run(&format!("{usual} --delta 1e-6 --memory 1GB")).code, 2);
     run(&format!("{} --delta 1e-6 --radius 2 --adjacency replace-one", usual.replace("auto", "dp-gd")))

@@ -161,7 +161,7 @@ fn models_scores_and_figures_are_those_of_the_csv_file() {
         let scores = with("predict", source, "--model m.json");
         let figures = with("evaluate", source, "--model m.json");
         // Persons of a trade, of whom three each are used.
-        with("train", source, &format!("{train} --unit trade --max-rows 3 --threads 2"));
+        with("train", source, &format!("{train} --unit trade --max-rows 3 --threads 2 --anyway"));
         let of_units = but_for_the_query(&place.read("m.json"), source);
         let planned = with("train", source, &format!("{train} --dry-run --n 100"));
         (tuned, model, of_units, scores, figures, planned)

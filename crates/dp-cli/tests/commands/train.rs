@@ -9,6 +9,9 @@ fn train(place: &Workplace, data: &str, out: &str, extra: &[&str]) -> Value {
     let mut arguments = vec!["train", "--data", data, "--out", out];
     arguments.extend(FROM_DATA);
     arguments.extend(extra);
+    if !extra.contains(&"--algorithm") {
+        arguments.extend(["--algorithm", "bolt-on-convex"]);
+    }
     place.dp(&arguments).json()
 }
 
@@ -35,7 +38,7 @@ fn the_first_private_model_in_four_commands() {
         place.dp(&["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "m.json"]);
     let text = trained.ok();
     assert!(text.lines().count() <= 12, "{text}");
-    for word in ["epsilon", "delta", "replace-one", "m.json", "dp verify m.json"] {
+    for word in ["chosen", "expect", "epsilon", "delta", "add-remove", "m.json", "dp verify m.json"] {
         assert!(text.contains(word), "{word}: {text}");
     }
     let certificate = &place.json("m.json")["certificate"];
@@ -59,6 +62,63 @@ fn the_first_private_model_in_four_commands() {
         run.says("does not hold");
         assert_eq!(run.json()["publishable"], false);
     }
+}
+
+/// Without a word on the algorithm and delta, `auto` trains at a delta that follows from the number of records.
+#[test]
+fn the_best_choice_is_the_default() {
+    let place = Workplace::new();
+    place.write("people.csv", people(5000, 11));
+    let arguments = ["train", "--data", "people.csv", "--out", "m.json", "--force", "--epsilon", "1"];
+    let train = |more: &[&str]| place.dp(&[&arguments[..], &FROM_DATA, more].concat()).json();
+    let usual = train(&["--seed", "3"]);
+    assert_eq!(usual["algorithm"], "auto");
+    let model = place.read("m.json");
+    train(&["--seed", "3", "--algorithm", "auto", "--delta", "1e-6"]);
+    assert_eq!(model, place.read("m.json"));
+    // The requested delta follows from n; the release may need none.
+    assert_eq!(place.json("m.json")["certificate"]["requested"]["delta"], 1e-6);
+    place.write("many.csv", people(100_001, 11));
+    let many = ["train", "--data", "many.csv", "--out", "m.json", "--force", "--epsilon", "1"];
+    place.dp(&[&many[..], &FROM_DATA].concat()).json();
+    assert_eq!(place.json("m.json")["certificate"]["requested"]["delta"], 1e-7);
+    // Another algorithm is pure unless a delta is given.
+    train(&["--algorithm", "bolt-on-convex"]);
+    assert_eq!(place.json("m.json")["certificate"]["requested"]["delta"], 0.0);
+}
+
+/// Where public numbers say that nothing is to be gained, nothing is spent.
+#[test]
+fn useless_models_are_not_trained() {
+    let place = Workplace::new();
+    place.write("people.csv", people(100, 11));
+    let arguments = ["train", "--data", "people.csv", "--out", "m.json", "--epsilon", "0.1"];
+    let arguments = [&arguments[..], &FROM_DATA[..5]].concat();
+    let run = place.dp(&arguments);
+    run.fails(4, "train.useless").says("100%").says("records").says("--epsilon ").says("--anyway");
+    assert_eq!(place.files(), ["people.csv"]);
+    // What it advises is enough.
+    let advice = run.stderr.split("--epsilon ").nth(1).unwrap().split(',').next().unwrap();
+    let rows: usize = run.stderr.split("about ").last().unwrap().split(' ').next().unwrap().parse().unwrap();
+    place.dp(&[&arguments[..], &["--epsilon", advice]].concat());
+    let with = |epsilon: &str, rows: usize| {
+        place.write("people.csv", people(rows, 11));
+        let arguments = ["train", "--data", "people.csv", "--out", "m.json", "--force", "--epsilon", epsilon, "--json"];
+        place.dp(&[&arguments[..], &FROM_DATA[..5]].concat()).json()
+    };
+    for trained in [with(advice, 100), with("0.1", rows)] {
+        assert!(trained["choice"]["expected_loss"].as_f64().unwrap() < 0.35, "{trained}");
+    }
+    place.write("people.csv", people(100, 11));
+    place.dp(&[&arguments[..], &["--anyway", "--force"]].concat()).ok();
+    place.dp(&["verify", "m.json"]).ok();
+    // A dry run says so, and named algorithms do as they are told.
+    let draft = place.dp(&["schema", "people.csv", "--label", "earns"]).ok();
+    place.write("s.toml", draft.replace("reviewed = false", "reviewed = true"));
+    let dry =
+        ["train", "--data", "people.csv", "--schema", "s.toml", "--out", "n.json", "--epsilon", "0.1", "--dry-run"];
+    assert!(place.dp(&[&dry[..], &["--n", "100"]].concat()).ok().contains("--anyway"));
+    place.dp(&[&dry[..9], &["--algorithm", "bolt-on-convex"]].concat()).ok();
 }
 
 #[test]
@@ -111,6 +171,7 @@ fn the_same_records_give_the_same_model_in_every_packing() {
     );
     for input in [text.as_bytes().to_vec(), gzip(text.as_bytes()), xz(text.as_bytes())] {
         let mut arguments = vec!["train", "--data", "-", "--out", "other.json", "--force"];
+        arguments.extend(["--algorithm", "bolt-on-convex"]);
         arguments.extend(FROM_DATA);
         arguments.extend(seeded);
         place.dp_with_input(&arguments, &input).json();
@@ -375,7 +436,8 @@ fn a_dry_run_reads_no_record_and_writes_nothing() {
         ["train", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "1", "--out", "m.json", "--dry-run"];
     let with_n = place.dp(&[&arguments[..], &["--n", "1000", "--json"]].concat()).json();
     assert_eq!((&with_n["schema"], &with_n["dry_run"]), (&"dp.train/1".into(), &true.into()));
-    assert_eq!((&with_n["n"], &with_n["dim"]), (&1000.into(), &2.into()));
+    assert_eq!((&with_n["n"], &with_n["algorithm"]), (&1000.into(), &"auto".into()));
+    assert!(with_n["dim"].as_u64().unwrap() >= 2);
     assert!(with_n["event"].is_object() && with_n["epsilon"].as_f64().unwrap() <= 1.0, "{with_n}");
     let without = place.dp(&arguments).ok();
     assert!(without.contains("--n"), "{without}");
@@ -541,7 +603,8 @@ fn the_examples_of_the_help_run() {
                 line.split_whitespace().skip(1).map(|word| word.trim_matches('\'').to_owned()).collect();
             let mut words: Vec<&str> = words.iter().map(String::as_str).collect();
             if words[0] == "train" {
-                words.push("--force");
+                // The data of the examples are few here.
+                words.extend(["--force", "--anyway"]);
             }
             place.dp(&words).ok();
             ran += 1;

@@ -10,6 +10,9 @@ fn train(place: &Workplace, extra: &[&str]) -> crate::support::Run {
     let mut arguments =
         vec!["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
     arguments.extend(extra);
+    if !extra.contains(&"--algorithm") {
+        arguments.extend(["--algorithm", "bolt-on-convex"]);
+    }
     if !extra.contains(&"--out") {
         arguments.extend(["--out", "model.json"]);
     }

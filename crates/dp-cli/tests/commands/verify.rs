@@ -20,6 +20,9 @@ fn trained(extra: &[&str]) -> (Workplace, Value) {
         "model.json",
     ];
     arguments.extend(extra);
+    if !extra.contains(&"--algorithm") {
+        arguments.extend(["--algorithm", "bolt-on-convex"]);
+    }
     place.dp(&arguments).ok();
     let file = place.json("model.json");
     (place, file)
@@ -463,6 +466,7 @@ fn a_forged_file_cannot_drive_the_terminal() {
         "--schema-from-data",
         "--epsilon",
         "1",
+        "--anyway",
         "--out",
         "m.json",
     ]);

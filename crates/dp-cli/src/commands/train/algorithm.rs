@@ -10,6 +10,7 @@ use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::{AnyRecipe, AtBaseRate, Budget, PerUnit, Planned, Recipe, RecordAdjacency, Summary};
 
 use super::config::{Method, OneVsAll, TrainConfig};
+use super::outcome::expectation;
 use super::refusal::refusal;
 use crate::args::Adjacency;
 use crate::exit_code::ExitStatus;
@@ -84,6 +85,24 @@ pub(super) fn check_flags(name: &str, taken: &[&str], settings: &Settings) -> Re
     Err(conflict(&flag, format!("{flag} is no setting of {name}"))
         .expected(format!("of the flags that depend on the algorithm: {taken}"))
         .help(format!("omit {flag}, or choose another --algorithm")))
+}
+
+/// The expected loss from which a model is useless.
+pub(super) const USELESS: f64 = 0.5;
+/// The expected loss of a model that is worth its cost.
+const WORTH: f64 = 0.2;
+/// The steps in which more records and a larger epsilon are tried, and their number.
+const STEP: f64 = 1.25;
+const MOST_STEPS: i32 = 60;
+/// A larger epsilon is no advice.
+const LARGEST_ADVISED: f64 = 10.0;
+
+/// Rounds up to two significant digits.
+fn rounded(number: f64) -> f64 {
+    let unit = 10f64.powi(number.log10().floor() as i32 - 1);
+    let rounded = (number / unit).ceil() * unit;
+    // Free of the noise of the multiplication.
+    format!("{rounded:.6e}").parse().unwrap_or(rounded)
 }
 
 /// The facts about a release that are known before data is read.
@@ -179,6 +198,51 @@ impl PrivateAlgorithm {
             AdjacencyKind::ReplaceOne => foresee::<ReplaceOne>(built, budget, shape),
             _ => Err(self.no_proof()),
         }
+    }
+
+    /// Refuses a training of which public numbers say that the model will be useless, and says what would help.
+    ///
+    /// # Errors
+    /// `train.useless`.
+    pub(super) fn check_worth(
+        self,
+        config: &TrainConfig,
+        budget: Budget,
+        adjacency: Adjacency,
+        shape: Shape,
+        advice: &Advice,
+    ) -> Result<(), Failure> {
+        if advice.expected_loss < USELESS || config.anyway {
+            return Ok(());
+        }
+        let is_worth = |budget: Budget, shape: Shape| {
+            let built = self.recipe(config, budget, adjacency, shape).ok()?.0;
+            Some(built.advice?.expected_loss <= WORTH)
+        };
+        let steps = || (1..MOST_STEPS).map(|step| STEP.powi(step));
+        let more_rows = |times: f64| {
+            // As many as units, if these are of several rows.
+            let units = rounded(config.units(shape.n) as f64 * times) as u64;
+            (units, Shape { n: units.saturating_mul(shape.n / config.units(shape.n).max(1)), ..shape })
+        };
+        let rows = steps().map(more_rows).find(|(_, shape)| is_worth(budget, *shape) == Some(true));
+        let epsilon = steps()
+            .filter_map(|times| Epsilon::new(rounded(budget.epsilon.get() * times)).ok())
+            .take_while(|epsilon| epsilon.get() <= LARGEST_ADVISED)
+            .find(|&epsilon| is_worth(Budget { epsilon, ..budget }, shape) == Some(true));
+        let helps = [
+            rows.map(|(units, _)| format!("about {units} {}", config.units_are_called())),
+            epsilon.map(|epsilon| format!("--epsilon {}", epsilon.get())),
+            Some("fewer features".to_owned()),
+        ];
+        let helps: Vec<String> = helps.into_iter().flatten().collect();
+        Err(Failure::new(
+            ExitStatus::Privacy,
+            "train.useless",
+            format!("the model would be useless: expect it {}", expectation(advice, &config.loss.to_string())),
+        )
+        .expected("a loss below one half, from public numbers alone")
+        .help(format!("use {}; --anyway trains all the same. Nothing was released", helps.join(", or "))))
     }
 
     /// Rejects, before any record is read, a configuration that is wrong for every number of records.

@@ -56,6 +56,10 @@ pub struct TrainConfig {
     pub settings: Settings,
     /// The selection among settings, the first of which is `settings`.
     pub tuning: Option<Tuning>,
+    /// True if delta follows from the number of records.
+    pub delta_is_suggested: bool,
+    /// True if a model is trained that public numbers say to be useless.
+    pub anyway: bool,
     /// The unit that is protected, if it is not a record.
     pub unit: Option<RowsOfUnit>,
     /// The noise mode.
@@ -210,13 +214,16 @@ impl TrainConfig {
     /// # Errors
     /// `usage.*`.
     pub fn tuned(args: &TuneArgs, global: &GlobalArgs) -> Result<Self, Failure> {
-        if args.train.algorithm == args::Algorithm::NonPrivate {
+        let algorithm = args.train.algorithm.unwrap_or_else(args::Algorithm::tuned);
+        if algorithm == args::Algorithm::NonPrivate {
             return Err(conflict("--algorithm", "without privacy there is nothing to be paid for a choice")
                 .help("choose a private --algorithm, or compare trainings by `dp evaluate`"));
         }
-        let tuning = Tuning::new(args, args.train.settings.grid()?, args.train.delta)?;
+        let delta = args.train.delta.unwrap_or(0.0);
+        let tuning = Tuning::new(args, args.train.settings.grid()?, delta)?;
         let first = tuning.grid.first().cloned().unwrap_or_default();
-        Self::with(&args.train, global, first, Some(tuning))
+        let of_training = TrainArgs { algorithm: Some(algorithm), delta: Some(delta), ..args.train.clone() };
+        Self::with(&of_training, global, first, Some(tuning))
     }
 
     fn with(
@@ -240,11 +247,11 @@ impl TrainConfig {
         let unit = unit(args, &input)?;
         let asked = AskedLoss::new(args.loss, args.huber_width)?;
         let asked = if one_vs_all.is_some() { asked.one_against_the_rest()? } else { asked };
-        let taken = match args.algorithm {
+        let taken = match args.algorithm() {
             args::Algorithm::Private(entry) => entry.settings,
             args::Algorithm::NonPrivate => catalogue::NON_PRIVATE,
         };
-        check_flags(args.algorithm.name(), taken, &settings)?;
+        check_flags(args.algorithm().name(), taken, &settings)?;
         let out = if args.out.as_os_str() == "-" { Target::Stdout } else { Target::File(args.out.clone()) };
         if out == Target::Stdout && global.json {
             return Err(conflict("--out", "the model and the JSON result cannot both go to standard output")
@@ -285,6 +292,8 @@ impl TrainConfig {
             method,
             settings,
             tuning,
+            delta_is_suggested: is_suggested(args),
+            anyway: args.anyway,
             unit,
             noise: match args.noise.unwrap_or_default() {
                 args::Noise::Exact => NoiseMode::Exact,
@@ -326,6 +335,18 @@ impl TrainConfig {
         }
         let one_vs_all = self.one_vs_all.map(|asked| OneVsAll { classes, ..asked });
         Ok(Self { loss, one_vs_all, ..self.clone() })
+    }
+
+    /// Returns the configuration for so many records: their number decides a delta that was not given.
+    #[must_use]
+    pub(super) fn for_records(&self, n: u64) -> Self {
+        match (self.method, suggested_delta(self.units(n))) {
+            (Method::Private { algorithm, budget, adjacency }, Some(delta)) if self.delta_is_suggested => {
+                let method = Method::Private { algorithm, budget: Budget { delta, ..budget }, adjacency };
+                Self { method, ..self.clone() }
+            }
+            _ => self.clone(),
+        }
     }
 
     /// Returns the number of units of which there are `n` records.
@@ -408,14 +429,14 @@ fn check_sums(args: &TrainArgs, input: &InputConfig, tuned: bool) -> Result<(), 
         return Err(conflict("--sums-timeout", "--sums-timeout is for a runner")
             .help("set PGOPTIONS='-c statement_timeout=MILLISECONDS'"));
     }
-    let name = args.algorithm.name();
+    let name = args.algorithm().name();
     if !ON_SUMS.contains(&name) {
         let why = format!("{name} needs the rows: what it asks of an engine would not be private");
         return Err(conflict("--sums", why)
             .expected(ON_SUMS.map(|name| format!("--algorithm {name}")).join(" or "))
             .help("omit --sums: rows that memory does not hold go to a temporary file, under any algorithm"));
     }
-    if MANY_SUMS.contains(&name) && !(args.delta > 0.0) {
+    if MANY_SUMS.contains(&name) && args.delta.map_or(name != "auto", |delta| !(delta > 0.0)) {
         return refused("without a delta, every step needs as much noise as a training: add --delta");
     }
     if tuned {
@@ -450,7 +471,7 @@ fn at_base_rate(args: &TrainArgs, tuned: bool) -> Result<bool, Failure> {
     let refused = |why| Err(conflict("--threshold", why).help("omit --threshold"));
     match args.threshold {
         args::Threshold::Half => Ok(false),
-        args::Threshold::BaseRate if args.algorithm == args::Algorithm::NonPrivate => {
+        args::Threshold::BaseRate if args.algorithm() == args::Algorithm::NonPrivate => {
             refused("without privacy there is no noisy base rate")
         }
         args::Threshold::BaseRate if args.one_vs_all.is_some() => {
@@ -463,7 +484,7 @@ fn at_base_rate(args: &TrainArgs, tuned: bool) -> Result<bool, Failure> {
 
 fn one_vs_all(args: &TrainArgs) -> Result<Option<OneVsAll>, Failure> {
     let Some(share) = args.one_vs_all else { return Ok(None) };
-    if args.algorithm == args::Algorithm::NonPrivate {
+    if args.algorithm() == args::Algorithm::NonPrivate {
         return Err(conflict("--one-vs-all", "--one-vs-all says how models share a budget, and there is none")
             .help("omit --one-vs-all, or choose a private --algorithm"));
     }
@@ -554,10 +575,10 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
 }
 
 fn method(args: &TrainArgs) -> Result<Method, Failure> {
-    let args::Algorithm::Private(entry) = args.algorithm else {
+    let args::Algorithm::Private(entry) = args.algorithm() else {
         for (given, flag) in [
             (args.epsilon.is_some(), "--epsilon"),
-            (args.delta != 0.0, "--delta"),
+            (args.delta.is_some_and(|delta| delta != 0.0), "--delta"),
             (args.adjacency.is_some(), "--adjacency"),
             (args.noise.is_some(), "--noise"),
         ] {
@@ -578,7 +599,9 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
             .expected("a finite number, at least 2^-50 (about 1e-15)")
             .help("use --epsilon 1, say; smaller is more private")
     })?;
-    let delta = Delta::new(args.delta).map_err(|error| {
+    // Until the number of records is known, one that is usual.
+    let delta = args.delta.unwrap_or(if is_suggested(args) { LARGEST_SUGGESTED } else { 0.0 });
+    let delta = Delta::new(delta).map_err(|error| {
         Failure::usage("--delta", error.to_string())
             .expected("a number in [0, 1), far below 1/n; 0 is pure differential privacy")
             .help("use --delta 1e-8, say, or omit it")
@@ -586,6 +609,21 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
     let algorithm = PrivateAlgorithm(entry);
     let adjacency = args.adjacency.unwrap_or_else(|| algorithm.usual_relation());
     Ok(Method::Private { algorithm, budget: Budget { epsilon, delta }, adjacency })
+}
+
+/// The largest delta that is suggested.
+const LARGEST_SUGGESTED: f64 = 1e-6;
+
+/// Returns whether delta follows from the number of records.
+fn is_suggested(args: &TrainArgs) -> bool {
+    args.delta.is_none() && args.algorithm() == args::Algorithm::auto()
+}
+
+/// Returns the largest power of ten that is at most 1e-6 and `1/(10 n)`.
+fn suggested_delta(n: u64) -> Option<Delta> {
+    let digits = n.max(1).checked_sub(1)?.checked_ilog10().map_or(0, |digits| digits + 1);
+    let delta: f64 = format!("1e-{}", (digits + 1).max(6)).parse().ok()?;
+    Delta::new(delta).ok()
 }
 
 fn projection_seed(seed: Option<u64>) -> Result<Option<u64>, Failure> {
@@ -614,7 +652,7 @@ fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
 }
 
 fn map_is_chosen(args: &TrainArgs, format: Format) -> bool {
-    let chooses = matches!(args.algorithm, args::Algorithm::Private(entry) if entry.chooses_cosines());
+    let chooses = matches!(args.algorithm(), args::Algorithm::Private(entry) if entry.chooses_cosines());
     // Each feature is one more sum in every statement.
     chooses && args.sums.is_none() && format.is_table() && args.curves.is_none() && args.coordinate.is_none()
 }
@@ -632,4 +670,24 @@ fn feature_map(args: &TrainArgs) -> FeatureMap {
         None => FeatureMap::curves(cosines).scale,
     };
     FeatureMap { scale, cosines, pairs }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_suggested_delta_is_far_below_one_over_n() {
+        for (n, delta) in [
+            (0, 1e-6),
+            (1, 1e-6),
+            (100_000, 1e-6),
+            (100_001, 1e-7),
+            (1_000_000, 1e-7),
+            (1_000_001, 1e-8),
+            (u64::MAX, 1e-21),
+        ] {
+            assert_eq!(suggested_delta(n).map(Delta::get), Some(delta), "{n}");
+        }
+    }
 }

@@ -63,6 +63,7 @@ pub(super) fn for_classes(config: &TrainConfig, classes: u32) -> Result<TrainCon
 /// # Errors
 /// `usage.*`, and `privacy.*` if no guarantee is possible.
 pub(super) fn planned(config: &TrainConfig, n: u64, dim: u64) -> Result<Planned, Failure> {
+    let config = &config.for_records(n);
     let Method::Private { algorithm, budget, adjacency } = config.method else {
         return Err(Failure::usage("--algorithm", "without privacy there is no claim"));
     };
@@ -163,6 +164,7 @@ pub fn dry_run(config: &TrainConfig, console: &Console) -> Result<DryOutcome, Fa
         return Err(crate::input::conflict("--dry-run", "the number of features is not known").help("add --dim"));
     };
     let n = config.dry_run.and_then(|dry| dry.n);
+    let config = &n.map_or_else(|| config.clone(), |n| config.for_records(n));
     let encoder = match n {
         Some(n) if config.map_is_chosen => algorithm::mapped(config, &encoder, n)?,
         _ => encoder,

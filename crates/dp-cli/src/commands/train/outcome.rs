@@ -12,7 +12,7 @@ use dp_optim::catalogue::Advice;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::algorithm::Foreseen;
+use super::algorithm::{Foreseen, USELESS};
 use super::config::{Method, Target, TrainConfig};
 use super::tuning::Chosen;
 use crate::args::{self, Algorithm};
@@ -253,6 +253,9 @@ impl DryOutcome {
             None => (None, None, None, None),
         };
         let private = matches!(config.method, Method::Private { .. }) && config.seed.is_none();
+        let is_useless = |advice: &&Advice| advice.expected_loss >= USELESS && !config.anyway;
+        let useless =
+            choice.as_ref().filter(is_useless).map(|_| "training is refused as useless, but with --anyway".to_owned());
         Self {
             schema: schema(config),
             dry_run: true,
@@ -281,7 +284,10 @@ impl DryOutcome {
                     let n = n.map(|n| config.units(n));
                     dp::protection::warnings(reached.epsilon, reached.delta, n, config.units_are_called())
                 })
-                .unwrap_or_default(),
+                .unwrap_or_default()
+                .into_iter()
+                .chain(useless)
+                .collect(),
             assumed_public: assumed_public(encoder),
             model: target(&config.out),
             report: config.report.as_deref().map(atomic::shown),

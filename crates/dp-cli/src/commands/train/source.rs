@@ -124,7 +124,7 @@ impl Known {
                         Some(bound) => HeldCoordinates::read_units(input, &encoder, csv, &config.room, bound),
                     };
                     let (rows, warnings) = read.map_err(|error| from_data(&error))?;
-                    let encoder = algorithm::mapped(config, &encoder, rows.len())?;
+                    let encoder = algorithm::mapped(&config.for_records(rows.len()), &encoder, rows.len())?;
                     rows.encode(&encoder, config.workers, &config.room).map(|rows| (encoder, rows, warnings))
                 } else {
                     let read = match &bound {

@@ -66,6 +66,7 @@ where
     }
     let (encoder, rows, warnings) = known.load::<F>(config, console)?;
     let n = rows.len();
+    let config = &config.for_records(n);
     for warning in &warnings {
         console.warn_curator(&one_line(&warning.to_string()));
     }
@@ -188,6 +189,9 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored>(
         let plan = recipe.plan_copies::<A>(shape.n, shape.dim, budget, 1).map_err(|error| refusal(&error))?;
         Ok((advice, plan))
     })?;
+    if let (Some(advice), Method::Private { algorithm, adjacency, .. }) = (&advice, config.method) {
+        algorithm.check_worth(config, budget, adjacency, shape, advice)?;
+    }
     let summary = plan.summary();
     console.detail(&summary.text);
     let records = Records { encoder, rows };
