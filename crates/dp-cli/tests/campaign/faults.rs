@@ -26,7 +26,7 @@ const CALLS: &[(&str, &[&str])] = &[
 
 const COMMANDS: &[(&str, &[&str], &[&str])] = &[
     (
-        "train --data people.csv --schema schema.toml --epsilon 1 --out m.json --report m.md",
+        "train --data people.csv --schema schema.toml --epsilon 1 --algorithm bolt-on-convex --out m.json --report m.md",
         &["people.csv", "schema.toml"],
         &["m.json", "m.md"],
     ),

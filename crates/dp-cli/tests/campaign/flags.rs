@@ -12,11 +12,17 @@ use crate::support::Dice;
 
 /// Command lines that reach the work behind the flags, with the outputs of a success.
 const STARTS: &[(&str, &[&str])] = &[
-    ("train --data people.csv --schema schema.toml --epsilon 1 --out m.json", &["m.json"]),
-    ("train --data people.csv --schema schema.toml --epsilon 1 --delta 1e-5 --out m.json", &["m.json"]),
-    ("train --data rows.svm --format libsvm --dim 9 --epsilon 1 --delta 1e-5 --out m.json", &["m.json"]),
+    ("train --data people.csv --schema schema.toml --epsilon 1 --algorithm bolt-on-convex --out m.json", &["m.json"]),
     (
-        "train --data images.idx --labels labels.idx --classes 0,1,2,3 --epsilon 1 --delta 1e-5 --out m.json",
+        "train --data people.csv --schema schema.toml --epsilon 1 --delta 1e-5 --algorithm bolt-on-convex --out m.json",
+        &["m.json"],
+    ),
+    (
+        "train --data rows.svm --format libsvm --dim 9 --epsilon 1 --delta 1e-5 --algorithm bolt-on-convex --out m.json",
+        &["m.json"],
+    ),
+    (
+        "train --data images.idx --labels labels.idx --classes 0,1,2,3 --epsilon 1 --delta 1e-5 --algorithm bolt-on-convex --out m.json",
         &["m.json"],
     ),
     ("tune --data people.csv --schema schema.toml --epsilon 4 --delta 1e-5 --passes 1,2 --out m.json", &["m.json"]),

@@ -15,7 +15,7 @@ const USES: &[(&str, Names, Names, Names)] = &[
     ("schema people.csv --label earns --out s.toml", &["people.csv"], &[], &["s.toml"]),
     ("schema people.csv.gz --label age --label-range 0 99", &["people.csv.gz"], &[], &[]),
     (
-        "train --data people.csv --schema schema.toml --epsilon 1 --out m.json",
+        "train --data people.csv --schema schema.toml --epsilon 1 --algorithm bolt-on-convex --out m.json",
         &["people.csv", "schema.toml"],
         &["people.csv", "schema.toml"],
         &["m.json"],
@@ -27,18 +27,23 @@ const USES: &[(&str, Names, Names, Names)] = &[
         &["m.json", "m.md"],
     ),
     (
-        "train --data people.csv.gz --schema-from-data --label earns --epsilon 1 --out m.json",
+        "train --data people.csv.gz --schema-from-data --label earns --epsilon 1 --algorithm bolt-on-convex --out m.json",
         &["people.csv.gz"],
         &[],
         &["m.json"],
     ),
     (
-        "train --data people.csv.xz --schema schema.toml --epsilon 1 --float f32 --out m.json",
+        "train --data people.csv.xz --schema schema.toml --epsilon 1 --float f32 --algorithm bolt-on-convex --out m.json",
         &["people.csv.xz"],
         &["schema.toml"],
         &["m.json"],
     ),
-    ("train --data rows.svm --format libsvm --epsilon 1 --out m.json", &["rows.svm"], &[], &["m.json"]),
+    (
+        "train --data rows.svm --format libsvm --epsilon 1 --algorithm bolt-on-convex --out m.json",
+        &["rows.svm"],
+        &[],
+        &["m.json"],
+    ),
     (
         "train --data rows.svm --format libsvm --dim 9 --epsilon 1 --delta 1e-5 --algorithm ALGORITHM --out m.json",
         &["rows.svm"],

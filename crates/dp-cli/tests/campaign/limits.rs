@@ -6,7 +6,10 @@ use crate::specimens::words;
 use crate::support::Dice;
 
 const COMMANDS: &[(&str, &[&str])] = &[
-    ("train --data people.csv --schema schema.toml --epsilon 1 --out m.json --report m.md --json", &["m.json", "m.md"]),
+    (
+        "train --data people.csv --schema schema.toml --epsilon 1 --algorithm bolt-on-convex --out m.json --report m.md --json",
+        &["m.json", "m.md"],
+    ),
     ("tune --data people.csv --schema schema.toml --epsilon 4 --passes 1,2 --out m.json --json", &["m.json"]),
     ("predict --model model.json --data people.csv --out p.csv --json", &["p.csv"]),
     ("evaluate --model images.json --data images.idx --labels labels.idx --json", &[]),

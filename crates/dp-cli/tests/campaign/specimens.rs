@@ -29,12 +29,18 @@ on_unknown = "error"
 /// The commands that make files from those above them.
 const MADE: &[(&str, &str)] = &[
     ("drafted.toml", "schema people.csv --label earns --out drafted.toml"),
-    ("model.json", "train --data people.csv --schema schema.toml --epsilon 1 --out model.json"),
+    (
+        "model.json",
+        "train --data people.csv --schema schema.toml --epsilon 1 --algorithm bolt-on-convex --out model.json",
+    ),
     (
         "gaussian.json",
         "train --data people.csv --schema schema.toml --epsilon 1 --delta 1e-5 --algorithm dp-gd --out gaussian.json",
     ),
-    ("sparse.json", "train --data rows.svm --format libsvm --dim 9 --epsilon 1 --out sparse.json"),
+    (
+        "sparse.json",
+        "train --data rows.svm --format libsvm --dim 9 --epsilon 1 --algorithm bolt-on-convex --out sparse.json",
+    ),
     (
         "images.json",
         "train --data images.idx --labels labels.idx --classes 0,1,2,3 --epsilon 4 --delta 1e-5 --algorithm dp-gd --out images.json",
