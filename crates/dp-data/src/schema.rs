@@ -234,6 +234,7 @@ impl Column {
 }
 
 /// Returns whether a text spans several lines.
+#[cfg(feature = "files")]
 pub(crate) fn holds_line_end(text: &str) -> bool {
     text.contains(['\n', '\r'])
 }
@@ -422,6 +423,7 @@ impl Schema {
     }
 
     /// Returns the columns of the table, including the label's, whose cells may contain line ends.
+    #[cfg(feature = "files")]
     pub(crate) fn with_line_ends(&self) -> HashSet<&str> {
         let everywhere = self.missing.iter().any(|text| holds_line_end(text));
         let columns = self.columns.iter().filter(|column| everywhere || column.has_line_ends());

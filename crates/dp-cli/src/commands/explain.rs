@@ -161,7 +161,7 @@ const OWN: &[Page] = &[
         code: "privacy.adjacency",
         text: "The algorithm has no proof under the neighbouring relation that was asked for. A guarantee under one \
                relation is not one under another: under `replace-one` a record may change to any other, under \
-               `add-remove` it is present or replaced by a null record that contributes nothing. Nothing is \
+               `add-remove` it is present or replaced by a null record that contributes nothing (zero-out). Nothing is \
                converted silently; choose a relation that the algorithm is proved for.",
     },
     Page {

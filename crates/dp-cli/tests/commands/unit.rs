@@ -158,6 +158,9 @@ fn what_has_no_units_is_refused() {
     assert_eq!(train(&format!("{start} --max-rows 2")).code, 2);
     assert_eq!(train(&format!("{start} --unit patient --max-rows 0")).code, 2);
     train(&format!("{start} --unit patient --max-rows 2000000")).fails(2, "usage.value").says("--max-rows");
+    train(&format!("{start} --unit patient --max-rows 1000000 --delta 1e-6"))
+        .fails(4, "privacy.refused")
+        .says("fewer rows");
     train(&format!("{start} --unit person --max-rows 2")).fails(3, "csv.missing_column").says("person");
     train(&format!("{start} --unit person --max-rows 2 --dry-run")).fails(3, "csv.missing_column").says("person");
     train("train --data x.libsvm --epsilon 1 --out m.json --unit patient --max-rows 2")

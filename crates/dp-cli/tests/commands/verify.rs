@@ -485,5 +485,5 @@ fn epsilon_is_never_shown_smaller_than_it_is() {
     let (place, file) = trained(&["--epsilon", "1", "--adjacency", "add-remove"]);
     assert_eq!(file["certificate"]["n_public"], true);
     assert_eq!(place.dp(&["verify", "model.json", "--json"]).json()["n_public"], true);
-    assert!(place.dp(&["verify", "model.json"]).ok().contains("present, or replaced by a null record"));
+    assert!(place.dp(&["verify", "model.json"]).ok().contains("present, or replaced by a null record (zero-out)"));
 }

@@ -53,6 +53,7 @@ impl Label {
     }
 
     /// Returns whether a declared value spans several lines.
+    #[cfg(feature = "files")]
     pub(crate) fn has_line_ends(&self) -> bool {
         let values: &[&[String]] = match &self.kind {
             LabelKind::TwoClasses { positive, negative, .. } => &[positive, negative],

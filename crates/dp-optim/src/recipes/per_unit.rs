@@ -40,6 +40,9 @@ pub const MOST_ROWS: u64 = 1_000_000;
 /// The part of the budget at which the search for the noise ends.
 const CLOSE: f64 = 1.0 - 1e-4;
 
+/// What an epsilon must be.
+const REACHABLE: &str = "what some noise can reach for all rows of a unit: allow more, or fewer rows";
+
 /// The recipe of a model that protects all rows of a unit together: public parameters only.
 ///
 /// # Examples
@@ -145,7 +148,7 @@ impl Recipe for PerUnit {
             Ok((plan, cost))
         };
         let first = Self::budget_of_a_record(budget, self.rows)?.epsilon.get();
-        let (plan, _) = calibration::largest(budget.epsilon, first, CLOSE, attempt)?;
+        let (plan, _) = calibration::largest(budget.epsilon, first, CLOSE, REACHABLE, attempt)?;
         let derivation =
             PerUnitDerivation { of_record: Box::new(plan.derivation()), rows: self.rows, column: self.column.clone() };
         let event = derivation.event()?;

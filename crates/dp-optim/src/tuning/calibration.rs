@@ -12,11 +12,12 @@ const LEAST_SHARE: f64 = 1e-4;
 /// Searches the largest epsilon by evaluation: `attempt(epsilon)` plans at that epsilon and returns the cost of the whole.
 ///
 /// The search starts at `first`, and ends where the cost is at least `close` times the budget, or where the ends of its interval have
-/// this ratio. The returned plan met the budget when it was evaluated, however the search proceeds.
+/// this ratio. `reachable` says of an epsilon that no plan meets what would help. The returned plan met the budget when it was evaluated, however the search proceeds.
 pub(crate) fn largest<T>(
     target: Epsilon,
     first: f64,
     close: f64,
+    reachable: &'static str,
     mut attempt: impl FnMut(Epsilon) -> Result<(T, f64), Error>,
 ) -> Result<(T, f64), Error> {
     let goal = target.get();
@@ -46,9 +47,5 @@ pub(crate) fn largest<T>(
             (true, false) => aimed.clamp(next * 1.02, next * 4.0),
         };
     }
-    best.ok_or(Error::OutOfRange {
-        name: "epsilon",
-        value: goal,
-        range: "what the best of these repetitions can reach: allow more, or fewer repetitions",
-    })
+    best.ok_or(Error::OutOfRange { name: "epsilon", value: goal, range: reachable })
 }

@@ -22,6 +22,9 @@ use crate::tuning::{calibration, repetitions};
 /// The part of the budget at which the search for the noise ends.
 const CLOSE: f64 = 0.99;
 
+/// What an epsilon must be.
+const REACHABLE: &str = "what the best of these repetitions can reach: allow more, or fewer repetitions";
+
 /// The plan of the best of a random number of repetitions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RandomStoppingPlan<P: Planned<A>, A: RecordAdjacency> {
@@ -75,7 +78,7 @@ impl<P: Planned<A>, A: RecordAdjacency> RandomStoppingPlan<P, A> {
             Ok(((candidates, derivation, event), cost))
         };
         let ((candidates, derivation, event), repetition_epsilon) =
-            calibration::largest(budget.epsilon, budget.epsilon.get() / 3.0, CLOSE, attempt)?;
+            calibration::largest(budget.epsilon, budget.epsilon.get() / 3.0, CLOSE, REACHABLE, attempt)?;
         Ok(Self {
             candidates,
             score: Score::new(derivation.score, moves),
