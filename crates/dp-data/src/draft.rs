@@ -15,6 +15,8 @@ pub(crate) use column::USUAL_MARKERS;
 use column::{ColumnSurvey, LabelSurvey};
 pub use sniff::csv_options;
 pub(crate) use sniff::file_format;
+#[cfg(feature = "xlsx")]
+pub(crate) use sniff::is_record;
 use written::Marks;
 
 use crate::encode::TextBuffer;

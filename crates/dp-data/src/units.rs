@@ -15,8 +15,9 @@ use crate::read::{CuratorWarning, NAMES_OF_UNITS, UnitNames};
 /// # Privacy
 /// After [`Held::read_units`](crate::spool::Held::read_units) every unit has exactly [`most`](Self::most) records, one after the other,
 /// some of them null; the units come in the order of their first rows. So two tables that differ in one unit differ in `most` records
-/// at the same places, and the number of records is `most` times that of the units. Which rows of a unit are kept depends on the key, the unit's name and the number of its rows: neither on what
-/// rows hold nor on other units. A row that names no unit has no influence.
+/// at the same places, and the number of records is `most` times that of the units. Which rows of a unit are kept depends on the
+/// key, the unit's name and the number of its rows: neither on what rows hold nor on other units. A row that names no unit has no
+/// influence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnitBound {
     /// The column that names the unit.

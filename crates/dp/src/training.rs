@@ -226,14 +226,14 @@ impl Training {
         let mut room = self.room.clone();
         room.spool.workers = self.workers;
         let options = CsvOptions::default();
-        let (coordinates, _) = match &self.unit {
-            None => HeldCoordinates::<f64>::read(input, &encoder, &options, &room)?,
+        let bound = match &self.unit {
+            None => None,
             Some((column, most)) => {
                 let key = OsSeeded::new()?.derive_key(ROWS_OF_UNITS);
-                let bound = UnitBound { column: column.clone(), most: *most, key };
-                HeldCoordinates::read_units(input, &encoder, &options, &room, &bound)?
+                Some(UnitBound { column: column.clone(), most: *most, key })
             }
         };
+        let (coordinates, _) = HeldCoordinates::<f64>::read_units(input, &encoder, &options, &room, bound.as_ref())?;
         let encoder = match self.map {
             Some(_) => encoder,
             None => with_chosen_map(self.algorithm, &self.request(&encoder, coordinates.len())?, &encoder)?,

@@ -202,7 +202,10 @@ fn what_cannot_be_read_is_said() {
     train(&["people.xlsx", "--table", "persons"], "earns").fails(1, "table.open").says("one of `people`");
     train(&["book.xlsx"], "earns").fails(1, "table.open").says("one of `people`, `Sheet2`");
     train(&["book.xlsx", "--table", "people"], "earns").fails(3, "csv.missing_column");
-    train(&["book.xlsx", "--table", "people!B3:F5005"], "earns").fails(3, "table.layout").says("book.xlsx, line 5005");
+    train(&["book.xlsx", "--table", "people!B3:F5005"], "earns")
+        .fails(3, "table.layout")
+        .says("book.xlsx, line 5005")
+        .says("row 5004");
     let whole = std::fs::read(place.path("people.parquet")).unwrap();
     let mut damaged = whole.clone();
     damaged[2000..2400].fill(0x55);

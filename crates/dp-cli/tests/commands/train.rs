@@ -100,7 +100,6 @@ fn useless_models_are_not_trained() {
     // What it advises is enough.
     let advice = run.stderr.split("--epsilon ").nth(1).unwrap().split(',').next().unwrap();
     let rows: usize = run.stderr.split("about ").last().unwrap().split(' ').next().unwrap().parse().unwrap();
-    place.dp(&[&arguments[..], &["--epsilon", advice]].concat());
     let with = |epsilon: &str, rows: usize| {
         place.write("people.csv", people(rows, 11));
         let arguments = ["train", "--data", "people.csv", "--out", "m.json", "--force", "--epsilon", epsilon, "--json"];

@@ -105,10 +105,19 @@ fn counts(head: &[u8], quote: u8) -> [Option<[usize; DELIMITERS.len()]>; 2] {
     records
 }
 
-/// Refuses a header that looks like a record: half of its names are numbers.
+/// Returns whether what should name the columns looks like a record: half of it are numbers.
+pub(crate) fn is_record<'n>(names: impl Iterator<Item = &'n [u8]>) -> bool {
+    let (mut numbers, mut all) = (0, 0);
+    for name in names {
+        numbers += usize::from(parse_number(name).is_some());
+        all += 1;
+    }
+    numbers > 0 && 2 * numbers >= all
+}
+
+/// Refuses a header that looks like a record.
 fn check_header(names: &Record<'_>) -> Result<(), DataError> {
-    let numbers = names.cells().filter(|name| parse_number(name).is_some()).count();
-    if numbers == 0 || 2 * numbers < names.len() {
+    if !is_record(names.cells()) {
         return Ok(());
     }
     let shown = names.cells().take(8).map(|name| format!("`{}`", String::from_utf8_lossy(name).escape_debug()));

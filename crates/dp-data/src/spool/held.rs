@@ -80,11 +80,11 @@ impl<F: Stored> Held<F> {
         options: &CsvOptions,
         room: &Room,
     ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
-        Self::read_stage(input, encoder, options, Stage::Features, room, None)
+        Self::read_units(input, encoder, options, room, None)
     }
 
-    /// As [`read`](Self::read) for a table of which some rows are of one unit, such as a patient: at most so many of each are used, and
-    /// null records make up for those that a unit lacks.
+    /// As [`read`](Self::read) for a table of which some rows are of one unit, such as a patient: within a bound at most so many of
+    /// each are used, and null records make up for those that a unit lacks. Without one every row is a unit.
     ///
     /// # Errors
     /// As [`read`](Self::read); `csv.missing_column` for a file without the column.
@@ -102,7 +102,7 @@ impl<F: Stored> Held<F> {
     /// let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS)?;
     /// let input = Input::from_bytes("toy.csv", b"id,age,y\n7,40,yes\n8,20,no\n7,41,yes\n7,41,no\n".to_vec());
     /// let bound = UnitBound { column: "id".to_owned(), most: 2, key: [1; 32] };
-    /// let (rows, _) = Held::<f64>::read_units(input, &encoder, &Default::default(), &Default::default(), &bound)?;
+    /// let (rows, _) = Held::<f64>::read_units(input, &encoder, &Default::default(), &Default::default(), Some(&bound))?;
     /// // Two rows of 7, the row of 8, and a null record.
     /// assert_eq!(rows.len(), 4);
     /// # Ok::<(), dp_data::DataError>(())
@@ -112,9 +112,9 @@ impl<F: Stored> Held<F> {
         encoder: &Encoder,
         options: &CsvOptions,
         room: &Room,
-        bound: &UnitBound,
+        bound: Option<&UnitBound>,
     ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
-        Self::read_stage(input, encoder, options, Stage::Features, room, Some(bound))
+        Self::read_stage(input, encoder, options, Stage::Features, room, bound)
     }
 
     fn read_stage(
@@ -126,6 +126,9 @@ impl<F: Stored> Held<F> {
         bound: Option<&UnitBound>,
     ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
         let (file, unit) = (input.name().to_owned(), bound.map(|bound| bound.column.as_str()));
+        // The rows of the file and those of the units are there at the same time.
+        let memory = if bound.is_some() { room.memory / 2 } else { room.memory };
+        let room = &Room { memory, ..room.clone() };
         let mut shelf = Shelf::of_stage(encoder, stage, room);
         let ReadRows { loaded, units, .. } =
             read(input, encoder, options, stage, unit, &mut |rows| shelf.settle(rows))?;
@@ -262,8 +265,7 @@ impl<F: Stored> HeldCoordinates<F> {
         options: &CsvOptions,
         room: &Room,
     ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
-        let read = Held::read_stage(input, encoder, options, Stage::Coordinates, room, None)?;
-        Ok((Self(read.0), read.1))
+        Self::read_units(input, encoder, options, room, None)
     }
 
     /// As [`read`](Self::read) for a table of which some rows are of one unit: see [`Held::read_units`].
@@ -275,9 +277,9 @@ impl<F: Stored> HeldCoordinates<F> {
         encoder: &Encoder,
         options: &CsvOptions,
         room: &Room,
-        bound: &UnitBound,
+        bound: Option<&UnitBound>,
     ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
-        let read = Held::read_stage(input, encoder, options, Stage::Coordinates, room, Some(bound))?;
+        let read = Held::read_stage(input, encoder, options, Stage::Coordinates, room, bound)?;
         Ok((Self(read.0), read.1))
     }
 

@@ -11,6 +11,7 @@ use std::path::Path;
 use calamine::{DataRef, Reader, SheetType, SheetVisible, Xlsx, XlsxError};
 
 use super::{Batch, Batches, Relation, Table, TableColumn};
+use crate::draft::is_record;
 use crate::encode::Cell;
 use crate::error::{DataError, DataErrorKind};
 use crate::memory::Bytes;
@@ -65,8 +66,9 @@ fn workbook(watched: &WatchedFile) -> Result<Workbook, DataError> {
     Xlsx::new(handle(watched)?).map_err(|error| no_workbook(&error))
 }
 
+/// The error of a reader, whose text may quote what the workbook holds.
 fn no_workbook(error: &dyn std::fmt::Display) -> DataError {
-    not_opened(&format!("it is no workbook, or is damaged: {error}"))
+    not_opened("it is no workbook, or is damaged").found(error.to_string())
 }
 
 fn handle(watched: &WatchedFile) -> Result<BufReader<File>, DataError> {
@@ -154,7 +156,6 @@ impl Header {
             return Err(error.expected("a row with the names of the columns"));
         };
         let mut header = Self { row, columns: first..first, names: Vec::new() };
-        let mut numbers = 0;
         for cell in &cells {
             // As in files without a header.
             while header.columns.end < cell.column {
@@ -164,10 +165,9 @@ impl Header {
             push(cell, epoch_is_1904, 0, &mut name)?;
             let mut buffer = Default::default();
             let name = name.cell(0, 0).text(&mut buffer);
-            numbers += u32::from(crate::encode::parse_number(name).is_some());
             header.push(Some(String::from_utf8_lossy(name).trim().to_owned()));
         }
-        if numbers > 0 && 2 * numbers as usize >= header.names.len() {
+        if is_record(header.names.iter().map(String::as_bytes)) {
             return Err(DataError::new(
                 DataErrorKind::CsvHeader,
                 "the first row looks like a record, not like the names of columns",
@@ -204,8 +204,9 @@ fn read(
     let (mut cells, mut batch, mut next, mut has_missing) = (Vec::new(), Batch::new(used.len()), header.row, false);
     while let Some(row) = rows.next_row(&mut cells)? {
         if row != next {
-            let message = format!("row {} is empty, but rows follow it", next + 1);
-            return Err(layout(&message, row, sheet).expected("the records without empty rows"));
+            let found = format!("row {}", next + 1);
+            return Err(layout("a row is empty, but rows follow it", found, row, sheet)
+                .expected("the records without empty rows"));
         }
         next = row + 1;
         if row == header.row {
@@ -213,8 +214,9 @@ fn read(
         }
         let is_outside = |cell: &&SheetCell<'_>| !header.columns.contains(&cell.column) && !cell.is_blank();
         if let Some(cell) = cells.iter().find(is_outside) {
-            let message = format!("column {} has a cell, but no name", region::letters(cell.column));
-            return Err(layout(&message, row, sheet).expected("cells below the names of the columns"));
+            let found = format!("column {}", region::letters(cell.column));
+            return Err(layout("a cell stands in a column without a name", found, row, sheet)
+                .expected("cells below the names of the columns"));
         }
         for (place, &column) in used.iter().enumerate() {
             let column = header.columns.start + column as u32;
@@ -246,9 +248,9 @@ fn check_merged(workbook: &mut Workbook, sheet: &str, header: &Header, end: u32)
         let (from, to) = (merged.start, merged.end);
         if from.0 < end && to.0 > header.row && from.1 < header.columns.end && to.1 >= header.columns.start {
             let name = |(row, column): (u32, u32)| format!("{}{}", region::letters(column), row + 1);
-            let message =
-                format!("the cells {}:{} are merged, so that only the first has a value", name(from), name(to));
-            return Err(layout(&message, from.0.max(header.row + 1), sheet).expected("one cell for each value"));
+            let (found, row) = (format!("{}:{}", name(from), name(to)), from.0.max(header.row + 1));
+            return Err(layout("cells are merged, so that only the first has a value", found, row, sheet)
+                .expected("one cell for each value"));
         }
     }
     Ok(())
@@ -319,12 +321,13 @@ fn not_opened(why: &str) -> DataError {
 }
 
 fn damaged(error: &XlsxError) -> DataError {
-    DataError::new(DataErrorKind::TableRead, format!("the sheet cannot be read to its end: {error}"))
+    DataError::new(DataErrorKind::TableRead, "the sheet cannot be read to its end").found(error.to_string())
 }
 
 /// The error for a sheet that is not one table.
-fn layout(message: &str, row: u32, sheet: &str) -> DataError {
+fn layout(message: &str, found: String, row: u32, sheet: &str) -> DataError {
     DataError::new(DataErrorKind::TableLayout, message)
+        .found(found)
         .at_line(u64::from(row) + 1)
         .help(format!("mend the sheet, or name the region of the table, as --table '{sheet}!A1:F200'"))
 }

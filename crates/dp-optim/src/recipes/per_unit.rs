@@ -102,7 +102,7 @@ impl PerUnit {
         let rows = rows as f64;
         let epsilon = if budget.delta.get() > 0.0 {
             let mu = 1.0 / gaussian::noise_multiplier(budget.epsilon, budget.delta)?.get();
-            // Not below what basic group privacy gives for the epsilon alone.
+            // The search needs a start above 0.
             gaussian::epsilon(mu / rows, budget.delta)?.max(1e-3 * budget.epsilon.get() / rows)
         } else {
             budget.epsilon.get() / rows

@@ -12,7 +12,7 @@ const LEAST_SHARE: f64 = 1e-4;
 /// Searches the largest epsilon by evaluation: `attempt(epsilon)` plans at that epsilon and returns the cost of the whole.
 ///
 /// The search starts at `first`, and ends where the cost is at least `close` times the budget, or where the ends of its interval have
-/// this ratio. `reachable` says of an epsilon that no plan meets what would help. The returned plan met the budget when it was evaluated, however the search proceeds.
+/// this ratio. If no plan meets the budget, the error states the range `reachable`. The returned plan met the budget when it was evaluated, however the search proceeds.
 pub(crate) fn largest<T>(
     target: Epsilon,
     first: f64,

@@ -119,18 +119,12 @@ impl Known {
                 let input = config.input.and_labels(data.open_metered(start)?)?.with_workers(config.workers);
                 let bound = bound(config)?;
                 if config.map_is_chosen && encoder.schema().is_some() {
-                    let read = match &bound {
-                        None => HeldCoordinates::<F>::read(input, &encoder, csv, &config.room),
-                        Some(bound) => HeldCoordinates::read_units(input, &encoder, csv, &config.room, bound),
-                    };
+                    let read = HeldCoordinates::<F>::read_units(input, &encoder, csv, &config.room, bound.as_ref());
                     let (rows, warnings) = read.map_err(|error| from_data(&error))?;
                     let encoder = algorithm::mapped(&config.for_records(rows.len()), &encoder, rows.len())?;
                     rows.encode(&encoder, config.workers, &config.room).map(|rows| (encoder, rows, warnings))
                 } else {
-                    let read = match &bound {
-                        None => Held::read(input, &encoder, csv, &config.room),
-                        Some(bound) => Held::read_units(input, &encoder, csv, &config.room, bound),
-                    };
+                    let read = Held::read_units(input, &encoder, csv, &config.room, bound.as_ref());
                     read.map(|(rows, warnings)| (*encoder, rows, warnings))
                 }
             }

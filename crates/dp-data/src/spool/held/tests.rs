@@ -162,11 +162,11 @@ fn tables_that_differ_in_a_unit_differ_in_a_block() {
         let read = |of_z: &[(usize, &str)], memory, workers| {
             let input = || Input::from_bytes("t", visits(3000, of_z)).with_workers(workers);
             let (held, _) =
-                Held::<f64>::read_units(input(), &encoder, &Default::default(), &room(memory), &bound).unwrap();
+                Held::<f64>::read_units(input(), &encoder, &Default::default(), &room(memory), Some(&bound)).unwrap();
             assert_eq!((held.len(), matches!(held, Held::Memory(_))), (41 * most, memory > 10_000));
             let rows = found(held, &encoder);
             let coordinates =
-                HeldCoordinates::<f64>::read_units(input(), &encoder, &Default::default(), &room(memory), &bound);
+                HeldCoordinates::<f64>::read_units(input(), &encoder, &Default::default(), &room(memory), Some(&bound));
             let curves = coordinates.unwrap().0.encode(&curved, workers, &room(memory)).unwrap();
             (rows, found(curves, &curved))
         };
@@ -204,7 +204,7 @@ fn units_need_their_column() {
     let read = |text: &str, column: &str| {
         let bound = UnitBound { column: column.to_owned(), most: 2, key: [3; 32] };
         let input = Input::from_bytes("t", text.as_bytes().to_vec());
-        Held::<f64>::read_units(input, &encoder, &Default::default(), &room(1 << 20), &bound)
+        Held::<f64>::read_units(input, &encoder, &Default::default(), &room(1 << 20), Some(&bound))
             .map(|(held, warnings)| (held.len(), warnings))
             .map_err(|error| error.code())
     };

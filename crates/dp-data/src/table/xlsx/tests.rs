@@ -335,6 +335,22 @@ fn sheets_that_cannot_be_trusted_are_refused() {
     }
 }
 
+/// What a cell holds, and where it stands, is for the curator.
+#[test]
+fn the_public_voice_names_no_row_and_no_value() {
+    for (sheet, secret) in [
+        ("<row r='2'><c r='A2' t='e'><v>xyzzy</v></c></row>", "xyzzy"),
+        ("<row r='2'><c r='A2' t='xyzzy'><v>1</v></c></row>", "xyzzy"),
+        ("<row r='7777'><c r='A7777'><v>1</v></c></row>", "row 2"),
+        ("<row r='2'><c r='A2'><v>1</v></c><c r='QQ2'><v>1</v></c></row>", "QQ"),
+    ] {
+        let (_folder, path) = packed(&format!("{NAMES}{sheet}"), "");
+        let error = texts(&path, None, &["a"]).unwrap_err();
+        assert!(error.to_string().contains(secret), "{error}");
+        assert!(!error.public_message().contains(secret), "{error}");
+    }
+}
+
 #[test]
 fn files_that_are_no_workbooks_are_refused() {
     let (folder, path) = book(&[("people", &rows_of((0, 0), PEOPLE))]);
