@@ -5,7 +5,7 @@ use std::error::Error;
 use dp::metrics::winner;
 use dp_data::draft::{DraftOptions, draft};
 use dp_data::read::{CsvOptions, Input, load_csv};
-use dp_data::schema::ColumnKind;
+use dp_data::schema::{Column, ColumnKind};
 use dp_data::{Block, Encoder, Encoding, Examples, Rows, Schema};
 use dp_losses::LossKind;
 
@@ -34,11 +34,9 @@ impl Table {
             .columns()
             .iter()
             .cloned()
-            .map(|mut column| {
-                if drop.contains(&column.name) {
-                    column.kind = ColumnKind::Drop;
-                }
-                column
+            .map(|column| match drop.contains(&column.name) {
+                true => Column::new(&column.name, ColumnKind::Drop),
+                false => column,
             })
             .collect();
         let mut schema = Schema::new(columns, drafted.label().clone(), drafted.missing().to_vec())?;

@@ -10,7 +10,7 @@
 //! each. Without files, tables are generated: two classes, five classes (softmax), and numbers with a tenth of gross errors.
 //! Run `s` tests fold `s mod 5` of five (record i is in fold i mod 5). Ranges and categories come from the table (assumed
 //! public). A cell is the mean over the runs with its standard error: accuracy, or the explained share of variance for
-//! numbers. `regret` is the best of the others, selected on these figures, minus `auto`; `cost` is the measured share that is
+//! numbers; for other methods of auto followed by the measured and the expected cost. `regret` is the best of the others, selected on these figures, minus `auto`; `cost` is the measured share that is
 //! lost of the possible gain over the largest class or the mean (without privacy: its figure), followed by the expected
 //! share.
 #![allow(clippy::print_stdout)]
@@ -24,6 +24,7 @@ use dp_data::read::{Input, load_libsvm};
 use dp_data::{Encoding, Examples};
 use dp_losses::LossKind;
 use dp_mechanisms::{ReleaseRng, SeededRng};
+use dp_optim::auto::Method;
 use dp_optim::defaults::Defaults;
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
@@ -155,17 +156,27 @@ fn report(task: &Task, options: &Options) -> Result<(), Box<dyn Error>> {
             for &delta in &options.deltas {
                 let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
                 let mut found = Vec::new();
-                for (_, candidate) in candidates(loss, options) {
+                let candidates = candidates(loss, options);
+                for (_, candidate) in &candidates {
                     found.push(mean_over(&folds, options.seeds, |fold, seed| {
-                        with_privacy(&candidate, loss, fold, budget, options.relation, seed)
+                        with_privacy(candidate, loss, fold, budget, options.relation, seed)
                     })?);
                 }
                 let (n, dim) = (folds[0].0.len() as u64, folds[0].0.dim() as u64);
                 let expected = Auto::new(loss).choose(n, dim, budget, options.relation)?.expected_cost.share;
+                let forecasts = Auto::new(loss).forecasts(n, dim, budget, options.relation)?;
                 let auto = found[0].map_or(f64::NAN, |(mean, _)| mean);
                 let best = found[1..].iter().flatten().map(|(mean, _)| *mean).fold(f64::NEG_INFINITY, f64::max);
                 let (base, most) = (base.map_or(0.0, |(mean, _)| mean), plain.map_or(f64::NAN, |(mean, _)| mean));
-                let cells: Vec<String> = found.iter().chain([&plain]).map(shown).collect();
+                let mut cells: Vec<String> = found.iter().map(shown).collect();
+                for ((name, _), (cell, mean)) in candidates.iter().zip(cells.iter_mut().zip(&found)) {
+                    let forecast = forecasts.iter().find(|forecast| method(name) == Some(forecast.method));
+                    if let (Some(forecast), Some((mean, _))) = (forecast, mean) {
+                        let cost = (most - mean) / (most - base);
+                        cell.push_str(&format!(" {cost:.3}, {:.3}", forecast.expected_cost.share));
+                    }
+                }
+                cells.push(shown(&plain));
                 println!(
                     "| {} | {loss} | {epsilon} | {delta} | {} | {:+.4} | {:.2}, {expected:.2} |",
                     task.name,
@@ -177,6 +188,15 @@ fn report(task: &Task, options: &Options) -> Result<(), Box<dyn Error>> {
         }
     }
     Ok(())
+}
+
+/// Returns the method of a candidate, where its cost is forecast.
+fn method(candidate: &str) -> Option<Method> {
+    match candidate {
+        "accelerated" => Some(Method::AcceleratedDescent),
+        "bolt-on-convex" => Some(Method::OutputPerturbation),
+        _ => None,
+    }
 }
 
 fn shown(cell: &Option<(f64, f64)>) -> String {

@@ -7,6 +7,7 @@
 
 pub mod args;
 pub mod atomic;
+mod chart;
 pub mod commands;
 pub mod demo;
 pub mod exit_code;
@@ -65,6 +66,7 @@ fn run(cli: &Cli, console: &Console) -> Result<ExitStatus, Failure> {
         Command::Audit(args) => return commands::audit::execute(args, &cli.global, console),
         Command::Check(args) => return commands::check::execute(args, &cli.global, console),
         Command::Explain(args) => commands::explain::run(args, console),
+        Command::Plan(args) => commands::plan::execute(args, console),
         Command::ExplainModel(args) => commands::explain_model::execute(args, console),
         Command::Completions(args) => commands::completions::run(args, console),
         Command::Man(args) => commands::man::run(args, console),

@@ -26,6 +26,7 @@ pub mod canonical;
 mod error;
 pub mod metrics;
 pub mod model;
+pub mod planning;
 pub mod protection;
 pub mod ranker;
 pub mod ranking;

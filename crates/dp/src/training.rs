@@ -24,6 +24,9 @@ use crate::model::{Model, ModelFile};
 /// The half width of smoothed regression losses: a quarter of the range of targets.
 pub const REGRESSION_WIDTH: f64 = 0.5;
 
+/// The largest delta that is suggested.
+pub const LARGEST_SUGGESTED_DELTA: f64 = 1e-6;
+
 /// The purpose of the key that draws which rows of a unit are used.
 pub const ROWS_OF_UNITS: Purpose = Purpose::Custom(u32::from_be_bytes(*b"unit"));
 
@@ -319,6 +322,24 @@ pub fn with_chosen_map(entry: &Entry, request: &Request<'_>, encoder: &Encoder) 
     let cosines = entry.cosines(request, encoder.free_columns() as u64)?;
     let map = if cosines == 0 { FeatureMap::LINEAR } else { FeatureMap::curves(cosines) };
     Ok(encoder.with_map(map)?)
+}
+
+/// Returns the largest power of ten that is at most 1e-6 and `1/(10 n)`: far below the chance of a record to be drawn out of `n`.
+///
+/// # Errors
+/// None for any `n`.
+///
+/// # Examples
+/// ```
+/// use dp::training::suggested_delta;
+/// assert_eq!(suggested_delta(50_000)?.get(), 1e-6);
+/// assert_eq!(suggested_delta(2_000_000)?.get(), 1e-8);
+/// # Ok::<(), dp_accountant::Error>(())
+/// ```
+pub fn suggested_delta(n: u64) -> Result<Delta, dp_accountant::Error> {
+    let digits = n.saturating_sub(1).checked_ilog10().map_or(0, |digits| digits + 1);
+    // The nearest number to the power, which a product of tenths is not.
+    Delta::new(format!("1e-{}", (digits + 1).max(6)).parse().unwrap_or(0.0))
 }
 
 /// Returns the default loss for a label: logistic for two classes, softmax for several, log-cosh for a number, whose

@@ -7,6 +7,7 @@ mod audit;
 mod check;
 mod file_name;
 mod input;
+mod plan;
 mod rank;
 mod reproduce;
 mod settings;
@@ -28,6 +29,7 @@ pub use check::CheckArgs;
 pub use file_name::FileName;
 pub(crate) use input::SQLITE;
 pub use input::{FormArgs, Format, InputArgs, TextArgs, UnknownArg};
+pub use plan::PlanArgs;
 pub use rank::{
     ListFormat, ListsArgs, RankArgs, RankCvArgs, RankEvaluateArgs, RankJob, RankLoss, RankMetrics, RankModel,
     RankModelArgs, RankNormalise, RankPredictArgs, RankPrivacyArgs, RankProtect, RankScaling, RankTrainArgs,
@@ -136,6 +138,8 @@ pub enum Command {
     Schema(SchemaArgs),
     /// List all that is wrong with a table under its schema, and propose a schema
     Check(CheckArgs),
+    /// Forecast the cost of privacy from public numbers, before data is read
+    Plan(PlanArgs),
     /// Train a model with privacy; writes model and certificate
     Train(Box<TrainArgs>),
     /// Choose settings privately among several and train; writes model and certificate
@@ -181,7 +185,12 @@ impl Command {
             Self::Schema(args) => args.out.as_deref().is_none_or(is_stdout),
             Self::Rank(args) => matches!(args.job, RankJob::Evaluate(_) | RankJob::Cv(_)),
             Self::Account(args) => !matches!(args.job, AccountJob::Batch(_)),
-            Self::Check(_) | Self::Evaluate(_) | Self::ExplainModel(_) | Self::Verify(_) | Self::Audit(_) => true,
+            Self::Check(_)
+            | Self::Plan(_)
+            | Self::Evaluate(_)
+            | Self::ExplainModel(_)
+            | Self::Verify(_)
+            | Self::Audit(_) => true,
             _ => false,
         }
     }

@@ -565,6 +565,7 @@ fn every_code_is_triggered_somewhere() {
         include_str!("memory.rs"),
         include_str!("mess.rs"),
         include_str!("outputs.rs"),
+        include_str!("plan.rs"),
         include_str!("projection.rs"),
         include_str!("rank.rs"),
         include_str!("rank_modes.rs"),

@@ -17,6 +17,7 @@ mod labels;
 mod memory;
 mod mess;
 mod outputs;
+mod plan;
 #[cfg(unix)]
 mod postgres;
 mod predict_sql;

@@ -86,7 +86,7 @@ fn manual_pages_are_written_and_kept() {
     let place = Workplace::new();
     let files = place.dp(&["man", "pages", "--json"]).json();
     let files = files["files"].as_array().unwrap();
-    assert_eq!(files.len(), 45, "{files:?}");
+    assert_eq!(files.len(), 46, "{files:?}");
     for file in files {
         let page = place.read(file.as_str().unwrap());
         assert!(page.contains(".TH") && page.contains(".SH SYNOPSIS"), "{file}");

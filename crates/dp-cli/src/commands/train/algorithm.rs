@@ -1,6 +1,7 @@
 //! A private algorithm with its settings, for records of a given shape.
 
 use clap::ValueEnum;
+use dp::planning::smallest;
 use dp::training::with_chosen_map;
 use dp_accountant::certificate::EpsilonDelta;
 use dp_accountant::{AdjacencyKind, DpEvent, Epsilon, ReplaceOne, ZeroOut};
@@ -91,19 +92,10 @@ pub(super) fn check_flags(name: &str, taken: &[&str], settings: &Settings) -> Re
 pub(super) const USELESS: f64 = 0.5;
 /// The expected loss of a model that is worth its cost.
 const WORTH: f64 = 0.2;
-/// The steps in which more records and a larger epsilon are tried, and their number.
-const STEP: f64 = 1.25;
-const MOST_STEPS: i32 = 60;
 /// A larger epsilon is no advice.
 const LARGEST_ADVISED: f64 = 10.0;
-
-/// Rounds up to two significant digits.
-fn rounded(number: f64) -> f64 {
-    let unit = 10f64.powi(number.log10().floor() as i32 - 1);
-    let rounded = (number / unit).ceil() * unit;
-    // Free of the noise of the multiplication.
-    format!("{rounded:.6e}").parse().unwrap_or(rounded)
-}
+/// The largest number of units that is advised, as a multiple.
+const MOST_TIMES: f64 = 1e6;
 
 /// The facts about a release that are known before data is read.
 pub(super) struct Foreseen {
@@ -216,23 +208,19 @@ impl PrivateAlgorithm {
             return Ok(());
         }
         let is_worth = |budget: Budget, shape: Shape| {
-            let built = self.recipe(config, budget, adjacency, shape).ok()?.0;
-            Some(built.advice?.expected_loss <= WORTH)
+            let built = self.recipe(config, budget, adjacency, shape).ok().map(|built| built.0);
+            built.and_then(|built| built.advice).is_some_and(|advice| advice.expected_loss <= WORTH)
         };
-        let steps = || (1..MOST_STEPS).map(|step| STEP.powi(step));
-        let more_rows = |times: f64| {
-            // As many as units, if these are of several rows.
-            let units = rounded(config.units(shape.n) as f64 * times) as u64;
-            (units, Shape { n: units.saturating_mul(shape.n / config.units(shape.n).max(1)), ..shape })
-        };
-        let rows = steps().map(more_rows).find(|(_, shape)| is_worth(budget, *shape) == Some(true));
-        let epsilon = steps()
-            .filter_map(|times| Epsilon::new(rounded(budget.epsilon.get() * times)).ok())
-            .take_while(|epsilon| epsilon.get() <= LARGEST_ADVISED)
-            .find(|&epsilon| is_worth(Budget { epsilon, ..budget }, shape) == Some(true));
+        let units = config.units(shape.n) as f64;
+        let records =
+            |units: f64| Shape { n: (units as u64).saturating_mul(shape.n / config.units(shape.n).max(1)), ..shape };
+        let rows = smallest(units, MOST_TIMES * units, |units| is_worth(budget, records(units)));
+        let epsilon = smallest(budget.epsilon.get(), LARGEST_ADVISED, |epsilon| {
+            Epsilon::new(epsilon).is_ok_and(|epsilon| is_worth(Budget { epsilon, ..budget }, shape))
+        });
         let helps = [
-            rows.map(|(units, _)| format!("about {units} {}", config.units_are_called())),
-            epsilon.map(|epsilon| format!("--epsilon {}", epsilon.get())),
+            rows.map(|units| format!("about {units} {}", config.units_are_called())),
+            epsilon.map(|epsilon| format!("--epsilon {epsilon}")),
             Some("fewer features".to_owned()),
         ];
         let helps: Vec<String> = helps.into_iter().flatten().collect();

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use dp::training::{LARGEST_SUGGESTED_DELTA, suggested_delta};
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{Delta, Epsilon};
@@ -341,7 +342,7 @@ impl TrainConfig {
     #[must_use]
     pub(super) fn for_records(&self, n: u64) -> Self {
         match (self.method, suggested_delta(self.units(n))) {
-            (Method::Private { algorithm, budget, adjacency }, Some(delta)) if self.delta_is_suggested => {
+            (Method::Private { algorithm, budget, adjacency }, Ok(delta)) if self.delta_is_suggested => {
                 let method = Method::Private { algorithm, budget: Budget { delta, ..budget }, adjacency };
                 Self { method, ..self.clone() }
             }
@@ -600,7 +601,7 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
             .help("use --epsilon 1, say; smaller is more private")
     })?;
     // Until the number of records is known, one that is usual.
-    let delta = args.delta.unwrap_or(if is_suggested(args) { LARGEST_SUGGESTED } else { 0.0 });
+    let delta = args.delta.unwrap_or(if is_suggested(args) { LARGEST_SUGGESTED_DELTA } else { 0.0 });
     let delta = Delta::new(delta).map_err(|error| {
         Failure::usage("--delta", error.to_string())
             .expected("a number in [0, 1), far below 1/n; 0 is pure differential privacy")
@@ -611,19 +612,9 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
     Ok(Method::Private { algorithm, budget: Budget { epsilon, delta }, adjacency })
 }
 
-/// The largest delta that is suggested.
-const LARGEST_SUGGESTED: f64 = 1e-6;
-
 /// Returns whether delta follows from the number of records.
 fn is_suggested(args: &TrainArgs) -> bool {
     args.delta.is_none() && args.algorithm() == args::Algorithm::auto()
-}
-
-/// Returns the largest power of ten that is at most 1e-6 and `1/(10 n)`.
-fn suggested_delta(n: u64) -> Option<Delta> {
-    let digits = n.max(1).checked_sub(1)?.checked_ilog10().map_or(0, |digits| digits + 1);
-    let delta: f64 = format!("1e-{}", (digits + 1).max(6)).parse().ok()?;
-    Delta::new(delta).ok()
 }
 
 fn projection_seed(seed: Option<u64>) -> Result<Option<u64>, Failure> {
@@ -670,24 +661,4 @@ fn feature_map(args: &TrainArgs) -> FeatureMap {
         None => FeatureMap::curves(cosines).scale,
     };
     FeatureMap { scale, cosines, pairs }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_suggested_delta_is_far_below_one_over_n() {
-        for (n, delta) in [
-            (0, 1e-6),
-            (1, 1e-6),
-            (100_000, 1e-6),
-            (100_001, 1e-7),
-            (1_000_000, 1e-7),
-            (1_000_001, 1e-8),
-            (u64::MAX, 1e-21),
-        ] {
-            assert_eq!(suggested_delta(n).map(Delta::get), Some(delta), "{n}");
-        }
-    }
 }

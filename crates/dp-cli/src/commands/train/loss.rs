@@ -104,6 +104,27 @@ impl AskedLoss {
         self.of(name, classes)
     }
 
+    /// Returns the loss for a label of so many classes, or a number where the loss is for numbers.
+    ///
+    /// # Errors
+    /// `usage.value` for a loss that does not fit the classes.
+    pub fn without_label(self, classes: Option<u32>) -> Result<LossKind, Failure> {
+        let several = classes.is_some_and(|classes| classes > 2);
+        let name = self.name.unwrap_or(if several { Loss::Softmax } else { Loss::Logistic });
+        match (name, classes) {
+            (Loss::Softmax, None) => {
+                Err(Failure::usage("--classes", "--loss softmax needs the number of classes")
+                    .help("add --classes NUMBER"))
+            }
+            (name, Some(_)) if several != (name == Loss::Softmax) => Err(Failure::usage(
+                "--loss",
+                format!("--loss {} does not fit {} classes", typed(name), classes.unwrap_or(2)),
+            )
+            .expected("softmax for more than two classes, other losses for two")),
+            (name, classes) => self.of(name, classes.unwrap_or(2)),
+        }
+    }
+
     /// Returns the loss for an audit, whose canaries are records of two classes or numeric.
     ///
     /// # Errors

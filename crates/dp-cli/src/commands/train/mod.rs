@@ -24,6 +24,7 @@ pub use loss::AskedLoss;
 pub use outcome::{DryOutcome, Outcome};
 pub use tuning::{Chosen, Tuning, Way};
 
+pub(super) use outcome::percent;
 pub(super) use refusal::refusal;
 pub(super) use training::secret;
 

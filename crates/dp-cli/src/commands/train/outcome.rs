@@ -345,9 +345,13 @@ pub(super) fn expectation(advice: &Advice, loss: &str) -> String {
         Some(_) => "of what can be gained over naming the largest class",
         None => "of what the features explain",
     };
-    let percent = |share: f64| format!("{:.1$}%", 100.0 * share, usize::from(share < 0.1));
     let [low, high] = advice.expected_loss_range.map(percent);
     format!("to lose about {} {of} ({low} to {high})", percent(advice.expected_loss))
+}
+
+/// Formats a fraction in percent, small ones to a tenth.
+pub(in crate::commands) fn percent(share: f64) -> String {
+    format!("{:.1$}%", 100.0 * share, usize::from(share < 0.1))
 }
 
 fn algorithm(method: Method) -> String {

@@ -1,0 +1,338 @@
+//! The expected cost of privacy before any data is seen: over epsilon, for each method, and the records that are needed.
+//!
+//! Everything follows from public numbers: records, features, loss, relation, budget. [`dp_optim::auto::ExpectedCost`] states the
+//! formulas and how they were measured.
+
+use dp_accountant::certificate::EpsilonDelta;
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, Evaluation, Evaluator, ReplaceOne, ZeroOut};
+use dp_data::Encoder;
+use dp_losses::LossKind;
+use dp_optim::Auto;
+use dp_optim::auto::Method;
+use dp_optim::catalogue::{self, Entry, Request, Settings};
+use dp_optim::recipes::{AnyRecipe, Budget, PerUnit, Planned as _, Recipe as _, RecordAdjacency};
+use serde::Serialize;
+
+use crate::training::{TrainError, suggested_delta, with_chosen_map};
+
+/// The largest number of records that is tried by [`Planning::records_needed`].
+const MOST_RECORDS: f64 = 1e12;
+/// The factor between tried numbers.
+const STEP: f64 = 1.25;
+/// Number of bisections between two tried numbers.
+const BISECTIONS: u32 = 5;
+
+/// The columns of a planned training.
+#[derive(Debug, Clone)]
+pub enum Columns {
+    /// So many features, the intercept included, each used as it is.
+    Features(u64),
+    /// Those of an encoder, of whose numeric columns `auto` chooses the functions.
+    Encoded(Box<Encoder>),
+}
+
+/// The public numbers of a planned training by `auto`, but for epsilon and the number of records.
+///
+/// # Examples
+/// ```
+/// use dp::planning::{Columns, Planning};
+/// use dp_losses::LossKind;
+///
+/// let planning = Planning::new(Columns::Features(31), LossKind::Logistic);
+/// let forecast = planning.at(20_000, 1.0)?;
+/// assert!(forecast.expected_loss > 0.005 && forecast.expected_loss < 0.05);
+/// let needed = planning.records_needed(1.0, 0.01)?.ok_or("no number of records is enough")?;
+/// assert!(planning.at(needed, 1.0)?.expected_loss <= 0.01);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Planning {
+    /// The columns.
+    pub columns: Columns,
+    /// The loss.
+    pub loss: LossKind,
+    /// The neighbouring relation.
+    pub relation: AdjacencyKind,
+    /// Delta; `None` for [`suggested_delta`] of the number of units.
+    pub delta: Option<Delta>,
+    /// Largest number of records of a unit; 1 to protect records.
+    pub records_of_unit: u64,
+    /// Number of units; `None` if each has its largest number of records.
+    pub units: Option<u64>,
+}
+
+/// The expected cost of a training.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Forecast {
+    /// Epsilon.
+    pub epsilon: f64,
+    /// Delta.
+    pub delta: f64,
+    /// Number of features, the intercept included.
+    pub dim: u64,
+    /// The method that `auto` takes.
+    pub method: Method,
+    /// Its expected loss: the fraction of the possible gain over the majority class, or over the mean label.
+    pub expected_loss: f64,
+    /// Range of most measured losses.
+    pub expected_loss_range: [f64; 2],
+    /// The expected loss of each method.
+    pub methods: Vec<MethodForecast>,
+    /// The expected loss of the best method if delta is 0.
+    pub expected_loss_without_delta: f64,
+}
+
+/// The expected loss of a method.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct MethodForecast {
+    /// The method.
+    pub method: Method,
+    /// Its expected loss.
+    pub expected_loss: f64,
+}
+
+impl Planning {
+    /// Creates a planning for records under zero-out, with the suggested delta.
+    pub fn new(columns: Columns, loss: LossKind) -> Self {
+        Self { columns, loss, relation: AdjacencyKind::ZeroOut, delta: None, records_of_unit: 1, units: None }
+    }
+
+    /// Returns the expected cost for `n` records.
+    ///
+    /// # Errors
+    /// As [`Auto::choose`], and more records of a unit than [`PerUnit`] supports.
+    pub fn at(&self, n: u64, epsilon: f64) -> Result<Forecast, TrainError> {
+        let (budget, of_record) = self.budgets(n, epsilon)?;
+        let dim = self.dim(n, of_record)?;
+        let auto = Auto::new(self.loss);
+        let choice = auto.choose(n, dim, of_record, self.relation)?;
+        let forecast = |forecast: &dp_optim::auto::Forecast| MethodForecast {
+            method: forecast.method,
+            expected_loss: forecast.expected_cost.share,
+        };
+        let methods = auto.forecasts(n, dim, of_record, self.relation)?.iter().map(forecast).collect();
+        let pure = Self { delta: Some(Delta::ZERO), ..self.clone() };
+        let (low, high) = choice.expected_cost.range();
+        Ok(Forecast {
+            epsilon,
+            delta: budget.delta.get(),
+            dim,
+            method: choice.method,
+            expected_loss: choice.expected_cost.share,
+            expected_loss_range: [low, high],
+            methods,
+            expected_loss_without_delta: pure.expected_loss(n, epsilon)?,
+        })
+    }
+
+    /// Returns the smallest number of records, to two digits, with an expected loss of at most `most`; `None` if there is none up
+    /// to 10¹². The number of units grows in proportion.
+    ///
+    /// # Errors
+    /// As [`at`](Self::at).
+    pub fn records_needed(&self, epsilon: f64, most: f64) -> Result<Option<u64>, TrainError> {
+        let planning = Self { units: None, ..self.clone() };
+        // Errors do not depend on the number.
+        planning.expected_loss(1, epsilon)?;
+        let is_enough = |n: f64| planning.expected_loss(n as u64, epsilon).is_ok_and(|loss| loss <= most);
+        Ok(smallest(1.0, MOST_RECORDS, is_enough).map(|n| n as u64))
+    }
+
+    /// Returns the guarantee of two such releases together, at twice the delta.
+    ///
+    /// # Errors
+    /// As [`at`](Self::at), and noise that cannot be calibrated.
+    pub fn of_two(&self, n: u64, epsilon: f64) -> Result<EpsilonDelta, TrainError> {
+        let (budget, of_record) = self.budgets(n, epsilon)?;
+        let dim = self.dim(n, of_record)?;
+        let recipe = Auto::new(self.loss).choose(n, dim, of_record, self.relation)?.recipe;
+        let (recipe, n) = match self.records_of_unit {
+            1 => (recipe, n),
+            most => (PerUnit::new(recipe, most, "unit").into(), self.units(n).saturating_mul(most)),
+        };
+        let (event, reached) = match self.relation {
+            AdjacencyKind::ReplaceOne => released::<ReplaceOne>(&recipe, n, dim, budget)?,
+            _ => released::<ZeroOut>(&recipe, n, dim, budget)?,
+        };
+        let epsilon = (2.0 * reached.epsilon).next_up();
+        let delta = if reached.delta > 0.0 { (2.0 * reached.delta).next_up() } else { 0.0 };
+        let both = DpEvent::SelfComposed { event: Box::new(event), count: 2 };
+        let composed = Evaluation::new(Evaluator::Tightest, &both, self.relation)
+            .and_then(|evaluation| evaluation.epsilon(Delta::new(delta)?));
+        // Without a theorem for the composition of the event, that of its guarantee.
+        Ok(EpsilonDelta { epsilon: composed.map_or(epsilon, |composed| composed.upper.min(epsilon)), delta })
+    }
+
+    fn expected_loss(&self, n: u64, epsilon: f64) -> Result<f64, TrainError> {
+        let (_, of_record) = self.budgets(n, epsilon)?;
+        let choice = Auto::new(self.loss).choose(n, self.dim(n, of_record)?, of_record, self.relation)?;
+        Ok(choice.expected_cost.share)
+    }
+
+    fn units(&self, n: u64) -> u64 {
+        self.units.unwrap_or(n.div_ceil(self.records_of_unit.max(1)))
+    }
+
+    /// Returns the budget, and that of one record.
+    fn budgets(&self, n: u64, epsilon: f64) -> Result<(Budget, Budget), TrainError> {
+        let delta = match self.delta {
+            Some(delta) => delta,
+            None => suggested_delta(self.units(n))?,
+        };
+        let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta };
+        Ok((budget, PerUnit::budget_of_a_record(budget, self.records_of_unit)?))
+    }
+
+    /// Returns the number of features, with the functions of numeric columns that `auto` chooses.
+    fn dim(&self, n: u64, budget: Budget) -> Result<u64, TrainError> {
+        let encoder = match &self.columns {
+            Columns::Features(dim) => return Ok(*dim),
+            Columns::Encoded(encoder) => encoder,
+        };
+        let settings = Settings::default();
+        let request = Request {
+            intercept: encoder.encoding().intercept > 0.0,
+            sparse: encoder.prefers_sparse(),
+            ..Request::new(&settings, self.loss, budget, self.relation, n, encoder.dim() as u64)
+        };
+        Ok(with_chosen_map(auto()?, &request, encoder)?.dim() as u64)
+    }
+}
+
+fn released<A: RecordAdjacency>(
+    recipe: &AnyRecipe,
+    n: u64,
+    dim: u64,
+    budget: Budget,
+) -> Result<(DpEvent, EpsilonDelta), TrainError> {
+    let plan = recipe.plan::<A>(n, dim, budget)?;
+    Ok((plan.event(), plan.reached()))
+}
+
+/// Returns the smallest number between `from` and `most`, rounded up to two digits, that is enough: exact to about a percent where
+/// larger numbers than an enough one are enough.
+pub fn smallest(from: f64, most: f64, mut is_enough: impl FnMut(f64) -> bool) -> Option<f64> {
+    let (mut low, mut high) = (from, rounded_up(from));
+    while !is_enough(high) {
+        if high >= most {
+            return None;
+        }
+        (low, high) = (high, rounded_up(STEP * high).min(most));
+    }
+    for _ in 0..BISECTIONS {
+        let middle = rounded_up(0.5 * (low + high));
+        if middle < high && is_enough(middle) {
+            high = middle;
+        } else {
+            low = 0.5 * (low + high);
+        }
+    }
+    Some(high)
+}
+
+/// Rounds a positive number up to two significant digits.
+fn rounded_up(number: f64) -> f64 {
+    let unit = 10f64.powi(number.log10().floor() as i32 - 1);
+    let rounded = (number / unit).ceil() * unit;
+    // Free of the noise of the multiplication.
+    format!("{rounded:.6e}").parse().unwrap_or(rounded)
+}
+
+fn auto() -> Result<&'static Entry, TrainError> {
+    catalogue::find("auto").ok_or_else(|| TrainError::Algorithm("auto".to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use dp_data::Encoding;
+    use dp_data::schema::Schema;
+
+    use super::*;
+
+    #[test]
+    fn the_smallest_number_is_found() {
+        for threshold in [1.0, 1.01, 7.0, 99.0, 100.5, 2345.0, 8.7e9] {
+            let found = smallest(1.0, 1e12, |number| number >= threshold).unwrap();
+            assert!(found >= threshold && found <= 1.12 * threshold, "{threshold} {found}");
+            assert_eq!(rounded_up(found), found);
+        }
+        assert_eq!(smallest(1.0, 1000.0, |_| false), None);
+        assert_eq!(smallest(0.1, 10.0, |number| number >= 0.48), Some(0.48));
+        assert_eq!([0.471, 1234.0, 99.5, 20.0].map(rounded_up), [0.48, 1300.0, 100.0, 20.0]);
+    }
+
+    #[test]
+    fn more_records_or_budget_cost_less_and_a_unit_of_more_records_costs_more() {
+        for loss in [LossKind::Logistic, "softmax:4".parse().unwrap(), "log-cosh:0.5".parse().unwrap()] {
+            let planning = Planning::new(Columns::Features(20), loss);
+            let mut before = 1.0;
+            for epsilon in [0.1, 0.3, 1.0, 3.0] {
+                let forecast = planning.at(20_000, epsilon).unwrap();
+                assert!(forecast.expected_loss <= before);
+                assert!(forecast.expected_loss_without_delta >= 0.99 * forecast.expected_loss);
+                assert!(
+                    forecast.methods.iter().any(
+                        |method| method.method == forecast.method && method.expected_loss == forecast.expected_loss
+                    )
+                );
+                assert!(planning.at(40_000, epsilon).unwrap().expected_loss < forecast.expected_loss);
+                let units = Planning { records_of_unit: 5, units: Some(20_000), ..planning.clone() };
+                let unit = units.at(60_000, epsilon).unwrap();
+                // Three records of a person on average, five at most.
+                assert!(unit.expected_loss >= 1.5 * forecast.expected_loss, "{unit:?} {forecast:?}");
+                before = forecast.expected_loss;
+            }
+            let needed = planning.records_needed(0.5, 0.05).unwrap().unwrap();
+            assert!(planning.at(needed, 0.5).unwrap().expected_loss <= 0.05);
+            assert!(planning.at(needed * 9 / 10, 0.5).unwrap().expected_loss > 0.05);
+        }
+    }
+
+    #[test]
+    fn two_releases_cost_more_than_one_and_at_most_twice_as_much() {
+        for (relation, records_of_unit, delta) in [
+            (AdjacencyKind::ZeroOut, 1, None),
+            (AdjacencyKind::ReplaceOne, 1, None),
+            (AdjacencyKind::ZeroOut, 3, None),
+            (AdjacencyKind::ZeroOut, 1, Some(Delta::ZERO)),
+        ] {
+            let planning = Planning {
+                relation,
+                records_of_unit,
+                delta,
+                ..Planning::new(Columns::Features(60), LossKind::Logistic)
+            };
+            for epsilon in [0.2, 2.0] {
+                let both = planning.of_two(5000, epsilon).unwrap();
+                assert!(both.epsilon > 1.1 * epsilon && both.epsilon <= 2.0 * epsilon * (1.0 + 1e-12), "{both:?}");
+                let delta = delta.map_or(1e-6, Delta::get);
+                assert!(both.delta <= 2.0 * delta * (1.0 + 1e-12));
+            }
+        }
+    }
+
+    #[test]
+    fn numeric_columns_become_curves_where_records_allow_it() {
+        let schema = Schema::parse(
+            "schema.toml",
+            "label = { column = 'y', positive = '1', negative = '0' }\n\
+             columns.age = { type = 'numeric', min = 0, max = 90 }\n\
+             columns.ward = { type = 'categorical', categories = ['a', 'b', 'c'] }",
+        );
+        let encoder = Encoder::new(&schema.unwrap(), Encoding::UNIT_ROWS).unwrap();
+        let lines = encoder.dim() as u64;
+        let planning = Planning::new(Columns::Encoded(Box::new(encoder)), LossKind::Logistic);
+        assert_eq!(planning.at(100, 0.1).unwrap().dim, lines);
+        assert!(planning.at(100_000, 1.0).unwrap().dim > lines);
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let planning = Planning::new(Columns::Features(3), LossKind::Logistic);
+        assert!(planning.at(100, 0.0).is_err() && planning.at(100, f64::NAN).is_err() && planning.at(0, 1.0).is_err());
+        assert!(Planning { records_of_unit: 0, ..planning.clone() }.at(100, 1.0).is_err());
+        assert!(Planning { relation: AdjacencyKind::AddRemoveOne, ..planning.clone() }.at(100, 1.0).is_err());
+        assert!(Planning::new(Columns::Features(0), LossKind::Logistic).records_needed(1.0, 0.1).is_err());
+        assert_eq!(planning.records_needed(1e-9, 1e-9).unwrap(), None);
+    }
+}
