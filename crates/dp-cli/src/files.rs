@@ -37,6 +37,25 @@ pub fn model(name: &FileName) -> Result<ModelFile, Failure> {
     })
 }
 
+/// Returns the model that decides at this probability instead of its own threshold.
+///
+/// # Errors
+/// `usage.value` and `model.mismatch` for a threshold that does not suit it.
+pub fn deciding_at(file: ModelFile, name: &FileName, threshold: Option<f64>) -> Result<ModelFile, Failure> {
+    let Some(threshold) = threshold else { return Ok(file) };
+    if !(threshold > 0.0 && threshold < 1.0) {
+        return Err(Failure::usage("--threshold", format!("--threshold is {threshold}"))
+            .expected("a probability between 0 and 1"));
+    }
+    let model = file.model.deciding_at(threshold).ok_or_else(|| {
+        Failure::new(ExitStatus::Input, "model.mismatch", "the model gives no probability of a positive class")
+            .at_file(name)
+            .expected("a model of two classes with the logistic loss")
+            .help("omit --threshold")
+    })?;
+    Ok(ModelFile { model, ..file })
+}
+
 /// Reads the ranker `name` (`-` for standard input) and checks its seals.
 ///
 /// # Errors

@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::canonical;
 use crate::error::{Error, ErrorKind};
-use crate::metrics::winner;
+use crate::metrics::{logit, winner};
 use crate::protection;
 use crate::ranker;
 use crate::sealed::{self, Sealed, to_value, typed};
@@ -229,9 +229,22 @@ impl Model {
         }
     }
 
-    /// Returns whether the loss interprets the softmax of the scores as probabilities.
+    /// Returns whether the loss interprets the scores as probabilities of the classes: their softmax, or one score as the logit
+    /// of the positive class.
     pub fn has_probabilities(&self) -> bool {
-        matches!(self.loss, LossKind::Softmax(_))
+        match self.kind {
+            ModelKind::MultiClassLinear { .. } => matches!(self.loss, LossKind::Softmax(_)),
+            ModelKind::LinearClassifier { .. } => self.loss == LossKind::Logistic,
+            ModelKind::LinearRegression { .. } => false,
+        }
+    }
+
+    /// Returns the model that decides for the positive class where its probability is greater than this, a post-processing of the
+    /// same release; `None` for a model that gives no such probability, and for a number outside (0, 1).
+    pub fn deciding_at(self, probability: f64) -> Option<Self> {
+        let decides = matches!(self.kind, ModelKind::LinearClassifier { .. }) && self.has_probabilities();
+        let is_valid = probability > 0.0 && probability < 1.0;
+        (decides && is_valid).then(|| Self { threshold: Some(logit(probability)), ..self })
     }
 
     /// Returns the SHA-256 of the canonical form.

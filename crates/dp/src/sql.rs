@@ -11,7 +11,7 @@ use crate::model::{Model, ModelKind};
 ///
 /// | model | columns |
 /// |---|---|
-/// | two classes | `dp_score`, `dp_class` |
+/// | two classes | `dp_score`, `dp_class`; for the logistic loss also `dp_probability` of the positive class |
 /// | several classes | `dp_score:CLASS` for each, `dp_class`; for softmax also `dp_probability:CLASS` |
 /// | a number | `dp_score`, `dp_prediction` |
 ///
@@ -43,7 +43,14 @@ pub fn query(model: &Model, dialect: Dialect, table: &str) -> Result<String, Dat
             let class = format!(
                 "CASE WHEN dp_score > {threshold} THEN {positive} WHEN dp_score <= {threshold} THEN {negative} END"
             );
-            (vec!["dp_score".to_owned()], vec![(class, "dp_class".to_owned())])
+            let mut last = vec![(class, "dp_class".to_owned())];
+            if model.has_probabilities() {
+                // PostgreSQL raises an error where the result would be infinite.
+                let (least, most) = (number(-700.0), number(700.0));
+                let negated = format!("CASE WHEN dp_score < {least} THEN {most} ELSE -dp_score END");
+                last.push((format!("1 / (1 + exp({negated}))"), "dp_probability".to_owned()));
+            }
+            (vec!["dp_score".to_owned()], last)
         }
         ModelKind::LinearRegression { range } => {
             let share = "CASE WHEN dp_score < -1 THEN 0 WHEN dp_score > 1 THEN 1 ELSE 0.5 * dp_score + 0.5 END";

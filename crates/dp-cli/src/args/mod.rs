@@ -255,7 +255,10 @@ pub struct SchemaArgs {
 
 /// Arguments of `dp evaluate`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Example:\n  dp evaluate --model model.json --data test.csv --public-data")]
+#[command(after_help = "\
+Examples:
+  dp evaluate --model model.json --data test.csv --public-data
+  dp evaluate --model model.json --data test.csv --threshold 0.3 --curves curves.svg")]
 pub struct EvaluateArgs {
     /// Output of `dp train`
     #[arg(long, value_name = "FILE")]
@@ -266,6 +269,15 @@ pub struct EvaluateArgs {
     /// Treatment of a category that the schema does not list [default: the schema's]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
     pub on_unknown: Option<UnknownArg>,
+    /// Probability above which the class is the positive one, of two [default: the model's threshold]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub threshold: Option<f64>,
+    /// Output file of the curves over all thresholds: a picture (.svg) or JSON (.json)
+    #[arg(long, value_name = "FILE")]
+    pub curves: Option<PathBuf>,
+    /// Replace an existing output file
+    #[arg(long)]
+    pub force: bool,
     /// Declare that these records are public, so that the metrics of a model whose guarantee holds may be published
     #[arg(long)]
     pub public_data: bool,
@@ -296,6 +308,9 @@ pub struct PredictArgs {
     /// Column of the records that is copied before the scores, such as the number of a patient; may be repeated
     #[arg(long, value_name = "COLUMN", help_heading = "Data", conflicts_with = "sql")]
     pub id: Vec<String>,
+    /// Probability above which the class is the positive one, of two [default: the model's threshold]
+    #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
+    pub threshold: Option<f64>,
     /// Output file of the scores [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

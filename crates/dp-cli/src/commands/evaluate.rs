@@ -1,16 +1,21 @@
 //! `dp evaluate`: measures the quality of a model on labelled records.
 
-use dp::metrics::{ClassOutcome, Figures, Measure, NumberMetrics};
+mod curves;
+
+use std::path::Path;
+
+use dp::metrics::{AtThreshold, ClassOutcome, Figures, Measure, NumberMetrics};
 use dp::wording::one_line;
 use dp_data::Workers;
 use dp_data::read::RecordReader;
 use serde::Serialize;
 
 use crate::args::{EvaluateArgs, FileName, Format, GlobalArgs, UnknownArg};
+use crate::atomic;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::files;
-use crate::input::{InputConfig, check_stdin};
+use crate::input::{InputConfig, check_distinct, check_stdin};
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 
@@ -23,6 +28,12 @@ pub struct EvaluateConfig {
     pub input: InputConfig,
     /// The treatment of categories that the schema does not list, if it is another than the schema's.
     pub on_unknown: Option<UnknownArg>,
+    /// The probability at which the model decides, if it is not its own.
+    pub threshold: Option<f64>,
+    /// The output file of the curves.
+    pub curves: Option<curves::Target>,
+    /// True if an existing file is replaced.
+    pub force: bool,
     /// True if the records are declared public.
     pub public_data: bool,
     /// The progress display.
@@ -41,6 +52,9 @@ pub struct Outcome {
     /// The metrics that fit the kind of model.
     #[serde(flatten)]
     pub figures: Figures,
+    /// The file that holds the curves.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub curves: Option<String>,
     /// True if these figures may be published: the records were declared public and the guarantee of the model holds. Figures
     /// of a model without a guarantee reveal its training records.
     pub publishable: bool,
@@ -52,17 +66,36 @@ const MOST_SHOWN: usize = 12;
 /// Formats the figures as text, one per line.
 fn text(figures: &Figures) -> String {
     match figures {
-        Figures::Two { accuracy, balanced_accuracy, true_positive_rate, true_negative_rate, auc, log_loss } => {
+        Figures::Two {
+            accuracy,
+            balanced_accuracy,
+            true_positive_rate,
+            true_negative_rate,
+            auc,
+            log_loss,
+            confusion,
+            thresholds,
+            ..
+        } => {
             let of_both =
                 |share: &Option<f64>| share.map_or("none (one class only)".to_owned(), |share| format!("{share:.4}"));
-            format!(
-                "accuracy           {accuracy:.4}\nbalanced accuracy  {}\npositive recall    {}\nnegative recall    \
-                 {}\nauc                {}\nlog loss           {log_loss:.4}\n",
+            let mut text = format!(
+                "accuracy           {accuracy:.4}\nbalanced accuracy  {}\ntrue-positive rate {}\ntrue-negative rate {}\n\
+                 auc                {}\nlog loss           {log_loss:.4}\n",
                 of_both(balanced_accuracy),
                 of_both(true_positive_rate),
                 of_both(true_negative_rate),
                 of_both(auc)
-            )
+            );
+            let row = |name: &str, counts: [u64; 2]| [name.to_owned(), counts[0].to_string(), counts[1].to_string()];
+            let counts = confusion;
+            text.push_str(&table(&[
+                ["true \\ predicted", "positive", "negative"].map(str::to_owned).to_vec(),
+                row("positive", [counts.true_positives, counts.false_negatives]).to_vec(),
+                row("negative", [counts.false_positives, counts.true_negatives]).to_vec(),
+            ]));
+            text.push_str(&threshold_table(thresholds));
+            text
         }
         Figures::Number(NumberMetrics { rmse, mae, r2 }) => {
             let r2 = r2.map_or("none (all labels are the same)".to_owned(), |r2| format!("{r2:.4}"));
@@ -77,6 +110,25 @@ fn text(figures: &Figures) -> String {
             text
         }
     }
+}
+
+/// Formats the rates at other thresholds.
+fn threshold_table(thresholds: &[AtThreshold]) -> String {
+    let share = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{share:.4}"));
+    let header =
+        ["threshold", "accuracy", "true-positive rate", "false-positive rate", "precision", "predicted positive"];
+    let rows = thresholds.iter().map(|at| {
+        vec![
+            // Scores that are no logits have many digits.
+            format!("{:.4}", at.threshold).trim_end_matches('0').to_owned(),
+            format!("{:.4}", at.accuracy),
+            share(at.true_positive_rate),
+            share(at.false_positive_rate),
+            share(at.precision),
+            format!("{:.4}", at.positive_share),
+        ]
+    });
+    table(&[header.map(str::to_owned).to_vec()].into_iter().chain(rows).collect::<Vec<_>>())
 }
 
 /// Formats a number with four significant digits or more.
@@ -138,10 +190,19 @@ impl EvaluateConfig {
             ("--data", Some(&args.input.data)),
             ("--labels", args.input.form.labels.as_deref()),
         ])?;
+        let input = InputConfig::new(&args.input.data, &args.input.form)?.with_labels()?;
+        let curves = args.curves.clone().map(curves::Target::new).transpose()?;
+        let mut named: Vec<(&str, &Path)> = vec![("--model", Path::new(&args.model))];
+        named.extend(input.named());
+        named.extend(curves.as_ref().map(|target| ("--curves", target.file.as_path())));
+        check_distinct(&named)?;
         Ok(Self {
             model: args.model.clone(),
-            input: InputConfig::new(&args.input.data, &args.input.form)?.with_labels()?,
+            input,
             on_unknown: args.on_unknown,
+            threshold: args.threshold,
+            curves,
+            force: args.force,
             public_data: args.public_data,
             progress: global.progress,
             workers: global.workers(),
@@ -155,10 +216,12 @@ impl EvaluateConfig {
 /// Errors in the model or the records.
 pub fn execute(args: &EvaluateArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
     let outcome = run(&EvaluateConfig::new(args, global)?, console)?;
+    let written = outcome.curves.as_ref().map(|file| format!("written   {file} (curves)\n"));
     let text = format!(
-        "{}records   {}\n{}",
+        "{}records   {}\n{}{}",
         text(&outcome.figures),
         outcome.n,
+        written.unwrap_or_default(),
         match (outcome.publishable, args.public_data) {
             (true, _) => "publishable: you declared these records public, and the model's guarantee holds",
             (false, true) => "NOT publishable: the model has no guarantee",
@@ -176,9 +239,16 @@ pub fn execute(args: &EvaluateArgs, global: &GlobalArgs, console: &Console) -> R
 /// # Errors
 /// Errors in the model or the records.
 pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failure> {
-    let file = files::model(&config.model)?;
+    if let Some(target) = &config.curves {
+        atomic::check(&target.file, config.force)?;
+    }
+    let own = files::model(&config.model)?;
+    let guarantee_holds = dp::verify::model(&own, dp::verify::WORK).is_ok();
+    let file = files::deciding_at(own, &config.model, config.threshold)?;
+    if let (Some(_), false) = (&config.curves, curves::suit(&file.model.kind)) {
+        return Err(curves::none().at_file(&config.model));
+    }
     let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
-    let guarantee_holds = dp::verify::model(&file, dp::verify::WORK).is_ok();
     if config.public_data && !guarantee_holds {
         console.warn(
             "the guarantee of this model does not hold (`dp verify` says why): figures computed with it may reveal the\n\
@@ -231,5 +301,11 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
         };
         Failure::new(ExitStatus::Input, code, "there is no record with a label to measure on").at_file(name)
     })?;
-    Ok(Outcome { schema: "dp.evaluate/1", n, figures, publishable: config.public_data && guarantee_holds })
+    let publishable = config.public_data && guarantee_holds;
+    if let Some(target) = &config.curves {
+        let content = target.content(&figures, publishable)?;
+        atomic::write(&target.file, config.force, content.as_bytes())?;
+    }
+    let curves = config.curves.as_ref().map(|target| atomic::shown(&target.file));
+    Ok(Outcome { schema: "dp.evaluate/1", n, figures, curves, publishable })
 }

@@ -4,7 +4,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use dp::metrics::softmax;
+use dp::metrics::{probability, softmax};
 use dp::model::{Model, ModelKind, Prediction};
 use dp_data::Workers;
 use dp_data::read::RecordReader;
@@ -31,6 +31,8 @@ pub struct PredictConfig {
     pub on_unknown: Option<UnknownArg>,
     /// Columns that are copied before the scores.
     pub ids: Vec<String>,
+    /// The probability at which the model decides, if it is not its own.
+    pub threshold: Option<f64>,
     /// The output file; `None` for standard output.
     pub out: Option<PathBuf>,
     /// True if an existing file is replaced.
@@ -85,7 +87,8 @@ impl PredictConfig {
             ));
         }
         let (model, on_unknown, ids) = (args.model.clone(), args.on_unknown, args.id.clone());
-        Ok(Self { model, input, on_unknown, ids, out, force: args.force, progress, workers })
+        let (threshold, force) = (args.threshold, args.force);
+        Ok(Self { model, input, on_unknown, ids, threshold, out, force, progress, workers })
     }
 }
 
@@ -127,7 +130,7 @@ fn write_query(args: &PredictArgs, dialect: Dialect, console: &Console) -> Resul
     if let Some(out) = out {
         check_distinct(&[("--model", Path::new(&args.model)), ("--out", out)])?;
     }
-    let file = files::model(&args.model)?;
+    let file = files::deciding_at(files::model(&args.model)?, &args.model, args.threshold)?;
     let table = args.form.table.as_deref().unwrap_or_default();
     let sql =
         dp::sql::query(&file.model, dialect, table).map_err(|error| Failure::from_data(&error).at_file(&args.model))?;
@@ -154,7 +157,7 @@ fn write_query(args: &PredictArgs, dialect: Dialect, console: &Console) -> Resul
 /// # Errors
 /// Errors in any of them.
 pub fn dry_run(config: &PredictConfig) -> Result<Foreseen, Failure> {
-    let file = files::model(&config.model)?;
+    let file = files::deciding_at(files::model(&config.model)?, &config.model, config.threshold)?;
     let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
     let from_data = |error: dp_data::DataError| Failure::from_data(&error);
     let input = config.input.open()?;
@@ -185,7 +188,7 @@ pub fn run(config: &PredictConfig, console: &Console) -> Result<Outcome, Failure
 }
 
 fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target: &str) -> Result<u64, Failure> {
-    let file = files::model(&config.model)?;
+    let file = files::deciding_at(files::model(&config.model)?, &config.model, config.threshold)?;
     let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
     let input = config.input.open()?.with_workers(config.workers);
     let mut reader = RecordReader::keeping(input, &encoder, &config.input.csv, false, &config.ids)?;
@@ -252,7 +255,9 @@ impl<'m> Layout<'m> {
         let (header, blank, classes) = match &model.kind {
             ModelKind::LinearClassifier { classes } => {
                 let cells = [&classes.positive, &classes.negative].map(|class| csv_cell(class));
-                ("score,class".to_owned(), ",".to_owned(), cells.to_vec())
+                let (header, blank) =
+                    if model.has_probabilities() { ("score,probability,class", ",,") } else { ("score,class", ",") };
+                (header.to_owned(), blank.to_owned(), cells.to_vec())
             }
             ModelKind::MultiClassLinear { classes } => {
                 let what = if model.has_probabilities() { "probability" } else { "score" };
@@ -274,7 +279,10 @@ impl<'m> Layout<'m> {
             Prediction::Class { index, .. } => self.classes.get(index).map_or("", |class| class),
         };
         if let ([score], ModelKind::LinearClassifier { .. }) = (&*scores, &self.model.kind) {
-            return push(lines, format_args!("{score:?},{class}"));
+            return match self.model.has_probabilities() {
+                true => push(lines, format_args!("{score:?},{:?},{class}", probability(*score))),
+                false => push(lines, format_args!("{score:?},{class}")),
+            };
         }
         lines.push_str(class);
         if self.model.has_probabilities() {

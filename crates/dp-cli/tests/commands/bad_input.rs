@@ -560,6 +560,7 @@ fn every_code_is_triggered_somewhere() {
         include_str!("check.rs"),
         include_str!("curves.rs"),
         include_str!("edits.rs"),
+        include_str!("evaluate.rs"),
         include_str!("images.rs"),
         include_str!("labels.rs"),
         include_str!("memory.rs"),

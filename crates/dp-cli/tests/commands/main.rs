@@ -12,6 +12,7 @@ mod demo;
 mod dry_run;
 mod edits;
 mod engines;
+mod evaluate;
 mod images;
 mod labels;
 mod memory;

@@ -269,10 +269,10 @@ fn predictions_end_quietly_when_the_reader_goes() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut first = [0; 12];
+    let mut first = [0; 24];
     child.stdout.as_mut().unwrap().read_exact(&mut first).unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
-    assert_eq!(&first, b"score,class\n");
+    assert_eq!(&first, b"score,probability,class\n");
 }

@@ -385,10 +385,15 @@ const WORDS: [&str; 22] = [
     "plausible deniability",
 ];
 
-/// Files that may contain them: the module that defines such sentences, and descriptions of measured attacks, which are not
-/// bounds.
-const ALLOWED: [&str; 4] =
-    ["dp/src/protection.rs", "dp-cli/src/commands/audit/", "dp/src/metrics/", "dp-audit/README.md"];
+/// Files that may contain them: the module that defines such sentences, and descriptions of measured attacks and of classifiers, which are
+/// not bounds.
+const ALLOWED: [&str; 5] = [
+    "dp/src/protection.rs",
+    "dp-cli/src/commands/audit/",
+    "dp-cli/src/commands/evaluate",
+    "dp/src/metrics/",
+    "dp-audit/README.md",
+];
 
 fn texts(folder: &Path, ending: &str, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {

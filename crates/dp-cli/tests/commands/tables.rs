@@ -294,7 +294,7 @@ fn scores_keep_the_columns_of_id() {
             _ => i.to_string(),
         };
         assert_eq!(named, format!("{id},{trade},{plain}"));
-        assert_eq!(plain == ",", i == 5, "{plain}");
+        assert_eq!(plain == ",,", i == 5, "{plain}");
     }
     assert_eq!(named.lines().count(), ROWS + 1);
     // Typed cells have their text; a column of the schema can be one of them.

@@ -69,7 +69,7 @@ fn a_rare_class_is_found_within_the_budget() {
     let mut right = 0;
     let of_table = table(4000, 2);
     for (line, row) in lines.lines().zip(of_table.lines()).skip(1) {
-        let (score, class) = line.split_once(',').unwrap();
+        let (score, class) = (line.split(',').next().unwrap(), line.split(',').nth(2).unwrap());
         assert_eq!(class == "yes", score.parse::<f64>().unwrap() > threshold);
         right += u64::from(row.ends_with(class));
     }

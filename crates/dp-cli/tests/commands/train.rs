@@ -377,7 +377,7 @@ fn predictions_keep_the_order_and_do_not_need_the_label() {
     let without = place.dp(&["predict", "--model", "m.json", "--data", "unlabelled.csv"]).ok();
     assert_eq!(with, without);
     let mut lines = with.lines();
-    assert_eq!(lines.next(), Some("score,class"));
+    assert_eq!(lines.next(), Some("score,probability,class"));
 
     // The same order as row-by-row reading.
     let header = unlabelled.lines().next().unwrap();
@@ -385,7 +385,7 @@ fn predictions_keep_the_order_and_do_not_need_the_label() {
         let single = place
             .dp_with_input(&["predict", "--model", "m.json", "--data", "-"], format!("{header}\n{row}\n").as_bytes());
         assert_eq!(single.ok().lines().nth(1), Some(line));
-        let (score, class) = line.split_once(',').unwrap();
+        let (score, class) = (line.split(',').next().unwrap(), line.split(',').nth(2).unwrap());
         assert_eq!(class, if score.parse::<f64>().unwrap() > 0.0 { "yes" } else { "no" });
     }
 
@@ -415,7 +415,7 @@ fn records_of_which_nothing_is_known_get_no_score() {
     let run = place.dp(&["predict", "--model", "m.json", "--data", "new.csv"]);
     run.says("1 records");
     let lines: Vec<String> = run.ok().lines().map(str::to_owned).collect();
-    assert_eq!((lines.len(), lines[2].as_str()), (4, ","));
+    assert_eq!((lines.len(), lines[2].as_str()), (4, ",,"));
     assert!(lines[1].len() > 4 && lines[3].len() > 4, "{lines:?}");
     // They are also ignored in evaluation.
     assert_eq!(evaluate(&place, "m.json", "people.csv")["n"], 200);

@@ -3,7 +3,10 @@
 use dp_data::OutOfMemory;
 use serde::Serialize;
 
-use super::{ClassFigures, Confusion, Metrics, NumberMetrics, PredictedNumbers, ScoredLabels};
+use super::{
+    AtThreshold, ClassFigures, Confusion, Curves, Metrics, NumberMetrics, PredictedNumbers, ScoredLabels, TwoByTwo,
+    logit,
+};
 use crate::model::{Model, ModelKind};
 
 /// The metrics for a kind of model.
@@ -28,6 +31,13 @@ pub enum Figures {
         auc: Option<f64>,
         /// Mean logistic loss, with the score as log-odds.
         log_loss: f64,
+        /// Numbers of records by true and by predicted class.
+        confusion: TwoByTwo,
+        /// Rates at other thresholds: at probabilities 0.1 to 0.9, or at the deciles of scores that are no logits.
+        thresholds: Vec<AtThreshold>,
+        /// Curves over all thresholds; absent if all records are of one class.
+        #[serde(skip)]
+        curves: Option<Curves>,
     },
     /// Metrics of several classes.
     Several {
@@ -70,6 +80,21 @@ impl Figures {
             Self::Number(_) => None,
         }
     }
+}
+
+/// Returns the rates at nine thresholds.
+fn thresholds(labels: &ScoredLabels, scores_are_logits: bool) -> Vec<AtThreshold> {
+    let tenths = (1..10).map(|tenth| {
+        let (shown, score) = if scores_are_logits {
+            let probability = f64::from(tenth) / 10.0;
+            (probability, logit(probability))
+        } else {
+            let score = labels.quantile(f64::from(tenth) / 10.0);
+            (score, score)
+        };
+        AtThreshold::new(shown, &labels.at_threshold(score))
+    });
+    tenths.collect()
 }
 
 /// The metrics of a model, accumulated record by record.
@@ -122,9 +147,20 @@ impl<'m> Measure<'m> {
         match gathered {
             Gathered::Two(mut labels) => labels.metrics().map(|metrics| {
                 let balanced_accuracy = metrics.balanced_accuracy();
-                let Metrics { n, accuracy, true_positive_rate, true_negative_rate, auc, log_loss } = metrics;
-                let figures =
-                    Figures::Two { accuracy, balanced_accuracy, true_positive_rate, true_negative_rate, auc, log_loss };
+                let Metrics { n, accuracy, true_positive_rate, true_negative_rate, confusion, auc, log_loss } = metrics;
+                let curves = labels.curves(model.has_probabilities());
+                let thresholds = thresholds(&labels, model.has_probabilities());
+                let figures = Figures::Two {
+                    accuracy,
+                    balanced_accuracy,
+                    true_positive_rate,
+                    true_negative_rate,
+                    auc,
+                    log_loss,
+                    confusion,
+                    thresholds,
+                    curves,
+                };
                 (n, figures)
             }),
             Gathered::Several(confusion) => confusion.metrics().map(|metrics| {

@@ -2,13 +2,15 @@
 
 use dp_data::memory::{OutOfMemory, reserve};
 
+use super::TwoByTwo;
+
 /// Scores of a linear classifier with the true classes.
 ///
 /// The predicted class is positive if the score is greater than the threshold, 0 by default.
 #[derive(Debug, Clone, Default)]
 pub struct ScoredLabels {
-    threshold: f64,
-    scores: Vec<(f64, bool)>,
+    pub(super) threshold: f64,
+    pub(super) scores: Vec<(f64, bool)>,
 }
 
 /// Metrics of a binary classification.
@@ -22,6 +24,8 @@ pub struct Metrics {
     pub true_positive_rate: Option<f64>,
     /// Share of the negative records that are classified as negative; absent if there are none.
     pub true_negative_rate: Option<f64>,
+    /// Numbers of records by true and by predicted class.
+    pub confusion: TwoByTwo,
     /// Area under the ROC curve; absent if all records are of one class.
     pub auc: Option<f64>,
     /// Mean logistic loss, with the score as log-odds.
@@ -76,24 +80,24 @@ impl ScoredLabels {
             return None;
         }
         let n = self.scores.len();
-        // Records of each class, negative first, and those of them that are classified correctly.
-        let (mut all, mut right) = ([0u64; 2], [0u64; 2]);
-        for &(score, positive) in &self.scores {
-            all[usize::from(positive)] += 1;
-            right[usize::from(positive)] += u64::from((score > self.threshold) == positive);
-        }
-        let [true_negative_rate, true_positive_rate] =
-            [0, 1].map(|class| (all[class] > 0).then(|| right[class] as f64 / all[class] as f64));
+        let confusion = self.at_threshold(self.threshold);
         let loss: f64 =
             self.scores.iter().map(|&(score, positive)| softplus(if positive { -score } else { score })).sum();
         Some(Metrics {
             n: n as u64,
-            accuracy: (right[0] + right[1]) as f64 / n as f64,
-            true_positive_rate,
-            true_negative_rate,
+            accuracy: confusion.accuracy()?,
+            true_positive_rate: confusion.true_positive_rate(),
+            true_negative_rate: confusion.true_negative_rate(),
+            confusion,
             auc: self.auc(),
             log_loss: loss / n as f64,
         })
+    }
+
+    /// Sorts by the score.
+    pub(super) fn sort(&mut self) {
+        // Adding +0.0 merges the two zeros, which `total_cmp` distinguishes.
+        self.scores.sort_unstable_by(|a, b| (a.0 + 0.0).total_cmp(&(b.0 + 0.0)));
     }
 
     fn auc(&mut self) -> Option<f64> {
@@ -102,8 +106,7 @@ impl ScoredLabels {
         if positives == 0 || negatives == 0 {
             return None;
         }
-        // Adding +0.0 merges the two zeros, which `total_cmp` distinguishes.
-        self.scores.sort_unstable_by(|a, b| (a.0 + 0.0).total_cmp(&(b.0 + 0.0)));
+        self.sort();
         let mut rank_sum = 0.0;
         let mut start = 0;
         for tied in self.scores.chunk_by(|a, b| a.0 == b.0) {
