@@ -7,6 +7,7 @@ use dp_losses::LossKind;
 
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
+use crate::recipes::NoiseScale;
 use crate::recipes::algorithm::{Algorithm, Run as _};
 use crate::recipes::problem::Problem;
 use crate::recipes::recipe::{NOT_JOINT, Nesting};
@@ -43,6 +44,39 @@ impl ModelTerms {
         target_bound: 0.0,
         noise_mode: NoiseMode::Exact,
     };
+}
+
+/// The noise on the released weights.
+///
+/// Its coordinates have mean 0 and are uncorrelated, so that a linear combination `⟨a, weights⟩` has the standard error `‖a‖` times
+/// that of a weight.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_losses::LossKind;
+/// use dp_optim::DerivesModel;
+/// use dp_optim::recipes::{BoltOn, Budget, Planned, Recipe};
+///
+/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let plan = BoltOn::strongly_convex(LossKind::Logistic, 0.01).plan::<ReplaceOne>(10_000, 50, budget)?;
+/// let noise = plan.derivation().weight_noise().ok_or("noise elsewhere")?;
+/// assert!(noise.std_dev() > 0.05 && noise.std_dev() < 0.1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WeightNoise {
+    /// Its law.
+    pub law: NoiseScale,
+    /// Number of coordinates of one draw.
+    pub dim: u64,
+}
+
+impl WeightNoise {
+    /// Returns the standard deviation of the noise on one weight.
+    pub fn std_dev(&self) -> f64 {
+        self.law.coordinate_std_dev(self.dim)
+    }
 }
 
 /// A private choice among candidates.
@@ -85,6 +119,12 @@ pub trait DerivesModel: Derives<Error = Error> {
     /// is computed at once and from the derivation alone, so that a verifier can refuse a derivation that would take days.
     fn work(&self) -> u64 {
         RELEASE
+    }
+
+    /// Returns the noise that was added to the weights at the end; `None` if noise was added elsewhere, so that its effect on the
+    /// weights depends on the records, or if the weights are a choice among several.
+    fn weight_noise(&self) -> Option<WeightNoise> {
+        None
     }
 
     /// Returns the nesting that it allows.
@@ -178,6 +218,11 @@ impl<R: Algorithm> DerivesModel for Derivation<R> {
     fn work(&self) -> u64 {
         // Invalid derivations are refused at once.
         self.problem().map_or(RELEASE, |problem| self.recipe.work(&problem, &self.calibrated))
+    }
+
+    fn weight_noise(&self) -> Option<WeightNoise> {
+        let law = self.recipe.weight_noise(&self.calibrated)?;
+        Some(WeightNoise { law, dim: self.recipe.setting().loss.parameters(self.dim) })
     }
 
     fn joint_event(&self, classes: u32) -> Result<DpEvent, Error> {

@@ -83,7 +83,7 @@ pub mod tuning;
 
 pub use auto::Auto;
 pub use averaging::Averaging;
-pub use derivation::{Choice, Derivation, DerivesModel, ModelTerms};
+pub use derivation::{Choice, Derivation, DerivesModel, ModelTerms, WeightNoise};
 pub use descent::Descent;
 pub use error::Error;
 pub use float::FloatKind;

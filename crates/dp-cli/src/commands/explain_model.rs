@@ -40,7 +40,7 @@ pub fn execute(args: &ExplainModelArgs, console: &Console) -> Result<(), Failure
     }
     let file = files::model(&args.model)?;
     let class = class(args, &file.model.kind)?;
-    let shapes = shapes(&file.model, class).ok_or_else(|| {
+    let shapes = shapes(&file, class).ok_or_else(|| {
         Failure::new(ExitStatus::Input, "model.mismatch", "the model is not a sum over the columns of a table")
             .at_file(&args.model)
             .expected("a model of a CSV file without --project")
@@ -73,13 +73,29 @@ fn class(args: &ExplainModelArgs, kind: &ModelKind) -> Result<usize, Failure> {
 }
 
 fn text(outcome: &Outcome) -> String {
-    let Shapes { class, columns, has_pairs, .. } = &outcome.shapes;
+    let Shapes { class, columns, has_pairs, has_standard_errors, .. } = &outcome.shapes;
     let score = class.as_ref().map_or("the prediction".to_owned(), |class| format!("the score of {}", one_line(class)));
-    let mut rows = vec![["column", "effect", "least at", "most at"].map(str::to_owned).to_vec()];
+    let has_lines = columns.iter().any(|shape| shape.per_unit.is_some());
+    let with_errors = *has_standard_errors;
+    let row = |[column, effect, error, per_unit, its_error, low, high]: [String; 7]| {
+        let errors = |cell| if with_errors { Some(cell) } else { None };
+        let lines = |cell| if has_lines { Some(cell) } else { None };
+        let cells = [Some(column), Some(effect), errors(error), lines(per_unit), lines(its_error).and_then(errors)];
+        cells.into_iter().chain([Some(low), Some(high)]).flatten().collect::<Vec<_>>()
+    };
+    let header = ["column", "effect", "standard error", "per unit", "standard error", "least at", "most at"];
+    let mut rows = vec![row(header.map(str::to_owned))];
     rows.extend(columns.iter().map(|shape| {
         let (low, high) = shape.points.extremes();
         let [low, high] = [low, high].map(|position| one_line(&shape.points.label(position)));
-        vec![one_line(&shape.column), format!("{:.3}", shape.effect), low, high]
+        let (value, its_error) = shape.per_unit.map_or((String::new(), None), |coefficient| {
+            (format!("{:.2e}", coefficient.value), coefficient.standard_error)
+        });
+        let noise = if shape.is_within_noise == Some(true) { " (noise)" } else { "" };
+        let effect = format!("{:.3}{noise}", shape.effect);
+        let of_effect = shape.standard_error.map_or_else(String::new, |error| format!("{error:.3}"));
+        let of_unit = its_error.map_or_else(String::new, |error: f64| format!("{error:.2e}"));
+        row([one_line(&shape.column), effect, of_effect, value, of_unit, low, high])
     }));
     let mut lines = vec![
         format!("contributions of {} columns to {score}, the largest effect first", columns.len()),
@@ -88,6 +104,16 @@ fn text(outcome: &Outcome) -> String {
     if *has_pairs {
         lines.push("products of pairs of columns contribute too and are not shown".to_owned());
     }
+    lines.push(
+        match has_standard_errors {
+            true => "standard errors are those of the privacy noise, not of the sample; (noise): noise alone may give such an effect",
+            false => {
+                "no standard errors: the noise acted through the records' curvature, which is not released (--algorithm \
+                 bolt-on-strongly-convex adds it to the weights)"
+            }
+        }
+        .to_owned(),
+    );
     if !outcome.publishable {
         lines.push("the guarantee of the model does not hold (`dp verify` says why): do not publish this".to_owned());
     }

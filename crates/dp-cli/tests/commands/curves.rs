@@ -159,12 +159,29 @@ fn a_model_is_explained_column_by_column() {
     assert!(picture.contains("pay") && picture.contains("<polyline") && picture.contains("the score of yes"));
     let text = place.dp(&["explain-model", "m.json"]).ok();
     assert!(text.contains("contributions of 3 columns to the score of yes") && text.contains("a"), "{text}");
+    // The noise of auto is in the objective: its effect on the weights is not known.
+    assert!(text.contains("no standard errors: ") && explained["has_standard_errors"] == false, "{text}");
     place.dp(&["explain-model", "m.json", "--out", "shapes.svg"]).fails(1, "output.exists");
     place.dp(&["explain-model", "m.json", "--class", "maybe"]).fails(2, "usage.value").says("maybe");
     place.write("t.libsvm", "+1 1:1\n-1 2:1\n".repeat(100));
     let libsvm = ["train", "--data", "t.libsvm", "--dim", "2", "--epsilon", "9", "--out", "l.json"];
     place.dp(&libsvm).ok();
     place.dp(&["explain-model", "l.json"]).fails(3, "model.mismatch");
+    let named: Vec<&str> =
+        TRAIN.iter().map(|&word| if word == "auto" { "bolt-on-strongly-convex" } else { word }).collect();
+    place.dp(&[&named[..], &["--out", "m.json", "--force"]].concat()).ok();
+    let explained = place.dp(&["explain-model", "m.json", "--out", "bands.svg", "--json"]).json();
+    assert_eq!(explained["has_standard_errors"], true);
+    for column in explained["columns"].as_array().unwrap() {
+        let [effect, error] = ["effect", "standard_error"].map(|name| column[name].as_f64().unwrap());
+        assert!(error > 0.0 && (effect < 2.0 * error || column["is_within_noise"] == false || effect < 5.0 * error));
+        let contributions = column["contributions"].as_array().unwrap();
+        assert_eq!(contributions.len(), column["standard_errors"].as_array().unwrap().len());
+        assert_eq!(column.get("per_unit").is_some(), column["column"] != "town");
+    }
+    let text = place.dp(&["explain-model", "m.json"]).ok();
+    assert!(text.contains("standard error") && text.contains("per unit"), "{text}");
+    assert!(place.read("bands.svg").contains("95% intervals") && place.read("bands.svg").contains("<polygon"));
     train(&place, &["--seed", "1"]);
     assert!(place.dp(&["explain-model", "m.json"]).ok().contains("do not publish"));
 }

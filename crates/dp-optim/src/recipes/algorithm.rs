@@ -14,6 +14,7 @@ use dp_losses::Real;
 use dp_mechanisms::{LentRng, Released};
 
 use super::bolt_on::OutputRun;
+use super::noise_scale::NoiseScale;
 use super::problem::{Admitted, Problem, Setting};
 use super::recipe::{Budget, NOT_JOINT, RecordAdjacency, Summary};
 use crate::derivation::{Derivation, RELEASE};
@@ -77,6 +78,12 @@ pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
     fn lattice(&self, problem: &Problem, calibrated: &Self::Calibrated) -> Result<ReleaseLattice, Error> {
         let _ = (problem, calibrated);
         Ok(ReleaseLattice::ANYWHERE)
+    }
+
+    /// Returns the noise that is added to the weights at the end: see [`DerivesModel::weight_noise`](crate::DerivesModel::weight_noise).
+    fn weight_noise(&self, calibrated: &Self::Calibrated) -> Option<NoiseScale> {
+        let _ = calibrated;
+        None
     }
 
     /// Returns roughly the number of steps that recomputing the event and its cost takes: see

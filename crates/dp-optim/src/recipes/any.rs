@@ -31,7 +31,7 @@ use super::rsgd_ar::RsgdAr;
 use super::scs13::Scs13;
 use super::searched_descent::SearchedDescent;
 use super::snowball_sgd::SnowballSgd;
-use crate::derivation::{Choice, Derivation, DerivesModel, ModelTerms};
+use crate::derivation::{Choice, Derivation, DerivesModel, ModelTerms, WeightNoise};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
@@ -208,6 +208,13 @@ macro_rules! algorithms {
                 match self {
                     $(Self::$variant(derivation) => derivation.nesting(),)+
                     Self::NonPrivate(_) => Nesting::NonPrivate,
+                }
+            }
+
+            fn weight_noise(&self) -> Option<WeightNoise> {
+                match self {
+                    $(Self::$variant(derivation) => derivation.weight_noise(),)+
+                    Self::NonPrivate(_) => None,
                 }
             }
 

@@ -30,7 +30,7 @@ use crate::float::{F32_ALLOWANCE, FloatKind};
 use crate::growth::{Arithmetic, Divisor, Growth, OrderPolicy, Rounding};
 use crate::lattice::ReleaseLattice;
 use crate::recipes::algorithm::{Algorithm, Run as _};
-use crate::recipes::noise_scale::OneNoise;
+use crate::recipes::noise_scale::{NoiseScale, OneNoise};
 use crate::recipes::problem::{Problem, Setting};
 use crate::recipes::recipe::Budget;
 use crate::schedule::Schedule;
@@ -195,6 +195,11 @@ impl Algorithm for BoltOn {
     fn lattice(&self, _: &Problem, calibrated: &OneNoise<OutputNoiseScale>) -> Result<ReleaseLattice, Error> {
         let released = ReleaseLattice::on_grid(calibrated.noise.grid()?.step());
         Ok(released.within(self.radius).in_precision(self.float))
+    }
+
+    fn weight_noise(&self, calibrated: &OneNoise<OutputNoiseScale>) -> Option<NoiseScale> {
+        // The projection of the noisy model is not linear.
+        self.radius.is_none().then(|| calibrated.noise.law())
     }
 
     fn work(&self, problem: &Problem, _: &Self::Calibrated) -> u64 {

@@ -39,7 +39,7 @@ use crate::growth::{Arithmetic, Divisor};
 use crate::lattice::ReleaseLattice;
 use crate::recipes::algorithm::Algorithm;
 use crate::recipes::bolt_on::{BoltOn, OutputNoise, OutputNoiseScale, OutputRun};
-use crate::recipes::noise_scale::OneNoise;
+use crate::recipes::noise_scale::{NoiseScale, OneNoise};
 use crate::recipes::problem::{Problem, Setting};
 use crate::recipes::recipe::Budget;
 use crate::schedule::Schedule;
@@ -151,6 +151,10 @@ impl Algorithm for RsgdAr {
 
     fn lattice(&self, problem: &Problem, calibrated: &OneNoise<OutputNoiseScale>) -> Result<ReleaseLattice, Error> {
         self.as_bolt_on(problem.n).lattice(problem, calibrated)
+    }
+
+    fn weight_noise(&self, calibrated: &OneNoise<OutputNoiseScale>) -> Option<NoiseScale> {
+        self.as_bolt_on(1).weight_noise(calibrated)
     }
 
     fn work(&self, problem: &Problem, calibrated: &Self::Calibrated) -> u64 {

@@ -19,6 +19,9 @@ const TITLE: u32 = 36;
 /// Maximum number of characters of a label.
 const LONGEST: usize = 10;
 
+/// 0.975 quantile of the normal distribution.
+const QUANTILE: f64 = 1.96;
+
 const COLOUR: RGBColor = RGBColor(0x1f, 0x4e, 0x9c);
 const FAINT: RGBColor = RGBColor(0xcc, 0xcc, 0xcc);
 
@@ -50,9 +53,13 @@ fn draw<'a>(text: &'a mut String, size: (u32, u32), down: usize, shapes: &Shapes
         0 => String::new(),
         hidden => format!(" ({hidden} weaker ones are not shown)"),
     };
-    let area = area.titled(&format!("Contribution of each column {of}{hidden}"), ("sans-serif", 18))?;
-    let contributions = shown.iter().flat_map(|shape| shape.points.contributions());
-    let most = contributions.fold(0.0_f64, |most, value| most.max(value.abs()));
+    let band = if shapes.has_standard_errors { ", with 95% intervals of the privacy noise" } else { "" };
+    let area = area.titled(&format!("Contribution of each column {of}{hidden}{band}"), ("sans-serif", 18))?;
+    let ends = shown.iter().flat_map(|shape| {
+        let [low, high] = [-1.0, 1.0].map(|side| end_of_band(shape, side));
+        low.into_iter().chain(high)
+    });
+    let most = ends.fold(0.0_f64, |most, value| most.max(value.abs()));
     let height = if most > 0.0 { 1.05 * most } else { 1.0 };
     for (panel, shape) in area.split_evenly((down, ACROSS)).iter().zip(shown) {
         draw_panel(panel, shape, height)?;
@@ -62,6 +69,7 @@ fn draw<'a>(text: &'a mut String, size: (u32, u32), down: usize, shapes: &Shapes
 
 fn draw_panel<'a>(area: &Area<'a>, shape: &Shape, height: f64) -> Drawn<'a> {
     let contributions = shape.points.contributions();
+    let [low, high] = [-1.0, 1.0].map(|side| end_of_band(shape, side));
     let bars = matches!(shape.points, Points::Bars { .. });
     let last = contributions.len().saturating_sub(1).max(1) as f64;
     let width = if bars { -0.5..last.max(1.0) + 0.5 } else { 0.0..last };
@@ -91,14 +99,31 @@ fn draw_panel<'a>(area: &Area<'a>, shape: &Shape, height: f64) -> Drawn<'a> {
         .draw()?;
     if bars {
         let bar = |(i, value): (usize, &f64)| {
-            Rectangle::new([(i as f64 - 0.35, 0.0), (i as f64 + 0.35, *value)], COLOUR.filled())
+            Rectangle::new([(i as f64 - 0.35, 0.0), (i as f64 + 0.35, *value)], COLOUR.mix(0.6).filled())
         };
         chart.draw_series(contributions.iter().enumerate().map(bar))?;
+        if !shape.standard_errors.is_empty() {
+            let ends = low.iter().zip(&high).enumerate();
+            chart.draw_series(ends.map(|(i, (low, high))| {
+                PathElement::new([(i as f64, *low), (i as f64, *high)], BLACK.stroke_width(1))
+            }))?;
+        }
     } else {
+        if !shape.standard_errors.is_empty() {
+            let outline = high.iter().copied().enumerate().chain(low.iter().copied().enumerate().rev());
+            let outline: Vec<(f64, f64)> = outline.map(|(i, value)| (i as f64, value)).collect();
+            chart.draw_series([Polygon::new(outline, COLOUR.mix(0.2).filled())])?;
+        }
         let points = contributions.iter().enumerate().map(|(i, value)| (i as f64, *value));
         chart.draw_series(LineSeries::new(points, COLOUR.stroke_width(2)))?;
     }
     Ok(())
+}
+
+/// Returns each contribution with 1.96 standard errors added on this side, if they are known.
+fn end_of_band(shape: &Shape, side: f64) -> Vec<f64> {
+    let errors = shape.standard_errors.iter().copied().chain(std::iter::repeat(0.0));
+    shape.points.contributions().iter().zip(errors).map(|(value, error)| value + side * QUANTILE * error).collect()
 }
 
 /// Returns at most `most` characters of a text.
@@ -114,7 +139,9 @@ mod tests {
     use super::*;
 
     fn shape(column: &str, points: Points) -> Shape {
-        Shape { column: column.to_owned(), effect: 1.0, points }
+        let standard_errors = vec![0.1; points.contributions().len()];
+        let (column, effect, standard_error, is_within_noise) = (column.to_owned(), 1.0, Some(0.2), Some(false));
+        Shape { column, effect, standard_error, is_within_noise, per_unit: None, points, standard_errors }
     }
 
     #[test]
@@ -130,14 +157,26 @@ mod tests {
             let mut columns = vec![shape("pay & <tax>", curve.clone()), shape("town", bars.clone())];
             columns.push(shape("one", one.clone()));
             columns.extend((0..count).map(|i| shape(&format!("c{i}"), curve.clone())));
-            let shapes = Shapes { class: Some("yes".into()), reference_norm: 1.0, has_pairs: false, columns };
+            let shapes = Shapes {
+                class: Some("yes".into()),
+                reference_norm: 1.0,
+                has_pairs: false,
+                has_standard_errors: true,
+                columns,
+            };
             let text = svg(&shapes).unwrap();
             assert!(text.starts_with("<svg") && text.trim_end().ends_with("</svg>"));
             assert!(text.contains("pay &amp; &lt;tax&gt;") && text.contains("the score of yes"), "{text}");
             assert!(!text.contains("NaN") && !text.contains("<b>"));
             assert_eq!(text.contains("weaker ones are not shown"), count == 40);
         }
-        let none = Shapes { class: None, reference_norm: 1.0, has_pairs: false, columns: Vec::new() };
+        let none = Shapes {
+            class: None,
+            reference_norm: 1.0,
+            has_pairs: false,
+            has_standard_errors: false,
+            columns: Vec::new(),
+        };
         assert!(svg(&none).unwrap().contains("to the prediction"));
     }
 }

@@ -5,7 +5,7 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_losses::LossKind;
 
 use super::RECIPE;
-use crate::derivation::{Derivation, DerivesModel, ModelTerms};
+use crate::derivation::{Derivation, DerivesModel, ModelTerms, WeightNoise};
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
 use crate::recipes::AnyDerivation;
@@ -91,6 +91,10 @@ impl<D: DerivesModel> DerivesModel for AtBaseRateDerivation<D> {
 
     fn work(&self) -> u64 {
         self.model.work().saturating_add(self.rate.work())
+    }
+
+    fn weight_noise(&self) -> Option<WeightNoise> {
+        self.model.weight_noise()
     }
 
     fn nesting(&self) -> Nesting {

@@ -12,7 +12,7 @@ use super::run::Derived;
 use super::{BoltOn, OutputNoise, RECIPE};
 use crate::error::Error;
 use crate::growth::PositionClasses;
-use crate::recipes::noise_scale;
+use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::recipe::{Budget, least_scale, repeated};
 
 /// The noise of a release: its law and scale.
@@ -38,6 +38,14 @@ pub enum OutputNoiseScale {
 }
 
 impl OutputNoiseScale {
+    /// Returns law and scale, whatever the guarantee averages over.
+    pub(in crate::recipes) const fn law(self) -> NoiseScale {
+        match self {
+            Self::LaplaceBall { scale } => NoiseScale::LaplaceBall { scale },
+            Self::Gaussian { std_dev } | Self::HiddenPositionGaussian { std_dev } => NoiseScale::Gaussian { std_dev },
+        }
+    }
+
     /// Returns the least noise of the recipe's law with which all copies meet the budget, and the position classes that it
     /// averages over, if any.
     pub(in crate::recipes) fn least(
@@ -110,28 +118,16 @@ impl OutputNoiseScale {
 
     /// Returns the scale or the standard deviation.
     pub const fn scale(self) -> f64 {
-        match self {
-            Self::LaplaceBall { scale } => scale,
-            Self::Gaussian { std_dev } | Self::HiddenPositionGaussian { std_dev } => std_dev,
-        }
+        self.law().scale()
     }
 
     pub(in crate::recipes) fn mean_squared_norm(self, dim: u64) -> f64 {
-        match self {
-            Self::LaplaceBall { scale } => dim as f64 * ((dim as f64 + 1.0) * scale * scale),
-            Self::Gaussian { std_dev } | Self::HiddenPositionGaussian { std_dev } => dim as f64 * std_dev.powi(2),
-        }
+        dim as f64 * self.law().coordinate_std_dev(dim).powi(2)
     }
 
     /// Returns the grid on which the model is released.
     pub(super) fn grid(self) -> Result<Grid, Error> {
-        match self {
-            Self::LaplaceBall { scale } => noise_scale::NoiseScale::LaplaceBall { scale },
-            Self::Gaussian { std_dev } | Self::HiddenPositionGaussian { std_dev } => {
-                noise_scale::NoiseScale::Gaussian { std_dev }
-            }
-        }
-        .grid()
+        self.law().grid()
     }
 }
 

@@ -5,7 +5,7 @@ use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_losses::Softmax;
 
 use super::{RECIPE, Share};
-use crate::derivation::{DerivesModel, ModelTerms};
+use crate::derivation::{DerivesModel, ModelTerms, WeightNoise};
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
 use crate::recipes::AnyDerivation;
@@ -96,6 +96,12 @@ impl<D: DerivesModel> DerivesModel for OneVsAllDerivation<D> {
 
     fn work(&self) -> u64 {
         self.each.work()
+    }
+
+    fn weight_noise(&self) -> Option<WeightNoise> {
+        let each = self.each.weight_noise()?;
+        let models = if self.share == Share::Joint { u64::from(self.classes) } else { 1 };
+        Some(WeightNoise { dim: each.dim.saturating_mul(models), ..each })
     }
 
     fn nesting(&self) -> Nesting {

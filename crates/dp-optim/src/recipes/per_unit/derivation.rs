@@ -5,7 +5,7 @@ use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, DpEvent};
 
 use super::{RECIPE, check_rows, of_unit};
-use crate::derivation::{Choice, DerivesModel, ModelTerms};
+use crate::derivation::{Choice, DerivesModel, ModelTerms, WeightNoise};
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
 use crate::recipes::AnyDerivation;
@@ -86,6 +86,10 @@ impl DerivesModel for PerUnitDerivation {
 
     fn nesting(&self) -> Nesting {
         Nesting::Unit
+    }
+
+    fn weight_noise(&self) -> Option<WeightNoise> {
+        self.of_record.weight_noise()
     }
 
     fn choice(&self) -> Option<Choice> {
