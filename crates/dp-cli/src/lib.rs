@@ -24,8 +24,6 @@ pub mod signature;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use args::{Cli, Command};
 use exit_code::ExitStatus;
 use failure::Failure;
@@ -43,7 +41,7 @@ pub fn run_arguments(arguments: &[OsString]) -> ExitStatus {
     // Memory may run out, or a signal arrive, before the arguments are parsed.
     let asks_for_json = arguments.iter().any(|argument| argument == "--json");
     interrupt::await_json(asks_for_json);
-    let cli = match Cli::try_parse_from(arguments) {
+    let cli = match args::parse(arguments) {
         Ok(cli) => cli,
         Err(error) => return refuse_arguments(&error, asks_for_json),
     };

@@ -45,14 +45,14 @@ pub use choice::{Average, BatchSampling, Choice, CurvatureSource, LineSearch, No
 pub use non_private::{NON_PRIVATE, non_private};
 pub use settings::{Kind, PARAMETERS, Parameter, Range, Settings, Value};
 
-use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
+use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
 use dp_losses::{LossKind, Penalty};
 
 use crate::error::Error;
 use crate::float::FloatKind;
 use crate::growth::Arithmetic;
-use crate::recipes::{AnyRecipe, Budget};
+use crate::recipes::{AnyRecipe, Budget, Recipe as _};
 use crate::schedule::Schedule;
 
 /// The inputs of a recipe: the given settings, and public numbers.
@@ -127,6 +127,8 @@ pub struct Entry {
     pub name: &'static str,
     /// A description with the source.
     pub about: &'static str,
+    /// The source of its module, which begins with its documentation.
+    docs: &'static str,
     /// The relations under which it is proved; the first is the default.
     pub relations: &'static [AdjacencyKind],
     /// The names of its [`PARAMETERS`].
@@ -218,6 +220,33 @@ impl Entry {
         (self.build)(request)
     }
 
+    /// Returns the documentation of its module: formula, proof sketch, references, as Markdown without links.
+    ///
+    /// # Examples
+    /// ```
+    /// let scs13 = dp_optim::catalogue::find("scs13").ok_or("no such algorithm")?;
+    /// assert!(scs13.theory().contains("Song, Chaudhuri, Sarwate"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn theory(&self) -> String {
+        let lines = self.docs.lines().map_while(|line| line.strip_prefix("//!"));
+        let text: Vec<&str> = lines.map(|line| line.strip_prefix(' ').unwrap_or(line)).collect();
+        without_links(text.join("\n").trim_end())
+    }
+
+    /// Returns whether it trains this loss at this delta, with its usual settings; decided by a plan for 2,000 records.
+    pub fn supports(&self, loss: LossKind, delta: Delta) -> bool {
+        const SHAPE: (u64, u64) = (2000, 3);
+        let Ok(epsilon) = Epsilon::new(1.0) else { return false };
+        let (settings, budget, relation) = (Settings::default(), Budget { epsilon, delta }, self.usual_relation());
+        let request = Request::new(&settings, loss, budget, relation, SHAPE.0, SHAPE.1);
+        let plans = |recipe: AnyRecipe| match relation {
+            AdjacencyKind::ZeroOut => recipe.plan::<ZeroOut>(SHAPE.0, SHAPE.1, budget).is_ok(),
+            _ => recipe.plan::<ReplaceOne>(SHAPE.0, SHAPE.1, budget).is_ok(),
+        };
+        self.build(&request).is_ok_and(|built| plans(built.recipe))
+    }
+
     /// Returns whether it chooses the functions of numeric columns.
     pub fn chooses_cosines(&self) -> bool {
         self.name == auto::AUTO.name
@@ -253,6 +282,33 @@ impl Entry {
     }
 }
 
+/// Returns Markdown with the text of each link in place of the link.
+fn without_links(text: &str) -> String {
+    let mut found = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find('[') {
+        let (before, link) = rest.split_at(start);
+        found.push_str(before);
+        // `[text](target)` and the links of the documentation, `[`item`]`; other brackets are those of formulas.
+        let inner = link.find(']').map(|end| (&link[1..end], &link[end + 1..]));
+        rest = match inner {
+            Some((label, after)) if after.starts_with('(') && after.contains(')') => {
+                found.push_str(label);
+                &after[after.find(')').map_or(0, |end| end + 1)..]
+            }
+            Some((label, after)) if label.starts_with('`') && label.ends_with('`') => {
+                found.push_str(label);
+                after
+            }
+            _ => {
+                found.push('[');
+                &link[1..]
+            }
+        };
+    }
+    found + rest
+}
+
 /// Returns the representation of the iterate: scaled for sparse rows.
 fn arithmetic(sparse: bool) -> Arithmetic {
     if sparse { Arithmetic::Scaled } else { Arithmetic::Buffered }
@@ -283,8 +339,8 @@ mod tests {
     fn every_recipe_with_a_certified_minimiser_is_said_to_take_data_dependent_time() {
         let settings = Settings::default();
         let budget = Budget {
-            epsilon: dp_accountant::Epsilon::new(1.0).unwrap(),
-            delta: dp_accountant::Delta::new(1e-6).unwrap(),
+            epsilon: Epsilon::new(1.0).unwrap(),
+            delta: Delta::new(1e-6).unwrap(),
         };
         let mut certified = 0;
         for entry in ALGORITHMS {
@@ -315,11 +371,38 @@ mod tests {
     }
 
     #[test]
+    fn every_algorithm_has_its_theory() {
+        for entry in ALGORITHMS {
+            let theory = entry.theory();
+            assert!(theory.lines().count() >= 5, "{}: {theory}", entry.name);
+            assert!(!theory.contains("](") && !theory.contains("//!") && !theory.contains("[`"), "{}", entry.name);
+        }
+        assert_eq!(without_links("a [b](c) [`d`] [0, 1] x[i] [e"), "a b `d` [0, 1] x[i] [e");
+    }
+
+    #[test]
+    fn what_is_supported_is_what_can_be_planned() {
+        let delta = Delta::new(1e-6).unwrap();
+        let supports = |name: &str, loss: &str, delta| find(name).unwrap().supports(loss.parse().unwrap(), delta);
+        for (name, loss, approximate, pure) in [
+            ("auto", "hinge", true, true),
+            ("bolt-on-convex", "logistic", true, true),
+            ("bolt-on-convex", "hinge", false, false),
+            ("dp-sgd", "hinge", true, false),
+            ("dp-newton", "softmax:3", false, false),
+        ] {
+            assert_eq!(supports(name, loss, delta), approximate, "{name} {loss}");
+            assert_eq!(supports(name, loss, Delta::ZERO), pure, "{name} {loss}");
+        }
+        assert!(ALGORITHMS.iter().all(|entry| entry.supports(LossKind::Logistic, delta)));
+    }
+
+    #[test]
     fn what_an_algorithm_does_not_take_is_refused_by_name() {
         let settings = Settings { bands: Some(3), ..Settings::default() };
         let budget = Budget {
-            epsilon: dp_accountant::Epsilon::new(1.0).unwrap(),
-            delta: dp_accountant::Delta::new(1e-6).unwrap(),
+            epsilon: Epsilon::new(1.0).unwrap(),
+            delta: Delta::new(1e-6).unwrap(),
         };
         let request = Request::new(&settings, LossKind::Logistic, budget, AdjacencyKind::ZeroOut, 1000, 3);
         for entry in ALGORITHMS {

@@ -11,6 +11,7 @@ mod plan;
 mod rank;
 mod reproduce;
 mod settings;
+mod short_help;
 mod sign;
 mod train;
 mod tune;
@@ -37,6 +38,7 @@ pub use rank::{
 };
 pub use reproduce::{ReproduceArgs, ReproduceExportArgs, ReproduceJob, ReproduceListArgs, ReproduceRunArgs};
 pub use settings::SettingsArgs;
+pub use short_help::parse;
 pub use sign::{SignArgs, SignJob, SignModelArgs, SignNewKeyArgs};
 pub use train::{
     Adjacency, Coordinate, Curves, Float, Loss, Noise, Project, RowNorm, Scale, Share, Threshold, TrainArgs,
@@ -170,7 +172,7 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Write the manual pages to a folder
     Man(ManArgs),
-    /// Show help for a command, or `exit-codes`
+    /// Show all flags of a command, `algorithms`, `algorithm NAME` with its settings and theory, or `exit-codes`
     Help(HelpArgs),
 }
 
@@ -439,7 +441,7 @@ pub struct ManArgs {
 /// Arguments of `dp help`.
 #[derive(Debug, Clone, Args)]
 pub struct HelpArgs {
-    /// A command, as `train` or `account dpsgd`, or `exit-codes`
+    /// A command, as `train` or `account dpsgd`; `algorithms`; `algorithm NAME`; or `exit-codes`
     #[arg(value_name = "TOPIC", num_args = 0..)]
     pub topic: Vec<String>,
 }

@@ -293,8 +293,8 @@ pub struct TrainArgs {
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Privacy")]
     pub limit: Option<f64>,
 
-    /// The algorithm [default: auto; for dp tune bolt-on-convex]
-    #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]
+    /// The algorithm, one of `dp help algorithms` [default: auto; for dp tune bolt-on-convex]
+    #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Algorithm")]
     pub algorithm: Option<Algorithm>,
     /// The loss [default: by the label: logistic for two classes, softmax for several, log-cosh for numbers]
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]

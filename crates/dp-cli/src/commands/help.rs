@@ -1,11 +1,22 @@
-//! `dp help`: the help of a command, or the table of exit codes.
+//! `dp help`: all flags of a command, the algorithms, the settings and the theory of one, or the table of exit codes.
 
 use clap::CommandFactory;
+use dp_accountant::Delta;
+use dp_losses::LossKind;
+use dp_optim::catalogue::{self, ALGORITHMS, Entry, PARAMETERS};
 
-use crate::args::{Cli, HelpArgs};
+use super::evaluate::table;
+use crate::args::{Cli, HelpArgs, with_dashes};
 use crate::exit_code::{self, ExitStatus};
 use crate::failure::Failure;
 use crate::output::Console;
+
+/// The topics that are no command.
+const TOPICS: [&str; 3] = ["algorithms", "algorithm NAME", "exit-codes"];
+
+/// The losses, by the kind of label.
+const LOSSES: [&str; 8] =
+    ["logistic", "huber-svm:0.1", "hinge", "softmax:3", "log-cosh:0.5", "huber-regression:0.5", "squared", "absolute"];
 
 /// Prints the help.
 ///
@@ -17,10 +28,16 @@ pub fn run(args: &HelpArgs, console: &Console) -> Result<(), Failure> {
     let words: Vec<&str> = args.topic.iter().map(String::as_str).collect();
     let text = match words.as_slice() {
         ["exit-codes"] => exit_code::table(),
+        ["algorithms"] => algorithms(),
+        ["algorithm", name] => algorithm(catalogue::find(name).ok_or_else(|| {
+            let names: Vec<&str> = ALGORITHMS.iter().map(|entry| entry.name).collect();
+            Failure::new(ExitStatus::Usage, "usage.unknown_topic", format!("there is no algorithm `{name}`"))
+                .expected(names.join(", "))
+        })?),
         words => {
             let mut command = &mut root;
             for (i, word) in words.iter().enumerate() {
-                let mut names: Vec<&str> = if i == 0 { vec!["exit-codes"] } else { Vec::new() };
+                let mut names: Vec<&str> = if i == 0 { TOPICS.to_vec() } else { Vec::new() };
                 names.extend(command.get_subcommands().map(clap::Command::get_name));
                 let unknown = Failure::new(
                     ExitStatus::Usage,
@@ -34,4 +51,66 @@ pub fn run(args: &HelpArgs, console: &Console) -> Result<(), Failure> {
         }
     };
     console.result(&serde_json::json!({ "schema": "dp.help/1", "text": text }), &text)
+}
+
+/// Returns the losses that an algorithm trains without further settings, by name.
+fn losses(entry: &Entry) -> Vec<String> {
+    let delta = Delta::new(1e-6).unwrap_or(Delta::ZERO);
+    let losses = LOSSES.iter().filter_map(|name| name.parse::<LossKind>().ok());
+    losses.filter(|loss| entry.supports(*loss, delta)).map(|loss| loss.name().to_owned()).collect()
+}
+
+fn relations(entry: &Entry) -> String {
+    entry.relations.iter().map(|relation| relation.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the table of all algorithms.
+fn algorithms() -> String {
+    let mut rows =
+        vec![["algorithm", "needs delta", "hinge", "softmax", "numbers", "relations"].map(str::to_owned).to_vec()];
+    let yes = |holds: bool| if holds { "yes" } else { "-" }.to_owned();
+    for entry in ALGORITHMS {
+        let losses = losses(entry);
+        let takes = |name: &str| losses.iter().any(|loss| loss == name);
+        rows.push(vec![
+            entry.name.to_owned(),
+            yes(!entry.supports(LossKind::Logistic, Delta::ZERO)),
+            yes(takes("hinge")),
+            yes(takes("softmax")),
+            yes(takes("log-cosh")),
+            relations(entry),
+        ]);
+    }
+    let abouts: String =
+        ALGORITHMS.iter().map(|entry| format!("  {:<24} {}\n", entry.name, with_dashes(entry.about))).collect();
+    format!(
+        "{}\nAll train two classes with the logistic loss. hinge: also losses that are not smooth; softmax: several \
+         classes at once; numbers: regression. Algorithms without a yes under softmax train several classes with --one-vs-all. The \
+         first relation is the default; add-remove is zero-out, with a public number of records.\n`dp help algorithm NAME` \
+         shows settings and theory.\n\n{abouts}",
+        table(&rows).trim_start()
+    )
+}
+
+/// Returns settings and theory of an algorithm.
+fn algorithm(entry: &Entry) -> String {
+    let needs = if entry.supports(LossKind::Logistic, Delta::ZERO) { "optional" } else { "needed (--delta)" };
+    let settings: String = PARAMETERS
+        .iter()
+        .filter(|parameter| entry.settings.contains(&parameter.name))
+        .map(|parameter| {
+            let value =
+                if parameter.value_name.is_empty() { String::new() } else { format!(" <{}>", parameter.value_name) };
+            format!("  --{}{value}\n          {}\n", parameter.name, with_dashes(parameter.help()))
+        })
+        .collect();
+    let settings = if settings.is_empty() { "  none\n".to_owned() } else { settings };
+    format!(
+        "{}: {}\n\ndelta      {needs}\nrelations  {}\nlosses     {}\n\nSettings:\n{settings}\nTheory:\n\n{}\n",
+        entry.name,
+        with_dashes(entry.about),
+        relations(entry),
+        losses(entry).join(", "),
+        entry.theory()
+    )
 }

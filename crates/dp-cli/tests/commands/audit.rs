@@ -422,15 +422,9 @@ fn the_table_has_every_algorithm_and_says_which_are_left_out() {
     let value = place.dp(&["audit", "table", "--kind", "two-classes", "--trials", "100", "--json"]).json();
     assert_eq!((&value["schema"], &value["verdict"]), (&"dp.audit-table/2".into(), &"not-refuted".into()));
     // Each algorithm of `dp train` appears at both budgets, except those without a claim or with too few records.
-    let help = place.dp(&["train", "--help"]).ok();
-    let of_train: Vec<&str> = help
-        .split("--algorithm <NAME>")
-        .nth(1)
-        .and_then(|rest| rest.split("--loss <NAME>").next())
-        .unwrap()
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("- ")?.split(':').next())
-        .collect();
+    let help = place.dp(&["help", "algorithms"]).ok();
+    let rows = help.lines().skip(1).take_while(|line| !line.is_empty());
+    let of_train: Vec<&str> = rows.filter_map(|row| row.split(' ').next()).chain(["non-private"]).collect();
     assert!(of_train.len() > 30, "{of_train:?}");
     for name in of_train {
         let count = |names: &[&str]| names.iter().filter(|other| **other == name).count();

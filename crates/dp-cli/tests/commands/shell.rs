@@ -136,3 +136,55 @@ fn a_closed_pipe_ends_quietly() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), &b""[..]));
 }
+
+/// The flags in a help text.
+fn flags(text: &str) -> Vec<&str> {
+    let lines = text.lines().map(str::trim_start).filter(|line| line.starts_with('-') && !line.starts_with("- "));
+    lines.filter_map(|line| line.split("--").nth(1)?.split([' ', '=', '[', '.']).next()).collect()
+}
+
+#[test]
+fn help_shows_few_flags_and_dp_help_all() {
+    let place = Workplace::new();
+    let everywhere = ["json", "show-private", "quiet", "verbose", "color", "progress", "threads", "help"];
+    for (command, most) in [("train", 24), ("tune", 40)] {
+        let (short, long) = (place.dp(&[command, "--help"]).ok(), place.dp(&["help", command]).ok());
+        let (shown, all) = (flags(&short), flags(&long));
+        let own = shown.iter().filter(|flag| !everywhere.contains(flag)).count();
+        assert!((15..=most).contains(&own), "{own}: {shown:?}");
+        assert!(all.len() > 80 && shown.iter().all(|flag| all.contains(flag)), "{all:?}");
+        for flag in ["epsilon", "schema", "algorithm", "out"] {
+            assert!(shown.contains(&flag), "{flag}");
+        }
+        assert!(!shown.contains(&"curvature-share") && all.contains(&"curvature-share"));
+        assert!(short.contains("dp help algorithms") && short.contains("Examples:"));
+        // `-h` shows the same flags.
+        assert_eq!(flags(&place.dp(&[command, "-h"]).ok()), shown);
+    }
+    // A hidden flag works, and a misspelt one is still suggested.
+    place.dp(&["train", "--data", "x.csv", "--out", "m.json", "--curvature-shar", "0.2"]).says("--curvature-share");
+}
+
+#[test]
+fn algorithms_have_a_table_and_a_page_each() {
+    let place = Workplace::new();
+    let table = place.dp(&["help", "algorithms"]).ok();
+    let names: Vec<&str> =
+        table.lines().skip(1).take_while(|line| !line.is_empty()).map(|line| line.split(' ').next().unwrap()).collect();
+    assert!(names.len() > 30 && names[0] == "auto", "{names:?}");
+    for name in names {
+        let page = place.dp(&["help", "algorithm", name]).ok();
+        assert!(
+            page.starts_with(&format!("{name}: ")) && page.contains("Settings:") && page.contains("Theory:"),
+            "{page}"
+        );
+        assert!(page.lines().count() > 15 && !page.contains("]("), "{page}");
+    }
+    let page = place.dp(&["help", "algorithm", "dp-ftrl"]).ok();
+    assert!(
+        page.contains("--bands <STEPS>") && page.contains("delta      needed") && page.contains("Kairouz"),
+        "{page}"
+    );
+    place.dp(&["help", "algorithm", "magic"]).fails(2, "usage.unknown_topic").says("dp-ftrl");
+    place.dp(&["help", "algorithm"]).fails(2, "usage.unknown_topic").says("algorithm NAME");
+}

@@ -12,7 +12,8 @@ const SETTINGS: &[&str] =
 
 pub(super) const DP_ADAM: Entry = Entry {
     name: "dp-adam",
-    about: "DP-SGD with the step sizes of Adam (Kingma and Ba 2015)",
+    docs: include_str!("../recipes/dp_sgd/adam.rs"),
+    about: "DP-SGD with Adam's step sizes (Kingma and Ba 2015)",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: SETTINGS,
     data_dependent_time: false,
@@ -22,7 +23,8 @@ pub(super) const DP_ADAM: Entry = Entry {
 
 pub(super) const DP_ADAMBC: Entry = Entry {
     name: "dp-adambc",
-    about: "The same without the noise's part in Adam's mean squares (Tang et al. 2024)",
+    docs: include_str!("../recipes/dp_sgd/adam.rs"),
+    about: "DP-Adam with the noise variance subtracted from the second moments (Tang et al. 2024)",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: SETTINGS,
     data_dependent_time: false,

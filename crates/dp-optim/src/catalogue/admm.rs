@@ -12,7 +12,8 @@ use crate::{Descent, Schedule};
 
 pub(super) const SS_ADMM: Entry = Entry {
     name: "ss-admm",
-    about: "Linearised ADMM with a sparse copy of the model, noise on the gradients of random batches. Needs a delta",
+    docs: include_str!("../recipes/dp_sgd/admm.rs"),
+    about: "Linearised ADMM with a sparse copy of the weights; noise on the gradients of random batches",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: &[
         "lambda",
@@ -36,7 +37,8 @@ pub(super) const SS_ADMM: Entry = Entry {
 
 pub(super) const MP_ADMM: Entry = Entry {
     name: "mp-admm",
-    about: "The same on all records at each step, with noise on the model",
+    docs: include_str!("../recipes/dp_sgd/admm.rs"),
+    about: "Linearised ADMM with a sparse copy of the weights, on all records at each step; noise on the weights",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: &["lambda", "passes", "clip", "radius", "step-size", "schedule", "averaging", "penalty", "l1", "rho"],
     data_dependent_time: false,
@@ -46,8 +48,9 @@ pub(super) const MP_ADMM: Entry = Entry {
 
 pub(super) const DP_ADMM: Entry = Entry {
     name: "dp-admm",
-    about: "Parties with records of their own agree on a model, each with noise on its own gradients (Huang et al. \
-            2020); a record costs what its own party's sums cost. Needs a delta",
+    docs: include_str!("../recipes/dp_sgd/consensus.rs"),
+    about: "Consensus ADMM between parties with separate records, each with noise on its own gradients; a record \
+            costs what its own party's releases cost (Huang et al. 2020)",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &[
         "lambda",

@@ -9,8 +9,9 @@ use crate::recipes::AnyRecipe;
 
 pub(super) const AUTO: Entry = Entry {
     name: "auto",
-    about: "Chosen, with its settings and the curves of numeric columns, by public numbers alone: records, features, \
-            budget, loss. Says why and what to expect; takes `lambda`, `passes` and `radius`",
+    docs: include_str!("../auto.rs"),
+    about: "Chooses algorithm, settings and curves of numeric columns from public numbers alone: records, features, \
+            budget, loss. States the reason and the expected loss; takes `lambda`, `passes` and `radius`",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "passes", "radius", "gradients"],
     data_dependent_time: true,

@@ -23,7 +23,9 @@ const SETTINGS: &[&str] = &[
 
 pub(super) const CONVEX: Entry = Entry {
     name: "bolt-on-convex",
-    about: "Bolt-on private SGD for convex losses: noise once, on the trained weights (Wu et al. 2017, Algorithm 1)",
+    docs: include_str!("../recipes/bolt_on.rs"),
+    about: "Bolt-on private SGD for convex losses: output perturbation of the trained weights (Wu et al. 2017, \
+            Algorithm 1)",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: SETTINGS,
     data_dependent_time: false,
@@ -33,7 +35,9 @@ pub(super) const CONVEX: Entry = Entry {
 
 pub(super) const STRONGLY_CONVEX: Entry = Entry {
     name: "bolt-on-strongly-convex",
-    about: "The same for strongly convex objectives: L2 regularisation makes the sensitivity smaller (Algorithm 2)",
+    docs: include_str!("../recipes/bolt_on.rs"),
+    about: "Bolt-on private SGD for strongly convex objectives: L2 regularisation makes the sensitivity smaller (Wu \
+            et al. 2017, Algorithm 2)",
     build: |request| build(request, Convexity::StronglyConvex),
     ..CONVEX
 };

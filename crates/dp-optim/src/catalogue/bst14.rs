@@ -17,8 +17,9 @@ const IOTA: f64 = 1.0;
 
 pub(super) const CONVEX: Entry = Entry {
     name: "bst14-convex",
-    about: "Noise in every step, in a ball, on random batches, with steps by the expected gradient (BST14: Bassily \
-            et al. 2014)",
+    docs: include_str!("../recipes/bst14.rs"),
+    about: "Projected SGD with noise on each step's gradient, random batches and a learning rate from the expected \
+            gradient norm (Bassily et al. 2014)",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: SETTINGS,
     data_dependent_time: false,
@@ -28,7 +29,9 @@ pub(super) const CONVEX: Entry = Entry {
 
 pub(super) const STRONGLY_CONVEX: Entry = Entry {
     name: "bst14-strongly-convex",
-    about: "The same for strongly convex objectives, with steps 1/(lambda step)",
+    docs: include_str!("../recipes/bst14.rs"),
+    about: "The BST14 algorithm for strongly convex objectives, with learning rate 1/(lambda step) (Bassily et al. \
+            2014)",
     build: |request| build(request, Convexity::StronglyConvex),
     ..CONVEX
 };

@@ -48,9 +48,9 @@ macro_rules! choices {
 choices! {
     /// The change of the step size from step to step.
     Steps {
-        /// The same at each step
+        /// Constant
         Constant = "constant",
-        /// Falls like 1/sqrt(step), from the step size on
+        /// step size / sqrt(step)
         InverseSqrt = "inverse-sqrt",
         /// 2/(smoothness (step + sqrt(n)))
         Decreasing = "decreasing",
@@ -58,23 +58,23 @@ choices! {
         SquareRoot = "square-root",
         /// min(1/smoothness, 1/(lambda step)), for strongly convex objectives
         StronglyConvex = "strongly-convex",
-        /// Halved from phase to phase, each half as long as the one before; for `snowball-sgd`
+        /// Halved in each phase, where each phase is half as long as the one before; for `snowball-sgd`
         Halving = "halving",
-        /// Falls like 1/pass, from the step size on; for `rsgd-ar` and `nsgd`
+        /// step size / pass; for `rsgd-ar` and `nsgd`
         PerPass = "per-pass",
-        /// The same, counted anew from each restart; for `rsgd-ar`
+        /// step size / pass since the last restart; for `rsgd-ar`
         Restart = "restart",
     }
 
     /// The combination of the iterates that is released.
     Average {
-        /// The last one
+        /// The last iterate
         Last = "last",
-        /// The mean of all
+        /// The mean of all iterates
         Uniform = "uniform",
-        /// The mean of the second half
+        /// The mean of the second half of the iterates
         Suffix = "suffix",
-        /// A mean with weights that grow with the step
+        /// A weighted mean, with weights that grow with the step
         Polynomial = "polynomial",
     }
 
@@ -90,23 +90,23 @@ choices! {
     Stop {
         /// After the given number of passes
         Passes = "passes",
-        /// As soon as the weights are provably near the minimiser; the guarantee does not depend on when that is
+        /// Once the weights are certified to be near the minimiser, whose sensitivity determines the guarantee
         Certified = "certified",
     }
 
     /// The sampling of the records of a step.
     BatchSampling {
-        /// Each record by itself, with the same probability
+        /// Poisson sampling: each record independently, with the same probability
         Poisson = "poisson",
         /// A uniformly random batch of fixed size
         Fixed = "fixed",
-        /// All records in a secret order, a batch at a time
+        /// Passes over all records in a secret order, in batches
         Passes = "passes",
     }
 
     /// A variant of an algorithm other than the default.
     Variant {
-        /// Noise as the paper prints it, where the accountant finds it enough; for scs13, bst14 and amp
+        /// The noise of the paper, where the accountant confirms it; for scs13, bst14 and amp
         Published = "published",
         /// obj-pert with the noise of Chaudhuri, Monteleoni and Sarwate 2011, without delta
         Cms11 = "cms11",
@@ -118,17 +118,17 @@ choices! {
 
     /// The choice of the step length in `dp-blgd` and its variants.
     LineSearch {
-        /// The first that lowers the loss enough, from the longest on
+        /// Backtracking from the longest step until the loss falls enough
         Backtracking = "backtracking",
-        /// One that lowers it more than others, by the exponential mechanism
+        /// The exponential mechanism on the losses of several steps
         Selection = "selection",
     }
 
     /// The source of the curvature of `dp-newton`.
     CurvatureSource {
-        /// The Hessian at each step's point, released with the gradient
+        /// The Hessian at each iterate, released with the gradient
         EachStep = "each-step",
-        /// An upper bound, released once: faster where there are many features
+        /// An upper bound, released once: faster for many features
         Once = "once",
     }
 

@@ -9,8 +9,9 @@ use crate::recipes::dp_ftrl::PASSES;
 
 pub(super) const DP_FTRL: Entry = Entry {
     name: "dp-ftrl",
-    about: "Gradient descent on the records in their order, a batch at a time, with noise that later steps take back \
-            in part: needs no random batches (DP-FTRL, Kairouz et al. 2021). Needs a delta",
+    docs: include_str!("../recipes/dp_ftrl.rs"),
+    about: "DP-FTRL: gradient descent on batches in order, with noise correlated over the steps instead of random \
+            sampling (Kairouz et al. 2021)",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &[
         "lambda",

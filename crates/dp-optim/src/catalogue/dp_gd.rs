@@ -9,8 +9,9 @@ use crate::recipes::DpSgd;
 
 pub(super) const DP_GD: Entry = Entry {
     name: "dp-gd",
-    about: "Gradient descent on all records, noise on each step's sum; as many steps as public numbers suggest. \
-            Needs a delta",
+    docs: include_str!("../recipes/dp_sgd.rs"),
+    about: "Full-batch gradient descent with noise on each step's gradient sum; the number of steps follows from \
+            public numbers",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "passes", "clip", "radius", "step-size", "schedule", "averaging", "penalty", "l1"],
     data_dependent_time: false,

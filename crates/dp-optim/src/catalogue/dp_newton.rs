@@ -8,8 +8,9 @@ use crate::recipes::DpNewton;
 
 pub(super) const DP_NEWTON: Entry = Entry {
     name: "dp-newton",
-    about: "Newton's method with noisy curvature: few steps, for smooth losses of two classes (Ganesh et al. 2023). \
-            Needs a delta",
+    docs: include_str!("../recipes/dp_newton.rs"),
+    about: "Newton's method with noisy gradients and Hessians: few steps, for the logistic loss (Ganesh et al. \
+            2023)",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "steps", "curvature", "curvature-share"],
     data_dependent_time: false,

@@ -8,8 +8,8 @@ use crate::recipes::DpSgd;
 
 pub(super) const DP_SGD: Entry = Entry {
     name: "dp-sgd",
-    about: "DP-SGD: noise on the clipped gradients of each step, on random batches (Abadi et al. 2016). Needs a \
-            delta",
+    docs: include_str!("../recipes/dp_sgd.rs"),
+    about: "DP-SGD: Gaussian noise on the clipped gradients of each step, on random batches (Abadi et al. 2016)",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &[
         "lambda",

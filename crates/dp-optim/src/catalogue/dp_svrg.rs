@@ -8,8 +8,9 @@ use crate::recipes::DpSvrg;
 
 pub(super) const DP_SVRG: Entry = Entry {
     name: "dp-svrg",
-    about: "Gradients of all records now and then, and in between noise that shrinks with the distance from there \
-            (Johnson, Zhang 2013; Wang et al. 2017). Needs a delta",
+    docs: include_str!("../recipes/dp_svrg.rs"),
+    about: "Variance-reduced SGD: occasional full gradients, and batch gradients whose noise shrinks with the \
+            distance from the last of these (Johnson, Zhang 2013; Wang et al. 2017)",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &[
         "lambda",

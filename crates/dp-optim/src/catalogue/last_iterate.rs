@@ -15,8 +15,9 @@ const PASSES: u64 = 10;
 
 pub(super) const PNSGD: Entry = Entry {
     name: "pnsgd",
-    about: "Noise on every iterate, of which only the last is released: the noise of later steps hides earlier \
-            records (Feldman et al. 2020, Algorithm 1)",
+    docs: include_str!("../recipes/pnsgd.rs"),
+    about: "Projected noisy SGD of which only the last iterate is released: privacy amplification by iteration \
+            (Feldman et al. 2020, Algorithm 1)",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: &["lambda", "passes", "batch-size", "radius", "step-size", "schedule"],
     data_dependent_time: false,
@@ -26,8 +27,9 @@ pub(super) const PNSGD: Entry = Entry {
 
 pub(super) const SNOWBALL_SGD: Entry = Entry {
     name: "snowball-sgd",
-    about: "The same in one pass, on batches that grow towards the end as fast as later noise gets scarce (Theorems \
-            3.5, 3.6)",
+    docs: include_str!("../recipes/snowball_sgd.rs"),
+    about: "Projected noisy SGD in one pass, with batch sizes that grow towards the end (Feldman et al. 2020, \
+            Theorems 3.5, 3.6)",
     settings: &["lambda", "radius", "schedule"],
     // For `records_to_check`: enough for the batches of a small budget, and for short steps.
     data_dependent_time: false,

@@ -10,8 +10,9 @@ use crate::recipes::{AdmmObjPert, NoisyMoments, ObjPert};
 
 pub(super) const OBJ_PERT: Entry = Entry {
     name: "obj-pert",
-    about: "A random linear term in the objective, whose certified minimiser is released: the whole model costs what \
-            one noisy gradient costs (Chaudhuri et al. 2011, accounted exactly)",
+    docs: include_str!("../recipes/obj_pert.rs"),
+    about: "Objective perturbation: a random linear term in the objective, whose certified minimiser is released at \
+            the cost of one noisy gradient (Chaudhuri et al. 2011, accounted exactly)",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "centre-share", "output-noise", "tolerance", "variant", "gradients"],
     // For `records_to_check`: the regulariser of the sum grows with the number of records, so that few records could be
@@ -23,8 +24,9 @@ pub(super) const OBJ_PERT: Entry = Entry {
 
 pub(super) const AMP: Entry = Entry {
     name: "amp",
-    about: "The same with Gaussian noise and a minimiser as near as `tolerance` says: approximate minima \
-            perturbation (Iyengar et al. 2019, accounted exactly). Needs a delta",
+    docs: include_str!("../recipes/obj_pert.rs"),
+    about: "Approximate minima perturbation: objective perturbation with Gaussian noise and a minimiser within \
+            `tolerance` (Iyengar et al. 2019, accounted exactly)",
     settings: &["lambda", "tolerance", "variant", "gradients"],
     build: amp,
     ..OBJ_PERT
@@ -32,8 +34,9 @@ pub(super) const AMP: Entry = Entry {
 
 pub(super) const ADMM_OBJ_PERT: Entry = Entry {
     name: "admm-obj-pert",
-    about: "ADMM whose every iteration releases the certified minimiser of a perturbed objective, with a sparse copy \
-            of the model; `steps` is the number of iterations",
+    docs: include_str!("../recipes/admm_obj_pert.rs"),
+    about: "ADMM with a sparse copy of the weights; each iteration releases the certified minimiser of a perturbed \
+            objective. `steps` is the number of iterations",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "steps", "penalty", "l1", "rho", "output-noise", "gradients"],
     data_dependent_time: true,
@@ -43,7 +46,8 @@ pub(super) const ADMM_OBJ_PERT: Entry = Entry {
 
 pub(super) const NOISY_MOMENTS: Entry = Entry {
     name: "noisy-moments",
-    about: "Least squares on noisy second moments, in one pass: for few features, and where others start from",
+    docs: include_str!("../recipes/noisy_moments.rs"),
+    about: "Least squares on noisy second moments, in one pass: for few features, and as a warm start",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda"],
     data_dependent_time: false,

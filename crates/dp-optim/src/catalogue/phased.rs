@@ -15,8 +15,9 @@ const RADIUS_FOR_NUMBERS: f64 = 1.0;
 
 pub(super) const SGD: Entry = Entry {
     name: "phased-sgd",
-    about: "One pass in phases, each half as long as the one before and with shorter steps, noise at the end of each \
-            (Feldman et al. 2020, Algorithm 2)",
+    docs: include_str!("../recipes/phased_sgd.rs"),
+    about: "One pass in phases, each half as long as the one before with a smaller learning rate, and noise at the \
+            end of each phase (Feldman et al. 2020, Algorithm 2)",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: &["lambda", "radius", "step-size", "schedule"],
     // For `records_to_check`: enough for each stage.
@@ -27,7 +28,9 @@ pub(super) const SGD: Entry = Entry {
 
 pub(super) const ERM: Entry = Entry {
     name: "phased-erm",
-    about: "The same phases, each a certified minimiser: also for losses with kinks (section 4.2)",
+    docs: include_str!("../recipes/phased_erm.rs"),
+    about: "Phased empirical risk minimisation: a certified minimiser in each phase, also for non-smooth losses \
+            (Feldman et al. 2020, section 4.2)",
     data_dependent_time: true,
     build: erm,
     ..SGD

@@ -9,8 +9,9 @@ use crate::recipes::{PassSteps, RsgdAr};
 
 pub(super) const RSGD_AR: Entry = Entry {
     name: "rsgd-ar",
-    about: "Gradient descent on the same batches in each pass, averaged and restarted every so many passes; noise \
-            once, for a record whose position is secret. Needs a delta",
+    docs: include_str!("../recipes/rsgd_ar.rs"),
+    about: "Gradient descent on the same batches in each pass, with averaging and restarts; output perturbation, \
+            for a record at a secret position",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: &["lambda", "passes", "batch-size", "radius", "step-size", "schedule", "restart-every"],
     data_dependent_time: false,
@@ -20,7 +21,8 @@ pub(super) const RSGD_AR: Entry = Entry {
 
 pub(super) const NSGD: Entry = Entry {
     name: "nsgd",
-    about: "The same without averages, with the noise of the worst position. Needs a delta",
+    docs: include_str!("../recipes/rsgd_ar.rs"),
+    about: "SGD without averaging or restarts; output perturbation for the worst position of a record",
     settings: &["lambda", "passes", "batch-size", "radius", "step-size", "schedule"],
     build: |request| build(request, RsgdAr::nsgd),
     ..RSGD_AR
@@ -28,7 +30,8 @@ pub(super) const NSGD: Entry = Entry {
 
 pub(super) const OUT_PERT_GD: Entry = Entry {
     name: "out-pert-gd",
-    about: "Descent on the gradient of all records, noise once (Zhang et al. 2017). Needs a delta",
+    docs: include_str!("../recipes/rsgd_ar.rs"),
+    about: "Full-batch gradient descent with output perturbation (Zhang et al. 2017)",
     settings: &["lambda", "passes", "radius", "step-size"],
     data_dependent_time: false,
     records_to_check: |_| 1,

@@ -9,7 +9,8 @@ use crate::recipes::scs13::{StepCalibration, StepLaw};
 
 pub(super) const SCS13: Entry = Entry {
     name: "scs13",
-    about: "Noise in every update, so that every iterate might be published (SCS13)",
+    docs: include_str!("../recipes/scs13.rs"),
+    about: "SGD with noise on each update, so that every iterate can be released (Song et al. 2013)",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: &[
         "lambda",

@@ -7,8 +7,8 @@ use crate::recipes::{Search, SearchedDescent};
 
 pub(super) const DP_BLGD: Entry = Entry {
     name: "dp-blgd",
-    about: "Gradient descent whose steps are found by a noisy line search, within a budget that is spent as needed. \
-            Needs a delta",
+    docs: include_str!("../recipes/searched_descent.rs"),
+    about: "Full-batch gradient descent with a noisy line search, until the budget is spent",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "steps", "clip", "clip-loss", "step-size", "line-search"],
     data_dependent_time: false,
@@ -18,7 +18,9 @@ pub(super) const DP_BLGD: Entry = Entry {
 
 pub(super) const DP_AGD: Entry = Entry {
     name: "dp-agd",
-    about: "Gradient descent whose steps are the best of a few, by a noisy choice (Lee, Kifer 2018). Needs a delta",
+    docs: include_str!("../recipes/searched_descent.rs"),
+    about: "Full-batch gradient descent whose step sizes are chosen from a grid by report noisy min (Lee, Kifer \
+            2018)",
     settings: &["lambda", "steps", "clip", "clip-loss", "step-size"],
     build: |request| Ok(build(request, SearchedDescent::dp_agd(request.loss))),
     ..DP_BLGD
@@ -26,7 +28,8 @@ pub(super) const DP_AGD: Entry = Entry {
 
 pub(super) const DP_BLSGD: Entry = Entry {
     name: "dp-blsgd",
-    about: "The same in random batches, drawn afresh for each gradient and each search. Needs a delta",
+    docs: include_str!("../recipes/searched_descent.rs"),
+    about: "SGD with a noisy line search, each gradient and each search on a fresh random batch",
     relations: &[AdjacencyKind::ZeroOut],
     settings: &["lambda", "steps", "batch-size", "clip", "clip-loss", "step-size", "line-search"],
     data_dependent_time: false,
@@ -36,7 +39,8 @@ pub(super) const DP_BLSGD: Entry = Entry {
 
 pub(super) const DP_BLSGD_AC: Entry = Entry {
     name: "dp-blsgd-ac",
-    about: "The same with clipping norms that shrink where gradients disagree. Needs a delta",
+    docs: include_str!("../recipes/searched_descent.rs"),
+    about: "SGD with a noisy line search and a clipping norm that shrinks where gradients disagree",
     build: |request| Ok(build(request, searching(request, SearchedDescent::dp_blsgd_ac(request.loss, batch(request))))),
     ..DP_BLSGD
 };

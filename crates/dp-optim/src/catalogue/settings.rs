@@ -200,69 +200,74 @@ macro_rules! settings {
 }
 
 settings! {
-    /// L2 regularisation [default: by n, d and the budget where strongly convex, 0.001 without privacy, else none]
+    /// L2 regularisation: coefficient of (lambda/2)|w|^2 in the mean loss [default: from n, d and the budget for
+    /// strongly convex algorithms, 0.001 without privacy, otherwise 0]
     lambda: f64 = "lambda", "NUMBER", FROM_0, true;
-    /// Passes over the records [default: 10, more on small tables where strongly convex or without privacy]
+    /// Number of passes (epochs) over the records [default: 10, more on small tables for strongly convex algorithms and
+    /// without privacy]
     passes: u64 = "passes", "NUMBER", Kind::Count { least: 1, most: u32::MAX as u64 }, true;
-    /// Steps, for algorithms that count steps and not passes; of dp-svrg those after each gradient of all records, of which
-    /// `passes` is the number
+    /// Number of steps, for algorithms that count steps instead of passes; for dp-svrg the number of inner steps after
+    /// each full gradient, where `passes` is the number of full gradients
     steps: u64 = "steps", "NUMBER", COUNT, false;
-    /// Records in a batch
+    /// Batch size
     batch_size: u64 = "batch-size", "NUMBER", COUNT, true;
-    /// How the records of a step are drawn
+    /// Sampling of each step's batch
     sampling: BatchSampling = "sampling", "HOW", Kind::OneOf(names::<BatchSampling>), false;
-    /// Another form of the algorithm [default: that with the least noise]
+    /// Published form of the algorithm or of its noise [default: the one with the least noise]
     variant: Variant = "variant", "NAME", Kind::OneOf(names::<Variant>), false;
-    /// Share of the cost spent on the point that the regulariser pulls to, from noisy moments [default: 0, no such point]
+    /// Share of the privacy cost for the centre of the regulariser, computed from noisy moments [default: 0, the centre
+    /// is 0]
     centre_share: f64 = "centre-share", "SHARE", Kind::Number(Range::ShareOrNone), false;
-    /// The minimiser is certified once the mean objective's gradient is no longer than this; the less exact, the more noise on
-    /// it [default: as exact as rounding lets be certified]
+    /// Largest gradient norm of the mean objective at a certified minimiser; a larger one needs more noise on the
+    /// minimiser [default: the smallest that rounding errors allow]
     tolerance: f64 = "tolerance", "NORM", ABOVE_0, false;
-    /// Share of the cost spent on gradients of all records, where steps on batches have the rest [default: 0.7]
+    /// Share of the privacy cost for full gradients; the rest is for steps on batches [default: 0.7]
     full_share: f64 = "full-share", "SHARE", Kind::Number(Range::Share), false;
-    /// Each record's gradient is clipped to this norm
+    /// Clipping norm of each record's gradient
     clip: f64 = "clip", "NORM", ABOVE_0, false;
-    /// A penalty that makes weights zero: l1:NUMBER, elastic-net:NUMBER:RIDGE, group:NUMBER:SIZES, nuclear:NUMBER,
-    /// scad:NUMBER:A or mcp:NUMBER:GAMMA, of which SIZES, A and GAMMA may be omitted; the intercept's is not shrunk [default:
-    /// none; l1:0.001 for ADMM]
+    /// Sparsity penalty: l1:NUMBER, elastic-net:NUMBER:RIDGE, group:NUMBER:SIZES, nuclear:NUMBER, scad:NUMBER:A or
+    /// mcp:NUMBER:GAMMA; SIZES, A and GAMMA are optional, and the intercept is not penalised [default: none; l1:0.001
+    /// for ADMM]
     penalty: Penalty = "penalty", "KIND:NUMBER", Kind::Penalty, false;
     /// Short for `penalty` l1:NUMBER
     l1: f64 = "l1", "NUMBER", FROM_0, false;
-    /// How strongly the copies of ADMM draw each other [default: 0.25 for ss-admm, 0.5 for mp-admm, 0.05 for dp-admm, by n, d
-    /// and the budget for admm-obj-pert]
+    /// Penalty parameter of ADMM's augmented Lagrangian [default: 0.25 for ss-admm, 0.5 for mp-admm, 0.05 for dp-admm,
+    /// from n, d and the budget for admm-obj-pert]
     rho: f64 = "rho", "NUMBER", ABOVE_0, false;
-    /// Where the curvature comes from [default: each-step]
+    /// Source of the curvature [default: each-step]
     curvature: CurvatureSource = "curvature", "WHERE", Kind::OneOf(names::<CurvatureSource>), false;
-    /// Share of the cost that is the curvature's [default: 0.4, which costs nothing for the logistic loss; 0.2 if released once]
+    /// Share of the privacy cost for the curvature [default: 0.4, which is free for the logistic loss; 0.2 if released
+    /// once]
     curvature_share: f64 = "curvature-share", "SHARE", Kind::Number(Range::InnerShare), false;
-    /// Over how many steps noise is correlated [default: as many as serve best]
+    /// Number of bands of the factor that correlates the noise [default: the number with the least error]
     bands: u64 = "bands", "STEPS", COUNT, false;
-    /// Take the records in the order in which they come, which may be known to anyone but must not depend on what they
-    /// hold; else in a random one
+    /// Process the records in the order of the file, which may be known but must not depend on their values [default: a
+    /// random order]
     in_order: bool = "in-order", "", Kind::Flag, false;
-    /// Parties of dp-admm, each with an equal part of the records [default: 2]
+    /// Number of parties of dp-admm, each with an equal part of the records [default: 2]
     parties: u64 = "parties", "NUMBER", COUNT, false;
-    /// Each record's loss is clamped to this
+    /// Clipping bound of each record's loss
     clip_loss: f64 = "clip-loss", "NUMBER", ABOVE_0, false;
-    /// How the length of a step is found
+    /// Line search for the step length
     line_search: LineSearch = "line-search", "HOW", Kind::OneOf(names::<LineSearch>), false;
-    /// The weights are kept within this distance of 0 [default: 2 for bolt-on with the squared loss]
+    /// Radius of the ball around 0 onto which the weights are projected [default: 2 for bolt-on with the squared loss]
     radius: f64 = "radius", "NUMBER", ABOVE_0, false;
-    /// First step size
+    /// Learning rate (initial step size)
     step_size: f64 = "step-size", "NUMBER", ABOVE_0, false;
-    /// How the step size changes
+    /// Learning-rate schedule
     schedule: Steps = "schedule", "HOW", Kind::OneOf(names::<Steps>), false;
-    /// Which of the iterates is released
+    /// Averaging of the iterates
     averaging: Average = "averaging", "HOW", Kind::OneOf(names::<Average>), false;
-    /// Go on from the mean of every so many passes [default: half of them for rsgd-ar]
+    /// Number of passes between restarts from the average [default: half of the passes for rsgd-ar]
     restart_every: u64 = "restart-every", "PASSES", COUNT, false;
-    /// The order of the records
+    /// Order of the records
     order: Order = "order", "HOW", Kind::OneOf(names::<Order>), false;
-    /// When training stops
+    /// Stopping rule
     stop: Stop = "stop", "WHEN", Kind::OneOf(names::<Stop>), false;
-    /// Look for a certified minimiser with at least so many gradients, so that time tells of no record unless more are needed
+    /// Minimum number of gradients for a certified minimiser, so that the running time depends on the records only if
+    /// more are needed
     gradients: u64 = "gradients", "N", Kind::Count { least: 0, most: u64::MAX }, false;
-    /// The distribution of the noise: on the released model, on each update, or in the objective
+    /// Noise distribution: on the released model, on each update, or in the objective
     output_noise: NoiseLaw = "output-noise", "LAW", Kind::OneOf(names::<NoiseLaw>), false;
 }
 

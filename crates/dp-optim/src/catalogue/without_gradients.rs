@@ -9,7 +9,8 @@ use crate::recipes::{Majority, PrivGene};
 
 pub(super) const PRIV_GENE: Entry = Entry {
     name: "priv-gene",
-    about: "Steps along the coordinates, each chosen by the exponential mechanism: no gradient (Zhang et al. 2013)",
+    docs: include_str!("../recipes/priv_gene.rs"),
+    about: "Coordinate steps, each chosen by the exponential mechanism, without gradients (Zhang et al. 2013)",
     relations: &[AdjacencyKind::ReplaceOne, AdjacencyKind::ZeroOut],
     settings: &["steps", "step-size", "clip"],
     data_dependent_time: false,
@@ -19,7 +20,8 @@ pub(super) const PRIV_GENE: Entry = Entry {
 
 pub(super) const MAJORITY: Entry = Entry {
     name: "majority",
-    about: "The same answer for everyone, by a noisy mean of the labels: what any model has to beat",
+    docs: include_str!("../recipes/majority.rs"),
+    about: "Predicts the noisy mean label for every record: the baseline without features",
     settings: &[],
     build: majority,
     ..PRIV_GENE
