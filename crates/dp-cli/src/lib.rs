@@ -24,7 +24,7 @@ pub mod signature;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use args::{Cli, Command};
+use args::{Cli, Command, Parsed, Refused};
 use exit_code::ExitStatus;
 use failure::Failure;
 use output::Console;
@@ -42,8 +42,21 @@ pub fn run_arguments(arguments: &[OsString]) -> ExitStatus {
     let asks_for_json = arguments.iter().any(|argument| argument == "--json");
     interrupt::await_json(asks_for_json);
     let cli = match args::parse(arguments) {
-        Ok(cli) => cli,
-        Err(error) => return refuse_arguments(&error, asks_for_json),
+        Ok(Parsed::Run(cli)) => cli,
+        Ok(Parsed::Config(text, console)) => {
+            return match console.result(&serde_json::json!({ "schema": "dp.config/1", "text": text }), &text) {
+                Ok(()) => ExitStatus::Success,
+                Err(failure) => {
+                    console.failure(&failure);
+                    failure.exit
+                }
+            };
+        }
+        Err(Refused::Clap(error)) => return refuse_arguments(&error, asks_for_json),
+        Err(Refused::Config(failure)) => {
+            Console { json: asks_for_json, ..Console::default() }.failure(&failure);
+            return failure.exit;
+        }
     };
     let console = cli.global.console();
     interrupt::await_json(console.json);

@@ -5,6 +5,7 @@ mod account;
 mod algorithm;
 mod audit;
 mod check;
+mod config;
 mod file_name;
 mod input;
 mod plan;
@@ -38,7 +39,7 @@ pub use rank::{
 };
 pub use reproduce::{ReproduceArgs, ReproduceExportArgs, ReproduceJob, ReproduceListArgs, ReproduceRunArgs};
 pub use settings::SettingsArgs;
-pub use short_help::parse;
+pub use short_help::{Parsed, Refused, parse};
 pub use sign::{SignArgs, SignJob, SignModelArgs, SignNewKeyArgs};
 pub use train::{
     Adjacency, Coordinate, Curves, Float, Loss, Noise, Project, RowNorm, Scale, Share, Threshold, TrainArgs,
@@ -87,6 +88,12 @@ pub struct GlobalArgs {
     /// stderr only, because logs often keep stdout
     #[arg(long, global = true, requires = "json")]
     pub show_private: bool,
+    /// File of flags (TOML), such as `epsilon = 1` below `[train]`; flags and the environment override it
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config: Option<FileName>,
+    /// Print the given flags as such a file, and do nothing else
+    #[arg(long, global = true)]
+    pub print_config: bool,
     /// Print only errors on stderr
     #[arg(short, long, global = true)]
     pub quiet: bool,

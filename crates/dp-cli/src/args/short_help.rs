@@ -5,7 +5,9 @@ use std::ffi::OsString;
 use clap::{Arg, CommandFactory, FromArgMatches};
 use dp_optim::catalogue::PARAMETERS;
 
-use super::Cli;
+use super::{Cli, config};
+use crate::failure::Failure;
+use crate::output::Console;
 
 /// The flags of `dp train` that `--help` shows.
 const SHOWN: &[&str] = &[
@@ -34,14 +36,35 @@ const SHOWN: &[&str] = &[
     "n",
 ];
 
-/// Parses the arguments, the first of which is the program name.
+/// Parsed arguments.
+pub enum Parsed {
+    /// A command to run.
+    Run(Box<Cli>),
+    /// The flags as a file, to be printed.
+    Config(String, Console),
+}
+
+/// Refused arguments.
+pub enum Refused {
+    /// As `clap` refuses them; also a request for help or for the version.
+    Clap(clap::Error),
+    /// The file of flags is wrong.
+    Config(Failure),
+}
+
+/// Parses the arguments, the first of which is the program name, and the file of flags that they name.
 ///
 /// # Errors
-/// As `clap`, requests for help and for the version included.
-pub fn parse(arguments: &[OsString]) -> Result<Cli, clap::Error> {
+/// [`Refused`].
+pub fn parse(arguments: &[OsString]) -> Result<Parsed, Refused> {
     let mut command = with_short_help(Cli::command());
-    let matches = command.try_get_matches_from_mut(arguments)?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    let arguments = config::with_config(&command, arguments).map_err(Refused::Config)?;
+    let matches = command.try_get_matches_from_mut(arguments).map_err(Refused::Clap)?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| Refused::Clap(error.format(&mut command)))?;
+    if cli.global.print_config {
+        return Ok(Parsed::Config(config::printed(&command, &matches), cli.global.console()));
+    }
+    Ok(Parsed::Run(Box::new(cli)))
 }
 
 /// Hides the flags that a newcomer does not need.

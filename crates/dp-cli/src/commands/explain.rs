@@ -59,6 +59,26 @@ const OWN: &[Page] = &[
                message names what failed.",
     },
     Page {
+        code: "config.key",
+        text: "The file given with --config names a flag or a command that does not exist. Keys are the long names of flags: \
+               those of every command at the top, those of one command in its table, as `epsilon = 1` below `[train]` or \
+               `steps = 1000` below `[account.dpsgd]`. `dp help COMMAND` lists them; --print-config writes such a file.",
+    },
+    Page {
+        code: "config.read",
+        text: "The file given with --config could not be opened or read. Check its name and that you may read it.",
+    },
+    Page {
+        code: "config.syntax",
+        text: "The file given with --config is not valid TOML. The message names the line. Texts stand in quotes, numbers and \
+               `true` do not; a flag without a value is `force = true`.",
+    },
+    Page {
+        code: "config.value",
+        text: "A value in the file given with --config has a kind that the flag does not take: a flag without a value is true \
+               or false, any other a text, a number, or a list of these where the flag may be repeated.",
+    },
+    Page {
         code: "key.format",
         text: "The file given with --key is no Ed25519 key of the kind that is needed, in PEM: `dp sign model` takes the \
                secret key that `dp sign new-key` wrote, `dp verify` the public one, whose name ends in .pub.",

@@ -7,6 +7,7 @@ mod architecture;
 mod audit;
 mod bad_input;
 mod check;
+mod config;
 mod curves;
 mod demo;
 mod dry_run;

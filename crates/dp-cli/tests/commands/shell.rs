@@ -146,7 +146,8 @@ fn flags(text: &str) -> Vec<&str> {
 #[test]
 fn help_shows_few_flags_and_dp_help_all() {
     let place = Workplace::new();
-    let everywhere = ["json", "show-private", "quiet", "verbose", "color", "progress", "threads", "help"];
+    let everywhere =
+        ["config", "print-config", "json", "show-private", "quiet", "verbose", "color", "progress", "threads", "help"];
     for (command, most) in [("train", 24), ("tune", 40)] {
         let (short, long) = (place.dp(&[command, "--help"]).ok(), place.dp(&["help", command]).ok());
         let (shown, all) = (flags(&short), flags(&long));
