@@ -173,7 +173,7 @@ pub enum Command {
     Demo(DemoArgs),
     /// Reproduce the experiments of the literature, from files that you provide
     Reproduce(Box<ReproduceArgs>),
-    /// Explain an error code, or list all codes
+    /// Explain an error code or a term, or list all
     Explain(ExplainArgs),
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
@@ -414,9 +414,9 @@ pub struct DemoArgs {
 
 /// Arguments of `dp explain`.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Example:\n  dp explain csv.ragged")]
+#[command(after_help = "Examples:\n  dp explain csv.ragged\n  dp explain clipping-norm")]
 pub struct ExplainArgs {
-    /// Error code, as in the brackets of a message [default: list all codes]
+    /// Error code, as in the brackets of a message, or a term such as `epsilon` or `zero-out` [default: list all]
     #[arg(value_name = "CODE")]
     pub code: Option<String>,
 }

@@ -1,4 +1,8 @@
-//! `dp explain`: the long form of every error code.
+//! `dp explain`: the long form of every error code, and the terms of the field.
+
+mod terms;
+
+use terms::TERMS;
 
 use crate::args::ExplainArgs;
 use crate::exit_code::ExitStatus;
@@ -351,21 +355,38 @@ pub fn run(args: &ExplainArgs, console: &Console) -> Result<(), Failure> {
     match &args.code {
         None => {
             let codes: Vec<&str> = pages.iter().map(|page| page.code).collect();
-            let text = codes.join("\n");
-            console.result(&serde_json::json!({ "schema": "dp.explain/1", "codes": codes }), &text)
+            let terms: Vec<&str> = TERMS.iter().map(|term| term.names[0]).collect();
+            let listed = wrapped(&terms.join(", "), 80);
+            let text = format!("{}\n\nTerms: {listed}", codes.join("\n"));
+            console.result(&serde_json::json!({ "schema": "dp.explain/1", "codes": codes, "terms": terms }), &text)
         }
         Some(code) => match pages.iter().find(|page| page.code == code) {
             Some(page) => console.result(
                 &serde_json::json!({ "schema": "dp.explain/1", "code": page.code, "text": page.text }),
                 &format!("{}\n\n{}", page.code, wrapped(page.text, 80)),
             ),
-            None => Err(Failure::new(ExitStatus::Usage, "usage.unknown_code", format!("there is no code `{code}`"))
-                .help(match nearest(code, &pages) {
-                    Some(near) => format!("did you mean `{near}`? `dp explain` lists all codes"),
-                    None => "`dp explain` lists all codes".to_owned(),
-                })),
+            None => explain_term(code, console).unwrap_or_else(|| {
+                let message = format!("there is no code or term `{code}`");
+                Err(Failure::new(ExitStatus::Usage, "usage.unknown_code", message).help(match nearest(code, &pages) {
+                    Some(near) => format!("did you mean `{near}`? `dp explain` lists all codes and terms"),
+                    None => "`dp explain` lists all codes and terms".to_owned(),
+                }))
+            }),
         },
     }
+}
+
+/// Prints a term; `None` if there is no such term.
+fn explain_term(name: &str, console: &Console) -> Option<Result<(), Failure>> {
+    let term = terms::find(name)?;
+    let others = match term.names {
+        [_] => String::new(),
+        [_, others @ ..] => format!(" (also {})", others.join(", ")),
+        [] => return None,
+    };
+    let name = term.names[0];
+    let text = format!("{name}{others}\n\n{}", wrapped(term.text, 80));
+    Some(console.result(&serde_json::json!({ "schema": "dp.explain/1", "term": name, "text": term.text }), &text))
 }
 
 /// Returns the code that shares its area or its last word with the argument.

@@ -189,3 +189,18 @@ fn algorithms_have_a_table_and_a_page_each() {
     place.dp(&["help", "algorithm", "magic"]).fails(2, "usage.unknown_topic").says("dp-ftrl");
     place.dp(&["help", "algorithm"]).fails(2, "usage.unknown_topic").says("algorithm NAME");
 }
+
+#[test]
+fn terms_are_explained_under_all_their_names() {
+    let place = Workplace::new();
+    let terms = place.dp(&["explain", "--json"]).json()["terms"].as_array().unwrap().clone();
+    assert!(terms.len() > 40, "{terms:?}");
+    for term in &terms {
+        let explained = place.dp(&["explain", term.as_str().unwrap(), "--json"]).json();
+        assert_eq!(&explained["term"], term);
+    }
+    let text = place.dp(&["explain", "Zero-Out"]).ok();
+    assert!(text.starts_with("add-remove (also zero-out)\n") && text.contains("null record"), "{text}");
+    assert!(place.dp(&["explain"]).ok().contains("Terms: accountant, add-remove"));
+    place.dp(&["explain", "magic"]).fails(2, "usage.unknown_code").says("codes and terms");
+}
