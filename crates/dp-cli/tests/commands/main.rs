@@ -9,6 +9,7 @@ mod bad_input;
 mod check;
 mod config;
 mod curves;
+mod defects;
 mod demo;
 mod dry_run;
 mod edits;
