@@ -4,6 +4,7 @@ mod curves;
 mod measure;
 mod numbers;
 mod rankings;
+pub mod released;
 mod several;
 mod two_classes;
 

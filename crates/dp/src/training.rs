@@ -445,7 +445,7 @@ impl<F: Real + Stored> Records<F> {
 }
 
 /// Returns the version of this crate, for certificates.
-fn versions() -> BTreeMap<String, String> {
+pub(crate) fn versions() -> BTreeMap<String, String> {
     BTreeMap::from([(env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned())])
 }
 

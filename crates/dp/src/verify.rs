@@ -18,11 +18,13 @@
 //! with the SHA-256 of the certificate, as published by the curator.
 
 use dp_accountant::certificate::{Assumption, Certificate, Derivation, NoiseMode, Verified, VerifyError};
+use dp_accountant::guarantee::Unit;
 use dp_optim::DerivesModel as _;
 use dp_optim::tuning::MOST_CANDIDATES;
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind};
+use crate::metrics::released::{self, MetricsFile};
 use crate::model::ModelFile;
 use crate::ranker::{self, RankerDerivation, RankerFile};
 use crate::report;
@@ -60,6 +62,7 @@ pub struct Verification {
 pub fn sealed(sealed: Sealed, work: u64) -> Result<Verification, Error> {
     match sealed.format() {
         Some(ranker::SCHEMA) => RankerFile::from_sealed(sealed).and_then(|file| ranker(&file)),
+        Some(released::SCHEMA) => MetricsFile::from_sealed(sealed).and_then(|file| metrics(&file)),
         _ => ModelFile::from_sealed(sealed).and_then(|file| model(&file, work)),
     }
 }
@@ -118,6 +121,29 @@ pub fn ranker(file: &RankerFile) -> Result<Verification, Error> {
     let verified =
         Verification::new(certificate, &verified, &file.certificate_sha256, &[Assumption::EveryRecordConforms]);
     Ok(Verification { warnings: file.warnings(), ..verified })
+}
+
+/// Verifies the file of released metrics with valid seals. The model that they are of is not in it: its guarantee is another.
+///
+/// # Errors
+/// [`ErrorKind::NotPrivate`], `Guarantee`, `Assumption`.
+pub fn metrics(file: &MetricsFile) -> Result<Verification, Error> {
+    let MetricsFile { counts, certificate, certificate_sha256 } = file;
+    let mismatch = |message: &str, field: &str| Err(Error::new(ErrorKind::Guarantee, message).at(field));
+    check_private(certificate)?;
+    if certificate.derivation.cells != counts.counts.iter().map(|counts| counts.len() as u64).sum::<u64>() {
+        return mismatch("the certificate is for another number of counts", "certificate.derivation.cells");
+    }
+    let verified = recompute(certificate)?;
+    if certificate.unit != Unit::Record {
+        return mismatch("counts protect a record", "certificate.unit");
+    }
+    if certificate.noise != NoiseMode::Exact {
+        return mismatch("counts have exact noise", "certificate.noise");
+    }
+    check_assumptions(certificate, &[], &[Assumption::EveryRecordConforms])?;
+    check_versions(certificate)?;
+    Ok(Verification::new(certificate, &verified, certificate_sha256, &[Assumption::EveryRecordConforms]))
 }
 
 /// Rejects a certificate that states that there is no guarantee.

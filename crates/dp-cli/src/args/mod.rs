@@ -267,7 +267,8 @@ pub struct SchemaArgs {
 #[command(after_help = "\
 Examples:
   dp evaluate --model model.json --data test.csv --public-data
-  dp evaluate --model model.json --data test.csv --threshold 0.3 --curves curves.svg")]
+  dp evaluate --model model.json --data test.csv --threshold 0.3 --curves curves.svg
+  dp evaluate --model model.json --data test.csv --epsilon 0.5 --out metrics.json")]
 pub struct EvaluateArgs {
     /// Output of `dp train`
     #[arg(long, value_name = "FILE")]
@@ -290,6 +291,22 @@ pub struct EvaluateArgs {
     /// Declare that these records are public, so that the metrics of a model whose guarantee holds may be published
     #[arg(long)]
     pub public_data: bool,
+    /// Release the metrics of private records with noise, at this epsilon for these records
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        requires = "out",
+        conflicts_with_all = ["public_data", "curves"],
+        allow_hyphen_values = true,
+        help_heading = "Privacy"
+    )]
+    pub epsilon: Option<f64>,
+    /// Neighbouring relation of this release [default: add-remove]
+    #[arg(long, value_enum, value_name = "RELATION", requires = "epsilon", help_heading = "Privacy")]
+    pub adjacency: Option<Adjacency>,
+    /// Output file of the released metrics and their certificate
+    #[arg(long, value_name = "FILE", requires = "epsilon", help_heading = "Privacy")]
+    pub out: Option<PathBuf>,
 }
 
 /// Arguments of `dp predict`.

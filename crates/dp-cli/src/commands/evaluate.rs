@@ -1,13 +1,15 @@
 //! `dp evaluate`: measures the quality of a model on labelled records.
 
 mod curves;
+mod released;
 
 use std::path::Path;
 
+use dp::ModelFile;
 use dp::metrics::{AtThreshold, ClassOutcome, Figures, Measure, NumberMetrics};
 use dp::wording::one_line;
-use dp_data::Workers;
 use dp_data::read::RecordReader;
+use dp_data::{Encoder, Workers};
 use serde::Serialize;
 
 use crate::args::{EvaluateArgs, FileName, Format, GlobalArgs, UnknownArg};
@@ -32,6 +34,8 @@ pub struct EvaluateConfig {
     pub threshold: Option<f64>,
     /// The output file of the curves.
     pub curves: Option<curves::Target>,
+    /// The release of noisy metrics, if requested.
+    pub release: Option<released::Release>,
     /// True if an existing file is replaced.
     pub force: bool,
     /// True if the records are declared public.
@@ -195,6 +199,8 @@ impl EvaluateConfig {
         let mut named: Vec<(&str, &Path)> = vec![("--model", Path::new(&args.model))];
         named.extend(input.named());
         named.extend(curves.as_ref().map(|target| ("--curves", target.file.as_path())));
+        let release = released::Release::new(args)?;
+        named.extend(release.as_ref().map(|release| ("--out", release.out.as_path())));
         check_distinct(&named)?;
         Ok(Self {
             model: args.model.clone(),
@@ -202,6 +208,7 @@ impl EvaluateConfig {
             on_unknown: args.on_unknown,
             threshold: args.threshold,
             curves,
+            release,
             force: args.force,
             public_data: args.public_data,
             progress: global.progress,
@@ -215,7 +222,11 @@ impl EvaluateConfig {
 /// # Errors
 /// Errors in the model or the records.
 pub fn execute(args: &EvaluateArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
-    let outcome = run(&EvaluateConfig::new(args, global)?, console)?;
+    let config = EvaluateConfig::new(args, global)?;
+    if let Some(release) = &config.release {
+        return released::execute(&config, release, console);
+    }
+    let outcome = run(&config, console)?;
     let written = outcome.curves.as_ref().map(|file| format!("written   {file} (curves)\n"));
     let text = format!(
         "{}records   {}\n{}{}",
@@ -255,41 +266,9 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
              records that it was trained on, and are not publishable however public these records are",
         );
     }
-    let input = config.input.open()?.with_workers(config.workers);
-    let name = input.name().to_owned();
-    let mut reader = RecordReader::new(input, &encoder, &config.input.csv, true)?;
-    let mut progress = Progress::start(config.progress, console, "evaluate", Counted::Rows, None);
-    let outputs = file.model.kind.outputs();
-    let of_part = |records: &mut RecordReader<'_>| {
-        // The scores of each record with a label, and the label.
-        let (mut scores, mut targets, mut rows) = (Vec::new(), Vec::new(), 0_u64);
-        while let Some(record) = records.next_record()? {
-            rows += 1;
-            if let Some(target) = record.row().target() {
-                let start = scores.len();
-                scores.resize(start + outputs, 0.0);
-                file.model.score(record.row(), &mut scores[start..]);
-                targets.push(target);
-            }
-        }
-        Ok((scores, targets, rows))
-    };
     let mut measure = Measure::new(&file.model);
-    let (mut rows, mut null) = (0, 0);
-    reader.for_each_part(of_part, |(scores, targets, of_part)| {
-        for (scores, &target) in scores.chunks(outputs).zip(&targets) {
-            measure.push(scores, target).map_err(|error| Failure::from(error).at_file(&name))?;
-        }
-        rows += of_part;
-        null += of_part - targets.len() as u64;
-        progress.update(rows, None);
-        Ok::<_, Failure>(())
-    })?;
-    let clamped = reader.label_tally().clamped;
-    progress.finish(rows);
-    if null > 0 {
-        console.warn_curator(&format!("{null} records without usable cells or label were left out"));
-    }
+    let mut push = |scores: &[f64], target: f64| measure.push(scores, target).map_err(Failure::from);
+    let Read { name, clamped, .. } = for_each_record(config, &file, &encoder, console, &mut push)?;
     if clamped > 0 {
         console.warn_curator(&format!("{clamped} labels lie outside the public range and count as its nearer end"));
     }
@@ -308,4 +287,62 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
     }
     let curves = config.curves.as_ref().map(|target| atomic::shown(&target.file));
     Ok(Outcome { schema: "dp.evaluate/1", n, figures, curves, publishable })
+}
+
+/// The records that were read.
+pub(super) struct Read {
+    /// The name of the input.
+    pub(super) name: String,
+    /// Number of rows.
+    pub(super) rows: u64,
+    /// Number of labels outside the public range.
+    pub(super) clamped: u64,
+}
+
+/// Takes the scores and the label of a record.
+type Push<'p> = dyn FnMut(&[f64], f64) -> Result<(), Failure> + 'p;
+
+/// Passes the scores and the label of each record with a label to `push`.
+fn for_each_record(
+    config: &EvaluateConfig,
+    file: &ModelFile,
+    encoder: &Encoder,
+    console: &Console,
+    push: &mut Push<'_>,
+) -> Result<Read, Failure> {
+    let input = config.input.open()?.with_workers(config.workers);
+    let name = input.name().to_owned();
+    let mut reader = RecordReader::new(input, encoder, &config.input.csv, true)?;
+    let mut progress = Progress::start(config.progress, console, "evaluate", Counted::Rows, None);
+    let outputs = file.model.kind.outputs();
+    let of_part = |records: &mut RecordReader<'_>| {
+        // The scores of each record with a label, and the label.
+        let (mut scores, mut targets, mut rows) = (Vec::new(), Vec::new(), 0_u64);
+        while let Some(record) = records.next_record()? {
+            rows += 1;
+            if let Some(target) = record.row().target() {
+                let start = scores.len();
+                scores.resize(start + outputs, 0.0);
+                file.model.score(record.row(), &mut scores[start..]);
+                targets.push(target);
+            }
+        }
+        Ok((scores, targets, rows))
+    };
+    let (mut rows, mut null) = (0, 0);
+    reader.for_each_part(of_part, |(scores, targets, of_part)| {
+        for (scores, &target) in scores.chunks(outputs).zip(&targets) {
+            push(scores, target).map_err(|failure| failure.at_file(&name))?;
+        }
+        rows += of_part;
+        null += of_part - targets.len() as u64;
+        progress.update(rows, None);
+        Ok::<_, Failure>(())
+    })?;
+    progress.finish(rows);
+    if null > 0 {
+        console.warn_curator(&format!("{null} records without usable cells or label were left out"));
+    }
+    let clamped = reader.label_tally().clamped;
+    Ok(Read { name, rows, clamped })
 }
