@@ -6,6 +6,7 @@ use dp::planning::{Columns, Forecast, Planning};
 use dp::wording::{self, rounded_up};
 use dp_accountant::certificate::EpsilonDelta;
 use dp_accountant::{AdjacencyKind, Delta};
+use dp_data::encode::MAX_FEATURES;
 use dp_data::{Encoder, Encoding};
 use dp_losses::LossKind;
 use dp_optim::auto::Method;
@@ -20,6 +21,9 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::files;
 use crate::output::Console;
+
+/// Largest number of rows for which a training is planned.
+const MOST_ROWS_OF_TABLE: u64 = 1_000_000_000_000;
 
 /// The result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -58,8 +62,9 @@ pub struct Planned {
     /// Rows for the target loss; absent if no number is enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_needed: Option<u64>,
-    /// The guarantee of two such releases together.
-    pub two_releases: EpsilonDelta,
+    /// The guarantee of two such releases together; absent for a training of this size that cannot be planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub two_releases: Option<EpsilonDelta>,
 }
 
 /// Plans and prints.
@@ -83,7 +88,7 @@ pub fn execute(args: &PlanArgs, console: &Console) -> Result<(), Failure> {
         Ok(Planned {
             forecast: planning.at(n, epsilon)?,
             rows_needed: planning.records_needed(epsilon, args.target_loss)?,
-            two_releases: planning.of_two(n, epsilon)?,
+            two_releases: planning.of_two(n, epsilon).ok(),
         })
     });
     let outcome = Outcome {
@@ -117,11 +122,18 @@ fn planning(args: &PlanArgs) -> Result<Planning, Failure> {
             (Columns::Encoded(Box::new(encoder)), loss)
         }
         // The intercept is one more.
+        (None, Some(features)) if features.get() <= MAX_FEATURES as u64 => {
+            (Columns::Features(features.get() + 1), asked.without_label(args.classes)?)
+        }
         (None, Some(features)) => {
-            (Columns::Features(features.get().saturating_add(1)), asked.without_label(args.classes)?)
+            return Err(Failure::usage("--features", format!("--features is {features}"))
+                .expected(format!("at most {MAX_FEATURES}")));
         }
         (None, None) => return Err(Failure::usage("--features", "the number of features is not known")),
     };
+    if args.rows.get() > MOST_ROWS_OF_TABLE {
+        return Err(Failure::usage("--rows", format!("--rows is {}", args.rows)).expected("at most 10^12"));
+    }
     let delta = match args.delta.map(Delta::new) {
         None => None,
         Some(Ok(delta)) => Some(delta),
@@ -187,7 +199,10 @@ fn text(outcome: &Outcome) -> String {
     }
     let needed = |planned: &Planned| planned.rows_needed.map_or("-".to_owned(), |rows| rows.to_string());
     columns.push((format!("rows for {}%", rounded_up(100.0 * outcome.target_loss, 3)), Box::new(needed)));
-    columns.push(("two releases".to_owned(), Box::new(|planned| rounded_up(planned.two_releases.epsilon, 3))));
+    let both = |planned: &Planned| {
+        planned.two_releases.map_or("-".to_owned(), |two_releases| rounded_up(two_releases.epsilon, 3))
+    };
+    columns.push(("two releases".to_owned(), Box::new(both)));
     if !has_one_dim {
         columns.push(("features".to_owned(), Box::new(|planned| planned.forecast.dim.to_string())));
     }

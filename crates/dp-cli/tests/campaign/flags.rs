@@ -27,6 +27,10 @@ const STARTS: &[(&str, &[&str])] = &[
     ),
     ("tune --data people.csv --schema schema.toml --epsilon 4 --delta 1e-5 --passes 1,2 --out m.json", &["m.json"]),
     ("evaluate --model model.json --data people.csv", &[]),
+    ("evaluate --model model.json --data people.csv --curves c.svg", &["c.svg"]),
+    ("evaluate --model model.json --data people.csv --epsilon 1 --out e.json", &["e.json"]),
+    ("plan --rows 1000 --features 5 --out p.svg", &["p.svg"]),
+    ("explain-model model.json --out s.svg", &["s.svg"]),
     ("predict --model model.json --data people.csv", &[]),
     ("schema people.csv --label earns", &[]),
     (

@@ -119,6 +119,17 @@ fn several_classes_and_numbers_have_their_losses() {
     }
 }
 
+/// A table at the limits has a forecast, if not a plan.
+#[test]
+fn the_largest_tables_have_a_forecast() {
+    let place = Workplace::new();
+    for shape in ["--rows 1000000000000 --features 500 --max-rows 1000", "--rows 1 --features 1000000"] {
+        let said = place.dp(&words(&format!("plan {shape} --epsilon 1 --out p.svg --force --json"))).json();
+        let loss = number(&said["forecasts"][0]["expected_loss"]);
+        assert!((0.0..=1.0).contains(&loss), "{said}");
+    }
+}
+
 #[test]
 fn nonsense_is_refused_with_the_flag() {
     let place = Workplace::new();
@@ -128,6 +139,8 @@ fn nonsense_is_refused_with_the_flag() {
         ("--rows 100 --features 3 --epsilon 0", 4, "privacy.refused", "--epsilon"),
         ("--rows 100 --features 3 --delta 2", 2, "usage.value", "--delta"),
         ("--rows 100 --features 3 --target-loss 0", 2, "usage.value", "--target-loss"),
+        ("--rows 18446744073709551615 --features 3", 2, "usage.value", "--rows"),
+        ("--rows 100 --features 18446744073709551615", 2, "usage.value", "--features"),
         ("--rows 100 --features 3 --loss softmax", 2, "usage.value", "--classes"),
         ("--rows 100 --features 3 --loss logistic --classes 3", 2, "usage.value", "--loss"),
         ("--rows 100 --schema s.toml --loss softmax", 2, "usage.value", "--loss"),
