@@ -123,8 +123,8 @@ fn nonsense_is_refused_before_records_are_read() {
     assert_eq!(same.code, 2, "{}", same.stderr);
 }
 
-/// Metrics of 20,000 records at epsilon 0.5: noise of standard deviation 2.8 on each of 52 counts, so that the accuracy has one of
-/// 0.0006 and the area of about 0.0007; eight of them are exceeded with a chance below 1e-12.
+/// Metrics of 20,000 records at epsilon 0.5: the accuracy has a standard error of about 0.001. Eight of them are exceeded with a chance
+/// below 1e-12.
 #[test]
 fn metrics_of_private_records_are_released_with_their_certificate() {
     let place = place(&[]);

@@ -32,9 +32,12 @@ pub const SCHEMA: &str = "dp.metrics/1";
 /// The name of the derivation.
 const RECIPE: &str = "noisy-counts";
 /// Number of bins of scores on each side of 0.
-const HALF: i32 = 12;
+const HALF: i32 = 24;
 /// Width of a bin of logits, and of other scores.
-const WIDTHS: (f64, f64) = (0.5, 0.25);
+const WIDTHS: (f64, f64) = (0.25, 0.125);
+/// The largest `n ε` for which pairs of bins are joined: the noise of so many counts would cost the AUC more than ties within wider
+/// bins do.
+const FEW: f64 = 5000.0;
 /// Largest number of classes.
 pub const MOST_CLASSES: usize = 1000;
 
@@ -193,6 +196,28 @@ impl<'m> Counted<'m> {
         }
     }
 
+    /// Joins pairs of bins, but for those that the threshold separates.
+    fn with_wide_bins(mut self) -> Self {
+        let Some(threshold) = self.threshold else { return self };
+        let decides = self.edges.get(threshold).copied();
+        let width = width(self.model);
+        let is_kept = |edge: f64| Some(edge) == decides || (edge / width).rem_euclid(2.0) == 0.0;
+        let kept: Vec<bool> = self.edges.iter().map(|edge| is_kept(*edge)).collect();
+        for counts in &mut self.counts {
+            let mut joined = vec![counts.first().copied().unwrap_or_default()];
+            for (count, kept) in counts.iter().skip(1).zip(&kept) {
+                match joined.last_mut() {
+                    Some(last) if !kept => *last += count,
+                    _ => joined.push(*count),
+                }
+            }
+            *counts = joined;
+        }
+        self.edges.retain(|edge| is_kept(*edge));
+        self.threshold = decides.and_then(|decides| self.edges.iter().position(|edge| *edge == decides));
+        self
+    }
+
     /// Releases the counts of `n` records, null records included.
     ///
     /// # Privacy
@@ -220,7 +245,8 @@ impl<'m> Counted<'m> {
         epsilon: Epsilon,
         rng: &mut (impl ReleaseRng + ?Sized),
     ) -> Result<MetricsFile, TrainError> {
-        let Self { model, classes, edges, threshold, counts, model_sha256 } = self;
+        let counted = if n as f64 * epsilon.get() <= FEW { self.with_wide_bins() } else { self };
+        let Self { model, classes, edges, threshold, counts, model_sha256 } = counted;
         let bins = counts.first().map_or(0, Vec::len);
         let cells = (bins * classes.len()) as u64;
         let mut derivation = CountsDerivation { recipe: RECIPE.to_owned(), relation: A::KIND, n, cells, scale: 1.0 };
@@ -248,10 +274,15 @@ impl<'m> Counted<'m> {
     }
 }
 
+/// Returns the width of a narrow bin.
+fn width(model: &Model) -> f64 {
+    if model.has_probabilities() { WIDTHS.0 } else { WIDTHS.1 }
+}
+
 /// Returns the edges of the bins of scores, and the position of the model's threshold among them.
 fn edges(model: &Model) -> (Vec<f64>, usize) {
     let threshold = model.threshold.unwrap_or_default();
-    let width = if model.has_probabilities() { WIDTHS.0 } else { WIDTHS.1 };
+    let width = width(model);
     let mut edges: Vec<f64> = (-HALF..=HALF).map(|edge| f64::from(edge) * width).collect();
     let position = edges.iter().filter(|edge| **edge < threshold).count();
     if edges.get(position) != Some(&threshold) {
@@ -463,6 +494,26 @@ mod tests {
             }
         }
         assert_eq!(largest, [1, 2]);
+    }
+
+    #[test]
+    fn wide_bins_keep_all_records_and_the_threshold() {
+        for threshold in [None, Some(0.3), Some(0.25), Some(9.0), Some(-20.0)] {
+            let model = two_classes(threshold);
+            let narrow = counted(&model, &drawn(2000, 5));
+            let wide = narrow.clone().with_wide_bins();
+            assert!(wide.edges.len() <= narrow.edges.len() / 2 + 2, "{:?}", wide.edges);
+            assert_eq!(noisy(&wide).check(), Ok(()));
+            let value = |estimate: Option<Estimate>| estimate.unwrap().value;
+            let (of_wide, of_narrow) = (noisy(&wide).metrics(1e-3), noisy(&narrow).metrics(1e-3));
+            assert_eq!(value(of_wide.accuracy), value(of_narrow.accuracy));
+            let recalls =
+                |metrics: &NoisyMetrics| metrics.recalls.iter().map(|recall| value(*recall)).collect::<Vec<f64>>();
+            assert_eq!(recalls(&of_wide), recalls(&of_narrow));
+            assert!((value(of_wide.auc) - value(of_narrow.auc)).abs() < 5e-3);
+            let sum = |counted: &Counted<'_>| counted.counts.concat().iter().sum::<i64>();
+            assert_eq!((sum(&wide), sum(&narrow)), (2000, 2000));
+        }
     }
 
     #[test]
