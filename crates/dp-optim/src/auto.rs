@@ -243,6 +243,10 @@ struct Character {
 }
 
 struct Terms {
+    n: u64,
+    dim: u64,
+    budget: Budget,
+    relation: AdjacencyKind,
     character: Character,
     /// Δ
     change: f64,
@@ -256,8 +260,9 @@ struct Terms {
 
 impl Terms {
     /// Returns q with noise of a Laplace ball.
-    fn of_ball(&self, n: u64, budget: Budget) -> f64 {
-        self.change / n as f64 * (self.parameters * (self.parameters + 1.0)).sqrt() / budget.epsilon.get()
+    fn of_ball(&self) -> f64 {
+        let per_unit = (self.parameters * (self.parameters + 1.0)).sqrt() / self.budget.epsilon.get();
+        self.change / self.n as f64 * per_unit
     }
 }
 
@@ -294,14 +299,10 @@ impl Auto {
     pub fn choose(&self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<Choice, Error> {
         let terms = self.terms(n, dim, budget, relation)?;
         if self.supports_objective_perturbation(&terms) {
-            let choice = self.perturb_objective(n, dim, budget, relation, &terms)?;
-            return choice.map_or_else(|| self.descend(n, &terms), Ok);
+            let choice = self.perturb_objective(&terms)?;
+            return choice.map_or_else(|| self.descend(&terms), Ok);
         }
-        if self.perturbs_output(&terms) {
-            self.perturb_output(n, dim, budget, relation, &terms)
-        } else {
-            self.descend(n, &terms)
-        }
+        if self.perturbs_output(&terms) { self.perturb_output(&terms) } else { self.descend(&terms) }
     }
 
     /// Chooses accelerated descent with noise in every step, even if output perturbation is expected to be better.
@@ -309,11 +310,11 @@ impl Auto {
     /// # Errors
     /// As [`choose`](Self::choose).
     pub fn choose_descent(&self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<Choice, Error> {
-        self.descend(n, &self.terms(n, dim, budget, relation)?)
+        self.descend(&self.terms(n, dim, budget, relation)?)
     }
 
-    fn descend(&self, n: u64, terms: &Terms) -> Result<Choice, Error> {
-        let &Terms { ref character, noise, parameters, pure, .. } = terms;
+    fn descend(&self, terms: &Terms) -> Result<Choice, Error> {
+        let &Terms { n, ref character, noise, parameters, pure, .. } = terms;
         let pace = self.pace(terms)?;
         let composed = if pure { (pace.passes as f64).sqrt() } else { 1.0 };
         Ok(Choice {
@@ -335,16 +336,10 @@ impl Auto {
     }
 
     /// Returns objective perturbation; `None` if the noise on the minimiser would be visible in predictions.
-    fn perturb_objective(
-        &self,
-        n: u64,
-        dim: u64,
-        budget: Budget,
-        relation: AdjacencyKind,
-        terms: &Terms,
-    ) -> Result<Option<Choice>, Error> {
+    fn perturb_objective(&self, terms: &Terms) -> Result<Option<Choice>, Error> {
+        let &Terms { n, dim, budget, relation, .. } = terms;
         let (records, features, parameters) = (n as f64, dim as f64, terms.parameters);
-        let of_ball = terms.of_ball(n, budget);
+        let of_ball = terms.of_ball();
         let ball = terms.pure || of_ball < terms.noise;
         let noise = of_ball.min(terms.noise);
         let lambda = match self.lambda {
@@ -415,7 +410,8 @@ impl Auto {
         } else {
             gaussian::noise_multiplier(budget.epsilon, budget.delta)?.get() * parameters.sqrt()
         };
-        Ok(Terms { character, change, noise: change * per_unit / n as f64, parameters, pure })
+        let noise = change * per_unit / n as f64;
+        Ok(Terms { n, dim, budget, relation, character, change, noise, parameters, pure })
     }
 
     /// Returns the constants of the loss, and the values measured for it.
@@ -473,14 +469,8 @@ impl Auto {
         terms.pure && self.loss.is_smooth() && terms.character.clipping.is_none()
     }
 
-    fn perturb_output(
-        &self,
-        n: u64,
-        dim: u64,
-        budget: Budget,
-        relation: AdjacencyKind,
-        terms: &Terms,
-    ) -> Result<Choice, Error> {
+    fn perturb_output(&self, terms: &Terms) -> Result<Choice, Error> {
+        let &Terms { n, dim, budget, relation, .. } = terms;
         let defaults = Defaults::new(self.loss, n, dim, budget, relation)?;
         let recipe = defaults.recipe(Convexity::Convex)?;
         let lambda = non_negative("lambda", self.lambda.unwrap_or(recipe.lambda))?;
@@ -496,7 +486,7 @@ impl Auto {
             target_bound: self.target_bound,
             ..recipe
         };
-        let noise = terms.noise.min(terms.of_ball(n, budget));
+        let noise = terms.noise.min(terms.of_ball());
         let of_a_coordinate = noise / (terms.character.bound * terms.parameters.sqrt());
         Ok(Choice {
             reason: reason_on_the_model(recipe.passes, terms.noise),

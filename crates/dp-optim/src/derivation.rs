@@ -229,3 +229,6 @@ impl<R: Algorithm> DerivesModel for Derivation<R> {
         self.recipe.joint_event(&self.problem()?, &self.calibrated, classes)
     }
 }
+
+#[cfg(test)]
+mod tests;

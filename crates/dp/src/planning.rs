@@ -14,6 +14,7 @@ use dp_optim::recipes::{AnyRecipe, Budget, PerUnit, Planned as _, Recipe as _, R
 use serde::Serialize;
 
 use crate::training::{TrainError, suggested_delta, with_chosen_map};
+use crate::wording;
 
 /// The largest number of records that is tried by [`Planning::records_needed`].
 const MOST_RECORDS: f64 = 1e12;
@@ -232,10 +233,7 @@ pub fn smallest(from: f64, most: f64, mut is_enough: impl FnMut(f64) -> bool) ->
 
 /// Rounds a positive number up to two significant digits.
 fn rounded_up(number: f64) -> f64 {
-    let unit = 10f64.powi(number.log10().floor() as i32 - 1);
-    let rounded = (number / unit).ceil() * unit;
-    // Free of the noise of the multiplication.
-    format!("{rounded:.6e}").parse().unwrap_or(rounded)
+    wording::rounded_up(number, 2).parse().unwrap_or(number)
 }
 
 fn auto() -> Result<&'static Entry, TrainError> {
@@ -285,6 +283,9 @@ mod tests {
             let needed = planning.records_needed(0.5, 0.05).unwrap().unwrap();
             assert!(planning.at(needed, 0.5).unwrap().expected_loss <= 0.05);
             assert!(planning.at(needed * 9 / 10, 0.5).unwrap().expected_loss > 0.05);
+            // Not for a fixed number of units, whose delta would be another.
+            let of_many = Planning { units: Some(1 << 50), ..planning.clone() };
+            assert_eq!(of_many.records_needed(0.5, 0.05).unwrap(), Some(needed));
         }
     }
 

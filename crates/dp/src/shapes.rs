@@ -39,8 +39,7 @@ pub struct Shape {
     /// The standard error of this difference.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standard_error: Option<f64>,
-    /// True if noise alone gives no smaller contributions with probability 0.05 or more, at least; absent if standard errors are
-    /// unknown.
+    /// True if no contribution exceeds what noise alone reaches with probability 0.05; absent if standard errors are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_within_noise: Option<bool>,
     /// The change of the contribution for one more of a number, where it is a line.

@@ -70,29 +70,21 @@ const MOST_SHOWN: usize = 12;
 /// Formats the figures as text, one per line.
 fn text(figures: &Figures) -> String {
     match figures {
-        Figures::Two {
-            accuracy,
-            balanced_accuracy,
-            true_positive_rate,
-            true_negative_rate,
-            auc,
-            log_loss,
-            confusion,
-            thresholds,
-            ..
-        } => {
+        Figures::Two { metrics, thresholds, .. } => {
             let of_both =
                 |share: &Option<f64>| share.map_or("none (one class only)".to_owned(), |share| format!("{share:.4}"));
             let mut text = format!(
-                "accuracy           {accuracy:.4}\nbalanced accuracy  {}\ntrue-positive rate {}\ntrue-negative rate {}\n\
-                 auc                {}\nlog loss           {log_loss:.4}\n",
-                of_both(balanced_accuracy),
-                of_both(true_positive_rate),
-                of_both(true_negative_rate),
-                of_both(auc)
+                "accuracy           {:.4}\nbalanced accuracy  {}\ntrue-positive rate {}\ntrue-negative rate {}\n\
+                 auc                {}\nlog loss           {:.4}\n",
+                metrics.accuracy,
+                of_both(&metrics.balanced_accuracy),
+                of_both(&metrics.true_positive_rate),
+                of_both(&metrics.true_negative_rate),
+                of_both(&metrics.auc),
+                metrics.log_loss
             );
             let row = |name: &str, counts: [u64; 2]| [name.to_owned(), counts[0].to_string(), counts[1].to_string()];
-            let counts = confusion;
+            let counts = &metrics.confusion;
             text.push_str(&table(&[
                 ["true \\ predicted", "positive", "negative"].map(str::to_owned).to_vec(),
                 row("positive", [counts.true_positives, counts.false_negatives]).to_vec(),

@@ -61,14 +61,11 @@ impl Auto {
     /// As [`choose`](Self::choose).
     pub fn forecasts(&self, n: u64, dim: u64, budget: Budget, relation: AdjacencyKind) -> Result<Vec<Forecast>, Error> {
         let terms = self.terms(n, dim, budget, relation)?;
-        let objective = if self.supports_objective_perturbation(&terms) {
-            self.perturb_objective(n, dim, budget, relation, &terms)?
-        } else {
-            None
-        };
-        let descent = self.descend(n, &terms)?;
+        let objective =
+            if self.supports_objective_perturbation(&terms) { self.perturb_objective(&terms)? } else { None };
+        let descent = self.descend(&terms)?;
         let output = if self.loss.is_smooth() && terms.character.clipping.is_none() {
-            Some(self.perturb_output(n, dim, budget, relation, &terms)?)
+            Some(self.perturb_output(&terms)?)
         } else {
             None
         };

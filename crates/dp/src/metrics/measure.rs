@@ -4,8 +4,7 @@ use dp_data::OutOfMemory;
 use serde::Serialize;
 
 use super::{
-    AtThreshold, ClassFigures, Confusion, Curves, Metrics, NumberMetrics, PredictedNumbers, ScoredLabels, TwoByTwo,
-    logit,
+    AtThreshold, ClassFigures, Confusion, Curves, Metrics, NumberMetrics, PredictedNumbers, ScoredLabels, logit,
 };
 use crate::model::{Model, ModelKind};
 
@@ -15,24 +14,9 @@ use crate::model::{Model, ModelKind};
 pub enum Figures {
     /// Metrics of two classes.
     Two {
-        /// Share of records that are classified correctly.
-        accuracy: f64,
-        /// Mean of the true-positive and the true-negative rate; absent if all records are of one class.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        balanced_accuracy: Option<f64>,
-        /// Share of the positive records that are classified as positive; absent if there are none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        true_positive_rate: Option<f64>,
-        /// Share of the negative records that are classified as negative; absent if there are none.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        true_negative_rate: Option<f64>,
-        /// Area under the ROC curve; absent if all records are of one class.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        auc: Option<f64>,
-        /// Mean logistic loss, with the score as log-odds.
-        log_loss: f64,
-        /// Numbers of records by true and by predicted class.
-        confusion: TwoByTwo,
+        /// The metrics at the model's threshold.
+        #[serde(flatten)]
+        metrics: Metrics,
         /// Rates at other thresholds: at probabilities 0.1 to 0.9, or at the deciles of scores that are no logits.
         thresholds: Vec<AtThreshold>,
         /// Curves over all thresholds; absent if all records are of one class.
@@ -76,7 +60,8 @@ impl Figures {
     /// Returns the share of correctly classified records, if there are classes.
     pub fn accuracy(&self) -> Option<f64> {
         match self {
-            Self::Two { accuracy, .. } | Self::Several { accuracy, .. } => Some(*accuracy),
+            Self::Two { metrics, .. } => Some(metrics.accuracy),
+            Self::Several { accuracy, .. } => Some(*accuracy),
             Self::Number(_) => None,
         }
     }
@@ -146,22 +131,9 @@ impl<'m> Measure<'m> {
         let Self { model, gathered } = self;
         match gathered {
             Gathered::Two(mut labels) => labels.metrics().map(|metrics| {
-                let balanced_accuracy = metrics.balanced_accuracy();
-                let Metrics { n, accuracy, true_positive_rate, true_negative_rate, confusion, auc, log_loss } = metrics;
                 let curves = labels.curves(model.has_probabilities());
                 let thresholds = thresholds(&labels, model.has_probabilities());
-                let figures = Figures::Two {
-                    accuracy,
-                    balanced_accuracy,
-                    true_positive_rate,
-                    true_negative_rate,
-                    auc,
-                    log_loss,
-                    confusion,
-                    thresholds,
-                    curves,
-                };
-                (n, figures)
+                (metrics.n, Figures::Two { metrics, thresholds, curves })
             }),
             Gathered::Several(confusion) => confusion.metrics().map(|metrics| {
                 let names: &[String] = match &model.kind {

@@ -1,6 +1,7 @@
 //! Metrics of two classes: accuracy, area under the ROC curve, logistic loss.
 
 use dp_data::memory::{OutOfMemory, reserve};
+use serde::Serialize;
 
 use super::TwoByTwo;
 
@@ -14,29 +15,29 @@ pub struct ScoredLabels {
 }
 
 /// Metrics of a binary classification.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Metrics {
     /// Number of records.
+    #[serde(skip)]
     pub n: u64,
     /// Share of records that are classified correctly.
     pub accuracy: f64,
+    /// Mean of the true-positive and the true-negative rate; absent if all records are of one class.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub balanced_accuracy: Option<f64>,
     /// Share of the positive records that are classified as positive; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub true_positive_rate: Option<f64>,
     /// Share of the negative records that are classified as negative; absent if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub true_negative_rate: Option<f64>,
-    /// Numbers of records by true and by predicted class.
-    pub confusion: TwoByTwo,
     /// Area under the ROC curve; absent if all records are of one class.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub auc: Option<f64>,
     /// Mean logistic loss, with the score as log-odds.
     pub log_loss: f64,
-}
-
-impl Metrics {
-    /// Returns the mean of the true-positive and the true-negative rate; `None` if all records are of one class.
-    pub fn balanced_accuracy(&self) -> Option<f64> {
-        Some(0.5 * (self.true_positive_rate? + self.true_negative_rate?))
-    }
+    /// Numbers of records by true and by predicted class.
+    pub confusion: TwoByTwo,
 }
 
 impl ScoredLabels {
@@ -83,11 +84,13 @@ impl ScoredLabels {
         let confusion = self.at_threshold(self.threshold);
         let loss: f64 =
             self.scores.iter().map(|&(score, positive)| softplus(if positive { -score } else { score })).sum();
+        let rates = (confusion.true_positive_rate(), confusion.true_negative_rate());
         Some(Metrics {
             n: n as u64,
             accuracy: confusion.accuracy()?,
-            true_positive_rate: confusion.true_positive_rate(),
-            true_negative_rate: confusion.true_negative_rate(),
+            balanced_accuracy: rates.0.zip(rates.1).map(|(positive, negative)| 0.5 * (positive + negative)),
+            true_positive_rate: rates.0,
+            true_negative_rate: rates.1,
             confusion,
             auc: self.auc(),
             log_loss: loss / n as f64,
@@ -158,7 +161,7 @@ mod tests {
         assert_eq!(metrics.n, 5);
         assert_eq!(metrics.accuracy, 3.0 / 5.0);
         assert_eq!((metrics.true_positive_rate, metrics.true_negative_rate), (Some(1.0 / 3.0), Some(1.0)));
-        assert_eq!(metrics.balanced_accuracy(), Some(2.0 / 3.0));
+        assert_eq!(metrics.balanced_accuracy, Some(2.0 / 3.0));
         // One more positive is above -1/2, and so is a negative.
         labels.threshold = -0.5;
         let lower = labels.metrics().unwrap();

@@ -59,9 +59,9 @@ impl Target {
     /// # Errors
     /// Records of one class only, and a picture that cannot be drawn.
     pub(super) fn content(&self, figures: &Figures, publishable: bool) -> Result<String, Failure> {
-        let Figures::Two { curves: Some(curves), auc, .. } = figures else { return Err(none()) };
+        let Figures::Two { curves: Some(curves), metrics, .. } = figures else { return Err(none()) };
         match self.form {
-            Form::Svg => chart::svg(&charts(curves, *auc, publishable), 3, SIZE),
+            Form::Svg => chart::svg(&charts(curves, metrics.auc, publishable), 3, SIZE),
             Form::Json => {
                 let written = Written { schema: "dp.curves/1", curves, publishable };
                 serde_json::to_string(&written).map(|text| text + "\n").map_err(|error| {
