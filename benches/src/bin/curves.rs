@@ -257,5 +257,5 @@ fn train(
     }
     let metrics = scored.metrics().ok_or("no records")?;
     let defined = |figure: Option<f64>| figure.unwrap_or(f64::NAN);
-    Ok([metrics.accuracy, defined(metrics.auc), metrics.log_loss, defined(metrics.balanced_accuracy())])
+    Ok([metrics.accuracy, defined(metrics.auc), metrics.log_loss, defined(metrics.balanced_accuracy)])
 }
