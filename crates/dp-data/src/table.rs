@@ -62,7 +62,10 @@ impl Relation {
         };
         let shown: Vec<_> = names.iter().take(12).map(|name| format!("`{name}`")).collect();
         let error = DataError::new(DataErrorKind::TableOpen, message);
-        if names.is_empty() { error } else { error.expected(format!("one of {}", shown.join(", "))) }
+        if names.is_empty() {
+            return error;
+        }
+        error.expected(format!("one of {}", shown.join(", "))).help("name one with --table")
     }
 }
 

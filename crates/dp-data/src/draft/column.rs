@@ -14,12 +14,19 @@ use crate::schema::{
 };
 
 /// Texts that usually represent a missing number.
-pub(crate) const USUAL_MARKERS: [&str; 16] =
-    ["", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-", "--", ".", "#N/A", "na", "none"];
+pub(crate) const USUAL_MARKERS: [&str; 23] = [
+    "", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "?", "-", "--", ".", "#N/A", "na", "none", "N.A.",
+    "n.a.", "k.A.", "k. A.", "\\N", "(null)", "missing",
+];
+/// Numbers that often mark missing ones.
+const SENTINELS: [&str; 12] =
+    ["-9", "-99", "-999", "-9999", "-99999", "-999.0", "-9999.0", "99", "999", "9999", "99999", "999999"];
 /// In a numeric column at most one cell in this many may not be a number (which loading then refuses, with its line).
 const NUMBERS_TO_ONE: u64 = 9;
 /// Maximum number of stored values of a label; a column with more is not a label.
 const MOST_LABELS: usize = 1000;
+/// In a column of texts, more empty cells than one in this many are a category.
+const FEW: u64 = 100;
 /// How notes begin that ask for a decision.
 pub(super) const UNDECIDED: &str = "Dropped, as";
 
@@ -36,6 +43,12 @@ pub(super) struct ColumnSurvey {
     /// Line of the first plain number.
     number: Option<u64>,
     markers: Vec<&'static str>,
+    /// The cells that hold them, and those of these that are empty.
+    missing: u64,
+    empty: u64,
+    /// How many cells hold each number that often marks a missing one, and all other plain numbers.
+    sentinels: BTreeMap<&'static str, u64>,
+    usual: Numbers,
     /// True if every number is 0 or 1.
     zeros_and_ones: bool,
     /// The first and the last number, while each is one more than the number before.
@@ -65,6 +78,10 @@ impl ColumnSurvey {
             other: None,
             number: None,
             markers: Vec::new(),
+            missing: 0,
+            empty: 0,
+            sentinels: BTreeMap::new(),
+            usual: Numbers::default(),
             zeros_and_ones: true,
             sequence: None,
             values: HashSet::new(),
@@ -88,9 +105,15 @@ impl ColumnSurvey {
             };
             self.zeros_and_ones &= number == 0.0 || number == 1.0;
             self.numbers.see(number);
+            match SENTINELS.iter().find(|sentinel| sentinel.as_bytes() == cell) {
+                Some(sentinel) => *self.sentinels.entry(sentinel).or_default() += 1,
+                None => self.usual.see(number),
+            }
             self.written.see_plain(cell, number, line);
             self.number.get_or_insert(line);
         } else if let Some(marker) = USUAL_MARKERS.iter().find(|marker| marker.as_bytes() == cell) {
+            self.missing += 1;
+            self.empty += u64::from(marker.is_empty());
             self.see_marker(marker);
         } else if !self.written.see(cell, line) && !self.dates.see(cell, line) {
             self.others += 1;
@@ -153,6 +176,10 @@ impl ColumnSurvey {
         self.written.append(&next.written, lines);
         self.dates.append(&next.dates, lines);
         self.others += next.others;
+        self.missing += next.missing;
+        self.empty += next.empty;
+        next.sentinels.iter().for_each(|(sentinel, count)| *self.sentinels.entry(sentinel).or_default() += count);
+        self.usual.append(&next.usual);
         self.zeros_and_ones &= next.zeros_and_ones;
         for (line, next) in
             [(&mut self.other, next.other), (&mut self.number, next.number), (&mut self.line_end, next.line_end)]
@@ -241,8 +268,9 @@ impl ColumnSurvey {
             }
             Some(most) => {
                 remarks.push(format!(
-                    "{UNDECIDED} it looks like an identifier of up to {most} rows each: if these are of one person, add --unit {name} \
-                     --max-rows NUMBER to a training, which then protects them together."
+                    "{UNDECIDED} it looks like an identifier of up to {most} rows each: if these are of one person, add --unit {} \
+                     --max-rows NUMBER to a training, which then protects them together.",
+                    argument(name)
                 ));
                 return (column(ColumnKind::Drop, None), remarks);
             }
@@ -259,8 +287,9 @@ impl ColumnSurvey {
             }
             Err(_) => None,
         };
-        if let Some(found) = found.filter(|found| self.are_nearly_all(found.numbers.count)) {
-            return self.draft_numeric(name, options, &found, remarks);
+        if let Some(mut found) = found.filter(|found| self.are_nearly_all(found.numbers.count)) {
+            let sentinels = self.take_sentinels(&mut found);
+            return self.draft_numeric(name, options, &found, &sentinels, remarks);
         }
         match &self.dates.readings()[..] {
             [found, others @ ..] if self.are_nearly_all(found.numbers.count) => {
@@ -269,7 +298,11 @@ impl ColumnSurvey {
             _ => {}
         }
         if self.values.len() > self.max_categories {
-            remarks.push(format!("Text with more than {} values.", self.max_categories));
+            remarks.push(format!(
+                "Text with more than {} values. If it names a person of several rows, add --unit {} --max-rows NUMBER.",
+                self.max_categories,
+                argument(name)
+            ));
             return (column(ColumnKind::Drop, None), remarks);
         }
         let mut categories: Vec<String> = self
@@ -281,31 +314,61 @@ impl ColumnSurvey {
         categories.sort_unstable();
         if let Some((one, zero)) = flag(&categories) {
             let format = Some(CellFormat::Flag { one, zero });
-            let (missing, on_unreadable) = (self.missing(&mut remarks), on_unreadable(options));
+            let (missing, on_unreadable) = (self.missing(&[], &mut remarks), on_unreadable(options));
             return (Column { format, ..column(ColumnKind::Indicator { on_unreadable }, missing) }, remarks);
         }
         // Markers other than the empty cell are ordinary categories of a text column.
-        if self.markers.contains(&"") {
-            remarks
-                .push("Some cells are empty: their rows count for nothing, unless on_missing is \"category\" or { value = ... }.".into());
+        let (empty, rows) = (self.empty, self.count() + self.missing);
+        let on_missing = if empty > rows / FEW { OnMissing::Category } else { OnMissing::Neutral };
+        match on_missing {
+            _ if empty == 0 => {}
+            OnMissing::Category => remarks.push(format!("{empty} of {rows} cells are empty: a category of their own.")),
+            _ => remarks.push(format!(
+                "{empty} of {rows} cells are empty: their rows count for nothing, unless on_missing is \"category\" or \
+                 {{ value = ... }}."
+            )),
         }
         let on_unknown =
             if categories.iter().any(|value| value == OTHER_CATEGORY) { OnUnknown::Other } else { OnUnknown::Neutral };
-        (column(ColumnKind::Categorical { categories, on_unknown }, None), remarks)
+        (Column { on_missing, ..column(ColumnKind::Categorical { categories, on_unknown }, None) }, remarks)
+    }
+
+    /// Takes out of plain numbers those that seem to mark missing ones: at most a tenth of the cells, beyond the others by more than
+    /// their range, or negative where the others are not.
+    fn take_sentinels(&self, found: &mut Found) -> Vec<&'static str> {
+        let Numbers { count, min, max, .. } = self.usual;
+        let is_apart = |sentinel: &&str| {
+            let number = parse_number(sentinel.as_bytes()).unwrap_or(min);
+            let gap = (number - max).max(min - number);
+            gap > max - min || (number < 0.0 && min >= 0.0)
+        };
+        let held: u64 = self.sentinels.values().sum();
+        // Two numbers have no range to speak of.
+        if found.format.is_some() || self.values.len() < 4 || count < NUMBERS_TO_ONE * held || held < 2 {
+            return Vec::new();
+        }
+        let sentinels: Vec<&'static str> = self.sentinels.keys().copied().collect();
+        if !sentinels.iter().all(is_apart) {
+            return Vec::new();
+        }
+        found.numbers = self.usual.clone();
+        sentinels
     }
 
     /// Returns the markers of missing values, unless they are the usual one, and notes them.
-    fn missing(&self, remarks: &mut Vec<String>) -> Option<Vec<String>> {
-        if self.markers.is_empty() {
+    fn missing(&self, sentinels: &[&'static str], remarks: &mut Vec<String>) -> Option<Vec<String>> {
+        let markers = [&self.markers[..], sentinels].concat();
+        if markers.is_empty() {
             return None;
         }
-        let shown: Vec<_> = self.markers.iter().map(|marker| format!("\"{marker}\"")).collect();
+        let shown: Vec<_> = markers.iter().map(|marker| format!("\"{marker}\"")).collect();
+        let cells = self.missing + sentinels.iter().filter_map(|sentinel| self.sentinels.get(sentinel)).sum::<u64>();
         remarks.push(format!(
-            "Cells hold {}: their rows count for nothing, unless on_missing is {{ value = ... }}.",
+            "{cells} cells hold {}: their rows count for nothing, unless on_missing is {{ value = ... }}.",
             shown.join(", ")
         ));
         // An empty cell is missing in every column.
-        let others = self.markers.iter().filter(|marker| !marker.is_empty()).map(|marker| (*marker).to_owned());
+        let others = markers.iter().filter(|marker| !marker.is_empty()).map(|marker| (*marker).to_owned());
         let others: Vec<String> = others.collect();
         (!others.is_empty()).then(|| [vec![String::new()], others].concat())
     }
@@ -333,6 +396,7 @@ impl ColumnSurvey {
         name: &str,
         options: &DraftOptions,
         found: &Found,
+        sentinels: &[&'static str],
         mut remarks: Vec<String>,
     ) -> (Column, Vec<String>) {
         let Numbers { count, min, max, sum } = found.numbers;
@@ -346,12 +410,13 @@ impl ColumnSurvey {
         if skewed && !log1p {
             remarks.push("Skewed over powers of ten: `log1p = true` would suit it.".into());
         }
-        let missing = self.missing(&mut remarks);
+        let missing = self.missing(sentinels, &mut remarks);
         let on_unreadable = on_unreadable(options);
         let has_unit = found.format.as_ref().is_some_and(|format| !format.units.is_empty());
         let plain = self.number.filter(|_| has_unit);
         let first = Self::first([found.refused, self.other, self.dates.first(), plain]);
         let what = if found.format.is_some() { "not such numbers" } else { "not numbers" };
+        let count = if sentinels.is_empty() { count } else { self.numbers.count };
         self.note_others(what, count, first, options, &mut remarks);
         let kind = if self.zeros_and_ones && found.format.is_none() {
             ColumnKind::Indicator { on_unreadable }
@@ -396,7 +461,7 @@ impl ColumnSurvey {
                 "More features of it: columns of type \"weekday\", \"month\"{hour} with column = \"{name}\" and the same format."
             ));
         }
-        let missing = self.missing(&mut remarks);
+        let missing = self.missing(&[], &mut remarks);
         let first = Self::first([*refused, self.other, self.written.first(), self.number]);
         self.note_others("not such dates", *count, first, options, &mut remarks);
         let (min, max) = if format.part == DatePart::Hour { (0.0, 24.0) } else { (*min, *max) };
@@ -409,6 +474,16 @@ impl ColumnSurvey {
 
 fn on_unreadable(options: &DraftOptions) -> OnUnreadable {
     if options.written_to { OnUnreadable::Neutral } else { OnUnreadable::Error }
+}
+
+/// Returns a name as an argument of a command.
+fn argument(name: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    if !name.is_empty() && name.chars().all(is_plain) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', "'\\''"))
+    }
 }
 
 /// Words for yes and no, in lower case.
@@ -552,13 +627,16 @@ impl LabelSurvey {
         same(a.as_bytes(), b.as_bytes())
     }
 
-    /// Returns the one of two values that is more likely the positive one, and the reason.
-    pub(super) fn likely_positive<'v>(&self, a: &'v String, b: &'v String) -> (&'v String, &'static str) {
-        if let (Some(x), Some(y)) = (parse_number(a.as_bytes()), parse_number(b.as_bytes())) {
-            return (if x > y { a } else { b }, "the larger of the two numbers");
+    /// Returns whether the first of two classes, each by its spellings, is more likely the positive one, and the reason.
+    pub(super) fn is_likely_positive(&self, a: &[String], b: &[String]) -> (bool, &'static str) {
+        if let ([x], [y]) = (a, b)
+            && let (Some(x), Some(y)) = (parse_number(x.as_bytes()), parse_number(y.as_bytes()))
+        {
+            return (x > y, "the larger of the two numbers");
         }
-        let count = |value: &String| self.counts.get(value.as_bytes()).copied().unwrap_or(0);
-        (if count(a) < count(b) { a } else { b }, "the rarer of the two values")
+        let count =
+            |class: &[String]| -> u64 { class.iter().filter_map(|value| self.counts.get(value.as_bytes())).sum() };
+        (count(a) < count(b), "the rarer of the two values")
     }
 
     /// Returns a description for the curator.

@@ -57,11 +57,6 @@ fn undecided(name: &str, survey: &LabelSurvey, message: String, help: &str) -> D
     DataError::new(DataErrorKind::LabelUndecided, message).at_column(name).found(survey.describe()).help(help)
 }
 
-fn two(positive: &[&String], negative: &[&String], others: Others) -> LabelKind {
-    let owned = |values: &[&String]| values.iter().map(|&value| value.clone()).collect();
-    LabelKind::TwoClasses { positive: owned(positive), negative: owned(negative), others }
-}
-
 /// Returns two classes, one or both of which are named.
 fn from_named(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Result<(LabelKind, String), DataError> {
     // If both classes are named, the absence of one of them must not be an error, which would reveal data.
@@ -76,25 +71,53 @@ fn from_named(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Resul
         ));
     }
     let values = survey.values();
-    Ok(match (&options.positive, &options.negative, values.as_deref()) {
-        (Some(positive), Some(negative), _) => {
-            (two(&[positive], &[negative], Others::Neutral), "Both classes as asked for.".into())
+    let spellings = |class: &String| match &values {
+        Some(values) => spellings(values, class),
+        None => vec![class.clone()],
+    };
+    Ok(match (&options.positive, &options.negative) {
+        (Some(positive), Some(negative)) => {
+            let (positive, negative) = (spellings(positive), spellings(negative));
+            (LabelKind::TwoClasses { positive, negative, others: Others::Neutral }, "Both classes as asked for.".into())
         }
-        (Some(positive), None, Some([a, b])) => {
-            let negative = if survey.same(a, positive) { b } else { a };
-            (two(&[positive], &[negative], Others::Neutral), "Positive as asked for.".into())
-        }
-        (positive, negative, _) => {
-            let (positive, negative) = (positive.iter().collect::<Vec<_>>(), negative.iter().collect::<Vec<_>>());
-            if negative.is_empty() {
-                let remark = "Positive as asked for; every other value is negative.";
-                (two(&positive, &[], Others::Negative), remark.into())
-            } else {
-                let remark = "Negative as asked for; every other value is positive.";
-                (two(&[], &negative, Others::Positive), remark.into())
-            }
+        (positive, negative) => {
+            let one: Vec<String> = positive.iter().chain(negative).flat_map(&spellings).collect();
+            let is_one = |value: &&String| one.iter().any(|one| survey.same(one, value));
+            let others: Vec<&String> = values.iter().flatten().filter(|value| !is_one(value)).collect();
+            let are_one = others.first().is_some_and(|first| spellings(first).len() == others.len());
+            let other = if are_one { others.iter().map(|&other| other.clone()).collect() } else { Vec::new() };
+            let is_positive = positive.is_some();
+            let [named, unnamed] = if is_positive { ["Positive", "negative"] } else { ["Negative", "positive"] };
+            let remark = match &others[..] {
+                _ if are_one => format!("{named} as asked for."),
+                [] => format!("{named} as asked for; every other value is {unnamed}."),
+                [..] => {
+                    let shown: Vec<String> = others.iter().take(5).map(|value| format!("{value:?}")).collect();
+                    let more = if others.len() > shown.len() { ", ..." } else { "" };
+                    format!("{named} as asked for; all others are {unnamed}: {}{more}.", shown.join(", "))
+                }
+            };
+            let others = match (are_one, is_positive) {
+                (true, _) => Others::Neutral,
+                (false, true) => Others::Negative,
+                (false, false) => Others::Positive,
+            };
+            let (positive, negative) = if is_positive { (one, other) } else { (other, one) };
+            (LabelKind::TwoClasses { positive, negative, others }, remark)
         }
     })
+}
+
+/// Returns a class and the other values that differ from it in capitals and a full stop alone.
+fn spellings(values: &[String], class: &String) -> Vec<String> {
+    let plain = |text: &String| text.trim_end_matches('.').trim_end().to_lowercase();
+    let others = values.iter().filter(|&value| value != class && plain(value) == plain(class));
+    [class].into_iter().chain(others).cloned().collect()
+}
+
+fn sorted(mut values: Vec<String>) -> Vec<String> {
+    values.sort();
+    values
 }
 
 /// Chooses the kind from the values: two are two classes, few are classes, many numbers are a number.
@@ -105,10 +128,15 @@ fn from_values(
     marks: Marks,
 ) -> Result<(LabelKind, String), DataError> {
     let values = survey.values();
-    if let Some([a, b]) = values.as_deref() {
-        let (positive, why) = survey.likely_positive(a, b);
-        let negative = if positive == a { b } else { a };
-        return Ok((two(&[positive], &[negative], Others::Neutral), format!("Positive was guessed: {why}.")));
+    let classes = values.iter().flatten().map(|value| spellings(values.as_deref().unwrap_or_default(), value));
+    let mut classes: Vec<Vec<String>> = classes.map(sorted).collect();
+    classes.sort();
+    classes.dedup();
+    if let [a, b] = &classes[..] {
+        let (is_a, why) = survey.is_likely_positive(a, b);
+        let (positive, negative) = if is_a { (a.clone(), b.clone()) } else { (b.clone(), a.clone()) };
+        let kind = LabelKind::TwoClasses { positive, negative, others: Others::Neutral };
+        return Ok((kind, format!("Positive was guessed: {why}.")));
     }
     let one_value = values.as_ref().is_some_and(|values| values.len() < 2);
     if options.label.is_none() && !one_value {

@@ -3,7 +3,7 @@ mod written_values;
 use super::*;
 use crate::encode::{Encoder, Encoding};
 use crate::read::{CuratorWarning, load_csv};
-use crate::schema::{ColumnKind, LabelKind, OnUnknown, OnUnreadable, Others, Review};
+use crate::schema::{ColumnKind, LabelKind, OnMissing, OnUnknown, OnUnreadable, Others, Review};
 
 fn two(positive: &[&str], negative: &[&str], others: Others) -> LabelKind {
     let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
@@ -51,7 +51,7 @@ fn types_ranges_categories_and_label() {
     assert_eq!(gap.missing.as_deref(), Some(&[String::new(), "NA".to_owned()][..]));
     let text = draft.to_toml();
     assert_eq!(text.matches("# REVIEW").count(), 9);
-    assert!(text.contains("Cells hold \"NA\", \"\""), "{text}");
+    assert!(text.contains("2 cells hold \"NA\", \"\""), "{text}");
     assert_eq!(Schema::parse("s", &text).unwrap(), draft.schema);
 }
 
@@ -94,6 +94,13 @@ fn classes() {
     assert_eq!(found(classes(&["a", "b", "c"], Some("b"), None)), rest("b", "", Others::Negative));
     assert_eq!(found(classes(&["a", "b", "c"], None, Some("b"))), rest("", "b", Others::Positive));
     assert_eq!(found(classes(&["a", "a"], Some("a"), None)), rest("a", "", Others::Negative));
+    // Spellings of a class belong to it.
+    let spelled = ["ja", "nein", "Ja", "NEIN", "ja."];
+    assert_eq!(found(classes(&spelled, Some("ja"), None)), two("ja|Ja|ja.", "NEIN|nein"));
+    assert_eq!(found(classes(&spelled, None, Some("nein"))), two("Ja|ja|ja.", "nein|NEIN"));
+    assert_eq!(found(classes(&spelled, None, None)), two("NEIN|nein", "Ja|ja|ja."));
+    assert_eq!(found(classes(&["no", "yes", "No", "?!"], Some("no"), None)), rest("no|No", "", Others::Negative));
+    assert_eq!(found(classes(&["no", "yes", "No", "?!"], Some("yes"), Some("no"))), two("yes", "no|No"));
     for (labels, positive) in
         [(&["a", "a"][..], None), (&["1.5", "1.50"], None), (&["a", "b"], Some("z")), (&["", ""], None)]
     {
@@ -129,6 +136,37 @@ fn too_many_categories_are_dropped_and_a_stray_text_is_an_error_until_a_person_d
     }
     let nothing = drafted("name,y\na,0\na,1\n", &DraftOptions::default()).unwrap_err();
     assert_eq!(nothing.code(), "schema.columns");
+}
+
+#[test]
+fn numbers_that_mark_missing_ones_do_not_set_the_range() {
+    let column = |sentinel: &str, one_in: usize, scale: usize| {
+        let cell = |i: usize| if i % one_in == 1 { sentinel.to_owned() } else { (i % 40 * scale).to_string() };
+        let rows: String = (0..200).map(|i| format!("{},{}\n", cell(i), i % 2)).collect();
+        let draft = drafted(&format!("x,y\n{rows}"), &DraftOptions::default()).unwrap();
+        let column = draft.schema.columns()[0].clone();
+        let ColumnKind::Numeric { min, max, .. } = column.kind else { panic!("{column:?}") };
+        (min, max, column.missing.is_some())
+    };
+    assert_eq!(column("-999", 20, 1), (0.0, 39.0, true));
+    assert_eq!(column("999", 20, 1), (0.0, 39.0, true));
+    assert_eq!(column("-9", 20, 100), (0.0, 3900.0, true), "negative where the others are not");
+    // Within the range of the others, next to it, once, or most of the cells: a value like any other.
+    assert_eq!(column("99", 20, 100), (0.0, 3900.0, false));
+    assert_eq!(column("4999", 20, 100), (0.0, 4999.0, false));
+    assert_eq!(column("-999", 250, 1), (-999.0, 39.0, false));
+    assert_eq!(column("999", 2, 1), (0.0, 999.0, false));
+}
+
+#[test]
+fn empty_cells_of_texts_are_a_category_unless_they_are_rare() {
+    for (one_in, policy) in [(4, OnMissing::Category), (150, OnMissing::Neutral)] {
+        let ward = |i: usize| if i % one_in == 3 { "" } else { ["north", "south"][i % 2] };
+        let rows: String = (0..300).map(|i| format!("{},{}\n", ward(i), i % 2)).collect();
+        let draft = drafted(&format!("ward,y\n{rows}"), &DraftOptions::default()).unwrap();
+        assert_eq!(draft.schema.columns()[0].on_missing, policy);
+        assert!(draft.notes.iter().any(|note| note.text.contains("of 300 cells are empty")));
+    }
 }
 
 #[test]

@@ -3,8 +3,19 @@
 use super::families::{Families, Numbers};
 use crate::schema::{NumberFormat, is_blank};
 
-/// The marks before the fraction and between groups of digits that are tried.
-const MARKS: [(char, char); 7] = [('.', ','), ('.', ' '), ('.', '\''), ('.', '_'), (',', '.'), (',', ' '), (',', '\'')];
+/// The marks before the fraction and between groups of digits that are tried. Those without groups come first, so that a format
+/// allows groups only if some cell has them.
+const MARKS: [(char, Option<char>); 9] = [
+    ('.', None),
+    ('.', Some(',')),
+    ('.', Some(' ')),
+    ('.', Some('\'')),
+    ('.', Some('_')),
+    (',', None),
+    (',', Some('.')),
+    (',', Some(' ')),
+    (',', Some('\'')),
+];
 
 /// Units that stand next to the number without a blank between; others of letters are parts of a code, such as `12a`.
 const ADJACENT: [&str; 27] = [
@@ -14,8 +25,8 @@ const ADJACENT: [&str; 27] = [
 /// Maximum number of characters of a unit.
 const LONGEST: usize = 12;
 
-fn format((decimal, thousands): (char, char), units: Vec<String>) -> NumberFormat {
-    NumberFormat { decimal, thousands: Some(thousands), units }
+fn format((decimal, thousands): (char, Option<char>), units: Vec<String>) -> NumberFormat {
+    NumberFormat { decimal, thousands, units }
 }
 
 /// What the cells of a column say about how its numbers are written.
@@ -23,8 +34,8 @@ fn format((decimal, thousands): (char, char), units: Vec<String>) -> NumberForma
 pub(super) struct Written {
     /// The cells that are no plain numbers, by their unit.
     families: Families,
-    /// Plain numbers with a point, read with it as the mark between groups.
-    grouped: Numbers,
+    /// Plain numbers with a point, read with it as the mark between groups, and the line of the first.
+    grouped: (Numbers, Option<u64>),
     /// Number and first line of plain numbers with a point that is no such mark.
     points: (u64, Option<u64>),
     /// Plain numbers without a point.
@@ -45,8 +56,12 @@ pub(super) struct Found {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Reading {
     One(Found),
-    /// With a decimal point, or with a decimal comma.
-    Two(Found, Found),
+    /// With a decimal point, or with a decimal comma: other numbers if `differs`.
+    Two {
+        point: Found,
+        comma: Found,
+        differs: bool,
+    },
 }
 
 /// What other columns of the same file say about the marks in numbers.
@@ -63,9 +78,10 @@ impl Reading {
     pub(super) fn decided(self, marks: Marks) -> Result<Found, u64> {
         match self {
             Self::One(found) => Ok(found),
-            Self::Two(point, _) if marks == (Marks { points: true, commas: false }) => Ok(point),
-            Self::Two(_, comma) if marks == (Marks { points: false, commas: true }) => Ok(comma),
-            Self::Two(point, _) => Err(point.numbers.count),
+            Self::Two { comma, .. } if marks == (Marks { points: false, commas: true }) => Ok(comma),
+            Self::Two { point, .. } if marks == (Marks { points: true, commas: false }) => Ok(point),
+            Self::Two { point, differs: false, .. } => Ok(point),
+            Self::Two { point, .. } => Err(point.numbers.count),
         }
     }
 }
@@ -77,7 +93,8 @@ impl Written {
         // `1.234`, `-12.345`: with a group of three digits, and up to three before it.
         let is_grouped = digits == 3 && matches!(cell.len() - usize::from(!cell[0].is_ascii_digit()), 5..=7);
         if is_grouped && cell[cell.len() - 5].is_ascii_digit() {
-            self.grouped.see((number * 1000.0).round());
+            self.grouped.0.see((number * 1000.0).round());
+            self.grouped.1.get_or_insert(line);
         } else {
             self.points.0 += 1;
             self.points.1.get_or_insert(line);
@@ -96,10 +113,12 @@ impl Written {
     /// Adds those of the next cells, whose lines were counted from the end of `lines` others.
     pub(super) fn append(&mut self, next: &Self, lines: u64) {
         self.families.append(&next.families, lines);
-        self.grouped.append(&next.grouped);
+        self.grouped.0.append(&next.grouped.0);
         self.whole.append(&next.whole);
         self.points.0 += next.points.0;
-        self.points.1 = self.points.1.or(next.points.1.map(|line| line + lines));
+        for (line, next) in [(&mut self.grouped.1, next.grouped.1), (&mut self.points.1, next.points.1)] {
+            *line = line.or(next.map(|line| line + lines));
+        }
     }
 
     /// Returns the number of cells that are no plain numbers.
@@ -121,7 +140,7 @@ impl Written {
     pub(super) fn reading(&self, plain: &Numbers) -> Reading {
         let plain_alone = Found { format: None, numbers: plain.clone(), refused: self.families.first() };
         let candidates = self.families.list().iter().flat_map(|family| {
-            let of_marks = move |(place, marks): (usize, &(char, char))| {
+            let of_marks = move |(place, marks): (usize, &(char, Option<char>))| {
                 let of_unit = family.candidates.get(place)?;
                 let (mut numbers, mut refused) = (of_unit.numbers.clone(), of_unit.refused);
                 let others = self.families.list().iter().filter(|other| other.key != family.key);
@@ -133,8 +152,11 @@ impl Written {
                         numbers.append(plain);
                     } else {
                         numbers.append(&self.whole);
-                        numbers.append(&self.grouped);
                         refuse(self.points.1);
+                        match marks.1 {
+                            Some('.') => numbers.append(&self.grouped.0),
+                            _ => refuse(self.grouped.1),
+                        }
                     }
                     Vec::new()
                 } else {
@@ -156,12 +178,9 @@ impl Written {
                 if point.numbers.count == comma.numbers.count && point.numbers.count > plain.count =>
             {
                 let has_no_unit = |found: &Found| found.format.as_ref().is_some_and(|format| format.units.is_empty());
-                let differs = self.families.list().iter().any(|family| family.differs);
-                if differs || (self.grouped.count > 0 && has_no_unit(&point)) {
-                    Reading::Two(point, comma)
-                } else {
-                    Reading::One(point)
-                }
+                let differs = self.families.list().iter().any(|family| family.differs)
+                    || (self.grouped.0.count > 0 && has_no_unit(&point));
+                Reading::Two { point, comma, differs }
             }
             (point, comma) => {
                 let all = [Some(plain_alone), point, comma].into_iter().flatten();
@@ -217,20 +236,20 @@ mod tests {
     #[test]
     fn formats_are_found_by_what_they_read() {
         for (cells, decimal, thousands, unit, range, refused) in [
-            (&["12,345.60", "1.5", "7"][..], '.', ',', "", (1.5, 12345.6), None),
-            (&["1.234,50", "1.234", "7"], ',', '.', "", (7.0, 1234.5), None),
-            (&["1,5", "2,25", "12.5"], ',', '.', "", (1.5, 2.25), Some(4)),
-            (&["1 234,5", "7", "1 000 000"], ',', ' ', "", (7.0, 1e6), None),
-            (&["1'234.5", "7"], '.', '\'', "", (7.0, 1234.5), None),
-            (&["$5.25", "$1,250.00", "-$7.50"], '.', ',', "$", (-7.5, 1250.0), None),
-            (&["5 %", "12.5 %", "x", "7"], '.', ',', "%", (5.0, 12.5), Some(5)),
-            (&["3 Std.", "12 Std."], '.', ',', "Std.", (3.0, 12.0), None),
-            (&["EUR 5", "EUR 6"], '.', ',', "EUR", (5.0, 6.0), None),
-            (&["5kg", "6kg", "8 lb"], '.', ',', "kg", (5.0, 6.0), Some(4)),
+            (&["12,345.60", "1.5", "7"][..], '.', Some(','), "", (1.5, 12345.6), None),
+            (&["1.234,50", "1.234", "7"], ',', Some('.'), "", (7.0, 1234.5), None),
+            (&["1,5", "2,25", "12.5"], ',', None, "", (1.5, 2.25), Some(4)),
+            (&["1 234,5", "7", "1 000 000"], ',', Some(' '), "", (7.0, 1e6), None),
+            (&["1'234.5", "7"], '.', Some('\''), "", (7.0, 1234.5), None),
+            (&["$5.25", "$1,250.00", "-$7.50"], '.', Some(','), "$", (-7.5, 1250.0), None),
+            (&["5 %", "12.5 %", "x", "7"], '.', None, "%", (5.0, 12.5), Some(5)),
+            (&["3 Std.", "12 Std."], '.', None, "Std.", (3.0, 12.0), None),
+            (&["EUR 5", "EUR 6"], '.', None, "EUR", (5.0, 6.0), None),
+            (&["5kg", "6kg", "8 lb"], '.', None, "kg", (5.0, 6.0), Some(4)),
         ] {
-            let Reading::One(found) = reading(cells) else { panic!("{cells:?} have one reading") };
+            let found = reading(cells).decided(Marks::default()).expect("one reading");
             let units = if unit.is_empty() { vec![] } else { vec![unit.to_owned()] };
-            assert_eq!(found.format, Some(NumberFormat { decimal, thousands: Some(thousands), units }), "{cells:?}");
+            assert_eq!(found.format, Some(NumberFormat { decimal, thousands, units }), "{cells:?}");
             assert_eq!((found.numbers.min, found.numbers.max), range, "{cells:?}");
             // A plain number among those with a unit is counted by its column.
             let refused = if cells.contains(&"7") && unit == "%" { None } else { refused };
@@ -246,16 +265,23 @@ mod tests {
         for cell in
             ["1.234", "-12.345", "0.125", "999.999", "-0.001", ".123", "-.123", "1234.567", "1.5", "1.2345", "1e5.123"]
         {
-            let (mut written, german) = (Written::default(), format((',', '.'), Vec::new()).read(cell));
+            let (mut written, german) = (Written::default(), format((',', Some('.')), Vec::new()).read(cell));
             if let Some(number) = parse_number(cell.as_bytes()) {
                 written.see_plain(cell.as_bytes(), number, 1);
-                assert_eq!((written.grouped.count, written.points.0), if german.is_some() { (1, 0) } else { (0, 1) });
-                assert!(german.is_none_or(|german| written.grouped.min == german), "{cell}");
+                assert_eq!((written.grouped.0.count, written.points.0), if german.is_some() { (1, 0) } else { (0, 1) });
+                assert!(german.is_none_or(|german| written.grouped.0.min == german), "{cell}");
             }
         }
         for cells in [&["1,234", "5,678"][..], &["1.234 kg"], &["1,234", "7"], &["1,234", "1.234"]] {
-            let Reading::Two(point, comma) = reading(cells) else { panic!("{cells:?} have two readings") };
+            let Reading::Two { point, comma, differs: true } = reading(cells) else {
+                panic!("{cells:?} have two readings")
+            };
             assert_eq!(point.numbers.count, comma.numbers.count);
+        }
+        // Where both readings give the same numbers, the other columns decide what next year's cells mean.
+        for (commas, decimal) in [(true, ','), (false, '.')] {
+            let found = reading(&["5 %", "12 %"]).decided(Marks { points: !commas, commas }).expect("one reading");
+            assert_eq!(found.format.map(|format| (format.decimal, format.thousands)), Some((decimal, None)));
         }
     }
 }

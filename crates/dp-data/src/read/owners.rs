@@ -28,22 +28,22 @@ const OWNERS: [&str; 18] = [
 ];
 
 /// How the names of identifiers end.
-const ENDS: [&str; 9] = ["id", "uuid", "guid", "key", "no", "nr", "num", "number", "code"];
+const ENDS: [&str; 11] = ["id", "uuid", "guid", "key", "no", "nr", "num", "number", "code", "mail", "email"];
 
 /// Fewer values are those of a category.
 const FEWEST: usize = 30;
 
-/// Returns whether a column has the name of an identifier: `patient`, `customer_id`, `PatientNumber`, `userid`, `id`.
+/// Returns whether a column has the name of an identifier: `patient`, `customer_id`, `PatientNumber`, `userid`, `e-mail`.
 pub(crate) fn is_identifier(name: &str) -> bool {
     let words = words(name);
     let is_owner = |word: &str| OWNERS.contains(&word);
     match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => false,
-        ["id" | "uuid" | "guid"] => true,
+        ["id" | "uuid" | "guid" | "email" | "mail"] => true,
         [word] => {
             is_owner(word) || ENDS.iter().any(|end| word.strip_suffix(end).is_some_and(|owner| OWNERS.contains(&owner)))
         }
-        [.., "id" | "uuid" | "guid"] => true,
+        [.., "id" | "uuid" | "guid" | "email"] | [.., "e", "mail"] => true,
         [ref of @ .., last] => ENDS.contains(&last) && of.iter().any(|word| is_owner(word)),
     }
 }
@@ -115,6 +115,10 @@ mod tests {
             "MRN",
             "Member No",
             "visit.id",
+            "E-Mail",
+            "email",
+            "customer e-mail",
+            "ContactEmail",
         ] {
             assert!(is_identifier(name), "{name}");
         }
@@ -131,6 +135,8 @@ mod tests {
             "rapid",
             "key",
             "member_since",
+            "mailing list",
+            "email opened",
         ] {
             assert!(!is_identifier(name), "{name}");
         }

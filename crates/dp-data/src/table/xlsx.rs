@@ -137,6 +137,9 @@ fn find(workbook: &Workbook, named: Option<&str>) -> Result<(String, Region), Da
     Err(if names.is_empty() { error } else { error.expected(format!("one of {}", names.join(", "))) })
 }
 
+/// The number of the last row that a sheet can have.
+const LAST_ROW: u32 = 1_048_576;
+
 /// The row that names the columns.
 struct Header {
     /// The row, from 0.
@@ -156,6 +159,7 @@ impl Header {
             return Err(error.expected("a row with the names of the columns"));
         };
         let mut header = Self { row, columns: first..first, names: Vec::new() };
+        let is_one_cell = cells.len() == 1;
         for cell in &cells {
             // As in files without a header.
             while header.columns.end < cell.column {
@@ -174,6 +178,21 @@ impl Header {
             )
             .at_line(u64::from(row) + 1)
             .expected("the names of the columns in the first row of the sheet or region"));
+        }
+        // Below one name, rows with more cells would be refused one by one.
+        while is_one_cell && let Some(below) = rows.next_row(&mut cells)? {
+            let [first, .., last] = &cells[..] else { continue };
+            let (from, to) = (region::letters(first.column), region::letters(last.column));
+            return Err(DataError::new(
+                DataErrorKind::TableLayout,
+                "the first row has one cell, rows below it have more",
+            )
+            .at_line(u64::from(row) + 1)
+            .expected("the names of the columns in the first row of the sheet or region")
+            .help(format!(
+                "below a title, name the region of the table, as --table '{sheet}!{from}{}:{to}{LAST_ROW}'",
+                below + 1
+            )));
         }
         Ok(header)
     }

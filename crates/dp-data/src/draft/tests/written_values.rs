@@ -41,15 +41,15 @@ id,admitted,cost,fever,smoker,share,home,y
 #[test]
 fn numbers_dates_flags_and_padded_texts_are_recognised() {
     let draft = drafted(VISITS, &DraftOptions::new("y")).unwrap();
-    let number = |units: &[&str]| {
+    let number = |thousands, units: &[&str]| {
         let units = units.iter().map(|&unit| unit.to_owned()).collect();
-        Some(CellFormat::Number(NumberFormat { decimal: ',', thousands: Some('.'), units }))
+        Some(CellFormat::Number(NumberFormat { decimal: ',', thousands, units }))
     };
     let cost = column(&draft, "cost");
-    assert_eq!((&cost.kind, &cost.format), (&numeric(12.0, 7000.0, false), &number(&["€"])));
+    assert_eq!((&cost.kind, &cost.format), (&numeric(12.0, 7000.0, false), &number(Some('.'), &["€"])));
     assert!(notes(&draft, "cost").contains("1.234,5 €: 4 of 4 cells"), "{}", notes(&draft, "cost"));
     let fever = column(&draft, "fever");
-    assert_eq!((&fever.kind, &fever.format), (&numeric(36.5, 41.25, false), &number(&[])));
+    assert_eq!((&fever.kind, &fever.format), (&numeric(36.5, 41.25, false), &number(None, &[])));
     let pattern = "%d.%m.%Y".to_owned();
     let admitted = column(&draft, "admitted");
     assert_eq!(admitted.format, Some(CellFormat::Date(DateFormat { pattern, part: DatePart::Days })));
@@ -61,6 +61,8 @@ fn numbers_dates_flags_and_padded_texts_are_recognised() {
     let categories = ["Oslo", "Rome"].map(String::from).to_vec();
     assert_eq!(column(&draft, "home").kind, ColumnKind::Categorical { categories, on_unknown: OnUnknown::Neutral });
     assert_eq!(column(&draft, "share").missing, Some(vec![String::new(), "N/A".to_owned()]));
+    // The other columns say what a mark in a later year's cell would mean.
+    assert_eq!(column(&draft, "share").format, number(None, &["%"]));
 
     let text = draft.to_toml();
     assert!(text.contains("min = 2023-12-31\nmax = 2024-03-03\n"), "{text}");
