@@ -98,8 +98,8 @@ pub struct Beyond<T> {
 
 /// Relative margin for evaluations that a limit on work changed. Without the limit, either the ends are within [`exact::ends::WIDE`] of
 /// each other, so that the upper one is at most this much higher; or they stay apart, and everything that the limit omitted is
-/// evaluated in addition. The second case has no proof: a coarse grid can be luckier than a fine one. Whoever relies on the
-/// result without a limit evaluates it once more, as the promises of `dp-optim` do.
+/// evaluated in addition. The second case has no proof: a coarse grid can be luckier than a fine one. A caller that relies on
+/// the result without a limit must evaluate it once more, as the promises of `dp-optim` do.
 const MARGIN: f64 = 2.0 * exact::ends::WIDE;
 
 /// A privacy target and the method of evaluating it.

@@ -56,21 +56,21 @@ pub enum Assumption {
     PublicSchema,
     /// These columns' ranges or categories were taken from the data and declared public.
     AssumedPublic {
-        /// Column names; the label among them where its values were taken from the data.
+        /// Column names, including the label if its values were taken from the data.
         columns: Vec<String>,
     },
     /// One row is one person.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     OneRowPerUnit,
-    /// Rows with one value of a column are one unit. At most so many of each are used, drawn without regard to what they hold, and null
-    /// records stand for the others: every unit counts as this many records, and the number of units is public.
+    /// Rows with the same value in a column are one unit. At most `most` rows of each are used, drawn independently of their
+    /// contents, and null records fill up missing rows: every unit counts as `most` records, and the number of units is public.
     BoundedRows {
         /// The column that names the unit.
         column: String,
         /// The largest number of rows of a unit.
         most: u64,
     },
-    /// Rows are those of a query's result, which decides how many of them a person has.
+    /// Rows are those of a query's result; the query determines how many of them a person has.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     QueryRows,
     /// Training arithmetic is float32; an inflated sensitivity, measured and not proved, covers its rounding.
@@ -191,7 +191,7 @@ pub trait Derivation {
 /// };
 /// use dp_accountant::{AdjacencyKind, DpEvent, Error, guarantee::Unit};
 ///
-/// /// The mean of n public values in [0, 1], with Laplace noise.
+/// /// The mean of n values in [0, 1], n public, with Laplace noise.
 /// struct NoisyMean { n: u64, scale: f64 }
 ///
 /// impl Derivation for NoisyMean {

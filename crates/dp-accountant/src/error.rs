@@ -36,7 +36,7 @@ pub enum Error {
         range: &'static str,
     },
     /// Two lists that must have the same length differ in length, or are empty.
-    #[error("{left} has {left_length} entries and {right} has {right_length}; they must be as many, and at least one")]
+    #[error("{left} has {left_length} entries and {right} has {right_length}; the numbers must be equal and positive")]
     LengthMismatch {
         /// The first list's name.
         left: &'static str,

@@ -1,4 +1,4 @@
-//! One question, several accountants: the upper bound that an [`Evaluator`] gives, and the [`Interval`] of an [`Evaluation`].
+//! A choice of accountant: the upper bound that an [`Evaluator`] gives, and the [`Interval`] of an [`Evaluation`].
 
 use core::cell::OnceCell;
 
@@ -97,7 +97,7 @@ pub struct Interval {
     pub theorem: Theorem,
 }
 
-/// An event tree as one evaluator reads it under one neighbouring relation, for several questions. They share one exact
+/// An event tree under one evaluator and one neighbouring relation, for several evaluations, which share one exact
 /// [`PrivacyCurve`].
 ///
 /// The lower bound is that of the exact curve for [`Evaluator::Tightest`], [`Evaluator::Exact`] and [`Evaluator::Gdp`], and 0

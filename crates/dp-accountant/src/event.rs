@@ -237,7 +237,7 @@ pub enum DpEvent {
         /// The possible releases.
         events: Vec<DpEvent>,
     },
-    /// `event`, read as a statement about `size` records at once.
+    /// `event`, accounted for `size` records at once.
     Group {
         /// Number of records.
         size: u64,

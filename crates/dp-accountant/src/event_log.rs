@@ -13,7 +13,7 @@ use crate::event::DpEvent;
 /// reproducible generator: such a run has no guarantee (see [`is_private`](Self::is_private)). It also collects the assumptions
 /// of the releases (see [`assumptions`](Self::assumptions)), so that no certificate can omit them.
 ///
-/// It has an [identity](Self::id), so that a release paid for in one log is not answered into another; a copy has a new identity.
+/// It has an [identity](Self::id), so that a release paid for in one log is not recorded in another; a copy has a new identity.
 /// Two logs are equal if their contents are equal.
 ///
 /// # Examples

@@ -2,9 +2,9 @@
 //!
 //! Plain composition, and every accountant of this crate, requires privacy parameters fixed in advance. If the noise of the next
 //! release, or whether there is one, depends on earlier outcomes, adding up the privacy loss of the releases made is *not* a
-//! proof. A filter is: its budget and its [`Guarantee`] are fixed when it is created, it is called *before* each release, and a
-//! release that does not fit is refused and spends nothing. All admitted releases together satisfy the guarantee, however they
-//! were chosen and whenever they stopped.
+//! proof. A filter gives one: its budget and its [`Guarantee`] are fixed when it is created, it is called *before* each
+//! release, and a release that does not fit is refused and spends nothing. All admitted releases together satisfy the
+//! guarantee, however they were chosen and whenever they stopped.
 //!
 //! | filter | spends | budget | loss compared with parameters fixed in advance |
 //! |---|---|---|---|

@@ -5,7 +5,7 @@
 //! | from | to | reason | function |
 //! |---|---|---|---|
 //! | add/remove | replace-one | a replacement is a removal and an addition | [`replace_one`](Guarantee::replace_one) |
-//! | zero-out | replace-one | the old record nulled, the new one unnulled | [`replace_one`](Guarantee::replace_one) |
+//! | zero-out | replace-one | the old record replaced by the null record, and this by the new record | [`replace_one`](Guarantee::replace_one) |
 //! | add/remove | zero-out | a replacement by the null record | [`zero_out`](Guarantee::zero_out) |
 //! | add/remove, zero-out | each other | the mechanism ignores null records | [`zero_out_ignoring_null`](Guarantee::zero_out_ignoring_null), [`add_remove_ignoring_null`](Guarantee::add_remove_ignoring_null) |
 //! | one record | a group of k | a path of k neighbours | [`for_group`](Guarantee::for_group) |
@@ -218,7 +218,8 @@ impl Guarantee<AddRemoveOne> {
 }
 
 impl Guarantee<ZeroOut> {
-    /// Returns the guarantee for the replacement of a record by any other: replaced by the null record, and this by the other.
+    /// Returns the guarantee for the replacement of a record by any other: the record is replaced by the null record, and this
+    /// by the other.
     ///
     /// # Formula
     /// ```text

@@ -384,9 +384,9 @@ pub mod of_curve {
     /// min over epsilon in [0, t) of delta(epsilon)/(1 - e^(epsilon - t)),
     /// min over epsilon >= 0 of (e^epsilon - 1 + delta(epsilon))/(e^epsilon - e^-t),   t = log_factor
     /// ```
-    /// The bound is tight: choose a threshold such that whether the likelihood ratio is above it alone changes the odds by `e^t`.
-    /// An observer who sees only this event sees it with this probability. The probability that the privacy loss of the output
-    /// itself is above `t` is smaller, but does not bound that of post-processed outputs.
+    /// The bound is tight: choose a threshold such that the event "the likelihood ratio is above it" alone changes the odds by
+    /// `e^t`. An observer who sees only whether this event occurs sees it with this probability. The probability that the
+    /// privacy loss of the output itself is above `t` is smaller, but does not bound that of post-processed outputs.
     ///
     /// # Errors
     /// `log_factor` negative or NaN, and the errors of `delta_at`.

@@ -55,7 +55,7 @@ pub struct Target {
 type Observed =
     dyn Fn(&mut dyn RowSource<f64>, &mut SeededRng) -> Result<(Vec<f64>, Option<Choice>), Error> + Send + Sync;
 
-/// Returns a source of records whose rows are not longer than 1, and their targets not larger than the bound.
+/// Returns a source of records with row norms of at most 1 and targets within the bound.
 type Source = dyn Fn(Examples<f64>, f64) -> Result<Box<dyn RowSource<f64>>, Error> + Send + Sync;
 
 impl core::fmt::Debug for Target {
@@ -95,7 +95,7 @@ impl Target {
     }
 
     /// Uses the plan of any recipe, of this crate or of another, for `n` records of [`DIM`] features and this many classes.
-    /// `cost` is that of one training, in units of releasing one number, without that of reading rows; a few tens are usual.
+    /// `cost` is the cost of one training without reading rows, in units of releasing one number; typically a few tens.
     ///
     /// # Examples
     /// ```
@@ -144,8 +144,8 @@ impl Target {
         Self { observed, source, relation: A::KIND, n, classes, claim, cost }
     }
 
-    /// Trains on records that are held in another way than in memory: `source` takes records whose rows are not longer than 1, and the
-    /// bound on their targets.
+    /// Trains on records that are not held in memory: `source` takes records with row norms of at most 1, and the bound on
+    /// their targets.
     pub fn with_source(
         self,
         source: impl Fn(Examples<f64>, f64) -> Result<Box<dyn RowSource<f64>>, Error> + Send + Sync + 'static,
@@ -203,7 +203,7 @@ impl Target {
     }
 }
 
-/// Returns the cost of a training, apart from that of reading rows.
+/// Returns the cost of a training without reading rows.
 fn of_a_run(recipe: &AnyRecipe) -> f64 {
     let sum = |all: &[AnyRecipe]| all.iter().map(of_a_run).sum::<f64>();
     match recipe {
@@ -212,7 +212,7 @@ fn of_a_run(recipe: &AnyRecipe) -> f64 {
         AnyRecipe::RandomStopping(tuning) => {
             mean_repetitions(tuning.repetitions) * sum(&tuning.candidates) / tuning.candidates.len().max(1) as f64
         }
-        // Steps are searched until a budget is spent.
+        // Step sizes are searched until the budget is spent.
         AnyRecipe::SearchedDescent(search) if search.batch_size.is_some() => 2000.0,
         AnyRecipe::SearchedDescent(_) => 600.0,
         AnyRecipe::DpSvrg(_) => 300.0,

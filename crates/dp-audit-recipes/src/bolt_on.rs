@@ -46,7 +46,7 @@ pub(super) fn convex(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
 pub(super) fn strongly_convex(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let lambda = parameters.lambda.unwrap_or(LAMBDA);
     let recipe = BoltOn::strongly_convex(parameters.loss, lambda);
-    // Under a constant step the regulariser makes the run forget early records.
+    // With a constant step size, the regulariser shrinks the effect of early records.
     let constants = parameters.loss.constants(dp_losses::L2::new(lambda)?, &dp_losses::Domain::unit_rows());
     let schedule = Some(Schedule::Constant { step: 1.0 / constants.smoothness });
     let uneven = BoltOn { schedule, ..recipe.clone() };

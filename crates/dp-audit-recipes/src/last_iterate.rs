@@ -15,7 +15,7 @@ use dp_optim::audit::size;
 use dp_optim::recipes::pnsgd::{Batching, Updates};
 use dp_optim::recipes::{AnyPlan, AnyRecipe, Budget, Planned, Pnsgd, Recipe, SnowballSgd, TrainsAny};
 
-/// Default λ, so large that a step forgets all earlier noise, and only its own noise hides the canary.
+/// Default λ, so large that a step removes all earlier noise: only its own noise hides the canary.
 const LAMBDA: f64 = 50.0;
 
 /// Costs of a row and of a run, in units of releasing one number.
@@ -138,7 +138,7 @@ fn build<A: TrainsAny<f64> + 'static>(
     let canary = Canary { common: Record::null(dim), base: record(1.0), neighbour };
     let at = size("record", last_record(updates, parameters.n))?;
     let sides = Sides::new(1.0, bound, |side| canary.examples(side, n, at))?;
-    // With the same noise in both runs, which rounded samplers draw independently of the values.
+    // Both runs have the same noise: rounded samplers draw it independently of the values.
     let coupled = plan_of(rounded)?;
     let weights = |side| trained(&coupled, sides.source(side), &mut SeededRng::new(1));
     let (base, other) = (weights(Side::Base)?, weights(Side::Neighbour)?);
@@ -150,7 +150,7 @@ fn build<A: TrainsAny<f64> + 'static>(
     };
     let last = updates.last().map_or(0.0, |update| update.step / update.batch_size as f64);
     let passes = if matches!(plan, AnyPlan::Pnsgd(_)) { parameters.passes.max(1) } else { 1 };
-    // Each pass moves it once more; the rounding of the grids is negligible.
+    // Each pass moves the weight once more; the rounding of the grids is negligible.
     let claimed = last * difference * passes as f64 * (1.0 + 1e-6);
     let law = Law::new(updates, passes, lambda, std_dev, base[0] - other[0], A::KIND == AdjacencyKind::ReplaceOne);
     let claim = Claim { event: plan.derivation().event()?, delta: budget.delta.get() };

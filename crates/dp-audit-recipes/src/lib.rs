@@ -152,9 +152,9 @@ impl Recipe {
     }
 }
 
-/// Every audited recipe of this crate. Each optimiser adds its entry, unless another entry covers its releases: other steps on
-/// the same noisy sums of `dp-sgd` (Adam, linearised ADMM, the parties of ADMM, each with a separate pass), and ADMM by
-/// objective perturbation, an iteration of which is `obj-pert` around another centre.
+/// Every audited recipe of this crate. Each optimiser adds its entry, unless another entry covers its releases. `dp-sgd`
+/// covers other steps on the same noisy sums (Adam, linearised ADMM, the parties of ADMM, each with a separate pass).
+/// `obj-pert` covers ADMM by objective perturbation: each iteration is `obj-pert` around another centre.
 pub const RECIPES: &[Recipe] = &[
     Recipe {
         name: "bolt-on-convex",

@@ -1,5 +1,6 @@
-//! The canary of noisy Newton steps: a record with a slope of nearly 1 at the point of a step, the only one that is not null,
-//! against the null record or against one that pulls in nearly the opposite direction. The attacker sees all sums of a step.
+//! The canary of noisy Newton steps: the only record that is not null, with a slope of nearly 1 at the current iterate. It is
+//! compared with the null record, or with a record that pulls in nearly the opposite direction. The attacker sees all sums of
+//! a step.
 
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};

@@ -136,7 +136,7 @@ fn all<A: TrainsAny<f64> + 'static>(name: &'static str, parameters: &Parameters)
                 let lambda = parameters.lambda.unwrap_or(LAMBDA);
                 (Bst14 { radius: WIDE, ..Bst14::strongly_convex(parameters.loss, lambda) }, n)
             };
-            // A single batch of all records is most informative about a replaced one, and random darts about a missing one.
+            // A single batch of all records is most informative about a replaced record, random darts about a missing one.
             let recipe = Bst14 { passes: 1, batch_size: n, sampling, noise_mode, ..recipe };
             let plan = recipe.plan::<A>(n, dim, budget)?;
             let form = Form::of(format!("{name}/{form}/{mode}"), n, plan.run(), parameters);
@@ -221,7 +221,7 @@ impl<'p> Form<'p> {
                 .map_err(|_| Error::Count { name: "dimension", value: dim as u64, range: "1 or more" })?;
             loss.visit_model(dim, SumAtOrigin(MemorySource::new(examples, row_norm, target_bound).examples()))
         };
-        // Poisson sampling concerns a record's presence, also if a replaced one counts as two.
+        // With Poisson sampling the claim is about a record's presence, even if a replaced record counts as two.
         let presence = matches!(run.batching, Batching::Drawn(BatchLaw::Poisson { .. }));
         let search = Search {
             dim,

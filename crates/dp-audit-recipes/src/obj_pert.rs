@@ -59,7 +59,7 @@ fn build<A: TrainsAny<f64> + 'static>(recipe: &ObjPert, parameters: &Parameters)
 /// Number of rows of a unit.
 const ROWS_OF_UNIT: u64 = 5;
 
-/// The audit of a statement about all rows of a unit: those of one contradict all others.
+/// The audit of a guarantee for all rows of a unit: the rows of one unit contradict all other rows.
 pub(super) fn per_unit(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let law = if parameters.delta == 0.0 { OutputNoise::LaplaceBall } else { OutputNoise::Gaussian };
     let parameters = &Parameters { n: ROWS_OF_UNIT * parameters.n.div_ceil(ROWS_OF_UNIT), ..parameters.clone() };
@@ -67,7 +67,7 @@ pub(super) fn per_unit(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
         return Ok(Vec::new());
     }
     let build = |noise_mode| {
-        // The recommended regulariser: less than it has no noise that suffices for a unit.
+        // The recommended regulariser: with a smaller one, no noise suffices for a unit.
         let recipe = ObjPert { law, noise_mode, ..ObjPert::new(parameters.loss) };
         match parameters.relation {
             AdjacencyKind::ReplaceOne => unit::<ReplaceOne>(&recipe, parameters),

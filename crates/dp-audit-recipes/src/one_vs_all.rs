@@ -1,4 +1,4 @@
-//! The canary of one model for each class: a record that changes class, and thereby both models of two.
+//! The canary of one model for each class: a record that changes its class, which affects two models.
 
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};

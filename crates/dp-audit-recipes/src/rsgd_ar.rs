@@ -16,7 +16,7 @@ const MOST_PLACES: u64 = 256;
 
 pub(super) fn rsgd_ar(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     let recipe = RsgdAr::new(parameters.loss, parameters.lambda.unwrap_or(0.0));
-    // Each pass is a stretch, and there are at least two, so that one restarts from the average of another.
+    // Each pass is a stretch. There are at least two, so that one restarts from the average of another.
     let passes = parameters.passes.saturating_mul(2);
     each("rsgd-ar", &RsgdAr { restart_every: Some(1), passes, ..recipe }, parameters)
 }

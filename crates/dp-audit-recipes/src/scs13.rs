@@ -15,7 +15,7 @@ use dp_optim::audit::{self, Observed, Scs13Observation as Observation, size};
 use dp_optim::recipes::scs13::{NoiseScale, Scs13, StepLaw, UpdatesRun};
 use dp_optim::recipes::{Budget, Plan, Recipe as _};
 
-/// Steps so short that noise does not move the iterates to where the canary's gradients are alike.
+/// Steps so short that noise does not move the iterates to points where the canary's two gradients are similar.
 const STEP: f64 = 1e-4;
 /// Cost of an update without its noise, in units of releasing one number.
 const COST_OF_AN_UPDATE: f64 = 2.0;

@@ -1,9 +1,9 @@
 //! The canary of DP-SVRG: one record among null ones, and an attacker who sees every noisy sum.
 //!
-//! Steps are so long that an iterate lies far on one side of the canary's kink and the next one often on the other: there a
-//! record's gradient differs from the snapshot's by nearly the bound. Given the earlier releases, a full sum is the canary's
-//! gradient plus noise, and a step's sum the canary's difference, if it was drawn, plus noise: the likelihood ratio of the two
-//! data sets is exact.
+//! Steps are so long that an iterate lies far on one side of the canary's kink, and the next iterate often on the other side.
+//! There, a record's gradient differs from its gradient at the snapshot by nearly the bound. Given the earlier releases, a
+//! full sum is the canary's gradient plus noise; the sum of a step is noise, plus the canary's difference of gradients if it
+//! was drawn. So the likelihood ratio of the two data sets is exact.
 
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
@@ -94,7 +94,7 @@ fn every_step<A: Observed + 'static>(
     let (pair, every) = (canary.describe(), EveryStep { loss, plan, canary, drawn });
     let gradients = [Side::Base, Side::Neighbour].map(|side| every.gradient(side, &vec![0.0; dim]));
     let reached = match recipe.sampling {
-        // Poisson sampling concerns a record's presence, also if a replaced one counts as two.
+        // With Poisson sampling the claim is about a record's presence, even if a replaced record counts as two.
         Sampling::Poisson => gradients[0].abs().max(gradients[1].abs()),
         _ => (gradients[0] - gradients[1]).abs(),
     };

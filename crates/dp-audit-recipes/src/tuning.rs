@@ -20,7 +20,7 @@ use dp_optim::recipes::AnyRecipe;
 use dp_optim::recipes::{BoltOn, OutputNoise, Recipe, RecordAdjacency};
 use dp_optim::tuning::Portions;
 
-/// Number of candidates, which differ in their passes.
+/// Number of candidates; they differ in their number of passes.
 const CANDIDATES: u64 = 2;
 
 /// Costs of a row, and of a choice, in units of releasing one number.

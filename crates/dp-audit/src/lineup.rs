@@ -8,8 +8,8 @@
 //!
 //! # Validity
 //! The pilot's runs use separate random streams and are never counted. Conditionally on the pilot the pair is fixed, and its
-//! audit holds with its confidence; hence it does so unconditionally. Only one audit is paid for, whatever the number of
-//! pairs.
+//! audit holds with its confidence; hence it does so unconditionally. The failure probability is that of one audit, whatever
+//! the number of pairs.
 //!
 //! # References
 //! K. Jamieson, A. Talwalkar, "Non-stochastic best arm identification and hyperparameter optimization", AISTATS 2016
@@ -67,7 +67,7 @@ pub struct Pilot {
     pub trials: u64,
 }
 
-/// One of this number of pairs stays in a round.
+/// A round keeps one pair in this many.
 const KEPT: usize = 4;
 
 /// Returns the number of pairs in each round and the runs per side of each.

@@ -10,7 +10,7 @@
 //! | clipped sum, then noise | no record, and a record of norm far below, at, an ulp off and far above the clipping norm, or not finite | the projection on the record |
 //! | sum of multiples of rows, then noise | no record, and a tiny, a just clipped, a huge or an infinite multiple of a row that is short, long, zero or not finite | the projection on the row |
 //! | adaptive clipping | no record, and a record just below or above the clipping norm | the log-likelihood ratio of the noisy sum and the next norm |
-//! | continual release | a record in one step or two of a stream, or not | the log-likelihood ratio of all that is released, or what is learned of it |
+//! | continual release | a record in one step or two of a stream, or not | the log-likelihood ratio of all that is released, or a score learned from it |
 //!
 //! [`deployed`] covers the first three groups with custom parameters.
 //!

@@ -4,8 +4,8 @@
 //! records, runs the subject once on the included ones, and guesses the coins from the release. Under a guarantee for adding
 //! or removing one record, no guesser is right more often than [`bounds::one_run`](crate::bounds::one_run) allows.
 //!
-//! It is weaker than the many runs of an [`Auditor`](crate::Auditor): from `m` coins at most about `ln m` can be learned, and
-//! a claim with a delta costs `m` times that delta. Use it when many runs are too expensive.
+//! It is weaker than the many runs of an [`Auditor`](crate::Auditor): with `m` coins the bound is at most about `ln m`, and a
+//! claim with a delta costs `m` times that delta. Use it when many runs are too expensive.
 //!
 //! # Privacy
 //! The bound is valid under [`AddRemoveOne`](dp_accountant::AddRemoveOne) and [`ZeroOut`](dp_accountant::ZeroOut), where each
@@ -161,8 +161,8 @@ const COINS: Purpose = Purpose::Custom(5);
 const RUN: Purpose = Purpose::Custom(6);
 
 impl OneRun {
-    /// Sets the number of guesses: for half of them, rounded up, the canaries with the highest scores are guessed to be in;
-    /// for the other half, those with the lowest scores to be out. The attacker abstains on all others. Confidence 99.9 %,
+    /// Sets the number of guesses: half of them, rounded up, guess that the canaries with the highest scores are in; the
+    /// other half guess that those with the lowest scores are out. The attacker abstains on all others. Confidence 99.9 %,
     /// seed 0.
     ///
     /// Few guesses are more reliable, many show more: start with a tenth of the canaries, or with all of them if scores

@@ -49,8 +49,8 @@ impl Plan {
         self
     }
 
-    /// Selects one cut for each direction of the pair, and a third for claims with a delta, whose curve is refuted elsewhere
-    /// than epsilon at one delta.
+    /// Selects one cut for each direction of the pair, and a third for claims with a delta: their curve is refuted at other
+    /// cuts than their epsilon at one delta.
     pub(crate) fn with_cuts(mut self, trials: &Trials<'_>, from: u64, failure: f64) -> Result<Self, Error> {
         let claim = trials.subject.claim();
         let delta = claim.delta;

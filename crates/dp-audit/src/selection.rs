@@ -67,7 +67,7 @@ impl Scores {
         cuts
     }
 
-    /// Returns about `count` cuts, even in rank, at which the observed trade-off curve is drawn.
+    /// Returns about `count` cuts, evenly spaced in rank, at which the observed trade-off curve is drawn.
     pub(crate) fn spread(&self, count: usize) -> Vec<Scored> {
         let mut cuts = Vec::with_capacity(2 * count + 2);
         for side in [&self.base, &self.neighbour] {
@@ -140,7 +140,7 @@ fn quantile(log_odds: f64) -> f64 {
         * if log_odds < 0.0 { -erfc_inv(2.0 * rate(log_odds)) } else { erfc_inv(2.0 * rate(-log_odds)) }
 }
 
-/// Returns ranks below `count`: even ones, and from both ends in increasing steps.
+/// Returns ranks below `count`: evenly spaced ones, and from both ends in increasing steps.
 fn ranks(count: usize) -> Vec<usize> {
     let mut ranks: Vec<usize> = (0..EVEN_RANKS).map(|i| count * i / EVEN_RANKS).collect();
     let mut from_end = 0;

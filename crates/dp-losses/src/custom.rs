@@ -105,13 +105,12 @@ static REGISTERED: RwLock<Vec<RegisteredLoss>> = RwLock::new(Vec::new());
 
 impl RegisteredLoss {
     /// Registers a loss under its name, for the rest of the process. Registering the same loss again returns it with its first
-    /// claims. A loss with
-    /// parameters chosen at run time is leaked, with a name that contains them.
+    /// claims. For a loss with parameters chosen at run time, leak a box, and include the parameters in the name.
     ///
     /// # Errors
     /// [`Error::CustomLoss`] for a name that is taken or has other characters, a slope outside `[1e-30, 1]`, curvatures outside
     /// `[1e-30, 1e30]` that are not infinite, and a function that contradicts its claims on a grid of arguments up to `±1e6`:
-    /// convexity, slope, curvature, and derivatives that are those of the values.
+    /// convexity, slope, curvature, and derivatives that match the values.
     pub fn new(loss: &'static dyn CustomLoss) -> Result<Self, Error> {
         let new = Self {
             loss,

@@ -66,12 +66,11 @@ pub fn logistic_gradient_difference(radius: f64) -> f64 {
 /// G_sq(R, Y) = 2 sqrt(1 - a²) (R a + Y),     a = 2R / (Y + sqrt(Y² + 8R²))
 /// ```
 /// Derivation. The gradient is `f = t x` with `t = ⟨w, x⟩ - y`. Two mirror images about `w` with `⟨w, x⟩ = R a`,
-/// `y = -Y` are `2 sqrt(1 - a²)(R a + Y)` apart, most so at the `a` above, where `R (1 - a²) = a (R a + Y)`. No pair is
-/// farther apart, because every gradient lies within half of that of the point `c = κ w/R`, `κ = a (R a + Y) =
-/// R (1 - a²)`: the squared distance `t² |x|² - 2κ t ⟨w, x⟩/R + κ²` is largest at `|x| = 1`, is convex in `t` and so
-/// largest at `t = R b ± Y` with `b = ⟨w, x⟩/R`, and by the symmetry `(x, y) -> (-x, -y)` at `t = R b + Y`; there it is
-/// a quadratic in `b` whose leading coefficient `R² - 2κR` is not positive (`a² <= 1/2`, so `κ >= R/2`) and whose
-/// derivative is 0 at `b = a`.
+/// `y = -Y` are `2 sqrt(1 - a²)(R a + Y)` apart, which is largest at the `a` above, where `R (1 - a²) = a (R a + Y)`. No pair
+/// is farther apart, because every gradient lies within half of that of the point `c = κ w/R`, `κ = a (R a + Y) = R (1 - a²)`:
+/// the squared distance `t² |x|² - 2κ t ⟨w, x⟩/R + κ²` is largest at `|x| = 1`, is convex in `t` and so largest at `t = R b ±
+/// Y` with `b = ⟨w, x⟩/R`, and by the symmetry `(x, y) -> (-x, -y)` at `t = R b + Y`; there it is a quadratic in `b` whose
+/// leading coefficient `R² - 2κR` is not positive (`a² <= 1/2`, so `κ >= R/2`) and whose derivative is 0 at `b = a`.
 ///
 /// # Examples
 /// ```

@@ -152,7 +152,7 @@ impl Penalty {
         if let Self::ElasticNet { ridge, .. } = *self { ridge } else { 0.0 }
     }
 
-    /// Returns whether the penalty is convex, so that its proximal map increases no distance.
+    /// Returns whether the penalty is convex, so that its proximal map is non-expansive.
     pub fn is_convex(&self) -> bool {
         !matches!(self, Self::Scad { .. } | Self::Mcp { .. })
     }

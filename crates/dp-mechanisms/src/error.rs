@@ -76,8 +76,8 @@ pub enum Error {
     /// Two partial sums with different parameters cannot be added.
     #[error("partial sums of different kinds: clipping, grid, dimension and number of records must be the same")]
     SumsDiffer,
-    /// A sum from elsewhere is larger than its contributions can be together. It is not private, so that it is not shown.
-    #[error("the sum is larger than so many contributions can add up to")]
+    /// A sum from elsewhere is larger than its contributions can be together. It has no noise yet, so it is not shown.
+    #[error("the sum is larger than its number of contributions allows")]
     ImpossibleSum,
     /// The classical Gaussian calibration is proved only for epsilon below 1.
     #[error("the classical calibration needs epsilon < 1, got {epsilon}; use `analytic`")]
@@ -122,7 +122,7 @@ pub enum Error {
         /// Its number.
         most: u64,
     },
-    /// A run whose last iterate was paid for was asked to release another iterate.
+    /// A run that has paid for its last iterate only was asked to release another one.
     #[error("only the last iterate may be released: {left} are left")]
     IteratesLeft {
         /// Number of remaining iterates, including the last one.

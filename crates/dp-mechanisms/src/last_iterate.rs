@@ -1,4 +1,4 @@
-//! Noise on every iterate of a run of which only the last is released: amplification by iteration.
+//! Noise on every iterate of a run that releases only the last one: amplification by iteration.
 //!
 //! If all iterates may be published, the cost for a record depends on the noise of the iterate that it changed. If only the last
 //! one is released, the noise on all later iterates protects the record too, provided that no update increases distances.
@@ -154,7 +154,6 @@ impl<A: Adjacency> LastIterate<A> {
     /// [`Error::Dimension`]; [`Error::Length`] for an empty pass; [`Error::OutOfRange`] for numbers outside their range, for no
     /// passes, and for more than 2^32 iterates per pass (2^25 if there are several passes); [`Error::ScaleOverflow`];
     /// [`Error::Accountant`] under a relation for which the theorem does not hold.
-    /// [`Error::ScaleOverflow`]; [`Error::Accountant`] under a relation that the theorem does not hold under.
     pub fn new(dim: u64, pass: Vec<Iterates>, passes: u64) -> Result<Self, Error> {
         let dim = dimension(dim)?;
         if pass.is_empty() {

@@ -19,8 +19,8 @@
 //!   session tells which queries of a stream are above a threshold.
 //! * [`clip`] also contains sums that are exact in any order, [`ExactSum`](clip::ExactSum) and [`RankOneSum`](clip::RankOneSum);
 //!   [`continual`] releases the prefix sums of a stream, step by step, at a single cost.
-//! * [`steps`] adds noise to each of many sums, as in training, for one log entry; [`last_iterate`] to every iterate of a run of
-//!   which only the last is released.
+//! * [`steps`] adds noise to each of many sums, as in training, for one log entry; [`last_iterate`] to every iterate of a run
+//!   that releases only the last one.
 //! * A user-defined mechanism is a [`custom::CustomMechanism`]: a claimed cost, and a function.
 //! * A [`Released`] may be published; post-processing is free.
 //! * Randomness is an argument, [`OsSeeded`] or [`SeededRng`]. The latter is reproducible, and permanently marks the log as not

@@ -4,10 +4,10 @@
 //! before that block of the value is read: the time taken depends on its random bits and not on the value, and no noise is used
 //! twice. Long vectors use a stream for each block, so that several threads draw the same noise as one.
 //!
-//! There is one exception. An exact draw so close to a rounding boundary that its first word does not determine the result, up to
-//! one in `2^(41 - bits)` for a grid of that many bits, is continued when the value is known, which takes longer. The position of
-//! the boundary depends on the value's fraction of a step, so an observer who can time each coordinate would learn something
-//! about that fraction: guarantees cover releases, not time.
+//! There is one exception. If an exact draw is so close to a rounding boundary that its first word does not determine the
+//! result (up to one draw in `2^(41 - bits)` for a grid of that many bits), it is continued when the value is known, which
+//! takes longer. The position of the boundary depends on the value's fraction of a step, so an observer who can time each
+//! coordinate would learn something about that fraction: guarantees cover releases, not time.
 
 use core::num::NonZeroUsize;
 

@@ -34,9 +34,9 @@ use crate::sensitivity::{LInf, LInfSensitivity};
 /// guarantee covers, and everything else is integer arithmetic.
 ///
 /// # Time
-/// The order does not depend on the scores, and every candidate is visited and its coin tossed, even after one is accepted. With
-/// scores (0, 0) the textbook form always stops at the first visit, with (0, -1) not always, so the number of visits alone has no
-/// finite epsilon.
+/// The order does not depend on the scores, and every candidate is visited and its coin tossed, even after one is accepted.
+/// The textbook form stops at the first accepted candidate: always at the first visit with scores (0, 0), not always with (0,
+/// -1), so its number of visits alone has no finite epsilon.
 ///
 /// # Examples
 /// ```

@@ -1,4 +1,4 @@
-//! Releases that a theorem accounts for together, at less than their own events composed.
+//! Releases that a theorem accounts for together, at a lower cost than the composition of their own events.
 
 use dp_accountant::certificate::Assumption;
 use dp_accountant::{Adjacency, DpEvent, EventLog};
@@ -43,7 +43,7 @@ impl<A: Adjacency> Prepaid<A> {
         Self { event, releases: EventLog::new(), proved: Vec::new() }
     }
 
-    /// The same for releases of which the caller proves `assumption`: the log of the run does not state it.
+    /// The same for releases whose `assumption` the caller proves: the log of the run does not state it.
     #[must_use]
     pub fn proving(mut self, assumption: Assumption) -> Self {
         self.proved.push(assumption);

@@ -93,7 +93,7 @@ impl RandomizedResponse {
         let refused = Error::OutOfRange {
             name: "epsilon",
             value: wanted,
-            range: "what a probability of a uniform answer between 0 and 1 can give for so many buckets",
+            range: "the range that a uniform answer with a probability in (0, 1) gives for this number of buckets",
         };
         // 1 - v = (e^epsilon - 1) / (e^epsilon - 1 + k), which is accurate for a small epsilon, as v is for a large one.
         let excess = wanted.exp_m1();

@@ -103,8 +103,8 @@ fn drawn<V, O, A: Adjacency, R: ReleaseRng + ?Sized>(
     Ok(Released::new(output))
 }
 
-/// Releases an answer that was paid for when its mechanism started, in the log `paid_in`: no event, but the assumptions of the
-/// value's sensitivity and whether the generator is secret are logged, hence in the same log.
+/// Releases an answer that was paid for in the log `paid_in` when its mechanism started. No event is logged, but the
+/// assumptions of the value's sensitivity and whether the generator is secret are; so it must be the same log.
 ///
 /// # Errors
 /// [`Error::OtherLog`], [`Error::SensitivityExceeded`], [`Error::StuckGenerator`], and those of `draw`; in these cases nothing is

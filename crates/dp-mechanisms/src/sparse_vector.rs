@@ -18,7 +18,7 @@
 //! ([`range_bounded`](AboveThreshold::range_bounded)): shift the threshold by the interval's upper end, at most `D`; a positive
 //! answer then needs that minus its own move, again at most `D`.
 //!
-//! The argument uses only that shifting by `D` is possible and its cost. On the integer [lattice](#arithmetic), where `D` is a
+//! The argument uses only that a shift by `D` is possible, and its cost. On the integer [lattice](#arithmetic), where `D` is a
 //! whole number of steps, both hold exactly, with `>=` as with `>`.
 //!
 //! Similar variants that are not private: without noise on the queries, with query noise that does not grow with `c`, without a

@@ -53,7 +53,6 @@ const REJECTIONS: u32 = 512;
 /// of the ideal law, which is added to the value and rounded once. Nothing is idealised, so its [`noise_mode`](Self::noise_mode)
 /// is always [`Exact`](NoiseMode::Exact). A draw needs one coin for the first step against all others, one geometric number for
 /// the choice among the others, and one uniform number, without any rejection between them that would depend on gamma:
-/// rejection between them that would depend on gamma:
 ///
 /// ```text
 /// |Z| = gamma D U                 with probability p

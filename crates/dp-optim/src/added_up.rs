@@ -1,4 +1,4 @@
-//! Records that answer with sums alone, for tests and audits of what runs on sums of another engine.
+//! A source that answers with sums only, for tests and audits of training on another engine's sums.
 
 use dp_data::sums::{IntegerSums, SumRequest, SumSource};
 use dp_data::{Description, Examples, PassRequest, RowSource, RowStream, SourceError};
@@ -7,7 +7,7 @@ use crate::engine::rows::copy_row;
 
 const ENGINE: &str = "added-up";
 
-/// Records in memory as an engine that keeps them has them: it adds up in doubles, and hands out no row.
+/// Records in memory, in place of an engine that keeps its rows: it adds up in doubles, and returns no row.
 pub struct AddedUp {
     examples: Examples<f64>,
     row_norm: f64,
@@ -15,7 +15,7 @@ pub struct AddedUp {
 }
 
 impl AddedUp {
-    /// Keeps records of which no row is longer, and no target larger, than these bounds.
+    /// Keeps records whose rows and targets are within these bounds.
     pub fn new(examples: Examples<f64>, row_norm: f64, target_bound: f64) -> Self {
         Self { examples, row_norm, target_bound }
     }

@@ -1,6 +1,7 @@
 //! For `dp-audit-recipes`: values before noise, as private as the data, and the releases of a training as they happen.
 //!
-//! Nothing here is a release. The functions are in one place, so that a review sees what leaves a recipe otherwise.
+//! Nothing here is a release. The functions are in one place, so that a review sees everything that leaves a recipe
+//! without a release.
 
 use dp_accountant::{EventLog, ReplaceOne, ZeroOut};
 use dp_data::{Block, Examples, Order, RowSource};
@@ -178,8 +179,8 @@ pub fn required_gains(
     run.required(weights, direction, steps, most_loss)
 }
 
-/// Returns the law of a choice among candidate steps, that of no step first, for sums of clamped losses at the weights and at each
-/// candidate, and the [`required_gains`].
+/// Returns the probabilities of a choice among candidate steps, no step first, from sums of clamped losses at the
+/// weights and at each candidate, and the [`required_gains`].
 ///
 /// # Errors
 /// A cost outside its range, and sums that are not finite.

@@ -9,8 +9,8 @@
 //! | Huber SVM | the same | output perturbation: [`BoltOn`], convex, by [`Defaults`] |
 //! | hinge, absolute, squared | the same | accelerated descent, noise of the L2 Laplace ball: [`Scs13`] |
 //!
-//! With so few features that the noise that needs no delta is smaller (about twenty at the usual deltas), the logistic loss
-//! and log-cosh use it also for delta > 0; the logistic loss then has a centre up to ten features, if `n ε >= 40 D` for its
+//! With few features (about twenty at the usual deltas) the noise that needs no delta is smaller. The logistic loss and
+//! log-cosh then use it for delta > 0 too; the logistic loss then has a centre up to ten features, if `n ε >= 40 D` for its
 //! `D = d(d+3)/2` moments. A given number of passes, a radius or single precision excludes objective perturbation, which
 //! supports none of them. A table with so many records (about 10⁹) that the noise on the minimiser would be visible in
 //! predictions excludes it too.
@@ -86,8 +86,9 @@
 //! at 0.1, .002 at 1.6.
 //!
 //! # Curves
-//! [`Auto::cosines`] chooses how many cosines of each numeric column become features; the tables above are of lines. `cargo run
-//! --release -p benches --bin curves -- --data FILE LABEL POSITIVE` prints the accuracy of lines and curves.
+//! [`Auto::cosines`] chooses how many cosines of each numeric column become features; the tables above are for features without
+//! cosines (lines). `cargo run --release -p benches --bin curves -- --data FILE LABEL POSITIVE` prints the accuracy of lines
+//! and curves.
 //!
 //! # Privacy
 //! The choice depends on no record: it is as public as `n`, `dim` and the budget. The result is an ordinary recipe, whose

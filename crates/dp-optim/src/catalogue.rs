@@ -70,7 +70,7 @@ pub struct Request<'s> {
     pub intercept: bool,
     /// True if rows are stored sparse, which follows from the schema.
     pub sparse: bool,
-    /// True if rows stay where they are, so that only sums over all of them can be had.
+    /// True if rows stay at their source, so that only sums over all of them are available.
     pub sums: bool,
     /// The privacy budget.
     pub budget: Budget,
@@ -253,7 +253,7 @@ impl Entry {
     }
 
     /// Returns the number of cosines that it chooses for each of `numeric` columns by public numbers, 0 for lines; the
-    /// dimension of `request` is that with lines.
+    /// dimension of `request` is the one with lines.
     ///
     /// # Errors
     /// Public numbers and settings out of range.

@@ -97,7 +97,7 @@ pub enum OffLattice {
         radius: f64,
     },
     /// A weight needs more digits than the recipe's arithmetic has.
-    #[error("weight {index} is {weight:?}, which single precision, in which the recipe computes, cannot hold")]
+    #[error("weight {index} is {weight:?}, which the single precision of the recipe cannot represent")]
     NotSingle {
         /// Position of the weight, from 0.
         index: usize,
@@ -105,7 +105,7 @@ pub enum OffLattice {
         weight: f64,
     },
     /// A weight that the recipe cannot produce.
-    #[error("weight {index} is {weight:?}, which nothing that the recipe can have drawn gives")]
+    #[error("weight {index} is {weight:?}, which no possible draw of the recipe gives")]
     OutOfReach {
         /// Position of the weight, from 0.
         index: usize,
@@ -113,7 +113,7 @@ pub enum OffLattice {
         weight: f64,
     },
     /// The number of weights is not a multiple of the number of models.
-    #[error("{weights} weights are not {models} models of one length")]
+    #[error("{weights} weights are not {models} models of equal length")]
     Models {
         /// Number of weights.
         weights: usize,

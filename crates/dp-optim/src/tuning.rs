@@ -6,10 +6,10 @@
 //! | [`portions`] | a separate portion of the records | the budget of one training | parallel composition, exponential mechanism |
 //! | [`random_stopping`] | all records | two to three times a candidate's | Liu and Talwar 2019; Papernot and Steinke 2022 |
 //!
-//! Trying candidates on the private records and keeping the best releases each trial: with `l` candidates of `epsilon` each,
-//! composition gives `l epsilon`. The last two ways cost less, for any `l`. [`Portions`] and [`RandomStopping`] are
-//! [recipes](crate::recipes::Recipe) themselves: they are planned, trained, certified and verified like any other. Neither
-//! reveals the quality of a candidate.
+//! If candidates are tried on the private records and the best one is kept, every trial is a release: with `l` candidates of
+//! `epsilon` each, composition gives `l epsilon`. The last two ways cost less, for any `l`. [`Portions`] and
+//! [`RandomStopping`] are [recipes](crate::recipes::Recipe) themselves: they are planned, trained, certified and verified
+//! like any other. Neither reveals the quality of a candidate.
 //!
 //! # Benefit
 //! There is hardly any for linear models with the [recommended settings](crate::defaults), which are functions of public
@@ -23,9 +23,10 @@
 //! | 0.4 | .809 | .776 | .738 | .807 | .806 |
 //! | 1.6 | .825 | .796 | .789 | .807 | .825 |
 //!
-//! A portion is a ninth of the records, and a repetition has less than half of the budget; no candidate is better by as much.
-//! On Covertype (74,370) at ε of 0.1 and 0.4: recommended .668 and .705, portions .582 and .642, random stopping .650 and
-//! .691, public .661 and .687, in hindsight .671 and .703. Tune only if there is no reliable recommendation.
+//! A portion is a ninth of the records, and a repetition has less than half of the budget; no candidate is good enough to
+//! make up for this. On Covertype (74,370) at ε of 0.1 and 0.4: recommended .668 and .705, portions .582 and .642, random
+//! stopping .650 and .691, public .661 and .687, in hindsight .671 and .703. Tune only if there is no reliable
+//! recommendation.
 //!
 //! # Scores
 //! A candidate's score is the number of records that it classifies correctly, so its loss must be a classification loss.
@@ -110,7 +111,7 @@ fn common_terms<D: DerivesModel>(recipe: &'static str, each: &[D], records: u64)
     if terms.loss.classes().is_none() {
         return Err(Error::NotProved {
             recipe,
-            why: "candidates are judged by their mistakes: the loss is one of classes",
+            why: "candidates are judged by their mistakes: choose a classification loss",
         });
     }
     Ok(terms)

@@ -23,7 +23,7 @@ pub fn contribution<S: Scorer, L: ListLoss, P>(
 /// Returns the sensitivity of a sum.
 ///
 /// # Errors
-/// None for a plan that was made.
+/// None after successful planning.
 pub fn sensitivity<L: ListLoss, P: Protect>(plan: &RankingPlan<L, P>) -> Result<f64, TrainError> {
     let gaussian = plan.derivation().gaussian::<P::Relation>()?;
     Ok(plan.derivation().sum(&gaussian)?.sensitivity().get())

@@ -8,7 +8,7 @@ pub enum Error {
     #[error("a list must have at least one document")]
     EmptyList,
     /// Scores and labels of one list differ in number.
-    #[error("a list has {scores} scores and {labels} labels; they must be as many")]
+    #[error("a list has {scores} scores and {labels} labels; the numbers must be equal")]
     LengthMismatch {
         /// The number of scores.
         scores: usize,
@@ -50,7 +50,7 @@ pub enum Error {
         limit: u32,
     },
     /// Two lists of one query: the unit of privacy is a list, so a query has one list.
-    #[error("the query `{id}` has a list already; all its documents belong into one list")]
+    #[error("the query `{id}` has a list already; all its documents belong in one list")]
     DuplicateQuery {
         /// The query.
         id: String,

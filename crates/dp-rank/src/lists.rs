@@ -108,7 +108,7 @@ impl<'a> QueryList<'a> {
         self.grades.len()
     }
 
-    /// Returns the same documents with as many other grades.
+    /// Returns the same documents with other grades, one for each document.
     pub(crate) fn with_grades<'b>(&self, grades: &'b [u32]) -> QueryList<'b>
     where
         'a: 'b,

@@ -50,7 +50,7 @@ pub enum VerifyError {
     #[error("the certificate claims privacy but says that no noise was drawn")]
     NoNoise,
     /// A stated epsilon or delta is not a valid privacy parameter.
-    #[error("the certificate's {part} guarantee is not one: {error}")]
+    #[error("the certificate's {part} guarantee is invalid: {error}")]
     InvalidGuarantee {
         /// `requested` or `reached`.
         part: &'static str,

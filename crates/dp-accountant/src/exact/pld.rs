@@ -487,8 +487,9 @@ impl<'a> Discretisation<'a> {
         Aliases::new(|tilt| self.cumulants(tilt), self.step, saddle.tilt)
     }
 
-    /// Returns whether a part is omitted below, which is sound: if rounding down its bulk costs more at the tilt than its rare losses
-    /// gain, so that its moment is below 1, that of no release; or if no lower law is known.
+    /// Returns whether a part is omitted from the lower side, which is sound: on grids that keep rare losses, if no
+    /// lower law is known, or if rounding down its bulk costs more at the tilt than its rare losses gain, so that its moment is
+    /// below 1, the moment of no release.
     fn is_omitted(&self, law: &Discretised, saddle: &Saddle) -> bool {
         let log_moment = || {
             let found = Cumulants::of([(law.lower.as_ref()?, 1.0)].into_iter(), saddle.tilt * self.step)?;

@@ -113,7 +113,7 @@ pub struct Pair {
     at: u8,
     base: Extreme,
     neighbour: Extreme,
-    /// The record in the first half of all others, and in the second.
+    /// The record in the first half of the other positions, and in the second half.
     others: [Extreme; 2],
     classes: u8,
 }
@@ -279,8 +279,8 @@ const OTHER_OF_BOTH: Extreme = Extreme::Unit { axis: 0, negative: true, class: 0
 const ACROSS: Extreme = Extreme::Unit { axis: 1, negative: false, class: 1 };
 const ZEROS: Extreme = Extreme::Zeros { class: 1 };
 
-/// Number of records, position of the differing one, all others, and the differing one in either data set: pairs that are
-/// informative for many algorithms.
+/// Pairs that are informative for many algorithms: number of records, position of the differing record, the other records,
+/// and the differing record in either data set.
 const REPLACED: [(u8, u8, Extreme, Extreme, Extreme); 6] = [
     (2, 0, ZEROS, UP, OTHER_CLASS),
     (2, 1, UP, UP, OTHER_SIGN),

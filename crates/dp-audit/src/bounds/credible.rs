@@ -1,8 +1,8 @@
 //! The posterior of epsilon, for description only, not for verdicts.
 //!
 //! With Jeffreys' prior on both error rates of an attack, their posteriors are independent beta laws, and that of epsilon
-//! follows from the region in which both rates are consistent with it. At few runs a credible interval is shorter than a
-//! confidence interval because it answers a different question; it refutes nothing.
+//! follows from the region in which both rates are consistent with it. With few runs a credible interval is shorter than
+//! a confidence interval because it answers a different question; it refutes nothing.
 //!
 //! # References
 //! S. Zanella-Beguelin et al., "Bayesian estimation of differential privacy", 2023, Section 4, arXiv 2206.05199.

@@ -1,8 +1,8 @@
 //! A lower bound from a single run with many canaries.
 //!
-//! Each of `canaries` records is in or out of the data by an independent fair coin. The run is observed once, and the
-//! attacker guesses the coins of `guesses` of them, `correct` of which are right. Under an `(epsilon, delta)` guarantee for
-//! adding or removing one record,
+//! Each of `canaries` records is in or out of the data by an independent fair coin. The run is observed once. The attacker
+//! guesses the coins of `guesses` canaries, and `correct` of the guesses are right. Under an `(epsilon, delta)` guarantee
+//! for adding or removing one record,
 //!
 //! ```text
 //! P(correct >= v) <= P(W >= v) + 2 m delta max_(1 <= i <= v) P(v - i <= W < v) / i,   W ~ Binomial(r, 1/(1 + e^-epsilon)),

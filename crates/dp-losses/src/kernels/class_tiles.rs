@@ -6,7 +6,7 @@ use super::dense::{MAX_LANES, add_rest};
 use crate::prefetch::{LINE, fetch_line};
 use crate::real::Real;
 
-/// Number of rows from which weights are rearranged: below, it takes longer than it saves.
+/// Least number of rows for which weights are rearranged: with fewer, this takes longer than it saves.
 const PACKED_FROM: usize = 4;
 
 /// Numbers of rows and of registers of classes in a tile of scores: twelve sums, which fit the sixteen registers of AVX2.
@@ -94,7 +94,7 @@ fn tile_of_scores<S: Simd, F: Real, const K: usize>(
 }
 
 /// Computes the products of the first `R` rows with the weights, row by row, and fetches a cache line of `ahead` with each
-/// feature, which are enough for `R` rows.
+/// feature, which suffices for `R` rows.
 #[inline(always)]
 fn rows_of_scores<S: Simd, F: Real, const K: usize, const R: usize>(
     simd: S,
@@ -171,7 +171,7 @@ fn row_of_scores<S: Simd, F: Real, const C: usize>(
 }
 
 /// Computes `sum[c] += Σ_i weights[c, i] · x_i`, as [`dense::add_rows`](super::dense::add_rows) does for each class, bit for bit;
-/// the weights of a class are `stride` numbers after those of the one before, and none is 0. A row fills a register at least.
+/// the weights of successive classes are `stride` numbers apart, and none is 0. A row fills at least one register.
 #[inline(always)]
 pub(super) fn add_rows<S: Simd, F: Real>(
     simd: S,

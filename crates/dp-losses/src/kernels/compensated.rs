@@ -79,8 +79,8 @@ fn two_sums<S: Simd, A: Real>(simd: S, a: A::Vector<S>, b: A::Vector<S>) -> (A::
     (sum, A::plus(simd, A::minus(simd, a, A::minus(simd, sum, z)), A::minus(simd, b, z)))
 }
 
-/// Adds the rows of `group`, a few columns at a time, to a sum in two parts, of which the second collects the errors of the
-/// first's additions.
+/// Adds the rows of `group`, a few columns at a time, to a sum in two parts; the second part collects the rounding errors of
+/// the first.
 #[inline(always)]
 fn add_group<S: Simd, A: Real>(simd: S, group: &[A], high: &mut [A], low: &mut [A]) {
     const HELD: usize = 2;

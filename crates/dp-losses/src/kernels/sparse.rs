@@ -1,8 +1,8 @@
 //! Inner products and weighted sums of compressed rows. The cost is proportional to the stored values.
 //!
 //! Every access to a parameter is checked. Loops without the checks, over columns compared with the number of parameters
-//! beforehand, are not measurably faster. Processing four stored values at a time and splitting rows off one after another,
-//! instead of finding each by its offsets, is.
+//! beforehand, are not measurably faster. Two changes are: processing four stored values at a time, and splitting rows off
+//! one after another instead of finding each by its offsets.
 
 use crate::real::Real;
 

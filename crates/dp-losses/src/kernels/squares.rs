@@ -126,7 +126,7 @@ impl Kernels {
     pub(crate) fn add_squares<F: Real>(&self, rows: Rows<'_, F>, weights: &[F], matrices: &mut [F]) -> usize {
         let stored = match rows {
             Rows::Dense { dim, .. } => dim,
-            // Not all values: these rows may be some of a block's.
+            // Not the number of all values: these rows may be part of a block.
             Rows::Sparse { offsets, .. } => {
                 let stored = offsets.last().zip(offsets.first()).map_or(0, |(end, start)| end - start);
                 stored / rows.len().max(1)

@@ -253,8 +253,8 @@ impl<A: Adjacency> ExactSum<A> {
     /// Adds the sum of `records` contributions that was computed elsewhere, in whole steps.
     ///
     /// # Privacy
-    /// The caller states that each of the contributions is a whole number of steps and at most as long as the clipping norm; what
-    /// that rests on becomes an assumption of the release: [`Bounded::assuming`].
+    /// The caller states that each of the contributions is a whole number of steps with a norm of at most the clipping norm;
+    /// the basis of this statement becomes an assumption of the release: [`Bounded::assuming`].
     ///
     /// # Errors
     /// [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond the stated number; [`Error::ImpossibleSum`] for a

@@ -205,8 +205,8 @@ impl<A: Adjacency> MomentSum<A> {
     /// then with the targets, without the factor `√2`, in products of the grids' steps.
     ///
     /// # Privacy
-    /// The caller states that each record was clipped and truncated as by [`add`](Self::add); what that rests on becomes an
-    /// assumption of the release: [`Bounded::assuming`].
+    /// The caller states that each record was clipped and truncated as by [`add`](Self::add); the basis of this statement
+    /// becomes an assumption of the release: [`Bounded::assuming`].
     ///
     /// # Errors
     /// [`Error::DimensionMismatch`]; [`Error::TooManyExamples`] beyond the stated number; [`Error::ImpossibleSum`] for a sum that so

@@ -129,7 +129,7 @@ fn unusual_norm<F: RealField + Copy>(v: &[F]) -> Option<(f64, i32)> {
 /// Returns `Σ (v_i 2^power)²`, or `Σ v_i²` if they are not `SCALED`, in eight partial sums.
 #[inline(always)]
 fn sum_of_squares<F: RealField + Copy, const SCALED: bool>(v: &[F], power: i32) -> f64 {
-    // Loops without closures, so that they are compiled for the instructions of whoever calls.
+    // Loops without closures, so that they are compiled for the caller's instructions.
     let (chunks, rest) = v.as_chunks::<8>();
     let mut partial = [0.0; 8];
     for chunk in chunks {

@@ -261,7 +261,7 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
             return Err(Error::OutOfRange {
                 name: "clipping norm",
                 value: norm,
-                range: "where its square is well inside the float type",
+                range: "the range in which its square is well inside the float type",
             });
         }
         let sum = Self::of_bounded(dim, blocks, (norms_moved::<A>() * norm, norm), microbatch, most_examples)?;
@@ -355,7 +355,7 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
         if count > self.most_examples { Err(Error::TooManyExamples { most: self.most_examples }) } else { Ok(count) }
     }
 
-    /// Adds the last microbatch to the total, which the first one is.
+    /// Adds the last microbatch to the total; the first one is the total.
     fn add_up(&mut self) {
         self.parts += 1;
         if self.parts == 1 {
@@ -372,7 +372,7 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
         }
     }
 
-    /// Returns what sums microbatches elsewhere.
+    /// Returns the part that sums microbatches elsewhere.
     pub fn microbatches(&self) -> Microbatches<F, A> {
         self.microbatches
     }

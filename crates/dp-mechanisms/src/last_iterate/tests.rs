@@ -189,7 +189,7 @@ fn rounding_to_a_grid_costs_what_it_moves() {
     assert!(added.pow(2) >= whole(noise).pow(2) * 2 && turn < 1.0 + 8f64.sqrt() + 1e-13, "{turn}");
 }
 
-/// A record at the last step of a pass attains it, because earlier passes are forgotten at the rate of the noise.
+/// A record at the last step of a pass attains it, because the effect of earlier passes decays at the rate of the noise.
 #[test]
 fn passes_of_equal_steps_cost_next_to_nothing() {
     for (steps, passes) in [(1u64, 5u64), (10, 3), (1000, 20)] {
@@ -205,7 +205,7 @@ fn deviations_add_to_mu() {
     let stage = |deviation| Iterates { deviation, ..alike(9, 0.3, 1.0, 0.5) };
     let (exact, rounded) = (mu(&[stage(0.0)], 1), mu(&[stage(0.01)], 1));
     assert!((rounded - exact - 3.0 * 0.01 / 0.5).abs() < 1e-6, "{rounded} {exact}");
-    // Rounding to the grid of an earlier step with far more noise is not forgotten.
+    // Rounding to the grid of an earlier step with far more noise does not decay.
     let far = [alike(1, 1e-9, 1.0, 1e11), alike(1, 1e-9, 1.0, 1.0)];
     assert!(mu(&far, 1) > 0.4 && mu(&far[1..], 1) < 1e-8);
 }

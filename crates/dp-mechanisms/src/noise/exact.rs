@@ -177,7 +177,7 @@ mod tests {
     use crate::exact::laws::HEADS_END;
     use crate::rng::SeededRng;
 
-    /// A number is decided exactly if no integer lies between the ends of what is unknown.
+    /// A number is decided if and only if no integer lies between the ends of its unknown part.
     #[test]
     fn decisions_are_those_of_the_ends() {
         let mut rng = SeededRng::new(8);

@@ -11,9 +11,9 @@ use crate::exact::source::Words;
 use crate::exact::table::{EXPONENTIAL, HALF_NORMAL, Table};
 use crate::instructions::{SHORT, arch_for};
 
-/// In place of a number of more digits or a larger size, which is kept apart.
+/// Marks a number with more digits or a larger size, which is kept apart.
 pub(super) const APART: i64 = i64::MIN;
-/// In place of a number that was used.
+/// Marks a number that was used.
 pub(super) const DONE: i64 = i64::MAX;
 
 /// The memory of a block.
@@ -72,7 +72,7 @@ impl Heads<'_> {
         self.heads.len()
     }
 
-    /// Draws `count` numbers: a word each, then whatever those need that one word does not decide.
+    /// Draws `count` numbers: one word each, then more words for those that one word does not decide.
     pub(super) fn draw<R: CryptoRng + ?Sized>(&mut self, law: Law, count: usize, rng: &mut R) -> Result<(), Error> {
         let table = match law {
             Law::Normal => &HALF_NORMAL,

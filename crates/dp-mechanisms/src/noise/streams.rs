@@ -31,7 +31,7 @@ const CHACHA_BLOCK: usize = 64;
 /// Number of bytes kept for single words.
 const BUFFER: usize = 4 * CHACHA_BLOCK;
 
-/// Noise that is added to some coordinates, whichever they are.
+/// Noise that can be added to any coordinates.
 pub(super) trait BlockNoise: Sync {
     /// Adds noise to these coordinates.
     fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(&self, values: &mut [F], rng: &mut R) -> Result<(), Error>;

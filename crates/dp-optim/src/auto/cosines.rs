@@ -8,10 +8,10 @@ use crate::recipes::Budget;
 
 /// Maximum number of cosines of a column.
 pub const MOST_COSINES: u32 = 6;
-/// Classes: maximum of the expected cost of one column's cosines, as a fraction of the possible gain. Two cosines may cost
-/// twice as much; a single one has nearly the shape of a line, and is worse.
+/// Classification: maximum of the expected cost of one column's cosines, as a fraction of the possible gain. Two cosines may
+/// cost twice as much; a single one has nearly the shape of a line, and is worse.
 pub const COST_OF_A_CURVE: f64 = 0.01;
-/// Numbers: the same of the cosines of all columns. Fewer than three cosines approximate a line badly.
+/// Regression: the same for the cosines of all columns together. Fewer than three cosines approximate a line badly.
 pub const COST_OF_CURVES_FOR_NUMBERS: f64 = 0.022;
 
 impl Auto {

@@ -39,8 +39,8 @@ pub struct Forecast {
 }
 
 impl Auto {
-    /// Returns the expected cost of each method that supports the loss and the given parameters, also of those that
-    /// [`choose`](Self::choose) would not take.
+    /// Returns the expected cost of each method that supports the loss and the given parameters, including those
+    /// that [`choose`](Self::choose) would not select.
     ///
     /// # Examples
     /// ```

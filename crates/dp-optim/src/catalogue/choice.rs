@@ -58,7 +58,7 @@ choices! {
         SquareRoot = "square-root",
         /// min(1/smoothness, 1/(lambda step)), for strongly convex objectives
         StronglyConvex = "strongly-convex",
-        /// Halved in each phase, where each phase is half as long as the one before; for `snowball-sgd`
+        /// Halved in each phase, and each phase is half as long as the previous one; for `snowball-sgd`
         Halving = "halving",
         /// step size / pass; for `rsgd-ar` and `nsgd`
         PerPass = "per-pass",

@@ -27,7 +27,7 @@ pub fn non_private(
         return Err(conflict(name, "training without privacy has no such setting"));
     }
     let lambda = settings.lambda.unwrap_or_else(|| baseline_lambda(n));
-    // Settings of passes, batches, steps or a radius ask for SGD.
+    // Settings for passes, batches, step sizes or a radius select SGD.
     let shaped = settings.given().find(|name| !["lambda", "stop"].contains(name));
     let certified = match settings.stop {
         Some(Stop::Certified) if !(lambda > 0.0) => return Err(conflict("stop", "`stop certified` needs `lambda`")),

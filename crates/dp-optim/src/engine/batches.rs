@@ -70,8 +70,8 @@ pub enum Pieces {
 }
 
 impl Pieces {
-    /// Returns the length of the next piece of a batch of which `left` examples are left, when `available` of them are at hand.
-    /// A longer piece than is at hand has to be copied together.
+    /// Returns the length of the next piece of a batch with `left` remaining examples, `available` of them in one block. A
+    /// longer piece has to be copied together.
     pub(super) fn next(self, left: usize, available: usize) -> usize {
         match self {
             Self::Whole => left,
@@ -81,8 +81,8 @@ impl Pieces {
         }
     }
 
-    /// Cuts a batch of `examples` examples into pieces; where there is a choice, into those next below `near` examples. An empty
-    /// batch is one piece.
+    /// Cuts a batch of `examples` examples into pieces; where there is a choice, into the longest ones of at most `near`
+    /// examples. An empty batch is one piece.
     pub(super) fn of_batch(self, examples: usize, near: usize) -> impl Iterator<Item = (Range<usize>, Piece)> {
         let mut start = Some(0);
         core::iter::from_fn(move || {
@@ -182,8 +182,8 @@ trait Cut<F> {
     /// Processes a batch or a piece of one.
     fn piece(&mut self, rows: Block<'_, F>, piece: Piece) -> Result<(), Error>;
 
-    /// Processes the batches that lie within the block from `start` on and are at most as long as a piece, the first of them of
-    /// number `index`. Returns the position and the number behind the last.
+    /// Processes the batches that lie within the block from `start` on and are at most as long as a piece, the first of them
+    /// with number `index`. Returns the position and the number after the last.
     fn within(
         &mut self,
         block: &Block<'_, F>,
@@ -240,7 +240,8 @@ impl<F: Copy + 'static, S: RowSource<F> + ?Sized> RowBatches<'_, F, S> {
         let longest = if let Pieces::Of(size) = pieces { size.max(1) } else { usize::MAX };
         let mut sparse = None;
         let mut stream = source.open_pass(&PassRequest { pass, order: *order })?;
-        // `used` examples are in batches before the current one, which is of number `index`; `seen` of its own were processed.
+        // `used` examples are in earlier batches. The current batch has number `index`, and `seen` of its examples were
+        // processed.
         let (mut rows, mut used, mut seen, mut index) = (0u64, 0u64, 0usize, 0usize);
         while let Some(block) = stream.next_block()? {
             check_shape(&block, dim, &mut sparse, engine)?;

@@ -6,7 +6,7 @@ use dp_data::{Block, Rows, Selection, Workers};
 
 use crate::error::Error;
 
-/// Maximum number of numbers in results that wait for their turn, which take 16 MiB.
+/// Maximum number of numbers in results that wait for their turn: 16 MiB.
 const WAITING_NUMBERS: usize = 1 << 21;
 
 /// Number of stored entries from which more than one thread is worth starting: about 0.2 ms of work.

@@ -15,7 +15,7 @@ use crate::error::Error;
 /// mechanism, which logs the event in the same call. The engine treats both kinds alike, and the update rule knows neither
 /// clipping nor noise.
 pub trait GradientEstimate<F, M: Model<F>> {
-    /// Receives from the loop that drives the run, before its first batch, how the batches are made. An estimator whose cost
+    /// Receives the law of the batches from the loop that drives the run, before the first batch. An estimator whose cost
     /// was paid for other batches returns an error.
     ///
     /// # Errors

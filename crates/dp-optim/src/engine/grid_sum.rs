@@ -24,7 +24,7 @@ const MOST_RECORDS: u64 = 1 << 32;
 /// is rounded.
 ///
 /// # Privacy
-/// A record moves the value by no more than its own number moves, whatever its value; NaN counts as 1.
+/// A record changes the value by at most the change of its own number, for any value of the record; NaN counts as 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GridSum {
     bits: u32,
@@ -78,7 +78,7 @@ pub(crate) fn exact_sum<A: Adjacency>(dim: usize, norm: ClippingNorm, n: u64) ->
     Ok(ExactSum::new(dim, norm.into(), exact_step(norm, n)?, n)?)
 }
 
-/// Maximum number of numbers in the sums of all threads together, which take 64 MiB.
+/// Maximum number of numbers in the sums of all threads together: 64 MiB.
 const MOST_OF_THREADS: u64 = 1 << 23;
 /// Minimum number of records of a thread; fewer are not worth starting one.
 const LEAST_FOR_A_THREAD: usize = 4096;
@@ -101,8 +101,8 @@ pub(crate) trait ExactSums<F>: Sync {
     fn merge(&self, sums: &mut Self::Sums, part: Self::Sums) -> Result<(), Error>;
 }
 
-/// Returns the sums of a pass, of which several threads add up the parts of a long block: no bit depends on their number, since
-/// the sums are exact.
+/// Returns the sums of a pass. Several threads add up the parts of a long block; no bit depends on their number, since the sums
+/// are exact.
 pub(crate) fn add_up<F: Copy + Sync + 'static, S: ExactSums<F>>(
     sums: &S,
     source: &mut dyn RowSource<F>,
@@ -136,7 +136,7 @@ pub(crate) fn add_up_block<F: Copy + Sync, S: ExactSums<F>>(
     workers.map(parts, || (), of_part).into_iter().try_for_each(|part| sums.merge(total, part?))
 }
 
-/// Passes every block to `of_block`, in the source's own order, on which sums on a grid do not depend.
+/// Passes every block to `of_block`, in the source's own order; sums on a grid do not depend on the order.
 pub(crate) fn each_block<F: Copy + 'static>(
     source: &mut dyn RowSource<F>,
     pass: u32,

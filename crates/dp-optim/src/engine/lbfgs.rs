@@ -1,9 +1,10 @@
 //! Directions of the limited-memory quasi-Newton method (L-BFGS).
 //!
 //! # Formula
-//! With the last `m` steps `s` and the differences `y` of their gradients, `d = -H g`, where `H` starts as
-//! `(⟨s, y⟩/⟨y, P y⟩) P` of the newest pair, `P` an approximate inverse of the Hessian or the identity, and is updated by each
-//! pair in turn: `H ← (I - ρ s yᵀ) H (I - ρ y sᵀ) + ρ s sᵀ`, `ρ = 1/⟨s, y⟩`, computed by two loops over the pairs.
+//! The direction is `d = -H g`. `H` is computed from the last `m` steps `s` and the differences `y` of their gradients: it
+//! starts as `(⟨s, y⟩/⟨y, P y⟩) P` of the newest pair, with `P` an approximate inverse of the Hessian or the identity, and
+//! each pair in turn updates it: `H ← (I - ρ s yᵀ) H (I - ρ y sᵀ) + ρ s sᵀ`, `ρ = 1/⟨s, y⟩`, computed by two loops over the
+//! pairs.
 //!
 //! # References
 //! Nocedal 1980, "Updating quasi-Newton matrices with limited storage"; Nocedal, Wright, Numerical Optimization, 2006,
@@ -16,8 +17,8 @@ use nalgebra::RealField;
 use super::preconditioner::Preconditioner;
 
 /// Maximum number of pairs, kept for few parameters. A regulariser of a few units under a sum over records makes condition
-/// numbers of 10⁵, where twelve pairs take ten times as many gradients; with 100 pairs the method forgets hardly anything
-/// before it ends.
+/// numbers of 10⁵, where twelve pairs take ten times as many gradients; with 100 pairs hardly any pair is dropped before the
+/// method ends.
 const MOST_PAIRS: usize = 100;
 
 /// Minimum number of pairs, kept for any number of parameters.

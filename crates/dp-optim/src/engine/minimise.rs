@@ -62,8 +62,8 @@ const GRADIENTS_PER_CURVATURE: u64 = 4;
 /// Compensated gradients in a run with a public number of gradients: the first or second test passes.
 const COMPENSATED_GRADIENTS: u64 = 3;
 
-/// Gradients with curvature, of which about twenty are normally enough, before the quasi-Newton method restarts without: a
-/// sample may miss a feature that is rare in the records.
+/// Maximum number of gradients with curvature (about twenty are normally enough), after which the quasi-Newton method restarts
+/// without it: a sample may miss a feature that is rare in the records.
 const CURVED_GRADIENTS: u32 = 48;
 
 /// A strictly convex risk: the mean of `n` losses, a regulariser `(γ/2)‖w‖²` and a linear term.

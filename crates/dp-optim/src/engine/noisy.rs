@@ -429,7 +429,7 @@ where
     }
 }
 
-/// BatchRows of which a model reads a microbatch at a time.
+/// Rows of a batch, which a model reads one microbatch at a time.
 #[derive(Clone, Copy)]
 enum BatchRows<'a, F> {
     Block(Block<'a, F>),
@@ -528,7 +528,7 @@ where
         if !(is_paid_for && driven.are(&self.batches)) {
             return Err(OTHER_BATCHES);
         }
-        // What a loop left that was interrupted within a batch.
+        // Remains of a loop that was interrupted within a batch.
         self.carry.clear();
         drop(self.sum.finish());
         self.drive = Drive::Running;

@@ -26,7 +26,8 @@ impl<F: RealField + Copy> Preconditioner<F> {
     }
 }
 
-/// Regularisation for features that no record of a sample may have: this fraction of a mean record's trace, as of one record.
+/// Regularisation for features that may occur in no record of the sample: this fraction of a mean record's trace, with the
+/// weight of one record.
 const UNSEEN: f64 = 0.125;
 
 /// The curvature, accumulated over a sample of the records.

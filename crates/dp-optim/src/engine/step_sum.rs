@@ -178,7 +178,7 @@ impl StepSum {
             return Err(Error::OutOfRange {
                 name: "bound on gradients",
                 value: bound,
-                range: "what a sum in this floating-point type can hold: [1e-100, 1e200], or [1e-15, 1e30] in single precision",
+                range: "the range of a sum in this floating-point type: [1e-100, 1e200], or [1e-15, 1e30] in single precision",
             });
         }
         let (difference, bound) = self.difference(relation)?;
@@ -197,7 +197,7 @@ impl StepSum {
             return Err(Error::Count {
                 name: "examples added up at a time",
                 value: microbatch,
-                range: "a hundredth of the inverse of the unit roundoff at most",
+                range: "at most a hundredth of the inverse of the unit roundoff",
             });
         }
         let rounding = 2.0 * (share / (1.0 - share)) * self.examples as f64 * bound;

@@ -28,8 +28,8 @@ const RECIPE: &str = "sums";
 ///
 /// # Privacy
 /// [`ExactSum`] has the sensitivity of exact arithmetic, whatever the engine does with exponentials and in whatever order it adds
-/// up. That its contributions are as short as [`SumSource`] promises rests on the engine's arithmetic, which the release states
-/// ([`Assumption::EngineArithmetic`]).
+/// up. The bound on contributions that [`SumSource`] promises relies on the engine's arithmetic; the release states this
+/// assumption ([`Assumption::EngineArithmetic`]).
 pub(crate) struct SumGradient<'r, A: Adjacency, R: ?Sized> {
     paid: StepBatches,
     is_driven: bool,
@@ -196,7 +196,7 @@ fn slope(loss: LossKind, contributions: &Contributions) -> Result<Slope, Error> 
         _ => {
             return Err(Error::NotProved {
                 recipe: RECIPE,
-                why: "gradients of this loss are clipped by what it bounds itself: omit the clipping norm",
+                why: "other engines use the gradient bound of the loss itself: omit the clipping norm",
             });
         }
     })

@@ -194,7 +194,7 @@ impl DpFtrl {
             return Err(Error::Count {
                 name: "bands",
                 value: bands,
-                range: "1 up to the number of steps, as asked for",
+                range: "from 1 to the number of steps; the requested number, if given",
             });
         }
         let factor = Factor::banded_square_root(size("steps", run.updates())?, size("bands", bands)?)?;
@@ -225,7 +225,7 @@ impl DpFtrl {
             return Err(Error::Count {
                 name: "passes",
                 value: self.passes,
-                range: "those of at most 2^20 steps in all",
+                range: "few enough for at most 2^20 steps in all",
             });
         }
         Ok(run)

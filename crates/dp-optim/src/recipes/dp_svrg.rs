@@ -19,10 +19,10 @@
 //! loss with values up to C do not exceed either).
 //!
 //! # Privacy
-//! Every sum is released with Gaussian noise calibrated to one record's contribution: C to that of all records, 1 to that of a
-//! batch, in units of D, whatever w, w̃ and D are; these are functions of earlier releases. The event is the adaptive
-//! composition of all sums, `epochs` Gaussians and `epochs · m` sampled ones, for which both noises are calibrated together:
-//! [`full_share`](DpSvrg::full_share) of the cost is spent on the gradients of all records, the rest on the steps.
+//! Every sum is released with Gaussian noise calibrated to one record's contribution: C for the sum of all records, 1 for the
+//! sum of a batch in units of D. This holds for any w, w̃ and D, which are functions of earlier releases. The event is the
+//! adaptive composition of all sums, `epochs` Gaussians and `epochs · m` sampled ones, for which both noises are calibrated
+//! together: [`full_share`](DpSvrg::full_share) of the cost is spent on the gradients of all records, the rest on the steps.
 //!
 //! # References
 //! Johnson, Zhang, "Accelerating stochastic gradient descent using predictive variance reduction", NIPS 2013; Wang, Ye, Xu,

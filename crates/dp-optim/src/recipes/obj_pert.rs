@@ -18,12 +18,11 @@
 //!
 //! The released point is near the minimiser, not the minimiser itself. Given the minimiser of either data set, the solver may
 //! return anything within `τ` of it; two such points are within `2τ` of one another, so that noise on the point is a further
-//! release, of sensitivity `2τ`, composed with the first. Its noise, relative to its sensitivity, is `m` times that of the
-//! first relative to its own. `τ` is a hundredth of the effect of `b` on a weight, divided by `m`, or a few roundings of one
-//! gradient divided by `γ = Λ/n` if that is more. `m` minimises the error of a weight: 30, or 1000 without delta, on tables of
-//! up to a few hundred thousand records, which costs a thousandth of ε. On larger ones the effect of `b` is tiny, and more of
-//! ε goes to the release. Its noise moves a prediction by at most .02 (for regression, .02 of the targets' bound), up to 10⁹
-//! records.
+//! release, of sensitivity `2τ`, composed with the first. Its noise multiplier is `m` times that of the first. `τ` is a
+//! hundredth of the effect of `b` on a weight, divided by `m`, or a few roundings of one gradient divided by `γ = Λ/n` if that
+//! is more. `m` minimises the error of a weight: 30, or 1000 without delta, on tables of up to a few hundred thousand records,
+//! which costs a thousandth of ε. On larger ones the effect of `b` is tiny, and more of ε goes to the release. Its noise moves
+//! a prediction by at most .02 (for regression, .02 of the targets' bound), up to 10⁹ records.
 //!
 //! That noise also makes the guarantee hold in floating point: no output is an exact function of `b` and the data, and `b`,
 //! which is drawn on a grid, is within a known distance of an ideal one, which the certificate allows for. A point that is not

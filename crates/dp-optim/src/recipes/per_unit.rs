@@ -1,15 +1,16 @@
 //! A model that protects all rows of a unit together, such as all visits of one patient.
 //!
 //! # Privacy
-//! Of each unit at most `K` rows are used, drawn without regard to what they hold, and every unit has exactly `K` in the plan:
-//! null records stand for those that it lacks. So the records number `K` times the units, which is public, and how many rows a unit
-//! has is protected like their contents. Two tables that differ in one unit are at most `K` changes of one record apart.
+//! At most `K` rows of each unit are used, drawn independently of their contents. In the plan every unit has exactly `K`
+//! records: null records fill up missing rows. So the number of records is public, `K` times the number of units, and the
+//! number of a unit's rows is protected like their contents. Two tables that differ in one unit are at most `K` changes of one
+//! record apart.
 //!
-//! The release is that of the recipe for single records, read as a statement about `K` at once ([`DpEvent::Group`]). Composition
-//! holds for any pair of tables, so each release is read on its own: noise that is calibrated to a sensitivity (Gaussian, Laplace, a
-//! Laplace ball) protects `K` records like one of `K` times the sensitivity, which is the tight bound for bounded contributions;
-//! other releases by group privacy (Renyi divergences along the chain of changes). The plan searches the largest budget for one
-//! record with which `K` stay within that of the unit.
+//! The release is that of the recipe for single records, with a guarantee for `K` records at once ([`DpEvent::Group`]).
+//! Composition holds for any pair of tables, so each release is bounded separately. Noise that is calibrated to a sensitivity
+//! (Gaussian, Laplace, a Laplace ball) protects `K` records like one record of `K` times the sensitivity, which is the tight
+//! bound for bounded contributions. Other releases are bounded by group privacy (Renyi divergences along the chain of changes).
+//! The plan searches the largest budget for one record with which `K` records stay within the unit's budget.
 //!
 //! # References
 //! Dwork and Roth 2014, Theorem 2.2 (groups); Amin, Kulesza, Munoz Medina and Vassilvitskii 2019, "Bounding user contributions".
@@ -34,14 +35,14 @@ use crate::tuning::calibration;
 
 const RECIPE: &str = "per-unit";
 
-/// The most rows of a unit: the noise grows in proportion.
+/// Maximum number of rows of a unit: the noise grows in proportion.
 pub const MOST_ROWS: u64 = 1_000_000;
 
-/// The part of the budget at which the search for the noise ends.
+/// The fraction of the budget at which the search for the noise ends.
 const CLOSE: f64 = 1.0 - 1e-4;
 
 /// What an epsilon must be.
-const REACHABLE: &str = "what some noise can reach for all rows of a unit: allow more, or fewer rows";
+const REACHABLE: &str = "the range that some noise can reach for all rows of a unit: raise epsilon, or use fewer rows";
 
 /// The recipe of a model that protects all rows of a unit together: public parameters only.
 ///
@@ -80,8 +81,8 @@ impl PerUnit {
         Self { recipe: Box::new(recipe.into()), rows, column: column.to_owned() }
     }
 
-    /// Returns roughly the budget for one record with which `rows` stay within `budget`: exact for one release with noise. Choices by
-    /// public numbers use it.
+    /// Returns roughly the budget for one record with which `rows` records stay within `budget`; exact for one release with
+    /// noise. Choices by public numbers use it.
     ///
     /// # Errors
     /// A number of rows outside `1..=MOST_ROWS`.

@@ -38,8 +38,8 @@ const RECIPE: &str = "phased-erm";
 
 /// A Phased-ERM recipe: public parameters only.
 ///
-/// For losses with bounded slopes: logistic, the two of Huber, and those with kinks, hinge and absolute. Each phase's records
-/// are read many times; the source is read once, and half of it is held in memory.
+/// For losses with bounded slopes: logistic, Huber's two losses, and the losses with kinks (hinge and absolute). Each phase's
+/// records are read many times; the source is read once, and half of it is held in memory.
 ///
 /// # Examples
 /// ```

@@ -118,7 +118,11 @@ impl Algorithm for PrivGene {
         let (loss, slope) = self.check(problem)?;
         let Rounds { rounds, epsilon_of_round } = *calibrated;
         if rounds == 0 || self.rounds.is_some_and(|asked| asked != rounds) {
-            return Err(Error::Count { name: "steps", value: rounds, range: "as many as the recipe makes" });
+            return Err(Error::Count {
+                name: "steps",
+                value: rounds,
+                range: "at least 1, and the recipe's number of rounds",
+            });
         }
         positive("epsilon of a round", epsilon_of_round)?;
         GridSum::new(problem.n)?;
@@ -170,7 +174,7 @@ impl PrivGene {
         let Some(loss) = self.loss.scalar() else {
             return Err(Error::NotProved {
                 recipe: RECIPE,
-                why: "it takes losses of one prediction: for several classes, one model for each against the rest",
+                why: "it takes losses of one prediction: for several classes, train one model for each against the rest",
             });
         };
         let slope = match self.slope {
@@ -180,7 +184,7 @@ impl PrivGene {
         if !slope.is_finite() {
             return Err(Error::NotProved {
                 recipe: RECIPE,
-                why: "this loss has no bounded slope of its own: clip what a record's loss may change by",
+                why: "this loss has no bounded slope: clip the change of a record's loss",
             });
         }
         Ok((loss, slope))

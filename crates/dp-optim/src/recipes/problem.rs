@@ -30,8 +30,8 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Returns the assumptions common to all recipes: public `n`, the bound on row norms, one row per unit, and idealised
-    /// noise if it is rounded; of a custom loss what its author claims.
+    /// Returns the assumptions common to all recipes: public `n`, the bound on row norms, one row per unit, idealised noise
+    /// if it is rounded, and for a custom loss its author's claims.
     pub fn assumptions(&self) -> Vec<Assumption> {
         let mut assumptions =
             vec![Assumption::PublicN, Assumption::RowNorm { bound: self.row_norm }, Assumption::OneRowPerUnit];

@@ -34,7 +34,7 @@ impl Promise {
                 return Ok(Self { event, requested, reached: EpsilonDelta { epsilon, delta: delta.get() } });
             }
         }
-        Err(Error::OutOfRange { name: "epsilon", value: most, range: "what this noise can reach" })
+        Err(Error::OutOfRange { name: "epsilon", value: most, range: "the range that this noise can reach" })
     }
 
     /// Returns the event of one release, as the accountant sees it.

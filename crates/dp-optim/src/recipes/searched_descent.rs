@@ -177,7 +177,7 @@ impl Algorithm for SearchedDescent {
 impl SearchedDescent {
     /// Creates DP-BLGD: twenty candidates from 8 on, each 0.8 of the previous one. Losses are clamped at 3: with a clamp at 1,
     /// a misclassified record of a rare class would count no more than chance, and the descent would end with all records
-    /// predicted as the frequent class, the more so the less noise there is.
+    /// predicted as the frequent class, more often with less noise.
     pub fn dp_blgd(loss: LossKind) -> Self {
         Self {
             loss,

@@ -101,8 +101,8 @@ impl RandomStopping {
 }
 
 impl<R> RandomStopping<R> {
-    /// Creates a choice among `candidates` with `mean` repetitions on average, their number logarithmic (`eta = 0`), which has
-    /// heavy tails and so costs twice a repetition.
+    /// Creates a choice among `candidates` with `mean` repetitions on average. Their number is logarithmic (`eta = 0`), a law
+    /// with heavy tails, which costs twice a repetition.
     ///
     /// A mean of at most 1 has no such law; planning refuses it.
     pub fn new(candidates: impl IntoIterator<Item = R>, mean: f64) -> Self {

@@ -87,7 +87,7 @@ struct Part {
     is_last: bool,
 }
 
-/// A document, whose query and features end there in the part's.
+/// A document, with the ends of its query and its features in the part's buffers.
 struct Document {
     grade: u32,
     query_end: usize,
@@ -97,7 +97,7 @@ struct Document {
 }
 
 impl Part {
-    /// Gathers the documents, which this number of lines come before.
+    /// Gathers the documents; this number of lines precedes the part.
     fn gather(self, gather: &mut Gather<'_>, lines_before: u64) -> Result<(), ReadError> {
         let (mut query_start, mut entries_start) = (0, 0);
         for document in &self.documents {

@@ -20,7 +20,7 @@ pub enum TrainError {
         range: &'static str,
     },
     /// A setting that uses protected data as public.
-    #[error("{what} would have to be public, which features are only where nothing but grades is protected")]
+    #[error("{what} must be public, but features are public only where nothing but grades is protected")]
     Protected {
         /// The setting.
         what: &'static str,

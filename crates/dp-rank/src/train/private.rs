@@ -28,8 +28,8 @@
 //! of [`Scaling::Public`], where `Δ_j` bounds the distance of any two of them and `r_j` their norms, both computed from features
 //! and the iterate alone. The weight is the same for all grades, so two versions are at most `dC` apart and each is within `C` of
 //! an absent list (clipping is then only a safeguard); the event has these two numbers. Without thinning `‖h_j‖ <= Δ_j/2`: at
-//! `d = 2` weights need the same noise as clipping and shorten no gradient less than clipping does. Weights preserve the
-//! directions of gradients, which are then those of a reweighted objective.
+//! `d = 2` weights need the same noise as clipping and shorten every gradient at least as much. Weights preserve the directions
+//! of gradients, which are then those of a reweighted objective.
 //!
 //! **Thinning.** A list with several best documents uses one of them, chosen by secret coins of its own. Its contribution is then
 //! a mixture over versions of the list, for all of which the distances above hold. By joint convexity the mixture is at most as
@@ -198,7 +198,11 @@ impl<L: ListLoss, P: Protect> PrivateRanking<L, P> {
         let reached = work::unlimited(|| bound::epsilon(&event, budget.delta))?.value;
         let most = budget.epsilon.get();
         if !(reached <= most) {
-            return Err(TrainError::OutOfRange { name: "epsilon", value: most, range: "what this noise can reach" });
+            return Err(TrainError::OutOfRange {
+                name: "epsilon",
+                value: most,
+                range: "the range that this noise can reach",
+            });
         }
         Ok(RankingPlan {
             recipe: self,

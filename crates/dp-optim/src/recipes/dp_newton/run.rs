@@ -91,7 +91,7 @@ impl Sensitivities {
             }
             _ => Err(Error::NotProved {
                 recipe: RECIPE,
-                why: "moments are released where the curvature is bounded once",
+                why: "noise on moments must be given if and only if the curvature is bounded once",
             }),
         }
     }
@@ -201,7 +201,11 @@ impl NewtonRun {
         if step * recipe.steps as f64 + start * step < LARGEST_WEIGHTS {
             return Ok(());
         }
-        Err(Error::OutOfRange { name: "lambda", value: self.regularization, range: "what keeps weights in doubles" })
+        Err(Error::OutOfRange {
+            name: "lambda",
+            value: self.regularization,
+            range: "the range in which weights are doubles",
+        })
     }
 
     /// Returns the start of the steps, and the model that they use.

@@ -98,7 +98,10 @@ impl Perturbation {
 
     pub(super) fn event(&self, recipe: &ObjPert, problem: &Problem) -> Result<DpEvent, Error> {
         if self.centre.is_some() != (recipe.centre_share > 0.0) {
-            return Err(Error::NotProved { recipe: RECIPE, why: "there is noise on a centre where there is a centre" });
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "noise on the centre must be given if and only if there is a centre",
+            });
         }
         self.event_of(recipe, problem, self.objective(recipe, problem).events(self.release)?)
     }

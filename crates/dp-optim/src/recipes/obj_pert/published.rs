@@ -103,7 +103,12 @@ pub fn published(
         MarginLoss::HuberSvm { width } => (1.0, 0.5 / width),
         MarginLoss::LogCosh { width } => (1.0, width.recip()),
         MarginLoss::BoundedSlope { slope, curvature } => (slope, curvature),
-        _ => return Err(Error::NotProved { recipe: RECIPE, why: "the papers have losses of one prediction" }),
+        _ => {
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "the published calibrations are for losses of one prediction",
+            });
+        }
     };
     let zeta = match relation {
         AdjacencyKind::ZeroOut | AdjacencyKind::AddRemoveOne => 1.0,
@@ -115,12 +120,14 @@ pub fn published(
     if !calibration.is_pure() && !(delta > 0.0) {
         return Err(Error::NotProved {
             recipe: RECIPE,
-            why: "this calibration is of Gaussian noise and needs delta > 0",
+            why: "this calibration has Gaussian noise and needs delta > 0",
         });
     }
     let gaussian = |std_dev| NoiseScale::Gaussian { std_dev };
     match calibration {
-        Calibration::Exact => Err(Error::NotProved { recipe: RECIPE, why: "the exact calibration is no paper's" }),
+        Calibration::Exact => {
+            Err(Error::NotProved { recipe: RECIPE, why: "the exact calibration is not a published one" })
+        }
         Calibration::Cms11 => {
             let left = epsilon - zeta * (curvature / regularization).ln_1p();
             let (left, regularization) = if left > 0.0 {

@@ -44,7 +44,7 @@ impl<D: DerivesModel> OneVsAllDerivation<D> {
             return Err(Error::OutOfRange {
                 name: "target bound",
                 value: terms.target_bound,
-                range: "1 where classes are told apart as -1 and +1",
+                range: "[1, 1], for classes -1 and +1",
             });
         }
         Ok(terms)

@@ -80,7 +80,7 @@ impl DerivesModel for PerUnitDerivation {
     }
 
     fn work(&self) -> u64 {
-        // A divergence of a group is a sum over at most so many of single records.
+        // A divergence of a group is a sum of at most this many divergences of single records.
         self.of_record.work().saturating_mul(self.rows.min(64))
     }
 

@@ -72,7 +72,7 @@ impl<A: RecordAdjacency> Planned<A> for PerUnitPlan<A> {
     ) -> Result<Trained<F, A, PerUnitDerivation>, Error> {
         let Trained { weights, log, derivation, noise, .. } = self.of_record.train::<F>(source, rng, control)?;
         let log = EventLog::accounting_for(super::of_unit(log.to_event(), self.derivation.rows), &log, &[]);
-        // Where candidates are chosen from, the derivation says which was.
+        // For a choice among candidates, the derivation states which one was chosen.
         let derivation = PerUnitDerivation { of_record: Box::new(derivation), ..self.derivation.clone() };
         self.promise.kept(weights, log, derivation, noise)
     }

@@ -101,7 +101,7 @@ fn gaussian(recipe: &Scs13, terms: &Terms, budget: Budget, copies: u64) -> Resul
         if !(as_published::epsilon_per_pass(recipe.passes, epsilon) < 1.0) {
             return Err(Error::NotProved {
                 recipe: RECIPE,
-                why: "the published Gaussian noise is proved for less than 1 epsilon per pass",
+                why: "the published Gaussian noise is proved for an epsilon below 1 per pass",
             });
         }
         let lipschitz = published_lipschitz(recipe, terms)?;

@@ -178,7 +178,7 @@ impl Snowball {
             return Err(Error::Count {
                 name: "number of records",
                 value: n,
-                range: "as many as one batch takes: a larger budget or fewer features need fewer",
+                range: "at least the size of one batch: a larger budget or fewer features need fewer",
             });
         }
         Ok((Self { steps, updates }, used))
@@ -226,7 +226,11 @@ fn harmonic(terms: u64) -> f64 {
 fn least_batch(weight: f64, rho: f64, ahead: f64) -> Result<u64, Error> {
     let guess = (weight / ahead).sqrt() / rho;
     if !(guess < 9e15) {
-        return Err(Error::OutOfRange { name: "rho", value: rho, range: "where batches have fewer than 2^53 records" });
+        return Err(Error::OutOfRange {
+            name: "rho",
+            value: rho,
+            range: "the range in which batches have fewer than 2^53 records",
+        });
     }
     let enough = |batch: f64| batch * batch * (rho * rho) * ahead >= weight * (1.0 - TIE);
     let mut batch = guess.ceil().max(1.0);

@@ -23,7 +23,7 @@ pub struct PortionsDerivation<D = AnyDerivation> {
     pub choice_epsilon: f64,
     /// The derivation of each candidate on its portion.
     pub each: Vec<D>,
-    /// The position of the chosen candidate, from 0, which is released with the model; `None` before.
+    /// The position of the chosen candidate, from 0, which is released with the model; `None` before training.
     pub chosen: Option<u32>,
 }
 
@@ -67,7 +67,7 @@ impl<D: DerivesModel> DerivesModel for PortionsDerivation<D> {
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
         lattice::of_chosen(&self.each, self.chosen).unwrap_or(Err(Error::NotProved {
             recipe: RECIPE,
-            why: "a released model is that of a candidate, and none is named as chosen",
+            why: "the released model must be a candidate's, but no chosen candidate is named",
         }))
     }
 

@@ -25,7 +25,8 @@ pub struct RandomStoppingDerivation<D = AnyDerivation> {
     pub score: ScoreNoise,
     /// The derivation of each candidate.
     pub each: Vec<D>,
-    /// The position of the best candidate, from 0, which is released with the model; `None` before, and without a repetition.
+    /// The position of the best candidate, from 0, which is released with the model; `None` before training, and without a
+    /// repetition.
     pub chosen: Option<u32>,
 }
 

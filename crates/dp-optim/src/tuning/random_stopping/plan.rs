@@ -19,11 +19,12 @@ use crate::tuning::agreement::{agreement, sensitivity};
 use crate::tuning::portion::Unfinished;
 use crate::tuning::{calibration, repetitions};
 
-/// The part of the budget at which the search for the noise ends.
+/// The fraction of the budget at which the search for the noise ends.
 const CLOSE: f64 = 0.99;
 
 /// What an epsilon must be.
-const REACHABLE: &str = "what the best of these repetitions can reach: allow more, or fewer repetitions";
+const REACHABLE: &str =
+    "the range that the best of these repetitions can reach: raise epsilon, or use fewer repetitions";
 
 /// The plan of the best of a random number of repetitions.
 #[derive(Debug, Clone, PartialEq)]
@@ -211,8 +212,8 @@ impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for RandomStoppingPlan<P, A> 
                 (zeros, None, log)
             }
         };
-        // The theorem's event accounts for all repetitions. Only the best's assumptions are kept, so that nothing tells which
-        // others were tried.
+        // The theorem's event accounts for all repetitions. Only the best one's assumptions are kept, so that the log does
+        // not reveal which others were tried.
         let log = EventLog::accounting_for(self.promise.event().clone(), &of_best, &[]);
         let derivation = RandomStoppingDerivation { chosen, ..self.derivation.clone() };
         self.promise.kept(weights, log, derivation, self.terms.noise_mode)

@@ -73,7 +73,7 @@ impl<A: Adjacency> Score<A> {
         Self { noise, sensitivity, relation: PhantomData }
     }
 
-    /// Releases a score, with its cost in a log that is discarded: it is part of a repetition's.
+    /// Releases a score, with its cost in a log that is discarded: the cost is part of the repetition's.
     pub(super) fn release(
         &self,
         score: i64,

@@ -43,7 +43,7 @@ impl<L: ListLoss, P: Protect> RankingPlan<L, P> {
     /// Returns the privacy event of the whole training.
     ///
     /// # Errors
-    /// None for a plan that was made.
+    /// None after successful planning.
     pub fn event(&self) -> Result<DpEvent, TrainError> {
         self.derivation.event()
     }
