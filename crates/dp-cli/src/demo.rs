@@ -115,7 +115,7 @@ fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcom
     {
         atomic::write(&path(name), args.force, text.as_bytes())?;
     }
-    // These records are nobody's, so that the time may tell of them.
+    // These records are synthetic, so that the time may depend on them.
     let started = Instant::now();
     let trained = train_by(&private, global, console)?;
     let seconds = started.elapsed().as_secs_f64();

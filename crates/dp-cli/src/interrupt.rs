@@ -1,7 +1,8 @@
 //! Signal handling: Ctrl-C removes temporary files and ends the process with exit code 130. Exhausted memory that no caller
 //! reports ends it in the same way with exit code 1.
 //!
-//! After the files, what a server does for the process is cancelled; a second signal does not wait for that.
+//! After the files are removed, statements that a server runs for the process are cancelled; a second signal does not wait for
+//! that.
 //!
 //! Files of one run are renamed while the registry is locked, so an interrupt finds either the temporary files, which it
 //! removes, or the complete ones. With `--json`, standard output still gets its one value, unless a result has been started.
@@ -38,10 +39,10 @@ fn registry() -> MutexGuard<'static, Vec<PathBuf>> {
 /// True once a signal has had the temporary files removed.
 static CLEARED: AtomicBool = AtomicBool::new(false);
 
-/// What others do for this process and should stop doing when a signal ends it.
+/// Functions that cancel what others do for this process, called when a signal ends it.
 static CANCELS: Mutex<Vec<Cancel>> = Mutex::new(Vec::new());
 
-/// Has this called if a signal ends the process.
+/// Registers a function to be called if a signal ends the process.
 pub(crate) fn cancel_at_end(cancel: Cancel) {
     CANCELS.lock().unwrap_or_else(PoisonError::into_inner).push(cancel);
 }
@@ -66,7 +67,7 @@ fn exit() -> ! {
     std::process::exit(i32::from(ExitStatus::Interrupted.number()))
 }
 
-/// Waits for the end of the process, if a signal is ending it: what was cancelled fails, and must not be reported.
+/// Waits for the end of the process, if a signal is ending it: the failure of cancelled work must not be reported.
 pub(crate) fn give_way() {
     drop(registry());
 }
@@ -106,7 +107,8 @@ pub(crate) fn install() {
                 if std::thread::Builder::new().spawn(|| end()).is_err() {
                     end();
                 }
-                // Whoever does not want to wait for what is cancelled signals again. A rename that has begun is finished first.
+                // A user who does not want to wait for the cancellation sends another signal. A rename that has begun is
+                // finished first.
                 signals.forever().next();
                 while !CLEARED.load(Ordering::SeqCst) {
                     std::thread::sleep(std::time::Duration::from_millis(5));

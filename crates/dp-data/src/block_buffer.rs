@@ -29,8 +29,8 @@ pub struct BlockBuffer<F> {
     any_marked: bool,
 }
 
-/// Reserves memory for `more` elements. The error states no sizes: how many examples a random batch has is secret, and how many
-/// features a sparse row stores depends on the record.
+/// Reserves memory for `more` elements. The error states no sizes: the number of examples in a random batch is secret, and the
+/// number of features that a sparse row stores depends on the record.
 fn make_room<T>(elements: &mut Vec<T>, more: usize) -> Result<(), OutOfMemory> {
     reserve(elements, more, "the rows of a batch").map_err(OutOfMemory::without_sizes)
 }
@@ -106,7 +106,7 @@ impl<F: Copy> BlockBuffer<F> {
         Ok(())
     }
 
-    /// Appends an example with `stored` features, which `fill` appends to the values and, if sparse, the columns of all.
+    /// Appends an example with `stored` features; `fill` appends them to the values and, if sparse, to the columns.
     #[cfg(feature = "spool")]
     pub(crate) fn push_row(
         &mut self,
@@ -138,7 +138,7 @@ impl<F: Copy> BlockBuffer<F> {
     }
 
     /// Replaces the contents by selected examples. `fetch` is called with a row's values and columns (none of dense rows) some
-    /// rows before the row is copied, so that it can ask for their memory.
+    /// rows before the row is copied, so that it can prefetch them.
     ///
     /// # Errors
     /// As [`push`](Self::push).

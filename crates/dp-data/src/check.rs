@@ -16,8 +16,8 @@ use crate::table::Table;
 
 /// Reads a table with labels to its end, and returns all that is wrong with it under `schema`.
 ///
-/// Rows that cannot be split into the cells of the header are counted and left out. What cannot be passed over, such as a quote that
-/// is never closed, ends the reading and is [`Findings::stopped`].
+/// Rows that cannot be split into the cells of the header are counted and left out. An error that cannot be skipped, such as a
+/// quote that is never closed, ends the reading and is reported as [`Findings::stopped`].
 ///
 /// # Privacy
 /// The findings depend on the records: they are for the curator.
@@ -121,7 +121,7 @@ struct Places {
     label: Option<usize>,
 }
 
-/// Finds the columns of the schema, and begins the findings with those that are not there.
+/// Finds the columns of the schema, and begins the findings with the missing ones.
 fn begin(
     schema: &Schema,
     header: &[String],
@@ -147,7 +147,7 @@ fn begin(
     (found, Places { columns, label })
 }
 
-/// What is wrong with the records so far.
+/// The findings of the records so far.
 struct Checker<'e> {
     encoder: &'e Encoder,
     schema: &'e Schema,
@@ -214,7 +214,7 @@ impl<'e> Checker<'e> {
     }
 }
 
-/// A thread's reader, and what is wrong with the records that it read.
+/// A thread's reader, and the findings of its records.
 struct OfThread<'e> {
     reader: CsvReader,
     checker: Checker<'e>,

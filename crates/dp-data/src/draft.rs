@@ -41,8 +41,8 @@ pub struct DraftOptions {
     pub max_categories: usize,
     /// True to set `log1p` where it is suitable, false to suggest it in a comment only.
     pub apply_log1p: bool,
-    /// True if others write to the table, as to one of a database: a value that is not a number, such as a NaN, then makes its record
-    /// count for nothing, in place of an error.
+    /// True if others write to the table, as in a database: a value that is not a number, such as NaN, then makes its record a
+    /// null record instead of an error.
     pub written_to: bool,
     /// The column that names the unit of a row, such as a patient: it is dropped.
     pub unit: Option<String>,
@@ -231,7 +231,7 @@ fn of_table(table: Table, options: &DraftOptions) -> Result<Draft, DataError> {
 }
 
 impl Survey {
-    /// Drafts the schema of these columns, beside others that are dropped.
+    /// Drafts the schema of these columns; `drafted` are further columns, which are dropped.
     fn draft(
         self,
         header: &[String],
@@ -281,7 +281,7 @@ impl Survey {
     }
 }
 
-/// A thread's reader, and what the cells that it read hold.
+/// A thread's reader, and the statistics of the cells that it read.
 struct OfThread {
     reader: CsvReader,
     survey: Survey,
@@ -297,7 +297,7 @@ impl ReadsChunks for OfThread {
     }
 }
 
-/// What the cells of a table hold.
+/// Statistics of the cells of a table.
 struct Survey {
     columns: Vec<ColumnSurvey>,
     label_position: usize,
@@ -330,7 +330,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Returns what the records since the last part hold; values of earlier parts may be left out.
+    /// Returns the statistics of the records since the last part; values of earlier parts may be omitted.
     fn take_part(&mut self) -> Self {
         Self {
             columns: self.columns.iter_mut().map(ColumnSurvey::take_part).collect(),
@@ -340,7 +340,7 @@ impl Survey {
         }
     }
 
-    /// Adds the next records, whose lines were counted from the end of `lines` others.
+    /// Adds the next records, whose line numbers do not count the `lines` lines before them.
     fn append(&mut self, next: &Self, lines: u64) {
         self.columns.iter_mut().zip(&next.columns).for_each(|(column, next)| column.append(next, lines));
         self.label.append(&next.label, lines);

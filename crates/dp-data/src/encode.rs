@@ -350,7 +350,7 @@ impl Encoder {
         Self { columns, ..self }
     }
 
-    /// Returns the number of numeric columns for whose functions the schema states nothing, so that [`Encoding::map`] does.
+    /// Returns the number of numeric columns whose functions the schema leaves to [`Encoding::map`].
     pub fn free_columns(&self) -> usize {
         let free = |kind: &ColumnKind| matches!(kind, ColumnKind::Numeric { min, max, cosines: None, .. } if min < max);
         self.schema().map_or(0, |schema| schema.columns().iter().filter(|column| free(&column.kind)).count())
@@ -532,8 +532,8 @@ impl Encoder {
         }
     }
 
-    /// Encodes one record of a table: `cell(i)` is its cell for column `i` of the schema, as text or with a type. Does not allocate once the buffer has
-    /// its size.
+    /// Encodes one record of a table: `cell(i)` is its cell for column `i` of the schema, as text or with a type. It does not
+    /// allocate once the buffer has its size.
     ///
     /// # Errors
     /// `csv.bad_number`, `csv.missing_value`, `csv.unknown_category`, `label.unknown` or `label.missing`, with the column, if the
@@ -584,7 +584,7 @@ impl Encoder {
         row.prepare(self.columns.len());
         let mut neutral = false;
         for (position, plan) in self.columns.iter().enumerate() {
-            // A refused record is refused for any contents of its other cells, so a null record is read to its end.
+            // Whether a record is refused must not depend on its other cells, so a null record is read to its end.
             if plan.width() > 0 {
                 neutral |= self.encode_cell(position, cell(position).into(), row)?;
             }

@@ -101,7 +101,7 @@ impl DataError {
         self
     }
 
-    /// Adds lines that come before those in which the error was found.
+    /// Adds the number of lines before the part in which the error was found.
     #[cfg(feature = "files")]
     pub(crate) fn after_lines(mut self, lines: u64) -> Self {
         self.0.place.line = self.0.place.line.map(|line| line + lines);

@@ -248,8 +248,8 @@ impl<F: Copy> Examples<F> {
 
 #[cfg(feature = "files")]
 impl<F> Examples<F> {
-    /// Cuts sparse examples that were built before their width was known to `dim` features. With an intercept, it is the last
-    /// value of each nonempty row and moves to column `intercept`; null rows have none.
+    /// Reduces sparse examples to `dim` features, if they were built before their width was known. The intercept, if there is
+    /// one, is the last value of each nonempty row and moves to column `intercept`; null rows have none.
     pub(crate) fn narrowed(mut self, dim: usize, intercept: Option<usize>) -> Self {
         self.dim = dim;
         if let (Storage::Sparse { offsets, indices, .. }, Some(intercept)) = (&mut self.storage, intercept) {
@@ -290,8 +290,8 @@ const ROWS: &str = "a copy of some rows";
 impl Examples<f64> {
     /// Returns the examples in single precision, with features rounded **towards zero**.
     ///
-    /// Rounding towards zero makes no feature larger, so a row of norm at most 1 stays one exactly; rounding to nearest would
-    /// not. Targets are rounded to nearest (they are -1, 0 and 1 in classification).
+    /// Rounding towards zero makes no feature larger, so the norm of a row stays at most 1 exactly; rounding to nearest would
+    /// not ensure this. Targets are rounded to nearest (they are -1, 0 and 1 in classification).
     ///
     /// # Examples
     /// ```

@@ -9,7 +9,7 @@ use crate::source::{Order, PassRequest};
 
 /// The name of the list in error messages.
 const ORDER: &str = "the order of the rows";
-/// Mean number of positions of a bucket, as a power of two, and the largest number of buckets, likewise.
+/// Base-2 logarithm of the mean number of positions of a bucket, and of the largest number of buckets.
 const BUCKET_BITS: u32 = 13;
 const MOST_BITS: u32 = 16;
 /// The stream of the buckets, beside the stream of the shuffles.

@@ -23,7 +23,7 @@ const LARGE: usize = 64 << 20;
 const SPARE: usize = 8 << 20;
 /// Size from which on a collection leaves them.
 const LEAVES_SPARE: usize = 1 << 20;
-/// Least growth in bytes of a collection larger than this: even near the end of memory a step is for many elements.
+/// Least growth in bytes of a collection larger than this, so that even with little memory left a step holds many elements.
 const LEAST: usize = 64 << 10;
 
 /// Memory is exhausted.
@@ -197,7 +197,7 @@ pub fn check(bytes: usize, what: &'static str) -> Result<(), OutOfMemory> {
     with_capacity::<u8>(bytes, what).map(drop)
 }
 
-/// Reads everything from a reader, but at most `limit` bytes and one more, which shows that there are more.
+/// Reads everything from a reader, but at most `limit + 1` bytes: the last one shows that the limit is exceeded.
 ///
 /// # Errors
 /// Those of the reader; [`OutOfMemory`] as an I/O error ([`of_io`]).

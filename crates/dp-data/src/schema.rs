@@ -80,7 +80,8 @@ pub struct FileFormat {
     /// False if the first row is a record; columns are then named `column1`, `column2`, ...
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub header: Option<bool>,
-    /// The review: a single record can decide the encoding that a draft finds. Its name among those of columns is [`FILE`].
+    /// Its review, since a single record can decide the encoding that a draft finds. It is listed among the columns as
+    /// [`FILE`].
     #[serde(default, skip_serializing_if = "Review::is_reviewed")]
     pub review: Review,
 }
@@ -288,8 +289,8 @@ pub enum Scale {
     /// `z = (x - min)/(max - min)`.
     #[default]
     Linear,
-    /// `z = ln(1 + 100 u)/ln(1 + 100)` for `u` the linear coordinate, so that small values are told apart. If the range is below
-    /// 0 it is mirrored; around 0 the size of `x` has this scale to both sides.
+    /// `z = ln(1 + 100 u)/ln(1 + 100)` for `u` the linear coordinate, so that small values are told apart. If the range is
+    /// below 0, the scale is mirrored; if the range contains 0, the scale applies to the size of `x` on both sides.
     Log,
     /// Logarithmic if the range spans orders of magnitude, that is, if one of `|min|` and `|max|` is below a tenth of the other;
     /// otherwise linear.
@@ -320,8 +321,8 @@ pub enum OnMissing {
 
 /// The treatment of a cell of a numeric column that is neither a finite number nor a marker of missing values.
 ///
-/// Such a cell usually shows that the file is written in another way than its reader expects: `12,345.60`, `12 kg`. A model file
-/// of a version without this setting reads as [`Missing`](Self::Missing), as it was trained.
+/// Such a cell usually shows that the file has another format than its reader expects: `12,345.60`, `12 kg`. A model file of a
+/// version without this setting reads as [`Missing`](Self::Missing), as it was trained.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -35,7 +35,7 @@ const ENGINE: &str = "the spool";
 const BLOCK_BYTES: u64 = 4 << 20;
 /// Maximum number of rows of a block.
 const MOST_ROWS: usize = 8192;
-/// Larger blocks have a multiple of so many rows: gradients are summed in chunks of as many.
+/// Larger blocks have a multiple of this number of rows, since gradients are summed in chunks of this size.
 const CHUNK: usize = 1024;
 
 /// Where a [`Spool`] puts its files.
@@ -319,7 +319,7 @@ const LEAST_FOR_A_THREAD: usize = 256;
 /// The name of the lists in error messages.
 const POSITIONS: &str = "the positions of a batch";
 
-/// Buffers that passes leave to the next. Were each thread to allocate its own, the allocator would keep memory for every thread.
+/// Buffers that passes hand on to the next. If each thread allocated its own, the allocator would keep memory for every thread.
 struct Buffers<F> {
     span: Span,
     blocks: Vec<BlockBuffer<F>>,

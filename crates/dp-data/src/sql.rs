@@ -158,7 +158,7 @@ impl Dialect {
         self != Self::Postgres
     }
 
-    /// Returns the texts that a Boolean of a schema may have, and those that it has here instead.
+    /// Returns pairs of a Boolean's text in a schema and its text in this dialect.
     pub(crate) fn texts_of_booleans(self) -> [(&'static str, &'static str); 2] {
         match self {
             Self::Sqlite => [("true", "1"), ("false", "0")],
@@ -199,7 +199,7 @@ impl Dialect {
         }
     }
 
-    /// Returns what ends a query whose columns the planner shall compute once each; `None` if it does so by itself.
+    /// Returns the end of a query that makes the planner compute each of its columns once; `None` if it does so by itself.
     pub(crate) fn fence(self) -> Option<&'static str> {
         match self {
             Self::Postgres => Some(" OFFSET 0"),

@@ -1,7 +1,7 @@
 //! Sums over all records that are computed where the records are.
 //!
 //! A database can add up the gradients of a linear model itself, so that no row leaves it. The sums are of integers, so that
-//! they are the same in any order, however the records are divided and whatever is computed twice.
+//! they do not depend on the order of the records, on their division or on repeated computations.
 
 #[cfg(feature = "schema")]
 pub mod in_sql;
@@ -19,7 +19,8 @@ pub(crate) use sql_sums::{Cells, Engine, Failed};
 
 use crate::source::SourceError;
 
-/// The derivative of a loss in the prediction `m` of a linear model, for a target `y`; with several classes, in each of the scores.
+/// The derivative of a loss with respect to the prediction `m` of a linear model, for a target `y`; for several classes, with
+/// respect to each score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Slope {
@@ -110,7 +111,7 @@ impl Slope {
 /// Moments     Σ q(x_i) q(x_j), j >= i, then Σ q(x_i) q(t_c) over c, for each i
 /// Targets     Σ q(y)
 /// ```
-/// `t_c` is y if there is one output; of several `[c = y] - 1/outputs`.
+/// `t_c` is y for one output, and `[c = y] - 1/outputs` for several.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum SumKind {
@@ -144,7 +145,7 @@ impl SumKind {
     }
 }
 
-/// Sums that are asked for.
+/// A request for sums.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SumRequest<'w> {
     /// What is added up.
@@ -156,7 +157,7 @@ pub struct SumRequest<'w> {
 }
 
 impl SumRequest<'_> {
-    /// Adds what the record of a row and a target contributes, as doubles have it.
+    /// Adds the contribution of a row and its target, computed in double precision.
     ///
     /// # Examples
     /// ```
@@ -226,8 +227,8 @@ impl IntegerSums {
 /// A source of sums over all of its records.
 ///
 /// # Privacy
-/// What is asked of it may stand in logs that others read: the weights must be such as may be published. What it answers is not
-/// private: noise has to be added before anything is published.
+/// Its requests may appear in logs that others read: their weights must be publishable. Its answers are not private: noise has
+/// to be added before anything is published.
 pub trait SumSource {
     /// Returns these sums over all records.
     ///

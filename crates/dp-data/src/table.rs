@@ -31,7 +31,7 @@ const AHEAD: usize = 4;
 /// Integers up to this size are exact as numbers: 2^53.
 const MOST_EXACT: u128 = 1 << 53;
 
-/// What to read of a database.
+/// What to read from a database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Relation {
     /// A table or view of this name.
@@ -43,7 +43,7 @@ pub enum Relation {
 }
 
 impl Relation {
-    /// Returns the query in parentheses; `None` if it is none.
+    /// Returns the query in parentheses; `None` for a table.
     #[cfg(any(feature = "postgres", feature = "runner", feature = "sqlite"))]
     pub(crate) fn subquery(&self) -> Option<String> {
         let Self::Query(query) = self else { return None };
@@ -52,7 +52,7 @@ impl Relation {
         Some(format!("({}\n)", query.strip_suffix(';').unwrap_or(query)))
     }
 
-    /// Returns the error for a database with no table or several, or something like it.
+    /// Returns the error for a `whole`, such as a database, with no `part`, such as a table, or several.
     #[cfg(any(feature = "postgres", feature = "sqlite", feature = "xlsx"))]
     fn not_named(whole: &str, part: &str, names: &[String]) -> DataError {
         let message = if names.is_empty() {
@@ -130,7 +130,7 @@ pub struct Table {
     first_row: u64,
 }
 
-/// Ends what somebody else, such as a server, does for a table: whoever ends the process calls it first.
+/// Cancels what another process, such as a server, does for a table. It is to be called before this process ends.
 pub type Cancel = Arc<dyn Fn() + Send + Sync>;
 
 impl Table {
@@ -144,18 +144,19 @@ impl Table {
         Self { name: name.to_owned(), columns, read: Box::new(read), cancel: None, first_row: 1 }
     }
 
-    /// Says how to end what somebody else does for this table. It may be called on any thread, also after the last row.
+    /// Sets the function that cancels what another process does for this table. It may be called on any thread, also after the
+    /// last row.
     pub fn with_cancel(self, cancel: impl Fn() + Send + Sync + 'static) -> Self {
         Self { cancel: Some(Arc::new(cancel)), ..self }
     }
 
-    /// Says by which number its source knows the first row: 1 by default. Messages count from it.
+    /// Sets the number of the first row in its source: 1 by default. Messages count from it.
     #[must_use]
     pub fn with_first_row(self, first_row: u64) -> Self {
         Self { first_row, ..self }
     }
 
-    /// Returns how to end what somebody else does for this table; `None` if nobody does anything.
+    /// Returns the function that cancels what another process does for this table, if there is one.
     pub fn cancel(&self) -> Option<Cancel> {
         self.cancel.clone()
     }
@@ -335,8 +336,8 @@ impl Batch {
         }
     }
 
-    /// Appends a moment, by its number of units since midnight of the day `epoch`, counted from 1970-01-01; `in_second` of them are a
-    /// second, a divisor of 10^9.
+    /// Appends a date and time: `units` since midnight of the day `epoch`, which counts from 1970-01-01. `in_second` units are
+    /// a second; it divides 10^9.
     ///
     /// # Errors
     /// `memory.exhausted`.
@@ -439,7 +440,7 @@ impl Rows {
         Ok(true)
     }
 
-    /// Returns the number of the current row, by which its source knows it.
+    /// Returns the number of the current row in its source.
     pub(crate) fn number(&self) -> u64 {
         self.first_row - 1 + self.before + self.next as u64
     }

@@ -1,4 +1,4 @@
-//! The rows of units, such as the visits of patients: at most so many of each, and null records for those that it lacks.
+//! The rows of units, such as the visits of patients: a bounded number of each, filled up with null records.
 
 use chacha20::ChaCha20Rng;
 use chacha20::rand_core::SeedableRng;
@@ -61,7 +61,7 @@ pub(crate) fn select(names: &UnitNames, bound: &UnitBound) -> Result<Selected, D
     Ok(Selected { slots, warning: (dropped + unnamed > 0).then_some(warning) })
 }
 
-/// The generator for one unit. That two units have the same does no harm: no unit's rows depend on those of another.
+/// The generator for one unit. Two units may have the same: no unit's rows depend on those of another.
 fn generator(key: [u8; 32], name: &[u8]) -> ChaCha20Rng {
     let mut hasher = FxHasher::default();
     hasher.write(name);

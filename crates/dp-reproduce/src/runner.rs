@@ -95,7 +95,7 @@ pub struct Refused {
 fn refused(error: Error) -> Result<Refused, Error> {
     use dp_optim::Error as E;
     use dp_rank::train::TrainError as R;
-    // Of the accountant's errors, only the one that no noise suffices, for example for too small a regulariser.
+    // Of the accountant's errors, only that no noise suffices, for example because the regulariser is too small.
     let no_noise = |error: &dp_accountant::Error| matches!(error, dp_accountant::Error::Unreachable { .. });
     let refuses = match &error {
         Error::Training { source, .. } => match source {

@@ -30,7 +30,7 @@ pub fn sha256(value: &Value) -> String {
     Sha256::digest(text(value).as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Parses JSON without repeated members, so that every reader and `dp` see the same file. Skips a leading byte order mark.
+/// Parses JSON and rejects repeated members, which readers may interpret differently. Skips a leading byte order mark.
 ///
 /// # Errors
 /// Text that is not JSON, or a repeated member.

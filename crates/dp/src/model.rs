@@ -3,9 +3,9 @@
 //! ```json
 //! { "model": { "schema": "dp.model/1", … }, "certificate": { … }, "certificate_sha256": "…" }
 //! ```
-//! The certificate contains the SHA-256 of the canonical model, the file that of the canonical certificate. The hashes detect
-//! accidents and careless edits. An edit that repairs them must still satisfy the derivation: the guarantee has to follow
-//! from the recipe (see [`crate::verify`]).
+//! The certificate contains the SHA-256 of the canonical model, and the file that of the canonical certificate. The hashes
+//! detect accidents and careless edits. Even if an edit recomputes them, the guarantee must still follow from the recipe (see
+//! [`crate::verify`]).
 
 use dp_accountant::certificate::{Assumption, Certificate};
 use dp_data::encode::{Encoder, InputFormat, LibsvmFormat, RowBuffer};
@@ -88,7 +88,7 @@ pub enum ModelKind {
 pub enum Prediction<'m> {
     /// A class.
     Class {
-        /// Its index: of two classes, 0 for the positive one; of several, that in the list.
+        /// Its index: 0 for the positive one of two classes; of several, the position in the list.
         index: usize,
         /// Its name.
         name: &'m str,
@@ -168,7 +168,7 @@ impl Model {
         })
     }
 
-    /// Creates a model from a release whose terms are these: the last weight may be the threshold.
+    /// Creates a model from released numbers under these terms; the last number may be the threshold.
     ///
     /// # Privacy
     /// As [`new`](Self::new).
@@ -239,8 +239,8 @@ impl Model {
         }
     }
 
-    /// Returns the model that decides for the positive class where its probability is greater than this, a post-processing of the
-    /// same release; `None` for a model that gives no such probability, and for a number outside (0, 1).
+    /// Returns the model with this decision threshold on the probability of the positive class: post-processing of the same
+    /// release. `None` for a model without such a probability, and for a number outside (0, 1).
     pub fn deciding_at(self, probability: f64) -> Option<Self> {
         let decides = matches!(self.kind, ModelKind::LinearClassifier { .. }) && self.has_probabilities();
         let is_valid = probability > 0.0 && probability < 1.0;
@@ -268,13 +268,14 @@ impl Model {
         [self.schema_assumption()].into_iter().chain(projected).collect()
     }
 
-    /// Returns further assumptions implied by the encoder, which certificates of earlier versions omit: that no record was
-    /// such that it stopped the training.
+    /// Returns further assumptions implied by the encoder, which certificates of earlier versions omit: that every record
+    /// conforms to the schema, so that none could stop the training.
     pub fn implied_assumptions(&self) -> Vec<Assumption> {
         if self.encoder.can_refuse_records() { vec![Assumption::EveryRecordConforms] } else { Vec::new() }
     }
 
-    /// Returns all of these: the assumptions in the certificate of a new model besides those of the recipe.
+    /// Returns the required and the implied assumptions: those that the certificate of a new model states besides those of the
+    /// recipe.
     pub fn assumptions(&self) -> Vec<Assumption> {
         [self.required_assumptions(), self.implied_assumptions()].concat()
     }
@@ -352,7 +353,7 @@ impl ModelFile {
         protection::warnings_of(&self.certificate, self.certificate.derivation.private().map(DerivesModel::units))
     }
 
-    /// Returns the encoder, for libsvm data with feature numbers from 0 or 1 if given.
+    /// Returns the encoder; for libsvm data, feature numbers start at 0 or 1 as given.
     ///
     /// # Errors
     /// Those of [`Encoder::libsvm`].

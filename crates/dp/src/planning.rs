@@ -1,4 +1,4 @@
-//! The expected cost of privacy before any data is seen: over epsilon, for each method, and the records that are needed.
+//! Forecasts of the cost of privacy before any data is seen: by epsilon and method, and the number of records needed.
 //!
 //! Everything follows from public numbers: records, features, loss, relation, budget. [`dp_optim::auto::ExpectedCost`] states the
 //! formulas and how they were measured.
@@ -26,13 +26,13 @@ const BISECTIONS: u32 = 5;
 /// The columns of a planned training.
 #[derive(Debug, Clone)]
 pub enum Columns {
-    /// So many features, the intercept included, each used as it is.
+    /// This number of features, including the intercept, each used as it is.
     Features(u64),
-    /// Those of an encoder, of whose numeric columns `auto` chooses the functions.
+    /// The columns of an encoder; `auto` chooses the functions of numeric ones.
     Encoded(Box<Encoder>),
 }
 
-/// The public numbers of a planned training by `auto`, but for epsilon and the number of records.
+/// The public numbers of a planned training by `auto`, except epsilon and the number of records.
 ///
 /// # Examples
 /// ```
@@ -71,7 +71,7 @@ pub struct Forecast {
     pub delta: f64,
     /// Number of features, the intercept included.
     pub dim: u64,
-    /// The method that `auto` takes.
+    /// The method that `auto` chooses.
     pub method: Method,
     /// Its expected loss: the fraction of the possible gain over the majority class, or over the mean label.
     pub expected_loss: f64,
@@ -160,7 +160,7 @@ impl Planning {
         let both = DpEvent::SelfComposed { event: Box::new(event), count: 2 };
         let composed = Evaluation::new(Evaluator::Tightest, &both, self.relation)
             .and_then(|evaluation| evaluation.epsilon(Delta::new(delta)?));
-        // Without a theorem for the composition of the event, that of its guarantee.
+        // Without a theorem for the composed event, basic composition of the guarantees.
         Ok(EpsilonDelta { epsilon: composed.map_or(epsilon, |composed| composed.upper.min(epsilon)), delta })
     }
 
@@ -210,8 +210,8 @@ fn released<A: RecordAdjacency>(
     Ok((plan.event(), plan.reached()))
 }
 
-/// Returns the smallest number between `from` and `most`, rounded up to two digits, that is enough: exact to about a percent where
-/// larger numbers than an enough one are enough.
+/// Returns the smallest sufficient number between `from` and `most`, rounded up to two digits. It is accurate to about a
+/// percent if every number above a sufficient one is sufficient.
 pub fn smallest(from: f64, most: f64, mut is_enough: impl FnMut(f64) -> bool) -> Option<f64> {
     let (mut low, mut high) = (from, rounded_up(from));
     while !is_enough(high) {
@@ -283,7 +283,7 @@ mod tests {
             let needed = planning.records_needed(0.5, 0.05).unwrap().unwrap();
             assert!(planning.at(needed, 0.5).unwrap().expected_loss <= 0.05);
             assert!(planning.at(needed * 9 / 10, 0.5).unwrap().expected_loss > 0.05);
-            // Not for a fixed number of units, whose delta would be another.
+            // The number of units is scaled too; with a fixed one, delta would differ.
             let of_many = Planning { units: Some(1 << 50), ..planning.clone() };
             assert_eq!(of_many.records_needed(0.5, 0.05).unwrap(), Some(needed));
         }

@@ -211,8 +211,8 @@ pub fn warnings_of<D>(certificate: &Certificate<D>, n: Option<u64>) -> Vec<Strin
 /// The guarantee for a person with several rows.
 ///
 /// By [`Guarantee::for_group`](dp_accountant::Guarantee::for_group).
-pub const SEVERAL_ROWS: &str = "Each person has one row. Of someone with k rows no more is promised than k times epsilon, \
-                                at a delta of k e^((k-1) epsilon) times as much.";
+pub const SEVERAL_ROWS: &str = "Each person has one row. For a person with k rows, the guarantee has k times epsilon and \
+                                k e^((k-1) epsilon) times delta.";
 
 #[cfg(test)]
 mod tests {

@@ -133,8 +133,8 @@ impl NamedLoss {
         matches!(self, Self::Listmle {})
     }
 
-    /// Returns the number of orders of `documents` documents that one evaluation goes through: `n! / (n - k)!` for ListNet with
-    /// k > 1, otherwise 1. Infinity on overflow.
+    /// Returns the number of permutations of `documents` documents that one evaluation enumerates: `n! / (n - k)!` for ListNet
+    /// with k > 1, otherwise 1. Infinity on overflow.
     pub fn orders(self, documents: usize) -> f64 {
         match self {
             Self::Listnet { k: k @ 2.. } => prefixes(documents, k),

@@ -108,8 +108,8 @@ impl From<dp_accountant::Error> for RankerTrainError {
 }
 
 impl RankerTraining {
-    /// Creates a private training with the budget `epsilon` and `delta` that protects the grades of one list: of a weighted sum of
-    /// features, with the settings of [`PrivateRanking::for_epsilon`].
+    /// Creates a private training of a weighted sum of features, with the budget `epsilon` and `delta` and the settings of
+    /// [`PrivateRanking::for_epsilon`]. It protects the grades of one list.
     ///
     /// # Errors
     /// A loss with k = 0, an epsilon that is not positive and finite, or a delta outside `[0, 1)`.
@@ -145,7 +145,7 @@ impl RankerTraining {
         self
     }
 
-    /// Returns the protected data; without privacy grades, as certificates then state.
+    /// Returns the protected data; without privacy, the grades, as the certificate then states.
     pub fn protects(&self) -> Protected {
         match self.method {
             Method::Private { protects, .. } => protects,
@@ -205,7 +205,7 @@ impl RankerTraining {
         Ok(RankerPlan { training: *self, width, planned })
     }
 
-    /// Returns the number of parameters; rejects, before anything of that size is allocated, a scorer that is too large.
+    /// Returns the number of parameters; rejects a scorer that is too large before anything of its size is allocated.
     fn parameters(&self, width: usize) -> Result<u64, RankerTrainError> {
         // Weights, gradients, a sum on a grid and their JSON.
         const BYTES: usize = 256;
@@ -276,7 +276,7 @@ impl<P: Protect> PrivatePlan for RankingPlan<AnyLoss, P> {
         observer: &mut Observer<'_>,
     ) -> Result<(Vec<f64>, Certificate<RankingDerivation>), TrainError> {
         let trained = self.train(scorer, start, lists, rng, observer)?;
-        // What is no list is an error, for every protected unit.
+        // Malformed lists are an error, for every protected unit.
         let certificate = trained.certificate(vec![Assumption::EveryRecordConforms], String::new(), BTreeMap::new());
         Ok((trained.weights.into_inner(), certificate))
     }

@@ -140,12 +140,12 @@ pub fn in_words(assumption: &Assumption) -> String {
             protection::SEVERAL_ROWS.to_owned()
         }
         Assumption::BoundedRows { column, most } => format!(
-            "Rows with one value of `{}` are one unit. At most {most} of each were used, drawn at random whatever they hold; every \
-             unit counts as {most} records, and the number of units is public.",
+            "Rows with one value of `{}` are one unit. At most {most} of each were used, drawn at random independently of their \
+             content; every unit counts as {most} records, and the number of units is public.",
             one_line(column)
         ),
         Assumption::QueryRows => {
-            "The rows are those of a query's result, which decides how many of them a person has: a join can make several."
+            "The rows are the result of a query, which determines how many rows a person has: a join can make several."
                 .to_owned()
         }
         Assumption::FloatTraining => {
@@ -180,8 +180,8 @@ pub fn in_words(assumption: &Assumption) -> String {
                 .to_owned()
         }
         Assumption::EveryRecordConforms => {
-            "No record stopped the training, and none could have: each conforms to the schema, in which some cells are an \
-             error. A record changed to any other is one changed to a record that conforms."
+            "Every record conforms to the schema, which treats some cells as errors: none stopped the training, and none \
+             could have. Where a record may change to any other, the other conforms too."
                 .to_owned()
         }
         Assumption::ChosenOnPublic { grid } => {
@@ -190,7 +190,7 @@ pub fn in_words(assumption: &Assumption) -> String {
                 grid.iter().map(|(setting, from)| format!("{} from {}", one_line(setting), values(from))).collect();
             format!(
                 "RISK: settings were chosen on records that are believed to be public: {}. If they were not, or were among \
-                 the private records, the choice tells of them.",
+                 the private records, the choice leaks information about them.",
                 settings.join("; ")
             )
         }

@@ -77,8 +77,8 @@ pub fn text_of(weights: u64) -> u64 {
     weights.saturating_mul(34)
 }
 
-/// Returns the memory for reading a file, from an upper bound on its number of values: as parsed JSON and again as it would
-/// be written, as a double, and as text for the hash and for the comparison of both.
+/// Returns the memory for reading a file, from an upper bound on its number of values. Each value is held as parsed JSON and as
+/// JSON to be written, as a double, and as text for the hash and for the comparison.
 fn memory_of(bytes: &[u8]) -> usize {
     const BYTES_PER_VALUE: usize = 3 * size_of::<Value>() + size_of::<f64>();
     let values = bytes.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();

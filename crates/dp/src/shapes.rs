@@ -23,9 +23,9 @@ pub struct Shapes {
     pub reference_norm: f64,
     /// True if products of columns contribute too, which are not part of any shape.
     pub has_pairs: bool,
-    /// True if the standard errors that the noise gives the contributions are known.
+    /// True if the standard errors of the contributions due to the noise are known.
     pub has_standard_errors: bool,
-    /// The columns, that with the largest effect first.
+    /// The columns, by decreasing effect.
     pub columns: Vec<Shape>,
 }
 
@@ -42,7 +42,7 @@ pub struct Shape {
     /// True if no contribution exceeds what noise alone reaches with probability 0.05; absent if standard errors are unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_within_noise: Option<bool>,
-    /// The change of the contribution for one more of a number, where it is a line.
+    /// The slope: the change of the contribution per unit of the number, if it is linear.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub per_unit: Option<Coefficient>,
     /// The contributions.
@@ -123,7 +123,7 @@ impl Points {
 /// ```
 /// The mean is over the points of the curve, or over the categories. A row's score is the sum of `w_j φ_j` over all its columns
 /// divided by its own norm; N, the same for all rows, is the root mean square of that norm for values spread evenly over all
-/// columns. For a number it is multiplied by half of the range of the label, so that the unit is that of the label.
+/// columns. For a numeric label, contributions are multiplied by half of its range, so that they are in the label's unit.
 ///
 /// A standard error is that of the privacy noise alone, not of the sample. It is known if the noise was added to the weights at
 /// the end ([`DerivesModel::weight_noise`](dp_optim::DerivesModel::weight_noise)), with standard deviation σ each:

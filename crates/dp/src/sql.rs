@@ -1,4 +1,4 @@
-//! Models as SQL: predictions where the rows are.
+//! Models as SQL queries, which compute predictions in the database.
 
 use dp_data::DataError;
 use dp_data::sql::{Dialect, sum};
@@ -7,7 +7,7 @@ use crate::model::{Model, ModelKind};
 
 /// Returns a query of all columns of `table` and of the predictions of a model.
 ///
-/// `table` is written as it is: a table, a view, or a query in parentheses. The columns of the predictions are
+/// `table` is inserted unchanged: a table, a view, or a query in parentheses. The columns of the predictions are
 ///
 /// | model | columns |
 /// |---|---|
@@ -15,12 +15,12 @@ use crate::model::{Model, ModelKind};
 /// | several classes | `dp_score:CLASS` for each, `dp_class`; for softmax also `dp_probability:CLASS` |
 /// | a number | `dp_score`, `dp_prediction` |
 ///
-/// They are NULL where `dp predict` gives no score, and where it would refuse the record. They agree with it up to rounding, where
-/// columns hold what the schema says: a numeric column of PostgreSQL must be of a numeric type, as a text that is no number ends the query
-/// there.
+/// They are NULL where `dp predict` gives no score or would refuse the record. They agree with it up to rounding if columns
+/// hold what the schema says. In PostgreSQL a numeric column must have a numeric type: a text that is not a number ends the
+/// query.
 ///
 /// # Errors
-/// `encoding.sql` for a model of records that are not those of a table, or with a projection.
+/// `encoding.sql` for a model of libsvm files or images, or with a projection.
 ///
 /// # Examples
 /// ```no_run
@@ -76,7 +76,7 @@ fn of_classes(
     let mut query = select(&named(expressions, scores.clone()), table);
     let largest = dialect.largest(&scores);
     query = select(&[(largest, "dp_largest".to_owned())], &query);
-    // The first that is the largest, as in the model.
+    // The first of the largest scores, as in the model.
     let cases = scores.iter().zip(classes);
     let cases = cases.map(|(score, class)| format!(" WHEN {score} = dp_largest THEN {}", dialect.text(class)));
     let class = format!("CASE{} END", cases.collect::<String>());

@@ -27,7 +27,7 @@ pub const REGRESSION_WIDTH: f64 = 0.5;
 /// The largest delta that is suggested.
 pub const LARGEST_SUGGESTED_DELTA: f64 = 1e-6;
 
-/// The purpose of the key that draws which rows of a unit are used.
+/// The purpose of the key for drawing the rows of a unit that are used.
 pub const ROWS_OF_UNITS: Purpose = Purpose::Custom(u32::from_be_bytes(*b"unit"));
 
 /// A private training on a table. All settings are public and chosen before a record is read.
@@ -178,8 +178,8 @@ impl Training {
         Self { workers, ..self }
     }
 
-    /// Sets the memory for the rows of a file, and the folder of those that need more; [`Room::default`] by default. The threads
-    /// are those of [`with_workers`](Self::with_workers). The model does not depend on them.
+    /// Sets the memory for the rows of a file, and the folder for rows that exceed it; [`Room::default`] by default. The
+    /// threads are those of [`with_workers`](Self::with_workers). The model does not depend on them.
     #[must_use]
     pub fn with_room(self, room: Room) -> Self {
         Self { room, ..self }
@@ -254,7 +254,7 @@ impl Training {
         Err(TrainError::Relation { algorithm: self.algorithm.name, relation })
     }
 
-    /// Returns the budget by which the algorithm chooses.
+    /// Returns the budget of one record, by which the algorithm chooses.
     fn budget_of_a_record(&self) -> Result<Budget, TrainError> {
         Ok(match self.unit {
             None => self.budget,
@@ -317,14 +317,14 @@ impl Training {
 /// dimension does not matter. Only `auto` chooses any.
 ///
 /// # Errors
-/// Those of [`Entry::cosines`], and of an encoder with so many features.
+/// Those of [`Entry::cosines`], and of an encoder with that many features.
 pub fn with_chosen_map(entry: &Entry, request: &Request<'_>, encoder: &Encoder) -> Result<Encoder, TrainError> {
     let cosines = entry.cosines(request, encoder.free_columns() as u64)?;
     let map = if cosines == 0 { FeatureMap::LINEAR } else { FeatureMap::curves(cosines) };
     Ok(encoder.with_map(map)?)
 }
 
-/// Returns the largest power of ten that is at most 1e-6 and `1/(10 n)`: far below the chance of a record to be drawn out of `n`.
+/// Returns the largest power of ten that is at most 1e-6 and `1/(10 n)`: well below `1/n`.
 ///
 /// # Errors
 /// None for any `n`.
@@ -338,7 +338,7 @@ pub fn with_chosen_map(entry: &Entry, request: &Request<'_>, encoder: &Encoder) 
 /// ```
 pub fn suggested_delta(n: u64) -> Result<Delta, dp_accountant::Error> {
     let digits = n.saturating_sub(1).checked_ilog10().map_or(0, |digits| digits + 1);
-    // The nearest number to the power, which a product of tenths is not.
+    // Parsed, because a product of tenths is not the double nearest to the power.
     Delta::new(format!("1e-{}", (digits + 1).max(6)).parse().unwrap_or(0.0))
 }
 

@@ -1,12 +1,12 @@
 //! Recomputes the guarantee of a model, or a ranker, from its file alone.
 //!
-//! There are four layers, each detecting what the previous one cannot. The seals detect any edit without repair. The recipe's
-//! derivation detects any number that does not follow from the public parameters, even if the seals were repaired. The
-//! comparison of model and certificate detects missing assumptions, and superfluous ones. The weights must lie on the grid of
-//! the recipe's noise and in its ball, which detects weights that were never released.
+//! There are four layers, each detecting what the previous one cannot. The hashes detect any edit that does not recompute them.
+//! The recipe's derivation detects any number that does not follow from the public parameters, even if the hashes were
+//! recomputed. The comparison of model and certificate detects missing assumptions, and superfluous ones. The weights must lie
+//! on the grid of the recipe's noise and in its ball, which detects weights that were never released.
 //!
 //! # Limits
-//! A certificate is a statement, not a signature. Without a key, an editor who repairs both hashes can still
+//! A certificate is a statement, not a signature. Without a key, an editor who recomputes both hashes can still
 //! - replace weights by others that the recipe could have released ([`dp_optim::lattice`] documents them for each recipe),
 //!   ranges or names: a worse model under the same arithmetic, which needs no record;
 //! - state a weaker requested guarantee, another version number of a crate, or settings that do not influence the sensitivity
@@ -123,7 +123,8 @@ pub fn ranker(file: &RankerFile) -> Result<Verification, Error> {
     Ok(Verification { warnings: file.warnings(), ..verified })
 }
 
-/// Verifies the file of released metrics with valid seals. The model that they are of is not in it: its guarantee is another.
+/// Verifies the file of released metrics with valid seals. It does not contain the evaluated model, which has a guarantee of
+/// its own.
 ///
 /// # Errors
 /// [`ErrorKind::NotPrivate`], `Guarantee`, `Assumption`.
@@ -296,7 +297,7 @@ fn check_assumptions<D: Derivation>(
 ) -> Result<(), Error> {
     let unfit = |message: &str| Error::new(ErrorKind::Assumption, message).at("certificate.assumptions");
     if let Some(missing) = of_model.iter().find(|needed| !certificate.assumptions.contains(needed)) {
-        return Err(unfit("the certificate does not say of the schema what the model's encoder says of itself")
+        return Err(unfit("the certificate lacks an assumption that the model's encoder requires")
             .expecting(report::in_words(missing)));
     }
     let mut needed = certificate.derivation.assumptions();
@@ -316,8 +317,8 @@ fn check_assumptions<D: Derivation>(
 /// The settings that may be selected on public records, as named in certificates.
 pub const TUNED_SETTINGS: [&str; 3] = ["lambda", "passes", "batch_size"];
 
-/// Returns whether the assumption is about where the rows are: another engine computed the sums, or they are those of a query. It adds
-/// to what the guarantee rests on, so that any certificate may state it.
+/// Returns whether the assumption is about the source of the rows: another engine computed the sums, or the rows are a query's
+/// result. It only adds an assumption, so any certificate may state it.
 fn is_of_source(assumption: &Assumption) -> bool {
     matches!(assumption, Assumption::EngineArithmetic { bits: ..=40 } | Assumption::QueryRows)
 }

@@ -67,8 +67,8 @@ Examples:
   dp account gaussian --noise-multiplier 4 --steps 12 --delta 1e-6 --compare
   dp account event tree.json --delta 1e-6 --json
 
-The number that is left out is computed from the others: epsilon, delta, the noise multiplier, the sampling rate or the
-steps. What is promised is always the upper end of the certified interval.")]
+The omitted number is computed from the others: epsilon, delta, the noise multiplier, the sampling rate or the steps.
+The promised value is always the upper end of the certified interval.")]
 pub struct AccountArgs {
     /// The release: mechanism or training
     #[command(subcommand)]
@@ -397,7 +397,7 @@ Keys, named as the flags of the other forms:
   others      buckets and noise; step_epsilon; step_epsilon and step_delta; rho; mu; event; each with steps
   any         epsilon, delta, solve, adjacency, n_public, accountant, id
 
-The number that is left out is computed. `id` (text or a number) comes back with the answer. Numbers are JSON numbers:
+The omitted number is computed. `id` (text or a number) is returned with the answer. Numbers are JSON numbers:
 no text, no NaN, no Infinity; counts are whole (1e4 is). Unknown keys and keys that are there twice are errors.
 
 A line that cannot be answered gives {\"error\": {\"code\", \"message\", \"where\": {\"line\", \"field\"}, \"help\"}} in its place

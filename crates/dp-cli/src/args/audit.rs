@@ -22,7 +22,7 @@ Examples:
 
 An audit plays the attacker: it runs a mechanism on two neighbouring inputs many times, picks a test on one half of the
 runs and bounds epsilon from below on the other half. A bound above the claim refutes it, and the exit code is 5. A bound
-below it refutes nothing at this confidence, which is less than a proof.")]
+below it refutes nothing at this confidence, which is not a proof.")]
 pub struct AuditArgs {
     /// The subject of the audit
     #[command(subcommand)]
@@ -121,8 +121,8 @@ Examples:
   dp audit mechanism gaussian --std-dev 2.5 --sensitivity 0.1 --dim 100
   dp audit mechanism randomized-response --epsilon 1.5 --buckets 12
 
-A name stands for all pairs of inputs that begin with it: `dp audit list` shows them. With parameters it is one mechanism,
-the very one that you deploy: gaussian takes --std-dev; laplace, laplace-ball and discrete-laplace --scale or --epsilon;
+A name stands for all pairs of inputs that begin with it: `dp audit list` shows them. With parameters it is one mechanism
+as you deploy it: gaussian takes --std-dev; laplace, laplace-ball and discrete-laplace --scale or --epsilon;
 discrete-gaussian --scale; staircase --epsilon; randomized-response --epsilon and --buckets.")]
 pub struct AuditMechanismArgs {
     /// The mechanisms, or some of their pairs of inputs
@@ -146,10 +146,10 @@ Examples:
   dp audit recipe --algorithm bolt-on-convex --epsilon 1 --delta 1e-5
   dp audit recipe --algorithm bolt-on-strongly-convex --epsilon 0.5 --loss logistic --lambda 0.01 --n 1000 --dim 5
 
-First many pairs of data sets that differ in one record are trained on without noise: none may end further apart than
-the sensitivity that is claimed. Then the whole recipe runs on the farthest of them, noise included. All data are made
-up: no file is read. The recipes of rankers (rank-grades, rank-list-presence, rank-lists, rank-documents) have each their
-own relation and loss; --adjacency, --loss, --lambda and --radius play no role for them.")]
+First, models are trained without noise on many pairs of data sets that differ in one record: the models of a pair may
+differ by at most the claimed sensitivity. Then the whole recipe, noise included, runs on the pair with the largest
+difference. All data are synthetic: no file is read. Each recipe of rankers (rank-grades, rank-list-presence, rank-lists,
+rank-documents) has its own relation and loss; --adjacency, --loss, --lambda and --radius do not apply to them.")]
 pub struct AuditRecipeArgs {
     /// The recipe: `dp audit list` shows them
     #[arg(long, value_name = "NAME", value_parser = recipes())]
@@ -228,11 +228,11 @@ Examples:
   dp audit table --long --seed random --json
   dp audit table --kind two-classes --algorithm bolt-on-convex --claim-epsilon 0.3
 
-Each training is that of the command which --json names, at (1, 1e-3) and at (4, 1e-5), under the relation that is its
-default, on data sets of 2 to 7 records (lists) that differ in one. The attacker sees what is released alone. All pairs of
-data sets of extreme records are listed, up to symmetry; a pilot chooses one pair for each row, on runs of its own: of all
-pairs, or of a sample by the seed, as many as its runs allow. Then half of the runs choose a direction and a threshold, and
-the other half are counted. The confidence of the command is divided among the rows.")]
+Each training is that of a command (shown with --json) at (1, 1e-3) and at (4, 1e-5), under its default relation, on data
+sets of 2 to 7 records (lists) that differ in one. The attacker sees only what is released. All pairs of data sets of
+extreme records are listed, up to symmetry. For each row a pilot with its own runs chooses one pair, among all or, if its
+runs do not suffice, among a sample drawn by the seed. Then half of the runs choose a direction and a threshold, and the
+other half are counted. The confidence of the command is divided among the rows.")]
 pub struct AuditTableArgs {
     /// The kinds of training [default: all]
     #[arg(long, value_enum, value_name = "KIND", num_args = 1..)]

@@ -107,7 +107,7 @@ fn flag<'c>(command: &'c Command, key: &str) -> Option<&'c Arg> {
     command.get_arguments().find(|arg| arg.get_long() == Some(key)).filter(|_| !OF_CONFIG.contains(&key))
 }
 
-/// Adds the flags of a table that are not given otherwise and contradict none that is.
+/// Adds the flags of a table that are not given elsewhere and do not conflict with a given one.
 fn add(
     command: &Command,
     matches: &ArgMatches,

@@ -319,10 +319,10 @@ pub struct PredictArgs {
     /// Output of `dp train`
     #[arg(long, value_name = "FILE")]
     pub model: FileName,
-    /// Print a query in this dialect instead, of the columns of --table and of the predictions; nothing is read
+    /// Print a query in this dialect instead, which returns the columns of --table and the predictions; nothing is read
     #[arg(long, value_name = "DIALECT", value_parser = dialects(), requires = "table", conflicts_with = "data")]
     pub sql: Option<Dialect>,
-    /// The records, with or without the label, as of `dp train`; `-` for standard input
+    /// The records, with or without the label, as for `dp train`; `-` for standard input
     #[arg(long, value_name = "FILE", required_unless_present = "sql", help_heading = "Data")]
     pub data: Option<FileName>,
     /// The flags for reading them
@@ -383,10 +383,10 @@ Example:
   dp verify model.json
   dp verify model.json --key curator.key.pub
 
-Exits with 5 where the guarantee does not hold. What is verified is that the guarantee follows from what the
-certificate says was done. That it was done (so many records, noise drawn in secret, ranges publicly known) only the
-curator can vouch for: check the curator's signature with --key, or compare the printed SHA-256 with the one that the
-curator published.")]
+Exits with 5 if the guarantee does not hold. It verifies that the guarantee follows from the training that the
+certificate describes. Only the curator can vouch that this training took place (number of records, secret noise, public
+ranges): check the curator's signature with --key, or compare the printed SHA-256 with the one that the curator
+published.")]
 pub struct VerifyArgs {
     /// The model file; `-` for standard input
     #[arg(value_name = "MODEL")]
@@ -394,7 +394,7 @@ pub struct VerifyArgs {
     /// Public key of the curator, whose signature is then required
     #[arg(long, value_name = "FILE")]
     pub key: Option<PathBuf>,
-    /// Limit on the steps of the recomputation, which a stranger's file could make take days
+    /// Limit on the steps of the recomputation: an untrusted file could require days
     #[arg(long, value_name = "NUMBER", default_value_t = dp::verify::WORK)]
     pub work: u64,
     /// Signature file [default: MODEL.sig]

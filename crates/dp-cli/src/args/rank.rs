@@ -19,11 +19,11 @@ Examples:
   dp rank evaluate --model ranker.json --data test.txt
   dp rank predict --model ranker.json --data new.txt --out scores.csv
 
-A list is what one query found: documents with features, and grades of how relevant each is. What is protected are the
-grades of one list, as one user gave them (--adjacency change-list-labels): documents, their features, the queries and
-the number of lists are public. With `--protect lists` it is a whole list, features and length included, with `--protect
-documents` all of one document; then nothing but the number of lists is public. `--model` names a kind where a ranker is
-built and a file where one is read.")]
+A list is the result of one query: documents with features, each with a relevance grade. The grades of one list, as one
+user gave them, are protected (--adjacency change-list-labels): documents, their features, the queries and the number of
+lists are public. `--protect lists` protects a whole list, features and length included; only the number of lists is then
+public. `--protect documents` protects all of one document; the lengths of lists are then public too. `--model` names a
+kind of model in training, and a file elsewhere.")]
 pub struct RankArgs {
     /// The subcommand.
     #[command(subcommand)]
@@ -216,9 +216,9 @@ pub struct RankPrivacyArgs {
     /// Protected unit [default: grades]
     ///
     /// With `grades` features are public and may be read off the files, with `lists` and `documents` they are secret: the
-    /// number of features has to be declared (--features), and queries and documents stay out of what is published. A whole
-    /// list or document replaced costs as much as the grades of a list; whether a list is there at all (lists with
-    /// --adjacency add-remove) costs less.
+    /// number of features has to be declared (--features), and queries and documents stay out of what is published. Replacing a
+    /// whole list or document costs as much as changing the grades of a list; the presence of a list (lists with --adjacency
+    /// add-remove) costs less.
     #[arg(long, value_enum, value_name = "WHAT")]
     pub protect: Option<RankProtect>,
     /// Neighbouring relation [default: add-remove for lists; other units have one only]
@@ -243,8 +243,8 @@ Examples:
   dp rank train --data train.txt --features 46 --protect lists --loss bayesrank --model linear --epsilon 1 --delta 1e-4 \
 --out ranker.json
 
-What the certificate promises is for one list: its grades, or all of it with --protect lists. Somebody with two lists is
-protected half as well.")]
+The guarantee is for one list: its grades, or all of it with --protect lists. For two lists of one person, epsilon is
+twice as large and delta more than twice.")]
 pub struct RankTrainArgs {
     /// The lists, in one file or several: LETOR or CSV, plain, .gz or .xz; `-` for standard input
     #[arg(long, value_name = "LISTS", num_args = 1.., required = true)]
@@ -362,10 +362,10 @@ pub struct RankPredictArgs {
 Example:
   dp rank cv --parts S1.txt S2.txt S3.txt S4.txt S5.txt --loss bayesrank --model linear --epsilon 1 --delta 1e-4 --json
 
-Fold f trains on parts f, f+1 and f+2, validates on f+3 and tests on f+4, counted round. Nothing is chosen on the
-validation part: its figures are reported beside those of the test part, and choosing by them would cost privacy that
-epsilon does not count. Batches and noise are seeded, so that the figures can be had again; they are computed from the
-grades without noise. This is an experiment, no private release.")]
+Fold f trains on parts f, f+1 and f+2, validates on f+3 and tests on f+4, modulo 5. Nothing is chosen on the validation
+part: its figures are reported beside those of the test part, and choosing by them would cost privacy that epsilon does
+not include. Batches and noise are seeded, so that the figures are reproducible; they are computed from the grades
+without noise. This is an experiment, not a private release.")]
 pub struct RankCvArgs {
     /// The five parts: LETOR or CSV, plain, .gz or .xz
     #[arg(long, value_name = "LISTS", num_args = 5, required = true)]

@@ -22,8 +22,8 @@ Examples:
   dp reproduce export --data data --out folds
 
 The files of the data sets are yours to provide: `dp reproduce list` names them. Every finished run is kept in runs.csv
-in the output folder, so that a call that was interrupted goes on where it stopped; pictures and tables are drawn anew
-from it. Runs are seeded by their names: they can be repeated by anyone, and are no private releases."
+in the output folder, so that an interrupted call continues where it stopped; pictures and tables are redrawn from it.
+Runs are seeded by their names: anyone can repeat them, so they are not private releases."
 )]
 pub struct ReproduceArgs {
     /// List figures and tables, or export the prepared rows.

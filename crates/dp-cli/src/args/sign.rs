@@ -43,9 +43,9 @@ pub struct SignNewKeyArgs {
 Example:
   dp sign model model.json --key curator.key
 
-What is signed is the hash of the certificate, which holds that of the model, together with the sentence that the noise was
-drawn once, from the system's generator. Nobody but who ran the training can know that: do not sign the model of somebody
-else, nor one of several that were trained and looked at.")]
+Signs the hash of the certificate, which contains that of the model, with the statement that the noise was drawn once,
+from the system's generator. Only whoever ran the training can know that: do not sign the model of somebody else, nor one
+of several that were trained and looked at.")]
 pub struct SignModelArgs {
     /// The model file; `-` for standard input
     #[arg(value_name = "MODEL")]

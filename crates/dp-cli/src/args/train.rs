@@ -243,11 +243,11 @@ pub struct TrainArgs {
     /// Row normalisation [default: clip]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
     pub row_norm: Option<RowNorm>,
-    /// Leave the rows where they are: the server or runner of --data adds up, a server over so many connections (auto, dp-gd,
-    /// noisy-moments, majority)
+    /// Leave the rows where they are: the server or runner of --data computes the sums, a server over this many connections
+    /// (auto, dp-gd, noisy-moments, majority)
     #[arg(long, value_name = "CONNECTIONS", num_args = 0..=1, require_equals = true, default_missing_value = "1", help_heading = "Data", conflicts_with_all = ["schema_from_data", "memory", "spool", "spool_encrypted", "one_vs_all"])]
     pub sums: Option<NonZeroUsize>,
-    /// Longest time of a runner's statement; then the runner is started again, at most twice in a step [default: 3600]
+    /// Time limit of a runner's statement; a runner that exceeds it is restarted, at most twice in a step [default: 3600]
     #[arg(long, value_name = "SECONDS", requires = "sums", help_heading = "Data")]
     pub sums_timeout: Option<NonZeroU32>,
     /// Memory for the rows, as 500MB or 4GiB; more rows go to a temporary file without a name [default: half of what is free]
@@ -330,7 +330,7 @@ pub struct TrainArgs {
     /// Print the plan and its cost, without reading a record
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
-    /// Number of records (with --unit of units), for --dry-run
+    /// Number of records (with --unit, of units), for --dry-run
     #[arg(long, value_name = "NUMBER", requires = "dry_run", help_heading = "Output")]
     pub n: Option<u64>,
 }

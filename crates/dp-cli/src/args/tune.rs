@@ -32,8 +32,8 @@ pub enum TrialLaw {
 /// Arguments of `dp tune`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
---lambda, --passes and --batch-size take several values, divided by commas: every combination is tried. How good each
-was is never shown.
+--lambda, --passes and --batch-size take several values, divided by commas: every combination is tried. Their errors
+are never shown.
 
 Examples:
   dp tune --data people.csv --schema schema.toml --epsilon 1 --algorithm bolt-on-strongly-convex \\

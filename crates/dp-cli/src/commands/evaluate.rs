@@ -28,7 +28,7 @@ pub struct EvaluateConfig {
     pub model: FileName,
     /// The records.
     pub input: InputConfig,
-    /// The treatment of categories that the schema does not list, if it is another than the schema's.
+    /// The treatment of categories that the schema does not list, if it differs from the schema's.
     pub on_unknown: Option<UnknownArg>,
     /// The probability at which the model decides, if it is not its own.
     pub threshold: Option<f64>,

@@ -34,9 +34,10 @@ const OWN: &[Page] = &[
     },
     Page {
         code: "account.line",
-        text: "A line of a batch is no question: it is not UTF-8, not one JSON object, longer than 4 MiB, it has a key \
-               that does not exist or that is there twice, or a value of another kind (a number in quotes, a fraction \
-               where a count belongs). JSON has no NaN and no Infinity. The other lines are answered as usual.",
+        text: "A line of a batch is not a question: it is not UTF-8, not one JSON object, longer than 4 MiB, it has a \
+               key that does not exist or that is there twice, or a value of another kind (a number in quotes, a \
+               fraction where a count belongs). JSON has no NaN and no Infinity. The other lines are answered as \
+               usual.",
     },
     Page {
         code: "account.read",
@@ -45,16 +46,16 @@ const OWN: &[Page] = &[
     },
     Page {
         code: "account.unreachable",
-        text: "Nothing meets the target: no amount of noise, no sampling rate or not even one step gives the epsilon \
-               at the delta that was asked for. With delta = 0 only mechanisms that are pure can meet any; where a \
-               part of what is released does not depend on the number that is looked for, it may cost too much alone.",
+        text: "Nothing meets the target: no amount of noise, no sampling rate or not even one step gives the requested \
+               epsilon at the requested delta. With delta = 0 only pure mechanisms can meet a target. A part of the \
+               release that does not depend on the unknown number may already cost too much.",
     },
     Page {
         code: "account.unsupported",
-        text: "The accountant that was asked for has no theorem for what was released: Gaussian DP knows only what is \
-               exactly so, zero-concentrated DP neither sampling nor approximate guarantees, the exact accountant only \
-               releases whose pair of worst-case laws is known. `auto` chooses among all that apply, `--compare` shows \
-               them.",
+        text: "The requested accountant has no theorem for the release: Gaussian DP covers only events that satisfy it \
+               exactly, zero-concentrated DP neither sampling nor approximate guarantees, the exact accountant only \
+               releases with a known worst-case pair of distributions. `auto` chooses among all that apply, \
+               `--compare` shows them.",
     },
     Page {
         code: "audit.failed",
@@ -116,9 +117,9 @@ const OWN: &[Page] = &[
     },
     Page {
         code: "lists.split",
-        text: "The rows of one query do not lie together: others stand between them, or they are in two files. Often two \
-               users share a name then, and joined they would share one list's protection. Sort the file by query, or \
-               add --split-lists join if all rows of a query are one user's; lists in two files belong into one.",
+        text: "The rows of one query do not lie together: others stand between them, or they are in two files. Often \
+               two users share a name; joined into one list, they would share its protection. Sort the file by query, \
+               or add --split-lists join if all rows of a query are one user's; lists in two files belong into one.",
     },
     Page {
         code: "lists.unreadable",
@@ -126,9 +127,9 @@ const OWN: &[Page] = &[
     },
     Page {
         code: "lists.value",
-        text: "The value of a feature is not a finite number: a word, a blank cell, NaN or infinity; or a value is so large \
-               that a score overflows. Missing values can be filled in beforehand, from within their own list where \
-               features are protected.",
+        text: "The value of a feature is not a finite number: a word, a blank cell, NaN or infinity; or a value is so \
+               large that a score overflows. Fill in missing values beforehand; where features are protected, only \
+               from within the same list.",
     },
     Page {
         code: "lists.width",
@@ -143,10 +144,10 @@ const OWN: &[Page] = &[
     },
     Page {
         code: "file.too_large",
-        text: "A file of which the whole is held in memory is larger than the limit: 64 MiB for a schema or a tree \
-               of events, 4 GiB for a model or ranker with its certificate, and no model is written that is larger. \
-               Usually the wrong file was named, such as the data in place of the schema. Data and \
-               questions have no limit of size, only a row or line has: 64 MiB.",
+        text: "A file that is held in memory as a whole is larger than the limit: 64 MiB for a schema or a tree of \
+               events, 4 GiB for a model or ranker with its certificate (no larger one is written). Usually the wrong \
+               file was named, such as the data in place of the schema. Data and questions have no size limit, except \
+               64 MiB for a row or line.",
     },
     Page {
         code: "model.read",
@@ -161,7 +162,7 @@ const OWN: &[Page] = &[
         code: "output.closed_pipe",
         text: "Standard output, where the result was to go, was closed: its reader went away before the result was \
                written, or there was none from the start. Files named by --out or --report are there if they were \
-               complete. What is read in part as often as whole (predictions, the answers of a batch, help) ends \
+               complete. Output that is often read only in part (predictions, the answers of a batch, help) ends \
                without this error.",
     },
     Page {
@@ -228,8 +229,8 @@ const OWN: &[Page] = &[
     },
     Page {
         code: "signature.format",
-        text: "The file is no signature: it is not what `dp sign model` writes, a member is missing, unknown or there \
-               twice, or its format is of another version.",
+        text: "The file is not a signature: it is not what `dp sign model` writes, a member is missing, unknown or \
+               there twice, or its format is of another version.",
     },
     Page {
         code: "signature.read",
@@ -243,9 +244,9 @@ const OWN: &[Page] = &[
     },
     Page {
         code: "train.not_finite",
-        text: "The weights that were released are no finite numbers: settings so extreme that the arithmetic overflowed, \
-               such as a --lambda near the largest double. Whether this happens is decided by the released weights \
-               alone, after the noise, so that the guarantee covers it; no model was written.",
+        text: "The released weights are not finite numbers: the settings were so extreme that the arithmetic \
+               overflowed, such as a --lambda near the largest double. Whether this happens is decided by the released \
+               weights alone, after the noise, so that the guarantee covers it; no model was written.",
     },
     Page {
         code: "train.useless",
@@ -268,7 +269,7 @@ const OWN: &[Page] = &[
     Page {
         code: "usage.missing",
         text: "A flag is needed that was not given. Nothing that matters for privacy is guessed: epsilon, the label, \
-               and a schema (or the explicit --schema-from-data) have to be said.",
+               and a schema (or the explicit --schema-from-data) have to be given.",
     },
     Page {
         code: "usage.stdin_twice",
@@ -325,16 +326,17 @@ const OWN: &[Page] = &[
     },
     Page {
         code: "verify.weights",
-        text: "The weights are not what the recipe of the certificate can have released. Noise is added on a grid whose \
-               step follows from its scale, and a projection leaves weights in a ball; these lie between the points of \
-               the grid, outside the ball, or need more digits than the recipe's arithmetic has. Such weights were put \
-               in place of those that were released, and may never have met any noise. Ask for the original file.",
+        text: "The weights are not what the recipe of the certificate can have released. Noise is added on a grid \
+               whose step follows from its scale, and a projection leaves weights in a ball; these lie between the \
+               points of the grid, outside the ball, or need more digits than the recipe's arithmetic has. Such \
+               weights were put in place of those that were released, and may contain no noise at all. Ask for the \
+               original file.",
     },
     Page {
         code: "verify.work",
-        text: "To recompute this certificate takes more steps than are allowed for, so that it was neither verified nor \
-               refuted: very many candidates, updates or features. How many steps it takes is known before it is begun. \
-               Allow for more with --work where you trust the file that far.",
+        text: "Recomputing this certificate takes more steps than the limit, because of very many candidates, updates \
+               or features, so that it was neither verified nor refuted. The number of steps is known beforehand. \
+               Raise the limit with --work if you trust the file that far.",
     },
 ];
 

@@ -44,7 +44,7 @@ pub fn execute(args: &ExplainModelArgs, console: &Console) -> Result<(), Failure
         Failure::new(ExitStatus::Input, "model.mismatch", "the model is not a sum over the columns of a table")
             .at_file(&args.model)
             .expected("a model of a CSV file without --project")
-            .help("`features` and `weights` of the model file are what there is to see")
+            .help("see `features` and `weights` in the model file")
     })?;
     let publishable = verify::model(&file, verify::WORK).is_ok();
     if let Some(out) = &args.out {

@@ -153,7 +153,7 @@ fn planning(args: &PlanArgs) -> Result<Planning, Failure> {
             "--rows",
             format!("{units} units of at most {records_of_unit} rows have no more than {most}"),
         )
-        .help("count the rows that are used: of a unit with more, so many"));
+        .help("count only the rows that are used: at most --max-rows of each unit"));
     }
     let relation = match args.adjacency {
         Adjacency::AddRemove => AdjacencyKind::ZeroOut,

@@ -27,7 +27,7 @@ pub struct PredictConfig {
     pub model: FileName,
     /// The records.
     pub input: InputConfig,
-    /// The treatment of categories that the schema does not list, if it is another than the schema's.
+    /// The treatment of categories that the schema does not list, if it differs from the schema's.
     pub on_unknown: Option<UnknownArg>,
     /// Columns that are copied before the scores.
     pub ids: Vec<String>,

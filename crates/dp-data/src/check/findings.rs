@@ -9,7 +9,7 @@ use crate::schema::{LabelKind, Schema};
 
 /// Number of examples of a problem that are kept.
 const EXAMPLES: usize = 5;
-/// Number of texts of a problem that are counted; further ones are not told apart.
+/// Number of texts of a problem that are counted; further ones are not distinguished.
 const TEXTS: usize = 200;
 /// Number of characters of a text that are kept.
 const SHOWN: usize = 60;
@@ -33,9 +33,9 @@ pub enum Consequence {
 /// One cell or row with a problem.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Example {
-    /// The line on which its record starts, from 1, including the header; of typed cells the number of the row.
+    /// The line on which its record starts, from 1, including the header; for typed cells the number of the row.
     pub line: u64,
-    /// The text of the cell, shortened; of a row what was found.
+    /// The text of the cell, shortened; for a row, what was found.
     pub text: String,
 }
 
@@ -94,8 +94,8 @@ pub struct Findings {
     pub rows: u64,
     /// The names of the columns of the table.
     pub header: Vec<String>,
-    /// The problems: those for which the file is refused first, then in the order of the schema, rows
-    /// before columns.
+    /// The problems: first those for which the file is refused, then the others in the order of the schema, rows before
+    /// columns.
     pub problems: Vec<Problem>,
     /// What is unusual but used: columns with one value, classes without records, columns that the schema does not name.
     pub notes: Vec<String>,
@@ -103,7 +103,7 @@ pub struct Findings {
     pub stopped: Option<DataError>,
     /// Names of the columns of the schema, and the label's.
     names: Vec<String>,
-    /// The problems while records are read, by column, error and consequence; the label is behind the columns.
+    /// The problems while records are read, by column, error and consequence; the label comes after the columns.
     found: BTreeMap<(Option<usize>, &'static str, Consequence), Counted>,
     tallies: Vec<ColumnTally>,
     classes: Option<ClassCounts>,
@@ -140,7 +140,7 @@ impl Findings {
 
     /// Adds a row that cannot be split, or a column that is not there.
     pub(super) fn add_error(&mut self, error: DataError) {
-        // The column of a row in which a quote goes on may not be the schema's.
+        // These errors are about rows: their column need not be one of the schema.
         let column = match error.kind() {
             DataErrorKind::CsvRagged | DataErrorKind::CsvNotUtf8 => None,
             _ => error.column().map(str::to_owned),
@@ -203,7 +203,7 @@ impl Findings {
         counted.count_text(text, 1);
     }
 
-    /// Adds what is wrong with the next records, whose lines were counted from the end of `lines` others.
+    /// Adds the findings of the next records, whose line numbers do not count the `lines` lines before them.
     pub(super) fn append(&mut self, next: Self, lines: u64) {
         self.rows += next.rows;
         for problem in next.problems {
@@ -271,7 +271,7 @@ impl Findings {
 }
 
 impl Problem {
-    /// Adds those of later records, whose lines were counted from the end of `lines` others.
+    /// Adds the cells of later records, whose line numbers do not count the `lines` lines before them.
     fn append(&mut self, later: Self, lines: u64) {
         self.count += later.count;
         let room = EXAMPLES - self.examples.len();
@@ -280,7 +280,7 @@ impl Problem {
 }
 
 impl Counted {
-    /// Counts a text. The first texts in their order are told apart, so that the order of the records does not matter.
+    /// Counts a text. The first texts in lexicographic order are kept, so that the order of the records does not matter.
     fn count_text(&mut self, text: &[u8], more: u64) {
         if let Some(count) = self.texts.get_mut(text) {
             *count += more;

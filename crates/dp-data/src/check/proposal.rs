@@ -11,11 +11,11 @@ use crate::schema::{
     OnMissing, OnUnknown, OnUnreadable, Others, Review, Schema,
 };
 
-/// Number of checks, each of which may show what the one before could not see.
+/// Number of checks; each may find what the previous one could not.
 const ROUNDS: usize = 6;
-/// A new category has at least this many cells,
+/// Minimum number of cells of a new category.
 const LEAST_CELLS: u64 = 10;
-/// and one cell in at most this many.
+/// A new category has at least one cell in this many.
 const CELLS_TO_ONE: u64 = 1000;
 /// Maximum number of categories of a column.
 const MOST_CATEGORIES: usize = 100;
@@ -38,7 +38,7 @@ pub struct Proposal {
     pub schema: Schema,
     /// The changes.
     pub changes: Vec<Change>,
-    /// What a check under it finds: problems that no schema mends are still there.
+    /// The findings under it, including problems that no schema can mend.
     pub left: Findings,
 }
 
@@ -140,7 +140,7 @@ impl Edit {
         self.changes.push(Change { column: column.to_owned(), text });
     }
 
-    /// Finds delimiter and encoding; returns whether they are others than the schema's.
+    /// Finds delimiter and encoding; returns whether they differ from the schema's.
     fn read_as(&mut self, input: &mut Input, csv: &CsvOptions) -> Result<bool, DataError> {
         let given = CsvOptions { header: Some(csv.header.or(self.schema.file().header).unwrap_or(true)), ..*csv };
         let found = file_format(*csv, csv_options(input, given)?);
@@ -196,7 +196,7 @@ impl Edit {
         let file = self.schema.file().clone();
         let schema =
             Schema::new(columns, label, self.schema.missing().to_vec()).and_then(|schema| schema.with_file(file));
-        // A change that contradicts the rest of the schema is none.
+        // A change that contradicts the rest of the schema is dropped.
         if let Ok(schema) = schema {
             self.schema = schema;
             self.changes.extend(changes);
@@ -304,7 +304,7 @@ fn mend_column(
     Some(text)
 }
 
-/// Changes how cells are written, what marks a missing one, or what becomes of the others.
+/// Changes the format of cells, the markers of missing values, or the treatment of the other cells.
 fn mend_unreadable(
     column: &mut Column,
     schema: &Schema,
@@ -415,7 +415,7 @@ fn mend_label(
     Some(text)
 }
 
-/// Returns whether rows cannot be split, as where a quote is stray.
+/// Returns whether some rows cannot be split, for instance because of a stray quote.
 fn has_stray_quotes(found: &Findings) -> bool {
     let stray = [DataErrorKind::CsvRagged, DataErrorKind::CsvAfterQuote];
     found.stopped.is_some() || found.refusals().any(|one| one.kind().is_some_and(|kind| stray.contains(&kind)))

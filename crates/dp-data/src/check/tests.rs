@@ -127,7 +127,7 @@ fn proposed(text: &str, toml: &str) -> Proposal {
     let bytes = text.as_bytes().to_vec();
     let open = || Ok::<_, DataError>(Input::from_bytes("t.csv", bytes.clone()));
     let proposal = propose(open, &schema(toml), &CsvOptions::default()).unwrap();
-    // What is written says the same.
+    // The written schema reads back as the same.
     let read = Schema::parse("p.toml", &proposal.to_toml()).unwrap();
     assert_eq!(read, proposal.schema, "{}", proposal.to_toml());
     assert!(

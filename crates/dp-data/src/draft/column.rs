@@ -27,14 +27,14 @@ const NUMBERS_TO_ONE: u64 = 9;
 const MOST_LABELS: usize = 1000;
 /// In a column of texts, more empty cells than one in this many are a category.
 const FEW: u64 = 100;
-/// How notes begin that ask for a decision.
+/// The beginning of notes that ask for a decision.
 pub(super) const UNDECIDED: &str = "Dropped, as";
 
 /// Statistics of a feature column.
 pub(super) struct ColumnSurvey {
     /// Plain numbers.
     numbers: Numbers,
-    /// What they and other numbers say about how they are written.
+    /// Evidence for the format of the numbers.
     written: Written,
     dates: Dates,
     /// Cells that are neither numbers nor dates nor a usual marker of missing values, and the line of the first.
@@ -155,7 +155,7 @@ impl ColumnSurvey {
         }
     }
 
-    /// Returns the statistics since the last part, of whose values those of earlier parts are left out.
+    /// Returns the statistics since the last part, without values of earlier parts.
     pub(super) fn take_part(&mut self) -> Self {
         let next = Self { owners: self.owners.as_ref().map(|_| Owners::default()), ..Self::empty(self.max_categories) };
         let mut part = core::mem::replace(self, next);
@@ -163,7 +163,7 @@ impl ColumnSurvey {
         part
     }
 
-    /// Adds the statistics of the next cells, whose lines were counted from the end of `lines` others.
+    /// Adds the statistics of the next cells, whose line numbers do not count the `lines` lines before them.
     pub(super) fn append(&mut self, next: &Self, lines: u64) {
         if next.numbers.count > 0 {
             self.sequence = match (self.sequence, next.sequence) {
@@ -218,7 +218,7 @@ impl ColumnSurvey {
         lines.into_iter().flatten().min()
     }
 
-    /// Adds what this column says about the marks in the numbers of its file.
+    /// Adds this column's evidence for the decimal mark of its file.
     pub(super) fn add_marks(&self, marks: &mut Marks) {
         match self.written.reading(&self.numbers) {
             Reading::One(Found { format: Some(format), numbers, .. }) if self.are_nearly_all(numbers.count) => {
@@ -518,7 +518,7 @@ pub(super) struct LabelSurvey {
     overflowed: bool,
     /// Plain numbers.
     numbers: Numbers,
-    /// What they and other numbers say about how they are written.
+    /// Evidence for the format of the numbers.
     written: Written,
     /// True if every plain number is an integer.
     whole: bool,
@@ -562,7 +562,7 @@ impl LabelSurvey {
         self.counts.insert(value.into(), more);
     }
 
-    /// Adds the statistics of the next cells, whose lines were counted from the end of `lines` others.
+    /// Adds the statistics of the next cells, whose line numbers do not count the `lines` lines before them.
     pub(super) fn append(&mut self, other: &Self, lines: u64) {
         self.whole = match (self.numbers.count, other.numbers.count) {
             (0, _) | (_, 0) => self.whole || other.whole,
@@ -582,8 +582,7 @@ impl LabelSurvey {
         (!self.overflowed).then(|| self.distinct(self.counts.keys().map(|value| text(value)).collect()))
     }
 
-    /// Returns the range of the numbers and how they are written, if all values are numbers, written in one way, or markers of missing
-    /// ones.
+    /// Returns the range and the format of the numbers, if all values are numbers of one format or markers of missing values.
     pub(super) fn range(&self, marks: Marks) -> Option<(f64, f64, Option<NumberFormat>)> {
         let found = self.written.reading(&self.numbers).decided(marks).ok()?;
         let is_all = !self.text && found.numbers.count == self.numbers.count + self.written.count();

@@ -57,7 +57,7 @@ const MONTHS: [&str; 12] = [
     "december",
 ];
 
-/// Stands for the shape of cells that their source calls dates, whose times of day may be left out at midnight.
+/// The shape of cells that their source types as dates; their texts may omit midnight.
 const TYPED: &str = "typed";
 
 /// Patterns of the texts of such cells.
@@ -68,19 +68,19 @@ const LONGEST: usize = 40;
 /// A range that holds every day.
 const EVER: (f64, f64) = (f64::NEG_INFINITY, f64::INFINITY);
 
-/// What the cells of a column say about how its dates are written.
+/// Evidence from the cells of a column for the format of its dates.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Dates {
     /// The cells by their shape.
     families: Families,
 }
 
-/// A way in which the dates of a column are written.
+/// A format of a column's dates.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FoundDates {
     pub(super) format: DateFormat,
     pub(super) numbers: Numbers,
-    /// Line of the first date that is written in another way.
+    /// Line of the first date in another format.
     pub(super) refused: Option<u64>,
 }
 
@@ -100,7 +100,7 @@ impl Dates {
         self.families.see(TYPED, line, &[as_date, Some(days)]);
     }
 
-    /// Adds those of the next cells, whose lines were counted from the end of `lines` others.
+    /// Adds those of the next cells, whose line numbers do not count the `lines` lines before them.
     pub(super) fn append(&mut self, next: &Self, lines: u64) {
         self.families.append(&next.families, lines);
     }
@@ -115,7 +115,7 @@ impl Dates {
         self.families.first()
     }
 
-    /// Returns the ways in which most of them are written: two where days and months cannot be told apart.
+    /// Returns the formats of most of them: two if days and months cannot be distinguished.
     pub(super) fn readings(&self) -> Vec<FoundDates> {
         let mut found: Vec<FoundDates> = Vec::new();
         for family in self.families.list() {

@@ -111,7 +111,7 @@ impl Families {
         self.list.get_mut(place)
     }
 
-    /// Adds those of the next cells, whose lines were counted from the end of `lines` others.
+    /// Adds those of the next cells, whose line numbers do not count the `lines` lines before them.
     pub(super) fn append(&mut self, next: &Self, lines: u64) {
         self.count += next.count;
         self.first = self.first.or(next.first.map(|line| line + lines));

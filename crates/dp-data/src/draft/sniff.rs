@@ -1,4 +1,4 @@
-//! How the text of a file is written, from its first rows.
+//! Delimiter, encoding and header of a file, detected from its first rows.
 
 use crate::encode::parse_number;
 use crate::error::{DataError, DataErrorKind};
@@ -10,8 +10,8 @@ const HEAD: usize = 64 * 1024;
 /// The delimiters that are tried, the usual one first.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
-/// Returns the options with which a file is read, as its first rows show; those that are given stay. The input is read from its
-/// beginning afterwards.
+/// Detects the options for reading a file from its first rows; given ones are kept. The input can then still be read from its
+/// beginning.
 ///
 /// # Errors
 /// `file.*`.
@@ -42,7 +42,7 @@ pub fn csv_options(input: &mut Input, options: CsvOptions) -> Result<CsvOptions,
     Ok(found)
 }
 
-/// Returns what of the options that were found a schema states; what was not given is unreviewed.
+/// Returns the found options that a schema states because they are not the default; they are unreviewed unless given.
 pub(crate) fn file_format(given: CsvOptions, found: CsvOptions) -> FileFormat {
     let name = |encoding: TextEncoding| encoding.name().to_ascii_lowercase();
     let delimiter = found.delimiter.filter(|delimiter| *delimiter != b',').map(char::from);
@@ -70,7 +70,7 @@ fn encoding_of(head: &[u8], is_whole: bool) -> Option<TextEncoding> {
     TextEncoding::of_label(label)
 }
 
-/// Returns the delimiter of which the first two rows have as many; the usual one if it is one of several.
+/// Returns the delimiter that occurs equally often in the first two rows; of several, the usual one if it is among them.
 fn delimiter_of(head: &[u8], quote: u8) -> Option<u8> {
     let records = counts(head, quote);
     let (first, second) = (records[0]?, records[1]?);
@@ -82,7 +82,7 @@ fn delimiter_of(head: &[u8], quote: u8) -> Option<u8> {
         .map(|place| DELIMITERS[place])
 }
 
-/// Returns how many of each delimiter the first two records have outside quotes.
+/// Counts each delimiter outside quotes in the first two records.
 fn counts(head: &[u8], quote: u8) -> [Option<[usize; DELIMITERS.len()]>; 2] {
     let mut records = [None, None];
     let (mut record, mut count, mut is_quoted, mut is_blank) = (0, [0; DELIMITERS.len()], false, true);
@@ -105,7 +105,7 @@ fn counts(head: &[u8], quote: u8) -> [Option<[usize; DELIMITERS.len()]>; 2] {
     records
 }
 
-/// Returns whether what should name the columns looks like a record: half of it are numbers.
+/// Returns whether the row of column names looks like a record: at least half of its cells are numbers.
 pub(crate) fn is_record<'n>(names: impl Iterator<Item = &'n [u8]>) -> bool {
     let (mut numbers, mut all) = (0, 0);
     for name in names {

@@ -3,8 +3,8 @@
 use super::families::{Families, Numbers};
 use crate::schema::{NumberFormat, is_blank};
 
-/// The marks before the fraction and between groups of digits that are tried. Those without groups come first, so that a format
-/// allows groups only if some cell has them.
+/// The candidate pairs of decimal mark and thousands separator. Those without a separator come first, so that a format has one only
+/// if some cell does.
 const MARKS: [(char, Option<char>); 9] = [
     ('.', None),
     ('.', Some(',')),
@@ -17,7 +17,7 @@ const MARKS: [(char, Option<char>); 9] = [
     (',', Some('\'')),
 ];
 
-/// Units that stand next to the number without a blank between; others of letters are parts of a code, such as `12a`.
+/// Units that may stand next to the number without a blank; other adjacent letters are parts of a code, such as `12a`.
 const ADJACENT: [&str; 27] = [
     "kg", "g", "mg", "µg", "lb", "lbs", "oz", "km", "m", "cm", "mm", "mi", "ft", "in", "l", "ml", "dl", "h", "min",
     "s", "ms", "kWh", "W", "kW", "Hz", "bpm", "mmHg",
@@ -29,30 +29,30 @@ fn format((decimal, thousands): (char, Option<char>), units: Vec<String>) -> Num
     NumberFormat { decimal, thousands, units }
 }
 
-/// What the cells of a column say about how its numbers are written.
+/// Evidence from the cells of a column for the format of its numbers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Written {
-    /// The cells that are no plain numbers, by their unit.
+    /// The cells that are not plain numbers, by their unit.
     families: Families,
-    /// Plain numbers with a point, read with it as the mark between groups, and the line of the first.
+    /// Plain numbers with a point, read with the point as thousands separator, and the line of the first.
     grouped: (Numbers, Option<u64>),
-    /// Number and first line of plain numbers with a point that is no such mark.
+    /// Number and first line of plain numbers whose point cannot be a thousands separator.
     points: (u64, Option<u64>),
     /// Plain numbers without a point.
     whole: Numbers,
 }
 
-/// The way in which the numbers of a column are written.
+/// The format of a column's numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Found {
     /// `None`: plain numbers.
     pub(super) format: Option<NumberFormat>,
     pub(super) numbers: Numbers,
-    /// Line of the first number that is written in another way.
+    /// Line of the first number in another format.
     pub(super) refused: Option<u64>,
 }
 
-/// The ways in which the numbers of a column can be written.
+/// The possible formats of a column's numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Reading {
     One(Found),
@@ -64,7 +64,7 @@ pub(super) enum Reading {
     },
 }
 
-/// What other columns of the same file say about the marks in numbers.
+/// Evidence from the other columns of the file for the decimal mark.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Marks {
     /// Some column has decimal points for certain.
@@ -74,7 +74,7 @@ pub(super) struct Marks {
 }
 
 impl Reading {
-    /// Returns the only way, or the one of the other columns; the count of numbers if that is undecided.
+    /// Returns the only format, or that of the other columns; the count of numbers if undecided.
     pub(super) fn decided(self, marks: Marks) -> Result<Found, u64> {
         match self {
             Self::One(found) => Ok(found),
@@ -110,7 +110,7 @@ impl Written {
         self.families.see(unit, line, &MARKS.map(|marks| format(marks, units()).read(text)))
     }
 
-    /// Adds those of the next cells, whose lines were counted from the end of `lines` others.
+    /// Adds those of the next cells, whose line numbers do not count the `lines` lines before them.
     pub(super) fn append(&mut self, next: &Self, lines: u64) {
         self.families.append(&next.families, lines);
         self.grouped.0.append(&next.grouped.0);
@@ -136,7 +136,7 @@ impl Written {
         self.points.0 > 0
     }
 
-    /// Returns how most numbers are written, `plain` of which are plain ones.
+    /// Returns the format of most numbers; `plain` are the plain ones.
     pub(super) fn reading(&self, plain: &Numbers) -> Reading {
         let plain_alone = Found { format: None, numbers: plain.clone(), refused: self.families.first() };
         let candidates = self.families.list().iter().flat_map(|family| {

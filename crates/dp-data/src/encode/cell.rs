@@ -120,7 +120,7 @@ impl<'a> Cell<'a> {
         }
     }
 
-    /// Returns what `of` finds for its text, and for a Boolean also for `1` or `0`.
+    /// Returns the result of `of` for its text; for a Boolean, also for `1` or `0`.
     #[inline]
     pub(super) fn find<T>(self, buffer: &mut TextBuffer, of: impl Fn(&[u8]) -> Option<T>) -> Option<T> {
         match (of(self.text(buffer)), self) {

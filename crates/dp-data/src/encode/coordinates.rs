@@ -15,9 +15,9 @@ const ROWS_OF_A_PART: usize = 1024;
 /// Parts of each thread that wait to be appended.
 const PARTS_AHEAD: usize = 4;
 
-/// Records with one number per numeric column and indicator, and one per category: what a feature map is applied to.
+/// Records with one number per numeric column and indicator, and one per category: the input of a feature map.
 ///
-/// So the number of records, which is public, can be known when the map is chosen, and the file is read once. Rows have no
+/// The map can thus be chosen by the number of records, which is public, although the file is read once. Rows have no
 /// intercept, and their norm is **not** bounded: [`encode`](Self::encode) makes examples of them.
 ///
 /// # Examples
@@ -59,8 +59,8 @@ impl<F: Stored> Coordinates<F> {
         self.rows.is_empty()
     }
 
-    /// Encodes the records by an encoder that differs from the one by which they were read in nothing but its map. Where they
-    /// are stored in double precision, the rows have the bits that [`Encoder::encode_row`] gives, on any number of threads.
+    /// Encodes the records by an encoder that differs from the reading one in its map only. In double precision, the rows equal
+    /// those of [`Encoder::encode_row`] bit by bit, with any number of threads.
     ///
     /// # Errors
     /// `schema.columns` for an encoder of other columns; `memory.exhausted`.
@@ -146,7 +146,7 @@ fn encode_block<F: Stored>(
 }
 
 impl Encoder {
-    /// Returns the number of numbers of a record at this stage, and whether they are best stored as compressed rows.
+    /// Returns the dimension of a record at this stage, and whether records are best stored as compressed rows.
     pub(crate) fn shape_of(&self, stage: Stage) -> (usize, bool) {
         match stage {
             Stage::Coordinates => (self.coordinates(), is_sparse(self.used_columns(), self.coordinates())),

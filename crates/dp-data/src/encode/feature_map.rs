@@ -177,7 +177,7 @@ impl MapPlan {
         self.pairs
     }
 
-    /// Returns the features that the map makes of `width` features from `first` on, of one column.
+    /// Returns the features that the map makes of one column's `width` features from `first` on.
     pub(super) fn range_of(&self, first: u32, width: u32) -> core::ops::Range<u32> {
         let before = self.columns.iter().take_while(|column| column.feature < first);
         let first_mapped = first + before.map(|column| column.width() - 1).sum::<u32>();
@@ -259,9 +259,9 @@ impl MapPlan {
 
 /// Returns `sin(pi v/2)`, for v in `[-1, 1]`; `cos(pi z)` is its negative at `v = 2z - 1`.
 ///
-/// The Taylor polynomial of degree 21 in additions and multiplications alone, so that a loop over it vectorises and its bits are
-/// those of any machine. Its remainder is below `(pi/2)^23/23! < 2e-18`; with rounding it is
-/// within three units in the last place of libm's sine (tested).
+/// The Taylor polynomial of degree 21, in additions and multiplications alone: a loop over it vectorises, and its bits are the
+/// same on every machine. Its remainder is below `(pi/2)^23/23! < 2e-18`; with rounding it is within three units in the last
+/// place of libm's sine (tested).
 #[inline]
 fn sin_half_pi(v: f64) -> f64 {
     let square = v * v;

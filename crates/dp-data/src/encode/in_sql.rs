@@ -9,9 +9,9 @@ use crate::sql::{Dialect, sum};
 
 /// An encoder as SQL, in two stages.
 ///
-/// The *places* are an expression of the table's columns for each column that is used: the coordinate or the feature of a number, the
-/// position of a category; NULL where the cell makes the record a null record, or would be refused. Features and their weighted sums
-/// are expressions of the places, and NULL if one of them is.
+/// Each used column has a *place*, an expression of the table's columns: the coordinate or the feature of a number, or the
+/// position of a category. It is NULL if the cell makes the record a null record or would be refused. Features and their
+/// weighted sums are expressions of the places, and NULL if any place is.
 ///
 /// # Formula
 /// As for [`Encoding`](super::Encoding); the features of a [`FeatureMap`](super::FeatureMap) are `cos(pi j z)/sqrt(j)`, without the
@@ -35,7 +35,7 @@ use crate::sql::{Dialect, sum};
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowSql {
     dialect: Dialect,
-    /// How the names of places begin: as nothing in their expressions does.
+    /// The prefix of the names of places, which occurs nowhere in their expressions.
     prefix: String,
     /// The expressions of the first stage.
     places: Vec<String>,
@@ -75,7 +75,7 @@ impl Encoder {
     /// Returns the encoder as SQL.
     ///
     /// # Errors
-    /// `encoding.sql` for records that are not those of a table, and for a projection.
+    /// `encoding.sql` for libsvm files and images, for a projection, and for columns or labels that SQL cannot read.
     pub fn in_sql(&self, dialect: Dialect) -> Result<RowSql, DataError> {
         let refuse =
             |what: &str| DataError::new(DataErrorKind::EncodingSql, format!("{what} cannot be written as SQL"));
@@ -119,7 +119,7 @@ impl Encoder {
                     }
                     let (factor, offset) = numeric.factor_and_offset();
                     let (place, of_place) = match mapped.map_or(0, |functions| functions.cosines) as usize {
-                        // Products of pairs are taken of the coordinate.
+                        // Pairs are products of coordinates.
                         0 if pairs.is_some() => (z, Features::Line { feature: first, factor, offset }),
                         0 => {
                             let feature = line(dialect, &format!("({z})"), factor, offset);
@@ -189,7 +189,7 @@ impl RowSql {
         features
     }
 
-    /// Returns the weighted sum of a row's features before it is scaled, of the places by their names.
+    /// Returns the weighted sum of a row's unscaled features, in terms of the names of places.
     ///
     /// # Panics
     /// Unless there is a weight for each feature.
@@ -210,8 +210,8 @@ impl RowSql {
         sum(terms)
     }
 
-    /// Returns the factor that scales a row, of the places by their names: the exact norm is then below 1, even if the factor and
-    /// the features are rounded once more each.
+    /// Returns the factor that scales a row, in terms of the names of places. The exact norm is then below 1, even if the
+    /// factor and the features are each rounded once more.
     ///
     /// # Formula
     /// ```text
@@ -237,7 +237,7 @@ impl RowSql {
                 let scale = number(slack);
                 format!("CASE WHEN {squares} > {} THEN {scale} / sqrt({squares}) ELSE 1 END", number(slack * slack))
             }
-            // A row of zeros stays one.
+            // A row of zeros is not scaled.
             RowNorm::Unit if ones > 0.0 => format!("{} / sqrt({squares})", number(slack)),
             RowNorm::Unit => {
                 format!("CASE WHEN {squares} > 0 THEN {} / sqrt({squares}) ELSE 1 END", number(slack))

@@ -177,7 +177,7 @@ impl LabelPlan {
         }
     }
 
-    /// Returns what a cell holds; for another cell whether its record becomes a null record, and the kind of error.
+    /// Returns the content of a cell; for an unusable cell, whether its record becomes a null record, and the kind of error.
     fn read(&self, cell: Cell<'_>) -> Result<Found<'_>, (bool, DataErrorKind)> {
         let buffer = &mut [0; 32];
         let of_class = |target| Found { target, number: None };

@@ -18,8 +18,8 @@ const SAFE_SQUARES: core::ops::RangeInclusive<f64> = 1e-280..=1e280;
 /// 1) <= 1 - (d/2 + 4) u + O((du)^2)`, below 1 for every `d < 2^32`. Products below the normal range have an error of at most
 /// `2^-1075` each, which the remaining `4 u` covers.
 ///
-/// `Clip` leaves a row whose computed norm is at most `1 - k` unchanged: its exact norm is then below 1. Values must be finite. A
-/// row of zeros stays one.
+/// `Clip` leaves a row whose computed norm is at most `1 - k` unchanged: its exact norm is then below 1. Values must be finite.
+/// A row of zeros is unchanged.
 pub(crate) fn bound_norm(values: &mut [f64], row_norm: RowNorm) {
     let slack = (values.len() as f64 + 8.0) * UNIT_ROUNDOFF;
     let mut squares = sum_of_squares(values);

@@ -1,8 +1,8 @@
 //! Numeric columns of some rows of a text, parsed and scaled together.
 //!
-//! Each feature, count and error is the one of [`NumericPlan::encode`](super::plan::NumericPlan): short decimals are parsed by
-//! [`short_decimals`](super::short_decimals), every other cell by the plan, and the scaling makes the plan's operations in its
-//! order.
+//! Features, counts and errors equal those of [`NumericPlan::encode`](super::plan::NumericPlan): short decimals are parsed by
+//! [`short_decimals`](super::short_decimals), every other cell by the plan, and the scaling performs the plan's operations in
+//! the same order.
 
 use core::ops::Range;
 
@@ -130,7 +130,7 @@ impl NumericBlock {
         self.rows.clear();
     }
 
-    /// Adds a row, of whose cells these are the places in `text`; at most [`rows_at_once`](Self::rows_at_once) rows.
+    /// Adds a row, given the places of its cells in `text`; at most [`rows_at_once`](Self::rows_at_once) rows.
     #[inline]
     pub(crate) fn push(&mut self, text: &[u8], places: impl Iterator<Item = (usize, usize)>) {
         let width = self.columns.len();
@@ -197,7 +197,7 @@ impl NumericBlock {
 }
 
 impl Encoder {
-    /// Encodes row `i` of a block, of which `cell` returns the cells by their column.
+    /// Encodes row `i` of a block; `cell` returns its cells by their column.
     pub(crate) fn encode_row_of_block<'c>(
         &self,
         (block, i): (&NumericBlock, usize),

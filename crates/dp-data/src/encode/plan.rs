@@ -30,7 +30,7 @@ pub(super) struct NumericPlan {
     /// `None` if the range has no width.
     share: Option<Share>,
     range: NumericRange,
-    /// The functions of it, if a map changes it.
+    /// The functions of the column, if a map changes it.
     functions: Option<Functions>,
     /// How its cells are read, if they are not plain numbers.
     reading: Option<Reading>,
@@ -227,7 +227,7 @@ impl ColumnPlan {
     }
 }
 
-/// What the schema makes of a cell.
+/// The treatment of a cell under the schema.
 #[cfg(feature = "files")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Inspected {
@@ -285,7 +285,7 @@ impl NumericPlan {
         }
     }
 
-    /// Returns the number in a cell; for another cell what replaces it, and the kind of error where nothing does.
+    /// Returns the number in a cell; for an unusable cell, its replacement and the kind of error.
     fn read(&self, cell: Cell<'_>) -> Result<f64, (Absent, DataErrorKind)> {
         match cell {
             Cell::Text(text) if is_missing(&self.missing, text) => Err((self.absent, DataErrorKind::CsvMissingValue)),
@@ -359,7 +359,7 @@ impl NumericPlan {
         let mut missing = vec![format!("{column} IS NULL")];
         for marker in self.missing.iter().filter_map(|marker| std::str::from_utf8(marker).ok()) {
             match parse_number(marker.as_bytes()) {
-                // A number is compared by its text, which is one text.
+                // A number is compared by its text, of which it has only one.
                 Some(marked) if Cell::Number(marked).text(&mut [0; 32]) == marker.as_bytes() => {
                     missing.push(format!("{x} = {}", number(marked)));
                 }
@@ -449,7 +449,7 @@ impl CategoricalPlan {
         };
         let mut categories: Vec<(&str, u32)> =
             self.positions.iter().filter_map(|(text, &place)| Some((std::str::from_utf8(text).ok()?, place))).collect();
-        // A Boolean is also `1` or `0`, as the schema has it.
+        // A Boolean is also `1` or `0`, if the schema declares these.
         for (one, other) in dialect.texts_of_booleans() {
             if let (Some(&place), None) = (self.positions.get(one.as_bytes()), self.positions.get(other.as_bytes())) {
                 categories.push((other, place));
@@ -474,7 +474,7 @@ impl CategoricalPlan {
         format!("CASE {}{cases} ELSE {others} END", if is_padded { &text } else { &trimmed })
     }
 
-    /// Returns the position of a cell's category; for another cell what replaces it, and the kind of error where nothing does.
+    /// Returns the position of a cell's category; for an unusable cell, its replacement and the kind of error.
     #[inline]
     fn read(&self, cell: Cell<'_>) -> Result<u32, (Absent, DataErrorKind)> {
         let buffer = &mut [0; 32];

@@ -1,4 +1,4 @@
-//! Reading of cells that are neither plain numbers nor categories, as their column's format says.
+//! Reading of cells that are neither plain numbers nor categories, by the format of their column.
 
 use super::cell::Cell;
 use crate::error::DataErrorKind;
@@ -25,7 +25,7 @@ impl Reading {
         }
     }
 
-    /// Returns the kind of error of another cell.
+    /// Returns the kind of error for a cell that is not in this format.
     pub(super) fn refusal(&self) -> DataErrorKind {
         match self {
             Self::Number(_) => DataErrorKind::CsvBadNumber,
@@ -34,7 +34,7 @@ impl Reading {
         }
     }
 
-    /// Returns the number in a cell, or the position of its category; `None` if it is not written in this way.
+    /// Returns the number in a cell, or the position of its category; `None` if it is not in this format.
     pub(super) fn read(&self, cell: Cell<'_>) -> Option<f64> {
         let text = match cell {
             Cell::Text(text) => std::str::from_utf8(text).ok()?,

@@ -48,7 +48,7 @@ impl ColumnTally {
         }
     }
 
-    /// Creates the statistics of numbers, of which `first` is one, or NaN if there are none.
+    /// Creates the statistics of numbers; `first` is one of them, or NaN if there are none.
     #[cfg(feature = "files")]
     pub(super) fn of_numbers(clamped: u64, first: f64, varies: bool) -> Self {
         Self { clamped, first: (!first.is_nan()).then_some(first), varies, ..Self::default() }

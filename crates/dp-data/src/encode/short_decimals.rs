@@ -19,7 +19,7 @@ const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x80 * ONES;
 const ZEROS: u64 = b'0' as u64 * ONES;
 
-/// A word of which all bytes are digits: a cell where there is none.
+/// A word of digits 0, in place of a cell.
 pub(super) const BLANK: u64 = ZEROS;
 
 /// `10^f` by the number of bytes before the point in a word of 8, or in two words.

@@ -46,7 +46,7 @@ kinds! {
         "The operating system reported an error while the file was being read, for instance a removed disk or a lost network share. Nothing was kept of what had been read. Try again, or copy the file to a local disk first.";
     /// A file was changed while it was read.
     FileChanged, "file.changed",
-        "The file was written to, or another was put in its place, while it was read: its length, the time of its last change or the file itself is another than when it was opened first. What was read is a mixture of before and after, or a part, so nothing was kept of it and no model was written. Wait until nobody writes to the file, or read a copy. Pipes and standard input are read once as they come, and are not compared.";
+        "The file was written to, or another was put in its place, while it was read: its length, its modification time or its identity differs from that at the first opening. What was read may mix old and new content, or be incomplete, so it was discarded and no model was written. Wait until nobody writes to the file, or read a copy. Pipes and standard input are read once as they come, and are not compared.";
     /// The file is no text.
     FileKind, "file.kind",
         "The first bytes of the file are those of another kind of file than text: an Excel workbook, a database, an archive, a document. The message says which, and what to do. Parquet files, Excel workbooks and SQLite databases are read as they are, with `--data x.parquet`, `--data x.xlsx` and `--data sqlite:FILE`; .gz and .xz are unpacked while they are read.";

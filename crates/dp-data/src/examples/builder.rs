@@ -293,7 +293,7 @@ pub(crate) enum Builder<F> {
 
 #[cfg(feature = "files")]
 impl<F: Feature + Default> Builder<F> {
-    /// Creates an empty builder; `marks` as of [`DenseBuilder::with_marks`].
+    /// Creates an empty builder; `marks` as in [`DenseBuilder::with_marks`].
     pub(crate) fn new(dim: usize, sparse: bool, marks: bool) -> Result<Self, ShapeError> {
         Ok(if sparse {
             let builder = SparseBuilder::new(dim)?;
@@ -308,7 +308,7 @@ impl<F: Feature + Default> Builder<F> {
     pub(crate) fn push(&mut self, indices: &[u32], values: &[f64], target: F) -> Result<(), ShapeError> {
         let narrow = values.iter().map(|&value| F::narrow(value));
         match self {
-            // Strictly increasing columns below the width are then all of them.
+            // As many strictly increasing columns as there are features are all columns.
             Self::Dense(builder)
                 if indices.len() == builder.dim && indices.last() == Some(&(builder.dim as u32 - 1)) =>
             {

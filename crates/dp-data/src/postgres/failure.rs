@@ -1,7 +1,8 @@
-//! Errors of a server, without what its messages may quote of records.
+//! Errors of a server, without the parts that may quote records.
 //!
-//! A server's DETAIL and CONTEXT quote rows, and so can the message of an error that a row causes. The message is shown only for
-//! what happens before the first row is computed: then it can quote nothing but the statement. Afterwards the code must do.
+//! A server's DETAIL and CONTEXT quote rows, and so can the message of an error that a row causes. The message is shown only
+//! for an error before the first row is computed, when it can quote nothing but the statement. For later errors only the code
+//! is shown.
 
 use std::error::Error as _;
 
@@ -10,7 +11,7 @@ use tokio_postgres::error::{DbError, SqlState};
 
 use crate::error::{DataError, DataErrorKind};
 
-/// Returns the error before a row was computed.
+/// Returns the error for a failure before a row was computed.
 pub(super) fn before_rows(kind: DataErrorKind, what: &str, error: &Error) -> DataError {
     let Some(reported) = error.as_db_error() else { return DataError::new(kind, format!("{what}: {}", cause(error))) };
     if reported.routine() == Some("check_enable_rls") {
@@ -31,14 +32,14 @@ pub(super) fn at_rows(error: &Error) -> DataError {
     let of_rows = |why: &str| DataError::new(DataErrorKind::TableRead, format!("{what}: {why}"));
     match error.as_db_error() {
         None if error.is_closed() => of_rows("the connection was lost"),
-        // Nothing of the server's is in the client's own words.
+        // The client's own errors quote nothing from the server.
         None => of_rows(&format!("the connection failed ({})", cause(error))),
         Some(reported) if reported.routine() == Some("check_enable_rls") => hidden_rows(DataErrorKind::TableRead),
         Some(reported) => helped(of_rows(&by_code(reported.code())), reported),
     }
 }
 
-/// Returns whether the same statement may succeed later: the server went away, restarts, lacks something for the moment, or had to
+/// Returns whether the same statement may succeed later: the server went away, restarts, temporarily lacks resources, or had to
 /// give way to others.
 pub(super) fn may_pass(error: &Error) -> bool {
     match error.as_db_error() {
@@ -78,7 +79,7 @@ fn by_code(code: &SqlState) -> String {
         "57P01" => "an administrator ended the connection",
         "57P02" | "57P03" => "the server crashed or restarts",
         "57P05" => "the server ended the connection, since it waited longer than `idle_session_timeout`",
-        "40001" => "the server, a copy of another, had to remove rows that were still being read",
+        "40001" => "the server is a standby and had to remove rows that were still being read",
         "42501" => "the role lacks a privilege",
         code if code.starts_with("22") => "a value cannot be computed as the query or the view asks",
         code if code.starts_with("53") => "the server lacks memory, disk space or connections",

@@ -20,7 +20,7 @@ use crate::sums::{Cells, Failed};
 /// Time for a request to cancel, and for the end of a connection.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// A connection to a server. Nothing is sent but the statements that are asked for.
+/// A connection to a server. Only the requested statements are sent.
 pub(crate) struct Server {
     runtime: Runtime,
     client: Client,
@@ -29,10 +29,11 @@ pub(crate) struct Server {
     watches: bool,
 }
 
-/// A server that looks whether its client is still there ends a statement for which nobody waits: since version 14, on most systems.
+/// Makes the server check whether its client is still connected, and end a statement for which nobody waits: since version 14,
+/// on most systems.
 const WATCH: &str = "SET LOCAL client_connection_check_interval = '2s'";
 
-/// Cancels what a server does for a connection. Usable on any thread.
+/// Cancels the statement that a server runs for a connection. Usable on any thread.
 #[derive(Clone)]
 pub(crate) struct Cancel(Arc<(CancelToken, Tls)>);
 
@@ -57,7 +58,7 @@ fn runtime() -> Result<Runtime, DataError> {
 const OPEN: DataErrorKind = DataErrorKind::TableOpen;
 
 impl Server {
-    /// Connects to the server of an address, in libpq's ways.
+    /// Connects to the server of an address, by libpq's rules.
     ///
     /// # Errors
     /// `table.open`.
@@ -86,14 +87,14 @@ impl Server {
         Ok(server)
     }
 
-    /// Begins a transaction that changes nothing and sees one snapshot. `row_security` is off, so that a table of which the role may see
-    /// some rows only is an error.
+    /// Returns the statements that begin a read-only transaction on one snapshot. `row_security` is off, so that a table of
+    /// which the role may see only some rows is an error.
     pub(crate) fn begin(&self) -> String {
         let watch = if self.watches { WATCH } else { "" };
         format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL row_security = off; {watch}")
     }
 
-    /// Returns what cancels its statements.
+    /// Returns a handle that cancels its statements.
     pub(crate) fn cancel(&self) -> Cancel {
         self.cancel.clone()
     }
@@ -163,7 +164,7 @@ impl Server {
         Ok((0..row.len()).map(|i| row.get(i).map(str::to_owned)).collect())
     }
 
-    /// Ends the connection, and waits a moment for the server to know.
+    /// Ends the connection, and waits a moment for the server to notice.
     pub(crate) fn close(self) {
         let Self { runtime, client, connection, .. } = self;
         drop(client);

@@ -1,4 +1,4 @@
-//! The settings of a connection, in libpq's ways: an address, a service file, the environment, a password file.
+//! The settings of a connection, by libpq's rules: an address, a service file, the environment, a password file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,16 +11,16 @@ use crate::error::{DataError, DataErrorKind};
 
 use super::tls::{self, Tls};
 
-/// How an address begins.
+/// The schemes of an address.
 pub(crate) const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 /// Time for a connection, unless `connect_timeout` says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-/// Idle time after which the network is asked whether the server is still there, the time between such questions, and how many
-/// go unanswered before the connection counts as lost.
+/// TCP keepalive: idle time before the first probe, time between probes, and number of unanswered probes after which the
+/// connection counts as lost.
 const KEEPALIVES: (Duration, Duration, u32) = (Duration::from_secs(60), Duration::from_secs(10), 6);
 
-/// What is done with a setting.
+/// The treatment of a setting.
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
     Taken,
@@ -30,7 +30,7 @@ enum Use {
     Refused,
 }
 
-/// The settings that libpq knows: name, environment variable, what is done with it.
+/// The settings that libpq knows: name, environment variable, treatment.
 const SETTINGS: &[(&str, &str, Use)] = &[
     ("service", "PGSERVICE", Use::Taken),
     ("host", "PGHOST", Use::Taken),
@@ -116,8 +116,8 @@ fn wrong(message: impl Into<String>) -> DataError {
 }
 
 impl Settings {
-    /// Returns the settings of an address. What it leaves open is taken from the service, then from the environment; the password
-    /// from the password file, if nothing else gives it.
+    /// Returns the settings of an address. Those that it omits are taken from the service, then from the environment; the
+    /// password from the password file, if nothing else gives it.
     ///
     /// # Errors
     /// `table.open`: an address with a password, an unknown setting, a value that is wrong, a service that is not defined.
@@ -325,7 +325,7 @@ impl Settings {
         self.get(name).map(read).transpose()
     }
 
-    /// Returns a number of seconds; `None` if it is not set or 0, which is libpq's word for no limit of its own.
+    /// Returns a number of seconds; `None` if it is not set, or 0, which means no limit in libpq.
     fn seconds(&self, name: &str) -> Result<Option<Duration>, DataError> {
         Ok(self.whole::<u32>(name)?.filter(|&seconds| seconds > 0).map(|seconds| Duration::from_secs(seconds.into())))
     }

@@ -17,7 +17,7 @@ use x509_cert::der::Decode as _;
 use super::settings::Settings;
 use crate::error::{DataError, DataErrorKind};
 
-/// What makes encrypted connections.
+/// The connector of encrypted connections.
 pub(crate) type Tls = MakeRustlsConnect;
 
 /// What a server must prove.
@@ -94,7 +94,7 @@ fn certificates(file: &str) -> Result<Vec<CertificateDer<'static>>, DataError> {
 /// The certificates that are trusted.
 #[derive(Debug)]
 struct Authority {
-    /// Verifies what they signed.
+    /// Verifies certificates that they signed.
     signed: Arc<WebPkiServerVerifier>,
     /// Those of the file: a server may show one of them itself.
     own: Vec<CertificateDer<'static>>,
@@ -128,7 +128,7 @@ impl Authority {
         named: bool,
         now: UnixTime,
     ) -> Result<(), rustls::Error> {
-        // Certificates that signed themselves are those of an authority too, which no server may show to the verifier.
+        // A self-signed certificate is also that of an authority, which the verifier does not accept from a server.
         if self.own.contains(end_entity) {
             is_valid_at(end_entity, now)?;
             return if named { verify_server_name(&ParsedCertificate::try_from(end_entity)?, name) } else { Ok(()) };
@@ -156,7 +156,7 @@ fn is_valid_at(certificate: &CertificateDer<'_>, now: UnixTime) -> Result<(), ru
     }
 }
 
-/// Verifies as much as was asked for; that the server has the key of its certificate, always.
+/// Verifies as much as requested, and always that the server has the key of its certificate.
 #[derive(Debug)]
 struct Verifier {
     provider: Arc<CryptoProvider>,

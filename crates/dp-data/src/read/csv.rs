@@ -22,7 +22,7 @@ use crate::memory::{self, reserve};
 use crate::schema::{FileFormat, Schema};
 use crate::workers::Workers;
 
-/// The CSV format. What is `None` is as the schema says, else as usual.
+/// The CSV format. `None` stands for what the schema says, else for the usual value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CsvOptions {
     /// The byte between cells; usually a comma.
@@ -36,7 +36,7 @@ pub struct CsvOptions {
 }
 
 impl CsvOptions {
-    /// Sets what is `None` as the schema says.
+    /// Replaces `None` by what the schema says.
     ///
     /// # Examples
     /// ```
@@ -537,7 +537,7 @@ impl Splitter {
         Ok(true)
     }
 
-    /// Returns the line of the first byte of the pending ones, of this length, that ends no line.
+    /// Returns the line of the first of so many pending bytes that is not a line end.
     fn line_after_blank_ones(&self, length: usize) -> u64 {
         let raw = &self.text.buffer[self.text.start..self.text.start + length];
         let blank = raw.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));

@@ -23,7 +23,7 @@ use crate::error::{DataError, DataErrorKind};
 pub struct TextEncoding(&'static Encoding);
 
 impl TextEncoding {
-    /// Returns the encoding that one of its names stands for, after the Encoding Standard of the web: `latin1` is `windows-1252`.
+    /// Returns the encoding with this label in the WHATWG Encoding Standard: `latin1` is `windows-1252`.
     pub fn of_label(label: &str) -> Option<Self> {
         Encoding::for_label(label.as_bytes()).map(Self)
     }

@@ -1,4 +1,4 @@
-//! Files that are no text, recognised by their first bytes.
+//! Files that are not text, recognised by their first bytes.
 
 use crate::error::{DataError, DataErrorKind};
 
@@ -12,7 +12,7 @@ const JSON: &str = "write it as CSV with one row for each record, for instance w
 const WEB: &str = "check where it came from: it is often the page of a login or of an error";
 const FOR_UTF_16: &str = "add --encoding utf-16le or utf-16be, or `encoding` under [file] in the schema";
 
-/// Beginnings of files in any case of their letters, what they are, and what to do with them.
+/// First bytes of files in upper or lower case, the kind of file, and what to do with it.
 const KINDS: [(&[u8], &str, &str); 30] = [
     (b"%PDF-", "a PDF document", "find the table that it was made from"),
     (b"{\\rtf", "an RTF document", EXPORT),
@@ -50,7 +50,7 @@ const KINDS: [(&[u8], &str, &str); 30] = [
     (b"ARROW1\0\0", "an Arrow (Feather) file", "write it as Parquet"),
 ];
 
-/// Beginnings that could be the name of a column, of files with bytes that are no text.
+/// First bytes that could also be a column name; such a file must also have bytes that are not text.
 const BINARY: [(&[u8], &str, &str); 7] = [
     (b"BZh", "compressed with bzip2", UNPACK),
     (b"PAR1", "a Parquet file", PARQUET),
@@ -61,10 +61,10 @@ const BINARY: [(&[u8], &str, &str); 7] = [
     (b"RDX", "an R workspace", "write the table with write.csv"),
 ];
 
-/// How a ZIP archive begins.
+/// The first bytes of a ZIP archive.
 const ZIP: &[u8] = b"PK\x03\x04";
 
-/// Returns the error for a text that is none, if its first bytes show it.
+/// Returns the error for a file that is not text, if its first bytes show it.
 pub(super) fn refusal(head: &[u8]) -> Option<DataError> {
     let holds = |name: &[u8]| memchr::memmem::find(head, name).is_some();
     let of_zip = [
@@ -75,7 +75,7 @@ pub(super) fn refusal(head: &[u8]) -> Option<DataError> {
     let begins = |(magic, ..): &&(&[u8], &str, &str)| {
         head.get(..magic.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(magic))
     };
-    // No text has such bytes, but line ends, form feeds and tabs.
+    // Text has no control characters except line ends, form feeds and tabs.
     let is_binary = head.iter().any(|byte| *byte < b'\t' || (14..27).contains(byte));
     let of_zip = of_zip.into_iter().find(|(name, ..)| head.starts_with(ZIP) && holds(name));
     let found = of_zip.map(|(_, what, help)| (what, help));
@@ -90,7 +90,7 @@ pub(super) fn refusal(head: &[u8]) -> Option<DataError> {
     Some(error.expected("a table as text, such as CSV in UTF-8").help(help))
 }
 
-/// Zeros are looked for in so many bytes.
+/// Number of bytes that are searched for zeros.
 const LOOKED: usize = 4096;
 
 #[cfg(test)]

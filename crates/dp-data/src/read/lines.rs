@@ -67,8 +67,8 @@ impl Lines {
     }
 
     /// Passes `of_chunk(lines)` and the number of lines before the chunk to `each` for one chunk after another, in the order of
-    /// the file. The lines that `of_chunk` gets are those of the chunk, whose numbers begin with 1; chunks are read on the
-    /// [threads](Input::with_workers) of the input.
+    /// the file. `of_chunk` gets the lines of one chunk, numbered from 1; chunks are read on the [threads](Input::with_workers)
+    /// of the input.
     ///
     /// Lines that are in no chunk are left to [`next_line`](Self::next_line): with one thread all of them, and very long ones.
     ///

@@ -34,7 +34,7 @@ pub fn load<F: Stored>(input: Input, encoder: &Encoder, options: &CsvOptions) ->
     read(input, encoder, options, Stage::Features, None, &mut stay).map(|read| read.loaded)
 }
 
-/// What is done with the rows so far, again and again while they are read: they may be taken elsewhere.
+/// Called with the rows so far, repeatedly while rows are read; it may move them elsewhere.
 pub(crate) type Settle<'s, F> = &'s mut dyn FnMut(&mut Builder<F>) -> Result<(), DataError>;
 
 /// The rows stay where they are.
@@ -124,7 +124,7 @@ fn read_csv<F: Stored>(
     settle: Settle<'_, F>,
 ) -> Result<ReadRows<F>, DataError> {
     let (file, sizes_are_public) = (input.name().to_owned(), are_sizes_public(&input));
-    // Without a unit, one that rows may share is watched for.
+    // Without a unit, look for an identifier that several rows share.
     let suspected = |header: &[String]| encoder.schema().and_then(|schema| suspected(header, schema)).cloned();
     let kept = |header: &[String]| unit.map(str::to_owned).or_else(|| suspected(header)).into_iter().collect();
     let mut records = RecordReader::of_table(input, encoder, options, stage, true, &kept)?;
@@ -177,7 +177,7 @@ fn collect<F: Stored>(
         collector.settle(settle)
     })?;
     collector.push_all(records, file, settle)?;
-    // With all rows, so that where they end up does not depend on how the file was cut.
+    // Called with all rows, so that where they end up does not depend on how the file was cut.
     collector.settle(settle)?;
     Ok(collector)
 }
@@ -296,7 +296,7 @@ pub(super) fn column_positions(reader: &CsvReader, schema: &Schema) -> Result<Ve
         .collect()
 }
 
-/// Returns the first column with the name of an identifier, if its name is its own and it is no feature.
+/// Returns the first column with the name of an identifier, if the name is unique and the column is not a feature.
 fn suspected<'h>(header: &'h [String], schema: &Schema) -> Option<&'h String> {
     let is_feature = |name: &String| {
         schema.columns().iter().any(|column| column.source() == name && column.kind != ColumnKind::Drop)
@@ -320,7 +320,7 @@ struct Collector<F> {
     units: UnitNames,
     /// The rows of each value of a column that is watched.
     owners: Option<Owners>,
-    /// Number of rows that were taken elsewhere.
+    /// Number of rows that were moved elsewhere.
     settled: u64,
     classes: ClassCounts,
     null: u64,

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, BuildHasherDefault};
 
 use rustc_hash::FxHasher;
 
-/// Nouns for what has rows.
+/// Nouns for the owners of rows.
 const OWNERS: [&str; 18] = [
     "account",
     "beneficiary",
@@ -27,10 +27,10 @@ const OWNERS: [&str; 18] = [
     "user",
 ];
 
-/// How the names of identifiers end.
+/// Endings of the names of identifiers.
 const ENDS: [&str; 11] = ["id", "uuid", "guid", "key", "no", "nr", "num", "number", "code", "mail", "email"];
 
-/// Fewer values are those of a category.
+/// A column with fewer values holds categories.
 const FEWEST: usize = 30;
 
 /// Returns whether a column has the name of an identifier: `patient`, `customer_id`, `PatientNumber`, `userid`, `e-mail`.
@@ -70,7 +70,7 @@ fn words(name: &str) -> Vec<String> {
 /// The rows of each value of a column.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Owners {
-    /// By a hash of the value: two that share one would at most make a hint wrong.
+    /// By a hash of the value: a collision can only make a hint wrong.
     rows: HashMap<u64, u32, BuildHasherDefault<FxHasher>>,
 }
 

@@ -56,7 +56,7 @@ enum Format {
     Images(ImageReader),
 }
 
-/// Returns the columns that are kept as they are, of those of a table that can be.
+/// Returns the columns to keep as they are, given those of a table that can be kept.
 pub(super) type KeptOf<'k> = &'k dyn Fn(&[String]) -> Vec<String>;
 
 /// A table of text, and the positions of the schema's columns in it.
@@ -236,8 +236,8 @@ impl<'e> RecordReader<'e> {
         Self::keeping(input, encoder, options, with_labels, &[])
     }
 
-    /// As [`new`](Self::new), for a table of which some columns are also [kept](EncodedRecord::for_each_kept) as they are, whether
-    /// the schema names them or not: such as the numbers by which records are known elsewhere.
+    /// As [`new`](Self::new), for a table of which some columns are also [kept](EncodedRecord::for_each_kept) as they are,
+    /// whether the schema names them or not: such as identifiers.
     ///
     /// # Errors
     /// As [`new`](Self::new), and `csv.missing_column` for a column that is not there.
@@ -357,7 +357,7 @@ impl<'e> RecordReader<'e> {
             self.left = PART;
             each(of_part(self)?)?;
             if self.left == PART {
-                // A function that reads nothing reads nothing of any part.
+                // If the function reads nothing, the loop would never end.
                 break;
             }
         }

@@ -43,7 +43,7 @@ pub(crate) struct Chunk {
     records: Range<usize>,
 }
 
-/// What reads the records of chunks.
+/// A reader of the records of chunks.
 pub(crate) trait ReadsChunks {
     /// Continues with a chunk as if it were the whole source, and returns the memory of the one before.
     fn load(&mut self, chunk: Chunk) -> Vec<u8>;

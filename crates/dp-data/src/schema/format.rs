@@ -44,12 +44,12 @@ pub enum CellFormat {
 pub struct NumberFormat {
     /// The mark before the fraction: `.` or `,`.
     pub decimal: char,
-    /// The mark between groups of three digits: `,`, `.`, `'`, `_` or a blank. A blank stands also for one that does not break a line,
-    /// and `'` also for `’`.
+    /// The mark between groups of three digits: `,`, `.`, `'`, `_` or a blank. A blank also stands for a no-break space, and
+    /// `'` also for `’`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thousands: Option<char>,
-    /// The units, one of which stands before or after each number, with or without blanks between. An empty one stands for none; an
-    /// empty list, too. The number is in this unit: `12 %` is 12.
+    /// The units, one of which stands before or after each number, with or without blanks between. An empty unit, or an empty
+    /// list, stands for none. The number is in this unit: `12 %` is 12.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub units: Vec<String>,
 }
@@ -67,13 +67,13 @@ impl Default for NumberFormat {
     }
 }
 
-/// Returns whether a character is a blank, one that breaks no line included.
+/// Returns whether a character is a blank, including no-break and thin spaces.
 pub(crate) fn is_blank(c: char) -> bool {
     c.is_ascii_whitespace() || matches!(c, '\u{a0}' | '\u{2009}' | '\u{202f}')
 }
 
 impl NumberFormat {
-    /// Returns the number in a cell, if it is written in this way and finite.
+    /// Returns the number in a cell, if it has this format and is finite.
     pub fn read(&self, cell: &str) -> Option<f64> {
         let text = cell.trim_matches(is_blank);
         let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
@@ -203,10 +203,10 @@ fn signed(text: &str) -> Option<(bool, &str)> {
 
 /// Dates or times, and the part of them that is used.
 ///
-/// The pattern is one of `strftime`: `%Y-%m-%d`, `%d.%m.%Y %H:%M`. Days and months may have one digit; a year has four (`%Y`) or two
-/// (`%y`). Two digits mean the year within the range of the column, which is then shorter than 100 years; a day of which no century
-/// lies in it cannot be read. An offset (`%z`) is read and
-/// not used: weekday and hour are those that were written.
+/// The pattern is one of `strftime`: `%Y-%m-%d`, `%d.%m.%Y %H:%M`. Days and months may have one digit; a year has four (`%Y`)
+/// or two (`%y`). Years of two digits are taken from the century that puts the day within the range of the column, which must
+/// then be shorter than 100 years; a day outside of it in every century cannot be read. An offset (`%z`) is read and ignored:
+/// weekday and hour are as written.
 ///
 /// # Examples
 /// ```
@@ -266,19 +266,19 @@ impl DatePart {
 
 /// The day from which days are counted.
 const EPOCH: Date = date(1970, 1, 1);
-/// Earlier years have fewer than four digits, and are no years: `%Y` would read `24` as one.
+/// Earlier years have fewer than four digits and are refused: `%Y` would read `24` as a year.
 const FIRST_YEAR: i16 = 1000;
 
 impl DateFormat {
-    /// Returns the part of a cell, if it is written in this way; for a category its position. `range` are the least and the greatest
+    /// Returns the part of a cell, if it has this format; for a category its position. `range` are the least and the greatest
     /// day of the column, for years of two digits.
     pub fn read(&self, cell: &str, range: (f64, f64)) -> Option<f64> {
         self.parse(cell).and_then(|when| self.part_of(when, range))
     }
 
-    /// Returns the part of a day, in days since 1970-01-01, and of a time in nanoseconds, which is midnight if it is missing; `None` if
-    /// the pattern has no time and the day has one other than midnight, for the hour of a day without time, and for years that are not
-    /// read. It is the number that their text has.
+    /// Returns the part of a day (in days since 1970-01-01) and a time (in nanoseconds; midnight if missing), as it would be
+    /// read from their text. `None` for a time other than midnight if the pattern has none, for the hour of a day without time,
+    /// and for years that are not read.
     ///
     /// # Examples
     /// ```
@@ -374,7 +374,7 @@ impl DateFormat {
     }
 }
 
-/// Returns the day of the century in which it lies within the range.
+/// Returns the day in the century that puts it within the range.
 fn within(day: Date, (min, max): (f64, f64)) -> Option<Date> {
     let of_century = |century: i16| Date::new(100 * century + day.year() % 100, day.month(), day.day()).ok();
     let is_within = |day: &Date| (min.floor()..=max).contains(&days(*day));

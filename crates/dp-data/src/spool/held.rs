@@ -11,12 +11,12 @@ use crate::source::{Order, PassRequest, RowSource};
 use crate::units::{Selected, UnitBound, select};
 use crate::workers::Workers;
 
-/// The memory for rows, and the place of rows that need more.
+/// The memory for rows, and the place of rows that exceed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Room {
     /// Number of bytes.
     pub memory: u64,
-    /// Where rows go that need more.
+    /// The place of rows that exceed the memory.
     pub spool: SpoolOptions,
 }
 
@@ -33,7 +33,7 @@ pub enum Held<F> {
     Memory(Examples<F>),
     /// In a temporary file.
     Spool(Box<Spool<F>>),
-    /// So many records of a source that answers with sums over all of them.
+    /// A source that answers with sums over all its records, and their number.
     Elsewhere(Box<dyn RowSource<F>>, u64),
 }
 
@@ -83,8 +83,8 @@ impl<F: Stored> Held<F> {
         Self::read_units(input, encoder, options, room, None)
     }
 
-    /// As [`read`](Self::read) for a table of which some rows are of one unit, such as a patient: within a bound at most so many of
-    /// each are used, and null records make up for those that a unit lacks. Without one every row is a unit.
+    /// As [`read`](Self::read) for a table in which several rows belong to one unit, such as a patient. With a bound, at most
+    /// that many rows of each unit are used, and null records fill up units with fewer. Without a bound, every row is a unit.
     ///
     /// # Errors
     /// As [`read`](Self::read); `csv.missing_column` for a file without the column.
@@ -268,7 +268,7 @@ impl<F: Stored> HeldCoordinates<F> {
         Self::read_units(input, encoder, options, room, None)
     }
 
-    /// As [`read`](Self::read) for a table of which some rows are of one unit: see [`Held::read_units`].
+    /// As [`read`](Self::read) for a table in which several rows belong to one unit: see [`Held::read_units`].
     ///
     /// # Errors
     /// As there.

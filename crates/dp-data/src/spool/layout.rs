@@ -23,7 +23,7 @@ pub(super) struct Layout {
     pub(super) sparse: bool,
 }
 
-/// The error for rows that were read otherwise than they were written.
+/// The error for rows that differ from what was written.
 pub(super) fn damaged() -> SourceError {
     SourceError::Engine { engine: ENGINE, message: "the temporary file of the rows is damaged".to_owned() }
 }

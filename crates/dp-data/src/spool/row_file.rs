@@ -12,9 +12,9 @@ use crate::encode::Stored;
 use crate::memory::{filled, reserve};
 use crate::source::SourceError;
 
-/// Size of the bytes that are written at a time, and most that are read for one or a few rows.
+/// Number of bytes that are written at a time, and the most that are read for one or a few rows.
 const WRITTEN: usize = 1 << 20;
-/// Rows that lie at most so many bytes apart are read together.
+/// Rows at most this many bytes apart are read together.
 const GAP: u64 = 4096;
 /// Size of an offset.
 const OFFSET: usize = 8;

@@ -37,7 +37,7 @@ impl Store {
         Ok(Self { file: self.file.try_clone()?, key: key(self.key.is_some())? })
     }
 
-    /// Reads exactly so many bytes.
+    /// Reads as many bytes as the buffer holds.
     pub(super) fn read(&self, bytes: &mut [u8], offset: u64) -> io::Result<()> {
         read_at(&self.file, bytes, offset)?;
         self.apply(bytes, offset);

@@ -151,7 +151,7 @@ fn what_cannot_be_spooled_is_an_error() {
     }
 }
 
-/// A file that is changed under the reader's hands gives an error in every way of reading it.
+/// A file that is changed while it is read gives an error in every way of reading it.
 #[test]
 fn damage_is_found() {
     for sparse in [false, true] {

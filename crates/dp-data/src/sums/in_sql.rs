@@ -88,7 +88,7 @@ impl SumSql {
         Ok(format!("SELECT {} FROM ({query}) AS dp", sums.join(", ")))
     }
 
-    /// Returns a query of what gradients are made of, and what is added up.
+    /// Returns a query of the terms of gradients, and the expressions to be summed.
     fn gradients(&self, query: String, slope: Slope, request: &SumRequest<'_>) -> (String, Vec<String>) {
         let (row, outputs, dim) = (&self.row, slope.outputs(), self.encoder.dim());
         assert_eq!(request.weights.len(), outputs * dim, "one weight for each feature and prediction");
@@ -103,7 +103,7 @@ impl SumSql {
             (format!("dp_r * {clamped}"), self.named("g", c))
         });
         query = self.with(&query, &gradients.collect::<Vec<_>>());
-        // What one-hot features add up.
+        // The summands of one-hot features.
         let wholes = (0..outputs).map(|c| {
             let step = format!("{} * {power}", self.named("g", c));
             (self.dialect.whole(&step), self.named("t", c))
@@ -126,7 +126,7 @@ impl SumSql {
     /// Returns a query of rows and targets as whole numbers, and their products.
     fn moments(&self, query: String, outputs: u32, bits: u32) -> (String, Vec<String>) {
         let (power, counts) = (self.power(bits), self.counts());
-        // A row of which something is missing does not count.
+        // A row with a missing place does not count.
         let scale = format!("CASE WHEN {counts} THEN {} END", self.row.scale());
         let mut query = self.with(&query, &[(scale, "dp_r".to_owned())]);
         let whole = |value: &str| self.dialect.whole(&format!("dp_r * {value} * {power}"));
@@ -179,7 +179,7 @@ impl SumSql {
         format!("CASE WHEN dp_y = {} THEN {own} ELSE {others} END", self.dialect.number(f64::from(output)))
     }
 
-    /// Returns a value of the records with this position in a place.
+    /// Returns an expression that is `value` for records with this position in a place, else NULL.
     fn where_is(&self, place: usize, position: usize, value: &str) -> String {
         format!("CASE {} WHEN {position} THEN {value} END", self.row.place_name(place))
     }
@@ -332,7 +332,7 @@ impl SumSql {
     }
 }
 
-/// Returns whether two features are different values of one column, of which every record has one at most.
+/// Returns whether two features are different values of one column: a record has at most one of them.
 fn never_together(one: &FeatureSql, other: &FeatureSql) -> bool {
     match (one, other) {
         (FeatureSql::Is { place, value }, FeatureSql::Is { place: of, value: is }) => place == of && value != is,

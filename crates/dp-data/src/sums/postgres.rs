@@ -19,14 +19,14 @@ struct Connections {
     address: String,
     settings: String,
     servers: Vec<Server>,
-    /// What cancels the connections' statements.
+    /// Handles that cancel the connections' statements.
     cancels: Arc<Mutex<Vec<ServerCancel>>>,
 }
 
-/// Connects to a server, as [`table::postgres::open`](crate::table::postgres::open) does, so many times, and counts the records. SELECT
-/// on the columns suffices.
+/// Opens this many connections to a server, as [`table::postgres::open`](crate::table::postgres::open) does, and counts the
+/// records. SELECT on the columns suffices.
 ///
-/// Each step is a read-only transaction of its own, or over several connections one each, which see the same snapshot.
+/// Each step is a read-only transaction of its own; with several connections, one on each, all on the same snapshot.
 ///
 /// # Errors
 /// `table.open`, `table.type`, `csv.missing_column`; `encoding.sql` for an encoder that cannot be written as SQL, or whose schema
@@ -48,7 +48,7 @@ pub fn open(
         let used = used.map(|column| column.source()).chain([schema.label().column.as_str()]);
         used.into_iter().try_for_each(|name| table.position(name).map(drop))?;
         numbers(schema).try_for_each(|name| match opened.is_text(name) {
-            // Its server would end the statement at a text that is none, and so tell of that record.
+            // The server would end the statement at a text that is not a number, and so reveal that record.
             true => Err(refuse(
                 DataError::new(DataErrorKind::TableType, "the column holds text, and the schema says numbers")
                     .at_column(name)
@@ -120,10 +120,10 @@ impl Engine for Connections {
     }
 }
 
-/// A number of the place where a table holds a row: rows of one snapshot have one each, and no value has a part in it.
+/// A number derived from the physical place of a row: each row of a snapshot has one, and it does not depend on values.
 const PLACE: &str = "pg_catalog.hashtid(ctid)";
 
-/// No workers that only pass rows on, since connections share the rows; no code that takes longer to compile than it saves.
+/// No parallel workers, since the connections share the rows; no JIT, whose compilation takes longer than it saves.
 const SETTINGS: &str = "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL jit = off";
 
 /// Runs a statement on each of the first connections, at the same time and on one snapshot, and returns their first rows.

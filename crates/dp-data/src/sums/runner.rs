@@ -1,4 +1,4 @@
-//! Sums of gradients by any engine that a program can ask.
+//! Sums of gradients by any engine that a program can query.
 
 mod process;
 

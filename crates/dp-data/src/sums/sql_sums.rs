@@ -24,7 +24,7 @@ pub(crate) struct Failed {
 /// The cells of an answer's row, as text.
 pub(crate) type Cells = Vec<Option<String>>;
 
-/// What runs statements.
+/// An engine that runs statements.
 pub(crate) trait Engine: Send {
     /// Runs statements, all over the same state of the table, and returns the first row of each.
     fn run(&mut self, statements: &[String]) -> Result<Vec<Cells>, Failed>;
@@ -33,20 +33,20 @@ pub(crate) trait Engine: Send {
     fn recover(&mut self);
 }
 
-/// A table whose rows stay where they are, in an engine that adds up itself: nothing is installed there.
+/// A table whose rows stay in an engine, which computes the sums itself; nothing is installed there.
 ///
-/// Each request is one statement, or one for each part of the rows. Before the first, the same statement over 64 public rows is
-/// compared with what it has to give. A statement that is lost with its engine is sent again, unchanged.
+/// Each request is one statement, or one for each part of the rows. Before the first, the same statement runs over 64 public
+/// rows, and its answer is compared with the known one. A statement that is lost with its engine is sent again, unchanged.
 ///
 /// # Privacy
-/// Statements hold the weights of each step, which a log may keep. Algorithms that run on a [`SumSource`] compute them from noisy
-/// sums alone, so that they may be published. Results of statements are not private: whoever can read the engine's memory sees what
-/// they could compute themselves.
+/// Statements hold the weights of each step, which a log may keep. Algorithms that run on a [`SumSource`] compute the weights
+/// from noisy sums alone, so that the weights may be published. Results of statements are not private: whoever can read the
+/// engine's memory sees what they could compute themselves.
 pub struct SqlSums {
     engine: Box<dyn Engine>,
     cancel: Cancel,
     sql: SumSql,
-    /// What stands behind FROM.
+    /// The table or query after FROM.
     from: String,
     /// Which rows belong to each part.
     parts: Vec<Option<String>>,
@@ -58,7 +58,7 @@ pub struct SqlSums {
 }
 
 impl SqlSums {
-    /// Returns the sums of `n` records behind `from`, of which so many count, in parts that these conditions select.
+    /// Creates the sums over the `n` records of `from`, of which `counting` count, in parts selected by these conditions.
     pub(crate) fn new(
         name: &'static str,
         (engine, cancel): (Box<dyn Engine>, Cancel),
@@ -92,12 +92,12 @@ impl SqlSums {
         (self.neutral > 0).then_some(CuratorWarning::Neutral { records: self.neutral }).into_iter().collect()
     }
 
-    /// Returns how to end what the engine does for it.
+    /// Returns a function that cancels the engine's work.
     pub fn cancel(&self) -> Cancel {
         Cancel::clone(&self.cancel)
     }
 
-    /// Asks once; before the first question of its kind, for sums that are known.
+    /// Sends a request once; before the first of its kind, one with a known answer.
     fn ask(&mut self, request: &SumRequest<'_>) -> Result<IntegerSums, Failed> {
         let kind = request.kind;
         if self.checked != Some(kind) {

@@ -12,13 +12,14 @@ use crate::sql::Dialect;
 
 /// Opens a table, a view or a query of a server: `postgres://[USER@][HOST[:PORT]][/DATABASE][?SETTING=VALUE&…]`.
 ///
-/// All rows are read by one `COPY (SELECT …) TO STDOUT (FORMAT binary)` in one REPEATABLE READ READ ONLY transaction, so that they
-/// are those of one moment whatever others write; the role needs SELECT on the columns that are used, and nothing else. No order is
-/// asked for. `row_security` is off: a table of which the role may see some rows only is an error and no shorter table.
+/// All rows are read by one `COPY (SELECT …) TO STDOUT (FORMAT binary)` in one REPEATABLE READ READ ONLY transaction, so that
+/// they are one snapshot, whatever others write; the role needs only SELECT on the columns that are used. The order is
+/// unspecified. `row_security` is off: a table of which the role may see only some rows is an error, not a shorter table.
 ///
-/// What the address leaves open comes from a service file, the environment and the password file, in libpq's ways and order
-/// (`PGSERVICE`, `PGHOST`, …, `~/.pgpass`, `~/.postgresql/root.crt`). `sslmode` is `prefer` unless set; only `verify-full` proves
-/// whose server it is. A password in the address is refused, as other users see the arguments of a program.
+/// Settings that the address omits come from a service file, the environment and the password file, by libpq's rules and in its
+/// order (`PGSERVICE`, `PGHOST`, …, `~/.pgpass`, `~/.postgresql/root.crt`). `sslmode` is `prefer` unless set; only
+/// `verify-full` proves whose server it is. A password in the address is refused, as other users see the arguments of a
+/// program.
 ///
 /// NULL is a missing cell; `boolean` a Boolean; integers up to 2^53, `real` and `double precision` a number; other integers,
 /// `numeric` (as its digits), text types and enumerations text. Columns of other types cannot be read.
@@ -70,7 +71,7 @@ pub(crate) fn shown(address: &str) -> &str {
     if is_secret { "the address" } else { address }
 }
 
-/// A search path on which nobody else's function or operator has the name of one that a statement uses.
+/// A search path without functions and operators of other users.
 const OWN_FUNCTIONS: &str = "SET LOCAL search_path = pg_catalog";
 
 /// Returns the columns of what was opened.
@@ -89,9 +90,9 @@ pub(crate) fn described(Opened { columns, denied, .. }: &Opened) -> Vec<TableCol
 
 /// What to read.
 pub(crate) struct Opened {
-    /// What stands behind FROM.
+    /// The table or query after FROM.
     pub(crate) from: String,
-    /// What has functions and operators found in PostgreSQL's own schema first, unless a query names others.
+    /// The statement that sets the search path to PostgreSQL's own schema; empty for a query.
     pub(crate) search_path: &'static str,
     columns: Vec<(String, Type)>,
     /// The names of columns that the role may not read.
@@ -99,7 +100,7 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// Returns whether a column holds text, of which only some may be that of a number.
+    /// Returns whether a column has a text type, so that its cells need not be numbers.
     pub(crate) fn is_text(&self, column: &str) -> bool {
         let kind = self.columns.iter().find(|(name, _)| name == column).map(|(_, kind)| kind);
         kind.and_then(Meaning::of).is_some_and(|meaning| matches!(meaning, Meaning::Text))
@@ -141,7 +142,7 @@ fn named_table(server: &Server, name: &str) -> Result<[String; 2], DataError> {
     let as_sql = format!("{FOUND} AND c.oid = pg_catalog.to_regclass($1)");
     let mut rows = server.look_up(&exactly, &[&name])?;
     if rows.is_empty() {
-        // Of a name that SQL does not take, PostgreSQL's message says what is wrong with it.
+        // If SQL does not accept the name, PostgreSQL's message says why.
         rows = server.look_up(&as_sql, &[&name])?;
     }
     let row = rows.first().ok_or_else(|| {

@@ -21,13 +21,13 @@ use rows::{SheetCell, SheetRows};
 
 /// Opens a sheet of a workbook, or a region of one; if none is named, the only sheet that is not hidden.
 ///
-/// A sheet is named as in formulas: `visits`, `visits!A3:F200`, `visits!A:F`. Its first row that is not empty names the columns;
-/// the records follow without empty rows, up to the last row that is not empty.
+/// A sheet is named as in formulas: `visits`, `visits!A3:F200`, `visits!A:F`. Its first non-empty row names the columns; the
+/// records follow without empty rows, up to the last non-empty row.
 ///
-/// Numbers are read as they are stored, whatever their format shows (12.5 % is 0.125); cells with the format of a date or a time
-/// are dates, without a day texts such as `18:30:00`, durations numbers of days; a formula is its stored result, an error such as `#N/A` its text. An empty cell is
-/// missing. What would silently be lost is refused: cells beside the named columns, rows after an empty one, merged cells among
-/// the records, formulas without a stored result.
+/// Numbers are read as they are stored, whatever their format shows (12.5 % is 0.125). Cells with the format of a date or a
+/// time are dates; a time without a day is a text such as `18:30:00`, a duration a number of days. A formula is read as its
+/// stored result, an error such as `#N/A` as its text. An empty cell is missing. What would silently be lost is refused: cells
+/// beside the named columns, rows after an empty one, merged cells among the records, formulas without a stored result.
 ///
 /// # Errors
 /// `table.open`: no such file or sheet, several sheets, a password, no row with names. The records: `table.read`, `table.layout`,
@@ -75,13 +75,13 @@ fn handle(watched: &WatchedFile) -> Result<BufReader<File>, DataError> {
     watched.handle().map(BufReader::new).map_err(|error| not_opened(&error.to_string()))
 }
 
-/// Size up to which the parts that are held in memory are unpacked; the texts of a workbook that Excel can open are smaller.
+/// Largest unpacked size of the parts that are held in memory; the texts of a workbook that Excel can open are smaller.
 const MOST_UNPACKED: u64 = 2 << 30;
 
-/// How files begin that hold an encrypted workbook, or one of the older format.
+/// The first bytes of an encrypted workbook, or of one in the older format.
 const OLD_OR_ENCRYPTED: [u8; 8] = *b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1";
 
-/// Unpacks a workbook once: its reader neither compares checksums nor limits its memory.
+/// Unpacks a workbook once as a check: its reader neither compares checksums nor limits its memory.
 fn check_parts(watched: &WatchedFile) -> Result<(), DataError> {
     let failed = |error: zip::result::ZipError| no_workbook(&error);
     let (mut head, mut file) = ([0; OLD_OR_ENCRYPTED.len()], handle(watched)?);
@@ -309,13 +309,13 @@ fn push(cell: &SheetCell<'_>, epoch_is_1904: bool, place: usize, batch: &mut Bat
         DataRef::Error(error) => batch.push_text(place, error.to_string().as_bytes()),
         DataRef::DateTime(moment) => {
             let serial = moment.as_f64();
-            // A serial number that is no moment is no date either.
+            // A serial number outside the range of dates is a number.
             if moment.is_duration() || !(0.0..AFTER_LAST).contains(&serial) {
                 return batch.push(place, Cell::Number(serial));
             }
             let milliseconds = (serial * MILLISECONDS).round();
             if milliseconds < MILLISECONDS {
-                // A time of no day.
+                // A time without a day.
                 let (seconds, rest) = (milliseconds as u32 / 1000, milliseconds as u32 % 1000);
                 let fraction = if rest == 0 { String::new() } else { format!(".{rest:03}") };
                 let time = format!("{:02}:{:02}:{:02}{fraction}", seconds / 3600, seconds / 60 % 60, seconds % 60);

@@ -32,8 +32,8 @@ fn each_unit_has_so_many_records_in_a_block() {
     assert_eq!(alone, Selected { slots: vec![Some(0), Some(1)], warning: None });
 }
 
-/// What a unit keeps depends on no other unit, wherever the rows of that stand and however many they are: all records but those of
-/// one block stay at their places.
+/// What a unit keeps depends on no other unit, wherever the other's rows stand and however many there are: all records but
+/// those of one block stay at their places.
 #[test]
 fn a_unit_does_not_influence_the_others() {
     let others = ["a", "b", "a", "a", "c", "b", "a", "b", "c"];

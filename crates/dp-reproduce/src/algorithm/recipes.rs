@@ -110,7 +110,7 @@ pub(super) fn recipe(setting: &Setting, public: Public) -> Result<Option<AnyReci
             let all_records =
                 DpSgd { sampling: Sampling::Passes, ..with_the_run_of(setting, DpSgd::new(setting.loss)) };
             let recipe = DpSgd { batch_size: u64::MAX, descent: Descent::suited_to(SLOWEST), ..all_records };
-            // For so large a budget, steps of 1/β.
+            // With such a large budget, steps are 1/β.
             Some(AnyRecipe::from(recipe.with_suited_first_step(n, dim, budget, relation)?))
         }
         Algorithm::RsgdAr | Algorithm::Nsgd | Algorithm::OutPertGd => {

@@ -176,10 +176,10 @@ fn figure_3(effort: Effort) -> Figure {
     Figure {
         id: "bolt-on-3",
         title: "Bolt-on, figure 3: accuracy, parameters tuned on public data",
-        description: "Test accuracy of logistic regression against ε for the four scenarios on MNIST (ten one-against-the-rest \
-                      models, 50 dimensions), Protein and Covertype; batches of 50, ten passes, δ = 1/n². Here Occupancy \
-                      stands in for Protein, Covertype is a 16% sample, and λ is the best of 0.0001, 0.001 and 0.01, for \
-                      every algorithm and point alike.",
+        description: "Test accuracy of logistic regression against ε for the four scenarios on MNIST (ten \
+                      one-against-the-rest models, 50 dimensions), Protein and Covertype; batches of 50, ten passes, \
+                      δ = 1/n². Here Occupancy replaces Protein, Covertype is a 16% sample, and λ is the best of \
+                      0.0001, 0.001 and 0.01 for each algorithm and point.",
         columns: 4,
         claims: claims(&panels, 4.0),
         panels,
@@ -252,9 +252,9 @@ fn figure_4(effort: Effort) -> Figure {
     Figure {
         id: "bolt-on-4",
         title: "Bolt-on, figure 4: passes and batch size (MNIST)",
-        description: "Test accuracy of our algorithm on MNIST against ε: (a) convex and (b) strongly convex with 1, 10 and 20 \
-                      passes, (c) convex with 20 passes and batches of 1, 10 and 50. Here λ = 0.01 in (b): at 0.0001 sound \
-                      noise leaves nothing of the model.",
+        description: "Test accuracy of our algorithm on MNIST against ε: (a) convex and (b) strongly convex with 1, \
+                      10 and 20 passes, (c) convex with 20 passes and batches of 1, 10 and 50. Here λ = 0.01 in (b): \
+                      at 0.0001 sound noise dominates the model.",
         columns: 3,
         claims,
         panels,
@@ -271,9 +271,10 @@ fn figure_6(effort: Effort) -> Figure {
     Figure {
         id: "bolt-on-6",
         title: "Bolt-on, figure 6: accuracy, parameters tuned privately",
-        description: "As figure 3, but every private algorithm chooses among 5 and 10 passes, and λ of 0.0001, 0.001 and 0.01 in \
-                      the strongly convex case, by Algorithm 3: each candidate learns on a portion of the rows, one more \
-                      decides. Noiseless has ten passes over all rows and the best λ.",
+        description: "As figure 3, but every private algorithm chooses among 5 and 10 passes, and λ of 0.0001, 0.001 \
+                      and 0.01 in the strongly convex case, by Algorithm 3: each candidate is trained on a portion \
+                      of the rows, and a further portion is used to choose. Noiseless has ten passes over all rows \
+                      and the best λ.",
         columns: 4,
         claims: claims(&panels, 3.0),
         panels,

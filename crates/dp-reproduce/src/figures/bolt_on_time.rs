@@ -91,9 +91,10 @@ pub(super) fn overhead(effort: Effort) -> Vec<Figure> {
     vec![Figure {
         id: "bolt-on-5",
         title: "Bolt-on, figure 5: run time",
-        description: "Seconds of training (MNIST: ten models), strongly convex, (ε, δ): above against the number of passes with \
-                      batches of 10, below against the batch size for one pass. Rows are in memory, where a step takes tens \
-                      of nanoseconds; in the paper each came out of a database at microseconds.",
+        description: "Seconds of training (MNIST: ten models), strongly convex, (ε, δ): above against the number of \
+                      passes with batches of 10, below against the batch size for one pass. Rows are in memory, \
+                      where a step takes tens of nanoseconds; in the paper each row came from a database, which took \
+                      microseconds.",
         columns: 3,
         claims: overhead_claims(&panels),
         panels,

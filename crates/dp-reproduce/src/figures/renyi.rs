@@ -102,7 +102,7 @@ fn of_measure(mut claim: Claim, panels: &[Panel], measure: Measure) -> Claim {
     claim
 }
 
-/// Keeps the comparisons of a claim for which `keep` holds of the panel and of the point's position in its curve, from 0 for
+/// Keeps the comparisons of a claim for which `keep` is true, given the panel and the point's position in its curve, from 0 for
 /// the first to 1 for the last.
 pub(super) fn only(mut claim: Claim, panels: &[Panel], keep: impl Fn(&Panel, f64) -> bool) -> Claim {
     claim.comparisons.retain(|comparison| {

@@ -97,13 +97,14 @@ fn census(effort: Effort, id: &'static str, title: &'static str, loss: LossKind)
     Figure {
         id,
         title,
-        description: "Test accuracy (above) and training objective (below, λ = 0.001) against ε, δ = 1e-8, on Adult (124 \
-                      dimensions) and Bank (33); the IPUMS extracts of the chapter may not be redistributed. Every algorithm \
-                      is calibrated for replaced records, jointly over its whole run. RSGD-AR and NSGD have batches of 4000 \
-                      and the best of 10, 50 and 200 passes, RSGD-AR with an average and a restart after half of them; DP-SGD has \
-                      batches of √n and the best of 1, 5 and 20 passes. No step size is printed in the chapter: all follow from public numbers \
-                      by one rule. Every fifth row is for testing. ObjPert has λ of the objective, exactly calibrated or as printed, and around a centre the \
-                      regulariser that is recommended. The Huber loss has h = 0.5.",
+        description: "Test accuracy (above) and training objective (below, λ = 0.001) against ε, δ = 1e-8, on Adult \
+                      (124 dimensions) and Bank (33); the IPUMS extracts of the chapter may not be redistributed. \
+                      Every algorithm is calibrated for replaced records, jointly over its whole run. RSGD-AR and \
+                      NSGD have batches of 4000 and the best of 10, 50 and 200 passes, RSGD-AR with an average and a \
+                      restart after half of them; DP-SGD has batches of √n and the best of 1, 5 and 20 passes. The \
+                      chapter prints no step sizes: all follow from public numbers by one rule. Every fifth row is \
+                      for testing. ObjPert has the λ of the objective, exactly calibrated or as printed; around a \
+                      centre it has the recommended regulariser. The Huber loss has h = 0.5.",
         columns: 2,
         claims,
         panels,
@@ -175,8 +176,9 @@ fn times(effort: Effort) -> Figure {
     Figure {
         id: "renyi-3-4",
         title: "Rényi DP, figure 3.4: time",
-        description: "Seconds of training on 50,000 to 250,000 rows of KDD Cup 99 drawn at random, ε = 0.1, δ = 1e-12, replaced \
-                      records; DP-SGD goes five times through batches of √n of all rows.",
+        description: "Seconds of training on 50,000 to 250,000 rows of KDD Cup 99 drawn at random, ε = 0.1, δ = \
+                      1e-12, replaced records; DP-SGD makes five passes with batches of √n, n being the number of \
+                      all rows.",
         columns: 1,
         claims,
         panels,
@@ -244,9 +246,9 @@ fn averages(effort: Effort) -> Figure {
     Figure {
         id: "renyi-3-5",
         title: "Rényi DP, section 3.5: averages, restarts and hyper-parameters",
-        description: "What the text says of averages, restarts and random positions, of which the chapter has no figure: test \
-                      accuracy of logistic regression on Adult, λ = 0.001, δ = 1e-8, replaced records. One thing is changed \
-                      at a time from ten passes, batches of 4000 and steps from public numbers.",
+        description: "Claims of the text about averages, restarts and random positions, for which the chapter has no \
+                      figure: test accuracy of logistic regression on Adult, λ = 0.001, δ = 1e-8, replaced records. \
+                      One thing is changed at a time from ten passes, batches of 4000 and steps from public numbers.",
         columns: 3,
         claims,
         panels,

@@ -83,13 +83,14 @@ fn census(effort: Effort, id: &'static str, title: &'static str, loss: LossKind)
     Figure {
         id,
         title,
-        description: "Test accuracy (above) and training objective with λ‖w‖₁ (below) against ε, δ = 1e-8, λ = 0.0001 and 0.001, \
-                      on Adult (124 dimensions) and Bank (33), which stands in for IPUMS-BR. Replaced records, calibrated \
-                      jointly. ssADMM and DP-SGD differ in their update alone: batches of √n without replacement, steps that \
-                      fall with the pass, the first one from public numbers; mpADMM has noise on x alone, of which z and y are \
-                      functions (the chapter puts noise on all three). Passes are the best of a few, for mpADMM, \
-                      whose pass is one step, of more; the sparse copy z is the model. DP-ADMM has two \
-                      parties and as many rounds as public numbers suggest, ADMM-objP three iterations.",
+        description: "Test accuracy (above) and training objective with λ‖w‖₁ (below) against ε, δ = 1e-8, λ = \
+                      0.0001 and 0.001, on Adult (124 dimensions) and Bank (33), which stands in for IPUMS-BR. \
+                      Replaced records, calibrated jointly. ssADMM and DP-SGD differ only in their update: batches \
+                      of √n without replacement, steps that decrease with the pass, the first one from public \
+                      numbers; mpADMM has noise on x alone, of which z and y are functions (the chapter puts noise \
+                      on all three). The number of passes is the best of a few, of more for mpADMM, whose pass is \
+                      one step; the sparse copy z is the model. DP-ADMM has two parties and as many rounds as public \
+                      numbers suggest, ADMM-objP three iterations.",
         columns: 4,
         claims,
         panels,
@@ -117,10 +118,10 @@ fn simulated(effort: Effort) -> Figure {
     Figure {
         id: "renyi-4-3",
         title: "Rényi DP, figure 4.3: simulated data, accuracy",
-        description: "Test accuracy and training objective of logistic regression with an L1 penalty on 36,000 rows of 100 \
-                      correlated normal features, of which 20 tell the class; drawn for each repetition from 100,000 that are \
-                      generated here from a fixed seed, and tested on 10,000 more. Rows are scaled to norm 1. Replaced \
-                      records, δ = 1e-8, settings as in figure 4.1.",
+        description: "Test accuracy and training objective of logistic regression with an L1 penalty on 36,000 rows \
+                      of 100 correlated normal features, of which 20 determine the class. They are drawn for each \
+                      repetition from 100,000 rows generated from a fixed seed, and tested on 10,000 more. Rows are \
+                      scaled to norm 1. Replaced records, δ = 1e-8, settings as in figure 4.1.",
         columns: 2,
         claims,
         panels,

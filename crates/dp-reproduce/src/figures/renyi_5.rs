@@ -93,14 +93,15 @@ fn census(effort: Effort, id: &'static str, title: &'static str, loss: LossKind)
     Figure {
         id,
         title,
-        description: "Test accuracy (above) and training objective (below, λ = 0.001) against ε, δ = 1e-8, on Adult (124 \
-                      dimensions) and Bank (33); the IPUMS extracts may not be redistributed. Every algorithm is calibrated \
-                      for records that are there or not (in the chapter output and objective perturbation are for replaced \
-                      ones, at twice the sensitivity). Line searches have Laplace noise, a = 0.5, β = 0.8, a fresh batch for \
-                      each access, public divisors, a filter at one order, budgets for 50 steps, and gradients of norm at \
-                      most 1, which is what they have. Batches are a tenth of the records. DP-SGD has the best of 5 and 20 \
-                      passes, RSGD-AR of 10, 50 and 200. For all algorithms alike the support vector machine has the Huber loss, h = 0.5, which is \
-                      what output and objective perturbation have in the chapter.",
+        description: "Test accuracy (above) and training objective (below, λ = 0.001) against ε, δ = 1e-8, on Adult \
+                      (124 dimensions) and Bank (33); the IPUMS extracts may not be redistributed. Every algorithm \
+                      is calibrated under add-remove (in the chapter, output and objective perturbation are under \
+                      replace-one, at twice the sensitivity). Line searches have Laplace noise, a = 0.5, β = 0.8, a \
+                      fresh batch for each access, public divisors, a privacy filter at one Rényi order, budgets for \
+                      50 steps, and a clipping norm of 1, which no gradient exceeds. Batches are a tenth of the \
+                      records. DP-SGD has the best of 5 and 20 passes, RSGD-AR of 10, 50 and 200. For all algorithms \
+                      the support vector machine has the Huber loss, h = 0.5, which the chapter uses for output and \
+                      objective perturbation.",
         columns: 2,
         claims,
         panels,
@@ -267,10 +268,11 @@ fn evaluations(effort: Effort) -> Figure {
     Figure {
         id: "renyi-5-2",
         title: "Rényi DP, figure 5.2: evaluations",
-        description: "Records that DP-BLSGD and DP-BLGD read, over their number, against the sampling ratio q: one for each \
-                      gradient and one for each search, whose 20 candidates are evaluated together; and their test accuracy. \
-                      Logistic regression on Adult, ε = 0.4, δ = 1e-8, λ = 0.001, add-remove. How many there are depends on \
-                      what was released; a private release says nothing of it.",
+        description: "Passes over the records that DP-BLSGD and DP-BLGD read, against the sampling ratio q: a record \
+                      is read once for each gradient and once for each search, whose 20 candidates are evaluated \
+                      together; and their test accuracy. Logistic regression on Adult, ε = 0.4, δ = 1e-8, λ = 0.001, \
+                      add-remove. The number of reads depends on what was released; a private release would not \
+                      state it.",
         columns: 2,
         claims,
         panels,

@@ -123,19 +123,21 @@ fn courses(effort: Effort, id: &'static str, title: &'static str, data: DataSet)
     Figure {
         id,
         title,
-        description: "MAP and LETOR's NDCG on the fifth part of the lists after training on the other four, against the \
-                      iterations, in columns by the noise: σ over the sensitivity, ε after 400 iterations as the accountant \
-                      has it for the smallest fold (δ = 1e-4, the grades of one list), and in brackets the ε that the chapter \
-                      prints for noise which follows the batch and is not private at that. Batches are drawn list by list, 10 on \
-                      average, and noise is the same for all. Steps are 0.1 (ListMLE: 0.01) over the sum of a batch's gradients, \
-                      in the chapter's way, or 1 and 0.1 over their mean; three quarters, half and a quarter of it from iteration \
-                      100, 200 and 300 on. PrivBR is BayesRank clipped at half of the largest sensitivity of a list where training \
-                      starts, from public documents, so that nothing is clipped there; the chapter's scale that follows the \
-                      batch has no guarantee, and weights from public sensitivities, which shorten every gradient more, are \
-                      not run. What is called clipped is clipped at 0.1, ListMLE at 1: the chapter names no norm. Documents of a list are in random order: in \
-                      that of the files, which is by name, ListMLE learns the order of what is graded alike. Networks are \
-                      46-256-1, spectral norms kept at 1 unless said otherwise; linear rankers have none. LambdaRank is not in \
-                      the chapter, LightGBM not here.",
+        description: "MAP and LETOR's NDCG on the fifth part of the lists after training on the other four, against \
+                      the iterations, in columns by the noise: σ over the sensitivity, the accountant's ε after 400 \
+                      iterations for the smallest fold (δ = 1e-4, the grades of one list), and in brackets the ε \
+                      that the chapter prints for noise that depends on the batch, which is not private at that ε. \
+                      Batches are drawn list by list, 10 on average, and noise is the same for all. Learning rates \
+                      are 0.1 (ListMLE: 0.01) for the sum of a batch's gradients, as in the chapter, which is 1 and \
+                      0.1 for their mean; three quarters, half and a quarter of these from iteration 100, 200 and \
+                      300 on. PrivBR is BayesRank clipped at half of the largest sensitivity of a list at the \
+                      initial weights, computed from public documents, so that nothing is clipped there; the \
+                      chapter's scale, which depends on the batch, has no guarantee, and weights from public \
+                      sensitivities, which shorten every gradient more, are not run. Rankers called clipped have the \
+                      clipping norm 0.1, ListMLE 1: the chapter names none. Documents of a list are in random order: \
+                      in the order of the files, which is by name, ListMLE learns the order of documents with equal \
+                      grades. Networks are 46-256-1, spectral norms kept at 1 unless said otherwise; linear rankers \
+                      have none. LambdaRank is not in the chapter, LightGBM not here.",
         columns: levels.len(),
         claims: of_courses(&panels, levels.len(), data),
         panels,
@@ -237,11 +239,12 @@ fn budgets(effort: Effort) -> Figure {
     Figure {
         id: "renyi-6-3",
         title: "Rényi DP, chapter 6 with the settings of today",
-        description: "MAP and LETOR's NDCG@8 on the fifth part of the lists against ε, δ = 1e-4, the grades of one list. Not in \
-                      the chapter: rankers with this crate's recommended settings, which were chosen on made-up lists: batches of \
-                      40, gradients clipped at 0.1, 400 steps over a mean, from ε on (ListNet and ListMLE: a fifth of it), no \
-                      spectral normalisation; and those without privacy, which have batches of 10 and steps from 1 on (ListMLE \
-                      and LambdaRank: 0.1).",
+        description: "MAP and LETOR's NDCG@8 on the fifth part of the lists against ε, δ = 1e-4, the grades of one \
+                      list. Not in the chapter: rankers with this crate's recommended settings, which were chosen on \
+                      made-up lists: batches of 40, clipping norm 0.1, 400 steps with mean gradients and an initial \
+                      learning rate of ε (ListNet and ListMLE: a fifth of it), no spectral normalisation; and \
+                      rankers without privacy, with batches of 10 and an initial learning rate of 1 (ListMLE and \
+                      LambdaRank: 0.1).",
         columns: 3,
         claims: of_budgets(&panels),
         panels,

@@ -52,8 +52,8 @@ pub(super) fn all(effort: Effort) -> Vec<Figure> {
     ]
 }
 
-/// Returns one pass of SCS13 or of plain descent over `rows` records, drawn at random if that is not all: the iterate of a
-/// longer pass at that point has the same law.
+/// Returns one pass of SCS13 or of plain descent over `rows` records, drawn at random if they are not all. A longer pass has an
+/// iterate of the same distribution after as many records.
 fn one_pass(data: DataSet, algorithm: Algorithm, rows: Option<u64>, batch_size: u64, step: Step) -> Setting {
     let setting = Setting::new(data, algorithm, Privacy::Pure { epsilon: EPSILON });
     Setting { rows, lambda: LAMBDA, passes: 1, batch_size, step, ..setting }

@@ -225,7 +225,7 @@ impl<S: Scorer> Training<'_, S> {
 ///
 /// # Examples
 /// ```
-/// // 628 lists: 2.301 is printed for another way of drawing noise, which is not private at that.
+/// // 628 lists: the chapter prints 2.301 for another way of drawing noise, which is not private at that epsilon.
 /// let epsilon = dp_reproduce::ranker::epsilon_of(1.5, 628, 46, 10, 400)?;
 /// assert!((0.6..0.7).contains(&epsilon), "{epsilon}");
 /// # Ok::<(), dp_rank::train::TrainError>(())

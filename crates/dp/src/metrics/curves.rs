@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::ScoredLabels;
 
-/// Points of a curve are closer than one over this in both directions.
+/// A point of a curve is omitted if both rates differ by less than one over this from the point before.
 const RESOLUTION: f64 = 200.0;
 /// Number of groups of a calibration curve.
 const GROUPS: usize = 10;
@@ -132,8 +132,8 @@ pub struct Curves {
     pub roc: Vec<Rates>,
     /// Precision against recall, from the highest threshold to the lowest.
     pub precision_recall: Vec<PrecisionRecall>,
-    /// Observed against predicted probabilities, in ten groups of equal size by the prediction; absent if the scores are no
-    /// logits.
+    /// Observed against predicted probabilities, in ten groups of equal size, ordered by the prediction; absent if the scores
+    /// are not logits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Vec<Calibrated>>,
 }
@@ -155,8 +155,8 @@ impl ScoredLabels {
 
     /// Returns the curves, or `None` if all records are of one class. Sorts the scores.
     ///
-    /// Each point of ROC and precision-recall curve is that of a threshold: between two points nothing is interpolated, but points
-    /// closer than 1/200 to their neighbours in both rates are left out.
+    /// Each point of the ROC and precision-recall curves belongs to a threshold. Nothing is interpolated, but points closer
+    /// than 1/200 to their neighbours in both rates are omitted.
     pub fn curves(&mut self, scores_are_logits: bool) -> Option<Curves> {
         let all = self.at_threshold(f64::INFINITY);
         let (positives, negatives) = (all.positives(), all.negatives());
@@ -186,7 +186,7 @@ impl ScoredLabels {
         Some(Curves { roc, precision_recall, calibration: scores_are_logits.then(|| self.calibration()) })
     }
 
-    /// Returns the score that this share of the sorted scores does not exceed.
+    /// Returns this quantile of the sorted scores.
     pub(super) fn quantile(&self, share: f64) -> f64 {
         let position = (share * self.scores.len() as f64).ceil() as usize;
         self.scores.get(position.saturating_sub(1)).map_or(0.0, |(score, _)| *score)

@@ -17,7 +17,7 @@ pub enum Figures {
         /// The metrics at the model's threshold.
         #[serde(flatten)]
         metrics: Metrics,
-        /// Rates at other thresholds: at probabilities 0.1 to 0.9, or at the deciles of scores that are no logits.
+        /// Rates at other thresholds: at probabilities 0.1 to 0.9, or at the deciles of scores that are not logits.
         thresholds: Vec<AtThreshold>,
         /// Curves over all thresholds; absent if all records are of one class.
         #[serde(skip)]

@@ -22,11 +22,11 @@ pub struct PredictedNumbers {
 /// Metrics of numeric predictions.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct NumberMetrics {
-    /// Root of the mean squared error, in the label's unit.
+    /// Root mean squared error, in the label's unit.
     pub rmse: f64,
     /// Mean absolute error, in the label's unit.
     pub mae: f64,
-    /// Share of the label's variance that is explained; absent if all labels are equal.
+    /// Coefficient of determination; absent if all labels are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub r2: Option<f64>,
 }

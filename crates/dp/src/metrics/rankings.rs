@@ -31,7 +31,8 @@ pub struct RankingFigures {
 }
 
 impl Ranker {
-    /// Ranks all lists and computes the metrics. `ndcg` is [`metrics::ndcg`], or [`metrics::ndcg_letor`] as LETOR's tool has it.
+    /// Ranks all lists and computes the metrics. `ndcg` is [`metrics::ndcg`], or [`metrics::ndcg_letor`], the definition of
+    /// LETOR's tool.
     ///
     /// # Errors
     /// Those of [`scores`](Self::scores) and [`ListScores::of`](crate::ranker::ListScores::of); [`Error::NoLists`].
@@ -59,7 +60,7 @@ impl Ranker {
 }
 
 impl RankingFigures {
-    /// Returns the means of several; not numbers if there are none.
+    /// Returns the means of several; NaN if there are none.
     pub fn mean<'a>(of: impl IntoIterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         let mut count = 0.0;

@@ -7,9 +7,9 @@
 //! All metrics are functions of these counts: they cost no more than the counts.
 //!
 //! # Privacy
-//! A record is in one cell. Replacing it by a null record changes the counts by 1 in all, replacing it by another by 2, so that
-//! the release is pure `1/t` or `2/t` differentially private for the evaluated records. The model must carry a guarantee of its own
-//! for the records that it was trained on, and people that are in both files pay for both.
+//! A record is in one cell. Replacing it by a null record changes the counts by 1 in L1 norm, replacing it by another by 2. The
+//! release is therefore pure differentially private for the evaluated records, with epsilon `1/t` or `2/t`. The model must
+//! carry its own guarantee for its training records; for people in both files the two guarantees compose.
 //!
 //! # References
 //! Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechanisms", STOC 2009, for the noise.
@@ -35,8 +35,8 @@ const RECIPE: &str = "noisy-counts";
 const HALF: i32 = 24;
 /// Width of a bin of logits, and of other scores.
 const WIDTHS: (f64, f64) = (0.25, 0.125);
-/// The largest `n ε` for which pairs of bins are joined: the noise of so many counts would cost the AUC more than ties within wider
-/// bins do.
+/// The largest `n ε` at which pairs of bins are merged: up to there, the noise of narrow bins costs the AUC more than ties
+/// within wide bins do.
 const FEW: f64 = 5000.0;
 /// Largest number of classes.
 pub const MOST_CLASSES: usize = 1000;
@@ -49,11 +49,11 @@ pub struct NoisyCounts {
     pub schema: String,
     /// SHA-256 of the evaluated model.
     pub model_sha256: String,
-    /// The classes: of two, the positive one first.
+    /// The classes; of two classes, the positive one comes first.
     pub classes: Vec<String>,
     /// The edges of the bins of scores, for two classes: bin i holds scores above edge i - 1, up to edge i.
     pub edges: Vec<f64>,
-    /// The position among the edges of the threshold above which the positive class is predicted.
+    /// The index among the edges of the decision threshold, above which the positive class is predicted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threshold: Option<usize>,
     /// For each true class the noisy counts by bin, or by predicted class.
@@ -72,12 +72,12 @@ pub struct CountsDerivation {
     pub n: u64,
     /// Number of counts.
     pub cells: u64,
-    /// t: scale of the noise on each.
+    /// t: scale of the noise on each count.
     pub scale: f64,
 }
 
 impl CountsDerivation {
-    /// Returns the change of the counts with a record.
+    /// Returns the L1 sensitivity of the counts.
     fn sensitivity(&self) -> Result<f64, Error> {
         match self.relation {
             AdjacencyKind::ZeroOut => Ok(1.0),
@@ -129,7 +129,7 @@ pub struct MetricsFile {
 pub struct Estimate {
     /// The metric, in [0, 1].
     pub value: f64,
-    /// The standard error that the noise gives it, to first order.
+    /// The standard error due to the noise, to first order.
     pub standard_error: f64,
 }
 
@@ -147,7 +147,7 @@ pub struct NoisyMetrics {
     pub auc: Option<Estimate>,
 }
 
-/// Counts of the evaluated records: as private as these.
+/// Exact counts of the evaluated records, as confidential as the records.
 #[derive(Debug, Clone)]
 pub struct Counted<'m> {
     model: &'m Model,
@@ -177,7 +177,7 @@ impl<'m> Counted<'m> {
         Some(Self { model, classes, edges, threshold, counts, model_sha256: None })
     }
 
-    /// States the hash of the published model, from which the counted one differs by its threshold alone.
+    /// Sets the hash of the published model; the evaluated one differs from it in the threshold only.
     #[must_use]
     pub fn of_published(self, model_sha256: String) -> Self {
         Self { model_sha256: Some(model_sha256), ..self }
@@ -196,7 +196,7 @@ impl<'m> Counted<'m> {
         }
     }
 
-    /// Joins pairs of bins, but for those that the threshold separates.
+    /// Merges pairs of bins, except pairs that the threshold separates.
     fn with_wide_bins(mut self) -> Self {
         let Some(threshold) = self.threshold else { return self };
         let decides = self.edges.get(threshold).copied();
@@ -294,7 +294,7 @@ fn edges(model: &Model) -> (Vec<f64>, usize) {
 impl NoisyCounts {
     /// Returns the metrics; `scale` is that of the noise on each count.
     pub fn metrics(&self, scale: f64) -> NoisyMetrics {
-        // Of two-sided geometric noise: 2 q / (1 - q)² with q = e^(-1/t).
+        // The variance of two-sided geometric noise: 2 q / (1 - q)² with q = e^(-1/t).
         let ratio = (-1.0 / scale).exp();
         let variance = 2.0 * ratio / (1.0 - ratio).powi(2);
         let is_right = |class: usize, bin: usize| match self.threshold {
@@ -350,7 +350,7 @@ impl NoisyCounts {
         let (of_positives, of_negatives) = (below(positive, positives), below(negative, negatives));
         let auc: f64 =
             positive.iter().zip(&of_negatives).map(|(count, below)| *count as f64 * below).sum::<f64>() / positives;
-        // The derivatives by the counts: of a positive (below - auc) / P, of a negative (1 - below - auc) / N.
+        // The derivatives with respect to the counts: (below - auc) / P for a positive, (1 - below - auc) / N for a negative.
         let of_positive: f64 = of_negatives.iter().map(|below| ((below - auc) / positives).powi(2)).sum();
         let of_negative: f64 = of_positives.iter().map(|below| ((1.0 - below - auc) / negatives).powi(2)).sum();
         let standard_error = (variance * (of_positive + of_negative)).sqrt();
@@ -377,11 +377,11 @@ impl NoisyCounts {
     }
 }
 
-/// Returns a share of noisy counts; `None` if they add up to nothing.
+/// Returns a share of noisy counts; `None` unless their sum is positive.
 fn share(right: f64, all: f64, right_cells: f64, cells: f64, variance: f64) -> Option<Estimate> {
     (all > 0.0).then(|| {
         let value = right / all;
-        // The derivatives by the counts: (1 - value) / all where right, else -value / all.
+        // The derivatives with respect to the counts: (1 - value) / all where right, else -value / all.
         let squares = right_cells * (1.0 - value).powi(2) + (cells - right_cells) * value * value;
         Estimate { value: value.clamp(0.0, 1.0), standard_error: (variance * squares).sqrt() / all }
     })

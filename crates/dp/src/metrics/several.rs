@@ -134,7 +134,7 @@ pub fn winner(scores: &[f64]) -> usize {
 
 /// Converts scores to softmax probabilities, without overflow.
 pub fn softmax(scores: &mut [f64]) {
-    // Dividing by the sum, not subtracting its logarithm, which would vanish beside a large score.
+    // Divides by the sum: its logarithm would vanish when subtracted from a large score.
     let largest = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     scores.iter_mut().for_each(|score| *score = (*score - largest).exp());
     let total: f64 = scores.iter().sum();

@@ -19,7 +19,8 @@ impl Ranker {
     /// Returns the scores of documents by this ranker.
     ///
     /// # Errors
-    /// None for a ranker from a file: weights of another number than the scorer has, or a scorer without features or units.
+    /// A number of weights that does not fit the scorer, or a scorer without features or units; neither occurs for a ranker
+    /// from a file.
     pub fn scores(&self) -> Result<ListScores<'_>, Error> {
         let scorer = self.scorer.scorer(self.width)?;
         let (found, expected) = (self.weights.len(), scorer.parameters());

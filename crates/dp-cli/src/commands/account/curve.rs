@@ -189,7 +189,7 @@ fn against_steps(question: &Question, count: usize) -> Result<Points, Failure> {
     Ok(Points { x, y: EPSILON, sides: Sides::Both, points: points.collect::<Result<_, Failure>>()? })
 }
 
-/// Returns the least type II error for each type I error. Between the evaluated epsilons the curve is still a lower bound.
+/// Returns the least type II error for each type I error; between the evaluated epsilons, a lower bound on it.
 fn trade_off(question: &Question, count: usize) -> Result<Points, Failure> {
     let event = solved(question)?;
     let evaluation = solve::evaluation(question, &event)?;

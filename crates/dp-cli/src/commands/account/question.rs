@@ -74,7 +74,7 @@ impl Question {
         };
         let relation = relation(&question, request.adjacency, request.n_public)?;
         if relation == AdjacencyKind::AddRemoveOne && request.records.is_some() {
-            return Err(conflict("records", "with a number of records that is given it is not secret")
+            return Err(conflict("records", "a number of records that is given is not secret")
                 .help("give the sampling rate and the steps themselves, or let the number be public"));
         }
         Ok(Self { relation, ..question })
@@ -309,13 +309,9 @@ fn steps(request: &Request, sampling_rate: Option<f64>) -> Result<Option<u64>, F
                 return Err(value("epochs", epochs).expected("a number in (0, 1e9]"));
             }
             let Some(rate) = sampling_rate else {
-                return Err(Failure::new(
-                    ExitStatus::Usage,
-                    "usage.missing",
-                    "epochs are steps only with a sampling rate",
-                )
-                .at_field("sampling_rate")
-                .help("give the sampling rate (or batch size and records), or the steps in place of the epochs"));
+                return Err(Failure::new(ExitStatus::Usage, "usage.missing", "epochs need a sampling rate")
+                    .at_field("sampling_rate")
+                    .help("give the sampling rate (or batch size and records), or the steps in place of the epochs"));
             };
             Some(steps_of(epochs, rate, request))
         }

@@ -17,8 +17,8 @@ pub(super) const SCHEMA: &str = "dp.audit/1";
 
 /// The note on Gaussian claims in the table.
 const OF_MU: &str = "
-For Gaussian claims read `of mu`, which compares whole curves. At a small delta their epsilon is decided by
-outcomes too rare to count, so that `of epsilon` stays low however good the attack.
+For Gaussian claims read `of mu`, which compares whole curves. At a small delta their epsilon depends on
+outcomes too rare to observe, so that `of epsilon` stays low however good the attack.
 ";
 
 /// Number of significant digits in text.

@@ -32,11 +32,9 @@ pub(super) fn markdown(outcome: &Outcome) -> String {
         "epsilon` the second over the first. For Gaussian claims read `of mu`, which compares whole curves: at a small delta",
     );
     line(
-        "their epsilon is decided by outcomes too rare to count, so that `of epsilon` stays low however good the attack.",
+        "their epsilon depends on outcomes too rare to observe, so that `of epsilon` stays low however good the attack.",
     );
-    line(
-        "`noise-free` is the share of the claimed sensitivity by which two models trained without noise were apart.\n",
-    );
+    line("`noise-free` is the largest distance of two models trained without noise, over the claimed sensitivity.\n");
     line("## Each audit\n");
     for finding in &outcome.findings {
         for sentence in finding.statement().lines() {

@@ -13,8 +13,8 @@ pub struct Term {
 pub const TERMS: &[Term] = &[
     Term {
         names: &["accountant", "accounting"],
-        text: "Computes the epsilon and delta of everything that was released, from the noise and the number of releases. This \
-               one computes an upper and a lower bound, which usually agree to many digits. See `dp account`.",
+        text: "Computes the epsilon and delta of everything that was released, from the noise and the number of releases. \
+               `dp account` computes an upper and a lower bound, which usually agree to many digits.",
     },
     Term {
         names: &["add-remove", "zero-out"],

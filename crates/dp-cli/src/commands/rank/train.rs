@@ -228,9 +228,8 @@ fn dry_run(
         }
         lines.push(format!("noise  {noise_multiplier:.4} times the distance of neighbouring sums, with {lists} lists"));
     } else if private {
-        lines
-            .push("cost   at most what was asked for; say how many lists (--n) and features (--features) there".into());
-        lines.push("       are for the noise and the exact figure".to_owned());
+        lines.push("cost   at most what was asked for; give the number of lists (--n) and of features".into());
+        lines.push("       (--features) for the noise and the exact figure".to_owned());
     }
     if !private {
         lines.push("cost   no guarantee at all".to_owned());

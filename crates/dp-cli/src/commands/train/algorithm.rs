@@ -47,7 +47,7 @@ pub(super) fn budget_of_a_record(config: &TrainConfig, budget: Budget) -> Result
     }
 }
 
-/// Returns the recipe that protects the unit of the configuration, by one that protects records.
+/// Turns a recipe that protects records into one that protects the unit of the configuration.
 pub(super) fn per_unit(config: &TrainConfig, recipe: AnyRecipe) -> AnyRecipe {
     match &config.unit {
         Some(unit) => PerUnit::new(recipe, unit.most, &unit.column).into(),
@@ -92,7 +92,7 @@ pub(super) fn check_flags(name: &str, taken: &[&str], settings: &Settings) -> Re
 pub(super) const USELESS: f64 = 0.5;
 /// The expected loss of a model that is worth its cost.
 const WORTH: f64 = 0.2;
-/// A larger epsilon is no advice.
+/// The largest epsilon that is advised.
 const LARGEST_ADVISED: f64 = 10.0;
 /// The largest number of units that is advised, as a multiple.
 const MOST_TIMES: f64 = 1e6;
@@ -192,7 +192,7 @@ impl PrivateAlgorithm {
         }
     }
 
-    /// Refuses a training of which public numbers say that the model will be useless, and says what would help.
+    /// Refuses a training whose model will be useless according to public numbers, and says what would help.
     ///
     /// # Errors
     /// `train.useless`.

@@ -59,7 +59,7 @@ pub struct TrainConfig {
     pub tuning: Option<Tuning>,
     /// True if delta follows from the number of records.
     pub delta_is_suggested: bool,
-    /// True if a model is trained that public numbers say to be useless.
+    /// True if a model is trained even if public numbers say that it will be useless.
     pub anyway: bool,
     /// The unit that is protected, if it is not a record.
     pub unit: Option<RowsOfUnit>,
@@ -83,11 +83,11 @@ pub struct TrainConfig {
     pub progress: ProgressMode,
     /// The threads.
     pub workers: Workers,
-    /// The memory for rows, and the place of rows that need more.
+    /// The memory for rows, and the place of rows that exceed it.
     pub room: Room,
-    /// The number of connections over which a server adds up gradients, if the rows stay where they are.
+    /// The number of connections over which a server sums gradients, if the rows stay where they are.
     pub sums: Option<NonZeroUsize>,
-    /// The longest time for which a runner may compute.
+    /// The time limit of a runner's statement.
     pub sums_timeout: Duration,
 }
 
@@ -338,7 +338,7 @@ impl TrainConfig {
         Ok(Self { loss, one_vs_all, ..self.clone() })
     }
 
-    /// Returns the configuration for so many records: their number decides a delta that was not given.
+    /// Returns the configuration for `n` records, which decide a delta that was not given.
     #[must_use]
     pub(super) fn for_records(&self, n: u64) -> Self {
         match (self.method, suggested_delta(self.units(n))) {
@@ -399,7 +399,7 @@ fn room(args: &TrainArgs, input: &InputConfig, workers: Workers) -> Result<Room,
     Ok(Room { memory, spool })
 }
 
-/// The usual longest time for which a runner may compute.
+/// The default time limit of a runner's statement.
 const SUMS_TIMEOUT: Duration = Duration::from_secs(3600);
 
 /// The algorithms that add noise to each sum over all records and need nothing else.
@@ -407,7 +407,7 @@ pub(crate) const ON_SUMS: [&str; 4] = ["auto", "dp-gd", "noisy-moments", "majori
 /// Those of them that add noise many times.
 const MANY_SUMS: [&str; 2] = ["auto", "dp-gd"];
 
-/// Rejects what cannot be done while the rows stay where they are.
+/// Rejects flags that do not apply while the rows stay where they are.
 fn check_sums(args: &TrainArgs, input: &InputConfig, tuned: bool) -> Result<(), Failure> {
     if args.sums.is_none() {
         return match input.typed {
@@ -600,7 +600,7 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
             .expected("a finite number, at least 2^-50 (about 1e-15)")
             .help("use --epsilon 1, say; smaller is more private")
     })?;
-    // Until the number of records is known, one that is usual.
+    // Until the number of records is known, a usual delta.
     let delta = args.delta.unwrap_or(if is_suggested(args) { LARGEST_SUGGESTED_DELTA } else { 0.0 });
     let delta = Delta::new(delta).map_err(|error| {
         Failure::usage("--delta", error.to_string())

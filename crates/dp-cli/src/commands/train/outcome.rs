@@ -226,8 +226,8 @@ pub struct DryOutcome {
     /// Number of records, if given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub n: Option<u64>,
-    /// Number of features, including the intercept. Without n, and where the algorithm chooses the functions of numeric columns
-    /// by it, that of lines.
+    /// Number of features, including the intercept. Without n, if the algorithm chooses the functions of numeric columns by it,
+    /// the number for lines.
     pub dim: u64,
     /// True if the algorithm chooses the functions of numeric columns by n, which is not given.
     #[serde(skip)]
@@ -255,7 +255,7 @@ impl DryOutcome {
         let private = matches!(config.method, Method::Private { .. }) && config.seed.is_none();
         let is_useless = |advice: &&Advice| advice.expected_loss >= USELESS && !config.anyway;
         let useless =
-            choice.as_ref().filter(is_useless).map(|_| "training is refused as useless, but with --anyway".to_owned());
+            choice.as_ref().filter(is_useless).map(|_| "training is refused as useless without --anyway".to_owned());
         Self {
             schema: schema(config),
             dry_run: true,
@@ -313,8 +313,7 @@ impl DryOutcome {
                 lines.extend(self.warnings.iter().map(|warning| format!("WARNING    {warning}")));
             }
             (None, true) => {
-                lines
-                    .push("cost       at most what was asked for; say how many records there are (--n) for".to_owned());
+                lines.push("cost       at most what was asked for; give the number of records (--n) for".to_owned());
                 lines.push("           sensitivity, noise and the exact figure".to_owned());
             }
             (_, false) => lines.push("cost       no guarantee at all".to_owned()),

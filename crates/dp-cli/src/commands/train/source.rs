@@ -181,7 +181,7 @@ impl Known {
             let unit = config.unit.as_ref().map(|unit| unit.column.as_str());
             let mut used = used.map(|column| column.source()).chain([schema.label().column.as_str()]).chain(unit);
             let found = match &config.input.typed {
-                // To ask one takes a program that may start a cluster.
+                // Asking a runner may start a cluster.
                 Some(TypedTable::Runner(..)) => Ok(()),
                 Some(table) => {
                     let table = table.open()?;

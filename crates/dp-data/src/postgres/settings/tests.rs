@@ -86,7 +86,7 @@ fn wrong_addresses_are_refused_without_their_passwords() {
     assert!(of("postgres://h/d?gssencmode=prefer").config().is_ok());
 }
 
-/// What is nearer wins: the address, then the service, then the environment.
+/// Precedence: the address, then the service, then the environment.
 #[test]
 fn services_and_the_environment_fill_in_what_the_address_leaves_open() {
     let folder = tempfile::tempdir().unwrap();

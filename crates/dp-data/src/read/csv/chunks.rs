@@ -24,7 +24,7 @@ impl ReadsChunks for CsvReader {
 
 impl CsvReader {
     /// Passes `part(buffers)` and the number of lines before the chunk to `each` for chunk after chunk, in the order of the
-    /// file. Each thread makes its buffers of a reader, which then reads the records of a chunk and ends.
+    /// file. Each thread makes its buffers from a reader of its own, which ends after the records of a chunk.
     ///
     /// Afterwards this reader is at the first record that was in no chunk. With one thread there are no chunks.
     ///
@@ -135,7 +135,7 @@ impl WithSimd for WholeRecords<'_> {
                 return None;
             }
             let outside = lines & !quoted;
-            // The line feeds after the text are none of its own.
+            // Line feeds beyond the text do not count.
             let of_text = if text.len() - start < BLOCK { (1 << (text.len() - start)) - 1 } else { u64::MAX };
             if let Some(line_end) = (outside & of_text).checked_ilog2() {
                 whole = start + line_end as usize + 1;

@@ -67,7 +67,7 @@ impl RegularRows {
 
     /// Advances to the next record if it is a regular line; otherwise gives the statistics of the rows so far to `row`.
     fn advance(&mut self, splitter: &Splitter, width: usize, encoder: &Encoder, row: &mut RowBuffer) -> bool {
-        // The rows of a text that was left before its end are of no use in the next one.
+        // The remaining rows of a text that was left early are not used with the next text.
         if self.used == self.block.len() || self.filled != splitter.text.filled {
             self.used = 0;
             self.fill(splitter, width, encoder, row);

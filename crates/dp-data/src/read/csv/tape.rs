@@ -12,7 +12,8 @@ pub(super) const LONGEST: usize = 512 * 1024;
 /// The ends of all cells of a text without quotes, which are its delimiters and line feeds.
 #[derive(Default)]
 pub(super) struct Tape {
-    /// `ends[0]` is the place before the text, -1; the others are the ends of cells, in order. What follows `length` is memory.
+    /// `ends[0]` is the place before the text, -1; the others are the ends of cells, in order. Elements from `length` on are
+    /// unused.
     ends: Vec<u32>,
     length: usize,
     /// For each line, the index of its end in `ends`.

@@ -86,7 +86,7 @@ fn assert_same(text: &[u8], step: usize, encoder: &Encoder) {
     let (expected, found) = (one_by_one(text, encoder).unwrap(), together(text, step, encoder).unwrap());
     let shown = String::from_utf8_lossy(text);
     assert_eq!((&found.0, &found.2), (&expected.0, &expected.2), "{shown}");
-    // Once an error stops the reading, nobody is told the counts.
+    // Once an error stops the reading, the counts are not reported.
     assert!(expected.2.is_some() || found.1 == expected.1, "{shown}: {:?} {:?}", found.1, expected.1);
 }
 

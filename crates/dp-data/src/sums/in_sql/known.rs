@@ -1,4 +1,4 @@
-//! What an engine has to answer about rows that are known.
+//! The expected answers of an engine over known rows.
 
 use super::SumSql;
 use crate::encode::{Cell, RowBuffer};
@@ -48,7 +48,7 @@ impl Known {
 }
 
 impl SumSql {
-    /// Returns what an engine has to answer.
+    /// Returns a statement over known rows with its expected answer.
     ///
     /// # Errors
     /// As [`statement`](Self::statement).

@@ -51,7 +51,7 @@ fn ends_within(child: &mut Child, patience: Duration) -> bool {
     }
 }
 
-/// Asks the program, and what it started, to end. Its number is its own, as nobody has waited for its end yet.
+/// Asks the program, and what it started, to end. Its process identifier is not reused, as nobody has waited for its end yet.
 #[cfg(unix)]
 fn ask_to_end(child: &Child) -> bool {
     use rustix::process::{Pid, Signal, kill_process_group};

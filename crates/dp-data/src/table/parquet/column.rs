@@ -17,7 +17,7 @@ const MOST_DIGITS: i32 = 38;
 /// A column whose cells can be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kind {
-    /// Its number among the columns of the file that are not records or lists themselves.
+    /// Its number among the leaf columns of the file.
     leaf: usize,
     physical: Physical,
     /// The definition level of a cell that is not missing; 0 if none can be.

@@ -199,7 +199,7 @@ fn what_cannot_be_read_is_said() {
         assert_eq!((error.code(), error.column()), ("table.schema", Some(column)));
         assert!(error.file().unwrap().ends_with("b.parquet"));
     }
-    // Text that is no text, with its row and column.
+    // A binary column without rows can be opened.
     write(&path("c.parquet"), "message m { required binary t; }".replace('t', "town").as_str(), 0, Compression::SNAPPY);
     assert!(open(path("c.parquet")).is_ok());
 }

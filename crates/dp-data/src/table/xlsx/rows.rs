@@ -17,7 +17,7 @@ pub(super) struct SheetCell<'a> {
 }
 
 impl SheetCell<'_> {
-    /// Returns whether there is nothing to see in it.
+    /// Returns whether it shows nothing.
     pub(super) fn is_blank(&self) -> bool {
         match &self.value {
             DataRef::Empty => !self.has_formula,

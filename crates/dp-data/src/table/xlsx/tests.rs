@@ -113,7 +113,7 @@ fn cells_have_their_types() {
     assert!(!rows.advance().unwrap());
 }
 
-/// Serial numbers count from two days of two calendars, and one of them has a day that never was.
+/// Serial numbers have two epochs, one of which counts a day that does not exist.
 #[test]
 fn serial_numbers_are_days() {
     let text_of = |serial: f64, kind: ExcelDateTimeType, epoch_is_1904| {
@@ -368,7 +368,7 @@ fn files_that_are_no_workbooks_are_refused() {
     assert_eq!(refused(b"age,town\n1,Rome\n"), Some("table.open"));
     assert_eq!(refused(&OLD_OR_ENCRYPTED), Some("table.open"));
     assert!(open(&other, None).unwrap_err().to_string().contains("password"));
-    // Whatever byte is another, the cells are the same or the file is refused.
+    // Whichever byte is changed, the cells are the same or the file is refused.
     let (mut kept, expected) = (0, texts(&path, None, &["age", "town", "y"]).unwrap());
     for at in 0..whole.len() {
         let mut bytes = whole.clone();

@@ -131,7 +131,7 @@ fn dates_are_counted_from_2000() {
     assert_eq!(moment(-6 * 3_600_000_000), Ok("DateTime { day: 10956, nanoseconds: 64800000000000 }".into()));
     assert_eq!((date(i32::MAX), date(i32::MIN)), (text(b"infinity"), text(b"-infinity")));
     assert_eq!((moment(i64::MAX), moment(i64::MIN)), (text(b"infinity"), text(b"-infinity")));
-    // The last moment of the server, in the year 294276, is no reason to stop: its column says what it counts as.
+    // The server's latest timestamp, in the year 294276, does not end the stream: its column decides how it counts.
     assert_eq!(
         moment(9_223_371_331_199_999_999),
         Ok("DateTime { day: 106762939, nanoseconds: 86399999999000 }".into())
