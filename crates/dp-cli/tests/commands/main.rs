@@ -11,6 +11,7 @@ mod config;
 mod curves;
 mod defects;
 mod demo;
+mod diary;
 mod dry_run;
 mod edits;
 mod engines;
