@@ -201,7 +201,7 @@ fn what_cannot_be_read_is_said() {
     train(&["people.xlsx", "--query", "SELECT 1"], "earns").fails(2, "usage.conflict").says("--query");
     train(&["people.xlsx", "--table", "persons"], "earns").fails(1, "table.open").says("one of `people`");
     train(&["book.xlsx"], "earns").fails(1, "table.open").says("one of `people`, `Sheet2`");
-    train(&["book.xlsx", "--table", "people"], "earns").fails(3, "csv.missing_column");
+    train(&["book.xlsx", "--table", "people"], "earns").fails(3, "table.layout").says("people!B3:F1048576");
     train(&["book.xlsx", "--table", "people!B3:F5005"], "earns")
         .fails(3, "table.layout")
         .says("book.xlsx, line 5005")
