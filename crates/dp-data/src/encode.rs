@@ -4,6 +4,7 @@ mod cell;
 mod coordinate;
 #[cfg(feature = "files")]
 mod coordinates;
+mod dates_in_sql;
 mod feature_map;
 mod format;
 mod in_sql;

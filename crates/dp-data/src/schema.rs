@@ -16,10 +16,10 @@ use std::collections::HashSet;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use format::days_of;
 #[cfg(feature = "files")]
 pub(crate) use format::is_blank;
 pub use format::{CellFormat, DateFormat, DatePart, NumberFormat, date_text};
+pub(crate) use format::{FIRST_DAY, LAST_DAY, date_of_text, days_of};
 pub use label::{Label, LabelKind, LabelRange, MAX_CLASSES, Others};
 
 use crate::error::{DataError, DataErrorKind};
@@ -215,12 +215,6 @@ impl Column {
 }
 
 impl Column {
-    /// Returns whether SQL can read its cells.
-    pub(crate) fn is_plain_in_sql(&self) -> bool {
-        let is_plain = matches!(self.format, None | Some(CellFormat::Flag { .. })) && self.source.is_none();
-        is_plain || self.kind == ColumnKind::Drop
-    }
-
     /// Returns whether some cell of it could stop the reading of its file.
     fn can_refuse(&self) -> bool {
         let missing = self.on_missing == OnMissing::Error;

@@ -32,7 +32,7 @@ use crate::model::{Model, ModelKind};
 /// ```
 pub fn query(model: &Model, dialect: Dialect, table: &str) -> Result<String, DataError> {
     let row = model.encoder.in_sql(dialect)?;
-    let expressions = model.weights.chunks_exact(model.encoder.dim().max(1)).map(|weights| row.expression(weights));
+    let weights = model.weights.chunks_exact(model.encoder.dim().max(1));
     let number = |value: f64| dialect.number(value);
     let (scores, last) = match &model.kind {
         ModelKind::LinearClassifier { classes } => {
@@ -58,22 +58,18 @@ pub fn query(model: &Model, dialect: Dialect, table: &str) -> Result<String, Dat
             let value = format!("(1 - {share}) * {min} + {share} * {max}");
             (vec!["dp_score".to_owned()], vec![(value, "dp_prediction".to_owned())])
         }
-        ModelKind::MultiClassLinear { classes } => return Ok(of_classes(model, classes, dialect, table, expressions)),
+        ModelKind::MultiClassLinear { classes } => {
+            return Ok(of_classes(model, classes, dialect, |names| row.scores(weights, names, table)));
+        }
     };
-    Ok(select(&last, &select(&named(expressions, scores), table)))
+    Ok(select(&last, &row.scores(weights, &scores, table)))
 }
 
 /// Returns the query of a model with a score for each class.
-fn of_classes(
-    model: &Model,
-    classes: &[String],
-    dialect: Dialect,
-    table: &str,
-    expressions: impl Iterator<Item = String>,
-) -> String {
+fn of_classes(model: &Model, classes: &[String], dialect: Dialect, scored: impl FnOnce(&[String]) -> String) -> String {
     let of = |what: &str| classes.iter().map(|class| dialect.name(&format!("dp_{what}:{class}"))).collect::<Vec<_>>();
     let scores = of("score");
-    let mut query = select(&named(expressions, scores.clone()), table);
+    let mut query = scored(&scores);
     let largest = dialect.largest(&scores);
     query = select(&[(largest, "dp_largest".to_owned())], &query);
     // The first of the largest scores, as in the model.

@@ -39,7 +39,10 @@ fn in_each_engine(test: impl Fn(Dialect, &mut dyn FnMut(&str) -> Cells)) {
 fn sums_are_those_that_are_known() {
     let columns = "[columns.'a \"b']\ntype = 'numeric'\nmin = -3\nmax = 50\non_missing = { value = 1 }\non_unreadable = 'neutral'\n\
         [columns.c]\ntype = 'numeric'\nmin = 0\nmax = 1e6\nlog1p = true\non_missing = 'neutral'\non_unreadable = 'neutral'\n\
-        [columns.d]\ntype = 'categorical'\ncategories = ['it''s', 'b', 'c']\non_unknown = 'neutral'\non_missing = 'category'\n"
+        [columns.d]\ntype = 'categorical'\ncategories = ['it''s', 'b', 'c']\non_unknown = 'neutral'\non_missing = 'category'\n\
+        [columns.e]\ntype = 'date'\nformat = '%d.%m.%Y'\nmin = 1940-01-01\nmax = 2030-12-31\non_missing = 'neutral'\non_unreadable = 'neutral'\n\
+        [columns.f]\ncolumn = 'g'\ntype = 'month'\nformat = '%Y-%m-%d %H:%M:%S'\non_missing = 'neutral'\non_unreadable = 'neutral'\n\
+        [columns.h]\ncolumn = 'g'\ntype = 'hour'\nformat = '%Y-%m-%d %H:%M:%S'\non_missing = { value = 3 }\non_unreadable = 'neutral'\n"
         .replace("'it''s'", "\"it's\"");
     let labels = [
         "column = 'y'\npositive = 'yes'\nnegative = 'no'\nothers = 'neutral'\n",

@@ -8,7 +8,7 @@ use crate::support::{Dice, Workplace};
 const ROWS: usize = 400;
 
 /// People with missing cells, values outside their range and unknown categories; three labels.
-fn people() -> Vec<[String; 10]> {
+fn people() -> Vec<[String; 12]> {
     let mut dice = Dice(9);
     let mut rows = Vec::new();
     for id in 0..ROWS {
@@ -19,6 +19,13 @@ fn people() -> Vec<[String; 10]> {
         let flag = some(30, ["0", "1", "0.25"][id % 3].to_owned());
         let trade = some(15, ["baker", "it's a \\ \"trade\"", "smith", "fisher", "N/A"][id * 13 % 5].to_owned());
         let ward = some(30, (1 + id % 4).to_string());
+        let born = match id % 37 {
+            0 => "2199-12-31".to_owned(),
+            _ => dp_data::schema::date_text((id * 97) as f64 - 15_000.0),
+        };
+        let day = dp_data::schema::date_text((id * 61 % 20_000) as f64);
+        let seen = format!("{}.{}.{} {:02}:{:02}", &day[8..], &day[5..7], &day[..4], id % 24, id * 7 % 60);
+        let (born, seen) = (some(30, born), some(30, seen));
         let class = ["low", "middle", "hi'gh"][(dice.below(3) as usize + id % 2) % 3];
         let price = dice.unit() * 300.0;
         let earns = if dice.unit() < 0.4 + (id % 3) as f64 / 6.0 { "yes" } else { "no" };
@@ -33,19 +40,27 @@ fn people() -> Vec<[String; 10]> {
             class.to_owned(),
             format!("{price:.2}"),
             earns.to_owned(),
+            born,
+            seen,
         ]);
     }
     rows
 }
 
-const NAMES: [&str; 10] = ["id", "age", "in come", "dp_0", "flag", "trade", "ward", "class", "price", "earns"];
+const NAMES: [&str; 12] =
+    ["id", "age", "in come", "dp_0", "flag", "trade", "ward", "class", "price", "earns", "born", "last seen"];
 
 const COLUMNS: &str = "[columns.id]\ntype = 'drop'\n[columns.age]\ntype = 'numeric'\nmin = 0\nmax = 120\non_missing = 'neutral'\n\
     [columns.'in come']\ntype = 'numeric'\nmin = 0\nmax = 10000\nlog1p = true\non_missing = { value = 3000 }\n\
     [columns.dp_0]\ntype = 'numeric'\nmin = -1000\nmax = 4000\nscale = 'log'\non_missing = { value = 17.5 }\non_unreadable = 'neutral'\n\
     [columns.flag]\ntype = 'indicator'\non_missing = { value = 1 }\n\
     [columns.trade]\ntype = 'categorical'\ncategories = ['baker', \"it's a \\\\ \\\"trade\\\"\", 'smith', 'other']\non_unknown = 'other'\non_missing = 'category'\n\
-    [columns.ward]\ntype = 'categorical'\ncategories = ['1', '2', '3']\non_unknown = 'neutral'\non_missing = { value = '2' }\n";
+    [columns.ward]\ntype = 'categorical'\ncategories = ['1', '2', '3']\non_unknown = 'neutral'\non_missing = { value = '2' }\n\
+    [columns.born]\ntype = 'date'\nformat = '%Y-%m-%d'\nmin = 1940-01-01\nmax = 2020-12-31\nmissing = ['', '2199-12-31']\non_missing = { value = 1980-01-01 }\n\
+    [columns.seen]\ncolumn = 'last seen'\ntype = 'date'\nformat = '%d.%m.%Y %H:%M'\nmin = 1980-01-01\nmax = 2020-12-31\non_missing = 'neutral'\n\
+    [columns.'of week']\ncolumn = 'last seen'\ntype = 'weekday'\nformat = '%d.%m.%Y %H:%M'\non_missing = 'neutral'\n\
+    [columns.month]\ncolumn = 'last seen'\ntype = 'month'\nformat = '%d.%m.%Y %H:%M'\non_missing = { value = 'Feb' }\n\
+    [columns.hour]\ncolumn = 'last seen'\ntype = 'hour'\nformat = '%d.%m.%Y %H:%M'\non_missing = 'neutral'\n";
 
 /// Three models: of two classes, of three and of a number, each with another encoding.
 const MODELS: [(&str, &str); 3] = [
@@ -64,7 +79,7 @@ const MODELS: [(&str, &str); 3] = [
 ];
 
 /// The people in `people.csv`, and three models in `0.json`, `1.json` and `2.json`.
-fn place(rows: &[[String; 10]]) -> Workplace {
+fn place(rows: &[[String; 12]]) -> Workplace {
     let place = Workplace::new();
     let quoted =
         |cell: &String| if cell.contains('"') { format!("\"{}\"", cell.replace('"', "\"\"")) } else { cell.clone() };
@@ -116,12 +131,17 @@ fn postgresql_predicts_the_same() {
     let place = place(&people());
     database.execute(
         "CREATE TABLE people (id int, age smallint, \"in come\" real, dp_0 numeric, flag float8, trade text, ward int, \
-         class varchar, price float8, earns text)",
+         class varchar, price float8, earns text, born date, \"last seen\" text)",
     );
     database.execute("ALTER TABLE people ALTER \"in come\" TYPE float8");
     let mut writer = database.client.copy_in("COPY people FROM STDIN (FORMAT csv, HEADER)").unwrap();
     std::io::Write::write_all(&mut writer, place.read("people.csv").as_bytes()).unwrap();
     writer.finish().unwrap();
+    // In time zones of its own and of the session, those of UTC count.
+    database.execute(
+        "SET TIME ZONE 'Asia/Tokyo'; ALTER TABLE people ALTER \"last seen\" TYPE timestamptz \
+         USING to_timestamp(\"last seen\" || ' +00', 'DD.MM.YYYY HH24:MI TZH')",
+    );
     for model in 0..MODELS.len() {
         let query = format!("SELECT * FROM ({}) t ORDER BY id", query(&place, model, "postgres"));
         let rows = database.client.simple_query(&query).unwrap();
@@ -151,7 +171,7 @@ fn compare_in(dialect: Dialect) {
     let Some(mut engine) = Engine::of(dialect) else { return };
     let rows = people();
     let place = place(&rows);
-    let kinds = ["int", "int", "float", "float", "float", "text", "int", "text", "float", "text"];
+    let kinds = ["int", "int", "float", "float", "float", "text", "int", "text", "float", "text", "day", "moment"];
     let columns: Vec<(&str, &str)> = NAMES.into_iter().zip(kinds).collect();
     engine.create("people", &columns, &rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>());
     for model in 0..MODELS.len() {

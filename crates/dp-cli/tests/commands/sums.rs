@@ -7,7 +7,7 @@ use crate::support::postgres::{Database, people_place};
 use crate::support::{Run, Workplace};
 
 /// Losses, encodings and budgets; with few steps and little noise, so that what differs is the arithmetic.
-const TRAININGS: [&str; 12] = [
+const TRAININGS: [&str; 14] = [
     "--schema s.toml --epsilon 50 --passes 6",
     "--schema s.toml --epsilon 50 --passes 6 --curves 3+pairs --coordinate by-range",
     "--schema s.toml --epsilon 50 --passes 6 --loss huber-svm --scale unit --row-norm clip",
@@ -20,6 +20,8 @@ const TRAININGS: [&str; 12] = [
     "--schema n.toml --epsilon 50 --algorithm noisy-moments --loss squared",
     "--schema s.toml --epsilon 50 --algorithm majority",
     "--schema s.toml --epsilon 50 --passes 6 --threshold base-rate",
+    "--schema d.toml --epsilon 50 --passes 6 --curves 2",
+    "--schema d.toml --epsilon 50 --algorithm noisy-moments",
 ];
 
 /// People with missing and infinite values, and schemas for labels of three kinds.
@@ -30,7 +32,10 @@ fn place() -> Option<(Workplace, Database)> {
          UPDATE people SET age = NULL WHERE id % 50 = 0; UPDATE people SET hours = 'NaN' WHERE id % 51 = 0; \
          UPDATE people SET hours = 'Infinity' WHERE id % 52 = 0; UPDATE people SET hours = 500 WHERE id % 53 = 0; \
          UPDATE people SET trade = NULL WHERE id % 54 = 0; UPDATE people SET earns = NULL WHERE id % 55 = 0; \
-         UPDATE people SET earns = '?' WHERE id % 56 = 0",
+         UPDATE people SET earns = '?' WHERE id % 56 = 0; \
+         ALTER TABLE people ADD seen timestamptz, ADD since date; \
+         UPDATE people SET since = date '1950-01-01' + id * 7, seen = timestamptz '1990-05-01 00:00+00' + id * interval '5000 minutes'; \
+         UPDATE people SET since = 'infinity' WHERE id % 57 = 0; UPDATE people SET seen = NULL WHERE id % 58 = 0",
     );
     let columns = |used: &str| {
         let all = [
@@ -49,6 +54,14 @@ fn place() -> Option<(Workplace, Database)> {
     let two = label("column = 'earns'\npositive = 'yes'\nnegative = 'no'\nothers = 'neutral'\n");
     let classes = label("column = 'trade'\nclasses = ['baker', 'clerk', 'smith']\nothers = 'neutral'\n");
     let number = label("column = 'hours'\ntype = 'numeric'\nmin = 5\nmax = 60\non_unreadable = 'neutral'\n");
+    let dates = "[columns.since]\ntype = 'date'\nformat = '%d.%m.%Y'\nmin = 1960-01-01\nmax = 1990-12-31\n\
+         on_missing = 'neutral'\non_unreadable = 'neutral'\n\
+         [columns.seen]\ntype = 'date'\nformat = '%Y-%m-%d %H:%M'\nmin = 1990-01-01\nmax = 2020-12-31\n\
+         on_missing = { value = 2000-01-01 }\non_unreadable = 'neutral'\n\
+         [columns.weekday]\ncolumn = 'seen'\ntype = 'weekday'\nformat = '%Y-%m-%d %H:%M'\non_missing = 'neutral'\non_unreadable = 'neutral'\n\
+         [columns.month]\ncolumn = 'since'\ntype = 'month'\nformat = '%d.%m.%Y'\non_missing = 'neutral'\non_unreadable = 'neutral'\n\
+         [columns.hour]\ncolumn = 'seen'\ntype = 'hour'\nformat = '%Y-%m-%d %H:%M'\non_missing = 'neutral'\non_unreadable = 'neutral'\n";
+    place.write("d.toml", two.clone() + dates + &columns("hours"));
     place.write("s.toml", two + &columns("age hours trade flag"));
     // A label that is the same number in other digits, `1.0`.
     let graded = label("column = 'graded'\npositive = '1'\nnegative = '0'\nothers = 'neutral'\n");
@@ -151,6 +164,8 @@ fn what_needs_rows_is_refused_before_anything_is_sent() {
     database.execute("ALTER TABLE people ADD said text; UPDATE people SET said = 'no number'");
     place.write("t.toml", place.read("s.toml").replace("columns.age", "columns.said"));
     run(&format!("{} --delta 1e-6", usual.replace("s.toml", "t.toml"))).fails(3, "table.type").says("said");
+    place.write("u.toml", place.read("d.toml").replace("'since'", "'said'").replace("columns.since", "columns.said"));
+    run(&format!("{} --delta 1e-6", usual.replace("s.toml", "u.toml"))).fails(3, "table.type").says("no type of dates");
     run(&format!("{usual} --delta 1e-6 --project gaussian:3")).fails(3, "encoding.sql").says("projection");
     place.write("e.toml", place.read("s.toml").replacen("on_unreadable = 'neutral'\n", "", 1));
     run(&usual.replace("s.toml", "e.toml").replace("--sums", "--sums --delta 1e-6"))

@@ -1,15 +1,16 @@
 //! An encoder as SQL: the features of a row as expressions.
 
 use super::coordinate::{Coordinate, STEEPNESS};
-use super::plan::ColumnPlan;
+use super::dates_in_sql::{self, Moment};
+use super::plan::{ColumnPlan, SqlColumn};
 use super::{Encoder, InputFormat, MapPlan, RowNorm};
 use crate::error::{DataError, DataErrorKind};
-use crate::schema::ColumnKind;
+use crate::schema::{CellFormat, Column, ColumnKind};
 use crate::sql::{Dialect, sum};
 
-/// An encoder as SQL, in two stages.
+/// An encoder as SQL, in stages.
 ///
-/// Each used column has a *place*, an expression of the table's columns: the coordinate or the feature of a number, or the
+/// Each column of dates has its seconds since 1970-01-01. Each used column has a *place*, an expression of the table's columns and of these seconds: the coordinate or the feature of a number, or the
 /// position of a category. It is NULL if the cell makes the record a null record or would be refused. Features and their
 /// weighted sums are expressions of the places, and NULL if any place is.
 ///
@@ -28,8 +29,8 @@ use crate::sql::{Dialect, sum};
 ///      columns.age = { type = 'numeric', min = 0, max = 100, on_missing = 'neutral' }",
 /// )?;
 /// let sql = Encoder::new(&schema, Encoding::UNIT_ROWS)?.in_sql(Dialect::Sqlite)?;
-/// let score = sql.expression(&[0.5, -0.25]);
-/// assert!(score.contains("`age`") && score.contains("sqrt"));
+/// let query = sql.scores([&[0.5, -0.25][..]].into_iter(), &["score".to_owned()], "people");
+/// assert!(query.contains("`age`") && query.contains("sqrt"));
 /// # Ok::<(), dp_data::DataError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -37,6 +38,8 @@ pub struct RowSql {
     dialect: Dialect,
     /// The prefix of the names of places, which occurs nowhere in their expressions.
     prefix: String,
+    /// The times of columns of dates, of which places are made.
+    moments: Vec<Moment>,
     /// The expressions of the first stage.
     places: Vec<String>,
     /// The features that each place makes.
@@ -87,17 +90,50 @@ impl Encoder {
         }
         let pairs = self.map.as_ref().and_then(MapPlan::first_pair);
         let (mut places, mut features, mut paired) = (Vec::new(), Vec::new(), Vec::new());
-        if let Some(column) = schema.columns().iter().find(|column| !column.is_plain_in_sql()) {
-            return Err(refuse("a column of dates, of formatted numbers or under another name")
+        let is_read = |column: &&Column| match &column.format {
+            Some(CellFormat::Number(_)) => false,
+            Some(CellFormat::Date(format)) => dates_in_sql::is_read(format, dialect),
+            _ => true,
+        };
+        let used = schema.columns().iter().filter(|column| column.kind != ColumnKind::Drop);
+        if let Some(column) = { used }.find(|column| !is_read(column)) {
+            let refused = match column.format {
+                Some(CellFormat::Date(_)) => "a format of dates without a fixed length",
+                _ => "a column of formatted numbers",
+            };
+            return Err(refuse(refused)
                 .at_column(&column.name)
-                .expected("plain numbers and categories")
+                .expected("plain numbers, categories and dates")
                 .help("convert it in a view, or in --query"));
         }
         if schema.label().format.is_some() {
             return Err(refuse("a label of formatted numbers").at_column(&schema.label().column));
         }
+        let has = |text: &str| {
+            schema.columns().iter().any(|column| column.source().contains(text)) || schema.label().column.contains(text)
+        };
+        let mut prefix = "dp_place_".to_owned();
+        while has(&prefix) {
+            prefix.push('_');
+        }
+        let seconds = |column: &Column| match &column.format {
+            Some(CellFormat::Date(format)) if column.kind != ColumnKind::Drop => {
+                Some(dates_in_sql::seconds_in_sql(&dialect.name(column.source()), format, dialect))
+            }
+            _ => None,
+        };
+        let mut moments: Vec<Moment> = Vec::new();
+        for column in schema.columns() {
+            let seconds = seconds(column).filter(|seconds| moments.iter().all(|moment| moment.seconds != *seconds));
+            if let Some(seconds) = seconds {
+                let name = dialect.name(&format!("{prefix}time{}", moments.len()));
+                moments.push(Moment { column: dialect.name(column.source()), seconds, name });
+            }
+        }
         for (column, plan) in schema.columns().iter().zip(&self.columns) {
-            let name = dialect.name(&column.name);
+            let name = dialect.name(column.source());
+            let moment = seconds(column).and_then(|seconds| moments.iter().find(|moment| moment.seconds == seconds));
+            let in_sql = SqlColumn { name: &name, moment };
             let first = match &self.map {
                 Some(map) => map.range_of(plan.first(), plan.width()).start,
                 None => plan.first(),
@@ -106,14 +142,14 @@ impl Encoder {
             match plan {
                 ColumnPlan::Drop => continue,
                 ColumnPlan::Categorical(plan) => {
-                    places.push(plan.position_in_sql(&name, dialect));
+                    places.push(plan.position_in_sql(&in_sql, dialect));
                     features.push(Features::OneHot { first, width: plan.width() });
                 }
                 ColumnPlan::Numeric(numeric) => {
                     let mapped = plan.numeric().map(|numeric| numeric.functions);
                     let coordinate = mapped.map_or(Coordinate::Linear, |functions| functions.coordinate);
                     let is_indicator = matches!(column.kind, ColumnKind::Indicator { .. });
-                    let z = coordinate.in_sql(&numeric.share_in_sql(&name, is_indicator, dialect), dialect);
+                    let z = coordinate.in_sql(&numeric.share_in_sql(&in_sql, is_indicator, dialect), dialect);
                     if pairs.is_some() && mapped.is_some() {
                         paired.push(features.len());
                     }
@@ -134,11 +170,7 @@ impl Encoder {
         }
         let pairs = pairs.map(|first| (first as usize, paired));
         let (intercept, row_norm) = (self.encoding.intercept, self.encoding.row_norm);
-        let mut prefix = "dp_".to_owned();
-        while places.iter().any(|place| place.contains(&prefix)) {
-            prefix.push('_');
-        }
-        Ok(RowSql { dialect, prefix, places, features, pairs, intercept, row_norm, dim: self.dim })
+        Ok(RowSql { dialect, prefix, moments, places, features, pairs, intercept, row_norm, dim: self.dim })
     }
 }
 
@@ -245,25 +277,57 @@ impl RowSql {
         }
     }
 
-    /// Returns the weighted sum of a row's features as one expression of the table's columns.
+    /// Returns the query of the columns of `table`, a table or a query in parentheses, and of a weighted sum of each row's features for
+    /// each name.
     ///
     /// # Panics
-    /// Unless there is a weight for each feature.
-    pub fn expression(&self, weights: &[f64]) -> String {
-        let score = format!("{} * {}", self.unscaled_score(weights), self.scale());
-        let named = |(place, expression): (usize, &String)| format!("{expression} AS {}", self.place_name(place));
+    /// Unless each sum has a weight for each feature.
+    pub fn scores<'w>(&self, weights: impl Iterator<Item = &'w [f64]>, names: &[String], table: &str) -> String {
+        let scale = self.scale();
+        let scores = weights.map(|weights| format!("{} * {scale}", self.unscaled_score(weights)));
+        let places = || self.places.iter().enumerate().map(|(place, value)| (value.clone(), self.place_name(place)));
         match self.dialect.fence() {
+            // Each score is a query of its own, of one row.
             Some(fence) => {
-                let places: Vec<String> = self.places.iter().enumerate().map(named).collect();
-                format!("(SELECT {score} FROM (SELECT {}{fence}) AS dp)", places.join(", "))
+                let row = match self.moments.is_empty() {
+                    true => format!("SELECT {}{fence}", listed(places())),
+                    false => {
+                        format!(
+                            "SELECT {} FROM (SELECT {}{fence}) AS dp_times{fence}",
+                            listed(places()),
+                            listed(self.times())
+                        )
+                    }
+                };
+                let scores = scores.map(|score| format!("(SELECT {score} FROM ({row}) AS dp)"));
+                format!("SELECT dp_rows.*,\n  {} FROM {table} AS dp_rows", listed(scores.zip(names.iter().cloned())))
             }
             None => {
-                // No expression holds a name that is replaced.
-                let places = self.places.iter().enumerate();
-                places.fold(format!("({score})"), |score, (place, expression)| {
-                    score.replace(&self.place_name(place), &format!("({expression})"))
-                })
+                let stage =
+                    |query: &str, columns: String| format!("(SELECT dp_rows.*, {columns} FROM {query} AS dp_rows)");
+                let mut query = table.to_owned();
+                if !self.moments.is_empty() {
+                    query = stage(&query, listed(self.times()));
+                }
+                query = stage(&query, listed(places()));
+                let hidden: Vec<String> = self.times().chain(places()).map(|(_, name)| name).collect();
+                let except = if self.dialect == Dialect::DuckDb { "EXCLUDE" } else { "EXCEPT" };
+                let scores = listed(scores.zip(names.iter().cloned()));
+                format!("SELECT dp_rows.* {except} ({}),\n  {scores} FROM {query} AS dp_rows", hidden.join(", "))
             }
+        }
+    }
+
+    /// Returns the times of columns of dates, with their names.
+    fn times(&self) -> impl Iterator<Item = (String, String)> {
+        self.moments.iter().map(|moment| (moment.seconds.clone(), moment.name.clone()))
+    }
+
+    /// Returns a table, or a query with its name, with the times of its dates; `fence` ends a query.
+    pub(crate) fn with_times(&self, from: String, fence: &str) -> String {
+        match self.moments.is_empty() {
+            true => from,
+            false => format!("(SELECT *, {} FROM {from}{fence}) AS dp_times", listed(self.times())),
         }
     }
 
@@ -271,6 +335,11 @@ impl RowSql {
     fn cosine(&self, z: &str, j: usize) -> String {
         format!("cos({} * {z})", self.dialect.number(std::f64::consts::PI * j as f64))
     }
+}
+
+/// Returns expressions with their names as columns of a query.
+fn listed(columns: impl Iterator<Item = (String, String)>) -> String {
+    columns.map(|(value, name)| format!("{value} AS {name}")).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns `factor z + offset`.

@@ -6,12 +6,15 @@ use rustc_hash::FxBuildHasher;
 
 use super::cell::Cell;
 use super::coordinate::{Coordinate, Share};
+use super::dates_in_sql::{self, Moment};
 use super::feature_map::{Functions, Numeric};
 use super::reading::{Reading, unpadded};
 use super::row::{ColumnTally, RowBuffer};
 use super::{Encoding, NumericRange, UnknownCategory, parse_number};
 use crate::error::DataErrorKind;
-use crate::schema::{Column, ColumnKind, Fill, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Scale, Schema};
+use crate::schema::{
+    Column, ColumnKind, DatePart, Fill, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Scale, Schema,
+};
 use crate::sql::{Dialect, LARGEST};
 
 /// The conversion of one column's cells to features.
@@ -64,6 +67,14 @@ pub(super) struct CategoricalPlan {
     missing: Vec<Box<[u8]>>,
     absent: Absent,
     unknown: Absent,
+}
+
+/// A column of a table in SQL.
+pub(super) struct SqlColumn<'a> {
+    /// Its quoted name.
+    pub(super) name: &'a str,
+    /// Its time, if it holds dates.
+    pub(super) moment: Option<&'a Moment>,
 }
 
 /// The replacement of a cell without a value of its own.
@@ -334,7 +345,7 @@ impl NumericPlan {
     }
 
     /// Returns the share of a column's value in its range as SQL.
-    pub(super) fn share_in_sql(&self, column: &str, is_indicator: bool, dialect: Dialect) -> String {
+    pub(super) fn share_in_sql(&self, column: &SqlColumn<'_>, is_indicator: bool, dialect: Dialect) -> String {
         let value = self.value_in_sql(column, is_indicator, dialect);
         let number = |value: f64| dialect.number(value);
         let Some(share) = &self.share else { return format!("0 * {value}") };
@@ -344,20 +355,26 @@ impl NumericPlan {
     }
 
     /// Returns a column's value, within its range, as SQL; NULL if it has none.
-    fn value_in_sql(&self, column: &str, is_indicator: bool, dialect: Dialect) -> String {
+    fn value_in_sql(&self, column: &SqlColumn<'_>, is_indicator: bool, dialect: Dialect) -> String {
+        let SqlColumn { name: column, moment } = *column;
         let number = |value: f64| dialect.number(value);
         let replaced = |absent: Absent| match absent {
             Absent::Use(value) => number(value.clamp(self.min, self.max)),
             Absent::Refuse | Absent::Neutral | Absent::Nothing => "NULL".to_owned(),
         };
-        let x = match &self.reading {
-            Some(Reading::Flag { one, zero }) => flag_in_sql(column, (one, zero), dialect),
+        let x = match (&self.reading, moment) {
+            (Some(Reading::Flag { one, zero }), _) => flag_in_sql(column, (one, zero), dialect),
+            (Some(Reading::Date(format, _)), Some(moment)) => dates_in_sql::part_in_sql(moment, format, dialect),
             _ if is_indicator => dialect.as_indicator(column),
             _ => dialect.as_number(column),
         };
         let (absent, unreadable) = (replaced(self.absent), replaced(self.unreadable));
         let mut missing = vec![format!("{column} IS NULL")];
         for marker in self.missing.iter().filter_map(|marker| std::str::from_utf8(marker).ok()) {
+            if let Some(moment) = moment {
+                missing.extend(dates_in_sql::is_marker(moment, marker, dialect));
+                continue;
+            }
             match parse_number(marker.as_bytes()) {
                 // A number is compared by its text, of which it has only one.
                 Some(marked) if Cell::Number(marked).text(&mut [0; 32]) == marker.as_bytes() => {
@@ -369,14 +386,18 @@ impl NumericPlan {
                 _ => {}
             }
         }
+        let (low, high) = match &self.reading {
+            Some(Reading::Date(format, _)) if format.part == DatePart::Days => dates_in_sql::DAYS,
+            _ => (-LARGEST, LARGEST),
+        };
         // The usual number is within its range. NaN and infinities are no numbers.
         let present = format!(
             "WHEN {x} BETWEEN {min} AND {max} THEN {x} WHEN {x} < {min} AND {x} >= {low} THEN {min} WHEN {x} > {max} AND {x} <= {high} \
              THEN {max}",
             min = number(self.min),
             max = number(self.max),
-            low = number(-LARGEST),
-            high = number(LARGEST),
+            low = number(low),
+            high = number(high),
         );
         let markers = missing.join(" OR ");
         match (&*absent, &*unreadable) {
@@ -442,11 +463,22 @@ impl CategoricalPlan {
     }
 
     /// Returns the position of a column's category as SQL; NULL if it has none.
-    pub(super) fn position_in_sql(&self, column: &str, dialect: Dialect) -> String {
+    pub(super) fn position_in_sql(&self, column: &SqlColumn<'_>, dialect: Dialect) -> String {
+        let SqlColumn { name: column, moment } = *column;
         let replaced = |absent: Absent| match absent {
             Absent::Use(place) => format!("{place}"),
             Absent::Refuse | Absent::Neutral | Absent::Nothing => "NULL".to_owned(),
         };
+        if let (Some(Reading::Date(format, _)), Some(moment)) = (&self.reading, moment) {
+            let place = dialect.whole(&dates_in_sql::part_in_sql(moment, format, dialect));
+            let markers = self.missing.iter().filter_map(|marker| std::str::from_utf8(marker).ok());
+            let markers = markers.filter_map(|marker| dates_in_sql::is_marker(moment, marker, dialect));
+            let missing = std::iter::once(format!("{column} IS NULL")).chain(markers).collect::<Vec<_>>().join(" OR ");
+            let (absent, unknown) = (replaced(self.absent), replaced(self.unknown));
+            return format!(
+                "CASE WHEN {missing} THEN {absent} WHEN {place} IS NOT NULL THEN {place} ELSE {unknown} END"
+            );
+        }
         let mut categories: Vec<(&str, u32)> =
             self.positions.iter().filter_map(|(text, &place)| Some((std::str::from_utf8(text).ok()?, place))).collect();
         // A Boolean is also `1` or `0`, if the schema declares these.

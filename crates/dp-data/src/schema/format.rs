@@ -268,6 +268,9 @@ impl DatePart {
 const EPOCH: Date = date(1970, 1, 1);
 /// Earlier years have fewer than four digits and are refused: `%Y` would read `24` as a year.
 const FIRST_YEAR: i16 = 1000;
+/// 1000-01-01 and 9999-12-31, in days since 1970-01-01: earlier and later days are not read.
+pub(crate) const FIRST_DAY: i32 = -354_285;
+pub(crate) const LAST_DAY: i32 = 2_932_896;
 
 impl DateFormat {
     /// Returns the part of a cell, if it has this format; for a category its position. `range` are the least and the greatest
@@ -328,6 +331,13 @@ impl DateFormat {
             DatePart::Month => f64::from(day.month() - 1),
             DatePart::Days | DatePart::Hour => days(day) + share_of_day(time()?),
         })
+    }
+
+    /// Writes a day and the seconds since its midnight; `None` for a day that there is not.
+    pub(crate) fn write(&self, day: i32, seconds: u32) -> Option<String> {
+        let span = jiff::Span::new().days(day).seconds(i64::from(seconds));
+        let when = EPOCH.at(0, 0, 0, 0).checked_add(span).ok()?.to_zoned_datetime(TimeZone::UTC).ok()?;
+        strtime::format(&self.pattern, &when).ok()
     }
 
     /// Returns whether there is a time of day.

@@ -225,7 +225,8 @@ impl SumSql {
         let places = self.row.places().iter().enumerate();
         let places = places.map(|(place, value)| format!("{value} AS {}", self.row.place_name(place)));
         let places: Vec<String> = places.chain([format!("{} AS dp_y", self.target)]).collect();
-        format!("SELECT {} FROM {from}{condition}", places.join(", "))
+        let from = self.row.with_times(format!("{from}{condition}"), self.fence());
+        format!("SELECT {} FROM {from}", places.join(", "))
     }
 
     fn fence(&self) -> &'static str {

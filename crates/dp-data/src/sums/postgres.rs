@@ -9,7 +9,7 @@ use super::{Cells, Engine, Failed, SqlSums};
 use crate::encode::Encoder;
 use crate::error::{DataError, DataErrorKind};
 use crate::postgres::{Cancel as ServerCancel, Server};
-use crate::schema::{ColumnKind, LabelKind, Schema};
+use crate::schema::{CellFormat, Column, ColumnKind, LabelKind, Schema};
 use crate::sql::Dialect;
 use crate::table::postgres::{Opened, described, prepare, shown};
 use crate::table::{Cancel, Relation, Table};
@@ -44,9 +44,9 @@ pub fn open(
     let opened = prepare(&server, relation).map_err(refuse)?;
     let table = Table::new(shown(address), described(&opened), |_, _| Ok(()));
     if let Some(schema) = encoder.schema() {
-        let used = schema.columns().iter().filter(|column| column.kind != ColumnKind::Drop);
-        let used = used.map(|column| column.source()).chain([schema.label().column.as_str()]);
-        used.into_iter().try_for_each(|name| table.position(name).map(drop))?;
+        let mut used = schema.columns().iter().filter(|column| column.kind != ColumnKind::Drop);
+        used.try_for_each(|column| table.position_of(column).map(drop))?;
+        table.position(&schema.label().column)?;
         numbers(schema).try_for_each(|name| match opened.is_text(name) {
             // The server would end the statement at a text that is not a number, and so reveal that record.
             true => Err(refuse(
@@ -56,6 +56,14 @@ pub fn open(
             )),
             false => Ok(()),
         })?;
+        let dates = schema.columns().iter().filter(|column| matches!(column.format, Some(CellFormat::Date(_))));
+        if let Some(column) = { dates }.find(|column| !opened.is_date(column.source())) {
+            let error =
+                DataError::new(DataErrorKind::TableType, "the column has no type of dates, and the schema says dates");
+            return Err(refuse(
+                error.at_column(&column.name).help("cast it in a view, or in --query, to date or timestamp"),
+            ));
+        }
     }
     let Opened { from, search_path, .. } = opened;
     if connections.get() > 1 && server.columns(&format!("SELECT {PLACE} FROM {from}")).is_err() {
@@ -91,7 +99,7 @@ fn numbers(schema: &Schema) -> impl Iterator<Item = &str> {
         matches!(column.kind, ColumnKind::Numeric { .. } | ColumnKind::Indicator { .. }) && column.format.is_none()
     });
     let label = Some(schema.label()).filter(|label| matches!(label.kind, LabelKind::Number(_)));
-    columns.map(|column| &*column.name).chain(label.map(|label| &*label.column))
+    columns.map(Column::source).chain(label.map(|label| &*label.column))
 }
 
 fn cancel(cancels: Arc<Mutex<Vec<ServerCancel>>>) -> Cancel {

@@ -102,8 +102,17 @@ pub(crate) struct Opened {
 impl Opened {
     /// Returns whether a column has a text type, so that its cells need not be numbers.
     pub(crate) fn is_text(&self, column: &str) -> bool {
+        self.meaning(column).is_some_and(|meaning| matches!(meaning, Meaning::Text))
+    }
+
+    /// Returns whether a column has a type of dates.
+    pub(crate) fn is_date(&self, column: &str) -> bool {
+        self.meaning(column).is_some_and(|meaning| matches!(meaning, Meaning::Date | Meaning::Moment))
+    }
+
+    fn meaning(&self, column: &str) -> Option<Meaning> {
         let kind = self.columns.iter().find(|(name, _)| name == column).map(|(_, kind)| kind);
-        kind.and_then(Meaning::of).is_some_and(|meaning| matches!(meaning, Meaning::Text))
+        kind.and_then(Meaning::of)
     }
 }
 

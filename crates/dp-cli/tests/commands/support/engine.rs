@@ -78,7 +78,8 @@ impl Engine {
         answer["rows"].as_array().unwrap().iter().map(row).collect()
     }
 
-    /// Makes a table of rows in text; an empty cell is NULL. Types are `int`, `float` and `text`.
+    /// Makes a table of rows in text; an empty cell is NULL. Types are `int`, `float`, `text`, `day` and
+    /// `moment`, whose texts are as `2024-07-04` and as `04.07.2024 18:00`, the form that SQLite keeps.
     pub fn create(&mut self, name: &str, columns: &[(&str, &str)], rows: &[Vec<String>]) {
         let dialect = self.dialect;
         let kind = |kind: &str| match (dialect, kind) {
@@ -86,7 +87,11 @@ impl Engine {
             (Dialect::Sqlite, "float") => "REAL",
             (Dialect::ClickHouse, "int") => "Nullable(Int32)",
             (Dialect::ClickHouse, "float") => "Nullable(Float64)",
+            (Dialect::ClickHouse, "day") => "Nullable(Date32)",
+            (Dialect::ClickHouse, "moment") => "Nullable(DateTime64(3, 'Asia/Tokyo'))",
             (Dialect::ClickHouse, _) => "Nullable(String)",
+            (Dialect::DuckDb | Dialect::Spark, "day") => "DATE",
+            (Dialect::DuckDb | Dialect::Spark, "moment") => "TIMESTAMP",
             (Dialect::Spark, "text") => "STRING",
             (_, "int") => "INT",
             (_, "float") => "DOUBLE",
@@ -96,6 +101,16 @@ impl Engine {
             _ if cell.is_empty() => "NULL".to_owned(),
             "text" => dialect.text(cell),
             "float" => dialect.number(cell.parse().unwrap()),
+            "moment" if dialect != Dialect::Sqlite => {
+                let (day, month, year, time) = (&cell[..2], &cell[3..5], &cell[6..10], &cell[11..]);
+                let text = format!("{year}-{month}-{day} {time}:00");
+                match dialect {
+                    Dialect::ClickHouse => format!("toDateTime64('{text}', 3, 'UTC')"),
+                    Dialect::Spark => format!("TIMESTAMP '{text} UTC'"),
+                    _ => dialect.text(&text),
+                }
+            }
+            "day" | "moment" => dialect.text(cell),
             _ => cell.clone(),
         };
         let row = |row: &Vec<String>| {

@@ -3,7 +3,7 @@
 use super::SumSql;
 use crate::encode::{Cell, RowBuffer};
 use crate::error::{DataError, DataErrorKind};
-use crate::schema::{CellFormat, ColumnKind, LabelKind, Schema};
+use crate::schema::{CellFormat, Column, ColumnKind, DateFormat, DatePart, LabelKind, Schema, date_text};
 use crate::sql::Dialect;
 use crate::sums::{IntegerSums, SumKind, SumRequest};
 
@@ -107,6 +107,8 @@ enum Value {
     Missing,
     Number(f64),
     Text(String),
+    /// Days since 1970-01-01, and seconds since midnight.
+    Moment(i32, u32),
 }
 
 impl Value {
@@ -115,6 +117,9 @@ impl Value {
             Self::Missing => Cell::Missing,
             Self::Number(number) => Cell::Number(*number),
             Self::Text(text) => Cell::Text(text.as_bytes()),
+            Self::Moment(day, seconds) => {
+                Cell::DateTime { day: *day, nanoseconds: i64::from(*seconds) * 1_000_000_000 }
+            }
         }
     }
 }
@@ -140,17 +145,40 @@ fn rows(schema: &Schema, dialect: Dialect, dice: &mut Dice) -> Vec<Vec<Value>> {
         1 => Value::Text("dp: not declared".to_owned()),
         _ => values.get(dice.below(values.len())).map_or(Value::Missing, |value| Value::Text((*value).clone())),
     };
+    let moment = |format: &DateFormat, (min, max): (f64, f64), dice: &mut Dice| {
+        // Days that every engine has.
+        let [first, last] = [min, max].map(|day| day.clamp(-20_000.0, 100_000.0) as i32);
+        let day = first - 1 + dice.below((last - first) as usize + 3) as i32;
+        let seconds = if format.has_time() || dice.below(20) == 0 { dice.below(86_400) as u32 } else { 0 };
+        match dice.below(20) {
+            0 => Value::Missing,
+            // Its dates are texts.
+            _ if dialect == Dialect::Sqlite => format.write(day, seconds).map_or(Value::Missing, Value::Text),
+            _ => Value::Moment(day, seconds),
+        }
+    };
     let row = |dice: &mut Dice| {
-        let cells = schema.columns().iter().map(|column| match (&column.kind, &column.format) {
+        let cell = |column: &Column| match (&column.kind, &column.format) {
+            (ColumnKind::Drop, _) => Value::Missing,
+            (ColumnKind::Numeric { min, max, .. }, Some(CellFormat::Date(format))) if format.part == DatePart::Days => {
+                moment(format, (*min, *max), dice)
+            }
+            (_, Some(CellFormat::Date(format))) => moment(format, (0.0, 50_000.0), dice),
             (ColumnKind::Indicator { .. }, Some(CellFormat::Flag { one, zero })) => {
                 one_of(&one.iter().chain(zero).collect::<Vec<_>>(), dice)
             }
             (ColumnKind::Numeric { min, max, .. }, _) => number(*min, *max, dice),
             (ColumnKind::Indicator { .. }, _) => number(0.0, 1.0, dice),
             (ColumnKind::Categorical { categories, .. }, _) => one_of(&categories.iter().collect::<Vec<_>>(), dice),
-            (ColumnKind::Drop, _) => Value::Missing,
-        });
-        let mut cells: Vec<Value> = cells.collect();
+        };
+        let mut cells: Vec<Value> = schema.columns().iter().map(cell).collect();
+        // Columns of the same cells.
+        for (i, column) in schema.columns().iter().enumerate() {
+            let is_first = |other: &&Column| other.kind != ColumnKind::Drop && other.source() == column.source();
+            if let Some(first) = schema.columns().iter().position(|other| is_first(&other)).filter(|&first| first < i) {
+                cells[i] = cells[first].clone();
+            }
+        }
         cells.push(match &schema.label().kind {
             LabelKind::TwoClasses { positive, negative, .. } => {
                 one_of(&positive.iter().chain(negative).collect::<Vec<_>>(), dice)
@@ -165,24 +193,30 @@ fn rows(schema: &Schema, dialect: Dialect, dice: &mut Dice) -> Vec<Vec<Value>> {
 
 /// Returns the rows as a query in parentheses.
 fn query(schema: &Schema, rows: &[Vec<Value>], dialect: Dialect) -> String {
-    let (float, text) = match dialect {
-        Dialect::Postgres => ("double precision", "text"),
-        Dialect::Sqlite => ("REAL", "TEXT"),
-        Dialect::DuckDb => ("DOUBLE", "VARCHAR"),
-        Dialect::Spark => ("DOUBLE", "STRING"),
-        Dialect::ClickHouse => ("Nullable(Float64)", "Nullable(String)"),
+    let (float, text, time) = match dialect {
+        Dialect::Postgres => ("double precision", "text", "timestamp"),
+        Dialect::Sqlite => ("REAL", "TEXT", "TEXT"),
+        Dialect::DuckDb => ("DOUBLE", "VARCHAR", "TIMESTAMP"),
+        Dialect::Spark => ("DOUBLE", "STRING", "TIMESTAMP_NTZ"),
+        Dialect::ClickHouse => ("Nullable(Float64)", "Nullable(String)", "Nullable(DateTime64(6, 'UTC'))"),
     };
     let kinds = schema.columns().iter().map(|column| match &column.kind {
+        ColumnKind::Drop => None,
+        _ if matches!(column.format, Some(CellFormat::Date(_))) => Some(time),
         ColumnKind::Indicator { .. } if column.format.is_some() => Some(text),
         ColumnKind::Numeric { .. } | ColumnKind::Indicator { .. } => Some(float),
         ColumnKind::Categorical { .. } => Some(text),
-        ColumnKind::Drop => None,
     });
     let of_label = if matches!(schema.label().kind, LabelKind::Number(_)) { float } else { text };
     let kinds: Vec<Option<&str>> = kinds.chain([Some(of_label)]).collect();
-    let names = schema.columns().iter().map(|column| &column.name).chain([&schema.label().column]);
-    let used: Vec<(usize, String)> =
-        names.enumerate().filter(|(i, _)| kinds[*i].is_some()).map(|(i, name)| (i, dialect.name(name))).collect();
+    let names = schema.columns().iter().map(Column::source).chain([schema.label().column.as_str()]);
+    let mut used: Vec<(usize, String)> = Vec::new();
+    for (i, name) in names.enumerate().filter(|(i, _)| kinds[*i].is_some()) {
+        let name = dialect.name(name);
+        if used.iter().all(|(_, other)| *other != name) {
+            used.push((i, name));
+        }
+    }
     let literal = |value: &Value, kind: &str| match value {
         Value::Missing => format!("CAST(NULL AS {kind})"),
         Value::Number(number) if number.is_finite() => dialect.number(*number),
@@ -190,6 +224,13 @@ fn query(schema: &Schema, rows: &[Vec<Value>], dialect: Dialect) -> String {
         Value::Number(_) if dialect == Dialect::Sqlite => "9e999".to_owned(),
         Value::Number(_) => format!("CAST('Infinity' AS {kind})"),
         Value::Text(value) => dialect.text(value),
+        Value::Moment(day, seconds) => {
+            let text = date_text(f64::from(*day) + f64::from(*seconds) / 86_400.0);
+            match dialect {
+                Dialect::ClickHouse => format!("'{}'", text.replace('T', " ")),
+                _ => format!("CAST('{}' AS {time})", text.replace('T', " ")),
+            }
+        }
     };
     let row = |row: &Vec<Value>| {
         let cells = used.iter().map(|(i, _)| literal(&row[*i], kinds[*i].unwrap_or(text)));
@@ -208,7 +249,8 @@ fn query(schema: &Schema, rows: &[Vec<Value>], dialect: Dialect) -> String {
         ),
         Dialect::ClickHouse => {
             let kinds = used.iter().map(|(i, _)| kinds[*i].unwrap_or(text));
-            let columns = columns.iter().zip(kinds).map(|(column, kind)| format!("{column} {kind}"));
+            let columns =
+                columns.iter().zip(kinds).map(|(column, kind)| format!("{column} {}", kind.replace('\'', "''")));
             let columns = columns.collect::<Vec<_>>().join(", ");
             format!("(SELECT {} FROM values('{columns}', {})) AS dp_rows", renamed.join(", "), rows.join(", "))
         }

@@ -1,0 +1,224 @@
+//! Dates and times of a database as SQL: the part that a column uses, as a number.
+
+use crate::schema::{DateFormat, DatePart, FIRST_DAY, LAST_DAY, date_of_text};
+use crate::sql::Dialect;
+
+const A_DAY: f64 = 86_400.0;
+
+/// Returns whether a dialect can read dates of this format: typed ones in all, texts in SQLite, which has no type of dates.
+pub(super) fn is_read(format: &DateFormat, dialect: Dialect) -> bool {
+    dialect != Dialect::Sqlite || TextFields::of(&format.pattern).is_some()
+}
+
+/// Least and greatest day, with the time of day, of the years that are read.
+pub(super) const DAYS: (f64, f64) = (FIRST_DAY as f64, LAST_DAY as f64 + (1.0 - f64::EPSILON));
+
+/// The time in a column, which several columns of the schema may use.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Moment {
+    /// The column, quoted.
+    pub(super) column: String,
+    /// The seconds since 1970-01-01, as an expression of the column.
+    pub(super) seconds: String,
+    /// The name of this expression.
+    pub(super) name: String,
+}
+
+/// Returns the part of a date that the format uses, as a number; NULL where it cannot be read. Days need not be those of [`DAYS`].
+///
+/// # Formula
+/// With the days `d` since 1970-01-01 in UTC, the day of the civil calendar by Neri and Schneider (2023): from 0000-03-01 on,
+/// ```text
+/// z = floor(d) + 719468,   c = floor((4 z + 3) / 146097),   r = z - floor(146097 c / 4)
+/// y = floor((4 r + 3) / 1461),   t = r - floor(1461 y / 4),   m = floor((5 t + 2) / 153)     month m, 0 for March
+/// weekday (floor(d) + 3) mod 7, 0 for Monday
+/// ```
+pub(super) fn part_in_sql(moment: &Moment, format: &DateFormat, dialect: Dialect) -> String {
+    let a_day = dialect.number(A_DAY);
+    let (seconds, days) = (&moment.name, format!("({} / {a_day})", moment.name));
+    let modulo = |value: &str, divisor: f64| {
+        let divisor = dialect.number(divisor);
+        format!("({value} - {divisor} * floor({value} / {divisor}))")
+    };
+    let number = |value: f64| dialect.number(value);
+    if format.part == DatePart::Hour {
+        // A day without a time has no hour.
+        let hour = format!("({seconds} - {a_day} * floor({days})) / {}", number(3600.0));
+        return match is_day(&moment.column, dialect) {
+            Some(is_day) => format!("CASE WHEN NOT ({is_day}) THEN {hour} END"),
+            None => format!("({hour})"),
+        };
+    }
+    let day = format!("floor({days})");
+    let value = match format.part {
+        // Its parser refuses deep expressions.
+        DatePart::Weekday if dialect == Dialect::Sqlite => {
+            format!("((strftime('%w', {seconds}, 'unixepoch') + 6) % 7)")
+        }
+        DatePart::Month if dialect == Dialect::Sqlite => format!("(strftime('%m', {seconds}, 'unixepoch') - 1)"),
+        DatePart::Weekday => modulo(&format!("({day} + {})", number(3.0)), 7.0),
+        DatePart::Month => {
+            let z = format!("({day} + {})", number(719_468.0));
+            let of = |a: f64, x: &str, b: f64, c: f64| {
+                format!("floor(({} * {x} + {}) / {})", number(a), number(b), number(c))
+            };
+            let r = format!("({z} - {})", of(146_097.0, &of(4.0, &z, 3.0, 146_097.0), 0.0, 4.0));
+            let t = format!("({r} - {})", of(1461.0, &of(4.0, &r, 3.0, 1461.0), 0.0, 4.0));
+            // Two more, as the year begins in January.
+            let month = format!("({} + {})", of(5.0, &t, 2.0, 153.0), number(2.0));
+            modulo(&month, 12.0)
+        }
+        DatePart::Days | DatePart::Hour => days.to_owned(),
+    };
+    let whole = if format.has_time() { String::new() } else { format!("{days} = {day}") };
+    match format.part {
+        DatePart::Days if whole.is_empty() => value,
+        DatePart::Days => format!("CASE WHEN {whole} THEN {value} END"),
+        _ => {
+            let whole = if whole.is_empty() { whole } else { format!(" AND {whole}") };
+            format!("CASE WHEN {days} BETWEEN {} AND {}{whole} THEN {value} END", number(DAYS.0), number(DAYS.1))
+        }
+    }
+}
+
+/// Returns the condition that a column holds this marker of missing values; `None` if no date can be the marker.
+pub(super) fn is_marker(moment: &Moment, marker: &str, dialect: Dialect) -> Option<String> {
+    match dialect {
+        Dialect::Sqlite => {
+            Some(format!("{} = {}", dialect.trimmed(&dialect.as_text(&moment.column)), dialect.text(marker)))
+        }
+        _ => Some(format!("{} = {}", moment.name, dialect.number(A_DAY * date_of_text(marker)?))),
+    }
+}
+
+/// Returns the seconds since 1970-01-01. A column of another type than dates or times makes the statement an error.
+pub(super) fn seconds_in_sql(column: &str, format: &DateFormat, dialect: Dialect) -> String {
+    let a_day = dialect.number(A_DAY);
+    match dialect {
+        Dialect::Postgres => format!("CAST(extract(epoch FROM {column}) AS double precision)"),
+        Dialect::Sqlite => TextFields::of(&format.pattern).map_or("NULL".to_owned(), |fields| fields.seconds(column)),
+        // Times and intervals have an epoch, too.
+        Dialect::DuckDb => format!(
+            "CASE WHEN typeof({column}) LIKE 'DATE%' OR typeof({column}) LIKE 'TIMESTAMP%' THEN CAST(epoch({column}) AS DOUBLE) END"
+        ),
+        // A cast between types with and without a time zone depends on the session's.
+        Dialect::Spark => format!(
+            "CASE typeof({column}) WHEN 'timestamp' THEN unix_micros(CAST({column} AS TIMESTAMP)) / 1e6D \
+             WHEN 'date' THEN unix_date(CAST({column} AS DATE)) * {a_day} \
+             WHEN 'timestamp_ntz' THEN unix_date(CAST({column} AS DATE)) * {a_day} + hour({column}) * 3.6e3D \
+             + minute({column}) * 6e1D + CAST(extract(SECOND FROM {column}) AS DOUBLE) \
+             ELSE CAST(raise_error('a column of dates has another type') AS DOUBLE) END"
+        ),
+        Dialect::ClickHouse => format!(
+            "CASE WHEN throwIf(toTypeName({column}) NOT LIKE '%Date%', 'a column of dates has another type') = 0 \
+             THEN toUnixTimestamp64Micro(accurateCastOrNull({column}, 'DateTime64(6, \\'UTC\\')')) / 1e6 END"
+        ),
+    }
+}
+
+/// Returns the condition that a column has a type of days without times; `None` where its texts say so.
+fn is_day(column: &str, dialect: Dialect) -> Option<String> {
+    Some(match dialect {
+        Dialect::Postgres => format!("pg_typeof({column}) = 'date'::regtype"),
+        Dialect::Sqlite => return None,
+        Dialect::DuckDb => format!("typeof({column}) = 'DATE'"),
+        Dialect::Spark => format!("typeof({column}) = 'date'"),
+        Dialect::ClickHouse => format!("toTypeName({column}) NOT LIKE '%DateTime%'"),
+    })
+}
+
+/// Where the numbers of a date stand in its text.
+struct TextFields {
+    /// The shape of such a text, for `GLOB`.
+    shape: String,
+    /// The positions, from 1, of year, month, day, hour, minute and second.
+    positions: [Option<usize>; 6],
+}
+
+impl TextFields {
+    /// Returns the fields of a pattern whose numbers have a fixed length; `None` for other patterns.
+    fn of(pattern: &str) -> Option<Self> {
+        let pattern = pattern.replace("%F", "%Y-%m-%d").replace("%T", "%H:%M:%S").replace("%R", "%H:%M");
+        let mut fields = Self { shape: String::new(), positions: [None; 6] };
+        let (mut next, mut letters) = (1, pattern.chars());
+        while let Some(letter) = letters.next() {
+            if letter != '%' {
+                match letter {
+                    '*' | '?' | '[' | '\'' => return None,
+                    _ => fields.shape.push(letter),
+                }
+                next += 1;
+                continue;
+            }
+            let field = "YmdHMS".find(letters.next()?)?;
+            let length = if field == 0 { 4 } else { 2 };
+            if fields.positions[field].replace(next).is_some() {
+                return None;
+            }
+            fields.shape += &"[0-9]".repeat(length);
+            next += length;
+        }
+        Some(fields)
+    }
+
+    /// Returns the seconds since 1970-01-01 of a text; NULL for one of another shape, and for a day or a time that does not exist.
+    fn seconds(&self, column: &str) -> String {
+        let text = Dialect::Sqlite.trimmed(column);
+        let field = |field: usize, absent: &str| match self.positions[field] {
+            Some(position) => format!("substr({text}, {position}, {})", if field == 0 { 4 } else { 2 }),
+            None => format!("'{absent}'"),
+        };
+        // A time of no day is one of 1970-01-01.
+        let [year, month, day] = [field(0, "1970"), field(1, "01"), field(2, "01")];
+        let [hour, minute, second] = [field(3, "00"), field(4, "00"), field(5, "00")];
+        let when =
+            format!("{year} || '-' || {month} || '-' || {day} || ' ' || {hour} || ':' || {minute} || ':' || {second}");
+        // A day that does not exist is another one, whose text differs.
+        format!(
+            "CASE WHEN typeof({column}) = 'text' AND {text} GLOB '{}' AND datetime({when}) = {when} \
+             THEN CAST(strftime('%s', {when}) AS REAL) END",
+            self.shape
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::encode::{Encoder, Encoding};
+    use crate::schema::Schema;
+
+    fn encoder(column: &str) -> Encoder {
+        let schema =
+            format!("label = {{ column = 'y', positive = '1', negative = '0' }}\ncolumns.when = {{ {column} }}");
+        Encoder::new(&Schema::parse("s.toml", &schema).unwrap(), Encoding::UNIT_ROWS).unwrap()
+    }
+
+    #[test]
+    fn texts_of_dates_need_a_fixed_length() {
+        for (pattern, positions) in [
+            ("%Y-%m-%d", Some([Some(1), Some(6), Some(9), None, None, None])),
+            ("%d.%m.%Y %R", Some([Some(7), Some(4), Some(1), Some(12), Some(15), None])),
+            ("%FT%TZ", Some([Some(1), Some(6), Some(9), Some(12), Some(15), Some(18)])),
+            ("ü%H%M", Some([None, None, None, Some(2), Some(4), None])),
+            ("%d %B %Y", None),
+            ("%m/%d/%Y %I:%M %p", None),
+            ("%Y-%m-%d %z", None),
+            ("%Y-%m-%d?", None),
+            ("%Y %Y", None),
+            ("%", None),
+        ] {
+            assert_eq!(TextFields::of(pattern).map(|fields| fields.positions), positions, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn what_a_dialect_cannot_read_is_refused() {
+        let refused =
+            |column: &str, dialect| encoder(column).in_sql(dialect).is_err_and(|error| error.code() == "encoding.sql");
+        let day = "type = 'date', format = '%d %B %Y', min = 2000-01-01, max = 2030-01-01";
+        assert!(refused(day, Dialect::Sqlite) && !refused(day, Dialect::Postgres));
+        let number = "type = 'numeric', decimal = ',', min = 0, max = 1";
+        assert!(Dialect::ALL.into_iter().all(|dialect| refused(number, dialect)));
+    }
+}
