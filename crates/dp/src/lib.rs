@@ -2,7 +2,7 @@
 //!
 //! [`Training`] turns a table into a [`ModelFile`]: a released model, its certificate, and the hashes that bind them.
 //! [`verify`] recomputes the guarantee from the file alone. A model contains the encoder for raw records; [`metrics`]
-//! evaluates its predictions. [`report`] and [`protection`] describe the guarantee in words. [`RankerTraining`] and
+//! evaluates its predictions. [`accounting`] answers questions about planned releases. [`report`] and [`protection`] describe the guarantee in words. [`RankerTraining`] and
 //! [`RankerFile`] are the same for rankers of ranked lists.
 //!
 //! ```no_run
@@ -22,6 +22,7 @@
 #[doc = include_str!("../README.md")]
 struct ReadmeDoctests;
 
+pub mod accounting;
 pub mod canonical;
 mod error;
 pub mod metrics;

@@ -2,49 +2,16 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
+use dp::accounting::{Accountant, Choice, Sampling, Unknown};
 
 use super::{Adjacency, FileName};
 
-/// The sampling of a step's records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Sampling {
-    /// Poisson sampling: each record independently, with the same probability. Under replace-one for sums of clipped vectors.
-    #[default]
-    Poisson,
-    /// Sampling without replacement: a uniformly random batch of fixed size.
-    WithoutReplacement,
-}
-
-/// The accountant.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Accountant {
-    /// The tightest certified answer of all accountants.
-    #[default]
-    Auto,
-    /// The privacy curve itself, between two certified bounds.
-    Exact,
-    /// Renyi DP at the best real order.
-    Rdp,
-    /// Zero-concentrated DP.
-    Zcdp,
-    /// Gaussian DP, for events that satisfy it exactly.
-    Gdp,
-}
-
-/// The number to compute from the others.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Unknown {
-    /// The epsilon of the guarantee.
-    Epsilon,
-    /// The delta of the guarantee.
-    Delta,
-    /// The least noise.
-    NoiseMultiplier,
-    /// The largest sampling rate.
-    SamplingRate,
-    /// The most steps.
-    Steps,
+/// Parses one of the words of a question.
+fn choice<C: Choice>() -> impl TypedValueParser<Value = C> {
+    let words = C::ALL.iter().map(|choice| PossibleValue::new(choice.name()).help(choice.about()));
+    PossibleValuesParser::new(words).try_map(|word| C::of_name(&word).ok_or_else(|| format!("there is no {word}")))
 }
 
 /// The curve to draw.
@@ -114,7 +81,7 @@ pub struct QuestionArgs {
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Question")]
     pub delta: Option<f64>,
     /// The number to compute [default: the omitted one]
-    #[arg(long, value_enum, value_name = "WHAT", help_heading = "Question")]
+    #[arg(long, value_parser = choice::<Unknown>(), value_name = "WHAT", help_heading = "Question")]
     pub solve: Option<Unknown>,
     /// Neighbouring relation [default: the relation of the theorem, add-remove if it allows several]
     #[arg(long, value_enum, value_name = "RELATION", help_heading = "Question")]
@@ -126,7 +93,7 @@ pub struct QuestionArgs {
     #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Question")]
     pub group: Option<u64>,
     /// The accountant
-    #[arg(long, value_enum, value_name = "ACCOUNTANT", default_value_t, help_heading = "Question")]
+    #[arg(long, value_parser = choice::<Accountant>(), value_name = "ACCOUNTANT", default_value = "auto", help_heading = "Question")]
     pub accountant: Accountant,
 
     /// Compare all accountants
@@ -200,7 +167,7 @@ pub struct DpsgdArgs {
     )]
     pub epochs: Option<f64>,
     /// Sampling of a step's records
-    #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Training")]
+    #[arg(long, value_parser = choice::<Sampling>(), value_name = "HOW", default_value = "poisson", help_heading = "Training")]
     pub sampling: Sampling,
     /// The question.
     #[command(flatten)]

@@ -18,9 +18,8 @@ mod train;
 mod tune;
 
 pub use account::{
-    AccountArgs, AccountJob, Accountant, ApproximateArgs, BatchArgs, CertificateArgs, Curve, DpsgdArgs, EventArgs,
-    GdpArgs, LaplaceBallArgs, NoiseArgs, PureArgs, QuestionArgs, RandomizedResponseArgs, RepeatArgs, Sampling, Unknown,
-    ZcdpArgs,
+    AccountArgs, AccountJob, ApproximateArgs, BatchArgs, CertificateArgs, Curve, DpsgdArgs, EventArgs, GdpArgs,
+    LaplaceBallArgs, NoiseArgs, PureArgs, QuestionArgs, RandomizedResponseArgs, RepeatArgs, ZcdpArgs,
 };
 pub use algorithm::{Algorithm, with_dashes};
 pub use audit::{

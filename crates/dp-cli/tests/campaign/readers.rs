@@ -3,11 +3,11 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use dp::accounting::Line;
 use dp::model::ModelFile;
 use dp::ranker::{RankerFile, SCHEMA as RANKER};
 use dp::sealed::Sealed;
 use dp::verify;
-use dp_cli::commands::account::line::Line;
 use dp_data::draft::{self, DraftOptions};
 use dp_data::encode::{ImageFormat, LibsvmFormat};
 use dp_data::read::{CsvOptions, Input, Loaded, load_csv, load_images, load_libsvm};

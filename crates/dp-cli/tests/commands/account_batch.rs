@@ -8,9 +8,9 @@ use crate::support::{Run, Workplace};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use dp_cli::commands::account::line::Line;
-use dp_cli::commands::account::question::Question;
-use dp_cli::commands::account::solve;
+use dp::accounting::Line;
+use dp::accounting::Question;
+use dp::accounting::solve;
 
 fn batch(place: &Workplace, input: &[u8]) -> Run {
     place.dp_with_input(&["account", "batch"], input)
@@ -356,12 +356,12 @@ proptest! {
     ) {
         use clap::Parser;
         use dp_cli::args::{Cli, Command};
-        use dp_cli::commands::account::request::Request;
+        use dp_cli::commands::account::request;
         let flags = arguments.iter().flat_map(|(flag, value)| [(*flag).to_owned(), value.clone()]);
         let typed = ["dp", "account", job].into_iter().map(str::to_owned).chain(flags);
         if let Ok(cli) = Cli::try_parse_from(typed)
             && let Command::Account(args) = cli.command
-            && let Ok(Some((request, _))) = Request::from_args(&args.job)
+            && let Ok(Some((request, _))) = request::from_args(&args.job)
             && let Ok(question) = Question::new(request)
             && let Ok(answer) = solve::answer(&question)
         {

@@ -11,7 +11,7 @@ pub(super) fn is_read(format: &DateFormat, dialect: Dialect) -> bool {
 }
 
 /// Least and greatest day, with the time of day, of the years that are read.
-pub(super) const DAYS: (f64, f64) = (FIRST_DAY as f64, LAST_DAY as f64 + (1.0 - f64::EPSILON));
+pub(super) const DAYS: (f64, f64) = (FIRST_DAY as f64, (LAST_DAY as f64 + 1.0).next_down());
 
 /// The time in a column, which several columns of the schema may use.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,6 +4,7 @@
 //! and the writer takes the places in order. So a slow answer blocks neither the other workers nor, beyond the length of the
 //! queue, the memory. If no threads can be started, this thread does everything.
 
+use dp::accounting::{Line, Question, Refusal, solve};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,9 +15,6 @@ use std::thread;
 use dp_data::Workers;
 use serde_json::Value;
 
-use super::line::{Line, refused};
-use super::question::Question;
-use super::solve;
 use crate::args::BatchArgs;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -192,13 +190,13 @@ fn reply(number: u64, bytes: Option<&[u8]>, limit: f64) -> Reply {
 
 fn answer(number: u64, bytes: Option<&[u8]>, limit: f64) -> Reply {
     let Some(bytes) = bytes else {
-        let failure = refused("the line is longer than 4 MiB").help("use `self-composed` for what repeats");
-        return failed(number, None, failure);
+        let failure = Refusal::of_line("the line is longer than 4 MiB").help("use `self-composed` for what repeats");
+        return failed(number, None, failure.into());
     };
     let Line { id, request } = Line::parse(bytes);
-    let answered = request.and_then(Question::new).and_then(|question| {
+    let answered = request.and_then(Question::new).map_err(Failure::from).and_then(|question| {
         let Limited { value, is_short } = limit::silently(limit, || solve::answer(&question))?;
-        value.map(|answer| answer.noted(is_short, limit))
+        Ok(value?.noted(is_short, || limit::note(limit)))
     });
     match answered {
         Err(failure) => failed(number, id, failure),
@@ -206,7 +204,7 @@ fn answer(number: u64, bytes: Option<&[u8]>, limit: f64) -> Reply {
             answer.id = id.clone();
             match serde_json::to_string(&answer) {
                 Ok(text) => Reply { text, answered: true },
-                Err(error) => failed(number, id, refused(format!("no JSON: {error}"))),
+                Err(error) => failed(number, id, Refusal::of_line(format!("no JSON: {error}")).into()),
             }
         }
     }

@@ -1,15 +1,11 @@
 //! `--compare`: asks the same question of every accountant.
 
+use dp::accounting::{Accountant, Answer, Choice, Question, RefusalKind, Unknown, interval, solve};
 use std::time::{Duration, Instant};
 
 use dp::wording;
 use serde::Serialize;
 
-use super::answer::{Answer, interval};
-use super::evaluate;
-use super::question::Question;
-use super::solve;
-use crate::args::{Accountant, Unknown};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 
@@ -98,12 +94,12 @@ pub fn run(question: &Question) -> Result<Comparison, Failure> {
                 best.get_or_insert(answer);
                 numbers
             }
-            Err(failure) if accountant != Accountant::Auto && failure.exit == ExitStatus::Privacy => {
-                Outcome::Refusal { refused: failure.message }
+            Err(refusal) if accountant != Accountant::Auto && refusal.kind == RefusalKind::Privacy => {
+                Outcome::Refusal { refused: refusal.message }
             }
-            Err(failure) => return Err(failure),
+            Err(refusal) => return Err(refusal.into()),
         };
-        compare.push(Entry { accountant: evaluate::word(accountant), outcome, time });
+        compare.push(Entry { accountant: accountant.name(), outcome, time });
     }
     match best {
         Some(best) => Ok(Comparison { best, compare }),

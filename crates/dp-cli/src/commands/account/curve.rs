@@ -1,5 +1,6 @@
 //! `--curve`: epsilon against delta or steps, or the trade-off curve of an attacker, as numbers or as a picture.
 
+use dp::accounting::{Choice, Question, SCHEMA, Unknown, solve};
 use std::path::Path;
 
 use dp_accountant::trade_off::{Errors, TradeOff};
@@ -7,10 +8,8 @@ use dp_accountant::{Delta, DpEvent};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::answer::SCHEMA;
-use super::question::Question;
-use super::{evaluate, picture, solve};
-use crate::args::{Curve, QuestionArgs, Unknown};
+use super::picture;
+use crate::args::{Curve, QuestionArgs};
 use crate::atomic;
 use crate::commands::dry_run::Foreseen;
 use crate::exit_code::ExitStatus;
@@ -260,7 +259,7 @@ fn json(points: &Points, question: &Question, curve: Curve, note: Option<String>
         "schema": SCHEMA,
         "job": question.job.name(),
         "curve": word(curve),
-        "accountant": evaluate::word(question.accountant),
+        "accountant": question.accountant.name(),
         "adjacency": question.relation.as_str(),
         "n_public": question.relation.n_public(),
         "points": list.collect::<Vec<_>>(),

@@ -1,27 +1,19 @@
 //! `dp account`: the cost of a release, or what a budget allows: computes epsilon, delta, noise, sampling rate or steps from
 //! the others.
 //!
-//! A command line and a line of a batch become the same [`Request`], which becomes a checked [`Question`], which [`solve`]
-//! answers with the library's accountants. Nothing here reads data.
+//! A command line and a line of a batch become the same request, whose question [`dp::accounting`] answers. Nothing here reads
+//! data.
 
-pub mod answer;
 pub mod batch;
 pub mod compare;
 pub mod curve;
-pub mod evaluate;
-pub mod line;
 pub mod picture;
-pub mod question;
 pub mod request;
-pub mod solve;
 
+use dp::accounting::{Answer, Question, Refusal, RefusalKind, SCHEMA, Solution, solve};
 use dp::protection::Meaning;
 use dp_accountant::Delta;
 use dp_accountant::semantics::Protection;
-
-use answer::{Answer, Solution};
-use question::Question;
-use request::Request;
 
 use super::dry_run::Foreseen;
 use crate::args::{AccountArgs, AccountJob, Curve, GlobalArgs};
@@ -38,37 +30,37 @@ pub fn execute(args: &AccountArgs, global: &GlobalArgs, console: &Console) -> Re
     if let AccountJob::Batch(args) = &args.job {
         return batch::execute(args, global.workers(), console);
     }
-    let Some((mut request, asked)) = Request::from_args(&args.job)? else { return Ok(ExitStatus::Success) };
+    let Some((mut request, asked)) = request::from_args(&args.job)? else { return Ok(ExitStatus::Success) };
     if matches!(asked.curve, Some(Curve::EpsilonDelta | Curve::TradeOff)) && request.epsilon.is_none() {
         // The curve covers all deltas; a given small delta is its left end.
         request.delta = request.delta.or(Some(0.0));
     }
-    let question = Question::new(request).map_err(at_flag)?;
+    let question = Question::new(request).map_err(|refusal| at_flag(refusal.into()))?;
     let printed = if let Some(curve) = asked.curve {
         curve::execute(&question, curve, asked, global.progress, console).map_err(at_flag)
     } else if asked.dry_run {
         limit::check(asked.limit)?;
-        Foreseen::new(answer::SCHEMA, &[], &[], false)?.print(console)
+        Foreseen::new(SCHEMA, &[], &[], false)?.print(console)
     } else if asked.compare {
         let Limited { value, is_short } =
             limit::within(asked.limit, 1.0, global.progress, console, || compare::run(&question))?;
         let mut comparison = value.map_err(at_flag)?;
-        comparison.best = comparison.best.noted(is_short, asked.limit);
+        comparison.best = comparison.best.noted(is_short, || limit::note(asked.limit));
         console.result(&comparison, &comparison.text(&question))
     } else {
         let Limited { value, is_short } = limit::within(asked.limit, 1.0, global.progress, console, || {
             let solution = solve::solve(&question)?;
             let semantics = asked.semantics.then(|| meaning(&question, &solution)).transpose()?;
-            Ok::<_, Failure>(Answer { semantics, ..Answer::new(&question, &solution) })
+            Ok::<_, Refusal>(Answer { semantics, ..Answer::new(&question, &solution) })
         })?;
-        let answer = value.map_err(at_flag)?.noted(is_short, asked.limit);
+        let answer = value.map_err(|refusal| at_flag(refusal.into()))?.noted(is_short, || limit::note(asked.limit));
         console.result(&answer, &answer.text())
     };
     printed.map(|()| ExitStatus::Success)
 }
 
 /// Returns the meaning of a solved question's guarantee, by the curve of the accountant that answered.
-fn meaning(question: &Question, solution: &Solution) -> Result<Meaning, Failure> {
+fn meaning(question: &Question, solution: &Solution) -> Result<Meaning, Refusal> {
     let event = solve::event(question, solution);
     let evaluation = solve::evaluation(question, &event)?;
     let delta_at = |epsilon: f64| evaluation.delta(epsilon).map(|delta| delta.upper.min(1.0));
@@ -79,6 +71,21 @@ fn meaning(question: &Question, solution: &Solution) -> Result<Meaning, Failure>
         })
         .map(|protection| Meaning::new(protection, question.relation, &question.unit()))
         .map_err(|error| question.refused(&error))
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        let exit = match refusal.kind {
+            RefusalKind::Text => ExitStatus::Input,
+            RefusalKind::Privacy => ExitStatus::Privacy,
+            _ => ExitStatus::Usage,
+        };
+        let mut failure = Self::new(exit, refusal.code, refusal.message);
+        failure.details.location.field = refusal.field;
+        failure.details.expected = refusal.expected;
+        failure.details.help = refusal.help;
+        failure
+    }
 }
 
 /// Converts a field of a question to the flag of the command line.

@@ -1,14 +1,12 @@
 //! The answer to a question, for programs and for people. Printed numbers are rounded to the conservative side.
 
-use dp::protection::Meaning;
-use dp::wording;
+use crate::protection::Meaning;
+use crate::wording;
 use dp_accountant::Interval;
 use serde::Serialize;
 
-use super::evaluate::accountant_of;
+use super::choices::{Choice, Unknown, accountant_of};
 use super::question::{self, Question};
-use crate::args::{Sampling, Unknown};
-use crate::limit;
 
 /// The schema of an answer.
 pub const SCHEMA: &str = "dp.account/1";
@@ -35,13 +33,13 @@ pub struct Answer {
     /// The name of the computed quantity.
     pub solved: &'static str,
     /// The promised epsilon at `delta`.
-    #[serde(serialize_with = "dp::canonical::number")]
+    #[serde(serialize_with = "crate::canonical::number")]
     pub epsilon: f64,
     /// Lower bound on the true epsilon at `delta`; 0 if nothing is known.
-    #[serde(serialize_with = "dp::canonical::number")]
+    #[serde(serialize_with = "crate::canonical::number")]
     pub epsilon_lower: f64,
     /// Upper bound on the true epsilon at `delta`.
-    #[serde(serialize_with = "dp::canonical::number")]
+    #[serde(serialize_with = "crate::canonical::number")]
     pub epsilon_upper: f64,
     /// The promised delta.
     pub delta: f64,
@@ -124,7 +122,7 @@ impl Answer {
             group: Some(question.group).filter(|group| *group > 1),
             theorem: theorem.to_string(),
             noise_multiplier: solution.noise_multiplier,
-            sampling: solution.sampling_rate.map(|_| sampling_word(question.sampling)),
+            sampling: solution.sampling_rate.map(|_| question.sampling.name()),
             sampling_rate: solution.sampling_rate,
             steps: solution.steps,
             note: None,
@@ -132,14 +130,15 @@ impl Answer {
         }
     }
 
-    /// Adds a note if the limit was reached and left the interval wide.
-    pub fn noted(mut self, is_short: bool, limit: f64) -> Self {
+    /// Adds a note, if a limit on the computation was reached and left the interval wide.
+    #[must_use]
+    pub fn noted(mut self, is_short: bool, note: impl FnOnce() -> String) -> Self {
         let (lower, upper) = match (self.delta_lower, self.delta_upper) {
             (Some(lower), Some(upper)) => (lower, upper),
             _ => (self.epsilon_lower, self.epsilon_upper),
         };
         let is_open = self.target_epsilon.is_some() || self.semantics.is_some() || !(upper - lower <= CLOSE * upper);
-        self.note = (is_short && is_open).then(|| limit::note(limit));
+        self.note = (is_short && is_open).then(note);
         self
     }
 
@@ -206,13 +205,5 @@ pub fn interval(lower: f64, upper: f64) -> String {
         format!("certified: between {lower} and {upper}")
     } else {
         "certified from above; no certified lower bound".to_owned()
-    }
-}
-
-/// Returns the name of a sampling scheme.
-pub fn sampling_word(sampling: Sampling) -> &'static str {
-    match sampling {
-        Sampling::Poisson => "poisson",
-        Sampling::WithoutReplacement => "without-replacement",
     }
 }

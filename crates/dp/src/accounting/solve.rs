@@ -6,18 +6,16 @@ use dp_accountant::{
 };
 
 use super::answer::{Answer, Solution};
-use super::evaluate::evaluator;
+use super::choices::{Sampling, Unknown};
 use super::question::Question;
+use super::refusal::{Refusal, RefusalKind};
 use super::request::Job;
-use crate::args::{Sampling, Unknown};
-use crate::exit_code::ExitStatus;
-use crate::failure::Failure;
 
 /// Answers a question.
 ///
 /// # Errors
 /// `privacy.adjacency`, `account.*`, `usage.value`.
-pub fn answer(question: &Question) -> Result<Answer, Failure> {
+pub fn answer(question: &Question) -> Result<Answer, Refusal> {
     solve(question).map(|solution| Answer::new(question, &solution))
 }
 
@@ -25,7 +23,7 @@ pub fn answer(question: &Question) -> Result<Answer, Failure> {
 ///
 /// # Errors
 /// As [`answer`].
-pub fn solve(question: &Question) -> Result<Solution, Failure> {
+pub fn solve(question: &Question) -> Result<Solution, Refusal> {
     let given = Solution {
         noise_multiplier: question.noise_multiplier,
         sampling_rate: question.sampling_rate,
@@ -54,17 +52,17 @@ pub fn event(question: &Question, solution: &Solution) -> DpEvent {
 ///
 /// # Errors
 /// `privacy.adjacency`, `usage.value`.
-pub fn evaluation<'e>(question: &Question, event: &'e DpEvent) -> Result<Evaluation<'e>, Failure> {
-    Evaluation::new(evaluator(question.accountant), event, question.relation).map_err(|error| question.refused(&error))
+pub fn evaluation<'e>(question: &Question, event: &'e DpEvent) -> Result<Evaluation<'e>, Refusal> {
+    Evaluation::new(question.accountant.evaluator(), event, question.relation).map_err(|error| question.refused(&error))
 }
 
-fn epsilon(question: &Question, solution: &Solution, delta: Delta) -> Result<Interval, Failure> {
+fn epsilon(question: &Question, solution: &Solution, delta: Delta) -> Result<Interval, Refusal> {
     let event = event(question, solution);
     evaluation(question, &event)?.epsilon(delta).map_err(|error| question.refused(&error))
 }
 
 /// Computes delta at the promised epsilon, and the lower bound on epsilon at that delta.
-fn delta(question: &Question, given: &Solution) -> Result<Solution, Failure> {
+fn delta(question: &Question, given: &Solution) -> Result<Solution, Refusal> {
     let event = question.event();
     let certified = evaluation(question, &event)?.delta(question.epsilon).map_err(|error| question.refused(&error))?;
     let upper = certified.upper.min(1.0);
@@ -83,10 +81,10 @@ fn promise(epsilon: f64) -> Interval {
 }
 
 /// Computes the least noise, the largest rate or the most steps that meet the target, and the budget spent with it.
-fn calibrated(question: &Question, given: Solution) -> Result<Solution, Failure> {
+fn calibrated(question: &Question, given: Solution) -> Result<Solution, Refusal> {
     let delta = question.target_delta()?;
     let refused = |error: Error| question.refused(&error);
-    let evaluator = match evaluator(question.accountant) {
+    let evaluator = match question.accountant.evaluator() {
         Evaluator::Gdp => {
             // If an event is Gaussian-DP, that curve is its tightest bound; other events are refused here.
             gdp::mu(&question.event()).map_err(refused)?;
@@ -140,8 +138,8 @@ fn calibrated(question: &Question, given: Solution) -> Result<Solution, Failure>
     Ok(Solution { epsilon: Interval { lower: epsilon.lower.min(upper), upper, ..epsilon }, ..solution })
 }
 
-fn none_fits(question: &Question) -> Failure {
-    Failure::new(ExitStatus::Privacy, "account.unreachable", "not even one step meets the target")
+fn none_fits(question: &Question) -> Refusal {
+    Refusal::new(RefusalKind::Privacy, "account.unreachable", "not even one step meets the target")
         .at_field("epsilon")
         .expected(format!("more than epsilon = {:?} at delta = {:?}", question.epsilon, question.delta))
         .help("ask for a larger epsilon or delta, or add noise")

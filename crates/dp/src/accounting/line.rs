@@ -1,17 +1,19 @@
 //! Strict parsing of one line of a batch, a JSON object, into a question.
 
-use clap::ValueEnum;
-use dp::canonical;
+use crate::canonical;
+use dp_accountant::AdjacencyKind;
 use serde_json::{Map, Value};
 
+use super::choices::{Choice, Unknown};
+use super::refusal::{Refusal, RefusalKind};
 use super::request::{Job, Request, event, shown};
-use crate::args::{Accountant, Sampling, Unknown};
-use crate::exit_code::ExitStatus;
-use crate::failure::Failure;
 
 /// The keys that every job takes.
 const COMMON: &[&str] =
     &["job", "id", "epsilon", "delta", "solve", "adjacency", "n_public", "group", "accountant", "steps"];
+
+/// The relations.
+const RELATIONS: &str = "add-remove, replace-one, change-list-labels";
 
 /// The jobs with their specific keys.
 const JOBS: &[(&str, &[&str])] = &[
@@ -33,23 +35,23 @@ pub struct Line {
     /// The value of `id`, if it is usable.
     pub id: Option<Value>,
     /// The question, or the error in it.
-    pub request: Result<Request, Failure>,
+    pub request: Result<Request, Refusal>,
 }
 
 impl Line {
     /// Parses a line without its line ending.
     pub fn parse(bytes: &[u8]) -> Self {
         let object = std::str::from_utf8(bytes)
-            .map_err(|error| refused(format!("not UTF-8 text from byte {} on", error.valid_up_to() + 1)))
+            .map_err(|error| Refusal::of_line(format!("not UTF-8 text from byte {} on", error.valid_up_to() + 1)))
             .and_then(|text| {
                 canonical::parse(text).map_err(|error| {
-                    refused(format!("not JSON: {}", in_line(&error)))
+                    Refusal::of_line(format!("not JSON: {}", in_line(&error)))
                         .help("one JSON object per line; JSON has no NaN and no Infinity")
                 })
             })
             .and_then(|value| match value {
                 Value::Object(members) => Ok(members),
-                other => Err(refused(format!("an object is needed, not {}", shown(&other)))),
+                other => Err(Refusal::of_line(format!("an object is needed, not {}", shown(&other)))),
             });
         match object {
             Err(failure) => Self { id: None, request: Err(failure) },
@@ -57,7 +59,7 @@ impl Line {
                 None => Self { id: None, request: request(members) },
                 Some(id @ (Value::String(_) | Value::Number(_))) => Self { id: Some(id), request: request(members) },
                 Some(other) => {
-                    let failure = refused(format!("`id` cannot be {}", shown(&other)));
+                    let failure = Refusal::of_line(format!("`id` cannot be {}", shown(&other)));
                     Self { id: None, request: Err(failure.at_field("id").expected("text or a number")) }
                 }
             },
@@ -66,7 +68,7 @@ impl Line {
 }
 
 /// Converts an object to a question.
-fn request(mut members: Map<String, Value>) -> Result<Request, Failure> {
+fn request(mut members: Map<String, Value>) -> Result<Request, Refusal> {
     let job = match members.get("job") {
         Some(Value::String(job)) => job.clone(),
         None if members.contains_key("event") => "event".to_owned(),
@@ -77,7 +79,7 @@ fn request(mut members: Map<String, Value>) -> Result<Request, Failure> {
     };
     let Some((name, own)) = JOBS.iter().find(|(name, _)| *name == job) else {
         let near = nearest(&job, JOBS.iter().map(|(name, _)| *name));
-        return Err(refused(format!("there is no job {}", shown(&Value::from(job))))
+        return Err(Refusal::of_line(format!("there is no job {}", shown(&Value::from(job))))
             .at_field("job")
             .help(near.map_or_else(names_of_jobs, |near| format!("did you mean `{near}`?"))));
     };
@@ -88,7 +90,7 @@ fn request(mut members: Map<String, Value>) -> Result<Request, Failure> {
             None => format!("it takes {}", keys().collect::<Vec<_>>().join(", ")),
         };
         let shown = shown(&Value::from(unknown.as_str()));
-        return Err(refused(format!("{name} takes no {shown}")).at_field(unknown).help(help));
+        return Err(Refusal::of_line(format!("{name} takes no {shown}")).at_field(unknown).help(help));
     }
     let mut fields = Fields(&mut members);
     let job = match *name {
@@ -119,14 +121,14 @@ fn request(mut members: Map<String, Value>) -> Result<Request, Failure> {
         records: fields.count("records")?,
         steps: fields.count("steps")?,
         epochs: fields.number("epochs")?,
-        sampling: fields.word::<Sampling>("sampling")?.unwrap_or_default(),
+        sampling: fields.word("sampling")?.unwrap_or_default(),
         epsilon: fields.number("epsilon")?,
         delta: fields.number("delta")?,
         solve: fields.solve()?,
-        adjacency: fields.word("adjacency")?,
+        adjacency: fields.adjacency()?,
         n_public: fields.flag("n_public")?,
         group: fields.count("group")?,
-        accountant: fields.word::<Accountant>("accountant")?.unwrap_or_default(),
+        accountant: fields.word("accountant")?.unwrap_or_default(),
         ..Request::new(job)
     })
 }
@@ -135,7 +137,7 @@ fn request(mut members: Map<String, Value>) -> Result<Request, Failure> {
 struct Fields<'a>(&'a mut Map<String, Value>);
 
 impl Fields<'_> {
-    fn number(&mut self, name: &'static str) -> Result<Option<f64>, Failure> {
+    fn number(&mut self, name: &'static str) -> Result<Option<f64>, Refusal> {
         match self.0.remove(name) {
             None => Ok(None),
             Some(value) => match value.as_f64() {
@@ -145,12 +147,12 @@ impl Fields<'_> {
         }
     }
 
-    fn needed_number(&mut self, name: &'static str) -> Result<f64, Failure> {
+    fn needed_number(&mut self, name: &'static str) -> Result<f64, Refusal> {
         self.number(name)?.ok_or_else(|| missing(name, format!("{name} is missing")))
     }
 
     /// Reads a whole number; 1e4 counts as one.
-    fn count(&mut self, name: &'static str) -> Result<Option<u64>, Failure> {
+    fn count(&mut self, name: &'static str) -> Result<Option<u64>, Refusal> {
         let Some(value) = self.0.remove(name) else { return Ok(None) };
         if let Some(count) = value.as_u64() {
             return Ok(Some(count));
@@ -163,25 +165,31 @@ impl Fields<'_> {
         }
     }
 
-    fn needed_count(&mut self, name: &'static str) -> Result<u64, Failure> {
+    fn needed_count(&mut self, name: &'static str) -> Result<u64, Refusal> {
         self.count(name)?.ok_or_else(|| missing(name, format!("{name} is missing")))
     }
 
-    fn word<T: ValueEnum>(&mut self, name: &'static str) -> Result<Option<T>, Failure> {
+    fn word<T: Choice>(&mut self, name: &'static str) -> Result<Option<T>, Refusal> {
         let Some(value) = self.0.remove(name) else { return Ok(None) };
-        let word = value.as_str().and_then(|word| T::from_str(word, false).ok());
+        let word = value.as_str().and_then(|word| T::of_name(word));
         word.map(Some).ok_or_else(|| unfit(name, &value, &words::<T>()))
     }
 
     /// Reads the quantity to solve for, spelled as a key or as a flag.
-    fn solve(&mut self) -> Result<Option<Unknown>, Failure> {
+    fn solve(&mut self) -> Result<Option<Unknown>, Refusal> {
         if let Some(Value::String(word)) = self.0.get_mut("solve") {
             *word = word.replace('_', "-");
         }
         self.word("solve")
     }
 
-    fn flag(&mut self, name: &'static str) -> Result<Option<bool>, Failure> {
+    fn adjacency(&mut self) -> Result<Option<AdjacencyKind>, Refusal> {
+        let Some(value) = self.0.remove("adjacency") else { return Ok(None) };
+        let named = |word: &str| AdjacencyKind::from_words(word, true);
+        value.as_str().and_then(named).map(Some).ok_or_else(|| unfit("adjacency", &value, RELATIONS))
+    }
+
+    fn flag(&mut self, name: &'static str) -> Result<Option<bool>, Refusal> {
         match self.0.remove(name) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(flag)),
@@ -191,26 +199,20 @@ impl Fields<'_> {
 }
 
 /// Returns the accepted words of a key.
-fn words<T: ValueEnum>() -> String {
-    let names = T::value_variants().iter().filter_map(ValueEnum::to_possible_value);
-    names.map(|value| value.get_name().to_owned()).collect::<Vec<_>>().join(", ")
+fn words<T: Choice>() -> String {
+    T::ALL.iter().map(|choice| choice.name()).collect::<Vec<_>>().join(", ")
 }
 
 fn names_of_jobs() -> String {
     format!("jobs are {}", JOBS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", "))
 }
 
-/// Creates the failure for an error in the line itself.
-pub(super) fn refused(message: impl Into<String>) -> Failure {
-    Failure::new(ExitStatus::Input, "account.line", message)
+fn missing(field: &str, message: impl Into<String>) -> Refusal {
+    Refusal::new(RefusalKind::Question, "usage.missing", message).at_field(field)
 }
 
-fn missing(field: &str, message: impl Into<String>) -> Failure {
-    Failure::new(ExitStatus::Usage, "usage.missing", message).at_field(field)
-}
-
-fn unfit(name: &str, value: &Value, expected: &str) -> Failure {
-    refused(format!("{name} cannot be {}", shown(value))).at_field(name).expected(expected)
+fn unfit(name: &str, value: &Value, expected: &str) -> Refusal {
+    Refusal::of_line(format!("{name} cannot be {}", shown(value))).at_field(name).expected(expected)
 }
 
 /// Returns the JSON parser's message without its line number, which is always 1.
@@ -248,7 +250,7 @@ fn distance(left: &[char], right: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn failure(line: &str) -> Failure {
+    fn failure(line: &str) -> Refusal {
         Line::parse(line.as_bytes()).request.unwrap_err()
     }
 
@@ -275,9 +277,9 @@ mod tests {
     #[test]
     fn mistakes_are_named_and_the_nearest_key_is_offered() {
         let near = failure(r#"{"job":"dpsgd","noise_multiplyer":1.1}"#);
-        assert_eq!((near.code, near.details.location.field.as_deref()), ("account.line", Some("noise_multiplyer")));
-        assert_eq!(near.details.help.as_deref(), Some("did you mean `noise_multiplier`?"));
-        assert_eq!(failure(r#"{"job":"dp-sgd"}"#).details.help.as_deref(), Some("did you mean `dpsgd`?"));
+        assert_eq!((near.code, near.field.as_deref()), ("account.line", Some("noise_multiplyer")));
+        assert_eq!(near.help.as_deref(), Some("did you mean `noise_multiplier`?"));
+        assert_eq!(failure(r#"{"job":"dp-sgd"}"#).help.as_deref(), Some("did you mean `dpsgd`?"));
         for (line, word) in [
             (r#"{"job":"pure","step_epsilon":"1"}"#, "without quotes"),
             (r#"{"job":"gaussian","steps":1.5}"#, "whole number"),
@@ -293,7 +295,7 @@ mod tests {
             (r#"{"event":{"type":"gausian"},"delta":0}"#, "gausian"),
         ] {
             let failure = failure(line);
-            let text = failure.to_text(str::to_owned);
+            let text = format!("{failure} {:?} {:?}", failure.expected, failure.help);
             assert!(text.contains(word), "{line}: {text}");
         }
         assert!(Line::parse(b"{\"id\": \xff}").request.unwrap_err().message.contains("byte 8"));

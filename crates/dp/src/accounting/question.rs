@@ -3,10 +3,9 @@
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, Error, Relations};
 
+use super::choices::{Accountant, Sampling, Unknown};
+use super::refusal::{Refusal, RefusalKind};
 use super::request::{Job, Request};
-use crate::args::{Accountant, Adjacency, Sampling, Unknown};
-use crate::exit_code::ExitStatus;
-use crate::failure::Failure;
 
 /// The accepted noise multipliers.
 pub const NOISE_MULTIPLIERS: (f64, f64) = (0.01, 1e4);
@@ -51,7 +50,7 @@ impl Question {
     ///
     /// # Errors
     /// `usage.*`, `privacy.adjacency`, `account.event`; the location is given as a field.
-    pub fn new(request: Request) -> Result<Self, Failure> {
+    pub fn new(request: Request) -> Result<Self, Refusal> {
         let given = Given::new(&request)?;
         let unknown = given.unknown(&request)?;
         let question = Self {
@@ -63,11 +62,7 @@ impl Question {
             epsilon: request.epsilon.unwrap_or(0.0),
             delta: request.delta.unwrap_or(0.0),
             // Under replacement, a Poisson sample is a different event.
-            relation: match request.adjacency {
-                Some(Adjacency::ReplaceOne) => AdjacencyKind::ReplaceOne,
-                Some(Adjacency::ChangeListLabels) => AdjacencyKind::ChangeListLabels,
-                Some(Adjacency::AddRemove) | None => AdjacencyKind::AddRemoveOne,
-            },
+            relation: request.adjacency.unwrap_or(AdjacencyKind::AddRemoveOne),
             group: request.group.unwrap_or(1),
             accountant: request.accountant,
             job: request.job,
@@ -138,7 +133,7 @@ impl Question {
     ///
     /// # Errors
     /// None after the checks of [`new`](Self::new).
-    pub fn target_delta(&self) -> Result<Delta, Failure> {
+    pub fn target_delta(&self) -> Result<Delta, Refusal> {
         Delta::new(self.delta).map_err(|error| self.refused(&error))
     }
 
@@ -146,17 +141,17 @@ impl Question {
     ///
     /// # Errors
     /// None after the checks of [`new`](Self::new).
-    pub fn target_epsilon(&self) -> Result<Epsilon, Failure> {
+    pub fn target_epsilon(&self) -> Result<Epsilon, Refusal> {
         Epsilon::new(self.epsilon).map_err(|error| self.refused(&error))
     }
 
     /// Creates the failure for an error of the accountant.
-    pub fn refused(&self, error: &Error) -> Failure {
+    pub fn refused(&self, error: &Error) -> Refusal {
         match error {
             Error::NotUnderRelation { .. } | Error::RelationsConflict { .. } | Error::AdjacencyMismatch { .. } => {
-                Failure::new(ExitStatus::Privacy, "privacy.adjacency", error.to_string()).at_field("adjacency")
+                Refusal::new(RefusalKind::Privacy, "privacy.adjacency", error.to_string()).at_field("adjacency")
             }
-            Error::Unsupported { .. } => Failure::new(ExitStatus::Privacy, "account.unsupported", error.to_string())
+            Error::Unsupported { .. } => Refusal::new(RefusalKind::Privacy, "account.unsupported", error.to_string())
                 .at_field("accountant")
                 .help("leave the accountant to be chosen (`auto`), or compare all (`--compare`)"),
             Error::Unreachable { .. } => {
@@ -168,14 +163,14 @@ impl Question {
                     }
                     _ => error.to_string(),
                 };
-                Failure::new(ExitStatus::Privacy, "account.unreachable", message)
+                Refusal::new(RefusalKind::Privacy, "account.unreachable", message)
                     .at_field(name(self.unknown))
                     .help("ask for another epsilon or delta, or change what is released")
             }
             _ if matches!(self.job, Job::Event(_)) => {
-                Failure::new(ExitStatus::Input, "account.event", error.to_string()).at_field("event")
+                Refusal::new(RefusalKind::Text, "account.event", error.to_string()).at_field("event")
             }
-            _ => Failure::new(ExitStatus::Usage, "usage.value", error.to_string()),
+            _ => Refusal::new(RefusalKind::Question, "usage.value", error.to_string()),
         }
     }
 }
@@ -190,7 +185,7 @@ struct Given {
 }
 
 impl Given {
-    fn new(request: &Request) -> Result<Self, Failure> {
+    fn new(request: &Request) -> Result<Self, Refusal> {
         check_job(&request.job)?;
         if let Some(noise) = request.noise_multiplier {
             within("noise_multiplier", noise, NOISE_MULTIPLIERS)?;
@@ -211,7 +206,7 @@ impl Given {
     }
 
     /// Determines the unknown, and fills in the default of an omitted number.
-    fn unknown(mut self, request: &Request) -> Result<Unknown, Failure> {
+    fn unknown(mut self, request: &Request) -> Result<Unknown, Refusal> {
         let job = &request.job;
         let missing = |given: &Self| -> Vec<Unknown> {
             let known = [
@@ -247,8 +242,8 @@ impl Given {
             several => {
                 let names: Vec<&str> = several.iter().map(|&unknown| name(unknown)).collect();
                 let field = if several.contains(&Unknown::Delta) { "delta" } else { names[0] };
-                return Err(Failure::new(
-                    ExitStatus::Usage,
+                return Err(Refusal::new(
+                    RefusalKind::Question,
                     "usage.missing",
                     format!("too much is left out: {}", names.join(", ")),
                 )
@@ -274,7 +269,7 @@ pub fn name(unknown: Unknown) -> &'static str {
     }
 }
 
-fn sampling_rate(request: &Request) -> Result<Option<f64>, Failure> {
+fn sampling_rate(request: &Request) -> Result<Option<f64>, Refusal> {
     if request.job != Job::Dpsgd {
         return Ok(None);
     }
@@ -286,7 +281,7 @@ fn sampling_rate(request: &Request) -> Result<Option<f64>, Failure> {
     }
     match (request.batch_size, request.records) {
         (None, _) => Ok(None),
-        (Some(_), None) => Err(Failure::new(ExitStatus::Usage, "usage.missing", "batch_size needs records")
+        (Some(_), None) => Err(Refusal::new(RefusalKind::Question, "usage.missing", "batch_size needs records")
             .at_field("records")
             .help("give the number of records, or the sampling rate in place of the batch size")),
         (Some(batch), Some(records)) => {
@@ -298,7 +293,7 @@ fn sampling_rate(request: &Request) -> Result<Option<f64>, Failure> {
     }
 }
 
-fn steps(request: &Request, sampling_rate: Option<f64>) -> Result<Option<u64>, Failure> {
+fn steps(request: &Request, sampling_rate: Option<f64>) -> Result<Option<u64>, Refusal> {
     let steps = match (request.steps, request.epochs) {
         (Some(_), Some(_)) => {
             return Err(conflict("epochs", "epochs and steps say the same; give one of them"));
@@ -309,7 +304,7 @@ fn steps(request: &Request, sampling_rate: Option<f64>) -> Result<Option<u64>, F
                 return Err(value("epochs", epochs).expected("a number in (0, 1e9]"));
             }
             let Some(rate) = sampling_rate else {
-                return Err(Failure::new(ExitStatus::Usage, "usage.missing", "epochs need a sampling rate")
+                return Err(Refusal::new(RefusalKind::Question, "usage.missing", "epochs need a sampling rate")
                     .at_field("sampling_rate")
                     .help("give the sampling rate (or batch size and records), or the steps in place of the epochs"));
             };
@@ -342,16 +337,15 @@ fn steps_of(epochs: f64, rate: f64, request: &Request) -> u64 {
 /// Returns the requested relation, or the first one that the theorem covers.
 fn relation(
     question: &Question,
-    adjacency: Option<Adjacency>,
+    adjacency: Option<AdjacencyKind>,
     n_public: Option<bool>,
-) -> Result<AdjacencyKind, Failure> {
+) -> Result<AdjacencyKind, Refusal> {
     let relations = question.event().relations().map_err(|error| question.refused(&error))?;
     let n_secret = n_public == Some(false);
     let add_remove = if n_secret { AdjacencyKind::AddRemoveOne } else { AdjacencyKind::ZeroOut };
     let relation = match adjacency {
-        Some(Adjacency::AddRemove) => add_remove,
-        Some(Adjacency::ReplaceOne) => AdjacencyKind::ReplaceOne,
-        Some(Adjacency::ChangeListLabels) => AdjacencyKind::ChangeListLabels,
+        Some(AdjacencyKind::AddRemoveOne | AdjacencyKind::ZeroOut) => add_remove,
+        Some(relation) => relation,
         None if n_secret => add_remove,
         None => [add_remove, AdjacencyKind::ReplaceOne, AdjacencyKind::ChangeListLabels]
             .into_iter()
@@ -365,7 +359,7 @@ fn relation(
 }
 
 /// Creates the failure for a requested relation that is not among `relations`.
-fn mismatch(question: &Question, asked: AdjacencyKind, relations: Relations) -> Failure {
+fn mismatch(question: &Question, asked: AdjacencyKind, relations: Relations) -> Refusal {
     let (what, needed) = match (&question.job, question.sampling) {
         (Job::Dpsgd, Sampling::WithoutReplacement) => (
             "amplification by sampling without replacement is proved",
@@ -381,13 +375,13 @@ fn mismatch(question: &Question, asked: AdjacencyKind, relations: Relations) -> 
              (`add-remove-twice`)",
         ),
     };
-    Failure::new(ExitStatus::Privacy, "privacy.adjacency", format!("{what} under {relations}, not under {asked}"))
+    Refusal::new(RefusalKind::Privacy, "privacy.adjacency", format!("{what} under {relations}, not under {asked}"))
         .at_field("adjacency")
         .expected(relations.to_string())
         .help(format!("what was asked for needs {needed}"))
 }
 
-fn check_job(job: &Job) -> Result<(), Failure> {
+fn check_job(job: &Job) -> Result<(), Refusal> {
     const LARGEST: f64 = 1e6;
     let positive = |field: &'static str, number: f64, largest: f64| {
         if number > 0.0 && number <= largest {
@@ -414,7 +408,7 @@ fn check_job(job: &Job) -> Result<(), Failure> {
     }
 }
 
-fn within(field: &'static str, number: f64, accepted: (f64, f64)) -> Result<f64, Failure> {
+fn within(field: &'static str, number: f64, accepted: (f64, f64)) -> Result<f64, Refusal> {
     if number >= accepted.0 && number <= accepted.1 {
         return Ok(number);
     }
@@ -425,10 +419,10 @@ fn range((least, largest): (f64, f64)) -> String {
     format!("a number in [{least:?}, {largest:?}]")
 }
 
-fn value(field: &str, number: impl std::fmt::Debug) -> Failure {
-    Failure::new(ExitStatus::Usage, "usage.value", format!("{field} = {number:?} is out of range")).at_field(field)
+fn value(field: &str, number: impl std::fmt::Debug) -> Refusal {
+    Refusal::new(RefusalKind::Question, "usage.value", format!("{field} = {number:?} is out of range")).at_field(field)
 }
 
-fn conflict(field: &str, message: impl Into<String>) -> Failure {
-    Failure::new(ExitStatus::Usage, "usage.conflict", message).at_field(field)
+fn conflict(field: &str, message: impl Into<String>) -> Refusal {
+    Refusal::new(RefusalKind::Question, "usage.conflict", message).at_field(field)
 }
