@@ -164,6 +164,9 @@ fn postgresql_predicts_the_same() {
         query(&place, 0, "postgres")
     );
     assert_eq!(database.number(&counted), 10);
+    // A day without a time has no hour.
+    database.execute("ALTER TABLE people ALTER \"last seen\" TYPE date");
+    assert_eq!(database.number(&format!("SELECT count(dp_score) FROM ({}) t", query(&place, 0, "postgres"))), 0);
 }
 
 /// Compares with an engine that can be started here.

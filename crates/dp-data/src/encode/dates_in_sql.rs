@@ -212,6 +212,66 @@ mod tests {
         }
     }
 
+    /// SQLite reads the texts that a schema reads, but for those with fewer digits and leap seconds.
+    #[cfg(feature = "sqlite")]
+    #[test]
+    fn sqlite_reads_a_text_as_the_schema_does() {
+        let database = rusqlite::Connection::open_in_memory().unwrap();
+        let texts = [
+            "2024-02-29",
+            "2024-02-30",
+            "2023-02-29",
+            " 2024-12-31 ",
+            "2024-13-01",
+            "2024-00-10",
+            "2024-01-00",
+            "0999-01-01",
+            "9999-12-31",
+            "1969-12-31",
+            "2024-02-29 10:00",
+            "29.02.2024 23:59",
+            "31.04.2024 00:00",
+            "29.02.2024 24:00",
+            "29.02.2024 10:60",
+            "2024-02-29T10:00:59Z",
+            "2024-02-29T10:00:59",
+            "",
+            "now",
+            "2460000.5",
+            "10:30:00",
+            "24:00:00",
+            "1000-01-01",
+            "20240229",
+            "2024-02-29x",
+            "2024/02/29",
+        ];
+        for (pattern, part, unit) in [
+            ("%Y-%m-%d", DatePart::Days, A_DAY),
+            ("%d.%m.%Y %R", DatePart::Days, A_DAY),
+            ("%Y-%m-%dT%H:%M:%SZ", DatePart::Days, A_DAY),
+            ("%Y%m%d", DatePart::Days, A_DAY),
+            ("%T", DatePart::Hour, 3600.0),
+        ] {
+            let format = DateFormat { pattern: pattern.into(), part };
+            let query = format!("SELECT {} FROM (SELECT ?1 AS x)", seconds_in_sql("x", &format, Dialect::Sqlite));
+            let mut query = database.prepare(&query).unwrap();
+            let mut read = |text: &dyn rusqlite::ToSql| {
+                query.query_row([text], |row| row.get::<_, Option<f64>>(0)).unwrap().map(|seconds| seconds / unit)
+            };
+            let mut count = 0;
+            for text in texts {
+                let found = read(&text).filter(|value| (DAYS.0..=DAYS.1).contains(value));
+                let expected = format.read(text, (0.0, 1e5));
+                count += usize::from(expected.is_some());
+                let is_near = found.zip(expected).is_some_and(|(one, other)| (one - other).abs() < 1e-9);
+                assert!(is_near || (found, expected) == (None, None), "{pattern} {text:?}: {found:?} {expected:?}");
+            }
+            assert!(count > 0, "{pattern}");
+            // Numbers are no dates, although SQLite has Julian days.
+            assert_eq!((read(&2_460_000.5), read(&20_240_229), read(&rusqlite::types::Null)), (None, None, None));
+        }
+    }
+
     #[test]
     fn what_a_dialect_cannot_read_is_refused() {
         let refused =
