@@ -164,6 +164,10 @@ fn postgresql_predicts_the_same() {
         query(&place, 0, "postgres")
     );
     assert_eq!(database.number(&counted), 10);
+    // Of a later year, it is not a day of any range.
+    database.execute("UPDATE people SET born = date '20000-01-01' WHERE id >= 50 AND id < 60");
+    let scored = format!("SELECT count(dp_score) FROM ({}) t WHERE id >= 50 AND id < 60", query(&place, 0, "postgres"));
+    assert_eq!(database.number(&scored), 0);
     // A day without a time has no hour.
     database.execute("ALTER TABLE people ALTER \"last seen\" TYPE date");
     assert_eq!(database.number(&format!("SELECT count(dp_score) FROM ({}) t", query(&place, 0, "postgres"))), 0);

@@ -35,7 +35,7 @@ fn place() -> Option<(Workplace, Database)> {
          UPDATE people SET earns = '?' WHERE id % 56 = 0; \
          ALTER TABLE people ADD seen timestamptz, ADD since date; \
          UPDATE people SET since = date '1950-01-01' + id * 7, seen = timestamptz '1990-05-01 00:00+00' + id * interval '5000 minutes'; \
-         UPDATE people SET since = 'infinity' WHERE id % 57 = 0; UPDATE people SET since = date '20000-01-01' WHERE id % 59 = 0; UPDATE people SET seen = NULL WHERE id % 58 = 0",
+         UPDATE people SET since = 'infinity' WHERE id % 57 = 0; UPDATE people SET seen = NULL WHERE id % 58 = 0",
     );
     let columns = |used: &str| {
         let all = [
