@@ -488,7 +488,7 @@ fn what_cannot_be_tuned_is_refused() {
         refused(recipe, 100, 1, "differ");
     }
     for recipe in both(vec![convex(LossKind::Squared)]) {
-        refused(recipe, 100, 1, "classes");
+        refused(recipe, 100, 1, "classification loss");
     }
     refused(Portions::new(good_and_bad()).into(), 2, 1, "at least one for each");
     let stopping = |repetitions| RandomStopping { repetitions, ..RandomStopping::new(good_and_bad(), 3.0) }.into();

@@ -165,7 +165,7 @@ fn answers_that_cannot_be_right_end_the_run() {
         (1, Fault::OtherCount, "number of rows"),
         (3, Fault::OtherCount, "number of rows"),
         (2, Fault::OtherSums, "two answers"),
-        (1, Fault::TooLarge, "add up"),
+        (1, Fault::TooLarge, "contributions"),
         (1, Fault::TooFew, "coordinates"),
     ] {
         let mut source = elsewhere(LossKind::Logistic, Some((from, fault)));
@@ -222,7 +222,7 @@ fn single_releases_are_those_of_rows_in_memory() {
         for (fault, says) in [
             (Fault::OtherCount, "number of rows"),
             (Fault::OtherSums, "two answers"),
-            (Fault::TooLarge, "add up"),
+            (Fault::TooLarge, "contributions"),
             (Fault::TooFew, ""),
         ] {
             let mut there = elsewhere(loss, Some((1, fault)));
