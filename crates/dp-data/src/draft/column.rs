@@ -299,7 +299,7 @@ impl ColumnSurvey {
         }
         if self.values.len() > self.max_categories {
             remarks.push(format!(
-                "Text with more than {} values. If it names a person of several rows, add --unit {} --max-rows NUMBER.",
+                "Text with more than {} values. If it identifies people with several rows each, add --unit {} --max-rows NUMBER.",
                 self.max_categories,
                 argument(name)
             ));
@@ -324,7 +324,7 @@ impl ColumnSurvey {
             _ if empty == 0 => {}
             OnMissing::Category => remarks.push(format!("{empty} of {rows} cells are empty: a category of their own.")),
             _ => remarks.push(format!(
-                "{empty} of {rows} cells are empty: their rows count for nothing, unless on_missing is \"category\" or \
+                "{empty} of {rows} cells are empty: their rows have no influence, unless on_missing is \"category\" or \
                  {{ value = ... }}."
             )),
         }
@@ -364,7 +364,7 @@ impl ColumnSurvey {
         let shown: Vec<_> = markers.iter().map(|marker| format!("\"{marker}\"")).collect();
         let cells = self.missing + sentinels.iter().filter_map(|sentinel| self.sentinels.get(sentinel)).sum::<u64>();
         remarks.push(format!(
-            "{cells} cells hold {}: their rows count for nothing, unless on_missing is {{ value = ... }}.",
+            "{cells} cells hold {}: their rows have no influence, unless on_missing is {{ value = ... }}.",
             shown.join(", ")
         ));
         // An empty cell is missing in every column.
@@ -386,7 +386,7 @@ impl ColumnSurvey {
         if let Some(line) = first.filter(|_| others > 0 && !options.written_to) {
             remarks.push(format!(
                 "Cells that are {what}: {others}, the first on line {line}. Mend the file, or declare \
-                 on_unreadable = \"neutral\" (their rows count for nothing) or \"missing\"."
+                 on_unreadable = \"neutral\" (their rows have no influence) or \"missing\"."
             ));
         }
     }

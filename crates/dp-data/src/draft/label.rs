@@ -1,5 +1,7 @@
 //! The choice of a draft's label kind.
 
+use std::collections::BTreeMap;
+
 use super::column::LabelSurvey;
 use super::written::Marks;
 use super::{DraftOptions, LabelHint};
@@ -71,9 +73,14 @@ fn from_named(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Resul
         ));
     }
     let values = survey.values();
-    let spellings = |class: &String| match &values {
-        Some(values) => spellings(values, class),
-        None => vec![class.clone()],
+    let classes = classes(values.as_deref().unwrap_or_default());
+    let spellings = |class: &String| {
+        let of_class = classes.iter().find(|values| values.contains(class)).filter(|values| {
+            // Two values that are named are two classes.
+            !named.iter().any(|other| *other != class && values.contains(other))
+        });
+        let others = of_class.into_iter().flatten().filter(|value| *value != class);
+        [class].into_iter().chain(others).cloned().collect::<Vec<String>>()
     };
     Ok(match (&options.positive, &options.negative) {
         (Some(positive), Some(negative)) => {
@@ -108,16 +115,17 @@ fn from_named(name: &str, survey: &LabelSurvey, options: &DraftOptions) -> Resul
     })
 }
 
-/// Returns a class and the other values that differ from it in capitals and a full stop alone.
-fn spellings(values: &[String], class: &String) -> Vec<String> {
-    let plain = |text: &String| text.trim_end_matches('.').trim_end().to_lowercase();
-    let others = values.iter().filter(|&value| value != class && plain(value) == plain(class));
-    [class].into_iter().chain(others).cloned().collect()
-}
-
-fn sorted(mut values: Vec<String>) -> Vec<String> {
-    values.sort();
-    values
+/// Returns the classes by their values: those that differ in capitals and a full stop alone are one class, unless all would be.
+fn classes(values: &[String]) -> Vec<Vec<String>> {
+    let mut classes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for value in values {
+        let plain = value.trim_end_matches('.').trim_end().to_lowercase();
+        classes.entry(plain).or_default().push(value.clone());
+    }
+    match classes.len() {
+        1 => values.iter().map(|value| vec![value.clone()]).collect(),
+        _ => classes.into_values().collect(),
+    }
 }
 
 /// Chooses the kind from the values: two are two classes, few are classes, many numbers are a number.
@@ -128,11 +136,7 @@ fn from_values(
     marks: Marks,
 ) -> Result<(LabelKind, String), DataError> {
     let values = survey.values();
-    let classes = values.iter().flatten().map(|value| spellings(values.as_deref().unwrap_or_default(), value));
-    let mut classes: Vec<Vec<String>> = classes.map(sorted).collect();
-    classes.sort();
-    classes.dedup();
-    if let [a, b] = &classes[..] {
+    if let [a, b] = &classes(values.as_deref().unwrap_or_default())[..] {
         let (is_a, why) = survey.is_likely_positive(a, b);
         let (positive, negative) = if is_a { (a.clone(), b.clone()) } else { (b.clone(), a.clone()) };
         let kind = LabelKind::TwoClasses { positive, negative, others: Others::Neutral };

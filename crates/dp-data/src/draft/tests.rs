@@ -101,6 +101,10 @@ fn classes() {
     assert_eq!(found(classes(&spelled, None, None)), two("NEIN|nein", "Ja|ja|ja."));
     assert_eq!(found(classes(&["no", "yes", "No", "?!"], Some("no"), None)), rest("no|No", "", Others::Negative));
     assert_eq!(found(classes(&["no", "yes", "No", "?!"], Some("yes"), Some("no"))), two("yes", "no|No"));
+    // But two classes may have such names.
+    assert_eq!(found(classes(&["a", "A", "A"], Some("a"), None)), two("a", "A"));
+    assert_eq!(found(classes(&["a", "A", "A"], None, None)), two("a", "A"));
+    assert_eq!(found(classes(&["a", "A", "b"], Some("a"), Some("A"))), two("a", "A"));
     for (labels, positive) in
         [(&["a", "a"][..], None), (&["1.5", "1.50"], None), (&["a", "b"], Some("z")), (&["", ""], None)]
     {

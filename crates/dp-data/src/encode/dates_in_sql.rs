@@ -27,7 +27,7 @@ pub(super) struct Moment {
 /// Returns the part of a date that the format uses, as a number; NULL where it cannot be read. Days need not be those of [`DAYS`].
 ///
 /// # Formula
-/// With the days `d` since 1970-01-01 in UTC, the day of the civil calendar by Neri and Schneider (2023): from 0000-03-01 on,
+/// With the days `d` since 1970-01-01 in UTC, the civil calendar by Neri and Schneider (2023), counted from 0000-03-01:
 /// ```text
 /// z = floor(d) + 719468,   c = floor((4 z + 3) / 146097),   r = z - floor(146097 c / 4)
 /// y = floor((4 r + 3) / 1461),   t = r - floor(1461 y / 4),   m = floor((5 t + 2) / 153)     month m, 0 for March
@@ -81,17 +81,18 @@ pub(super) fn part_in_sql(moment: &Moment, format: &DateFormat, dialect: Dialect
     }
 }
 
-/// Returns the condition that a column holds this marker of missing values; `None` if no date can be the marker.
+/// Returns the condition that a column holds this marker of missing values; `None` if no date can be the marker. The texts of days and
+/// of times differ, as those of [`Cell`](super::Cell): `2024-07-04` is the text of no time.
 pub(super) fn is_marker(moment: &Moment, marker: &str, dialect: Dialect) -> Option<String> {
-    match dialect {
-        Dialect::Sqlite => {
-            Some(format!("{} = {}", dialect.trimmed(&dialect.as_text(&moment.column)), dialect.text(marker)))
-        }
-        _ => Some(format!("{} = {}", moment.name, dialect.number(A_DAY * date_of_text(marker)?))),
-    }
+    let Some(is_day) = is_day(&moment.column, dialect) else {
+        return Some(format!("{} = {}", dialect.trimmed(&dialect.as_text(&moment.column)), dialect.text(marker)));
+    };
+    let not = if marker.contains('T') { "NOT " } else { "" };
+    Some(format!("({not}({is_day}) AND {} = {})", moment.name, dialect.number(A_DAY * date_of_text(marker)?)))
 }
 
-/// Returns the seconds since 1970-01-01. A column of another type than dates or times makes the statement an error.
+/// Returns the seconds since 1970-01-01. For a column of another type the statement is an error; SQLite gives NULL, as does DuckDB
+/// for times of day and intervals.
 pub(super) fn seconds_in_sql(column: &str, format: &DateFormat, dialect: Dialect) -> String {
     let a_day = dialect.number(A_DAY);
     match dialect {
@@ -107,10 +108,10 @@ pub(super) fn seconds_in_sql(column: &str, format: &DateFormat, dialect: Dialect
              WHEN 'date' THEN unix_date(CAST({column} AS DATE)) * {a_day} \
              WHEN 'timestamp_ntz' THEN unix_date(CAST({column} AS DATE)) * {a_day} + hour({column}) * 3.6e3D \
              + minute({column}) * 6e1D + CAST(extract(SECOND FROM {column}) AS DOUBLE) \
-             ELSE CAST(raise_error('a column of dates has another type') AS DOUBLE) END"
+             ELSE CAST(raise_error('a column of dates has no date type') AS DOUBLE) END"
         ),
         Dialect::ClickHouse => format!(
-            "CASE WHEN throwIf(toTypeName({column}) NOT LIKE '%Date%', 'a column of dates has another type') = 0 \
+            "CASE WHEN throwIf(toTypeName({column}) NOT LIKE '%Date%', 'a column of dates has no date type') = 0 \
              THEN toUnixTimestamp64Micro(accurateCastOrNull({column}, 'DateTime64(6, \\'UTC\\')')) / 1e6 END"
         ),
     }

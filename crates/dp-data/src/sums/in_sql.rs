@@ -49,7 +49,7 @@ impl SumSql {
             );
             return Err(error
                 .expected("policies other than `error` for missing, unknown and unreadable values")
-                .help("let their records count for nothing: on_missing, on_unknown, on_unreadable = \"neutral\", others = \"neutral\""));
+                .help("give their records no influence: on_missing, on_unknown, on_unreadable = \"neutral\", others = \"neutral\""));
         }
         let target = encoder.target_in_sql(dialect);
         Ok(Self { dialect, encoder: encoder.clone(), row, target })

@@ -58,8 +58,10 @@ pub fn open(
         })?;
         let dates = schema.columns().iter().filter(|column| matches!(column.format, Some(CellFormat::Date(_))));
         if let Some(column) = { dates }.find(|column| !opened.is_date(column.source())) {
-            let error =
-                DataError::new(DataErrorKind::TableType, "the column has no type of dates, and the schema says dates");
+            let error = DataError::new(
+                DataErrorKind::TableType,
+                "the column does not have a date type, but the schema says dates",
+            );
             return Err(refuse(
                 error.at_column(&column.name).help("cast it in a view, or in --query, to date or timestamp"),
             ));

@@ -51,7 +51,7 @@ pub struct SqlSums {
     /// Which rows belong to each part.
     parts: Vec<Option<String>>,
     description: Description,
-    /// Number of records that count for nothing.
+    /// Number of records without influence.
     neutral: u64,
     /// The kind of sums that was compared with known ones.
     checked: Option<SumKind>,

@@ -222,28 +222,12 @@ fn in_line(error: &serde_json::Error) -> String {
 
 /// Returns the known name nearest to a misspelt one, if any is near.
 fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let typed: Vec<char> =
-        typed.chars().take(64).map(|c| if c == '-' { '_' } else { c.to_ascii_lowercase() }).collect();
+    let typed: String = typed.chars().take(64).map(|c| if c == '-' { '_' } else { c.to_ascii_lowercase() }).collect();
     known
-        .map(|name| (distance(&typed, &name.replace('-', "_")), name))
+        .map(|name| (strsim::levenshtein(&typed, &name.replace('-', "_")), name))
         .min_by_key(|(distance, _)| *distance)
         .filter(|(distance, name)| *distance <= 1 + name.len() / 4)
         .map(|(_, name)| name)
-}
-
-/// Returns the Levenshtein distance of two words.
-fn distance(left: &[char], right: &str) -> usize {
-    let mut row: Vec<usize> = (0..=left.len()).collect();
-    for (i, r) in right.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, &l) in left.iter().enumerate() {
-            let replaced = diagonal + usize::from(l != r);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[left.len()]
 }
 
 #[cfg(test)]
@@ -299,11 +283,5 @@ mod tests {
             assert!(text.contains(word), "{line}: {text}");
         }
         assert!(Line::parse(b"{\"id\": \xff}").request.unwrap_err().message.contains("byte 8"));
-    }
-
-    #[test]
-    fn distances_between_words() {
-        let of = |left: &str, right| distance(&left.chars().collect::<Vec<_>>(), right);
-        assert_eq!((of("", "abc"), of("kitten", "sitting"), of("delta", "delta")), (3, 3, 0));
     }
 }
