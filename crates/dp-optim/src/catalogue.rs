@@ -166,6 +166,9 @@ impl<R: Into<AnyRecipe>> From<R> for Built {
     }
 }
 
+/// The algorithm that is chosen by public numbers.
+pub static AUTO: &Entry = &auto::AUTO;
+
 /// The private algorithms, in display order.
 pub static ALGORITHMS: &[&Entry] = &[
     &auto::AUTO,

@@ -25,6 +25,7 @@ struct ReadmeDoctests;
 pub mod accounting;
 pub mod canonical;
 mod error;
+mod linear_form;
 pub mod metrics;
 pub mod model;
 pub mod planning;
@@ -42,6 +43,7 @@ pub mod verify;
 pub mod wording;
 
 pub use error::{Error, ErrorKind};
+pub use linear_form::LinearForm;
 pub use model::{Model, ModelFile, ModelKind, Prediction};
 pub use ranker::{Ranker, RankerFile};
 pub use ranking::{RankerTrainError, RankerTraining};

@@ -2,21 +2,24 @@
 
 use std::collections::BTreeMap;
 
-use dp_accountant::certificate::{Assumption, Certificate};
+use dp_accountant::certificate::{Assumption, Certificate, NoiseMode};
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::encode::{Encoding, FeatureMap, Stored};
-use dp_data::read::{CsvOptions, Input};
+use dp_data::read::{CsvOptions, CuratorWarning, Input};
 use dp_data::schema::{Label, LabelKind, Schema};
 use dp_data::spool::{Held, HeldCoordinates, Room};
 use dp_data::{DataError, Encoder, Examples, RowSource, UnitBound, Workers};
 use dp_losses::{LogCosh, LossKind, Real, Softmax};
-use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng};
-use dp_optim::catalogue::{self, Built, Entry, Request, Settings};
+use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng, SeededRng};
+use dp_optim::catalogue::{self, Advice, Built, Entry, Request, Settings};
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
-use dp_optim::recipes::{AnyDerivation, AnyPlan, Budget, Compiled, PerUnit, Recipe, TrainsAny, train_without_privacy};
-use dp_optim::{DerivesModel as _, MemorySource};
+use dp_optim::recipes::{
+    AnyDerivation, AnyPlan, AnyRecipe, AtBaseRate, Budget, Compiled, OneVsAll, PerUnit, Recipe, Share, TrainsAny,
+    train_without_privacy,
+};
+use dp_optim::{DerivesModel as _, FloatKind, MemorySource};
 
 use crate::error::Error;
 use crate::model::{Model, ModelFile};
@@ -64,14 +67,65 @@ pub const ROWS_OF_UNITS: Purpose = Purpose::Custom(u32::from_be_bytes(*b"unit"))
 pub struct Training {
     algorithm: &'static Entry,
     settings: Settings,
-    budget: Budget,
+    epsilon: Epsilon,
+    delta: Option<Delta>,
     relation: Option<AdjacencyKind>,
     loss: Option<LossKind>,
+    one_vs_all: Option<Share>,
+    at_base_rate: bool,
+    noise: NoiseMode,
+    float: FloatKind,
+    sums: bool,
     encoding: Encoding,
     map: Option<FeatureMap>,
     workers: Workers,
     room: Room,
     unit: Option<(String, u64)>,
+    seed: Option<u64>,
+    versions: BTreeMap<String, String>,
+}
+
+/// The expected loss from which a model is useless: half of the possible gain.
+pub const USELESS: f64 = 0.5;
+
+/// The public shape of encoded records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Number of records.
+    pub n: u64,
+    /// Number of features, intercept included.
+    pub dim: u64,
+    /// True if rows are stored sparse, as the schema determines.
+    pub sparse: bool,
+}
+
+impl Shape {
+    /// Returns the shape of `n` records of an encoder.
+    pub fn new(encoder: &Encoder, n: u64) -> Self {
+        Self { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() }
+    }
+}
+
+/// What is to be learnt.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Task {
+    /// The loss of one model.
+    pub loss: LossKind,
+    /// Number of classes of the label, which is the number of models in one-vs-rest classification; otherwise it does not matter.
+    pub classes: u32,
+}
+
+/// A model that was trained.
+#[derive(Debug, Clone)]
+pub struct Trained {
+    /// The model and its certificate.
+    pub file: ModelFile,
+    /// Number of records, null records included.
+    pub n: u64,
+    /// The reason for the chosen algorithm and the expected loss, if the algorithm was chosen by public numbers.
+    pub advice: Option<Advice>,
+    /// Warnings for the curator only.
+    pub warnings: Vec<CuratorWarning>,
 }
 
 /// The reason why a training was refused or failed. Nothing was released.
@@ -116,27 +170,47 @@ impl From<dp_mechanisms::Error> for TrainError {
 }
 
 impl Training {
-    /// Creates a training with the budget `epsilon` and `delta`.
+    /// Creates a training with the budget `epsilon` and `delta`; without a delta, that of [`suggested_delta`].
     ///
     /// # Errors
     /// An epsilon that is not positive and finite, or a delta outside `[0, 1)`.
-    pub fn new(epsilon: f64, delta: f64) -> Result<Self, TrainError> {
-        let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
-        let algorithm = catalogue::find("auto").ok_or_else(|| TrainError::Algorithm("auto".to_owned()))?;
-        let (settings, encoding) = (Settings::default(), Encoding::default());
-        let (workers, room) = (Workers::ONE, Room::default());
-        Ok(Self {
-            algorithm,
-            settings,
-            budget,
+    pub fn new(epsilon: f64, delta: impl Into<Option<f64>>) -> Result<Self, TrainError> {
+        let (epsilon, delta) = (Epsilon::new(epsilon)?, delta.into().map(Delta::new).transpose()?);
+        Ok(Self::of(epsilon, delta))
+    }
+
+    /// Creates a training with this budget.
+    pub fn of_budget(budget: Budget) -> Self {
+        Self::of(budget.epsilon, Some(budget.delta))
+    }
+
+    fn of(epsilon: Epsilon, delta: Option<Delta>) -> Self {
+        Self {
+            algorithm: catalogue::AUTO,
+            settings: Settings::default(),
+            epsilon,
+            delta,
             relation: None,
             loss: None,
-            encoding,
+            one_vs_all: None,
+            at_base_rate: false,
+            noise: NoiseMode::Exact,
+            float: FloatKind::F64,
+            sums: false,
+            encoding: Encoding::default(),
             map: None,
-            workers,
-            room,
+            workers: Workers::ONE,
+            room: Room::default(),
             unit: None,
-        })
+            seed: None,
+            versions: versions(),
+        }
+    }
+
+    /// Sets the algorithm.
+    #[must_use]
+    pub fn by_entry(self, algorithm: &'static Entry) -> Self {
+        Self { algorithm, ..self }
     }
 
     /// Sets the [algorithm](catalogue::ALGORITHMS) by name.
@@ -158,6 +232,49 @@ impl Training {
     #[must_use]
     pub fn with_loss(self, loss: LossKind) -> Self {
         Self { loss: Some(loss), ..self }
+    }
+
+    /// Trains one model for each of several classes, against all others, with a budget that they share.
+    #[must_use]
+    pub fn one_against_the_rest(self, share: Share) -> Self {
+        Self { one_vs_all: Some(share), ..self }
+    }
+
+    /// Releases the base rate of two classes too, at which the model then decides.
+    #[must_use]
+    pub fn at_base_rate(self) -> Self {
+        Self { at_base_rate: true, ..self }
+    }
+
+    /// Sets the noise mode; [`NoiseMode::Exact`] by default.
+    #[must_use]
+    pub fn with_noise(self, noise: NoiseMode) -> Self {
+        Self { noise, ..self }
+    }
+
+    /// Sets the floating-point type of training; double precision by default.
+    #[must_use]
+    pub fn in_float(self, float: FloatKind) -> Self {
+        Self { float, ..self }
+    }
+
+    /// Restricts the algorithm to sums over all records, for rows that stay at their source.
+    #[must_use]
+    pub fn on_sums(self) -> Self {
+        Self { sums: true, ..self }
+    }
+
+    /// Draws noise from a generator with this seed: the model is reproducible, and its certificate claims no guarantee, because
+    /// whoever guesses the seed can subtract the noise.
+    #[must_use]
+    pub fn seeded(self, seed: u64) -> Self {
+        Self { seed: Some(seed), ..self }
+    }
+
+    /// Sets what the certificate names as the programs that made it, by version; this crate by default.
+    #[must_use]
+    pub fn made_by(self, versions: BTreeMap<String, String>) -> Self {
+        Self { versions, ..self }
     }
 
     /// Sets the encoding of rows. Its map is that of [`with_map`](Self::with_map), or the choice of the algorithm.
@@ -223,8 +340,44 @@ impl Training {
     /// # Errors
     /// A schema without review, errors in the records, and settings that the recipe rejects.
     pub fn on_csv(&self, schema: &Schema, input: Input) -> Result<ModelFile, TrainError> {
+        self.on_input(schema, input, None, &mut Control::default()).map(|trained| trained.file)
+    }
+
+    /// Trains on the records of any table. `rows` is their number if it is known, which saves memory where the algorithm chooses
+    /// the functions of columns. `control` can end the training; its threads are those of [`with_workers`](Self::with_workers).
+    ///
+    /// # Privacy
+    /// As [`on_csv`](Self::on_csv).
+    ///
+    /// # Errors
+    /// As [`on_csv`](Self::on_csv).
+    pub fn on_input(
+        &self,
+        schema: &Schema,
+        input: Input,
+        rows: Option<u64>,
+        control: &mut Control<'_>,
+    ) -> Result<Trained, TrainError> {
+        match self.float {
+            FloatKind::F64 => self.load_and_train::<f64>(schema, input, rows, control),
+            FloatKind::F32 => self.load_and_train::<f32>(schema, input, None, control),
+        }
+    }
+
+    fn load_and_train<F: Real + Stored>(
+        &self,
+        schema: &Schema,
+        input: Input,
+        rows: Option<u64>,
+        control: &mut Control<'_>,
+    ) -> Result<Trained, TrainError>
+    where
+        ZeroOut: TrainsAny<F>,
+        ReplaceOne: TrainsAny<F>,
+    {
         schema.check_reviewed()?;
         let encoder = Encoder::new(schema, self.encoding.with_map(self.map.unwrap_or_default()))?;
+        let task = self.task(encoder.label())?;
         let input = input.with_workers(self.workers);
         let mut room = self.room.clone();
         room.spool.workers = self.workers;
@@ -232,21 +385,44 @@ impl Training {
         let bound = match &self.unit {
             None => None,
             Some((column, most)) => {
-                let key = OsSeeded::new()?.derive_key(ROWS_OF_UNITS);
+                let key = match self.seed {
+                    Some(seed) => SeededRng::new(seed).derive_key(ROWS_OF_UNITS),
+                    None => OsSeeded::new()?.derive_key(ROWS_OF_UNITS),
+                };
                 Some(UnitBound { column: column.clone(), most: *most, key })
             }
         };
-        let (coordinates, _) = HeldCoordinates::<f64>::read_units(input, &encoder, &options, &room, bound.as_ref())?;
-        let encoder = match self.map {
-            Some(_) => encoder,
-            None => with_chosen_map(self.algorithm, &self.request(&encoder, coordinates.len())?, &encoder)?,
+        let chooses = self.map.is_none() && self.algorithm.chooses_cosines();
+        let (encoder, rows, warnings) = match rows.filter(|_| self.unit.is_none()) {
+            None if chooses => {
+                let (coordinates, warnings) =
+                    HeldCoordinates::<F>::read_units(input, &encoder, &options, &room, bound.as_ref())?;
+                let encoder = self.mapped(task, &encoder, coordinates.len())?;
+                let rows = coordinates.encode(&encoder, self.workers, &room)?;
+                (encoder, rows, warnings)
+            }
+            known => {
+                let encoder = match known {
+                    Some(n) if chooses => self.mapped(task, &encoder, n)?,
+                    _ => encoder,
+                };
+                let (rows, warnings) = Held::<F>::read_units(input, &encoder, &options, &room, bound.as_ref())?;
+                (encoder, rows, warnings)
+            }
         };
-        let rows = coordinates.encode(&encoder, self.workers, &room)?;
-        self.on_records(Records { encoder, rows }, &mut OsSeeded::new()?)
+        let records = Records { encoder, rows };
+        let trained = match self.seed {
+            Some(seed) => self.on_records(records, &mut SeededRng::new(seed), control)?,
+            None => self.on_records(records, &mut OsSeeded::new()?, control)?,
+        };
+        Ok(Trained { warnings, ..trained })
     }
 
     /// Returns the relation.
-    fn relation(&self) -> Result<AdjacencyKind, TrainError> {
+    ///
+    /// # Errors
+    /// [`TrainError::Relation`].
+    pub fn relation(&self) -> Result<AdjacencyKind, TrainError> {
         let relation = self.relation.unwrap_or(self.algorithm.usual_relation());
         if self.algorithm.relations.contains(&relation) {
             return Ok(relation);
@@ -254,22 +430,102 @@ impl Training {
         Err(TrainError::Relation { algorithm: self.algorithm.name, relation })
     }
 
+    /// Returns the loss for a label, and its number of classes.
+    ///
+    /// # Errors
+    /// A number of classes that softmax does not support; one-vs-rest classification of a label that has no list of classes.
+    pub fn task(&self, label: &Label) -> Result<Task, TrainError> {
+        let classes = match &label.kind {
+            LabelKind::Classes { classes, .. } => Some(classes.len() as u32),
+            _ => None,
+        };
+        let loss = match (self.loss, self.one_vs_all, classes) {
+            (_, Some(_), None) => {
+                let why = "it needs a label whose classes are listed";
+                return Err(dp_optim::Error::Setting { name: "one-vs-all", why, expected: None, help: None }.into());
+            }
+            (Some(loss), ..) => loss,
+            (None, Some(_), Some(_)) => LossKind::Logistic,
+            (None, None, _) => usual_loss(label)?,
+        };
+        Ok(Task { loss, classes: classes.unwrap_or(2) })
+    }
+
+    /// Returns the number of units of which there are `n` records.
+    pub fn units(&self, n: u64) -> u64 {
+        self.unit.as_ref().map_or(n, |(_, most)| n / most.max(&1))
+    }
+
+    /// Returns the budget for `n` records.
+    ///
+    /// # Errors
+    /// As [`suggested_delta`].
+    pub fn budget(&self, n: u64) -> Result<Budget, TrainError> {
+        let delta = self.delta.map_or_else(|| suggested_delta(self.units(n)), Ok)?;
+        Ok(Budget { epsilon: self.epsilon, delta })
+    }
+
     /// Returns the budget of one record, by which the algorithm chooses.
-    fn budget_of_a_record(&self) -> Result<Budget, TrainError> {
+    ///
+    /// # Errors
+    /// A unit with too many records.
+    pub fn budget_of_a_record(&self, n: u64) -> Result<Budget, TrainError> {
+        let budget = self.budget(n)?;
         Ok(match self.unit {
-            None => self.budget,
-            Some((_, most)) => PerUnit::budget_of_a_record(self.budget, most)?,
+            None => budget,
+            Some((_, most)) => PerUnit::budget_of_a_record(budget, most)?,
         })
     }
 
-    /// Returns the request for `n` records.
-    fn request(&self, encoder: &Encoder, n: u64) -> Result<Request<'_>, TrainError> {
-        let loss = self.loss.map_or_else(|| usual_loss(encoder.label()), Ok)?;
+    fn request(&self, loss: LossKind, budget: Budget, shape: Shape) -> Result<Request<'_>, TrainError> {
         Ok(Request {
-            intercept: encoder.encoding().intercept > 0.0,
-            sparse: encoder.prefers_sparse(),
-            ..Request::new(&self.settings, loss, self.budget_of_a_record()?, self.relation()?, n, encoder.dim() as u64)
+            noise_mode: self.noise,
+            float: self.float,
+            intercept: self.encoding.intercept > 0.0,
+            sparse: shape.sparse,
+            sums: self.sums,
+            ..Request::new(&self.settings, loss, budget, self.relation()?, shape.n, shape.dim)
         })
+    }
+
+    /// Returns the encoder with the functions of numeric columns that the algorithm chooses for `n` records.
+    ///
+    /// # Errors
+    /// Those of [`Entry::cosines`], and of an encoder with that many features.
+    pub fn mapped(&self, task: Task, encoder: &Encoder, n: u64) -> Result<Encoder, TrainError> {
+        let budget = self.budget_of_a_record(n)?;
+        let budget = match self.one_vs_all {
+            Some(share) => share.budget_of_each(task.classes, budget)?,
+            None => budget,
+        };
+        with_chosen_map(self.algorithm, &self.request(task.loss, budget, Shape::new(encoder, n))?, encoder)
+    }
+
+    /// Returns the recipe that protects a record.
+    ///
+    /// # Errors
+    /// Settings that the recipe rejects.
+    pub fn recipe_of_a_record(&self, task: Task, shape: Shape) -> Result<Built, TrainError> {
+        let budget = self.budget_of_a_record(shape.n)?;
+        let build = |budget| Ok::<_, TrainError>(self.algorithm.build(&self.request(task.loss, budget, shape)?)?);
+        if self.at_base_rate {
+            let epsilon = Epsilon::new(budget.epsilon.get() * (1.0 - AtBaseRate::<AnyRecipe>::SHARE))?;
+            let Built { recipe, advice } = build(Budget { epsilon, ..budget })?;
+            return Ok(Built { recipe: AtBaseRate::new(recipe).into(), advice });
+        }
+        let Some(share) = self.one_vs_all else { return build(budget) };
+        // Recommendations use the approximate budget of each model.
+        let Built { recipe, advice } = build(share.budget_of_each(task.classes, budget)?)?;
+        let recipe = OneVsAll { recipe: Box::new(recipe), classes: task.classes, share }.into();
+        Ok(Built { recipe, advice })
+    }
+
+    /// Returns a recipe that protects the unit of this training, from one that protects a record.
+    pub fn protecting(&self, recipe: AnyRecipe) -> AnyRecipe {
+        match &self.unit {
+            None => recipe,
+            Some((column, most)) => PerUnit::new(recipe, *most, column).into(),
+        }
     }
 
     /// Trains on records encoded by `encoder`. Under [`per_unit`](Self::per_unit) each unit has its number of records, one after
@@ -286,39 +542,47 @@ impl Training {
         examples: Examples<f64>,
         rng: &mut R,
     ) -> Result<ModelFile, TrainError> {
-        self.on_records(Records { encoder, rows: Held::Memory(examples) }, rng)
+        let records = Records { encoder, rows: Held::Memory(examples) };
+        self.on_records(records, rng, &mut Control::default()).map(|trained| trained.file)
     }
 
-    fn on_records<R: ReleaseRng>(&self, records: Records<f64>, rng: &mut R) -> Result<ModelFile, TrainError> {
-        let request = self.request(&records.encoder, records.rows.len())?;
-        let Request { n, dim, relation, .. } = request;
-        let Built { recipe, .. } = self.algorithm.build(&request)?;
-        let recipe = match &self.unit {
-            None => recipe,
-            Some((column, most)) => PerUnit::new(recipe, *most, column).into(),
-        };
-        let mut control = Control { workers: self.workers, ..Control::default() };
+    fn on_records<F: Real + Stored, R: ReleaseRng>(
+        &self,
+        records: Records<F>,
+        rng: &mut R,
+        control: &mut Control<'_>,
+    ) -> Result<Trained, TrainError>
+    where
+        ZeroOut: TrainsAny<F>,
+        ReplaceOne: TrainsAny<F>,
+    {
+        let shape = Shape::new(&records.encoder, records.rows.len());
+        let Shape { n, dim, .. } = shape;
+        let Built { recipe, advice } = self.recipe_of_a_record(self.task(records.encoder.label())?, shape)?;
+        let (recipe, budget, relation) = (self.protecting(recipe), self.budget(n)?, self.relation()?);
+        control.workers = self.workers;
+        control.gradients = control.gradients.or(self.settings.gradients);
+        let versions = self.versions.clone();
         let released = match relation {
             AdjacencyKind::ReplaceOne => {
-                let plan = recipe.plan_copies::<ReplaceOne>(n, dim, self.budget, 1)?;
-                records.train(&plan, Vec::new(), versions(), &mut rng.lend(), &mut control)?
+                let plan = recipe.plan_copies::<ReplaceOne>(n, dim, budget, 1)?;
+                control.check()?;
+                records.train(&plan, Vec::new(), versions, &mut rng.lend(), control)?
             }
             AdjacencyKind::ZeroOut => {
-                let plan = recipe.plan_copies::<ZeroOut>(n, dim, self.budget, 1)?;
-                records.train(&plan, Vec::new(), versions(), &mut rng.lend(), &mut control)?
+                let plan = recipe.plan_copies::<ZeroOut>(n, dim, budget, 1)?;
+                control.check()?;
+                records.train(&plan, Vec::new(), versions, &mut rng.lend(), control)?
             }
             _ => return Err(TrainError::Relation { algorithm: self.algorithm.name, relation }),
         };
-        Ok(released.seal()?)
+        Ok(Trained { file: released.seal()?, n, advice, warnings: Vec::new() })
     }
 }
 
 /// Returns `encoder` with the functions of numeric columns that the algorithm chooses by the public numbers of `request`, whose
 /// dimension does not matter. Only `auto` chooses any.
-///
-/// # Errors
-/// Those of [`Entry::cosines`], and of an encoder with that many features.
-pub fn with_chosen_map(entry: &Entry, request: &Request<'_>, encoder: &Encoder) -> Result<Encoder, TrainError> {
+pub(crate) fn with_chosen_map(entry: &Entry, request: &Request<'_>, encoder: &Encoder) -> Result<Encoder, TrainError> {
     let cosines = entry.cosines(request, encoder.free_columns() as u64)?;
     let map = if cosines == 0 { FeatureMap::LINEAR } else { FeatureMap::curves(cosines) };
     Ok(encoder.with_map(map)?)
@@ -518,14 +782,16 @@ mod tests {
             let records = |memory| {
                 let input = Input::from_bytes("people.csv", table.clone().into_bytes());
                 let room = Room { memory, ..Room::default() };
-                let (rows, _) = Held::read(input, &encoder, &CsvOptions::default(), &room).unwrap();
+                let (rows, _) = Held::<f64>::read(input, &encoder, &CsvOptions::default(), &room).unwrap();
                 assert_eq!(matches!(rows, Held::Spool(_)), memory == 0);
                 Records { encoder: encoder.clone(), rows }
             };
             for entry in catalogue::ALGORITHMS {
                 let training = Training::new(3.0, 1e-6).unwrap().by(entry.name).unwrap();
-                let [memory, spool] = [u64::MAX, 0]
-                    .map(|memory| training.on_records(records(memory), &mut dp_mechanisms::SeededRng::new(1)).unwrap());
+                let [memory, spool] = [u64::MAX, 0].map(|memory| {
+                    let control = &mut Control::default();
+                    training.on_records(records(memory), &mut SeededRng::new(1), control).unwrap().file
+                });
                 assert_eq!(memory, spool, "{} {sparse}", entry.name);
             }
         }
@@ -589,7 +855,7 @@ mod tests {
     fn a_seeded_run_claims_nothing() {
         let encoder = Encoder::new(&schema(), Encoding::default()).unwrap();
         let examples = load_csv::<f64>(table(), &encoder, &CsvOptions::default()).unwrap().examples;
-        let rng = &mut dp_mechanisms::SeededRng::new(1);
+        let rng = &mut SeededRng::new(1);
         let file = Training::new(1.0, 1e-6).unwrap().on_examples(encoder, examples, rng).unwrap();
         let refused = verify::model(&file, verify::WORK).unwrap_err();
         assert_eq!((refused.kind(), refused.code()), (ErrorKind::NotPrivate, "verify.not_private"));

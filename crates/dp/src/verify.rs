@@ -261,8 +261,8 @@ fn check_weights(file: &ModelFile) -> Result<(), Error> {
 }
 
 /// The crates that may appear in a certificate.
-const CRATES: [&str; 8] =
-    ["dp", "dp-accountant", "dp-cli", "dp-data", "dp-losses", "dp-mechanisms", "dp-optim", "dp-rank"];
+const CRATES: [&str; 9] =
+    ["dp", "dp-accountant", "dp-cli", "dp-data", "dp-losses", "dp-mechanisms", "dp-optim", "dp-python", "dp-rank"];
 
 /// Checks that `versions` contains only crate names and version numbers.
 fn check_versions<D>(certificate: &Certificate<D>) -> Result<(), Error> {

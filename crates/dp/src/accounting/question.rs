@@ -153,7 +153,7 @@ impl Question {
             }
             Error::Unsupported { .. } => Refusal::new(RefusalKind::Privacy, "account.unsupported", error.to_string())
                 .at_field("accountant")
-                .help("leave the accountant to be chosen (`auto`), or compare all (`--compare`)"),
+                .help("leave the accountant to be chosen (`auto`), or compare all"),
             Error::Unreachable { .. } => {
                 let message = match (self.unknown, &self.job) {
                     // Zero steps release nothing, so the only possible reason is that there is no maximum.
@@ -363,7 +363,7 @@ fn mismatch(question: &Question, asked: AdjacencyKind, relations: Relations) -> 
     let (what, needed) = match (&question.job, question.sampling) {
         (Job::Dpsgd, Sampling::WithoutReplacement) => (
             "amplification by sampling without replacement is proved",
-            "a theorem for batches of fixed size where a record comes or goes; with --sampling poisson there is one \
+            "a theorem for batches of fixed size where a record comes or goes; with Poisson sampling there is one \
              under add-remove",
         ),
         (Job::RandomizedResponse { .. }, _) => {

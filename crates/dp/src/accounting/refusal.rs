@@ -29,6 +29,8 @@ pub enum RefusalKind {
     Text,
     /// No theorem gives the guarantee.
     Privacy,
+    /// The certificate claims no guarantee.
+    Unproved,
 }
 
 impl Refusal {

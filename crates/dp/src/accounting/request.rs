@@ -1,5 +1,6 @@
 //! A question as asked: all numbers optional, nothing checked.
 
+use dp_accountant::certificate::Certificate;
 use dp_accountant::{AdjacencyKind, DpEvent};
 use serde::Deserialize;
 use serde_json::Value;
@@ -137,6 +138,23 @@ impl Request {
             group: None,
             accountant: Accountant::Auto,
         }
+    }
+
+    /// Creates a question about the events and under the relation of a certificate. Whether they follow from the recipe is what
+    /// [`verify`](crate::verify) checks.
+    ///
+    /// # Errors
+    /// `verify.not_private`.
+    pub fn of_certificate<D>(certificate: &Certificate<D>) -> Result<Self, Refusal> {
+        if !certificate.private {
+            let message = "the certificate says that the model has no guarantee";
+            return Err(Refusal::new(RefusalKind::Unproved, "verify.not_private", message)
+                .help("train again with privacy and without a seed"));
+        }
+        let mut request = Self::new(Job::Event(Box::new(certificate.event.clone())));
+        request.adjacency = Some(certificate.adjacency);
+        request.n_public = Some(certificate.adjacency.n_public());
+        Ok(request)
     }
 
     /// Reads a tree of events from JSON, or an object that holds one as `event`, with `adjacency` and `n_public`.

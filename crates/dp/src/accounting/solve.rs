@@ -1,6 +1,8 @@
 //! Answers a question: evaluates the tree, or searches for the omitted number.
 
 use dp_accountant::calibrate::Calibration;
+use dp_accountant::semantics::Protection;
+use dp_accountant::trade_off::{Errors, TradeOff};
 use dp_accountant::{
     Delta, DpEvent, Error, Evaluation, Evaluator, Interval, NoiseMultiplier, SamplingRate, Theorem, gdp,
 };
@@ -10,6 +12,10 @@ use super::choices::{Sampling, Unknown};
 use super::question::Question;
 use super::refusal::{Refusal, RefusalKind};
 use super::request::Job;
+use crate::protection::Meaning;
+
+/// Number of epsilons from which a trade-off curve is built.
+const TRADE_OFF_EPSILONS: usize = 400;
 
 /// Answers a question.
 ///
@@ -54,6 +60,47 @@ pub fn event(question: &Question, solution: &Solution) -> DpEvent {
 /// `privacy.adjacency`, `usage.value`.
 pub fn evaluation<'e>(question: &Question, event: &'e DpEvent) -> Result<Evaluation<'e>, Refusal> {
     Evaluation::new(question.accountant.evaluator(), event, question.relation).map_err(|error| question.refused(&error))
+}
+
+/// Returns the whole event of a question, with the omitted number filled in.
+///
+/// # Errors
+/// As [`answer`].
+pub fn solved_event(question: &Question) -> Result<DpEvent, Refusal> {
+    match question.unknown {
+        Unknown::Epsilon | Unknown::Delta => Ok(question.event()),
+        _ => Ok(event(question, &solve(question)?)),
+    }
+}
+
+/// Returns the meaning of a solved question's guarantee, by the curve of the accountant that answered.
+///
+/// # Errors
+/// As [`answer`].
+pub fn meaning(question: &Question, solution: &Solution) -> Result<Meaning, Refusal> {
+    let event = event(question, solution);
+    let evaluation = evaluation(question, &event)?;
+    let delta_at = |epsilon: f64| evaluation.delta(epsilon).map(|delta| delta.upper.min(1.0));
+    evaluation
+        .epsilon(Delta::ZERO)
+        .and_then(|largest_loss| {
+            Protection::of_curve(solution.epsilon.upper, solution.delta, largest_loss.upper, delta_at)
+        })
+        .map(|protection| Meaning::new(protection, question.relation, &question.unit()))
+        .map_err(|error| question.refused(&error))
+}
+
+/// Returns `count` points of the trade-off curve: the least type II error for each type I error; between the evaluated epsilons, a
+/// lower bound on it.
+///
+/// # Errors
+/// As [`answer`].
+pub fn trade_off(question: &Question, count: usize) -> Result<Vec<Errors>, Refusal> {
+    let event = solved_event(question)?;
+    let evaluation = evaluation(question, &event)?;
+    let delta_at = |epsilon: f64| evaluation.delta(epsilon).map(|delta| delta.upper.min(1.0));
+    let errors = TradeOff::new(delta_at, TRADE_OFF_EPSILONS).and_then(|curve| curve.points(count));
+    errors.map_err(|error| question.refused(&error))
 }
 
 fn epsilon(question: &Question, solution: &Solution, delta: Delta) -> Result<Interval, Refusal> {

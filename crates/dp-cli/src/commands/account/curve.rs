@@ -3,8 +3,8 @@
 use dp::accounting::{Choice, Question, SCHEMA, Unknown, solve};
 use std::path::Path;
 
-use dp_accountant::trade_off::{Errors, TradeOff};
-use dp_accountant::{Delta, DpEvent};
+use dp_accountant::Delta;
+use dp_accountant::trade_off::Errors;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -26,9 +26,6 @@ const ACCEPTED_POINTS: std::ops::RangeInclusive<usize> = 2..=10_000;
 
 /// Default range of the deltas of a curve; a smaller requested delta extends it.
 const DELTAS: (f64, f64) = (1e-12, 0.1);
-
-/// Number of epsilons from which a trade-off curve is built.
-const TRADE_OFF_EPSILONS: usize = 400;
 
 /// The quantity on an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -146,19 +143,11 @@ fn points(question: &Question, curve: Curve, count: usize) -> Result<Points, Fai
     }
 }
 
-/// Returns the whole event, with the omitted number filled in.
-fn solved(question: &Question) -> Result<DpEvent, Failure> {
-    match question.unknown {
-        Unknown::Epsilon | Unknown::Delta => Ok(question.event()),
-        _ => Ok(solve::event(question, &solve::solve(question)?)),
-    }
-}
-
 const EPSILON: Axis = Axis { name: "epsilon", title: "epsilon", logarithmic: false };
 
 fn against_delta(question: &Question, count: usize) -> Result<Points, Failure> {
     let least = if question.delta > 0.0 { DELTAS.0.min(question.delta) } else { DELTAS.0 };
-    let event = solved(question)?;
+    let event = solve::solved_event(question)?;
     let evaluation = solve::evaluation(question, &event)?;
     let points = spread(least, DELTAS.1, count).map(|x| {
         let epsilon = Delta::new(x).and_then(|delta| evaluation.epsilon(delta));
@@ -188,18 +177,14 @@ fn against_steps(question: &Question, count: usize) -> Result<Points, Failure> {
     Ok(Points { x, y: EPSILON, sides: Sides::Both, points: points.collect::<Result<_, Failure>>()? })
 }
 
-/// Returns the least type II error for each type I error; between the evaluated epsilons, a lower bound on it.
+/// Returns the least type II error for each type I error.
 fn trade_off(question: &Question, count: usize) -> Result<Points, Failure> {
-    let event = solved(question)?;
-    let evaluation = solve::evaluation(question, &event)?;
-    let delta_at = |epsilon: f64| evaluation.delta(epsilon).map(|delta| delta.upper.min(1.0));
-    let errors = TradeOff::new(delta_at, TRADE_OFF_EPSILONS).and_then(|curve| curve.points(count));
     let point = |errors: &Errors| Point { x: errors.type_one, lower: errors.type_two, upper: 1.0 - errors.type_one };
     Ok(Points {
         x: Axis { name: "type_one", title: "false alarms (type I error)", logarithmic: false },
         y: Axis { name: "type_two", title: "missed detections (type II error), at least", logarithmic: false },
         sides: Sides::Lower,
-        points: errors.map_err(|error| question.refused(&error))?.iter().map(point).collect(),
+        points: solve::trade_off(question, count)?.iter().map(point).collect(),
     })
 }
 

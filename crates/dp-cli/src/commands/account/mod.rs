@@ -10,10 +10,7 @@ pub mod curve;
 pub mod picture;
 pub mod request;
 
-use dp::accounting::{Answer, Question, Refusal, RefusalKind, SCHEMA, Solution, solve};
-use dp::protection::Meaning;
-use dp_accountant::Delta;
-use dp_accountant::semantics::Protection;
+use dp::accounting::{Answer, Question, Refusal, RefusalKind, SCHEMA, solve};
 
 use super::dry_run::Foreseen;
 use crate::args::{AccountArgs, AccountJob, Curve, GlobalArgs};
@@ -50,7 +47,7 @@ pub fn execute(args: &AccountArgs, global: &GlobalArgs, console: &Console) -> Re
     } else {
         let Limited { value, is_short } = limit::within(asked.limit, 1.0, global.progress, console, || {
             let solution = solve::solve(&question)?;
-            let semantics = asked.semantics.then(|| meaning(&question, &solution)).transpose()?;
+            let semantics = asked.semantics.then(|| solve::meaning(&question, &solution)).transpose()?;
             Ok::<_, Refusal>(Answer { semantics, ..Answer::new(&question, &solution) })
         })?;
         let answer = value.map_err(|refusal| at_flag(refusal.into()))?.noted(is_short, || limit::note(asked.limit));
@@ -59,25 +56,12 @@ pub fn execute(args: &AccountArgs, global: &GlobalArgs, console: &Console) -> Re
     printed.map(|()| ExitStatus::Success)
 }
 
-/// Returns the meaning of a solved question's guarantee, by the curve of the accountant that answered.
-fn meaning(question: &Question, solution: &Solution) -> Result<Meaning, Refusal> {
-    let event = solve::event(question, solution);
-    let evaluation = solve::evaluation(question, &event)?;
-    let delta_at = |epsilon: f64| evaluation.delta(epsilon).map(|delta| delta.upper.min(1.0));
-    evaluation
-        .epsilon(Delta::ZERO)
-        .and_then(|largest_loss| {
-            Protection::of_curve(solution.epsilon.upper, solution.delta, largest_loss.upper, delta_at)
-        })
-        .map(|protection| Meaning::new(protection, question.relation, &question.unit()))
-        .map_err(|error| question.refused(&error))
-}
-
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         let exit = match refusal.kind {
             RefusalKind::Text => ExitStatus::Input,
             RefusalKind::Privacy => ExitStatus::Privacy,
+            RefusalKind::Unproved => ExitStatus::Verification,
             _ => ExitStatus::Usage,
         };
         let mut failure = Self::new(exit, refusal.code, refusal.message);
@@ -90,6 +74,9 @@ impl From<Refusal> for Failure {
 
 /// Converts a field of a question to the flag of the command line.
 fn at_flag(mut failure: Failure) -> Failure {
+    if failure.code == "account.unsupported" {
+        failure = failure.help("leave the accountant to be chosen (`auto`), or compare all (`--compare`)");
+    }
     if let Some(field) = failure.details.location.field.take() {
         if field == "event" {
             failure.details.location.field = Some(field);

@@ -89,18 +89,7 @@ fn from_event_file(name: &FileName) -> Result<Request, Failure> {
 
 fn from_certificate(name: &FileName, asked: &QuestionArgs) -> Result<Request, Failure> {
     let certificate = files::model(name)?.certificate;
-    if !certificate.private {
-        return Err(Failure::new(
-            ExitStatus::Verification,
-            "verify.not_private",
-            "the certificate says that the model has no guarantee",
-        )
-        .at_file(name)
-        .help("train again with privacy and without --seed"));
-    }
-    let mut request = Request::new(Job::Event(Box::new(certificate.event)));
-    request.adjacency = Some(certificate.adjacency);
-    request.n_public = Some(certificate.adjacency.n_public());
+    let mut request = Request::of_certificate(&certificate).map_err(|refusal| Failure::from(refusal).at_file(name))?;
     if asked.epsilon.is_none() && asked.delta.is_none() {
         request.delta = certificate.reached.map(|reached| reached.delta);
     }

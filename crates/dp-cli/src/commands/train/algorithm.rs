@@ -2,15 +2,15 @@
 
 use clap::ValueEnum;
 use dp::planning::smallest;
-use dp::training::with_chosen_map;
+use dp::training::{Shape, Task, Training, USELESS};
 use dp_accountant::certificate::EpsilonDelta;
 use dp_accountant::{AdjacencyKind, DpEvent, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::Encoder;
-use dp_optim::catalogue::{self, Advice, Built, Entry, Request, Settings};
+use dp_optim::catalogue::{self, Advice, Built, Entry, Settings};
 use dp_optim::recipes::non_private::NonPrivateDerivation;
-use dp_optim::recipes::{AnyRecipe, AtBaseRate, Budget, PerUnit, Planned, Recipe, RecordAdjacency, Summary};
+use dp_optim::recipes::{AnyRecipe, Budget, PerUnit, Planned, Recipe, RecordAdjacency, Summary};
 
-use super::config::{Method, OneVsAll, TrainConfig};
+use super::config::{Method, TrainConfig};
 use super::outcome::expectation;
 use super::refusal::refusal;
 use crate::args::Adjacency;
@@ -18,25 +18,27 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::conflict;
 
-/// The public shape of the records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Shape {
-    pub(super) n: u64,
-    pub(super) dim: u64,
-    /// True if rows are stored sparse, as the schema determines.
-    pub(super) sparse: bool,
+/// Returns the training of a configuration.
+fn training(config: &TrainConfig, algorithm: &'static Entry, budget: Budget, relation: AdjacencyKind) -> Training {
+    let training = Training::of_budget(budget)
+        .by_entry(algorithm)
+        .with_settings(config.settings.clone())
+        .under(relation)
+        .with_encoding(config.encoding)
+        .with_noise(config.noise)
+        .in_float(config.float);
+    let training = if config.sums.is_some() { training.on_sums() } else { training };
+    let training = if config.at_base_rate { training.at_base_rate() } else { training };
+    let training = config.one_vs_all.map_or(training.clone(), |models| training.one_against_the_rest(models.share));
+    match &config.unit {
+        Some(unit) => training.per_unit(&unit.column, unit.most),
+        None => training,
+    }
 }
 
-/// Builds the request to the library.
-fn request<'c>(config: &'c TrainConfig, budget: Budget, relation: AdjacencyKind, shape: Shape) -> Request<'c> {
-    Request {
-        noise_mode: config.noise,
-        float: config.float,
-        intercept: config.encoding.intercept > 0.0,
-        sparse: shape.sparse,
-        sums: config.sums.is_some(),
-        ..Request::new(&config.settings, config.loss, budget, relation, shape.n, shape.dim)
-    }
+/// Returns what is to be learnt.
+fn task(config: &TrainConfig) -> Task {
+    Task { loss: config.loss, classes: config.one_vs_all.map_or(2, |models| models.classes) }
 }
 
 /// Returns the budget by which the algorithm chooses: that of one record of a unit.
@@ -64,15 +66,9 @@ pub(super) fn non_private(config: &TrainConfig, shape: Shape) -> Result<NonPriva
 /// Returns the encoder with the functions of numeric columns that the algorithm chooses for `n` records.
 pub(super) fn mapped(config: &TrainConfig, encoder: &Encoder, n: u64) -> Result<Encoder, Failure> {
     let Method::Private { algorithm, budget, adjacency } = config.method else { return Ok(encoder.clone()) };
-    let relation = algorithm.relation(adjacency)?;
-    let budget = budget_of_a_record(config, budget)?;
-    let budget = match config.one_vs_all {
-        Some(OneVsAll { share, classes }) => share.budget_of_each(classes, budget).map_err(|error| refusal(&error))?,
-        None => budget,
-    };
-    let shape = Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() };
-    let shape = config.tuning.as_ref().map_or(shape, |tuning| tuning.shape_of_one(shape));
-    Ok(with_chosen_map(algorithm.0, &request(config, budget, relation, shape), encoder)?)
+    let n = config.tuning.as_ref().map_or(n, |tuning| tuning.shape_of_one(Shape::new(encoder, n)).n);
+    let training = training(config, algorithm.0, budget, algorithm.relation(adjacency)?);
+    Ok(training.mapped(task(config), encoder, n)?)
 }
 
 /// Rejects a flag that the algorithm `name` does not take; `taken` are its flags.
@@ -88,8 +84,6 @@ pub(super) fn check_flags(name: &str, taken: &[&str], settings: &Settings) -> Re
         .help(format!("omit {flag}, or choose another --algorithm")))
 }
 
-/// The expected loss from which a model is useless.
-pub(super) const USELESS: f64 = 0.5;
 /// The expected loss of a model that is worth its cost.
 const WORTH: f64 = 0.2;
 /// The largest epsilon that is advised.
@@ -160,20 +154,7 @@ impl PrivateAlgorithm {
         relation: AdjacencyKind,
         shape: Shape,
     ) -> Result<Built, Failure> {
-        let budget = budget_of_a_record(config, budget)?;
-        let build = |budget| self.0.build(&request(config, budget, relation, shape)).map_err(|error| refusal(&error));
-        if config.at_base_rate {
-            let epsilon = Epsilon::new(budget.epsilon.get() * (1.0 - AtBaseRate::<AnyRecipe>::SHARE));
-            let of_model = Budget { epsilon: epsilon.map_err(|error| refusal(&error.into()))?, ..budget };
-            let Built { recipe, advice } = build(of_model)?;
-            return Ok(Built { recipe: AtBaseRate::new(recipe).into(), advice });
-        }
-        let Some(OneVsAll { share, classes }) = config.one_vs_all else { return build(budget) };
-        // Recommendations use the approximate budget of each model.
-        let each = share.budget_of_each(classes, budget).map_err(|error| refusal(&error))?;
-        let Built { recipe, advice } = build(each)?;
-        let recipe = dp_optim::recipes::OneVsAll { recipe: Box::new(recipe), classes, share }.into();
-        Ok(Built { recipe, advice })
+        Ok(training(config, self.0, budget, relation).recipe_of_a_record(task(config), shape)?)
     }
 
     /// Plans the release for records of this shape.

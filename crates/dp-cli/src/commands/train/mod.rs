@@ -28,7 +28,7 @@ pub(super) use outcome::percent;
 pub(super) use refusal::refusal;
 pub(super) use training::secret;
 
-use algorithm::Shape;
+use dp::training::Shape;
 use source::Known;
 use training::load_and_train;
 

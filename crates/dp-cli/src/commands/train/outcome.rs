@@ -12,11 +12,12 @@ use dp_optim::catalogue::Advice;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::algorithm::{Foreseen, USELESS};
+use super::algorithm::Foreseen;
 use super::config::{Method, Target, TrainConfig};
 use super::tuning::Chosen;
 use crate::args::{self, Algorithm};
 use crate::atomic;
+use dp::training::USELESS;
 
 /// The result of a training. It is for the curator: `seconds` may depend on the records.
 #[derive(Debug, Clone, PartialEq, Serialize)]

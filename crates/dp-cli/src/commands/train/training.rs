@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use dp::model::assumed_public;
 use dp::sealed;
-use dp::training::{Records, Released};
+use dp::training::{Records, Released, Shape};
 use dp::wording::{self, one_line};
 use dp_accountant::certificate::Assumption;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
@@ -19,7 +19,7 @@ use dp_optim::catalogue::{Advice, Built};
 use dp_optim::engine::Control;
 use dp_optim::recipes::{Budget, Compiled, Planned, Recipe, TrainsAny};
 
-use super::algorithm::{self, Shape};
+use super::algorithm;
 use super::config::{Method, TrainConfig};
 use super::refusal::refusal;
 use super::source::Known;

@@ -23,13 +23,13 @@ use dp_optim::recipes::{AnyRecipe, Budget, TrainsAny};
 use dp_optim::tuning::{MOST_CANDIDATES, Portions, RandomStopping, public};
 use serde::Serialize;
 
-use super::algorithm::Shape;
 use super::config::TrainConfig;
 use super::refusal::refusal;
 use crate::args::{FormArgs, TrialLaw, TuneArgs, TuningMethod};
 use crate::failure::Failure;
 use crate::input::{InputConfig, conflict};
 use crate::output::Console;
+use dp::training::Shape;
 
 /// Number of trainings of each candidate on each half of the public records, to average its noise.
 const PUBLIC_TRAININGS: u32 = 3;

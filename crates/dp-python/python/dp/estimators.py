@@ -1,0 +1,802 @@
+"""Private estimators with the interface of scikit-learn.
+
+>>> import numpy as np
+>>> from dp import DPLogisticRegression
+>>> ages = np.arange(3000) % 90
+>>> model = DPLogisticRegression(epsilon=1.0, delta=1e-6, bounds=(0, 120), classes=[0, 1])
+>>> model = model.fit(ages.reshape(-1, 1), (ages > 45).astype(int))
+>>> model.predict([[20], [80]])
+array([0, 1])
+>>> model.epsilon_ <= 1.0
+True
+
+What is not known is not guessed: without the ranges of the columns and the classes, ``fit`` refuses and prints the line to
+write. Every fit spends privacy: a second one of the same estimator, or of a clone of it, is refused unless it is allowed.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import threading
+import uuid
+import warnings
+import weakref
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+
+from dp import _columns, _dp, _schema
+from dp.errors import CuratorWarning, DpError, NotPrivateWarning, PrivacyError, UselessModelWarning
+
+__all__ = ["DPLinearSVC", "DPLogisticRegression", "DPRidge", "load"]
+
+_USELESS = 0.5
+
+# Arguments that go to the training under their own names.
+_OPTIONS = ("epsilon", "delta", "algorithm", "coordinate", "adjacency", "unit", "max_rows", "noise", "float", "scale", "settings")
+
+
+class _Lineage:
+    """The fits of an estimator and of its clones in this process."""
+
+    def __init__(self, token: str | None = None) -> None:
+        self.token = token or uuid.uuid4().hex
+        self.fits = 0
+        self.was_cloned = False
+        # True for a clone that came from another process, which does not know of the fits there.
+        self.is_from_elsewhere = False
+
+
+_lineages: weakref.WeakKeyDictionary[Any, _Lineage] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def _lineage(estimator: Any) -> _Lineage:
+    with _lock:
+        return _lineages.setdefault(estimator, _Lineage())
+
+
+class _Private(BaseEstimator):  # type: ignore[misc]
+    """What all estimators share."""
+
+    epsilon: float | None
+    delta: float | None
+    bounds: Any
+    schema: Any
+    missing: str
+    curves: Any
+    random_state: Any
+    allow_refit: bool
+    n_jobs: int | None
+
+    model_: _dp.Model
+
+    # Lineage -----------------------------------------------------------------------------------------------------------
+
+    def __sklearn_clone__(self) -> Any:
+        copy = super().__sklearn_clone__()
+        lineage = _lineage(self)
+        with _lock:
+            lineage.was_cloned = True
+            _lineages[copy] = lineage
+        return copy
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(super().__getstate__())
+        lineage = _lineage(self)
+        state["_lineage"] = (lineage.token, lineage.fits, lineage.was_cloned, os.getpid())
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        token, fits, was_cloned, process = state.pop("_lineage", (None, 0, False, None))
+        super().__setstate__(state)
+        lineage = _Lineage(token)
+        lineage.fits, lineage.was_cloned = fits, was_cloned
+        lineage.is_from_elsewhere = was_cloned and process != os.getpid()
+        with _lock:
+            known = next((one for one in _lineages.values() if one.token == token), None)
+            _lineages[self] = known or lineage
+
+    def _check_refit(self) -> None:
+        if self.allow_refit:
+            return
+        lineage = _lineage(self)
+        help = (
+            "every fit on the same people adds to what is spent, and selection by their data is not free: choose settings by "
+            "DPGridSearch, or say allow_refit=True and account for the sum of all fits"
+        )
+        if lineage.fits > 0:
+            raise PrivacyError(
+                f"this estimator, or one that it was cloned from or to, was fitted {lineage.fits} times already",
+                "privacy.refit",
+                "allow_refit",
+                None,
+                help,
+            )
+        if lineage.is_from_elsewhere:
+            message = "this estimator is a clone from another process, which may have fitted it already"
+            raise PrivacyError(message, "privacy.refit", "allow_refit", None, help)
+
+    # Input -------------------------------------------------------------------------------------------------------------
+
+    def _columns(self, X: Any, reset: bool) -> list[_columns.Column]:
+        """Returns the columns of X; ``reset`` records their number and names."""
+        if _columns.is_frame(X):
+            if X.shape[0] == 0 or X.shape[1] == 0:
+                raise ValueError(f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s): at least 1 is required")
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            columns = _columns.of_frame(X)
+            names = getattr(self, "feature_names_in_", None)
+            if names is None and not reset:
+                columns = [
+                    _columns.Column(f"x{i}", column.kind, column.rows, column.chunk, column.values)
+                    for i, column in enumerate(columns)
+                ]
+            return columns
+        may_miss = self.missing != "error" or self.schema is not None
+        X = validate_data(self, X, reset=reset, ensure_all_finite="allow-nan" if may_miss else True)
+        names = getattr(self, "feature_names_in_", None)
+        names = [f"x{i}" for i in range(X.shape[1])] if names is None else [str(name) for name in names]
+        return _columns.of_matrix(X, names)
+
+    def _schema_text(self) -> str:
+        schema = self.schema
+        if isinstance(schema, os.PathLike) or (isinstance(schema, str) and "\n" not in schema and "=" not in schema):
+            return Path(schema).read_text(encoding="utf-8")
+        if isinstance(schema, str):
+            return schema
+        raise DpError(f"schema is a {type(schema).__name__}", "usage.value", "schema", "the path of a schema, or its text")
+
+    def _refuse_with_schema(self, *names: str) -> None:
+        for name in names:
+            if getattr(self, name) is not None:
+                raise DpError(f"{name} is given beside a schema, which states it", "usage.conflict", name, "one of them")
+
+    def _label_name(self, y: Any, columns: list[_columns.Column]) -> str:
+        name = getattr(y, "name", None)
+        name = name if isinstance(name, str) and name else "y"
+        taken = {column.name for column in columns}
+        while name in taken:
+            name += "_"
+        return name
+
+    # Training ----------------------------------------------------------------------------------------------------------
+
+    def _options(self) -> dict[str, Any]:
+        options = {name: getattr(self, name, None) for name in _OPTIONS}
+        if self.epsilon is None:
+            raise DpError(
+                "epsilon is missing: how much privacy to spend",
+                "usage.missing",
+                "epsilon",
+                "a number greater than 0; 1 is a common choice, smaller is more private",
+                "add epsilon=1.0",
+            )
+        if self.curves != "auto":
+            options["curves"] = 0 if self.curves in (None, "none") else self.curves
+        seed = self.random_state
+        if isinstance(seed, (np.random.RandomState, np.random.Generator)):
+            seed = int(getattr(seed, "integers", getattr(seed, "randint", None))(2**31))
+        if seed is not None:
+            if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+                raise DpError(f"random_state is {seed!r}", "usage.value", "random_state", "None, or an int of at least 0")
+            options["seed"] = int(seed)
+        if self.n_jobs is not None:
+            if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, (int, np.integer)) or self.n_jobs == 0:
+                raise DpError(f"n_jobs is {self.n_jobs!r}", "usage.value", "n_jobs", "a number of threads, -1 for all, or None")
+            cores = os.cpu_count() or 1
+            options["threads"] = int(self.n_jobs) if self.n_jobs > 0 else max(1, cores + 1 + int(self.n_jobs))
+        return options
+
+    def _train(
+        self,
+        columns: list[_columns.Column],
+        label: _columns.Column,
+        schema: str,
+        assumed: list[str],
+        options: dict[str, Any],
+    ) -> None:
+        self._check_refit()
+        rows = columns[0].rows
+        if label.rows != rows:
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: {[rows, label.rows]}")
+        if any(column.name == label.name for column in columns):
+            raise DpError(f"X has a column with the name of the label: {label.name!r}", "csv.duplicate_column", "X")
+        if "seed" in options:
+            warnings.warn(
+                "random_state makes the noise reproducible, so that anyone who guesses it can subtract the noise: the "
+                "certificate claims nothing. Omit it for a model to be published",
+                NotPrivateWarning,
+                stacklevel=3,
+            )
+        named = [(column.name, column.chunk) for column in (*columns, label)]
+        model, notes, advice = _dp.train(schema, named, rows, {**options, "assume_public": assumed})
+        with _lock:
+            lineage = _lineages.setdefault(self, _Lineage())
+            lineage.fits += 1
+        self.model_ = model
+        self.advice_ = advice[0] if advice else None
+        for note in notes:
+            warnings.warn(note, CuratorWarning, stacklevel=3)
+        if advice and advice[1] >= _USELESS:
+            warnings.warn(
+                f"expect a useless model: of the possible gain {advice[1]:.0%} is lost ({advice[2]:.0%} to {advice[3]:.0%}), by "
+                "public numbers alone; use more records, a larger epsilon or fewer columns",
+                UselessModelWarning,
+                stacklevel=3,
+            )
+
+    # After the training ------------------------------------------------------------------------------------------------
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    @property
+    def certificate_(self) -> dict[str, Any]:
+        """The certificate, as in the model file."""
+        return dict(json.loads(self._fitted("certificate_").certificate))
+
+    @property
+    def epsilon_(self) -> float:
+        """Epsilon of the guarantee; infinite if there is none."""
+        reached = self._fitted("epsilon_").reached
+        return reached[0] if reached else math.inf
+
+    @property
+    def delta_(self) -> float:
+        """Delta of the guarantee."""
+        reached = self._fitted("delta_").reached
+        return reached[1] if reached else 0.0
+
+    @property
+    def weights_(self) -> NDArray[np.float64]:
+        """The released weights of the features that ``get_feature_names_out`` names: one row for each score."""
+        return self._fitted("weights_").weights
+
+    def _fitted(self, name: str) -> _dp.Model:
+        # An `AttributeError` before `fit`, so that `hasattr` works.
+        try:
+            return self.model_
+        except AttributeError:
+            raise AttributeError(f"{type(self).__name__} has no `{name}` before it is fitted") from None
+
+    def _linear_form(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        form = self._fitted(name).linear_form
+        if form is None:
+            raise AttributeError(
+                f"the model has no `{name}`: its columns are mapped by curves. `weights_` holds the weights of the features, "
+                "and curves='none' makes a model of lines"
+            )
+        return form
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Returns the names of the features, in the order of ``weights_``; the intercept is last."""
+        check_is_fitted(self)
+        return np.array(self.model_.features, dtype=object)
+
+    def _predicted(self, X: Any, probabilities: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        check_is_fitted(self)
+        columns = self._columns(X, reset=False)
+        options = self._options_of_threads()
+        named = [(column.name, column.chunk) for column in columns]
+        return self.model_.predict(named, columns[0].rows, probabilities, None, options)
+
+    def _options_of_threads(self) -> int | None:
+        return None if self.n_jobs is None or self.n_jobs <= 0 else int(self.n_jobs)
+
+    def _known(self, predictions: NDArray[np.float64]) -> NDArray[np.float64]:
+        unknown = np.isnan(predictions)
+        if unknown.any():
+            first = int(np.flatnonzero(unknown)[0])
+            raise DpError(
+                f"{int(unknown.sum())} records have missing or undeclared cells, the first in row {first}: they have no prediction",
+                "predict.unknown",
+                "X",
+                "records whose cells are known",
+                "the scores of these records are NaN: decision_function",
+            )
+        return predictions
+
+    def verify(self) -> tuple[float, float]:
+        """Recomputes the guarantee from the model and its certificate alone; returns epsilon and delta.
+
+        Raises:
+            VerificationError: if the guarantee does not follow, or none is claimed.
+        """
+        check_is_fitted(self)
+        return self.model_.verify()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a model file, which ``dp verify``, ``dp predict`` and :func:`load` read. An existing file is not replaced."""
+        check_is_fitted(self)
+        text = self.model_.text()
+        target = Path(path)
+        part = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
+        try:
+            with open(part, "x", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            # Unlike a rename, a link does not replace a file.
+            os.link(part, target)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.target_tags.required = True
+        return tags
+
+
+def _refuse_weights(keywords: dict[str, Any]) -> None:
+    if "sample_weight" in keywords:
+        raise TypeError(
+            "sample_weight is refused: a weight multiplies the influence of a person, which the noise would have to cover"
+        )
+    if keywords:
+        raise TypeError(f"fit() got an unexpected keyword argument {next(iter(keywords))!r}")
+
+
+class _PrivateClassifier(ClassifierMixin, _Private):  # type: ignore[misc]
+    """What the classifiers share."""
+
+    classes: Any
+    one_vs_rest: str | None
+    threshold: str
+    classes_: NDArray[Any]
+
+    def _loss(self, classes: int) -> str:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, **refused: Any) -> Any:
+        """Trains on the rows of X, an array or a frame, and their classes y. Spends ``epsilon`` and ``delta``.
+
+        Raises:
+            DpError: for arguments that are not usable; DataError for records; PrivacyError for a fit that is not allowed.
+        """
+        _refuse_weights(refused)
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
+        self._check_refit()
+        options = self._options()
+        columns = self._columns(X, reset=True)
+        name = self._label_name(y, columns)
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        if self.schema is not None:
+            self._refuse_with_schema("bounds", "classes")
+            schema, assumed = self._schema_text(), []
+            name, kind, texts, _ = _dp.label_of_schema(schema)
+            if kind == "number":
+                raise DpError("the label of the schema is a number", "usage.value", "schema", "classes", "use DPRidge")
+            classes = _values_of(texts, y)
+        else:
+            classes, reviewed = self._classes(y)
+            named = getattr(self, "feature_names_in_", None) is not None
+            section, assumed = _schema.columns_section(self._used(columns), self.bounds, self.missing, named)
+            schema = f"{_schema.classes_section(name, list(classes), reviewed)}\n{section}"
+            assumed += [] if reviewed else [name]
+        options["loss"] = self._loss(len(classes))
+        options["one_vs_rest"] = self._shared(len(classes))
+        options["threshold"] = self.threshold
+        self._train(columns, _columns.of_array(name, y), schema, assumed, options)
+        self.classes_ = classes
+        return self
+
+    def _used(self, columns: list[_columns.Column]) -> list[_columns.Column]:
+        unit = getattr(self, "unit", None)
+        return [column for column in columns if column.name != unit]
+
+    def _shared(self, classes: int) -> str | None:
+        return self.one_vs_rest
+
+    def _classes(self, y: NDArray[Any]) -> tuple[NDArray[Any], bool]:
+        if self.classes is None:
+            raise DpError(
+                "the classes are not known",
+                "usage.missing",
+                "classes",
+                "all classes that may occur, known without looking at this data",
+                "add classes=[0, 1], say; or classes='from-y', which the certificate states as an assumption",
+            )
+        if isinstance(self.classes, str):
+            if self.classes != "from-y":
+                raise DpError(f"classes is {self.classes!r}", "usage.value", "classes", "a list of classes, or 'from-y'")
+            classes, reviewed = np.unique(y), False
+        else:
+            given = np.asarray(self.classes)
+            classes, reviewed = np.unique(given), True
+            if given.ndim != 1 or len(classes) < len(given):
+                raise DpError(f"classes is {self.classes!r}", "usage.value", "classes", "a list of classes that differ")
+        if len(classes) < 2:
+            what = "'from-y' found one class" if not reviewed else f"names {len(classes)} class"
+            raise DpError(f"classes {what}", "usage.value", "classes", "two classes or more")
+        return classes, reviewed
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Returns the scores: one for each row if there are two classes, one for each row and class if there are more."""
+        scores, _ = self._predicted(X, probabilities=False)
+        if scores.shape[1] == 1:
+            return scores[:, 0] - self.model_.threshold
+        return scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Returns the class of each row."""
+        _, predictions = self._predicted(X, probabilities=False)
+        return self.classes_[self._known(predictions).astype(np.intp)]
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The coefficients in the units of the columns; ``X @ coef_.T + intercept_`` has the sign, or the order, of the scores.
+
+        One row if there are two classes, otherwise one for each class. A score is this sum divided by the norm of the row's
+        features, which is the same for all classes. Only a model of lines has them (``curves='none'``).
+        """
+        return self._linear_form("coef_")[0]
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """The constants that belong to ``coef_``."""
+        return self._linear_form("intercept_")[1]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # On the few rows of a test, noise decides.
+        tags.classifier_tags.poor_score = True
+        return tags
+
+
+def _values_of(texts: list[str], y: NDArray[Any]) -> NDArray[Any]:
+    """Returns the classes of a schema in the type of y."""
+    if y.dtype.kind == "b":
+        return np.array([text in ("true", "1") for text in texts])
+    if y.dtype.kind in "iuf":
+        try:
+            return np.array([float(text) for text in texts]).astype(y.dtype)
+        except ValueError:
+            pass
+    return np.array(texts, dtype=object if y.dtype.kind == "O" else None)
+
+
+class DPLogisticRegression(_PrivateClassifier):
+    """Logistic regression of two classes, or softmax regression of several, with differential privacy.
+
+    Args:
+        epsilon: epsilon of the guarantee; there is no default.
+        delta: delta of the guarantee, far below 1/n. By default that which ``algorithm="auto"`` suggests for the number of
+            records (1e-6 or less), and 0 for the other algorithms.
+        bounds: public ranges of the columns: one ``(min, max)`` for all, one for each, or a dictionary by column of ``(min,
+            max)`` for numbers, a list of categories for texts, and None to leave a column out. Values outside are clamped.
+            ``"from-data"`` takes them from X, which the certificate states as an assumption.
+        classes: all classes that may occur, or ``"from-y"``, which the certificate states as an assumption.
+        schema: the path or the text of a schema of the program ``dp``, in place of bounds and classes.
+        missing: ``"error"``, or ``"neutral"``: a record with a missing value has no influence.
+        algorithm: ``"auto"`` or any other of ``dp explain algorithms``.
+        settings: settings of the algorithm by name, such as ``{"batch_size": 200}``.
+        curves: ``"auto"``: the algorithm chooses curves or lines for numeric columns; ``"none"``: lines; or the number of
+            cosines of each column.
+        coordinate: ``"linear"``, ``"log"`` or ``"by-range"``: what the curves are functions of.
+        one_vs_rest: ``"joint"``, ``"composed"`` or ``"split"``: one model for each of several classes, and how they share the
+            budget; by default one softmax regression.
+        threshold: ``"half"``, or ``"base-rate"``: two classes are told apart at a noisy base rate, which costs a part of epsilon.
+        adjacency: ``"add-remove"`` or ``"replace-one"``; by default that of the algorithm.
+        unit: a column of X that names what is protected, such as a patient with several rows.
+        max_rows: the most rows of a unit that are used.
+        scale: ``"unit-rows"``, or ``"unit"``: numbers in [0, 1], long rows clipped.
+        noise: ``"exact"`` or ``"rounded"``.
+        float: ``"f64"`` or ``"f32"``.
+        random_state: None draws noise from the system's generator. An int makes the fit reproducible and not private.
+        allow_refit: True allows a further fit of this estimator and its clones: each spends the budget again.
+        n_jobs: number of threads; all by default. The model does not depend on it.
+
+    After ``fit``: ``classes_``, ``coef_``, ``intercept_``, ``weights_``, ``epsilon_``, ``delta_``, ``certificate_``,
+    ``n_features_in_``, ``feature_names_in_``, ``advice_``.
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        classes: Any = None,
+        schema: Any = None,
+        missing: str = "error",
+        algorithm: str = "auto",
+        settings: dict[str, Any] | None = None,
+        curves: Any = "auto",
+        coordinate: str | None = None,
+        one_vs_rest: str | None = None,
+        threshold: str = "half",
+        adjacency: str | None = None,
+        unit: str | None = None,
+        max_rows: int | None = None,
+        scale: str = "unit-rows",
+        noise: str = "exact",
+        float: str = "f64",
+        random_state: Any = None,
+        allow_refit: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.classes = classes
+        self.schema = schema
+        self.missing = missing
+        self.algorithm = algorithm
+        self.settings = settings
+        self.curves = curves
+        self.coordinate = coordinate
+        self.one_vs_rest = one_vs_rest
+        self.threshold = threshold
+        self.adjacency = adjacency
+        self.unit = unit
+        self.max_rows = max_rows
+        self.scale = scale
+        self.noise = noise
+        self.float = float
+        self.random_state = random_state
+        self.allow_refit = allow_refit
+        self.n_jobs = n_jobs
+
+    def _loss(self, classes: int) -> str:
+        return "logistic" if classes == 2 or self.one_vs_rest is not None else f"softmax:{classes}"
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Returns the probability of each class, in the order of ``classes_``."""
+        check_is_fitted(self)
+        if not self.model_.has_probabilities:
+            raise AttributeError("models of one class against the rest have no probabilities: use decision_function")
+        return self._predicted(X, probabilities=True)[0]
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Returns the logarithm of ``predict_proba``."""
+        return np.log(self.predict_proba(X))
+
+
+class DPLinearSVC(_PrivateClassifier):
+    """A linear support vector machine with a smooth hinge loss, and with differential privacy.
+
+    Several classes are told apart by one model for each (``one_vs_rest``, ``"joint"`` by default).
+
+    Args:
+        width: half of the width of the hinge's quadratic part.
+
+    The other arguments are those of :class:`DPLogisticRegression`.
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        classes: Any = None,
+        schema: Any = None,
+        missing: str = "error",
+        width: float | None = None,
+        algorithm: str = "auto",
+        settings: dict[str, Any] | None = None,
+        curves: Any = "auto",
+        coordinate: str | None = None,
+        one_vs_rest: str | None = None,
+        adjacency: str | None = None,
+        unit: str | None = None,
+        max_rows: int | None = None,
+        scale: str = "unit-rows",
+        noise: str = "exact",
+        float: str = "f64",
+        random_state: Any = None,
+        allow_refit: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.classes = classes
+        self.schema = schema
+        self.missing = missing
+        self.width = width
+        self.algorithm = algorithm
+        self.settings = settings
+        self.curves = curves
+        self.coordinate = coordinate
+        self.one_vs_rest = one_vs_rest
+        self.adjacency = adjacency
+        self.unit = unit
+        self.max_rows = max_rows
+        self.scale = scale
+        self.noise = noise
+        self.float = float
+        self.random_state = random_state
+        self.allow_refit = allow_refit
+        self.n_jobs = n_jobs
+
+    threshold = "half"
+
+    def _loss(self, classes: int) -> str:
+        return "huber-svm" if self.width is None else f"huber-svm:{self.width!r}"
+
+    def _shared(self, classes: int) -> str | None:
+        return None if classes == 2 else self.one_vs_rest or "joint"
+
+
+class DPRidge(RegressorMixin, _Private):  # type: ignore[misc]
+    """Linear regression with an L2 penalty and with differential privacy.
+
+    Args:
+        y_bounds: the public range ``(min, max)`` of y; values outside are clamped. ``"from-y"`` takes it from y, which the
+            certificate states as an assumption.
+        loss: ``"log-cosh"``, whose gradients are bounded, ``"squared"`` or ``"huber-regression"``.
+
+    The coefficient of the penalty is ``settings={"lambda": ...}``, by default from public numbers. The other arguments are those
+    of :class:`DPLogisticRegression`.
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        bounds: Any = None,
+        y_bounds: Any = None,
+        schema: Any = None,
+        missing: str = "error",
+        loss: str = "log-cosh",
+        algorithm: str = "auto",
+        settings: dict[str, Any] | None = None,
+        curves: Any = "auto",
+        coordinate: str | None = None,
+        adjacency: str | None = None,
+        unit: str | None = None,
+        max_rows: int | None = None,
+        scale: str = "unit-rows",
+        noise: str = "exact",
+        float: str = "f64",
+        random_state: Any = None,
+        allow_refit: bool = False,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.y_bounds = y_bounds
+        self.schema = schema
+        self.missing = missing
+        self.loss = loss
+        self.algorithm = algorithm
+        self.settings = settings
+        self.curves = curves
+        self.coordinate = coordinate
+        self.adjacency = adjacency
+        self.unit = unit
+        self.max_rows = max_rows
+        self.scale = scale
+        self.noise = noise
+        self.float = float
+        self.random_state = random_state
+        self.allow_refit = allow_refit
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any, **refused: Any) -> DPRidge:
+        """Trains on the rows of X, an array or a frame, and their numbers y. Spends ``epsilon`` and ``delta``.
+
+        Raises:
+            DpError: for arguments that are not usable; DataError for records; PrivacyError for a fit that is not allowed.
+        """
+        _refuse_weights(refused)
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
+        self._check_refit()
+        options = self._options()
+        columns = self._columns(X, reset=True)
+        name = self._label_name(y, columns)
+        y = column_or_1d(y, warn=True)
+        if y.dtype.kind == "O":
+            y = y.astype(np.float64)
+        if y.dtype.kind not in "iufb":
+            raise DpError(f"y is of type {y.dtype}", "usage.value", "y", "numbers")
+        y = np.asarray(y, dtype=np.float64)
+        if not np.isfinite(y).all():
+            first = int(np.flatnonzero(~np.isfinite(y))[0])
+            raise DpError(f"Input y contains NaN or infinity, first in row {first}", "label.missing", "y", "finite numbers")
+        if self.schema is not None:
+            self._refuse_with_schema("bounds", "y_bounds")
+            schema, assumed = self._schema_text(), []
+            name, kind, _, _ = _dp.label_of_schema(schema)
+            if kind != "number":
+                raise DpError("the label of the schema is a class", "usage.value", "schema", "a number")
+        else:
+            bounds, reviewed = self._range(y)
+            named = getattr(self, "feature_names_in_", None) is not None
+            used = [column for column in columns if column.name != self.unit]
+            section, assumed = _schema.columns_section(used, self.bounds, self.missing, named)
+            schema = f"{_schema.range_section(name, bounds, reviewed)}\n{section}"
+            assumed += [] if reviewed else [name]
+        options["loss"] = self.loss
+        self._train(columns, _columns.of_array(name, y), schema, assumed, options)
+        return self
+
+    def _range(self, y: NDArray[np.float64]) -> tuple[float, float]:
+        if self.y_bounds is None:
+            raise DpError(
+                "the range of y is not known",
+                "usage.missing",
+                "y_bounds",
+                "a range that holds for everyone, known without looking at this data",
+                "add y_bounds=(0, 100), say; or y_bounds='from-y', which the certificate states as an assumption",
+            )
+        if isinstance(self.y_bounds, str):
+            if self.y_bounds != "from-y":
+                raise DpError(f"y_bounds is {self.y_bounds!r}", "usage.value", "y_bounds", "(min, max), or 'from-y'")
+            bounds, reviewed = (float(y.min()), float(y.max())), False
+        else:
+            bounds, reviewed = _schema.range_of(self.y_bounds, "y_bounds"), True
+        if not bounds[0] < bounds[1]:
+            what = f"y holds one value ({len(y)} sample)" if not reviewed else f"y_bounds is {bounds!r}"
+            raise DpError(what, "usage.value", "y_bounds", "a range of some width")
+        return bounds, reviewed
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Returns the number of each row, within ``y_bounds``."""
+        return self._known(self._predicted(X, probabilities=False)[1])
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Returns the scores: y mapped to [-1, 1], before it is clamped."""
+        return self._predicted(X, probabilities=False)[0][:, 0]
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The coefficients in the units of the columns. The score of a row is ``(X @ coef_ + intercept_)`` over the norm of its
+        features. Only a model of lines has them (``curves='none'``)."""
+        return self._linear_form("coef_")[0][0]
+
+    @property
+    def intercept_(self) -> float:
+        """The constant that belongs to ``coef_``."""
+        return float(self._linear_form("intercept_")[1][0])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+def load(path: str | os.PathLike[str]) -> DPLogisticRegression | DPLinearSVC | DPRidge:
+    """Reads a model file of the program ``dp`` or of ``save`` as a fitted estimator, which predicts and cannot be fitted again.
+
+    Raises:
+        VerificationError: for a file that is no model, or whose seals are broken.
+    """
+    model = _dp.Model.parse(Path(path).read_bytes())
+    schema = model.schema
+    if schema is None:
+        raise DpError("the model is not one of a table", "model.format", None, "a model of a table with columns")
+    estimator: DPLogisticRegression | DPLinearSVC | DPRidge
+    reached = model.reached
+    budget = reached if reached else (None, None)
+    if model.kind == "number":
+        estimator = DPRidge(*budget, schema=schema, loss=model.loss.split(":")[0])
+    elif model.loss.startswith(("huber-svm", "hinge")):
+        estimator = DPLinearSVC(*budget, schema=schema)
+    else:
+        estimator = DPLogisticRegression(*budget, schema=schema)
+    estimator.model_ = model
+    names = model.columns
+    estimator.feature_names_in_ = np.array(names, dtype=object)
+    estimator.n_features_in_ = len(names)
+    if not isinstance(estimator, DPRidge):
+        estimator.classes_ = np.array(model.classes)
+    with _lock:
+        _lineages.setdefault(estimator, _Lineage()).fits = 1
+    return estimator

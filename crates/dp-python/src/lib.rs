@@ -1,0 +1,26 @@
+//! The extension module of the Python package `dp`. What it does is in the crates below; here values are converted, the
+//! interpreter is released, and signals are heard.
+
+mod accounting;
+mod failure;
+mod interrupt;
+mod model;
+mod table;
+mod training;
+
+use pyo3::prelude::*;
+
+/// The compiled part of the package `dp`.
+#[pymodule]
+fn _dp(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    interrupt::keep_panics_quiet();
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_function(wrap_pyfunction!(accounting::answer, module)?)?;
+    module.add_function(wrap_pyfunction!(accounting::meaning, module)?)?;
+    module.add_function(wrap_pyfunction!(accounting::trade_off, module)?)?;
+    module.add_function(wrap_pyfunction!(accounting::canonical_event, module)?)?;
+    module.add_function(wrap_pyfunction!(accounting::certificate, module)?)?;
+    module.add_function(wrap_pyfunction!(training::train, module)?)?;
+    module.add_function(wrap_pyfunction!(training::label_of_schema, module)?)?;
+    module.add_class::<model::Model>()
+}

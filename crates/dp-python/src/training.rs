@@ -1,0 +1,237 @@
+//! Training on columns of Python.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use dp::Training;
+use dp::model::ModelKind;
+use dp_accountant::AdjacencyKind;
+use dp_accountant::certificate::NoiseMode;
+use dp_data::Workers;
+use dp_data::encode::{Encoding, FeatureMap, RowNorm};
+use dp_data::read::Input;
+use dp_data::schema::{Scale, Schema};
+use dp_losses::LossKind;
+use dp_optim::FloatKind;
+use dp_optim::catalogue::{self, Kind, PARAMETERS, Settings, Value};
+use dp_optim::engine::Control;
+use dp_optim::recipes::Share;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::failure::Failure;
+use crate::interrupt::interruptible;
+use crate::model::Model;
+use crate::table::{Columns, NamedColumn};
+
+/// Reads the members of a dictionary by name.
+struct Options<'a, 'py>(&'a Bound<'py, PyDict>);
+
+impl<'py> Options<'_, 'py> {
+    fn get<T: for<'a> FromPyObject<'a, 'py>>(&self, name: &str) -> PyResult<Option<T>> {
+        match self.0.get_item(name)? {
+            Some(value) if !value.is_none() => match value.extract() {
+                Ok(value) => Ok(Some(value)),
+                Err(_) => Err(unusable(name, &value)?.into()),
+            },
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the member as one of these words.
+    fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> PyResult<Option<T>> {
+        let Some(word) = self.get::<String>(name)? else { return Ok(None) };
+        let found = words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value);
+        let known: Vec<_> = words.iter().map(|(known, _)| format!("'{known}'")).collect();
+        let refused = || Failure::argument(name, format!("{name} is {word:?}")).expecting(known.join(", "));
+        Ok(Some(found.ok_or_else(refused)?))
+    }
+}
+
+fn unusable(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Failure> {
+    Ok(Failure::argument(name, format!("{name} = {} cannot be used", value.repr()?)))
+}
+
+/// Trains a model on columns. Returns it with warnings for whoever holds the data, and the advice on the choice of the algorithm.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "a tuple is what Python takes apart")]
+pub(crate) fn train(
+    py: Python<'_>,
+    schema: &str,
+    columns: Vec<NamedColumn>,
+    rows: usize,
+    options: &Bound<'_, PyDict>,
+) -> PyResult<(Model, Vec<String>, Option<(String, f64, f64, f64)>)> {
+    let options = Options(options);
+    let mut schema = Schema::parse("the schema", schema).map_err(Failure::from)?;
+    let assumed = options.get::<Vec<String>>("assume_public")?.unwrap_or_default();
+    schema.assume_public(&assumed).map_err(Failure::from)?;
+    let training = training(&schema, &options)?;
+    let columns = Columns::new(columns, rows);
+    let raised = columns.raised();
+    let trained = interruptible(py, move |cancelled: &Arc<AtomicBool>| {
+        let input = Input::from_table(columns.table(Arc::clone(cancelled)));
+        let mut control = Control { cancelled: Some(cancelled), ..Control::default() };
+        training.on_input(&schema, input, Some(rows as u64), &mut control)
+    })?
+    .map_err(|error| raised.or(error))?;
+    let advice = trained.advice.map(|advice| {
+        let [low, high] = advice.expected_loss_range;
+        (advice.reason, advice.expected_loss, low, high)
+    });
+    let warnings = trained.warnings.iter().map(ToString::to_string).collect();
+    Ok((Model::new(trained.file), warnings, advice))
+}
+
+/// A label: its column, its kind, its classes, its range.
+type LabelParts = (String, &'static str, Vec<String>, Option<(f64, f64)>);
+
+/// Returns the column of a schema's label, what it holds (`two-classes`, `classes` or `number`), the classes (of two, the negative
+/// one first), and the range.
+#[pyfunction]
+pub(crate) fn label_of_schema(schema: &str) -> PyResult<LabelParts> {
+    let schema = Schema::parse("the schema", schema).map_err(Failure::from)?;
+    let label = schema.label();
+    let (kind, classes, range) = match ModelKind::of(label).map_err(Failure::from)? {
+        ModelKind::LinearClassifier { classes } => ("two-classes", vec![classes.negative, classes.positive], None),
+        ModelKind::MultiClassLinear { classes } => ("classes", classes, None),
+        ModelKind::LinearRegression { range } => ("number", Vec::new(), Some((range.min, range.max))),
+    };
+    Ok((label.column.clone(), kind, classes, range))
+}
+
+fn training(schema: &Schema, options: &Options<'_, '_>) -> PyResult<Training> {
+    let number = |name: &str| options.get::<f64>(name);
+    let missing = || Failure { code: "usage.missing", ..Failure::argument("epsilon", "epsilon is missing") };
+    let epsilon = number("epsilon")?.ok_or_else(missing)?;
+    let name = options.get::<String>("algorithm")?.unwrap_or_else(|| catalogue::AUTO.name.to_owned());
+    let algorithm = catalogue::find(&name).ok_or_else(|| {
+        let known: Vec<_> = catalogue::ALGORITHMS.iter().map(|entry| format!("'{}'", entry.name)).collect();
+        Failure::argument("algorithm", format!("there is no algorithm {name:?}")).expecting(known.join(", "))
+    })?;
+    // As the program: only `auto` suggests a delta; other algorithms are pure without one.
+    let delta = match number("delta")? {
+        None if name != catalogue::AUTO.name => Some(0.0),
+        delta => delta,
+    };
+    let mut training = Training::new(epsilon, delta)
+        .map_err(|error| Failure { field: Some("epsilon".to_owned()), ..Failure::from(error) })?
+        .by_entry(algorithm)
+        .with_settings(settings(options)?)
+        .with_encoding(encoding(options)?)
+        .made_by(BTreeMap::from([(env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned())]));
+    if let Some(map) = feature_map(options)? {
+        training = training.with_map(map);
+    }
+    if let Some(loss) = options.get::<String>("loss")? {
+        let loss: LossKind =
+            loss.parse().map_err(|error: dp_losses::Error| Failure::argument("loss", error.to_string()))?;
+        training = training.with_loss(loss);
+    }
+    let relations = [("add-remove", AdjacencyKind::ZeroOut), ("replace-one", AdjacencyKind::ReplaceOne)];
+    if let Some(relation) = options.word("adjacency", &relations)? {
+        training = training.under(relation);
+    }
+    let shares = [("joint", Share::Joint), ("composed", Share::Composed), ("split", Share::Split)];
+    if let Some(share) = options.word("one_vs_rest", &shares)? {
+        training = training.one_against_the_rest(share);
+    }
+    if options.word("threshold", &[("half", false), ("base-rate", true)])? == Some(true) {
+        training = training.at_base_rate();
+    }
+    if let Some(noise) = options.word("noise", &[("exact", NoiseMode::Exact), ("rounded", NoiseMode::Rounded)])? {
+        training = training.with_noise(noise);
+    }
+    if let Some(float) = options.word("float", &[("f64", FloatKind::F64), ("f32", FloatKind::F32)])? {
+        training = training.in_float(float);
+    }
+    if let Some(unit) = options.get::<String>("unit")? {
+        let most = options.get::<u64>("max_rows")?.filter(|most| *most > 0).ok_or_else(|| Failure {
+            code: "usage.missing",
+            ..Failure::argument("max_rows", "max_rows is missing: the most rows of a unit that are used")
+        })?;
+        training = training.per_unit(&unit, most);
+    }
+    if let Some(seed) = options.get::<u64>("seed")? {
+        training = training.seeded(seed);
+    }
+    let threads = options.get::<usize>("threads")?.and_then(NonZeroUsize::new);
+    let training = training.with_workers(threads.map_or_else(Workers::available, Workers::new));
+    training.relation().map_err(Failure::from)?;
+    training.task(schema.label()).map_err(Failure::from)?;
+    Ok(training)
+}
+
+fn settings(options: &Options<'_, '_>) -> PyResult<Settings> {
+    let mut settings = Settings::default();
+    let Some(given) = options.get::<Bound<'_, PyDict>>("settings")? else { return Ok(settings) };
+    for (name, value) in given {
+        let name: String = name.extract()?;
+        let known = PARAMETERS.iter().find(|parameter| parameter.name == name.replace('_', "-"));
+        let parameter = known.ok_or_else(|| {
+            let names: Vec<_> = PARAMETERS.iter().map(|one| format!("'{}'", one.name.replace('-', "_"))).collect();
+            Failure::argument("settings", format!("there is no setting '{name}'")).expecting(names.join(", "))
+        })?;
+        if value.is_none() {
+            continue;
+        }
+        let refused =
+            |expected: &str| Ok::<_, PyErr>(unusable(&format!("settings[{name:?}]"), &value)?.expecting(expected));
+        let value = match parameter.kind {
+            Kind::Number(range) => match value.extract() {
+                Ok(number) => Value::Number(number),
+                Err(_) => return Err(refused(range.in_words())?.into()),
+            },
+            Kind::Count { .. } => match value.extract() {
+                Ok(count) => Value::Count(count),
+                Err(_) => return Err(refused("a whole number")?.into()),
+            },
+            Kind::OneOf(names) => match value.extract::<String>() {
+                Ok(word) if names().iter().any(|(name, _)| *name == word) => Value::Name(word),
+                _ => {
+                    let words: Vec<_> = names().iter().map(|(name, _)| format!("'{name}'")).collect();
+                    return Err(refused(&words.join(", "))?.into());
+                }
+            },
+            Kind::Flag => match value.extract() {
+                Ok(true) => Value::Flag,
+                Ok(false) => continue,
+                Err(_) => return Err(refused("True or False")?.into()),
+            },
+            Kind::Penalty => match value.extract::<String>().ok().and_then(|text| text.parse().ok()) {
+                Some(penalty) => Value::Penalty(penalty),
+                None => return Err(refused("'l1:NUMBER', 'elastic-net:NUMBER:RIDGE' or another penalty")?.into()),
+            },
+        };
+        parameter
+            .set(&mut settings, value)
+            .map_err(|error| Failure { field: Some(format!("settings[{name:?}]")), ..Failure::from(error) })?;
+    }
+    Ok(settings)
+}
+
+fn encoding(options: &Options<'_, '_>) -> PyResult<Encoding> {
+    let unit_scale = options.word("scale", &[("unit-rows", false), ("unit", true)])?.unwrap_or(false);
+    let row_norm = options.word("row_norm", &[("clip", RowNorm::Clip), ("unit", RowNorm::Unit)])?;
+    match (unit_scale, row_norm) {
+        (true, row_norm) => Ok(Encoding::unit_scale(row_norm.unwrap_or(RowNorm::Clip))),
+        (false, None) => Ok(Encoding::UNIT_ROWS),
+        (false, Some(_)) => {
+            let message = "scale='unit-rows' makes every row of norm 1 already";
+            Err(Failure::argument("row_norm", message).expecting("scale='unit', or no row_norm").into())
+        }
+    }
+}
+
+/// Returns the stated functions of numeric columns; `None` leaves them to the algorithm.
+fn feature_map(options: &Options<'_, '_>) -> PyResult<Option<FeatureMap>> {
+    let scales = [("linear", Scale::Linear), ("log", Scale::Log), ("by-range", Scale::ByRange)];
+    let scale = options.word("coordinate", &scales)?;
+    let Some(curves) = options.get::<u32>("curves")? else {
+        return Ok(scale.map(|scale| FeatureMap { scale, ..FeatureMap::curves(0) }));
+    };
+    let map = FeatureMap::curves(curves);
+    Ok(Some(FeatureMap { scale: scale.unwrap_or(map.scale), pairs: options.get("pairs")?.unwrap_or(false), ..map }))
+}
