@@ -22,5 +22,6 @@ fn _dp(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(accounting::certificate, module)?)?;
     module.add_function(wrap_pyfunction!(training::train, module)?)?;
     module.add_function(wrap_pyfunction!(training::label_of_schema, module)?)?;
+    module.add_function(wrap_pyfunction!(training::algorithms, module)?)?;
     module.add_class::<model::Model>()
 }

@@ -11,6 +11,7 @@ use dp_data::encode::UnknownCategory;
 use dp_data::read::{CsvOptions, Input, RecordReader};
 use dp_data::schema::{ColumnKind, LabelKind};
 use dp_data::{DataError, Workers};
+use dp_optim::DerivesModel as _;
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray as _, PyArray1, PyArray2};
 use pyo3::prelude::*;
@@ -167,6 +168,17 @@ impl Model {
             LabelKind::Number(range) => Some((range.min, range.max)),
             _ => None,
         }
+    }
+
+    /// The position of the settings that were chosen privately, or None; False if none were.
+    #[getter]
+    fn chosen(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let choice = self.file.certificate.derivation.choice();
+        Ok(match choice.map(|choice| choice.chosen) {
+            None => py.None(),
+            Some(None) => false.into_pyobject(py)?.to_owned().into_any().unbind(),
+            Some(Some(position)) => position.into_pyobject(py)?.into_any().unbind(),
+        })
     }
 
     /// The loss that it was trained with.

@@ -7,8 +7,9 @@ use std::sync::atomic::AtomicBool;
 
 use dp::Training;
 use dp::model::ModelKind;
-use dp_accountant::AdjacencyKind;
+use dp::training::{Choice, ChoiceMethod, REGRESSION_WIDTH};
 use dp_accountant::certificate::NoiseMode;
+use dp_accountant::{AdjacencyKind, Repetitions};
 use dp_data::Workers;
 use dp_data::encode::{Encoding, FeatureMap, RowNorm};
 use dp_data::read::Input;
@@ -18,6 +19,7 @@ use dp_optim::FloatKind;
 use dp_optim::catalogue::{self, Kind, PARAMETERS, Settings, Value};
 use dp_optim::engine::Control;
 use dp_optim::recipes::Share;
+use dp_optim::tuning::{MOST_CANDIDATES, RandomStopping};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -85,6 +87,12 @@ pub(crate) fn train(
     Ok((Model::new(trained.file), warnings, advice))
 }
 
+/// Returns the names of all private algorithms.
+#[pyfunction]
+pub(crate) fn algorithms() -> Vec<&'static str> {
+    catalogue::ALGORITHMS.iter().map(|entry| entry.name).collect()
+}
+
 /// A label: its column, its kind, its classes, its range.
 type LabelParts = (String, &'static str, Vec<String>, Option<(f64, f64)>);
 
@@ -119,13 +127,19 @@ fn training(schema: &Schema, options: &Options<'_, '_>) -> PyResult<Training> {
     let mut training = Training::new(epsilon, delta)
         .map_err(|error| Failure { field: Some("epsilon".to_owned()), ..Failure::from(error) })?
         .by_entry(algorithm)
-        .with_settings(settings(options)?)
+        .with_settings(options.get("settings")?.as_ref().map(settings).transpose()?.unwrap_or_default())
         .with_encoding(encoding(options)?)
         .made_by(BTreeMap::from([(env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned())]));
+    if let Some(choice) = choice(options, delta)? {
+        training = training.choosing(choice);
+    }
     if let Some(map) = feature_map(options)? {
         training = training.with_map(map);
     }
     if let Some(loss) = options.get::<String>("loss")? {
+        // As the program: a wide part in which gradients are those of the squared loss.
+        let is_wide = ["log-cosh", "huber-regression"].contains(&loss.as_str());
+        let loss = if is_wide { format!("{loss}:{REGRESSION_WIDTH}") } else { loss };
         let loss: LossKind =
             loss.parse().map_err(|error: dp_losses::Error| Failure::argument("loss", error.to_string()))?;
         training = training.with_loss(loss);
@@ -164,9 +178,38 @@ fn training(schema: &Schema, options: &Options<'_, '_>) -> PyResult<Training> {
     Ok(training)
 }
 
-fn settings(options: &Options<'_, '_>) -> PyResult<Settings> {
+/// Returns the private choice among settings, if there is one.
+fn choice(options: &Options<'_, '_>, delta: Option<f64>) -> PyResult<Option<Choice>> {
+    let Some(grid) = options.get::<Vec<Bound<'_, PyDict>>>("grid")? else { return Ok(None) };
+    let grid = grid.iter().map(settings).collect::<PyResult<Vec<_>>>()?;
+    if !(2..=MOST_CANDIDATES).contains(&grid.len()) {
+        let message = format!("there are {} combinations to choose from", grid.len());
+        return Err(Failure::argument("param_grid", message).expecting(format!("2 to {MOST_CANDIDATES}")).into());
+    }
+    if options.word("method", &[("portions", true), ("random-stopping", false)])?.unwrap_or(true) {
+        return Ok(Some(Choice { grid, method: ChoiceMethod::Portions }));
+    }
+    let mean = options.get::<f64>("trials")?.unwrap_or(2.0 * grid.len() as f64);
+    let laws = [("logarithmic", Some(0.0)), ("geometric", Some(1.0)), ("poisson", None)];
+    let law = options.word("trial_law", &laws)?.unwrap_or(Some(0.0));
+    let least = if law.is_none() { 0.0 } else { 1.0 };
+    if !(mean > least && mean <= 10_000.0) {
+        let expected = format!("a number above {least}, at most 10000");
+        return Err(Failure::argument("trials", format!("trials is {mean}")).expecting(expected).into());
+    }
+    let repetitions = match law {
+        Some(eta) => RandomStopping::repetitions_of_mean(eta, mean),
+        None if delta == Some(0.0) => {
+            let message = "the best of a Poisson number of trainings has no guarantee without a delta";
+            return Err(Failure::argument("trial_law", message).expecting("a delta above 0, or another law").into());
+        }
+        None => Repetitions::Poisson { mean },
+    };
+    Ok(Some(Choice { grid, method: ChoiceMethod::RandomStopping(repetitions) }))
+}
+
+fn settings(given: &Bound<'_, PyDict>) -> PyResult<Settings> {
     let mut settings = Settings::default();
-    let Some(given) = options.get::<Bound<'_, PyDict>>("settings")? else { return Ok(settings) };
     for (name, value) in given {
         let name: String = name.extract()?;
         let known = PARAMETERS.iter().find(|parameter| parameter.name == name.replace('_', "-"));

@@ -126,7 +126,8 @@ def test_no_steps_release_nothing():
 
 
 def test_events_of_dp_accounting_are_converted():
-    peer = pytest.importorskip("dp_accounting")
+    pytest.importorskip("dp_accounting")
+    from dp_accounting import dp_event as peer
     from dp_accounting.pld import PLDAccountant
 
     gaussian = peer.GaussianDpEvent(1.1)
@@ -134,7 +135,6 @@ def test_events_of_dp_accounting_are_converted():
         peer.SelfComposedDpEvent(peer.PoissonSampledDpEvent(0.01, gaussian), 100),
         peer.ComposedDpEvent([gaussian, peer.LaplaceDpEvent(2.0)]),
         peer.SelfComposedDpEvent(peer.DiscreteLaplaceDpEvent(0.5, 1), 4),
-        peer.EpsilonDeltaDpEvent(0.5, 1e-9),
     ]
     for case in cases:
         theirs = PLDAccountant(value_discretization_interval=1e-3).compose(case).get_epsilon(1e-6)
@@ -145,6 +145,12 @@ def test_events_of_dp_accounting_are_converted():
     tree = events.from_dp_accounting(peer.SingleEpochTreeAggregationDpEvent(2.0, [5, 3]))
     assert tree.sensitivity == pytest.approx(math.sqrt(3)) and tree.std_dev == 2.0
     assert events.from_dp_accounting(peer.NoOpDpEvent()) == events.NoOp()
+    response = events.from_dp_accounting(peer.RandomizedResponseDpEvent(0.4, 3))
+    # ln((0.6 + 0.4/3) / (0.4/3))
+    assert accounting.event(response, delta=0.0).epsilon == pytest.approx(math.log(5.5), rel=1e-9)
+    # Theirs hides the index; ours is a pair in which it is known.
+    with pytest.raises(DpError):
+        events.from_dp_accounting(peer.MixtureOfGaussiansDpEvent(1.5, [0.0, 1.0], [0.5, 0.5]))
     with pytest.raises(DpError) as caught:
         events.from_dp_accounting(peer.ComposedDpEvent([gaussian, peer.UnsupportedDpEvent()]))
     assert caught.value.field == "event.events[1]"

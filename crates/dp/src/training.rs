@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dp_accountant::certificate::{Assumption, Certificate, NoiseMode};
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, Delta, Epsilon, Repetitions, ReplaceOne, ZeroOut};
 use dp_data::encode::{Encoding, FeatureMap, Stored};
 use dp_data::read::{CsvOptions, CuratorWarning, Input};
 use dp_data::schema::{Label, LabelKind, Schema};
@@ -19,6 +19,7 @@ use dp_optim::recipes::{
     AnyDerivation, AnyPlan, AnyRecipe, AtBaseRate, Budget, Compiled, OneVsAll, PerUnit, Recipe, Share, TrainsAny,
     train_without_privacy,
 };
+use dp_optim::tuning::{Portions, RandomStopping};
 use dp_optim::{DerivesModel as _, FloatKind, MemorySource};
 
 use crate::error::Error;
@@ -82,7 +83,46 @@ pub struct Training {
     room: Room,
     unit: Option<(String, u64)>,
     seed: Option<u64>,
+    choice: Option<Choice>,
     versions: BTreeMap<String, String>,
+}
+
+/// A private choice among settings, which is part of the release.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// The combinations to choose among.
+    pub grid: Vec<Settings>,
+    /// The method.
+    pub method: ChoiceMethod,
+}
+
+/// The method of a private choice.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum ChoiceMethod {
+    /// On disjoint portions of the records, one for each combination and one to compare them.
+    Portions,
+    /// The best of a random number of trainings.
+    RandomStopping(Repetitions),
+}
+
+impl Choice {
+    /// Returns the shape of the records that one combination is trained on.
+    pub fn shape_of_one(&self, shape: Shape) -> Shape {
+        match self.method {
+            ChoiceMethod::Portions => Shape { n: Portions::records_of_portion(shape.n, self.grid.len()), ..shape },
+            ChoiceMethod::RandomStopping(_) => shape,
+        }
+    }
+
+    /// Returns the recipe that chooses among the candidates.
+    pub fn recipe(&self, candidates: Vec<AnyRecipe>) -> AnyRecipe {
+        match self.method {
+            ChoiceMethod::Portions => Portions::new(candidates).into(),
+            ChoiceMethod::RandomStopping(repetitions) => {
+                RandomStopping { candidates, repetitions, score_share: RandomStopping::SCORE_SHARE }.into()
+            }
+        }
+    }
 }
 
 /// The expected loss from which a model is useless: half of the possible gain.
@@ -203,6 +243,7 @@ impl Training {
             room: Room::default(),
             unit: None,
             seed: None,
+            choice: None,
             versions: versions(),
         }
     }
@@ -269,6 +310,12 @@ impl Training {
     #[must_use]
     pub fn seeded(self, seed: u64) -> Self {
         Self { seed: Some(seed), ..self }
+    }
+
+    /// Chooses privately among settings, in place of [`with_settings`](Self::with_settings).
+    #[must_use]
+    pub fn choosing(self, choice: Choice) -> Self {
+        Self { choice: Some(choice), ..self }
     }
 
     /// Sets what the certificate names as the programs that made it, by version; this crate by default.
@@ -498,7 +545,9 @@ impl Training {
             Some(share) => share.budget_of_each(task.classes, budget)?,
             None => budget,
         };
-        with_chosen_map(self.algorithm, &self.request(task.loss, budget, Shape::new(encoder, n))?, encoder)
+        let shape = Shape::new(encoder, n);
+        let shape = self.choice.as_ref().map_or(shape, |choice| choice.shape_of_one(shape));
+        with_chosen_map(self.algorithm, &self.request(task.loss, budget, shape)?, encoder)
     }
 
     /// Returns the recipe that protects a record.
@@ -558,7 +607,20 @@ impl Training {
     {
         let shape = Shape::new(&records.encoder, records.rows.len());
         let Shape { n, dim, .. } = shape;
-        let Built { recipe, advice } = self.recipe_of_a_record(self.task(records.encoder.label())?, shape)?;
+        let task = self.task(records.encoder.label())?;
+        let Built { recipe, advice } = match &self.choice {
+            None => self.recipe_of_a_record(task, shape)?,
+            Some(choice) => {
+                let of_one = choice.shape_of_one(shape);
+                // The records of all combinations decide a delta that is suggested.
+                let whole = Self { delta: Some(self.budget(n)?.delta), choice: None, ..self.clone() };
+                let of_settings = |settings: &Settings| {
+                    let built = whole.clone().with_settings(settings.clone()).recipe_of_a_record(task, of_one)?;
+                    Ok::<_, TrainError>(built.recipe)
+                };
+                choice.recipe(choice.grid.iter().map(of_settings).collect::<Result<_, _>>()?).into()
+            }
+        };
         let (recipe, budget, relation) = (self.protecting(recipe), self.budget(n)?, self.relation()?);
         control.workers = self.workers;
         control.gradients = control.gradients.or(self.settings.gradients);

@@ -12,9 +12,10 @@ from dp import accounting, errors, events
 from dp._dp import __version__
 
 if TYPE_CHECKING:
-    from dp.estimators import DPLinearSVC, DPLogisticRegression, DPRidge, load
+    from dp.estimators import DPGridSearch, DPLinearSVC, DPLogisticRegression, DPRidge, load
 
 __all__ = [
+    "DPGridSearch",
     "DPLinearSVC",
     "DPLogisticRegression",
     "DPRidge",
@@ -25,7 +26,7 @@ __all__ = [
     "load",
 ]
 
-_ESTIMATORS = ("DPLinearSVC", "DPLogisticRegression", "DPRidge", "load")
+_ESTIMATORS = ("DPGridSearch", "DPLinearSVC", "DPLogisticRegression", "DPRidge", "load")
 
 
 def __getattr__(name: str) -> Any:

@@ -55,9 +55,7 @@ def of_array(name: str, values: np.ndarray[Any, Any]) -> Column:
     if kind in "iuf":
         return Column(name, "number", rows, lambda start, stop: _numbers(values[start:stop]), values)
     if kind == "b":
-        return Column(
-            name, "boolean", rows, lambda start, stop: ("boolean", np.ascontiguousarray(values[start:stop])), values
-        )
+        return Column(name, "boolean", rows, lambda start, stop: ("boolean", np.ascontiguousarray(values[start:stop])), values)
     if kind == "M":
 
         def times(start: int, stop: int) -> tuple[Kind, Any]:

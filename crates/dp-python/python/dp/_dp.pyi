@@ -1,9 +1,22 @@
 """The compiled part of the package."""
 
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
+
+__all__ = [
+    "Model",
+    "__version__",
+    "algorithms",
+    "answer",
+    "canonical_event",
+    "certificate",
+    "label_of_schema",
+    "meaning",
+    "trade_off",
+    "train",
+]
 
 __version__: str
 
@@ -30,6 +43,7 @@ def certificate(bytes: bytes) -> tuple[str, str, bool, float | None]: ...
 
 _Columns = list[tuple[str, Any]]
 
+@final
 class Model:
     @staticmethod
     def parse(bytes: bytes) -> Model: ...
@@ -61,6 +75,8 @@ class Model:
     @property
     def linear_form(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None: ...
     @property
+    def chosen(self) -> int | bool | None: ...
+    @property
     def schema(self) -> str | None: ...
     @property
     def label(self) -> str: ...
@@ -75,3 +91,4 @@ def train(
     schema: str, columns: _Columns, rows: int, options: dict[str, Any]
 ) -> tuple[Model, list[str], tuple[str, float, float, float] | None]: ...
 def label_of_schema(schema: str) -> tuple[str, str, list[str], tuple[float, float] | None]: ...
+def algorithms() -> list[str]: ...

@@ -61,9 +61,11 @@ def observed_range(column: Column) -> tuple[float, float]:
     """Returns the range of the numbers of a column."""
     low, high = math.inf, -math.inf
     for cells in column.blocks():
-        if not isinstance(cells, np.ndarray) or cells.dtype != np.float64:
-            cells = np.array([math.nan if _is_missing(cell) else float(cell) for cell in cells], dtype=np.float64)
-        values = cells[~np.isnan(cells)]
+        if isinstance(cells, np.ndarray) and cells.dtype == np.float64:
+            values = cells
+        else:
+            values = np.array([math.nan if _is_missing(cell) else float(cell) for cell in cells], dtype=np.float64)
+        values = values[~np.isnan(values)]
         if values.size:
             low, high = min(low, float(values.min())), max(high, float(values.max()))
     if not (math.isfinite(low) and math.isfinite(high)):
@@ -108,7 +110,9 @@ def _each(bounds: Any, columns: Sequence[Column]) -> list[Any]:
         names = [column.name for column in columns]
         unknown = [name for name in bounds if name not in names]
         if unknown:
-            raise DpError(f"bounds names {unknown[0]!r}, which is no column", "schema.unknown_column", "bounds", f"one of {names}")
+            raise DpError(
+                f"bounds names {unknown[0]!r}, which is no column", "schema.unknown_column", "bounds", f"one of {names}"
+            )
         missing = [column for column in columns if column.name not in bounds and column.kind != "boolean"]
         if missing:
             raise DpError(

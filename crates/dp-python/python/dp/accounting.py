@@ -91,7 +91,16 @@ class _Asked:
     words: dict[str, Any]
     shape: tuple[int, ...]
 
-    def passed(self) -> tuple[Any, ...]:
+    def passed(
+        self,
+    ) -> tuple[
+        str,
+        str | None,
+        dict[str, NDArray[np.float64]],
+        dict[str, NDArray[np.uint64]],
+        dict[str, Any],
+        tuple[int, ...],
+    ]:
         return self.job, self.event, self.floats, self.counts, self.words, self.shape
 
 
@@ -153,8 +162,7 @@ class Answer:
         if not 2 <= points <= 10_000:
             raise DpError(f"points = {points!r} is out of range", "usage.value", "points", "a whole number from 2 to 10000")
         found = [
-            Curve(np.array(type_one), np.array(type_two))
-            for type_one, type_two in _dp.trade_off(*self._asked.passed(), points)
+            Curve(np.array(type_one), np.array(type_two)) for type_one, type_two in _dp.trade_off(*self._asked.passed(), points)
         ]
         return found[0] if self._asked.shape == () else found
 
@@ -187,7 +195,9 @@ def _array(name: str, value: Any) -> NDArray[Any]:
             raise _refused(name, array, ~usable, "a number")
         array = array.astype(np.float64)
     if array.dtype.kind not in "iuf" and array.size:
-        raise DpError(f"{name} holds {array.dtype} in place of numbers", "usage.value", name, "a number, or an array of numbers")
+        raise DpError(
+            f"{name} holds {array.dtype} in place of numbers", "usage.value", name, "a number, or an array of numbers"
+        )
     return array
 
 

@@ -16,6 +16,7 @@ write. Every fit spends privacy: a second one of the same estimator, or of a clo
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import os
@@ -28,19 +29,31 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from dp import _columns, _dp, _schema
 from dp.errors import CuratorWarning, DpError, NotPrivateWarning, PrivacyError, UselessModelWarning
 
-__all__ = ["DPLinearSVC", "DPLogisticRegression", "DPRidge", "load"]
+__all__ = ["DPGridSearch", "DPLinearSVC", "DPLogisticRegression", "DPRidge", "load"]
 
 _USELESS = 0.5
 
 # Arguments that go to the training under their own names.
-_OPTIONS = ("epsilon", "delta", "algorithm", "coordinate", "adjacency", "unit", "max_rows", "noise", "float", "scale", "settings")
+_OPTIONS = (
+    "epsilon",
+    "delta",
+    "algorithm",
+    "coordinate",
+    "adjacency",
+    "unit",
+    "max_rows",
+    "noise",
+    "float",
+    "scale",
+    "settings",
+)
 
 
 class _Lineage:
@@ -56,6 +69,16 @@ class _Lineage:
 
 _lineages: weakref.WeakKeyDictionary[Any, _Lineage] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    # Another thread may have held it.
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _lineage(estimator: Any) -> _Lineage:
@@ -115,7 +138,7 @@ class _Private(BaseEstimator):  # type: ignore[misc]
         )
         if lineage.fits > 0:
             raise PrivacyError(
-                f"this estimator, or one that it was cloned from or to, was fitted {lineage.fits} times already",
+                f"this estimator, or one that it was cloned from or to, was fitted already ({lineage.fits} in all)",
                 "privacy.refit",
                 "allow_refit",
                 None,
@@ -127,15 +150,15 @@ class _Private(BaseEstimator):  # type: ignore[misc]
 
     # Input -------------------------------------------------------------------------------------------------------------
 
-    def _columns(self, X: Any, reset: bool) -> list[_columns.Column]:
+    def _read(self, X: Any, reset: bool) -> list[_columns.Column]:
         """Returns the columns of X; ``reset`` records their number and names."""
         if _columns.is_frame(X):
             if X.shape[0] == 0 or X.shape[1] == 0:
                 raise ValueError(f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s): at least 1 is required")
-            validate_data(self, X, reset=reset, skip_check_array=True)
             columns = _columns.of_frame(X)
-            names = getattr(self, "feature_names_in_", None)
-            if names is None and not reset:
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            if getattr(self, "feature_names_in_", None) is None:
+                # Names that are not texts count as none.
                 columns = [
                     _columns.Column(f"x{i}", column.kind, column.rows, column.chunk, column.values)
                     for i, column in enumerate(columns)
@@ -183,8 +206,10 @@ class _Private(BaseEstimator):  # type: ignore[misc]
         if self.curves != "auto":
             options["curves"] = 0 if self.curves in (None, "none") else self.curves
         seed = self.random_state
-        if isinstance(seed, (np.random.RandomState, np.random.Generator)):
-            seed = int(getattr(seed, "integers", getattr(seed, "randint", None))(2**31))
+        if isinstance(seed, np.random.RandomState):
+            seed = int(seed.randint(2**31))
+        elif isinstance(seed, np.random.Generator):
+            seed = int(seed.integers(2**31))
         if seed is not None:
             if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
                 raise DpError(f"random_state is {seed!r}", "usage.value", "random_state", "None, or an int of at least 0")
@@ -217,6 +242,7 @@ class _Private(BaseEstimator):  # type: ignore[misc]
                 NotPrivateWarning,
                 stacklevel=3,
             )
+        options.update(getattr(self, "_choice", {}))
         named = [(column.name, column.chunk) for column in (*columns, label)]
         model, notes, advice = _dp.train(schema, named, rows, {**options, "assume_public": assumed})
         with _lock:
@@ -228,8 +254,8 @@ class _Private(BaseEstimator):  # type: ignore[misc]
             warnings.warn(note, CuratorWarning, stacklevel=3)
         if advice and advice[1] >= _USELESS:
             warnings.warn(
-                f"expect a useless model: of the possible gain {advice[1]:.0%} is lost ({advice[2]:.0%} to {advice[3]:.0%}), by "
-                "public numbers alone; use more records, a larger epsilon or fewer columns",
+                f"expect a useless model: {advice[1]:.0%} of the possible gain are lost ({advice[2]:.0%} to {advice[3]:.0%}), "
+                "by public numbers alone; use more records, a larger epsilon or fewer columns",
                 UselessModelWarning,
                 stacklevel=3,
             )
@@ -284,7 +310,7 @@ class _Private(BaseEstimator):  # type: ignore[misc]
 
     def _predicted(self, X: Any, probabilities: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         check_is_fitted(self)
-        columns = self._columns(X, reset=False)
+        columns = self._read(X, reset=False)
         options = self._options_of_threads()
         named = [(column.name, column.chunk) for column in columns]
         return self.model_.predict(named, columns[0].rows, probabilities, None, options)
@@ -297,7 +323,7 @@ class _Private(BaseEstimator):  # type: ignore[misc]
         if unknown.any():
             first = int(np.flatnonzero(unknown)[0])
             raise DpError(
-                f"{int(unknown.sum())} records have missing or undeclared cells, the first in row {first}: they have no prediction",
+                f"{int(unknown.sum())} records have missing or undeclared cells, the first in row {first}: no prediction",
                 "predict.unknown",
                 "X",
                 "records whose cells are known",
@@ -313,6 +339,16 @@ class _Private(BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         return self.model_.verify()
+
+    def as_sklearn(self) -> Any:
+        """Returns a fitted pipeline of scikit-learn with the same predictions, for a model of lines (``curves='none'``).
+
+        It holds none of our classes. Scores agree to rounding errors.
+        """
+        from dp import _export
+
+        check_is_fitted(self)
+        return _export.pipeline(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a model file, which ``dp verify``, ``dp predict`` and :func:`load` read. An existing file is not replaced."""
@@ -335,6 +371,12 @@ class _Private(BaseEstimator):  # type: ignore[misc]
         tags.non_deterministic = True
         tags.target_tags.required = True
         return tags
+
+
+def _check_finite(y: NDArray[Any]) -> None:
+    if y.dtype.kind == "f" and not np.isfinite(y).all():
+        first = int(np.flatnonzero(~np.isfinite(y))[0])
+        raise DpError(f"Input y contains NaN or infinity, first in row {first}", "label.missing", "y", "finite numbers")
 
 
 def _refuse_weights(keywords: dict[str, Any]) -> None:
@@ -368,13 +410,15 @@ class _PrivateClassifier(ClassifierMixin, _Private):  # type: ignore[misc]
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
         self._check_refit()
         options = self._options()
-        columns = self._columns(X, reset=True)
+        columns = self._read(X, reset=True)
         name = self._label_name(y, columns)
         y = column_or_1d(y, warn=True)
+        _check_finite(y)
         check_classification_targets(y)
         if self.schema is not None:
             self._refuse_with_schema("bounds", "classes")
-            schema, assumed = self._schema_text(), []
+            assumed: list[str] = []
+            schema = self._schema_text()
             name, kind, texts, _ = _dp.label_of_schema(schema)
             if kind == "number":
                 raise DpError("the label of the schema is a number", "usage.value", "schema", "classes", "use DPRidge")
@@ -487,7 +531,7 @@ class DPLogisticRegression(_PrivateClassifier):
         coordinate: ``"linear"``, ``"log"`` or ``"by-range"``: what the curves are functions of.
         one_vs_rest: ``"joint"``, ``"composed"`` or ``"split"``: one model for each of several classes, and how they share the
             budget; by default one softmax regression.
-        threshold: ``"half"``, or ``"base-rate"``: two classes are told apart at a noisy base rate, which costs a part of epsilon.
+        threshold: ``"half"``, or ``"base-rate"``: the model decides at a noisy base rate, which costs a part of epsilon.
         adjacency: ``"add-remove"`` or ``"replace-one"``; by default that of the algorithm.
         unit: a column of X that names what is protected, such as a patient with several rows.
         max_rows: the most rows of a unit that are used.
@@ -567,7 +611,7 @@ class DPLogisticRegression(_PrivateClassifier):
 class DPLinearSVC(_PrivateClassifier):
     """A linear support vector machine with a smooth hinge loss, and with differential privacy.
 
-    Several classes are told apart by one model for each (``one_vs_rest``, ``"joint"`` by default).
+    Several classes are told apart by one model for each (``one_vs_rest``, ``"composed"`` by default).
 
     Args:
         width: half of the width of the hinge's quadratic part.
@@ -628,7 +672,7 @@ class DPLinearSVC(_PrivateClassifier):
         return "huber-svm" if self.width is None else f"huber-svm:{self.width!r}"
 
     def _shared(self, classes: int) -> str | None:
-        return None if classes == 2 else self.one_vs_rest or "joint"
+        return None if classes == 2 else self.one_vs_rest or "composed"
 
 
 class DPRidge(RegressorMixin, _Private):  # type: ignore[misc]
@@ -639,8 +683,8 @@ class DPRidge(RegressorMixin, _Private):  # type: ignore[misc]
             certificate states as an assumption.
         loss: ``"log-cosh"``, whose gradients are bounded, ``"squared"`` or ``"huber-regression"``.
 
-    The coefficient of the penalty is ``settings={"lambda": ...}``, by default from public numbers. The other arguments are those
-    of :class:`DPLogisticRegression`.
+    The coefficient of the penalty is ``settings={"lambda": ...}``, by default from public numbers. The other arguments are
+    those of :class:`DPLogisticRegression`.
     """
 
     def __init__(
@@ -699,7 +743,7 @@ class DPRidge(RegressorMixin, _Private):  # type: ignore[misc]
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
         self._check_refit()
         options = self._options()
-        columns = self._columns(X, reset=True)
+        columns = self._read(X, reset=True)
         name = self._label_name(y, columns)
         y = column_or_1d(y, warn=True)
         if y.dtype.kind == "O":
@@ -707,12 +751,11 @@ class DPRidge(RegressorMixin, _Private):  # type: ignore[misc]
         if y.dtype.kind not in "iufb":
             raise DpError(f"y is of type {y.dtype}", "usage.value", "y", "numbers")
         y = np.asarray(y, dtype=np.float64)
-        if not np.isfinite(y).all():
-            first = int(np.flatnonzero(~np.isfinite(y))[0])
-            raise DpError(f"Input y contains NaN or infinity, first in row {first}", "label.missing", "y", "finite numbers")
+        _check_finite(y)
         if self.schema is not None:
             self._refuse_with_schema("bounds", "y_bounds")
-            schema, assumed = self._schema_text(), []
+            assumed: list[str] = []
+            schema = self._schema_text()
             name, kind, _, _ = _dp.label_of_schema(schema)
             if kind != "number":
                 raise DpError("the label of the schema is a class", "usage.value", "schema", "a number")
@@ -727,7 +770,7 @@ class DPRidge(RegressorMixin, _Private):  # type: ignore[misc]
         self._train(columns, _columns.of_array(name, y), schema, assumed, options)
         return self
 
-    def _range(self, y: NDArray[np.float64]) -> tuple[float, float]:
+    def _range(self, y: NDArray[np.float64]) -> tuple[tuple[float, float], bool]:
         if self.y_bounds is None:
             raise DpError(
                 "the range of y is not known",
@@ -751,15 +794,11 @@ class DPRidge(RegressorMixin, _Private):  # type: ignore[misc]
         """Returns the number of each row, within ``y_bounds``."""
         return self._known(self._predicted(X, probabilities=False)[1])
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Returns the scores: y mapped to [-1, 1], before it is clamped."""
-        return self._predicted(X, probabilities=False)[0][:, 0]
-
     @property
     def coef_(self) -> NDArray[np.float64]:
         """The coefficients in the units of the columns. The score of a row is ``(X @ coef_ + intercept_)`` over the norm of its
         features. Only a model of lines has them (``curves='none'``)."""
-        return self._linear_form("coef_")[0][0]
+        return np.asarray(self._linear_form("coef_")[0][0])
 
     @property
     def intercept_(self) -> float:
@@ -772,6 +811,93 @@ class DPRidge(RegressorMixin, _Private):  # type: ignore[misc]
         return tags
 
 
+class DPGridSearch(BaseEstimator):  # type: ignore[misc]
+    """A private choice among settings: the choice and the training together spend the estimator's epsilon and delta.
+
+    Args:
+        estimator: a :class:`DPLogisticRegression` or :class:`DPLinearSVC`, not fitted. For ``algorithm="auto"``, which
+            chooses by public numbers already, ``bolt-on-convex`` is tuned.
+        param_grid: values of ``lambda``, ``passes`` and ``batch_size``; all combinations are candidates.
+        method: ``"portions"``: each combination is trained on its own part of the records, and one more part compares them;
+            ``"random-stopping"``: the best of a random number of trainings on all records.
+        trials: the mean number of trainings of random stopping; by default twice the number of combinations.
+        trial_law: ``"logarithmic"``, ``"geometric"`` or ``"poisson"``, which needs a delta.
+
+    After ``fit``: ``best_estimator_``, ``best_params_`` and ``best_index_``; None where random stopping trained no model.
+
+    >>> import numpy as np
+    >>> from dp import DPGridSearch, DPLogisticRegression
+    >>> ages = np.arange(6000) % 90
+    >>> model = DPLogisticRegression(epsilon=3.0, bounds=(0, 120), classes=[0, 1], delta=0.0)
+    >>> search = DPGridSearch(model, {"lambda": [0.001, 0.1]}).fit(ages.reshape(-1, 1), (ages > 45).astype(int))
+    >>> search.best_params_ in ({"lambda": 0.001}, {"lambda": 0.1})
+    True
+    >>> search.best_estimator_.epsilon_ <= 3.0
+    True
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_grid: Any,
+        *,
+        method: str = "portions",
+        trials: float | None = None,
+        trial_law: str = "logarithmic",
+    ) -> None:
+        self.estimator = estimator
+        self.param_grid = param_grid
+        self.method = method
+        self.trials = trials
+        self.trial_law = trial_law
+
+    def fit(self, X: Any, y: Any) -> DPGridSearch:
+        """Chooses and trains on the rows of X and their classes y.
+
+        Raises:
+            DpError: for arguments that are not usable; DataError for records; PrivacyError for a fit that is not allowed.
+        """
+        if not isinstance(self.estimator, _PrivateClassifier):
+            message = f"estimator is a {type(self.estimator).__name__}"
+            raise DpError(message, "usage.value", "estimator", "a DPLogisticRegression or a DPLinearSVC: mistakes are counted")
+        if not isinstance(self.param_grid, dict) or not all(np.ndim(values) == 1 for values in self.param_grid.values()):
+            raise DpError(f"param_grid is {self.param_grid!r}", "usage.value", "param_grid", "lists of values by name")
+        tuned = ("lambda", "passes", "batch_size")
+        for name in self.param_grid:
+            if name not in tuned:
+                raise DpError(f"param_grid names {name!r}", "usage.value", "param_grid", f"one of {tuned}")
+        names = list(self.param_grid)
+        grid = [dict(zip(names, values)) for values in itertools.product(*self.param_grid.values())]
+        estimator = clone(self.estimator)
+        if estimator.algorithm == "auto":
+            estimator.algorithm = "bolt-on-convex"
+        fixed = dict(estimator.settings or {})
+        estimator._choice = {
+            "grid": [{**fixed, **{name: _plain(value) for name, value in one.items()}} for one in grid],
+            "method": self.method,
+            "trials": self.trials,
+            "trial_law": self.trial_law,
+        }
+        try:
+            estimator.fit(X, y)
+        finally:
+            del estimator._choice
+        chosen = estimator.model_.chosen
+        self.best_estimator_ = estimator
+        self.best_index_ = None if chosen is False or chosen is None else int(chosen)
+        self.best_params_ = None if self.best_index_ is None else grid[self.best_index_]
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Returns the class of each row."""
+        check_is_fitted(self, "best_estimator_")
+        return np.asarray(self.best_estimator_.predict(X))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def load(path: str | os.PathLike[str]) -> DPLogisticRegression | DPLinearSVC | DPRidge:
     """Reads a model file of the program ``dp`` or of ``save`` as a fitted estimator, which predicts and cannot be fitted again.
 
@@ -780,7 +906,10 @@ def load(path: str | os.PathLike[str]) -> DPLogisticRegression | DPLinearSVC | D
     """
     model = _dp.Model.parse(Path(path).read_bytes())
     schema = model.schema
-    if schema is None:
+    if schema is not None:
+        # Without the comments for whoever reviews it.
+        schema = "".join(line for line in schema.splitlines(keepends=True) if not line.startswith("#"))
+    else:
         raise DpError("the model is not one of a table", "model.format", None, "a model of a table with columns")
     estimator: DPLogisticRegression | DPLinearSVC | DPRidge
     reached = model.reached

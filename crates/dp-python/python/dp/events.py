@@ -77,9 +77,7 @@ def _plain(value: Any) -> Any:
 def _members(value: Any) -> dict[str, Any]:
     # What is optional is left out where it has its default.
     return {
-        field.name: _plain(member)
-        for field in fields(value)
-        if (member := getattr(value, field.name)) is not field.default
+        field.name: _plain(member) for field in fields(value) if (member := getattr(value, field.name)) is not field.default
     }
 
 
@@ -382,7 +380,7 @@ class AddRemoveTwice(Event):
 
 @dataclass(frozen=True)
 class Repetitions:
-    """The law of a number of repetitions: ``truncated-negative-binomial`` by ``eta`` and ``gamma``, or ``poisson`` by ``mean``."""
+    """The law of a number: ``truncated-negative-binomial`` by ``eta`` and ``gamma``, or ``poisson`` by ``mean``."""
 
     law: str
     eta: float | None = None
@@ -541,8 +539,6 @@ def _converted(event: Any, place: str) -> Event:
             return ApproximateDp(event.epsilon, event.delta)
         case "ZCDpEvent" if getattr(event, "xi", 0.0) == 0.0:
             return Zcdp(event.rho)
-        case "MixtureOfGaussiansDpEvent":
-            return GaussianMixture(event.standard_deviation, tuple(event.sensitivities), tuple(event.sampling_probs))
         case "SelfComposedDpEvent":
             return SelfComposed(_converted(event.event, f"{place}.event"), event.count)
         case "ComposedDpEvent":

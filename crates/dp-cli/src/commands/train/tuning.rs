@@ -20,7 +20,7 @@ use dp_optim::catalogue::Settings;
 use dp_optim::engine::Control;
 use dp_optim::recipes::AnyDerivation;
 use dp_optim::recipes::{AnyRecipe, Budget, TrainsAny};
-use dp_optim::tuning::{MOST_CANDIDATES, Portions, RandomStopping, public};
+use dp_optim::tuning::{MOST_CANDIDATES, RandomStopping, public};
 use serde::Serialize;
 
 use super::config::TrainConfig;
@@ -29,7 +29,7 @@ use crate::args::{FormArgs, TrialLaw, TuneArgs, TuningMethod};
 use crate::failure::Failure;
 use crate::input::{InputConfig, conflict};
 use crate::output::Console;
-use dp::training::Shape;
+use dp::training::{Choice, ChoiceMethod, Shape};
 
 /// Number of trainings of each candidate on each half of the public records, to average its noise.
 const PUBLIC_TRAININGS: u32 = 3;
@@ -126,23 +126,27 @@ impl Tuning {
         }
     }
 
+    /// Returns the private choice; `None` for one on public records.
+    fn choice(&self) -> Option<Choice> {
+        let method = match self.way {
+            Way::Portions => ChoiceMethod::Portions,
+            Way::RandomStopping(repetitions) => ChoiceMethod::RandomStopping(repetitions),
+            Way::Public(_) => return None,
+        };
+        Some(Choice { grid: self.grid.clone(), method })
+    }
+
     /// Returns the shape of the records that one combination is trained on.
     pub(super) fn shape_of_one(&self, shape: Shape) -> Shape {
-        match self.way {
-            Way::Portions => Shape { n: Portions::records_of_portion(shape.n, self.grid.len()), ..shape },
-            Way::RandomStopping(_) | Way::Public(_) => shape,
-        }
+        self.choice().map_or(shape, |choice| choice.shape_of_one(shape))
     }
 
     /// Returns the recipe that selects among the candidates. On public records the selection precedes every recipe, so the
     /// first candidate stands for all.
     pub(super) fn recipe(&self, candidates: Vec<AnyRecipe>) -> Option<AnyRecipe> {
-        match self.way {
-            Way::Portions => Some(Portions::new(candidates).into()),
-            Way::RandomStopping(repetitions) => {
-                Some(RandomStopping { candidates, repetitions, score_share: RandomStopping::SCORE_SHARE }.into())
-            }
-            Way::Public(_) => candidates.into_iter().next(),
+        match self.choice() {
+            Some(choice) => Some(choice.recipe(candidates)),
+            None => candidates.into_iter().next(),
         }
     }
 }

@@ -1,0 +1,141 @@
+"""Fitted pipelines of scikit-learn from released models of lines."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, OneHotEncoder, add_dummy_feature
+from sklearn.svm import LinearSVC
+
+from dp.errors import DpError
+
+
+def _refused(what: str) -> DpError:
+    return DpError(
+        f"{what} has no counterpart in scikit-learn",
+        "usage.value",
+        None,
+        "a model of lines on numbers, Booleans and categories without missing values",
+        "fit with curves='none', or score with `dp predict --sql` or the model file",
+    )
+
+
+def _transformer(column: dict[str, Any], encoding: dict[str, Any]) -> Any:
+    """Returns the fitted transformer of a column; None for one that has no feature."""
+    kind = column["kind"]
+    if column.get("format") is not None or column["on_missing"] not in ("error", "neutral"):
+        raise _refused(f"column `{column['name']}`")
+    if kind["type"] == "categorical":
+        if kind["on_unknown"] == "other":
+            raise _refused(f"column `{column['name']}`")
+        texts = np.array(kind["categories"], dtype=object).reshape(-1, 1)
+        return OneHotEncoder(categories=[texts[:, 0]], sparse_output=False).fit(texts)
+    if kind["type"] == "indicator":
+        low, high, ends = 0.0, 1.0, (0, 1)
+    else:
+        if kind.get("log1p") or kind.get("scale") not in (None, "linear") or kind.get("cosines"):
+            raise _refused(f"column `{column['name']}`")
+        low, high = kind["min"], kind["max"]
+        ends = (-1, 1) if encoding["range"] == "symmetric" else (0, 1)
+    if low == high:
+        return None
+    return MinMaxScaler(feature_range=ends, clip=True).fit(np.array([[low], [high]]))
+
+
+def pipeline(estimator: Any) -> Any:
+    """Returns a fitted pipeline with the predictions of a fitted estimator."""
+    model = estimator.model_
+    encoder = json.loads(model.text())["model"]["encoder"]
+    encoding = encoder["encoding"]
+    if model.linear_form is None:
+        raise _refused("a model of curves")
+    named = getattr(estimator, "feature_names_in_", None)
+    place = {name: i for i, name in enumerate(named if named is not None else _numbered(estimator.n_features_in_))}
+    transformers: list[Any] = []
+    kept: list[int] = []
+    first = 0
+    for column in encoder["input"]["table"]["columns"]:
+        kind = column["kind"]["type"]
+        if kind == "drop":
+            continue
+        if column.get("source", column["name"]) not in place:
+            raise _refused(f"column `{column['name']}`")
+        transformer = _transformer(column, encoding)
+        width = len(column["kind"]["categories"]) if kind == "categorical" else 1
+        if transformer is not None:
+            source = column.get("source", column["name"])
+            selected = [source] if named is not None else [place[source]]
+            transformers.append((column["name"], transformer, selected))
+            kept += range(first, first + width)
+        first += width
+    weights = model.weights
+    # The constant comes first there, and last here.
+    coefficients = np.hstack([weights[:, -1:], weights[:, kept]])
+    columns = ColumnTransformer(transformers, sparse_threshold=0.0)
+    _fit(columns, transformers, estimator, place)
+    steps = [
+        ("columns", columns),
+        ("constant", FunctionTransformer(add_dummy_feature).fit(np.zeros((1, len(kept))))),
+        ("norm", Normalizer().fit(np.ones((1, coefficients.shape[1])))),
+    ]
+    if model.kind == "number":
+        return _regression(steps, coefficients, model.label_range)
+    if model.loss.startswith(("logistic", "softmax")) and model.has_probabilities:
+        last: Any = LogisticRegression()
+    else:
+        last = LinearSVC()
+    last.classes_ = estimator.classes_
+    last.coef_ = coefficients
+    last.intercept_ = np.full(len(coefficients), -model.threshold)
+    last.n_features_in_ = coefficients.shape[1]
+    last.n_iter_ = np.zeros(1, dtype=np.int32)
+    return Pipeline([*steps, ("model", last)])
+
+
+def _numbered(columns: int) -> list[str]:
+    return [f"x{i}" for i in range(columns)]
+
+
+def _fit(columns: Any, transformers: list[Any], estimator: Any, place: dict[str, int]) -> None:
+    """Fits the columns on made-up rows, so that each transformer learns what it knows already."""
+    rows = max([2, *(len(one.categories_[0]) for _, one, _ in transformers if isinstance(one, OneHotEncoder))])
+    values: dict[Any, Any] = {name: np.zeros(rows) for name in place}
+    for _, transformer, selected in transformers:
+        source = selected[0] if isinstance(selected[0], str) else list(place)[selected[0]]
+        if isinstance(transformer, OneHotEncoder):
+            categories = transformer.categories_[0]
+            values[source] = np.array([categories[i % len(categories)] for i in range(rows)], dtype=object)
+        else:
+            ends = np.concatenate([transformer.data_min_, transformer.data_max_])
+            values[source] = np.array([ends[min(i, 1)] for i in range(rows)])
+    if getattr(estimator, "feature_names_in_", None) is None:
+        columns.fit(np.column_stack(list(values.values())))
+        return
+    try:
+        import pandas
+    except ImportError:
+        import polars
+
+        columns.fit(polars.DataFrame({name: list(cells) for name, cells in values.items()}))
+    else:
+        columns.fit(pandas.DataFrame(values))
+
+
+def _regression(steps: list[Any], coefficients: Any, bounds: tuple[float, float]) -> Any:
+    last = Ridge()
+    last.coef_ = coefficients[0]
+    last.intercept_ = 0.0
+    last.n_features_in_ = coefficients.shape[1]
+    last.n_iter_ = None
+    # From [-1, 1], to which scores are clamped, to the range of y.
+    scaler = MinMaxScaler(feature_range=bounds, clip=True).fit(np.array([[-1.0], [1.0]]))
+    regression = TransformedTargetRegressor(Pipeline([*steps, ("model", last)]), inverse_func=scaler.transform)
+    regression.regressor_ = regression.regressor
+    regression.transformer_ = FunctionTransformer(inverse_func=scaler.transform)
+    regression._training_dim = 1
+    return regression
