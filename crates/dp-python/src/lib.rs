@@ -5,6 +5,8 @@ mod accounting;
 mod failure;
 mod interrupt;
 mod model;
+mod options;
+mod ranking;
 mod table;
 mod training;
 
@@ -23,5 +25,7 @@ fn _dp(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(training::train, module)?)?;
     module.add_function(wrap_pyfunction!(training::label_of_schema, module)?)?;
     module.add_function(wrap_pyfunction!(training::algorithms, module)?)?;
-    module.add_class::<model::Model>()
+    module.add_function(wrap_pyfunction!(ranking::train_ranker, module)?)?;
+    module.add_class::<model::Model>()?;
+    module.add_class::<ranking::Ranker>()
 }

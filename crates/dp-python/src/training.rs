@@ -26,35 +26,8 @@ use pyo3::types::PyDict;
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
 use crate::model::Model;
+use crate::options::{Options, unusable};
 use crate::table::{Columns, NamedColumn};
-
-/// Reads the members of a dictionary by name.
-struct Options<'a, 'py>(&'a Bound<'py, PyDict>);
-
-impl<'py> Options<'_, 'py> {
-    fn get<T: for<'a> FromPyObject<'a, 'py>>(&self, name: &str) -> PyResult<Option<T>> {
-        match self.0.get_item(name)? {
-            Some(value) if !value.is_none() => match value.extract() {
-                Ok(value) => Ok(Some(value)),
-                Err(_) => Err(unusable(name, &value)?.into()),
-            },
-            _ => Ok(None),
-        }
-    }
-
-    /// Returns the member as one of these words.
-    fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> PyResult<Option<T>> {
-        let Some(word) = self.get::<String>(name)? else { return Ok(None) };
-        let found = words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value);
-        let known: Vec<_> = words.iter().map(|(known, _)| format!("'{known}'")).collect();
-        let refused = || Failure::argument(name, format!("{name} is {word:?}")).expecting(known.join(", "));
-        Ok(Some(found.ok_or_else(refused)?))
-    }
-}
-
-fn unusable(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Failure> {
-    Ok(Failure::argument(name, format!("{name} = {} cannot be used", value.repr()?)))
-}
 
 /// Trains a model on columns. Returns it with warnings for whoever holds the data, and the advice on the choice of the algorithm.
 #[pyfunction]

@@ -1,7 +1,8 @@
 """Private models of tables, certified privacy accounting, and sound noise.
 
 ``dp.accounting`` answers questions about planned releases, which ``dp.events`` describes. :class:`DPLogisticRegression`,
-:class:`DPLinearSVC` and :class:`DPRidge` are estimators of scikit-learn, which is imported when they are used.
+:class:`DPLinearSVC`, :class:`DPRidge` and :class:`DPRanker` are estimators of scikit-learn, which is imported when they are
+used.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from dp import accounting, errors, events
 from dp._dp import __version__
 
 if TYPE_CHECKING:
-    from dp.estimators import DPGridSearch, DPLinearSVC, DPLogisticRegression, DPRidge, load
+    from dp.estimators import DPGridSearch, DPLinearSVC, DPLogisticRegression, DPRanker, DPRidge, load
 
 __all__ = [
     "DPGridSearch",
     "DPLinearSVC",
     "DPLogisticRegression",
+    "DPRanker",
     "DPRidge",
     "__version__",
     "accounting",
@@ -26,7 +28,7 @@ __all__ = [
     "load",
 ]
 
-_ESTIMATORS = ("DPGridSearch", "DPLinearSVC", "DPLogisticRegression", "DPRidge", "load")
+_ESTIMATORS = ("DPGridSearch", "DPLinearSVC", "DPLogisticRegression", "DPRanker", "DPRidge", "load")
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Model",
+    "Ranker",
     "__version__",
     "algorithms",
     "answer",
@@ -16,6 +17,7 @@ __all__ = [
     "meaning",
     "trade_off",
     "train",
+    "train_ranker",
 ]
 
 __version__: str
@@ -92,3 +94,33 @@ def train(
 ) -> tuple[Model, list[str], tuple[str, float, float, float] | None]: ...
 def label_of_schema(schema: str) -> tuple[str, str, list[str], tuple[float, float] | None]: ...
 def algorithms() -> list[str]: ...
+
+@final
+class Ranker:
+    @staticmethod
+    def parse(bytes: bytes) -> Ranker: ...
+    def text(self) -> str: ...
+    def verify(self) -> tuple[float, float]: ...
+    def predict(self, values: NDArray[np.float64], sizes: NDArray[np.uint64]) -> NDArray[np.float64]: ...
+    @property
+    def certificate(self) -> str: ...
+    @property
+    def reached(self) -> tuple[float, float] | None: ...
+    @property
+    def weights(self) -> NDArray[np.float64]: ...
+    @property
+    def is_linear(self) -> bool: ...
+    @property
+    def normalises_features(self) -> bool: ...
+    @property
+    def width(self) -> int: ...
+    @property
+    def features(self) -> list[str] | None: ...
+
+def train_ranker(
+    values: NDArray[np.float64],
+    grades: NDArray[np.uint32],
+    sizes: NDArray[np.uint64],
+    features: list[str],
+    options: dict[str, Any],
+) -> Ranker: ...

@@ -98,6 +98,7 @@ def observed_categories(column: Column) -> list[str]:
 
 def _example(columns: Sequence[Column], names_are_given: bool) -> str:
     """Returns the line to write for bounds that are missing."""
+    columns = [column for column in columns if column.kind != "boolean"]
     if not names_are_given and all(column.kind == "number" for column in columns):
         return "bounds=(0, 100)  # or one (min, max) for each column"
     shown = [f"{column.name!r}: " + ("(0, 100)" if column.kind == "number" else "['A', 'B']") for column in columns[:3]]

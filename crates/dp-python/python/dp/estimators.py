@@ -36,7 +36,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from dp import _columns, _dp, _schema
 from dp.errors import CuratorWarning, DpError, NotPrivateWarning, PrivacyError, UselessModelWarning
 
-__all__ = ["DPGridSearch", "DPLinearSVC", "DPLogisticRegression", "DPRidge", "load"]
+__all__ = ["DPGridSearch", "DPLinearSVC", "DPLogisticRegression", "DPRanker", "DPRidge", "load"]
 
 _USELESS = 0.5
 
@@ -86,22 +86,14 @@ def _lineage(estimator: Any) -> _Lineage:
         return _lineages.setdefault(estimator, _Lineage())
 
 
-class _Private(BaseEstimator):  # type: ignore[misc]
-    """What all estimators share."""
+class _Counted(BaseEstimator):  # type: ignore[misc]
+    """An estimator whose fits are counted, and whose model has a certificate."""
 
     epsilon: float | None
-    delta: float | None
-    bounds: Any
-    schema: Any
-    missing: str
-    curves: Any
     random_state: Any
     allow_refit: bool
-    n_jobs: int | None
 
-    model_: _dp.Model
-
-    # Lineage -----------------------------------------------------------------------------------------------------------
+    model_: Any
 
     def __sklearn_clone__(self) -> Any:
         copy = super().__sklearn_clone__()
@@ -148,6 +140,104 @@ class _Private(BaseEstimator):  # type: ignore[misc]
             message = "this estimator is a clone from another process, which may have fitted it already"
             raise PrivacyError(message, "privacy.refit", "allow_refit", None, help)
 
+    def _seed(self, stacklevel: int) -> int | None:
+        """Returns the seed, and warns if there is one."""
+        seed = self.random_state
+        if isinstance(seed, np.random.RandomState):
+            seed = int(seed.randint(2**31))
+        elif isinstance(seed, np.random.Generator):
+            seed = int(seed.integers(2**31))
+        if seed is None:
+            return None
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+            raise DpError(f"random_state is {seed!r}", "usage.value", "random_state", "None, or an int of at least 0")
+        warnings.warn(
+            "random_state makes the noise reproducible, so that anyone who guesses it can subtract the noise: the "
+            "certificate claims nothing. Omit it for a model to be published",
+            NotPrivateWarning,
+            stacklevel=stacklevel,
+        )
+        return int(seed)
+
+    def _count_fit(self) -> None:
+        with _lock:
+            _lineages.setdefault(self, _Lineage()).fits += 1
+
+    def _check_epsilon(self) -> None:
+        if self.epsilon is None:
+            raise DpError(
+                "epsilon is missing: how much privacy to spend",
+                "usage.missing",
+                "epsilon",
+                "a number greater than 0; 1 is a common choice, smaller is more private",
+                "add epsilon=1.0",
+            )
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "model_")
+
+    @property
+    def certificate_(self) -> dict[str, Any]:
+        """The certificate, as in the model file."""
+        return dict(json.loads(self._fitted("certificate_").certificate))
+
+    @property
+    def epsilon_(self) -> float:
+        """Epsilon of the guarantee; infinite if there is none."""
+        reached = self._fitted("epsilon_").reached
+        return reached[0] if reached else math.inf
+
+    @property
+    def delta_(self) -> float:
+        """Delta of the guarantee."""
+        reached = self._fitted("delta_").reached
+        return reached[1] if reached else 0.0
+
+    def _fitted(self, name: str) -> Any:
+        # An `AttributeError` before `fit`, so that `hasattr` works.
+        try:
+            return self.model_
+        except AttributeError:
+            raise AttributeError(f"{type(self).__name__} has no `{name}` before it is fitted") from None
+
+    def verify(self) -> tuple[float, float]:
+        """Recomputes the guarantee from the model and its certificate alone; returns epsilon and delta.
+
+        Raises:
+            VerificationError: if the guarantee does not follow, or none is claimed.
+        """
+        check_is_fitted(self)
+        return self.model_.verify()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a model file, which ``dp verify``, ``dp predict`` and :func:`load` read. An existing file is not replaced."""
+        check_is_fitted(self)
+        text = self.model_.text()
+        target = Path(path)
+        part = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
+        try:
+            with open(part, "x", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            # Unlike a rename, a link does not replace a file.
+            os.link(part, target)
+        finally:
+            part.unlink(missing_ok=True)
+
+
+class _Private(_Counted):
+    """What the estimators of tables share."""
+
+    delta: float | None
+    bounds: Any
+    schema: Any
+    missing: str
+    curves: Any
+    n_jobs: int | None
+
+    model_: _dp.Model
+
     # Input -------------------------------------------------------------------------------------------------------------
 
     def _read(self, X: Any, reset: bool) -> list[_columns.Column]:
@@ -167,7 +257,7 @@ class _Private(BaseEstimator):  # type: ignore[misc]
         may_miss = self.missing != "error" or self.schema is not None
         X = validate_data(self, X, reset=reset, ensure_all_finite="allow-nan" if may_miss else True)
         names = getattr(self, "feature_names_in_", None)
-        names = [f"x{i}" for i in range(X.shape[1])] if names is None else [str(name) for name in names]
+        names = _numbered(X.shape[1]) if names is None else [str(name) for name in names]
         return _columns.of_matrix(X, names)
 
     def _schema_text(self) -> str:
@@ -195,25 +285,9 @@ class _Private(BaseEstimator):  # type: ignore[misc]
 
     def _options(self) -> dict[str, Any]:
         options = {name: getattr(self, name, None) for name in _OPTIONS}
-        if self.epsilon is None:
-            raise DpError(
-                "epsilon is missing: how much privacy to spend",
-                "usage.missing",
-                "epsilon",
-                "a number greater than 0; 1 is a common choice, smaller is more private",
-                "add epsilon=1.0",
-            )
+        self._check_epsilon()
         if self.curves != "auto":
             options["curves"] = 0 if self.curves in (None, "none") else self.curves
-        seed = self.random_state
-        if isinstance(seed, np.random.RandomState):
-            seed = int(seed.randint(2**31))
-        elif isinstance(seed, np.random.Generator):
-            seed = int(seed.integers(2**31))
-        if seed is not None:
-            if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-                raise DpError(f"random_state is {seed!r}", "usage.value", "random_state", "None, or an int of at least 0")
-            options["seed"] = int(seed)
         if self.n_jobs is not None:
             if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, (int, np.integer)) or self.n_jobs == 0:
                 raise DpError(f"n_jobs is {self.n_jobs!r}", "usage.value", "n_jobs", "a number of threads, -1 for all, or None")
@@ -235,19 +309,11 @@ class _Private(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[rows, label.rows]}")
         if any(column.name == label.name for column in columns):
             raise DpError(f"X has a column with the name of the label: {label.name!r}", "csv.duplicate_column", "X")
-        if "seed" in options:
-            warnings.warn(
-                "random_state makes the noise reproducible, so that anyone who guesses it can subtract the noise: the "
-                "certificate claims nothing. Omit it for a model to be published",
-                NotPrivateWarning,
-                stacklevel=3,
-            )
+        options["seed"] = self._seed(stacklevel=4)
         options.update(getattr(self, "_choice", {}))
         named = [(column.name, column.chunk) for column in (*columns, label)]
         model, notes, advice = _dp.train(schema, named, rows, {**options, "assume_public": assumed})
-        with _lock:
-            lineage = _lineages.setdefault(self, _Lineage())
-            lineage.fits += 1
+        self._count_fit()
         self.model_ = model
         self.advice_ = advice[0] if advice else None
         for note in notes:
@@ -262,37 +328,10 @@ class _Private(BaseEstimator):  # type: ignore[misc]
 
     # After the training ------------------------------------------------------------------------------------------------
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "model_")
-
-    @property
-    def certificate_(self) -> dict[str, Any]:
-        """The certificate, as in the model file."""
-        return dict(json.loads(self._fitted("certificate_").certificate))
-
-    @property
-    def epsilon_(self) -> float:
-        """Epsilon of the guarantee; infinite if there is none."""
-        reached = self._fitted("epsilon_").reached
-        return reached[0] if reached else math.inf
-
-    @property
-    def delta_(self) -> float:
-        """Delta of the guarantee."""
-        reached = self._fitted("delta_").reached
-        return reached[1] if reached else 0.0
-
     @property
     def weights_(self) -> NDArray[np.float64]:
         """The released weights of the features that ``get_feature_names_out`` names: one row for each score."""
         return self._fitted("weights_").weights
-
-    def _fitted(self, name: str) -> _dp.Model:
-        # An `AttributeError` before `fit`, so that `hasattr` works.
-        try:
-            return self.model_
-        except AttributeError:
-            raise AttributeError(f"{type(self).__name__} has no `{name}` before it is fitted") from None
 
     def _linear_form(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         form = self._fitted(name).linear_form
@@ -331,15 +370,6 @@ class _Private(BaseEstimator):  # type: ignore[misc]
             )
         return predictions
 
-    def verify(self) -> tuple[float, float]:
-        """Recomputes the guarantee from the model and its certificate alone; returns epsilon and delta.
-
-        Raises:
-            VerificationError: if the guarantee does not follow, or none is claimed.
-        """
-        check_is_fitted(self)
-        return self.model_.verify()
-
     def as_sklearn(self) -> Any:
         """Returns a fitted pipeline of scikit-learn with the same predictions, for a model of lines (``curves='none'``).
 
@@ -349,22 +379,6 @@ class _Private(BaseEstimator):  # type: ignore[misc]
 
         check_is_fitted(self)
         return _export.pipeline(self)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes a model file, which ``dp verify``, ``dp predict`` and :func:`load` read. An existing file is not replaced."""
-        check_is_fitted(self)
-        text = self.model_.text()
-        target = Path(path)
-        part = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
-        try:
-            with open(part, "x", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            # Unlike a rename, a link does not replace a file.
-            os.link(part, target)
-        finally:
-            part.unlink(missing_ok=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -898,13 +912,173 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def load(path: str | os.PathLike[str]) -> DPLogisticRegression | DPLinearSVC | DPRidge:
+class DPRanker(_Counted):
+    """Learns to rank the documents of lists, with differential privacy.
+
+    Args:
+        epsilon: epsilon of the guarantee; there is no default.
+        delta: delta of the guarantee, above 0 and far below one over the number of lists; there is no default.
+        largest_grade: the largest possible grade, publicly known.
+        protect: ``"grades"`` of one list (documents and features are public), ``"lists"`` or ``"documents"``.
+        adjacency: ``"add-remove"`` or ``"replace-one"`` for lists; what else is protected has one relation.
+        loss: ``"bayesrank"``, ``"listnet"`` or ``"listmle"``; ``k`` is the number of its top positions.
+        scorer: ``"linear"``, or ``"mlp"``: a network of ``hidden`` units with an ``activation`` (``"relu"``, ``"tanh"``), whose
+            spectral norm may be normalised (``normalise``: ``"always"``, ``"above-one"``).
+        normalise_features: True maps each feature of a list to [0, 1] by its range in that list.
+        updates, batch_size, step, clip, scaling, thin: as the flags of ``dp rank train``.
+        random_state, allow_refit: as for :class:`DPLogisticRegression`.
+
+    >>> import numpy as np
+    >>> from dp import DPRanker
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(2000, 3))
+    >>> grades = (X[:, 0] > 0.6).astype(int)
+    >>> ranker = DPRanker(epsilon=2.0, delta=1e-5, largest_grade=1).fit(X, grades, group=[5] * 400)
+    >>> float(np.corrcoef(ranker.predict(X), X[:, 0])[0, 1]) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        *,
+        largest_grade: int = 2,
+        protect: str = "grades",
+        adjacency: str | None = None,
+        loss: str = "bayesrank",
+        k: int | None = None,
+        scorer: str = "linear",
+        hidden: int | None = None,
+        activation: str | None = None,
+        normalise: str | None = None,
+        normalise_features: bool = False,
+        updates: int | None = None,
+        batch_size: int | None = None,
+        step: float | None = None,
+        clip: float | None = None,
+        scaling: str = "clip",
+        thin: bool = False,
+        random_state: Any = None,
+        allow_refit: bool = False,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.largest_grade = largest_grade
+        self.protect = protect
+        self.adjacency = adjacency
+        self.loss = loss
+        self.k = k
+        self.scorer = scorer
+        self.hidden = hidden
+        self.activation = activation
+        self.normalise = normalise
+        self.normalise_features = normalise_features
+        self.updates = updates
+        self.batch_size = batch_size
+        self.step = step
+        self.clip = clip
+        self.scaling = scaling
+        self.thin = thin
+        self.random_state = random_state
+        self.allow_refit = allow_refit
+
+    def _matrix(self, X: Any, reset: bool) -> NDArray[np.float64]:
+        return np.ascontiguousarray(validate_data(self, X, reset=reset, dtype=np.float64))
+
+    def fit(self, X: Any, y: Any, group: Any = None, qid: Any = None, **refused: Any) -> DPRanker:
+        """Trains on documents X with grades y. Spends ``epsilon`` and ``delta``.
+
+        Args:
+            group: the number of documents of each list, one after another; or
+            qid: the identifier of each document's list; the documents of a list follow one another.
+
+        Raises:
+            DpError: for arguments that are not usable; PrivacyError where no guarantee is possible, or a fit is not allowed.
+        """
+        _refuse_weights(refused)
+        self._check_refit()
+        self._check_epsilon()
+        matrix = self._matrix(X, reset=True)
+        sizes = _sizes(len(matrix), group, qid)
+        grades = column_or_1d(y)
+        if len(grades) != len(matrix):
+            raise ValueError(f"Found input variables with inconsistent numbers of samples: {[len(matrix), len(grades)]}")
+        if grades.dtype.kind not in "iufb" or np.any((grades < 0) | (np.trunc(grades) != grades) | (grades > 2**31)):
+            raise DpError("y holds something else than grades", "usage.value", "y", "whole numbers of at least 0")
+        names = [str(name) for name in getattr(self, "feature_names_in_", _numbered(matrix.shape[1]))]
+        options = {name: value for name, value in self.get_params().items() if name not in ("random_state", "allow_refit")}
+        options["seed"] = self._seed(stacklevel=3)
+        ranker = _dp.train_ranker(matrix, grades.astype(np.uint32), sizes, names, options)
+        self._count_fit()
+        self.model_ = ranker
+        return self
+
+    def predict(self, X: Any, group: Any = None, qid: Any = None) -> NDArray[np.float64]:
+        """Returns the score of each document; the larger comes first.
+
+        ``group`` or ``qid`` is needed where features are mapped to [0, 1] within each list.
+        """
+        check_is_fitted(self)
+        matrix = self._matrix(X, reset=False)
+        if group is None and qid is None and not self.model_.normalises_features:
+            group = [len(matrix)]
+        return self.model_.predict(matrix, _sizes(len(matrix), group, qid))
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """The weights of the features; a network has none of its own (``weights_``)."""
+        model = self._fitted("coef_")
+        if not model.is_linear:
+            raise AttributeError("a network has no `coef_`: `weights_` holds all its weights")
+        return np.asarray(model.weights)
+
+    @property
+    def weights_(self) -> NDArray[np.float64]:
+        """The released weights."""
+        return np.asarray(self._fitted("weights_").weights)
+
+
+def _sizes(rows: int, group: Any, qid: Any) -> NDArray[np.uint64]:
+    """Returns the number of documents of each list."""
+    if (group is None) == (qid is None):
+        raise DpError(
+            "the lists are not known" if group is None else "group and qid say the same",
+            "usage.missing" if group is None else "usage.conflict",
+            "group",
+            "group: the number of documents of each list; or qid: the list of each document",
+        )
+    if group is not None:
+        sizes = np.asarray(group)
+        if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or np.any(sizes < 1):
+            raise DpError("group holds something else than sizes", "usage.value", "group", "whole numbers of at least 1")
+        if int(sizes.sum()) != rows:
+            raise DpError(f"group adds up to {int(sizes.sum())}", "usage.value", "group", f"{rows}, the number of rows of X")
+        return sizes.astype(np.uint64)
+    ids = np.asarray(qid)
+    if ids.shape != (rows,):
+        raise DpError(f"qid is of shape {ids.shape}", "usage.value", "qid", f"one identifier for each of {rows} rows")
+    starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
+    if len(set(ids[starts].tolist())) < len(starts):
+        raise DpError(
+            "the documents of a list do not follow one another",
+            "usage.value",
+            "qid",
+            "all documents of a list in one place: two people may share an identifier",
+        )
+    return np.diff(np.append(starts, rows)).astype(np.uint64)
+
+
+def load(path: str | os.PathLike[str]) -> DPLogisticRegression | DPLinearSVC | DPRidge | DPRanker:
     """Reads a model file of the program ``dp`` or of ``save`` as a fitted estimator, which predicts and cannot be fitted again.
 
     Raises:
         VerificationError: for a file that is no model, or whose seals are broken.
     """
-    model = _dp.Model.parse(Path(path).read_bytes())
+    content = Path(path).read_bytes()
+    if b'"dp.ranker/' in content:
+        return _loaded_ranker(_dp.Ranker.parse(content))
+    model = _dp.Model.parse(content)
     schema = model.schema
     if schema is not None:
         # Without the comments for whoever reviews it.
@@ -922,10 +1096,29 @@ def load(path: str | os.PathLike[str]) -> DPLogisticRegression | DPLinearSVC | D
         estimator = DPLogisticRegression(*budget, schema=schema)
     estimator.model_ = model
     names = model.columns
-    estimator.feature_names_in_ = np.array(names, dtype=object)
-    estimator.n_features_in_ = len(names)
+    _name(estimator, names)
     if not isinstance(estimator, DPRidge):
         estimator.classes_ = np.array(model.classes)
-    with _lock:
-        _lineages.setdefault(estimator, _Lineage()).fits = 1
+    estimator._count_fit()
+    return estimator
+
+
+def _numbered(columns: int) -> list[str]:
+    """Returns the names of columns that have none."""
+    return [f"x{i}" for i in range(columns)]
+
+
+def _name(estimator: Any, names: list[str]) -> None:
+    """Sets the columns of a loaded estimator."""
+    estimator.n_features_in_ = len(names)
+    if names != _numbered(len(names)):
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _loaded_ranker(ranker: _dp.Ranker) -> DPRanker:
+    reached = ranker.reached
+    estimator = DPRanker(*(reached if reached else (None, None)))
+    estimator.model_ = ranker
+    _name(estimator, ranker.features or _numbered(ranker.width))
+    estimator._count_fit()
     return estimator

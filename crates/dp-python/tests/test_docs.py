@@ -1,0 +1,38 @@
+"""Every block of Python in the documentation runs."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("sklearn")
+pytest.importorskip("pandas")
+
+FOLDER = Path(__file__).parents[1]
+PAGES = [FOLDER / "README.md", *sorted((FOLDER / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_block_of_a_page_runs(page, tmp_path, capsys):
+    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert blocks
+    names = {}
+    before = os.getcwd()
+    os.chdir(tmp_path)
+    try:
+        for block in blocks:
+            exec(compile(block, str(page), "exec"), names)
+    finally:
+        os.chdir(before)
+
+
+def test_the_line_to_write_is_the_one_of_the_page(capsys):
+    page = (FOLDER / "docs" / "scikit-learn.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    shown = re.search(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    names = {}
+    exec(blocks[0], names)
+    capsys.readouterr()
+    exec(blocks[1], names)
+    assert capsys.readouterr().out == shown[1]
