@@ -5,16 +5,17 @@
     maturin build --profile dist --manifest-path crates/dp-python/Cargo.toml --out wheels && pip install wheels/*.whl
     cargo build --release -p dp-cli
     python benches/peers/python_package.py wheels/*.whl --program target/release/dp [--rows 500000] [--columns 54]
+    # diffprivlib 0.6 needs scikit-learn below 1.5, and so an environment of its own:
+    python benches/peers/python_package.py --diffprivlib old/bin/python ...
 
 Prints Markdown: the size of the wheel and the time of its import; seconds and peak memory of a fit on made-up numbers, each in a
-process of its own, least of three; milliseconds of a grid of accounting questions. Two threads at most.
+process of its own, least of three; milliseconds of a grid of accounting questions. Two threads at most; memory on Linux.
 """
 
 import argparse
 import json
 import os
 import pathlib
-import resource
 import statistics
 import subprocess
 import sys
@@ -36,8 +37,16 @@ def data(rows, columns):
     return X, y
 
 
+def memory(name):
+    """Returns a line of the process's memory in MB."""
+    for line in pathlib.Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(name + ":"):
+            return int(line.split()[1]) / 1e3
+    return float("nan")
+
+
 def fit(what, rows, columns):
-    """Fits once; prints seconds, accuracy, the matrix's size and the growth of memory in MB."""
+    """Fits once; prints seconds, accuracy, the matrix's size and the peak of memory beyond what there was, in MB."""
     warnings.simplefilter("ignore")
     X, y = data(rows, columns)
     if what.startswith("dp"):
@@ -60,13 +69,15 @@ def fit(what, rows, columns):
         from sklearn.linear_model import LogisticRegression
 
         model = LogisticRegression()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    # Starts the peak anew.
+    pathlib.Path("/proc/self/clear_refs").write_text("5")
+    before = memory("VmRSS")
     start = time.perf_counter()
     model.fit(X, y)
     seconds = time.perf_counter() - start
-    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    peak = memory("VmHWM") - before
     score = float((model.predict(X) == y).mean())
-    print(json.dumps([seconds, score, X.nbytes / 1e6, (after - before) / 1e3]))
+    print(json.dumps([seconds, score, X.nbytes / 1e6, peak]))
 
 
 def program(path, rows, columns):
@@ -101,14 +112,15 @@ def package(wheel):
     print(f"wheel: {os.path.getsize(wheel) / 1e6:.1f} MB; import after numpy: {1e3 * statistics.median(import_time):.0f} ms\n")
 
 
-def fits(rows, columns, path):
+def fits(rows, columns, path, diffprivlib):
     print(f"One fit on {rows} x {columns} numbers, epsilon {EPSILON}, delta {DELTA}:\n")
-    print("| | seconds | peak beyond the matrix, MB | of the matrix | accuracy |")
+    print("| | seconds | peak beyond the data, MB | of the matrix | accuracy |")
     print("|---|---|---|---|---|")
     for what in ("dp auto", "dp auto, lines", "dp dp-sgd", "dp bolt-on", "diffprivlib", "scikit-learn"):
         found = []
         for _ in range(REPEATS):
-            command = [sys.executable, __file__, "--fit", what, "--rows", str(rows), "--columns", str(columns)]
+            python = diffprivlib if what == "diffprivlib" else sys.executable
+            command = [python, __file__, "--fit", what, "--rows", str(rows), "--columns", str(columns)]
             run = subprocess.run(command, capture_output=True, text=True)
             if run.returncode:
                 break
@@ -120,7 +132,8 @@ def fits(rows, columns, path):
             print(f"| {what} | {run.stderr.splitlines()[-1][:60] if run.stderr else 'failed'} | | | |")
     if path:
         for algorithm, (training, whole) in program(path, rows, columns):
-            print(f"| dp train {algorithm} | {training:.2f} of training, {whole:.2f} in all | | | |")
+            part = f"{training:.2f} of training, " if training == training else ""
+            print(f"| dp train {algorithm} | {part}{whole:.2f} in all | | | |")
 
 
 def grid():
@@ -184,6 +197,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("wheel", nargs="?")
     parser.add_argument("--program")
+    parser.add_argument("--diffprivlib", default=sys.executable)
     parser.add_argument("--rows", type=int, default=500_000)
     parser.add_argument("--columns", type=int, default=54)
     parser.add_argument("--fit", help=argparse.SUPPRESS)
@@ -193,7 +207,7 @@ def main():
         return
     if arguments.wheel:
         package(arguments.wheel)
-    fits(arguments.rows, arguments.columns, arguments.program)
+    fits(arguments.rows, arguments.columns, arguments.program, arguments.diffprivlib)
     grid()
 
 

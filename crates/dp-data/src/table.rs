@@ -278,9 +278,17 @@ pub struct Batch {
 
 #[derive(Debug, Clone, Default)]
 struct Cells {
+    /// All cells while they are numbers or missing, which is NaN; then `slots` is empty.
+    numbers: Vec<f64>,
     slots: Vec<Slot>,
     /// The bytes of all texts.
     bytes: Vec<u8>,
+}
+
+impl Cells {
+    fn len(&self) -> usize {
+        self.numbers.len().max(self.slots.len())
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -304,9 +312,13 @@ impl Batch {
     /// # Errors
     /// `memory.exhausted`.
     pub fn push(&mut self, column: usize, cell: Cell<'_>) -> Result<(), DataError> {
-        let Some(Cells { slots, bytes }) = self.columns.get_mut(column) else { return Ok(()) };
+        let Some(Cells { numbers, slots, bytes }) = self.columns.get_mut(column) else { return Ok(()) };
         let room = |error: crate::OutOfMemory| DataError::from(error.without_sizes());
-        reserve(slots, 1, CELLS).map_err(room)?;
+        reserve(slots, numbers.len() + 1, CELLS).map_err(room)?;
+        slots.extend(numbers.drain(..).map(|number| match number.is_nan() {
+            true => Slot::Missing,
+            false => Slot::Number(number),
+        }));
         slots.push(match cell {
             Cell::Missing => Slot::Missing,
             Cell::Number(number) => Slot::Number(number),
@@ -322,6 +334,30 @@ impl Batch {
             }
         });
         Ok(())
+    }
+
+    /// Appends numbers to a column, of which NaN is a missing value: what [`push`](Self::push) does one by one, at the cost of a
+    /// copy.
+    ///
+    /// # Errors
+    /// `memory.exhausted`.
+    ///
+    /// # Examples
+    /// ```
+    /// let mut batch = dp_data::table::Batch::new(1);
+    /// batch.push_numbers(0, &[1.0, f64::NAN])?;
+    /// assert_eq!(batch.len(), 2);
+    /// # Ok::<(), dp_data::DataError>(())
+    /// ```
+    pub fn push_numbers(&mut self, column: usize, values: &[f64]) -> Result<(), DataError> {
+        let Some(Cells { numbers, slots, .. }) = self.columns.get_mut(column) else { return Ok(()) };
+        if slots.is_empty() {
+            reserve(numbers, values.len(), CELLS).map_err(|error| DataError::from(error.without_sizes()))?;
+            numbers.extend_from_slice(values);
+            return Ok(());
+        }
+        let cell = |number: f64| if number.is_nan() { Cell::Missing } else { Cell::Number(number) };
+        values.iter().try_for_each(|number| self.push(column, cell(*number)))
     }
 
     /// Appends an integer: a number if that is exact, else its digits.
@@ -362,7 +398,7 @@ impl Batch {
 
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
-        self.columns.iter().map(|cells| cells.slots.len()).min().unwrap_or(0)
+        self.columns.iter().map(Cells::len).min().unwrap_or(0)
     }
 
     /// Returns whether there are no rows.
@@ -383,6 +419,9 @@ impl Batch {
     /// Returns a cell.
     pub(crate) fn cell(&self, column: usize, row: usize) -> Cell<'_> {
         let Some(cells) = self.columns.get(column) else { return Cell::Missing };
+        if let Some(&number) = cells.numbers.get(row) {
+            return if number.is_nan() { Cell::Missing } else { Cell::Number(number) };
+        }
         match cells.slots.get(row) {
             None | Some(Slot::Missing) => Cell::Missing,
             Some(&Slot::Number(number)) => Cell::Number(number),
@@ -431,13 +470,27 @@ impl Rows {
 
     /// Goes to the next row; false at the end.
     pub(crate) fn advance(&mut self) -> Result<bool, DataError> {
-        while self.next >= self.batch.len() {
-            let Some(batch) = self.next_batch()? else { return Ok(false) };
-            self.before += self.batch.len() as u64;
-            (self.batch, self.next) = (batch, 0);
+        if self.ahead()? == 0 {
+            return Ok(false);
         }
         self.next += 1;
         Ok(true)
+    }
+
+    /// Returns the number of rows after the current one that are there already; gets the next batch if there are none. 0 at the
+    /// end.
+    pub(crate) fn ahead(&mut self) -> Result<usize, DataError> {
+        while self.next >= self.batch.len() {
+            let Some(batch) = self.next_batch()? else { return Ok(0) };
+            self.before += self.batch.len() as u64;
+            (self.batch, self.next) = (batch, 0);
+        }
+        Ok(self.batch.len() - self.next)
+    }
+
+    /// Returns a cell of a row [`ahead`](Self::ahead): 0 for the one after the current row.
+    pub(crate) fn cell_ahead(&self, column: usize, row: usize) -> Cell<'_> {
+        self.batch.cell(column, self.next + row)
     }
 
     /// Returns the number of the current row in its source.

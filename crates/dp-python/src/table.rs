@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use dp_data::DataError;
 use dp_data::encode::Cell;
-use dp_data::table::{Batch, Batches, Table, TableColumn};
+use dp_data::table::{Batch, Batches, ROWS_OF_A_BATCH, Table, TableColumn};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
@@ -107,16 +107,17 @@ impl Columns {
                 self.raised.put(error);
                 DataError::of_table("a column cannot be read")
             })?;
-            let mut batch = Batch::new(used.len());
-            for row in 0..stop - start {
+            for first in (0..stop - start).step_by(ROWS_OF_A_BATCH) {
+                let rows = first..(stop - start).min(first + ROWS_OF_A_BATCH);
+                let mut batch = Batch::new(used.len());
                 for (place, cells) in taken.iter().enumerate() {
-                    push(&mut batch, place, cells, row)?;
+                    match cells {
+                        Cells::Numbers(values) => batch.push_numbers(place, &values[rows.clone()])?,
+                        cells => rows.clone().try_for_each(|row| push(&mut batch, place, cells, row))?,
+                    }
                 }
-                if batch.is_full() {
-                    batches.send(std::mem::replace(&mut batch, Batch::new(used.len())))?;
-                }
+                batches.send(batch)?;
             }
-            batches.send(batch)?;
         }
         Ok(())
     }

@@ -7,17 +7,20 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("sklearn")
-pytest.importorskip("pandas")
+pandas = pytest.importorskip("pandas")
 
 FOLDER = Path(__file__).parents[1]
-PAGES = [FOLDER / "README.md", *sorted((FOLDER / "docs").glob("*.md"))]
+PAGES = [FOLDER / "README.md", *sorted((FOLDER / "docs").glob("*.md")), FOLDER.parents[1] / "README.md"]
+
+PEOPLE = pandas.DataFrame({"age": [20 + i % 60 for i in range(1000)], "ward": ["A", "B"] * 500})
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.stem}")
 def test_every_block_of_a_page_runs(page, tmp_path, capsys):
     blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     assert blocks
-    names = {}
+    # The page of the workspace has no data of its own.
+    names = {"people": PEOPLE, "ill": ["no", "yes"] * 500} if page == PAGES[-1] else {}
     before = os.getcwd()
     os.chdir(tmp_path)
     try:

@@ -1,13 +1,14 @@
-//! Numeric columns of some rows of a text, parsed and scaled together.
+//! Numeric columns of some rows of a text or of typed cells, parsed and scaled together.
 //!
 //! Features, counts and errors equal those of [`NumericPlan::encode`](super::plan::NumericPlan): short decimals are parsed by
-//! [`short_decimals`](super::short_decimals), every other cell by the plan, and the scaling performs the plan's operations in
-//! the same order.
+//! [`short_decimals`](super::short_decimals), numbers are taken as they are, every other cell by the plan, and the scaling
+//! performs the plan's operations in the same order.
 
 use core::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::Cell;
 use super::plan::{CellOutcome, ColumnPlan, Scaling};
 use super::row::{ColumnTally, RowBuffer};
 use super::short_decimals::{BLANK, LANES, LONGEST, parse_8, parse_16};
@@ -50,6 +51,8 @@ struct Columns {
     factor: Vec<f64>,
     offset: Vec<f64>,
     with_log1p: Vec<usize>,
+    /// True if no number is a marker of missing values.
+    takes_numbers: Vec<bool>,
 }
 
 /// Statistics of each column since they were last taken.
@@ -161,21 +164,36 @@ impl NumericBlock {
         if marks[..count].iter().fold(0, |any, mark| any | mark) != 0 {
             row.prepare(encoder.columns.len());
             for i in (0..count).filter(|&i| marks[i] != 0) {
-                let (at, position) = (i / width, self.columns[i % width]);
                 let cell = &text[ends[i] - lengths[i] as usize..ends[i]];
-                self.numbers[i] = match encoder.columns[position].number(cell, row, position) {
-                    Ok(number) => number,
-                    Err(outcome) => {
-                        let state =
-                            if let CellOutcome::Refused(_) = outcome { RowState::Refused } else { RowState::Null };
-                        if self.rows[at] != RowState::Refused {
-                            self.rows[at] = state;
-                        }
-                        f64::NAN
-                    }
-                };
+                let state = &mut self.rows[i / width];
+                self.numbers[i] = number(encoder, self.columns[i % width], cell.into(), row, state);
             }
         }
+        self.scale();
+    }
+
+    /// Adds a row of typed cells, given the cell of each column of the schema; at most [`rows_at_once`](Self::rows_at_once)
+    /// rows. [`scale`](Self::scale) encodes them.
+    #[inline]
+    pub(crate) fn push_cells<'c>(&mut self, encoder: &Encoder, cell: impl Fn(usize) -> Cell<'c>, row: &mut RowBuffer) {
+        let first = self.columns.len() * self.rows.len();
+        let mut state = RowState::Valid;
+        for (j, &position) in self.columns.iter().enumerate() {
+            self.numbers[first + j] = match cell(position) {
+                Cell::Number(number) if self.scaling.takes_numbers[j] && number.is_finite() => number,
+                cell => {
+                    row.prepare(encoder.columns.len());
+                    number(encoder, position, cell, row, &mut state)
+                }
+            };
+        }
+        self.rows.push(state);
+    }
+
+    /// Clamps and scales the numbers of the rows.
+    pub(crate) fn scale(&mut self) {
+        let width = self.columns.len();
+        let count = width * self.rows.len();
         let (columns, tallies) = (&self.scaling, &mut self.tallies);
         self.arch.dispatch(Clamp { columns, tallies, numbers: &mut self.numbers[..count] });
         for &column in &columns.with_log1p {
@@ -196,14 +214,27 @@ impl NumericBlock {
     }
 }
 
+/// Returns the number in a cell of a column; NaN and another state of the row if there is none.
+fn number(encoder: &Encoder, position: usize, cell: Cell<'_>, row: &mut RowBuffer, state: &mut RowState) -> f64 {
+    match encoder.columns[position].number(cell, row, position) {
+        Ok(number) => number,
+        Err(outcome) => {
+            if *state != RowState::Refused {
+                *state = if let CellOutcome::Refused(_) = outcome { RowState::Refused } else { RowState::Null };
+            }
+            f64::NAN
+        }
+    }
+}
+
 impl Encoder {
     /// Encodes row `i` of a block; `cell` returns its cells by their column.
-    pub(crate) fn encode_row_of_block<'c>(
+    pub(crate) fn encode_row_of_block<'c, C: Into<Cell<'c>>>(
         &self,
         (block, i): (&NumericBlock, usize),
         stage: Stage,
-        cell: impl Fn(usize) -> &'c [u8],
-        label: Option<&'c [u8]>,
+        cell: impl Fn(usize) -> C,
+        label: Option<C>,
         row: &mut RowBuffer,
     ) -> Result<(), DataError> {
         if block.rows[i] == RowState::Refused {
@@ -234,16 +265,18 @@ impl ColumnPlan {
     }
 
     /// Returns the number in a cell of a numeric column.
-    fn number(&self, cell: &[u8], row: &mut RowBuffer, position: usize) -> Result<f64, CellOutcome> {
+    fn number(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> Result<f64, CellOutcome> {
         match self {
-            Self::Numeric(plan) => plan.number(cell.into(), row.tally(position)),
+            Self::Numeric(plan) => plan.number(cell, row.tally(position)),
             Self::Drop | Self::Categorical(_) => Ok(f64::NAN),
         }
     }
 }
 
 impl Columns {
-    fn push(&mut self, Scaling { range, log1p, half_low, half_width, factor, offset }: Scaling) {
+    fn push(&mut self, scaling: Scaling) {
+        let Scaling { range, log1p, half_low, half_width, factor, offset, takes_numbers } = scaling;
+        self.takes_numbers.push(takes_numbers);
         if log1p {
             self.with_log1p.push(self.min.len());
         }

@@ -55,6 +55,8 @@ pub(super) struct Scaling {
     pub(super) half_width: f64,
     pub(super) factor: f64,
     pub(super) offset: f64,
+    /// True if no number is a marker of missing values.
+    pub(super) takes_numbers: bool,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -426,7 +428,8 @@ impl NumericPlan {
         }
         let (log1p, half_low, half_width) = self.share.as_ref()?.parts();
         let (factor, offset) = self.factor_and_offset();
-        Some(Scaling { range: (self.min, self.max), log1p, half_low, half_width, factor, offset })
+        let (range, takes_numbers) = ((self.min, self.max), !self.has_markers);
+        Some(Scaling { range, log1p, half_low, half_width, factor, offset, takes_numbers })
     }
 
     /// Returns the feature for a value within the range; 0 if the range has no width.

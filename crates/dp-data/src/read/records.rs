@@ -7,7 +7,7 @@ use super::libsvm::LibsvmLine;
 use super::lines::Lines;
 use super::load::column_positions;
 use super::text::{Chunk, ReadsChunks};
-use crate::encode::{ColumnTally, Encoder, InputFormat, RowBuffer, Stage, TextBuffer};
+use crate::encode::{ColumnTally, Encoder, InputFormat, NumericBlock, RowBuffer, Stage, TextBuffer};
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::{ColumnKind, Schema};
 use crate::table::{Batch, Rows, Table};
@@ -82,6 +82,9 @@ struct TypedTable {
     /// The places of the columns that are kept as they are.
     kept: Vec<usize>,
     file: String,
+    /// Rows whose numbers are encoded together, and how many of them were used.
+    block: NumericBlock,
+    used: usize,
 }
 
 impl TypedTable {
@@ -113,7 +116,8 @@ impl TypedTable {
         let kept = kept.iter().map(|name| place(table.find(name, true)?)).collect::<Result<_, _>>()?;
         let (file, header) =
             (table.name().to_owned(), table.columns().iter().map(|column| column.name.clone()).collect());
-        Ok(Self { rows: table.start(used)?, stage, header, places, label, kept, file })
+        let block = NumericBlock::new(encoder);
+        Ok(Self { rows: table.start(used)?, stage, header, places, label, kept, file, block, used: 0 })
     }
 
     fn read<'a>(
@@ -121,14 +125,27 @@ impl TypedTable {
         encoder: &Encoder,
         row: &'a mut RowBuffer,
     ) -> Result<Option<EncodedRecord<'a>>, DataError> {
-        let Self { rows, stage, places, label, kept, file, .. } = self;
+        let Self { rows, stage, places, label, kept, file, block, used, .. } = self;
+        if *used == block.len() {
+            block.clear();
+            *used = 0;
+            let ahead = rows.ahead().map_err(|error| error.in_file(file))?;
+            for next in 0..ahead.min(block.rows_at_once()) {
+                block.push_cells(encoder, |column| rows.cell_ahead(places[column], next), row);
+            }
+            block.scale();
+            row.prepare(places.len());
+            block.give_tallies(row);
+        }
         if !rows.advance().map_err(|error| error.in_file(file))? {
             return Ok(None);
         }
         let line = rows.number();
+        let label = label.map(|label| rows.cell(label));
         encoder
-            .encode_stage(*stage, |column| rows.cell(places[column]), label.map(|label| rows.cell(label)), row)
+            .encode_row_of_block((block, *used), *stage, |column| rows.cell(places[column]), label, row)
             .map_err(|error| error.in_file(file).at_line(line))?;
+        *used += 1;
         Ok(Some(EncodedRecord { cells: Cells::Typed(rows), kept, row, line }))
     }
 }
@@ -404,6 +421,7 @@ impl<'e> RecordReader<'e> {
             }
             Format::Typed(table) if *workers != Workers::ONE => {
                 let TypedTable { rows, stage, places, label, kept, file, .. } = &mut **table;
+                let encoder = *encoder;
                 let (stage, label, mut before) = (*stage, *label, rows.last_number());
                 let (places, kept, file) = (&*places, &*kept, &*file);
                 let mut has_failed = false;
@@ -416,7 +434,8 @@ impl<'e> RecordReader<'e> {
                     let batch = batch.map_err(|error| error.in_file(file))?;
                     let (length, rows, header) = (batch.len() as u64, Rows::of_batch(batch), Vec::new());
                     let (places, kept, file) = (places.clone(), kept.clone(), file.clone());
-                    let table = TypedTable { rows, stage, header, places, label, kept, file };
+                    let block = NumericBlock::new(encoder);
+                    let table = TypedTable { rows, stage, header, places, label, kept, file, block, used: 0 };
                     let part = of_chunk(&mut Self::of_format(encoder, Format::Typed(Box::new(table))));
                     Ok::<_, DataError>((part, length))
                 };

@@ -4,6 +4,7 @@ mod chunks;
 mod refusals;
 mod regular;
 mod swallowed;
+mod typed;
 
 use std::io::{self, Read, Write};
 

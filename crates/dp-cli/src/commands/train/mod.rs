@@ -12,6 +12,7 @@ mod tuning;
 use std::time::Instant;
 
 use dp::report;
+use dp::training::Shape;
 use dp_accountant::AdjacencyKind;
 use dp_data::schema::{Label, Others};
 use dp_optim::FloatKind;
@@ -28,7 +29,6 @@ pub(super) use outcome::percent;
 pub(super) use refusal::refusal;
 pub(super) use training::secret;
 
-use dp::training::Shape;
 use source::Known;
 use training::load_and_train;
 

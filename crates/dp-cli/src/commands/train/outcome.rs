@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use dp::model::{ModelFile, assumed_public};
+use dp::training::USELESS;
 use dp::wording::{self, one_line};
 use dp_accountant::DpEvent;
 use dp_data::Encoder;
@@ -17,7 +18,6 @@ use super::config::{Method, Target, TrainConfig};
 use super::tuning::Chosen;
 use crate::args::{self, Algorithm};
 use crate::atomic;
-use dp::training::USELESS;
 
 /// The result of a training. It is for the curator: `seconds` may depend on the records.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
+use dp::training::{Choice, ChoiceMethod, Shape};
 use dp::verify::TUNED_SETTINGS;
 use dp::wording::one_line;
 use dp_accountant::Repetitions;
@@ -29,7 +30,6 @@ use crate::args::{FormArgs, TrialLaw, TuneArgs, TuningMethod};
 use crate::failure::Failure;
 use crate::input::{InputConfig, conflict};
 use crate::output::Console;
-use dp::training::{Choice, ChoiceMethod, Shape};
 
 /// Number of trainings of each candidate on each half of the public records, to average its noise.
 const PUBLIC_TRAININGS: u32 = 3;
