@@ -643,8 +643,11 @@ impl Training {
 }
 
 /// Returns `encoder` with the functions of numeric columns that the algorithm chooses by the public numbers of `request`, whose
-/// dimension does not matter. Only `auto` chooses any.
-pub(crate) fn with_chosen_map(entry: &Entry, request: &Request<'_>, encoder: &Encoder) -> Result<Encoder, TrainError> {
+/// dimension does not matter. Only `auto` chooses any. [`Training::mapped`] does so for a training.
+///
+/// # Errors
+/// Those of [`Entry::cosines`], and of an encoder with that many features.
+pub fn with_chosen_map(entry: &Entry, request: &Request<'_>, encoder: &Encoder) -> Result<Encoder, TrainError> {
     let cosines = entry.cosines(request, encoder.free_columns() as u64)?;
     let map = if cosines == 0 { FeatureMap::LINEAR } else { FeatureMap::curves(cosines) };
     Ok(encoder.with_map(map)?)
