@@ -6,6 +6,18 @@ use dp_data::DataError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+/// Returns a text of the program whose flags are arguments: `max_rows` in place of `--max-rows`.
+pub(crate) fn with_arguments(text: &str) -> String {
+    let mut parts = text.split("--");
+    let mut found = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.find(|c: char| !(c.is_ascii_lowercase() || c == '-')).unwrap_or(part.len());
+        found.push_str(&part[..end].replace('-', "_"));
+        found.push_str(&part[end..]);
+    }
+    found
+}
+
 /// A class of `dp.errors`.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) enum Class {
@@ -108,7 +120,7 @@ impl From<DataError> for Failure {
             code: error.code(),
             field: error.column().or(error.field()).map(str::to_owned),
             expected: error.expected_text().map(str::to_owned),
-            help: error.help_text().map(str::to_owned),
+            help: error.help_text().map(with_arguments),
             message: format!("{}{place}", error.message()),
         }
     }

@@ -23,7 +23,7 @@ use dp_optim::tuning::{MOST_CANDIDATES, RandomStopping};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, with_arguments};
 use crate::interrupt::interruptible;
 use crate::model::Model;
 use crate::options::{Options, unusable};
@@ -56,7 +56,7 @@ pub(crate) fn train(
         let [low, high] = advice.expected_loss_range;
         (advice.reason, advice.expected_loss, low, high)
     });
-    let warnings = trained.warnings.iter().map(ToString::to_string).collect();
+    let warnings = trained.warnings.iter().map(|warning| with_arguments(&warning.to_string())).collect();
     Ok((Model::new(trained.file), warnings, advice))
 }
 

@@ -400,6 +400,7 @@ def test_a_pipeline_of_scikit_learn_predicts_the_same(people):
         ({"bounds": (1, -1)}, "a minimum that is at most the maximum"),
         ({"bounds": [(0, 1)] * 4}, "3 of them"),
         ({"bounds": "all"}, "'from-data', or ranges"),
+        ({"bounds": ([-1, -1, -1], [1, 1, 1])}, "bounds is of shape (2, 3)"),
         ({"bounds": (0, float("inf"))}, "a finite number"),
         ({"bounds": {"x0": (0, 1)}}, "column `x1` has no bounds"),
         ({"bounds": {"x0": (0, 1), "x1": 3, "x2": (0, 1)}}, "a tuple (min, max), a list of categories"),
@@ -495,6 +496,39 @@ def test_what_comes_from_the_data_stands_in_the_certificate(people):
     assert "age" in json.dumps(assumed) and "ward" in json.dumps(assumed) and '"y"' in json.dumps(assumed)
     stated = logistic().fit(frame_of(people), people["buys"])
     assert "age" not in json.dumps(stated.certificate_["assumptions"])
+
+
+def test_a_draft_is_refused_until_it_is_reviewed_or_declared_public(people):
+    draft = SCHEMA.replace("max = 90", "max = 90\nreviewed = false")
+    with pytest.raises(DataError, match="declare the columns public by name with assume_public") as caught:
+        DPLogisticRegression(3.0, schema=draft).fit(frame_of(people), people["buys"])
+    assert caught.value.code == "schema.unreviewed"
+    estimator = DPLogisticRegression(3.0, schema=draft, assume_public=["age"]).fit(frame_of(people), people["buys"])
+    assert "age" in json.dumps(estimator.certificate_["assumptions"])
+    with pytest.raises(DpError, match="a list of columns"):
+        DPLogisticRegression(3.0, schema=draft, assume_public="age").fit(frame_of(people), people["buys"])
+
+
+def test_rows_of_one_person_are_warned_of(people):
+    table = frame_of(people).assign(patient_id=np.arange(len(people["age"])) // 2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        DPLogisticRegression(3.0, schema=SCHEMA).fit(table, people["buys"])
+    messages = [str(warning.message) for warning in caught if warning.category is CuratorWarning]
+    assert any("up to 2 rows share a `patient_id`" in message and "max_rows" in message for message in messages)
+    assert "--" not in "".join(messages)
+
+
+def test_categories_that_were_not_declared_count_as_asked(people):
+    frame = frame_of(people)
+    estimator = logistic().fit(frame, people["buys"])
+    new = frame.iloc[:4].assign(ward=["east", "north", "south", "west"])
+    with pytest.raises(DataError, match="on_unknown other"):
+        estimator.predict(new)
+    assert np.isfinite(estimator.predict_proba(new, on_unknown="other")).all()
+    assert np.isnan(estimator.decision_function(new, on_unknown="skip")).tolist() == [True, False, False, False]
+    with pytest.raises(DpError, match="expected 'other', 'error' or 'skip'"):
+        estimator.predict(new, on_unknown="drop")
 
 
 def test_few_records_are_warned_of():
@@ -648,15 +682,26 @@ def test_an_array_may_change_during_a_fit():
     assert estimator.verify()[0] <= 3.0
 
 
-def test_two_threads_on_one_estimator_leave_one_model():
-    X, y = numbers()
-    estimator = of_numbers(allow_refit=True)
-    threads = [threading.Thread(target=estimator.fit, args=(X, y)) for _ in range(4)]
+@pytest.mark.parametrize("allowed", [True, False])
+def test_two_threads_on_one_estimator_leave_one_model(allowed):
+    X, y = numbers(20_000)
+    estimator = of_numbers(allow_refit=allowed)
+    outcomes = []
+
+    def fit():
+        try:
+            outcomes.append(estimator.fit(X, y))
+        except PrivacyError as error:
+            outcomes.append(error.code)
+
+    threads = [threading.Thread(target=fit) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert estimator.verify()[0] <= 3.0
+    # Without leave, one of them fits.
+    assert sorted(map(str, outcomes)).count("privacy.refit") == (0 if allowed else 3)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")

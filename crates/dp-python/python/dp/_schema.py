@@ -133,9 +133,6 @@ def _each(bounds: Any, columns: Sequence[Column]) -> list[Any]:
         return [(float(pair[0]), float(pair[1]))] * width
     if pair.shape == (width, 2):
         return [(float(low), float(high)) for low, high in pair]
-    if pair.shape == (2, width):
-        # Two arrays, as diffprivlib has them.
-        return [(float(low), float(high)) for low, high in pair.T]
     raise DpError(
         f"bounds is of shape {pair.shape}" if pair.size else f"bounds is {bounds!r}",
         "usage.value",

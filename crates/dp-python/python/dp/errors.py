@@ -21,7 +21,7 @@ class DpError(ValueError):
     message:
         what is wrong.
     code:
-        a stable code, such as ``usage.value``; ``dp explain CODE`` of the program has a page for each.
+        a stable code, such as ``usage.value``. Those of the program have a page each: ``dp explain CODE``.
     field:
         the argument, with its index in an array, such as ``noise_multiplier[1]``.
     expected:

@@ -24,6 +24,8 @@ import threading
 import uuid
 import warnings
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +64,8 @@ class _Lineage:
     def __init__(self, token: str | None = None) -> None:
         self.token = token or uuid.uuid4().hex
         self.fits = 0
+        # Fits that run.
+        self.running = 0
         self.was_cloned = False
         # True for a clone that came from another process, which does not know of the fits there.
         self.is_from_elsewhere = False
@@ -84,6 +88,20 @@ if hasattr(os, "register_at_fork"):
 def _lineage(estimator: Any) -> _Lineage:
     with _lock:
         return _lineages.setdefault(estimator, _Lineage())
+
+
+def _publish(part: Path, target: Path) -> None:
+    """Gives a file its name, and replaces none."""
+    try:
+        # Unlike a rename, a link does not replace a file.
+        os.link(part, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        # This file system has no links.
+        if target.exists():
+            raise FileExistsError(f"{target} exists already") from None
+        part.rename(target)
 
 
 class _Counted(BaseEstimator):  # type: ignore[misc]
@@ -120,17 +138,34 @@ class _Counted(BaseEstimator):  # type: ignore[misc]
             known = next((one for one in _lineages.values() if one.token == token), None)
             _lineages[self] = known or lineage
 
-    def _check_refit(self) -> None:
+    @contextmanager
+    def _fitting(self) -> Iterator[None]:
+        """Counts a fit, unless it raises: then nothing was released."""
+        lineage = _lineage(self)
+        with _lock:
+            self._check_refit(lineage)
+            lineage.running += 1
+        try:
+            yield
+        except BaseException:
+            with _lock:
+                lineage.running -= 1
+            raise
+        with _lock:
+            lineage.running -= 1
+            lineage.fits += 1
+
+    def _check_refit(self, lineage: _Lineage) -> None:
         if self.allow_refit:
             return
-        lineage = _lineage(self)
         help = (
             "every fit on the same people adds to what is spent, and selection by their data is not free: choose settings by "
             "DPGridSearch, or say allow_refit=True and account for the sum of all fits"
         )
-        if lineage.fits > 0:
+        fits = lineage.fits + lineage.running
+        if fits > 0:
             raise PrivacyError(
-                f"this estimator, or one that it was cloned from or to, was fitted already ({lineage.fits} in all)",
+                f"this estimator, or one that it was cloned from or to, was fitted already ({fits} in all)",
                 "privacy.refit",
                 "allow_refit",
                 None,
@@ -158,10 +193,6 @@ class _Counted(BaseEstimator):  # type: ignore[misc]
             stacklevel=stacklevel,
         )
         return int(seed)
-
-    def _count_fit(self) -> None:
-        with _lock:
-            _lineages.setdefault(self, _Lineage()).fits += 1
 
     def _check_epsilon(self) -> None:
         if self.epsilon is None:
@@ -207,7 +238,8 @@ class _Counted(BaseEstimator):  # type: ignore[misc]
             VerificationError: if the guarantee does not follow, or none is claimed.
         """
         check_is_fitted(self)
-        return self.model_.verify()
+        epsilon, delta = self.model_.verify()
+        return float(epsilon), float(delta)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a model file, which ``dp verify``, ``dp predict`` and :func:`load` read. An existing file is not replaced."""
@@ -220,8 +252,7 @@ class _Counted(BaseEstimator):  # type: ignore[misc]
                 file.write(text)
                 file.flush()
                 os.fsync(file.fileno())
-            # Unlike a rename, a link does not replace a file.
-            os.link(part, target)
+            _publish(part, target)
         finally:
             part.unlink(missing_ok=True)
 
@@ -232,6 +263,7 @@ class _Private(_Counted):
     delta: float | None
     bounds: Any
     schema: Any
+    assume_public: Any
     missing: str
     curves: Any
     n_jobs: int | None
@@ -268,6 +300,12 @@ class _Private(_Counted):
             return schema
         raise DpError(f"schema is a {type(schema).__name__}", "usage.value", "schema", "the path of a schema, or its text")
 
+    def _declared_public(self) -> list[str]:
+        names = self.assume_public if self.assume_public is not None else []
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise DpError(f"assume_public is {names!r}", "usage.value", "assume_public", "a list of columns")
+        return list(names)
+
     def _refuse_with_schema(self, *names: str) -> None:
         for name in names:
             if getattr(self, name) is not None:
@@ -303,7 +341,6 @@ class _Private(_Counted):
         assumed: list[str],
         options: dict[str, Any],
     ) -> None:
-        self._check_refit()
         rows = columns[0].rows
         if label.rows != rows:
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[rows, label.rows]}")
@@ -312,8 +349,8 @@ class _Private(_Counted):
         options["seed"] = self._seed(stacklevel=4)
         options.update(getattr(self, "_choice", {}))
         named = [(column.name, column.chunk) for column in (*columns, label)]
-        model, notes, advice = _dp.train(schema, named, rows, {**options, "assume_public": assumed})
-        self._count_fit()
+        with self._fitting():
+            model, notes, advice = _dp.train(schema, named, rows, {**options, "assume_public": assumed})
         self.model_ = model
         self.advice_ = advice[0] if advice else None
         for note in notes:
@@ -331,10 +368,10 @@ class _Private(_Counted):
     @property
     def weights_(self) -> NDArray[np.float64]:
         """The released weights of the features that ``get_feature_names_out`` names: one row for each score."""
-        return self._fitted("weights_").weights
+        return np.asarray(self._fitted("weights_").weights)
 
     def _linear_form(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        form = self._fitted(name).linear_form
+        form: tuple[NDArray[np.float64], NDArray[np.float64]] | None = self._fitted(name).linear_form
         if form is None:
             raise AttributeError(
                 f"the model has no `{name}`: its columns are mapped by curves. `weights_` holds the weights of the features, "
@@ -347,12 +384,14 @@ class _Private(_Counted):
         check_is_fitted(self)
         return np.array(self.model_.features, dtype=object)
 
-    def _predicted(self, X: Any, probabilities: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _predicted(
+        self, X: Any, probabilities: bool, on_unknown: str | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         check_is_fitted(self)
         columns = self._read(X, reset=False)
         options = self._options_of_threads()
         named = [(column.name, column.chunk) for column in columns]
-        return self.model_.predict(named, columns[0].rows, probabilities, None, options)
+        return self.model_.predict(named, columns[0].rows, probabilities, on_unknown, options)
 
     def _options_of_threads(self) -> int | None:
         return None if self.n_jobs is None or self.n_jobs <= 0 else int(self.n_jobs)
@@ -422,7 +461,7 @@ class _PrivateClassifier(ClassifierMixin, _Private):  # type: ignore[misc]
         _refuse_weights(refused)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
-        self._check_refit()
+        self._check_refit(_lineage(self))
         options = self._options()
         columns = self._read(X, reset=True)
         name = self._label_name(y, columns)
@@ -431,7 +470,7 @@ class _PrivateClassifier(ClassifierMixin, _Private):  # type: ignore[misc]
         check_classification_targets(y)
         if self.schema is not None:
             self._refuse_with_schema("bounds", "classes")
-            assumed: list[str] = []
+            assumed = self._declared_public()
             schema = self._schema_text()
             name, kind, texts, _ = _dp.label_of_schema(schema)
             if kind == "number":
@@ -480,16 +519,20 @@ class _PrivateClassifier(ClassifierMixin, _Private):  # type: ignore[misc]
             raise DpError(f"classes {what}", "usage.value", "classes", "two classes or more")
         return classes, reviewed
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Returns the scores: one for each row if there are two classes, one for each row and class if there are more."""
-        scores, _ = self._predicted(X, probabilities=False)
+    def decision_function(self, X: Any, on_unknown: str | None = None) -> NDArray[np.float64]:
+        """Returns the scores: one for each row if there are two classes, one for each row and class if there are more.
+
+        ``on_unknown`` says what becomes of a category that was not declared: ``"other"``, ``"error"``, or ``"skip"``, which
+        gives no score (NaN); by default as in training.
+        """
+        scores, _ = self._predicted(X, False, on_unknown)
         if scores.shape[1] == 1:
             return scores[:, 0] - self.model_.threshold
         return scores
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Returns the class of each row."""
-        _, predictions = self._predicted(X, probabilities=False)
+    def predict(self, X: Any, on_unknown: str | None = None) -> NDArray[Any]:
+        """Returns the class of each row; ``on_unknown`` is that of :meth:`decision_function`."""
+        _, predictions = self._predicted(X, False, on_unknown)
         return self.classes_[self._known(predictions).astype(np.intp)]
 
     @property
@@ -537,6 +580,7 @@ class DPLogisticRegression(_PrivateClassifier):
             ``"from-data"`` takes them from X, which the certificate states as an assumption.
         classes: all classes that may occur, or ``"from-y"``, which the certificate states as an assumption.
         schema: the path or the text of a schema of the program ``dp``, in place of bounds and classes.
+        assume_public: names of the schema's columns that were taken from the data and are declared public all the same.
         missing: ``"error"``, or ``"neutral"``: a record with a missing value has no influence.
         algorithm: ``"auto"`` or any other of ``dp explain algorithms``.
         settings: settings of the algorithm by name, such as ``{"batch_size": 200}``.
@@ -568,6 +612,7 @@ class DPLogisticRegression(_PrivateClassifier):
         bounds: Any = None,
         classes: Any = None,
         schema: Any = None,
+        assume_public: Any = None,
         missing: str = "error",
         algorithm: str = "auto",
         settings: dict[str, Any] | None = None,
@@ -590,6 +635,7 @@ class DPLogisticRegression(_PrivateClassifier):
         self.bounds = bounds
         self.classes = classes
         self.schema = schema
+        self.assume_public = assume_public
         self.missing = missing
         self.algorithm = algorithm
         self.settings = settings
@@ -610,12 +656,15 @@ class DPLogisticRegression(_PrivateClassifier):
     def _loss(self, classes: int) -> str:
         return "logistic" if classes == 2 or self.one_vs_rest is not None else f"softmax:{classes}"
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Returns the probability of each class, in the order of ``classes_``."""
+    def predict_proba(self, X: Any, on_unknown: str | None = None) -> NDArray[np.float64]:
+        """Returns the probability of each class, in the order of ``classes_``.
+
+        ``on_unknown`` is that of :meth:`decision_function`.
+        """
         check_is_fitted(self)
         if not self.model_.has_probabilities:
             raise AttributeError("models of one class against the rest have no probabilities: use decision_function")
-        return self._predicted(X, probabilities=True)[0]
+        return self._predicted(X, True, on_unknown)[0]
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Returns the logarithm of ``predict_proba``."""
@@ -641,6 +690,7 @@ class DPLinearSVC(_PrivateClassifier):
         bounds: Any = None,
         classes: Any = None,
         schema: Any = None,
+        assume_public: Any = None,
         missing: str = "error",
         width: float | None = None,
         algorithm: str = "auto",
@@ -663,6 +713,7 @@ class DPLinearSVC(_PrivateClassifier):
         self.bounds = bounds
         self.classes = classes
         self.schema = schema
+        self.assume_public = assume_public
         self.missing = missing
         self.width = width
         self.algorithm = algorithm
@@ -709,6 +760,7 @@ class DPRidge(RegressorMixin, _Private):  # type: ignore[misc]
         bounds: Any = None,
         y_bounds: Any = None,
         schema: Any = None,
+        assume_public: Any = None,
         missing: str = "error",
         loss: str = "log-cosh",
         algorithm: str = "auto",
@@ -730,6 +782,7 @@ class DPRidge(RegressorMixin, _Private):  # type: ignore[misc]
         self.bounds = bounds
         self.y_bounds = y_bounds
         self.schema = schema
+        self.assume_public = assume_public
         self.missing = missing
         self.loss = loss
         self.algorithm = algorithm
@@ -755,7 +808,7 @@ class DPRidge(RegressorMixin, _Private):  # type: ignore[misc]
         _refuse_weights(refused)
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
-        self._check_refit()
+        self._check_refit(_lineage(self))
         options = self._options()
         columns = self._read(X, reset=True)
         name = self._label_name(y, columns)
@@ -768,7 +821,7 @@ class DPRidge(RegressorMixin, _Private):  # type: ignore[misc]
         _check_finite(y)
         if self.schema is not None:
             self._refuse_with_schema("bounds", "y_bounds")
-            assumed: list[str] = []
+            assumed = self._declared_public()
             schema = self._schema_text()
             name, kind, _, _ = _dp.label_of_schema(schema)
             if kind != "number":
@@ -804,9 +857,12 @@ class DPRidge(RegressorMixin, _Private):  # type: ignore[misc]
             raise DpError(what, "usage.value", "y_bounds", "a range of some width")
         return bounds, reviewed
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """Returns the number of each row, within ``y_bounds``."""
-        return self._known(self._predicted(X, probabilities=False)[1])
+    def predict(self, X: Any, on_unknown: str | None = None) -> NDArray[np.float64]:
+        """Returns the number of each row, within ``y_bounds``.
+
+        ``on_unknown`` says what becomes of a category that was not declared: ``"other"`` or ``"error"``.
+        """
+        return self._known(self._predicted(X, False, on_unknown)[1])
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -997,7 +1053,7 @@ class DPRanker(_Counted):
             DpError: for arguments that are not usable; PrivacyError where no guarantee is possible, or a fit is not allowed.
         """
         _refuse_weights(refused)
-        self._check_refit()
+        self._check_refit(_lineage(self))
         self._check_epsilon()
         matrix = self._matrix(X, reset=True)
         sizes = _sizes(len(matrix), group, qid)
@@ -1009,8 +1065,8 @@ class DPRanker(_Counted):
         names = [str(name) for name in getattr(self, "feature_names_in_", _numbered(matrix.shape[1]))]
         options = {name: value for name, value in self.get_params().items() if name not in ("random_state", "allow_refit")}
         options["seed"] = self._seed(stacklevel=3)
-        ranker = _dp.train_ranker(matrix, grades.astype(np.uint32), sizes, names, options)
-        self._count_fit()
+        with self._fitting():
+            ranker = _dp.train_ranker(matrix, grades.astype(np.uint32), sizes, names, options)
         self.model_ = ranker
         return self
 
@@ -1023,7 +1079,7 @@ class DPRanker(_Counted):
         matrix = self._matrix(X, reset=False)
         if group is None and qid is None and not self.model_.normalises_features:
             group = [len(matrix)]
-        return self.model_.predict(matrix, _sizes(len(matrix), group, qid))
+        return np.asarray(self.model_.predict(matrix, _sizes(len(matrix), group, qid)))
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -1099,7 +1155,7 @@ def load(path: str | os.PathLike[str]) -> DPLogisticRegression | DPLinearSVC | D
     _name(estimator, names)
     if not isinstance(estimator, DPRidge):
         estimator.classes_ = np.array(model.classes)
-    estimator._count_fit()
+    _lineage(estimator).fits += 1
     return estimator
 
 
@@ -1120,5 +1176,5 @@ def _loaded_ranker(ranker: _dp.Ranker) -> DPRanker:
     estimator = DPRanker(*(reached if reached else (None, None)))
     estimator.model_ = ranker
     _name(estimator, ranker.features or _numbered(ranker.width))
-    estimator._count_fit()
+    _lineage(estimator).fits += 1
     return estimator
