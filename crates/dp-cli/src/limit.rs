@@ -6,14 +6,12 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use dp::accounting::LIMITS;
 use dp_accountant::work;
 
 use crate::failure::Failure;
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
-
-/// The accepted limits.
-const LIMITS: (f64, f64) = (1e-3, 1e6);
 
 /// A computed value, and whether the limit made it less precise.
 #[derive(Debug)]

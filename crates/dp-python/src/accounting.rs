@@ -1,10 +1,12 @@
 //! Questions to the accountant, one for each element of arrays.
 
 use std::collections::HashMap;
-use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use dp::accounting::{Accountant, Answer, Choice, Job, Question, Refusal, Request, Sampling, Unknown, solve as solver};
+use dp::accounting::{
+    Accountant, Answer, Choice, Job, LIMITS, POINTS, Question, Refusal, Request, Sampling, Unknown, solve as solver,
+};
 use dp_accountant::{AdjacencyKind, DpEvent, work};
 use dp_data::Workers;
 use numpy::{IntoPyArray as _, PyReadonlyArray1};
@@ -13,6 +15,7 @@ use pyo3::types::PyDict;
 
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
+use crate::options::Options;
 
 /// The numbers of the questions by name: one, or as many as there are questions.
 #[derive(Debug, Default)]
@@ -66,8 +69,7 @@ struct Words {
 }
 
 impl Words {
-    fn read(job: &str, event: Option<&str>, words: &Bound<'_, PyDict>) -> PyResult<Self> {
-        let text = |name: &str| words.get_item(name)?.map(|word| word.extract::<String>()).transpose();
+    fn read(job: &str, event: Option<&str>, options: &Options<'_, '_>) -> PyResult<Self> {
         let event = match event {
             Some(text) => match Request::from_event(parsed(text)?).map_err(Failure::from)? {
                 Request { job: Job::Event(event), .. } => Some(event),
@@ -75,20 +77,16 @@ impl Words {
             },
             None => None,
         };
+        let relations = ["add-remove", "replace-one", "change-list-labels"]
+            .map(|word| (word, AdjacencyKind::from_words(word, true)));
         Ok(Self {
             job: job.to_owned(),
             event,
-            sampling: choice("sampling", text("sampling")?)?.unwrap_or_default(),
-            accountant: choice("accountant", text("accountant")?)?.unwrap_or_default(),
-            solve: choice("solve", text("solve")?.map(|word| word.replace('_', "-")))?,
-            adjacency: match text("adjacency")? {
-                None => None,
-                Some(word) => Some(AdjacencyKind::from_words(&word, true).ok_or_else(|| {
-                    Failure::argument("adjacency", format!("adjacency is {word:?}"))
-                        .expecting("'add-remove', 'replace-one' or 'change-list-labels'")
-                })?),
-            },
-            n_public: words.get_item("n_public")?.map(|value| value.extract()).transpose()?,
+            sampling: choice(options, "sampling")?.unwrap_or_default(),
+            accountant: choice(options, "accountant")?.unwrap_or_default(),
+            solve: choice(options, "solve")?,
+            adjacency: options.word("adjacency", &relations)?.flatten(),
+            n_public: options.get("n_public")?,
         })
     }
 
@@ -133,12 +131,9 @@ impl Words {
     }
 }
 
-fn choice<C: Choice>(name: &str, word: Option<String>) -> PyResult<Option<C>> {
-    let Some(word) = word else { return Ok(None) };
-    let known = || C::ALL.iter().map(|choice| format!("'{}'", choice.name())).collect::<Vec<_>>().join(", ");
-    Ok(Some(C::of_name(&word).ok_or_else(|| {
-        Failure::argument(name, format!("{name} is {word:?}")).expecting(format!("one of {}", known()))
-    })?))
+fn choice<C: Choice>(options: &Options<'_, '_>, name: &str) -> PyResult<Option<C>> {
+    let words: Vec<(&str, C)> = C::ALL.iter().map(|choice| (choice.name(), *choice)).collect();
+    options.word(name, &words)
 }
 
 fn parsed(text: &str) -> Result<serde_json::Value, Failure> {
@@ -148,8 +143,13 @@ fn parsed(text: &str) -> Result<serde_json::Value, Failure> {
     })
 }
 
-/// All questions of a call.
-struct Questions {
+/// All questions of a call, one for each element.
+#[pyclass(frozen, module = "dp._dp")]
+pub(crate) struct Questions {
+    asked: Arc<Asked>,
+}
+
+struct Asked {
     words: Words,
     numbers: Numbers,
     shape: Vec<usize>,
@@ -158,27 +158,7 @@ struct Questions {
     workers: Workers,
 }
 
-impl Questions {
-    fn read(
-        job: &str,
-        event: Option<&str>,
-        floats: HashMap<String, PyReadonlyArray1<'_, f64>>,
-        counts: HashMap<String, PyReadonlyArray1<'_, u64>>,
-        words: &Bound<'_, PyDict>,
-        shape: Vec<usize>,
-    ) -> PyResult<Self> {
-        // Copies: another thread may write to the arrays once the lock is released.
-        let numbers = Numbers {
-            floats: floats.into_iter().map(|(name, values)| (name, values.as_array().to_vec())).collect(),
-            counts: counts.into_iter().map(|(name, values)| (name, values.as_array().to_vec())).collect(),
-        };
-        let limit: Option<f64> = words.get_item("limit")?.map(|limit| limit.extract()).transpose()?;
-        let threads: Option<usize> = words.get_item("threads")?.map(|threads| threads.extract()).transpose()?;
-        let workers = threads.and_then(NonZeroUsize::new).map_or_else(Workers::available, Workers::new);
-        let limit = limit.map_or(f64::INFINITY, |limit| limit * work::USUAL);
-        Ok(Self { words: Words::read(job, event, words)?, numbers, shape, limit, workers })
-    }
-
+impl Asked {
     fn len(&self) -> usize {
         self.shape.iter().product()
     }
@@ -243,87 +223,99 @@ impl Questions {
     }
 }
 
-/// Answers all questions; returns one flat array or list per member of an answer.
-#[pyfunction]
-pub(crate) fn answer<'py>(
-    py: Python<'py>,
-    job: &str,
-    event: Option<&str>,
-    floats: HashMap<String, PyReadonlyArray1<'py, f64>>,
-    counts: HashMap<String, PyReadonlyArray1<'py, u64>>,
-    words: &Bound<'py, PyDict>,
-    shape: Vec<usize>,
-) -> PyResult<Bound<'py, PyDict>> {
-    let questions = Questions::read(job, event, floats, counts, words, shape)?;
-    let answers: Vec<(Answer, bool)> = interruptible(py, move |cancelled| questions.map(cancelled, solver::answer))??;
-    let members = PyDict::new(py);
-    let floats = |name: &str, of: &dyn Fn(&Answer) -> Option<f64>| {
-        let values: Option<Vec<f64>> = answers.iter().map(|(answer, _)| of(answer)).collect();
-        values.map_or(Ok(()), |values| members.set_item(name, values.into_pyarray(py)))
-    };
-    floats("epsilon", &|answer| Some(answer.epsilon))?;
-    floats("epsilon_lower", &|answer| Some(answer.epsilon_lower))?;
-    floats("epsilon_upper", &|answer| Some(answer.epsilon_upper))?;
-    floats("delta", &|answer| Some(answer.delta))?;
-    floats("delta_lower", &|answer| answer.delta_lower)?;
-    floats("delta_upper", &|answer| answer.delta_upper)?;
-    floats("noise_multiplier", &|answer| answer.noise_multiplier)?;
-    floats("sampling_rate", &|answer| answer.sampling_rate)?;
-    let steps: Vec<u64> = answers.iter().map(|(answer, _)| answer.steps).collect();
-    members.set_item("steps", steps.into_pyarray(py))?;
-    let texts = |of: &dyn Fn(&Answer) -> String| answers.iter().map(|(answer, _)| of(answer)).collect::<Vec<_>>();
-    members.set_item("theorem", texts(&|answer| answer.theorem.clone()))?;
-    members.set_item("accountant", texts(&|answer| answer.accountant.to_owned()))?;
-    members.set_item("is_short", answers.iter().map(|(_, is_short)| *is_short).collect::<Vec<_>>())?;
-    if let Some((answer, _)) = answers.first() {
-        members.set_item("solved", answer.solved)?;
-        members.set_item("adjacency", answer.adjacency)?;
-        members.set_item("n_public", answer.n_public)?;
+#[pymethods]
+impl Questions {
+    /// Reads a job, the JSON of its event if it has one, its numbers as flat arrays of one element or of the size of `shape`, and
+    /// its words.
+    #[new]
+    fn new(
+        job: &str,
+        event: Option<&str>,
+        floats: HashMap<String, PyReadonlyArray1<'_, f64>>,
+        counts: HashMap<String, PyReadonlyArray1<'_, u64>>,
+        words: &Bound<'_, PyDict>,
+        shape: Vec<usize>,
+    ) -> PyResult<Self> {
+        // Copies: another thread may write to the arrays once the lock is released.
+        let numbers = Numbers {
+            floats: floats.into_iter().map(|(name, values)| (name, values.as_array().to_vec())).collect(),
+            counts: counts.into_iter().map(|(name, values)| (name, values.as_array().to_vec())).collect(),
+        };
+        let options = Options(words);
+        let limit = match options.get::<f64>("limit")? {
+            Some(limit) if !(limit >= LIMITS.0 && limit <= LIMITS.1) => {
+                let expected = format!("a number in [{:?}, {:?}], or None", LIMITS.0, LIMITS.1);
+                return Err(Failure::argument("limit", format!("limit = {limit:?}")).expecting(expected).into());
+            }
+            limit => limit.map_or(f64::INFINITY, |limit| limit * work::USUAL),
+        };
+        let words = Words::read(job, event, &options)?;
+        Ok(Self { asked: Arc::new(Asked { words, numbers, shape, limit, workers: options.workers()? }) })
     }
-    Ok(members)
+
+    /// Returns one flat array or list for each member of the answers.
+    fn answer<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let answers: Vec<(Answer, bool)> = self.map(py, solver::answer)?;
+        let members = PyDict::new(py);
+        let floats = |name: &str, of: &dyn Fn(&Answer) -> Option<f64>| {
+            let values: Option<Vec<f64>> = answers.iter().map(|(answer, _)| of(answer)).collect();
+            values.map_or(Ok(()), |values| members.set_item(name, values.into_pyarray(py)))
+        };
+        floats("epsilon", &|answer| Some(answer.epsilon))?;
+        floats("epsilon_lower", &|answer| Some(answer.epsilon_lower))?;
+        floats("epsilon_upper", &|answer| Some(answer.epsilon_upper))?;
+        floats("delta", &|answer| Some(answer.delta))?;
+        floats("delta_lower", &|answer| answer.delta_lower)?;
+        floats("delta_upper", &|answer| answer.delta_upper)?;
+        floats("noise_multiplier", &|answer| answer.noise_multiplier)?;
+        floats("sampling_rate", &|answer| answer.sampling_rate)?;
+        let steps: Vec<u64> = answers.iter().map(|(answer, _)| answer.steps).collect();
+        members.set_item("steps", steps.into_pyarray(py))?;
+        let texts = |of: &dyn Fn(&Answer) -> String| answers.iter().map(|(answer, _)| of(answer)).collect::<Vec<_>>();
+        members.set_item("theorem", texts(&|answer| answer.theorem.clone()))?;
+        members.set_item("accountant", texts(&|answer| answer.accountant.to_owned()))?;
+        members.set_item("is_short", answers.iter().map(|(_, is_short)| *is_short).collect::<Vec<_>>())?;
+        if let Some((answer, _)) = answers.first() {
+            members.set_item("solved", answer.solved)?;
+            members.set_item("adjacency", answer.adjacency)?;
+            members.set_item("n_public", answer.n_public)?;
+        }
+        Ok(members)
+    }
+
+    /// Returns the meaning of each guarantee, as JSON and as sentences.
+    fn meaning(&self, py: Python<'_>) -> PyResult<Vec<(String, String)>> {
+        let of = |question: &Question| {
+            let meaning = solver::meaning(question, &solver::solve(question)?)?;
+            let json = serde_json::to_string(&meaning).unwrap_or_default();
+            Ok((json, meaning.text().trim_start().to_owned()))
+        };
+        Ok(self.map(py, of)?.into_iter().map(|(meaning, _)| meaning).collect())
+    }
+
+    /// Returns the false-positive rates and the least false-negative rates of the best attack on each release.
+    fn trade_off(&self, py: Python<'_>, points: usize) -> PyResult<Vec<(Vec<f64>, Vec<f64>)>> {
+        if !POINTS.contains(&points) {
+            let expected = format!("a whole number from {} to {}", POINTS.start(), POINTS.end());
+            return Err(Failure::argument("points", format!("points = {points}")).expecting(expected).into());
+        }
+        let of = move |question: &Question| {
+            let errors = solver::trade_off(question, points)?;
+            Ok(errors.iter().map(|errors| (errors.type_one, errors.type_two)).unzip())
+        };
+        Ok(self.map(py, of)?.into_iter().map(|(curve, _)| curve).collect())
+    }
 }
 
-/// Returns the meaning of the guarantee of each question, as JSON.
-#[pyfunction]
-pub(crate) fn meaning<'py>(
-    py: Python<'py>,
-    job: &str,
-    event: Option<&str>,
-    floats: HashMap<String, PyReadonlyArray1<'py, f64>>,
-    counts: HashMap<String, PyReadonlyArray1<'py, u64>>,
-    words: &Bound<'py, PyDict>,
-    shape: Vec<usize>,
-) -> PyResult<Vec<(String, String)>> {
-    let questions = Questions::read(job, event, floats, counts, words, shape)?;
-    let of = |question: &Question| {
-        let meaning = solver::meaning(question, &solver::solve(question)?)?;
-        let json = serde_json::to_string(&meaning).unwrap_or_default();
-        Ok((json, meaning.text().trim_start().to_owned()))
-    };
-    let found = interruptible(py, move |cancelled| questions.map(cancelled, of))??;
-    Ok(found.into_iter().map(|(meaning, _)| meaning).collect())
-}
-
-/// Returns the false-positive and the least false-negative rates of the best attack, for one question.
-#[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "a question and the number of points")]
-pub(crate) fn trade_off<'py>(
-    py: Python<'py>,
-    job: &str,
-    event: Option<&str>,
-    floats: HashMap<String, PyReadonlyArray1<'py, f64>>,
-    counts: HashMap<String, PyReadonlyArray1<'py, u64>>,
-    words: &Bound<'py, PyDict>,
-    shape: Vec<usize>,
-    points: usize,
-) -> PyResult<Vec<(Vec<f64>, Vec<f64>)>> {
-    let questions = Questions::read(job, event, floats, counts, words, shape)?;
-    let of = move |question: &Question| {
-        let errors = solver::trade_off(question, points)?;
-        Ok(errors.iter().map(|errors| (errors.type_one, errors.type_two)).unzip())
-    };
-    let found = interruptible(py, move |cancelled| questions.map(cancelled, of))??;
-    Ok(found.into_iter().map(|(curve, _)| curve).collect())
+impl Questions {
+    fn map<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        of: impl Fn(&Question) -> Result<T, Refusal> + Send + Sync + 'static,
+    ) -> PyResult<Vec<(T, bool)>> {
+        let asked = Arc::clone(&self.asked);
+        Ok(interruptible(py, move |cancelled| asked.map(cancelled, of))??)
+    }
 }
 
 /// Parses an event and returns its JSON, with all its members.

@@ -128,15 +128,21 @@ impl From<DataError> for Failure {
 
 impl From<dp_optim::Error> for Failure {
     fn from(error: dp_optim::Error) -> Self {
-        let (field, expected, help) = match &error {
-            dp_optim::Error::Setting { name, expected, help, .. } => (
-                Some(format!("settings[{:?}]", name.replace('-', "_"))),
-                expected.map(str::to_owned),
-                help.map(str::to_owned),
-            ),
-            _ => (None, None, None),
+        let argument = |name: &str| name.replace('-', "_");
+        let (name, message, expected, help) = match error {
+            dp_optim::Error::OutOfRange { name, value, range } => {
+                (name, format!("{} = {value:?} is out of range", argument(name)), Some(range), None)
+            }
+            dp_optim::Error::Count { name, value, range } => {
+                (name, format!("{} = {value} is out of range", argument(name)), Some(range), None)
+            }
+            dp_optim::Error::Setting { name, why, expected, help } => {
+                (name, format!("{}: {why}", argument(name)), expected, help)
+            }
+            _ => return Self { message: error.to_string(), code: "usage.value", ..Self::default() },
         };
-        Self { message: error.to_string(), code: "usage.value", field, expected, help, ..Self::default() }
+        let (expected, help) = (expected.map(str::to_owned), help.map(str::to_owned));
+        Self { message, code: "usage.value", field: Some(argument(name)), expected, help, ..Self::default() }
     }
 }
 
@@ -144,7 +150,10 @@ impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         match error {
             TrainError::Data(error) => error.into(),
-            TrainError::Recipe(error) => error.into(),
+            TrainError::Recipe(error) => {
+                let failure = Self::from(error);
+                Self { field: failure.field.map(|name| format!("settings[{name:?}]")), ..failure }
+            }
             TrainError::Model(error) => error.into(),
             TrainError::Relation { .. } => Self {
                 class: Class::Privacy,

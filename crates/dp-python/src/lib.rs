@@ -17,15 +17,14 @@ use pyo3::prelude::*;
 fn _dp(module: &Bound<'_, PyModule>) -> PyResult<()> {
     interrupt::keep_panics_quiet();
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add_function(wrap_pyfunction!(accounting::answer, module)?)?;
-    module.add_function(wrap_pyfunction!(accounting::meaning, module)?)?;
-    module.add_function(wrap_pyfunction!(accounting::trade_off, module)?)?;
     module.add_function(wrap_pyfunction!(accounting::canonical_event, module)?)?;
     module.add_function(wrap_pyfunction!(accounting::certificate, module)?)?;
     module.add_function(wrap_pyfunction!(training::train, module)?)?;
     module.add_function(wrap_pyfunction!(training::label_of_schema, module)?)?;
     module.add_function(wrap_pyfunction!(training::algorithms, module)?)?;
     module.add_function(wrap_pyfunction!(ranking::train_ranker, module)?)?;
+    module.add_function(wrap_pyfunction!(model::load, module)?)?;
+    module.add_class::<accounting::Questions>()?;
     module.add_class::<model::Model>()?;
     module.add_class::<ranking::Ranker>()
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dp::metrics::{probability, softmax};
 use dp::model::{ModelKind, Prediction};
-use dp::{LinearForm, ModelFile};
+use dp::{LinearForm, ModelFile, Sealed};
 use dp_data::encode::UnknownCategory;
 use dp_data::read::{CsvOptions, Input, RecordReader};
 use dp_data::schema::{ColumnKind, LabelKind};
@@ -18,6 +18,7 @@ use pyo3::prelude::*;
 
 use crate::failure::Failure;
 use crate::interrupt::interruptible;
+use crate::ranking::Ranker;
 use crate::table::{Columns, NamedColumn};
 
 /// A model file: a released model and its certificate.
@@ -85,21 +86,13 @@ impl Model {
     /// `two-classes`, `classes` or `number`.
     #[getter]
     fn kind(&self) -> &'static str {
-        match self.file.model.kind {
-            ModelKind::LinearClassifier { .. } => "two-classes",
-            ModelKind::MultiClassLinear { .. } => "classes",
-            ModelKind::LinearRegression { .. } => "number",
-        }
+        described(&self.file.model.kind).0
     }
 
     /// The names of the classes: of two, the negative one first.
     #[getter]
     fn classes(&self) -> Vec<String> {
-        match &self.file.model.kind {
-            ModelKind::LinearClassifier { classes } => vec![classes.negative.clone(), classes.positive.clone()],
-            ModelKind::MultiClassLinear { classes } => classes.clone(),
-            ModelKind::LinearRegression { .. } => Vec::new(),
-        }
+        described(&self.file.model.kind).1
     }
 
     /// The columns that are used, in the order of the schema; each once.
@@ -233,6 +226,28 @@ impl Model {
     fn __reduce__(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, (Vec<u8>,))> {
         let parse = py.get_type::<Self>().getattr("parse")?;
         Ok((parse.unbind(), (self.text()?.into_bytes(),)))
+    }
+}
+
+/// Reads the content of a file of a model or of a ranker, and checks its seals.
+#[pyfunction]
+pub(crate) fn load(py: Python<'_>, bytes: &[u8]) -> PyResult<Py<PyAny>> {
+    let sealed = Sealed::parse(bytes).map_err(Failure::from)?;
+    if sealed.format() == Some(dp::ranker::SCHEMA) {
+        return Ok(Py::new(py, Ranker::of(sealed)?)?.into_any());
+    }
+    let file = ModelFile::from_sealed(sealed).map_err(Failure::from)?;
+    Ok(Py::new(py, Model::new(file))?.into_any())
+}
+
+/// Returns `two-classes`, `classes` or `number`, and the names of the classes: of two, the negative one first.
+pub(crate) fn described(kind: &ModelKind) -> (&'static str, Vec<String>) {
+    match kind {
+        ModelKind::LinearClassifier { classes } => {
+            ("two-classes", vec![classes.negative.clone(), classes.positive.clone()])
+        }
+        ModelKind::MultiClassLinear { classes } => ("classes", classes.clone()),
+        ModelKind::LinearRegression { .. } => ("number", Vec::new()),
     }
 }
 

@@ -1,5 +1,8 @@
 //! Named options of a call.
 
+use std::num::NonZeroUsize;
+
+use dp_data::Workers;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -20,13 +23,25 @@ impl<'py> Options<'_, 'py> {
         }
     }
 
-    /// Returns the member as one of these words.
+    /// Returns the member as one of these words, in which hyphens may be underscores.
     pub(crate) fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> PyResult<Option<T>> {
         let Some(word) = self.get::<String>(name)? else { return Ok(None) };
-        let found = words.iter().find(|(known, _)| *known == word).map(|(_, value)| *value);
+        let hyphened = word.replace('_', "-");
+        let found = words.iter().find(|(known, _)| *known == hyphened).map(|(_, value)| *value);
         let known: Vec<_> = words.iter().map(|(known, _)| format!("'{known}'")).collect();
         let refused = || Failure::argument(name, format!("{name} is {word:?}")).expecting(known.join(", "));
         Ok(Some(found.ok_or_else(refused)?))
+    }
+
+    /// Returns the threads: `threads`, or all.
+    pub(crate) fn workers(&self) -> PyResult<Workers> {
+        match self.get::<usize>("threads")? {
+            None => Ok(Workers::available()),
+            Some(threads) => {
+                let refused = || Failure::argument("threads", "threads = 0").expecting("a number of threads, or None");
+                Ok(Workers::new(NonZeroUsize::new(threads).ok_or_else(refused)?))
+            }
+        }
     }
 }
 

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use dp::ranker::{ListForm, NamedActivation, NamedLoss, ScorerShape};
-use dp::ranking::Method;
+use dp::ranking::{RankerSettings, WIDEST};
 use dp::{RankerFile, RankerTrainError, RankerTraining, Sealed};
+use dp_accountant::AdjacencyKind;
 use dp_mechanisms::rng::{OsSeeded, ReleaseRng as _, SeededRng};
 use dp_rank::QueryLists;
 use dp_rank::ranking::LARGEST_GRADE;
 use dp_rank::spectral::Normalise;
-use dp_rank::train::{Protected, Scaling};
+use dp_rank::train::Protected;
 use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -137,76 +138,52 @@ fn training(options: &Options<'_, '_>) -> PyResult<RankerTraining> {
         field: Some("epsilon".to_owned()),
         ..Failure::from(error)
     })?;
-    let relation = options.word("adjacency", &[("add-remove", 0), ("replace-one", 1), ("change-list-labels", 2)])?;
-    let protects =
-        match (options.word("protect", &[("grades", 0), ("lists", 1), ("documents", 2)])?.unwrap_or(0), relation) {
-            (0, None | Some(2)) => Protected::Grades,
-            (1, None | Some(0)) => Protected::ListPresence,
-            (1, Some(1)) => Protected::WholeList,
-            (2, None | Some(1)) => Protected::Document,
-            _ => {
-                let message = "what is protected has another neighbouring relation";
-                return Err(Failure {
-                    class: Class::Privacy,
-                    code: "privacy.adjacency",
-                    ..Failure::argument("adjacency", message)
-                }
-                .expecting("none, or for lists 'add-remove' or 'replace-one'")
-                .into());
-            }
-        };
+    let relations = [
+        ("add-remove", AdjacencyKind::ZeroOut),
+        ("replace-one", AdjacencyKind::ReplaceOne),
+        ("change-list-labels", AdjacencyKind::ChangeListLabels),
+    ];
+    let relation = options.word("adjacency", &relations)?;
+    let protectable: [(&str, &[Protected]); 3] = [
+        ("grades", &[Protected::Grades]),
+        ("lists", &[Protected::ListPresence, Protected::WholeList]),
+        ("documents", &[Protected::Document]),
+    ];
+    let protectable = options.word("protect", &protectable)?.unwrap_or(&[Protected::Grades]);
+    let fits = |protects: &&Protected| relation.is_none_or(|relation| relation == protects.adjacency());
+    let protects = *protectable.iter().find(fits).ok_or_else(|| {
+        let known: Vec<_> = protectable.iter().map(|protects| format!("'{}'", protects.adjacency())).collect();
+        let failure = Failure::argument("adjacency", "what is protected has another neighbouring relation");
+        Failure { class: Class::Privacy, code: "privacy.adjacency", ..failure.expecting(known.join(" or ")) }
+    })?;
     training = training.protecting(protects);
     training.normalise_features = options.get("normalise_features")?.unwrap_or(false);
     if options.word("scorer", &[("linear", false), ("mlp", true)])?.unwrap_or(false) {
         let activations = [("relu", NamedActivation::Relu), ("tanh", NamedActivation::Tanh)];
         let hidden = options.get::<usize>("hidden")?.unwrap_or(ScorerShape::HIDDEN);
-        if !(1..=1 << 20).contains(&hidden) {
-            return Err(Failure::argument("hidden", format!("hidden is {hidden}"))
-                .expecting("1 to 1048576 units")
-                .into());
+        if !(1..=WIDEST).contains(&hidden) {
+            let expected = format!("1 to {WIDEST} units");
+            return Err(Failure::argument("hidden", format!("hidden is {hidden}")).expecting(expected).into());
         }
         let activation = options.word("activation", &activations)?.unwrap_or_default();
         training.scorer = ScorerShape::Mlp { hidden, activation };
     }
-    let positive = |name: &str| match options.get::<f64>(name)? {
-        Some(number) if !(number > 0.0 && number.is_finite()) => {
-            Err(Failure::argument(name, format!("{name} is {number}")).expecting("a finite number above 0").into())
-        }
-        number => Ok::<_, PyErr>(number),
+    let settings = RankerSettings {
+        clip: options.get("clip")?,
+        step: options.get("step")?,
+        batch_size: options.get("batch_size")?,
+        updates: options.get("updates")?,
+        normalise: options.word("normalise", &[("always", Normalise::Always), ("above-one", Normalise::AboveOne)])?,
+        public_scaling: options.word("scaling", &[("clip", false), ("public", true)])?.unwrap_or(false),
+        thin: options.get("thin")?.unwrap_or(false),
     };
-    if let Method::Private { recipe, .. } = &mut training.method {
-        recipe.clipping = positive("clip")?.unwrap_or(recipe.clipping);
-        recipe.descent.step = positive("step")?.unwrap_or(recipe.descent.step);
-        if let Some(updates) = options.get::<u64>("updates")? {
-            recipe.descent.updates = updates;
-        }
-        if let Some(batch_size) = options.get::<u64>("batch_size")? {
-            recipe.batch_size = batch_size;
-        }
-        for (name, number) in [("updates", recipe.descent.updates), ("batch_size", recipe.batch_size)] {
-            if !(1..=10_000_000).contains(&number) {
-                return Err(Failure::argument(name, format!("{name} is {number}")).expecting("1 to 10000000").into());
-            }
-        }
-        recipe.descent.normalise =
-            options.word("normalise", &[("always", Normalise::Always), ("above-one", Normalise::AboveOne)])?;
-        recipe.thin = options.get("thin")?.unwrap_or(false);
-        let is_public = options.word("scaling", &[("clip", false), ("public", true)])?.unwrap_or(false);
-        if (is_public || recipe.thin) && !matches!(loss, NamedLoss::Bayesrank { .. }) {
-            let name = if is_public { "scaling" } else { "thin" };
-            return Err(Failure::argument(name, "it needs another loss").expecting("loss='bayesrank'").into());
-        }
-        if is_public && !protects.has_public_features() {
-            let message = "weights would be computed from features, which are protected";
-            return Err(Failure::argument("scaling", message).expecting("protect='grades'").into());
-        }
-        recipe.scaling = match (is_public, recipe.thin) {
-            (false, _) => Scaling::Clip,
-            (true, true) => Scaling::THINNED,
-            (true, false) => Scaling::WHOLE,
-        };
+    Ok(training.with_settings(&settings).map_err(Failure::from)?)
+}
+
+impl Ranker {
+    pub(crate) fn of(sealed: Sealed) -> PyResult<Self> {
+        Ok(Self { file: Arc::new(RankerFile::from_sealed(sealed).map_err(Failure::from)?) })
     }
-    Ok(training)
 }
 
 #[pymethods]
@@ -214,8 +191,7 @@ impl Ranker {
     /// Reads the content of a ranker file and checks its seals.
     #[staticmethod]
     fn parse(bytes: &[u8]) -> PyResult<Self> {
-        let sealed = Sealed::parse(bytes).map_err(Failure::from)?;
-        Ok(Self { file: Arc::new(RankerFile::from_sealed(sealed).map_err(Failure::from)?) })
+        Self::of(Sealed::parse(bytes).map_err(Failure::from)?)
     }
 
     /// Returns the text of the file.

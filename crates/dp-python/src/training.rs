@@ -1,16 +1,14 @@
 //! Training on columns of Python.
 
 use std::collections::BTreeMap;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use dp::Training;
 use dp::model::ModelKind;
-use dp::training::{Choice, ChoiceMethod, REGRESSION_WIDTH};
+use dp::training::{Choice, ChoiceMethod, LARGEST_SUGGESTED_DELTA, REGRESSION_WIDTH, TrialLaw, USELESS};
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{AdjacencyKind, Repetitions};
-use dp_data::Workers;
+use dp_accountant::{AdjacencyKind, Delta};
 use dp_data::encode::{Encoding, FeatureMap, RowNorm};
 use dp_data::read::Input;
 use dp_data::schema::{Scale, Schema};
@@ -19,17 +17,17 @@ use dp_optim::FloatKind;
 use dp_optim::catalogue::{self, Kind, PARAMETERS, Settings, Value};
 use dp_optim::engine::Control;
 use dp_optim::recipes::Share;
-use dp_optim::tuning::{MOST_CANDIDATES, RandomStopping};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::failure::{Failure, with_arguments};
 use crate::interrupt::interruptible;
-use crate::model::Model;
+use crate::model::{Model, described};
 use crate::options::{Options, unusable};
 use crate::table::{Columns, NamedColumn};
 
-/// Trains a model on columns. Returns it with warnings for whoever holds the data, and the advice on the choice of the algorithm.
+/// Trains a model on columns. Returns it with warnings for whoever holds the data, and the
+/// reason for the algorithm that was chosen, with a warning if public numbers call the model useless.
 #[pyfunction]
 #[expect(clippy::type_complexity, reason = "a tuple is what Python takes apart")]
 pub(crate) fn train(
@@ -38,7 +36,7 @@ pub(crate) fn train(
     columns: Vec<NamedColumn>,
     rows: usize,
     options: &Bound<'_, PyDict>,
-) -> PyResult<(Model, Vec<String>, Option<(String, f64, f64, f64)>)> {
+) -> PyResult<(Model, Vec<String>, Option<(String, Option<String>)>)> {
     let options = Options(options);
     let mut schema = Schema::parse("the schema", schema).map_err(Failure::from)?;
     let assumed = options.get::<Vec<String>>("assume_public")?.unwrap_or_default();
@@ -53,8 +51,15 @@ pub(crate) fn train(
     })?
     .map_err(|error| raised.or(error))?;
     let advice = trained.advice.map(|advice| {
-        let [low, high] = advice.expected_loss_range;
-        (advice.reason, advice.expected_loss, low, high)
+        let warning = (advice.expected_loss >= USELESS).then(|| {
+            let [low, high] = advice.expected_loss_range.map(|share| 100.0 * share);
+            format!(
+                "expect a useless model: {:.0}% of the possible gain are lost ({low:.0}% to {high:.0}%), by public numbers \
+                 alone; use more records, a larger epsilon or fewer columns",
+                100.0 * advice.expected_loss
+            )
+        });
+        (advice.reason, warning)
     });
     let warnings = trained.warnings.iter().map(|warning| with_arguments(&warning.to_string())).collect();
     Ok((Model::new(trained.file), warnings, advice))
@@ -66,21 +71,14 @@ pub(crate) fn algorithms() -> Vec<&'static str> {
     catalogue::ALGORITHMS.iter().map(|entry| entry.name).collect()
 }
 
-/// A label: its column, its kind, its classes, its range.
-type LabelParts = (String, &'static str, Vec<String>, Option<(f64, f64)>);
-
-/// Returns the column of a schema's label, what it holds (`two-classes`, `classes` or `number`), the classes (of two, the negative
-/// one first), and the range.
+/// Returns the column of a schema's label, what it holds (`two-classes`, `classes` or `number`), and the classes: of two, the
+/// negative one first.
 #[pyfunction]
-pub(crate) fn label_of_schema(schema: &str) -> PyResult<LabelParts> {
+pub(crate) fn label_of_schema(schema: &str) -> PyResult<(String, &'static str, Vec<String>)> {
     let schema = Schema::parse("the schema", schema).map_err(Failure::from)?;
     let label = schema.label();
-    let (kind, classes, range) = match ModelKind::of(label).map_err(Failure::from)? {
-        ModelKind::LinearClassifier { classes } => ("two-classes", vec![classes.negative, classes.positive], None),
-        ModelKind::MultiClassLinear { classes } => ("classes", classes, None),
-        ModelKind::LinearRegression { range } => ("number", Vec::new(), Some((range.min, range.max))),
-    };
-    Ok((label.column.clone(), kind, classes, range))
+    let (kind, classes) = described(&ModelKind::of(label).map_err(Failure::from)?);
+    Ok((label.column.clone(), kind, classes))
 }
 
 fn training(schema: &Schema, options: &Options<'_, '_>) -> PyResult<Training> {
@@ -131,7 +129,7 @@ fn training(schema: &Schema, options: &Options<'_, '_>) -> PyResult<Training> {
     if let Some(noise) = options.word("noise", &[("exact", NoiseMode::Exact), ("rounded", NoiseMode::Rounded)])? {
         training = training.with_noise(noise);
     }
-    if let Some(float) = options.word("float", &[("f64", FloatKind::F64), ("f32", FloatKind::F32)])? {
+    if let Some(float) = options.word("dtype", &[("float64", FloatKind::F64), ("float32", FloatKind::F32)])? {
         training = training.in_float(float);
     }
     if let Some(unit) = options.get::<String>("unit")? {
@@ -144,8 +142,7 @@ fn training(schema: &Schema, options: &Options<'_, '_>) -> PyResult<Training> {
     if let Some(seed) = options.get::<u64>("seed")? {
         training = training.seeded(seed);
     }
-    let threads = options.get::<usize>("threads")?.and_then(NonZeroUsize::new);
-    let training = training.with_workers(threads.map_or_else(Workers::available, Workers::new));
+    let training = training.with_workers(options.workers()?);
     training.relation().map_err(Failure::from)?;
     training.task(schema.label()).map_err(Failure::from)?;
     Ok(training)
@@ -155,30 +152,25 @@ fn training(schema: &Schema, options: &Options<'_, '_>) -> PyResult<Training> {
 fn choice(options: &Options<'_, '_>, delta: Option<f64>) -> PyResult<Option<Choice>> {
     let Some(grid) = options.get::<Vec<Bound<'_, PyDict>>>("grid")? else { return Ok(None) };
     let grid = grid.iter().map(settings).collect::<PyResult<Vec<_>>>()?;
-    if !(2..=MOST_CANDIDATES).contains(&grid.len()) {
-        let message = format!("there are {} combinations to choose from", grid.len());
-        return Err(Failure::argument("param_grid", message).expecting(format!("2 to {MOST_CANDIDATES}")).into());
-    }
-    if options.word("method", &[("portions", true), ("random-stopping", false)])?.unwrap_or(true) {
-        return Ok(Some(Choice { grid, method: ChoiceMethod::Portions }));
-    }
-    let mean = options.get::<f64>("trials")?.unwrap_or(2.0 * grid.len() as f64);
-    let laws = [("logarithmic", Some(0.0)), ("geometric", Some(1.0)), ("poisson", None)];
-    let law = options.word("trial_law", &laws)?.unwrap_or(Some(0.0));
-    let least = if law.is_none() { 0.0 } else { 1.0 };
-    if !(mean > least && mean <= 10_000.0) {
-        let expected = format!("a number above {least}, at most 10000");
-        return Err(Failure::argument("trials", format!("trials is {mean}")).expecting(expected).into());
-    }
-    let repetitions = match law {
-        Some(eta) => RandomStopping::repetitions_of_mean(eta, mean),
-        None if delta == Some(0.0) => {
-            let message = "the best of a Poisson number of trainings has no guarantee without a delta";
-            return Err(Failure::argument("trial_law", message).expecting("a delta above 0, or another law").into());
-        }
-        None => Repetitions::Poisson { mean },
+    let at = |name: &str| {
+        let name = name.to_owned();
+        move |error: dp_optim::Error| Failure { field: Some(name), ..Failure::from(error) }
     };
-    Ok(Some(Choice { grid, method: ChoiceMethod::RandomStopping(repetitions) }))
+    let method = if options.word("method", &[("portions", true), ("random-stopping", false)])?.unwrap_or(true) {
+        ChoiceMethod::Portions
+    } else {
+        let laws = [
+            ("logarithmic", TrialLaw::Logarithmic),
+            ("geometric", TrialLaw::Geometric),
+            ("poisson", TrialLaw::Poisson),
+        ];
+        let law = options.word("trial_law", &laws)?.unwrap_or_default();
+        let trials = options.get::<f64>("trials")?;
+        // Without a delta, one above 0 is suggested.
+        let delta = Delta::new(delta.unwrap_or(LARGEST_SUGGESTED_DELTA)).map_err(|error| at("delta")(error.into()))?;
+        ChoiceMethod::random_stopping(law, trials, grid.len(), delta).map_err(at("trials"))?
+    };
+    Ok(Some(Choice::new(grid, method).map_err(at("param_grid"))?))
 }
 
 fn settings(given: &Bound<'_, PyDict>) -> PyResult<Settings> {

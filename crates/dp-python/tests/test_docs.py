@@ -1,7 +1,9 @@
 """Every block of Python in the documentation runs."""
 
+import doctest
 import os
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -39,3 +41,9 @@ def test_the_line_to_write_is_the_one_of_the_page(capsys):
     capsys.readouterr()
     exec(blocks[1], names)
     assert capsys.readouterr().out == shown[1]
+
+
+@pytest.mark.parametrize("name", ["dp.linear", "dp.ranker", "dp.search"])
+def test_examples_of_estimators(name):
+    found = doctest.testmod(import_module(name))
+    assert found.attempted > 0 and found.failed == 0

@@ -31,7 +31,7 @@ pub mod solve;
 pub use answer::{Answer, SCHEMA, Solution, interval};
 pub use choices::{Accountant, Choice, Sampling, Unknown, accountant_of};
 pub use line::Line;
-pub use question::{NOISE_MULTIPLIERS, Question, SAMPLING_RATES, STEPS, name};
+pub use question::{LIMITS, NOISE_MULTIPLIERS, POINTS, Question, SAMPLING_RATES, STEPS, name};
 pub use refusal::{Refusal, RefusalKind};
 pub use request::{Job, Request};
 pub use solve::answer;

@@ -1,5 +1,7 @@
 //! Training of a ranker on lists, which gives a released ranker with its certificate.
 
+mod settings;
+
 use core::fmt;
 use std::collections::BTreeMap;
 
@@ -21,6 +23,8 @@ use crate::ranker::{
     ScorerShape, TrainedModel, malformed,
 };
 use crate::sealed;
+
+pub use settings::{MOST_UPDATES, RankerSettings, WIDEST};
 
 /// The training of a ranker, as [`dp_rank::train::private`] describes it. All settings are public and chosen before a grade is
 /// read.

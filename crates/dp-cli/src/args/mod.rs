@@ -38,6 +38,7 @@ pub use rank::{
 };
 pub use reproduce::{ReproduceArgs, ReproduceExportArgs, ReproduceJob, ReproduceListArgs, ReproduceRunArgs};
 pub use settings::SettingsArgs;
+pub(crate) use settings::refused;
 pub use short_help::{Parsed, Refused, parse};
 pub use sign::{SignArgs, SignJob, SignModelArgs, SignNewKeyArgs};
 pub use train::{

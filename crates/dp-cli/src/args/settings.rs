@@ -125,8 +125,8 @@ impl SettingsArgs {
     }
 }
 
-/// A value out of range, in the words of the command line.
-fn refused(error: &Error) -> Failure {
+/// Converts an error of a setting, whose name is that of its flag.
+pub(crate) fn refused(error: &Error) -> Failure {
     match error {
         Error::OutOfRange { name, value, range } => {
             Failure::usage(&format!("--{name}"), format!("--{name} is {value}")).expected(*range)

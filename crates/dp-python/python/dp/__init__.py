@@ -7,13 +7,17 @@ used.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from dp import accounting, errors, events
 from dp._dp import __version__
 
 if TYPE_CHECKING:
-    from dp.estimators import DPGridSearch, DPLinearSVC, DPLogisticRegression, DPRanker, DPRidge, load
+    from dp.files import load
+    from dp.linear import DPLinearSVC, DPLogisticRegression, DPRidge
+    from dp.ranker import DPRanker
+    from dp.search import DPGridSearch
 
 __all__ = [
     "DPGridSearch",
@@ -28,14 +32,19 @@ __all__ = [
     "load",
 ]
 
-_ESTIMATORS = ("DPGridSearch", "DPLinearSVC", "DPLogisticRegression", "DPRanker", "DPRidge", "load")
+_MODULES = {
+    "DPGridSearch": "dp.search",
+    "DPLinearSVC": "dp.linear",
+    "DPLogisticRegression": "dp.linear",
+    "DPRanker": "dp.ranker",
+    "DPRidge": "dp.linear",
+    "load": "dp.files",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ESTIMATORS:
-        from dp import estimators
-
-        return getattr(estimators, name)
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'dp' has no attribute {name!r}")
 
 

@@ -8,7 +8,7 @@ missing time of numpy, None, and the markers of pandas.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +32,10 @@ class Column:
     chunk: Chunk
     values: Any
     """What the column was made of."""
+
+    def named(self, name: str) -> Column:
+        """Returns the column with another name."""
+        return replace(self, name=name)
 
     def blocks(self, rows: int = 1 << 16) -> Any:
         """Yields the cells, some rows at a time."""
@@ -118,16 +122,6 @@ def library(values: Any) -> str:
 def is_frame(values: Any) -> bool:
     """Returns whether a value is a frame of pandas or polars."""
     return library(values) in ("pandas", "polars") and type(values).__name__ == "DataFrame"
-
-
-def of_series(name: str, values: Any) -> Column:
-    """Returns the column of a series or of a one-dimensional array."""
-    if type(values).__name__ == "Series":
-        if library(values) == "pandas":
-            return _of_pandas(name, values)
-        if library(values) == "polars":
-            return _of_polars(name, values)
-    return of_array(name, np.asarray(values))
 
 
 def of_frame(frame: Any) -> list[Column]:

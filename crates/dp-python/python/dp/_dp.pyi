@@ -7,15 +7,14 @@ from numpy.typing import NDArray
 
 __all__ = [
     "Model",
+    "Questions",
     "Ranker",
     "__version__",
     "algorithms",
-    "answer",
     "canonical_event",
     "certificate",
     "label_of_schema",
-    "meaning",
-    "trade_off",
+    "load",
     "train",
     "train_ranker",
 ]
@@ -25,21 +24,15 @@ __version__: str
 _Floats = dict[str, NDArray[np.float64]]
 _Counts = dict[str, NDArray[np.uint64]]
 
-def answer(
-    job: str, event: str | None, floats: _Floats, counts: _Counts, words: dict[str, Any], shape: tuple[int, ...]
-) -> dict[str, Any]: ...
-def meaning(
-    job: str, event: str | None, floats: _Floats, counts: _Counts, words: dict[str, Any], shape: tuple[int, ...]
-) -> list[tuple[str, str]]: ...
-def trade_off(
-    job: str,
-    event: str | None,
-    floats: _Floats,
-    counts: _Counts,
-    words: dict[str, Any],
-    shape: tuple[int, ...],
-    points: int,
-) -> list[tuple[list[float], list[float]]]: ...
+@final
+class Questions:
+    def __new__(
+        cls, job: str, event: str | None, floats: _Floats, counts: _Counts, words: dict[str, Any], shape: tuple[int, ...]
+    ) -> Questions: ...
+    def answer(self) -> dict[str, Any]: ...
+    def meaning(self) -> list[tuple[str, str]]: ...
+    def trade_off(self, points: int) -> list[tuple[list[float], list[float]]]: ...
+
 def canonical_event(text: str) -> str: ...
 def certificate(bytes: bytes) -> tuple[str, str, bool, float | None]: ...
 
@@ -91,8 +84,8 @@ class Model:
 
 def train(
     schema: str, columns: _Columns, rows: int, options: dict[str, Any]
-) -> tuple[Model, list[str], tuple[str, float, float, float] | None]: ...
-def label_of_schema(schema: str) -> tuple[str, str, list[str], tuple[float, float] | None]: ...
+) -> tuple[Model, list[str], tuple[str, str | None] | None]: ...
+def label_of_schema(schema: str) -> tuple[str, str, list[str]]: ...
 def algorithms() -> list[str]: ...
 
 @final
@@ -124,3 +117,4 @@ def train_ranker(
     features: list[str],
     options: dict[str, Any],
 ) -> Ranker: ...
+def load(bytes: bytes) -> Model | Ranker: ...

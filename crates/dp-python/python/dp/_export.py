@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, OneHotEncoder, add_dummy_feature
 from sklearn.svm import LinearSVC
 
+from dp._certified import numbered
 from dp.errors import DpError
 
 
@@ -55,7 +56,7 @@ def pipeline(estimator: Any) -> Any:
     if model.linear_form is None:
         raise _refused("a model of curves")
     named = getattr(estimator, "feature_names_in_", None)
-    place = {name: i for i, name in enumerate(named if named is not None else _numbered(estimator.n_features_in_))}
+    place = {name: i for i, name in enumerate(named if named is not None else numbered(estimator.n_features_in_))}
     transformers: list[Any] = []
     kept: list[int] = []
     first = 0
@@ -95,10 +96,6 @@ def pipeline(estimator: Any) -> Any:
     last.n_features_in_ = coefficients.shape[1]
     last.n_iter_ = np.zeros(1, dtype=np.int32)
     return Pipeline([*steps, ("model", last)])
-
-
-def _numbered(columns: int) -> list[str]:
-    return [f"x{i}" for i in range(columns)]
 
 
 def _fit(columns: Any, transformers: list[Any], estimator: Any, place: dict[str, int]) -> None:

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any, TypedDict, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,14 @@ from dp import _dp
 from dp.errors import DpError, PrivacyError
 from dp.events import Event
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 __all__ = [
     "Answer",
     "Curve",
     "Meaning",
+    "Question",
     "approximate",
     "certificate",
     "compare",
@@ -51,9 +55,6 @@ Floats = Union[float, Sequence[Any], NDArray[Any]]
 Counts = Union[int, Sequence[Any], NDArray[Any]]
 """An integer, or integers that numpy makes an array of; floating-point numbers without a fraction count."""
 
-FloatResult = Union[float, NDArray[np.float64]]
-"""A float for scalar arguments, otherwise an array of their common shape."""
-
 
 @dataclass(frozen=True)
 class Meaning:
@@ -70,7 +71,7 @@ class Meaning:
         return self.text
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Curve:
     """The trade-off curve of the best attack."""
 
@@ -80,31 +81,43 @@ class Curve:
     """The least type II error at each of them."""
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """A question, ready to be passed on."""
+class Question(TypedDict, total=False):
+    """The arguments of every function of this module, besides those of its release.
 
-    job: str
-    event: str | None
-    floats: dict[str, NDArray[np.float64]]
-    counts: dict[str, NDArray[np.uint64]]
-    words: dict[str, Any]
-    shape: tuple[int, ...]
+    epsilon, delta:
+        the guarantee. Delta is 0, or in [1e-300, 1).
+    steps:
+        number of steps or releases, 1 to 1e9; by default 1, unless it is computed. DP-SGD has no default.
+    group:
+        number of records that the guarantee covers at once.
+    solve:
+        the number to compute; by default the one that is left out.
+    adjacency:
+        ``"add-remove"``, ``"replace-one"`` or ``"change-list-labels"``; by default that of the theorem.
+    n_public:
+        False if the number of records is secret (add-remove only); otherwise a record is replaced by a null record.
+    accountant:
+        ``"auto"`` (the tightest, the default), ``"exact"``, ``"rdp"``, ``"zcdp"`` or ``"gdp"``.
+    limit:
+        limit on the work for each element, in [1e-3, 1e6]; 1, the default, is about a second, None is no limit. Where it is
+        reached, the certified interval is wider.
+    threads:
+        number of threads; by default all cores.
+    """
 
-    def passed(
-        self,
-    ) -> tuple[
-        str,
-        str | None,
-        dict[str, NDArray[np.float64]],
-        dict[str, NDArray[np.uint64]],
-        dict[str, Any],
-        tuple[int, ...],
-    ]:
-        return self.job, self.event, self.floats, self.counts, self.words, self.shape
+    epsilon: Floats | None
+    delta: Floats | None
+    steps: Counts | None
+    group: Counts | None
+    solve: str | None
+    adjacency: str | None
+    n_public: bool | None
+    accountant: str
+    limit: float | None
+    threads: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Answer:
     """The numbers of one question, or arrays of many."""
 
@@ -138,7 +151,8 @@ class Answer:
     """The neighbouring relation: ``add-remove``, ``replace-one`` or ``change-list-labels``."""
     n_public: bool
     """True if the number of records is public."""
-    _asked: _Asked = field(repr=False, compare=False)
+    _questions: _dp.Questions = field(repr=False)
+    _shape: tuple[int, ...] = field(repr=False)
 
     def meaning(self) -> Meaning | list[Meaning]:
         """Returns what the guarantee means to an attacker; a list for arrays, in their order.
@@ -147,11 +161,11 @@ class Answer:
         Where both answers are equally likely beforehand, a guess is right with probability at most 0.55.
         """
         found = []
-        for text, sentences in _dp.meaning(*self._asked.passed()):
+        for text, sentences in self._questions.meaning():
             members = json.loads(text)
             rates = {rate["false_positive_rate"]: rate["at_most"] for rate in members["true_positive_rates"]}
             found.append(Meaning(members["advantage"], rates, sentences))
-        return found[0] if self._asked.shape == () else found
+        return found[0] if self._shape == () else found
 
     def trade_off(self, points: int = 45) -> Curve | list[Curve]:
         """Returns the trade-off curve of the best attack; a list for arrays, in their order.
@@ -159,12 +173,8 @@ class Answer:
         >>> gaussian(noise_multiplier=4, delta=1e-6).trade_off(points=3).false_positive_rate
         array([0. , 0.5, 1. ])
         """
-        if not 2 <= points <= 10_000:
-            raise DpError(f"points = {points!r} is out of range", "usage.value", "points", "a whole number from 2 to 10000")
-        found = [
-            Curve(np.array(type_one), np.array(type_two)) for type_one, type_two in _dp.trade_off(*self._asked.passed(), points)
-        ]
-        return found[0] if self._asked.shape == () else found
+        found = [Curve(np.array(type_one), np.array(type_two)) for type_one, type_two in self._questions.trade_off(points)]
+        return found[0] if self._shape == () else found
 
 
 _COUNTS = {"steps", "batch_size", "records", "group", "dim", "buckets"}
@@ -216,10 +226,18 @@ def _counts(name: str, value: Any) -> NDArray[np.uint64]:
     return array.astype(np.uint64)
 
 
-_LIMITS = (1e-3, 1e6)
+_NUMBERS = ("epsilon", "delta", "steps", "group")
 
 
-def _asked(job: str, numbers: dict[str, Any], words: dict[str, Any], event: Event | str | None = None) -> _Asked:
+def _answer(
+    job: str, release: Mapping[str, Any], question: Mapping[str, Any], sampling: str | None = None, event: str | None = None
+) -> Answer:
+    """Answers the questions about a job with these numbers."""
+    unknown = [name for name in question if name not in Question.__annotations__]
+    if unknown:
+        raise TypeError(f"{job} got an unexpected keyword argument '{unknown[0]}'")
+    numbers = {**release, **{name: question.get(name) for name in _NUMBERS}}
+    words = {"limit": 1.0, "sampling": sampling, **{name: question[name] for name in question if name not in _NUMBERS}}
     arrays: dict[str, NDArray[Any]] = {
         name: _counts(name, value) if name in _COUNTS else _floats(name, value)
         for name, value in numbers.items()
@@ -234,75 +252,33 @@ def _asked(job: str, numbers: dict[str, Any], words: dict[str, Any], event: Even
         name: np.ascontiguousarray(array.reshape(1) if array.size == 1 else np.broadcast_to(array, shape).ravel())
         for name, array in arrays.items()
     }
-    limit, threads = words.get("limit"), words.get("threads")
-    if limit is not None and not _LIMITS[0] <= limit <= _LIMITS[1]:
-        raise DpError(f"limit = {limit!r} is out of range", "usage.value", "limit", "a number in [0.001, 1e6], or None")
-    if threads is not None and (isinstance(threads, bool) or int(threads) != threads or threads < 1):
-        raise DpError(f"threads = {threads!r} cannot be used", "usage.value", "threads", "a number of threads, or None")
-    text = event.to_json() if isinstance(event, Event) else event
-    return _Asked(
-        job=job,
-        event=text,
-        floats={name: array for name, array in flat.items() if name not in _COUNTS},
-        counts={name: array for name, array in flat.items() if name in _COUNTS},
-        words={name: word for name, word in words.items() if word is not None},
-        shape=shape,
-    )
-
-
-def _answer(asked: _Asked) -> Answer:
-    found = _dp.answer(*asked.passed())
+    floats = {name: array for name, array in flat.items() if name not in _COUNTS}
+    counts = {name: array for name, array in flat.items() if name in _COUNTS}
+    questions = _dp.Questions(job, event, floats, counts, words, shape)
+    found = {"solved": "", "adjacency": "", "n_public": True, **questions.answer()}
 
     def shaped(name: str) -> Any:
         values = found.get(name)
-        if values is None:
-            return None
-        array = np.asarray(values).reshape(asked.shape)
+        if values is None or isinstance(values, (str, bool)):
+            return values
+        array = np.asarray(values).reshape(shape)
         if array.dtype == np.uint64:
             array = array.astype(np.int64)
-        return array.item() if asked.shape == () else array
+        return array.item() if shape == () else array
 
-    words = ("solved", "adjacency", "n_public")
-    empty = {"solved": "", "adjacency": "", "n_public": True}
-    return Answer(
-        **{name: shaped(name) for name in Answer.__dataclass_fields__ if name not in (*words, "_asked")},
-        **{name: found.get(name, empty[name]) for name in words},
-        _asked=asked,
-    )
-
-
-_Numbers = dict[str, Any]
-_Words = dict[str, Any]
-
-
-def _own(arguments: dict[str, Any], numbers: tuple[str, ...]) -> tuple[_Numbers, _Words]:
-    common = ("epsilon", "delta", "steps", "group")
-    names = (*numbers, *common)
-    words = ("sampling", "accountant", "solve", "adjacency", "n_public", "limit", "threads")
-    return (
-        {name: arguments[name] for name in names if name in arguments},
-        {name: arguments[name] for name in words if name in arguments},
-    )
+    members = {name: shaped(name) for name in Answer.__dataclass_fields__ if not name.startswith("_")}
+    return Answer(**members, _questions=questions, _shape=shape)
 
 
 def dpsgd(
     *,
     noise_multiplier: Floats | None = None,
     sampling_rate: Floats | None = None,
-    steps: Counts | None = None,
     batch_size: Counts | None = None,
     records: Counts | None = None,
     epochs: Floats | None = None,
     sampling: str = "poisson",
-    epsilon: Floats | None = None,
-    delta: Floats | None = None,
-    solve: str | None = None,
-    adjacency: str | None = None,
-    n_public: bool | None = None,
-    group: Counts | None = None,
-    accountant: str = "auto",
-    limit: float | None = 1.0,
-    threads: int | None = None,
+    **question: Unpack[Question],
 ) -> Answer:
     """Accounts for DP-SGD: noisy sums of clipped gradients over random batches.
 
@@ -310,203 +286,72 @@ def dpsgd(
         noise_multiplier: standard deviation of the noise over the sensitivity of the sum: the clipping norm under add-remove,
             twice that under replace-one. In [0.01, 1e4].
         sampling_rate: probability that a record takes part in a step, in [1e-9, 1].
-        steps: number of steps, 1 to 1e9.
         batch_size: expected batch size; with ``records``, in place of the sampling rate.
         records: number of records, which is then public.
         epochs: number of epochs, in place of the steps.
         sampling: ``"poisson"`` or ``"without-replacement"``.
-        epsilon: epsilon of the guarantee.
-        delta: delta of the guarantee; 0, or in [1e-300, 1).
-        solve: the number to compute; by default the one that is left out.
-        adjacency: ``"add-remove"``, ``"replace-one"`` or ``"change-list-labels"``; by default that of the theorem.
-        n_public: False if the number of records is secret (add-remove only); otherwise a record is replaced by a null record.
-        group: number of records that the guarantee covers at once.
-        accountant: ``"auto"`` (the tightest), ``"exact"``, ``"rdp"``, ``"zcdp"`` or ``"gdp"``.
-        limit: limit on the work for each element, 1 is about a second; where it is reached, the certified interval is wider.
-        threads: number of threads; by default all cores.
+        question: see :class:`Question`.
 
     Raises:
         DpError: for a number out of range, missing or contradicting another; names the argument and the index.
         PrivacyError: where no theorem gives the guarantee.
     """
-    numbers = ("noise_multiplier", "sampling_rate", "batch_size", "records", "epochs")
-    return _answer(_asked("dpsgd", *_own(locals(), numbers)))
+    release = {
+        "noise_multiplier": noise_multiplier,
+        "sampling_rate": sampling_rate,
+        "batch_size": batch_size,
+        "records": records,
+        "epochs": epochs,
+    }
+    return _answer("dpsgd", release, question, sampling)
 
 
-def gaussian(
-    *,
-    noise_multiplier: Floats | None = None,
-    steps: Counts | None = None,
-    epsilon: Floats | None = None,
-    delta: Floats | None = None,
-    solve: str | None = None,
-    adjacency: str | None = None,
-    n_public: bool | None = None,
-    group: Counts | None = None,
-    accountant: str = "auto",
-    limit: float | None = 1.0,
-    threads: int | None = None,
-) -> Answer:
-    """Accounts for Gaussian noise: ``noise_multiplier`` is its standard deviation over the L2 sensitivity.
-
-    The other arguments are those of :func:`dpsgd`; ``steps`` is 1 by default.
-    """
-    return _answer(_asked("gaussian", *_own(locals(), ("noise_multiplier",))))
+def gaussian(*, noise_multiplier: Floats | None = None, **question: Unpack[Question]) -> Answer:
+    """Accounts for Gaussian noise: ``noise_multiplier`` is its standard deviation over the L2 sensitivity."""
+    return _answer("gaussian", {"noise_multiplier": noise_multiplier}, question)
 
 
-def laplace(
-    *,
-    noise_multiplier: Floats | None = None,
-    steps: Counts | None = None,
-    epsilon: Floats | None = None,
-    delta: Floats | None = None,
-    solve: str | None = None,
-    adjacency: str | None = None,
-    n_public: bool | None = None,
-    group: Counts | None = None,
-    accountant: str = "auto",
-    limit: float | None = 1.0,
-    threads: int | None = None,
-) -> Answer:
-    """Accounts for Laplace noise: ``noise_multiplier`` is its scale over the L1 sensitivity. ``delta`` is 0 by default.
-
-    The other arguments are those of :func:`dpsgd`; ``steps`` is 1 by default.
-    """
-    return _answer(_asked("laplace", *_own(locals(), ("noise_multiplier",))))
+def laplace(*, noise_multiplier: Floats | None = None, **question: Unpack[Question]) -> Answer:
+    """Accounts for Laplace noise: ``noise_multiplier`` is its scale over the L1 sensitivity. ``delta`` is 0 by default."""
+    return _answer("laplace", {"noise_multiplier": noise_multiplier}, question)
 
 
-def laplace_ball(
-    *,
-    dim: Counts,
-    noise_multiplier: Floats | None = None,
-    steps: Counts | None = None,
-    epsilon: Floats | None = None,
-    delta: Floats | None = None,
-    solve: str | None = None,
-    adjacency: str | None = None,
-    n_public: bool | None = None,
-    group: Counts | None = None,
-    accountant: str = "auto",
-    limit: float | None = 1.0,
-    threads: int | None = None,
-) -> Answer:
+def laplace_ball(*, dim: Counts, noise_multiplier: Floats | None = None, **question: Unpack[Question]) -> Answer:
     """Accounts for noise of density ``exp(-|z|/scale)`` in ``dim`` dimensions.
 
-    ``noise_multiplier`` is the scale over the L2 sensitivity. The other arguments are those of :func:`laplace`.
+    ``noise_multiplier`` is the scale over the L2 sensitivity. ``delta`` is 0 by default.
     """
-    return _answer(_asked("laplace-ball", *_own(locals(), ("noise_multiplier", "dim"))))
+    return _answer("laplace-ball", {"noise_multiplier": noise_multiplier, "dim": dim}, question)
 
 
-def randomized_response(
-    *,
-    noise: Floats,
-    buckets: Counts = 2,
-    steps: Counts | None = None,
-    epsilon: Floats | None = None,
-    delta: Floats | None = None,
-    solve: str | None = None,
-    adjacency: str | None = None,
-    n_public: bool | None = None,
-    group: Counts | None = None,
-    accountant: str = "auto",
-    limit: float | None = 1.0,
-    threads: int | None = None,
-) -> Answer:
-    """Accounts for randomised response: each record reports one of ``buckets`` values, with probability ``noise`` a random one.
-
-    The other arguments are those of :func:`laplace`.
-    """
-    return _answer(_asked("randomized-response", *_own(locals(), ("noise", "buckets"))))
+def randomized_response(*, noise: Floats, buckets: Counts = 2, **question: Unpack[Question]) -> Answer:
+    """Accounts for randomised response: each record reports its own of ``buckets`` values, or with probability ``noise`` a
+    uniformly random one. ``delta`` is 0 by default."""
+    return _answer("randomized-response", {"noise": noise, "buckets": buckets}, question)
 
 
-def pure(
-    *,
-    step_epsilon: Floats,
-    steps: Counts | None = None,
-    epsilon: Floats | None = None,
-    delta: Floats | None = None,
-    solve: str | None = None,
-    adjacency: str | None = None,
-    n_public: bool | None = None,
-    group: Counts | None = None,
-    accountant: str = "auto",
-    limit: float | None = 1.0,
-    threads: int | None = None,
-) -> Answer:
-    """Accounts for any ``step_epsilon``-DP releases. The other arguments are those of :func:`laplace`."""
-    return _answer(_asked("pure", *_own(locals(), ("step_epsilon",))))
+def pure(*, step_epsilon: Floats, **question: Unpack[Question]) -> Answer:
+    """Accounts for any ``step_epsilon``-DP releases. ``delta`` is 0 by default."""
+    return _answer("pure", {"step_epsilon": step_epsilon}, question)
 
 
-def approximate(
-    *,
-    step_epsilon: Floats,
-    step_delta: Floats,
-    steps: Counts | None = None,
-    epsilon: Floats | None = None,
-    delta: Floats | None = None,
-    solve: str | None = None,
-    adjacency: str | None = None,
-    n_public: bool | None = None,
-    group: Counts | None = None,
-    accountant: str = "auto",
-    limit: float | None = 1.0,
-    threads: int | None = None,
-) -> Answer:
-    """Accounts for any ``(step_epsilon, step_delta)``-DP releases. The other arguments are those of :func:`gaussian`."""
-    return _answer(_asked("approximate", *_own(locals(), ("step_epsilon", "step_delta"))))
+def approximate(*, step_epsilon: Floats, step_delta: Floats, **question: Unpack[Question]) -> Answer:
+    """Accounts for any ``(step_epsilon, step_delta)``-DP releases."""
+    return _answer("approximate", {"step_epsilon": step_epsilon, "step_delta": step_delta}, question)
 
 
-def zcdp(
-    *,
-    rho: Floats,
-    steps: Counts | None = None,
-    epsilon: Floats | None = None,
-    delta: Floats | None = None,
-    solve: str | None = None,
-    adjacency: str | None = None,
-    n_public: bool | None = None,
-    group: Counts | None = None,
-    accountant: str = "auto",
-    limit: float | None = 1.0,
-    threads: int | None = None,
-) -> Answer:
-    """Accounts for any ``rho``-zCDP releases. The other arguments are those of :func:`gaussian`."""
-    return _answer(_asked("zcdp", *_own(locals(), ("rho",))))
+def zcdp(*, rho: Floats, **question: Unpack[Question]) -> Answer:
+    """Accounts for any ``rho``-zCDP releases."""
+    return _answer("zcdp", {"rho": rho}, question)
 
 
-def gdp(
-    *,
-    mu: Floats,
-    steps: Counts | None = None,
-    epsilon: Floats | None = None,
-    delta: Floats | None = None,
-    solve: str | None = None,
-    adjacency: str | None = None,
-    n_public: bool | None = None,
-    group: Counts | None = None,
-    accountant: str = "auto",
-    limit: float | None = 1.0,
-    threads: int | None = None,
-) -> Answer:
-    """Accounts for any ``mu``-Gaussian-DP releases. The other arguments are those of :func:`gaussian`."""
-    return _answer(_asked("gdp", *_own(locals(), ("mu",))))
+def gdp(*, mu: Floats, **question: Unpack[Question]) -> Answer:
+    """Accounts for any ``mu``-Gaussian-DP releases."""
+    return _answer("gdp", {"mu": mu}, question)
 
 
-def event(
-    event: Event,
-    *,
-    steps: Counts | None = None,
-    epsilon: Floats | None = None,
-    delta: Floats | None = None,
-    solve: str | None = None,
-    adjacency: str | None = None,
-    n_public: bool | None = None,
-    group: Counts | None = None,
-    accountant: str = "auto",
-    limit: float | None = 1.0,
-    threads: int | None = None,
-) -> Answer:
-    """Accounts for any tree of events: see :mod:`dp.events`. The other arguments are those of :func:`gaussian`.
+def event(event: Event, **question: Unpack[Question]) -> Answer:
+    """Accounts for any tree of events: see :mod:`dp.events`.
 
     >>> from dp.events import from_opacus
     >>> round(event(from_opacus([(1.1, 0.01, 1000)]), delta=1e-6).epsilon, 3)
@@ -514,32 +359,26 @@ def event(
     """
     if not isinstance(event, Event):
         raise DpError(f"event is a {type(event).__name__}", "usage.value", "event", "an event of dp.events")
-    return _answer(_asked("event", *_own(locals(), ()), event=event))
+    return _answer("event", {}, question, event=event.to_json())
 
 
-def certificate(
-    model: str | os.PathLike[str],
-    *,
-    steps: Counts | None = None,
-    epsilon: Floats | None = None,
-    delta: Floats | None = None,
-    solve: str | None = None,
-    group: Counts | None = None,
-    accountant: str = "auto",
-    limit: float | None = 1.0,
-    threads: int | None = None,
-) -> Answer:
+def certificate(model: str | os.PathLike[str], **question: Unpack[Question]) -> Answer:
     """Accounts for the event in the certificate of a model file, under its neighbouring relation.
 
     Whether the event follows from the recipe is what ``dp verify`` checks. Without epsilon and delta, delta is the
-    certificate's. The other arguments are those of :func:`gaussian`.
+    certificate's.
+
+    Raises:
+        VerificationError: for a file that is no model, or a certificate that claims no guarantee.
     """
+    stated = next((name for name in ("adjacency", "n_public") if name in question), None)
+    if stated is not None:
+        raise TypeError(f"certificate() takes '{stated}' from the certificate")
     with open(model, "rb") as file:
         text, adjacency, n_public, reached = _dp.certificate(file.read())
-    if epsilon is None and delta is None:
-        delta = reached
-    numbers, words = _own(locals(), ())
-    return _answer(_asked("event", numbers, words, event=text))
+    if question.get("epsilon") is None and question.get("delta") is None:
+        question["delta"] = reached
+    return _answer("event", {}, {**question, "adjacency": adjacency, "n_public": n_public}, event=text)
 
 
 def compare(job: Callable[..., Answer], **arguments: Any) -> dict[str, Answer | PrivacyError]:

@@ -75,10 +75,9 @@ def _plain(value: Any) -> Any:
 
 
 def _members(value: Any) -> dict[str, Any]:
-    # What is optional is left out where it has its default.
-    return {
-        field.name: _plain(member) for field in fields(value) if (member := getattr(value, field.name)) is not field.default
-    }
+    """Returns the members of an event; None and False stand for one that is left out."""
+    members = {one.name: getattr(value, one.name) for one in fields(value)}
+    return {name: _plain(member) for name, member in members.items() if member is not None and member is not False}
 
 
 class Event:
@@ -146,9 +145,6 @@ class Gaussian(Event):
     std_dev: float
     sensitivity: float = 1.0
     type: ClassVar[str] = "gaussian"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"type": self.type, "std_dev": _plain(self.std_dev), "sensitivity": _plain(self.sensitivity)}
 
 
 @dataclass(frozen=True)
@@ -535,8 +531,6 @@ def _converted(event: Any, place: str) -> Event:
             return DiscreteLaplace(1.0 / event.noise_parameter, event.sensitivity)
         case "RandomizedResponseDpEvent":
             return RandomizedResponse(event.num_buckets, event.noise_parameter)
-        case "EpsilonDeltaDpEvent":
-            return ApproximateDp(event.epsilon, event.delta)
         case "ZCDpEvent" if getattr(event, "xi", 0.0) == 0.0:
             return Zcdp(event.rho)
         case "SelfComposedDpEvent":

@@ -15,6 +15,10 @@ pub const SAMPLING_RATES: (f64, f64) = (1e-9, 1.0);
 pub const STEPS: (u64, u64) = (1, 1_000_000_000);
 /// The smallest accepted positive delta.
 const SMALLEST_DELTA: f64 = 1e-300;
+/// The accepted limits on the work for a question; 1 is about a second.
+pub const LIMITS: (f64, f64) = (1e-3, 1e6);
+/// The accepted numbers of points of a curve.
+pub const POINTS: core::ops::RangeInclusive<usize> = 2..=10_000;
 /// The accepted target epsilons.
 const EPSILONS: (f64, f64) = (1e-9, 1e6);
 

@@ -1,6 +1,6 @@
 //! `--curve`: epsilon against delta or steps, or the trade-off curve of an attacker, as numbers or as a picture.
 
-use dp::accounting::{Choice, Question, SCHEMA, Unknown, solve};
+use dp::accounting::{self, Choice, Question, SCHEMA, Unknown, solve};
 use std::path::Path;
 
 use dp_accountant::Delta;
@@ -20,9 +20,6 @@ use crate::progress::ProgressMode;
 
 /// Default number of points of a curve.
 const POINTS: usize = 45;
-
-/// The accepted numbers of points.
-const ACCEPTED_POINTS: std::ops::RangeInclusive<usize> = 2..=10_000;
 
 /// Default range of the deltas of a curve; a smaller requested delta extends it.
 const DELTAS: (f64, f64) = (1e-12, 0.1);
@@ -102,7 +99,7 @@ pub fn execute(
 ) -> Result<(), Failure> {
     let form = asked.out.as_deref().map(form).transpose()?;
     let count = asked.points.unwrap_or(POINTS);
-    if !ACCEPTED_POINTS.contains(&count) {
+    if !accounting::POINTS.contains(&count) {
         return Err(Failure::usage("--points", format!("{count} points are out of range"))
             .expected("a whole number from 2 to 10000"));
     }

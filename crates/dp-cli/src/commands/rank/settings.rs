@@ -2,25 +2,22 @@
 
 use dp::RankerTraining;
 use dp::ranker::{NamedLoss, ScorerShape};
-use dp::ranking::Method;
+use dp::ranking::{RankerSettings, WIDEST};
 use dp_accountant::{Delta, Epsilon};
+use dp_optim::Error;
 use dp_optim::recipes::Budget;
 use dp_rank::ranking::LARGEST_GRADE;
 use dp_rank::spectral::Normalise;
-use dp_rank::train::{Protected, Scaling};
+use dp_rank::train::Protected;
 
 use super::lists::Declared;
 use crate::args::{
-    Adjacency, RankLoss, RankModel, RankModelArgs, RankNormalise, RankPrivacyArgs, RankProtect, RankScaling,
+    Adjacency, RankLoss, RankModel, RankModelArgs, RankNormalise, RankPrivacyArgs, RankProtect, RankScaling, refused,
 };
+use crate::commands::train::refusal;
 use crate::failure::Failure;
 use crate::input::conflict;
 use crate::limit;
-
-/// Largest accepted width of documents and layers.
-const WIDEST: u64 = 1 << 20;
-/// Largest accepted number of updates: more would take too long.
-const MOST_UPDATES: u64 = 10_000_000;
 
 /// The settings of a training.
 #[derive(Debug, Clone, Copy)]
@@ -34,23 +31,6 @@ impl Settings {
     /// Checks the flags.
     pub(super) fn new(model: &RankModelArgs, privacy: &RankPrivacyArgs) -> Result<Self, Failure> {
         let loss = loss(model)?;
-        if let Some(clip) = model.clip
-            && !(clip > 0.0 && clip.is_finite())
-        {
-            return Err(Failure::usage("--clip", format!("--clip is {clip}")).expected("a finite number above 0"));
-        }
-        if let Some(step) = model.step
-            && !(step > 0.0 && step.is_finite())
-        {
-            return Err(Failure::usage("--step", format!("--step is {step}")).expected("a finite number above 0"));
-        }
-        if model.batch_size == Some(0) {
-            return Err(Failure::usage("--batch-size", "--batch-size is 0").expected("at least 1"));
-        }
-        if !(1..=MOST_UPDATES).contains(&model.updates) {
-            return Err(Failure::usage("--updates", format!("--updates is {}", model.updates))
-                .expected(format!("a whole number from 1 to {MOST_UPDATES}")));
-        }
         if !(1..=LARGEST_GRADE).contains(&model.largest_grade) {
             return Err(Failure::usage("--largest-grade", format!("--largest-grade is {}", model.largest_grade))
                 .expected(format!("a whole number from 1 to {LARGEST_GRADE}")));
@@ -73,34 +53,23 @@ impl Settings {
             None => RankerTraining::without_privacy(loss),
         };
         let usual = usual?.protecting(protects);
-        let mut training = RankerTraining { scorer, normalise_features: model.normalise_features, ..usual };
-        let (batch_size, descent) = match &mut training.method {
-            Method::Private { recipe, .. } => {
-                recipe.clipping = model.clip.unwrap_or(recipe.clipping);
-                recipe.scaling = scaling(model, protects)?;
-                recipe.thin = model.thin;
-                (&mut recipe.batch_size, &mut recipe.descent)
-            }
-            Method::NonPrivate(recipe) => {
-                if model.clip.is_some() {
-                    return Err(conflict("--clip", "nothing is clipped without privacy").help("omit --clip"));
-                }
-                for (given, flag) in [(model.scaling != RankScaling::Clip, "--scaling"), (model.thin, "--thin")] {
-                    if given {
-                        return Err(conflict(flag, format!("{flag} has no meaning without privacy"))
-                            .help("omit it, or omit --non-private"));
-                    }
-                }
-                (&mut recipe.batch_size, &mut recipe.descent)
-            }
+        let given = RankerSettings {
+            clip: model.clip,
+            step: model.step,
+            batch_size: model.batch_size,
+            updates: Some(model.updates),
+            normalise: model.normalise.map(|when| match when {
+                RankNormalise::Always => Normalise::Always,
+                RankNormalise::AboveOne => Normalise::AboveOne,
+            }),
+            public_scaling: model.scaling == RankScaling::Public,
+            thin: model.thin,
         };
-        *batch_size = model.batch_size.unwrap_or(*batch_size);
-        descent.updates = model.updates;
-        descent.step = model.step.unwrap_or(descent.step);
-        descent.normalise = model.normalise.map(|when| match when {
-            RankNormalise::Always => Normalise::Always,
-            RankNormalise::AboveOne => Normalise::AboveOne,
-        });
+        let training = RankerTraining { scorer, normalise_features: model.normalise_features, ..usual };
+        let training = training.with_settings(&given).map_err(|error| match error {
+            Error::Setting { .. } => refusal(&error),
+            _ => refused(&error),
+        })?;
         let declared = Declared { form: None, features, largest_grade: model.largest_grade, grades_needed: true };
         Ok(Self { training, declared, limit: privacy.limit })
     }
@@ -108,7 +77,7 @@ impl Settings {
 
 fn bounded(flag: &str, number: u64) -> Result<usize, Failure> {
     match usize::try_from(number) {
-        Ok(number @ 1..) if number as u64 <= WIDEST => Ok(number),
+        Ok(number @ 1..=WIDEST) => Ok(number),
         _ => {
             Err(Failure::usage(flag, format!("{flag} is {number}"))
                 .expected(format!("a whole number from 1 to {WIDEST}")))
@@ -138,11 +107,7 @@ fn scorer(model: &RankModelArgs) -> Result<ScorerShape, Failure> {
             activation: model.activation.map(Into::into).unwrap_or_default(),
         }),
         RankModel::Linear => {
-            for (given, flag) in [
-                (model.hidden.is_some(), "--hidden"),
-                (model.activation.is_some(), "--activation"),
-                (model.normalise.is_some(), "--normalise"),
-            ] {
+            for (given, flag) in [(model.hidden.is_some(), "--hidden"), (model.activation.is_some(), "--activation")] {
                 if given {
                     return Err(conflict(flag, format!("{flag} has no meaning for a linear scorer"))
                         .help("omit it, or choose --model mlp"));
@@ -150,31 +115,6 @@ fn scorer(model: &RankModelArgs) -> Result<ScorerShape, Failure> {
             }
             Ok(ScorerShape::Linear {})
         }
-    }
-}
-
-/// Returns how gradients are bounded, if the loss and the protection allow a choice.
-fn scaling(model: &RankModelArgs, protects: Protected) -> Result<Scaling, Failure> {
-    let bayesrank = model.loss == RankLoss::Bayesrank;
-    if model.thin && !bayesrank {
-        return Err(conflict("--thin", "the target of this loss is made of all grades of a list")
-            .expected("--loss bayesrank")
-            .help("omit --thin"));
-    }
-    match model.scaling {
-        RankScaling::Clip => Ok(Scaling::Clip),
-        RankScaling::Public if !bayesrank => {
-            Err(conflict("--scaling", "how far grades can move a gradient of this loss is not known")
-                .expected("--loss bayesrank")
-                .help("omit --scaling: gradients are clipped then"))
-        }
-        RankScaling::Public if !protects.has_public_features() => {
-            Err(conflict("--scaling", "weights would be computed from features, which are protected")
-                .expected("--protect grades")
-                .help("omit --scaling: gradients are clipped then"))
-        }
-        RankScaling::Public if model.thin => Ok(Scaling::THINNED),
-        RankScaling::Public => Ok(Scaling::WHOLE),
     }
 }
 

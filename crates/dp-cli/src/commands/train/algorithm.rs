@@ -8,11 +8,12 @@ use dp_accountant::{AdjacencyKind, DpEvent, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::Encoder;
 use dp_optim::catalogue::{self, Advice, Built, Entry, Settings};
 use dp_optim::recipes::non_private::NonPrivateDerivation;
-use dp_optim::recipes::{AnyRecipe, Budget, PerUnit, Planned, Recipe, RecordAdjacency, Summary};
+use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, Summary};
 
 use super::config::{Method, TrainConfig};
 use super::outcome::expectation;
 use super::refusal::refusal;
+use super::tuning::Tuning;
 use crate::args::Adjacency;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -29,7 +30,14 @@ fn training(config: &TrainConfig, algorithm: &'static Entry, budget: Budget, rel
         .in_float(config.float);
     let training = if config.sums.is_some() { training.on_sums() } else { training };
     let training = if config.at_base_rate { training.at_base_rate() } else { training };
-    let training = config.one_vs_all.map_or(training.clone(), |models| training.one_against_the_rest(models.share));
+    let training = match config.one_vs_all {
+        Some(models) => training.one_against_the_rest(models.share),
+        None => training,
+    };
+    let training = match config.tuning.as_ref().and_then(Tuning::choice) {
+        Some(choice) => training.choosing(choice),
+        None => training,
+    };
     match &config.unit {
         Some(unit) => training.per_unit(&unit.column, unit.most),
         None => training,
@@ -41,22 +49,6 @@ fn task(config: &TrainConfig) -> Task {
     Task { loss: config.loss, classes: config.one_vs_all.map_or(2, |models| models.classes) }
 }
 
-/// Returns the budget by which the algorithm chooses: that of one record of a unit.
-pub(super) fn budget_of_a_record(config: &TrainConfig, budget: Budget) -> Result<Budget, Failure> {
-    match &config.unit {
-        Some(unit) => PerUnit::budget_of_a_record(budget, unit.most).map_err(|error| refusal(&error)),
-        None => Ok(budget),
-    }
-}
-
-/// Turns a recipe that protects records into one that protects the unit of the configuration.
-pub(super) fn per_unit(config: &TrainConfig, recipe: AnyRecipe) -> AnyRecipe {
-    match &config.unit {
-        Some(unit) => PerUnit::new(recipe, unit.most, &unit.column).into(),
-        None => recipe,
-    }
-}
-
 /// Returns the derivation of the baseline without privacy.
 pub(super) fn non_private(config: &TrainConfig, shape: Shape) -> Result<NonPrivateDerivation, Failure> {
     let TrainConfig { settings, loss, float, .. } = config;
@@ -66,7 +58,6 @@ pub(super) fn non_private(config: &TrainConfig, shape: Shape) -> Result<NonPriva
 /// Returns the encoder with the functions of numeric columns that the algorithm chooses for `n` records.
 pub(super) fn mapped(config: &TrainConfig, encoder: &Encoder, n: u64) -> Result<Encoder, Failure> {
     let Method::Private { algorithm, budget, adjacency } = config.method else { return Ok(encoder.clone()) };
-    let n = config.tuning.as_ref().map_or(n, |tuning| tuning.shape_of_one(Shape::new(encoder, n)).n);
     let training = training(config, algorithm.0, budget, algorithm.relation(adjacency)?);
     Ok(training.mapped(task(config), encoder, n)?)
 }
@@ -123,38 +114,27 @@ impl PrivateAlgorithm {
         shape: Shape,
     ) -> Result<(Built, AdjacencyKind), Failure> {
         let relation = self.relation(adjacency)?;
-        let Some(tuning) = &config.tuning else {
-            let Built { recipe, advice } = self.one(config, budget, relation, shape)?;
-            return Ok((Built { recipe: per_unit(config, recipe), advice }, relation));
-        };
-        let recipe = tuning.recipe(self.candidates(config, budget, relation, shape)?);
-        let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
-        Ok((per_unit(config, recipe.ok_or_else(none)?).into(), relation))
+        Ok((training(config, self.0, budget, relation).recipe(task(config), shape)?, relation))
     }
 
-    /// Returns the recipe of each combination of settings to select among; without selection, that of the settings.
-    pub(super) fn candidates(
+    /// Returns the best combination of settings by `choose`, which gets the recipe of each and the budget of one record, as a
+    /// recipe that protects the unit of the configuration.
+    pub(super) fn chosen(
         self,
         config: &TrainConfig,
         budget: Budget,
         relation: AdjacencyKind,
         shape: Shape,
-    ) -> Result<Vec<AnyRecipe>, Failure> {
-        let Some(tuning) = &config.tuning else { return Ok(vec![self.one(config, budget, relation, shape)?.recipe]) };
-        let shape = tuning.shape_of_one(shape);
-        let of_settings = |settings| Ok(self.one(&config.for_settings(settings), budget, relation, shape)?.recipe);
-        tuning.grid.iter().map(of_settings).collect()
-    }
-
-    /// Returns the recipe of one combination of settings.
-    fn one(
-        self,
-        config: &TrainConfig,
-        budget: Budget,
-        relation: AdjacencyKind,
-        shape: Shape,
-    ) -> Result<Built, Failure> {
-        Ok(training(config, self.0, budget, relation).recipe_of_a_record(task(config), shape)?)
+        grid: &[Settings],
+        choose: impl FnOnce(&[AnyRecipe], Budget) -> Result<usize, Failure>,
+    ) -> Result<(AnyRecipe, usize), Failure> {
+        let training = training(config, self.0, budget, relation);
+        let mut candidates = training.candidates(grid, task(config), shape)?;
+        let position = choose(&candidates, training.budget_of_a_record(shape.n)?)?;
+        if position >= candidates.len() {
+            return Err(Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train"));
+        }
+        Ok((training.protecting(candidates.swap_remove(position)), position))
     }
 
     /// Plans the release for records of this shape.

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dp::training::{LARGEST_SUGGESTED_DELTA, suggested_delta};
+use dp::training::{ChoiceMethod, LARGEST_SUGGESTED_DELTA, suggested_delta};
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{Delta, Epsilon};
@@ -202,7 +202,7 @@ impl TrainConfig {
     /// Returns whether the duration or speed of training depends on the records: it runs until its minimiser is certified, or
     /// is repeated a random number of times.
     pub(super) fn time_tells_of_records(&self) -> bool {
-        let repeated = matches!(&self.tuning, Some(Tuning { way: Way::RandomStopping(_), .. }));
+        let repeated = matches!(&self.tuning, Some(Tuning { way: Way::Private(ChoiceMethod::RandomStopping(_)), .. }));
         let certified = match self.method {
             Method::Private { algorithm, .. } => algorithm.0.time_depends_on_records(&self.settings),
             Method::NonPrivate => false,

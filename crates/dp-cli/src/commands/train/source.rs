@@ -2,14 +2,14 @@
 
 use std::num::NonZeroUsize;
 
-use dp::training::ROWS_OF_UNITS;
+use dp::training::{Records, key_of_units};
 use dp::wording::one_line;
 use dp_data::draft::{DraftOptions, LabelHint, draft};
 use dp_data::encode::{Encoder, ImageFormat, InputFormat, LibsvmFormat, PROJECTION_SEEDS, Projection, Stored};
 use dp_data::memory::Bytes;
 use dp_data::read::{CsvReader, CuratorWarning, IdxHeader, RecordReader};
 use dp_data::schema::{Label, LabelKind, Others, Schema};
-use dp_data::spool::{Held, HeldCoordinates, Room};
+use dp_data::spool::{Held, Room};
 use dp_data::sums;
 use dp_data::{DataError, Encoding, UnitBound};
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
@@ -17,7 +17,6 @@ use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 use super::algorithm;
 use super::config::{Knowledge, NamedLabel, TrainConfig};
 use super::refusal::refusal;
-use super::training::secret;
 use crate::args;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -114,25 +113,20 @@ impl Known {
         console.detail(&format!("rows that need more than {} go to a temporary file in `{folder}`", Bytes(*memory)));
         let start = |total| Progress::start(config.progress, console, "read", Counted::Bytes, total);
         let csv = &config.input.csv;
-        let read = match self {
+        let (encoder, rows, warnings) = match self {
             Self::Encoder(encoder, data) => {
                 let input = config.input.and_labels(data.open_metered(start)?)?.with_workers(config.workers);
                 let bound = bound(config)?;
-                if config.map_is_chosen && encoder.schema().is_some() {
-                    let read = HeldCoordinates::<F>::read_units(input, &encoder, csv, &config.room, bound.as_ref());
-                    let (rows, warnings) = read.map_err(|error| from_data(&error))?;
-                    let encoder = algorithm::mapped(&config.for_records(rows.len()), &encoder, rows.len())?;
-                    rows.encode(&encoder, config.workers, &config.room).map(|rows| (encoder, rows, warnings))
-                } else {
-                    let read = Held::read_units(input, &encoder, csv, &config.room, bound.as_ref());
-                    read.map(|(rows, warnings)| (*encoder, rows, warnings))
-                }
+                let chooses = config.map_is_chosen && encoder.schema().is_some();
+                let map = |encoder: &Encoder, n| algorithm::mapped(&config.for_records(n), encoder, n);
+                let map = chooses.then_some(map);
+                let (records, warnings) = Records::read(input, *encoder, csv, &config.room, bound.as_ref(), map)?;
+                (records.encoder, records.rows, warnings)
             }
             Self::Libsvm(format, encoding, data) => {
-                Held::read_libsvm(data.open_metered(start)?, &format, encoding, &config.room)
+                Held::read_libsvm(data.open_metered(start)?, &format, encoding, &config.room)?
             }
         };
-        let (encoder, rows, warnings) = read.map_err(|error| from_data(&error))?;
         if matches!(rows, Held::Spool(_)) {
             let text =
                 format!("the rows are in a temporary file in `{folder}`: they need more than {}", Bytes(*memory));
@@ -211,10 +205,7 @@ fn encoder(schema: &Schema, config: &TrainConfig) -> Result<Encoder, Failure> {
 /// Returns the bound on the rows of a unit, with the key that draws which of them are used.
 fn bound(config: &TrainConfig) -> Result<Option<UnitBound>, Failure> {
     let Some(unit) = &config.unit else { return Ok(None) };
-    let key = match config.seed {
-        Some(seed) => SeededRng::new(seed).derive_key(ROWS_OF_UNITS),
-        None => secret()?.derive_key(ROWS_OF_UNITS),
-    };
+    let key = key_of_units(config.seed).map_err(|error| refusal(&error.into()))?;
     Ok(Some(UnitBound { column: unit.column.clone(), most: unit.most, key }))
 }
 

@@ -160,13 +160,11 @@ fn choose_and_train<A: TrainsAny<F>, F: Real + Stored>(
     if let Some(tuning) = &config.tuning
         && let Way::Public(input) = &tuning.way
     {
-        let candidates = algorithm.candidates(config, budget, A::KIND, shape)?;
         let mut public = public_records(config, input, &records.encoder, &mut records.rows, console)?;
-        let of_record = algorithm::budget_of_a_record(config, budget)?;
-        let position = chosen_on_public::<A, F>(&mut public, &candidates, shape.n, of_record, config.workers, rng)?;
-        let recipe = candidates.get(position).or(candidates.first());
-        let none = || Failure::new(ExitStatus::Failed, "train.failed", "there is nothing to train");
-        let recipe = algorithm::per_unit(config, recipe.ok_or_else(none)?.clone());
+        let (recipe, position) =
+            algorithm.chosen(config, budget, A::KIND, shape, &tuning.grid, |candidates, of_record| {
+                chosen_on_public::<A, F>(&mut public, candidates, shape.n, of_record, config.workers, rng)
+            })?;
         let trained = train_private::<A, F>(config, || Ok(recipe.into()), budget, records, rng, console)?;
         return Ok(TrainedModel { chosen: Some(Chosen::new(tuning, Some(position))), ..trained });
     }

@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
-use dp::training::{Choice, ChoiceMethod, Shape};
+use dp::training::{Choice, ChoiceMethod, LARGEST_SUGGESTED_DELTA, TrialLaw};
 use dp::verify::TUNED_SETTINGS;
 use dp::wording::one_line;
-use dp_accountant::Repetitions;
+use dp_accountant::Delta;
 use dp_accountant::certificate::Assumption;
 use dp_data::encode::Stored;
 use dp_data::read;
@@ -21,12 +21,12 @@ use dp_optim::catalogue::Settings;
 use dp_optim::engine::Control;
 use dp_optim::recipes::AnyDerivation;
 use dp_optim::recipes::{AnyRecipe, Budget, TrainsAny};
-use dp_optim::tuning::{MOST_CANDIDATES, RandomStopping, public};
+use dp_optim::tuning::{MOST_CANDIDATES, public};
 use serde::Serialize;
 
 use super::config::TrainConfig;
 use super::refusal::refusal;
-use crate::args::{FormArgs, TrialLaw, TuneArgs, TuningMethod};
+use crate::args::{self, FormArgs, TuneArgs, TuningMethod};
 use crate::failure::Failure;
 use crate::input::{InputConfig, conflict};
 use crate::output::Console;
@@ -46,10 +46,8 @@ pub struct Tuning {
 /// A selection method.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Way {
-    /// On disjoint portions of the records.
-    Portions,
-    /// The best of a random number of trainings.
-    RandomStopping(Repetitions),
+    /// On the private records, as part of the release.
+    Private(ChoiceMethod),
     /// On public records.
     Public(InputConfig),
 }
@@ -77,8 +75,8 @@ impl Tuning {
             }
         }
         let way = match args.method {
-            TuningMethod::Portions => Way::Portions,
-            TuningMethod::RandomStopping => Way::RandomStopping(repetitions(args, grid.len(), delta)?),
+            TuningMethod::Portions => Way::Private(ChoiceMethod::Portions),
+            TuningMethod::RandomStopping => Way::Private(random_stopping(args, grid.len(), delta)?),
             TuningMethod::Public => Way::Public(public_input(args)?),
         };
         Ok(Self { way, grid })
@@ -113,7 +111,7 @@ impl Tuning {
     pub(super) fn public_file(&self) -> Option<&Path> {
         match &self.way {
             Way::Public(input) => Some(Path::new(&input.data)),
-            Way::Portions | Way::RandomStopping(_) => None,
+            Way::Private(_) => None,
         }
     }
 
@@ -127,51 +125,30 @@ impl Tuning {
     }
 
     /// Returns the private choice; `None` for one on public records.
-    fn choice(&self) -> Option<Choice> {
-        let method = match self.way {
-            Way::Portions => ChoiceMethod::Portions,
-            Way::RandomStopping(repetitions) => ChoiceMethod::RandomStopping(repetitions),
-            Way::Public(_) => return None,
-        };
-        Some(Choice { grid: self.grid.clone(), method })
-    }
-
-    /// Returns the shape of the records that one combination is trained on.
-    pub(super) fn shape_of_one(&self, shape: Shape) -> Shape {
-        self.choice().map_or(shape, |choice| choice.shape_of_one(shape))
-    }
-
-    /// Returns the recipe that selects among the candidates. On public records the selection precedes every recipe, so the
-    /// first candidate stands for all.
-    pub(super) fn recipe(&self, candidates: Vec<AnyRecipe>) -> Option<AnyRecipe> {
-        match self.choice() {
-            Some(choice) => Some(choice.recipe(candidates)),
-            None => candidates.into_iter().next(),
+    pub(super) fn choice(&self) -> Option<Choice> {
+        match self.way {
+            Way::Private(method) => Some(Choice { grid: self.grid.clone(), method }),
+            Way::Public(_) => None,
         }
     }
 }
 
-fn repetitions(args: &TuneArgs, combinations: usize, delta: f64) -> Result<Repetitions, Failure> {
-    let mean = args.trials.unwrap_or(2.0 * combinations as f64);
-    let law = args.trial_law.unwrap_or_default();
-    let least = if law == TrialLaw::Poisson { 0.0 } else { 1.0 };
-    if !(mean > least && mean <= 10_000.0) {
-        return Err(Failure::usage("--trials", format!("--trials is {mean}"))
-            .expected(format!("a number above {least}, at most 10000"))
-            .help("twice the number of combinations is usual"));
-    }
-    let negative_binomial = |eta| RandomStopping::repetitions_of_mean(eta, mean);
-    Ok(match law {
-        TrialLaw::Logarithmic => negative_binomial(0.0),
-        TrialLaw::Geometric => negative_binomial(1.0),
-        TrialLaw::Poisson if delta == 0.0 => {
-            return Err(conflict(
-                "--trial-law",
-                "the best of a Poisson number of trainings has no guarantee without a delta",
-            )
-            .help("add --delta, or choose the logarithmic or the geometric law"));
+fn random_stopping(args: &TuneArgs, combinations: usize, delta: f64) -> Result<ChoiceMethod, Failure> {
+    let law = match args.trial_law.unwrap_or_default() {
+        args::TrialLaw::Logarithmic => TrialLaw::Logarithmic,
+        args::TrialLaw::Geometric => TrialLaw::Geometric,
+        args::TrialLaw::Poisson => TrialLaw::Poisson,
+    };
+    // A delta out of range is refused with the other flags.
+    let delta = Delta::new(delta).or(Delta::new(LARGEST_SUGGESTED_DELTA)).map_err(|error| refusal(&error.into()))?;
+    ChoiceMethod::random_stopping(law, args.trials, combinations, delta).map_err(|error| match error {
+        dp_optim::Error::OutOfRange { value, range, .. } => Failure::usage("--trials", format!("--trials is {value}"))
+            .expected(range)
+            .help("twice the number of combinations is usual"),
+        dp_optim::Error::Setting { why, .. } => {
+            conflict("--trial-law", why).help("add --delta, or choose the logarithmic or the geometric law")
         }
-        TrialLaw::Poisson => Repetitions::Poisson { mean },
+        error => refusal(&error),
     })
 }
 
