@@ -79,8 +79,8 @@ pub enum Assumption {
     /// Noise is drawn by double-precision samplers and rounded to a grid; the theorem holds for ideal reals.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     IdealisedFloat,
-    /// Contributions were added in floating point. The clipping slack covers the rounding of the sum, by a bound for the order of
-    /// summation that the caller vouches for.
+    /// Contributions were clipped and added in floating point by another program. A margin of the sensitivity covers the rounding;
+    /// it was measured, not proved.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     FloatSum,
     /// Neighbouring data sets move all scores of a selection (or all queries of a sparse vector) in one direction.
@@ -96,6 +96,17 @@ pub enum Assumption {
     EngineArithmetic {
         /// The number of digits.
         bits: u32,
+    },
+    /// Another program clipped each record's contribution to the stated norm, and took the records of each step from the batches
+    /// that the library drew.
+    ClippedElsewhere {
+        /// The program.
+        program: String,
+    },
+    /// These tensors of a model were not trained: no record influenced them.
+    PublicTensors {
+        /// Their names.
+        names: Vec<String>,
     },
     /// The curator vouches that rows were read in an order independent of the records' values.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
@@ -140,6 +151,8 @@ impl Assumption {
             Self::MonotonicScores => "monotonic_scores".to_owned(),
             Self::ClaimedByUser { mechanism } => format!("claimed_by_user ({mechanism})"),
             Self::EngineArithmetic { bits } => format!("engine_arithmetic (bits {bits})"),
+            Self::ClippedElsewhere { program } => format!("clipped_elsewhere ({program})"),
+            Self::PublicTensors { names } => format!("public_tensors ({})", names.join(", ")),
             Self::DeclaredOrder => "declared_order".to_owned(),
             Self::PublicProjection => "public_projection".to_owned(),
             Self::EveryRecordConforms => "every_record_conforms".to_owned(),

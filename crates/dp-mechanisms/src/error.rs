@@ -115,7 +115,7 @@ pub enum Error {
     #[error("the value to be released is not finite")]
     NonFiniteInput,
     /// A session (a sparse vector, a continual release) has made all the releases that were paid for.
-    #[error("the session is over: {what} {most} have been used up")]
+    #[error("the session is over: all {most} {what} are used up")]
     SessionOver {
         /// The exhausted quantity.
         what: &'static str,

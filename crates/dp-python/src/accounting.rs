@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use dp::Sealed;
 use dp::accounting::{
     Accountant, Answer, Choice, Job, LIMITS, POINTS, Question, Refusal, Request, Sampling, Unknown, solve as solver,
 };
@@ -326,12 +327,11 @@ pub(crate) fn canonical_event(text: &str) -> PyResult<String> {
     serde_json::to_string(&event).map_err(|error| Failure::argument("event", error.to_string()).into())
 }
 
-/// Returns event, relation, whether the number of records is public, and delta of the certificate of a model or ranker.
+/// Returns event, relation, whether the number of records is public, and delta of a certificate.
 #[pyfunction]
 pub(crate) fn certificate(bytes: &[u8]) -> PyResult<(String, &'static str, bool, Option<f64>)> {
-    let file = dp::ModelFile::parse(bytes).map_err(Failure::from)?;
-    let certificate = &file.certificate;
-    let request = Request::of_certificate(certificate).map_err(Failure::from)?;
+    let certificate = Sealed::parse(bytes).and_then(|sealed| sealed.any_certificate()).map_err(Failure::from)?;
+    let request = Request::of_certificate(&certificate).map_err(Failure::from)?;
     let event = match request.job {
         Job::Event(event) => serde_json::to_string(&event),
         _ => Ok(String::new()),

@@ -7,6 +7,7 @@ mod interrupt;
 mod model;
 mod options;
 mod ranking;
+mod steps;
 mod table;
 mod training;
 
@@ -26,5 +27,7 @@ fn _dp(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(model::load, module)?)?;
     module.add_class::<accounting::Questions>()?;
     module.add_class::<model::Model>()?;
-    module.add_class::<ranking::Ranker>()
+    module.add_class::<ranking::Ranker>()?;
+    module.add_class::<steps::NoisySteps>()?;
+    module.add_class::<steps::Release>()
 }

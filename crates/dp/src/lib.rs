@@ -2,8 +2,9 @@
 //!
 //! [`Training`] turns a table into a [`ModelFile`]: a released model, its certificate, and the hashes that bind them.
 //! [`verify`] recomputes the guarantee from the file alone. A model contains the encoder for raw records; [`metrics`]
-//! evaluates its predictions. [`accounting`] answers questions about planned releases. [`report`] and [`protection`] describe the guarantee in words. [`RankerTraining`] and
-//! [`RankerFile`] are the same for rankers of ranked lists.
+//! evaluates its predictions. [`RankerTraining`] and [`RankerFile`] are the same for rankers of ranked lists. [`steps`] gives a
+//! training that another program runs its noise and its certificate. [`accounting`] answers questions about planned releases.
+//! [`report`] and [`protection`] describe the guarantee in words.
 //!
 //! ```no_run
 //! use dp_data::{Schema, read::Input};
@@ -38,6 +39,7 @@ pub mod shapes;
 #[cfg(feature = "signatures")]
 pub mod signature;
 pub mod sql;
+pub mod steps;
 pub mod training;
 pub mod verify;
 pub mod wording;

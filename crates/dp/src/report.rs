@@ -156,8 +156,8 @@ pub fn in_words(assumption: &Assumption) -> String {
             "Noise was drawn in double precision and rounded to a grid; the theorem is about real numbers.".to_owned()
         }
         Assumption::FloatSum => {
-            "Contributions were added in floating point; the rounding of the sum is inside the clipping bound for the \
-             order of summation that the training used."
+            "Contributions were clipped and added in floating point by another program; the rounding is covered by a margin \
+             that was measured, not proved."
                 .to_owned()
         }
         Assumption::MonotonicScores => {
@@ -170,6 +170,15 @@ pub fn in_words(assumption: &Assumption) -> String {
         Assumption::EngineArithmetic { bits } => format!(
             "The sums were computed by another engine. Its arithmetic is taken on trust: doubles after IEEE 754, correctly rounded, \
              and exact sums of integers, here of {bits} binary digits."
+        ),
+        Assumption::ClippedElsewhere { program } => format!(
+            "The program `{}` clipped the contribution of each record to the stated norm, and took the records of each step \
+             from the batches that were drawn for it; the library saw sums only.",
+            one_line(program)
+        ),
+        Assumption::PublicTensors { names } => format!(
+            "The following tensors of the model were not trained, and no record influenced them: {}.",
+            one_line(&names.join(", "))
         ),
         Assumption::DeclaredOrder => {
             "The order of the rows does not depend on what they hold; the curator vouches for that.".to_owned()

@@ -4,6 +4,7 @@
 //! { "model": { "schema": "…", … }, "certificate": { … }, "certificate_sha256": "…" }
 //! ```
 
+use dp_accountant::certificate::Certificate;
 use dp_data::memory::{self, Bytes};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,6 +28,15 @@ impl Sealed {
     /// Returns the format of the model, from its member `schema`.
     pub fn format(&self) -> Option<&str> {
         self.model.get("schema").and_then(Value::as_str)
+    }
+
+    /// Returns the certificate, without the meaning of its recipe.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Format`].
+    pub fn any_certificate(&self) -> Result<Certificate<Value>, Error> {
+        Certificate::deserialize(&self.certificate)
+            .map_err(|error| malformed(error.to_string(), model::SCHEMA).at("certificate"))
     }
 
     /// Reads the content of a file and checks its seals.

@@ -29,6 +29,7 @@ use crate::model::ModelFile;
 use crate::ranker::{self, RankerDerivation, RankerFile};
 use crate::report;
 use crate::sealed::Sealed;
+use crate::steps::{self, StepsFile};
 use crate::wording::one_line;
 
 /// A verified guarantee.
@@ -53,6 +54,9 @@ pub struct Verification {
     pub assumptions: Vec<String>,
     /// SHA-256 of the canonical certificate.
     pub certificate_sha256: String,
+    /// SHA-256 of the weights, if the file does not contain them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights_sha256: Option<String>,
 }
 
 /// Verifies a file of any kind with valid seals, in at most about `work` steps.
@@ -63,6 +67,7 @@ pub fn sealed(sealed: Sealed, work: u64) -> Result<Verification, Error> {
     match sealed.format() {
         Some(ranker::SCHEMA) => RankerFile::from_sealed(sealed).and_then(|file| ranker(&file)),
         Some(released::SCHEMA) => MetricsFile::from_sealed(sealed).and_then(|file| metrics(&file)),
+        Some(steps::SCHEMA) => StepsFile::from_sealed(sealed).and_then(|file| steps(&file)),
         _ => ModelFile::from_sealed(sealed).and_then(|file| model(&file, work)),
     }
 }
@@ -147,6 +152,31 @@ pub fn metrics(file: &MetricsFile) -> Result<Verification, Error> {
     Ok(Verification::new(certificate, &verified, certificate_sha256, &[Assumption::EveryRecordConforms]))
 }
 
+/// Verifies the certificate of a training that another program ran, in a file with valid seals. It does not contain the weights:
+/// whoever holds them compares their hash.
+///
+/// # Errors
+/// [`ErrorKind::NotPrivate`], `Guarantee`, `Assumption`.
+pub fn steps(file: &StepsFile) -> Result<Verification, Error> {
+    let StepsFile { weights, certificate, certificate_sha256 } = file;
+    let mismatch = |message: &str, field: &str| Err(Error::new(ErrorKind::Guarantee, message).at(field));
+    check_private(certificate)?;
+    let verified = recompute(certificate)?;
+    if weights.steps_taken > certificate.derivation.steps {
+        return mismatch("more steps were taken than were paid for", "model.steps_taken");
+    }
+    if certificate.unit != Unit::Record {
+        return mismatch("the steps protect a record", "certificate.unit");
+    }
+    if certificate.noise != NoiseMode::Exact {
+        return mismatch("the steps have exact noise", "certificate.noise");
+    }
+    check_assumptions(certificate, &[], &[])?;
+    check_versions(certificate)?;
+    let verified = Verification::new(certificate, &verified, certificate_sha256, &[]);
+    Ok(Verification { weights_sha256: Some(weights.weights_sha256.clone()), ..verified })
+}
+
 /// Rejects a certificate that states that there is no guarantee.
 fn check_private<D>(certificate: &Certificate<D>) -> Result<(), Error> {
     if !certificate.private {
@@ -191,6 +221,7 @@ impl Verification {
             warnings: Vec::new(),
             assumptions: certificate.assumptions.iter().chain(unsaid).map(report::in_words).collect(),
             certificate_sha256: certificate_sha256.to_owned(),
+            weights_sha256: None,
         }
     }
 }

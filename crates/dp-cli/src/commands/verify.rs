@@ -1,4 +1,4 @@
-//! `dp verify`: recomputes the guarantee of a model or ranker from its file alone. [`dp::verify`] documents the checks.
+//! `dp verify`: recomputes the guarantee from a model, or from a certificate, alone. [`dp::verify`] documents the checks.
 
 use dp::signature::{PublicKey, STATEMENT};
 use dp::verify::Verification;
@@ -70,6 +70,9 @@ fn text(outcome: &Outcome, model: &str) -> String {
     lines.extend([format!("theorem    {}", verified.theorem), "on trust".to_owned()]);
     lines.extend(verified.assumptions.iter().map(|assumption| format!("  - {}", one_line(assumption))));
     lines.push(format!("certificate SHA-256 {}", verified.certificate_sha256));
+    lines.extend(
+        verified.weights_sha256.iter().map(|hash| format!("weights     SHA-256 {hash}, which those in use must have")),
+    );
     lines.extend(outcome.signed.map(|statement| format!("signed     {statement}")));
     lines.join("\n")
 }

@@ -1,7 +1,11 @@
 //! `dp verify` detects every edit of the file, and every number that does not follow from the recipe.
 
+use std::collections::BTreeMap;
+
 use crate::support::{Workplace, people, reseal};
 use dp::canonical;
+use dp::steps::{Steps, StepsShape};
+use dp_accountant::{AdjacencyKind, Delta};
 use serde_json::Value;
 
 fn trained(extra: &[&str]) -> (Workplace, Value) {
@@ -486,4 +490,38 @@ fn epsilon_is_never_shown_smaller_than_it_is() {
     assert_eq!(file["certificate"]["n_public"], true);
     assert_eq!(place.dp(&["verify", "model.json", "--json"]).json()["n_public"], true);
     assert!(place.dp(&["verify", "model.json"]).ok().contains("present, or replaced by a null record (zero-out)"));
+}
+
+#[test]
+fn certificates_of_a_training_elsewhere_are_verified_and_accounted_for() {
+    let shape =
+        StepsShape { n: 5000, batch_size: 100, steps: 200, clipping_norm: 1.0, relation: AdjacencyKind::ReplaceOne };
+    let delta = Delta::new(1e-6).unwrap();
+    let run = |seed| {
+        let steps = Steps::start(shape, 2.5, delta, seed).unwrap();
+        let file = steps.finish("0f".repeat(32), "a program 2.1", vec!["embedding".to_owned()], BTreeMap::new());
+        file.unwrap().to_text().unwrap()
+    };
+    let place = Workplace::new();
+    place.write("certificate.json", run(None));
+    let said = place.dp(&["verify", "certificate.json"]).ok();
+    for part in ["a program 2.1", "embedding", &"0f".repeat(32), "a margin"] {
+        assert!(said.contains(part), "{said}");
+    }
+    let verified = place.dp(&["verify", "certificate.json", "--json"]).json();
+    assert_eq!(verified["weights_sha256"], Value::String("0f".repeat(32)));
+    let answer = place.dp(&["account", "certificate", "certificate.json", "--json"]).json();
+    assert_eq!((&answer["adjacency"], &answer["delta"]), (&verified["adjacency"], &verified["delta"]));
+    let epsilon = |value: &Value| value["epsilon"].as_f64().unwrap();
+    assert!((epsilon(&answer) - epsilon(&verified)).abs() < 1e-9 * epsilon(&verified), "{answer} {verified}");
+
+    place.write("seeded.json", run(Some(1)));
+    place.dp(&["verify", "seeded.json"]).fails(5, "verify.not_private");
+    place.dp(&["account", "certificate", "seeded.json"]).fails(5, "verify.not_private");
+    place.dp(&["explain-model", "certificate.json"]).fails(3, "model.format");
+    let mut edited = place.json("certificate.json");
+    edited["certificate"]["derivation"]["steps"] = 20.into();
+    reseal(&mut edited);
+    place.write("edited.json", edited.to_string());
+    place.dp(&["verify", "edited.json"]).fails(5, "verify.guarantee");
 }

@@ -2,7 +2,7 @@
 
 ``dp.accounting`` answers questions about planned releases, which ``dp.events`` describes. :class:`DPLogisticRegression`,
 :class:`DPLinearSVC`, :class:`DPRidge` and :class:`DPRanker` are estimators of scikit-learn, which is imported when they are
-used.
+used. ``dp.steps`` gives any training sound noise and a certificate, and ``dp.torch`` that of a network with Opacus.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from dp import accounting, errors, events
+from dp import accounting, errors, events, steps
 from dp._dp import __version__
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = [
     "errors",
     "events",
     "load",
+    "steps",
 ]
 
 _MODULES = {

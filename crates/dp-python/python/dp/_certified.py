@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import uuid
-import warnings
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from dp import _fits
-from dp.errors import DpError, NotPrivateWarning
+from dp._output import write_new
+from dp.errors import DpError
 
 
 @dataclass(eq=False, repr=False)
@@ -58,25 +57,6 @@ class Certified(BaseEstimator):  # type: ignore[misc]
                 "a number greater than 0; 1 is a common choice, smaller is more private",
                 "add epsilon=1.0",
             )
-
-    def _seed(self, stacklevel: int) -> int | None:
-        """Returns the seed, and warns if there is one."""
-        seed = self.random_state
-        if isinstance(seed, np.random.RandomState):
-            seed = int(seed.randint(2**31))
-        elif isinstance(seed, np.random.Generator):
-            seed = int(seed.integers(2**31))
-        if seed is None:
-            return None
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
-            raise DpError(f"random_state is {seed!r}", "usage.value", "random_state", "None, or an int from 0 to 2^64 - 1")
-        warnings.warn(
-            "random_state makes the noise reproducible, so that anyone who guesses it can subtract the noise: the "
-            "certificate claims nothing. Omit it for a model to be published",
-            NotPrivateWarning,
-            stacklevel=stacklevel,
-        )
-        return int(seed)
 
     # After the training ------------------------------------------------------------------------------------------------
 
@@ -129,31 +109,7 @@ class Certified(BaseEstimator):  # type: ignore[misc]
             FileExistsError: for a file that exists: none is replaced.
         """
         check_is_fitted(self)
-        text = self.model_.text()
-        target = Path(path)
-        part = target.with_name(f"{target.name}.{uuid.uuid4().hex}.part")
-        try:
-            with open(part, "x", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            _publish(part, target)
-        finally:
-            part.unlink(missing_ok=True)
-
-
-def _publish(part: Path, target: Path) -> None:
-    """Gives a file its name, and replaces none."""
-    try:
-        # Unlike a rename, a link does not replace a file.
-        os.link(part, target)
-    except FileExistsError:
-        raise
-    except OSError:
-        # This file system has no links.
-        if target.exists():
-            raise FileExistsError(f"{target} exists already") from None
-        part.rename(target)
+        write_new(Path(path), self.model_.text())
 
 
 def refuse_keywords(keywords: dict[str, Any]) -> None:

@@ -65,6 +65,11 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+def process() -> str:
+    """Returns a name of this process, which a fork changes."""
+    return _process
+
+
 def lineage(estimator: Any) -> Lineage:
     """Returns the lineage of an estimator."""
     with _lock:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from dp import _columns, _dp, _fits, _schema
+from dp import _arguments, _columns, _dp, _fits, _schema
 from dp._certified import Certified, numbered, refuse_keywords
 from dp.errors import CuratorWarning, DpError, UselessModelWarning
 
@@ -144,16 +144,8 @@ class TableEstimator(Certified):
         options = {name: getattr(self, name) for name in _OPTIONS}
         if self.curves != "auto":
             options["curves"] = 0 if self.curves in (None, "none") else self.curves
-        options["threads"] = self._threads()
+        options["threads"] = _arguments.threads(self.n_jobs)
         return options
-
-    def _threads(self) -> int | None:
-        jobs = self.n_jobs
-        if jobs is None:
-            return None
-        if isinstance(jobs, bool) or not isinstance(jobs, (int, np.integer)) or jobs == 0:
-            raise DpError(f"n_jobs is {jobs!r}", "usage.value", "n_jobs", "a number of threads, -1 for all, or None")
-        return int(jobs) if jobs > 0 else max(1, (os.cpu_count() or 1) + 1 + int(jobs))
 
     def _train(self, columns: list[_columns.Column], label: _columns.Column, schema: str, options: dict[str, Any]) -> None:
         rows = columns[0].rows
@@ -161,7 +153,7 @@ class TableEstimator(Certified):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[rows, label.rows]}")
         if any(column.name == label.name for column in columns):
             raise DpError(f"X has a column with the name of the label: {label.name!r}", "csv.duplicate_column", "X")
-        options["seed"] = self._seed(stacklevel=4)
+        options["seed"] = _arguments.seed(self.random_state, stacklevel=4)
         # Those of a search.
         options.update(getattr(self, "_choice", {}))
         named = [(column.name, column.chunk) for column in (*columns, label)]
@@ -198,7 +190,9 @@ class TableEstimator(Certified):
         check_is_fitted(self)
         columns = self._read(X, reset=False)
         named = [(column.name, column.chunk) for column in columns]
-        values, predictions = self.model_.predict(named, columns[0].rows, probabilities, on_unknown, self._threads())
+        values, predictions = self.model_.predict(
+            named, columns[0].rows, probabilities, on_unknown, _arguments.threads(self.n_jobs)
+        )
         return np.asarray(values), np.asarray(predictions)
 
     def _known(self, predictions: NDArray[np.float64]) -> NDArray[np.float64]:

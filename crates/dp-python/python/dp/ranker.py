@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from dp import _dp, _fits
+from dp import _arguments, _dp, _fits
 from dp._certified import Certified, numbered, refuse_keywords
 from dp.errors import DpError
 
@@ -84,7 +84,7 @@ class DPRanker(Certified):
             raise DpError("y holds something else than grades", "usage.value", "y", "whole numbers of at least 0")
         names = [str(name) for name in getattr(self, "feature_names_in_", numbered(matrix.shape[1]))]
         options = {name: value for name, value in self.get_params().items() if name not in ("random_state", "allow_refit")}
-        options["seed"] = self._seed(stacklevel=3)
+        options["seed"] = _arguments.seed(self.random_state, stacklevel=3)
         with _fits.counted(self, self.allow_refit):
             ranker = _dp.train_ranker(matrix, grades.astype(np.uint32), sizes, names, options)
         self.model_ = ranker

@@ -88,7 +88,7 @@ fn from_event_file(name: &FileName) -> Result<Request, Failure> {
 }
 
 fn from_certificate(name: &FileName, asked: &QuestionArgs) -> Result<Request, Failure> {
-    let certificate = files::model(name)?.certificate;
+    let certificate = files::sealed(name)?.any_certificate().map_err(|error| Failure::from(error).at_file(name))?;
     let mut request = Request::of_certificate(&certificate).map_err(|refusal| Failure::from(refusal).at_file(name))?;
     if asked.epsilon.is_none() && asked.delta.is_none() {
         request.delta = certificate.reached.map(|reached| reached.delta);
