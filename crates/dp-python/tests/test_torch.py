@@ -149,6 +149,32 @@ def test_last_digits_tell_the_sum_under_the_noise_of_torch_and_not_under_ours():
     assert abs(zero - one) < 0.015
 
 
+@pytest.mark.parametrize(("size", "most"), [(2048, 1e-4), (16384, 5e-3)])
+def test_the_margin_covers_the_rounding_of_sums(size, most):
+    # Sums of neighbours as Opacus clips and adds them, farther apart than the clipping norm by rounding alone. Gradients that
+    # point in nearly one direction make the largest sums; the margin is 1e-2.
+    optimizer = private(plan(), nn.Sequential(nn.Linear(10, 1, bias=False)))[1]
+    (parameter,) = optimizer.params
+    generator = torch.Generator().manual_seed(size)
+
+    def summed(gradients):
+        parameter.summed_grad, parameter.grad_sample = None, gradients
+        optimizer.clip_and_accumulate()
+        return parameter.summed_grad.double()
+
+    worst = 0.0
+    for spread in (0.1, 10.0):
+        for _ in range(3):
+            direction = torch.randn(1, 1, 2048, generator=generator)
+            gradients = 3 * (direction + spread * torch.randn(size, 1, 2048, generator=generator))
+            without = gradients.clone()
+            without[0] = 0
+            total = summed(gradients.clone())
+            for other in (summed(without), summed(gradients[1:].clone())):
+                worst = max(worst, float((total - other).norm()) - 1)
+    assert 0 < worst < most
+
+
 def test_large_batches_may_go_through_in_parts():
     made = plan()
     model, optimizer, batches, loss = private(made)
