@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dp::metrics::{probability, softmax};
 use dp::model::{ModelKind, Prediction};
 use dp::{LinearForm, ModelFile, Sealed};
+use dp_accountant::certificate::Certificate;
 use dp_data::encode::UnknownCategory;
 use dp_data::read::{CsvOptions, Input, RecordReader};
 use dp_data::schema::{ColumnKind, LabelKind};
@@ -31,6 +32,11 @@ impl Model {
     pub(crate) fn new(file: ModelFile) -> Self {
         Self { file: Arc::new(file) }
     }
+}
+
+/// Returns epsilon and delta of a certificate; None if it claims no guarantee.
+pub(crate) fn reached<D>(certificate: &Certificate<D>) -> Option<(f64, f64)> {
+    certificate.reached.filter(|_| certificate.private).map(|reached| (reached.epsilon, reached.delta))
 }
 
 /// A matrix and a vector of numpy.
@@ -79,8 +85,7 @@ impl Model {
     /// Epsilon and delta of the guarantee; None if there is none.
     #[getter]
     fn reached(&self) -> Option<(f64, f64)> {
-        let certificate = &self.file.certificate;
-        certificate.reached.filter(|_| certificate.private).map(|reached| (reached.epsilon, reached.delta))
+        reached(&self.file.certificate)
     }
 
     /// `two-classes`, `classes` or `number`.

@@ -17,6 +17,7 @@ use pyo3::types::PyDict;
 
 use crate::failure::{Class, Failure};
 use crate::interrupt::interruptible;
+use crate::model::reached;
 use crate::options::Options;
 
 /// A ranker file: a released ranker and its certificate.
@@ -215,8 +216,7 @@ impl Ranker {
     /// Epsilon and delta of the guarantee; None if there is none.
     #[getter]
     fn reached(&self) -> Option<(f64, f64)> {
-        let certificate = &self.file.certificate;
-        certificate.reached.filter(|_| certificate.private).map(|reached| (reached.epsilon, reached.delta))
+        reached(&self.file.certificate)
     }
 
     /// The released weights: one for each feature, or those of a network.

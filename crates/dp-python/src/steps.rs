@@ -15,6 +15,7 @@ use pyo3::types::PyDict;
 
 use crate::failure::{Class, Failure};
 use crate::interrupt::interruptible;
+use crate::model::reached;
 use crate::options::Options;
 
 /// A training with noise in every step, which is paid for.
@@ -226,8 +227,7 @@ impl Release {
     /// Epsilon and delta of the guarantee; None if there is none.
     #[getter]
     fn reached(&self) -> Option<(f64, f64)> {
-        let certificate = &self.file.certificate;
-        certificate.reached.filter(|_| certificate.private).map(|reached| (reached.epsilon, reached.delta))
+        reached(&self.file.certificate)
     }
 
     /// The hash of the weights, the number of coordinates of a sum, and the number of steps that were taken.

@@ -2,7 +2,6 @@
 
 import copy
 import hashlib
-import json
 import math
 import os
 import pickle
@@ -12,7 +11,6 @@ import warnings
 import numpy as np
 import pytest
 
-import dp
 from dp import accounting, steps
 from dp.errors import DpError, NotPrivateWarning, PrivacyError, VerificationError
 from dp.steps import Plan, weights_sha256
@@ -339,8 +337,3 @@ def test_threads_share_no_noise():
     for thread in running:
         thread.join()
     assert len({one.tobytes() for one in drawn}) == 20 and made.steps_left == 0
-
-
-def test_the_module_needs_numpy_alone():
-    assert dp.steps is steps
-    assert json.loads(json.dumps(plan().finish(WEIGHTS, clipped_by="x").certificate))["noise"] == "exact"

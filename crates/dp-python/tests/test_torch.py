@@ -14,7 +14,6 @@ from opacus.utils.batch_memory_manager import BatchMemoryManager
 from torch import nn
 from torch.utils.data import TensorDataset
 
-import dp.torch
 from dp import steps
 from dp.errors import DpError, NotPrivateWarning, PrivacyError, VerificationError
 from dp.torch import Plan, attach, finish, loader, weights
@@ -138,6 +137,7 @@ def test_last_digits_tell_the_sum_under_the_noise_of_torch_and_not_under_ours():
             next(iter(batches.batch_sampler))
             for parameter in optimizer.params:
                 parameter.summed_grad = torch.full_like(parameter, total)
+                parameter.grad_sample = torch.zeros(1, *parameter.shape)
             optimizer.add_noise()
             found.append(share(torch.cat([parameter.grad.reshape(-1) for parameter in optimizer.params]).double().numpy()))
         return found
@@ -308,6 +308,17 @@ def test_gradients_that_are_refused():
     assert made.steps_left == 60
 
 
+def test_several_backward_passes_for_one_step_are_refused():
+    made = plan()
+    model, optimizer, batches, loss = private(made)
+    inputs, targets = next(iter(batches))
+    for part in (slice(0, 50), slice(50, None)):
+        loss(model(inputs[part]), targets[part]).backward()
+    with pytest.raises(PrivacyError, match="2 backward passes"):
+        optimizer.step()
+    assert made.steps_left == 60
+
+
 def test_more_steps_than_batches_are_refused():
     made = plan()
     model, optimizer, batches, loss = private(made)
@@ -353,7 +364,3 @@ def test_a_seed_gives_no_guarantee():
     train(model, optimizer, batches, loss)
     with pytest.raises(VerificationError, match="seed"):
         finish(made, model).verify()
-
-
-def test_the_module_names_its_parts():
-    assert set(dp.torch.__all__) == {"Plan", "Release", "attach", "finish", "loader", "weights"}

@@ -39,6 +39,20 @@ impl Sealed {
             .map_err(|error| malformed(error.to_string(), model::SCHEMA).at("certificate"))
     }
 
+    /// Returns the model, the certificate and its hash, of a file of this format.
+    pub(crate) fn parts<M, D>(self, schema: &'static str, other: &str) -> Result<(M, Certificate<D>, String), Error>
+    where
+        M: Serialize + for<'de> Deserialize<'de>,
+        D: Serialize + for<'de> Deserialize<'de>,
+    {
+        if self.format() != Some(schema) {
+            return Err(Error::new(ErrorKind::OtherKind, other));
+        }
+        let (model, certificate) =
+            (typed(&self.model, "model", schema)?, typed(&self.certificate, "certificate", schema)?);
+        Ok((model, certificate, self.certificate_sha256))
+    }
+
     /// Reads the content of a file and checks its seals.
     ///
     /// # Errors

@@ -97,6 +97,11 @@ def _add_noise(optimizer: Any, plan: Plan) -> None:
         if getattr(total, "_processed", False):
             message = f"the gradient of parameter {i} has noise already"
             raise PrivacyError(message, "privacy.steps", f"params[{i}]", "zero_grad() before each backward pass")
+    if optimizer.accumulated_iterations != 1:
+        # Opacus would also divide by their number, which may tell the size of the batch.
+        message = f"{optimizer.accumulated_iterations} backward passes were made for one step"
+        expected = "one for each batch: BatchMemoryManager splits large ones"
+        raise PrivacyError(message, "privacy.steps", "optimizer", expected)
     # Numbers of fewer digits are represented exactly; what is rounded to them afterwards has noise already.
     kind = np.float64 if all(total.dtype == torch.float64 for total in sums) else np.float32
     flat = np.empty(sum(total.numel() for total in sums), dtype=kind)

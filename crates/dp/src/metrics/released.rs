@@ -24,7 +24,7 @@ use super::winner;
 use crate::canonical;
 use crate::error::{Error, ErrorKind};
 use crate::model::{Model, ModelKind};
-use crate::sealed::{self, Sealed, to_value, typed};
+use crate::sealed::{self, Sealed, to_value};
 use crate::training::{TrainError, versions};
 
 /// The format of the released counts.
@@ -411,12 +411,8 @@ impl MetricsFile {
     /// # Errors
     /// [`ErrorKind::Format`], `OtherKind`.
     pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
-        if sealed.format() != Some(SCHEMA) {
-            return Err(Error::new(ErrorKind::OtherKind, "the file holds no metrics"));
-        }
-        let Sealed { model, certificate, certificate_sha256 } = sealed;
-        let counts: NoisyCounts = typed(&model, "model", SCHEMA)?;
-        let certificate = typed(&certificate, "certificate", SCHEMA)?;
+        let (counts, certificate, certificate_sha256): (NoisyCounts, _, _) =
+            sealed.parts(SCHEMA, "the file holds no metrics")?;
         counts.check().map_err(|why| sealed::malformed(why, SCHEMA).at("model"))?;
         Ok(Self { counts, certificate, certificate_sha256 })
     }

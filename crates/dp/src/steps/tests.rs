@@ -112,6 +112,7 @@ fn what_is_taken_on_trust_is_stated() {
         [
             "public_n",
             "one_row_per_unit",
+            "every_record_conforms",
             "float_sum",
             "clipped_elsewhere (someone's program 1.0)",
             "public_tensors (embedding)",
