@@ -207,19 +207,51 @@ def test_empty_batches_have_the_form_of_others():
             return {"x": torch.ones(3, 2), "pair": (i, "text"), "y": [float(i)]}
 
     made = plan(records=50, batch_size=1, epochs=1)
-    found = {len(batch["x"]): batch for batch in loader(made, Named())}
+    found = {len(batch["x"]): batch for batch in with_steps(made, loader(made, Named()))}
     empty, one = found[0], found[1]
     assert empty["x"].shape == (0, 3, 2) and empty["pair"][0].shape == (0,) and list(empty["pair"][1]) == []
     assert empty["y"][0].shape == (0,) and one["x"].shape == (1, 3, 2)
     strange = loader(plan(records=50, batch_size=1, epochs=1), Named(), collate_fn=lambda records: {1, 2})
     with pytest.raises(DpError, match="a batch holds a set"):
-        list(strange)
+        list(with_steps(strange._plan, strange))
+
+
+def with_steps(made, batches):
+    """Yields the batches; on each the plan has a step."""
+    for batch in batches:
+        yield batch
+        made.add(np.zeros(2, dtype=np.float32))
 
 
 def test_workers_of_a_loader_draw_nothing():
     made = plan(epochs=1)
-    assert len([len(inputs) for inputs, _ in loader(made, data(), num_workers=2)]) == 12
+    assert len([len(inputs) for inputs, _ in with_steps(made, loader(made, data(), num_workers=2))]) == 12
     pickle.dumps(loader(plan(), data()).collate_fn)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_that_memory_does_not_hold_cannot_be_omitted(workers):
+    made = plan()
+    model, optimizer, _, loss = private(made)
+    batches = loader(made, data(), num_workers=workers)
+
+    def forward(inputs):
+        if len(inputs) > 100:
+            raise torch.OutOfMemoryError("out of memory")
+        return model(inputs)
+
+    taken = 0
+    with pytest.raises(PrivacyError, match="the last batch had no step") as caught:
+        for inputs, targets in batches:
+            optimizer.zero_grad()
+            try:
+                loss(forward(inputs), targets).backward()
+            except torch.OutOfMemoryError:
+                continue
+            optimizer.step()
+            taken += 1
+    assert caught.value.code == "privacy.steps" and "BatchMemoryManager" in str(caught.value)
+    assert made.steps_left == 60 - taken > 0
 
 
 def test_frozen_parameters_and_buffers_are_stated():

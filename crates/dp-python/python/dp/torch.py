@@ -121,8 +121,12 @@ def loader(plan: Plan, dataset: Any, *, collate_fn: Callable[[list[Any]], Any] |
 
     An empty batch is made of tensors without rows. Further ``options`` are those of ``DataLoader``.
 
+    Each batch must have its step before the next one: which batches are omitted, for example because memory does not hold them,
+    may depend on records.
+
     Raises:
-        DpError: for a data set of another size, and options that say how batches are made.
+        DpError: for a data set of another size, and options that say how batches are made; while batches are drawn,
+            PrivacyError if one had no step.
     """
     if len(dataset) != plan.records:
         message = f"the data set has {len(dataset)} records"
@@ -131,7 +135,24 @@ def loader(plan: Plan, dataset: Any, *, collate_fn: Callable[[list[Any]], Any] |
         if name in options:
             raise DpError(f"{name} is given beside a plan", "usage.conflict", name, "nothing: the plan makes the batches")
     collate = _Collate(dataset, collate_fn or default_collate)
-    return DataLoader(dataset, batch_sampler=_Batches(plan), collate_fn=collate, **options)
+    return _Loader(plan, dataset, batch_sampler=_Batches(plan), collate_fn=collate, **options)
+
+
+class _Loader(DataLoader):  # type: ignore[misc]
+    """A loader that yields the next batch after the step on the last one."""
+
+    def __init__(self, plan: Plan, dataset: Any, **options: Any) -> None:
+        self._plan = plan
+        super().__init__(dataset, **options)
+
+    def __iter__(self) -> Iterator[Any]:
+        for batch in super().__iter__():
+            left = self._plan.steps_left
+            yield batch
+            if self._plan.steps_left == left:
+                message = "the last batch had no step: which batches are omitted may depend on records"
+                expected = "one step on each batch: BatchMemoryManager splits those that memory does not hold"
+                raise PrivacyError(message, "privacy.steps", "loader", expected)
 
 
 class _Batches:
