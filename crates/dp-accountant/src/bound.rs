@@ -325,12 +325,13 @@ fn delta_of(leaves: Leaves, epsilon: f64, known: Option<Bracket>) -> Result<Boun
             best.improve(pure::optimal_delta(pure, count, epsilon), Theorem::OptimalPureComposition);
         }
     }
-    if best.value > 0.0 && !parts.has_exact_curve() {
-        // `known` includes the failures already; they are then counted twice, which is conservative.
-        let exact = known.or_else(|| parts.exact_curve()?.delta(epsilon).ok());
-        if let Some(bracket) = exact {
+    let asks_exact_curve = best.value > 0.0 && !parts.has_exact_curve();
+    if asks_exact_curve {
+        let exact = known.or_else(|| {
+            let bracket = parts.exact_curve()?.delta(epsilon).ok()?;
             best.improve(bracket.upper, bracket.engine.into());
-        }
+            Some(bracket)
+        });
         if !parts.is_settled(exact) {
             best.improve(parts.renyi.delta(epsilon)?, Theorem::Renyi);
             if let Some(curve) = parts.curve_without_pure().filter(|_| left >= 0.0)
@@ -342,6 +343,10 @@ fn delta_of(leaves: Leaves, epsilon: f64, known: Option<Bracket>) -> Result<Boun
     }
     if parts.failure > 0.0 {
         best.value = (parts.failure + best.value * (1.0 - parts.failure) * (1.0 + f64::EPSILON)).next_up().min(1.0);
+    }
+    // It includes the failures already.
+    if let Some(bracket) = known.filter(|_| asks_exact_curve) {
+        best.improve(bracket.upper, bracket.engine.into());
     }
     Ok(best)
 }
