@@ -83,6 +83,11 @@ impl<'a> SheetRows<'a> {
     fn next_cell(&mut self) -> Result<Option<(u32, SheetCell<'a>)>, DataError> {
         while let Some(cell) = self.cells.next_cell_with_formula_metadata().map_err(|error| damaged(&error))? {
             let (row, column) = cell.pos;
+            if !(Region::WHOLE.rows.contains(&row) && Region::WHOLE.columns.contains(&column)) {
+                // A number that is too large may also have wrapped around.
+                let message = "the sheet cannot be read to its end: a cell is beyond the last row or column";
+                return Err(DataError::new(DataErrorKind::TableRead, message));
+            }
             if self.region.rows.contains(&row) && self.region.columns.contains(&column) {
                 return Ok(Some((row, SheetCell { column, value: cell.value, has_formula: cell.formula.is_some() })));
             }
