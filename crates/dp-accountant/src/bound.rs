@@ -344,7 +344,7 @@ fn delta_of(leaves: Leaves, epsilon: f64, known: Option<Bracket>) -> Result<Boun
     if parts.failure > 0.0 {
         best.value = (parts.failure + best.value * (1.0 - parts.failure) * (1.0 + f64::EPSILON)).next_up().min(1.0);
     }
-    // It includes the failures already.
+    // The curve of the whole event includes the failures already.
     if let Some(bracket) = known.filter(|_| asks_exact_curve) {
         best.improve(bracket.upper, bracket.engine.into());
     }

@@ -254,6 +254,23 @@ def test_batches_that_memory_does_not_hold_cannot_be_omitted(workers):
     assert made.steps_left == 60 - taken > 0
 
 
+def test_a_device_without_memory_for_the_noise_ends_the_step_before_it_is_drawn(monkeypatch):
+    made = plan()
+    model, optimizer, batches, loss = private(made)
+    before = weights(model)["0.weight"].clone()
+
+    def full(tensor):
+        raise torch.OutOfMemoryError("out of memory")
+
+    with pytest.raises(PrivacyError, match="the last batch had no step"):
+        for inputs, targets in batches:
+            loss(model(inputs), targets).backward()
+            with monkeypatch.context() as patched, pytest.raises(torch.OutOfMemoryError):
+                patched.setattr("dp.torch.torch.empty_like", full)
+                optimizer.step()
+    assert made.steps_left == 60 and torch.equal(before, weights(model)["0.weight"])
+
+
 def test_frozen_parameters_and_buffers_are_stated():
     model = network()
     model.register_buffer("scale", torch.ones(3))

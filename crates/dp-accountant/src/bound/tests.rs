@@ -233,7 +233,7 @@ fn what_is_known_already_changes_no_answer() {
     let known = curve.epsilon(delta).unwrap();
     assert_eq!(epsilon_beside(&steps, delta, Some(known)), epsilon(&steps, delta));
     assert_eq!(delta_beside(&steps, 1.0, curve.delta(1.0).ok()), super::delta(&steps, 1.0));
-    // With failures, the known value is used unchanged, and never reduced; it counts them once.
+    // With failures, the known value is used unchanged: neither reduced nor increased by them again.
     let curve = PrivacyCurve::new(&both).unwrap();
     let (of_epsilon, of_delta) = (curve.epsilon(delta).unwrap(), curve.delta(1.0).unwrap());
     assert_eq!(epsilon_beside(&both, delta, Some(of_epsilon)).unwrap().value, of_epsilon.upper);

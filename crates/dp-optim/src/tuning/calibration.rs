@@ -11,7 +11,7 @@ const LEAST_SHARE: f64 = 1e-4;
 
 /// Searches the largest epsilon by evaluation: `attempt(epsilon)` plans at that epsilon and returns the cost of the whole.
 ///
-/// The search is a secant in logarithms. It starts at `first`, and ends where the cost is at least `close` times the budget, or
+/// The search takes secants in logarithms, and bisects where these do not halve the interval. It starts at `first`, and ends where the cost is at least `close` times the budget, or
 /// where the ends of its interval have this ratio. If no plan meets the budget, the error states the range `reachable`. The
 /// returned plan met the budget when it was evaluated, however the search proceeds.
 pub(crate) fn largest<T>(
@@ -26,6 +26,7 @@ pub(crate) fn largest<T>(
     let mut above = f64::INFINITY;
     let mut next = first;
     let mut last = None;
+    let mut width = f64::INFINITY;
     for _ in 0..MOST_EVALUATIONS {
         let (found, cost) = attempt(Epsilon::new(next)?)?;
         let below = best.as_ref().map_or(0.0, |&(_, epsilon)| epsilon);
@@ -48,7 +49,12 @@ pub(crate) fn largest<T>(
         let aimed = next * share.powf(1.0 / power);
         last = Some((next, cost));
         next = match (below > 0.0, above.is_finite()) {
-            (true, true) => aimed.clamp(below * (above / below).powf(0.01), above * (below / above).powf(0.01)),
+            (true, true) => {
+                let before = core::mem::replace(&mut width, (above / below).ln());
+                let margin = (0.01 * width).exp();
+                // Bisection, if the last step did not halve the interval: the cost may leap over the budget.
+                if width <= 0.5 * before { aimed.clamp(below * margin, above / margin) } else { (below * above).sqrt() }
+            }
             (false, _) => aimed.clamp(next / 8.0, next * 0.999),
             (true, false) => aimed.clamp(next, next * 4.0),
         };
@@ -74,26 +80,28 @@ mod tests {
                 let (planned, found) = largest(Epsilon::new(2.0).unwrap(), first, close, "", attempt).unwrap();
                 assert_eq!(planned, found);
                 assert!(cost(found) <= 2.0 && cost(found) >= 2.0 * close, "{power} {first}: {found}");
-                assert!(evaluations <= 9, "{power} {first}: {evaluations}");
+                assert!(evaluations <= 5, "{power} {first}: {evaluations}");
             }
         }
     }
 
     #[test]
-    fn steps_flat_costs_and_costs_that_are_not_finite_end_the_search() {
+    fn costs_that_leap_over_the_budget_are_met_as_closely() {
         let target = Epsilon::new(1.0).unwrap();
+        let close = 1.0 - 1e-4;
         let search = |cost: fn(f64) -> f64| {
             let attempt = |epsilon: Epsilon| Ok(((), cost(epsilon.get())));
-            largest(target, 0.3, 0.99, "a range", attempt).map(|(_, epsilon)| epsilon)
+            largest(target, 0.3, close, "a range", attempt).map(|(_, epsilon)| epsilon)
         };
-        let costs: [fn(f64) -> f64; 3] = [
+        let costs: [fn(f64) -> f64; 4] = [
             |epsilon| if epsilon < 0.5 { 0.9 } else { 1.5 },
             |epsilon| if epsilon < 0.5 { 0.9 } else { f64::INFINITY },
             |epsilon| if epsilon < 0.5 { 0.9 } else { f64::NAN },
+            |epsilon| if epsilon < 0.5 { epsilon } else { epsilon + 0.6 },
         ];
         for cost in costs {
             let found = search(cost).unwrap();
-            assert!((0.4..0.5).contains(&found), "{found}");
+            assert!((close * 0.5..0.5).contains(&found), "{found}");
         }
         assert!(search(|_| 0.0).is_ok());
         assert!(matches!(search(|_| 2.0), Err(Error::OutOfRange { range: "a range", .. })));

@@ -109,9 +109,11 @@ def _add_noise(optimizer: Any, plan: Plan) -> None:
     places = [slice(int(end) - total.numel(), int(end)) for total, end in zip(sums, ends)]
     for total, place in zip(sums, places):
         buffer[place].copy_(total.detach().reshape(-1))
+    # A device without enough memory ends the step before its noise is drawn, so that no batch can be omitted after it.
+    gradients = [torch.empty_like(parameter) for parameter in optimizer.params]
     noisy = torch.from_numpy(plan.add(flat))
-    for parameter, total, place in zip(optimizer.params, sums, places):
-        parameter.grad = noisy[place].to(device=parameter.device, dtype=parameter.dtype).view_as(parameter)
+    for parameter, gradient, total, place in zip(optimizer.params, gradients, sums, places):
+        parameter.grad = gradient.copy_(noisy[place].to(parameter.dtype).view_as(parameter))
         # As Opacus marks it, so that no gradient is used twice.
         total._processed = True
 
@@ -125,8 +127,8 @@ def loader(plan: Plan, dataset: Any, *, collate_fn: Callable[[list[Any]], Any] |
     may depend on records.
 
     Raises:
-        DpError: for a data set of another size, and options that say how batches are made; while batches are drawn,
-            PrivacyError if one had no step.
+        DpError: for a data set of another size, and options that say how batches are made; PrivacyError, on the way to the next
+            batch, if the last one had no step.
     """
     if len(dataset) != plan.records:
         message = f"the data set has {len(dataset)} records"
