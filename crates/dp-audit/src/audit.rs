@@ -1,9 +1,8 @@
 //! The result of an audit.
 
-use dp_accountant::DpEvent;
 use dp_accountant::trade_off::{Errors, TradeOff};
+use dp_accountant::{DpEvent, bound};
 
-use crate::bounds::trade_off::ClaimedCurve;
 use crate::bounds::{Hits, Limits, credible};
 use crate::error::Error;
 use crate::subject::{Side, Statistic};
@@ -207,7 +206,7 @@ impl Audit {
     pub fn claimed_curve(&self, count: usize) -> Result<Vec<Errors>, Error> {
         // The lines of a pure claim come from few epsilons, those of a composition from many: with 200 the error is too small
         // to be visible.
-        let claimed = ClaimedCurve::new(&self.event);
-        Ok(TradeOff::new(|epsilon| claimed.delta(epsilon), 200)?.points(count)?)
+        let curve = TradeOff::new(|epsilon| Ok(bound::delta(&self.event, epsilon)?.value), 200)?;
+        Ok(curve.points(count)?)
     }
 }

@@ -1,10 +1,9 @@
 //! The scorer and cuts that the selection half passes to the evaluation half.
 
 use dp_accountant::trade_off::TradeOff;
-use dp_accountant::{Delta, gdp};
+use dp_accountant::{Delta, bound, gdp};
 
 use crate::attack::{Rule, Scored, Scorer};
-use crate::bounds::trade_off::ClaimedCurve;
 use crate::error::Error;
 use crate::logistic::Logistic;
 use crate::selection::{Goal, Scores};
@@ -98,15 +97,14 @@ fn coarse_curve(claim: &Claim) -> Result<Option<TradeOff>, Error> {
     if claim.delta == 0.0 || gdp::mu(&claim.event).is_ok() {
         return Ok(None);
     }
-    let curve = ClaimedCurve::new(&claim.event);
-    let largest = curve.epsilon(Delta::new(claim.delta)?)?;
+    let largest = bound::epsilon(&claim.event, Delta::new(claim.delta)?)?.value;
     if !largest.is_finite() {
         return Ok(None);
     }
     let pair = |i: u32| {
         let fraction = f64::from(i) / f64::from(COARSE_POINTS - 1);
         let epsilon = largest * fraction * fraction;
-        Ok((epsilon, curve.delta(epsilon)?))
+        Ok((epsilon, bound::delta(&claim.event, epsilon)?.value))
     };
     let pairs = (0..COARSE_POINTS).map(pair).collect::<Result<Vec<_>, Error>>()?;
     Ok(Some(TradeOff::from_pairs(&pairs)?))

@@ -1,12 +1,11 @@
 //! The second half of an audit: counts and conclusions.
 
-use dp_accountant::{Delta, gaussian, gdp};
+use dp_accountant::{Delta, bound, gaussian, gdp};
 
 use crate::attack::Rule;
 use crate::audit::{Audit, Band, BoundKind, Conviction, GaussianComparison, Point, Reached, Test, Verdict};
 use crate::auditor::{Auditor, TOLERANCE};
-use crate::bounds::trade_off::{self, ClaimedCurve};
-use crate::bounds::{Hits, Limits};
+use crate::bounds::{Hits, Limits, trade_off};
 use crate::error::Error;
 use crate::plan::Plan;
 use crate::subject::{Claim, Side, Statistic};
@@ -56,7 +55,6 @@ impl<'a> Selected<'a> {
         let count = |side| count(&trials, &plan, side);
         let (base, neighbour) = auditor.inside(|| Ok::<_, Error>((count(Side::Base)?, count(Side::Neighbour)?)))?;
 
-        let curve = ClaimedCurve::new(&claim.event);
         let share = auditor.failure_probability() / plan.rules.len() as f64;
         let tests = plan
             .rules
@@ -72,8 +70,9 @@ impl<'a> Selected<'a> {
                 let limits = Limits::new(hits, share)?;
                 // No curve lies above 1 - alpha: a test no better than guessing refutes nothing.
                 let beats_guessing = limits.type_two_upper() < limits.false_positive.complement;
-                let least_type_two =
-                    beats_guessing.then(|| curve.least_type_two(limits.false_positive.value)).transpose()?;
+                let least_type_two = beats_guessing
+                    .then(|| trade_off::least_type_two(&claim.event, limits.false_positive.value))
+                    .transpose()?;
                 Ok(Test {
                     accused: rule.accused,
                     event: describe(trials.subject.statistic(), rule),
@@ -86,7 +85,7 @@ impl<'a> Selected<'a> {
             })
             .collect::<Result<Vec<_>, Error>>()?;
 
-        let claimed_epsilon = curve.epsilon(delta)?;
+        let claimed_epsilon = bound::epsilon(&claim.event, delta)?.value;
         let gaussian = compare_gaussian(&tests, claim, delta)?;
         let conviction = convict(&tests, claimed_epsilon, gaussian.as_ref());
         Ok(Audit {

@@ -6,10 +6,7 @@
 //! claim. For this, `f` may be replaced by any lower bound: it is computed from the certified *upper* ends of delta, the
 //! larger of both directions.
 
-use core::cell::OnceCell;
-
-use dp_accountant::exact::PrivacyCurve;
-use dp_accountant::{Delta, DpEvent, bound, trade_off};
+use dp_accountant::{DpEvent, bound, trade_off};
 
 use super::clopper_pearson::Limits;
 use crate::error::Error;
@@ -17,62 +14,23 @@ use crate::error::Error;
 /// Margin by which the type II error must be below the claimed curve; it covers rounding.
 pub const TOLERANCE: f64 = 1e-12;
 
-/// The curve of a claimed event, for several evaluations, which share one exact [`PrivacyCurve`].
+/// Returns the least type II error that `event` allows an attack with this type I error, rounded down.
+///
+/// # Errors
+/// A number in the event that is out of range, or `type_one` outside `[0, 1]`.
 ///
 /// # Examples
 /// ```
 /// use dp_accountant::DpEvent;
-/// use dp_audit::bounds::trade_off::ClaimedCurve;
-///
 /// let gaussian = DpEvent::Gaussian { std_dev: 1.0, sensitivity: 1.0 };
-/// assert!((ClaimedCurve::new(&gaussian).least_type_two(0.05)? - 0.74048897).abs() < 1e-8);
+/// assert!((dp_audit::bounds::trade_off::least_type_two(&gaussian, 0.05)? - 0.74048897).abs() < 1e-8);
 /// # Ok::<(), dp_audit::Error>(())
 /// ```
-#[derive(Debug)]
-pub struct ClaimedCurve<'a> {
-    event: &'a DpEvent,
-    /// Prepared on demand; `None` if there is none.
-    exact: OnceCell<Option<PrivacyCurve>>,
-}
-
-impl<'a> ClaimedCurve<'a> {
-    /// Returns the curve of `event`. Nothing is computed yet.
-    pub fn new(event: &'a DpEvent) -> Self {
-        Self { event, exact: OnceCell::new() }
-    }
-
-    fn exact(&self) -> Option<&PrivacyCurve> {
-        self.exact.get_or_init(|| PrivacyCurve::new(self.event).ok()).as_ref()
-    }
-
-    /// Returns the least known delta at `epsilon`: [`bound::delta`].
-    ///
-    /// # Errors
-    /// A number in the event that is out of range, and `epsilon` negative, NaN or infinite.
-    pub fn delta(&self, epsilon: f64) -> Result<f64, dp_accountant::Error> {
-        let known = self.exact().and_then(|curve| curve.delta(epsilon).ok());
-        Ok(bound::delta_beside(self.event, epsilon, known)?.value)
-    }
-
-    /// Returns the least known epsilon at `delta`: [`bound::epsilon`].
-    ///
-    /// # Errors
-    /// A number in the event that is out of range.
-    pub fn epsilon(&self, delta: Delta) -> Result<f64, dp_accountant::Error> {
-        let known = self.exact().and_then(|curve| curve.epsilon(delta).ok());
-        Ok(bound::epsilon_beside(self.event, delta, known)?.value)
-    }
-
-    /// Returns the least type II error that the event allows an attack with this type I error, rounded down.
-    ///
-    /// # Errors
-    /// A number in the event that is out of range, or `type_one` outside `[0, 1]`.
-    ///
-    /// # References
-    /// J. Dong, A. Roth, W. J. Su, 2019, Proposition 2.12.
-    pub fn least_type_two(&self, type_one: f64) -> Result<f64, Error> {
-        Ok(trade_off::type_two_error(type_one, |epsilon| self.delta(epsilon))?)
-    }
+///
+/// # References
+/// J. Dong, A. Roth, W. J. Su, 2019, Proposition 2.12.
+pub fn least_type_two(event: &DpEvent, type_one: f64) -> Result<f64, Error> {
+    Ok(trade_off::type_two_error(type_one, |epsilon| Ok(bound::delta(event, epsilon)?.value))?)
 }
 
 /// Returns whether the limits refute a curve whose value at the upper limit of the false-positive rate is `least_type_two`.
@@ -100,7 +58,7 @@ mod tests {
             let type_one = upper(z);
             for mu in [0.3f64, 1.0, 2.5] {
                 let gaussian = DpEvent::Gaussian { std_dev: 1.0 / mu, sensitivity: 1.0 };
-                near_and_below(ClaimedCurve::new(&gaussian).least_type_two(type_one).unwrap(), upper(mu - z));
+                near_and_below(least_type_two(&gaussian, type_one).unwrap(), upper(mu - z));
                 // Two laws at distance mu in units of the scale.
                 let laplace = DpEvent::Laplace { scale: 1.0 / mu, sensitivity: 1.0 };
                 let expected = if type_one < 0.5 * (-mu).exp() {
@@ -110,42 +68,11 @@ mod tests {
                 } else {
                     (-mu).exp() * (1.0 - type_one)
                 };
-                near_and_below(ClaimedCurve::new(&laplace).least_type_two(type_one).unwrap(), expected);
+                near_and_below(least_type_two(&laplace, type_one).unwrap(), expected);
                 let approximate = DpEvent::ApproximateDp { epsilon: mu, delta: 0.01 };
                 let lines = (0.99 - mu.exp() * type_one).max((-mu).exp() * (0.99 - type_one)).max(0.0);
-                near_and_below(ClaimedCurve::new(&approximate).least_type_two(type_one).unwrap(), lines);
+                near_and_below(least_type_two(&approximate, type_one).unwrap(), lines);
             }
-        }
-    }
-
-    #[test]
-    fn bounds_of_a_kept_curve_are_those_of_fresh_ones() {
-        let sampled = DpEvent::PoissonSampled {
-            sampling_rate: 0.05,
-            event: Box::new(DpEvent::Gaussian { std_dev: 1.5, sensitivity: 1.0 }),
-        };
-        let steps = DpEvent::SelfComposed { event: Box::new(sampled), count: 40 };
-        let beside = vec![steps.clone(), DpEvent::ApproximateDp { epsilon: 0.3, delta: 1e-7 }];
-        let events = [
-            DpEvent::Group { size: 3, event: Box::new(steps.clone()) },
-            steps,
-            DpEvent::Composed { events: beside },
-            DpEvent::PureDp { epsilon: 0.7 },
-            DpEvent::Zcdp { rho: 0.1 },
-            DpEvent::NonPrivate,
-        ];
-        let same = |kept: f64, fresh: f64| kept == fresh || (kept - fresh).abs() <= 1e-9 * fresh;
-        for event in &events {
-            let curve = ClaimedCurve::new(event);
-            for epsilon in [0.0, 0.1, 0.6, 2.0] {
-                let (kept, fresh) = (curve.delta(epsilon).unwrap(), bound::delta(event, epsilon).unwrap().value);
-                assert!(same(kept, fresh), "{event:?} {epsilon}: {kept}, {fresh}");
-            }
-            for delta in [0.0, 1e-6, 1e-2].map(|delta| Delta::new(delta).unwrap()) {
-                let (kept, fresh) = (curve.epsilon(delta).unwrap(), bound::epsilon(event, delta).unwrap().value);
-                assert!(same(kept, fresh), "{event:?} {delta}: {kept}, {fresh}");
-            }
-            assert!(curve.delta(-1.0).is_err() && curve.delta(f64::NAN).is_err());
         }
     }
 
