@@ -1,7 +1,8 @@
 //! Sources of rows, for learning from people's records with differential privacy.
 //!
 //! An optimiser reads rows through two small traits, [`RowSource`] and [`RowStream`], which lend it [`Block`]s of consecutive
-//! examples, dense or sparse ([`Rows`]). [`Examples`] holds them in memory. This part has no dependencies.
+//! examples, dense or sparse ([`Rows`]). [`Examples`] holds them in memory. Records of other kinds, such as [`Images`], are
+//! [`Samples`]: chosen by their positions. This part has no dependencies.
 //!
 //! With the feature `schema`, [`Schema`] states the *public* properties of a table (ranges, categories, classes) and [`Encoder`]
 //! converts its records to vectors whose exact Euclidean norm is at most 1, on which the sensitivities of private training rest.
@@ -57,6 +58,7 @@ pub mod encode;
 #[cfg(feature = "schema")]
 pub mod error;
 pub mod examples;
+pub mod images;
 #[cfg(feature = "order")]
 pub mod keyed_order;
 pub mod memory;
@@ -64,6 +66,7 @@ pub mod memory;
 mod postgres;
 #[cfg(feature = "files")]
 pub mod read;
+pub mod samples;
 #[cfg(feature = "schema")]
 pub mod schema;
 pub mod selection;
@@ -86,9 +89,11 @@ pub use encode::{Encoder, Encoding};
 #[cfg(feature = "schema")]
 pub use error::DataError;
 pub use examples::{DenseBuilder, Examples, SparseBuilder};
+pub use images::{ImageBatch, Images};
 #[cfg(feature = "order")]
 pub use keyed_order::KeyedOrder;
 pub use memory::OutOfMemory;
+pub use samples::Samples;
 #[cfg(feature = "schema")]
 pub use schema::Schema;
 pub use selection::Selection;
