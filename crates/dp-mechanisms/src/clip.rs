@@ -28,6 +28,7 @@ use nalgebra::RealField;
 use crate::error::{Error, positive_normal};
 
 mod automatic;
+mod confined;
 mod exact_sum;
 mod moments;
 mod outer_products;
@@ -37,6 +38,7 @@ mod rank_one;
 mod shortening;
 mod sum;
 pub use automatic::AutomaticClipping;
+pub use confined::microbatches;
 pub use exact_sum::ExactSum;
 pub use moments::{MomentSum, Moments};
 pub use per_layer::{LayeredClipping, LayeredGaussian};

@@ -310,3 +310,93 @@ fn appended_microbatches_have_the_bits_of_added_ones() {
         assert_eq!(sum.finish().open().0, whole, "{few}");
     }
 }
+
+/// Returns the total of gradients at `positions`, in microbatches of `most` summed in `F`.
+fn total_in_float<F: RealField + Copy>(gradients: &[(u32, Vec<F>)], bound: f64, most: usize, count: u64) -> Vec<f64> {
+    let dim = gradients[0].1.len();
+    let bound = ClippingNorm::new(bound).unwrap();
+    let mut sum = ClippedSum::<F, ZeroOut>::new(dim, 1, bound, dim as f64, most, count).unwrap().in_float().unwrap();
+    let elsewhere = sum.microbatches();
+    let positions: Vec<u32> = gradients.iter().map(|gradient| gradient.0).collect();
+    for (index, range) in super::super::microbatches(&positions, most).into_iter().enumerate() {
+        let gradients = &gradients[range];
+        let squared_norms: Vec<F> =
+            gradients.iter().map(|(_, v)| v.iter().fold(F::zero(), |sum, &entry| sum + entry * entry)).collect();
+        let weighted = |coefficients: &[F], sum: &mut [F]| {
+            for (&c, (_, gradient)) in coefficients.iter().zip(gradients) {
+                sum.iter_mut().zip(gradient).for_each(|(sum, &entry)| *sum += c * entry);
+            }
+        };
+        if index % 2 == 0 {
+            sum.add_in_float(&squared_norms, weighted).unwrap();
+        } else {
+            let buffer = sum.float_buffer();
+            let part = elsewhere.sum_in_float(&squared_norms, &mut Vec::new(), buffer, weighted).unwrap();
+            sum.append(part).unwrap();
+        }
+    }
+    sum.finish().open().0
+}
+
+/// Neighbours whose sums round as differently as possible are within the sensitivity, and the same sums cut every `most` records are
+/// not: there the added record moves all later microbatches.
+#[test]
+fn one_record_moves_a_sum_in_single_precision_by_no_more_than_the_sensitivity() {
+    let (most, count) = (32, 1 << 14);
+    let bound = ClippingNorm::new(1.0).unwrap();
+    let sum = ClippedSum::<f32, ZeroOut>::new(3, 1, bound, 3.0, most, count).unwrap();
+    let sensitivity = sum.in_float().unwrap().sensitivity().get();
+    assert!(sensitivity < 1.0003, "{sensitivity}");
+    // Small gradients are lost after a large one, but not before it.
+    let gradient = |i: u32| match i {
+        0 => vec![-0.57f32; 3],
+        _ => vec![if i.is_multiple_of(32) { 0.57f32 } else { 2.9e-8 }; 3],
+    };
+    let all: Vec<_> = (1..count as u32).map(|i| (i, gradient(i))).collect();
+    let mut largest = 0.0f64;
+    for added in [0, 5000, 16_000] {
+        let before: Vec<_> = all.iter().filter(|(i, _)| *i != added).cloned().collect();
+        let mut after = before.clone();
+        after.insert(before.iter().filter(|(i, _)| *i < added).count(), (added, gradient(added)));
+        let sums = [&before, &after].map(|all| total_in_float(all, 1.0, most, count));
+        let difference: Vec<f64> = sums[1].iter().zip(&sums[0]).map(|(a, b)| a - b).collect();
+        assert!(norm(&difference) <= sensitivity, "{added}: {}", norm(&difference));
+        let cut = |all: &[(u32, Vec<f32>)]| -> Vec<f64> {
+            let mut total = vec![0.0; 3];
+            for part in all.chunks(most) {
+                let mut sum = [0.0f32; 3];
+                part.iter().for_each(|(_, v)| sum.iter_mut().zip(v).for_each(|(sum, x)| *sum += x));
+                total.iter_mut().zip(sum).for_each(|(total, x)| *total += f64::from(x));
+            }
+            total
+        };
+        let exact = norm(&gradient(added).into_iter().map(f64::from).collect::<Vec<_>>());
+        let moved: Vec<f64> = cut(&after).iter().zip(cut(&before)).map(|(a, b)| a - b).collect();
+        largest = largest.max(norm(&moved) - exact);
+    }
+    assert!(largest > sensitivity - 1.0, "{largest}");
+}
+
+#[test]
+fn sums_in_both_precisions_are_not_mixed() {
+    let bound = ClippingNorm::new(1.0).unwrap();
+    let new = || ClippedSum::<f32, ReplaceOne>::new(2, 1, bound, 2.0, 4, 100).unwrap();
+    let mut sum = new().in_float().unwrap();
+    assert!(sum.sensitivity().get() > 2.0 && sum.sensitivity().get() < 2.0001);
+    assert_eq!(sum.add(&[1.0], |_, _| ()), Err(Error::SumsDiffer));
+    assert_eq!(new().add_in_float(&[1.0], |_, _| ()), Err(Error::SumsDiffer));
+    let part = new().microbatches().sum(&[1.0], &mut Vec::new(), |_, _| ()).unwrap();
+    assert_eq!(sum.append(part), Err(Error::SumsDiffer));
+    assert!(sum.microbatches().sum(&[1.0], &mut Vec::new(), |_, _| ()).is_err());
+    assert!(new().microbatches().sum_in_float(&[1.0], &mut Vec::new(), Vec::new(), |_, _| ()).is_err());
+    assert_eq!(sum.finish().open().0, [0.0, 0.0]);
+    // Once begun, a sum keeps its precision; one without clipping has no other.
+    let mut begun = new();
+    begun.add(&[1.0], |_, _| ()).unwrap();
+    assert!(matches!(begun.in_float().err(), Some(Error::SumsDiffer)));
+    let bounded = ClippedSum::<f32, ReplaceOne>::of_bounded(2, 1, (0.5, 3.0), 3, 10).unwrap();
+    assert!(matches!(bounded.in_float().err(), Some(Error::SumsDiffer)));
+    // In double precision there is room for any microbatch, in single for few.
+    let most = |microbatch| ClippedSum::<f32, ZeroOut>::new(2, 1, bound, 2.0, microbatch, 1 << 20).unwrap().in_float();
+    assert!(most(1000).is_ok() && matches!(most(1100).err(), Some(Error::OutOfRange { .. })));
+}
