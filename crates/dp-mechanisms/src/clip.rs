@@ -38,7 +38,7 @@ mod rank_one;
 mod shortening;
 mod sum;
 pub use automatic::AutomaticClipping;
-pub use confined::microbatches;
+pub use confined::{microbatches, sensitivity_of_sum_in_float};
 pub use exact_sum::ExactSum;
 pub use moments::{MomentSum, Moments};
 pub use per_layer::{LayeredClipping, LayeredGaussian};

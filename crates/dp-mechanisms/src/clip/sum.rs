@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use dp_accountant::Adjacency;
 use nalgebra::RealField;
 
-use super::confined::ConfinedSum;
+use super::confined::sensitivity_of_sum_in_float;
 use super::{ClippingNorm, UNIT_ROUNDOFF, coefficient, norms_moved};
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
@@ -360,54 +360,17 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
 
     /// Sums microbatches in `F` from now on: [`add_in_float`](Self::add_in_float) in place of [`add`](Self::add).
     ///
-    /// # Formula
-    /// The sensitivity for `a` contributions that a neighbour adds or removes (1, or 2 for a replacement), of norm at most `C`, is
-    /// ```text
-    /// a C + a (2m + 1) (γ C + √d η) + 2 δ n (1 + γ) C       γ = r/(1 - r),   r = (m + 3) υ
-    ///                                                     δ = s/(1 - s),   s = k 2^-53,   k = min(n, 1 + 32 ⌊n/(m + 1)⌋)
-    /// ```
-    /// for microbatches of at most `m`, at most `n` examples in total, `d` coordinates, `υ` the unit roundoff of `F` and `η` its
-    /// smallest normal number. In single precision the second term is 0.2% of C for `m` = 128, 0.8% for 256 and 3% for 512.
-    ///
     /// # Privacy
-    /// Microbatches must be those of [`microbatches`](super::microbatches), in order, for the positions of the batch's examples. An
-    /// added contribution then changes the rounding within microbatches of at most `m` examples before and `m + 1` afterwards. A
-    /// coordinate of a microbatch's sum has one product and at most `m` additions for each example: an error of at most `γ` times
-    /// the sum of the sizes, and `η` where a product underflows. A replacement is a removal and an addition.
-    ///
-    /// The total of `k` microbatches has at most `k` additions in double precision, whose error is at most `δ` times the sum of the
-    /// sizes of all contributions as rounded, for both neighbours. An interval that is cut holds more than `m` positions: there are
-    /// at most `n/(m + 1)` of each of the 32 lengths, and one microbatch more than intervals that are cut.
+    /// The sensitivity is that of [`sensitivity_of_sum_in_float`]. Microbatches must be those of [`microbatches`](super::microbatches),
+    /// in order, for the positions of the batch's examples.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] if rounding would take more than an eighth of the norm; [`Error::SumsDiffer`] once microbatches have
-    /// been added.
-    ///
-    /// # Examples
-    /// ```
-    /// use dp_accountant::ZeroOut;
-    /// use dp_mechanisms::clip::{ClippedSum, ClippingNorm};
-    ///
-    /// let norm = ClippingNorm::new(1.0)?;
-    /// let sum = |microbatch| ClippedSum::<f32, ZeroOut>::new(795_010, 4, norm, 8.0, microbatch, 60_000);
-    /// assert!(sum(256)?.in_float()?.sensitivity().get() < 1.008);
-    /// assert!(sum(2048)?.in_float().is_err());
-    /// # Ok::<(), dp_mechanisms::Error>(())
-    /// ```
+    /// Those of [`sensitivity_of_sum_in_float`]; [`Error::SumsDiffer`] without clipping, and once microbatches have been added.
     pub fn in_float(self) -> Result<Self, Error> {
-        let Microbatches { dim, most, clipping, .. } = self.microbatches;
+        let Microbatches { most, clipping, .. } = self.microbatches;
         let (Some(Clipping { norm, .. }), 0) = (clipping, self.parts) else { return Err(Error::SumsDiffer) };
-        let single = unit_roundoff::<F>() > UNIT_ROUNDOFF;
-        let sensitivity = ConfinedSum {
-            bound: norm,
-            moved: norms_moved::<A>(),
-            dim,
-            examples: self.most_examples,
-            microbatch: most,
-            unit_roundoff: unit_roundoff::<F>(),
-            smallest: if single { f64::from(f32::MIN_POSITIVE) } else { f64::MIN_POSITIVE },
-        }
-        .sensitivity()?;
+        let moved = norms_moved::<A>();
+        let sensitivity = sensitivity_of_sum_in_float::<F>(moved, norm, self.most_examples, most as u64)?;
         let sensitivity = L2Sensitivity::new(sensitivity)?;
         Ok(Self { microbatches: Microbatches { in_float: true, sensitivity, ..self.microbatches }, ..self })
     }
@@ -564,7 +527,7 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
 }
 
 /// Returns half the distance from 1 to the next `F`.
-fn unit_roundoff<F: RealField + Copy>() -> f64 {
+pub(super) fn unit_roundoff<F: RealField + Copy>() -> f64 {
     let epsilon: f64 = F::default_epsilon().to_subset_unchecked();
     0.5 * epsilon
 }
