@@ -70,6 +70,17 @@ pub enum ImagesError {
 /// image by image. A quarter of the memory of single precision; models convert them microbatch by microbatch.
 ///
 /// `Debug` shows shape and number, never a pixel or a label.
+///
+/// # Examples
+/// ```
+/// use dp_data::{Images, images::Shape};
+///
+/// let shape = Shape { height: 1, width: 2, channels: 1 };
+/// let images = Images::new(shape, vec![0, 10, 20, 30, 40, 50], vec![1, 0, 1], 2)?;
+/// let batch = images.choose(&[0, 2]);
+/// assert_eq!((batch.len(), batch.pixels(1), batch.label(1)), (2, &[40, 50][..], 1));
+/// # Ok::<(), dp_data::images::ImagesError>(())
+/// ```
 #[derive(Clone)]
 pub struct Images {
     shape: Shape,
@@ -128,6 +139,11 @@ impl Images {
     pub fn classes(&self) -> usize {
         self.classes
     }
+
+    /// Returns the images at `positions`, in this order. Reading one of a position that is not below [`len`](Self::len) panics.
+    pub fn choose<'a>(&'a self, positions: &'a [u32]) -> ImageBatch<'a> {
+        ImageBatch { images: self, positions }
+    }
 }
 
 /// Some of the images, in the order of their positions.
@@ -180,14 +196,8 @@ impl<'a> ImageBatch<'a> {
 }
 
 impl Samples for Images {
-    type Batch<'a> = ImageBatch<'a>;
-
     fn count(&self) -> u64 {
         self.labels.len() as u64
-    }
-
-    fn choose<'a>(&'a self, positions: &'a [u32]) -> ImageBatch<'a> {
-        ImageBatch { images: self, positions }
     }
 }
 

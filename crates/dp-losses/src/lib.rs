@@ -95,7 +95,7 @@ pub use log_cosh::LogCosh;
 pub use logistic::Logistic;
 pub use loss::{Loss, LossVisitor};
 pub use loss_kind::{LossKind, ModelVisitor};
-pub use model::{Model, ParameterBlock};
+pub use model::{ChoosesFrom, Model, ParameterBlock};
 pub use penalty::{Penalty, ProximalMap};
 pub use proximal::{ProximalLoss, ProximalVisitor};
 pub use real::Real;

@@ -94,3 +94,9 @@ pub trait Model<F>: Sync {
         sum: &mut [f64],
     );
 }
+
+/// A model whose batches are chosen from samples of type `S` by their positions.
+pub trait ChoosesFrom<F, S: ?Sized>: Model<F> {
+    /// Returns the samples at `positions`, in this order, as a batch. All positions are below the number of samples.
+    fn choose<'a>(&self, samples: &'a S, positions: &'a [u32]) -> Self::Batch<'a>;
+}

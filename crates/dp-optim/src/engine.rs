@@ -50,7 +50,7 @@ pub(crate) use batches::check_shape;
 pub use batches::{BatchSizes, Batches, Piece, Pieces, RowBatches, Visit};
 pub use consensus::ConsensusAdmm;
 pub use control::{Control, Progress};
-pub use gradient::{GradientEstimate, PlainGradient};
+pub use gradient::{GradientEstimate, PlainGradient, SamplesGradient};
 pub use iterate::{Buffered, Iterate};
 pub use noisy::{Between, NoisyGradient};
 pub use sampling::{BatchKey, BatchLaw, SampledRun, Sampler};

@@ -234,6 +234,11 @@ impl<F: RealField + Copy, A: Adjacency> Microbatches<F, A> {
         self.clipping.is_some()
     }
 
+    /// Returns whether microbatches are summed in `F`: see [`ClippedSum::in_float`].
+    pub fn is_in_float(&self) -> bool {
+        self.in_float
+    }
+
     /// Returns whether both have the same parameters.
     fn is(&self, other: &Self) -> bool {
         let numbers =
@@ -511,6 +516,11 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
     /// Returns whether contributions are clipped.
     pub fn clips(&self) -> bool {
         self.microbatches.clips()
+    }
+
+    /// Returns whether microbatches are summed in `F`: see [`in_float`](Self::in_float).
+    pub fn is_in_float(&self) -> bool {
+        self.microbatches.in_float
     }
 
     /// Returns the sensitivity of the sum.

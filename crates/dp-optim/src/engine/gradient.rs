@@ -1,7 +1,7 @@
 //! Gradient estimates: the estimate of the sum of a batch's data gradients in one update.
 
-use dp_data::{Block, BlockBuffer, Selection};
-use dp_losses::Model;
+use dp_data::{Block, BlockBuffer, Samples, Selection};
+use dp_losses::{ChoosesFrom, Model};
 use nalgebra::RealField;
 
 use super::batches::{Piece, Pieces};
@@ -67,6 +67,37 @@ pub trait GradientEstimate<F, M: Model<F>> {
     }
 }
 
+/// An estimator of the sum of the gradients of samples of any kind that were drawn for a step.
+pub trait SamplesGradient<F, M, S>
+where
+    S: Samples,
+    M: ChoosesFrom<F, S>,
+{
+    /// As [`GradientEstimate::begin`].
+    ///
+    /// # Errors
+    /// Those of the estimator; by default none.
+    fn begin(&mut self, _driven: &Driven<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Called by the loop when it ends, with or without an error.
+    fn end(&mut self) {}
+
+    /// Writes the estimate for the samples at `positions` to `sum`. The positions ascend, and none is of a null record.
+    ///
+    /// # Errors
+    /// Those of a mechanism. Never because of a sample's value.
+    fn estimate(
+        &mut self,
+        model: &M,
+        parameters: &[F],
+        samples: &S,
+        positions: &[u32],
+        sum: &mut [F],
+    ) -> Result<(), Error>;
+}
+
 /// Number of products of a piece of a plain sum.
 const PRODUCTS: usize = 1 << 19;
 /// Bounds on its number of examples.
@@ -87,6 +118,18 @@ impl<F: RealField + Copy, M: Model<F>> PlainGradient<F, M> {
         let most = batch_size.min(piece);
         Self { pass: model.pass(most), ones: vec![F::one(); most * model.blocks().len()], piece }
     }
+
+    /// Adds the gradients of some examples.
+    #[inline]
+    fn add(&mut self, model: &M, parameters: &[F], batch: M::Batch<'_>, examples: usize, sum: &mut [F]) {
+        let coefficients = examples * model.blocks().len();
+        if self.ones.len() < coefficients {
+            self.ones.resize(coefficients, F::one());
+        }
+        model.forward(parameters, batch, &mut self.pass);
+        model.backward(parameters, batch, &mut self.pass);
+        model.add_weighted(batch, &mut self.pass, &self.ones[..coefficients], sum);
+    }
 }
 
 impl<F: RealField + Copy, M: Model<F>> GradientEstimate<F, M> for PlainGradient<F, M> {
@@ -103,16 +146,32 @@ impl<F: RealField + Copy, M: Model<F>> GradientEstimate<F, M> for PlainGradient<
         piece: Piece,
         sum: &mut [F],
     ) -> Result<(), Error> {
-        let coefficients = piece.examples * model.blocks().len();
-        if self.ones.len() < coefficients {
-            self.ones.resize(coefficients, F::one());
-        }
-        model.forward(parameters, batch, &mut self.pass);
-        model.backward(parameters, batch, &mut self.pass);
         if piece.starts {
             sum.fill(F::zero());
         }
-        model.add_weighted(batch, &mut self.pass, &self.ones[..coefficients], sum);
+        self.add(model, parameters, batch, piece.examples, sum);
+        Ok(())
+    }
+}
+
+impl<F, M, S> SamplesGradient<F, M, S> for PlainGradient<F, M>
+where
+    F: RealField + Copy,
+    S: Samples,
+    M: ChoosesFrom<F, S>,
+{
+    fn estimate(
+        &mut self,
+        model: &M,
+        parameters: &[F],
+        samples: &S,
+        positions: &[u32],
+        sum: &mut [F],
+    ) -> Result<(), Error> {
+        sum.fill(F::zero());
+        for piece in positions.chunks(self.piece) {
+            self.add(model, parameters, model.choose(samples, piece), piece.len(), sum);
+        }
         Ok(())
     }
 }

@@ -90,6 +90,45 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
         (average.unwrap_or_else(|| rule.point(&parameters).to_vec()), gradient)
     }
 
+    /// Returns the iterate, to which the rule has been applied.
+    pub fn parameters(&self) -> &[F]
+    where
+        U: UpdateRule<F>,
+    {
+        self.rule.point(&self.parameters)
+    }
+
+    /// Returns the gradient estimate.
+    pub(super) fn gradient(&mut self) -> &mut G {
+        &mut self.gradient
+    }
+
+    /// Makes a step along the sum that `estimate` writes, from the gradient estimate and the current parameters.
+    pub(super) fn step(
+        &mut self,
+        step: &Step,
+        estimate: impl FnOnce(&mut G, &[F], &mut [F]) -> Result<(), Error>,
+    ) -> Result<(), Error>
+    where
+        U: UpdateRule<F>,
+    {
+        estimate(&mut self.gradient, &self.parameters, &mut self.sum)?;
+        self.apply(step);
+        Ok(())
+    }
+
+    /// Restarts at the average so far: see [`Iterate::restart`].
+    pub(super) fn restart_at_average(&mut self)
+    where
+        U: UpdateRule<F>,
+    {
+        if let Some(average) = &mut self.average {
+            self.parameters.copy_from_slice(average);
+            average.fill(F::zero());
+            self.rule.restart(&self.parameters);
+        }
+    }
+
     /// Makes a step along the estimate and adds the new point to the average.
     #[inline]
     fn apply(&mut self, step: &Step)
@@ -155,15 +194,11 @@ where
     }
 
     fn restart(&mut self) {
-        if let Some(average) = &mut self.average {
-            self.parameters.copy_from_slice(average);
-            average.fill(F::zero());
-            self.rule.restart(&self.parameters);
-        }
+        self.restart_at_average();
     }
 
     fn current(&mut self) -> &[F] {
-        self.rule.point(&self.parameters)
+        self.parameters()
     }
 
     fn into_output(self) -> Vec<F> {

@@ -2,6 +2,7 @@
 
 mod draw;
 mod poisson_one;
+mod samples;
 
 #[cfg(test)]
 mod tests;
@@ -139,6 +140,11 @@ impl SampledRun {
         result
     }
 
+    fn step(&self, update: u64) -> Step {
+        let (step_size, weight) = (self.steps.at(update), self.weights.at(update));
+        Step { update, step_size, divisor: self.divisor, weight }
+    }
+
     fn drive<F, M, S, I>(
         &self,
         updates: RangeInclusive<u64>,
@@ -163,8 +169,7 @@ impl SampledRun {
         let near = gathered_rows(description.dim);
         for t in updates {
             let positions = sampler.draw()?;
-            let step =
-                Step { update: t, step_size: self.steps.at(t), divisor: self.divisor, weight: self.weights.at(t) };
+            let step = self.step(t);
             let pieces = iterate.pieces();
             if let Some(rows) = source.select(positions)? {
                 if rows.len() != positions.len() || rows.dim() != description.dim {

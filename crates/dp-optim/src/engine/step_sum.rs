@@ -2,7 +2,7 @@
 
 use dp_accountant::{Adjacency, AdjacencyKind};
 use dp_losses::{Domain, L2, LossKind, Model};
-use dp_mechanisms::clip::{ClippedSum, ClippingNorm, sensitivity_of_sum};
+use dp_mechanisms::clip::{ClippedSum, ClippingNorm, sensitivity_of_sum, sensitivity_of_sum_in_float};
 use nalgebra::RealField;
 
 use crate::error::{Error, positive};
@@ -117,7 +117,8 @@ impl Summation {
 /// sensitivity = difference + 2 γ b C            difference: under replace-one G or 2C, under zero-out L or C
 /// ```
 /// for at most `b` examples of a step, in microbatches: the bound that [`sensitivity_of_sum`] proves for sums in double
-/// precision, which is used for every float type. At b = 50 the second term is 6e-13 C, at 1e9 it is 2e-4 C.
+/// precision, which is used for every float type. At b = 50 the second term is 6e-13 C, at 1e9 it is 2e-4 C. Sums
+/// [`in_float`](Self::in_float) have the bound of [`sensitivity_of_sum_in_float`].
 ///
 /// All other records contribute the same bits to both sums, since a record's contribution depends on the parameters and on the
 /// record only.
@@ -130,7 +131,7 @@ impl Summation {
 /// use dp_optim::engine::{Contributions, StepSum};
 ///
 /// let clipped = Contributions::Clipped(ClippingNorm::new(1.0)?);
-/// let sum = StepSum { contributions: clipped, examples: 50, microbatch: 50, float: FloatKind::F64, plain_microbatch: None };
+/// let sum = StepSum { contributions: clipped, examples: 50, microbatch: 50, float: FloatKind::F64, plain_microbatch: None, in_float: false };
 /// let sensitivity = sum.sensitivity(AdjacencyKind::ReplaceOne)?;
 /// assert!(sensitivity > 2.0 && sensitivity < 2.0 + 1e-12);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -148,12 +149,36 @@ pub struct StepSum {
     /// Microbatch size of a [plain](Summation::Plain) sum, whose sensitivity is then stated; `None` states that of the sum as
     /// computed.
     pub plain_microbatch: Option<u64>,
+    /// True if microbatches are summed in `float` instead of double precision: for samples of any kind, whose microbatches begin at
+    /// fixed positions. Rows are summed in double precision.
+    pub in_float: bool,
 }
 
 impl StepSum {
     /// Creates a sum for steps of at most `examples` examples, in microbatches of up to 1024.
     pub fn whole(contributions: Contributions, examples: u64, float: FloatKind) -> Self {
-        Self { contributions, examples, microbatch: examples.clamp(1, MICROBATCH), float, plain_microbatch: None }
+        let microbatch = examples.clamp(1, MICROBATCH);
+        Self { contributions, examples, microbatch, float, plain_microbatch: None, in_float: false }
+    }
+
+    /// Creates a sum for steps of at most `examples` samples of any kind, clipped to `norm`, in microbatches of at most `microbatch`
+    /// that are summed in `float`.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::AdjacencyKind::ZeroOut;
+    /// use dp_mechanisms::clip::ClippingNorm;
+    /// use dp_optim::FloatKind;
+    /// use dp_optim::engine::StepSum;
+    ///
+    /// let norm = ClippingNorm::new(1.0)?;
+    /// let sensitivity = |microbatch| StepSum::in_float(norm, 60_000, microbatch, FloatKind::F32).sensitivity(ZeroOut);
+    /// assert!(sensitivity(128)? < 1.0021 && sensitivity(2048).is_err());
+    /// # Ok::<(), dp_optim::Error>(())
+    /// ```
+    pub fn in_float(norm: ClippingNorm, examples: u64, microbatch: u64, float: FloatKind) -> Self {
+        let contributions = Contributions::Clipped(norm);
+        Self { microbatch: microbatch.max(1), in_float: true, ..Self::whole(contributions, examples, float) }
     }
 
     /// Sets the summation that a recipe states: plain, in microbatches of this size, or as computed.
@@ -165,7 +190,8 @@ impl StepSum {
     /// Returns the L2 sensitivity of a step's sum, rounding included.
     ///
     /// # Errors
-    /// [`Error::Adjacency`] unless the number of records is public under the relation; [`Error::OutOfRange`] for a bound
+    /// [`Error::Adjacency`] unless the number of records is public under the relation; [`Error::NotProved`] for gradients without
+    /// clipping in microbatches of `float`; [`Error::OutOfRange`] for a bound
     /// that the float type cannot sum; [`Error::Mechanism`] for more examples than [`sensitivity_of_sum`] allows.
     pub fn sensitivity(&self, relation: AdjacencyKind) -> Result<f64, Error> {
         let (most, least) = match self.float {
@@ -182,6 +208,17 @@ impl StepSum {
             });
         }
         let (difference, bound) = self.difference(relation)?;
+        if self.in_float {
+            if !matches!(self.contributions, Contributions::Clipped(_)) {
+                let why = "sums in single precision are proved for clipped gradients";
+                return Err(Error::NotProved { recipe: "noise in every step", why });
+            }
+            let (moved, microbatch) = (difference / bound, self.microbatch);
+            return Ok(match self.float {
+                FloatKind::F64 => sensitivity_of_sum_in_float::<f64>(moved, bound, self.examples, microbatch)?,
+                FloatKind::F32 => sensitivity_of_sum_in_float::<f32>(moved, bound, self.examples, microbatch)?,
+            });
+        }
         if let Some(microbatch) = self.plain_microbatch {
             return self.plain_sensitivity(microbatch.max(1), difference, bound);
         }
@@ -221,17 +258,22 @@ impl StepSum {
         &self,
         model: &M,
     ) -> Result<ClippedSum<F, A>, Error> {
-        let microbatch = usize::try_from(self.microbatch.min(self.examples).max(1)).unwrap_or(usize::MAX);
-        let (dim, blocks) = (model.parameters(), model.blocks().len());
+        let (dim, blocks, microbatch) = (model.parameters(), model.blocks().len(), self.microbatch());
         Ok(match self.contributions {
             Contributions::Clipped(norm) => {
-                ClippedSum::new(dim, blocks, norm, model.norm_roundings(), microbatch, self.examples)?
+                let sum = ClippedSum::new(dim, blocks, norm, model.norm_roundings(), microbatch, self.examples)?;
+                if self.in_float { sum.in_float()? } else { sum }
             }
             Contributions::Bounded { .. } => {
                 let bounds = self.difference(A::KIND)?;
                 ClippedSum::of_bounded(dim, blocks, bounds, microbatch, self.examples)?
             }
         })
+    }
+
+    /// Returns the maximum number of examples of a microbatch.
+    pub(super) fn microbatch(&self) -> usize {
+        usize::try_from(self.microbatch.min(self.examples).max(1)).unwrap_or(usize::MAX)
     }
 }
 

@@ -8,7 +8,8 @@ use dp_mechanisms::{Gaussian, SeededRng};
 use rand::RngExt;
 
 use super::super::step_sum::Contributions;
-use super::super::{BatchLaw, BatchSizes};
+use super::super::{BatchLaw, BatchSizes, GradientEstimate, Piece};
+use super::rows::BatchRows;
 use super::*;
 use crate::float::FloatKind;
 
@@ -51,6 +52,7 @@ fn clipped(norm: f64, examples: u64, microbatch: u64, float: FloatKind) -> StepS
         microbatch,
         float,
         plain_microbatch: None,
+        in_float: false,
     }
 }
 
@@ -344,7 +346,14 @@ fn a_null_record_that_is_drawn_leaves_no_trace() {
     const CLASSES: usize = 3;
     let model = SoftmaxModel::<f64>::new(DIM, Softmax::new(CLASSES as u32).unwrap());
     let contributions = Contributions::Clipped(ClippingNorm::new(0.7).unwrap());
-    let sum = StepSum { contributions, examples: 1000, microbatch: 64, float: FloatKind::F64, plain_microbatch: None };
+    let sum = StepSum {
+        contributions,
+        examples: 1000,
+        microbatch: 64,
+        float: FloatKind::F64,
+        plain_microbatch: None,
+        in_float: false,
+    };
     let (mut draws, mut rng) = (SeededRng::new(5), SeededRng::new(6));
     let mut gradient = start::<f64, _, ZeroOut>(&model, sum, NO_NOISE, &mut rng);
 

@@ -132,7 +132,14 @@ fn no_record_moves_a_sum_of_differences_by_more_than_its_sensitivity() {
                 [0, 1].map(|_| -> Vec<F> { (0..dim).map(|_| number(size * rng.random_range(-1.0..1.0))).collect() });
             let scale = 10f64.powf(rng.random_range(-3.0..9.0));
             let clipped = Contributions::Clipped(ClippingNorm::new(1.0).unwrap());
-            let sum = StepSum { contributions: clipped, examples: 40, microbatch: 16, float, plain_microbatch: None };
+            let sum = StepSum {
+                contributions: clipped,
+                examples: 40,
+                microbatch: 16,
+                float,
+                plain_microbatch: None,
+                in_float: false,
+            };
             let kind = if null { AdjacencyKind::ZeroOut } else { AdjacencyKind::ReplaceOne };
             let claimed = sum.sensitivity(kind).unwrap();
             let sums = pair.map(|(rows, targets)| {
