@@ -165,9 +165,9 @@ fn what_is_wrong_with_records_has_its_code_and_file() {
     }
     assert_eq!(load_as(&[], &[], stated(10)).unwrap_err().code(), "images.number");
     // A dark image of class 0 that looks like IDX.
-    let dark = [vec![0, 0, 8, 3], vec![0; RECORD - 4]].concat();
-    assert_eq!(load(&[dark.clone()], &[]).unwrap_err().code(), "idx.shape");
-    assert_eq!(load_as(&[dark], &[], stated(10)).unwrap().len(), 1);
+    let dark = [[vec![0, 0, 8, 3], vec![0; RECORD - 4]].concat()];
+    assert_eq!(load(&dark, &[]).unwrap_err().code(), "idx.shape");
+    assert_eq!(load_as(&dark, &[], stated(10)).unwrap().len(), 1);
 }
 
 #[test]
