@@ -190,42 +190,59 @@ fn messages_about_labels_show_none() {
     }
 }
 
-/// Something like an IDX file.
-fn idx_like() -> impl Strategy<Value = Vec<u8>> {
-    let magic = prop_oneof![6 => Just(8u8), 1 => any::<u8>()];
-    let lengths = prop::collection::vec(prop_oneof![9 => 0..4u32, 1 => any::<u32>()], 1..5);
-    let fit = prop_oneof![3 => Just(0isize), 1 => -4..5isize];
-    (magic, lengths, fit, prop::collection::vec(0..12u8, 400)).prop_map(|(kind, lengths, fit, bytes)| {
-        let whole = lengths.iter().fold(1usize, |product, &length| product.saturating_mul(length as usize));
-        let count = whole.saturating_add_signed(fit).min(bytes.len());
-        let mut file = idx(&lengths, &bytes[..count]);
-        file[2] = kind;
-        file
+type Files = (Vec<Vec<u8>>, Vec<Vec<u8>>);
+
+/// IDX files of images in parts, and their labels.
+fn idx_files() -> impl Strategy<Value = Files> {
+    let parts = prop::collection::vec(prop::collection::vec(0..10u8, 1..5), 1..4);
+    (prop::collection::vec(1..4u32, 2..4), parts).prop_map(|(lengths, parts)| {
+        let values = lengths.iter().product::<u32>() as usize;
+        let images =
+            |labels: &Vec<u8>| idx(&[&[labels.len() as u32][..], &lengths].concat(), &bytes(values * labels.len()));
+        let labels = parts.concat();
+        (parts.iter().map(images).collect(), vec![idx(&[labels.len() as u32], &labels)])
     })
 }
 
-fn any_file() -> impl Strategy<Value = Vec<u8>> {
-    let records = (prop::collection::vec(0..11u8, 0..3), 0..2usize)
-        .prop_map(|(labels, odd)| labels.into_iter().flat_map(record).chain(vec![0; odd]).collect());
-    let file = prop_oneof![5 => idx_like(), 1 => records, 1 => prop::collection::vec(any::<u8>(), 0..40)];
-    (file, 0..8).prop_map(|(file, packed)| match packed {
-        0 => gz(&file),
-        1 => xz(&file),
-        2 => cut(gz(&file), 5),
-        _ => file,
+fn cifar_files() -> impl Strategy<Value = Files> {
+    let parts = prop::collection::vec(prop::collection::vec(0..10u8, 1..3), 1..3);
+    parts.prop_map(|parts| {
+        (parts.iter().map(|labels| labels.iter().flat_map(|&label| record(label)).collect()).collect(), vec![])
     })
+}
+
+/// What may happen to a file: another byte, mostly in its header or first label, another end, compression.
+fn damage(file: &mut Vec<u8>, (what, place, byte): (u8, prop::sample::Index, u8)) {
+    match what {
+        0 => {
+            let head = file.len().min(20);
+            file[place.index(head)] = byte;
+        }
+        1 => file.truncate(place.index(file.len())),
+        2 => file.push(byte),
+        3 => *file = gz(file),
+        4 => *file = xz(file),
+        _ => {}
+    }
+}
+
+fn any_files() -> impl Strategy<Value = Files> {
+    let whole = prop_oneof![3 => idx_files(), 1 => cifar_files()];
+    let happens = prop::collection::vec((0..20u8, any::<prop::sample::Index>(), any::<u8>()), 8);
+    let damaged = (whole, happens).prop_map(|((mut images, mut labels), happens)| {
+        images.iter_mut().chain(&mut labels).zip(happens).for_each(|(file, happens)| damage(file, happens));
+        (images, labels)
+    });
+    let any_bytes = || prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..3);
+    prop_oneof![8 => damaged, 1 => (any_bytes(), any_bytes())]
 }
 
 proptest! {
     #[test]
     fn any_bytes_are_an_error_or_images(
-        images in prop::collection::vec(any_file(), 0..3),
-        labels in prop_oneof![
-            prop::collection::vec(any_file(), 0..3),
-            prop::collection::vec(prop::collection::vec(0..11u8, 0..4).prop_map(|labels| idx(&[labels.len() as u32], &labels)), 1..3),
-        ],
-        kind in prop_oneof![2 => Just(None), 1 => Just(Some(ImageKind::Idx)), 1 => Just(Some(ImageKind::Cifar10))],
-        classes in prop_oneof![Just(10usize), 0..300usize],
+        (images, labels) in any_files(),
+        kind in prop_oneof![6 => Just(None), 1 => Just(Some(ImageKind::Idx)), 1 => Just(Some(ImageKind::Cifar10))],
+        classes in prop_oneof![3 => Just(10usize), 1 => 0..300usize],
     ) {
         match load_as(&images, &labels, ImageOptions { kind, classes }) {
             Ok(images) => {
