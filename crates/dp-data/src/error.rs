@@ -7,6 +7,7 @@ use core::fmt;
 pub use kind::{DataErrorKind, codes};
 
 use crate::examples::ShapeError;
+use crate::images::ImagesError;
 use crate::memory::OutOfMemory;
 
 /// A refused schema or input.
@@ -206,6 +207,19 @@ impl From<ShapeError> for DataError {
             ShapeError::Memory(error) => error.into(),
             error => Self::new(DataErrorKind::SchemaColumns, error.to_string()),
         }
+    }
+}
+
+impl From<ImagesError> for DataError {
+    fn from(error: ImagesError) -> Self {
+        let kind = match error {
+            ImagesError::Shape { .. } => DataErrorKind::IdxShape,
+            ImagesError::Counts { .. } => DataErrorKind::IdxCounts,
+            ImagesError::Label { .. } => DataErrorKind::ImagesLabel,
+            ImagesError::TooMany { .. } => DataErrorKind::ImagesNumber,
+            ImagesError::Memory(error) => return error.into(),
+        };
+        Self::new(kind, error.to_string())
     }
 }
 

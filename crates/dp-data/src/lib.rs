@@ -6,8 +6,8 @@
 //!
 //! With the feature `schema`, [`Schema`] states the *public* properties of a table (ranges, categories, classes) and [`Encoder`]
 //! converts its records to vectors whose exact Euclidean norm is at most 1, on which the sensitivities of private training rest.
-//! With `files`, [`read`] loads CSV and libsvm files into examples in one pass, or streams their records for prediction, and
-//! [`draft`] drafts a schema for review by a person. [`check`] finds all that is wrong with a table under a schema.
+//! With `files`, [`read`] loads CSV and libsvm files into examples in one pass, or streams their records for prediction, and loads
+//! images; [`draft`] drafts a schema for review by a person. [`check`] finds all that is wrong with a table under a schema.
 //!
 //! Data flows in one direction: file, schema, encoder, examples, training. Errors in the input are [`DataError`]s, with a
 //! detailed message for the curator and a public one without rows and values.

@@ -1,4 +1,4 @@
-//! Reading of CSV, libsvm and IDX files, plain or compressed, in one pass and with little more memory than the result.
+//! Reading of CSV, libsvm, IDX and CIFAR-10 files, plain or compressed, in one pass and with little more memory than the result.
 
 /// The mark that some programs write before UTF-8 text; it is not part of the text.
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
@@ -8,6 +8,7 @@ mod csv;
 mod encoding;
 mod foreign;
 mod idx;
+mod images;
 mod input;
 mod libsvm;
 mod lines;
@@ -25,6 +26,7 @@ pub use csv::{CsvOptions, CsvReader, Record};
 pub(crate) use csv::{line_end, missing_column};
 pub use encoding::TextEncoding;
 pub use idx::{IdxHeader, looks_like_idx};
+pub use images::{ImageKind, ImageOptions, load_image_bytes};
 pub use input::Input;
 pub(crate) use input::read_error;
 pub use lines::{Line, Lines};

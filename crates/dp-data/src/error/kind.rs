@@ -220,10 +220,22 @@ kinds! {
         "The file of labels does not hold as many labels as there are images, or was not given at all. Images and labels come in two files of the same order: name both.";
     /// Images of a different size.
     IdxShape, "idx.shape",
-        "The images do not have the size that the encoder of the model was made for.";
+        "The images do not have the size that the encoder of the model was made for, or that of the images in the other files, or they have no pixels.";
     /// An IDX file without images.
     IdxEmpty, "idx.empty",
         "The file says that it holds no image, so there is nothing to learn from or to score.";
+    /// Files of images of an unknown kind or of several.
+    ImagesKind, "images.kind",
+        "The first bytes are neither those of an IDX file nor those of CIFAR-10 records, the files of images are of several kinds, or labels were given for CIFAR-10 records, which contain theirs. Other images, such as PNG files, have to be converted.";
+    /// No images, or too many.
+    ImagesNumber, "images.number",
+        "There is no file of images, a file of CIFAR-10 records is empty, or there are more images than the 2^32 - 1 that can be counted.";
+    /// A label of an image that is not a class.
+    ImagesLabel, "images.label",
+        "A label is not below the number of classes. Labels are numbers from 0, and the number of classes is declared, never taken from the data: 10 if nothing else is said. If it is right, the file is damaged or of another kind.";
+    /// A file of CIFAR-10 that ends within a record.
+    CifarLength, "cifar.length",
+        "A file of CIFAR-10 images consists of records of 3073 bytes: a label, then 32 x 32 values of red, of green and of blue. This one ends within a record, usually after an interrupted download or a cut copy, or it is a file of another kind.";
     /// An invalid encoding.
     EncodingInvalid, "encoding.invalid",
         "The constant of the intercept must be a finite number that is not negative; 0 stands for no intercept.";

@@ -6,10 +6,13 @@
 
 use std::io::{BufReader, Read, Write};
 use std::path::Path;
+use std::slice::from_ref;
 
+use super::input::read_full;
 use super::{Input, read_error};
 use crate::encode::{Encoder, InputFormat, RowBuffer};
 use crate::error::{DataError, DataErrorKind};
+use crate::memory::reserve;
 
 /// The type of unsigned bytes.
 const UNSIGNED_BYTES: u8 = 0x08;
@@ -41,6 +44,11 @@ impl IdxHeader {
     pub fn read(input: Input) -> Result<Self, DataError> {
         IdxReader::new(input).map(|reader| reader.header)
     }
+
+    /// Returns the number of bytes of all items, or the largest number.
+    pub(super) fn bytes(&self) -> u64 {
+        self.shape.iter().fold(self.items.into(), |bytes: u64, &length| bytes.saturating_mul(length.into()))
+    }
 }
 
 /// Returns whether a file is IDX by its first bytes, with which no text begins. False for a file that cannot be read.
@@ -50,36 +58,101 @@ pub fn looks_like_idx(path: impl AsRef<Path>) -> bool {
     matches!(read, Ok(Ok(()))) && magic[..3] == [0, 0, UNSIGNED_BYTES]
 }
 
+/// Returns whether a file that begins like this is IDX, of bytes or of other numbers.
+pub(super) fn is_idx(head: &[u8]) -> bool {
+    matches!(head, [0, 0, 0x08..=0x0e, 1..=MOST_DIMENSIONS, ..])
+}
+
 /// Reads items one after another.
-struct IdxReader {
-    file: String,
+pub(super) struct IdxReader {
+    pub(super) file: String,
     source: BufReader<Box<dyn Read + Send>>,
-    header: IdxHeader,
+    pub(super) header: IdxHeader,
     /// Number of items read.
     position: u32,
 }
 
 impl IdxReader {
-    fn new(input: Input) -> Result<Self, DataError> {
+    /// Opens a file of the labels of images.
+    pub(super) fn labels(input: Input) -> Result<Self, DataError> {
+        let labels = Self::new(input)?;
+        match labels.header.shape[..] {
+            [] => Ok(labels),
+            _ => Err(DataError::new(DataErrorKind::IdxSyntax, "the labels have more than one dimension")
+                .in_file(&labels.file)
+                .expected("one byte for each image")),
+        }
+    }
+
+    pub(super) fn new(input: Input) -> Result<Self, DataError> {
         let (file, source, _) = input.into_parts();
         let mut source = BufReader::with_capacity(256 * 1024, source);
         let header = header(&mut source).map_err(|error| error.in_file(&file))?;
         Ok(Self { file, source, header, position: 0 })
     }
 
+    pub(super) fn check_not_empty(&self) -> Result<(), DataError> {
+        match self.header.items {
+            0 => Err(DataError::new(DataErrorKind::IdxEmpty, "the file holds no image").in_file(&self.file)),
+            _ => Ok(()),
+        }
+    }
+
     /// Fills `item` with the next one; returns `false` after the last, after which nothing may follow.
     fn next(&mut self, item: &mut [u8]) -> Result<bool, DataError> {
         if self.position == self.header.items {
-            let mut beyond = [0];
-            let more = self.source.read(&mut beyond).map_err(|source| read_error(source).in_file(&self.file))?;
-            return match more {
-                0 => Ok(false),
-                _ => Err(length("the file goes on after its last item").in_file(&self.file)),
-            };
+            return self.end().map(|()| false).map_err(|error| error.in_file(&self.file));
         }
         fill(&mut self.source, item).map_err(|error| error.in_file(&self.file))?;
         self.position += 1;
         Ok(true)
+    }
+
+    /// Appends the bytes of all items, after which nothing may follow.
+    pub(super) fn append_all(mut self, bytes: &mut Vec<u8>, what: &'static str) -> Result<(), DataError> {
+        self.append(bytes, what).and_then(|()| self.end()).map_err(|error| error.in_file(&self.file))
+    }
+
+    /// Memory beyond what was reserved follows the bytes that arrive: the header may promise more than there is.
+    fn append(&mut self, bytes: &mut Vec<u8>, what: &'static str) -> Result<(), DataError> {
+        const STEP: u64 = 1 << 16;
+        let mut left = self.header.bytes();
+        while left > 0 {
+            reserve(bytes, left.min(STEP) as usize, what)?;
+            let step = left.min((bytes.capacity() - bytes.len()) as u64);
+            let read = self.source.by_ref().take(step).read_to_end(bytes).map_err(read_error)?;
+            if (read as u64) < step {
+                return Err(short());
+            }
+            left -= step;
+        }
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), DataError> {
+        match read_full(&mut self.source, &mut [0])? {
+            0 => Ok(()),
+            _ => Err(length("the file goes on after its last item")),
+        }
+    }
+}
+
+/// Checks that the files of labels hold one for each image.
+pub(super) fn check_counts(images: &[IdxReader], labels: &[IdxReader]) -> Result<(), DataError> {
+    let counts =
+        |message: String, file: &IdxReader| DataError::new(DataErrorKind::IdxCounts, message).in_file(&file.file);
+    let count = |files: &[IdxReader]| files.iter().map(|file| u64::from(file.header.items)).sum::<u64>();
+    match (labels.first(), images.first()) {
+        (None, Some(file)) => {
+            let message = "the labels of the images were not given".into();
+            Err(counts(message, file).help("name their file with --labels"))
+        }
+        (Some(file), _) if count(images) != count(labels) => {
+            Err(counts(format!("{} labels for {} images", count(labels), count(images)), file)
+                .expected("one label for each image")
+                .help("name two files that belong together"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -90,10 +163,9 @@ fn header(source: &mut impl Read) -> Result<IdxHeader, DataError> {
             .help("name the file of the images as --data and that of the labels as --labels")
     };
     let mut magic = [0; 4];
-    if !read_full(source, &mut magic)? {
+    let (4, [0, 0, kind, dimensions]) = (read_full(source, &mut magic)?, magic) else {
         return Err(syntax("the file does not begin as an IDX file"));
-    }
-    let [0, 0, kind, dimensions] = magic else { return Err(syntax("the file does not begin as an IDX file")) };
+    };
     if kind != UNSIGNED_BYTES {
         return Err(syntax("the IDX file holds numbers of another type"));
     }
@@ -111,25 +183,11 @@ fn header(source: &mut impl Read) -> Result<IdxHeader, DataError> {
 }
 
 fn fill(source: &mut impl Read, bytes: &mut [u8]) -> Result<(), DataError> {
-    match read_full(source, bytes)? {
-        true => Ok(()),
-        false => Err(length("the file ends before its last item")),
-    }
+    if read_full(source, bytes)? < bytes.len() { Err(short()) } else { Ok(()) }
 }
 
-/// Returns whether there were enough bytes. Not `read_exact`, whose error for a short file is that of a truncated compressed
-/// file.
-fn read_full(source: &mut impl Read, bytes: &mut [u8]) -> Result<bool, DataError> {
-    let mut filled = 0;
-    while filled < bytes.len() {
-        match source.read(&mut bytes[filled..]) {
-            Ok(0) => return Ok(false),
-            Ok(read) => filled += read,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(read_error(error)),
-        }
-    }
-    Ok(true)
+fn short() -> DataError {
+    length("the file ends before its last item")
 }
 
 fn length(message: &str) -> DataError {
@@ -155,7 +213,6 @@ impl ImageReader {
         };
         let labels = input.take_labels().filter(|_| with_labels);
         let images = IdxReader::new(input)?;
-        let counts = |message: String| DataError::new(DataErrorKind::IdxCounts, message);
         if images.header.shape != format.shape {
             return Err(DataError::new(
                 DataErrorKind::IdxShape,
@@ -164,30 +221,10 @@ impl ImageReader {
             .in_file(&images.file)
             .expected(format!("images of shape {:?}", format.shape)));
         }
-        if images.header.items == 0 {
-            return Err(DataError::new(DataErrorKind::IdxEmpty, "the file holds no image").in_file(&images.file));
-        }
-        let labels = match labels {
-            None if with_labels => {
-                return Err(counts("the labels of the images were not given".into())
-                    .in_file(&images.file)
-                    .help("name their file with --labels"));
-            }
-            labels => labels.map(IdxReader::new).transpose()?,
-        };
-        if let Some(labels) = &labels {
-            if !labels.header.shape.is_empty() {
-                return Err(DataError::new(DataErrorKind::IdxSyntax, "the labels have more than one dimension")
-                    .in_file(&labels.file)
-                    .expected("one byte for each image"));
-            }
-            if labels.header.items != images.header.items {
-                let message = format!("{} labels for {} images", labels.header.items, images.header.items);
-                return Err(counts(message)
-                    .in_file(&labels.file)
-                    .expected("one label for each image")
-                    .help("name two files that belong together"));
-            }
+        images.check_not_empty()?;
+        let labels = labels.map(IdxReader::labels).transpose()?;
+        if with_labels {
+            check_counts(from_ref(&images), labels.as_slice())?;
         }
         let pixels = format.shape.iter().map(|&length| length as usize).product();
         Ok(Self { images, labels, pixels: vec![0; pixels], max: f64::from(format.max) })
@@ -227,4 +264,4 @@ fn decimal(byte: u8, digits: &mut [u8; 3]) -> &[u8] {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

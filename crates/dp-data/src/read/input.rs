@@ -175,6 +175,21 @@ fn whole<R: Read>(head: Vec<u8>, rest: R) -> Chain<Cursor<Vec<u8>>, R> {
     Cursor::new(head).chain(rest)
 }
 
+/// Fills `bytes` as far as the source reaches and returns their number. Not `read_exact`, whose error for a short file is that of
+/// a truncated compressed file.
+pub(super) fn read_full(source: &mut impl Read, bytes: &mut [u8]) -> Result<usize, DataError> {
+    let mut filled = 0;
+    while filled < bytes.len() {
+        match source.read(&mut bytes[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(read_error(error)),
+        }
+    }
+    Ok(filled)
+}
+
 /// Converts a failed read to an error of this crate. Decoders report a truncated file as an unexpected end.
 pub(crate) fn read_error(source: io::Error) -> DataError {
     if is_change(&source) {

@@ -56,13 +56,13 @@ fn bits(examples: &Examples<f64>) -> Bits {
     (offsets, indices, values, to_bits(block.targets), block.valid.map(<[bool]>::to_vec))
 }
 
-fn gz(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn gz(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()
 }
 
-fn xz(bytes: &[u8]) -> Vec<u8> {
+pub(super) fn xz(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 6);
     encoder.write_all(bytes).unwrap();
     encoder.finish().unwrap()

@@ -1,23 +1,16 @@
-use std::io::Write as _;
-
 use super::*;
 use crate::encode::{Encoding, ImageFormat, Projection, RowNorm};
 use crate::examples::Examples;
+use crate::read::tests::gz;
 use crate::read::{RecordReader, load_images};
 use crate::schema::{Label, Others};
 
 /// Returns an IDX file of bytes.
-fn idx(lengths: &[u32], bytes: &[u8]) -> Vec<u8> {
+pub(in crate::read) fn idx(lengths: &[u32], bytes: &[u8]) -> Vec<u8> {
     let mut file = vec![0, 0, 8, lengths.len() as u8];
     lengths.iter().for_each(|length| file.extend(length.to_be_bytes()));
     file.extend(bytes);
     file
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 fn digits() -> Label {
@@ -53,7 +46,7 @@ fn images_and_labels_become_examples() {
     let second = [0.2, 0.0, 0.0, 1.0, 1.0].map(|x: f64| x / 2.04_f64.sqrt());
     assert!(values[5..10].iter().zip(second).all(|(a, b)| (a - b).abs() < 1e-14), "{values:?}");
     // Compressed or not, and with a label of two classes.
-    let compressed = load(gzip(&images()), Some(gzip(&labels)), &encoder).unwrap();
+    let compressed = load(gz(&images()), Some(gz(&labels)), &encoder).unwrap();
     let crate::Rows::Dense { values: again, .. } = compressed.block().rows else { panic!("dense") };
     assert_eq!((again, compressed.targets()), (values, examples.targets()));
     let zero = Label::two_classes("label", vec!["0".into()], Vec::new(), Others::Negative);
@@ -103,7 +96,7 @@ fn what_is_wrong_has_its_code() {
         (idx(&[3, 4], &[0; 12]), labels(), "idx.shape"),
         (idx(&[0, 2, 2], &[]), Some(idx(&[0], &[])), "idx.empty"),
         (images(), Some(idx(&[3], &[7, 0, 10])), "label.unknown"),
-        (cut(gzip(&images()), 9), labels(), "file.truncated"),
+        (cut(gz(&images()), 9), labels(), "file.truncated"),
         // A header that promises more than there is reserves no memory for it.
         (idx(&[u32::MAX, 2, 2], &[0; 12]), Some(idx(&[u32::MAX], &[0; 3])), "idx.length"),
     ] {

@@ -25,6 +25,10 @@ fn refuse_images(images: &[u8], labels: &[u8]) -> DataError {
     load_images::<f64>(Input::from_bytes("images", images.to_vec()).with_labels(labels), &encoder).unwrap_err()
 }
 
+fn refuse_image_bytes(images: Vec<u8>) -> DataError {
+    load_image_bytes([Input::from_bytes("images", images)], [], &ImageOptions::default()).unwrap_err()
+}
+
 fn refuse_schema(old: &str, new: &str) -> DataError {
     assert!(SCHEMA.contains(old), "{old}");
     Schema::parse("schema.toml", &SCHEMA.replace(old, new)).unwrap_err()
@@ -116,6 +120,10 @@ fn one_of_each() -> Vec<DataError> {
         refuse_images(&[0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 2], &[0, 0, 8, 1, 0, 0, 0, 3, 0]),
         refuse_images(&[0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 9], &[]),
         refuse_images(&[0, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0, 2], &[]),
+        refuse_image_bytes(b"\x89PNG".to_vec()),
+        load_image_bytes([], [], &ImageOptions::default()).unwrap_err(),
+        refuse_image_bytes([vec![9; 3073], vec![10; 3073]].concat()),
+        refuse_image_bytes(vec![9; 3072]),
         DataError::exhausted(crate::memory::check(usize::MAX, "the rows").unwrap_err(), "people.csv", Some(3)),
     ]
 }

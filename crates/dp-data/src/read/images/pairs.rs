@@ -1,0 +1,71 @@
+//! IDX files of images, and IDX files of their labels.
+
+use super::{LABELS, PIXELS, no_image, not_a_class};
+use crate::error::{DataError, DataErrorKind};
+use crate::images::{Images, ImagesError, Shape};
+use crate::memory::reserve;
+use crate::read::Input;
+use crate::read::idx::{IdxReader, check_counts};
+
+/// Bytes that are reserved on the word of the headers.
+const TRUSTED: u64 = 64 << 20;
+
+/// Reads the images and the labels of all files. Every header is checked before the first item is read.
+pub(super) fn read(images: Vec<Input>, labels: Vec<Input>, classes: usize) -> Result<Images, DataError> {
+    let images = images.into_iter().map(IdxReader::new).collect::<Result<Vec<_>, _>>()?;
+    let shape = check_shapes(&images)?;
+    let labels = labels.into_iter().map(IdxReader::labels).collect::<Result<Vec<_>, _>>()?;
+    check_counts(&images, &labels)?;
+    let items = images.iter().map(|file| u64::from(file.header.items)).sum::<u64>();
+    if u32::try_from(items).is_err() {
+        return Err(ImagesError::TooMany { images: usize::try_from(items).unwrap_or(usize::MAX) }.into());
+    }
+
+    let mut classes_of_all = Vec::new();
+    for file in labels {
+        let (name, start) = (file.file.clone(), classes_of_all.len());
+        file.append_all(&mut classes_of_all, LABELS)?;
+        if let Some(i) = classes_of_all[start..].iter().position(|&label| usize::from(label) >= classes) {
+            return Err(not_a_class(classes, i as u64 + 1).in_file(&name));
+        }
+    }
+    let bytes = images.iter().fold(0u64, |bytes, file| bytes.saturating_add(file.header.bytes()));
+    let mut pixels = Vec::new();
+    reserve(&mut pixels, bytes.min(TRUSTED) as usize, PIXELS)?;
+    for file in images {
+        file.append_all(&mut pixels, PIXELS)?;
+    }
+    Ok(Images::new(shape, pixels, classes_of_all, classes)?)
+}
+
+/// Returns the shape of all images.
+fn check_shapes(files: &[IdxReader]) -> Result<Shape, DataError> {
+    let mut all = None;
+    for file in files {
+        let shape = shape(&file.header.shape).map_err(|error| error.in_file(&file.file))?;
+        let expected = *all.get_or_insert(shape);
+        if shape != expected {
+            return Err(DataError::new(DataErrorKind::IdxShape, format!("the images are of {shape} values"))
+                .in_file(&file.file)
+                .expected(format!("images of {expected} values, as in the first file")));
+        }
+        file.check_not_empty()?;
+    }
+    all.ok_or_else(no_image)
+}
+
+/// Returns the shape in a header.
+fn shape(lengths: &[u32]) -> Result<Shape, DataError> {
+    let (height, width, channels) = match *lengths {
+        [height, width] => (height, width, 1),
+        [height, width, channels] => (height, width, channels),
+        _ => {
+            let message = format!("the number of dimensions of the images is {}", 1 + lengths.len());
+            return Err(DataError::new(DataErrorKind::IdxSyntax, message)
+                .expected("3 dimensions (images, rows, columns), or 4 (and channels)")
+                .help("labels, with one dimension, are named separately"));
+        }
+    };
+    let shape = Shape { height: height as usize, width: width as usize, channels: channels as usize };
+    shape.values().map(|_| shape).ok_or_else(|| ImagesError::Shape { shape }.into())
+}
