@@ -74,7 +74,7 @@ impl Default for ImageOptions {
 /// # Examples
 /// ```
 /// use dp_data::read::{self, Input};
-/// use dp_data::{Images, Samples};
+/// use dp_data::Images;
 ///
 /// // Two images of one row and two columns, and their labels.
 /// let images = [&[0, 0, 8, 3][..], &[0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 2], &[255, 0, 0, 51]].concat();
