@@ -18,6 +18,7 @@
 //!   [update rules](engine::UpdateRule), [iterates](engine::Iterate), [stop rules](engine::StopRule).
 //! - [`recipes::scs13`], [`recipes::dp_sgd`], [`recipes::bst14`]: noise in every update; [`recipes::dp_sgd::admm`] and
 //!   [`recipes::dp_sgd::adam`]: other update rules on the same noisy sums.
+//! - [`recipes::model_sgd`]: noise in every update of a model of any kind, such as a network.
 //! - [`recipes::dp_ftrl`]: gradient descent with noise correlated over the steps, on passes in one fixed order.
 //! - [`recipes::dp_newton`]: Newton's method with a noisy Hessian.
 //! - [`recipes::dp_svrg`]: noisy differences from a known gradient; [`recipes::dp_sgd::consensus`]: consensus ADMM of several

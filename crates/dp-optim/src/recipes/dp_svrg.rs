@@ -46,6 +46,7 @@ use dp_mechanisms::clip::ClippingNorm;
 
 use super::algorithm::Algorithm;
 use super::noisy_run::{Length, NoisyRun, Parts, Sampling};
+use super::noisy_sums::NoisySums;
 use super::problem::{Problem, Setting};
 use super::recipe::{Budget, least_scale, repeated};
 use crate::averaging::Averaging;
@@ -277,7 +278,7 @@ impl Svrg {
 
     /// Returns the L2 sensitivity of the sum of all records' gradients.
     fn full_sensitivity(&self) -> Result<f64, Error> {
-        self.full.sensitivity(self.steps.relation_of_steps)
+        self.full.sensitivity(self.steps.sums.relation_of_steps)
     }
 
     /// Returns the event of all sums of all records, with noise of this standard deviation.
@@ -289,13 +290,13 @@ impl Svrg {
     fn event(&self, full_std_dev: f64, std_dev: f64) -> Result<DpEvent, Error> {
         let std_dev = positive("standard deviation", std_dev)?;
         let step = DpEvent::Gaussian { std_dev, sensitivity: self.steps.sensitivity()? };
-        let events = vec![self.event_of_full(full_std_dev)?, self.steps.plan.event(step)];
+        let events = vec![self.event_of_full(full_std_dev)?, self.steps.sums.plan.event(step)];
         Ok(self.under_relation(DpEvent::Composed { events }))
     }
 
     /// Returns the event under the release's relation.
     fn under_relation(&self, event: DpEvent) -> DpEvent {
-        let NoisyRun { relation, relation_of_steps, .. } = self.steps;
+        let NoisySums { relation, relation_of_steps, .. } = self.steps.sums;
         if relation == relation_of_steps { event } else { DpEvent::AddRemoveTwice { event: Box::new(event) } }
     }
 }

@@ -5,24 +5,24 @@
 //! ```
 
 mod plan;
-mod rule;
+pub(super) mod rule;
 mod stream;
 mod training;
 
 pub use plan::StepsRun;
 use training::Following;
 
-use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, DpEvent, ZeroOut};
 use dp_losses::penalty::Layout;
 use dp_losses::{Domain, L2, LossKind, Penalty, ProximalMap};
+use dp_mechanisms::PrivacyEvent;
 use dp_mechanisms::clip::ClippingNorm;
 use dp_mechanisms::continual::Factor;
 use dp_mechanisms::steps::StepPlan;
-use dp_mechanisms::{Gaussian, L2Sensitivity, PrivacyEvent};
 
+use super::noisy_sums::NoisySums;
 use super::problem::{Problem, Setting};
-use super::recipe::{Budget, RecordAdjacency, least_scale};
+use super::recipe::Budget;
 use crate::averaging::{Averaging, AveragingWeights};
 use crate::descent::{Descent, Range};
 use crate::engine::{AdmmOutput, BatchLaw, Contributions, MICROBATCH, StepSum, Summation};
@@ -97,8 +97,7 @@ pub struct NoisyRun {
     pub row_norm: f64,
     /// Bound on the targets' size.
     pub target_bound: f64,
-    pub(crate) sum: StepSum,
-    pub(crate) plan: StepPlan,
+    pub(crate) sums: NoisySums,
     /// The batches.
     pub batching: Batching,
     /// For passes in one order: the factor that correlates the noise of the steps.
@@ -110,10 +109,6 @@ pub struct NoisyRun {
     /// The divisor of a batch's sum.
     pub divisor: f64,
     pub(crate) float: FloatKind,
-    /// The relation of the release.
-    pub(crate) relation: AdjacencyKind,
-    /// The relation of a step's noise: if it is not the release's, a replaced record counts as two.
-    pub(crate) relation_of_steps: AdjacencyKind,
 }
 
 /// Maximum factor by which rounding may raise a sensitivity.
@@ -219,10 +214,9 @@ impl NoisyRun {
         let most = if poisson { n } else { batch_size };
         let plainly = if poisson { n.min(MICROBATCH) } else { batch_size };
         let sum = StepSum::whole(contributions(float)?, most, float).added_up(parts.summation, plainly);
-        // The theorem is for a record present or absent; a replacement is a removal and an addition.
-        let relation_of_steps = if poisson { AdjacencyKind::ZeroOut } else { relation };
         let in_double = StepSum { contributions: contributions(FloatKind::F64)?, float: FloatKind::F64, ..sum };
-        if !(sum.sensitivity(relation_of_steps)? <= MOST_ROUNDING * in_double.sensitivity(relation_of_steps)?) {
+        let sums = NoisySums::new(recipe, plan, sum, relation);
+        if !(sums.sensitivity()? <= MOST_ROUNDING * in_double.sensitivity(sums.relation_of_steps)?) {
             return not_proved(
                 "in single precision the rounding of predictions would outweigh a record: train in double",
             );
@@ -236,8 +230,7 @@ impl NoisyRun {
             radius,
             row_norm,
             target_bound,
-            sum,
-            plan,
+            sums,
             batching,
             factor: None,
             descent: parts.descent,
@@ -245,8 +238,6 @@ impl NoisyRun {
             intercept: parts.intercept,
             divisor,
             float,
-            relation,
-            relation_of_steps,
         };
         run.check_penalty()?;
         Ok(run)
@@ -308,45 +299,31 @@ impl NoisyRun {
 
     /// Returns the number of updates.
     pub fn updates(&self) -> u64 {
-        self.plan.steps()
+        self.sums.plan.steps()
     }
 
     /// Returns the L2 sensitivity of a step's sum, rounding included.
     pub(super) fn sensitivity(&self) -> Result<f64, Error> {
-        self.sum.sensitivity(self.relation_of_steps)
+        self.sums.sensitivity()
     }
 
     /// Returns the event of all steps, with noise of this standard deviation on each sum.
     pub(super) fn event(&self, std_dev: f64) -> Result<DpEvent, Error> {
-        let std_dev = positive("standard deviation", std_dev)?;
         // The stream's event depends on the relation only through the sensitivity of a step.
-        if let Some(stream) = self.stream::<ZeroOut>(std_dev)? {
+        if let Some(stream) = self.stream::<ZeroOut>(positive("standard deviation", std_dev)?)? {
             return Ok(stream.event());
         }
-        Ok(self.event_of(std_dev, self.sensitivity()?))
-    }
-
-    fn event_of(&self, std_dev: f64, sensitivity: f64) -> DpEvent {
-        let event = self.plan.event(DpEvent::Gaussian { std_dev, sensitivity });
-        if self.relation == self.relation_of_steps { event } else { DpEvent::AddRemoveTwice { event: Box::new(event) } }
+        self.sums.event(std_dev)
     }
 
     pub(super) fn least_std_dev(&self, budget: Budget, copies: u64) -> Result<f64, Error> {
-        if !(budget.delta.get() > 0.0) {
-            return Err(Error::NotProved { recipe: self.recipe, why: "Gaussian noise needs delta > 0" });
+        match &self.factor {
+            Some(factor) => {
+                self.sums.check_delta(budget)?;
+                self.least_std_dev_of_stream(factor, budget, copies)
+            }
+            None => self.sums.least_std_dev(budget, copies),
         }
-        let sensitivity = self.sensitivity()?;
-        if let Some(factor) = &self.factor {
-            return self.least_std_dev_of_stream(factor, budget, copies);
-        }
-        let multiplier =
-            least_scale(budget, copies, |multiplier| self.event_of(multiplier * sensitivity, sensitivity))?;
-        Ok(multiplier * sensitivity)
-    }
-
-    pub(super) fn noise<A: RecordAdjacency>(&self, std_dev: f64, mode: NoiseMode) -> Result<Gaussian<A>, Error> {
-        let sensitivity = L2Sensitivity::<A>::new(self.sensitivity()?)?;
-        Ok(Gaussian::from_std_dev(sensitivity, std_dev)?.with_noise_mode(mode)?)
     }
 
     /// Prepares the step sizes and the average, and checks that no iterate can exceed the range of the float type, where the
@@ -365,7 +342,8 @@ impl NoisyRun {
         let updates = self.updates();
         let steps = schedule.prepare(updates)?;
         let noise = self.largest_noise(std_dev);
-        self.check_range(&steps, self.sum.contributions.bound() * self.sum.examples as f64 + noise, std_dev)?;
+        let sum = &self.sums.sum;
+        self.check_range(&steps, sum.contributions.bound() * sum.examples as f64 + noise, std_dev)?;
         Ok((steps, averaging.prepare(updates)?))
     }
 

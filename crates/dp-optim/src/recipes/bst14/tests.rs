@@ -28,7 +28,7 @@ fn steps_sizes_and_counts_are_the_papers() {
     let problem = recipe.problem(n, dim, AdjacencyKind::ReplaceOne).unwrap();
     let run = recipe.run(&problem).unwrap();
     // ⌊3000/70⌋.
-    assert!(matches!(run.plan, StepPlan::SampledWithoutReplacement { steps: 42, .. }));
+    assert!(matches!(run.sums.plan, StepPlan::SampledWithoutReplacement { steps: 42, .. }));
     let Schedule::InverseSqrt { step } = recipe.schedule(&problem, &run, std_dev).unwrap() else {
         panic!("not 1/√t")
     };

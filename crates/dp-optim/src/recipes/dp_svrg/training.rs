@@ -64,7 +64,7 @@ impl Svrg {
     /// Returns a bound on a step's estimate times the divisor.
     pub(super) fn largest_sum(&self, full_std_dev: f64, std_dev: f64) -> f64 {
         let n = self.steps.n as f64;
-        let of_batch = self.bound * (self.steps.sum.examples as f64 + self.steps.largest_noise(std_dev));
+        let of_batch = self.bound * (self.steps.sums.sum.examples as f64 + self.steps.largest_noise(std_dev));
         let of_all = self.bound * n + self.steps.largest_noise(full_std_dev);
         of_batch + self.steps.divisor / n * of_all
     }
@@ -114,7 +114,7 @@ impl SvrgRun {
         let steps = &self.run.steps;
         // Each epoch has two sessions: the full gradient, and the steps.
         let releases = self.run.epochs.saturating_mul(2);
-        if steps.relation == steps.relation_of_steps {
+        if steps.sums.relation == steps.sums.relation_of_steps {
             let (weights, epochs) = self.train_under::<F, A>(source, rng, control, observe)?;
             return Ok(epochs.finish(weights, releases)?);
         }
@@ -201,7 +201,7 @@ impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Training<'_, '_, '_, '_, F
             steps: svrg.steps.clone(),
             weights: svrg.weights.clone(),
         };
-        let noise = run.steps.noise::<A>(svrg.noises.std_dev, svrg.noise_mode)?;
+        let noise = run.steps.sums.noise::<A>(svrg.noises.std_dev, svrg.noise_mode)?;
         let mut epochs = Prepaid::<A>::new(svrg.event()?);
         let mut released = None;
         for epoch in 0..run.epochs {
@@ -212,7 +212,7 @@ impl<F: Real, A: RecordAdjacency> ModelVisitor<F> for Training<'_, '_, '_, '_, F
             let key = BatchKey::draw(&mut *self.rng);
             let batches = StepBatches::Drawn { n: run.steps.n, law, steps: run.epoch_steps };
             let gradient =
-                NoisyGradient::start(&model, batches, run.steps.sum, noise.into(), epochs.log(), &mut *self.rng)?;
+                NoisyGradient::start(&model, batches, run.steps.sums.sum, noise.into(), epochs.log(), &mut *self.rng)?;
             let there = model.pass(0);
             let observe = &mut *self.observe;
             let estimate = Corrected { run, gradient, there, snapshot: &point, full: &full, observe };
@@ -374,10 +374,10 @@ mod tests {
         for (law, updates) in [(paid, 4)].into_iter().chain(others) {
             let (mut log, mut rng, mut steps) = (EventLog::<ReplaceOne>::new(), SeededRng::new(1), 0);
             let key = BatchKey::draw(&mut rng);
-            let noise = run.steps.noise(1.0, NoiseMode::Exact).unwrap();
+            let noise = run.steps.sums.noise(1.0, NoiseMode::Exact).unwrap();
             let batches = StepBatches::Drawn { n: N, law: paid, steps: 4 };
             let gradient =
-                NoisyGradient::start(&model, batches, run.steps.sum, noise.into(), &mut log, &mut rng).unwrap();
+                NoisyGradient::start(&model, batches, run.steps.sums.sum, noise.into(), &mut log, &mut rng).unwrap();
             let (there, start, snapshot, full) = (model.pass(0), [0.1, 0.3], [0.25, -0.5], [0.0; 2]);
             let mut observe = |step: Observation<'_, f64>| {
                 let Observation::Step { point, snapshot: from, reach, .. } = step else { panic!("{step:?}") };

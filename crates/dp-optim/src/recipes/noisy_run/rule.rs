@@ -1,16 +1,14 @@
 //! The update rules of such runs as one type, so that generic code is compiled once for all of them.
 
+use dp_losses::ProximalMap;
 use nalgebra::RealField;
 
-use super::NoisyRun;
 use crate::descent::Descent;
 use crate::engine::{
     AcceleratedDescent, Adam, ConsensusAdmm, Denominator, GradientDescent, LinearisedAdmm, Step, UpdateRule,
 };
-use crate::error::Error;
-use crate::schedule::StepSizes;
 
-pub(super) enum Rule<F> {
+pub(in crate::recipes) enum Rule<F> {
     Descent(AcceleratedDescent<F>),
     Adam(Adam<F>),
     Admm(LinearisedAdmm<F>),
@@ -18,14 +16,19 @@ pub(super) enum Rule<F> {
 }
 
 impl<F: RealField + Copy> Rule<F> {
-    /// Creates the rule of a run with noise of this standard deviation on each sum.
-    pub(super) fn new(run: &NoisyRun, steps: &StepSizes, std_dev: f64, start: &[F]) -> Result<Self, Error> {
-        let (lambda, radius) = (run.lambda, run.radius);
-        let map = run.proximal_map(steps)?;
+    /// Creates the rule of a descent with noise of this standard deviation on each sum, an L2 regulariser, iterates in a ball, and
+    /// a penalty's map.
+    pub(in crate::recipes) fn new(
+        descent: Descent,
+        (lambda, radius): (f64, Option<f64>),
+        map: Option<ProximalMap>,
+        std_dev: f64,
+        start: &[F],
+    ) -> Self {
         let adam = |first_decay, second_decay, denominator| {
             Self::Adam(Adam::new(first_decay, second_decay, denominator, start).with_ball(lambda, radius))
         };
-        Ok(match (run.descent, map) {
+        match (descent, map) {
             (Descent::Adam { first_decay, second_decay, epsilon }, _) => {
                 adam(first_decay, second_decay, Denominator::Plus { epsilon })
             }
@@ -47,7 +50,7 @@ impl<F: RealField + Copy> Rule<F> {
                     None => rule,
                 })
             }
-        })
+        }
     }
 }
 

@@ -28,7 +28,7 @@ impl NoisyRun {
     /// # Errors
     /// Batches whose records come in another order in each pass.
     pub fn participation(&self) -> Result<Participation, Error> {
-        Ok(match self.plan {
+        Ok(match self.sums.plan {
             StepPlan::DisjointBatches { passes, steps_per_pass } => Participation::repeated(passes, steps_per_pass)?,
             _ => Participation::repeated(self.updates(), 1)?,
         })

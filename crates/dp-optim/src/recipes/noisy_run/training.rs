@@ -38,7 +38,7 @@ impl NoisyRun {
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
-        if self.relation == self.relation_of_steps {
+        if self.sums.relation == self.sums.relation_of_steps {
             return self.train_under::<F, A>(following, source, rng, control);
         }
         let (released, log) = self.train_under::<F, ZeroOut>(following, source, rng, control)?;
@@ -89,7 +89,7 @@ impl NoisyRun {
         let dim = size("dimension", self.dim)?;
         let noise = match self.stream::<A>(following.std_dev)? {
             Some(stream) => Law::Stream(Box::new(stream.with_noise_mode(following.noise_mode)?)),
-            None => Law::Steps(self.noise::<A>(following.std_dev, following.noise_mode)?),
+            None => Law::Steps(self.sums.noise::<A>(following.std_dev, following.noise_mode)?),
         };
         // A fresh key for each training, for the batches or the order, independent of the noise and of other runs.
         let mut key = [0; 32];
@@ -132,11 +132,12 @@ impl<F: Real, A: Adjacency> ModelVisitor<F> for Training<'_, '_, '_, F, A> {
                 return Err(SourceError::SumsOnly { engine: description.engine }.into());
             };
             let asked = (run.loss, model.parameters());
-            let gradient = SumGradient::start(asked, run.step_batches(), &run.sum, noise.into(), sums, &mut log, rng)
-                .map_err(|error| match error {
-                Error::NotProved { why, .. } => Error::NotProved { recipe: run.recipe, why },
-                error => error,
-            })?;
+            let gradient =
+                SumGradient::start(asked, run.step_batches(), &run.sums.sum, noise.into(), sums, &mut log, rng)
+                    .map_err(|error| match error {
+                        Error::NotProved { why, .. } => Error::NotProved { recipe: run.recipe, why },
+                        error => error,
+                    })?;
             let mut batches = AllElsewhere { description };
             return run.descend(&model, gradient, &mut batches, following, control, |gradient, output| {
                 Ok((gradient.finish(output, &mut log)?, log))
@@ -144,9 +145,9 @@ impl<F: Real, A: Adjacency> ModelVisitor<F> for Training<'_, '_, '_, F, A> {
         }
         let gradient = match noise {
             Law::Steps(noise) => {
-                NoisyGradient::start(&model, run.step_batches(), run.sum, noise.into(), &mut log, rng)?
+                NoisyGradient::start(&model, run.step_batches(), run.sums.sum, noise.into(), &mut log, rng)?
             }
-            Law::Stream(stream) => NoisyGradient::start_stream(&model, run.step_batches(), run.sum, &stream, rng)?,
+            Law::Stream(stream) => NoisyGradient::start_stream(&model, run.step_batches(), run.sums.sum, &stream, rng)?,
         };
         let finish = |gradient: NoisyGradient<'_, F, M, A, _>, output| Ok((gradient.finish(output, &mut log)?, log));
         match run.batching {
@@ -196,7 +197,8 @@ impl NoisyRun {
         &Following { steps, weights, std_dev, .. }: &Following<'_>,
     ) -> Result<Start<F, G>, Error> {
         let start = vec![F::zero(); model.parameters()];
-        let rule = Rule::new(self, steps, std_dev, &start)?;
+        let map = self.proximal_map(steps)?;
+        let rule = Rule::new(self.descent, (self.lambda, self.radius), map, std_dev, &start);
         let last_map = if weights.is_last() { None } else { self.last_map(steps)? };
         Ok((Buffered::new(start, !weights.is_last(), gradient, rule), last_map))
     }

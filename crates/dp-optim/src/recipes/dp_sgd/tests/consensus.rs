@@ -53,7 +53,7 @@ fn a_record_is_one_party_s() {
             let (rounds, sizes, order) = run.passes([3; 32]);
             let BatchSizes::Listed(sizes) = sizes else { panic!("{sizes:?}") };
             assert_eq!((rounds, sizes.len() as u64, sizes.iter().sum::<usize>() as u64), (400, parties, n));
-            assert!(sizes.iter().all(|size| size.abs_diff(sizes[0]) <= 1) && sizes[0] as u64 == run.sum.examples);
+            assert!(sizes.iter().all(|size| size.abs_diff(sizes[0]) <= 1) && sizes[0] as u64 == run.sums.sum.examples);
             let fixed = Order::Keyed { key: [3; 32], fresh_each_pass: false };
             assert_eq!(order, if declared_order { Order::Declared } else { fixed });
             assert_eq!(run.updates(), 400 * parties);

@@ -1,0 +1,199 @@
+//! DP-SGD for models of any kind, such as networks, from any public start: each step draws a random batch of samples, sums the
+//! clipped gradients, and releases the sum with Gaussian noise.
+//!
+//! ```text
+//! w <- public start
+//! for t in 1..=T:
+//!     B_t   each sample by itself with probability q        (or a random set of fixed size)
+//!     w <- rule( w, (Σ_{i in B_t} clip_C ∇ℓ_i(w) + N(0, σ² I)) / qn )
+//! ```
+//! [`DpSgd`](super::DpSgd) is the recipe for the losses of linear models, whose gradients may be bounded without clipping. This one
+//! knows the number of parameters only. The rule is plain descent, momentum, Adam or Adam without the noise's part: see
+//! [`Descent`].
+//!
+//! # Privacy
+//! A sample's clipped gradient has norm at most `C` for any model that keeps the laws of [`Model`](dp_losses::Model). Noise, sampling
+//! and composition are those of [`DpSgd`](super::DpSgd). All iterates may be published, and so may what is computed from them
+//! alone: the noise was paid for when the training started.
+//!
+//! # References
+//! Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang, "Deep learning with differential privacy", CCS 2016, Algorithm 1.
+
+mod derivation;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub use derivation::ModelDerivation;
+pub use run::ModelPlan;
+
+use dp_accountant::AdjacencyKind;
+use dp_accountant::certificate::NoiseMode;
+use dp_mechanisms::clip::ClippingNorm;
+
+use super::noisy_run::Sampling;
+use super::noisy_sums::NoisySums;
+use super::promise::Promise;
+use super::recipe::{Budget, RecordAdjacency};
+use crate::averaging::Averaging;
+use crate::descent::{Descent, Range};
+use crate::engine::{BatchLaw, StepBatches, StepSum};
+use crate::error::{Error, non_negative};
+use crate::float::FloatKind;
+use crate::schedule::Schedule;
+use run::Resolved;
+
+const RECIPE: &str = "dp-sgd of a model";
+
+/// The recipe of DP-SGD for a model of any kind: public parameters only.
+///
+/// # Examples
+/// ```
+/// use dp_accountant::{Delta, Epsilon, ZeroOut};
+/// use dp_mechanisms::clip::ClippingNorm;
+/// use dp_optim::recipes::{Budget, ModelSgd};
+///
+/// let recipe = ModelSgd { batch_size: 2048, steps: 600, ..ModelSgd::new(ClippingNorm::new(0.1)?) };
+/// let budget = Budget { epsilon: Epsilon::new(2.0)?, delta: Delta::new(1e-5)? };
+/// let plan = recipe.plan::<ZeroOut>(60_000, 102_550, budget)?; // before any data
+/// assert!((plan.noise_multiplier() - 1.87).abs() < 0.01);
+/// assert!(plan.reached().epsilon <= 2.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+pub struct ModelSgd {
+    /// The selection of the samples of a step: Poisson or of fixed size. Passes are refused.
+    pub sampling: Sampling,
+    /// b: mean number of samples in a step, slightly less for Poisson batches (see [`BatchLaw`]).
+    pub batch_size: u64,
+    /// T: number of steps.
+    pub steps: u64,
+    /// C: clipping norm of each sample's gradient.
+    pub clipping: ClippingNorm,
+    /// Maximum number of samples whose gradients are summed at a time. It determines memory, speed and, where sums are
+    /// [`in_float`](Self::in_float), how much of the noise is for rounding.
+    pub microbatch: u64,
+    /// True if microbatches are summed in the floating-point type of the training, otherwise in double precision.
+    pub in_float: bool,
+    /// The descent method; ADMM and consensus are refused.
+    pub descent: Descent,
+    /// λ: coefficient of the regulariser `(λ/2)‖w‖²`, which is public and carries no noise.
+    pub lambda: f64,
+    /// The step sizes.
+    pub schedule: Schedule,
+    /// The released combination of the iterates. All iterates may be published.
+    pub averaging: Averaging,
+    /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
+    /// names.
+    pub noise_mode: NoiseMode,
+    /// The floating-point type of training.
+    pub float: FloatKind,
+}
+
+impl ModelSgd {
+    /// Creates a recipe with Poisson batches of 2048, 600 steps of size 0.5, Nesterov's momentum 0.9 and the last iterate, in single
+    /// precision.
+    pub fn new(clipping: ClippingNorm) -> Self {
+        Self {
+            sampling: Sampling::Poisson,
+            batch_size: 2048,
+            steps: 600,
+            clipping,
+            microbatch: 256,
+            in_float: true,
+            descent: Descent::Accelerated { momentum: 0.9 },
+            lambda: 0.0,
+            schedule: Schedule::Constant { step: 0.5 },
+            averaging: Averaging::Last,
+            noise_mode: NoiseMode::Exact,
+            float: FloatKind::F32,
+        }
+    }
+
+    /// Derives sensitivity, noise, event and guarantee for `n` samples and a model of `parameters` parameters, before any data is
+    /// read.
+    ///
+    /// # Privacy
+    /// Both numbers are public under both relations.
+    ///
+    /// # Errors
+    /// Parameters outside their range or outside the proof ([`Error::NotProved`]), sums whose rounding would outweigh a sample
+    /// ([`Error::Mechanism`]), and a budget that no noise can meet.
+    pub fn plan<A: RecordAdjacency>(&self, n: u64, parameters: u64, budget: Budget) -> Result<ModelPlan<A>, Error> {
+        let std_dev = self.sums(n, A::KIND)?.1.least_std_dev(budget, 1)?;
+        let derivation = ModelDerivation { recipe: self.clone(), relation: A::KIND, n, parameters, std_dev };
+        let resolved = derivation.resolve()?;
+        let promise = Promise::new(resolved.sums.event(std_dev)?, budget, 1)?;
+        Ok(ModelPlan::new(derivation, resolved, promise))
+    }
+
+    /// Returns the batches and sums of all steps.
+    fn sums(&self, n: u64, relation: AdjacencyKind) -> Result<(BatchLaw, NoisySums), Error> {
+        let not_proved = |why| Err(Error::NotProved { recipe: RECIPE, why });
+        if !matches!(self.noise_mode, NoiseMode::Exact | NoiseMode::Rounded) {
+            return not_proved("without noise there is no guarantee: choose exact or rounded noise");
+        }
+        if !matches!(relation, AdjacencyKind::ReplaceOne | AdjacencyKind::ZeroOut) {
+            return Err(Error::Adjacency { recipe: RECIPE, adjacency: relation });
+        }
+        if !(1..1 << 48).contains(&self.steps) {
+            return Err(Error::Count { name: "steps", value: self.steps, range: "1 or more, and below 2^48" });
+        }
+        let law = match self.sampling {
+            Sampling::Poisson => BatchLaw::Poisson { mean_darts: self.batch_size },
+            Sampling::FixedSize if relation == AdjacencyKind::ZeroOut => {
+                return not_proved(
+                    "batches of fixed size are proved for replace-one; under add-remove choose Poisson batches",
+                );
+            }
+            Sampling::FixedSize => BatchLaw::FixedSize { size: self.batch_size },
+            Sampling::Passes => {
+                return not_proved("its batches are drawn: choose Poisson batches or those of fixed size");
+            }
+        };
+        let batches = StepBatches::Drawn { n, law, steps: self.steps };
+        let plan = batches.plan()?;
+        let sum = StepSum {
+            in_float: self.in_float,
+            ..StepSum::in_float(self.clipping, batches.most_examples()?, self.microbatch, self.float)
+        };
+        let sums = NoisySums::new(RECIPE, plan, sum, relation);
+        sums.sensitivity()?;
+        Ok((law, sums))
+    }
+
+    /// Returns all numbers of the run with this noise.
+    fn resolve(&self, derivation: &ModelDerivation) -> Result<Resolved, Error> {
+        let ModelDerivation { relation, n, parameters, std_dev, .. } = *derivation;
+        if parameters == 0 {
+            return Err(Error::Count { name: "number of parameters", value: 0, range: "1 or more" });
+        }
+        let (law, sums) = self.sums(n, relation)?;
+        let lambda = non_negative("lambda", self.lambda)?;
+        self.descent.check()?;
+        if matches!(self.descent, Descent::Admm { .. } | Descent::Consensus { .. }) {
+            let why = "ADMM and consensus are for penalties of linear models";
+            return Err(Error::NotProved { recipe: RECIPE, why });
+        }
+        let (steps, weights) = (self.schedule.prepare(self.steps)?, self.averaging.prepare(self.steps)?);
+        let divisor = law.mean_size(n)?;
+        // A thousand times the expected norm of the noise, which it exceeds with probability below e^-900.
+        let noise = 1000.0 * std_dev * (parameters as f64).sqrt();
+        self.descent.check_range(&Range {
+            recipe: RECIPE,
+            steps: &steps,
+            updates: self.steps,
+            sum: self.clipping.get() * sums.sum.examples as f64 + noise,
+            divisor,
+            lambda,
+            radius: None,
+            penalty: None,
+            parameters,
+            std_dev,
+            float: self.float,
+        })?;
+        Ok(Resolved { law, sums, divisor, steps, weights })
+    }
+}

@@ -1,0 +1,159 @@
+//! The plan of a model's training, and the training.
+
+use core::marker::PhantomData;
+
+use dp_accountant::certificate::EpsilonDelta;
+use dp_accountant::{DpEvent, EventLog, ZeroOut};
+use dp_data::Samples;
+use dp_losses::ChoosesFrom;
+use dp_mechanisms::{ReleaseRng, Released};
+use nalgebra::RealField;
+
+use super::ModelDerivation;
+use crate::averaging::AveragingWeights;
+use crate::engine::{BatchKey, BatchLaw, Buffered, Control, NoisyGradient, SampledRun, StepBatches};
+use crate::error::Error;
+use crate::recipes::noisy_run::rule::Rule;
+use crate::recipes::noisy_sums::NoisySums;
+use crate::recipes::promise::Promise;
+use crate::recipes::recipe::RecordAdjacency;
+use crate::schedule::StepSizes;
+use crate::trained::Trained;
+
+/// The numbers of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Resolved {
+    pub(super) law: BatchLaw,
+    pub(super) sums: NoisySums,
+    /// The divisor of a batch's sum: the mean number of samples.
+    pub(super) divisor: f64,
+    pub(super) steps: StepSizes,
+    pub(super) weights: AveragingWeights,
+}
+
+/// A planned training of a model: sensitivity, noise, event and guarantee, from public numbers alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModelPlan<A: RecordAdjacency> {
+    derivation: ModelDerivation,
+    resolved: Resolved,
+    promise: Promise,
+    relation: PhantomData<A>,
+}
+
+/// What a training works on.
+struct Training<'t, F, M, S> {
+    model: &'t M,
+    samples: &'t S,
+    start: Vec<F>,
+    observer: &'t mut dyn FnMut(u64, &[F]),
+}
+
+impl<A: RecordAdjacency> ModelPlan<A> {
+    pub(super) fn new(derivation: ModelDerivation, resolved: Resolved, promise: Promise) -> Self {
+        Self { derivation, resolved, promise, relation: PhantomData }
+    }
+
+    /// Returns the derivation of the release.
+    pub fn derivation(&self) -> &ModelDerivation {
+        &self.derivation
+    }
+
+    /// Returns the event of the release.
+    pub fn event(&self) -> &DpEvent {
+        self.promise.event()
+    }
+
+    /// Returns the reached guarantee, at most the requested one.
+    pub fn reached(&self) -> EpsilonDelta {
+        self.promise.reached()
+    }
+
+    /// Returns the standard deviation of the noise over the clipping norm.
+    pub fn noise_multiplier(&self) -> f64 {
+        self.derivation.std_dev / self.derivation.recipe.clipping.get()
+    }
+
+    /// Trains the model on `samples` from `start`, and releases it. After each step the observer sees its number, from 1, and the
+    /// iterate.
+    ///
+    /// # Privacy
+    /// The start must not depend on the samples. What the observer sees is released, whether the training succeeds or not: the cost
+    /// of all steps counts from the first on. With a generator that is not secret the result is marked as not private.
+    ///
+    /// # Errors
+    /// Another floating-point type, number of samples or number of parameters than planned, a model whose norms are too inexact to
+    /// clip by ([`Error::Mechanism`]), and [`Error::Interrupted`].
+    pub fn train<F, M, S>(
+        &self,
+        model: &M,
+        samples: &S,
+        start: Vec<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
+        control: &mut Control<'_>,
+        observer: &mut dyn FnMut(u64, &[F]),
+    ) -> Result<Trained<F, A, ModelDerivation>, Error>
+    where
+        F: RealField + Copy,
+        S: Samples,
+        M: ChoosesFrom<F, S>,
+        M::Pass: Send,
+    {
+        let Self { derivation, resolved: Resolved { sums, .. }, promise, .. } = self;
+        derivation.recipe.float.expect::<F>()?;
+        let parameters = model.parameters() as u64;
+        for (name, planned, found) in [
+            ("n", derivation.n, samples.count()),
+            ("parameters", derivation.parameters, parameters),
+            ("parameters", derivation.parameters, start.len() as u64),
+        ] {
+            if planned != found {
+                return Err(Error::Shape { name, planned, found });
+            }
+        }
+        control.check()?;
+        let training = Training { model, samples, start, observer };
+        let (weights, log) = if sums.relation == sums.relation_of_steps {
+            self.train_under::<F, M, S, A>(training, rng, control)?
+        } else {
+            let (weights, log) = self.train_under::<F, M, S, ZeroOut>(training, rng, control)?;
+            (weights, A::from_null_records(log))
+        };
+        promise.kept(weights, log, derivation.clone(), derivation.recipe.noise_mode)
+    }
+
+    fn train_under<F, M, S, B: RecordAdjacency>(
+        &self,
+        training: Training<'_, F, M, S>,
+        rng: &mut (impl ReleaseRng + ?Sized),
+        control: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, EventLog<B>), Error>
+    where
+        F: RealField + Copy,
+        S: Samples,
+        M: ChoosesFrom<F, S>,
+        M::Pass: Send,
+    {
+        let Training { model, samples, start, observer } = training;
+        let ModelDerivation { recipe, n, std_dev, .. } = &self.derivation;
+        let Resolved { law, sums, divisor, steps, weights } = &self.resolved;
+        let noise = sums.noise::<B>(*std_dev, recipe.noise_mode)?;
+        // A fresh key for each training, for the batches, independent of the noise and of other runs.
+        let key = BatchKey::draw(rng);
+        let batches = StepBatches::Drawn { n: *n, law: *law, steps: recipe.steps };
+        let mut log = EventLog::new();
+        let gradient = NoisyGradient::start(model, batches, sums.sum, noise.into(), &mut log, rng)?;
+        let rule = Rule::new(recipe.descent, (recipe.lambda, None), None, *std_dev, &start);
+        let mut iterate = Buffered::new(start, !weights.is_last(), gradient, rule);
+        let run = SampledRun {
+            n: *n,
+            law: *law,
+            updates: recipe.steps,
+            divisor: *divisor,
+            steps: steps.clone(),
+            weights: weights.clone(),
+        };
+        run.run_on_samples(model, samples, &mut iterate, key, control, observer)?;
+        let (output, gradient) = iterate.into_parts();
+        Ok((gradient.finish(output, &mut log)?, log))
+    }
+}
