@@ -99,7 +99,7 @@ impl Algorithm for DpAdaGrad {
 impl AdaGradRun {
     /// Returns the sum of a batch's clipped gradients.
     fn sum(&self) -> Result<StepSum, Error> {
-        let contributions = Contributions::Clipped(ClippingNorm::new(self.recipe.clipping)?);
+        let contributions = Contributions::Clipped(ClippingNorm::new(self.recipe.clipping)?.into());
         Ok(StepSum::whole(contributions, self.problem.n, FloatKind::F64))
     }
 

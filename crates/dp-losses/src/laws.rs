@@ -117,8 +117,8 @@ pub fn model_laws<'a, M: Model<f64>>(model: &M, case: &Case<M::Batch<'a>>) -> Re
 
 /// Checks laws 8 and 9 of [`Model`] on examples given one by one, in either float type.
 ///
-/// The gradient of each is summed in double precision: `squared_norms`, summed over the blocks, may fall short of its exact
-/// squared norm by the declared [`norm_roundings`](Model::norm_roundings) plus two, and by underflow. With coefficients that
+/// The gradient of each is summed in double precision: `squared_norms` may fall short, for each block, of its exact squared norm
+/// by the declared [`norm_roundings`](Model::norm_roundings) plus two, and by underflow. With coefficients that
 /// halve exactly the sum halves, and a coefficient 0 adds nothing.
 ///
 /// # Errors
@@ -151,12 +151,13 @@ pub fn norm_laws<F: Real, M: Model<F>>(model: &M, parameters: &[F], singles: &[M
                 return Err(Violation { law: 9, what: what(), found: 2.0 * half[j] + nothing[j], expected: entry });
             }
         }
-        let exact = squared_norm_up(&sum);
-        let found: f64 = norms.iter().map(|&norm| wide(norm)).sum();
-        // NaN is never too small, nor is a norm that underflows.
-        if found < exact * (1.0 - (roundings + 2.0) * roundoff) - 1e-37 {
-            let what = format!("squared norm of example {i}, {roundings} roundings declared");
-            return Err(Violation { law: 8, what, found, expected: exact });
+        for (block, &found) in model.blocks().iter().zip(&norms) {
+            let (exact, found) = (squared_norm_up(&sum[block.range.clone()]), wide(found));
+            // NaN is never too small, nor is a norm that underflows.
+            if found < exact * (1.0 - (roundings + 2.0) * roundoff) - 1e-37 {
+                let what = format!("squared norm of example {i}, block {}, {roundings} roundings declared", block.name);
+                return Err(Violation { law: 8, what, found, expected: exact });
+            }
         }
     }
     Ok(())

@@ -28,8 +28,8 @@ pub struct ParameterBlock {
 /// 5. it is linear in the coefficients, and a coefficient 0 adds exactly nothing even if that example contains NaN;
 /// 6. no result depends on earlier contents of the pass buffers;
 /// 7. any split into microbatches gives the same sum up to rounding;
-/// 8. `squared_norms` falls short of law 3 by at most `norm_roundings` plus two unit roundoffs, relatively (`laws::norm_laws`,
-///    for `f32` and `f64`);
+/// 8. `squared_norms` falls short of law 3, for each block, by at most `norm_roundings` plus two unit roundoffs, relatively
+///    (`laws::norm_laws`, for `f32` and `f64`);
 /// 9. `add_weighted_in_double` satisfies laws 2 and 5 up to the rounding of double precision.
 ///
 /// # Privacy
@@ -68,8 +68,8 @@ pub trait Model<F>: Sync {
     /// Writes the squared norm of each example's gradient for each block, `examples x blocks`, after `backward`.
     fn squared_norms(&self, batch: Self::Batch<'_>, pass: &mut Self::Pass, out: &mut [F]);
 
-    /// Returns the number of unit roundoffs of `F` by which the [`squared_norms`](Self::squared_norms) of one example, summed
-    /// over its blocks, may be too small, relatively. A sum of as many squares as there are parameters, in any order, needs that
+    /// Returns the number of unit roundoffs of `F` by which the [`squared_norms`](Self::squared_norms) of one example may be too
+    /// small, each relatively. A sum of as many squares as there are parameters, in any order, needs that
     /// many; norms computed from factors need far fewer. Two more, for two final products, need not be counted.
     ///
     /// The slack of clipped gradients for rounding grows with this number.

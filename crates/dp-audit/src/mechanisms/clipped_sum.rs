@@ -2,8 +2,8 @@
 
 use dp_accountant::{EventLog, NoiseMultiplier, ZeroOut};
 use dp_mechanisms::clip::{
-    AdaptiveClipping, AutomaticClipping, ClippedSum, ClippingNorm, ClippingRule, ExactSum, LayeredGaussian, RankOneSum,
-    RowGrid,
+    AdaptiveClipping, AutomaticClipping, ClippedSum, ClippingNorm, ClippingRule, ExactSum, GradientClipping,
+    LayeredGaussian, RankOneSum, RowGrid,
 };
 use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, Mechanism, PrivacyEvent};
 
@@ -44,9 +44,13 @@ pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
     let automatic = AutomaticClipping::new(norm, 0.01)?;
     let mut subjects = Vec::new();
     for record in RECORDS {
-        subjects.push(clipped_sum(record)?);
+        subjects.push(clipped_sum("clipped-sum", norm.into(), record)?);
         subjects.push(exact_sum("exact-sum", norm.into(), record)?);
         subjects.push(exact_sum("automatic-clipping", automatic.into(), record)?);
+    }
+    for record in RECORDS.into_iter().filter(|record| ["at", "huge", "nan"].contains(&record.0)) {
+        subjects.push(clipped_sum("clipped-sum-per-block", GradientClipping::PerBlock(norm), record)?);
+        subjects.push(clipped_sum("clipped-sum-automatic", automatic.into(), record)?);
     }
     for multiple in MULTIPLES {
         subjects.push(rank_one_sum(multiple)?);
@@ -57,14 +61,17 @@ pub(super) fn subjects() -> Result<Vec<Entry>, Error> {
     Ok(subjects)
 }
 
-/// Noise with mu = 1 on the sum; the score is the projection on the record's direction.
-fn clipped_sum((name, words, record): (&str, &str, [f64; 2])) -> Result<Entry, Error> {
-    let norm = ClippingNorm::new(CLIPPING_NORM)?;
-    let empty = move || ClippedSum::<f64, ZeroOut>::new(2, 1, norm, 2.0, 8, 100);
-    let mechanism = Gaussian::<ZeroOut>::from_std_dev(empty()?.sensitivity(), CLIPPING_NORM)?;
-    let claim = Claim::new(mechanism.event())?;
+/// Noise with mu = 1 on the sum of gradients of one block, clipped by `rule`; the score is the projection on the record's direction.
+fn clipped_sum(
+    mechanism: &str,
+    rule: GradientClipping,
+    (name, words, record): (&str, &str, [f64; 2]),
+) -> Result<Entry, Error> {
+    let empty = move || ClippedSum::<f64, ZeroOut>::new(2, 1, rule, 2.0, 8, 100);
+    let gaussian = Gaussian::<ZeroOut>::from_std_dev(empty()?.sensitivity(), CLIPPING_NORM)?;
+    let claim = Claim::new(gaussian.event())?;
     let pair = format!("no record, and one {words}");
-    let subject = scored(format!("clipped-sum/{name}"), pair, claim, Statistic::Score, move |side, rng| {
+    let subject = scored(format!("{mechanism}/{name}"), pair, claim, Statistic::Score, move |side, rng| {
         let mut sum = empty()?;
         let records = pick(side, 0, 1);
         let squared_norm = [record[0] * record[0] + record[1] * record[1]];
@@ -76,7 +83,7 @@ fn clipped_sum((name, words, record): (&str, &str, [f64; 2])) -> Result<Entry, E
                 }
             }
         })?;
-        let released = mechanism.release(sum.finish(), &mut EventLog::new(), rng)?;
+        let released = gaussian.release(sum.finish(), &mut EventLog::new(), rng)?;
         Ok(released.get().first().copied().unwrap_or(f64::NAN))
     });
     Ok(Box::new(subject.with_relative_cost(1.5)))

@@ -7,10 +7,10 @@ use dp_accountant::Adjacency;
 use nalgebra::RealField;
 
 use super::confined::sensitivity_of_sum_in_float;
-use super::{ClippingNorm, UNIT_ROUNDOFF, coefficient, norms_moved};
+use super::gradient_clipping::{Clipping, GradientClipping};
+use super::{UNIT_ROUNDOFF, norms_moved};
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
-use crate::float_range::holds;
 use crate::sensitivity::L2Sensitivity;
 
 /// Largest fraction of the clipping norm that may be reserved for rounding.
@@ -57,7 +57,7 @@ pub fn sensitivity_of_sum(difference: f64, bound: f64, examples: u64, microbatch
     Ok((difference + 2.0 * (share / (1.0 - share)) * count * bound) * (1.0 + 1e-15))
 }
 
-/// The sum of gradients, each clipped to one L2 norm, with a sensitivity that covers the rounding of the sum.
+/// The sum of gradients, each clipped by one [rule](GradientClipping), with a sensitivity that covers the rounding of the sum.
 ///
 /// It does not know the model. [`add`](Self::add) takes the squared norms of a microbatch, computes a coefficient for each
 /// example and calls a closure that adds `Σ_i coefficient_i · gradient_i`. [`finish`](Self::finish) returns the sum as a
@@ -72,11 +72,11 @@ pub fn sensitivity_of_sum(difference: f64, bound: f64, examples: u64, microbatch
 /// sum = Σ_i c_i g_i,   c_i = min(1, C (1 - (r + 8) u) / ‖g_i‖),   ‖g_i‖² = Σ over blocks of squared_norms
 /// ```
 /// where `u` is the unit roundoff of `F`, and `r` = `norm_roundings` is the relative amount, in units of `u`, by which a squared
-/// norm may be too small.
+/// norm of a block may be too small. Other rules have the same reserve for rounding.
 ///
 /// # Shapes
-/// `squared_norms` and the coefficients hold examples x blocks numbers, the blocks of one example next to each other;
-/// an example's coefficient is the same for all its blocks (flat clipping). The sum has `dim` coordinates.
+/// `squared_norms` and the coefficients hold examples x blocks numbers, the blocks of one example next to each other. The sum has
+/// `dim` coordinates.
 ///
 /// # Privacy
 /// Up to rounding, the sensitivity is `C` under [`AddRemoveOne`](dp_accountant::AddRemoveOne) and
@@ -84,8 +84,9 @@ pub fn sensitivity_of_sum(difference: f64, bound: f64, examples: u64, microbatch
 /// [`ChangeListLabels`](dp_accountant::ChangeListLabels), where the example's contribution is replaced by another. It depends on
 /// the relation and not on the clipping. [`sensitivity`](Self::sensitivity) holds for the sum *as computed*:
 /// * A contribution's norm is at most `C`. With a squared norm that is too small by `r u` relatively, the root's error is `(r/2 +
-///   1) u` at most. The target, the quotient and the root each round once to double precision, the coefficient and its product
-///   with the gradient's factor once to `F`: less than `(r + 8) u` together, including second-order terms.
+///   1) u` at most. The target (for a share of it three times), the quotient, the denominator and the root round once to double
+///   precision, the coefficient and its product with the gradient's factor once to `F`: less than `(r + 8) u` together, including
+///   second-order terms. Where squares underflow, the norm is far below `C` and `gamma`.
 /// * The rounding of the sum adds the second term of [`sensitivity_of_sum`], or the terms that [`in_float`](Self::in_float) states.
 ///
 /// The caller must ensure that:
@@ -257,33 +258,13 @@ impl<F: RealField + Copy, A: Adjacency> Microbatches<F, A> {
 
     fn set_coefficients(&self, squared_norms: &[F], coefficients: &mut Vec<F>) {
         coefficients.clear();
-        let Some(Clipping { target, .. }) = self.clipping else {
+        let Some(clipping) = self.clipping else {
             coefficients.resize(squared_norms.len(), F::one());
             return;
         };
         for blocks in squared_norms.chunks_exact(self.blocks) {
-            let squared_norm = blocks.iter().map(|&block| -> f64 { block.to_subset_unchecked() }).sum();
-            let coefficient: F = nalgebra::convert(coefficient(squared_norm, target));
-            coefficients.extend(core::iter::repeat_n(coefficient, self.blocks));
+            clipping.set_coefficients(blocks, coefficients);
         }
-    }
-}
-
-/// The clipping of gradients.
-#[derive(Clone, Copy, PartialEq)]
-struct Clipping {
-    norm: f64,
-    /// The norm minus the reserve for rounding.
-    target: f64,
-}
-
-impl Clipping {
-    fn new<F: RealField + Copy>(norm: f64, norm_roundings: f64) -> Result<Self, Error> {
-        let slack = (norm_roundings + 8.0) * unit_roundoff::<F>();
-        if !(norm_roundings >= 0.0 && slack <= LARGEST_SLACK) {
-            return Err(Error::OutOfRange { name: "slack for the rounding of norms", value: slack, range: "[0, 1/8]" });
-        }
-        Ok(Self { norm, target: norm * (1.0 - slack) })
     }
 }
 
@@ -299,21 +280,15 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
     pub fn new(
         dim: usize,
         blocks: usize,
-        clipping_norm: ClippingNorm,
+        rule: impl Into<GradientClipping>,
         norm_roundings: f64,
         microbatch: usize,
         most_examples: u64,
     ) -> Result<Self, Error> {
-        let norm = clipping_norm.get();
-        if !(holds::<F>(norm * norm) && holds::<F>(norm * norm * 2f64.powi(-24))) {
-            return Err(Error::OutOfRange {
-                name: "clipping norm",
-                value: norm,
-                range: "the range in which its square is well inside the float type",
-            });
-        }
+        let rule = rule.into();
+        let norm = rule.norm().get();
         let sum = Self::of_bounded(dim, blocks, (norms_moved::<A>() * norm, norm), microbatch, most_examples)?;
-        let clipping = Clipping::new::<F>(norm, norm_roundings)?;
+        let clipping = Clipping::new::<F>(rule, blocks, norm_roundings)?;
         Ok(Self { microbatches: Microbatches { clipping: Some(clipping), ..sum.microbatches }, ..sum })
     }
 
@@ -373,8 +348,8 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
     /// Those of [`sensitivity_of_sum_in_float`]; [`Error::SumsDiffer`] without clipping, and once microbatches have been added.
     pub fn in_float(self) -> Result<Self, Error> {
         let Microbatches { most, clipping, .. } = self.microbatches;
-        let (Some(Clipping { norm, .. }), 0) = (clipping, self.parts) else { return Err(Error::SumsDiffer) };
-        let moved = norms_moved::<A>();
+        let (Some(clipping), 0) = (clipping, self.parts) else { return Err(Error::SumsDiffer) };
+        let (moved, norm) = (norms_moved::<A>(), clipping.rule.norm().get());
         let sensitivity = sensitivity_of_sum_in_float::<F>(moved, norm, self.most_examples, most as u64)?;
         let sensitivity = L2Sensitivity::new(sensitivity)?;
         Ok(Self { microbatches: Microbatches { in_float: true, sensitivity, ..self.microbatches }, ..self })

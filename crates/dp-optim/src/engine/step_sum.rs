@@ -2,7 +2,7 @@
 
 use dp_accountant::{Adjacency, AdjacencyKind};
 use dp_losses::{Domain, L2, LossKind, Model};
-use dp_mechanisms::clip::{ClippedSum, ClippingNorm, sensitivity_of_sum, sensitivity_of_sum_in_float};
+use dp_mechanisms::clip::{ClippedSum, GradientClipping, sensitivity_of_sum, sensitivity_of_sum_in_float};
 use nalgebra::RealField;
 
 use crate::error::{Error, positive};
@@ -29,8 +29,8 @@ pub enum Contributions {
         /// Bound on the distance of two records' computed gradients at common parameters.
         difference: f64,
     },
-    /// The gradient, scaled to at most this norm.
-    Clipped(ClippingNorm),
+    /// The gradient, clipped by this rule.
+    Clipped(GradientClipping),
 }
 
 impl Contributions {
@@ -82,7 +82,7 @@ impl Contributions {
     pub fn bound(&self) -> f64 {
         match self {
             Self::Bounded { lipschitz, .. } => *lipschitz,
-            Self::Clipped(norm) => norm.get(),
+            Self::Clipped(rule) => rule.norm().get(),
         }
     }
 }
@@ -130,7 +130,7 @@ impl Summation {
 /// use dp_optim::FloatKind;
 /// use dp_optim::engine::{Contributions, StepSum};
 ///
-/// let clipped = Contributions::Clipped(ClippingNorm::new(1.0)?);
+/// let clipped = Contributions::Clipped(ClippingNorm::new(1.0)?.into());
 /// let sum = StepSum { contributions: clipped, examples: 50, microbatch: 50, float: FloatKind::F64, plain_microbatch: None, in_float: false };
 /// let sensitivity = sum.sensitivity(AdjacencyKind::ReplaceOne)?;
 /// assert!(sensitivity > 2.0 && sensitivity < 2.0 + 1e-12);
@@ -161,7 +161,7 @@ impl StepSum {
         Self { contributions, examples, microbatch, float, plain_microbatch: None, in_float: false }
     }
 
-    /// Creates a sum for steps of at most `examples` samples of any kind, clipped to `norm`, in microbatches of at most `microbatch`
+    /// Creates a sum for steps of at most `examples` samples of any kind, clipped by `rule`, in microbatches of at most `microbatch`
     /// that are summed in `float`.
     ///
     /// # Examples
@@ -176,8 +176,8 @@ impl StepSum {
     /// assert!(sensitivity(128)? < 1.0021 && sensitivity(2048).is_err());
     /// # Ok::<(), dp_optim::Error>(())
     /// ```
-    pub fn in_float(norm: ClippingNorm, examples: u64, microbatch: u64, float: FloatKind) -> Self {
-        let contributions = Contributions::Clipped(norm);
+    pub fn in_float(rule: impl Into<GradientClipping>, examples: u64, microbatch: u64, float: FloatKind) -> Self {
+        let contributions = Contributions::Clipped(rule.into());
         Self { microbatch: microbatch.max(1), in_float: true, ..Self::whole(contributions, examples, float) }
     }
 
@@ -246,8 +246,8 @@ impl StepSum {
         let difference = match (self.contributions, relation) {
             (Contributions::Bounded { difference, .. }, AdjacencyKind::ReplaceOne) => difference,
             (Contributions::Bounded { lipschitz, .. }, AdjacencyKind::ZeroOut) => lipschitz,
-            (Contributions::Clipped(norm), AdjacencyKind::ReplaceOne) => 2.0 * norm.get(),
-            (Contributions::Clipped(norm), AdjacencyKind::ZeroOut) => norm.get(),
+            (Contributions::Clipped(rule), AdjacencyKind::ReplaceOne) => 2.0 * rule.norm().get(),
+            (Contributions::Clipped(rule), AdjacencyKind::ZeroOut) => rule.norm().get(),
             (_, adjacency) => return Err(Error::Adjacency { recipe: "noise in every step", adjacency }),
         };
         Ok((difference, self.contributions.bound()))
@@ -260,8 +260,8 @@ impl StepSum {
     ) -> Result<ClippedSum<F, A>, Error> {
         let (dim, blocks, microbatch) = (model.parameters(), model.blocks().len(), self.microbatch());
         Ok(match self.contributions {
-            Contributions::Clipped(norm) => {
-                let sum = ClippedSum::new(dim, blocks, norm, model.norm_roundings(), microbatch, self.examples)?;
+            Contributions::Clipped(rule) => {
+                let sum = ClippedSum::new(dim, blocks, rule, model.norm_roundings(), microbatch, self.examples)?;
                 if self.in_float { sum.in_float()? } else { sum }
             }
             Contributions::Bounded { .. } => {

@@ -5,7 +5,7 @@ use dp_accountant::{Adjacency, EventLog};
 use dp_data::sums::{IntegerSums, Slope, SumKind, SumRequest, SumSource, bits_of};
 use dp_data::{Block, Description, Rows, SourceError};
 use dp_losses::{LossKind, Model};
-use dp_mechanisms::clip::{ClippingNorm, ExactSum};
+use dp_mechanisms::clip::{ClippingNorm, ExactSum, GradientClipping};
 use dp_mechanisms::steps::{NoisySteps, StepNoise};
 use dp_mechanisms::{Bounded, ReleaseRng, Released};
 use nalgebra::{RealField, convert, try_convert};
@@ -175,7 +175,10 @@ impl<F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized> Gra
 /// Returns the slope of a loss whose contributions have these bounds.
 fn slope(loss: LossKind, contributions: &Contributions) -> Result<Slope, Error> {
     let clipped = match contributions {
-        Contributions::Clipped(norm) => Some(norm.get()),
+        Contributions::Clipped(GradientClipping::Flat(norm)) => Some(norm.get()),
+        Contributions::Clipped(_) => {
+            return Err(Error::NotProved { recipe: RECIPE, why: "other engines clip a gradient to one norm" });
+        }
         Contributions::Bounded { .. } => None,
     };
     Ok(match (loss, clipped) {

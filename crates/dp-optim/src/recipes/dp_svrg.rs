@@ -229,7 +229,7 @@ impl DpSvrg {
         let steps = NoisyRun::new(parts)?;
         let domain = problem.domain(self.radius)?;
         let contributions = match self.clipping {
-            Some(norm) => Contributions::Clipped(norm),
+            Some(norm) => Contributions::Clipped(norm.into()),
             None => Contributions::of_loss(&self.loss, &domain, problem.dim, self.float)?,
         };
         let n = problem.n;

@@ -29,7 +29,7 @@ pub use run::ModelPlan;
 
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
-use dp_mechanisms::clip::ClippingNorm;
+use dp_mechanisms::clip::GradientClipping;
 
 use super::noisy_run::Sampling;
 use super::noisy_sums::NoisySums;
@@ -50,7 +50,7 @@ const RECIPE: &str = "dp-sgd of a model";
 /// # Examples
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ZeroOut};
-/// use dp_mechanisms::clip::ClippingNorm;
+/// use dp_mechanisms::clip::GradientClipping;
 /// use dp_optim::recipes::{Budget, ModelSgd};
 ///
 /// let recipe = ModelSgd { batch_size: 2048, steps: 600, ..ModelSgd::new(ClippingNorm::new(0.1)?) };
@@ -70,8 +70,8 @@ pub struct ModelSgd {
     pub batch_size: u64,
     /// T: number of steps.
     pub steps: u64,
-    /// C: clipping norm of each sample's gradient.
-    pub clipping: ClippingNorm,
+    /// The clipping of each sample's gradient, to the norm C.
+    pub clipping: GradientClipping,
     /// Maximum number of samples whose gradients are summed at a time. It determines memory, speed and, where sums are
     /// [`in_float`](Self::in_float), how much of the noise is for rounding.
     pub microbatch: u64,
@@ -95,12 +95,12 @@ pub struct ModelSgd {
 impl ModelSgd {
     /// Creates a recipe with Poisson batches of 2048, 600 steps of size 0.5, Nesterov's momentum 0.9 and the last iterate, in single
     /// precision.
-    pub fn new(clipping: ClippingNorm) -> Self {
+    pub fn new(clipping: impl Into<GradientClipping>) -> Self {
         Self {
             sampling: Sampling::Poisson,
             batch_size: 2048,
             steps: 600,
-            clipping,
+            clipping: clipping.into(),
             microbatch: 256,
             in_float: true,
             descent: Descent::Accelerated { momentum: 0.9 },
@@ -185,7 +185,7 @@ impl ModelSgd {
             recipe: RECIPE,
             steps: &steps,
             updates: self.steps,
-            sum: self.clipping.get() * sums.sum.examples as f64 + noise,
+            sum: self.clipping.norm().get() * sums.sum.examples as f64 + noise,
             divisor,
             lambda,
             radius: None,

@@ -207,7 +207,7 @@ impl NoisyRun {
             Batching::Parties { parties, .. } => (n / parties).max(1) as f64,
         };
         let contributions = |float| match parts.clipping {
-            Some(norm) => Ok(Contributions::Clipped(norm)),
+            Some(norm) => Ok(Contributions::Clipped(norm.into())),
             None => Contributions::of_loss(&loss, &problem.domain(radius)?, dim, float),
         };
         // A Poisson batch may hold all records, however unlikely.

@@ -229,7 +229,7 @@ impl Scs13 {
         let n = problem.n;
         let domain = problem.domain(self.radius)?;
         let contributions = match self.clipping {
-            Some(norm) => Contributions::Clipped(norm),
+            Some(norm) => Contributions::Clipped(norm.into()),
             None => Contributions::of_loss(&self.loss, &domain, problem.dim, self.float)?,
         };
         let batch_size = self.batch_size.min(n);

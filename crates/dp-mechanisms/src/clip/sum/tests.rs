@@ -1,3 +1,4 @@
+use super::super::ClippingNorm;
 use super::*;
 use dp_accountant::{AddRemoveOne, ChangeListLabels, ReplaceOne, ZeroOut};
 use proptest::prelude::*;

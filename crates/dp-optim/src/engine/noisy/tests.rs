@@ -47,7 +47,7 @@ where
 
 fn clipped(norm: f64, examples: u64, microbatch: u64, float: FloatKind) -> StepSum {
     StepSum {
-        contributions: Contributions::Clipped(ClippingNorm::new(norm).unwrap()),
+        contributions: Contributions::Clipped(ClippingNorm::new(norm).unwrap().into()),
         examples,
         microbatch,
         float,
@@ -345,7 +345,7 @@ fn a_null_record_that_is_drawn_leaves_no_trace() {
     const DIM: usize = 5;
     const CLASSES: usize = 3;
     let model = SoftmaxModel::<f64>::new(DIM, Softmax::new(CLASSES as u32).unwrap());
-    let contributions = Contributions::Clipped(ClippingNorm::new(0.7).unwrap());
+    let contributions = Contributions::Clipped(ClippingNorm::new(0.7).unwrap().into());
     let sum = StepSum {
         contributions,
         examples: 1000,

@@ -294,7 +294,7 @@ fn long_batches_come_in_pieces_and_make_the_same_updates() {
     let examples = Examples::dense(values, vec![1.0; n], 2).unwrap();
     let run = run(BatchLaw::Poisson { mean_darts: 25_000 }, n as u64, 3);
     let steps = StepBatches::Drawn { n: n as u64, law: run.law, steps: 3 };
-    let sum = StepSum::whole(Contributions::Clipped(ClippingNorm::new(0.1).unwrap()), n as u64, FloatKind::F64);
+    let sum = StepSum::whole(Contributions::Clipped(ClippingNorm::new(0.1).unwrap().into()), n as u64, FloatKind::F64);
     let rule = GradientDescent { lambda: 0.0, radius: None };
     let outputs = |offer| {
         let mut source = Offers(MemorySource::new(examples.clone(), 1.0, 1.0), offer);

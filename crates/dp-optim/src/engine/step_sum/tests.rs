@@ -1,9 +1,11 @@
 use dp_losses::{HuberSvm, Softmax};
 
+use dp_mechanisms::clip::ClippingNorm;
+
 use super::*;
 
 fn clipped(norm: f64) -> Contributions {
-    Contributions::Clipped(ClippingNorm::new(norm).unwrap())
+    Contributions::Clipped(ClippingNorm::new(norm).unwrap().into())
 }
 
 #[test]

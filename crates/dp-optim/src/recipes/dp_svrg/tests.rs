@@ -131,7 +131,7 @@ fn no_record_moves_a_sum_of_differences_by_more_than_its_sensitivity() {
             let points =
                 [0, 1].map(|_| -> Vec<F> { (0..dim).map(|_| number(size * rng.random_range(-1.0..1.0))).collect() });
             let scale = 10f64.powf(rng.random_range(-3.0..9.0));
-            let clipped = Contributions::Clipped(ClippingNorm::new(1.0).unwrap());
+            let clipped = Contributions::Clipped(ClippingNorm::new(1.0).unwrap().into());
             let sum = StepSum {
                 contributions: clipped,
                 examples: 40,

@@ -68,9 +68,9 @@ impl<A: RecordAdjacency> ModelPlan<A> {
         self.promise.reached()
     }
 
-    /// Returns the standard deviation of the noise over the clipping norm.
+    /// Returns the standard deviation of the noise over the clipping norm C.
     pub fn noise_multiplier(&self) -> f64 {
-        self.derivation.std_dev / self.derivation.recipe.clipping.get()
+        self.derivation.std_dev / self.derivation.recipe.clipping.norm().get()
     }
 
     /// Trains the model on `samples` from `start`, and releases it. After each step the observer sees its number, from 1, and the

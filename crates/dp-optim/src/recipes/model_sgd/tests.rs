@@ -1,12 +1,12 @@
 use std::collections::BTreeMap;
 
-use dp_accountant::certificate::{Certificate, Derivation as _, NoiseMode};
+use dp_accountant::certificate::{Certificate, NoiseMode};
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::{Samples, Workers};
 use dp_losses::{ChoosesFrom, LossKind, Model, ParameterBlock};
 use dp_mechanisms::SeededRng;
-use dp_mechanisms::clip::ClippingNorm;
+use dp_mechanisms::clip::{AutomaticClipping, ClippingNorm, GradientClipping};
 use nalgebra::{RealField, convert};
 
 use super::*;
@@ -161,6 +161,12 @@ fn a_model_is_trained_from_its_start() {
         let double = trained::<f64>(&ModelSgd { float: FloatKind::F64, ..recipe }, 1).0;
         assert!((double[0] - 0.3).abs() < 0.15 && (double[1] + 0.6).abs() < 0.15, "{descent:?}: {double:?}");
     }
+    // The other rules of clipping: the norm only scales the steps of automatic clipping.
+    let norm = ClippingNorm::new(0.5).unwrap();
+    for clipping in [GradientClipping::PerBlock(norm), AutomaticClipping::new(norm, 0.01).unwrap().into()] {
+        let weights = trained::<f32>(&ModelSgd { clipping, steps: 300, ..recipe() }, 1).0;
+        assert!((weights[0] - 0.3).abs() < 0.25 && (weights[1] + 0.6).abs() < 0.25, "{clipping:?}: {weights:?}");
+    }
     // The mean of the iterates is a function of what the observer sees.
     let averaging = Averaging::Suffix { updates: 10 };
     let (weights, seen) = trained::<f64>(&ModelSgd { averaging, float: FloatKind::F64, ..recipe() }, 1);
@@ -192,7 +198,7 @@ fn the_certificate_is_derived_again() {
         |derivation| derivation.recipe.steps -= 1,
         |derivation| derivation.recipe.batch_size -= 1,
         |derivation| derivation.recipe.microbatch += 1,
-        |derivation| derivation.recipe.clipping = ClippingNorm::new(1.4).unwrap(),
+        |derivation| derivation.recipe.clipping = ClippingNorm::new(1.4).unwrap().into(),
     ];
     for (index, edit) in edits.into_iter().enumerate() {
         assert!(edited(edit).is_err(), "{index}");
@@ -202,6 +208,8 @@ fn the_certificate_is_derived_again() {
 #[cfg(feature = "serde")]
 #[test]
 fn the_derivation_is_read_as_it_was_written() {
+    use dp_accountant::certificate::Derivation as _;
+
     let plan = recipe().plan::<ZeroOut>(5000, 2, budget(2.0)).unwrap();
     let text = serde_json::to_string(plan.derivation()).unwrap();
     let read: ModelDerivation = serde_json::from_str(&text).unwrap();
