@@ -62,7 +62,7 @@ impl Architecture {
     /// An activation before a max-pool is computed after it: both are monotone, so that the function is the same, and fewer values
     /// remain.
     pub(crate) fn plan(&self) -> Result<Vec<Planned>, Error> {
-        if !self.input.values().is_some_and(|values| values <= MOST_VALUES) {
+        if self.input.values().is_none_or(|values| values > MOST_VALUES) {
             return Err(Error::Input { found: self.input, most: MOST_VALUES });
         }
         let mut plan: Vec<Planned> = Vec::new();

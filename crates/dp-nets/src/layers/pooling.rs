@@ -63,8 +63,8 @@ impl Pool {
                         for (j, offset) in self.pixels().enumerate().skip(1) {
                             let pixel = &image[corner + offset..corner + offset + channels];
                             for ((largest, index), &x) in largest.iter_mut().zip(&mut *index).zip(pixel) {
-                                // Once it is NaN nothing is larger.
-                                let is_larger = x > *largest || x != x;
+                                // NaN is larger than a number; nothing is larger than NaN.
+                                let is_larger = x > *largest || x.partial_cmp(&x).is_none();
                                 *largest = if is_larger { x } else { *largest };
                                 *index = if is_larger { j as u8 } else { *index };
                             }
