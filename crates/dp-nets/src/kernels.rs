@@ -1,4 +1,7 @@
 //! Loops over slices, compiled for the instruction set of the machine.
+//!
+//! Inside of [`vectorised`] loops are written with `for`: a closure that is passed to `for_each` can become a function of its own,
+//! which is compiled for the least instruction set.
 
 use pulp::Arch;
 
@@ -44,34 +47,46 @@ pub(crate) fn is_finite<F: Float>(v: &[F]) -> bool {
     let mut sums = [F::zero(); LANES];
     let (whole, rest) = v.as_chunks::<LANES>();
     for chunk in whole {
-        sums.iter_mut().zip(chunk).for_each(|(sum, &x)| *sum += x * F::zero());
+        for (sum, &x) in sums.iter_mut().zip(chunk) {
+            *sum += x * F::zero();
+        }
     }
-    sums.iter_mut().zip(rest).for_each(|(sum, &x)| *sum += x * F::zero());
+    for (sum, &x) in sums.iter_mut().zip(rest) {
+        *sum += x * F::zero();
+    }
     sums.iter().all(|&sum| sum == F::zero())
 }
 
 /// Computes `sum += v`.
 #[inline(always)]
 pub(crate) fn add<F: Float>(v: &[F], sum: &mut [F]) {
-    sum.iter_mut().zip(v).for_each(|(sum, &x)| *sum += x);
+    for (sum, &x) in sum.iter_mut().zip(v) {
+        *sum += x;
+    }
 }
 
 /// Computes `sum += v` in double precision.
 #[inline(always)]
 pub(crate) fn add_wide<F: Float>(v: &[F], sum: &mut [f64]) {
-    sum.iter_mut().zip(v).for_each(|(sum, &x)| *sum += x.wide());
+    for (sum, &x) in sum.iter_mut().zip(v) {
+        *sum += x.wide();
+    }
 }
 
 /// Computes `sum += coefficient · v`, each product rounded to `F`.
 #[inline(always)]
 pub(crate) fn add_scaled<F: Float>(coefficient: F, v: &[F], sum: &mut [F]) {
-    sum.iter_mut().zip(v).for_each(|(sum, &x)| *sum += coefficient * x);
+    for (sum, &x) in sum.iter_mut().zip(v) {
+        *sum += coefficient * x;
+    }
 }
 
 /// Computes `sum += coefficient · v`, each product rounded to `F` and added in double precision.
 #[inline(always)]
 pub(crate) fn add_scaled_wide<F: Float>(coefficient: F, v: &[F], sum: &mut [f64]) {
-    sum.iter_mut().zip(v).for_each(|(sum, &x)| *sum += (coefficient * x).wide());
+    for (sum, &x) in sum.iter_mut().zip(v) {
+        *sum += (coefficient * x).wide();
+    }
 }
 
 #[cfg(test)]

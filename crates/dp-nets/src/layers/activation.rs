@@ -16,9 +16,17 @@ impl Activation {
         vectorised(
             #[inline(always)]
             || match self {
-                // A comparison that NaN fails, so that it is kept.
-                Self::Relu => values.iter_mut().for_each(|z| *z = if *z < F::zero() { F::zero() } else { *z }),
-                Self::Tanh => values.iter_mut().for_each(|z| *z = z.hyperbolic_tangent()),
+                Self::Relu => {
+                    for z in values {
+                        // A comparison that NaN fails, so that it is kept.
+                        *z = if *z < F::zero() { F::zero() } else { *z };
+                    }
+                }
+                Self::Tanh => {
+                    for z in values {
+                        *z = z.hyperbolic_tangent();
+                    }
+                }
             },
         );
     }
@@ -29,8 +37,16 @@ impl Activation {
             || {
                 let pairs = gradient.iter_mut().zip(values);
                 match self {
-                    Self::Relu => pairs.for_each(|(g, &y)| *g = if y > F::zero() { *g } else { F::zero() }),
-                    Self::Tanh => pairs.for_each(|(g, &y)| *g *= F::one() - y * y),
+                    Self::Relu => {
+                        for (g, &y) in pairs {
+                            *g = if y > F::zero() { *g } else { F::zero() };
+                        }
+                    }
+                    Self::Tanh => {
+                        for (g, &y) in pairs {
+                            *g *= F::one() - y * y;
+                        }
+                    }
                 }
             },
         );

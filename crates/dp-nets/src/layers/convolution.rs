@@ -57,7 +57,11 @@ impl Convolution {
         let examples = images.chunks_exact(self.inputs).zip(windows.chunks_exact_mut(self.windows()));
         vectorised(
             #[inline(always)]
-            || examples.for_each(|(image, windows)| self.patches.gather(image, windows)),
+            || {
+                for (image, windows) in examples {
+                    self.patches.gather(image, windows);
+                }
+            },
         );
     }
 
@@ -104,7 +108,11 @@ impl Convolution {
                 of_bias.fill(F::zero());
                 vectorised(
                     #[inline(always)]
-                    || gradient.chunks_exact(channels).for_each(|pixel| add(pixel, of_bias)),
+                    || {
+                        for pixel in gradient.chunks_exact(channels) {
+                            add(pixel, of_bias);
+                        }
+                    },
                 );
             }
             if let Some(input_gradient) = input_gradient.as_deref_mut() {

@@ -51,7 +51,11 @@ impl Linear {
         let examples = input.chunks_exact(self.inputs).zip(gradient.chunks_exact(self.outputs));
         vectorised(
             #[inline(always)]
-            || norms.zip(examples).for_each(|(norm, (a, g))| *norm = (squared_norm(a) + 1.0) * squared_norm(g)),
+            || {
+                for (norm, (a, g)) in norms.zip(examples) {
+                    *norm = (squared_norm(a) + 1.0) * squared_norm(g);
+                }
+            },
         );
     }
 
@@ -88,7 +92,11 @@ impl Linear {
         let (weights, bias) = sum.split_at_mut(self.inputs * self.outputs);
         vectorised(
             #[inline(always)]
-            || scaled.chunks_exact(self.outputs).for_each(|row| add(row, bias)),
+            || {
+                for row in scaled.chunks_exact(self.outputs) {
+                    add(row, bias);
+                }
+            },
         );
         let n = coefficients.len();
         let input = Matrix::new(input, n, self.inputs);
@@ -118,11 +126,17 @@ impl Linear {
                     if c == F::zero() {
                         wide.fill(0.0);
                     } else {
-                        wide.iter_mut().zip(a).for_each(|(wide, a)| *wide = a.wide());
+                        for (wide, a) in wide.iter_mut().zip(a) {
+                            *wide = a.wide();
+                        }
                     }
                 }
-                wide.iter_mut().zip(&*scaled).for_each(|(wide, g)| *wide = g.wide());
-                scaled.chunks_exact(self.outputs).for_each(|row| add_wide(row, bias));
+                for (wide, g) in wide.iter_mut().zip(&*scaled) {
+                    *wide = g.wide();
+                }
+                for row in scaled.chunks_exact(self.outputs) {
+                    add_wide(row, bias);
+                }
             },
         );
         let n = coefficients.len();
@@ -140,7 +154,9 @@ impl Linear {
                     if c == F::zero() {
                         scaled.fill(F::zero());
                     } else {
-                        scaled.iter_mut().zip(g).for_each(|(scaled, &g)| *scaled = c * g);
+                        for (scaled, &g) in scaled.iter_mut().zip(g) {
+                            *scaled = c * g;
+                        }
                     }
                 }
             },

@@ -11,7 +11,11 @@ use crate::kernels::{add_scaled, add_scaled_wide, squared_norm, vectorised};
 pub(crate) fn squared_norms<'a, F: Float>(gradients: &[F], length: usize, norms: impl Iterator<Item = &'a mut f64>) {
     vectorised(
         #[inline(always)]
-        || norms.zip(gradients.chunks_exact(length)).for_each(|(norm, gradient)| *norm = squared_norm(gradient)),
+        || {
+            for (norm, gradient) in norms.zip(gradients.chunks_exact(length)) {
+                *norm = squared_norm(gradient);
+            }
+        },
     );
 }
 
@@ -19,7 +23,11 @@ pub(crate) fn squared_norms<'a, F: Float>(gradients: &[F], length: usize, norms:
 pub(crate) fn add_weighted<F: Float>(gradients: &[F], coefficients: &[F], sum: &mut [F]) {
     vectorised(
         #[inline(always)]
-        || chosen(gradients, coefficients, sum.len()).for_each(|(gradient, c)| add_scaled(c, gradient, sum)),
+        || {
+            for (gradient, c) in chosen(gradients, coefficients, sum.len()) {
+                add_scaled(c, gradient, sum);
+            }
+        },
     );
 }
 
@@ -27,7 +35,11 @@ pub(crate) fn add_weighted<F: Float>(gradients: &[F], coefficients: &[F], sum: &
 pub(crate) fn add_weighted_in_double<F: Float>(gradients: &[F], coefficients: &[F], sum: &mut [f64]) {
     vectorised(
         #[inline(always)]
-        || chosen(gradients, coefficients, sum.len()).for_each(|(gradient, c)| add_scaled_wide(c, gradient, sum)),
+        || {
+            for (gradient, c) in chosen(gradients, coefficients, sum.len()) {
+                add_scaled_wide(c, gradient, sum);
+            }
+        },
     );
 }
 

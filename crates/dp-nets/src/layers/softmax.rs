@@ -44,9 +44,13 @@ pub(crate) fn gradients<F: Float>(logits: &[F], classes: &[Option<usize>], gradi
                     continue;
                 }
                 let largest = largest(logits);
-                gradient.iter_mut().zip(logits).for_each(|(g, &z)| *g = (z - largest).exponential());
+                for (g, &z) in gradient.iter_mut().zip(logits) {
+                    *g = (z - largest).exponential();
+                }
                 let total = gradient.iter().fold(F::zero(), |sum, &g| sum + g);
-                gradient.iter_mut().for_each(|g| *g /= total);
+                for g in gradient.iter_mut() {
+                    *g /= total;
+                }
                 if let Some(own) = gradient.get_mut(class) {
                     *own -= F::one();
                 }
