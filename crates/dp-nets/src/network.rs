@@ -3,7 +3,7 @@
 use dp_data::Images;
 use dp_losses::{Model, ParameterBlock};
 
-use crate::architecture::Architecture;
+use crate::architecture::{Architecture, Planned};
 use crate::error::Error;
 use crate::float::{Float, double_roundoff};
 use crate::initial::Initial;
@@ -30,7 +30,8 @@ const CACHE: usize = 1 << 22;
 ///
 /// # Panics
 /// The methods of [`Model`] panic if parameters, coefficients or outputs have lengths other than those of the batch and the
-/// model, if the examples have another shape than the input, or if a batch is not that of the last forward pass.
+/// model, if the examples have another shape than the input, if a sparse row has a column that is not below its length, or if a
+/// batch has another number of examples than that of the last forward pass.
 ///
 /// # Examples
 /// ```
@@ -60,6 +61,7 @@ const CACHE: usize = 1 << 22;
 pub struct Network<F, I> {
     architecture: Architecture,
     input: I,
+    plan: Vec<Planned>,
     stages: Vec<Stage>,
     sizes: Sizes,
     blocks: Vec<ParameterBlock>,
@@ -95,7 +97,7 @@ impl<F: Float, I: Input<F>> Network<F, I> {
         let without = stages.get(first).map_or(0, |stage| stage.slot);
         let gradients = values.iter().enumerate().map(|(slot, &size)| if slot > without { size } else { 0 }).collect();
         let (classes, sizes) = (values.last().copied().unwrap_or(0), Sizes { values, gradients });
-        Ok(Self { architecture, input, stages, sizes, blocks, first, classes, float: core::marker::PhantomData })
+        Ok(Self { architecture, input, plan, stages, sizes, blocks, first, classes, float: core::marker::PhantomData })
     }
 
     /// Returns the architecture.
@@ -113,8 +115,7 @@ impl<F: Float, I: Input<F>> Network<F, I> {
     /// # Privacy
     /// The draw reads no data. The seed is public; it must not be the seed of privacy noise.
     pub fn initial(&self, initial: Initial, seed: u64) -> Vec<F> {
-        // The plan was made before: it cannot fail.
-        self.architecture.plan().map_or_else(|_| Vec::new(), |plan| initial.draw(&plan, seed))
+        initial.draw(&self.plan, seed)
     }
 
     /// Returns the size in bytes of all buffers of a pass that grow with the microbatch, for each example.
@@ -187,7 +188,7 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
         pass.classes.clear();
         let size = self.sizes.values[0];
         for (i, values) in pass.values[0][..n * size].chunks_exact_mut(size).enumerate() {
-            let class = self.input.read(batch, i, self.classes, values);
+            let class = self.input.read(batch, i, self.classes, values).filter(|&class| class < self.classes);
             if class.is_none() {
                 values.fill(F::zero());
             }

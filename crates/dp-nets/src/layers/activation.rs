@@ -52,3 +52,32 @@ impl Activation {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_and_derivatives() {
+        let mut values = [-2.0, 0.0, -0.0, 3.0, f64::NEG_INFINITY, f64::INFINITY];
+        let mut gradient = [5.0; 6];
+        Activation::Relu.forward(&mut values);
+        assert_eq!(values, [0.0, 0.0, 0.0, 3.0, 0.0, f64::INFINITY]);
+        Activation::Relu.backward(&values, &mut gradient);
+        assert_eq!(gradient, [0.0, 0.0, 0.0, 5.0, 0.0, 5.0]);
+        let (mut values, mut gradient) = ([0.0, 0.5], [2.0, 2.0]);
+        Activation::Tanh.forward(&mut values);
+        Activation::Tanh.backward(&values, &mut gradient);
+        assert!((values[1] - 0.5_f64.tanh()).abs() < 1e-15);
+        assert!(gradient[0] == 2.0 && (gradient[1] - 2.0 / 0.5_f64.cosh().powi(2)).abs() < 1e-14);
+    }
+
+    #[test]
+    fn nan_is_kept() {
+        for activation in [Activation::Relu, Activation::Tanh] {
+            let mut values = [f32::NAN, -f32::NAN, 1.0];
+            activation.forward(&mut values);
+            assert!(values[0].is_nan() && values[1].is_nan() && values[2] > 0.5);
+        }
+    }
+}

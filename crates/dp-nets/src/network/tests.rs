@@ -178,6 +178,35 @@ fn no_batch_and_growing_batches() {
 }
 
 #[test]
+fn buffers_are_reused() {
+    let mnist = Shape { height: 28, width: 28, channels: 1 };
+    let architecture = Architecture::named("tempered-cnn", mnist, 10, None).unwrap();
+    let network = Network::<f32, _>::new(architecture, Pixels::new(Scaling::Unit)).unwrap();
+    let (images, w) = (images(mnist, 9, 10), network.initial(Initial::Uniform, 1));
+    let mut pass = network.pass(9);
+    let mut addresses = Vec::new();
+    for positions in [&[0, 1, 2, 3, 4, 5, 6, 7, 8][..], &[4], &[8, 7, 6, 5, 4, 3, 2, 1, 0], &[]] {
+        let (batch, n) = (images.choose(positions), 4 * positions.len());
+        network.forward(&w, batch, &mut pass);
+        network.backward(&w, batch, &mut pass);
+        network.squared_norms(batch, &mut pass, &mut vec![0.0; n]);
+        network.add_weighted(batch, &mut pass, &vec![0.5; n], &mut vec![0.0; w.len()]);
+        network.add_weighted_in_double(batch, &mut pass, &vec![0.5; n], &mut vec![0.0; w.len()]);
+        let of = |buffers: &[Vec<f32>]| buffers.iter().map(|b| (b.as_ptr() as usize, b.len())).collect::<Vec<_>>();
+        let mut all =
+            [of(&pass.values), of(&pass.gradients), of(&[]), of(core::slice::from_ref(&pass.buffer))].concat();
+        for kept in &pass.kept {
+            all.extend([(kept.per_example.as_ptr() as usize, kept.per_example.len())]);
+            all.extend([(kept.indices.as_ptr() as usize, kept.indices.len())]);
+        }
+        all.extend([(pass.wide.as_ptr() as usize, pass.wide.len()), (pass.norms.as_ptr() as usize, pass.norms.len())]);
+        all.extend([(pass.classes.as_ptr() as usize, 0), (pass.column.as_ptr() as usize, 0)]);
+        addresses.push(all);
+    }
+    assert!(addresses.iter().all(|all| *all == addresses[0]));
+}
+
+#[test]
 fn initial_parameters_are_those_of_the_seed_and_the_layer() {
     let network = of_rows::<f64>(tiny().swap_remove(5));
     let uniform = network.initial(Initial::Uniform, 1);

@@ -39,6 +39,82 @@ fn rows_satisfy_the_laws() {
     }
 }
 
+/// The products `c g` are those of `add_weighted`, rounded to `F`; only what follows is in double precision.
+#[test]
+fn contributions_in_double_precision_are_rounded_products() {
+    let network = of_rows::<f32>(tiny().swap_remove(5));
+    let (w, blocks) = (parameters(&network), network.blocks());
+    let values: Vec<f32> = (0..32).map(number).collect();
+    let batch = block(&values, &[1.0], None);
+    let gradient = evaluate(&network, &w, batch, None).gradient;
+    let (mut pass, mut sum) = (network.pass(1), vec![0.0; w.len()]);
+    network.forward(&w, batch, &mut pass);
+    network.backward(&w, batch, &mut pass);
+    network.add_weighted_in_double(batch, &mut pass, &[0.3; 4], &mut sum);
+    // All of the layers whose gradients are stored, and the biases of the linear layer, whose inputs are 1.
+    for j in (0..blocks[2].range.end).chain(w.len() - 2..w.len()) {
+        assert_eq!(sum[j], f64::from(0.3 * gradient[j]), "{j}");
+    }
+}
+
+#[test]
+fn declared_roundings_are_few_in_single_precision() {
+    let mnist = Shape { height: 28, width: 28, channels: 1 };
+    for (name, blocks) in [("mnist-mlp", 2.0), ("small-cnn", 5.0)] {
+        let of = || Architecture::named(name, mnist, 10, None).unwrap();
+        let single = Network::<f32, _>::new(of(), Pixels::new(Scaling::Unit)).unwrap().norm_roundings();
+        assert!((blocks + 1.0..blocks + 1.001).contains(&single), "{single}");
+        let double = Network::<f64, _>::new(of(), Pixels::new(Scaling::Unit)).unwrap().norm_roundings();
+        assert!((100.0..300.0).contains(&double), "{double}");
+    }
+}
+
+/// Networks of layers drawn at random: those that fit satisfy the laws of norms, and none panics.
+#[test]
+fn random_networks_satisfy_the_laws_of_norms() {
+    let mut state = 1_u64;
+    let mut below = |bound: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % bound) as usize
+    };
+    let mut checked = 0;
+    for _ in 0..300 {
+        let input = [1 + below(8), 1 + below(8), 1 + below(3)];
+        let mut layers: Vec<Layer> = (0..below(6))
+            .map(|_| {
+                let pair = |low: usize, a: usize, b: usize| [low + a, low + b];
+                match below(7) {
+                    0 => linear(1 + below(5)),
+                    1 | 2 => {
+                        let (kernel, stride) = (pair(1, below(3), below(3)), pair(1, below(3), below(3)));
+                        convolution(1 + below(4), kernel, stride, pair(0, below(3), below(3)))
+                    }
+                    3 => max_pool(pair(1, below(3), below(3)), pair(1, below(3), below(3))),
+                    4 => average_pool(pair(1, below(3), below(3)), pair(1, below(3), below(3))),
+                    5 => Layer::GroupNorm { groups: 1 + below(2) },
+                    _ => [Layer::Tanh, Layer::Relu][below(2)],
+                }
+            })
+            .collect();
+        layers.push(linear(2 + below(2)));
+        let architecture = architecture(input, &layers);
+        let Ok(network) = Network::<f32, _>::new(architecture.clone(), Features) else { continue };
+        checked += 1;
+        let dim = architecture.input.values().unwrap();
+        let values: Vec<f32> = (0..2 * dim).map(number).collect();
+        let all = block(&values, &[0.0, 1.0], None);
+        let singles = [all.slice(0..1), all.slice(1..2)];
+        assert_eq!(norm_laws(&network, &parameters(&network), &singles), Ok(()), "{architecture:?}");
+        let sum = evaluate(&network, &parameters(&network), all, None).gradient;
+        let single = |i: usize| evaluate(&network, &parameters(&network), singles[i], None).gradient;
+        let size = sum.iter().fold(1e-3_f32, |size, s| size.max(s.abs()));
+        for ((sum, a), b) in sum.iter().zip(single(0)).zip(single(1)) {
+            assert!((sum - a - b).abs() <= 1e-5 * size, "{architecture:?}");
+        }
+    }
+    assert!(checked > 60, "{checked}");
+}
+
 #[test]
 fn sparse_rows_are_those_of_the_dense_rows() {
     let architecture = tiny().swap_remove(1);
