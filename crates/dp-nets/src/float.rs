@@ -18,9 +18,9 @@ pub trait Float: Real {
     /// |x| < 0.55    x (135135 + 17325 x² + 378 x⁴ + x⁶) / (135135 + 62370 x² + 3150 x⁴ + 28 x⁶)
     /// otherwise     (e^{2|x|} - 1) / (e^{2|x|} + 1) with the sign of x
     /// ```
-    /// The first line is the 7th convergent of Lambert's continued fraction, whose error is below `3e-16` there, relatively. The
-    /// error of the result is at most 4 units in the last place in `f32`, and at most `2e-15`, relatively, in `f64` (tested over
-    /// a dense grid). `tanh(±∞) = ±1`; NaN for NaN.
+    /// The first line is the 7th convergent of Lambert's continued fraction, whose error is below `3e-16` there, relatively.
+    /// The error of the result is at most 4 units in the last place in `f32`, and at most `2e-15`, relatively, in `f64` (tested
+    /// over a dense grid). `tanh(±∞) = ±1`; NaN for NaN.
     ///
     /// # Examples
     /// ```

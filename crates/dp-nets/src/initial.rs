@@ -14,8 +14,8 @@ use crate::float::Float;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum Initial {
-    /// Weights and biases uniform in `±1/sqrt(fan_in)`, with `fan_in` the number of inputs of a unit. What PyTorch does if nothing
-    /// else is asked for.
+    /// Weights and biases uniform in `±1/sqrt(fan_in)`, with `fan_in` the number of inputs of a unit. What PyTorch does if
+    /// nothing else is asked for.
     #[default]
     Uniform,
     /// Weights normal with variance `2 / fan_in`, biases 0 (He et al., 2015, arXiv:1502.01852); for ReLU.

@@ -13,8 +13,8 @@ pub trait Input<F>: Sync {
     /// Returns the number of examples.
     fn examples(&self, batch: Self::Batch<'_>) -> usize;
 
-    /// Writes all values of example `i` and returns its class. Returns `None` for a null record and for a class that is not below
-    /// `classes`; what is written then is ignored.
+    /// Writes all values of example `i` and returns its class. Returns `None` for a null record and for a class that is not
+    /// below `classes`; what is written then is ignored.
     ///
     /// # Panics
     /// If an example has another number of values than `values`.

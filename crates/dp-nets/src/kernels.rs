@@ -1,7 +1,7 @@
 //! Loops over slices, compiled for the instruction set of the machine.
 //!
-//! Inside of [`vectorised`] loops are written with `for`: a closure that is passed to `for_each` can become a function of its own,
-//! which is compiled for the least instruction set.
+//! Inside of [`vectorised`] loops are written with `for`: a closure that is passed to `for_each` can become a function of its
+//! own, which is compiled for the least instruction set.
 
 use pulp::Arch;
 

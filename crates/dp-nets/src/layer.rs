@@ -42,15 +42,15 @@ impl Activation {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(try_from = "fields::Fields", into = "fields::Fields"))]
 pub enum Layer {
-    /// `z = a Wᵀ + b` of all values of the input. The output is `1 x 1 x units`. Parameters: `W` (`units x inputs`, row by row),
-    /// `b`.
+    /// `z = a Wᵀ + b` of all values of the input. The output is `1 x 1 x units`. Parameters: `W` (`units x inputs`, row by
+    /// row), `b`.
     Linear {
         /// Number of outputs, from 1 to 2^24.
         units: usize,
     },
-    /// A convolution (cross-correlation, as is usual). A side of the output has `floor((length + 2 padding - kernel) / stride) + 1`
-    /// pixels. Parameters: `W` (`channels x (kernel rows · kernel columns · input channels)`, row by row, the input channel running
-    /// fastest), `b`.
+    /// A convolution (cross-correlation, as is usual). A side of the output has
+    /// `floor((length + 2 padding - kernel) / stride) + 1` pixels. Parameters: `W`
+    /// (`channels x (kernel rows · kernel columns · input channels)`, row by row, the input channel running fastest), `b`.
     Convolution {
         /// Number of channels of the output, from 1 to 2^24.
         channels: usize,

@@ -1,10 +1,10 @@
 //! Small neural networks with the norm of each example's gradient and weighted sums of these gradients: what clipping needs.
 //!
-//! The crate knows nothing of privacy, noise or optimisers. A [`Network`] implements [`dp_losses::Model`]; an engine that drives
-//! this trait trains it privately. A clipped sum costs a few percent more than a plain one.
+//! The crate knows nothing of privacy, noise or optimisers. A [`Network`] implements [`dp_losses::Model`]; an engine that
+//! drives this trait trains it privately. A clipped sum costs a few percent more than a plain one.
 //!
-//! - [`Architecture`] and [`Layer`] describe a network as data: linear layers, convolutions, pooling, group norm, ReLU and tanh,
-//!   ended by the softmax cross-entropy. Shapes are checked when it is used; errors name the layers that do not fit.
+//! - [`Architecture`] and [`Layer`] describe a network as data: linear layers, convolutions, pooling, group norm, ReLU and
+//!   tanh, ended by the softmax cross-entropy. Shapes are checked when it is used; errors name the layers that do not fit.
 //!   [`Architecture::named`] has common ones. Layers that mix the examples of a batch, such as batch norm, are refused.
 //! - [`Pixels`] reads images as bytes ([`dp_data::Images`]), [`Features`] reads dense or sparse rows ([`dp_data::Examples`]);
 //!   [`Input`] is the interface for others.
@@ -14,9 +14,9 @@
 //!
 //! # Method
 //! For a linear layer the squared norm of an example's gradient is a product of two norms, and the weighted sum is one matrix
-//! product: no gradient of an example is formed. For a convolution or a group norm the gradient of each example is stored for the
-//! microbatch. Squared norms are added in double precision; [`Model::norm_roundings`](dp_losses::Model::norm_roundings) bounds
-//! their error. The stored numbers whose norm was taken are the ones that enter the sum.
+//! product: no gradient of an example is formed. For a convolution or a group norm the gradient of each example is stored for
+//! the microbatch. Squared norms are added in double precision; [`Model::norm_roundings`](dp_losses::Model::norm_roundings)
+//! bounds their error. The stored numbers whose norm was taken are the ones that enter the sum.
 //!
 //! # Examples
 //! Gradient descent without privacy, by hand:

@@ -18,8 +18,11 @@ const CACHE: usize = 1 << 22;
 /// A network with the softmax cross-entropy as its loss, for images or rows.
 ///
 /// Its parameters are one flat vector; every layer with parameters is one block, its weights and then its biases, named by
-/// position and kind, e.g. `1 convolution`. The gradient of an example that is not finite anywhere has the squared norm infinity
-/// in every block. With the coefficient 0, an example adds exactly nothing.
+/// position and kind, e.g. `1 convolution`. An example whose input, logits or gradient is not finite has the squared
+/// norm infinity in every block. With the coefficient 0, an example adds exactly nothing.
+///
+/// An activation of an infinite number is its limit: the `tanh` of infinity is 1. If all later values and gradients are finite,
+/// so is the norm; it is the norm of what is added.
 ///
 /// # Formula
 /// ```text
@@ -130,8 +133,8 @@ impl<F: Float, I: Input<F>> Network<F, I> {
         numbers * size_of::<F>() + self.stages.iter().map(|stage| stage.kept().indices).sum::<usize>()
     }
 
-    /// Returns the number of examples for which the buffers of a pass fit a cache of 4 MB: between 16 and 512, and at least 128 if
-    /// their buffers are smaller than the weights of linear layers, which are read once for each microbatch.
+    /// Returns the number of examples for which the buffers of a pass fit a cache of 4 MB: between 16 and 512, and at least 128
+    /// if their buffers are smaller than the weights of linear layers, which are read once for each microbatch.
     pub fn recommended_microbatch(&self) -> usize {
         let linear = self.stages.iter().filter(|stage| self.is_linear(stage));
         let weights: usize = linear.map(|stage| stage.parameters.len() * size_of::<F>()).sum();

@@ -5,8 +5,8 @@ use core::fmt;
 use crate::float::Float;
 use crate::stage::{Kept, Stage};
 
-/// Buffers of a [`Network`](crate::Network) for one microbatch. They grow when a larger microbatch comes and never shrink, so that
-/// nothing is allocated once they have seen the largest one.
+/// Buffers of a [`Network`](crate::Network) for one microbatch. They grow when a larger microbatch comes and never shrink, so
+/// that nothing is allocated once they have seen the largest one.
 ///
 /// `Debug` shows nothing of them: all are functions of records.
 #[derive(Clone)]

@@ -1,8 +1,8 @@
 //! Matrix products on the crate `gemm`, on the calling thread.
 //!
 //! `gemm` chooses its kernel at run time (AVX-512, AVX2 with FMA, NEON, or plain). Every element of a product is a sum over the
-//! inner dimension whose order depends on the shapes only, and only the row of the left and the column of the right matrix enter
-//! it.
+//! inner dimension whose order depends on the shapes only, and only the row of the left and the column of the right matrix
+//! enter it.
 // The interface of `gemm` takes raw pointers. This is the only function of the crate that calls it, on matrices whose extent is
 // checked when they are made.
 #![allow(unsafe_code)]
@@ -67,10 +67,10 @@ pub(crate) fn multiply<F: Float>(left: Matrix<'_, F>, right: Matrix<'_, F>, outp
     }
     let add = output == Output::Add;
     let alpha = if add { F::one() } else { F::zero() };
-    // SAFETY: `F` is `f32` or `f64` (`Float` is sealed), which `gemm` supports. `gemm` reads `left[i, j]` for `i < m`, `j < k` and
-    // `right[i, j]` for `i < k`, `j < n`, and writes `out[i, j]` for `i < m`, `j < n`; it reads `out` only with `read_dst`. By
-    // `Matrix::new` (strides `columns` and 1 of a slice of `rows · columns` numbers, or exchanged with the dimensions) and the
-    // assertions above all of these lie inside their slices. `out` is borrowed mutably, so that it overlaps neither input.
+    // SAFETY: `F` is `f32` or `f64` (`Float` is sealed), which `gemm` supports. `gemm` reads `left[i, j]` for `i < m`, `j < k`
+    // and `right[i, j]` for `i < k`, `j < n`, and writes `out[i, j]` for `i < m`, `j < n`; it reads `out` only with `read_dst`.
+    // By `Matrix::new` (strides `columns` and 1 of a slice of `rows · columns` numbers, or exchanged with the dimensions) and
+    // the assertions above all of these lie inside their slices. `out` is borrowed mutably, so that it overlaps neither input.
     unsafe {
         gemm::gemm(
             m,

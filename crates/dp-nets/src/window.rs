@@ -14,8 +14,8 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    /// Returns the numbers of rows and columns of positions, `floor((H + 2p - k) / s) + 1`; `None` if the window is larger than the
-    /// padded image.
+    /// Returns the numbers of rows and columns of positions, `floor((H + 2p - k) / s) + 1`; `None` if the window is larger than
+    /// the padded image.
     pub(crate) fn positions(&self, input: Shape) -> Option<[usize; 2]> {
         let along = |length: usize, axis: usize| {
             let room = (length + 2 * self.padding[axis]).checked_sub(self.size[axis])?;
@@ -30,8 +30,8 @@ impl Window {
     }
 }
 
-/// All windows of an image as rows of a matrix ("im2col"): one row for each position, in row order, with the pixels of the window
-/// in the order row, column, channel.
+/// All windows of an image as rows of a matrix ("im2col"): one row for each position, in row order, with the pixels of the
+/// window in the order row, column, channel.
 #[derive(Debug, Clone)]
 pub(crate) struct Patches {
     window: Window,

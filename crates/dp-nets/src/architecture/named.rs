@@ -48,8 +48,8 @@ impl Architecture {
     /// | `tempered-cnn` | convolution 16 of 8 x 8, stride 2, padding 3, pool of stride 1, convolution 32 of 4 x 4, stride 2, pool of stride 1, 32, 10 | 28 x 28 x 1, 10 | 26,010 | tanh |
     /// | `mlp:<width>,<width>,..` | the given widths | as given | | ReLU |
     ///
-    /// An activation follows every layer with parameters but the last. Pools take the maximum of 2 x 2. A name with a fixed input
-    /// ignores neither `input` nor `classes`: they must be those of the table.
+    /// An activation follows every layer with parameters but the last. Pools take the maximum of 2 x 2. For a name with
+    /// a fixed input, `input` and `classes` must be those of the table.
     ///
     /// # Errors
     /// A text that is no name, and an input or classes other than those of the name.
@@ -65,8 +65,8 @@ impl Architecture {
     /// ```
     ///
     /// # References
-    /// `tempered-cnn` and `cifar-cnn`: Papernot, Thakurta, Song, Chien, Erlingsson, "Tempered Sigmoid Activations for Deep Learning
-    /// with Differential Privacy", 2021, arXiv:2007.14191.
+    /// `tempered-cnn` and `cifar-cnn`: Papernot, Thakurta, Song, Chien, Erlingsson, "Tempered Sigmoid Activations for Deep
+    /// Learning with Differential Privacy", 2021, arXiv:2007.14191.
     pub fn named(text: &str, input: Shape, classes: usize, activation: Option<Activation>) -> Result<Self, Error> {
         let of_mlp = activation.unwrap_or(Activation::Relu);
         let of_cnn = activation.unwrap_or(Activation::Tanh);

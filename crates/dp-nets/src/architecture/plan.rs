@@ -59,8 +59,8 @@ fn values(shape: Shape) -> usize {
 impl Architecture {
     /// Infers all shapes, and returns the layers in the order in which they are computed.
     ///
-    /// An activation before a max-pool is computed after it: both are monotone, so that the function is the same, and fewer values
-    /// remain.
+    /// An activation before a max-pool is computed after it: both are monotone, so that the function is the same, and fewer
+    /// values remain.
     pub(crate) fn plan(&self) -> Result<Vec<Planned>, Error> {
         if self.input.values().is_none_or(|values| values > MOST_VALUES) {
             return Err(Error::Input { found: self.input, most: MOST_VALUES });

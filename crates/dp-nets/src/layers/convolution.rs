@@ -5,8 +5,8 @@
 //! U = windows of the image: T x K,   T = positions,   K = kernel rows · kernel columns · input channels
 //! z = U Wᵀ + b     ∂/∂U = g W, added up per pixel     ∂/∂(W, b) = (gᵀ U, Σ_t g_t)
 //! ```
-//! for one example; `z` and `g` are `T x C`, `W` is `C x K`, row by row, and `b` follows it. Images are `height x width x channels`
-//! with the channel running fastest, so that `z` is an image again (Chellapilla, Puri and Simard, 2006).
+//! for one example; `z` and `g` are `T x C`, `W` is `C x K`, row by row, and `b` follows it. Images are
+//! `height x width x channels` with the channel running fastest, so that `z` is an image again (Chellapilla, Puri and Simard, 2006).
 //!
 //! The windows are written for a few examples at a time, in the forward and again in the backward pass: they are several times
 //! larger than the image, and copying them within the cache is faster than keeping them.

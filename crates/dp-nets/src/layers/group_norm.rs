@@ -7,8 +7,8 @@
 //! ∂/∂x = (h - mean(h) - x̂ mean(h x̂)) / sqrt(variance + 1e-5),   h = γ g
 //! ∂/∂γ = Σ g x̂,   ∂/∂β = Σ g                  over the pixels
 //! ```
-//! (Wu and He, 2018, arXiv:1803.08494). No statistic mixes examples, so that per-example gradients exist. Means and variances are
-//! added in double precision.
+//! (Wu and He, 2018, arXiv:1803.08494). No statistic mixes examples, so that per-example gradients exist. Means and variances
+//! are added in double precision.
 
 use dp_data::images::Shape;
 

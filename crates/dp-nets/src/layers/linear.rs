@@ -66,8 +66,8 @@ impl Linear {
 
     /// Computes `sum += Σ_i c_i gradient_i`.
     ///
-    /// Where `c_i` is 0 and the input is not finite, the input is replaced by zeros, because its product with 0 would be NaN, and
-    /// the gradient by NaN, so that the example stays excluded.
+    /// Where `c_i` is 0 and the input is not finite, the input is replaced by zeros, because its product with 0 would be NaN,
+    /// and the gradient by NaN, so that the example stays excluded.
     pub(crate) fn add_weighted<F: Float>(
         &self,
         input: &mut [F],
@@ -103,8 +103,8 @@ impl Linear {
         multiply(Matrix::new(scaled, n, self.outputs).transposed(), input, Output::Add, weights);
     }
 
-    /// As [`add_weighted`](Self::add_weighted), with the products of the rounded `c_i g_i` and the inputs, and the sum, in double
-    /// precision. `wide_input` and `wide` are buffers of as many numbers as `input` and `scaled`.
+    /// As [`add_weighted`](Self::add_weighted), with the products of the rounded `c_i g_i` and the inputs, and the sum, in
+    /// double precision. `wide_input` and `wide` are buffers of as many numbers as `input` and `scaled`.
     #[allow(clippy::too_many_arguments)]
     pub(crate) fn add_weighted_in_double<F: Float>(
         &self,

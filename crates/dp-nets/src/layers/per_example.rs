@@ -1,8 +1,8 @@
 //! Layers whose per-example gradients are stored: convolutions and group norm.
 //!
-//! The norm is that of the stored numbers, and exactly these numbers enter the weighted sum. A norm from inner products of inputs
-//! and gradients would need less memory for some layers, but it cancels: in `f32` it can be too small for an image that somebody
-//! chooses for it.
+//! The norm is that of the stored numbers, and exactly these numbers enter the weighted sum. A norm from inner products of
+//! inputs and gradients would need less memory for some layers, but it cancels: in `f32` it can be too small for an image that
+//! somebody chooses for it.
 
 use crate::float::Float;
 use crate::kernels::{add_scaled, add_scaled_wide, squared_norm, vectorised};

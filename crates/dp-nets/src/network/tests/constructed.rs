@@ -32,7 +32,8 @@ fn gradient_of<F: Float>(convolution: &Convolution, image: &[F], gradient: &[F])
     (own, norm[0])
 }
 
-/// Checks, in `f32`, that the norm is that of the stored gradient, and that it is the norm in `f64` within `tolerance`, relatively.
+/// Checks, in `f32`, that the norm is that of the stored gradient, and that it is the norm in `f64` within `tolerance`,
+/// relatively.
 fn norm_is_right(image: &[f32], gradient: &[f32], side: usize, channels: usize, tolerance: f64) {
     let input = Shape { height: side + 2, width: side + 2, channels };
     let window = Window { size: [3, 3], stride: [1, 1], padding: [0, 0] };
@@ -46,8 +47,8 @@ fn norm_is_right(image: &[f32], gradient: &[f32], side: usize, channels: usize, 
     assert!(error.abs() <= tolerance, "{error}");
 }
 
-/// An image whose windows are nearly equal and gradients that add up to about 0. The sum over inner products in `f32` was 15% too
-/// small for such an image.
+/// An image whose windows are nearly equal and gradients that add up to about 0. The sum over inner products in `f32` was 15%
+/// too small for such an image.
 #[test]
 fn a_nearly_constant_image_with_gradients_that_add_up_to_zero() {
     let (side, channels) = (16, 128);
