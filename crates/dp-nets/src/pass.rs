@@ -1,0 +1,95 @@
+//! The buffers of a network for one microbatch.
+
+use core::fmt;
+
+use crate::float::Float;
+use crate::stage::{Kept, Stage};
+
+/// Buffers of a [`Network`](crate::Network) for one microbatch. They grow when a larger microbatch comes and never shrink, so
+/// that nothing is allocated once they have seen the largest one.
+///
+/// `Debug` shows nothing of them: all are functions of records.
+#[derive(Clone)]
+pub struct Pass<F> {
+    /// Number of examples and classes of the last forward pass.
+    pub(crate) examples: usize,
+    pub(crate) outputs: usize,
+    pub(crate) classes: Vec<Option<usize>>,
+    /// Input and outputs of the layers, and gradients with respect to them. Those that nothing needs stay empty.
+    pub(crate) values: Vec<Vec<F>>,
+    pub(crate) gradients: Vec<Vec<F>>,
+    pub(crate) kept: Vec<Kept<F>>,
+    /// Windows of a convolution, or scaled gradients of a linear layer.
+    pub(crate) buffer: Vec<F>,
+    /// The coefficients of one block.
+    pub(crate) column: Vec<F>,
+    /// Squared norms, examples x blocks.
+    pub(crate) norms: Vec<f64>,
+    /// Factors of a linear layer in double precision.
+    pub(crate) wide_input: Vec<f64>,
+    pub(crate) wide: Vec<f64>,
+}
+
+impl<F> fmt::Debug for Pass<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pass").finish_non_exhaustive()
+    }
+}
+
+/// Makes a buffer at least `length` long.
+pub(crate) fn grow<T: Clone>(buffer: &mut Vec<T>, length: usize, zero: T) {
+    if buffer.len() < length {
+        buffer.resize(length, zero);
+    }
+}
+
+/// The sizes of a network's buffers for one example.
+#[derive(Debug, Clone)]
+pub(crate) struct Sizes {
+    pub(crate) values: Vec<usize>,
+    pub(crate) gradients: Vec<usize>,
+}
+
+impl<F: Float> Pass<F> {
+    pub(crate) fn new(stages: &[Stage], sizes: &Sizes, microbatch: usize) -> Self {
+        let mut pass = Self {
+            examples: 0,
+            outputs: sizes.values.last().copied().unwrap_or(0),
+            classes: Vec::with_capacity(microbatch),
+            values: vec![Vec::new(); sizes.values.len()],
+            gradients: vec![Vec::new(); sizes.gradients.len()],
+            kept: stages.iter().map(|_| Kept::default()).collect(),
+            buffer: Vec::new(),
+            column: Vec::with_capacity(microbatch),
+            norms: Vec::new(),
+            wide_input: Vec::new(),
+            wide: Vec::new(),
+        };
+        pass.reserve(stages, sizes, microbatch);
+        pass
+    }
+
+    /// Makes all buffers large enough for `examples`.
+    pub(crate) fn reserve(&mut self, stages: &[Stage], sizes: &Sizes, examples: usize) {
+        let zero = F::zero();
+        for (buffers, sizes) in [(&mut self.values, &sizes.values), (&mut self.gradients, &sizes.gradients)] {
+            buffers.iter_mut().zip(sizes).for_each(|(buffer, size)| grow(buffer, examples * size, zero));
+        }
+        for (stage, kept) in stages.iter().zip(&mut self.kept) {
+            let sizes = stage.kept();
+            grow(&mut kept.indices, examples * sizes.indices, 0);
+            grow(&mut kept.per_example, examples * sizes.per_example, zero);
+            grow(&mut kept.normalised, examples * sizes.normalised, zero);
+            grow(&mut kept.scales, examples * sizes.scales, zero);
+            grow(&mut self.buffer, stage.buffer(examples), zero);
+        }
+    }
+
+    /// Returns the logits of the last forward pass, `examples x classes`.
+    ///
+    /// # Privacy
+    /// They are functions of the records.
+    pub fn logits(&self) -> &[F] {
+        self.values.last().map_or(&[], |logits| &logits[..self.examples * self.outputs])
+    }
+}
