@@ -111,6 +111,8 @@ pub fn model_laws<'a, M: Model<f64>>(model: &M, case: &Case<M::Batch<'a>>) -> Re
         compare(6, || "gradient after other work".to_owned(), found, expected, 0.0)?;
     }
 
+    companion_laws(model, &case.parameters, case.whole, &case.singles)?;
+
     let parts: Vec<_> = case.parts.iter().map(|&(batch, count)| evaluate(batch, count)).collect();
     compare_all(7, "gradient by parts", &sum_of(&parts), &whole.gradient, 1e-9)
 }
@@ -157,6 +159,52 @@ pub fn norm_laws<F: Real, M: Model<F>>(model: &M, parameters: &[F], singles: &[M
             if found < exact * (1.0 - (roundings + 2.0) * roundoff) - 1e-37 {
                 let what = format!("squared norm of example {i}, block {}, {roundings} roundings declared", block.name);
                 return Err(Violation { law: 8, what, found, expected: exact });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks law 10 of [`Model`]: each of the examples, given one by one, has the same bits within the whole batch.
+///
+/// # Errors
+/// The first result that differs.
+pub fn companion_laws<'a, F: Real, M: Model<F>>(
+    model: &M,
+    parameters: &[F],
+    whole: M::Batch<'a>,
+    singles: &[M::Batch<'a>],
+) -> Result<(), Violation> {
+    let (n, blocks) = (singles.len(), model.blocks().len());
+    let results = |batch: M::Batch<'a>, count: usize, pass: &mut M::Pass| {
+        let (mut losses, mut norms) = (vec![F::zero(); count], vec![F::zero(); count * blocks]);
+        model.forward(parameters, batch, pass);
+        model.losses(batch, pass, &mut losses);
+        model.backward(parameters, batch, pass);
+        model.squared_norms(batch, pass, &mut norms);
+        (losses, norms)
+    };
+    let (mut together, mut alone) = (model.pass(n), model.pass(1));
+    let (losses, norms) = results(whole, n, &mut together);
+    for (i, &single) in singles.iter().enumerate() {
+        let (own_loss, own_norms) = results(single, 1, &mut alone);
+        let mut sums = [vec![F::zero(); parameters.len()], vec![F::zero(); parameters.len()]];
+        let mut doubles = [vec![0.0; parameters.len()], vec![0.0; parameters.len()]];
+        let mut only = vec![F::zero(); n * blocks];
+        only[i * blocks..(i + 1) * blocks].fill(F::one());
+        model.add_weighted_in_double(whole, &mut together, &only, &mut doubles[0]);
+        model.add_weighted_in_double(single, &mut alone, &vec![F::one(); blocks], &mut doubles[1]);
+        model.add_weighted(whole, &mut together, &only, &mut sums[0]);
+        model.add_weighted(single, &mut alone, &vec![F::one(); blocks], &mut sums[1]);
+        let all = |loss: F, norms: &[F], which: usize| -> Vec<f64> {
+            let numbers = [loss].into_iter().chain(norms.iter().copied()).chain(sums[which].iter().copied());
+            numbers.map(wide).chain(doubles[which].iter().copied()).collect()
+        };
+        let found = all(losses[i], &norms[i * blocks..(i + 1) * blocks], 0);
+        for (j, (found, expected)) in found.into_iter().zip(all(own_loss[0], &own_norms, 1)).enumerate() {
+            if found != expected && !(found.is_nan() && expected.is_nan()) {
+                let what = format!("result {j} of example {i} among others");
+                return Err(Violation { law: 10, what, found, expected });
             }
         }
     }

@@ -30,10 +30,12 @@ pub struct ParameterBlock {
 /// 7. any split into microbatches gives the same sum up to rounding;
 /// 8. `squared_norms` falls short of law 3, for each block, by at most `norm_roundings` plus two unit roundoffs, relatively
 ///    (`laws::norm_laws`, for `f32` and `f64`);
-/// 9. `add_weighted_in_double` satisfies laws 2 and 5 up to the rounding of double precision.
+/// 9. `add_weighted_in_double` satisfies laws 2 and 5 up to the rounding of double precision;
+/// 10. loss, squared norms and gradient of an example have the same bits whatever other examples are in the batch
+///     (`laws::companion_laws`, for `f32` and `f64`): with the coefficients of all others 0, sums have the bits of its own.
 ///
 /// # Privacy
-/// A clipped sum relies on laws 2, 3, 5, 8 and 9: with `coefficients[i, k] = min(1, C / norm)` computed from `squared_norms`, no
+/// A clipped sum relies on laws 2, 3, 5 and 8 to 10: with `coefficients[i, k] = min(1, C / norm)` computed from `squared_norms`, no
 /// example changes block `k` of the sum by more than `C`, up to the rounding of that sum.
 ///
 /// # Shapes

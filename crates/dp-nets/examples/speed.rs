@@ -1,7 +1,7 @@
 //! Processor time of a plain and a clipped gradient sum, on generated images: `cargo run --release -p dp-nets --example speed`.
 #![allow(clippy::print_stdout)]
 
-use dp_data::{Images, Samples, images::Shape};
+use dp_data::{Images, images::Shape};
 use dp_losses::Model;
 use dp_nets::{Architecture, Float, Initial, Network, Pixels, Scaling};
 use rustix::time::{ClockId, clock_gettime};

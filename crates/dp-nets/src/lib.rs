@@ -21,7 +21,7 @@
 //! # Examples
 //! Gradient descent without privacy, by hand:
 //! ```
-//! use dp_data::{Images, Samples, images::Shape};
+//! use dp_data::{Images, images::Shape};
 //! use dp_losses::Model;
 //! use dp_nets::{Architecture, Initial, Layer, Network, Pixels, Scaling};
 //!

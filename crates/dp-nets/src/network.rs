@@ -1,7 +1,7 @@
 //! Networks as a [`Model`].
 
-use dp_data::Images;
-use dp_losses::{Model, ParameterBlock};
+use dp_data::{ImageBatch, Images};
+use dp_losses::{ChoosesFrom, Model, ParameterBlock};
 
 use crate::architecture::{Architecture, Planned};
 use crate::error::Error;
@@ -202,7 +202,7 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
             let input = &mut below[stage.slot][..n * stage.inputs];
             let output =
                 above.first_mut().filter(|_| !stage.is_in_place()).map(|output| &mut output[..n * stage.outputs]);
-            stage.forward(parameters, input, kept, &mut pass.buffer, output.unwrap_or(&mut []));
+            stage.forward(parameters, input, kept, (&mut pass.buffer, &mut pass.spare), output.unwrap_or(&mut []));
         }
     }
 
@@ -215,7 +215,7 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
     fn backward(&self, parameters: &[F], batch: I::Batch<'_>, pass: &mut Pass<F>) {
         assert_eq!(parameters.len(), self.parameters(), "the parameters of the network");
         let n = self.check_batch(batch, pass);
-        let Pass { classes, values, gradients, kept, buffer, .. } = pass;
+        let Pass { classes, values, gradients, kept, buffer, spare, .. } = pass;
         if let (Some(logits), Some(gradient)) = (values.last(), gradients.last_mut()) {
             softmax::gradients(&logits[..n * self.classes], classes, &mut gradient[..n * self.classes]);
         }
@@ -230,7 +230,7 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
                 let input = (index > self.first).then(|| &mut of_input[..n * stage.inputs]);
                 Gradients { output: &mut above[0][..n * stage.outputs], input }
             };
-            stage.backward(parameters, values, kept, buffer, gradients);
+            stage.backward(parameters, values, kept, (buffer, spare), gradients);
         }
     }
 
@@ -263,13 +263,13 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
 
     /// # Formula
     /// ```text
-    /// B + 1 + r · (unit roundoff of double precision / unit roundoff of F)
+    /// 1 + r · (unit roundoff of double precision / unit roundoff of F)
     /// ```
-    /// with `B` blocks, whose norms a caller adds in `F`, and `r` the largest number of roundings of one block's norm in double
+    /// with `r` the largest number of roundings of one block's norm in double
     /// precision, which is rounded once to `F`.
     fn norm_roundings(&self) -> f64 {
         let of_block = self.stages.iter().map(Stage::norm_roundings).fold(0.0, f64::max);
-        self.blocks.len() as f64 + 1.0 + of_block * double_roundoff::<F>()
+        1.0 + of_block * double_roundoff::<F>()
     }
 
     fn add_weighted(&self, batch: I::Batch<'_>, pass: &mut Pass<F>, coefficients: &[F], sum: &mut [F]) {
@@ -327,6 +327,12 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
                 _ => per_example::add_weighted_in_double(&kept[index].per_example[..n * length], column, sum),
             }
         }
+    }
+}
+
+impl<F: Float> ChoosesFrom<F, Images> for Network<F, Pixels<F>> {
+    fn choose<'a>(&self, images: &'a Images, positions: &'a [u32]) -> ImageBatch<'a> {
+        images.choose(positions)
     }
 }
 

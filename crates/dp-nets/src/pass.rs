@@ -21,6 +21,8 @@ pub struct Pass<F> {
     pub(crate) kept: Vec<Kept<F>>,
     /// Windows of a convolution, or scaled gradients of a linear layer.
     pub(crate) buffer: Vec<F>,
+    /// Few rows with rows of zeros.
+    pub(crate) spare: Vec<F>,
     /// The coefficients of one block.
     pub(crate) column: Vec<F>,
     /// Squared norms, examples x blocks.
@@ -60,6 +62,7 @@ impl<F: Float> Pass<F> {
             gradients: vec![Vec::new(); sizes.gradients.len()],
             kept: stages.iter().map(|_| Kept::default()).collect(),
             buffer: Vec::new(),
+            spare: Vec::new(),
             column: Vec::with_capacity(microbatch),
             norms: Vec::new(),
             wide_input: Vec::new(),

@@ -2,7 +2,8 @@
 //!
 //! `gemm` chooses its kernel at run time (AVX-512, AVX2 with FMA, NEON, or plain). Every element of a product is a sum over the
 //! inner dimension whose order depends on the shapes only, and only the row of the left and the column of the right matrix
-//! enter it.
+//! enter it. It depends on the number of rows too: few rows have kernels and blocks of their own. [`multiply_rows`] prevents this
+//! where rows are examples, since the gradient of one must not depend on how many others there are.
 // The interface of `gemm` takes raw pointers. This is the only function of the crate that calls it, on matrices whose extent is
 // checked when they are made.
 #![allow(unsafe_code)]
@@ -96,9 +97,118 @@ pub(crate) fn multiply<F: Float>(left: Matrix<'_, F>, right: Matrix<'_, F>, outp
     }
 }
 
+/// Computes `out = left · right` or `out += left · right`, such that no bit of a row depends on the other rows or their number.
+///
+/// The version of `gemm` is fixed, as this rests on how it chooses the order of a sum: by the inner dimension `k` alone, unless the
+/// product has at most 256 elements or only one column, or `k > 512` and at most 64 rows and columns. In these cases there are
+/// rows of zeros in `spare`, or a plain loop. The tests compare all ways of dividing examples among products.
+///
+/// # Panics
+/// If the shapes do not fit.
+pub(crate) fn multiply_rows<F: Float>(
+    left: Matrix<'_, F>,
+    right: Matrix<'_, F>,
+    output: Output,
+    out: &mut [F],
+    spare: &mut Vec<F>,
+) {
+    let (rows, columns, k) = (left.rows, right.columns, left.columns);
+    if columns == 1 {
+        assert!(right.rows == k && out.len() == rows, "the shapes of a product with one column");
+        for (row, out) in left.values.chunks_exact(k.max(1)).zip(out) {
+            let column = right.values.iter().step_by(right.row_stride.unsigned_abs());
+            let sum = row.iter().zip(column).fold(F::zero(), |sum, (&a, &b)| sum + a * b);
+            *out = if output == Output::Add { *out + sum } else { sum };
+        }
+        return;
+    }
+    let least = least_rows(columns, k);
+    if rows >= least {
+        return multiply(left, right, output, out);
+    }
+    spare.clear();
+    spare.resize(least * (k + columns), F::zero());
+    let (wide_left, wide_out) = spare.split_at_mut(least * k);
+    wide_left[..left.values.len()].copy_from_slice(left.values);
+    wide_out[..out.len()].copy_from_slice(out);
+    multiply(Matrix::new(wide_left, least, k), right, output, wide_out);
+    out.copy_from_slice(&wide_out[..out.len()]);
+}
+
+/// Returns the number of rows from which on the order of a row's sums does not depend on their number.
+pub(crate) fn least_rows(columns: usize, k: usize) -> usize {
+    let of_blocks = if k > 512 && columns <= 64 { 65 } else { 2 };
+    (256 / columns.max(1) + 1).max(of_blocks)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The rows of a product, alone and together with any number of others, at any place among them.
+    fn rows_are_independent<F: Float>() {
+        let number = |j: usize| F::narrow(((j as f64 + 0.3) * 12.9898).sin());
+        let mut spare = Vec::new();
+        for (columns, k) in [
+            (1, 7),
+            (2, 3),
+            (2, 700),
+            (3, 1),
+            (3, 2),
+            (3, 40),
+            (6, 25),
+            (10, 513),
+            (10, 1000),
+            (16, 150),
+            (64, 600),
+            (65, 600),
+            (70, 30),
+            (128, 784),
+            (300, 10),
+            (1000, 2),
+        ] {
+            let (a, b): (Vec<F>, Vec<F>) = ((0..140 * k).map(number).collect(), (0..k * columns).map(number).collect());
+            let start: Vec<F> = (0..140 * columns).map(|j| number(j + 7)).collect();
+            for right in [Matrix::new(&b, k, columns), Matrix::new(&b, columns, k).transposed()] {
+                let mut product = |first: usize, rows: usize, output| {
+                    let mut out = start[first * columns..(first + rows) * columns].to_vec();
+                    multiply_rows(
+                        Matrix::new(&a[first * k..(first + rows) * k], rows, k),
+                        right,
+                        output,
+                        &mut out,
+                        &mut spare,
+                    );
+                    out
+                };
+                for output in [Output::Set, Output::Add] {
+                    let all = product(0, 140, output);
+                    for (first, rows) in [
+                        (0, 1),
+                        (5, 1),
+                        (139, 1),
+                        (3, 2),
+                        (7, 5),
+                        (0, 17),
+                        (30, 33),
+                        (1, 64),
+                        (9, 65),
+                        (2, 130),
+                        (139, 0),
+                    ] {
+                        let expected = &all[first * columns..(first + rows) * columns];
+                        assert_eq!(product(first, rows, output), expected, "{rows} x {columns} x {k} from {first}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_row_depends_on_the_others() {
+        rows_are_independent::<f32>();
+        rows_are_independent::<f64>();
+    }
 
     fn reference<F: Float>(left: Matrix<'_, F>, right: Matrix<'_, F>, out: &mut [F]) {
         let at =

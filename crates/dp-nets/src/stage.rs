@@ -134,13 +134,13 @@ impl Stage {
         parameters: &[F],
         input: &mut [F],
         kept: &mut Kept<F>,
-        buffer: &mut [F],
+        (buffer, spare): (&mut [F], &mut Vec<F>),
         output: &mut [F],
     ) {
         let parameters = &parameters[self.parameters.clone()];
         let n = input.len() / self.inputs;
         match &self.operation {
-            Operation::Linear(linear) => linear.forward(parameters, input, output),
+            Operation::Linear(linear) => linear.forward(parameters, input, spare, output),
             Operation::Convolution(convolution) => convolution.forward(parameters, input, buffer, output),
             Operation::Activation(activation) => activation.forward(input),
             Operation::MaxPool(pool) => pool.forward_max(input, &mut kept.indices[..n * self.outputs], output),
@@ -158,7 +158,7 @@ impl Stage {
         parameters: &[F],
         values: &[F],
         kept: &mut Kept<F>,
-        buffer: &mut [F],
+        (buffer, spare): (&mut [F], &mut Vec<F>),
         gradients: Gradients<'_, F>,
     ) {
         let parameters = &parameters[self.parameters.clone()];
@@ -176,7 +176,7 @@ impl Stage {
                 kept.per_example = per_example;
             }
             (Operation::Activation(activation), _) => activation.backward(values, output),
-            (Operation::Linear(linear), Some(input)) => linear.backward(parameters, output, input),
+            (Operation::Linear(linear), Some(input)) => linear.backward(parameters, output, spare, input),
             (Operation::MaxPool(pool), Some(input)) => {
                 pool.backward_max(&kept.indices[..n * self.outputs], output, input);
             }

@@ -81,7 +81,8 @@ impl Clipping {
                 return out_of_range("gamma", gamma, "the range in which its square is well inside the float type");
             }
         }
-        let slack = (norm_roundings + 8.0) * unit_roundoff::<F>();
+        // The norms of blocks are added up.
+        let slack = (norm_roundings + blocks as f64 + 7.0) * unit_roundoff::<F>();
         if !(norm_roundings >= 0.0 && slack <= LARGEST_SLACK) {
             return out_of_range("slack for the rounding of norms", slack, "[0, 1/8]");
         }

@@ -69,9 +69,9 @@ pub fn sensitivity_of_sum(difference: f64, bound: f64, examples: u64, microbatch
 ///
 /// # Formula
 /// ```text
-/// sum = Σ_i c_i g_i,   c_i = min(1, C (1 - (r + 8) u) / ‖g_i‖),   ‖g_i‖² = Σ over blocks of squared_norms
+/// sum = Σ_i c_i g_i,   c_i = min(1, C (1 - (r + K + 7) u) / ‖g_i‖),   ‖g_i‖² = Σ over blocks of squared_norms
 /// ```
-/// where `u` is the unit roundoff of `F`, and `r` = `norm_roundings` is the relative amount, in units of `u`, by which a squared
+/// where `u` is the unit roundoff of `F`, `K` the number of blocks, and `r` = `norm_roundings` is the relative amount, in units of `u`, by which a squared
 /// norm of a block may be too small. Other rules have the same reserve for rounding.
 ///
 /// # Shapes
@@ -86,7 +86,7 @@ pub fn sensitivity_of_sum(difference: f64, bound: f64, examples: u64, microbatch
 /// * A contribution's norm is at most `C`. With a squared norm that is too small by `r u` relatively, the root's error is `(r/2 +
 ///   1) u` at most. The target (for a share of it three times), the quotient, the denominator and the root round once to double
 ///   precision, the coefficient and its product with the gradient's factor once to `F`: less than `(r + 8) u` together, including
-///   second-order terms. Where squares underflow, the norm is far below `C` and `gamma`.
+///   second-order terms; adding the norms of blocks rounds `K - 1` times. Where squares underflow, the norm is far below `C` and `gamma`.
 /// * The rounding of the sum adds the second term of [`sensitivity_of_sum`], or the terms that [`in_float`](Self::in_float) states.
 ///
 /// The caller must ensure that:

@@ -13,7 +13,7 @@
 
 use crate::float::Float;
 use crate::kernels::{add, vectorised};
-use crate::product::{Matrix, Output, multiply};
+use crate::product::{Matrix, Output, least_rows, multiply};
 use crate::window::Patches;
 
 /// Numbers in the buffer for windows; one example may need more.
@@ -39,9 +39,12 @@ impl Convolution {
         self.patches.count() * self.patches.values()
     }
 
-    /// Returns the number of examples whose windows are held at once.
+    /// Returns the number of examples whose windows are held and multiplied at once: one, if the order of sums would depend on
+    /// their number.
     fn group(&self) -> usize {
-        (BUFFER / self.windows()).max(1)
+        let (k, channels) = (self.patches.values(), self.channels);
+        let least = least_rows(channels, k).max(least_rows(k, channels));
+        if channels == 1 || k == 1 || self.patches.count() < least { 1 } else { (BUFFER / self.windows()).max(1) }
     }
 
     /// Returns the required length of the buffer for windows, for a microbatch of `examples`.

@@ -10,7 +10,7 @@
 
 use crate::float::Float;
 use crate::kernels::{add, add_wide, is_finite, squared_norm, squared_norm_roundings, vectorised};
-use crate::product::{Matrix, Output, multiply};
+use crate::product::{Matrix, Output, multiply, multiply_rows};
 
 /// A linear layer of `inputs` numbers and `outputs` units.
 #[derive(Debug, Clone)]
@@ -28,17 +28,25 @@ impl Linear {
         outputs.len() / self.outputs
     }
 
-    pub(crate) fn forward<F: Float>(&self, parameters: &[F], input: &[F], output: &mut [F]) {
+    pub(crate) fn forward<F: Float>(&self, parameters: &[F], input: &[F], spare: &mut Vec<F>, output: &mut [F]) {
         let (weights, bias) = self.split(parameters);
         output.chunks_exact_mut(self.outputs).for_each(|row| row.copy_from_slice(bias));
         let input = Matrix::new(input, self.rows(output), self.inputs);
-        multiply(input, Matrix::new(weights, self.outputs, self.inputs).transposed(), Output::Add, output);
+        let weights = Matrix::new(weights, self.outputs, self.inputs).transposed();
+        multiply_rows(input, weights, Output::Add, output, spare);
     }
 
-    pub(crate) fn backward<F: Float>(&self, parameters: &[F], gradient: &[F], input_gradient: &mut [F]) {
+    pub(crate) fn backward<F: Float>(
+        &self,
+        parameters: &[F],
+        gradient: &[F],
+        spare: &mut Vec<F>,
+        input_gradient: &mut [F],
+    ) {
         let (weights, _) = self.split(parameters);
         let gradient = Matrix::new(gradient, self.rows(gradient), self.outputs);
-        multiply(gradient, Matrix::new(weights, self.outputs, self.inputs), Output::Set, input_gradient);
+        let weights = Matrix::new(weights, self.outputs, self.inputs);
+        multiply_rows(gradient, weights, Output::Set, input_gradient, spare);
     }
 
     /// Writes the squared norm of each example's gradient, in double precision.

@@ -4,7 +4,7 @@ mod laws;
 mod torch;
 
 use dp_data::images::Shape;
-use dp_data::{Block, ImageBatch, Images, Rows, Samples};
+use dp_data::{Block, ImageBatch, Images, Rows};
 use dp_losses::Model;
 
 use crate::{Activation, Architecture, Features, Float, Initial, Input, Layer, Network, Pixels, Scaling};

@@ -1,6 +1,6 @@
 //! The laws of `Model`, for every kind of layer and both inputs.
 
-use dp_losses::laws::{Case, model_laws, norm_laws};
+use dp_losses::laws::{Case, companion_laws, model_laws, norm_laws};
 
 use super::*;
 
@@ -60,10 +60,10 @@ fn contributions_in_double_precision_are_rounded_products() {
 #[test]
 fn declared_roundings_are_few_in_single_precision() {
     let mnist = Shape { height: 28, width: 28, channels: 1 };
-    for (name, blocks) in [("mnist-mlp", 2.0), ("small-cnn", 5.0)] {
+    for name in ["mnist-mlp", "small-cnn"] {
         let of = || Architecture::named(name, mnist, 10, None).unwrap();
         let single = Network::<f32, _>::new(of(), Pixels::new(Scaling::Unit)).unwrap().norm_roundings();
-        assert!((blocks + 1.0..blocks + 1.001).contains(&single), "{single}");
+        assert!((1.0..1.001).contains(&single), "{single}");
         let double = Network::<f64, _>::new(of(), Pixels::new(Scaling::Unit)).unwrap().norm_roundings();
         assert!((100.0..300.0).contains(&double), "{double}");
     }
@@ -217,4 +217,44 @@ fn gradients_of_large_networks_are_central_differences() {
             assert!((slope - gradient[j]).abs() <= 1e-6 * gradient[j].abs().max(1e-3), "{name} {j}: {slope}");
         }
     }
+}
+
+/// An example has the same bits alone and among others, in networks whose layers have few or many rows, columns and inputs: see
+/// `multiply_rows`.
+#[test]
+fn no_example_depends_on_its_companions() {
+    fn check<F: Float>(architecture: &Architecture, others: &[usize]) {
+        let network = Network::<F, _>::new(architecture.clone(), Pixels::new(Scaling::Symmetric)).unwrap();
+        let images = images(architecture.input, 150, network.classes());
+        let w = parameters(&network);
+        for &count in others {
+            let positions: Vec<u32> = (0..count).map(|i| (i * 37 % 150) as u32).collect();
+            // The first, one in the middle and the last, of which the others keep their places.
+            let kept = [0, count / 2, count - 1].map(|i| positions[i]);
+            let rotated: Vec<u32> = kept.iter().chain(&positions).copied().collect();
+            let singles: Vec<_> =
+                rotated.iter().map(|position| images.choose(core::slice::from_ref(position))).collect();
+            let whole = images.choose(&rotated);
+            assert_eq!(companion_laws(&network, &w, whole, &singles), Ok(()), "{count}: {architecture:?}");
+        }
+    }
+    let mnist = Shape { height: 28, width: 28, channels: 1 };
+    for architecture in tiny() {
+        check::<f64>(&architecture, &[1, 20, 70]);
+        check::<f32>(&architecture, &[1, 20, 70]);
+    }
+    for layers in [
+        vec![linear(600), Layer::Relu, linear(20), Layer::Tanh, linear(2)],
+        vec![
+            convolution(40, [3, 3], [3, 3], [0, 0]),
+            Layer::Relu,
+            convolution(3, [2, 2], [2, 2], [0, 0]),
+            linear(1),
+            linear(3),
+        ],
+        vec![convolution(1, [5, 5], [2, 2], [0, 0]), Layer::Tanh, convolution(70, [9, 9], [1, 1], [0, 0]), linear(3)],
+    ] {
+        check::<f32>(&architecture([28, 28, 1], &layers), &[1, 7, 66]);
+    }
+    check::<f32>(&Architecture::named("small-cnn", mnist, 10, None).unwrap(), &[5]);
 }
