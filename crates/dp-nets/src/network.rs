@@ -133,12 +133,12 @@ impl<F: Float, I: Input<F>> Network<F, I> {
         numbers * size_of::<F>() + self.stages.iter().map(|stage| stage.kept().indices).sum::<usize>()
     }
 
-    /// Returns the number of examples for which the buffers of a pass fit a cache of 4 MB: between 16 and 512, and at least 128
-    /// if their buffers are smaller than the weights of linear layers, which are read once for each microbatch.
+    /// Returns the number of examples for which the buffers of a pass fit a cache of 4 MB: between 16 and 512, and 512 if the
+    /// buffers of a few hundred are smaller than the weights of linear layers, which are read once for each microbatch.
     pub fn recommended_microbatch(&self) -> usize {
         let linear = self.stages.iter().filter(|stage| self.is_linear(stage));
         let weights: usize = linear.map(|stage| stage.parameters.len() * size_of::<F>()).sum();
-        let least = if 128 * self.bytes_per_example() <= weights { 128 } else { 16 };
+        let least = if 128 * self.bytes_per_example() <= weights { 512 } else { 16 };
         (CACHE / self.bytes_per_example().max(1)).clamp(least, 512)
     }
 

@@ -147,7 +147,7 @@ fn the_recommended_microbatch_fits_the_cache() {
         Network::<f32, _>::new(architecture, Pixels::new(Scaling::Unit)).unwrap()
     };
     let mlp = of("mnist-mlp", mnist);
-    assert!((128..=512).contains(&mlp.recommended_microbatch()));
+    assert_eq!(mlp.recommended_microbatch(), 512);
     assert!((14_000..18_000).contains(&mlp.bytes_per_example()));
     let cnn = of("small-cnn", mnist);
     assert!((16..=96).contains(&cnn.recommended_microbatch()), "{}", cnn.bytes_per_example());
@@ -155,7 +155,7 @@ fn the_recommended_microbatch_fits_the_cache() {
     assert!(cifar.bytes_per_example() > 1 << 22 && cifar.recommended_microbatch() == 16);
     // Weights of 50 MB, and buffers of 66 kB for an example.
     let wide = Architecture::mlp(Architecture::rows(3072), &[4096], 10, Activation::Relu);
-    assert_eq!(of_rows::<f32>(wide).recommended_microbatch(), 128);
+    assert_eq!(of_rows::<f32>(wide).recommended_microbatch(), 512);
 }
 
 #[test]
