@@ -131,7 +131,7 @@ fn of_network<F: Float>(name: &str, batch: u64, data: &Images, threads: usize, r
     };
     let budget = Budget { epsilon: Epsilon::new(2.0)?, delta: Delta::new(1e-5)? };
     for _ in 0..rounds.min(3) {
-        let mut control = || Control { workers, ..Control::default() };
+        let control = || Control { workers, ..Control::default() };
         let gradient = PlainGradient::new(&network, batch as usize);
         let mut iterate = Buffered::new(w.clone(), false, gradient, GradientDescent { lambda: 0.0, radius: None });
         let start = now();

@@ -10,6 +10,7 @@ use crate::error::Error;
 /// Uniform       α_t = 1/T
 /// Suffix        α_t = 1/s for the last s = min(updates, T) updates
 /// Polynomial    α_t = 2t / (T (T + 1))
+/// Exponential   α_t = (1 - d) d^(T - t) / (1 - d^T)
 /// Coefficients  α_t = values[t - 1], any sign
 /// Restarts      w_t <- (w_{t-s+1} + ... + w_t) / s   whenever s divides t, and the last w_T
 /// ```
@@ -36,6 +37,11 @@ pub enum Averaging {
     },
     /// Weights proportional to t.
     Polynomial,
+    /// An exponential moving average of decay d, normalised.
+    Exponential {
+        /// d in (0, 1): about `1/(1 - d)` iterates have weight.
+        decay: f64,
+    },
     /// Arbitrary weights.
     Coefficients {
         /// One weight per update.
@@ -72,6 +78,14 @@ impl Averaging {
                 Rule::Suffix { first: updates - s + 1, weight: 1.0 / s as f64 }
             }
             Self::Polynomial => Rule::Polynomial { slope: 2.0 / (total * (total + 1.0)) },
+            Self::Exponential { decay } => {
+                if !(*decay > 0.0 && *decay < 1.0) {
+                    return Err(Error::OutOfRange { name: "decay of the average", value: *decay, range: "(0, 1)" });
+                }
+                // 1 - d^T
+                let sum = -(total * decay.ln()).exp_m1();
+                Rule::Exponential { logarithm: decay.ln(), first: (1.0 - decay) / sum }
+            }
             Self::Coefficients { values } => {
                 if values.len() as u64 != updates {
                     let found = values.len() as u64;
@@ -112,6 +126,12 @@ enum Rule {
     Polynomial {
         slope: f64,
     },
+    Exponential {
+        /// ln d.
+        logarithm: f64,
+        /// The weight of the last iterate.
+        first: f64,
+    },
     Coefficients(Vec<f64>),
     /// All stretches up to update `whole` are complete.
     Restarts {
@@ -135,6 +155,7 @@ impl AveragingWeights {
                 }
             }
             Rule::Polynomial { slope } => slope * t as f64,
+            Rule::Exponential { logarithm, first } => first * (self.updates.saturating_sub(t) as f64 * logarithm).exp(),
             Rule::Coefficients(values) => {
                 t.checked_sub(1).and_then(|i| values.get(usize::try_from(i).ok()?)).copied().unwrap_or(0.0)
             }
@@ -172,6 +193,8 @@ impl AveragingWeights {
                     1.0 + 1e-14
                 }
             }
+            // The relative error of the logarithm, times an exponent of at most 750, and that of the sum's complement.
+            Rule::Exponential { .. } => 1.0 + 1e-9,
             Rule::Coefficients(values) => {
                 values.iter().map(|value| value.abs()).sum::<f64>() * (1.0 + 2.0 * f64::EPSILON * values.len() as f64)
             }
@@ -191,6 +214,8 @@ mod tests {
             (Averaging::Suffix { updates: 3 }, 7),
             (Averaging::Suffix { updates: 30 }, 7),
             (Averaging::Polynomial, 7),
+            (Averaging::Exponential { decay: 0.5 }, 7),
+            (Averaging::Exponential { decay: 0.9999 }, 7),
             (Averaging::logarithmic_suffix(1000), 1000),
         ] {
             let weights = averaging.prepare(updates).unwrap();
@@ -226,6 +251,9 @@ mod tests {
     #[test]
     fn refuses_lists_that_do_not_fit() {
         assert!(Averaging::Suffix { updates: 0 }.prepare(3).is_err());
+        for decay in [0.0, 1.0, -0.5, f64::NAN] {
+            assert!(Averaging::Exponential { decay }.prepare(3).is_err(), "{decay}");
+        }
         assert!(Averaging::Coefficients { values: vec![1.0] }.prepare(3).is_err());
         assert!(Averaging::Coefficients { values: vec![1.0, f64::NAN] }.prepare(2).is_err());
     }

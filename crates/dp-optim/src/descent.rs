@@ -15,12 +15,13 @@ use crate::schedule::StepSizes;
 /// x_t = Π_R( (1 - η_t λ) y_{t-1} - η_t g )
 /// Plain         y_t = x_t
 /// Accelerated   y_t = Π_R( x_t + m (x_t - x_{t-1}) )
+/// HeavyBall     y_t = x_t, which continues the last move   see HeavyBall
 /// Adam          x_t by moments of the gradients        see Adam
 /// AdamBc        the same without the noise's part      see Adam
 /// Consensus     each party's x_t drawn to all's  see ConsensusAdmm
 /// Admm          x_t drawn to a sparse copy z_t         see LinearisedAdmm
 /// ```
-/// ([`Adam`](crate::engine::Adam), [`LinearisedAdmm`](crate::engine::LinearisedAdmm)). With a [penalty](dp_losses::Penalty),
+/// ([`HeavyBall`](crate::engine::HeavyBall), [`Adam`](crate::engine::Adam), [`LinearisedAdmm`](crate::engine::LinearisedAdmm)). With a [penalty](dp_losses::Penalty),
 /// plain and accelerated steps apply its proximal map before the projection.
 ///
 /// The output is `Σ_t α_t x_t`, or of `z_t` if that is ADMM's output. Without noise, for a constant step `η <= 1/β` and a
@@ -56,6 +57,11 @@ pub enum Descent {
     /// move.
     Accelerated {
         /// m in [0, 1): length of the extrapolation, in multiples of the last move.
+        momentum: f64,
+    },
+    /// Polyak's heavy ball: each step continues the last move.
+    HeavyBall {
+        /// m in [0, 1): length of the continued move, in multiples of the last one.
         momentum: f64,
     },
     /// Adam: each weight's step is divided by the root mean square of its gradients.
@@ -119,6 +125,7 @@ impl Descent {
         match self {
             Self::Plain => String::new(),
             Self::Accelerated { momentum } => format!(", momentum {momentum:.3}"),
+            Self::HeavyBall { momentum } => format!(", heavy-ball momentum {momentum:.3}"),
             Self::Adam { first_decay, second_decay, .. } => format!(", Adam {first_decay} {second_decay}"),
             Self::AdamBc { first_decay, second_decay, .. } => {
                 format!(", Adam {first_decay} {second_decay} without the noise's part")
@@ -140,7 +147,7 @@ impl Descent {
         let below_one = |name, value: f64| within(name, value, 0.0, 1.0 - f64::EPSILON, "[0, 1)");
         match *self {
             Self::Plain => Ok(()),
-            Self::Accelerated { momentum } => below_one("momentum", momentum),
+            Self::Accelerated { momentum } | Self::HeavyBall { momentum } => below_one("momentum", momentum),
             Self::Adam { first_decay, second_decay, epsilon } => {
                 below_one("first decay", first_decay)?;
                 below_one("second decay", second_decay)?;
@@ -175,7 +182,8 @@ impl Descent {
     /// With momentum `m` and no radius, `x_{t+1} = a (x_t + m (x_t - x_{t-1})) - d_t` with `‖d_t‖ <= D` and `a = 1 - ηλ`. For
     /// a constant `a` in [0, 1] the effect of `d_t` after k steps has the coefficient `Σ_i r^i s^(k-i)`, with r and s the
     /// roots of `z² - a (1 + m) z + am`, which lie in the closed unit disc; it is at most `k + 1`. So `‖x_T‖ <= D T²`, and the
-    /// extrapolated point is at most three times as far. Variable steps are refused for λ > 0: there `a` may change in such a
+    /// extrapolated point is at most three times as far. For the heavy ball the roots are those of `z² - (a + m) z + m`, which lie in
+    /// the closed unit disc too, as the polynomial is `1 - a >= 0` at 1. Variable steps are refused for λ > 0: there `a` may change in such a
     /// way that the moves add up. A penalty's map adds the bound on its subgradients, `ηY`, to D, and a ridge divides a by
     /// `1 + η ridge`.
     ///
@@ -217,11 +225,11 @@ impl Descent {
         });
         let shrinks = longest * run.lambda <= 2.0;
         Ok(match (*self, run.radius) {
-            // The extrapolated point is within three radii before it is projected.
-            (Self::Plain | Self::Accelerated { .. }, Some(radius)) => {
+            // Before it is projected, the extrapolated point is within three radii, and so is the last move of the heavy ball.
+            (Self::Plain | Self::Accelerated { .. } | Self::HeavyBall { .. }, Some(radius)) => {
                 3.0 * ((longest * run.lambda + 1.0) * radius + longest * gradient)
             }
-            (Self::Accelerated { momentum }, None) if momentum > 0.0 => {
+            (Self::Accelerated { momentum } | Self::HeavyBall { momentum }, None) if momentum > 0.0 => {
                 if (run.lambda > 0.0 || ridge > 0.0) && run.steps.constant().is_none() {
                     return not_proved("momentum with a regulariser needs a constant step, or a radius");
                 }
@@ -230,7 +238,9 @@ impl Descent {
                 }
                 3.0 * total * total * longest * (gradient + pull)
             }
-            (Self::Plain | Self::Accelerated { .. }, None) if shrinks => total * longest * gradient,
+            (Self::Plain | Self::Accelerated { .. } | Self::HeavyBall { .. }, None) if shrinks => {
+                total * longest * gradient
+            }
             (Self::Adam { first_decay, second_decay, .. }, radius) => {
                 let bound = 1.0 / ((1.0 - second_decay) * (1.0 - first_decay * first_decay / second_decay)).sqrt();
                 let move_by = longest * bound * (run.parameters as f64).sqrt();
@@ -269,7 +279,7 @@ impl Descent {
                 let rounds = (total / parties).ceil();
                 3.0 * consensus_reach(rho, parties, rounds, longest, gradient, radius, pull)
             }
-            (Self::Plain | Self::Accelerated { .. }, None) => f64::INFINITY,
+            (Self::Plain | Self::Accelerated { .. } | Self::HeavyBall { .. }, None) => f64::INFINITY,
         })
     }
 

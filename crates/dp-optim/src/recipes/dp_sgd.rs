@@ -157,6 +157,7 @@ impl Algorithm for DpSgd {
         let in_ball = match self.descent {
             Descent::Plain
             | Descent::Accelerated { .. }
+            | Descent::HeavyBall { .. }
             | Descent::Adam { .. }
             | Descent::AdamBc { .. }
             | Descent::Admm { output: AdmmOutput::Smooth, .. } => self.radius,

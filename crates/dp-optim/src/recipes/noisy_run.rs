@@ -251,6 +251,9 @@ impl NoisyRun {
             (Some(_), Descent::Adam { .. } | Descent::AdamBc { .. }) => {
                 not_proved("a penalty's map belongs to steps that are alike for all weights: omit Adam or the penalty")
             }
+            (Some(_), Descent::HeavyBall { .. }) => {
+                not_proved("the heavy ball has no map of a penalty: take Nesterov's momentum, or omit the penalty")
+            }
             (Some(penalty), _) => Ok(penalty.check_layout(self.layout()?)?),
             (None, _) => Ok(()),
         }

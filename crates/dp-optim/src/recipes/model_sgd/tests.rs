@@ -149,6 +149,7 @@ fn a_model_is_trained_from_its_start() {
     for (descent, step, steps) in [
         (Descent::Plain, 0.5, 100),
         (Descent::Accelerated { momentum: 0.9 }, 0.05, 300),
+        (Descent::HeavyBall { momentum: 0.9 }, 0.05, 300),
         (adam, 0.05, 300),
         (adam_bc, 0.02, 400),
     ] {
@@ -167,6 +168,9 @@ fn a_model_is_trained_from_its_start() {
         let weights = trained::<f32>(&ModelSgd { clipping, steps: 300, ..recipe() }, 1).0;
         assert!((weights[0] - 0.3).abs() < 0.25 && (weights[1] + 0.6).abs() < 0.25, "{clipping:?}: {weights:?}");
     }
+    let averaging = Averaging::Exponential { decay: 0.9 };
+    let (weights, _) = trained::<f32>(&ModelSgd { averaging, ..recipe() }, 1);
+    assert!((weights[0] - 0.3).abs() < 0.15 && (weights[1] + 0.6).abs() < 0.15, "{weights:?}");
     // The mean of the iterates is a function of what the observer sees.
     let averaging = Averaging::Suffix { updates: 10 };
     let (weights, seen) = trained::<f64>(&ModelSgd { averaging, float: FloatKind::F64, ..recipe() }, 1);

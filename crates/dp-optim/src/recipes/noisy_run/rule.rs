@@ -5,11 +5,12 @@ use nalgebra::RealField;
 
 use crate::descent::Descent;
 use crate::engine::{
-    AcceleratedDescent, Adam, ConsensusAdmm, Denominator, GradientDescent, LinearisedAdmm, Step, UpdateRule,
+    AcceleratedDescent, Adam, ConsensusAdmm, Denominator, GradientDescent, HeavyBall, LinearisedAdmm, Step, UpdateRule,
 };
 
 pub(in crate::recipes) enum Rule<F> {
     Descent(AcceleratedDescent<F>),
+    HeavyBall(HeavyBall<F>),
     Adam(Adam<F>),
     Admm(LinearisedAdmm<F>),
     Consensus(ConsensusAdmm<F>),
@@ -42,6 +43,9 @@ impl<F: RealField + Copy> Rule<F> {
                 let parties = usize::try_from(parties).unwrap_or(usize::MAX);
                 Self::Consensus(ConsensusAdmm::new(rho, parties, map, start).with_ball(lambda, radius))
             }
+            (Descent::HeavyBall { momentum }, _) => {
+                Self::HeavyBall(HeavyBall::new(GradientDescent { lambda, radius }, momentum, start))
+            }
             (descent, map) => {
                 let plain = GradientDescent { lambda, radius };
                 let rule = AcceleratedDescent::new(plain, descent.momentum(), start);
@@ -58,6 +62,7 @@ impl<F: RealField + Copy> UpdateRule<F> for Rule<F> {
     fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step) {
         match self {
             Self::Descent(rule) => rule.apply(parameters, gradient_sum, step),
+            Self::HeavyBall(rule) => rule.apply(parameters, gradient_sum, step),
             Self::Adam(rule) => rule.apply(parameters, gradient_sum, step),
             Self::Admm(rule) => rule.apply(parameters, gradient_sum, step),
             Self::Consensus(rule) => rule.apply(parameters, gradient_sum, step),
@@ -67,6 +72,7 @@ impl<F: RealField + Copy> UpdateRule<F> for Rule<F> {
     fn point<'p>(&'p self, parameters: &'p [F]) -> &'p [F] {
         match self {
             Self::Descent(rule) => rule.point(parameters),
+            Self::HeavyBall(rule) => rule.point(parameters),
             Self::Adam(rule) => rule.point(parameters),
             Self::Admm(rule) => rule.point(parameters),
             Self::Consensus(rule) => rule.point(parameters),
