@@ -4,14 +4,16 @@
 //! cargo run --release -p benches --bin networks -- speed [--threads 1] [--rounds 5]
 //! cargo run --release -p benches --bin networks -- accuracy --images FILE.. --labels FILE.. --test-images FILE.. --test-labels FILE..
 //!     [--network small-cnn] [--epsilons 1,2,4,8] [--seeds 3] [--delta 1e-5] [--batch 2048] [--epochs 20] [--clip 0.1] [--step 4]
-//!     [--momentum 0.9] [--threads 2] [--float f32]
+//!     [--descent nesterov:0.9] [--average 0] [--held-out 0] [--threads 2] [--float f32]
 //! ```
 //!
 //! `speed` uses generated images and prints processor time (with more threads, time) in milliseconds, the best of the rounds. A
 //! plain sum and a clipped one have the same examples and microbatches. A step has a Poisson batch of 60,000 images.
 //!
 //! `accuracy` prints the accuracy on the test images after the last step, for each epsilon and seed. The seed is that of the start:
-//! batches and noise are not reproducible.
+//! batches and noise are not reproducible. `--descent` is `plain`, `nesterov:M`, `heavy-ball:M`, `adam` or `adam-bc`; `--average` is
+//! the decay of an exponential average of the iterates. `--held-out N` tests on the last N training images instead, which are not
+//! trained on: for choosing settings.
 #![allow(clippy::print_stdout)]
 
 use std::collections::HashMap;
@@ -28,6 +30,7 @@ use dp_mechanisms::OsSeeded;
 use dp_mechanisms::clip::{ClippedSum, ClippingNorm, microbatches};
 use dp_nets::{Architecture, Float, Initial, Network, Pass, Pixels, Scaling};
 use dp_optim::engine::{BatchKey, BatchLaw, Buffered, Control, GradientDescent, PlainGradient, SampledRun};
+use dp_optim::recipes::dp_sgd::adam::{EPSILON, FIRST_DECAY, FLOOR, SECOND_DECAY};
 use dp_optim::recipes::{Budget, ModelSgd};
 use dp_optim::{Averaging, Descent, FloatKind, Schedule};
 use rustix::time::{ClockId, clock_gettime};
@@ -214,19 +217,25 @@ fn accuracy<F: Float>(options: &Options, float: FloatKind) -> Outcome<()> {
         let labels = if options.0.contains_key(labels) { options.files(labels)? } else { Vec::new() };
         Ok(load_image_bytes(options.files(images)?, labels, &ImageOptions::default())?)
     };
-    let (train, test) = (load("images", "labels")?, load("test-images", "test-labels")?);
+    let train = load("images", "labels")?;
+    let held_out = options.number::<usize>("held-out", "0")?.min(train.len());
+    let (train, test) = match held_out {
+        0 => (train, load("test-images", "test-labels")?),
+        _ => (part(&train, 0..train.len() - held_out)?, part(&train, train.len() - held_out..train.len())?),
+    };
     let name = options.text("network", "small-cnn");
     let architecture = Architecture::named(&name, train.shape(), train.classes(), None)?;
     let network = Network::<F, _>::new(architecture, Pixels::new(Scaling::Unit))?;
     network.check_images(&test)?;
     let (n, batch, epochs): (u64, u64, u64) =
         (train.len() as u64, options.number("batch", "2048")?, options.number("epochs", "20")?);
-    let momentum: f64 = options.number("momentum", "0.9")?;
+    let average: f64 = options.number("average", "0")?;
     let recipe = ModelSgd {
         batch_size: batch,
         steps: epochs * n.div_ceil(batch),
         microbatch: network.recommended_microbatch().min(256) as u64,
-        descent: if momentum > 0.0 { Descent::Accelerated { momentum } } else { Descent::Plain },
+        descent: descent(&options.text("descent", "nesterov:0.9"))?,
+        averaging: if average > 0.0 { Averaging::Exponential { decay: average } } else { Averaging::Last },
         schedule: Schedule::Constant { step: options.number("step", "4")? },
         float,
         ..ModelSgd::new(ClippingNorm::new(options.number("clip", "0.1")?)?)
@@ -253,6 +262,28 @@ fn accuracy<F: Float>(options: &Options, float: FloatKind) -> Outcome<()> {
         }
     }
     Ok(())
+}
+
+/// Returns the images of a range.
+fn part(images: &Images, range: std::ops::Range<usize>) -> Outcome<Images> {
+    let positions: Vec<u32> = (range.start as u32..range.end as u32).collect();
+    let chosen = images.choose(&positions);
+    let pixels = (0..chosen.len()).flat_map(|i| chosen.pixels(i).iter().copied()).collect();
+    let labels = (0..chosen.len()).map(|i| chosen.label(i) as u8).collect();
+    Ok(Images::new(images.shape(), pixels, labels, images.classes())?)
+}
+
+fn descent(text: &str) -> Outcome<Descent> {
+    let (name, number) = text.split_once(':').unwrap_or((text, "0.9"));
+    let momentum = number.parse()?;
+    Ok(match name {
+        "plain" => Descent::Plain,
+        "nesterov" => Descent::Accelerated { momentum },
+        "heavy-ball" => Descent::HeavyBall { momentum },
+        "adam" => Descent::Adam { first_decay: FIRST_DECAY, second_decay: SECOND_DECAY, epsilon: EPSILON },
+        "adam-bc" => Descent::AdamBc { first_decay: FIRST_DECAY, second_decay: SECOND_DECAY, floor: FLOOR },
+        _ => return Err(format!("{text} is no descent").into()),
+    })
 }
 
 /// Returns the accuracy: of equal logits the first counts.

@@ -5,7 +5,6 @@ use super::*;
 use crate::images::Shape;
 use crate::read::idx::tests::idx;
 use crate::read::tests::{gz, xz};
-use crate::samples::Samples;
 
 fn load_as(images: &[Vec<u8>], labels: &[Vec<u8>], options: ImageOptions) -> Result<Images, DataError> {
     let inputs = |files: &[Vec<u8>], name| {
