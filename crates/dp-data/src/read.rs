@@ -26,8 +26,10 @@ pub use csv::{CsvOptions, CsvReader, Record};
 pub(crate) use csv::{line_end, missing_column};
 pub use encoding::TextEncoding;
 pub use idx::{IdxHeader, looks_like_idx};
-pub use images::{ImageKind, ImageOptions, load_image_bytes};
+pub use images::{ImageKind, ImageLabels, ImageOptions, load_image_bytes};
 pub use input::Input;
+#[cfg(feature = "parquet")]
+pub(crate) use input::matching;
 pub(crate) use input::read_error;
 pub use lines::{Line, Lines};
 pub(crate) use load::unused_columns;

@@ -31,6 +31,7 @@ mod dp_newton;
 mod dp_sgd;
 mod dp_svrg;
 mod last_iterate;
+mod model;
 mod non_private;
 mod obj_pert;
 mod phased;
@@ -41,7 +42,10 @@ mod settings;
 mod steps;
 mod without_gradients;
 
-pub use choice::{Average, BatchSampling, Choice, CurvatureSource, LineSearch, NoiseLaw, Order, Steps, Stop, Variant};
+pub use choice::{
+    Average, BatchSampling, Choice, ClipRule, CurvatureSource, LineSearch, NoiseLaw, Order, Steps, Stop, Variant,
+};
+pub use model::{FOR_MODELS, MODEL_SETTINGS, ModelRequest};
 pub use non_private::{NON_PRIVATE, non_private};
 pub use settings::{Kind, PARAMETERS, Parameter, Range, Settings, Value};
 
@@ -328,7 +332,8 @@ mod tests {
 
     #[test]
     fn every_setting_is_taken_by_an_algorithm_and_every_name_is_a_setting() {
-        let taken: Vec<&str> = ALGORITHMS.iter().flat_map(|entry| entry.settings).chain(NON_PRIVATE).copied().collect();
+        let of_entries = ALGORITHMS.iter().flat_map(|entry| entry.settings);
+        let taken: Vec<&str> = of_entries.chain(NON_PRIVATE).chain(MODEL_SETTINGS).copied().collect();
         for parameter in PARAMETERS {
             assert!(taken.contains(&parameter.name), "nothing takes {}", parameter.name);
         }

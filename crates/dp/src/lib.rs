@@ -2,9 +2,10 @@
 //!
 //! [`Training`] turns a table into a [`ModelFile`]: a released model, its certificate, and the hashes that bind them.
 //! [`verify`] recomputes the guarantee from the file alone. A model contains the encoder for raw records; [`metrics`]
-//! evaluates its predictions. [`RankerTraining`] and [`RankerFile`] are the same for rankers of ranked lists. [`steps`] gives a
-//! training that another program runs its noise and its certificate. [`accounting`] answers questions about planned releases.
-//! [`report`] and [`protection`] describe the guarantee in words.
+//! evaluates its predictions. [`RankerTraining`] and [`RankerFile`] are the same for rankers of ranked lists, the module `network`
+//! (feature `networks`) for networks of images. [`steps`] gives a training that another program runs its noise and its
+//! certificate. [`accounting`] answers questions about planned releases. [`report`] and [`protection`] describe the guarantee in
+//! words.
 //!
 //! ```no_run
 //! use dp_data::{Schema, read::Input};
@@ -29,6 +30,8 @@ mod error;
 mod linear_form;
 pub mod metrics;
 pub mod model;
+#[cfg(feature = "networks")]
+pub mod network;
 pub mod planning;
 pub mod protection;
 pub mod ranker;

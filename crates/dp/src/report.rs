@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use dp_accountant::certificate::{Assumption, NoiseMode};
+use dp_accountant::certificate::{Assumption, Certificate, NoiseMode};
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::model::{ModelFile, ModelKind};
@@ -14,51 +15,122 @@ use crate::wording::{self, one_line};
 
 /// Returns the report in Markdown. `name` is the reader's name of the model file, `choice` the reasons for the algorithm.
 pub fn markdown(file: &ModelFile, name: &str, choice: &[String]) -> String {
-    let certificate = &file.certificate;
-    let mut text = String::new();
-    let mut line = |sentence: &str| {
-        text.push_str(sentence);
-        text.push('\n');
+    let map = wording::map(&file.model.encoder.encoding().map).map(|map| format!("The features include {map}."));
+    let subject = Subject {
+        predicts: [predicts(file)].into_iter().chain(map).collect(),
+        certificate: &file.certificate,
+        certificate_sha256: &file.certificate_sha256,
+        warnings: file.warnings(),
+        choice,
+        selected: file.selected_features().map(|names| wording::selected(&names, file.model.features.len() as u64)),
     };
-    line(&format!("# {}\n", title(file)));
-    line("## What it predicts\n");
-    line(&format!("{}\n", predicts(file)));
-    if let Some(map) = wording::map(&file.model.encoder.encoding().map) {
-        line(&format!("The features include {map}.\n"));
-    }
-    line("## What is promised\n");
-    for sentence in promise(file) {
-        line(&format!("- {sentence}"));
-    }
-    line("\n## What was taken on trust\n");
-    for assumption in &certificate.assumptions {
-        line(&format!("- {}", escaped(&in_words(assumption))));
-    }
-    if !choice.is_empty() {
-        line("\n## How the algorithm was chosen\n");
-        for sentence in choice {
-            line(&format!("- {}", escaped(sentence)));
-        }
-    }
-    if let Some(selected) = file.selected_features() {
-        line("\n## Which features it uses\n");
-        line(&format!("{}\n", escaped(&wording::selected(&selected, file.model.features.len() as u64))));
-        line("The weights of all others are zero. That is part of the released model, and costs nothing more.");
-    }
-    line("\n## Settings\n");
-    for (name, value) in settings(&file.derivation_json()) {
-        line(&format!("- `{name}` = {value}"));
-    }
-    line(&format!("- noise: {}", noise_in_words(certificate.noise)));
-    line("\n## How to check this\n");
-    line(&format!("    dp verify {}\n", one_line(name)));
-    line("It derives the sensitivity again from the settings above, and epsilon from the noise, with no access to the");
-    line(&format!("records. SHA-256 of the certificate: `{}`.", file.certificate_sha256));
-    text
+    subject.markdown(name)
 }
 
-fn title(file: &ModelFile) -> &'static str {
-    if file.certificate.private { "A model with differential privacy" } else { "A model WITHOUT privacy" }
+/// Returns the report of a network in Markdown. `name` is the reader's name of its file.
+#[cfg(feature = "networks")]
+pub fn of_network(file: &crate::network::NetworkFile, name: &str) -> String {
+    let model = &file.model;
+    let labels: Vec<String> = model.classes().into_iter().take(MOST_NAMED).collect();
+    let more = model.labels.len().saturating_sub(MOST_NAMED);
+    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+    let predicts = format!(
+        "Which of {} classes an image of {} pixels is of ({}{more}), by a network of {} layers with {} weights.",
+        model.labels.len(),
+        model.architecture.input,
+        labels.join(", "),
+        model.architecture.layers.len(),
+        model.weights.len()
+    );
+    let subject = Subject {
+        predicts: vec![predicts],
+        certificate: &file.certificate,
+        certificate_sha256: &file.certificate_sha256,
+        warnings: file.warnings(),
+        choice: &[],
+        selected: None,
+    };
+    subject.markdown(name)
+}
+
+/// The contents of a report.
+struct Subject<'f, D> {
+    /// What the model predicts, in paragraphs.
+    predicts: Vec<String>,
+    certificate: &'f Certificate<D>,
+    certificate_sha256: &'f str,
+    warnings: Vec<String>,
+    choice: &'f [String],
+    selected: Option<String>,
+}
+
+impl<D: Serialize> Subject<'_, D> {
+    fn markdown(&self, name: &str) -> String {
+        let Self { predicts, certificate, certificate_sha256, choice, selected, .. } = self;
+        let mut text = String::new();
+        let mut line = |sentence: &str| {
+            text.push_str(sentence);
+            text.push('\n');
+        };
+        let privacy = if certificate.private { "with differential privacy" } else { "WITHOUT privacy" };
+        line(&format!("# A model {privacy}\n"));
+        line("## What it predicts\n");
+        for paragraph in predicts {
+            line(&format!("{paragraph}\n"));
+        }
+        line("## What is promised\n");
+        for sentence in self.promise() {
+            line(&format!("- {sentence}"));
+        }
+        line("\n## What was taken on trust\n");
+        for assumption in &certificate.assumptions {
+            line(&format!("- {}", escaped(&in_words(assumption))));
+        }
+        if !choice.is_empty() {
+            line("\n## How the algorithm was chosen\n");
+            for sentence in *choice {
+                line(&format!("- {}", escaped(sentence)));
+            }
+        }
+        if let Some(selected) = selected {
+            line("\n## Which features it uses\n");
+            line(&format!("{}\n", escaped(selected)));
+            line("The weights of all others are zero. That is part of the released model, and costs nothing more.");
+        }
+        line("\n## Settings\n");
+        for (name, value) in settings(&serde_json::to_value(&certificate.derivation).unwrap_or_default()) {
+            line(&format!("- `{name}` = {value}"));
+        }
+        line(&format!("- noise: {}", noise_in_words(certificate.noise)));
+        line("\n## How to check this\n");
+        line(&format!("    dp verify {}\n", one_line(name)));
+        line(
+            "It derives the sensitivity again from the settings above, and epsilon from the noise, with no access to the",
+        );
+        line(&format!("records. SHA-256 of the certificate: `{certificate_sha256}`."));
+        text
+    }
+
+    fn promise(&self) -> Vec<String> {
+        let certificate = self.certificate;
+        let (true, Some(reached)) = (certificate.private, certificate.reached) else {
+            let nothing = "Nothing. The model may reveal the records that it was trained on; do not publish it.";
+            return vec![nothing.to_owned()];
+        };
+        let (relation, unit) = (certificate.adjacency, certificate.unit.to_string());
+        let mut sentences = vec![
+            format!(
+                "({}, {})-differential privacy under `{relation}`, for {}.",
+                wording::epsilon(reached.epsilon),
+                wording::delta(reached.delta),
+                escaped(&wording::one(&unit))
+            ),
+            wording::covers(relation.as_str(), relation.n_public(), &unit).to_owned(),
+        ];
+        sentences.extend(self.warnings.iter().map(|sentence| format!("**WARNING: {sentence}**")));
+        sentences.extend(Meaning::of_certificate(certificate).iter().flat_map(Meaning::short));
+        sentences
+    }
 }
 
 /// Largest number of classes that are listed by name.
@@ -99,26 +171,6 @@ fn predicts(file: &ModelFile) -> String {
             wording::plain(range.max)
         ),
     }
-}
-
-fn promise(file: &ModelFile) -> Vec<String> {
-    let certificate = &file.certificate;
-    let (true, Some(reached)) = (certificate.private, certificate.reached) else {
-        return vec!["Nothing. The model may reveal the records that it was trained on; do not publish it.".to_owned()];
-    };
-    let (relation, unit) = (certificate.adjacency, certificate.unit.to_string());
-    let mut sentences = vec![
-        format!(
-            "({}, {})-differential privacy under `{relation}`, for {}.",
-            wording::epsilon(reached.epsilon),
-            wording::delta(reached.delta),
-            escaped(&wording::one(&unit))
-        ),
-        wording::covers(relation.as_str(), relation.n_public(), &unit).to_owned(),
-    ];
-    sentences.extend(file.warnings().iter().map(|sentence| format!("**WARNING: {sentence}**")));
-    sentences.extend(Meaning::of_certificate(certificate).iter().flat_map(Meaning::short));
-    sentences
 }
 
 /// Describes an assumption of a certificate in a sentence.

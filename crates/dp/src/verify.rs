@@ -67,6 +67,10 @@ pub fn sealed(sealed: Sealed, work: u64) -> Result<Verification, Error> {
     match sealed.format() {
         Some(ranker::SCHEMA) => RankerFile::from_sealed(sealed).and_then(|file| ranker(&file)),
         Some(released::SCHEMA) => MetricsFile::from_sealed(sealed).and_then(|file| metrics(&file)),
+        #[cfg(feature = "networks")]
+        Some(crate::network::SCHEMA) => {
+            crate::network::NetworkFile::from_sealed(sealed).and_then(|file| network(&file))
+        }
         Some(steps::SCHEMA) => StepsFile::from_sealed(sealed).and_then(|file| steps(&file)),
         _ => ModelFile::from_sealed(sealed).and_then(|file| model(&file, work)),
     }
@@ -125,6 +129,35 @@ pub fn ranker(file: &RankerFile) -> Result<Verification, Error> {
     check_versions(certificate)?;
     let verified =
         Verification::new(certificate, &verified, &file.certificate_sha256, &[Assumption::EveryRecordConforms]);
+    Ok(Verification { warnings: file.warnings(), ..verified })
+}
+
+/// Verifies the file of a network with valid seals.
+///
+/// # Errors
+/// [`ErrorKind::NotPrivate`], `Guarantee`, `Assumption`.
+#[cfg(feature = "networks")]
+pub fn network(file: &crate::network::NetworkFile) -> Result<Verification, Error> {
+    let crate::network::NetworkFile { model, certificate, certificate_sha256 } = file;
+    let mismatch = |message: &str, field: &str| Err(Error::new(ErrorKind::Guarantee, message).at(field));
+    let derivation = &certificate.derivation;
+    check_private(certificate)?;
+    if derivation.parameters != model.weights.len() as u64 {
+        return mismatch("the certificate is for another number of weights", "certificate.derivation.parameters");
+    }
+    let verified = recompute(certificate)?;
+    if certificate.unit != Unit::Record {
+        return mismatch("the steps protect a record", "certificate.unit");
+    }
+    if certificate.noise != derivation.recipe.noise_mode {
+        return mismatch("the recipe draws its noise in another way than the certificate says", "certificate.noise");
+    }
+    if derivation.recipe.float != model.float {
+        return mismatch("the network was trained in another floating-point type", "model.float");
+    }
+    check_assumptions(certificate, &[], &[Assumption::EveryRecordConforms])?;
+    check_versions(certificate)?;
+    let verified = Verification::new(certificate, &verified, certificate_sha256, &[Assumption::EveryRecordConforms]);
     Ok(Verification { warnings: file.warnings(), ..verified })
 }
 

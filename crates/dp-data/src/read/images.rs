@@ -46,25 +46,61 @@ impl ImageKind {
     }
 }
 
+/// The labels of images, publicly known and never taken from the files.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ImageLabels {
+    /// The label of each class, in the order of the classes. Other labels are refused.
+    Classes(Vec<u8>),
+    /// No label is read: all images are of the first of this many classes.
+    Unread {
+        /// Number of classes.
+        classes: usize,
+    },
+}
+
+impl ImageLabels {
+    /// Returns the number of classes.
+    pub fn classes(&self) -> usize {
+        match self {
+            Self::Classes(labels) => labels.len(),
+            Self::Unread { classes } => *classes,
+        }
+    }
+
+    /// Returns the class of each label.
+    fn table(&self) -> [Option<u8>; 256] {
+        let mut classes = [None; 256];
+        match self {
+            Self::Unread { .. } => classes = [Some(0); 256],
+            Self::Classes(labels) => {
+                for (class, &label) in (0..=u8::MAX).zip(labels).rev() {
+                    classes[usize::from(label)] = Some(class);
+                }
+            }
+        }
+        classes
+    }
+}
+
 /// What is publicly known about files of images.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageOptions {
     /// The kind of the files; `None` detects it.
     pub kind: Option<ImageKind>,
-    /// Number of classes, never taken from the labels; 10 by default.
-    pub classes: usize,
+    /// The labels: 0 to 9 by default.
+    pub labels: ImageLabels,
 }
 
 impl Default for ImageOptions {
     fn default() -> Self {
-        Self { kind: None, classes: 10 }
+        Self { kind: None, labels: ImageLabels::Classes((0..10).collect()) }
     }
 }
 
 /// Reads images with class labels, as bytes. Several files are concatenated in their order; all are of one kind and shape.
 ///
-/// IDX files have their labels in `labels`, one or several files with as many labels as there are images. CIFAR-10 records
-/// contain theirs.
+/// IDX files have their labels in `labels`, one or several files with as many labels as there are images; none if labels are
+/// [`Unread`](ImageLabels::Unread). CIFAR-10 records contain theirs.
 ///
 /// Memory is that of the pixels and labels and a buffer. It is not reserved on the word of a header alone.
 ///
@@ -98,9 +134,9 @@ pub fn load_image_bytes(
     };
     match kind {
         _ if images.is_empty() => Err(no_image()),
-        ImageKind::Idx => pairs::read(images, labels, options.classes),
+        ImageKind::Idx => pairs::read(images, labels, &options.labels),
         ImageKind::Cifar10 => match labels.first() {
-            None => cifar::read(images, options.classes),
+            None => cifar::read(images, &options.labels),
             Some(file) => Err(unknown("labels were given for CIFAR-10 records", file).expected("images only")),
         },
     }
@@ -130,9 +166,18 @@ fn unknown(message: &str, file: &Input) -> DataError {
 }
 
 /// The label of this record, from 1, is no class. The message tells nothing else about it.
-fn not_a_class(classes: usize, record: u64) -> DataError {
+fn not_a_class(labels: &ImageLabels, record: u64) -> DataError {
+    let classes = labels.classes();
+    let expected = match labels {
+        ImageLabels::Classes(labels)
+            if labels.iter().enumerate().any(|(class, &label)| class != usize::from(label)) =>
+        {
+            "one of the stated labels".to_owned()
+        }
+        _ => format!("labels below {classes}"),
+    };
     DataError::from(ImagesError::Label { classes })
         .at_line(record)
-        .expected(format!("labels below {classes}"))
+        .expected(expected)
         .help("compare the number of classes with the description of the data, and the size or checksum of the file")
 }

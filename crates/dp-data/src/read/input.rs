@@ -1,7 +1,7 @@
 //! Opening of a file, standard input or bytes, with decompression determined by the first bytes.
 
 use std::io::{self, Chain, Cursor, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 use liblzma::read::XzDecoder;
@@ -42,6 +42,17 @@ impl std::fmt::Debug for Input {
     }
 }
 
+/// Returns the files that match a pattern with `*`, `?` or `[...]`, in the order of their names. What exists by this name, and what is
+/// no pattern, is itself.
+pub(crate) fn matching(path: &Path) -> Result<Vec<PathBuf>, String> {
+    let text = path.to_string_lossy();
+    if path.exists() || !text.contains(['*', '?', '[']) {
+        return Ok(vec![path.to_owned()]);
+    }
+    let found = glob::glob(&text).map_err(|error| error.to_string())?;
+    found.map(|file| file.map_err(|error| error.to_string())).collect()
+}
+
 impl Input {
     /// Opens `path`, or standard input if it is `-`. A file that is changed while it is read fails with `file.changed` at its end
     /// ([`WatchedFile`]).
@@ -54,6 +65,24 @@ impl Input {
             return Self::from_reader("standard input", io::stdin());
         }
         Self::from_reader(&path.display().to_string(), WatchedFile::open(path)?)
+    }
+
+    /// Opens the files that `path` names: those that a pattern with `*`, `?` or `[...]` matches, in the order of their names, and
+    /// otherwise one as [`open`](Self::open) does.
+    ///
+    /// # Errors
+    /// `file.open`, also if no file matches, `file.read`.
+    pub fn open_all(path: impl AsRef<Path>) -> Result<Vec<Self>, DataError> {
+        let path = path.as_ref();
+        let failed = |why: &str| {
+            DataError::new(DataErrorKind::FileOpen, format!("cannot open the files: {why}"))
+                .in_file(&path.display().to_string())
+        };
+        let files = matching(path).map_err(|why| failed(&why))?;
+        if files.is_empty() {
+            return Err(failed("no name matches the pattern"));
+        }
+        files.iter().map(Self::open).collect()
     }
 
     /// Reads from any reader; `name` is used in messages.

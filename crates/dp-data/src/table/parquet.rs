@@ -10,7 +10,7 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 
 use super::{Batch, Batches, ROWS_OF_A_BATCH, TEXT_OF_A_BATCH, Table, TableColumn, Unreadable};
 use crate::error::{DataError, DataErrorKind};
-use crate::read::{WatchedFile, changed};
+use crate::read::{WatchedFile, changed, matching};
 use column::{ColumnCells, Kind};
 
 /// Opens a file, all `.parquet` files of a folder, or those that a pattern with `*`, `?` or `[...]` matches, in the order of
@@ -90,12 +90,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, DataError> {
         files.sort();
         return Ok(files);
     }
-    let text = path.to_string_lossy();
-    if path.exists() || !text.contains(['*', '?', '[']) {
-        return Ok(vec![path.to_owned()]);
-    }
-    let found = glob::glob(&text).map_err(|error| failed(&error))?;
-    found.map(|file| file.map_err(|error| failed(&error))).collect()
+    matching(path).map_err(|why| failed(&why))
 }
 
 fn not_opened(path: &Path, why: &str) -> DataError {

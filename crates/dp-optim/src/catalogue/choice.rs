@@ -76,6 +76,18 @@ choices! {
         Suffix = "suffix",
         /// A weighted mean, with weights that grow with the step
         Polynomial = "polynomial",
+        /// An exponential moving average, in which about the last 100 iterates count
+        Exponential = "exponential",
+    }
+
+    /// The clipping of the gradient of a network.
+    ClipRule {
+        /// Gradients longer than the clipping norm are shortened to it
+        Flat = "flat",
+        /// The same for the part of each layer, each with an equal share of the norm
+        PerLayer = "per-layer",
+        /// Every gradient is normalised to about the clipping norm
+        Automatic = "automatic",
     }
 
     /// The order of the records.

@@ -3,7 +3,7 @@
 use dp_losses::Penalty;
 
 use super::choice::{
-    Average, BatchSampling, Choice, CurvatureSource, LineSearch, NoiseLaw, Order, Steps, Stop, Variant,
+    Average, BatchSampling, Choice, ClipRule, CurvatureSource, LineSearch, NoiseLaw, Order, Steps, Stop, Variant,
 };
 use crate::error::Error;
 
@@ -225,6 +225,10 @@ settings! {
     full_share: f64 = "full-share", "SHARE", Kind::Number(Range::Share), false;
     /// Clipping norm of each record's gradient
     clip: f64 = "clip", "NORM", ABOVE_0, false;
+    /// Clipping rule of networks [default: flat]
+    clip_rule: ClipRule = "clip-rule", "RULE", Kind::OneOf(names::<ClipRule>), false;
+    /// Nesterov's momentum, for networks under dp-sgd [default: 0.9]
+    momentum: f64 = "momentum", "NUMBER", Kind::Number(Range::ShareOrNone), false;
     /// Sparsity penalty: l1:NUMBER, elastic-net:NUMBER:RIDGE, group:NUMBER:SIZES, nuclear:NUMBER, scad:NUMBER:A or
     /// mcp:NUMBER:GAMMA; SIZES, A and GAMMA are optional, and the intercept is not penalised [default: none; l1:0.001
     /// for ADMM]

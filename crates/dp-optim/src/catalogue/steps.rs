@@ -36,6 +36,7 @@ pub(super) fn averaging_or(settings: &Settings, usual: Averaging) -> Averaging {
         Some(Average::Last) => Averaging::Last,
         Some(Average::Uniform) => Averaging::Uniform,
         Some(Average::Polynomial) => Averaging::Polynomial,
+        Some(Average::Exponential) => Averaging::Exponential { decay: 0.99 },
     }
 }
 

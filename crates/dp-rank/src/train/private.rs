@@ -44,6 +44,13 @@
 //! **Losses with a large public part** (ListNet, ListMLE). Without clipping their gradients would be far from an absent list for
 //! any grades, and sampling would hide nothing. Clipped to `C` they are within `C` of it.
 //!
+//! # The loop
+//! Rankers draw batches with the engine's [`Sampler`](dp_optim::engine::Sampler) and pay for their steps with its `NoisySteps`, but do
+//! not run [`SampledRun`](dp_optim::engine::SampledRun). That loop sums gradients by coefficients, of drawn samples alone, under
+//! replace-one and zero-out. A list's gradient has few numbers and is stored, so that its sum is exact and needs no slack for
+//! rounding; the relation may be [`ChangeListLabels`](dp_accountant::ChangeListLabels), whose event has a radius besides the
+//! distance; and a step may add a public part of all lists.
+//!
 //! # References
 //! Dissertation on Renyi-DP optimisers and private ranking, chapter 6, Algorithm 6.1 (PrivBR), corrected as described. It
 //! protects grades; the other modes are added here.

@@ -57,6 +57,19 @@ pub struct ClassOutcome {
 const MOST_IN_MATRIX: usize = 100;
 
 impl Figures {
+    /// Returns the metrics of several classes with these names, with the log loss if scores are logits; `None` without records.
+    pub fn of_classes(names: &[String], confusion: &Confusion, scores_are_logits: bool) -> Option<Self> {
+        let metrics = confusion.metrics()?;
+        let classes = names.iter().zip(&metrics.classes);
+        Some(Self::Several {
+            accuracy: metrics.accuracy,
+            macro_f1: metrics.macro_f1,
+            log_loss: scores_are_logits.then_some(metrics.log_loss),
+            classes: classes.map(|(class, &figures)| ClassOutcome { class: class.clone(), figures }).collect(),
+            confusion: (names.len() <= MOST_IN_MATRIX).then(|| confusion.matrix()),
+        })
+    }
+
     /// Returns the share of correctly classified records, if there are classes.
     pub fn accuracy(&self) -> Option<f64> {
         match self {
@@ -135,21 +148,14 @@ impl<'m> Measure<'m> {
                 let thresholds = thresholds(&labels, model.has_probabilities());
                 (metrics.n, Figures::Two { metrics, thresholds, curves })
             }),
-            Gathered::Several(confusion) => confusion.metrics().map(|metrics| {
+            Gathered::Several(confusion) => {
                 let names: &[String] = match &model.kind {
                     ModelKind::MultiClassLinear { classes } => classes,
                     _ => &[],
                 };
-                let classes = names.iter().zip(&metrics.classes);
-                let figures = Figures::Several {
-                    accuracy: metrics.accuracy,
-                    macro_f1: metrics.macro_f1,
-                    log_loss: model.has_probabilities().then_some(metrics.log_loss),
-                    classes: classes.map(|(class, &figures)| ClassOutcome { class: class.clone(), figures }).collect(),
-                    confusion: (names.len() <= MOST_IN_MATRIX).then(|| confusion.matrix()),
-                };
-                (confusion.len(), figures)
-            }),
+                Figures::of_classes(names, &confusion, model.has_probabilities())
+                    .map(|figures| (confusion.len(), figures))
+            }
             Gathered::Number(predicted) => {
                 predicted.metrics().map(|metrics| (predicted.len(), Figures::Number(metrics)))
             }

@@ -149,38 +149,44 @@ pub struct NoisyMetrics {
 
 /// Exact counts of the evaluated records, as confidential as the records.
 #[derive(Debug, Clone)]
-pub struct Counted<'m> {
-    model: &'m Model,
+pub struct Counted {
+    model_sha256: String,
+    assumptions: Vec<Assumption>,
     classes: Vec<String>,
     edges: Vec<f64>,
+    /// Width of a narrow bin.
+    width: f64,
     threshold: Option<usize>,
     counts: Vec<Vec<i64>>,
-    /// The hash of the model, if another one was published.
-    model_sha256: Option<String>,
 }
 
-impl<'m> Counted<'m> {
-    /// Creates empty counts; `None` for a model that does not predict classes, or too many.
-    pub fn new(model: &'m Model) -> Option<Self> {
-        let (classes, edges, threshold) = match &model.kind {
+impl Counted {
+    /// Creates empty counts; `None` for a model that does not predict classes, or too many. The hash is that of the published model,
+    /// from which the evaluated one differs in the threshold only.
+    pub fn new(model: &Model, model_sha256: String) -> Option<Self> {
+        let assumptions = model.implied_assumptions();
+        match &model.kind {
             ModelKind::LinearClassifier { classes } => {
                 let (edges, threshold) = edges(model);
-                (vec![classes.positive.clone(), classes.negative.clone()], edges, Some(threshold))
+                Some(Self {
+                    model_sha256,
+                    assumptions,
+                    classes: vec![classes.positive.clone(), classes.negative.clone()],
+                    counts: vec![vec![0; edges.len() + 1]; 2],
+                    edges,
+                    width: width(model),
+                    threshold: Some(threshold),
+                })
             }
-            ModelKind::MultiClassLinear { classes } if classes.len() <= MOST_CLASSES => {
-                (classes.clone(), Vec::new(), None)
-            }
-            _ => return None,
-        };
-        let bins = if threshold.is_some() { edges.len() + 1 } else { classes.len() };
-        let counts = vec![vec![0; bins]; classes.len()];
-        Some(Self { model, classes, edges, threshold, counts, model_sha256: None })
+            ModelKind::MultiClassLinear { classes } => Self::of_classes(classes.clone(), model_sha256, assumptions),
+            ModelKind::LinearRegression { .. } => None,
+        }
     }
 
-    /// Sets the hash of the published model; the evaluated one differs from it in the threshold only.
-    #[must_use]
-    pub fn of_published(self, model_sha256: String) -> Self {
-        Self { model_sha256: Some(model_sha256), ..self }
+    /// Creates empty counts by predicted class, under the assumptions of the evaluated model; `None` for too many classes.
+    pub fn of_classes(classes: Vec<String>, model_sha256: String, assumptions: Vec<Assumption>) -> Option<Self> {
+        let counts = (classes.len() <= MOST_CLASSES).then(|| vec![vec![0; classes.len()]; classes.len()])?;
+        Some(Self { model_sha256, assumptions, classes, edges: Vec::new(), width: 0.0, threshold: None, counts })
     }
 
     /// Adds a record by its scores.
@@ -200,7 +206,7 @@ impl<'m> Counted<'m> {
     fn with_wide_bins(mut self) -> Self {
         let Some(threshold) = self.threshold else { return self };
         let decides = self.edges.get(threshold).copied();
-        let width = width(self.model);
+        let width = self.width;
         let is_kept = |edge: f64| Some(edge) == decides || (edge / width).rem_euclid(2.0) == 0.0;
         let kept: Vec<bool> = self.edges.iter().map(|edge| is_kept(*edge)).collect();
         for counts in &mut self.counts {
@@ -246,7 +252,7 @@ impl<'m> Counted<'m> {
         rng: &mut (impl ReleaseRng + ?Sized),
     ) -> Result<MetricsFile, TrainError> {
         let counted = if n as f64 * epsilon.get() <= FEW { self.with_wide_bins() } else { self };
-        let Self { model, classes, edges, threshold, counts, model_sha256 } = counted;
+        let Self { model_sha256, assumptions, classes, edges, threshold, counts, .. } = counted;
         let bins = counts.first().map_or(0, Vec::len);
         let cells = (bins * classes.len()) as u64;
         let mut derivation = CountsDerivation { recipe: RECIPE.to_owned(), relation: A::KIND, n, cells, scale: 1.0 };
@@ -258,7 +264,7 @@ impl<'m> Counted<'m> {
         let noisy = noise.release(flat, &mut log, rng)?.into_inner();
         let counts = NoisyCounts {
             schema: SCHEMA.to_owned(),
-            model_sha256: model_sha256.map_or_else(|| model.sha256(), Ok)?,
+            model_sha256,
             classes,
             edges,
             threshold,
@@ -268,7 +274,7 @@ impl<'m> Counted<'m> {
         let reached = dp_accountant::bound::epsilon(&log.to_event(), dp_accountant::Delta::ZERO)?.value;
         let figures = Figures { requested: budget, reached: EpsilonDelta { epsilon: reached, delta: 0.0 } };
         let certificate = Certificate::of_log(&log, Unit::Record, derivation, NoiseMode::Exact, figures)
-            .assuming(model.implied_assumptions())
+            .assuming(assumptions)
             .of_model(canonical::sha256(&to_value(&counts)?), versions());
         Ok(MetricsFile::seal(counts, certificate)?)
     }
@@ -454,13 +460,13 @@ mod tests {
         (0..n).map(|_| one()).collect()
     }
 
-    fn counted<'m>(model: &'m Model, records: &[(f64, f64)]) -> Counted<'m> {
-        let mut counted = Counted::new(model).unwrap();
+    fn counted(model: &Model, records: &[(f64, f64)]) -> Counted {
+        let mut counted = Counted::new(model, model.sha256().unwrap()).unwrap();
         records.iter().for_each(|&(score, target)| counted.push(&[score], target));
         counted
     }
 
-    fn noisy(counted: &Counted<'_>) -> NoisyCounts {
+    fn noisy(counted: &Counted) -> NoisyCounts {
         let Counted { classes, edges, threshold, counts, .. } = counted.clone();
         let (schema, model_sha256) = (SCHEMA.to_owned(), String::new());
         NoisyCounts { schema, model_sha256, classes, edges, threshold, counts }
@@ -512,7 +518,7 @@ mod tests {
                 |metrics: &NoisyMetrics| metrics.recalls.iter().map(|recall| value(*recall)).collect::<Vec<f64>>();
             assert_eq!(recalls(&of_wide), recalls(&of_narrow));
             assert!((value(of_wide.auc) - value(of_narrow.auc)).abs() < 5e-3);
-            let sum = |counted: &Counted<'_>| counted.counts.concat().iter().sum::<i64>();
+            let sum = |counted: &Counted| counted.counts.concat().iter().sum::<i64>();
             assert_eq!((sum(&wide), sum(&narrow)), (2000, 2000));
         }
     }
@@ -545,7 +551,7 @@ mod tests {
             assert!(metrics.accuracy.unwrap().standard_error < 1e-9);
         }
         let several = model("classes = ['a', 'b', 'c']", "softmax:3".parse().unwrap(), None);
-        let mut counted = Counted::new(&several).unwrap();
+        let mut counted = Counted::new(&several, several.sha256().unwrap()).unwrap();
         for (winner, class) in [(0, 0), (0, 0), (1, 0), (1, 1), (2, 2), (0, 2)] {
             let mut scores = [0.0; 3];
             scores[winner] = 1.0;
@@ -557,7 +563,7 @@ mod tests {
         let recalls: Vec<f64> = metrics.recalls.iter().map(|recall| recall.unwrap().value).collect();
         assert_eq!((recalls, metrics.auc), (vec![2.0 / 3.0, 1.0, 0.5], None));
         let number = model("type = 'numeric', min = 0, max = 1", LossKind::Squared, None);
-        assert!(Counted::new(&number).is_none());
+        assert!(Counted::new(&number, String::new()).is_none());
     }
 
     /// 2,000 releases: a sample standard deviation has a relative standard error of 0.016 to 0.025; seeds are fixed.

@@ -2,7 +2,7 @@
 
 use std::io::{BufReader, Read};
 
-use super::{LABELS, PIXELS, no_image, not_a_class};
+use super::{ImageLabels, LABELS, PIXELS, no_image, not_a_class};
 use crate::error::{DataError, DataErrorKind};
 use crate::images::{Images, Shape};
 use crate::memory::reserve;
@@ -17,20 +17,24 @@ const PLANE: usize = SHAPE.height * SHAPE.width;
 /// Number of bytes of a record.
 pub(super) const RECORD: usize = 1 + SHAPE.channels * PLANE;
 
-/// Reads the records of all files; of the 10 classes the caller may want fewer.
-pub(super) fn read(files: Vec<Input>, classes: usize) -> Result<Images, DataError> {
+/// Reads the records of all files.
+pub(super) fn read(files: Vec<Input>, expected: &ImageLabels) -> Result<Images, DataError> {
     let (mut pixels, mut labels) = (Vec::new(), Vec::new());
     for input in files {
         let (file, source, _) = input.into_parts();
         let mut source = BufReader::with_capacity(256 * 1024, source);
-        append(&mut source, classes.min(CLASSES.into()), &mut pixels, &mut labels)
-            .map_err(|error| error.in_file(&file))?;
+        append(&mut source, expected, &mut pixels, &mut labels).map_err(|error| error.in_file(&file))?;
     }
-    Ok(Images::new(SHAPE, pixels, labels, classes)?)
+    Ok(Images::new(SHAPE, pixels, labels, expected.classes())?)
 }
 
-fn append(source: &mut impl Read, classes: usize, pixels: &mut Vec<u8>, labels: &mut Vec<u8>) -> Result<(), DataError> {
-    let mut record = [0; RECORD];
+fn append(
+    source: &mut impl Read,
+    expected: &ImageLabels,
+    pixels: &mut Vec<u8>,
+    labels: &mut Vec<u8>,
+) -> Result<(), DataError> {
+    let (table, mut record) = (expected.table(), [0; RECORD]);
     let mut number = 0;
     loop {
         number += 1;
@@ -45,12 +49,11 @@ fn append(source: &mut impl Read, classes: usize, pixels: &mut Vec<u8>, labels: 
             }
         }
         let [label, planes @ ..] = &record;
-        if usize::from(*label) >= classes {
-            return Err(not_a_class(classes, number));
-        }
+        let class = table[usize::from(*label)].filter(|_| *label < CLASSES);
+        let class = class.ok_or_else(|| not_a_class(expected, number))?;
         reserve(pixels, planes.len(), PIXELS)?;
         reserve(labels, 1, LABELS)?;
-        labels.push(*label);
+        labels.push(class);
         let (red, others) = planes.split_at(PLANE);
         let (green, blue) = others.split_at(PLANE);
         pixels.extend(red.iter().zip(green).zip(blue).flat_map(|((&red, &green), &blue)| [red, green, blue]));

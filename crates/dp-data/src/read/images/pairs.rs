@@ -1,6 +1,6 @@
 //! IDX files of images, and IDX files of their labels.
 
-use super::{LABELS, PIXELS, no_image, not_a_class};
+use super::{ImageLabels, LABELS, PIXELS, no_image, not_a_class};
 use crate::error::{DataError, DataErrorKind};
 use crate::images::{Images, ImagesError, Shape};
 use crate::memory::reserve;
@@ -11,22 +11,25 @@ use crate::read::idx::{IdxReader, check_counts};
 const TRUSTED: u64 = 64 << 20;
 
 /// Reads the images and the labels of all files. Every header is checked before the first item is read.
-pub(super) fn read(images: Vec<Input>, labels: Vec<Input>, classes: usize) -> Result<Images, DataError> {
+pub(super) fn read(images: Vec<Input>, labels: Vec<Input>, expected: &ImageLabels) -> Result<Images, DataError> {
     let images = images.into_iter().map(IdxReader::new).collect::<Result<Vec<_>, _>>()?;
     let shape = check_shapes(&images)?;
-    let labels = labels.into_iter().map(IdxReader::labels).collect::<Result<Vec<_>, _>>()?;
-    check_counts(&images, &labels)?;
+    let are_read = matches!(expected, ImageLabels::Classes(_));
+    let labels = labels.into_iter().filter(|_| are_read).map(IdxReader::labels).collect::<Result<Vec<_>, _>>()?;
+    if are_read {
+        check_counts(&images, &labels)?;
+    }
     let items = images.iter().map(|file| u64::from(file.header.items)).sum::<u64>();
     if u32::try_from(items).is_err() {
         return Err(ImagesError::TooMany { images: usize::try_from(items).unwrap_or(usize::MAX) }.into());
     }
 
-    let mut classes_of_all = Vec::new();
+    let (table, mut classes) = (expected.table(), Vec::new());
     for file in labels {
-        let (name, start) = (file.file.clone(), classes_of_all.len());
-        file.append_all(&mut classes_of_all, LABELS)?;
-        if let Some(i) = classes_of_all[start..].iter().position(|&label| usize::from(label) >= classes) {
-            return Err(not_a_class(classes, i as u64 + 1).in_file(&name));
+        let (name, start) = (file.file.clone(), classes.len());
+        file.append_all(&mut classes, LABELS)?;
+        for (i, label) in classes[start..].iter_mut().enumerate() {
+            *label = table[usize::from(*label)].ok_or_else(|| not_a_class(expected, i as u64 + 1).in_file(&name))?;
         }
     }
     let bytes = images.iter().fold(0u64, |bytes, file| bytes.saturating_add(file.header.bytes()));
@@ -35,7 +38,12 @@ pub(super) fn read(images: Vec<Input>, labels: Vec<Input>, classes: usize) -> Re
     for file in images {
         file.append_all(&mut pixels, PIXELS)?;
     }
-    Ok(Images::new(shape, pixels, classes_of_all, classes)?)
+    if !are_read {
+        let images = pixels.len() / shape.values().unwrap_or(usize::MAX);
+        reserve(&mut classes, images, LABELS)?;
+        classes.resize(images, 0);
+    }
+    Ok(Images::new(shape, pixels, classes, expected.classes())?)
 }
 
 /// Returns the shape of all images.

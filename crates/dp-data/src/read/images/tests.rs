@@ -18,6 +18,11 @@ fn load(images: &[Vec<u8>], labels: &[Vec<u8>]) -> Result<Images, DataError> {
     load_as(images, labels, ImageOptions::default())
 }
 
+/// The labels below a number.
+fn below(classes: usize) -> ImageLabels {
+    ImageLabels::Classes((0..=u8::MAX).take(classes).collect())
+}
+
 /// Returns pixels and labels.
 fn contents(images: &Images) -> (Vec<u8>, Vec<usize>) {
     let positions: Vec<u32> = (0..images.len() as u32).collect();
@@ -83,6 +88,28 @@ fn planes_of_colours_become_channels() {
             }
         }
     }
+}
+
+#[test]
+fn labels_are_those_stated_or_are_not_read() {
+    let labels = |labels: &[u8]| ImageOptions { kind: None, labels: ImageLabels::Classes(labels.to_vec()) };
+    let idx_file = [idx(&[3, 1, 1], &[10, 20, 30])];
+    let letters = [idx(&[3], &[1, 26, 2])];
+    let images = load_as(&idx_file, &letters, labels(&[26, 1, 2])).unwrap();
+    assert_eq!((images.classes(), contents(&images)), (3, (vec![10, 20, 30], vec![1, 0, 2])));
+    let error = load_as(&idx_file, &letters, labels(&[26, 1])).unwrap_err();
+    assert_eq!((error.code(), error.expected_text()), ("images.label", Some("one of the stated labels")));
+    let records = [[record(3), record(9)].concat()];
+    assert_eq!(contents(&load_as(&records, &[], labels(&[9, 3])).unwrap()).1, [1, 0]);
+    // A stated label that no record of the format can have.
+    let error = load_as(&[record(77)], &[], ImageOptions { kind: Some(ImageKind::Cifar10), ..labels(&[77]) });
+    assert_eq!(error.unwrap_err().code(), "images.label");
+
+    let unread = ImageOptions { kind: None, labels: ImageLabels::Unread { classes: 3 } };
+    let images = load_as(&idx_file, &[], unread.clone()).unwrap();
+    assert_eq!((images.classes(), contents(&images)), (3, (vec![10, 20, 30], vec![0, 0, 0])));
+    let images = load_as(&records, &[], unread).unwrap();
+    assert_eq!((images.classes(), images.len(), contents(&images).1), (3, 2, vec![0, 0]));
 }
 
 #[test]
@@ -152,7 +179,7 @@ fn what_is_wrong_with_records_has_its_code_and_file() {
         let error = load(&of_images, &of_labels).unwrap_err();
         assert_eq!((error.code(), error.file()), (code, Some(file)), "{error}");
     }
-    let stated = |classes| ImageOptions { kind: Some(ImageKind::Cifar10), classes };
+    let stated = |classes| ImageOptions { kind: Some(ImageKind::Cifar10), labels: below(classes) };
     for (file, classes, code) in [
         (Vec::new(), 10, "images.number"),
         (record(10), 10, "images.label"),
@@ -172,9 +199,9 @@ fn what_is_wrong_with_records_has_its_code_and_file() {
 #[test]
 fn the_number_of_classes_is_stated() {
     let file = [idx(&[1, 1, 1], &[5])];
-    let options = ImageOptions { classes: 256, ..Default::default() };
+    let options = ImageOptions { labels: below(256), ..Default::default() };
     assert_eq!(load_as(&file, &[idx(&[1], &[255])], options).unwrap().classes(), 256);
-    let options = ImageOptions { classes: 0, kind: Some(ImageKind::Idx) };
+    let options = ImageOptions { labels: below(0), kind: Some(ImageKind::Idx) };
     assert_eq!(load_as(&file, &[idx(&[1], &[0])], options).unwrap_err().code(), "images.label");
 }
 
@@ -241,9 +268,9 @@ proptest! {
     fn any_bytes_are_an_error_or_images(
         (images, labels) in any_files(),
         kind in prop_oneof![6 => Just(None), 1 => Just(Some(ImageKind::Idx)), 1 => Just(Some(ImageKind::Cifar10))],
-        classes in prop_oneof![3 => Just(10usize), 1 => 0..300usize],
+        classes in prop_oneof![3 => Just(10usize), 1 => 0..=256usize],
     ) {
-        match load_as(&images, &labels, ImageOptions { kind, classes }) {
+        match load_as(&images, &labels, ImageOptions { kind, labels: below(classes) }) {
             Ok(images) => {
                 let (pixels, labels) = contents(&images);
                 prop_assert!(!labels.is_empty() && labels.iter().all(|&label| label < classes));

@@ -107,7 +107,9 @@ where
         let total = &mut self.sum;
         self.workers.for_each(parts, ahead, lend, part, |part| {
             total.append(part?)?;
-            give(&spare.sums, total.float_buffer());
+            if rule.is_in_float() {
+                give(&spare.sums, total.float_buffer());
+            }
             Ok::<_, Error>(())
         })?;
         self.release(sum)

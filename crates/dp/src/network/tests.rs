@@ -1,0 +1,111 @@
+use dp_data::images::Shape;
+use dp_mechanisms::{OsSeeded, SeededRng};
+use dp_nets::{Activation, Layer};
+use dp_optim::engine::Control;
+
+use super::*;
+use crate::verify;
+
+const SHAPE: Shape = Shape { height: 2, width: 3, channels: 1 };
+
+fn images(count: usize) -> Images {
+    let pixels = (0..6 * count).map(|j| if j / 6 % 2 == 0 { 30 } else { 200 + (j % 50) as u8 }).collect();
+    Images::new(SHAPE, pixels, (0..count).map(|i| (i % 2) as u8).collect(), 2).unwrap()
+}
+
+fn training(float: FloatKind) -> NetworkTraining {
+    let mut training = NetworkTraining::new(3.0, 1e-5, Architecture::mlp(SHAPE, &[4], 2, Activation::Relu)).unwrap();
+    training.recipe = dp_optim::recipes::ModelSgd { batch_size: 50, steps: 30, float, ..training.recipe };
+    training
+}
+
+fn trained(float: FloatKind) -> NetworkFile {
+    let (mut rng, mut control) = (OsSeeded::new().unwrap(), Control::default());
+    training(float).on(&images(400), &mut rng, &mut control, &mut |_, _| ()).unwrap()
+}
+
+#[test]
+fn a_file_is_read_as_it_was_written_and_verified() {
+    for float in [FloatKind::F32, FloatKind::F64] {
+        let file = trained(float);
+        let read = NetworkFile::parse(file.to_text().unwrap().as_bytes()).unwrap();
+        assert_eq!(read, file);
+        let verified = verify::network(&read).unwrap();
+        assert!(verified.epsilon <= 3.0 && verified.unit == "record", "{verified:?}");
+        let text = verified.assumptions.join(" ");
+        assert!(text.contains("norms that it states"), "{text}");
+        let (reached, multiplier) = training(float).plan(400).unwrap();
+        assert!(Some(reached) == file.certificate.reached && multiplier > 0.3);
+        assert_eq!(read.model.classes(), ["0", "1"]);
+        let mut count = 0;
+        let many = images(1201);
+        let mut logits = |threads: usize| {
+            let mut found = Vec::new();
+            let each = |logits: &[f64]| {
+                count += 1;
+                found.extend_from_slice(logits);
+                Ok::<_, Error>(())
+            };
+            read.model.logits(&many, Workers::new(threads.try_into().unwrap()), each).unwrap();
+            found
+        };
+        assert!(logits(1) == logits(3));
+        assert_eq!(count, 2 * 1201);
+        let other = Images::new(Shape { width: 2, ..SHAPE }, vec![0; 4], vec![0], 2).unwrap();
+        assert!(read.model.logits(&other, Workers::ONE, |_| Ok::<_, Error>(())).is_err());
+    }
+}
+
+/// Every edit is found, also where both hashes were recomputed.
+#[test]
+fn edits_are_found() {
+    let file = trained(FloatKind::F32);
+    let resealed = |edit: &dyn Fn(&mut NetworkFile)| {
+        let mut file = file.clone();
+        edit(&mut file);
+        file.certificate.model_sha256 = file.model.sha256().unwrap();
+        let sealed = NetworkFile::seal(file.model, file.certificate).unwrap();
+        NetworkFile::parse(sealed.to_text().unwrap().as_bytes()).and_then(|file| verify::network(&file))
+    };
+    resealed(&|_| ()).unwrap();
+    let edits: [(&str, &dyn Fn(&mut NetworkFile)); 14] = [
+        ("equal labels", &|file| file.model.labels = vec![1, 1]),
+        ("more labels", &|file| file.model.labels.push(2)),
+        ("noise", &|file| file.certificate.derivation.std_dev *= 1.01),
+        ("images", &|file| file.certificate.derivation.n += 1),
+        ("steps", &|file| file.certificate.derivation.recipe.steps += 1),
+        ("parameters", &|file| file.certificate.derivation.parameters += 1),
+        ("float", &|file| file.certificate.derivation.recipe.float = FloatKind::F64),
+        ("noise mode", &|file| file.certificate.noise = dp_accountant::certificate::NoiseMode::Rounded),
+        ("unit", &|file| file.certificate.unit = dp_accountant::guarantee::Unit::List),
+        ("assumptions", &|file| file.certificate.assumptions.truncate(1)),
+        ("weights", &|file| file.model.weights[0] += 1e-12),
+        ("fewer weights", &|file| file.model.weights.truncate(1)),
+        ("layers", &|file| file.model.architecture.layers.insert(1, Layer::Linear { units: 4 })),
+        ("schema", &|file| file.model.schema = "dp.network/2".to_owned()),
+    ];
+    for (name, edit) in edits {
+        assert!(resealed(edit).is_err(), "{name}");
+    }
+    let text = file.to_text().unwrap();
+    let edited = text.replacen("\"seed\": 1", "\"seed\": 2", 1);
+    assert_eq!(NetworkFile::parse(edited.as_bytes()).unwrap_err().kind(), ErrorKind::ModelHash);
+    assert!(NetworkFile::parse(b"{}").is_err());
+}
+
+#[test]
+fn what_is_not_private_is_not_verified() {
+    let (mut rng, mut control) = (SeededRng::new(1), Control::default());
+    let file = training(FloatKind::F32).on(&images(400), &mut rng, &mut control, &mut |_, _| ()).unwrap();
+    assert_eq!(verify::network(&file).unwrap_err().kind(), ErrorKind::NotPrivate);
+    let mut wrong = training(FloatKind::F32);
+    wrong.relation = dp_accountant::AdjacencyKind::AddRemoveOne;
+    assert!(matches!(wrong.plan(400), Err(NetworkTrainError::Recipe(_))));
+    wrong.architecture = Architecture::mlp(SHAPE, &[4], 3, Activation::Relu);
+    wrong.relation = dp_accountant::AdjacencyKind::ReplaceOne;
+    let refused = wrong.on(&images(400), &mut rng, &mut control, &mut |_, _| ());
+    assert!(matches!(refused, Err(NetworkTrainError::Labels { classes: 3, labels: 2 })));
+    wrong.labels.push(7);
+    let refused = wrong.on(&images(400), &mut rng, &mut control, &mut |_, _| ());
+    assert!(matches!(refused, Err(NetworkTrainError::Network(_))));
+}
