@@ -1,5 +1,6 @@
 //! Models, rankers and schemas from files, with the command's advice on errors.
 
+use dp::network::{self, NetworkFile};
 use dp::{Error, ErrorKind, ModelFile, RankerFile, Sealed, model};
 use dp_data::encode::InputFormat;
 use dp_data::memory;
@@ -22,12 +23,45 @@ pub fn sealed(name: &FileName) -> Result<Sealed, Failure> {
     Sealed::parse(&bytes).map_err(|error| Failure::from(error).at_file(name))
 }
 
-/// Reads the model `name` (`-` for standard input) and checks its seals.
+/// A model of records, of either kind.
+pub enum AnyModel {
+    /// A linear model.
+    Linear(Box<ModelFile>),
+    /// A network of images.
+    Network(Box<NetworkFile>),
+}
+
+/// Reads the model or network `name` (`-` for standard input) and checks its seals.
 ///
 /// # Errors
 /// Those of [`sealed`], and a file that holds a ranker.
+pub fn any_model(name: &FileName) -> Result<AnyModel, Failure> {
+    let sealed = sealed(name)?;
+    match sealed.format() {
+        Some(network::SCHEMA) => match NetworkFile::from_sealed(sealed) {
+            Ok(file) => Ok(AnyModel::Network(Box::new(file))),
+            Err(error) => Err(Failure::from(error).at_file(name)),
+        },
+        _ => linear(sealed, name).map(|file| AnyModel::Linear(Box::new(file))),
+    }
+}
+
+/// Reads the linear model `name` (`-` for standard input) and checks its seals.
+///
+/// # Errors
+/// Those of [`sealed`], and a file that holds something else.
 pub fn model(name: &FileName) -> Result<ModelFile, Failure> {
-    ModelFile::from_sealed(sealed(name)?).map_err(|error| {
+    linear(sealed(name)?, name)
+}
+
+fn linear(sealed: Sealed, name: &FileName) -> Result<ModelFile, Failure> {
+    if sealed.format() == Some(network::SCHEMA) {
+        return Err(Failure::new(ExitStatus::Input, "model.format", "the file holds a network")
+            .at_file(name)
+            .expected("a linear model")
+            .help("networks are read by `dp evaluate`, `dp predict` without --sql, and `dp verify`"));
+    }
+    ModelFile::from_sealed(sealed).map_err(|error| {
         let failure = Failure::from(error.clone()).at_file(name);
         match error.kind() {
             ErrorKind::OtherKind => made_by_train(failure, model::SCHEMA)
@@ -47,13 +81,16 @@ pub fn deciding_at(file: ModelFile, name: &FileName, threshold: Option<f64>) -> 
         return Err(Failure::usage("--threshold", format!("--threshold is {threshold}"))
             .expected("a probability between 0 and 1"));
     }
-    let model = file.model.deciding_at(threshold).ok_or_else(|| {
-        Failure::new(ExitStatus::Input, "model.mismatch", "the model gives no probability of a positive class")
-            .at_file(name)
-            .expected("a model of two classes with the logistic loss")
-            .help("omit --threshold")
-    })?;
+    let model = file.model.deciding_at(threshold).ok_or_else(|| no_threshold(name))?;
     Ok(ModelFile { model, ..file })
+}
+
+/// Creates the failure for a model without a threshold.
+pub fn no_threshold(name: &FileName) -> Failure {
+    Failure::new(ExitStatus::Input, "model.mismatch", "the model gives no probability of a positive class")
+        .at_file(name)
+        .expected("a model of two classes with the logistic loss")
+        .help("omit --threshold")
 }
 
 /// Reads the ranker `name` (`-` for standard input) and checks its seals.
@@ -136,7 +173,7 @@ impl From<Error> for Failure {
 
 /// Adds the command that writes files of this schema.
 fn made_by_train(failure: Failure, schema: &str) -> Failure {
-    let writer = if schema == model::SCHEMA { "dp train" } else { "dp rank train" };
+    let writer = if [model::SCHEMA, network::SCHEMA].contains(&schema) { "dp train" } else { "dp rank train" };
     failure.expected(format!("a model of format {schema}, as `{writer} --out` writes it"))
 }
 

@@ -140,6 +140,14 @@ impl Images {
         self.classes
     }
 
+    /// Returns the class of image `i`.
+    ///
+    /// # Panics
+    /// If there is no such image.
+    pub fn label(&self, i: usize) -> usize {
+        self.labels[i].into()
+    }
+
     /// Returns the images at `positions`, in this order. Reading one of a position that is not below [`len`](Self::len) panics.
     pub fn choose<'a>(&'a self, positions: &'a [u32]) -> ImageBatch<'a> {
         ImageBatch { images: self, positions }
@@ -191,7 +199,7 @@ impl<'a> ImageBatch<'a> {
     /// # Panics
     /// If there is no such image.
     pub fn label(&self, i: usize) -> usize {
-        self.images.labels[self.positions[i] as usize].into()
+        self.images.label(self.positions[i] as usize)
     }
 }
 

@@ -27,10 +27,8 @@ pub(crate) use csv::{line_end, missing_column};
 pub use encoding::TextEncoding;
 pub use idx::{IdxHeader, looks_like_idx};
 pub use images::{ImageKind, ImageLabels, ImageOptions, load_image_bytes};
-pub use input::Input;
-#[cfg(feature = "parquet")]
-pub(crate) use input::matching;
 pub(crate) use input::read_error;
+pub use input::{Input, matching};
 pub use lines::{Line, Lines};
 pub(crate) use load::unused_columns;
 pub use load::{Loaded, load, load_coordinates, load_csv, load_images, load_libsvm};

@@ -1,5 +1,7 @@
 //! Layers as plain data.
 
+use core::fmt;
+
 #[cfg(feature = "serde")]
 mod fields;
 
@@ -84,6 +86,29 @@ pub enum Layer {
         /// Number of groups; it divides the number of channels.
         groups: usize,
     },
+}
+
+impl fmt::Display for Layer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind();
+        let pair = |[height, width]: [usize; 2]| format!("{height} x {width}");
+        match *self {
+            Self::Linear { units } => write!(f, "{kind} {units}"),
+            Self::Convolution { channels, kernel, stride, padding } => {
+                write!(f, "{kind} {channels} of {}", pair(kernel))?;
+                if stride != [1, 1] {
+                    write!(f, " stride {}", pair(stride))?;
+                }
+                if padding == [0, 0] { Ok(()) } else { write!(f, " padding {}", pair(padding)) }
+            }
+            Self::Relu | Self::Tanh => f.write_str(kind),
+            Self::MaxPool { size, stride } | Self::AveragePool { size, stride } => {
+                write!(f, "{kind} {}", pair(size))?;
+                if size == stride { Ok(()) } else { write!(f, " stride {}", pair(stride)) }
+            }
+            Self::GroupNorm { groups } => write!(f, "{kind} {groups}"),
+        }
+    }
 }
 
 impl Layer {

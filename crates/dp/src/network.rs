@@ -2,7 +2,7 @@
 
 mod training;
 
-pub use training::{NetworkTrainError, NetworkTraining};
+pub use training::{NetworkPlan, NetworkTrainError, NetworkTraining};
 
 use dp_accountant::certificate::Certificate;
 use dp_data::{Images, Workers, memory};
@@ -150,6 +150,14 @@ impl NetworkFile {
         check_finite(&model.weights)?;
         let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
         Ok(Self { model, certificate, certificate_sha256 })
+    }
+
+    /// Adds the program that trained it to the certificate.
+    ///
+    /// # Errors
+    /// A number that JSON cannot hold.
+    pub fn made_by(self, name: &str, version: &str) -> Result<Self, Error> {
+        Self::seal(self.model, self.certificate.made_by(name, version))
     }
 
     /// Returns the warnings about an epsilon or delta that promises little.

@@ -241,8 +241,8 @@ pub fn in_words(assumption: &Assumption) -> String {
                 .to_owned()
         }
         Assumption::EveryRecordConforms => {
-            "Every record conforms to the schema, which treats some cells as errors, and has finite gradients: none stopped \
-             the training, and none could have. Where a record may change to any other, the other conforms too."
+            "Every record conforms to what is declared (a schema that treats some cells as errors, the labels of images) and has \
+             finite gradients: none stopped the training, and none could have. Where a record may change to any other, the other conforms too."
                 .to_owned()
         }
         Assumption::ChosenOnPublic { grid } => {

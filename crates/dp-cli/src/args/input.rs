@@ -20,6 +20,8 @@ pub enum Format {
     Libsvm,
     /// Images as bytes (MNIST), their labels in a second file.
     Idx,
+    /// Colour images with labels, in the binary format of CIFAR-10; for networks.
+    Cifar10,
     /// Parquet: a file, a folder of files, or a pattern of names.
     Parquet,
     /// A sheet of an Excel workbook.
@@ -35,7 +37,7 @@ pub enum Format {
 impl Format {
     /// Returns whether records have named columns.
     pub fn is_table(self) -> bool {
-        !matches!(self, Self::Libsvm | Self::Idx)
+        !matches!(self, Self::Libsvm | Self::Idx | Self::Cifar10)
     }
 
     /// Returns its name in messages.
@@ -44,6 +46,7 @@ impl Format {
             Self::Csv => "CSV",
             Self::Libsvm => "libsvm",
             Self::Idx => "IDX images",
+            Self::Cifar10 => "CIFAR-10 images",
             Self::Parquet => "Parquet",
             Self::Xlsx => "Excel",
             Self::Sqlite => "SQLite",
@@ -57,8 +60,9 @@ impl Format {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Data")]
 pub struct InputArgs {
-    /// The records: CSV with a header, libsvm or IDX images, plain, .gz or .xz; `-` for standard input; Parquet files, a folder
-    /// of them or a quoted pattern; an Excel workbook (.xlsx); `sqlite:FILE`; `postgres://HOST/DATABASE`; with --format runner a command
+    /// The records: CSV with a header, libsvm or images (IDX or CIFAR-10), plain, .gz or .xz; `-` for standard input; Parquet
+    /// files, a folder of them or a quoted pattern, which names images of networks too; an Excel workbook (.xlsx); `sqlite:FILE`;
+    /// `postgres://HOST/DATABASE`; with --format runner a command
     #[arg(long, value_name = "FILE")]
     pub data: FileName,
     /// The flags for reading them
@@ -200,6 +204,8 @@ fn by_name(data: &str) -> Option<Format> {
         Some(Format::Libsvm)
     } else if numbered(".idx") || numbered("-idx") {
         Some(Format::Idx)
+    } else if is(&[".bin"]) && ["cifar", "_batch"].iter().any(|part| stem.contains(part)) {
+        Some(Format::Cifar10)
     } else if [".parquet", ".pq"].iter().any(|end| name.ends_with(end)) {
         Some(Format::Parquet)
     } else if [".xlsx", ".xlsm"].iter().any(|end| name.ends_with(end)) {
@@ -229,6 +235,9 @@ mod tests {
         assert_eq!(format("t10k-images.idx3-ubyte"), Format::Idx);
         assert_eq!(format("images.idx.xz"), Format::Idx);
         assert_eq!(format("midx.csv"), Format::Csv);
+        assert_eq!(format("cifar/data_batch_*.bin"), Format::Cifar10);
+        assert_eq!(format("CIFAR10-train.bin.gz"), Format::Cifar10);
+        assert_eq!(format("train-images-part?-idx3-ubyte.gz"), Format::Idx);
         assert_eq!(format("rows/*.parquet"), Format::Parquet);
         assert_eq!(format("Visits.XLSX"), Format::Xlsx);
         assert_eq!(format("sqlite:people.csv"), Format::Sqlite);

@@ -179,7 +179,7 @@ pub enum Command {
     Completions(CompletionsArgs),
     /// Write the manual pages to a folder
     Man(ManArgs),
-    /// Show all flags of a command, `algorithms`, `algorithm NAME` with its settings and theory, or `exit-codes`
+    /// Show all flags of a command, `algorithms`, `algorithm NAME` with its settings and theory, `networks`, or `exit-codes`
     Help(HelpArgs),
 }
 
@@ -465,7 +465,7 @@ pub struct ManArgs {
 /// Arguments of `dp help`.
 #[derive(Debug, Clone, Args)]
 pub struct HelpArgs {
-    /// A command, as `train` or `account dpsgd`; `algorithms`; `algorithm NAME`; or `exit-codes`
+    /// A command, as `train` or `account dpsgd`; `algorithms`; `algorithm NAME`; `networks`; or `exit-codes`
     #[arg(value_name = "TOPIC", num_args = 0..)]
     pub topic: Vec<String>,
 }

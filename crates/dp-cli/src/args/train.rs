@@ -164,10 +164,9 @@ pub enum Noise {
 }
 
 /// The floating-point type of training. Privacy arithmetic is always double.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Float {
     /// Double precision.
-    #[default]
     F64,
     /// Single precision: half the memory; the certificate names what is assumed of its rounding.
     F32,
@@ -181,7 +180,8 @@ Examples:
   dp train --data people.csv --label income --schema-from-data --epsilon 1 --out model.json
   dp train --data people.libsvm.gz --dim 123 --epsilon 0.5 --out sparse.json
   dp train --data people.libsvm.gz --dim 123 --project gaussian:50 --epsilon 1 --out small.json
-  dp train --data images.idx.gz --labels labels.idx.gz --positive 0 --epsilon 1 --out zero.json")]
+  dp train --data images.idx.gz --labels labels.idx.gz --positive 0 --epsilon 1 --out zero.json
+  dp train --data images.idx.gz --labels labels.idx.gz --model mlp:64 --epsilon 2 --out net.json")]
 pub struct TrainArgs {
     /// The records.
     #[command(flatten)]
@@ -293,7 +293,13 @@ pub struct TrainArgs {
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Privacy")]
     pub limit: Option<f64>,
 
-    /// The algorithm, one of `dp help algorithms` [default: auto; for dp tune bolt-on-convex]
+    /// Train a network on images instead of a linear model: mlp:UNITS,.., a name of `dp help networks`, or a FILE.toml of layers
+    #[arg(long, value_name = "NETWORK", help_heading = "Algorithm")]
+    pub model: Option<FileName>,
+    /// Public seed of the network's initial weights, chosen without looking at images [default: 1]
+    #[arg(long, value_name = "NUMBER", requires = "model", help_heading = "Algorithm")]
+    pub start_seed: Option<u64>,
+    /// The algorithm, one of `dp help algorithms` [default: auto; for dp tune bolt-on-convex, for networks dp-sgd]
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Algorithm")]
     pub algorithm: Option<Algorithm>,
     /// The loss [default: by the label: logistic for two classes, softmax for several, log-cosh for numbers]
@@ -311,9 +317,9 @@ pub struct TrainArgs {
     /// The settings of algorithms.
     #[command(flatten)]
     pub settings: SettingsArgs,
-    /// Floating-point type of training
-    #[arg(long, value_enum, value_name = "KIND", default_value_t, help_heading = "Algorithm")]
-    pub float: Float,
+    /// Floating-point type of training [default: f64, for networks f32]
+    #[arg(long, value_enum, value_name = "KIND", help_heading = "Algorithm")]
+    pub float: Option<Float>,
 
     /// Output file of model and certificate; `-` for standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]

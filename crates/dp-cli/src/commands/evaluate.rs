@@ -2,24 +2,24 @@
 
 mod curves;
 mod released;
+mod subject;
 
 use std::path::Path;
 
-use dp::ModelFile;
-use dp::metrics::{AtThreshold, ClassOutcome, Figures, Measure, NumberMetrics};
+use dp::metrics::{AtThreshold, ClassOutcome, Figures, NumberMetrics};
 use dp::wording::one_line;
-use dp_data::read::RecordReader;
-use dp_data::{Encoder, Workers};
+use dp_data::Workers;
 use serde::Serialize;
+
+use subject::{Read, Subject};
 
 use crate::args::{EvaluateArgs, FileName, Format, GlobalArgs, UnknownArg};
 use crate::atomic;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
-use crate::files;
 use crate::input::{InputConfig, check_distinct, check_stdin};
 use crate::output::Console;
-use crate::progress::{Counted, Progress, ProgressMode};
+use crate::progress::ProgressMode;
 
 /// The configuration of `dp evaluate`.
 #[derive(Debug, Clone)]
@@ -245,22 +245,20 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
     if let Some(target) = &config.curves {
         atomic::check(&target.file, config.force)?;
     }
-    let own = files::model(&config.model)?;
-    let guarantee_holds = dp::verify::model(&own, dp::verify::WORK).is_ok();
-    let file = files::deciding_at(own, &config.model, config.threshold)?;
-    if let (Some(_), false) = (&config.curves, curves::suit(&file.model.kind)) {
+    let subject = Subject::new(config)?;
+    let guarantee_holds = subject.guarantee.is_ok();
+    if let (Some(_), false) = (&config.curves, subject.has_curves()) {
         return Err(curves::none().at_file(&config.model));
     }
-    let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
     if config.public_data && !guarantee_holds {
         console.warn(
             "the guarantee of this model does not hold (`dp verify` says why): figures computed with it may reveal the\n\
              records that it was trained on, and are not publishable however public these records are",
         );
     }
-    let mut measure = Measure::new(&file.model);
+    let mut measure = subject.measure();
     let mut push = |scores: &[f64], target: f64| measure.push(scores, target).map_err(Failure::from);
-    let Read { name, clamped, .. } = for_each_record(config, &file, &encoder, console, &mut push)?;
+    let Read { name, clamped, .. } = subject.for_each_record(config, console, &mut push)?;
     if clamped > 0 {
         console.warn_curator(&format!("{clamped} labels lie outside the public range and count as its nearer end"));
     }
@@ -279,62 +277,4 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
     }
     let curves = config.curves.as_ref().map(|target| atomic::shown(&target.file));
     Ok(Outcome { schema: "dp.evaluate/1", n, figures, curves, publishable })
-}
-
-/// The records that were read.
-pub(super) struct Read {
-    /// The name of the input.
-    pub(super) name: String,
-    /// Number of rows.
-    pub(super) rows: u64,
-    /// Number of labels outside the public range.
-    pub(super) clamped: u64,
-}
-
-/// Takes the scores and the label of a record.
-type Push<'p> = dyn FnMut(&[f64], f64) -> Result<(), Failure> + 'p;
-
-/// Passes the scores and the label of each record with a label to `push`.
-fn for_each_record(
-    config: &EvaluateConfig,
-    file: &ModelFile,
-    encoder: &Encoder,
-    console: &Console,
-    push: &mut Push<'_>,
-) -> Result<Read, Failure> {
-    let input = config.input.open()?.with_workers(config.workers);
-    let name = input.name().to_owned();
-    let mut reader = RecordReader::new(input, encoder, &config.input.csv, true)?;
-    let mut progress = Progress::start(config.progress, console, "evaluate", Counted::Rows, None);
-    let outputs = file.model.kind.outputs();
-    let of_part = |records: &mut RecordReader<'_>| {
-        // The scores of each record with a label, and the label.
-        let (mut scores, mut targets, mut rows) = (Vec::new(), Vec::new(), 0_u64);
-        while let Some(record) = records.next_record()? {
-            rows += 1;
-            if let Some(target) = record.row().target() {
-                let start = scores.len();
-                scores.resize(start + outputs, 0.0);
-                file.model.score(record.row(), &mut scores[start..]);
-                targets.push(target);
-            }
-        }
-        Ok((scores, targets, rows))
-    };
-    let (mut rows, mut null) = (0, 0);
-    reader.for_each_part(of_part, |(scores, targets, of_part)| {
-        for (scores, &target) in scores.chunks(outputs).zip(&targets) {
-            push(scores, target).map_err(|failure| failure.at_file(&name))?;
-        }
-        rows += of_part;
-        null += of_part - targets.len() as u64;
-        progress.update(rows, None);
-        Ok::<_, Failure>(())
-    })?;
-    progress.finish(rows);
-    if null > 0 {
-        console.warn_curator(&format!("{null} records without usable cells or label were left out"));
-    }
-    let clamped = reader.label_tally().clamped;
-    Ok(Read { name, rows, clamped })
 }

@@ -166,6 +166,17 @@ const OWN: &[Page] = &[
                without this error.",
     },
     Page {
+        code: "network.shape",
+        text: "The layers of a network do not fit each other, or do not fit the images: a kernel or a pool is larger than its \
+               input, the last layer is not linear with one unit for each class, or the network is for images of another \
+               size. The message names the layers, counted from 1. `dp help networks` lists the kinds of layers.",
+    },
+    Page {
+        code: "network.syntax",
+        text: "The file given with --model describes no network: it is not TOML, a key is unknown or missing, or a value is of \
+               another kind. The message names the line. `dp help networks` shows a complete file.",
+    },
+    Page {
         code: "output.exists",
         text: "The output file is there already. `dp` never replaces a file unless told to with --force, and makes \
                sure of it at the moment the new file gets its name, so two runs cannot overwrite each other.",

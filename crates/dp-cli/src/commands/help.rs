@@ -3,7 +3,8 @@
 use clap::CommandFactory;
 use dp_accountant::Delta;
 use dp_losses::LossKind;
-use dp_optim::catalogue::{self, ALGORITHMS, Entry, PARAMETERS};
+use dp_nets::Architecture;
+use dp_optim::catalogue::{self, ALGORITHMS, Entry, FOR_MODELS, MODEL_DEFAULTS, MODEL_SETTINGS, PARAMETERS};
 
 use super::evaluate::table;
 use crate::args::{Cli, HelpArgs, with_dashes};
@@ -12,7 +13,7 @@ use crate::failure::Failure;
 use crate::output::Console;
 
 /// The topics that are no command.
-const TOPICS: [&str; 3] = ["algorithms", "algorithm NAME", "exit-codes"];
+const TOPICS: [&str; 4] = ["algorithms", "algorithm NAME", "networks", "exit-codes"];
 
 /// The losses, by the kind of label.
 const LOSSES: [&str; 8] =
@@ -29,6 +30,7 @@ pub fn run(args: &HelpArgs, console: &Console) -> Result<(), Failure> {
     let text = match words.as_slice() {
         ["exit-codes"] => exit_code::table(),
         ["algorithms"] => algorithms(),
+        ["networks"] => networks(),
         ["algorithm", name] => algorithm(catalogue::find(name).ok_or_else(|| {
             let names: Vec<&str> = ALGORITHMS.iter().map(|entry| entry.name).collect();
             Failure::new(ExitStatus::Usage, "usage.unknown_topic", format!("there is no algorithm `{name}`"))
@@ -92,18 +94,68 @@ fn algorithms() -> String {
     )
 }
 
-/// Returns settings and theory of an algorithm.
-fn algorithm(entry: &Entry) -> String {
-    let needs = if entry.supports(LossKind::Logistic, Delta::ZERO) { "optional" } else { "needed (--delta)" };
-    let settings: String = PARAMETERS
-        .iter()
-        .filter(|parameter| entry.settings.contains(&parameter.name))
+/// Returns the settings of these names with their help.
+fn settings(names: &[&str]) -> String {
+    let parameters = PARAMETERS.iter().filter(|parameter| names.contains(&parameter.name));
+    parameters
         .map(|parameter| {
             let value =
                 if parameter.value_name.is_empty() { String::new() } else { format!(" <{}>", parameter.value_name) };
             format!("  --{}{value}\n          {}\n", parameter.name, with_dashes(parameter.help()))
         })
-        .collect();
+        .collect()
+}
+
+/// Returns the networks by name, the kinds of layers and the settings of their training.
+fn networks() -> String {
+    let mut rows = vec![["network", "images", "weights"].map(str::to_owned).to_vec()];
+    let mut layers = String::new();
+    for (name, architecture) in Architecture::all_named() {
+        let weights = architecture.parameters().unwrap_or_default();
+        rows.push(vec![name.to_owned(), architecture.input.to_string(), weights.to_string()]);
+        let of_it: Vec<String> = architecture.layers.iter().map(ToString::to_string).collect();
+        layers.push_str(&format!("  {name}: {}\n", of_it.join(", ")));
+    }
+    format!(
+        "{}\n{layers}\nmlp:UNITS,.. has linear layers of so many units for images of any size, as mlp:1000 or mlp:256,64.\n\n\
+         A file that ends in .toml describes other layers:\n{EXAMPLE}\n{LAYERS}\nThe algorithms are {}.\n\nSettings, {MODEL_DEFAULTS} if not given:\n{}",
+        table(&rows).trim_start(),
+        FOR_MODELS.join(", "),
+        settings(MODEL_SETTINGS)
+    )
+}
+
+/// A file of layers.
+const EXAMPLE: &str = r#"
+  input = [28, 28, 1]    # height, width, channels
+
+  [[layers]]
+  kind = "convolution"
+  channels = 16
+  kernel = [5, 5]        # stride = [1, 1] and padding = [0, 0] if not given
+
+  [[layers]]
+  kind = "tanh"          # or relu
+
+  [[layers]]
+  kind = "max-pool"      # or average-pool
+  size = [2, 2]          # stride = size if not given
+
+  [[layers]]
+  kind = "linear"
+  units = 10             # the last layer: one unit for each class
+"#;
+
+/// What else there is to know about layers.
+const LAYERS: &str = "\
+`kind = \"group-norm\"` with `groups` normalises each image by itself. Batch norm is refused: it mixes the images of a
+batch, so that the gradient of one image, which has to be clipped, does not exist.
+";
+
+/// Returns settings and theory of an algorithm.
+fn algorithm(entry: &Entry) -> String {
+    let needs = if entry.supports(LossKind::Logistic, Delta::ZERO) { "optional" } else { "needed (--delta)" };
+    let settings = settings(entry.settings);
     let settings = if settings.is_empty() { "  none\n".to_owned() } else { settings };
     format!(
         "{}: {}\n\ndelta      {needs}\nrelations  {}\nlosses     {}\n\nSettings:\n{settings}\nTheory:\n\n{}\n",

@@ -10,6 +10,7 @@ pub mod explain;
 pub mod explain_model;
 pub mod help;
 pub mod man;
+mod network;
 pub mod plan;
 pub mod predict;
 pub mod rank;

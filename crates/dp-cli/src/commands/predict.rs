@@ -4,18 +4,21 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use dp::ModelFile;
 use dp::metrics::{probability, softmax};
 use dp::model::{Model, ModelKind, Prediction};
-use dp_data::Workers;
+use dp::network::NetworkFile;
 use dp_data::read::RecordReader;
 use dp_data::sql::Dialect;
+use dp_data::{Encoder, Workers};
 use serde::Serialize;
 
 use super::dry_run::Foreseen;
+use super::network::{self, ImageFiles};
 use crate::args::{FileName, GlobalArgs, PredictArgs, UnknownArg};
 use crate::atomic::{self, PendingFile};
 use crate::failure::Failure;
-use crate::files;
+use crate::files::{self, AnyModel};
 use crate::input::{InputConfig, check_distinct, check_stdin, conflict};
 use crate::output::{Console, STANDARD_OUTPUT, write_failure};
 use crate::progress::{Counted, Progress, ProgressMode};
@@ -157,11 +160,13 @@ fn write_query(args: &PredictArgs, dialect: Dialect, console: &Console) -> Resul
 /// # Errors
 /// Errors in any of them.
 pub fn dry_run(config: &PredictConfig) -> Result<Foreseen, Failure> {
-    let file = files::deciding_at(files::model(&config.model)?, &config.model, config.threshold)?;
-    let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
-    let from_data = |error: dp_data::DataError| Failure::from_data(&error);
-    let input = config.input.open()?;
-    RecordReader::keeping(input, &encoder, &config.input.csv, false, &config.ids).map_err(from_data)?;
+    match Subject::new(config)? {
+        Subject::Network(..) => {}
+        Subject::Linear(_, encoder) => {
+            let input = config.input.open()?;
+            RecordReader::keeping(input, &encoder, &config.input.csv, false, &config.ids)?;
+        }
+    }
     let writes: Vec<&Path> = config.out.as_deref().into_iter().collect();
     Foreseen::new("dp.predict/1", &[&config.model, &config.input.data], &writes, config.force)
 }
@@ -187,9 +192,40 @@ pub fn run(config: &PredictConfig, console: &Console) -> Result<Outcome, Failure
     Ok(Outcome { schema: "dp.predict/1", n, file: config.out.as_deref().map(atomic::shown) })
 }
 
+/// The model with its reading of records.
+enum Subject {
+    Linear(Box<ModelFile>, Box<Encoder>),
+    Network(Box<NetworkFile>, ImageFiles),
+}
+
+impl Subject {
+    /// Reads the model, and checks that it fits the flags and the kind of records.
+    fn new(config: &PredictConfig) -> Result<Self, Failure> {
+        match files::any_model(&config.model)? {
+            AnyModel::Linear(file) => {
+                let file = files::deciding_at(*file, &config.model, config.threshold)?;
+                let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
+                Ok(Self::Linear(Box::new(file), Box::new(encoder)))
+            }
+            AnyModel::Network(_) if config.on_unknown.is_some() => {
+                Err(conflict("--on-unknown", "images have no categories"))
+            }
+            AnyModel::Network(_) if config.threshold.is_some() => Err(files::no_threshold(&config.model)),
+            AnyModel::Network(file) => {
+                let images = ImageFiles::of_network(&config.input, &file)?;
+                Ok(Self::Network(file, images))
+            }
+        }
+    }
+}
+
 fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target: &str) -> Result<u64, Failure> {
-    let file = files::deciding_at(files::model(&config.model)?, &config.model, config.threshold)?;
-    let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
+    let (file, encoder) = match Subject::new(config)? {
+        Subject::Network(file, images) => {
+            return network::write_predictions(config, &file, &images, console, (out, target));
+        }
+        Subject::Linear(file, encoder) => (file, encoder),
+    };
     let input = config.input.open()?.with_workers(config.workers);
     let mut reader = RecordReader::keeping(input, &encoder, &config.input.csv, false, &config.ids)?;
     let mut progress = Progress::start(config.progress, console, "predict", Counted::Rows, None);

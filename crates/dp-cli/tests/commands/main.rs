@@ -20,6 +20,7 @@ mod images;
 mod labels;
 mod memory;
 mod mess;
+mod networks;
 mod outputs;
 mod plan;
 #[cfg(unix)]

@@ -202,23 +202,42 @@ fn a_full_standard_output_is_an_error() {
 #[test]
 fn an_interrupt_leaves_nothing() {
     let place = place();
+    interrupted(&place, &with(&["--out", "model.json", "--algorithm", "bolt-on-convex", "--passes", "2000000"]));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_network_leaves_nothing() {
+    let place = Workplace::new();
+    place.write("i.idx", crate::support::idx(&[100, 2, 2], &[7; 400]));
+    place.write("l.idx", crate::support::idx(&[100], &[1; 100]));
+    let train = [
+        "train",
+        "--data",
+        "i.idx",
+        "--labels",
+        "l.idx",
+        "--model",
+        "mlp:4",
+        "--steps",
+        "20000000",
+        "--step-size",
+        "1e-9",
+    ];
+    interrupted(&place, &[&train[..], &["--epsilon", "1", "--out", "model.json", "--report", "report.md"]].concat());
+}
+
+/// Interrupts a training that would take long.
+#[cfg(unix)]
+fn interrupted(place: &Workplace, train: &[&str]) {
+    let before = place.files();
     // A background job of a script is started to ignore Ctrl-C, and so are its children.
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     let signals = if ignored.is_some_and(|mask| mask & 2 != 0) { &["TERM"][..] } else { &["INT", "TERM"] };
     for signal in signals {
         let mut child = place
-            .command(&with(&[
-                "--out",
-                "model.json",
-                "--algorithm",
-                "bolt-on-convex",
-                "--passes",
-                "2000000",
-                "--progress",
-                "json",
-                "--json",
-            ]))
+            .command(&[train, &["--progress", "json", "--json"]].concat())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -244,7 +263,7 @@ fn an_interrupt_leaves_nothing() {
         let mut stdout = String::new();
         child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
         assert_eq!(crate::support::one_value(&stdout)["error"]["code"], "run.interrupted", "{signal}");
-        assert_eq!(place.files(), ["people.csv"], "{signal}");
+        assert_eq!(place.files(), before, "{signal}");
     }
 }
 

@@ -232,7 +232,7 @@ kinds! {
         "There is no file of images, a file of CIFAR-10 records is empty, or there are more images than the 2^32 - 1 that can be counted.";
     /// A label of an image that is not a class.
     ImagesLabel, "images.label",
-        "A label is not below the number of classes. Labels are numbers from 0, and the number of classes is declared, never taken from the data: 10 if nothing else is said. If it is right, the file is damaged or of another kind.";
+        "A label is none of the classes. Labels are numbers, and those of the classes are declared, never taken from the data: 0 to 9 if nothing else is said (--classes). If they are right, the file is damaged or of another kind.";
     /// A file of CIFAR-10 that ends within a record.
     CifarLength, "cifar.length",
         "A file of CIFAR-10 images consists of records of 3073 bytes: a label, then 32 x 32 values of red, of green and of blue. This one ends within a record, usually after an interrupted download or a cut copy, or it is a file of another kind.";

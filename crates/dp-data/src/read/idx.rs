@@ -12,6 +12,7 @@ use super::input::read_full;
 use super::{Input, read_error};
 use crate::encode::{Encoder, InputFormat, RowBuffer};
 use crate::error::{DataError, DataErrorKind};
+use crate::images::{ImagesError, Shape};
 use crate::memory::reserve;
 
 /// The type of unsigned bytes.
@@ -43,6 +44,25 @@ impl IdxHeader {
     /// `idx.syntax`, `idx.length`, `file.*`.
     pub fn read(input: Input) -> Result<Self, DataError> {
         IdxReader::new(input).map(|reader| reader.header)
+    }
+
+    /// Returns the shape of an image in height, width and, if there are so many dimensions, channels.
+    ///
+    /// # Errors
+    /// `idx.syntax` for another number of dimensions, `idx.shape` for an image without pixels.
+    pub fn image_shape(&self) -> Result<Shape, DataError> {
+        let (height, width, channels) = match self.shape[..] {
+            [height, width] => (height, width, 1),
+            [height, width, channels] => (height, width, channels),
+            _ => {
+                let message = format!("the number of dimensions of the images is {}", 1 + self.shape.len());
+                return Err(DataError::new(DataErrorKind::IdxSyntax, message)
+                    .expected("3 dimensions (images, rows, columns), or 4 (and channels)")
+                    .help("labels, with one dimension, are named separately"));
+            }
+        };
+        let shape = Shape { height: height as usize, width: width as usize, channels: channels as usize };
+        shape.values().map(|_| shape).ok_or_else(|| ImagesError::Shape { shape }.into())
     }
 
     /// Returns the number of bytes of all items, or the largest number.

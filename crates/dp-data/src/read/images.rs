@@ -6,9 +6,9 @@ mod pairs;
 mod tests;
 
 use super::Input;
-use super::idx::is_idx;
+use super::idx::{IdxHeader, is_idx};
 use crate::error::{DataError, DataErrorKind};
-use crate::images::{Images, ImagesError};
+use crate::images::{Images, ImagesError, Shape};
 
 /// The contents of messages about memory.
 const PIXELS: &str = "the pixels of the images";
@@ -26,6 +26,20 @@ pub enum ImageKind {
 }
 
 impl ImageKind {
+    /// Returns the shape of the images of a file, from its header if it has one.
+    ///
+    /// # Errors
+    /// `file.*`, `idx.*`.
+    pub fn shape(self, file: Input) -> Result<Shape, DataError> {
+        match self {
+            Self::Cifar10 => Ok(cifar::SHAPE),
+            Self::Idx => {
+                let name = file.name().to_owned();
+                IdxHeader::read(file)?.image_shape().map_err(|error| error.in_file(&name))
+            }
+        }
+    }
+
     /// Returns the kind of a file with these first bytes, of which four are needed.
     ///
     /// CIFAR-10 has no mark but its first label. A file whose first image has label 0 and almost black pixels may look like IDX.
@@ -179,5 +193,5 @@ fn not_a_class(labels: &ImageLabels, record: u64) -> DataError {
     DataError::from(ImagesError::Label { classes })
         .at_line(record)
         .expected(expected)
-        .help("compare the number of classes with the description of the data, and the size or checksum of the file")
+        .help("compare the declared classes with the description of the data, and the size or checksum of the file")
 }

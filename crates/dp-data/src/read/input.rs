@@ -44,13 +44,30 @@ impl std::fmt::Debug for Input {
 
 /// Returns the files that match a pattern with `*`, `?` or `[...]`, in the order of their names. What exists by this name, and what is
 /// no pattern, is itself.
-pub(crate) fn matching(path: &Path) -> Result<Vec<PathBuf>, String> {
+///
+/// # Errors
+/// `file.open` for a pattern that is malformed or that no file matches, and for folders that cannot be read.
+///
+/// # Examples
+/// ```
+/// use dp_data::read::matching;
+/// assert_eq!(matching("people.csv")?, ["people.csv"]);
+/// assert_eq!(matching("no/such/*.bin").unwrap_err().code(), "file.open");
+/// # Ok::<(), dp_data::DataError>(())
+/// ```
+pub fn matching(path: impl AsRef<Path>) -> Result<Vec<PathBuf>, DataError> {
+    let path = path.as_ref();
+    let failed = |why: &str| {
+        DataError::new(DataErrorKind::FileOpen, format!("cannot find the files: {why}"))
+            .in_file(&path.display().to_string())
+    };
     let text = path.to_string_lossy();
     if path.exists() || !text.contains(['*', '?', '[']) {
         return Ok(vec![path.to_owned()]);
     }
-    let found = glob::glob(&text).map_err(|error| error.to_string())?;
-    found.map(|file| file.map_err(|error| error.to_string())).collect()
+    let found = glob::glob(&text).map_err(|error| failed(&error.to_string()))?;
+    let files = found.collect::<Result<Vec<_>, _>>().map_err(|error| failed(&error.to_string()))?;
+    if files.is_empty() { Err(failed("no name matches the pattern")) } else { Ok(files) }
 }
 
 impl Input {
@@ -65,24 +82,6 @@ impl Input {
             return Self::from_reader("standard input", io::stdin());
         }
         Self::from_reader(&path.display().to_string(), WatchedFile::open(path)?)
-    }
-
-    /// Opens the files that `path` names: those that a pattern with `*`, `?` or `[...]` matches, in the order of their names, and
-    /// otherwise one as [`open`](Self::open) does.
-    ///
-    /// # Errors
-    /// `file.open`, also if no file matches, `file.read`.
-    pub fn open_all(path: impl AsRef<Path>) -> Result<Vec<Self>, DataError> {
-        let path = path.as_ref();
-        let failed = |why: &str| {
-            DataError::new(DataErrorKind::FileOpen, format!("cannot open the files: {why}"))
-                .in_file(&path.display().to_string())
-        };
-        let files = matching(path).map_err(|why| failed(&why))?;
-        if files.is_empty() {
-            return Err(failed("no name matches the pattern"));
-        }
-        files.iter().map(Self::open).collect()
     }
 
     /// Reads from any reader; `name` is used in messages.

@@ -90,7 +90,7 @@ fn files(path: &Path) -> Result<Vec<PathBuf>, DataError> {
         files.sort();
         return Ok(files);
     }
-    matching(path).map_err(|why| failed(&why))
+    matching(path).map_err(|error| failed(&error.public_message()))
 }
 
 fn not_opened(path: &Path, why: &str) -> DataError {

@@ -68,10 +68,26 @@ impl Architecture {
     /// `tempered-cnn` and `cifar-cnn`: Papernot, Thakurta, Song, Chien, Erlingsson, "Tempered Sigmoid Activations for Deep
     /// Learning with Differential Privacy", 2021, arXiv:2007.14191.
     pub fn named(text: &str, input: Shape, classes: usize, activation: Option<Activation>) -> Result<Self, Error> {
+        let Some(architecture) = Self::of_name(text, activation) else {
+            let unknown = || Error::UnknownArchitecture { text: text.to_owned() };
+            let widths = text.strip_prefix("mlp:").ok_or_else(unknown)?;
+            let widths: Result<Vec<usize>, _> = widths.split(',').map(|width| width.trim().parse()).collect();
+            let activation = activation.unwrap_or(Activation::Relu);
+            return Ok(Self::mlp(input, &widths.map_err(|_| unknown())?, classes, activation));
+        };
+        let expected = architecture.input;
+        if (input, classes) != (expected, 10) {
+            return Err(Error::Data { found: input, found_classes: classes, expected, classes: 10 });
+        }
+        Ok(architecture)
+    }
+
+    /// Returns the architecture of one of the [`NAMES`](Self::NAMES), with its own input.
+    fn of_name(name: &str, activation: Option<Activation>) -> Option<Self> {
         let of_mlp = activation.unwrap_or(Activation::Relu);
         let of_cnn = activation.unwrap_or(Activation::Tanh);
         let act = of_cnn.layer();
-        let (expected, layers): (Shape, Vec<Layer>) = match text {
+        let (input, layers): (Shape, Vec<Layer>) = match name {
             "mnist-mlp" => (MNIST, dense(&[1000], 10, of_mlp).collect()),
             "fashion-mlp" => (MNIST, dense(&[256, 256], 10, of_mlp).collect()),
             "small-cnn" => {
@@ -87,16 +103,29 @@ impl Architecture {
                 let first = [convolution(16, 8, 2, 3), act, pool(2, 1), convolution(32, 4, 2, 0), act, pool(2, 1)];
                 (MNIST, first.into_iter().chain(dense(&[32], 10, of_cnn)).collect())
             }
-            _ => {
-                let unknown = || Error::UnknownArchitecture { text: text.to_owned() };
-                let widths = text.strip_prefix("mlp:").ok_or_else(unknown)?;
-                let widths: Result<Vec<usize>, _> = widths.split(',').map(|width| width.trim().parse()).collect();
-                return Ok(Self::mlp(input, &widths.map_err(|_| unknown())?, classes, of_mlp));
-            }
+            _ => return None,
         };
-        if (input, classes) != (expected, 10) {
-            return Err(Error::Data { found: input, found_classes: classes, expected, classes: 10 });
-        }
-        Ok(Self { input: expected, layers })
+        Some(Self { input, layers })
+    }
+
+    /// The architectures with a name and an input of their own, for 10 classes.
+    pub const NAMES: [&str; 5] = ["mnist-mlp", "fashion-mlp", "small-cnn", "tempered-cnn", "cifar-cnn"];
+
+    /// Returns the architectures of [`NAMES`](Self::NAMES).
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_nets::Architecture;
+    /// let parameters = Architecture::all_named().map(|(name, architecture)| (name, architecture.parameters()));
+    /// assert!(parameters.eq([
+    ///     ("mnist-mlp", Ok(795_010)),
+    ///     ("fashion-mlp", Ok(269_322)),
+    ///     ("small-cnn", Ok(102_550)),
+    ///     ("tempered-cnn", Ok(26_010)),
+    ///     ("cifar-cnn", Ok(5_851_338)),
+    /// ]));
+    /// ```
+    pub fn all_named() -> impl Iterator<Item = (&'static str, Self)> {
+        Self::NAMES.into_iter().filter_map(|name| Some((name, Self::of_name(name, None)?)))
     }
 }

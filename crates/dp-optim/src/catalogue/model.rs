@@ -28,10 +28,14 @@ pub const MODEL_SETTINGS: &[&str] = &[
     "averaging",
 ];
 
+/// Their values if they are not given, in words.
+pub const MODEL_DEFAULTS: &str = "20 passes in Poisson batches of n/30, clipping norm 0.1, constant steps of 4 (1 - momentum) over the \
+                                  clipping norm (Adam 0.004), the last iterate, no regularisation";
+
 /// The default clipping norm.
 const CLIP: f64 = 0.1;
-/// The default step size times the clipping norm, over the share of a gradient that momentum does not carry over.
-const STEP: f64 = 4.0;
+/// The default step size times the clipping norm, under the default momentum.
+const STEP: f64 = 0.4;
 /// The default step size of Adam.
 const ADAM_STEP: f64 = 0.004;
 /// The default momentum.
@@ -91,8 +95,11 @@ impl ModelRequest<'_> {
         let momentum = settings.momentum.unwrap_or(MOMENTUM);
         let (first_decay, second_decay) = (FIRST_DECAY, SECOND_DECAY);
         let (descent, step) = match algorithm.name {
-            "dp-sgd" if momentum == 0.0 => (Descent::Plain, STEP / norm.get()),
-            "dp-sgd" => (Descent::Accelerated { momentum }, STEP / norm.get() * (1.0 - momentum)),
+            // Momentum prolongs steps by 1/(1 - momentum).
+            "dp-sgd" => {
+                let step = STEP * ((1.0 - momentum) / (1.0 - MOMENTUM)) / norm.get();
+                (if momentum == 0.0 { Descent::Plain } else { Descent::Accelerated { momentum } }, step)
+            }
             _ if settings.momentum.is_some() => return Err(conflict("momentum", "Adam has momentum of its own")),
             "dp-adam" => (Descent::Adam { first_decay, second_decay, epsilon: EPSILON }, ADAM_STEP),
             "dp-adambc" => (Descent::AdamBc { first_decay, second_decay, floor: FLOOR }, ADAM_STEP),

@@ -57,19 +57,6 @@ pub struct ClassOutcome {
 const MOST_IN_MATRIX: usize = 100;
 
 impl Figures {
-    /// Returns the metrics of several classes with these names, with the log loss if scores are logits; `None` without records.
-    pub fn of_classes(names: &[String], confusion: &Confusion, scores_are_logits: bool) -> Option<Self> {
-        let metrics = confusion.metrics()?;
-        let classes = names.iter().zip(&metrics.classes);
-        Some(Self::Several {
-            accuracy: metrics.accuracy,
-            macro_f1: metrics.macro_f1,
-            log_loss: scores_are_logits.then_some(metrics.log_loss),
-            classes: classes.map(|(class, &figures)| ClassOutcome { class: class.clone(), figures }).collect(),
-            confusion: (names.len() <= MOST_IN_MATRIX).then(|| confusion.matrix()),
-        })
-    }
-
     /// Returns the share of correctly classified records, if there are classes.
     pub fn accuracy(&self) -> Option<f64> {
         match self {
@@ -101,30 +88,40 @@ fn thresholds(labels: &ScoredLabels, scores_are_logits: bool) -> Vec<AtThreshold
 /// The metrics are functions of the evaluated records. They may be published if those records are public and the guarantee of
 /// the model holds.
 #[derive(Debug, Clone)]
-pub struct Measure<'m> {
-    model: &'m Model,
+pub struct Measure {
     gathered: Gathered,
+    /// True if scores are logits.
+    has_probabilities: bool,
 }
 
 #[derive(Debug, Clone)]
 enum Gathered {
     Two(ScoredLabels),
-    Several(Confusion),
+    /// With the names of the classes.
+    Several(Vec<String>, Confusion),
     Number(PredictedNumbers),
 }
 
-impl<'m> Measure<'m> {
+impl Measure {
     /// Creates empty metrics.
-    pub fn new(model: &'m Model) -> Self {
+    pub fn new(model: &Model) -> Self {
         let gathered = match &model.kind {
             ModelKind::LinearClassifier { .. } => Gathered::Two(ScoredLabels::at(model.threshold.unwrap_or_default())),
-            ModelKind::MultiClassLinear { classes } => Gathered::Several(Confusion::new(classes.len())),
+            ModelKind::MultiClassLinear { classes } => {
+                Gathered::Several(classes.clone(), Confusion::new(classes.len()))
+            }
             ModelKind::LinearRegression { range } => Gathered::Number(PredictedNumbers::new(*range)),
         };
-        Self { model, gathered }
+        Self { gathered, has_probabilities: model.has_probabilities() }
     }
 
-    /// Adds a record by its scores.
+    /// Creates empty metrics of classes with these names, by logits.
+    pub fn of_classes(names: Vec<String>) -> Self {
+        let confusion = Confusion::new(names.len());
+        Self { gathered: Gathered::Several(names, confusion), has_probabilities: true }
+    }
+
+    /// Adds a record by its scores. The target is a class's position, a number, or of two classes positive for the positive one.
     ///
     /// # Errors
     /// Memory ran out.
@@ -132,8 +129,7 @@ impl<'m> Measure<'m> {
         let score = scores.first().copied().unwrap_or_default();
         match &mut self.gathered {
             Gathered::Two(labels) => labels.push(score, target > 0.0)?,
-            // Targets are indices into the list of classes.
-            Gathered::Several(confusion) => confusion.push(scores, target as usize),
+            Gathered::Several(_, confusion) => confusion.push(scores, target as usize),
             Gathered::Number(predicted) => predicted.push(score, target),
         }
         Ok(())
@@ -141,21 +137,24 @@ impl<'m> Measure<'m> {
 
     /// Returns the number of records and the metrics; `None` without records.
     pub fn finish(self) -> Option<(u64, Figures)> {
-        let Self { model, gathered } = self;
+        let Self { gathered, has_probabilities } = self;
         match gathered {
             Gathered::Two(mut labels) => labels.metrics().map(|metrics| {
-                let curves = labels.curves(model.has_probabilities());
-                let thresholds = thresholds(&labels, model.has_probabilities());
+                let curves = labels.curves(has_probabilities);
+                let thresholds = thresholds(&labels, has_probabilities);
                 (metrics.n, Figures::Two { metrics, thresholds, curves })
             }),
-            Gathered::Several(confusion) => {
-                let names: &[String] = match &model.kind {
-                    ModelKind::MultiClassLinear { classes } => classes,
-                    _ => &[],
+            Gathered::Several(names, confusion) => confusion.metrics().map(|metrics| {
+                let classes = names.iter().zip(&metrics.classes);
+                let figures = Figures::Several {
+                    accuracy: metrics.accuracy,
+                    macro_f1: metrics.macro_f1,
+                    log_loss: has_probabilities.then_some(metrics.log_loss),
+                    classes: classes.map(|(class, &figures)| ClassOutcome { class: class.clone(), figures }).collect(),
+                    confusion: (names.len() <= MOST_IN_MATRIX).then(|| confusion.matrix()),
                 };
-                Figures::of_classes(names, &confusion, model.has_probabilities())
-                    .map(|figures| (confusion.len(), figures))
-            }
+                (confusion.len(), figures)
+            }),
             Gathered::Number(predicted) => {
                 predicted.metrics().map(|metrics| (predicted.len(), Figures::Number(metrics)))
             }

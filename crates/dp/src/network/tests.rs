@@ -34,8 +34,8 @@ fn a_file_is_read_as_it_was_written_and_verified() {
         assert!(verified.epsilon <= 3.0 && verified.unit == "record", "{verified:?}");
         let text = verified.assumptions.join(" ");
         assert!(text.contains("norms that it states"), "{text}");
-        let (reached, multiplier) = training(float).plan(400).unwrap();
-        assert!(Some(reached) == file.certificate.reached && multiplier > 0.3);
+        let plan = training(float).plan(400).unwrap();
+        assert!(Some(plan.reached()) == file.certificate.reached && plan.noise_multiplier() > 0.3);
         assert_eq!(read.model.classes(), ["0", "1"]);
         let mut count = 0;
         let many = images(1201);
@@ -56,6 +56,8 @@ fn a_file_is_read_as_it_was_written_and_verified() {
     }
 }
 
+type Edit<'e> = (&'e str, &'e dyn Fn(&mut NetworkFile));
+
 /// Every edit is found, also where both hashes were recomputed.
 #[test]
 fn edits_are_found() {
@@ -68,7 +70,7 @@ fn edits_are_found() {
         NetworkFile::parse(sealed.to_text().unwrap().as_bytes()).and_then(|file| verify::network(&file))
     };
     resealed(&|_| ()).unwrap();
-    let edits: [(&str, &dyn Fn(&mut NetworkFile)); 14] = [
+    let edits: [Edit<'_>; 14] = [
         ("equal labels", &|file| file.model.labels = vec![1, 1]),
         ("more labels", &|file| file.model.labels.push(2)),
         ("noise", &|file| file.certificate.derivation.std_dev *= 1.01),
@@ -100,12 +102,12 @@ fn what_is_not_private_is_not_verified() {
     assert_eq!(verify::network(&file).unwrap_err().kind(), ErrorKind::NotPrivate);
     let mut wrong = training(FloatKind::F32);
     wrong.relation = dp_accountant::AdjacencyKind::AddRemoveOne;
-    assert!(matches!(wrong.plan(400), Err(NetworkTrainError::Recipe(_))));
+    assert!(matches!(wrong.clone().plan(400), Err(NetworkTrainError::Recipe(_))));
     wrong.architecture = Architecture::mlp(SHAPE, &[4], 3, Activation::Relu);
     wrong.relation = dp_accountant::AdjacencyKind::ReplaceOne;
-    let refused = wrong.on(&images(400), &mut rng, &mut control, &mut |_, _| ());
+    let refused = wrong.clone().on(&images(400), &mut rng, &mut control, &mut |_, _| ());
     assert!(matches!(refused, Err(NetworkTrainError::Labels { classes: 3, labels: 2 })));
     wrong.labels.push(7);
-    let refused = wrong.on(&images(400), &mut rng, &mut control, &mut |_, _| ());
+    let refused = wrong.clone().on(&images(400), &mut rng, &mut control, &mut |_, _| ());
     assert!(matches!(refused, Err(NetworkTrainError::Network(_))));
 }

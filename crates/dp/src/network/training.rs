@@ -2,15 +2,14 @@
 
 use dp_accountant::certificate::{Assumption, Certificate, EpsilonDelta};
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{Adjacency, AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::Images;
-use dp_losses::Model as _;
 use dp_mechanisms::ReleaseRng;
 use dp_mechanisms::clip::ClippingNorm;
 use dp_nets::{Architecture, Float, Initial, Network, Pixels, Scaling};
 use dp_optim::FloatKind;
 use dp_optim::engine::Control;
-use dp_optim::recipes::{Budget, ModelDerivation, ModelSgd, RecordAdjacency};
+use dp_optim::recipes::{Budget, ModelDerivation, ModelPlan, ModelSgd, RecordAdjacency};
 
 use super::{NetworkFile, NetworkModel, SCHEMA, check_labels};
 use crate::error::Error;
@@ -125,30 +124,6 @@ impl NetworkTraining {
         })
     }
 
-    /// Returns the guarantee that a training on `n` images reaches, at most the budget, and the noise multiplier.
-    ///
-    /// # Errors
-    /// Settings that the recipe rejects.
-    pub fn plan(&self, n: u64) -> Result<(EpsilonDelta, f64), NetworkTrainError> {
-        match self.relation {
-            AdjacencyKind::ReplaceOne => self.plan_under::<ReplaceOne>(n),
-            _ => self.plan_under::<ZeroOut>(n),
-        }
-    }
-
-    fn plan_under<A: RecordAdjacency>(&self, n: u64) -> Result<(EpsilonDelta, f64), NetworkTrainError> {
-        self.check_relation::<A>()?;
-        let plan = self.recipe.plan::<A>(n, self.architecture.parameters()? as u64, self.budget)?;
-        Ok((plan.reached(), plan.noise_multiplier()))
-    }
-
-    fn check_relation<A: Adjacency>(&self) -> Result<(), NetworkTrainError> {
-        if A::KIND == self.relation {
-            return Ok(());
-        }
-        Err(dp_optim::Error::Adjacency { recipe: "network", adjacency: self.relation }.into())
-    }
-
     /// Returns the largest microbatch for training this network: fast, and with little noise for rounding.
     ///
     /// # Errors
@@ -165,57 +140,121 @@ impl NetworkTraining {
         Ok(microbatch.min(MOST_ROUNDED) as u64)
     }
 
-    /// Trains on `images` and releases the network. After each step the observer sees its number, from 1, and the released weights.
-    ///
-    /// # Privacy
-    /// As [`ModelPlan::train`](dp_optim::recipes::ModelPlan::train).
+    /// Plans a training on `n` images, before one is read.
     ///
     /// # Errors
-    /// Images that do not fit the network, settings that the recipe rejects, an interrupted training, and weights that are not
-    /// finite.
+    /// Settings that the recipe rejects, and labels that are not those of the classes.
+    pub fn plan(self, n: u64) -> Result<NetworkPlan, NetworkTrainError> {
+        check_labels(&self.architecture, &self.labels)?;
+        let parameters = self.architecture.parameters()? as u64;
+        let plan = match self.relation {
+            AdjacencyKind::ReplaceOne => Planned::ReplaceOne(self.recipe.plan(n, parameters, self.budget)?),
+            AdjacencyKind::ZeroOut => Planned::ZeroOut(self.recipe.plan(n, parameters, self.budget)?),
+            adjacency => return Err(dp_optim::Error::Adjacency { recipe: "network", adjacency }.into()),
+        };
+        Ok(NetworkPlan { training: self, plan })
+    }
+
+    /// Plans and trains, as [`NetworkPlan::train`].
+    ///
+    /// # Errors
+    /// Those of [`plan`](Self::plan) and [`NetworkPlan::train`].
     pub fn on(
-        &self,
+        self,
         images: &Images,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<NetworkFile, NetworkTrainError> {
-        match (self.recipe.float, self.relation) {
-            (FloatKind::F32, AdjacencyKind::ReplaceOne) => {
-                self.train::<f32, ReplaceOne>(images, rng, control, observer)
-            }
-            (FloatKind::F32, _) => self.train::<f32, ZeroOut>(images, rng, control, observer),
-            (FloatKind::F64, AdjacencyKind::ReplaceOne) => {
-                self.train::<f64, ReplaceOne>(images, rng, control, observer)
-            }
-            (FloatKind::F64, _) => self.train::<f64, ZeroOut>(images, rng, control, observer),
+        self.plan(images.len() as u64)?.train(images, rng, control, observer)
+    }
+}
+
+/// A planned training of a network: noise and guarantee, from public numbers alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetworkPlan {
+    training: NetworkTraining,
+    plan: Planned,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Planned {
+    ReplaceOne(ModelPlan<ReplaceOne>),
+    ZeroOut(ModelPlan<ZeroOut>),
+}
+
+impl NetworkPlan {
+    /// Returns the training.
+    pub fn training(&self) -> &NetworkTraining {
+        &self.training
+    }
+
+    /// Returns the reached guarantee, at most the budget.
+    pub fn reached(&self) -> EpsilonDelta {
+        match &self.plan {
+            Planned::ReplaceOne(plan) => plan.reached(),
+            Planned::ZeroOut(plan) => plan.reached(),
         }
     }
 
-    fn train<F: Float, A: RecordAdjacency>(
+    /// Returns the standard deviation of the noise over the clipping norm.
+    pub fn noise_multiplier(&self) -> f64 {
+        match &self.plan {
+            Planned::ReplaceOne(plan) => plan.noise_multiplier(),
+            Planned::ZeroOut(plan) => plan.noise_multiplier(),
+        }
+    }
+
+    /// Trains on `images` and releases the network. After each step the observer sees its number, from 1, and the released weights.
+    ///
+    /// # Privacy
+    /// As [`ModelPlan::train`].
+    ///
+    /// # Errors
+    /// Images that do not fit the network, another number of them than planned, an interrupted training, and weights that are
+    /// not finite.
+    pub fn train(
         &self,
         images: &Images,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<NetworkFile, NetworkTrainError> {
-        self.check_relation::<A>()?;
-        check_labels(&self.architecture, &self.labels)?;
-        let network = Network::<F, _>::new(self.architecture.clone(), Pixels::new(self.scaling))?;
+        match (self.training.recipe.float, &self.plan) {
+            (FloatKind::F32, Planned::ReplaceOne(plan)) => {
+                self.train_in::<f32, _>(plan, images, rng, control, observer)
+            }
+            (FloatKind::F32, Planned::ZeroOut(plan)) => self.train_in::<f32, _>(plan, images, rng, control, observer),
+            (FloatKind::F64, Planned::ReplaceOne(plan)) => {
+                self.train_in::<f64, _>(plan, images, rng, control, observer)
+            }
+            (FloatKind::F64, Planned::ZeroOut(plan)) => self.train_in::<f64, _>(plan, images, rng, control, observer),
+        }
+    }
+
+    fn train_in<F: Float, A: RecordAdjacency>(
+        &self,
+        plan: &ModelPlan<A>,
+        images: &Images,
+        rng: &mut (impl ReleaseRng + ?Sized),
+        control: &mut Control<'_>,
+        observer: &mut Observer<'_>,
+    ) -> Result<NetworkFile, NetworkTrainError> {
+        let NetworkTraining { architecture, labels, scaling, initial, seed, recipe, .. } = &self.training;
+        let network = Network::<F, _>::new(architecture.clone(), Pixels::new(*scaling))?;
         network.check_images(images)?;
-        let plan = self.recipe.plan::<A>(images.len() as u64, network.parameters() as u64, self.budget)?;
         let wide = |weights: &[F]| -> Vec<f64> { weights.iter().map(|weight| weight.wide()).collect() };
         let mut see = |step: u64, weights: &[F]| observer(step, &mut weights.iter().map(|weight| weight.wide()));
-        let start = network.initial(self.initial, self.seed);
+        let start = network.initial(*initial, *seed);
         let trained = plan.train(&network, images, start, rng, control, &mut see)?;
         let model = NetworkModel {
             schema: SCHEMA.to_owned(),
-            architecture: self.architecture.clone(),
-            labels: self.labels.clone(),
-            scaling: self.scaling,
-            initial: self.initial,
-            seed: self.seed,
-            float: self.recipe.float,
+            architecture: architecture.clone(),
+            labels: labels.clone(),
+            scaling: *scaling,
+            initial: *initial,
+            seed: *seed,
+            float: recipe.float,
             weights: wide(trained.weights.get()),
         };
         super::check_finite(&model.weights)?;

@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
-use dp::metrics::released::{Counted, Estimate, MetricsFile, NoisyMetrics};
+use dp::metrics::released::{Estimate, MetricsFile, NoisyMetrics};
 use dp::wording::{self, one_line};
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, Epsilon};
 use dp_mechanisms::rng::OsSeeded;
 use serde::Serialize;
 
-use super::{EvaluateConfig, for_each_record, table};
+use super::subject::Subject;
+use super::{EvaluateConfig, table};
 use crate::args::{Adjacency, EvaluateArgs};
 use crate::atomic;
 use crate::commands::train::refusal;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
-use crate::files;
 use crate::output::Console;
 
 /// A requested release.
@@ -75,35 +75,27 @@ impl Release {
 /// Errors in the model or the records, and output that cannot be written.
 pub(super) fn execute(config: &EvaluateConfig, release: &Release, console: &Console) -> Result<(), Failure> {
     atomic::check(&release.out, config.force)?;
-    let own = files::model(&config.model)?;
-    dp::verify::model(&own, dp::verify::WORK).map_err(|error| {
+    let subject = Subject::new(config)?;
+    if let Err(error) = &subject.guarantee {
         let why =
             format!("the guarantee of the model does not hold, so that no metric of it may be published: {error}");
-        Failure::new(ExitStatus::Privacy, "privacy.refused", why)
+        return Err(Failure::new(ExitStatus::Privacy, "privacy.refused", why)
             .at_flag("--model")
-            .help("omit --epsilon for metrics that are not published")
-    })?;
-    let (published, unit) = (own.model.sha256()?, own.certificate.unit.clone());
-    let file = files::deciding_at(own, &config.model, config.threshold)?;
-    let counted = Counted::new(&file.model).ok_or_else(|| {
-        Failure::new(ExitStatus::Input, "model.mismatch", "only metrics of classes are released with noise")
-            .at_file(&config.model)
-            .expected("a model of classes")
-            .help("omit --epsilon")
-    })?;
-    let mut counted = counted.of_published(published);
-    if unit != Unit::Record {
+            .help("omit --epsilon for metrics that are not published"));
+    }
+    let mut counted = subject.counts(config)?;
+    if subject.unit != Unit::Record {
         console.warn(&format!(
-            "the model protects {unit}, these metrics a single record\n\
-             evaluate a file with one row of each unit for the same protection"
+            "the model protects {}, these metrics a single record\n\
+             evaluate a file with one row of each unit for the same protection",
+            subject.unit
         ));
     }
-    let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
     let mut push = |scores: &[f64], target: f64| {
         counted.push(scores, target);
         Ok(())
     };
-    let n = for_each_record(config, &file, &encoder, console, &mut push)?.rows;
+    let n = subject.for_each_record(config, console, &mut push)?.rows;
     let mut rng = OsSeeded::new().map_err(|error| refusal(&error.into()))?;
     let metrics = counted.release(n, release.epsilon, release.relation, &mut rng)?;
     atomic::write(&release.out, config.force, metrics.to_text()?.as_bytes())?;

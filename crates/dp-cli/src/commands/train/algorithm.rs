@@ -63,7 +63,7 @@ pub(super) fn mapped(config: &TrainConfig, encoder: &Encoder, n: u64) -> Result<
 }
 
 /// Rejects a flag that the algorithm `name` does not take; `taken` are its flags.
-pub(super) fn check_flags(name: &str, taken: &[&str], settings: &Settings) -> Result<(), Failure> {
+pub(in crate::commands) fn check_flags(name: &str, taken: &[&str], settings: &Settings) -> Result<(), Failure> {
     let Some(setting) = settings.given().find(|setting| !taken.contains(setting)) else { return Ok(()) };
     let flag = format!("--{setting}");
     let taken = match taken {
@@ -209,7 +209,7 @@ impl PrivateAlgorithm {
     }
 
     /// Returns the requested relation, if there is a proof under it. `dp train` publishes the number of records.
-    pub(super) fn relation(self, adjacency: Adjacency) -> Result<AdjacencyKind, Failure> {
+    pub(in crate::commands) fn relation(self, adjacency: Adjacency) -> Result<AdjacencyKind, Failure> {
         let proved = self.0.relations.iter().find(|relation| typed(**relation) == adjacency);
         proved.copied().ok_or_else(|| self.no_proof())
     }

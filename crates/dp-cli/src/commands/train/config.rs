@@ -23,9 +23,11 @@ use super::algorithm::{PrivateAlgorithm, check_flags};
 use super::loss::AskedLoss;
 use super::tuning::{Tuning, Way};
 use crate::args::{self, FileName, Format, GlobalArgs, TrainArgs, TuneArgs};
+use crate::atomic;
 use crate::failure::Failure;
 use crate::input::{InputConfig, TypedTable, check_distinct, check_stdin, conflict, label_hint};
 use crate::limit;
+use crate::output::write_stdout;
 use crate::progress::ProgressMode;
 
 /// The configuration of a training.
@@ -183,6 +185,65 @@ pub enum Target {
     File(PathBuf),
 }
 
+impl Target {
+    /// Checks the outputs, model and report.
+    ///
+    /// # Errors
+    /// `usage.conflict`, `usage.value`.
+    pub(in crate::commands) fn new(args: &TrainArgs, global: &GlobalArgs) -> Result<Self, Failure> {
+        let out = if args.out.as_os_str() == "-" { Self::Stdout } else { Self::File(args.out.clone()) };
+        if out == Self::Stdout && global.json {
+            return Err(conflict("--out", "the model and the JSON result cannot both go to standard output")
+                .help("name a file for the model, or omit --json"));
+        }
+        if args.report.as_deref().is_some_and(|report| report.as_os_str() == "-") {
+            return Err(Failure::usage("--report", "standard output is taken by the result").help("name a file"));
+        }
+        Ok(out)
+    }
+
+    /// Returns the file of the model.
+    pub(in crate::commands) fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Stdout => None,
+        }
+    }
+
+    /// Returns what readers call the model.
+    pub(in crate::commands) fn name(&self) -> String {
+        match self {
+            Self::File(path) => path.file_name().map_or("model".into(), |name| name.to_string_lossy().into_owned()),
+            Self::Stdout => "MODEL".to_owned(),
+        }
+    }
+
+    /// Writes the model and the report.
+    ///
+    /// # Errors
+    /// `output.*`. No file is left then.
+    pub(in crate::commands) fn write(
+        &self,
+        model: &str,
+        report: Option<(&Path, &str)>,
+        force: bool,
+    ) -> Result<(), Failure> {
+        let report = report.map(|(path, text)| (path, text.as_bytes()));
+        match self {
+            Self::File(path) => {
+                let files: Vec<_> = [(path.as_path(), model.as_bytes())].into_iter().chain(report).collect();
+                atomic::write_together(&files, force)
+            }
+            Self::Stdout => {
+                let report = report.map(|(path, text)| atomic::PendingFile::create(path, force)?.with(text));
+                let report = report.transpose()?;
+                write_stdout(model.as_bytes(), b"")?;
+                report.map_or(Ok(()), atomic::PendingFile::commit)
+            }
+        }
+    }
+}
+
 /// The facts available to a dry run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DryRun {
@@ -233,6 +294,9 @@ impl TrainConfig {
         settings: Settings,
         tuning: Option<Tuning>,
     ) -> Result<Self, Failure> {
+        if args.model.is_some() {
+            return Err(conflict("--model", "networks are trained by dp train alone").help("omit --model"));
+        }
         check_stdin(&[
             ("--data", Some(&args.input.data)),
             ("--labels", args.input.form.labels.as_deref()),
@@ -253,14 +317,7 @@ impl TrainConfig {
             args::Algorithm::NonPrivate => catalogue::NON_PRIVATE,
         };
         check_flags(args.algorithm().name(), taken, &settings)?;
-        let out = if args.out.as_os_str() == "-" { Target::Stdout } else { Target::File(args.out.clone()) };
-        if out == Target::Stdout && global.json {
-            return Err(conflict("--out", "the model and the JSON result cannot both go to standard output")
-                .help("name a file for the model, or omit --json"));
-        }
-        if args.report.as_deref().is_some_and(|report| report.as_os_str() == "-") {
-            return Err(Failure::usage("--report", "standard output is taken by the result").help("name a file"));
-        }
+        let out = Target::new(args, global)?;
         let schema = args.schema.as_ref().map(|schema| ("--schema", Path::new(schema)));
         let report = args.report.as_deref().map(|report| ("--report", report));
         let public = tuning.as_ref().and_then(Tuning::public_file).map(|file| ("--public", file));
@@ -296,14 +353,8 @@ impl TrainConfig {
             delta_is_suggested: is_suggested(args),
             anyway: args.anyway,
             unit,
-            noise: match args.noise.unwrap_or_default() {
-                args::Noise::Exact => NoiseMode::Exact,
-                args::Noise::Rounded => NoiseMode::Rounded,
-            },
-            float: match args.float {
-                args::Float::F64 => FloatKind::F64,
-                args::Float::F32 => FloatKind::F32,
-            },
+            noise: noise_mode(args.noise),
+            float: args.float.map_or(FloatKind::F64, float_kind),
             seed: args.seed,
             limit: args.limit,
             out,
@@ -377,11 +428,7 @@ impl TrainConfig {
 
     /// Returns the files to be written.
     pub fn outputs(&self) -> impl Iterator<Item = &Path> {
-        let model = match &self.out {
-            Target::File(path) => Some(path.as_path()),
-            Target::Stdout => None,
-        };
-        model.into_iter().chain(self.report.as_deref())
+        self.out.file().into_iter().chain(self.report.as_deref())
     }
 }
 
@@ -443,7 +490,7 @@ fn check_sums(args: &TrainArgs, input: &InputConfig, tuned: bool) -> Result<(), 
     if tuned {
         return refused("settings are chosen by trainings on rows: name them, or omit --sums");
     }
-    if args.float == args::Float::F32 {
+    if args.float == Some(args::Float::F32) {
         return refused("engines compute in double precision: omit --float f32, or --sums");
     }
     Ok(())
@@ -529,6 +576,7 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
         return Err(conflict("--pixel-max", "--pixel-max is for IDX images").help("omit --pixel-max"));
     }
     match format {
+        Format::Cifar10 => Err(conflict("--data", "CIFAR-10 images are for networks").help("add --model")),
         Format::Idx if args.dim.is_some() => {
             Err(conflict("--dim", "--dim has no meaning for images: their file says how large they are"))
         }
@@ -575,6 +623,46 @@ fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
     }
 }
 
+/// Returns the noise mode as typed.
+pub(in crate::commands) fn noise_mode(noise: Option<args::Noise>) -> NoiseMode {
+    match noise.unwrap_or_default() {
+        args::Noise::Exact => NoiseMode::Exact,
+        args::Noise::Rounded => NoiseMode::Rounded,
+    }
+}
+
+/// Returns the floating-point type as typed.
+pub(in crate::commands) fn float_kind(float: args::Float) -> FloatKind {
+    match float {
+        args::Float::F64 => FloatKind::F64,
+        args::Float::F32 => FloatKind::F32,
+    }
+}
+
+/// Returns the requested budget; until the number of records is known, with a usual delta if it follows from that.
+///
+/// # Errors
+/// `usage.missing`, `usage.value`.
+pub(in crate::commands) fn budget(args: &TrainArgs, delta_is_suggested: bool) -> Result<Budget, Failure> {
+    let Some(epsilon) = args.epsilon else {
+        return Err(missing("--epsilon", "how much privacy to spend was not said")
+            .expected("a number greater than 0; 1 is a common choice, smaller is more private")
+            .help("add --epsilon 1"));
+    };
+    let epsilon = Epsilon::new(epsilon).map_err(|error| {
+        Failure::usage("--epsilon", error.to_string())
+            .expected("a finite number, at least 2^-50 (about 1e-15)")
+            .help("use --epsilon 1, say; smaller is more private")
+    })?;
+    let delta = args.delta.unwrap_or(if delta_is_suggested { LARGEST_SUGGESTED_DELTA } else { 0.0 });
+    let delta = Delta::new(delta).map_err(|error| {
+        Failure::usage("--delta", error.to_string())
+            .expected("a number in [0, 1), far below 1/n; 0 is pure differential privacy")
+            .help("use --delta 1e-8, say, or omit it")
+    })?;
+    Ok(Budget { epsilon, delta })
+}
+
 fn method(args: &TrainArgs) -> Result<Method, Failure> {
     let args::Algorithm::Private(entry) = args.algorithm() else {
         for (given, flag) in [
@@ -590,26 +678,9 @@ fn method(args: &TrainArgs) -> Result<Method, Failure> {
         }
         return Ok(Method::NonPrivate);
     };
-    let Some(epsilon) = args.epsilon else {
-        return Err(missing("--epsilon", "how much privacy to spend was not said")
-            .expected("a number greater than 0; 1 is a common choice, smaller is more private")
-            .help("add --epsilon 1"));
-    };
-    let epsilon = Epsilon::new(epsilon).map_err(|error| {
-        Failure::usage("--epsilon", error.to_string())
-            .expected("a finite number, at least 2^-50 (about 1e-15)")
-            .help("use --epsilon 1, say; smaller is more private")
-    })?;
-    // Until the number of records is known, a usual delta.
-    let delta = args.delta.unwrap_or(if is_suggested(args) { LARGEST_SUGGESTED_DELTA } else { 0.0 });
-    let delta = Delta::new(delta).map_err(|error| {
-        Failure::usage("--delta", error.to_string())
-            .expected("a number in [0, 1), far below 1/n; 0 is pure differential privacy")
-            .help("use --delta 1e-8, say, or omit it")
-    })?;
     let algorithm = PrivateAlgorithm(entry);
     let adjacency = args.adjacency.unwrap_or_else(|| algorithm.usual_relation());
-    Ok(Method::Private { algorithm, budget: Budget { epsilon, delta }, adjacency })
+    Ok(Method::Private { algorithm, budget: budget(args, is_suggested(args))?, adjacency })
 }
 
 /// Returns whether delta follows from the number of records.

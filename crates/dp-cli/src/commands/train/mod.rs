@@ -19,12 +19,14 @@ use dp_optim::FloatKind;
 use dp_optim::recipes::{AnyRecipe, Budget};
 
 pub use algorithm::PrivateAlgorithm;
+pub(super) use algorithm::check_flags;
 pub(crate) use config::ON_SUMS;
 pub use config::{DryRun, Knowledge, Method, NamedLabel, Target, TrainConfig};
 pub use loss::AskedLoss;
 pub use outcome::{DryOutcome, Outcome};
 pub use tuning::{Chosen, Tuning, Way};
 
+pub(super) use config::{budget, float_kind, noise_mode};
 pub(super) use outcome::percent;
 pub(super) use refusal::refusal;
 pub(super) use training::secret;
@@ -32,11 +34,12 @@ pub(super) use training::secret;
 use source::Known;
 use training::load_and_train;
 
+use super::network;
 use crate::args::{GlobalArgs, TrainArgs};
 use crate::atomic;
 use crate::failure::Failure;
 use crate::limit;
-use crate::output::{Console, check_stdout, write_stdout};
+use crate::output::{Console, check_stdout};
 use crate::protection;
 
 /// A training, as far as public numbers determine it.
@@ -77,7 +80,10 @@ pub(super) fn planned(config: &TrainConfig, n: u64, dim: u64) -> Result<Planned,
 /// # Errors
 /// `usage.*`, errors in schema, records or outputs, and `privacy.*` if no guarantee is possible.
 pub fn execute(args: &TrainArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
-    execute_configured(&TrainConfig::new(args, global)?, console)
+    match &args.model {
+        Some(model) => network::train(args, model, global, console),
+        None => execute_configured(&TrainConfig::new(args, global)?, console),
+    }
 }
 
 /// Trains as configured, writes and prints.
@@ -120,10 +126,6 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
     let training::TrainedModel { released, n, training, advice, chosen } = trained;
     let file = released.seal()?;
     let text = file.to_text()?;
-    let name = match &config.out {
-        Target::File(path) => path.file_name().map_or("model".into(), |name| name.to_string_lossy().into_owned()),
-        Target::Stdout => "MODEL".to_owned(),
-    };
     let loss = config.loss.to_string();
     let choice: Vec<String> = advice
         .iter()
@@ -132,20 +134,9 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
             [format!("By public numbers alone: {}.", advice.reason), expected]
         })
         .collect();
-    let report = config.report.as_ref().map(|path| (path, report::markdown(&file, &name, &choice)));
-    let report = report.as_ref().map(|(path, text)| (path.as_path(), text.as_bytes()));
-    match &config.out {
-        Target::File(path) => {
-            let files: Vec<_> = [(path.as_path(), text.as_bytes())].into_iter().chain(report).collect();
-            atomic::write_together(&files, config.force)?;
-        }
-        Target::Stdout => {
-            let report = report.map(|(path, text)| atomic::PendingFile::create(path, config.force)?.with(text));
-            let report = report.transpose()?;
-            write_stdout(text.as_bytes(), b"")?;
-            report.map_or(Ok(()), atomic::PendingFile::commit)?;
-        }
-    }
+    let report = config.report.as_deref().map(|path| (path, report::markdown(&file, &config.out.name(), &choice)));
+    let report = report.as_ref().map(|(path, text)| (*path, text.as_str()));
+    config.out.write(&text, report, config.force)?;
     let times = (started.elapsed(), training);
     Ok(Outcome::new(config, &file, n, times, outcome::Picked { advice, chosen }))
 }

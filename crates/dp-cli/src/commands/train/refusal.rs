@@ -86,6 +86,7 @@ fn flag_of(name: &str) -> Option<&'static str> {
         "steps" => Some("--steps"),
         "batch size" => Some("--batch-size"),
         "clipping norm" => Some("--clip"),
+        "momentum" => Some("--momentum"),
         "largest loss" => Some("--clip-loss"),
         "radius" => Some("--radius"),
         "step size" => Some("--step-size"),

@@ -11,7 +11,7 @@ use crate::read::input::read_full;
 
 /// Number of classes.
 pub(super) const CLASSES: u8 = 10;
-const SHAPE: Shape = Shape { height: 32, width: 32, channels: 3 };
+pub(super) const SHAPE: Shape = Shape { height: 32, width: 32, channels: 3 };
 /// Number of pixels.
 const PLANE: usize = SHAPE.height * SHAPE.width;
 /// Number of bytes of a record.

@@ -50,7 +50,7 @@ pub(super) fn read(images: Vec<Input>, labels: Vec<Input>, expected: &ImageLabel
 fn check_shapes(files: &[IdxReader]) -> Result<Shape, DataError> {
     let mut all = None;
     for file in files {
-        let shape = shape(&file.header.shape).map_err(|error| error.in_file(&file.file))?;
+        let shape = file.header.image_shape().map_err(|error| error.in_file(&file.file))?;
         let expected = *all.get_or_insert(shape);
         if shape != expected {
             return Err(DataError::new(DataErrorKind::IdxShape, format!("the images are of {shape} values"))
@@ -60,20 +60,4 @@ fn check_shapes(files: &[IdxReader]) -> Result<Shape, DataError> {
         file.check_not_empty()?;
     }
     all.ok_or_else(no_image)
-}
-
-/// Returns the shape in a header.
-fn shape(lengths: &[u32]) -> Result<Shape, DataError> {
-    let (height, width, channels) = match *lengths {
-        [height, width] => (height, width, 1),
-        [height, width, channels] => (height, width, channels),
-        _ => {
-            let message = format!("the number of dimensions of the images is {}", 1 + lengths.len());
-            return Err(DataError::new(DataErrorKind::IdxSyntax, message)
-                .expected("3 dimensions (images, rows, columns), or 4 (and channels)")
-                .help("labels, with one dimension, are named separately"));
-        }
-    };
-    let shape = Shape { height: height as usize, width: width as usize, channels: channels as usize };
-    shape.values().map(|_| shape).ok_or_else(|| ImagesError::Shape { shape }.into())
 }

@@ -1,0 +1,159 @@
+//! The checked configuration of the training of a network.
+
+use std::path::{Path, PathBuf};
+
+use dp_accountant::AdjacencyKind;
+use dp_accountant::certificate::NoiseMode;
+use dp_data::Workers;
+use dp_optim::FloatKind;
+use dp_optim::catalogue::{self, Entry, FOR_MODELS, MODEL_SETTINGS, Settings};
+use dp_optim::recipes::Budget;
+
+use super::images::{ImageFiles, classes};
+use crate::args::{self, FileName, GlobalArgs, TrainArgs};
+use crate::commands::train::{PrivateAlgorithm, Target, budget, check_flags, float_kind, noise_mode};
+use crate::failure::Failure;
+use crate::input::{InputConfig, check_distinct, check_stdin, conflict};
+use crate::limit;
+use crate::progress::ProgressMode;
+
+/// The configuration of a training.
+pub(super) struct NetworkConfig {
+    /// The name of the network, or a file of its layers.
+    pub(super) model: FileName,
+    /// The images.
+    pub(super) images: ImageFiles,
+    /// The public seed of the start.
+    pub(super) start_seed: u64,
+    /// The algorithm.
+    pub(super) algorithm: &'static Entry,
+    /// The given settings; the rest follows from public numbers.
+    pub(super) settings: Settings,
+    /// The budget; until the number of images is known, with a usual delta if none is given.
+    pub(super) budget: Budget,
+    /// True if delta follows from the number of images.
+    pub(super) delta_is_suggested: bool,
+    /// The neighbouring relation.
+    pub(super) relation: AdjacencyKind,
+    /// The noise mode.
+    pub(super) noise: NoiseMode,
+    /// The floating-point type of training.
+    pub(super) float: FloatKind,
+    /// The seed; a seeded run is reproducible and not private.
+    pub(super) seed: Option<u64>,
+    /// The limit on the work of calibrating the noise.
+    pub(super) limit: Option<f64>,
+    /// The destination of network and certificate.
+    pub(super) out: Target,
+    /// The path of the report.
+    pub(super) report: Option<PathBuf>,
+    /// True if existing files are replaced.
+    pub(super) force: bool,
+    /// Number of images, for a dry run; `None` inside if it is not given.
+    pub(super) dry_run: Option<Option<u64>>,
+    /// The progress display.
+    pub(super) progress: ProgressMode,
+    /// The threads.
+    pub(super) workers: Workers,
+}
+
+impl NetworkConfig {
+    /// Checks the flags.
+    ///
+    /// # Errors
+    /// `usage.*`, `privacy.adjacency`, and patterns of names that no file matches.
+    pub(super) fn new(args: &TrainArgs, model: &FileName, global: &GlobalArgs) -> Result<Self, Failure> {
+        check_applicable(args)?;
+        check_stdin(&[
+            ("--model", Some(model)),
+            ("--data", Some(&args.input.data)),
+            ("--labels", args.input.form.labels.as_deref()),
+        ])?;
+        args.limit.map_or(Ok(()), limit::check)?;
+        let input = InputConfig::new(&args.input.data, &args.input.form)?.with_labels()?;
+        let images = ImageFiles::new(&input, classes(&args.classes)?)?;
+        let algorithm = algorithm(args)?;
+        let settings = args.settings.settings()?;
+        check_flags("a network", MODEL_SETTINGS, &settings)?;
+        let adjacency = args.adjacency.unwrap_or(args::Adjacency::AddRemove);
+        let relation = PrivateAlgorithm(algorithm).relation(adjacency)?;
+        let out = Target::new(args, global)?;
+        let mut named: Vec<(&str, &Path)> = images.named().collect();
+        named.push(("--model", Path::new(model)));
+        named.push(("--out", &args.out));
+        named.extend(args.report.as_deref().map(|report| ("--report", report)));
+        check_distinct(&named)?;
+        Ok(Self {
+            model: model.clone(),
+            images,
+            start_seed: args.start_seed.unwrap_or(1),
+            algorithm,
+            settings,
+            budget: budget(args, args.delta.is_none())?,
+            delta_is_suggested: args.delta.is_none(),
+            relation,
+            noise: noise_mode(args.noise),
+            float: args.float.map_or(FloatKind::F32, float_kind),
+            seed: args.seed,
+            limit: args.limit,
+            out,
+            report: args.report.clone(),
+            force: args.force,
+            dry_run: args.dry_run.then_some(args.n),
+            progress: global.progress,
+            workers: global.workers(),
+        })
+    }
+
+    /// Returns the files to be written.
+    pub(super) fn outputs(&self) -> impl Iterator<Item = &Path> {
+        self.out.file().into_iter().chain(self.report.as_deref())
+    }
+}
+
+/// Returns the algorithm.
+fn algorithm(args: &TrainArgs) -> Result<&'static Entry, Failure> {
+    let refused = |message: String| Err(conflict("--algorithm", message).expected(FOR_MODELS.join(", ")));
+    match args.algorithm {
+        None => match FOR_MODELS.first().and_then(|name| catalogue::find(name)) {
+            Some(entry) => Ok(entry),
+            None => refused("no algorithm trains networks".to_owned()),
+        },
+        Some(args::Algorithm::Private(entry)) if FOR_MODELS.contains(&entry.name) => Ok(entry),
+        Some(other) => refused(format!("{} does not train networks", other.name())),
+    }
+}
+
+/// Rejects the flags of other models.
+fn check_applicable(args: &TrainArgs) -> Result<(), Failure> {
+    let given = [
+        ("--label", args.label.is_some()),
+        ("--positive", args.positive.is_some()),
+        ("--negative", args.negative.is_some()),
+        ("--label-range", !args.label_range.is_empty()),
+        ("--schema", args.schema.is_some()),
+        ("--schema-from-data", args.schema_from_data),
+        ("--assume-public", !args.assume_public.is_empty()),
+        ("--dim", args.dim.is_some()),
+        ("--pixel-max", args.pixel_max.is_some()),
+        ("--scale", args.scale != args::Scale::default()),
+        ("--curves", args.curves.is_some()),
+        ("--coordinate", args.coordinate.is_some()),
+        ("--row-norm", args.row_norm.is_some()),
+        ("--sums", args.sums.is_some()),
+        ("--memory", args.memory.is_some()),
+        ("--spool", args.spool.is_some()),
+        ("--spool-encrypted", args.spool_encrypted.is_some()),
+        ("--project", args.project.is_some()),
+        ("--unit", args.unit.is_some()),
+        ("--loss", args.loss.is_some()),
+        ("--one-vs-all", args.one_vs_all.is_some()),
+        ("--threshold", args.threshold != args::Threshold::default()),
+        ("--huber-width", args.huber_width.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => Err(conflict(flag, format!("{flag} has no meaning for a network"))
+            .help(format!("omit {flag}, or omit --model for a linear model"))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,172 @@
+//! `dp train --model`: trains a network on images and releases it with its certificate.
+
+use std::time::Instant;
+
+use dp::network::{NetworkPlan, NetworkTrainError, NetworkTraining};
+use dp::report;
+use dp::sealed;
+use dp::training::suggested_delta;
+use dp_data::images::Shape;
+use dp_data::memory::{self, Bytes};
+use dp_mechanisms::rng::{ReleaseRng as _, SeededRng};
+use dp_nets::{Initial, Scaling};
+use dp_optim::catalogue::ModelRequest;
+use dp_optim::engine::Control;
+use dp_optim::recipes::{Budget, ModelSgd};
+
+use super::config::NetworkConfig;
+use super::layers::{Layers, unfit};
+use super::outcome::{DryOutcome, Outcome};
+use crate::args::{FileName, GlobalArgs, TrainArgs};
+use crate::atomic;
+use crate::commands::train::{Target, refusal, secret};
+use crate::failure::{Failure, out_of_memory};
+use crate::limit;
+use crate::output::{Console, check_stdout};
+use crate::progress::{Counted, Progress};
+use crate::protection;
+
+/// Trains, writes and prints.
+///
+/// # Errors
+/// `usage.*`, `network.*`, errors in images or outputs, and `privacy.*` if no guarantee is possible.
+pub(in crate::commands) fn execute(
+    args: &TrainArgs,
+    model: &FileName,
+    global: &GlobalArgs,
+    console: &Console,
+) -> Result<(), Failure> {
+    let config = NetworkConfig::new(args, model, global)?;
+    if config.seed.is_some() {
+        console.warn(
+            "NOT PRIVATE: --seed makes the noise reproducible, so that anyone who guesses the seed can subtract it\n\
+             the certificate claims nothing; omit --seed for a network to be published",
+        );
+    }
+    if let Some(n) = config.dry_run {
+        let outcome = dry_run(&config, n, console)?;
+        return console.result(&outcome, &outcome.text());
+    }
+    let outcome = run(&config, console)?;
+    match config.out {
+        Target::Stdout => {
+            outcome.text().lines().for_each(|line| console.note(line));
+            Ok(())
+        }
+        Target::File(_) => console.result(&outcome, &outcome.text()),
+    }
+}
+
+fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
+    let started = Instant::now();
+    config.outputs().try_for_each(|path| atomic::check(path, config.force))?;
+    if config.out == Target::Stdout {
+        check_stdout()?;
+    }
+    let layers = Layers::new(&config.model)?;
+    // Settings that are wrong for every number of images, before one is read.
+    recipe(config, FEW, 1)?;
+    let images = config.images.load()?;
+    let n = images.len() as u64;
+    let trained = Instant::now();
+    let plan = plan(config, &layers, images.shape(), n, console)?;
+    let steps = plan.training().recipe.steps;
+    let mut progress = Progress::start(config.progress, console, "train", Counted::Updates, Some(steps));
+    let mut control = Control { workers: config.workers, ..Control::default() };
+    let observer = &mut |step: u64, _: &mut dyn Iterator<Item = f64>| progress.update(step, None);
+    let file = match config.seed {
+        Some(seed) => plan.train(&images, &mut SeededRng::new(seed).lend(), &mut control, observer),
+        None => plan.train(&images, &mut secret()?.lend(), &mut control, observer),
+    };
+    let mut file = file?;
+    progress.finish(steps);
+    file = file.made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))?;
+    let training = trained.elapsed();
+    let report = config.report.as_deref().map(|path| (path, report::of_network(&file, &config.out.name())));
+    let report = report.as_ref().map(|(path, text)| (*path, text.as_str()));
+    config.out.write(&file.to_text()?, report, config.force)?;
+    Ok(Outcome::new(config, &file, &plan, (started.elapsed(), training)))
+}
+
+/// Computes the cost of a run, without reading an image.
+fn dry_run(config: &NetworkConfig, n: Option<u64>, console: &Console) -> Result<DryOutcome, Failure> {
+    config.outputs().try_for_each(|path| atomic::check_name(path, config.force))?;
+    let layers = Layers::new(&config.model)?;
+    recipe(config, FEW, 1)?;
+    let architecture = layers.for_images(config.images.shape()?, config)?;
+    let parameters = architecture.parameters().map_err(|error| unfit(&error))?;
+    let plan = n.map(|n| plan(config, &layers, architecture.input, n, console)).transpose()?;
+    Ok(DryOutcome::new(config, parameters as u64, n, plan.as_ref()))
+}
+
+/// A number of images with which settings are checked before the images are read.
+const FEW: u64 = 1 << 20;
+
+/// Returns the recipe for `n` images.
+fn recipe(config: &NetworkConfig, n: u64, microbatch: u64) -> Result<ModelSgd, Failure> {
+    let NetworkConfig { settings, float, noise, algorithm, .. } = config;
+    let request = ModelRequest { settings, n, microbatch, float: *float, noise_mode: *noise };
+    request.build(algorithm).map_err(|error| refusal(&error))
+}
+
+/// Plans the training of a network on `n` images of this shape.
+fn plan(
+    config: &NetworkConfig,
+    layers: &Layers,
+    shape: Shape,
+    n: u64,
+    console: &Console,
+) -> Result<NetworkPlan, Failure> {
+    let architecture = layers.for_images(shape, config)?;
+    let parameters = architecture.parameters().map_err(|error| unfit(&error))?;
+    check_memory(parameters as u64)?;
+    let delta = if config.delta_is_suggested {
+        suggested_delta(n).map_err(|error| refusal(&error.into()))?
+    } else {
+        config.budget.delta
+    };
+    let budget = Budget { delta, ..config.budget };
+    protection::warn(budget, n, "images", console);
+    let mut training = NetworkTraining {
+        architecture,
+        labels: config.images.classes.clone(),
+        scaling: Scaling::Unit,
+        initial: Initial::Uniform,
+        seed: config.start_seed,
+        recipe: recipe(config, n, 1)?,
+        budget,
+        relation: config.relation,
+    };
+    training.recipe.microbatch = training.recommended_microbatch()?;
+    let plan = limit::planning(config.limit, config.progress, console, || Ok(training.plan(n)?))?;
+    console.detail(&format!("the noise multiplier is {}", plan.noise_multiplier()));
+    Ok(plan)
+}
+
+/// Bytes per weight for training and writing: iterate, noise, optimiser and the text of the file. Measured.
+const BYTES_PER_WEIGHT: u64 = 200;
+
+/// Checks that a network of so many weights fits in memory, and that its file can be read again.
+fn check_memory(parameters: u64) -> Result<(), Failure> {
+    let needed = usize::try_from(parameters.saturating_mul(BYTES_PER_WEIGHT)).unwrap_or(usize::MAX);
+    let room = memory::check(needed, "a network of this many weights");
+    let text = sealed::text_of(parameters);
+    let why = match room {
+        Ok(()) if text <= sealed::LARGEST_MODEL => return Ok(()),
+        Ok(()) => format!("its file may take {}, and {} are the most", Bytes(text), Bytes(sealed::LARGEST_MODEL)),
+        Err(error) => format!("{} are needed", Bytes(error.needed)),
+    };
+    Err(out_of_memory(format!("there is no room for a network of {parameters} weights: {why}"))
+        .help("take a smaller network, or train where there is more memory; nothing was released"))
+}
+
+impl From<NetworkTrainError> for Failure {
+    fn from(error: NetworkTrainError) -> Self {
+        match error {
+            NetworkTrainError::Network(error) => unfit(&error),
+            NetworkTrainError::Recipe(error) => refusal(&error),
+            NetworkTrainError::Model(error) => error.into(),
+            error => Self::usage("--classes", error.to_string()),
+        }
+    }
+}
