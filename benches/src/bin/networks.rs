@@ -3,17 +3,16 @@
 //! ```text
 //! cargo run --release -p benches --bin networks -- speed [--threads 1] [--rounds 5]
 //! cargo run --release -p benches --bin networks -- accuracy --images FILE.. --labels FILE.. --test-images FILE.. --test-labels FILE..
-//!     [--network small-cnn] [--epsilons 1,2,4,8] [--seeds 3] [--delta 1e-5] [--batch 2048] [--epochs 20] [--clip 0.1] [--step 4]
-//!     [--descent nesterov:0.9] [--average 0] [--held-out 0] [--threads 2] [--float f32]
+//!     [--network small-cnn] [--epsilons 1,2,4,8] [--seeds 3] [--delta 1e-5] [--held-out 0] [--threads 2] [--float f32]
+//!     [--algorithm dp-sgd] [--passes 20] [--batch-size N] [--clip 0.1] [--step-size 4] ..
 //! ```
 //!
 //! `speed` uses generated images and prints processor time (with more threads, time) in milliseconds, the best of the rounds. A
 //! plain sum and a clipped one have the same examples and microbatches. A step has a Poisson batch of 60,000 images.
 //!
-//! `accuracy` prints the accuracy on the test images after the last step, for each epsilon and seed. The seed is that of the start:
-//! batches and noise are not reproducible. `--descent` is `plain`, `nesterov:M`, `heavy-ball:M`, `adam` or `adam-bc`; `--average` is
-//! the decay of an exponential average of the iterates. `--held-out N` tests on the last N training images instead, which are not
-//! trained on: for choosing settings.
+//! `accuracy` prints the accuracy on the test images after the last step, for each epsilon and seed, with the settings and defaults of
+//! `dp help networks`. The seed is that of the start: batches and noise are not reproducible. `--network` is a name or a TOML file of
+//! layers. `--held-out N` tests on the last N training images instead, which are not trained on: for choosing settings.
 #![allow(clippy::print_stdout)]
 
 use std::collections::HashMap;
@@ -29,8 +28,8 @@ use dp_losses::Model;
 use dp_mechanisms::OsSeeded;
 use dp_mechanisms::clip::{ClippedSum, ClippingNorm, microbatches};
 use dp_nets::{Architecture, Float, Initial, Network, Pass, Pixels, Scaling};
+use dp_optim::catalogue::{self, Entry, Kind, ModelRequest, PARAMETERS, Settings, Value};
 use dp_optim::engine::{BatchKey, BatchLaw, Buffered, Control, GradientDescent, PlainGradient, SampledRun};
-use dp_optim::recipes::dp_sgd::adam::{EPSILON, FIRST_DECAY, FLOOR, SECOND_DECAY};
 use dp_optim::recipes::{Budget, ModelSgd};
 use dp_optim::{Averaging, Descent, FloatKind, Schedule};
 use rustix::time::{ClockId, clock_gettime};
@@ -66,6 +65,22 @@ impl Options {
 
     fn number<T: std::str::FromStr>(&self, name: &str, usual: &str) -> Outcome<T> {
         self.text(name, usual).parse().map_err(|_| format!("--{name} is not a number").into())
+    }
+
+    /// The settings of the training by their names, and the algorithm.
+    fn settings(&self) -> Outcome<(Settings, &'static Entry)> {
+        let mut settings = Settings::default();
+        for parameter in PARAMETERS {
+            let Some(text) = self.0.get(parameter.name).and_then(|values| values.first()) else { continue };
+            let value = match parameter.kind {
+                Kind::Number(_) => Value::Number(text.parse()?),
+                Kind::Count { .. } => Value::Count(text.parse()?),
+                _ => Value::Name(text.clone()),
+            };
+            parameter.set(&mut settings, value)?;
+        }
+        let algorithm = self.text("algorithm", "dp-sgd");
+        Ok((settings, catalogue::find(&algorithm).ok_or("there is no such algorithm")?))
     }
 
     fn files(&self, name: &str) -> Outcome<Vec<Input>> {
@@ -224,22 +239,17 @@ fn accuracy<F: Float>(options: &Options, float: FloatKind) -> Outcome<()> {
         _ => (part(&train, 0..train.len() - held_out)?, part(&train, train.len() - held_out..train.len())?),
     };
     let name = options.text("network", "small-cnn");
-    let architecture = Architecture::named(&name, train.shape(), train.classes(), None)?;
+    let architecture = match name.ends_with(".toml") {
+        true => toml::from_str(&std::fs::read_to_string(&name)?)?,
+        false => Architecture::named(&name, train.shape(), train.classes(), None)?,
+    };
     let network = Network::<F, _>::new(architecture, Pixels::new(Scaling::Unit))?;
     network.check_images(&test)?;
-    let (n, batch, epochs): (u64, u64, u64) =
-        (train.len() as u64, options.number("batch", "2048")?, options.number("epochs", "20")?);
-    let average: f64 = options.number("average", "0")?;
-    let recipe = ModelSgd {
-        batch_size: batch,
-        steps: epochs * n.div_ceil(batch),
-        microbatch: network.recommended_microbatch().min(256) as u64,
-        descent: descent(&options.text("descent", "nesterov:0.9"))?,
-        averaging: if average > 0.0 { Averaging::Exponential { decay: average } } else { Averaging::Last },
-        schedule: Schedule::Constant { step: options.number("step", "4")? },
-        float,
-        ..ModelSgd::new(ClippingNorm::new(options.number("clip", "0.1")?)?)
-    };
+    let n = train.len() as u64;
+    let (settings, algorithm) = options.settings()?;
+    let microbatch = network.recommended_microbatch().min(256) as u64;
+    let request = ModelRequest { settings: &settings, n, microbatch, float, noise_mode: NoiseMode::Exact };
+    let recipe = request.build(algorithm)?;
     let workers = Workers::new(options.number::<usize>("threads", "2")?.try_into()?);
     println!("network,float,epsilon,seed,noise multiplier,steps,accuracy,seconds");
     for epsilon in options.text("epsilons", "1,2,4,8").split(',') {
@@ -271,19 +281,6 @@ fn part(images: &Images, range: std::ops::Range<usize>) -> Outcome<Images> {
     let pixels = (0..chosen.len()).flat_map(|i| chosen.pixels(i).iter().copied()).collect();
     let labels = (0..chosen.len()).map(|i| chosen.label(i) as u8).collect();
     Ok(Images::new(images.shape(), pixels, labels, images.classes())?)
-}
-
-fn descent(text: &str) -> Outcome<Descent> {
-    let (name, number) = text.split_once(':').unwrap_or((text, "0.9"));
-    let momentum = number.parse()?;
-    Ok(match name {
-        "plain" => Descent::Plain,
-        "nesterov" => Descent::Accelerated { momentum },
-        "heavy-ball" => Descent::HeavyBall { momentum },
-        "adam" => Descent::Adam { first_decay: FIRST_DECAY, second_decay: SECOND_DECAY, epsilon: EPSILON },
-        "adam-bc" => Descent::AdamBc { first_decay: FIRST_DECAY, second_decay: SECOND_DECAY, floor: FLOOR },
-        _ => return Err(format!("{text} is no descent").into()),
-    })
 }
 
 /// Returns the accuracy: of equal logits the first counts.
