@@ -20,7 +20,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{Delta, Epsilon, ZeroOut};
+use dp_accountant::{AdjacencyKind, Delta, Epsilon, ZeroOut};
 use dp_data::images::Shape;
 use dp_data::read::{ImageOptions, Input, load_image_bytes};
 use dp_data::{Images, Workers};
@@ -248,13 +248,14 @@ fn accuracy<F: Float>(options: &Options, float: FloatKind) -> Outcome<()> {
     let n = train.len() as u64;
     let (settings, algorithm) = options.settings()?;
     let microbatch = network.recommended_microbatch().min(256) as u64;
-    let request = ModelRequest { settings: &settings, n, microbatch, float, noise_mode: NoiseMode::Exact };
-    let recipe = request.build(algorithm)?;
     let workers = Workers::new(options.number::<usize>("threads", "2")?.try_into()?);
     println!("network,float,epsilon,seed,noise multiplier,steps,accuracy,seconds");
     for epsilon in options.text("epsilons", "1,2,4,8").split(',') {
         let budget =
             Budget { epsilon: Epsilon::new(epsilon.parse()?)?, delta: Delta::new(options.number("delta", "1e-5")?)? };
+        let (noise_mode, relation) = (NoiseMode::Exact, AdjacencyKind::ZeroOut);
+        let request = ModelRequest { settings: &settings, n, microbatch, float, noise_mode, budget, relation };
+        let recipe = request.build(algorithm)?;
         let plan = recipe.plan::<ZeroOut>(n, network.parameters() as u64, budget)?;
         for seed in 1..=options.number::<u64>("seeds", "3")? {
             let start = Instant::now();

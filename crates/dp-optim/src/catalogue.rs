@@ -45,7 +45,7 @@ mod without_gradients;
 pub use choice::{
     Average, BatchSampling, Choice, ClipRule, CurvatureSource, LineSearch, NoiseLaw, Order, Steps, Stop, Variant,
 };
-pub use model::{FOR_MODELS, MODEL_DEFAULTS, MODEL_SETTINGS, ModelRequest};
+pub use model::{FOR_MODELS, MODEL_DEFAULTS, MODEL_SETTINGS, ModelRequest, non_private_model};
 pub use non_private::{NON_PRIVATE, non_private};
 pub use settings::{Kind, PARAMETERS, Parameter, Range, Settings, Value};
 

@@ -2,14 +2,15 @@
 
 mod training;
 
-pub use training::{NetworkPlan, NetworkTrainError, NetworkTraining};
+pub use training::{Method, NetworkPlan, NetworkTrainError, NetworkTraining};
 
-use dp_accountant::certificate::Certificate;
+use dp_accountant::certificate::{Assumption, Certificate, Derivation};
+use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_data::{Images, Workers, memory};
 use dp_losses::Model as _;
 use dp_nets::{Architecture, Float, Initial, Network, Pixels, Scaling};
 use dp_optim::FloatKind;
-use dp_optim::recipes::ModelDerivation;
+use dp_optim::recipes::{ModelDerivation, NonPrivateSgd};
 use serde::{Deserialize, Serialize};
 
 use crate::canonical;
@@ -130,13 +131,48 @@ fn check_labels(architecture: &Architecture, labels: &[u8]) -> Result<(), Networ
     Ok(())
 }
 
+/// The training of a network as its certificate states it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NetworkDerivation {
+    /// DP-SGD, with public numbers from which the noise follows.
+    DpSgd(ModelDerivation),
+    /// SGD without noise.
+    NonPrivate(NonPrivateSgd),
+}
+
+impl Derivation for NetworkDerivation {
+    type Error = dp_optim::Error;
+
+    fn event(&self) -> Result<DpEvent, dp_optim::Error> {
+        match self {
+            Self::DpSgd(private) => private.event(),
+            Self::NonPrivate(_) => Ok(DpEvent::NonPrivate),
+        }
+    }
+
+    fn adjacency(&self) -> AdjacencyKind {
+        match self {
+            Self::DpSgd(private) => private.adjacency(),
+            Self::NonPrivate(_) => AdjacencyKind::ReplaceOne,
+        }
+    }
+
+    fn assumptions(&self) -> Vec<Assumption> {
+        match self {
+            Self::DpSgd(private) => private.assumptions(),
+            Self::NonPrivate(_) => Vec::new(),
+        }
+    }
+}
+
 /// The file of a network.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetworkFile {
     /// The network.
     pub model: NetworkModel,
     /// Its certificate.
-    pub certificate: Certificate<ModelDerivation>,
+    pub certificate: Certificate<NetworkDerivation>,
     /// SHA-256 of the canonical certificate.
     pub certificate_sha256: String,
 }
@@ -146,7 +182,7 @@ impl NetworkFile {
     ///
     /// # Errors
     /// A number that JSON cannot hold.
-    pub fn seal(model: NetworkModel, certificate: Certificate<ModelDerivation>) -> Result<Self, Error> {
+    pub fn seal(model: NetworkModel, certificate: Certificate<NetworkDerivation>) -> Result<Self, Error> {
         check_finite(&model.weights)?;
         let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
         Ok(Self { model, certificate, certificate_sha256 })
@@ -162,7 +198,11 @@ impl NetworkFile {
 
     /// Returns the warnings about an epsilon or delta that promises little.
     pub fn warnings(&self) -> Vec<String> {
-        protection::warnings_of(&self.certificate, Some(self.certificate.derivation.n))
+        let n = match &self.certificate.derivation {
+            NetworkDerivation::DpSgd(private) => Some(private.n),
+            NetworkDerivation::NonPrivate(_) => None,
+        };
+        protection::warnings_of(&self.certificate, n)
     }
 
     /// Returns the text of the file.

@@ -140,8 +140,10 @@ pub fn ranker(file: &RankerFile) -> Result<Verification, Error> {
 pub fn network(file: &crate::network::NetworkFile) -> Result<Verification, Error> {
     let crate::network::NetworkFile { model, certificate, certificate_sha256 } = file;
     let mismatch = |message: &str, field: &str| Err(Error::new(ErrorKind::Guarantee, message).at(field));
-    let derivation = &certificate.derivation;
     check_private(certificate)?;
+    let crate::network::NetworkDerivation::DpSgd(derivation) = &certificate.derivation else {
+        return mismatch("the recipe adds no noise", "certificate.derivation");
+    };
     if derivation.parameters != model.weights.len() as u64 {
         return mismatch("the certificate is for another number of weights", "certificate.derivation.parameters");
     }

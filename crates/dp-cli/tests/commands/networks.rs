@@ -157,6 +157,26 @@ fn a_seeded_training_is_reproducible_and_not_private() {
 }
 
 #[test]
+fn the_baseline_is_not_private() {
+    let place = place();
+    let train = [&TRAIN[..], &["--classes", "0,1,2", "--model", "mlp:8", "--algorithm", "non-private"]].concat();
+    let run = place.dp(&[&train[..], &["--out", "m.json", "--report", "report.md", "--json"]].concat());
+    run.says("NOT PRIVATE");
+    let result = run.json();
+    assert_eq!((&result["epsilon"], &result["private"], &result["steps"]), (&"inf".into(), &false.into(), &120.into()));
+    assert!(place.read("report.md").contains("WITHOUT privacy"));
+    place.dp(&["verify", "m.json"]).fails(5, "verify.not_private");
+    let measured = place.dp(&[&["evaluate"][..], &TEST, &["--public-data", "--json"]].concat()).json();
+    assert_eq!(measured["publishable"], false);
+    assert!(measured["accuracy"].as_f64().unwrap() > 0.98, "{measured}");
+    let dry = place.dp(&[&train[..], &["--out", "n.json", "--dry-run", "--n", "1500"]].concat()).ok();
+    assert!(dry.contains("no guarantee at all") && dry.contains("120 of about 128"), "{dry}");
+    place.dp(&[&train[..], &["--out", "n.json", "--clip", "1"]].concat()).fails(2, "usage.conflict").says("--clip");
+    place.dp(&[&train[..], &["--out", "n.json", "--step-size", "1e30"]].concat()).fails(1, "train.not_finite");
+    assert!(!place.path("n.json").exists());
+}
+
+#[test]
 fn colour_images_come_in_several_files() {
     let place = Workplace::new();
     place.write("data_batch_1.bin", records(90, 1));
@@ -264,7 +284,7 @@ fn what_does_not_fit_is_refused_and_nothing_is_left() {
         (&["--model", "mlp:8", "--one-vs-all", "joint"], 2, "usage.conflict", "--one-vs-all"),
         (&["--model", "mlp:8", "--bands", "3"], 2, "usage.conflict", "--bands"),
         (&["--model", "mlp:8", "--algorithm", "bolt-on-convex"], 2, "usage.conflict", "does not train networks"),
-        (&["--model", "mlp:8", "--algorithm", "non-private"], 2, "usage.conflict", "dp-adam"),
+        (&["--model", "mlp:8", "--algorithm", "non-private"], 2, "usage.conflict", "--epsilon"),
         (&["--model", "mlp:8", "--algorithm", "dp-adam", "--momentum", "0.5"], 2, "usage.conflict", "--momentum"),
         (&["--model", "mlp:8", "--momentum", "1"], 2, "usage.value", "--momentum"),
         (&["--model", "mlp:8", "--steps", "3", "--passes", "1"], 2, "usage.conflict", "--steps"),

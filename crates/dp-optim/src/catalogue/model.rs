@@ -1,5 +1,6 @@
 //! DP-SGD for models of any kind, such as networks, from settings.
 
+use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
 use dp_mechanisms::clip::{AutomaticClipping, ClippingNorm, GradientClipping};
 
@@ -7,7 +8,7 @@ use super::{ClipRule, Entry, Settings, Steps, conflict, steps};
 use crate::error::Error;
 use crate::float::FloatKind;
 use crate::recipes::dp_sgd::adam::{EPSILON, FIRST_DECAY, FLOOR, SECOND_DECAY};
-use crate::recipes::{ModelSgd, Sampling};
+use crate::recipes::{Budget, ModelSgd, NonPrivateSgd, Sampling};
 use crate::{Averaging, Descent, Schedule};
 
 /// The names of the algorithms that train a model of any kind; the first is the default.
@@ -29,19 +30,28 @@ pub const MODEL_SETTINGS: &[&str] = &[
 ];
 
 /// Their values if they are not given, in words.
-pub const MODEL_DEFAULTS: &str = "20 passes in Poisson batches of n/30, clipping norm 0.1, constant steps of 4 (1 - momentum) over the \
-                                  clipping norm (Adam 0.004), the last iterate, no regularisation";
+pub const MODEL_DEFAULTS: &str = "20 passes in Poisson batches of n/30, clipping norm 0.1, constant steps of about 4 (1 - momentum) over the \
+                                  clipping norm, by the noise (Adam 0.004), the last iterate, no regularisation; without privacy 10 passes in batches \
+                                  of 128, steps of 0.5 (1 - momentum)";
 
 /// The default clipping norm.
 const CLIP: f64 = 0.1;
 /// The default step size times the clipping norm, under the default momentum.
 const STEP: f64 = 0.4;
+/// The noise multiplier times the square root of the steps, over the batch size, at which steps are as long as that.
+const NOISE: f64 = 0.025;
+/// How many times longer steps are at most, with less noise.
+const LONGEST: f64 = 2.0;
 /// The default step size of Adam.
 const ADAM_STEP: f64 = 0.004;
 /// The default momentum.
 const MOMENTUM: f64 = 0.9;
 /// The default number of passes.
 const PASSES: u64 = 20;
+/// The default number of passes without privacy.
+const PLAIN_PASSES: u64 = 10;
+/// The default step size without privacy, under the default momentum.
+const PLAIN_STEP: f64 = 0.05;
 /// The default batch is this part of the samples.
 const BATCHES: u64 = 30;
 /// γ of automatic clipping over the clipping norm.
@@ -60,92 +70,142 @@ pub struct ModelRequest<'s> {
     pub float: FloatKind,
     /// The noise mode.
     pub noise_mode: NoiseMode,
+    /// The privacy budget.
+    pub budget: Budget,
+    /// The neighbouring relation.
+    pub relation: AdjacencyKind,
 }
 
 impl ModelRequest<'_> {
-    /// Builds the recipe of one of the algorithms [`FOR_MODELS`], with defaults that were measured on small networks of images.
+    /// Builds the recipe of one of the algorithms [`FOR_MODELS`], with defaults that were measured on small networks of images. The
+    /// default steps of DP-SGD are the shorter the more noise there is.
     ///
     /// # Errors
-    /// [`Error::Setting`] for another algorithm, and for a setting that it does not take, or not in this combination.
+    /// [`Error::Setting`] for another algorithm, and for a setting that it does not take, or not in this combination; a budget that
+    /// no noise can meet, and other errors of [`ModelSgd::plan`].
     ///
     /// # Examples
     /// ```
     /// use dp_accountant::certificate::NoiseMode;
+    /// use dp_accountant::{AdjacencyKind, Delta, Epsilon};
     /// use dp_optim::FloatKind;
     /// use dp_optim::catalogue::{self, ModelRequest, Settings};
+    /// use dp_optim::recipes::Budget;
     ///
     /// let settings = Settings { passes: Some(10), ..Settings::default() };
-    /// let (float, noise_mode) = (FloatKind::F32, NoiseMode::Exact);
-    /// let request = ModelRequest { settings: &settings, n: 60_000, microbatch: 128, float, noise_mode };
+    /// let request = ModelRequest {
+    ///     settings: &settings,
+    ///     n: 60_000,
+    ///     microbatch: 128,
+    ///     float: FloatKind::F32,
+    ///     noise_mode: NoiseMode::Exact,
+    ///     budget: Budget { epsilon: Epsilon::new(2.0)?, delta: Delta::new(1e-5)? },
+    ///     relation: AdjacencyKind::ZeroOut,
+    /// };
     /// let recipe = request.build(catalogue::find("dp-sgd").ok_or("no such algorithm")?)?;
     /// assert_eq!((recipe.batch_size, recipe.steps), (2000, 300));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn build(&self, algorithm: &Entry) -> Result<ModelSgd, Error> {
-        let Self { settings, n, microbatch, float, noise_mode } = *self;
+        let Self { settings, n, microbatch, float, noise_mode, budget, relation } = *self;
         if let Some(name) = settings.given().find(|name| !MODEL_SETTINGS.contains(name)) {
             return Err(conflict(name, "networks have no such setting"));
         }
         let norm = ClippingNorm::new(settings.clip.unwrap_or(CLIP))?;
+        let (first_decay, second_decay) = (FIRST_DECAY, SECOND_DECAY);
         let clipping = match settings.clip_rule {
             None | Some(ClipRule::Flat) => norm.into(),
             Some(ClipRule::PerLayer) => GradientClipping::PerBlock(norm),
             Some(ClipRule::Automatic) => AutomaticClipping::new(norm, GAMMA * norm.get())?.into(),
         };
-        let momentum = settings.momentum.unwrap_or(MOMENTUM);
-        let (first_decay, second_decay) = (FIRST_DECAY, SECOND_DECAY);
         let (descent, step) = match algorithm.name {
-            // Momentum prolongs steps by 1/(1 - momentum).
-            "dp-sgd" => {
-                let step = STEP * ((1.0 - momentum) / (1.0 - MOMENTUM)) / norm.get();
-                (if momentum == 0.0 { Descent::Plain } else { Descent::Accelerated { momentum } }, step)
-            }
+            "dp-sgd" => descent(settings, STEP / norm.get()),
             _ if settings.momentum.is_some() => return Err(conflict("momentum", "Adam has momentum of its own")),
             "dp-adam" => (Descent::Adam { first_decay, second_decay, epsilon: EPSILON }, ADAM_STEP),
             "dp-adambc" => (Descent::AdamBc { first_decay, second_decay, floor: FLOOR }, ADAM_STEP),
             _ => {
-                let help = "omit `algorithm`, or take dp-sgd, dp-adam or dp-adambc";
-                let why = "this algorithm does not train networks";
-                return Err(Error::Setting { name: "algorithm", why, expected: None, help: Some(help) });
-            }
-        };
-        let step = settings.step_size.unwrap_or(step);
-        let schedule = match settings.schedule {
-            None | Some(Steps::Constant) => Schedule::Constant { step },
-            Some(Steps::InverseSqrt) => Schedule::InverseSqrt { step },
-            Some(_) => {
-                let expected = Some("constant or inverse-sqrt");
-                let why = "this `schedule` is for convex losses, whose smoothness is known";
-                return Err(Error::Setting { name: "schedule", why, expected, help: None });
+                let (why, expected) =
+                    ("this algorithm does not train networks", Some("dp-sgd, dp-adam, dp-adambc or non-private"));
+                return Err(Error::Setting { name: "algorithm", why, expected, help: None });
             }
         };
         let batch_size = settings.batch_size.unwrap_or_else(|| n.div_ceil(BATCHES).max(1));
-        let steps = match (settings.steps, settings.passes) {
-            (Some(_), Some(_)) => return Err(conflict("steps", "`passes` and `steps` both say how long to train")),
-            (Some(steps), None) => steps,
-            (None, passes) => n.div_ceil(batch_size.clamp(1, n.max(1))).saturating_mul(passes.unwrap_or(PASSES)).max(1),
-        };
-        let averaging = steps::averaging_or(
-            settings,
-            match settings.averaging {
-                None => Averaging::Last,
-                Some(_) => Averaging::Suffix { updates: (steps / 2).max(1) },
-            },
-        );
-        let recipe = ModelSgd {
+        let steps = number_of_steps(settings, n, batch_size, PASSES)?;
+        let mut recipe = ModelSgd {
             sampling: steps::sampling(settings).unwrap_or(Sampling::Poisson),
             batch_size,
             steps,
             microbatch,
             descent,
             lambda: settings.lambda.unwrap_or(0.0),
-            schedule,
-            averaging,
+            schedule: schedule(settings, step)?,
+            averaging: averaging(settings, steps),
             noise_mode,
             float,
             ..ModelSgd::new(clipping)
         };
+        if algorithm.name == "dp-sgd" && settings.step_size.is_none() {
+            let noise = recipe.noise_multiplier(n, relation, budget)?;
+            let noise_of_all = noise * (recipe.steps as f64).sqrt() / recipe.batch_size as f64;
+            recipe.schedule = schedule(settings, step * (NOISE / noise_of_all).sqrt().min(LONGEST))?;
+        }
         Ok(recipe)
+    }
+}
+
+/// Builds the baseline without privacy for `n` samples: SGD with momentum.
+///
+/// # Errors
+/// [`Error::Setting`] for a setting that it does not take, or not in this combination.
+pub fn non_private_model(settings: &Settings, n: u64, float: FloatKind) -> Result<NonPrivateSgd, Error> {
+    let is_private = |name: &&str| ["clip", "clip-rule", "sampling"].contains(name);
+    if let Some(name) = settings.given().find(|name| is_private(name) || !MODEL_SETTINGS.contains(name)) {
+        return Err(conflict(name, "training without privacy has no such setting"));
+    }
+    let recipe = NonPrivateSgd { float, lambda: settings.lambda.unwrap_or(0.0), ..NonPrivateSgd::new() };
+    let (descent, step) = descent(settings, PLAIN_STEP);
+    let batch_size = settings.batch_size.unwrap_or(recipe.batch_size.min(n.max(1)));
+    let steps = number_of_steps(settings, n, batch_size, PLAIN_PASSES)?;
+    let (schedule, averaging) = (schedule(settings, step)?, averaging(settings, steps));
+    Ok(NonPrivateSgd { batch_size, steps, descent, schedule, averaging, ..recipe })
+}
+
+/// Returns the descent with the momentum, and its default step size, given that under the default momentum: momentum prolongs
+/// steps by `1/(1 - momentum)`.
+fn descent(settings: &Settings, step: f64) -> (Descent, f64) {
+    let momentum = settings.momentum.unwrap_or(MOMENTUM);
+    let descent = if momentum == 0.0 { Descent::Plain } else { Descent::Accelerated { momentum } };
+    (descent, step * ((1.0 - momentum) / (1.0 - MOMENTUM)))
+}
+
+fn schedule(settings: &Settings, step: f64) -> Result<Schedule, Error> {
+    let step = settings.step_size.unwrap_or(step);
+    match settings.schedule {
+        None | Some(Steps::Constant) => Ok(Schedule::Constant { step }),
+        Some(Steps::InverseSqrt) => Ok(Schedule::InverseSqrt { step }),
+        Some(_) => {
+            let expected = Some("constant or inverse-sqrt");
+            let why = "this `schedule` is for convex losses, whose smoothness is known";
+            Err(Error::Setting { name: "schedule", why, expected, help: None })
+        }
+    }
+}
+
+fn number_of_steps(settings: &Settings, n: u64, batch_size: u64, passes: u64) -> Result<u64, Error> {
+    match (settings.steps, settings.passes) {
+        (Some(_), Some(_)) => Err(conflict("steps", "`passes` and `steps` both say how long to train")),
+        (Some(steps), None) => Ok(steps),
+        (None, given) => {
+            let of_pass = n.div_ceil(batch_size.clamp(1, n.max(1)));
+            Ok(of_pass.saturating_mul(given.unwrap_or(passes)).max(1))
+        }
+    }
+}
+
+fn averaging(settings: &Settings, steps: u64) -> Averaging {
+    match settings.averaging {
+        None => Averaging::Last,
+        Some(_) => steps::averaging_or(settings, Averaging::Suffix { updates: (steps / 2).max(1) }),
     }
 }
 
@@ -157,14 +217,25 @@ mod tests {
     use crate::catalogue::{ALGORITHMS, Average, BatchSampling, find};
     use crate::recipes::Budget;
 
+    fn request(settings: &Settings) -> ModelRequest<'_> {
+        ModelRequest {
+            settings,
+            n: 6000,
+            microbatch: 64,
+            float: FloatKind::F32,
+            noise_mode: NoiseMode::Exact,
+            budget: Budget { epsilon: Epsilon::new(2.0).unwrap(), delta: Delta::new(1e-5).unwrap() },
+            relation: AdjacencyKind::ZeroOut,
+        }
+    }
+
     fn build(name: &str, settings: &Settings) -> Result<ModelSgd, Error> {
-        let (float, noise_mode) = (FloatKind::F32, NoiseMode::Exact);
-        ModelRequest { settings, n: 6000, microbatch: 64, float, noise_mode }.build(find(name).unwrap())
+        request(settings).build(find(name).unwrap())
     }
 
     #[test]
     fn every_combination_that_is_built_is_planned() {
-        let budget = Budget { epsilon: Epsilon::new(2.0).unwrap(), delta: Delta::new(1e-5).unwrap() };
+        let budget = request(&Settings::default()).budget;
         for name in FOR_MODELS {
             for clip_rule in [None, Some(ClipRule::Flat), Some(ClipRule::PerLayer), Some(ClipRule::Automatic)] {
                 for averaging in [None, Some(Average::Last), Some(Average::Suffix), Some(Average::Exponential)] {
@@ -191,16 +262,29 @@ mod tests {
             averaging: Some(Average::Uniform),
             ..Settings::default()
         };
-        let recipe = build("dp-sgd", &settings).unwrap();
+        let fixed = ModelRequest { relation: AdjacencyKind::ReplaceOne, ..request(&settings) };
+        let recipe = fixed.build(find("dp-sgd").unwrap()).unwrap();
         assert_eq!((recipe.lambda, recipe.steps, recipe.batch_size), (0.01, 77, 123));
         assert_eq!((recipe.sampling, recipe.descent), (Sampling::FixedSize, Descent::Plain));
         assert_eq!((recipe.schedule, recipe.averaging), (Schedule::InverseSqrt { step: 0.3 }, Averaging::Uniform));
         assert_eq!(recipe.clipping, ClippingNorm::new(2.0).unwrap().into());
-        // Steps are as long for every clipping norm and momentum.
-        for (clip, momentum, expected) in [(0.1, 0.9, 4.0), (1.0, 0.9, 0.4), (1.0, 0.0, 4.0)] {
+        // Steps are as long for every clipping norm and momentum, and the shorter the more noise there is.
+        for (clip, momentum, n, epsilon, expected) in [
+            (0.1, 0.9, 60_000, 2.0, 4.0),
+            (1.0, 0.9, 60_000, 2.0, 0.4),
+            (1.0, 0.0, 60_000, 2.0, 4.0),
+            (0.1, 0.9, 60_000, 1.0, 3.1),
+            (0.1, 0.9, 60_000, 8.0, 6.2),
+            (0.1, 0.9, 6000, 2.0, 1.3),
+            (0.1, 0.9, 6_000_000, 2.0, 8.0),
+        ] {
             let settings = Settings { clip: Some(clip), momentum: Some(momentum), ..Settings::default() };
-            let Schedule::Constant { step } = build("dp-sgd", &settings).unwrap().schedule else { panic!() };
-            assert!((step - expected).abs() < 1e-12, "{step}");
+            let budget = Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-5).unwrap() };
+            let request = ModelRequest { n, budget, ..request(&settings) };
+            let Schedule::Constant { step } = request.build(find("dp-sgd").unwrap()).unwrap().schedule else {
+                panic!()
+            };
+            assert!((step / expected - 1.0).abs() < 0.1, "{clip} {momentum} {n} {epsilon}: {step}");
         }
     }
 
@@ -214,6 +298,18 @@ mod tests {
         assert_eq!(of("dp-sgd", Settings { bands: Some(2), ..Settings::default() }), "bands");
         assert_eq!(of("dp-sgd", Settings { schedule: Some(Steps::Halving), ..Settings::default() }), "schedule");
         assert_eq!(of("dp-sgd", Settings { steps: Some(1), passes: Some(1), ..Settings::default() }), "steps");
+        let baseline = |settings: &Settings| non_private_model(settings, 6000, FloatKind::F32);
+        let usual = baseline(&Settings::default()).unwrap();
+        assert_eq!((usual.steps, usual.batch_size), (470, 128));
+        let plain = baseline(&Settings { momentum: Some(0.0), steps: Some(3), ..Settings::default() }).unwrap();
+        assert_eq!((plain.descent, plain.steps), (Descent::Plain, 3));
+        for settings in [
+            Settings { clip: Some(1.0), ..Settings::default() },
+            Settings { sampling: Some(BatchSampling::Fixed), ..Settings::default() },
+            Settings { bands: Some(1), ..Settings::default() },
+        ] {
+            assert!(matches!(baseline(&settings), Err(Error::Setting { .. })), "{settings:?}");
+        }
         for entry in ALGORITHMS.iter().filter(|entry| !FOR_MODELS.contains(&entry.name)) {
             assert_eq!(of(entry.name, Settings::default()), "algorithm");
         }

@@ -20,11 +20,13 @@
 //! Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang, "Deep learning with differential privacy", CCS 2016, Algorithm 1.
 
 mod derivation;
+mod plain;
 mod run;
 #[cfg(test)]
 mod tests;
 
 pub use derivation::ModelDerivation;
+pub use plain::NonPrivateSgd;
 pub use run::ModelPlan;
 
 use dp_accountant::AdjacencyKind;
@@ -127,6 +129,11 @@ impl ModelSgd {
         let resolved = derivation.resolve()?;
         let promise = Promise::new(resolved.sums.event(std_dev)?, budget, 1)?;
         Ok(ModelPlan::new(derivation, resolved, promise))
+    }
+
+    /// Returns the standard deviation of the noise over the clipping norm.
+    pub(crate) fn noise_multiplier(&self, n: u64, relation: AdjacencyKind, budget: Budget) -> Result<f64, Error> {
+        Ok(self.sums(n, relation)?.1.least_std_dev(budget, 1)? / self.clipping.norm().get())
     }
 
     /// Returns the batches and sums of all steps.

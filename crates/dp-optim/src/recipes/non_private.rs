@@ -27,6 +27,10 @@ pub struct NonPrivate<T> {
 }
 
 impl<T> NonPrivate<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self { value }
+    }
+
     /// Returns the value, which may reveal anything about the records.
     pub fn expose_without_any_guarantee(self) -> T {
         self.value
@@ -146,7 +150,7 @@ pub(super) fn train<F: Real>(
         _ => linear_training(recipe, &description)?.train(source, order, control)?,
     };
     source.finish()?;
-    Ok(NonPrivate { value })
+    Ok(NonPrivate::new(value))
 }
 
 /// Returns SGD, followed by the search for the minimiser of a smooth risk if the recipe asks for it.

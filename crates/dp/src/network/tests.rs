@@ -1,7 +1,9 @@
 use dp_data::images::Shape;
+use dp_mechanisms::clip::ClippingNorm;
 use dp_mechanisms::{OsSeeded, SeededRng};
 use dp_nets::{Activation, Layer};
 use dp_optim::engine::Control;
+use dp_optim::recipes::ModelSgd;
 
 use super::*;
 use crate::verify;
@@ -14,9 +16,9 @@ fn images(count: usize) -> Images {
 }
 
 fn training(float: FloatKind) -> NetworkTraining {
-    let mut training = NetworkTraining::new(3.0, 1e-5, Architecture::mlp(SHAPE, &[4], 2, Activation::Relu)).unwrap();
-    training.recipe = dp_optim::recipes::ModelSgd { batch_size: 50, steps: 30, float, ..training.recipe };
-    training
+    let norm = ClippingNorm::new(0.1).unwrap();
+    let recipe = ModelSgd { batch_size: 50, steps: 30, float, ..ModelSgd::new(norm) };
+    NetworkTraining::new(3.0, 1e-5, Architecture::mlp(SHAPE, &[4], 2, Activation::Relu)).unwrap().by(recipe)
 }
 
 fn trained(float: FloatKind) -> NetworkFile {
@@ -35,7 +37,7 @@ fn a_file_is_read_as_it_was_written_and_verified() {
         let text = verified.assumptions.join(" ");
         assert!(text.contains("norms that it states"), "{text}");
         let plan = training(float).plan(400).unwrap();
-        assert!(Some(plan.reached()) == file.certificate.reached && plan.noise_multiplier() > 0.3);
+        assert!(plan.reached() == file.certificate.reached && plan.noise_multiplier() > Some(0.3));
         assert_eq!(read.model.classes(), ["0", "1"]);
         let mut count = 0;
         let many = images(1201);
@@ -58,6 +60,13 @@ fn a_file_is_read_as_it_was_written_and_verified() {
 
 type Edit<'e> = (&'e str, &'e dyn Fn(&mut NetworkFile));
 
+fn derivation(file: &mut NetworkFile) -> &mut ModelDerivation {
+    match &mut file.certificate.derivation {
+        NetworkDerivation::DpSgd(derivation) => derivation,
+        NetworkDerivation::NonPrivate(_) => panic!("a private training"),
+    }
+}
+
 /// Every edit is found, also where both hashes were recomputed.
 #[test]
 fn edits_are_found() {
@@ -70,14 +79,15 @@ fn edits_are_found() {
         NetworkFile::parse(sealed.to_text().unwrap().as_bytes()).and_then(|file| verify::network(&file))
     };
     resealed(&|_| ()).unwrap();
-    let edits: [Edit<'_>; 14] = [
+    let edits: [Edit<'_>; 15] = [
+        ("no noise", &|file| file.certificate.derivation = NetworkDerivation::NonPrivate(NonPrivateSgd::new())),
         ("equal labels", &|file| file.model.labels = vec![1, 1]),
         ("more labels", &|file| file.model.labels.push(2)),
-        ("noise", &|file| file.certificate.derivation.std_dev *= 1.01),
-        ("images", &|file| file.certificate.derivation.n += 1),
-        ("steps", &|file| file.certificate.derivation.recipe.steps += 1),
-        ("parameters", &|file| file.certificate.derivation.parameters += 1),
-        ("float", &|file| file.certificate.derivation.recipe.float = FloatKind::F64),
+        ("noise", &|file| derivation(file).std_dev *= 1.01),
+        ("images", &|file| derivation(file).n += 1),
+        ("steps", &|file| derivation(file).recipe.steps += 1),
+        ("parameters", &|file| derivation(file).parameters += 1),
+        ("float", &|file| derivation(file).recipe.float = FloatKind::F64),
         ("noise mode", &|file| file.certificate.noise = dp_accountant::certificate::NoiseMode::Rounded),
         ("unit", &|file| file.certificate.unit = dp_accountant::guarantee::Unit::List),
         ("assumptions", &|file| file.certificate.assumptions.truncate(1)),
@@ -101,13 +111,40 @@ fn what_is_not_private_is_not_verified() {
     let file = training(FloatKind::F32).on(&images(400), &mut rng, &mut control, &mut |_, _| ()).unwrap();
     assert_eq!(verify::network(&file).unwrap_err().kind(), ErrorKind::NotPrivate);
     let mut wrong = training(FloatKind::F32);
-    wrong.relation = dp_accountant::AdjacencyKind::AddRemoveOne;
+    let Method::Private { relation, .. } = &mut wrong.method else { panic!() };
+    *relation = AdjacencyKind::AddRemoveOne;
     assert!(matches!(wrong.clone().plan(400), Err(NetworkTrainError::Recipe(_))));
+    let Method::Private { relation, .. } = &mut wrong.method else { panic!() };
+    *relation = AdjacencyKind::ReplaceOne;
     wrong.architecture = Architecture::mlp(SHAPE, &[4], 3, Activation::Relu);
-    wrong.relation = dp_accountant::AdjacencyKind::ReplaceOne;
     let refused = wrong.clone().on(&images(400), &mut rng, &mut control, &mut |_, _| ());
     assert!(matches!(refused, Err(NetworkTrainError::Labels { classes: 3, labels: 2 })));
     wrong.labels.push(7);
     let refused = wrong.clone().on(&images(400), &mut rng, &mut control, &mut |_, _| ());
     assert!(matches!(refused, Err(NetworkTrainError::Network(_))));
+}
+
+#[test]
+fn the_baseline_learns_and_claims_nothing() {
+    for float in [FloatKind::F32, FloatKind::F64] {
+        let recipe = NonPrivateSgd { batch_size: 20, steps: 200, float, ..NonPrivateSgd::new() };
+        let architecture = Architecture::mlp(SHAPE, &[4], 2, Activation::Tanh);
+        let training = NetworkTraining::with_method(Method::NonPrivate(recipe), architecture).unwrap();
+        let plan = training.plan(400).unwrap();
+        assert_eq!((plan.reached(), plan.noise_multiplier()), (None, None));
+        let data = images(400);
+        let (mut rng, mut control) = (OsSeeded::new().unwrap(), Control::default());
+        let file = plan.train(&data, &mut rng, &mut control, &mut |_, _| ()).unwrap();
+        assert_eq!(NetworkFile::parse(file.to_text().unwrap().as_bytes()).unwrap(), file);
+        assert!(!file.certificate.private && file.warnings().is_empty());
+        assert_eq!(verify::network(&file).unwrap_err().kind(), ErrorKind::NotPrivate);
+        let (mut hits, mut i) = (0, 0);
+        let each = |logits: &[f64]| {
+            hits += u32::from(crate::metrics::winner(logits) == data.label(i));
+            i += 1;
+            Ok::<_, Error>(())
+        };
+        file.model.logits(&data, Workers::ONE, each).unwrap();
+        assert_eq!(hits, 400);
+    }
 }

@@ -7,11 +7,11 @@ use dp_data::Images;
 use dp_mechanisms::ReleaseRng;
 use dp_mechanisms::clip::ClippingNorm;
 use dp_nets::{Architecture, Float, Initial, Network, Pixels, Scaling};
-use dp_optim::FloatKind;
 use dp_optim::engine::Control;
-use dp_optim::recipes::{Budget, ModelDerivation, ModelPlan, ModelSgd, RecordAdjacency};
+use dp_optim::recipes::{Budget, ModelDerivation, ModelPlan, ModelSgd, NonPrivateSgd, RecordAdjacency};
+use dp_optim::{FloatKind, Trained};
 
-use super::{NetworkFile, NetworkModel, SCHEMA, check_labels};
+use super::{NetworkDerivation, NetworkFile, NetworkModel, SCHEMA, check_labels};
 use crate::error::Error;
 use crate::training::versions;
 
@@ -21,7 +21,49 @@ const MOST_ROUNDED: usize = 256;
 /// What sees each step.
 type Observer<'o> = dyn FnMut(u64, &mut dyn Iterator<Item = f64>) + 'o;
 
-/// A private training of a network by DP-SGD ([`ModelSgd`]). All settings are public and chosen before an image is read.
+/// The training of a network, private or not.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Method {
+    /// DP-SGD.
+    Private {
+        /// The steps, their clipping and their noise mode.
+        recipe: ModelSgd,
+        /// The budget.
+        budget: Budget,
+        /// The neighbouring relation: [`AdjacencyKind::ZeroOut`] or [`AdjacencyKind::ReplaceOne`].
+        relation: AdjacencyKind,
+    },
+    /// SGD, for comparison.
+    NonPrivate(NonPrivateSgd),
+}
+
+impl Method {
+    /// Returns the floating-point type.
+    pub fn float(&self) -> FloatKind {
+        match self {
+            Self::Private { recipe, .. } => recipe.float,
+            Self::NonPrivate(recipe) => recipe.float,
+        }
+    }
+
+    /// Returns the number of steps.
+    pub fn steps(&self) -> u64 {
+        match self {
+            Self::Private { recipe, .. } => recipe.steps,
+            Self::NonPrivate(recipe) => recipe.steps,
+        }
+    }
+
+    /// Returns the number of images of a step, for Poisson batches the mean.
+    pub fn batch_size(&self) -> u64 {
+        match self {
+            Self::Private { recipe, .. } => recipe.batch_size,
+            Self::NonPrivate(recipe) => recipe.batch_size,
+        }
+    }
+}
+
+/// A training of a network. All settings are public and chosen before an image is read.
 ///
 /// # Examples
 /// ```
@@ -29,16 +71,18 @@ type Observer<'o> = dyn FnMut(u64, &mut dyn Iterator<Item = f64>) + 'o;
 /// use dp::network::{NetworkFile, NetworkTraining};
 /// use dp_data::{Images, Workers, images::Shape};
 /// use dp_mechanisms::OsSeeded;
+/// use dp_mechanisms::clip::ClippingNorm;
 /// use dp_nets::{Activation, Architecture};
 /// use dp_optim::engine::Control;
+/// use dp_optim::recipes::ModelSgd;
 ///
 /// // 1000 images that are bright in one half.
 /// let shape = Shape { height: 4, width: 4, channels: 1 };
 /// let pixels = (0..16_000).map(|j| if (j % 4 < 2) == (j / 16 % 2 == 0) { 220 } else { (j % 60) as u8 }).collect();
 /// let images = Images::new(shape, pixels, (0..1000).map(|i| (i % 2) as u8).collect(), 2)?;
 ///
-/// let mut training = NetworkTraining::new(2.0, 1e-5, Architecture::mlp(shape, &[8], 2, Activation::Tanh))?;
-/// (training.recipe.batch_size, training.recipe.steps) = (100, 60);
+/// let recipe = ModelSgd { batch_size: 100, steps: 60, ..ModelSgd::new(ClippingNorm::new(0.1)?) };
+/// let training = NetworkTraining::new(2.0, 1e-5, Architecture::mlp(shape, &[8], 2, Activation::Tanh))?.by(recipe);
 /// let file = training.on(&images, &mut OsSeeded::new()?, &mut Control::default(), &mut |_, _| ())?;
 /// assert!(dp::verify::network(&file)?.epsilon <= 2.0);
 /// assert_eq!(NetworkFile::parse(file.to_text()?.as_bytes())?, file);
@@ -64,12 +108,8 @@ pub struct NetworkTraining {
     pub initial: Initial,
     /// The public seed of the start.
     pub seed: u64,
-    /// The steps, their clipping and their noise mode.
-    pub recipe: ModelSgd,
-    /// The budget.
-    pub budget: Budget,
-    /// The neighbouring relation: [`AdjacencyKind::ZeroOut`] or [`AdjacencyKind::ReplaceOne`].
-    pub relation: AdjacencyKind,
+    /// How it is trained.
+    pub method: Method,
 }
 
 /// The reason why a training was refused or failed. No network was released.
@@ -104,24 +144,34 @@ impl From<dp_accountant::Error> for NetworkTrainError {
 }
 
 impl NetworkTraining {
-    /// Creates a training with the budget `epsilon` and `delta`, add-remove with a public number of images, labels from 0, and
-    /// the settings of [`ModelSgd::new`] with clipping norm 0.1.
+    /// Creates a training by this method, with labels from 0 and pixels scaled to `[0, 1]`.
+    ///
+    /// # Errors
+    /// Layers that do not fit each other.
+    pub fn with_method(method: Method, architecture: Architecture) -> Result<Self, NetworkTrainError> {
+        let labels = (0..=u8::MAX).take(architecture.classes()?).collect();
+        let (scaling, initial, seed) = (Scaling::Unit, Initial::Uniform, 1);
+        Ok(Self { architecture, labels, scaling, initial, seed, method })
+    }
+
+    /// Creates a private training with the budget `epsilon` and `delta`, add-remove with a public number of images, and the
+    /// settings of [`ModelSgd::new`] with clipping norm 0.1.
     ///
     /// # Errors
     /// An epsilon that is not positive and finite, a delta outside `[0, 1)`, and layers that do not fit each other.
     pub fn new(epsilon: f64, delta: f64, architecture: Architecture) -> Result<Self, NetworkTrainError> {
-        let classes = architecture.classes()?;
-        let norm = ClippingNorm::new(0.1).map_err(dp_optim::Error::from)?;
-        Ok(Self {
-            architecture,
-            labels: (0..=u8::MAX).take(classes).collect(),
-            scaling: Scaling::Unit,
-            initial: Initial::Uniform,
-            seed: 1,
-            recipe: ModelSgd::new(norm),
-            budget: Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? },
-            relation: AdjacencyKind::ZeroOut,
-        })
+        let recipe = ModelSgd::new(ClippingNorm::new(0.1).map_err(dp_optim::Error::from)?);
+        let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
+        Self::with_method(Method::Private { recipe, budget, relation: AdjacencyKind::ZeroOut }, architecture)
+    }
+
+    /// Sets the recipe of a private training.
+    #[must_use]
+    pub fn by(mut self, recipe: ModelSgd) -> Self {
+        if let Method::Private { recipe: old, .. } = &mut self.method {
+            *old = recipe;
+        }
+        self
     }
 
     /// Returns the largest microbatch for training this network: fast, and with little noise for rounding.
@@ -133,7 +183,7 @@ impl NetworkTraining {
             let network = Network::<F, _>::new(training.architecture.clone(), Pixels::new(training.scaling))?;
             Ok(network.recommended_microbatch())
         }
-        let microbatch = match self.recipe.float {
+        let microbatch = match self.method.float() {
             FloatKind::F32 => of::<f32>(self)?,
             FloatKind::F64 => of::<f64>(self)?,
         };
@@ -147,10 +197,17 @@ impl NetworkTraining {
     pub fn plan(self, n: u64) -> Result<NetworkPlan, NetworkTrainError> {
         check_labels(&self.architecture, &self.labels)?;
         let parameters = self.architecture.parameters()? as u64;
-        let plan = match self.relation {
-            AdjacencyKind::ReplaceOne => Planned::ReplaceOne(self.recipe.plan(n, parameters, self.budget)?),
-            AdjacencyKind::ZeroOut => Planned::ZeroOut(self.recipe.plan(n, parameters, self.budget)?),
-            adjacency => return Err(dp_optim::Error::Adjacency { recipe: "network", adjacency }.into()),
+        let plan = match &self.method {
+            Method::NonPrivate(recipe) => Planned::NonPrivate(recipe.clone()),
+            Method::Private { recipe, budget, relation: AdjacencyKind::ReplaceOne } => {
+                Planned::ReplaceOne(recipe.plan(n, parameters, *budget)?)
+            }
+            Method::Private { recipe, budget, relation: AdjacencyKind::ZeroOut } => {
+                Planned::ZeroOut(recipe.plan(n, parameters, *budget)?)
+            }
+            Method::Private { relation: adjacency, .. } => {
+                return Err(dp_optim::Error::Adjacency { recipe: "network", adjacency: *adjacency }.into());
+            }
         };
         Ok(NetworkPlan { training: self, plan })
     }
@@ -181,6 +238,7 @@ pub struct NetworkPlan {
 enum Planned {
     ReplaceOne(ModelPlan<ReplaceOne>),
     ZeroOut(ModelPlan<ZeroOut>),
+    NonPrivate(NonPrivateSgd),
 }
 
 impl NetworkPlan {
@@ -189,26 +247,28 @@ impl NetworkPlan {
         &self.training
     }
 
-    /// Returns the reached guarantee, at most the budget.
-    pub fn reached(&self) -> EpsilonDelta {
+    /// Returns the reached guarantee, at most the budget; `None` without privacy.
+    pub fn reached(&self) -> Option<EpsilonDelta> {
         match &self.plan {
-            Planned::ReplaceOne(plan) => plan.reached(),
-            Planned::ZeroOut(plan) => plan.reached(),
+            Planned::ReplaceOne(plan) => Some(plan.reached()),
+            Planned::ZeroOut(plan) => Some(plan.reached()),
+            Planned::NonPrivate(_) => None,
         }
     }
 
-    /// Returns the standard deviation of the noise over the clipping norm.
-    pub fn noise_multiplier(&self) -> f64 {
+    /// Returns the standard deviation of the noise over the clipping norm; `None` without privacy.
+    pub fn noise_multiplier(&self) -> Option<f64> {
         match &self.plan {
-            Planned::ReplaceOne(plan) => plan.noise_multiplier(),
-            Planned::ZeroOut(plan) => plan.noise_multiplier(),
+            Planned::ReplaceOne(plan) => Some(plan.noise_multiplier()),
+            Planned::ZeroOut(plan) => Some(plan.noise_multiplier()),
+            Planned::NonPrivate(_) => None,
         }
     }
 
-    /// Trains on `images` and releases the network. After each step the observer sees its number, from 1, and the released weights.
+    /// Trains on `images` and releases the network. After each step the observer sees its number, from 1, and the weights.
     ///
     /// # Privacy
-    /// As [`ModelPlan::train`].
+    /// As [`ModelPlan::train`]. Without privacy the weights may reveal anything about the images, and the file says so.
     ///
     /// # Errors
     /// Images that do not fit the network, another number of them than planned, an interrupted training, and weights that are
@@ -220,46 +280,64 @@ impl NetworkPlan {
         control: &mut Control<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<NetworkFile, NetworkTrainError> {
-        match (self.training.recipe.float, &self.plan) {
-            (FloatKind::F32, Planned::ReplaceOne(plan)) => {
-                self.train_in::<f32, _>(plan, images, rng, control, observer)
-            }
-            (FloatKind::F32, Planned::ZeroOut(plan)) => self.train_in::<f32, _>(plan, images, rng, control, observer),
-            (FloatKind::F64, Planned::ReplaceOne(plan)) => {
-                self.train_in::<f64, _>(plan, images, rng, control, observer)
-            }
-            (FloatKind::F64, Planned::ZeroOut(plan)) => self.train_in::<f64, _>(plan, images, rng, control, observer),
+        match self.training.method.float() {
+            FloatKind::F32 => self.train_in::<f32>(images, rng, control, observer),
+            FloatKind::F64 => self.train_in::<f64>(images, rng, control, observer),
         }
     }
 
-    fn train_in<F: Float, A: RecordAdjacency>(
+    fn train_in<F: Float>(
         &self,
-        plan: &ModelPlan<A>,
         images: &Images,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<NetworkFile, NetworkTrainError> {
-        let NetworkTraining { architecture, labels, scaling, initial, seed, recipe, .. } = &self.training;
+        let NetworkTraining { architecture, scaling, initial, seed, .. } = &self.training;
         let network = Network::<F, _>::new(architecture.clone(), Pixels::new(*scaling))?;
         network.check_images(images)?;
-        let wide = |weights: &[F]| -> Vec<f64> { weights.iter().map(|weight| weight.wide()).collect() };
-        let mut see = |step: u64, weights: &[F]| observer(step, &mut weights.iter().map(|weight| weight.wide()));
+        let see = &mut |step: u64, weights: &[F]| observer(step, &mut weights.iter().map(|weight| weight.wide()));
         let start = network.initial(*initial, *seed);
-        let trained = plan.train(&network, images, start, rng, control, &mut see)?;
-        let model = NetworkModel {
+        match &self.plan {
+            Planned::ReplaceOne(plan) => self.sealed(plan.train(&network, images, start, rng, control, see)?),
+            Planned::ZeroOut(plan) => self.sealed(plan.train(&network, images, start, rng, control, see)?),
+            Planned::NonPrivate(recipe) => {
+                let weights = recipe.train(&network, images, start, rng, control, see)?;
+                let model = self.model(&weights.expose_without_any_guarantee())?;
+                let derivation = NetworkDerivation::NonPrivate(recipe.clone());
+                let certificate = Certificate::without_guarantee(AdjacencyKind::ReplaceOne, Unit::Record, derivation);
+                let certificate = certificate.of_model(model.sha256()?, versions());
+                Ok(NetworkFile::seal(model, certificate)?)
+            }
+        }
+    }
+
+    /// Combines what was released with its certificate.
+    fn sealed<F: Float, A: RecordAdjacency>(
+        &self,
+        trained: Trained<F, A, ModelDerivation>,
+    ) -> Result<NetworkFile, NetworkTrainError> {
+        let model = self.model(trained.weights.get())?;
+        let hash = model.sha256()?;
+        let certificate = trained.map_derivation(NetworkDerivation::DpSgd);
+        let certificate =
+            certificate.certificate(Unit::Record, vec![Assumption::EveryRecordConforms], hash, versions());
+        Ok(NetworkFile::seal(model, certificate)?)
+    }
+
+    fn model<F: Float>(&self, weights: &[F]) -> Result<NetworkModel, Error> {
+        let NetworkTraining { architecture, labels, scaling, initial, seed, method } = &self.training;
+        let weights: Vec<f64> = weights.iter().map(|weight| weight.wide()).collect();
+        super::check_finite(&weights)?;
+        Ok(NetworkModel {
             schema: SCHEMA.to_owned(),
             architecture: architecture.clone(),
             labels: labels.clone(),
             scaling: *scaling,
             initial: *initial,
             seed: *seed,
-            float: recipe.float,
-            weights: wide(trained.weights.get()),
-        };
-        super::check_finite(&model.weights)?;
-        let certificate: Certificate<ModelDerivation> =
-            trained.certificate(Unit::Record, vec![Assumption::EveryRecordConforms], model.sha256()?, versions());
-        Ok(NetworkFile::seal(model, certificate)?)
+            float: method.float(),
+            weights,
+        })
     }
 }

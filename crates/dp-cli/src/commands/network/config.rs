@@ -11,7 +11,9 @@ use dp_optim::recipes::Budget;
 
 use super::images::{ImageFiles, classes};
 use crate::args::{self, FileName, GlobalArgs, TrainArgs};
-use crate::commands::train::{PrivateAlgorithm, Target, budget, check_flags, float_kind, noise_mode};
+use crate::commands::train::{
+    PrivateAlgorithm, Target, budget, check_flags, check_non_private, float_kind, noise_mode,
+};
 use crate::failure::Failure;
 use crate::input::{InputConfig, check_distinct, check_stdin, conflict};
 use crate::limit;
@@ -25,18 +27,10 @@ pub(super) struct NetworkConfig {
     pub(super) images: ImageFiles,
     /// The public seed of the start.
     pub(super) start_seed: u64,
-    /// The algorithm.
-    pub(super) algorithm: &'static Entry,
+    /// How it is private; `None` for the baseline.
+    pub(super) privacy: Option<Privacy>,
     /// The given settings; the rest follows from public numbers.
     pub(super) settings: Settings,
-    /// The budget; until the number of images is known, with a usual delta if none is given.
-    pub(super) budget: Budget,
-    /// True if delta follows from the number of images.
-    pub(super) delta_is_suggested: bool,
-    /// The neighbouring relation.
-    pub(super) relation: AdjacencyKind,
-    /// The noise mode.
-    pub(super) noise: NoiseMode,
     /// The floating-point type of training.
     pub(super) float: FloatKind,
     /// The seed; a seeded run is reproducible and not private.
@@ -57,6 +51,21 @@ pub(super) struct NetworkConfig {
     pub(super) workers: Workers,
 }
 
+/// The privacy of a training.
+#[derive(Clone, Copy)]
+pub(super) struct Privacy {
+    /// The algorithm.
+    pub(super) algorithm: &'static Entry,
+    /// The budget; until the number of images is known, with a usual delta if none is given.
+    pub(super) budget: Budget,
+    /// True if delta follows from the number of images.
+    pub(super) delta_is_suggested: bool,
+    /// The neighbouring relation.
+    pub(super) relation: AdjacencyKind,
+    /// The noise mode.
+    pub(super) noise: NoiseMode,
+}
+
 impl NetworkConfig {
     /// Checks the flags.
     ///
@@ -72,11 +81,9 @@ impl NetworkConfig {
         args.limit.map_or(Ok(()), limit::check)?;
         let input = InputConfig::new(&args.input.data, &args.input.form)?.with_labels()?;
         let images = ImageFiles::new(&input, classes(&args.classes)?)?;
-        let algorithm = algorithm(args)?;
+        let privacy = privacy(args)?;
         let settings = args.settings.settings()?;
         check_flags("a network", MODEL_SETTINGS, &settings)?;
-        let adjacency = args.adjacency.unwrap_or(args::Adjacency::AddRemove);
-        let relation = PrivateAlgorithm(algorithm).relation(adjacency)?;
         let out = Target::new(args, global)?;
         let mut named: Vec<(&str, &Path)> = images.named().collect();
         named.push(("--model", Path::new(model)));
@@ -87,12 +94,8 @@ impl NetworkConfig {
             model: model.clone(),
             images,
             start_seed: args.start_seed.unwrap_or(1),
-            algorithm,
+            privacy,
             settings,
-            budget: budget(args, args.delta.is_none())?,
-            delta_is_suggested: args.delta.is_none(),
-            relation,
-            noise: noise_mode(args.noise),
             float: args.float.map_or(FloatKind::F32, float_kind),
             seed: args.seed,
             limit: args.limit,
@@ -111,17 +114,26 @@ impl NetworkConfig {
     }
 }
 
-/// Returns the algorithm.
-fn algorithm(args: &TrainArgs) -> Result<&'static Entry, Failure> {
-    let refused = |message: String| Err(conflict("--algorithm", message).expected(FOR_MODELS.join(", ")));
-    match args.algorithm {
-        None => match FOR_MODELS.first().and_then(|name| catalogue::find(name)) {
-            Some(entry) => Ok(entry),
-            None => refused("no algorithm trains networks".to_owned()),
-        },
-        Some(args::Algorithm::Private(entry)) if FOR_MODELS.contains(&entry.name) => Ok(entry),
-        Some(other) => refused(format!("{} does not train networks", other.name())),
-    }
+/// Returns the algorithm with its budget; `None` for the baseline.
+fn privacy(args: &TrainArgs) -> Result<Option<Privacy>, Failure> {
+    let algorithm = match args.algorithm {
+        None => FOR_MODELS.first().and_then(|name| catalogue::find(name)),
+        Some(args::Algorithm::Private(entry)) => Some(entry),
+        Some(args::Algorithm::NonPrivate) => {
+            check_non_private(args)?;
+            return Ok(None);
+        }
+    };
+    let Some(algorithm) = algorithm.filter(|entry| FOR_MODELS.contains(&entry.name)) else {
+        let name = args.algorithm.map_or("it", args::Algorithm::name);
+        return Err(conflict("--algorithm", format!("{name} does not train networks"))
+            .expected(format!("{} or non-private", FOR_MODELS.join(", "))));
+    };
+    let relation = args.adjacency.unwrap_or(args::Adjacency::AddRemove);
+    let relation = PrivateAlgorithm(algorithm).relation(relation)?;
+    let delta_is_suggested = args.delta.is_none();
+    let budget = budget(args, delta_is_suggested)?;
+    Ok(Some(Privacy { algorithm, budget, delta_is_suggested, relation, noise: noise_mode(args.noise) }))
 }
 
 /// Rejects the flags of other models.

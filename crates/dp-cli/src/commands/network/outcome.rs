@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use dp::network::{NetworkFile, NetworkPlan};
+use dp::network::{Method, NetworkFile, NetworkPlan};
 use dp::wording;
 use serde::Serialize;
 use serde_json::Value;
@@ -31,7 +31,8 @@ pub(super) struct Outcome {
     parameters: u64,
     steps: u64,
     batch_size: u64,
-    noise_multiplier: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise_multiplier: Option<f64>,
     seconds: f64,
     training_seconds: f64,
     private: bool,
@@ -49,27 +50,28 @@ impl Outcome {
     /// Creates the result; the times are the total duration and that of planning and training.
     pub(super) fn new(
         config: &NetworkConfig,
+        n: u64,
         file: &NetworkFile,
         plan: &NetworkPlan,
         (elapsed, training): (Duration, Duration),
     ) -> Self {
         let certificate = &file.certificate;
         let reached = certificate.reached.filter(|_| certificate.private);
-        let recipe = &plan.training().recipe;
+        let method = &plan.training().method;
         Self {
             schema: SCHEMA,
             network: config.model.to_string(),
-            algorithm: config.algorithm.name,
+            algorithm: algorithm(config),
             epsilon: reached.map_or("inf".into(), |reached| reached.epsilon.into()),
             delta: reached.map_or(0.0, |reached| reached.delta),
             adjacency: certificate.adjacency.as_str(),
             n_public: certificate.adjacency.n_public(),
             unit: certificate.unit.to_string(),
-            n: certificate.derivation.n,
+            n,
             classes: file.model.labels.len(),
             parameters: file.model.weights.len() as u64,
-            steps: recipe.steps,
-            batch_size: recipe.batch_size,
+            steps: method.steps(),
+            batch_size: method.batch_size(),
             noise_multiplier: plan.noise_multiplier(),
             seconds: elapsed.as_secs_f64(),
             training_seconds: training.as_secs_f64(),
@@ -93,10 +95,15 @@ impl Outcome {
                 self.parameters,
                 self.seconds
             ),
-            format!(
-                "steps      {} of about {} images, noise multiplier {:.4}",
-                self.steps, self.batch_size, self.noise_multiplier
-            ),
+            match self.noise_multiplier {
+                Some(noise) => {
+                    format!(
+                        "steps      {} of about {} images, noise multiplier {noise:.4}",
+                        self.steps, self.batch_size
+                    )
+                }
+                None => format!("steps      {} of {} images", self.steps, self.batch_size),
+            },
         ];
         match self.epsilon.as_f64() {
             Some(epsilon) => {
@@ -117,6 +124,10 @@ impl Outcome {
 fn guarantee(word: &str, epsilon: f64, delta: f64, adjacency: &str, unit: &str) -> [String; 2] {
     let guarantee = wording::guarantee(epsilon, delta, adjacency, unit);
     [format!("{word:<10} {guarantee}"), format!("           {}", wording::covers(adjacency, true, unit))]
+}
+
+fn algorithm(config: &NetworkConfig) -> &'static str {
+    config.privacy.map_or("non-private", |privacy| privacy.algorithm.name)
 }
 
 fn target(config: &NetworkConfig) -> String {
@@ -146,7 +157,8 @@ pub(super) struct DryOutcome {
     steps: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     batch_size: Option<u64>,
-    adjacency: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    adjacency: Option<&'static str>,
     unit: &'static str,
     private: bool,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -158,9 +170,9 @@ pub(super) struct DryOutcome {
 
 impl DryOutcome {
     pub(super) fn new(config: &NetworkConfig, parameters: u64, n: Option<u64>, plan: Option<&NetworkPlan>) -> Self {
-        let private = config.seed.is_none();
-        let reached = plan.map(NetworkPlan::reached);
-        let recipe = plan.map(|plan| &plan.training().recipe);
+        let private = config.privacy.is_some() && config.seed.is_none();
+        let reached = plan.and_then(NetworkPlan::reached);
+        let method = plan.map(|plan| &plan.training().method);
         let warnings = reached
             .filter(|_| private)
             .map(|reached| dp::protection::warnings(reached.epsilon, reached.delta, n, "images"));
@@ -168,15 +180,15 @@ impl DryOutcome {
             schema: SCHEMA,
             dry_run: true,
             network: config.model.to_string(),
-            algorithm: config.algorithm.name,
+            algorithm: algorithm(config),
             parameters,
             n,
             epsilon: if private { reached.map(|reached| reached.epsilon.into()) } else { Some("inf".into()) },
             delta: reached.map(|reached| reached.delta),
-            noise_multiplier: plan.map(NetworkPlan::noise_multiplier),
-            steps: recipe.map(|recipe| recipe.steps),
-            batch_size: recipe.map(|recipe| recipe.batch_size),
-            adjacency: config.relation.as_str(),
+            noise_multiplier: plan.and_then(NetworkPlan::noise_multiplier),
+            steps: method.map(Method::steps),
+            batch_size: method.map(Method::batch_size),
+            adjacency: config.privacy.map(|privacy| privacy.relation.as_str()),
             unit: "record",
             private,
             warnings: warnings.unwrap_or_default(),
@@ -192,7 +204,13 @@ impl DryOutcome {
             vec![format!("dry run: {network} ({}), {} weights; no image was read", self.algorithm, self.parameters)];
         match (self.epsilon.as_ref().map(|epsilon| epsilon.as_f64().unwrap_or(f64::INFINITY)), self.private) {
             (Some(epsilon), true) => {
-                lines.extend(guarantee("cost", epsilon, self.delta.unwrap_or(0.0), self.adjacency, self.unit));
+                lines.extend(guarantee(
+                    "cost",
+                    epsilon,
+                    self.delta.unwrap_or(0.0),
+                    self.adjacency.unwrap_or_default(),
+                    self.unit,
+                ));
                 lines.extend(self.warnings.iter().map(|warning| format!("WARNING    {warning}")));
             }
             (None, true) => {
@@ -202,11 +220,9 @@ impl DryOutcome {
             }
             (_, false) => lines.push("cost       no guarantee at all".to_owned()),
         }
-        if let (Some(noise), Some(steps), Some(batch), Some(n)) =
-            (self.noise_multiplier, self.steps, self.batch_size, self.n)
-        {
-            lines.push(format!("noise      {noise:.4} times the clipping norm"));
-            lines.push(format!("           in {steps} steps of about {batch} of {n} images"));
+        lines.extend(self.noise_multiplier.map(|noise| format!("noise      {noise:.4} times the clipping norm")));
+        if let (Some(steps), Some(batch), Some(n)) = (self.steps, self.batch_size, self.n) {
+            lines.push(format!("steps      {steps} of about {batch} of {n} images"));
         }
         lines.push(format!("would write {}", self.model));
         lines.extend(self.report.iter().map(|report| format!("            {report}")));

@@ -2,19 +2,18 @@
 
 use std::time::Instant;
 
-use dp::network::{NetworkPlan, NetworkTrainError, NetworkTraining};
+use dp::network::{Method, NetworkPlan, NetworkTrainError, NetworkTraining};
 use dp::report;
 use dp::sealed;
 use dp::training::suggested_delta;
 use dp_data::images::Shape;
 use dp_data::memory::{self, Bytes};
 use dp_mechanisms::rng::{ReleaseRng as _, SeededRng};
-use dp_nets::{Initial, Scaling};
-use dp_optim::catalogue::ModelRequest;
+use dp_optim::catalogue::{ModelRequest, non_private_model};
 use dp_optim::engine::Control;
-use dp_optim::recipes::{Budget, ModelSgd};
+use dp_optim::recipes::Budget;
 
-use super::config::NetworkConfig;
+use super::config::{NetworkConfig, Privacy};
 use super::layers::{Layers, unfit};
 use super::outcome::{DryOutcome, Outcome};
 use crate::args::{FileName, GlobalArgs, TrainArgs};
@@ -37,7 +36,12 @@ pub(in crate::commands) fn execute(
     console: &Console,
 ) -> Result<(), Failure> {
     let config = NetworkConfig::new(args, model, global)?;
-    if config.seed.is_some() {
+    if config.privacy.is_none() {
+        console.warn(
+            "NOT PRIVATE: --algorithm non-private adds no noise; the network may reveal the images that it was trained on\n\
+             use it for comparison, and do not publish it",
+        );
+    } else if config.seed.is_some() {
         console.warn(
             "NOT PRIVATE: --seed makes the noise reproducible, so that anyone who guesses the seed can subtract it\n\
              the certificate claims nothing; omit --seed for a network to be published",
@@ -65,12 +69,12 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
     }
     let layers = Layers::new(&config.model)?;
     // Settings that are wrong for every number of images, before one is read.
-    recipe(config, FEW, 1)?;
+    method(config, FEW)?;
     let images = config.images.load()?;
     let n = images.len() as u64;
     let trained = Instant::now();
     let plan = plan(config, &layers, images.shape(), n, console)?;
-    let steps = plan.training().recipe.steps;
+    let steps = plan.training().method.steps();
     let mut progress = Progress::start(config.progress, console, "train", Counted::Updates, Some(steps));
     let mut control = Control { workers: config.workers, ..Control::default() };
     let observer = &mut |step: u64, _: &mut dyn Iterator<Item = f64>| progress.update(step, None);
@@ -85,14 +89,14 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
     let report = config.report.as_deref().map(|path| (path, report::of_network(&file, &config.out.name())));
     let report = report.as_ref().map(|(path, text)| (*path, text.as_str()));
     config.out.write(&file.to_text()?, report, config.force)?;
-    Ok(Outcome::new(config, &file, &plan, (started.elapsed(), training)))
+    Ok(Outcome::new(config, n, &file, &plan, (started.elapsed(), training)))
 }
 
 /// Computes the cost of a run, without reading an image.
 fn dry_run(config: &NetworkConfig, n: Option<u64>, console: &Console) -> Result<DryOutcome, Failure> {
     config.outputs().try_for_each(|path| atomic::check_name(path, config.force))?;
     let layers = Layers::new(&config.model)?;
-    recipe(config, FEW, 1)?;
+    method(config, FEW)?;
     let architecture = layers.for_images(config.images.shape()?, config)?;
     let parameters = architecture.parameters().map_err(|error| unfit(&error))?;
     let plan = n.map(|n| plan(config, &layers, architecture.input, n, console)).transpose()?;
@@ -102,11 +106,19 @@ fn dry_run(config: &NetworkConfig, n: Option<u64>, console: &Console) -> Result<
 /// A number of images with which settings are checked before the images are read.
 const FEW: u64 = 1 << 20;
 
-/// Returns the recipe for `n` images.
-fn recipe(config: &NetworkConfig, n: u64, microbatch: u64) -> Result<ModelSgd, Failure> {
-    let NetworkConfig { settings, float, noise, algorithm, .. } = config;
-    let request = ModelRequest { settings, n, microbatch, float: *float, noise_mode: *noise };
-    request.build(algorithm).map_err(|error| refusal(&error))
+/// Returns the method for `n` images, with a microbatch of one image.
+fn method(config: &NetworkConfig, n: u64) -> Result<Method, Failure> {
+    let NetworkConfig { settings, float, .. } = config;
+    let method = match config.privacy {
+        None => non_private_model(settings, n, *float).map(Method::NonPrivate),
+        Some(Privacy { algorithm, budget, delta_is_suggested, relation, noise: noise_mode }) => {
+            let delta = if delta_is_suggested { suggested_delta(n) } else { Ok(budget.delta) };
+            let budget = Budget { delta: delta.map_err(|error| refusal(&error.into()))?, ..budget };
+            let request = ModelRequest { settings, n, microbatch: 1, float: *float, noise_mode, budget, relation };
+            request.build(algorithm).map(|recipe| Method::Private { recipe, budget, relation })
+        }
+    };
+    method.map_err(|error| refusal(&error))
 }
 
 /// Plans the training of a network on `n` images of this shape.
@@ -120,27 +132,16 @@ fn plan(
     let architecture = layers.for_images(shape, config)?;
     let parameters = architecture.parameters().map_err(|error| unfit(&error))?;
     check_memory(parameters as u64)?;
-    let delta = if config.delta_is_suggested {
-        suggested_delta(n).map_err(|error| refusal(&error.into()))?
-    } else {
-        config.budget.delta
-    };
-    let budget = Budget { delta, ..config.budget };
-    protection::warn(budget, n, "images", console);
-    let mut training = NetworkTraining {
-        architecture,
-        labels: config.images.classes.clone(),
-        scaling: Scaling::Unit,
-        initial: Initial::Uniform,
-        seed: config.start_seed,
-        recipe: recipe(config, n, 1)?,
-        budget,
-        relation: config.relation,
-    };
-    training.recipe.microbatch = training.recommended_microbatch()?;
-    let plan = limit::planning(config.limit, config.progress, console, || Ok(training.plan(n)?))?;
-    console.detail(&format!("the noise multiplier is {}", plan.noise_multiplier()));
-    Ok(plan)
+    limit::planning(config.limit, config.progress, console, || {
+        let mut training = NetworkTraining::with_method(method(config, n)?, architecture)?;
+        (training.labels, training.seed) = (config.images.classes.clone(), config.start_seed);
+        let microbatch = training.recommended_microbatch()?;
+        if let Method::Private { recipe, budget, .. } = &mut training.method {
+            protection::warn(*budget, n, "images", console);
+            recipe.microbatch = microbatch;
+        }
+        Ok(training.plan(n)?)
+    })
 }
 
 /// Bytes per weight for training and writing: iterate, noise, optimiser and the text of the file. Measured.

@@ -663,19 +663,27 @@ pub(in crate::commands) fn budget(args: &TrainArgs, delta_is_suggested: bool) ->
     Ok(Budget { epsilon, delta })
 }
 
+/// Rejects flags that have no meaning without privacy.
+///
+/// # Errors
+/// `usage.conflict`.
+pub(in crate::commands) fn check_non_private(args: &TrainArgs) -> Result<(), Failure> {
+    let given = [
+        ("--epsilon", args.epsilon.is_some()),
+        ("--delta", args.delta.is_some_and(|delta| delta != 0.0)),
+        ("--adjacency", args.adjacency.is_some()),
+        ("--noise", args.noise.is_some()),
+    ];
+    match given.into_iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => Err(conflict(flag, format!("{flag} has no meaning without privacy"))
+            .help("omit it, or choose a private --algorithm")),
+        None => Ok(()),
+    }
+}
+
 fn method(args: &TrainArgs) -> Result<Method, Failure> {
     let args::Algorithm::Private(entry) = args.algorithm() else {
-        for (given, flag) in [
-            (args.epsilon.is_some(), "--epsilon"),
-            (args.delta.is_some_and(|delta| delta != 0.0), "--delta"),
-            (args.adjacency.is_some(), "--adjacency"),
-            (args.noise.is_some(), "--noise"),
-        ] {
-            if given {
-                return Err(conflict(flag, format!("{flag} has no meaning without privacy"))
-                    .help("omit it, or choose a private --algorithm"));
-            }
-        }
+        check_non_private(args)?;
         return Ok(Method::NonPrivate);
     };
     let algorithm = PrivateAlgorithm(entry);

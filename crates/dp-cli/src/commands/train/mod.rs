@@ -26,7 +26,7 @@ pub use loss::AskedLoss;
 pub use outcome::{DryOutcome, Outcome};
 pub use tuning::{Chosen, Tuning, Way};
 
-pub(super) use config::{budget, float_kind, noise_mode};
+pub(super) use config::{budget, check_non_private, float_kind, noise_mode};
 pub(super) use outcome::percent;
 pub(super) use refusal::refusal;
 pub(super) use training::secret;

@@ -178,6 +178,37 @@ fn a_model_is_trained_from_its_start() {
     assert!((mean - weights[0]).abs() < 1e-12);
 }
 
+/// Without privacy the mean is found as closely as the steps allow.
+#[test]
+fn the_baseline_finds_the_mean() {
+    fn trained<F: RealField + Copy>(recipe: &NonPrivateSgd) -> Result<Vec<F>, Error> {
+        let (mut rng, mut control) = (SeededRng::new(4), Control::default());
+        let start = vec![convert(5.0); 2];
+        let model = recipe.train(&Mean::new(), &points::<F>(5000), start, &mut rng, &mut control, &mut |_, _| ())?;
+        Ok(model.expose_without_any_guarantee())
+    }
+    let adam = Descent::Adam { first_decay: 0.9, second_decay: 0.999, epsilon: 1e-8 };
+    let recipe = NonPrivateSgd { batch_size: 1000, steps: 800, ..NonPrivateSgd::new() };
+    for (descent, step) in [(Descent::Plain, 0.05), (Descent::Accelerated { momentum: 0.9 }, 0.005), (adam, 0.02)] {
+        let recipe = NonPrivateSgd { descent, schedule: Schedule::Constant { step }, ..recipe.clone() };
+        let single = trained::<f32>(&recipe).unwrap();
+        assert!((single[0] - 0.3).abs() < 0.03 && (single[1] + 0.6).abs() < 0.03, "{descent:?}: {single:?}");
+        let double = trained::<f64>(&NonPrivateSgd { float: FloatKind::F64, ..recipe }).unwrap();
+        assert!((double[0] - 0.3).abs() < 0.03 && (double[1] + 0.6).abs() < 0.03, "{descent:?}: {double:?}");
+    }
+    let admm = Descent::Admm { rho: 1.0, output: AdmmOutput::Sparse };
+    for wrong in [
+        NonPrivateSgd { steps: 0, ..recipe.clone() },
+        NonPrivateSgd { batch_size: 5001, ..recipe.clone() },
+        NonPrivateSgd { batch_size: 0, ..recipe.clone() },
+        NonPrivateSgd { lambda: -1.0, ..recipe.clone() },
+        NonPrivateSgd { descent: admm, ..recipe.clone() },
+        NonPrivateSgd { float: FloatKind::F64, ..recipe.clone() },
+    ] {
+        assert!(trained::<f32>(&wrong).is_err(), "{wrong:?}");
+    }
+}
+
 #[test]
 fn the_certificate_is_derived_again() {
     let recipe = ModelSgd { noise_mode: NoiseMode::Rounded, ..recipe() };
