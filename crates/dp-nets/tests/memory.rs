@@ -36,8 +36,8 @@ fn memory_does_not_grow_with_the_batch() {
     let labels = (0..60_000).map(|i| (i % 10) as u8).collect();
     let images = Images::new(shape, vec![90; 784 * 60_000], labels, 10).unwrap();
     let [small, large] = [256, 2048].map(|batch_size| peak(&images, batch_size, 1));
-    // The positions of a batch are 4 bytes each.
-    assert!(large < 85_000_000 && large < small + 100_000, "{small} and {large} bytes");
+    // 1792 more images have 13 MB of activations. A small batch may have no microbatch of the largest size.
+    assert!(large < 85_000_000 && large < small + 1_000_000, "{small} and {large} bytes");
     // A second thread has a microbatch and a sum of its own, and one sum may wait for its turn.
     let of_two = peak(&images, 2048, 2);
     assert!(of_two < 110_000_000, "{of_two} bytes");
