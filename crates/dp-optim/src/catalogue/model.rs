@@ -30,9 +30,9 @@ pub const MODEL_SETTINGS: &[&str] = &[
 ];
 
 /// Their values if they are not given, in words.
-pub const MODEL_DEFAULTS: &str = "20 passes in Poisson batches of n/30, clipping norm 0.1, constant steps of about 4 (1 - momentum) over the \
-                                  clipping norm, by the noise (Adam 0.004), the last iterate, no regularisation; without privacy 10 passes in batches \
-                                  of 128, steps of 0.5 (1 - momentum)";
+pub const MODEL_DEFAULTS: &str = "20 passes in Poisson batches of n/30; clipping norm 0.1; momentum 0.9; a constant step size of about 0.4 over \
+     the clipping norm, smaller with more noise (Adam: 0.004); the last iterate; no regularisation. Without privacy: 10 passes in \
+     batches of 128, step size 0.05. Without momentum, steps are ten times as long";
 
 /// The default clipping norm.
 const CLIP: f64 = 0.1;

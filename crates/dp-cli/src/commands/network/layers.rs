@@ -21,7 +21,7 @@ pub(super) enum Layers {
 }
 
 impl Layers {
-    /// Reads the file, if one is named. A name without a dot is none.
+    /// Reads the file, if one is named: a name that ends in `.toml`, or standard input.
     ///
     /// # Errors
     /// `network.*`, `file.*`.
@@ -63,24 +63,22 @@ impl Layers {
     /// `network.shape`.
     pub(super) fn for_images(&self, shape: Shape, config: &NetworkConfig) -> Result<Architecture, Failure> {
         let classes = config.images.classes.len();
-        let (architecture, file) = match self {
-            Self::Named(name) => (Architecture::named(name, shape, classes, None), None),
-            Self::File(architecture, name) => {
-                let own = architecture.classes().map_err(|error| unfit(&error).at_file(name))?;
-                let found = (architecture.input, own);
-                if found != (shape, classes) {
-                    let error =
-                        dp_nets::Error::Data { found: shape, found_classes: classes, expected: found.0, classes: own };
-                    return Err(unfit(&error).at_file(name));
-                }
-                (Ok(architecture.clone()), Some(name))
+        match self {
+            Self::Named(name) => {
+                let architecture = Architecture::named(name, shape, classes, None).map_err(|error| unfit(&error))?;
+                architecture.parameters().map_err(|error| unfit(&error))?;
+                Ok(architecture)
             }
-        };
-        let checked = architecture.and_then(|architecture| architecture.parameters().map(|_| architecture));
-        checked.map_err(|error| match file {
-            Some(name) => unfit(&error).at_file(name),
-            None => unfit(&error),
-        })
+            Self::File(architecture, name) => {
+                let at_file = |error: dp_nets::Error| unfit(&error).at_file(name);
+                let (expected, own) = (architecture.input, architecture.classes().map_err(at_file)?);
+                if (expected, own) == (shape, classes) {
+                    return Ok(architecture.clone());
+                }
+                let (found, found_classes) = (shape, classes);
+                Err(at_file(dp_nets::Error::Data { found, found_classes, expected, classes: own }))
+            }
+        }
     }
 }
 

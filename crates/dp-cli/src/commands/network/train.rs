@@ -69,7 +69,7 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
     }
     let layers = Layers::new(&config.model)?;
     // Settings that are wrong for every number of images, before one is read.
-    method(config, FEW)?;
+    method(config, to_check(config))?;
     let images = config.images.load()?;
     let n = images.len() as u64;
     let trained = Instant::now();
@@ -96,15 +96,17 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
 fn dry_run(config: &NetworkConfig, n: Option<u64>, console: &Console) -> Result<DryOutcome, Failure> {
     config.outputs().try_for_each(|path| atomic::check_name(path, config.force))?;
     let layers = Layers::new(&config.model)?;
-    method(config, FEW)?;
+    method(config, to_check(config))?;
     let architecture = layers.for_images(config.images.shape()?, config)?;
     let parameters = architecture.parameters().map_err(|error| unfit(&error))?;
     let plan = n.map(|n| plan(config, &layers, architecture.input, n, console)).transpose()?;
     Ok(DryOutcome::new(config, parameters as u64, n, plan.as_ref()))
 }
 
-/// A number of images with which settings are checked before the images are read.
-const FEW: u64 = 1 << 20;
+/// Returns a number of images with which settings can be checked before the images are read.
+fn to_check(config: &NetworkConfig) -> u64 {
+    config.settings.batch_size.unwrap_or_default().clamp(1 << 20, 1 << 40)
+}
 
 /// Returns the method for `n` images, with a microbatch of one image.
 fn method(config: &NetworkConfig, n: u64) -> Result<Method, Failure> {
