@@ -51,7 +51,7 @@ impl std::fmt::Debug for Input {
 /// # Examples
 /// ```
 /// use dp_data::read::matching;
-/// assert_eq!(matching("people.csv")?, ["people.csv"]);
+/// assert_eq!(matching("people.csv")?, [std::path::Path::new("people.csv")]);
 /// assert_eq!(matching("no/such/*.bin").unwrap_err().code(), "file.open");
 /// # Ok::<(), dp_data::DataError>(())
 /// ```
