@@ -52,7 +52,7 @@ const RECIPE: &str = "dp-sgd of a model";
 /// # Examples
 /// ```
 /// use dp_accountant::{Delta, Epsilon, ZeroOut};
-/// use dp_mechanisms::clip::GradientClipping;
+/// use dp_mechanisms::clip::ClippingNorm;
 /// use dp_optim::recipes::{Budget, ModelSgd};
 ///
 /// let recipe = ModelSgd { batch_size: 2048, steps: 600, ..ModelSgd::new(ClippingNorm::new(0.1)?) };
