@@ -31,14 +31,11 @@ pub fn markdown(file: &ModelFile, name: &str, choice: &[String]) -> String {
 #[cfg(feature = "networks")]
 pub fn of_network(file: &crate::network::NetworkFile, name: &str) -> String {
     let model = &file.model;
-    let labels: Vec<String> = model.classes().into_iter().take(MOST_NAMED).collect();
-    let more = model.labels.len().saturating_sub(MOST_NAMED);
-    let more = if more == 0 { String::new() } else { format!(" and {more} more") };
     let predicts = format!(
-        "Which of {} classes an image of {} pixels is of ({}{more}), by a network of {} layers with {} weights.",
+        "Which of {} classes an image of {} values is of ({}), by a network of {} layers with {} weights.",
         model.labels.len(),
         model.architecture.input,
-        labels.join(", "),
+        some(&model.classes()),
         model.architecture.layers.len(),
         model.weights.len()
     );
@@ -136,6 +133,16 @@ impl<D: Serialize> Subject<'_, D> {
 /// Largest number of classes that are listed by name.
 const MOST_NAMED: usize = 20;
 
+/// Lists classes by name, the first of many.
+fn some(classes: &[String]) -> String {
+    let named: Vec<String> = classes.iter().take(MOST_NAMED).map(|class| escaped(class)).collect();
+    let more = match classes.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    named.join(", ") + &more
+}
+
 /// Describes the model's predictions in a sentence.
 fn predicts(file: &ModelFile) -> String {
     let model = &file.model;
@@ -154,16 +161,7 @@ fn predicts(file: &ModelFile) -> String {
             )
         }
         ModelKind::MultiClassLinear { classes } => {
-            let named: Vec<String> = classes.iter().take(MOST_NAMED).map(|class| escaped(class)).collect();
-            let more = match classes.len().saturating_sub(MOST_NAMED) {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            format!(
-                "Which of {} classes {column} is of ({}{more}), from {features} features.",
-                classes.len(),
-                named.join(", ")
-            )
+            format!("Which of {} classes {column} is of ({}), from {features} features.", classes.len(), some(classes))
         }
         ModelKind::LinearRegression { range } => format!(
             "The number {column}, between {} and {}, from {features} features.",

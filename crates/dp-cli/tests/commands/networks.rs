@@ -83,7 +83,7 @@ fn a_network_is_trained_verified_evaluated_and_used() {
     assert_eq!((&verified["epsilon"], &verified["delta"]), (&result["epsilon"], &1e-6.into()));
     assert!(result["epsilon"].as_f64().unwrap() <= 4.0 && verified["adjacency"] == "add-remove");
     let report = place.read("report.md");
-    assert!(report.contains("an image of 6 x 6 x 1 pixels") && report.contains("dp verify m.json"), "{report}");
+    assert!(report.contains("an image of 6 x 6 x 1 values") && report.contains("dp verify m.json"), "{report}");
 
     let measured = place.dp(&[&["evaluate"][..], &TEST, &["--public-data", "--json"]].concat()).json();
     assert_eq!((&measured["n"], &measured["publishable"]), (&300.into(), &true.into()));
@@ -264,7 +264,11 @@ fn what_does_not_fit_is_refused_and_nothing_is_left() {
         run.fails(exit, code).says(text);
         assert_eq!(place.files(), before, "{arguments:?}");
     };
-    let base = [&TRAIN[..], &["--classes", "0,1,2", "--epsilon", "1", "--out", "m.json"]].concat();
+    let files = [&TRAIN[..], &["--epsilon", "1", "--out", "m.json"]].concat();
+    for flag in [&["--positive", "1"][..], &["--negative", "1"], &["--label-range", "0", "1"]] {
+        of(&[&files[..], &["--model", "mlp:8"], flag].concat(), 2, "usage.conflict", flag[0]);
+    }
+    let base = [&files[..], &["--classes", "0,1,2"]].concat();
     for (more, exit, code, text) in [
         (&["--model", "unknown.toml"][..], 3, "network.syntax", "unknown.toml, line 1"),
         (&["--model", "kind.toml"], 3, "network.syntax", "swish"),
@@ -330,6 +334,31 @@ fn what_does_not_fit_is_refused_and_nothing_is_left() {
         let rest = ["--model", "mlp:8", "--epsilon", "1", "--out", "m.json"];
         of(&[&["train"][..], arguments, &rest].concat(), exit, code, text);
     }
+    // Flags of other models, each by its name.
+    for flag in [
+        &["--label", "y"][..],
+        &["--schema-from-data"],
+        &["--schema", "s.toml", "--assume-public", "y"],
+        &["--pixel-max", "9"],
+        &["--scale", "unit"],
+        &["--curves", "2"],
+        &["--coordinate", "log"],
+        &["--row-norm", "unit"],
+        &["--sums"],
+        &["--memory", "1GB"],
+        &["--spool", "."],
+        &["--spool-encrypted"],
+        &["--project", "gaussian:3"],
+        &["--unit", "u", "--max-rows", "2"],
+        &["--loss", "softmax"],
+        &["--threshold", "base-rate"],
+        &["--huber-width", "0.1"],
+        &["--zero-based"],
+        &["--delimiter", "tab"],
+        &["--query", "SELECT 1"],
+    ] {
+        of(&[&base[..], &["--model", "mlp:8"], flag].concat(), 2, "usage.conflict", flag[0]);
+    }
     // An output that a pattern of inputs matches.
     let out =
         ["--epsilon", "1", "--model", "mlp:8", "--classes", "0,1,2", "--force", "--out", "train2-images.idx3-ubyte"];
@@ -371,7 +400,14 @@ fn what_a_network_does_not_do_is_said() {
 fn the_networks_have_a_page() {
     let place = Workplace::new();
     let text = place.dp(&["help", "networks"]).ok();
-    for part in ["tempered-cnn", "795010", "[[layers]]", "--clip-rule", "dp-adambc"] {
+    for part in [
+        "tempered-cnn: convolution 16 of 8 x 8 stride 2 x 2 padding 3 x 3, tanh, max-pool 2 x 2 stride 1 x 1, ",
+        "max-pool 2 x 2, linear 256",
+        "795010",
+        "[[layers]]",
+        "--clip-rule",
+        "dp-adambc",
+    ] {
         assert!(text.contains(part), "{text}");
     }
 }

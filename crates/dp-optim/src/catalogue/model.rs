@@ -38,9 +38,9 @@ pub const MODEL_DEFAULTS: &str = "20 passes in Poisson batches of n/30; clipping
 const CLIP: f64 = 0.1;
 /// The default step size times the clipping norm, under the default momentum.
 const STEP: f64 = 0.4;
-/// The noise multiplier times the square root of the steps, over the batch size, at which steps are as long as that.
+/// The noise `ν √T / b` at which the default step size is [`STEP`].
 const NOISE: f64 = 0.025;
-/// How many times longer steps are at most, with less noise.
+/// The largest factor by which less noise lengthens the default steps.
 const LONGEST: f64 = 2.0;
 /// The default step size of Adam.
 const ADAM_STEP: f64 = 0.004;
@@ -52,7 +52,7 @@ const PASSES: u64 = 20;
 const PLAIN_PASSES: u64 = 10;
 /// The default step size without privacy, under the default momentum.
 const PLAIN_STEP: f64 = 0.05;
-/// The default batch is this part of the samples.
+/// The number of samples over the default batch size.
 const BATCHES: u64 = 30;
 /// γ of automatic clipping over the clipping norm.
 const GAMMA: f64 = 0.1;
@@ -78,7 +78,13 @@ pub struct ModelRequest<'s> {
 
 impl ModelRequest<'_> {
     /// Builds the recipe of one of the algorithms [`FOR_MODELS`], with defaults that were measured on small networks of images. The
-    /// default steps of DP-SGD are the shorter the more noise there is.
+    /// default step size of DP-SGD falls as the noise grows.
+    ///
+    /// # Formula
+    /// With noise multiplier ν, T steps, batch size b, clipping norm C and momentum m, the default step size of DP-SGD is
+    /// ```text
+    /// 4 (1 - m) / C · min(2, √(0.025 b / (ν √T)))
+    /// ```
     ///
     /// # Errors
     /// [`Error::Setting`] for another algorithm, and for a setting that it does not take, or not in this combination; a budget that

@@ -94,6 +94,18 @@ pub struct ModelSgd {
     pub float: FloatKind,
 }
 
+/// Checks a descent, which must be one for models of any kind.
+fn check_descent(descent: Descent) -> Result<(), Error> {
+    descent.check()?;
+    match descent {
+        Descent::Admm { .. } | Descent::Consensus { .. } => {
+            let why = "ADMM and consensus are for penalties of linear models";
+            Err(Error::NotProved { recipe: RECIPE, why })
+        }
+        _ => Ok(()),
+    }
+}
+
 impl ModelSgd {
     /// Creates a recipe with Poisson batches of 2048, 600 steps of size 0.5, Nesterov's momentum 0.9 and the last iterate, in single
     /// precision.
@@ -179,11 +191,7 @@ impl ModelSgd {
         }
         let (law, sums) = self.sums(n, relation)?;
         let lambda = non_negative("lambda", self.lambda)?;
-        self.descent.check()?;
-        if matches!(self.descent, Descent::Admm { .. } | Descent::Consensus { .. }) {
-            let why = "ADMM and consensus are for penalties of linear models";
-            return Err(Error::NotProved { recipe: RECIPE, why });
-        }
+        check_descent(self.descent)?;
         let (steps, weights) = (self.schedule.prepare(self.steps)?, self.averaging.prepare(self.steps)?);
         let divisor = law.mean_size(n)?;
         // A thousand times the expected norm of the noise, which it exceeds with probability below e^-900.

@@ -18,7 +18,8 @@ fn images(count: usize) -> Images {
 fn training(float: FloatKind) -> NetworkTraining {
     let norm = ClippingNorm::new(0.1).unwrap();
     let recipe = ModelSgd { batch_size: 50, steps: 30, float, ..ModelSgd::new(norm) };
-    NetworkTraining::new(3.0, 1e-5, Architecture::mlp(SHAPE, &[4], 2, Activation::Relu)).unwrap().by(recipe)
+    let layers = Architecture::mlp(SHAPE, &[4], 2, Activation::Relu);
+    NetworkTraining::new(Method::private(recipe, 3.0, 1e-5).unwrap(), layers).unwrap()
 }
 
 fn trained(float: FloatKind) -> NetworkFile {
@@ -79,7 +80,8 @@ fn edits_are_found() {
         NetworkFile::parse(sealed.to_text().unwrap().as_bytes()).and_then(|file| verify::network(&file))
     };
     resealed(&|_| ()).unwrap();
-    let edits: [Edit<'_>; 15] = [
+    let edits: [Edit<'_>; 16] = [
+        ("the model's float", &|file| file.model.float = FloatKind::F64),
         ("no noise", &|file| file.certificate.derivation = NetworkDerivation::NonPrivate(NonPrivateSgd::new())),
         ("equal labels", &|file| file.model.labels = vec![1, 1]),
         ("more labels", &|file| file.model.labels.push(2)),
@@ -129,7 +131,7 @@ fn the_baseline_learns_and_claims_nothing() {
     for float in [FloatKind::F32, FloatKind::F64] {
         let recipe = NonPrivateSgd { batch_size: 20, steps: 200, float, ..NonPrivateSgd::new() };
         let architecture = Architecture::mlp(SHAPE, &[4], 2, Activation::Tanh);
-        let training = NetworkTraining::with_method(Method::NonPrivate(recipe), architecture).unwrap();
+        let training = NetworkTraining::new(Method::NonPrivate(recipe), architecture).unwrap();
         let plan = training.plan(400).unwrap();
         assert_eq!((plan.reached(), plan.noise_multiplier()), (None, None));
         let data = images(400);

@@ -5,7 +5,6 @@ use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::Images;
 use dp_mechanisms::ReleaseRng;
-use dp_mechanisms::clip::ClippingNorm;
 use dp_nets::{Architecture, Float, Initial, Network, Pixels, Scaling};
 use dp_optim::engine::Control;
 use dp_optim::recipes::{Budget, ModelDerivation, ModelPlan, ModelSgd, NonPrivateSgd, RecordAdjacency};
@@ -38,6 +37,15 @@ pub enum Method {
 }
 
 impl Method {
+    /// Creates a private method with this budget, add-remove with a public number of images.
+    ///
+    /// # Errors
+    /// An epsilon that is not positive and finite, and a delta outside `[0, 1)`.
+    pub fn private(recipe: ModelSgd, epsilon: f64, delta: f64) -> Result<Self, NetworkTrainError> {
+        let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
+        Ok(Self::Private { recipe, budget, relation: AdjacencyKind::ZeroOut })
+    }
+
     /// Returns the floating-point type.
     pub fn float(&self) -> FloatKind {
         match self {
@@ -68,7 +76,7 @@ impl Method {
 /// # Examples
 /// ```
 /// use dp::metrics::winner;
-/// use dp::network::{NetworkFile, NetworkTraining};
+/// use dp::network::{Method, NetworkFile, NetworkTraining};
 /// use dp_data::{Images, Workers, images::Shape};
 /// use dp_mechanisms::OsSeeded;
 /// use dp_mechanisms::clip::ClippingNorm;
@@ -82,7 +90,8 @@ impl Method {
 /// let images = Images::new(shape, pixels, (0..1000).map(|i| (i % 2) as u8).collect(), 2)?;
 ///
 /// let recipe = ModelSgd { batch_size: 100, steps: 60, ..ModelSgd::new(ClippingNorm::new(0.1)?) };
-/// let training = NetworkTraining::new(2.0, 1e-5, Architecture::mlp(shape, &[8], 2, Activation::Tanh))?.by(recipe);
+/// let layers = Architecture::mlp(shape, &[8], 2, Activation::Tanh);
+/// let training = NetworkTraining::new(Method::private(recipe, 2.0, 1e-5)?, layers)?; // epsilon, delta
 /// let file = training.on(&images, &mut OsSeeded::new()?, &mut Control::default(), &mut |_, _| ())?;
 /// assert!(dp::verify::network(&file)?.epsilon <= 2.0);
 /// assert_eq!(NetworkFile::parse(file.to_text()?.as_bytes())?, file);
@@ -148,30 +157,10 @@ impl NetworkTraining {
     ///
     /// # Errors
     /// Layers that do not fit each other.
-    pub fn with_method(method: Method, architecture: Architecture) -> Result<Self, NetworkTrainError> {
+    pub fn new(method: Method, architecture: Architecture) -> Result<Self, NetworkTrainError> {
         let labels = (0..=u8::MAX).take(architecture.classes()?).collect();
         let (scaling, initial, seed) = (Scaling::Unit, Initial::Uniform, 1);
         Ok(Self { architecture, labels, scaling, initial, seed, method })
-    }
-
-    /// Creates a private training with the budget `epsilon` and `delta`, add-remove with a public number of images, and the
-    /// settings of [`ModelSgd::new`] with clipping norm 0.1.
-    ///
-    /// # Errors
-    /// An epsilon that is not positive and finite, a delta outside `[0, 1)`, and layers that do not fit each other.
-    pub fn new(epsilon: f64, delta: f64, architecture: Architecture) -> Result<Self, NetworkTrainError> {
-        let recipe = ModelSgd::new(ClippingNorm::new(0.1).map_err(dp_optim::Error::from)?);
-        let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
-        Self::with_method(Method::Private { recipe, budget, relation: AdjacencyKind::ZeroOut }, architecture)
-    }
-
-    /// Sets the recipe of a private training.
-    #[must_use]
-    pub fn by(mut self, recipe: ModelSgd) -> Self {
-        if let Method::Private { recipe: old, .. } = &mut self.method {
-            *old = recipe;
-        }
-        self
     }
 
     /// Returns the largest microbatch for training this network: fast, and with little noise for rounding.

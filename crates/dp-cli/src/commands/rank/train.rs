@@ -172,10 +172,7 @@ fn warn_before(settings: &Settings, seed: Option<u64>, console: &Console) {
              use it for comparison, and do not publish it",
         );
     } else if seed.is_some() {
-        console.warn(
-            "NOT PRIVATE: --seed makes the noise reproducible, so that anyone who guesses the seed can subtract it\n\
-             the certificate claims nothing; omit --seed for a ranker to be published",
-        );
+        protection::warn_seeded("ranker", console);
     }
 }
 

@@ -10,8 +10,9 @@ use dp_optim::catalogue::{self, Advice, Built, Entry, Settings};
 use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe, RecordAdjacency, Summary};
 
-use super::config::{Method, TrainConfig};
+use super::config::TrainConfig;
 use super::outcome::expectation;
+use super::privacy::Method;
 use super::refusal::refusal;
 use super::tuning::Tuning;
 use crate::args::Adjacency;

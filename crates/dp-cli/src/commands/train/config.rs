@@ -4,13 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dp::training::{ChoiceMethod, LARGEST_SUGGESTED_DELTA, suggested_delta};
+use dp::training::{ChoiceMethod, suggested_delta};
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{Delta, Epsilon};
 use dp_data::Workers;
-use dp_data::draft::LabelHint;
-use dp_data::encode::{Encoding, FeatureMap, MAX_FEATURES, PROJECTION_SEEDS, RowNorm};
+use dp_data::encode::{Encoding, FeatureMap, PROJECTION_SEEDS, RowNorm};
 use dp_data::schema::{Label, LabelKind, Scale};
 use dp_data::spool::{Room, SpoolOptions};
 use dp_losses::LossKind;
@@ -19,15 +17,16 @@ use dp_optim::catalogue::{self, Settings};
 use dp_optim::recipes::per_unit::MOST_ROWS;
 use dp_optim::recipes::{Budget, Share};
 
-use super::algorithm::{PrivateAlgorithm, check_flags};
+use super::algorithm::check_flags;
+use super::knowledge::{Knowledge, knowledge};
 use super::loss::AskedLoss;
+use super::privacy::{Method, is_suggested, method, noise_mode};
+use super::target::Target;
 use super::tuning::{Tuning, Way};
-use crate::args::{self, FileName, Format, GlobalArgs, TrainArgs, TuneArgs};
-use crate::atomic;
+use crate::args::{self, Format, GlobalArgs, TrainArgs, TuneArgs};
 use crate::failure::Failure;
-use crate::input::{InputConfig, TypedTable, check_distinct, check_stdin, conflict, label_hint};
+use crate::input::{InputConfig, TypedTable, check_distinct, check_stdin, conflict};
 use crate::limit;
-use crate::output::write_stdout;
 use crate::progress::ProgressMode;
 
 /// The configuration of a training.
@@ -102,55 +101,6 @@ pub struct RowsOfUnit {
     pub most: u64,
 }
 
-/// The facts known about the records before they are read.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Knowledge {
-    /// A schema file, with the columns declared public.
-    Schema {
-        /// The file; `-` for standard input.
-        file: FileName,
-        /// The label given by flag, which must be that of the schema.
-        label: Option<String>,
-        /// The label values given by flag, which must agree with the schema.
-        named: NamedLabel,
-        /// Columns declared public without review.
-        assume_public: Vec<String>,
-    },
-    /// Nothing: the schema is inferred from the data and assumed public.
-    FromData {
-        /// The label.
-        label: String,
-        /// The label values given by flag.
-        named: NamedLabel,
-    },
-    /// A libsvm file.
-    Libsvm {
-        /// Number of features; `None` for the largest index, assumed public.
-        features: Option<u32>,
-        /// The label values. If one of two classes is given, all other values belong to the other; by default +1 against -1
-        /// and 0.
-        named: NamedLabel,
-    },
-    /// Images and labels in two IDX files, whose headers give the image size.
-    Images {
-        /// The label values. If one of two classes is given, all other values belong to the other; by default the ten digits.
-        named: NamedLabel,
-        /// The largest value of a pixel, publicly known.
-        max: u8,
-    },
-}
-
-/// The label values given on the command line.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct NamedLabel {
-    /// The value that counts as positive.
-    pub positive: Option<String>,
-    /// The value that counts as negative.
-    pub negative: Option<String>,
-    /// Several classes, or a number in a range.
-    pub hint: Option<LabelHint>,
-}
-
 /// One-vs-rest classification: one model per class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OneVsAll {
@@ -158,90 +108,6 @@ pub struct OneVsAll {
     pub share: Share,
     /// Number of classes; two until the label is known.
     pub classes: u32,
-}
-
-/// The algorithm.
-#[derive(Debug, Clone, Copy)]
-pub enum Method {
-    /// A private algorithm.
-    Private {
-        /// The algorithm.
-        algorithm: PrivateAlgorithm,
-        /// The privacy budget.
-        budget: Budget,
-        /// The neighbouring relation.
-        adjacency: args::Adjacency,
-    },
-    /// The non-private baseline.
-    NonPrivate,
-}
-
-/// The destination of model and certificate.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Target {
-    /// Standard output.
-    Stdout,
-    /// A file.
-    File(PathBuf),
-}
-
-impl Target {
-    /// Checks the outputs, model and report.
-    ///
-    /// # Errors
-    /// `usage.conflict`, `usage.value`.
-    pub(in crate::commands) fn new(args: &TrainArgs, global: &GlobalArgs) -> Result<Self, Failure> {
-        let out = if args.out.as_os_str() == "-" { Self::Stdout } else { Self::File(args.out.clone()) };
-        if out == Self::Stdout && global.json {
-            return Err(conflict("--out", "the model and the JSON result cannot both go to standard output")
-                .help("name a file for the model, or omit --json"));
-        }
-        if args.report.as_deref().is_some_and(|report| report.as_os_str() == "-") {
-            return Err(Failure::usage("--report", "standard output is taken by the result").help("name a file"));
-        }
-        Ok(out)
-    }
-
-    /// Returns the file of the model.
-    pub(in crate::commands) fn file(&self) -> Option<&Path> {
-        match self {
-            Self::File(path) => Some(path),
-            Self::Stdout => None,
-        }
-    }
-
-    /// Returns what readers call the model.
-    pub(in crate::commands) fn name(&self) -> String {
-        match self {
-            Self::File(path) => path.file_name().map_or("model".into(), |name| name.to_string_lossy().into_owned()),
-            Self::Stdout => "MODEL".to_owned(),
-        }
-    }
-
-    /// Writes the model and the report.
-    ///
-    /// # Errors
-    /// `output.*`. No file is left then.
-    pub(in crate::commands) fn write(
-        &self,
-        model: &str,
-        report: Option<(&Path, &str)>,
-        force: bool,
-    ) -> Result<(), Failure> {
-        let report = report.map(|(path, text)| (path, text.as_bytes()));
-        match self {
-            Self::File(path) => {
-                let files: Vec<_> = [(path.as_path(), model.as_bytes())].into_iter().chain(report).collect();
-                atomic::write_together(&files, force)
-            }
-            Self::Stdout => {
-                let report = report.map(|(path, text)| atomic::PendingFile::create(path, force)?.with(text));
-                let report = report.transpose()?;
-                write_stdout(model.as_bytes(), b"")?;
-                report.map_or(Ok(()), atomic::PendingFile::commit)
-            }
-        }
-    }
 }
 
 /// The facts available to a dry run.
@@ -544,156 +410,12 @@ fn one_vs_all(args: &TrainArgs) -> Result<Option<OneVsAll>, Failure> {
     Ok(Some(OneVsAll { share, classes: 2 }))
 }
 
-fn missing(flag: &str, message: &str) -> Failure {
-    Failure { code: "usage.missing", ..Failure::usage(flag, message) }
-}
-
-fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, Failure> {
-    let named = NamedLabel {
-        positive: args.positive.clone(),
-        negative: args.negative.clone(),
-        hint: label_hint(&args.classes, &args.label_range)?,
-    };
-    if named.positive.is_some() && named.positive == named.negative {
-        return Err(conflict("--negative", "--positive and --negative are the same value"));
-    }
-    if !format.is_table() {
-        let name = format.name();
-        for (given, flag) in [
-            (args.schema.is_some(), "--schema"),
-            (args.schema_from_data, "--schema-from-data"),
-            (args.label.is_some(), "--label"),
-            (!args.assume_public.is_empty(), "--assume-public"),
-            (args.curves.is_some(), "--curves"),
-            (args.coordinate.is_some(), "--coordinate"),
-        ] {
-            if given {
-                return Err(conflict(flag, format!("{flag} has no meaning for {name}, which name no columns")));
-            }
-        }
-    }
-    if args.pixel_max.is_some() && format != Format::Idx {
-        return Err(conflict("--pixel-max", "--pixel-max is for IDX images").help("omit --pixel-max"));
-    }
-    match format {
-        Format::Cifar10 => Err(conflict("--data", "CIFAR-10 images are for networks").help("add --model")),
-        Format::Idx if args.dim.is_some() => {
-            Err(conflict("--dim", "--dim has no meaning for images: their file says how large they are"))
-        }
-        Format::Idx => Ok(Knowledge::Images { named, max: args.pixel_max.unwrap_or(u8::MAX) }),
-        Format::Libsvm => {
-            let features = match args.dim {
-                None => None,
-                Some(dim) => {
-                    Some(u32::try_from(dim).ok().filter(|dim| (1..=MAX_FEATURES).contains(dim)).ok_or_else(|| {
-                        Failure::usage("--dim", format!("--dim is {dim}"))
-                            .expected(format!("between 1 and {MAX_FEATURES} features"))
-                    })?)
-                }
-            };
-            Ok(Knowledge::Libsvm { features, named })
-        }
-        _ => {
-            if args.dim.is_some() {
-                return Err(conflict("--dim", "--dim has no meaning for a table: the schema says how wide rows are"));
-            }
-            match (&args.schema, args.schema_from_data) {
-                (Some(file), _) => Ok(Knowledge::Schema {
-                    file: file.clone(),
-                    label: args.label.clone(),
-                    named,
-                    assume_public: args.assume_public.clone(),
-                }),
-                (None, true) if !args.assume_public.is_empty() => {
-                    Err(conflict("--assume-public", "--schema-from-data assumes all columns to be public already"))
-                }
-                (None, true) => match &args.label {
-                    Some(label) => Ok(Knowledge::FromData { label: label.clone(), named }),
-                    None => Err(missing("--label", "which column is to be predicted was not said")
-                        .help("add --label COLUMN, and --positive VALUE")),
-                },
-                (None, false) => Err(missing("--schema", "ranges and categories of the columns are not known")
-                    .expected("--schema FILE, with what is publicly known")
-                    .help(
-                        "draft one with `dp schema` and review it, or add --schema-from-data to take them from the \
-                         data and assume that they are public",
-                    )),
-            }
-        }
-    }
-}
-
-/// Returns the noise mode as typed.
-pub(in crate::commands) fn noise_mode(noise: Option<args::Noise>) -> NoiseMode {
-    match noise.unwrap_or_default() {
-        args::Noise::Exact => NoiseMode::Exact,
-        args::Noise::Rounded => NoiseMode::Rounded,
-    }
-}
-
 /// Returns the floating-point type as typed.
 pub(in crate::commands) fn float_kind(float: args::Float) -> FloatKind {
     match float {
         args::Float::F64 => FloatKind::F64,
         args::Float::F32 => FloatKind::F32,
     }
-}
-
-/// Returns the requested budget; until the number of records is known, with a usual delta if it follows from that.
-///
-/// # Errors
-/// `usage.missing`, `usage.value`.
-pub(in crate::commands) fn budget(args: &TrainArgs, delta_is_suggested: bool) -> Result<Budget, Failure> {
-    let Some(epsilon) = args.epsilon else {
-        return Err(missing("--epsilon", "how much privacy to spend was not said")
-            .expected("a number greater than 0; 1 is a common choice, smaller is more private")
-            .help("add --epsilon 1"));
-    };
-    let epsilon = Epsilon::new(epsilon).map_err(|error| {
-        Failure::usage("--epsilon", error.to_string())
-            .expected("a finite number, at least 2^-50 (about 1e-15)")
-            .help("use --epsilon 1, say; smaller is more private")
-    })?;
-    let delta = args.delta.unwrap_or(if delta_is_suggested { LARGEST_SUGGESTED_DELTA } else { 0.0 });
-    let delta = Delta::new(delta).map_err(|error| {
-        Failure::usage("--delta", error.to_string())
-            .expected("a number in [0, 1), far below 1/n; 0 is pure differential privacy")
-            .help("use --delta 1e-8, say, or omit it")
-    })?;
-    Ok(Budget { epsilon, delta })
-}
-
-/// Rejects flags that have no meaning without privacy.
-///
-/// # Errors
-/// `usage.conflict`.
-pub(in crate::commands) fn check_non_private(args: &TrainArgs) -> Result<(), Failure> {
-    let given = [
-        ("--epsilon", args.epsilon.is_some()),
-        ("--delta", args.delta.is_some_and(|delta| delta != 0.0)),
-        ("--adjacency", args.adjacency.is_some()),
-        ("--noise", args.noise.is_some()),
-    ];
-    match given.into_iter().find(|(_, is_given)| *is_given) {
-        Some((flag, _)) => Err(conflict(flag, format!("{flag} has no meaning without privacy"))
-            .help("omit it, or choose a private --algorithm")),
-        None => Ok(()),
-    }
-}
-
-fn method(args: &TrainArgs) -> Result<Method, Failure> {
-    let args::Algorithm::Private(entry) = args.algorithm() else {
-        check_non_private(args)?;
-        return Ok(Method::NonPrivate);
-    };
-    let algorithm = PrivateAlgorithm(entry);
-    let adjacency = args.adjacency.unwrap_or_else(|| algorithm.usual_relation());
-    Ok(Method::Private { algorithm, budget: budget(args, is_suggested(args))?, adjacency })
-}
-
-/// Returns whether delta follows from the number of records.
-fn is_suggested(args: &TrainArgs) -> bool {
-    args.delta.is_none() && args.algorithm() == args::Algorithm::auto()
 }
 
 fn projection_seed(seed: Option<u64>) -> Result<Option<u64>, Failure> {

@@ -2,10 +2,13 @@
 
 mod algorithm;
 mod config;
+mod knowledge;
 mod loss;
 mod outcome;
+mod privacy;
 mod refusal;
 mod source;
+mod target;
 mod training;
 mod tuning;
 
@@ -21,15 +24,20 @@ use dp_optim::recipes::{AnyRecipe, Budget};
 pub use algorithm::PrivateAlgorithm;
 pub(super) use algorithm::check_flags;
 pub(crate) use config::ON_SUMS;
-pub use config::{DryRun, Knowledge, Method, NamedLabel, Target, TrainConfig};
+pub use config::{DryRun, TrainConfig};
+pub use knowledge::{Knowledge, NamedLabel};
 pub use loss::AskedLoss;
 pub use outcome::{DryOutcome, Outcome};
 pub use tuning::{Chosen, Tuning, Way};
 
-pub(super) use config::{budget, check_non_private, float_kind, noise_mode};
+pub use privacy::Method;
+pub use target::Target;
+
+pub(super) use config::float_kind;
 pub(super) use outcome::percent;
+pub(super) use privacy::{budget, check_non_private, noise_mode};
 pub(super) use refusal::refusal;
-pub(super) use training::secret;
+pub(super) use training::{check_room, secret};
 
 use source::Known;
 use training::load_and_train;
@@ -96,13 +104,7 @@ pub(super) fn execute_configured(config: &TrainConfig, console: &Console) -> Res
         return console.result(&outcome, &outcome.text());
     }
     let outcome = run(config, console)?;
-    match config.out {
-        Target::Stdout => {
-            outcome.text().lines().for_each(|line| console.note(line));
-            Ok(())
-        }
-        Target::File(_) => console.result(&outcome, &outcome.text()),
-    }
+    config.out.print(&outcome, &outcome.text(), console)
 }
 
 /// Trains and writes model, certificate and report.
@@ -202,9 +204,6 @@ fn warn_before(config: &TrainConfig, console: &Console) {
              use it for comparison, and do not publish it",
         );
     } else if config.seed.is_some() {
-        console.warn(
-            "NOT PRIVATE: --seed makes the noise reproducible, so that anyone who guesses the seed can subtract it\n\
-             the certificate claims nothing; omit --seed for a model to be published",
-        );
+        protection::warn_seeded("model", console);
     }
 }

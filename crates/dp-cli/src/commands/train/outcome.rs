@@ -14,7 +14,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::algorithm::Foreseen;
-use super::config::{Method, Target, TrainConfig};
+use super::config::TrainConfig;
+use super::privacy::Method;
+use super::target::Target;
 use super::tuning::Chosen;
 use crate::args::{self, Algorithm};
 use crate::atomic;

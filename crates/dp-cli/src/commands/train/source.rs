@@ -15,7 +15,8 @@ use dp_data::{DataError, Encoding, UnitBound};
 use dp_mechanisms::rng::{OsSeeded, Purpose, ReleaseRng, SeededRng};
 
 use super::algorithm;
-use super::config::{Knowledge, NamedLabel, TrainConfig};
+use super::config::TrainConfig;
+use super::knowledge::{Knowledge, NamedLabel};
 use super::refusal::refusal;
 use crate::args;
 use crate::exit_code::ExitStatus;

@@ -20,7 +20,8 @@ use dp_optim::engine::Control;
 use dp_optim::recipes::{Budget, Compiled, Planned, Recipe, TrainsAny};
 
 use super::algorithm;
-use super::config::{Method, TrainConfig};
+use super::config::TrainConfig;
+use super::privacy::Method;
 use super::refusal::refusal;
 use super::source::Known;
 use super::tuning::{Chosen, Tuning, Way, chosen_on_public, public_records};
@@ -105,19 +106,28 @@ const BYTES_PER_WEIGHT: usize = 128;
 /// message, and that the model file can be read again.
 fn check_memory(dim: usize, outputs: u32) -> Result<(), Failure> {
     let of_feature = BYTES_PER_FEATURE.saturating_add(BYTES_PER_WEIGHT.saturating_mul(outputs as usize - 1));
-    let room = memory::check(dim.saturating_mul(of_feature), "a model of this many features");
-    let text = sealed::text_of((dim as u64).saturating_mul(outputs.into()));
-    let why = match room {
+    let model = if outputs == 1 { String::new() } else { format!(" and {outputs} outputs") };
+    let model = format!("a model of {dim} features{model}");
+    check_room(&model, dim.saturating_mul(of_feature), (dim as u64).saturating_mul(outputs.into())).map_err(|failure| {
+        failure.help(
+            "name the number of features with --dim, use fewer (--project), or train where there is more memory; nothing was \
+             released",
+        )
+    })
+}
+
+/// Checks that so many bytes are free for training a model, and that its file, with so many weights, can be read again.
+///
+/// # Errors
+/// `memory.exhausted`.
+pub(in crate::commands) fn check_room(model: &str, needed: usize, weights: u64) -> Result<(), Failure> {
+    let text = sealed::text_of(weights);
+    let why = match memory::check(needed, "a model of this size") {
         Ok(()) if text <= sealed::LARGEST_MODEL => return Ok(()),
         Ok(()) => format!("its file may take {}, and {} are the most", Bytes(text), Bytes(sealed::LARGEST_MODEL)),
         Err(error) => format!("{} are needed", Bytes(error.needed)),
     };
-    let model = if outputs == 1 { String::new() } else { format!(" and {outputs} outputs") };
-    let failure = out_of_memory(format!("there is no room for a model of {dim} features{model}: {why}"));
-    Err(failure.help(
-        "name the number of features with --dim, use fewer (--project), or train where there is more memory; nothing was \
-         released",
-    ))
+    Err(out_of_memory(format!("there is no room for {model}: {why}")))
 }
 
 /// Returns a generator keyed by the system.

@@ -5,6 +5,7 @@ use dp_losses::ChoosesFrom;
 use dp_mechanisms::ReleaseRng;
 use nalgebra::RealField;
 
+use super::check_descent;
 use crate::averaging::Averaging;
 use crate::descent::Descent;
 use crate::engine::{BatchKey, BatchLaw, Buffered, Control, PlainGradient, SampledRun};
@@ -86,11 +87,7 @@ impl NonPrivateSgd {
         if self.steps == 0 {
             return Err(Error::Count { name: "steps", value: 0, range: "1 or more" });
         }
-        self.descent.check()?;
-        if matches!(self.descent, Descent::Admm { .. } | Descent::Consensus { .. }) {
-            let why = "ADMM and consensus are for penalties of linear models";
-            return Err(Error::NotProved { recipe: "sgd of a model", why });
-        }
+        check_descent(self.descent)?;
         let lambda = non_negative("lambda", self.lambda)?;
         let (n, law) = (samples.count(), BatchLaw::FixedSize { size: self.batch_size });
         let weights = self.averaging.prepare(self.steps)?;
