@@ -247,6 +247,12 @@ mod tests {
                 for averaging in [None, Some(Average::Last), Some(Average::Suffix), Some(Average::Exponential)] {
                     let recipe = build(name, &Settings { clip_rule, averaging, ..Settings::default() }).unwrap();
                     assert_eq!((recipe.batch_size, recipe.steps, recipe.microbatch), (200, 600, 64));
+                    let found = match recipe.clipping {
+                        GradientClipping::PerBlock(_) => ClipRule::PerLayer,
+                        GradientClipping::Automatic(_) => ClipRule::Automatic,
+                        _ => ClipRule::Flat,
+                    };
+                    assert_eq!(found, clip_rule.unwrap_or(ClipRule::Flat));
                     let plan = recipe.plan::<ZeroOut>(6000, 1000, budget).unwrap();
                     assert!(plan.reached().epsilon <= 2.0);
                 }

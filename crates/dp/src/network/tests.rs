@@ -101,6 +101,8 @@ fn edits_are_found() {
     for (name, edit) in edits {
         assert!(resealed(edit).is_err(), "{name}");
     }
+    let unnamed = resealed(&|file| file.certificate.noise = dp_accountant::certificate::NoiseMode::None).unwrap_err();
+    assert_eq!(unnamed.field(), Some("certificate.noise"), "{unnamed}");
     let text = file.to_text().unwrap();
     let edited = text.replacen("\"seed\": 1", "\"seed\": 2", 1);
     assert_eq!(NetworkFile::parse(edited.as_bytes()).unwrap_err().kind(), ErrorKind::ModelHash);
