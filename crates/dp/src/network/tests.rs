@@ -1,3 +1,4 @@
+use dp_accountant::certificate::NoiseMode;
 use dp_data::images::Shape;
 use dp_mechanisms::clip::ClippingNorm;
 use dp_mechanisms::{OsSeeded, SeededRng};
@@ -90,7 +91,7 @@ fn edits_are_found() {
         ("steps", &|file| derivation(file).recipe.steps += 1),
         ("parameters", &|file| derivation(file).parameters += 1),
         ("float", &|file| derivation(file).recipe.float = FloatKind::F64),
-        ("noise mode", &|file| file.certificate.noise = dp_accountant::certificate::NoiseMode::Rounded),
+        ("noise mode", &|file| file.certificate.noise = NoiseMode::Rounded),
         ("unit", &|file| file.certificate.unit = dp_accountant::guarantee::Unit::List),
         ("assumptions", &|file| file.certificate.assumptions.truncate(1)),
         ("weights", &|file| file.model.weights[0] += 1e-12),
@@ -101,8 +102,12 @@ fn edits_are_found() {
     for (name, edit) in edits {
         assert!(resealed(edit).is_err(), "{name}");
     }
-    let unnamed = resealed(&|file| file.certificate.noise = dp_accountant::certificate::NoiseMode::None).unwrap_err();
-    assert_eq!(unnamed.field(), Some("certificate.noise"), "{unnamed}");
+    // Rounded noise with its assumption, called exact.
+    let unnamed = resealed(&|file| {
+        derivation(file).recipe.noise_mode = NoiseMode::Rounded;
+        file.certificate.assumptions.push(Assumption::IdealisedFloat);
+    });
+    assert_eq!(unnamed.unwrap_err().field(), Some("certificate.noise"));
     let text = file.to_text().unwrap();
     let edited = text.replacen("\"seed\": 1", "\"seed\": 2", 1);
     assert_eq!(NetworkFile::parse(edited.as_bytes()).unwrap_err().kind(), ErrorKind::ModelHash);
