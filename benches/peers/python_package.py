@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The Python package `dp` beside its peers and beside the program, in one run.
 
-    pip install maturin numpy scikit-learn diffprivlib dp-accounting prv-accountant
+    pip install maturin numpy scikit-learn diffprivlib dp-accounting prv-accountant opacus
     maturin build --profile dist --manifest-path crates/dp-python/Cargo.toml --out wheels && pip install wheels/*.whl
     cargo build --release -p dp-cli
     python benches/peers/python_package.py wheels/*.whl --program target/release/dp [--rows 500000] [--columns 54]
@@ -13,6 +13,7 @@ process of its own, least of three; milliseconds of a grid of accounting questio
 """
 
 import argparse
+import dataclasses
 import json
 import os
 import pathlib
@@ -46,21 +47,36 @@ def memory(name):
 
 
 def fit(what, rows, columns):
-    """Fits once; prints seconds, accuracy, the matrix's size and the peak of memory beyond what there was, in MB."""
+    """Fits once; prints seconds, those after the last cell was taken, accuracy, the matrix's size and the peak of memory beyond
+    what there was, in MB."""
     warnings.simplefilter("ignore")
     X, y = data(rows, columns)
+    last = float("nan")
     if what.startswith("dp"):
-        from dp import DPLogisticRegression
+        from dp import DPLogisticRegression, _columns
 
+        of_array = _columns.of_array
+
+        def timed(name, values):
+            column = of_array(name, values)
+
+            def chunk(start, stop):
+                nonlocal last
+                try:
+                    return column.chunk(start, stop)
+                finally:
+                    last = time.perf_counter()
+
+            return dataclasses.replace(column, chunk=chunk)
+
+        _columns.of_array = timed
         name, options = {
             "dp auto": ("auto", {}),
             "dp dp-sgd": ("dp-sgd", {}),
             "dp bolt-on": ("bolt-on-convex", {}),
             "dp auto, lines": ("auto", {"curves": "none"}),
         }[what]
-        model = DPLogisticRegression(
-            EPSILON, DELTA, bounds=(-1, 1), classes=[0, 1], algorithm=name, n_jobs=2, **options
-        )
+        model = DPLogisticRegression(EPSILON, DELTA, bounds=(-1, 1), classes=[0, 1], algorithm=name, n_jobs=2, **options)
     elif what == "diffprivlib":
         from diffprivlib.models import LogisticRegression
 
@@ -74,10 +90,10 @@ def fit(what, rows, columns):
     before = memory("VmRSS")
     start = time.perf_counter()
     model.fit(X, y)
-    seconds = time.perf_counter() - start
+    end, taken = time.perf_counter(), last
     peak = memory("VmHWM") - before
     score = float((model.predict(X) == y).mean())
-    print(json.dumps([seconds, score, X.nbytes / 1e6, peak]))
+    print(json.dumps([end - start, end - taken, score, X.nbytes / 1e6, peak]))
 
 
 def program(path, rows, columns):
@@ -92,11 +108,11 @@ def program(path, rows, columns):
         text = '[label]\ncolumn = "y"\npositive = "1"\nnegative = "0"\n'
         text += "".join(f"[columns.x{i}]\ntype = 'numeric'\nmin = -1\nmax = 1\n" for i in range(columns))
         schema.write_text(text)
-        for algorithm in ("auto", "dp-sgd", "bolt-on-convex"):
+        for algorithm in ("auto", "auto --curves none", "dp-sgd", "bolt-on-convex"):
             found = []
             for _ in range(REPEATS):
                 command = [path, "train", "--data", table, "--schema", schema, "--epsilon", EPSILON, "--delta", DELTA]
-                command += ["--algorithm", algorithm, "--threads", 2, "--out", out, "--force", "--json"]
+                command += ["--algorithm", *algorithm.split(), "--threads", 2, "--out", out, "--force", "--json"]
                 start = time.perf_counter()
                 run = subprocess.run(list(map(str, command)), capture_output=True, check=True, text=True)
                 result = json.loads(run.stdout)
@@ -114,8 +130,8 @@ def package(wheel):
 
 def fits(rows, columns, path, diffprivlib):
     print(f"One fit on {rows} x {columns} numbers, epsilon {EPSILON}, delta {DELTA}:\n")
-    print("| | seconds | peak beyond the data, MB | of the matrix | accuracy |")
-    print("|---|---|---|---|---|")
+    print("| | seconds | of training | peak beyond the data, MB | of the matrix | accuracy |")
+    print("|---|---|---|---|---|---|")
     for what in ("dp auto", "dp auto, lines", "dp dp-sgd", "dp bolt-on", "diffprivlib", "scikit-learn"):
         found = []
         for _ in range(REPEATS):
@@ -126,14 +142,15 @@ def fits(rows, columns, path, diffprivlib):
                 break
             found.append(json.loads(run.stdout.splitlines()[-1]))
         if found:
-            seconds, score, matrix, memory = min(found)
-            print(f"| {what} | {seconds:.2f} | {memory:.0f} | {memory / matrix:.2f} | {score:.4f} |")
+            seconds, training, score, matrix, memory = min(found)
+            part = f"{training:.3f}" if training == training else ""
+            print(f"| {what} | {seconds:.2f} | {part} | {memory:.0f} | {memory / matrix:.2f} | {score:.4f} |")
         else:
-            print(f"| {what} | {run.stderr.splitlines()[-1][:60] if run.stderr else 'failed'} | | | |")
+            print(f"| {what} | {run.stderr.splitlines()[-1][:60] if run.stderr else 'failed'} | | | | |")
     if path:
         for algorithm, (training, whole) in program(path, rows, columns):
-            part = f"{training:.2f} of training, " if training == training else ""
-            print(f"| dp train {algorithm} | {part}{whole:.2f} in all | | | |")
+            part = f"{training:.3f}" if training == training else ""
+            print(f"| dp train {algorithm} | {whole:.2f} | {part} | | | |")
 
 
 def grid():
@@ -175,6 +192,21 @@ def grid():
         row("dp_accounting, RDP", lambda: theirs(rdp.RdpAccountant), "upper end")
     except ImportError:
         print("| dp_accounting | not installed | |")
+    try:
+        from opacus.accountants import PRVAccountant as OpacusPrv
+        from opacus.accountants import RDPAccountant as OpacusRdp
+
+        def opacus(make):
+            for sigma, count in few:
+                accountant = make()
+                accountant.history = [(sigma, rate, count)]
+                accountant.get_epsilon(delta)
+            return len(few)
+
+        row("Opacus, PRV", lambda: opacus(OpacusPrv), "upper end")
+        row("Opacus, RDP", lambda: opacus(OpacusRdp), "upper end")
+    except ImportError:
+        print("| Opacus | not installed | |")
     try:
         from prv_accountant import PRVAccountant
         from prv_accountant.privacy_random_variables import PoissonSubsampledGaussianMechanism
