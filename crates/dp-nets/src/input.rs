@@ -1,5 +1,6 @@
 //! What a network reads: images as bytes, or rows of numbers.
 
+use dp_data::images::Shape;
 use dp_data::{Block, ImageBatch, Rows};
 use nalgebra::convert;
 
@@ -13,12 +14,18 @@ pub trait Input<F>: Sync {
     /// Returns the number of examples.
     fn examples(&self, batch: Self::Batch<'_>) -> usize;
 
-    /// Writes all values of example `i` and returns its class. Returns `None` for a null record and for a class that is not
-    /// below `classes`; what is written then is ignored.
+    /// Returns the number of views of each example, at least 1 and always the same. The network's losses and logits are means
+    /// over the views.
+    fn views(&self) -> usize {
+        1
+    }
+
+    /// Writes all values of a view of example `i` and returns the class of the example. Returns `None` for a null record and for
+    /// a class that is not below `classes`; what is written then is ignored.
     ///
     /// # Panics
     /// If an example has another number of values than `values`.
-    fn read(&self, batch: Self::Batch<'_>, i: usize, classes: usize, values: &mut [F]) -> Option<usize>;
+    fn read(&self, batch: Self::Batch<'_>, i: usize, view: usize, classes: usize, values: &mut [F]) -> Option<usize>;
 }
 
 /// How a byte `v` of an image becomes a number. A public constant: it must not be computed from the images.
@@ -33,6 +40,66 @@ pub enum Scaling {
     Symmetric,
 }
 
+/// The views of an image: the image itself, and others of the same class. In training, the loss of an image is the mean over its
+/// views, so that they make one contribution, which is clipped once; the logits of new images are means over their views.
+///
+/// # Privacy
+/// A view is a function of its own image alone.
+///
+/// # References
+/// De, Berrada, Hayes, Smith and Balle, "Unlocking High-Accuracy Differentially Private Image Classification through Scale", 2022,
+/// arXiv:2204.13650, "augmentation multiplicity", there with views drawn at random.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+pub enum Views {
+    /// The image alone.
+    #[default]
+    One,
+    /// Also moved by one pixel up, down, left and right; the byte 0 fills the edge. Five views.
+    Shifts,
+    /// Also mirrored left to right. Two views.
+    Flip,
+    /// Each of the five of [`Shifts`](Self::Shifts), and each mirrored. Ten views.
+    ShiftsAndFlip,
+}
+
+/// Rows and columns by which an image moves, and whether it is mirrored before.
+type Move = (isize, isize, bool);
+
+impl Views {
+    /// Returns whether there is only the image itself.
+    pub fn is_one(&self) -> bool {
+        *self == Self::One
+    }
+
+    /// Returns the number of views.
+    pub fn count(self) -> usize {
+        self.moves().len()
+    }
+
+    fn moves(self) -> &'static [Move] {
+        const MOVES: [Move; 10] = [
+            (0, 0, false),
+            (-1, 0, false),
+            (1, 0, false),
+            (0, -1, false),
+            (0, 1, false),
+            (0, 0, true),
+            (-1, 0, true),
+            (1, 0, true),
+            (0, -1, true),
+            (0, 1, true),
+        ];
+        match self {
+            Self::One => &MOVES[..1],
+            Self::Shifts => &MOVES[..5],
+            Self::Flip => &[MOVES[0], MOVES[5]],
+            Self::ShiftsAndFlip => &MOVES,
+        }
+    }
+}
+
 /// Images as bytes, which are converted microbatch by microbatch. A batch is an [`ImageBatch`].
 ///
 /// # Examples
@@ -43,10 +110,11 @@ pub enum Scaling {
 #[derive(Debug, Clone)]
 pub struct Pixels<F> {
     table: [F; 256],
+    views: Views,
 }
 
 impl<F: Float> Pixels<F> {
-    /// Creates the table of the 256 numbers, each rounded once.
+    /// Creates the table of the 256 numbers, each rounded once, for one view of each image.
     pub fn new(scaling: Scaling) -> Self {
         let table = core::array::from_fn(|v| {
             let v = v as f64;
@@ -55,7 +123,12 @@ impl<F: Float> Pixels<F> {
                 Scaling::Symmetric => v / 127.5 - 1.0,
             })
         });
-        Self { table }
+        Self { table, views: Views::One }
+    }
+
+    /// Sets the views of each image.
+    pub fn with_views(self, views: Views) -> Self {
+        Self { views, ..self }
     }
 
     /// Returns the number of a byte.
@@ -71,12 +144,36 @@ impl<F: Float> Input<F> for Pixels<F> {
         batch.len()
     }
 
-    fn read(&self, batch: ImageBatch<'_>, i: usize, classes: usize, values: &mut [F]) -> Option<usize> {
+    fn views(&self) -> usize {
+        self.views.count()
+    }
+
+    fn read(&self, batch: ImageBatch<'_>, i: usize, view: usize, classes: usize, values: &mut [F]) -> Option<usize> {
         let pixels = batch.pixels(i);
         assert_eq!(pixels.len(), values.len(), "images have the shape of the network's input");
-        values.iter_mut().zip(pixels).for_each(|(value, &byte)| *value = self.value(byte));
+        match self.views.moves()[view] {
+            (0, 0, false) => values.iter_mut().zip(pixels).for_each(|(value, &byte)| *value = self.value(byte)),
+            moved => {
+                let Shape { height, width, channels } = batch.shape();
+                values.fill(self.value(0));
+                for (y, row) in pixels.chunks_exact(width * channels).enumerate() {
+                    for (x, pixel) in row.chunks_exact(channels).enumerate() {
+                        let Some(to) = place(moved, [y, x], [height, width]) else { continue };
+                        let values = &mut values[to * channels..(to + 1) * channels];
+                        values.iter_mut().zip(pixel).for_each(|(value, &byte)| *value = self.value(byte));
+                    }
+                }
+            }
+        }
         Some(batch.label(i)).filter(|&label| label < classes)
     }
+}
+
+/// Returns the number of the pixel that shows pixel `(y, x)` in a view; `None` outside.
+fn place((down, right, is_mirrored): Move, [y, x]: [usize; 2], [height, width]: [usize; 2]) -> Option<usize> {
+    let x = if is_mirrored { width - 1 - x } else { x };
+    let (y, x) = (y.checked_add_signed(down)?, x.checked_add_signed(right)?);
+    (y < height && x < width).then_some(y * width + x)
 }
 
 /// Rows of numbers, dense or sparse. A batch is a [`Block`]; the target of a row is its class, `0, 1, ..`, and with two classes
@@ -93,7 +190,7 @@ impl<F: Float> Input<F> for Features {
         batch.len()
     }
 
-    fn read(&self, batch: Block<'_, F>, i: usize, classes: usize, values: &mut [F]) -> Option<usize> {
+    fn read(&self, batch: Block<'_, F>, i: usize, _: usize, classes: usize, values: &mut [F]) -> Option<usize> {
         assert_eq!(batch.dim(), values.len(), "rows have the length of the network's input");
         if batch.valid.is_some_and(|valid| !valid[i]) {
             return None;

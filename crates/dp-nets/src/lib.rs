@@ -7,14 +7,15 @@
 //!   tanh, ended by the softmax cross-entropy. Shapes are checked when it is used; errors name the layers that do not fit.
 //!   [`Architecture::named`] has common ones. Layers that mix the examples of a batch, such as batch norm, are refused.
 //! - [`Pixels`] reads images as bytes ([`dp_data::Images`]), [`Features`] reads dense or sparse rows ([`dp_data::Examples`]);
-//!   [`Input`] is the interface for others.
+//!   [`Input`] is the interface for others. An example may have several [`Views`], over whose losses and logits a network
+//!   takes means.
 //! - [`Initial`] draws initial parameters from a public seed.
 //!
 //! Everything is generic over `f32` and `f64` ([`Float`]) and runs on the calling thread.
 //!
 //! # Method
 //! For a linear layer the squared norm of an example's gradient is a product of two norms, and the weighted sum is one matrix
-//! product: no gradient of an example is formed. For a convolution or a group norm the gradient of each example is stored for
+//! product: no gradient of an example is formed. For a convolution, a group norm, and any layer if an example has several views, the gradient of each example is stored for
 //! the microbatch. Squared norms are added in double precision; [`Model::norm_roundings`](dp_losses::Model::norm_roundings)
 //! bounds their error. The stored numbers whose norm was taken are the ones that enter the sum.
 //!
@@ -74,7 +75,7 @@ pub use architecture::Architecture;
 pub use error::{Error, LayerName};
 pub use float::Float;
 pub use initial::Initial;
-pub use input::{Features, Input, Pixels, Scaling};
+pub use input::{Features, Input, Pixels, Scaling, Views};
 pub use layer::{Activation, Layer};
 pub use network::Network;
 pub use pass::Pass;

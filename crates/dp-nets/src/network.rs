@@ -10,7 +10,7 @@ use crate::initial::Initial;
 use crate::input::{Input, Pixels};
 use crate::layers::{per_example, softmax};
 use crate::pass::{Pass, Sizes, grow};
-use crate::stage::{Gradients, Operation, Stage};
+use crate::stage::{Gradients, Stage};
 
 /// Bytes of buffers for which [`Network::recommended_microbatch`] aims.
 const CACHE: usize = 1 << 22;
@@ -29,6 +29,9 @@ const CACHE: usize = 1 << 22;
 /// linear             squared norm (|a|² + 1) |g|²       sum  (c g)ᵀ a, one product for the microbatch
 /// convolution, norm  the gradient of each example is stored: its squared norm, and the sum of c times it
 /// ```
+/// If an example has several views, its loss is the mean over them and all layers are of the second kind: the stored gradient is the
+/// sum over the views.
+///
 /// with input `a` and gradient `g` at the output. Squared norms are added in double precision in either float type.
 ///
 /// # Panics
@@ -86,7 +89,7 @@ impl<F: Float, I: Input<F>> Network<F, I> {
         let mut values = vec![architecture.input.values().unwrap_or(0)];
         let mut blocks = Vec::new();
         for planned in &plan {
-            let stage = Stage::new(planned, values.len() - 1);
+            let stage = Stage::new(planned, values.len() - 1, input.views());
             if !stage.is_in_place() {
                 values.push(stage.outputs);
             }
@@ -123,27 +126,23 @@ impl<F: Float, I: Input<F>> Network<F, I> {
 
     /// Returns the size in bytes of all buffers of a pass that grow with the microbatch, for each example.
     pub fn bytes_per_example(&self) -> usize {
-        let mut numbers: usize = self.sizes.values.iter().chain(&self.sizes.gradients).sum();
+        let views = self.input.views();
+        let mut numbers = views * self.sizes.values.iter().chain(&self.sizes.gradients).sum::<usize>();
         for stage in &self.stages {
             let kept = stage.kept();
-            numbers += kept.per_example + kept.normalised + kept.scales;
+            numbers += kept.per_example + views * (kept.normalised + kept.scales);
         }
-        numbers +=
-            self.stages.iter().filter(|stage| self.is_linear(stage)).map(|stage| stage.outputs).max().unwrap_or(0);
-        numbers * size_of::<F>() + self.stages.iter().map(|stage| stage.kept().indices).sum::<usize>()
+        numbers += self.stages.iter().filter_map(Stage::factored).map(|linear| linear.outputs).max().unwrap_or(0);
+        numbers * size_of::<F>() + views * self.stages.iter().map(|stage| stage.kept().indices).sum::<usize>()
     }
 
     /// Returns the number of examples for which the buffers of a pass fit a cache of 4 MB: between 16 and 512, and 512 if the
     /// buffers of a few hundred are smaller than the weights of linear layers, which are read once for each microbatch.
     pub fn recommended_microbatch(&self) -> usize {
-        let linear = self.stages.iter().filter(|stage| self.is_linear(stage));
-        let weights: usize = linear.map(|stage| stage.parameters.len() * size_of::<F>()).sum();
+        let linear = self.stages.iter().filter_map(Stage::factored);
+        let weights: usize = linear.map(|linear| linear.parameters() * size_of::<F>()).sum();
         let least = if 128 * self.bytes_per_example() <= weights { 512 } else { 16 };
         (CACHE / self.bytes_per_example().max(1)).clamp(least, 512)
-    }
-
-    fn is_linear(&self, stage: &Stage) -> bool {
-        matches!(stage.operation, Operation::Linear(_))
     }
 
     fn stages_with_parameters(&self) -> impl Iterator<Item = (usize, &Stage)> {
@@ -187,16 +186,19 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
         assert_eq!(parameters.len(), self.parameters(), "the parameters of the network");
         let n = self.input.examples(batch);
         pass.reserve(&self.stages, &self.sizes, n);
+        let (views, size) = (self.input.views(), self.sizes.values[0]);
         pass.examples = n;
         pass.classes.clear();
-        let size = self.sizes.values[0];
-        for (i, values) in pass.values[0][..n * size].chunks_exact_mut(size).enumerate() {
-            let class = self.input.read(batch, i, self.classes, values).filter(|&class| class < self.classes);
+        for (i, values) in pass.values[0][..n * views * size].chunks_exact_mut(views * size).enumerate() {
+            let views = values.chunks_exact_mut(size).enumerate();
+            let classes = views.map(|(view, values)| self.input.read(batch, i, view, self.classes, values));
+            let class = classes.reduce(Option::and).flatten().filter(|&class| class < self.classes);
             if class.is_none() {
                 values.fill(F::zero());
             }
             pass.classes.push(class);
         }
+        let n = n * views;
         for (stage, kept) in self.stages.iter().zip(&mut pass.kept) {
             let (below, above) = pass.values.split_at_mut(stage.slot + 1);
             let input = &mut below[stage.slot][..n * stage.inputs];
@@ -204,20 +206,27 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
                 above.first_mut().filter(|_| !stage.is_in_place()).map(|output| &mut output[..n * stage.outputs]);
             stage.forward(parameters, input, kept, (&mut pass.buffer, &mut pass.spare), output.unwrap_or(&mut []));
         }
+        let logits = pass.values.last().map_or(&[][..], |logits| &logits[..n * self.classes]);
+        softmax::mean_of_views(logits, views, self.classes, &mut pass.logits);
     }
 
     fn losses(&self, batch: I::Batch<'_>, pass: &Pass<F>, out: &mut [F]) {
         assert_eq!(out.len(), self.check_batch(batch, pass), "one loss per example");
-        let examples = pass.logits().chunks_exact(self.classes).zip(&pass.classes);
-        out.iter_mut().zip(examples).for_each(|(out, (logits, &class))| *out = softmax::loss(logits, class));
+        let of_example = self.input.views() * self.classes;
+        let logits = pass.values.last().map_or(&[][..], Vec::as_slice).chunks_exact(of_example);
+        for ((out, logits), &class) in out.iter_mut().zip(logits).zip(&pass.classes) {
+            *out = softmax::mean_loss(logits, self.classes, class);
+        }
     }
 
     fn backward(&self, parameters: &[F], batch: I::Batch<'_>, pass: &mut Pass<F>) {
         assert_eq!(parameters.len(), self.parameters(), "the parameters of the network");
-        let n = self.check_batch(batch, pass);
+        let views = self.input.views();
+        let n = self.check_batch(batch, pass) * views;
         let Pass { classes, values, gradients, kept, buffer, spare, .. } = pass;
         if let (Some(logits), Some(gradient)) = (values.last(), gradients.last_mut()) {
-            softmax::gradients(&logits[..n * self.classes], classes, &mut gradient[..n * self.classes]);
+            let length = n * self.classes;
+            softmax::gradients(&logits[..length], classes, views, &mut gradient[..length]);
         }
         let stages = self.stages.iter().zip(kept).enumerate().skip(self.first).rev();
         for (index, (stage, kept)) in stages {
@@ -242,12 +251,13 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
         let norms = &mut norms[..n * blocks];
         for (block, (index, stage)) in self.stages_with_parameters().enumerate() {
             let column = norms.iter_mut().skip(block).step_by(blocks);
-            match &stage.operation {
-                Operation::Linear(linear) => {
+            match stage.factored() {
+                // One view of each example.
+                Some(linear) => {
                     let input = &values[stage.slot][..n * stage.inputs];
                     linear.squared_norms(input, &gradients[stage.slot + 1][..n * stage.outputs], column);
                 }
-                _ => {
+                None => {
                     let length = stage.parameters.len();
                     per_example::squared_norms(&kept[index].per_example[..n * length], length, column);
                 }
@@ -283,15 +293,15 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
             column.clear();
             column.extend(coefficients.iter().skip(block).step_by(blocks));
             let (length, sum) = (stage.parameters.len(), &mut sum[stage.parameters.clone()]);
-            match &stage.operation {
-                Operation::Linear(linear) => linear.add_weighted(
+            match stage.factored() {
+                Some(linear) => linear.add_weighted(
                     &mut values[stage.slot][..n * stage.inputs],
                     &mut gradients[stage.slot + 1][..n * stage.outputs],
                     column,
                     &mut buffer[..n * stage.outputs],
                     sum,
                 ),
-                _ => per_example::add_weighted(&kept[index].per_example[..n * length], column, sum),
+                None => per_example::add_weighted(&kept[index].per_example[..n * length], column, sum),
             }
         }
     }
@@ -310,8 +320,8 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
             column.clear();
             column.extend(coefficients.iter().skip(block).step_by(blocks));
             let (length, sum) = (stage.parameters.len(), &mut sum[stage.parameters.clone()]);
-            match &stage.operation {
-                Operation::Linear(linear) => {
+            match stage.factored() {
+                Some(linear) => {
                     grow(wide_input, n * stage.inputs, 0.0);
                     grow(wide, n * stage.outputs, 0.0);
                     linear.add_weighted_in_double(
@@ -324,7 +334,7 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
                         sum,
                     );
                 }
-                _ => per_example::add_weighted_in_double(&kept[index].per_example[..n * length], column, sum),
+                None => per_example::add_weighted_in_double(&kept[index].per_example[..n * length], column, sum),
             }
         }
     }

@@ -11,10 +11,10 @@ use crate::stage::{Kept, Stage};
 /// `Debug` shows nothing of them: all are functions of records.
 #[derive(Clone)]
 pub struct Pass<F> {
-    /// Number of examples and classes of the last forward pass.
+    /// Of the last forward pass: the number of examples, and the class and the mean logits of each.
     pub(crate) examples: usize,
-    pub(crate) outputs: usize,
     pub(crate) classes: Vec<Option<usize>>,
+    pub(crate) logits: Vec<F>,
     /// Input and outputs of the layers, and gradients with respect to them. Those that nothing needs stay empty.
     pub(crate) values: Vec<Vec<F>>,
     pub(crate) gradients: Vec<Vec<F>>,
@@ -56,8 +56,8 @@ impl<F: Float> Pass<F> {
     pub(crate) fn new(stages: &[Stage], sizes: &Sizes, microbatch: usize) -> Self {
         let mut pass = Self {
             examples: 0,
-            outputs: sizes.values.last().copied().unwrap_or(0),
             classes: Vec::with_capacity(microbatch),
+            logits: Vec::with_capacity(microbatch * sizes.values.last().copied().unwrap_or(0)),
             values: vec![Vec::new(); sizes.values.len()],
             gradients: vec![Vec::new(); sizes.gradients.len()],
             kept: stages.iter().map(|_| Kept::default()).collect(),
@@ -75,24 +75,25 @@ impl<F: Float> Pass<F> {
     /// Makes all buffers large enough for `examples`.
     pub(crate) fn reserve(&mut self, stages: &[Stage], sizes: &Sizes, examples: usize) {
         let zero = F::zero();
+        let views = examples * stages.first().map_or(1, |stage| stage.views);
         for (buffers, sizes) in [(&mut self.values, &sizes.values), (&mut self.gradients, &sizes.gradients)] {
-            buffers.iter_mut().zip(sizes).for_each(|(buffer, size)| grow(buffer, examples * size, zero));
+            buffers.iter_mut().zip(sizes).for_each(|(buffer, size)| grow(buffer, views * size, zero));
         }
         for (stage, kept) in stages.iter().zip(&mut self.kept) {
             let sizes = stage.kept();
-            grow(&mut kept.indices, examples * sizes.indices, 0);
+            grow(&mut kept.indices, views * sizes.indices, 0);
             grow(&mut kept.per_example, examples * sizes.per_example, zero);
-            grow(&mut kept.normalised, examples * sizes.normalised, zero);
-            grow(&mut kept.scales, examples * sizes.scales, zero);
+            grow(&mut kept.normalised, views * sizes.normalised, zero);
+            grow(&mut kept.scales, views * sizes.scales, zero);
             grow(&mut self.buffer, stage.buffer(examples), zero);
         }
     }
 
-    /// Returns the logits of the last forward pass, `examples x classes`.
+    /// Returns the logits of the last forward pass, `examples x classes`: means over the views of each example.
     ///
     /// # Privacy
     /// They are functions of the records.
     pub fn logits(&self) -> &[F] {
-        self.values.last().map_or(&[], |logits| &logits[..self.examples * self.outputs])
+        &self.logits
     }
 }

@@ -29,6 +29,8 @@ pub(crate) struct Stage {
     pub(crate) slot: usize,
     pub(crate) inputs: usize,
     pub(crate) outputs: usize,
+    /// Number of rows of values of one example.
+    pub(crate) views: usize,
     pub(crate) parameters: Range<usize>,
 }
 
@@ -37,7 +39,8 @@ pub(crate) struct Stage {
 pub(crate) struct Kept<F> {
     /// Max-pool: the index of each maximum.
     pub(crate) indices: Vec<u8>,
-    /// Convolution and group norm: the gradient of each example.
+    /// The gradient of each example, where it is stored: of convolutions, of group norms, and of all layers if an example has
+    /// several views.
     pub(crate) per_example: Vec<F>,
     /// Group norm: normalised values and scales.
     pub(crate) normalised: Vec<F>,
@@ -50,7 +53,7 @@ impl<F> Default for Kept<F> {
     }
 }
 
-/// Lengths of the vectors of [`Kept`] for one example.
+/// Lengths of the vectors of [`Kept`]: of `per_example` for one example, of the others for one view.
 pub(crate) struct KeptSizes {
     pub(crate) indices: usize,
     pub(crate) per_example: usize,
@@ -66,7 +69,7 @@ pub(crate) struct Gradients<'a, F> {
 }
 
 impl Stage {
-    pub(crate) fn new(planned: &Planned, slot: usize) -> Self {
+    pub(crate) fn new(planned: &Planned, slot: usize, views: usize) -> Self {
         let (input, output) = (planned.input, planned.output);
         let pool = |window| Pool { window, input, positions: [output.height, output.width] };
         let operation = match planned.task {
@@ -86,6 +89,7 @@ impl Stage {
             slot,
             inputs: planned.inputs(),
             outputs: planned.outputs(),
+            views,
             parameters: planned.parameters.clone(),
         }
     }
@@ -93,6 +97,14 @@ impl Stage {
     /// Returns whether the layer works in place.
     pub(crate) fn is_in_place(&self) -> bool {
         matches!(self.operation, Operation::Activation(_))
+    }
+
+    /// Returns the linear layer whose gradients are products that need not be stored: each example has one view.
+    pub(crate) fn factored(&self) -> Option<&Linear> {
+        match &self.operation {
+            Operation::Linear(linear) if self.views == 1 => Some(linear),
+            _ => None,
+        }
     }
 
     pub(crate) fn kept(&self) -> KeptSizes {
@@ -105,6 +117,7 @@ impl Stage {
                 sizes.normalised = self.inputs;
                 sizes.scales = norm.groups;
             }
+            Operation::Linear(linear) if self.views > 1 => sizes.per_example = linear.parameters(),
             Operation::Linear(_) | Operation::Activation(_) | Operation::AveragePool(_) => {}
         }
         sizes
@@ -113,18 +126,18 @@ impl Stage {
     /// Returns the required length of the shared buffer for a microbatch of `examples`: windows, or scaled gradients.
     pub(crate) fn buffer(&self, examples: usize) -> usize {
         match &self.operation {
-            Operation::Convolution(convolution) => convolution.buffer(examples),
-            Operation::Linear(linear) => linear.outputs * examples,
+            Operation::Convolution(convolution) => convolution.buffer(examples * self.views),
+            Operation::Linear(linear) if self.views == 1 => linear.outputs * examples,
             _ => 0,
         }
     }
 
     /// Returns a bound on the roundings of the squared norms in double precision; 0 without parameters.
     pub(crate) fn norm_roundings(&self) -> f64 {
-        match &self.operation {
-            Operation::Linear(linear) => linear.norm_roundings(),
-            Operation::Convolution(_) | Operation::GroupNorm(_) => squared_norm_roundings(self.parameters.len()),
-            _ => 0.0,
+        match self.factored() {
+            Some(linear) => linear.norm_roundings(),
+            None if self.parameters.is_empty() => 0.0,
+            None => squared_norm_roundings(self.parameters.len()),
         }
     }
 
@@ -164,24 +177,33 @@ impl Stage {
         let parameters = &parameters[self.parameters.clone()];
         let n = values.len() / self.inputs;
         let Gradients { output, input } = gradients;
+        let examples = n / self.views;
         match (&self.operation, input) {
             (Operation::Convolution(convolution), input) => {
-                let per_example = &mut kept.per_example[..n * convolution.parameters()];
-                convolution.backward(parameters, values, output, buffer, per_example, input);
+                let per_example = &mut kept.per_example[..examples * convolution.parameters()];
+                convolution.backward(parameters, values, output, self.views, buffer, per_example, input);
             }
             (Operation::GroupNorm(norm), input) => {
                 let mut per_example = core::mem::take(&mut kept.per_example);
-                let own = &mut per_example[..n * norm.parameters()];
-                norm.backward(parameters, normalised(norm, n * self.inputs, n, kept), output, own, input);
+                let own = &mut per_example[..examples * norm.parameters()];
+                norm.backward(parameters, normalised(norm, n * self.inputs, n, kept), output, self.views, own, input);
                 kept.per_example = per_example;
             }
             (Operation::Activation(activation), _) => activation.backward(values, output),
-            (Operation::Linear(linear), Some(input)) => linear.backward(parameters, output, spare, input),
+            (Operation::Linear(linear), input) => {
+                if self.views > 1 {
+                    let per_example = &mut kept.per_example[..examples * linear.parameters()];
+                    linear.per_example(values, output, self.views, per_example);
+                }
+                if let Some(input) = input {
+                    linear.backward(parameters, output, spare, input);
+                }
+            }
             (Operation::MaxPool(pool), Some(input)) => {
                 pool.backward_max(&kept.indices[..n * self.outputs], output, input);
             }
             (Operation::AveragePool(pool), Some(input)) => pool.backward_average(output, input),
-            (Operation::Linear(_) | Operation::MaxPool(_) | Operation::AveragePool(_), None) => {}
+            (Operation::MaxPool(_) | Operation::AveragePool(_), None) => {}
         }
     }
 }

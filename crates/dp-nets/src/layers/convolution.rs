@@ -82,33 +82,38 @@ impl Convolution {
         }
     }
 
-    /// Writes the gradient of each example's loss with respect to the parameters, and, if asked for, to the input.
+    /// Writes the gradient of each example's loss with respect to the parameters, the sum over its `views` images, and, if asked
+    /// for, that with respect to the input.
+    #[allow(clippy::too_many_arguments)]
     pub(crate) fn backward<F: Float>(
         &self,
         parameters: &[F],
         input: &[F],
         gradient: &[F],
+        views: usize,
         buffer: &mut [F],
         per_example: &mut [F],
         mut input_gradient: Option<&mut [F]>,
     ) {
         let (t, k, channels) = (self.patches.count(), self.patches.values(), self.channels);
         let weights = Matrix::new(&parameters[..channels * k], channels, k);
-        let groups = input
-            .chunks(self.group() * self.inputs)
-            .zip(gradient.chunks(self.group() * self.outputs()))
-            .zip(per_example.chunks_mut(self.group() * self.parameters()))
-            .enumerate();
-        for (index, ((images, gradient), per_example)) in groups {
+        let groups =
+            input.chunks(self.group() * self.inputs).zip(gradient.chunks(self.group() * self.outputs())).enumerate();
+        for (index, (images, gradient)) in groups {
             let examples = images.len() / self.inputs;
             let windows = &mut buffer[..examples * self.windows()];
             self.gather(images, windows);
             let each = windows.chunks_exact(self.windows()).zip(gradient.chunks_exact(self.outputs()));
-            for ((windows, gradient), own) in each.zip(per_example.chunks_exact_mut(self.parameters())) {
+            for (image, (windows, gradient)) in (index * self.group()..).zip(each) {
+                let own = &mut per_example[image / views * self.parameters()..][..self.parameters()];
                 let (of_weights, of_bias) = own.split_at_mut(channels * k);
                 let gradients = Matrix::new(gradient, t, channels).transposed();
-                multiply(gradients, Matrix::new(windows, t, k), Output::Set, of_weights);
-                of_bias.fill(F::zero());
+                let is_first = image % views == 0;
+                let output = if is_first { Output::Set } else { Output::Add };
+                multiply(gradients, Matrix::new(windows, t, k), output, of_weights);
+                if is_first {
+                    of_bias.fill(F::zero());
+                }
                 vectorised(
                     #[inline(always)]
                     || {

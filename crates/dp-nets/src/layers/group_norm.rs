@@ -101,6 +101,7 @@ impl GroupNorm {
         parameters: &[F],
         normalised: Normalised<'_, F>,
         gradient: &[F],
+        views: usize,
         per_example: &mut [F],
         mut input_gradient: Option<&mut [F]>,
     ) {
@@ -110,15 +111,16 @@ impl GroupNorm {
             .chunks_exact(values)
             .zip(normalised.scales.chunks_exact(self.groups))
             .zip(gradient.chunks_exact(values))
-            .zip(per_example.chunks_exact_mut(2 * channels))
             .enumerate();
         vectorised(
             #[inline(always)]
             || {
-                for (i, (((normal, scales), g), own)) in examples {
+                for (i, ((normal, scales), g)) in examples {
+                    let own = &mut per_example[i / views * 2 * channels..][..2 * channels];
+                    if i % views == 0 {
+                        own.fill(F::zero());
+                    }
                     let (of_scale, of_shift) = own.split_at_mut(channels);
-                    of_scale.fill(F::zero());
-                    of_shift.fill(F::zero());
                     for (g, normal) in g.chunks_exact(channels).zip(normal.chunks_exact(channels)) {
                         for (channel, (&g, &normal)) in g.iter().zip(normal).enumerate() {
                             of_scale[channel] += g * normal;

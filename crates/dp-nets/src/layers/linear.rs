@@ -49,6 +49,23 @@ impl Linear {
         multiply_rows(gradient, weights, Output::Set, input_gradient, spare);
     }
 
+    /// Returns the number of parameters.
+    pub(crate) fn parameters(&self) -> usize {
+        self.outputs * (self.inputs + 1)
+    }
+
+    /// Writes the gradient of each example's loss with respect to the parameters: the sum over its `views` rows.
+    pub(crate) fn per_example<F: Float>(&self, input: &[F], gradient: &[F], views: usize, per_example: &mut [F]) {
+        let examples = input.chunks_exact(views * self.inputs).zip(gradient.chunks_exact(views * self.outputs));
+        for ((input, gradient), own) in examples.zip(per_example.chunks_exact_mut(self.parameters())) {
+            let (weights, bias) = own.split_at_mut(self.inputs * self.outputs);
+            let gradients = Matrix::new(gradient, views, self.outputs).transposed();
+            multiply(gradients, Matrix::new(input, views, self.inputs), Output::Set, weights);
+            bias.fill(F::zero());
+            gradient.chunks_exact(self.outputs).for_each(|row| add(row, bias));
+        }
+    }
+
     /// Writes the squared norm of each example's gradient, in double precision.
     pub(crate) fn squared_norms<'a, F: Float>(
         &self,

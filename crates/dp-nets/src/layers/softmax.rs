@@ -4,7 +4,11 @@
 //! ```text
 //! loss = ln Σ_k e^{z_k} - z_c        gradient = softmax(z) - e_c
 //! ```
+//! of one view. The loss of an example is the mean over its views.
+//!
 //! The largest logit is subtracted first, so that nothing overflows: the loss of finite logits is finite.
+
+use nalgebra::convert;
 
 use crate::float::Float;
 use crate::kernels::{is_finite, vectorised};
@@ -26,16 +30,36 @@ pub(crate) fn loss<F: Float>(logits: &[F], class: Option<usize>) -> F {
     }
 }
 
-/// Writes the gradients of the losses with respect to the logits, example by example: zeros without a class, and NaN for logits
-/// that are not finite.
-pub(crate) fn gradients<F: Float>(logits: &[F], classes: &[Option<usize>], gradients: &mut [F]) {
-    let count = logits.len() / classes.len().max(1);
-    let examples = logits.chunks_exact(count.max(1)).zip(gradients.chunks_exact_mut(count.max(1))).zip(classes);
+/// Sets `mean` to the mean of the logits of each example's views.
+pub(crate) fn mean_of_views<F: Float>(logits: &[F], views: usize, classes: usize, mean: &mut Vec<F>) {
+    let share = F::one() / convert(views as f64);
+    mean.clear();
+    for example in logits.chunks_exact(views * classes) {
+        mean.extend((0..classes).map(|class| {
+            example.iter().skip(class).step_by(classes).fold(F::zero(), |sum, &logit| sum + share * logit)
+        }));
+    }
+}
+
+/// Returns the mean loss over the views of an example; 0 without a class.
+pub(crate) fn mean_loss<F: Float>(logits: &[F], classes: usize, class: Option<usize>) -> F {
+    let views = logits.chunks_exact(classes);
+    let share = F::one() / convert(views.len() as f64);
+    views.fold(F::zero(), |sum, logits| sum + share * loss(logits, class))
+}
+
+/// Writes the gradients of the examples' mean losses over their views with respect to the logits, view by view: zeros without a
+/// class, and NaN for logits that are not finite.
+pub(crate) fn gradients<F: Float>(logits: &[F], classes: &[Option<usize>], views: usize, gradients: &mut [F]) {
+    let count = (logits.len() / (views * classes.len()).max(1)).max(1);
+    let of_views = classes.iter().flat_map(|class| core::iter::repeat_n(*class, views));
+    let views_of_all = logits.chunks_exact(count).zip(gradients.chunks_exact_mut(count)).zip(of_views);
+    let share = F::one() / convert(views as f64);
     vectorised(
         #[inline(always)]
         || {
-            for ((logits, gradient), class) in examples {
-                let Some(class) = *class else {
+            for ((logits, gradient), class) in views_of_all {
+                let Some(class) = class else {
                     gradient.fill(F::zero());
                     continue;
                 };
@@ -54,6 +78,9 @@ pub(crate) fn gradients<F: Float>(logits: &[F], classes: &[Option<usize>], gradi
                 if let Some(own) = gradient.get_mut(class) {
                     *own -= F::one();
                 }
+                if views > 1 {
+                    gradient.iter_mut().for_each(|g| *g *= share);
+                }
             }
         },
     );
@@ -69,10 +96,10 @@ mod tests {
         assert!((loss(&logits, Some(0)) - 2f64.ln()).abs() < 1e-15);
         assert_eq!(loss(&logits, None), 0.0);
         let mut gradient = [9.0; 3];
-        gradients(&logits, &[Some(0)], &mut gradient);
+        gradients(&logits, &[Some(0)], 1, &mut gradient);
         let expected = [-0.5, 0.25, 0.25];
         assert!(gradient.iter().zip(expected).all(|(g, e)| (g - e).abs() < 1e-15));
-        gradients(&logits, &[None], &mut gradient);
+        gradients(&logits, &[None], 1, &mut gradient);
         assert_eq!(gradient, [0.0; 3]);
     }
 
@@ -85,7 +112,7 @@ mod tests {
         }
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let mut gradient = [0.0; 2];
-            gradients(&[0.0, bad], &[Some(0)], &mut gradient);
+            gradients(&[0.0, bad], &[Some(0)], 1, &mut gradient);
             assert!(gradient.iter().all(|g| g.is_nan()));
         }
     }

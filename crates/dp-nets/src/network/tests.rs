@@ -2,12 +2,13 @@ mod bad_examples;
 mod constructed;
 mod laws;
 mod torch;
+mod views;
 
 use dp_data::images::Shape;
 use dp_data::{Block, ImageBatch, Images, Rows};
 use dp_losses::Model;
 
-use crate::{Activation, Architecture, Features, Float, Initial, Input, Layer, Network, Pixels, Scaling};
+use crate::{Activation, Architecture, Features, Float, Initial, Input, Layer, Network, Pixels, Scaling, Views};
 
 /// The architecture of layers after an input.
 fn architecture(input: [usize; 3], layers: &[Layer]) -> Architecture {

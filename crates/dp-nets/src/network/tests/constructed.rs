@@ -26,7 +26,7 @@ fn gradient_of<F: Float>(convolution: &Convolution, image: &[F], gradient: &[F])
     let mut buffer = vec![F::zero(); convolution.buffer(1)];
     let parameters = vec![F::zero(); convolution.parameters()];
     let mut own = parameters.clone();
-    convolution.backward(&parameters, image, gradient, &mut buffer, &mut own, None);
+    convolution.backward(&parameters, image, gradient, 1, &mut buffer, &mut own, None);
     let mut norm = [0.0];
     per_example::squared_norms(&own, own.len(), norm.iter_mut());
     (own, norm[0])

@@ -4,9 +4,9 @@ use dp_losses::laws::{Case, companion_laws, model_laws, norm_laws};
 
 use super::*;
 
-const EXAMPLES: usize = 5;
+pub(super) const EXAMPLES: usize = 5;
 
-fn case<'a>(all: Block<'a, f64>, parameters: Vec<f64>, poisoned: Block<'a, f64>) -> Case<Block<'a, f64>> {
+pub(super) fn case<'a>(all: Block<'a, f64>, parameters: Vec<f64>, poisoned: Block<'a, f64>) -> Case<Block<'a, f64>> {
     Case {
         parameters,
         whole: all,
@@ -144,10 +144,15 @@ fn sparse_rows_are_those_of_the_dense_rows() {
 #[test]
 fn images_satisfy_the_laws() {
     let tiny = tiny();
-    for (architecture, scaling) in
-        [(&tiny[2], Scaling::Unit), (&tiny[4], Scaling::Symmetric), (&tiny[5], Scaling::Unit)]
-    {
-        let network = Network::<f64, _>::new(architecture.clone(), Pixels::new(scaling)).unwrap();
+    for (architecture, scaling, views) in [
+        (&tiny[2], Scaling::Unit, Views::One),
+        (&tiny[4], Scaling::Symmetric, Views::One),
+        (&tiny[5], Scaling::Unit, Views::One),
+        (&tiny[2], Scaling::Unit, Views::ShiftsAndFlip),
+        (&tiny[4], Scaling::Symmetric, Views::Shifts),
+        (&tiny[5], Scaling::Unit, Views::Flip),
+    ] {
+        let network = Network::<f64, _>::new(architecture.clone(), Pixels::new(scaling).with_views(views)).unwrap();
         let images = images(architecture.input, 9, network.classes());
         let positions = [7, 0, 3, 8, 3];
         let case = Case {
@@ -158,7 +163,7 @@ fn images_satisfy_the_laws() {
             poisoned: None,
         };
         assert_eq!(model_laws(&network, &case), Ok(()), "{architecture:?}");
-        let network = Network::<f32, _>::new(architecture.clone(), Pixels::new(scaling)).unwrap();
+        let network = Network::<f32, _>::new(architecture.clone(), Pixels::new(scaling).with_views(views)).unwrap();
         assert_eq!(norm_laws(&network, &parameters(&network), &case.singles), Ok(()));
     }
 }
@@ -223,8 +228,9 @@ fn gradients_of_large_networks_are_central_differences() {
 /// `multiply_rows`.
 #[test]
 fn no_example_depends_on_its_companions() {
-    fn check<F: Float>(architecture: &Architecture, others: &[usize]) {
-        let network = Network::<F, _>::new(architecture.clone(), Pixels::new(Scaling::Symmetric)).unwrap();
+    fn check<F: Float>(architecture: &Architecture, views: Views, others: &[usize]) {
+        let pixels = Pixels::new(Scaling::Symmetric).with_views(views);
+        let network = Network::<F, _>::new(architecture.clone(), pixels).unwrap();
         let images = images(architecture.input, 150, network.classes());
         let w = parameters(&network);
         for &count in others {
@@ -240,8 +246,9 @@ fn no_example_depends_on_its_companions() {
     }
     let mnist = Shape { height: 28, width: 28, channels: 1 };
     for architecture in tiny() {
-        check::<f64>(&architecture, &[1, 20, 70]);
-        check::<f32>(&architecture, &[1, 20, 70]);
+        check::<f64>(&architecture, Views::One, &[1, 20, 70]);
+        check::<f32>(&architecture, Views::One, &[1, 20, 70]);
+        check::<f32>(&architecture, Views::Shifts, &[1, 20]);
     }
     for layers in [
         vec![linear(600), Layer::Relu, linear(20), Layer::Tanh, linear(2)],
@@ -254,7 +261,8 @@ fn no_example_depends_on_its_companions() {
         ],
         vec![convolution(1, [5, 5], [2, 2], [0, 0]), Layer::Tanh, convolution(70, [9, 9], [1, 1], [0, 0]), linear(3)],
     ] {
-        check::<f32>(&architecture([28, 28, 1], &layers), &[1, 7, 66]);
+        check::<f32>(&architecture([28, 28, 1], &layers), Views::One, &[1, 7, 66]);
+        check::<f32>(&architecture([28, 28, 1], &layers), Views::Flip, &[1, 7]);
     }
-    check::<f32>(&Architecture::named("small-cnn", mnist, 10, None).unwrap(), &[5]);
+    check::<f32>(&Architecture::named("small-cnn", mnist, 10, None).unwrap(), Views::One, &[5]);
 }
