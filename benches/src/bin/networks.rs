@@ -3,7 +3,7 @@
 //! ```text
 //! cargo run --release -p benches --bin networks -- speed [--threads 1] [--rounds 5]
 //! cargo run --release -p benches --bin networks -- accuracy --images FILE.. --labels FILE.. --test-images FILE.. --test-labels FILE..
-//!     [--network small-cnn] [--epsilons 1,2,4,8] [--seeds 3] [--delta 1e-5] [--held-out 0] [--threads 2] [--float f32]
+//!     [--network small-cnn] [--epsilons 1,2,4,8] [--seeds 3] [--delta 1e-5] [--held-out 0] [--threads 2] [--float f32] [--views one]
 //!     [--algorithm dp-sgd] [--passes 20] [--batch-size N] [--clip 0.1] [--step-size 4] ..
 //! ```
 //!
@@ -27,9 +27,9 @@ use dp_data::{Images, Workers};
 use dp_losses::Model;
 use dp_mechanisms::OsSeeded;
 use dp_mechanisms::clip::{ClippedSum, ClippingNorm, microbatches};
-use dp_nets::{Architecture, Float, Initial, Network, Pass, Pixels, Scaling};
+use dp_nets::{Architecture, Float, Initial, Network, Pass, Pixels, Scaling, Views};
 use dp_optim::catalogue::{self, Entry, Kind, ModelRequest, PARAMETERS, Settings, Value};
-use dp_optim::engine::{BatchKey, BatchLaw, Buffered, Control, GradientDescent, PlainGradient, SampledRun};
+use dp_optim::engine::{BatchKey, BatchLaw, Buffered, Control, GradientDescent, Moment, PlainGradient, SampledRun};
 use dp_optim::recipes::{Budget, ModelSgd};
 use dp_optim::{Averaging, Descent, FloatKind, Schedule};
 use rustix::time::{ClockId, clock_gettime};
@@ -153,13 +153,13 @@ fn of_network<F: Float>(name: &str, batch: u64, data: &Images, threads: usize, r
         let gradient = PlainGradient::new(&network, batch as usize);
         let mut iterate = Buffered::new(w.clone(), false, gradient, GradientDescent { lambda: 0.0, radius: None });
         let start = now();
-        run.run_on_samples(&network, data, &mut iterate, BatchKey::draw(&mut rng), &mut control(), &mut |_, _| ())?;
+        run.run_on_samples(&network, data, &mut iterate, BatchKey::draw(&mut rng), &mut control(), &mut |_| ())?;
         best[2] = best[2].min((now() - start) / steps as f64);
         for (noise_mode, best) in [NoiseMode::Rounded, NoiseMode::Exact].into_iter().zip(&mut best[3..]) {
             let recipe = ModelSgd { noise_mode, ..recipe.clone() };
             let plan = recipe.plan::<ZeroOut>(60_000, w.len() as u64, budget)?;
             let mut times = Vec::new();
-            let mut observer = |_: u64, _: &[F]| times.push(now());
+            let mut observer = |_: &Moment<'_, F>| times.push(now());
             plan.train(&network, data, w.clone(), &mut rng, &mut control(), &mut observer)?;
             // The first step allocates the buffers.
             if let [first, .., last] = times[..] {
@@ -243,7 +243,14 @@ fn accuracy<F: Float>(options: &Options, float: FloatKind) -> Outcome<()> {
         true => toml::from_str(&std::fs::read_to_string(&name)?)?,
         false => Architecture::named(&name, train.shape(), train.classes(), None)?,
     };
-    let network = Network::<F, _>::new(architecture, Pixels::new(Scaling::Unit))?;
+    let views = match options.text("views", "one").as_str() {
+        "one" => Views::One,
+        "shifts" => Views::Shifts,
+        "flip" => Views::Flip,
+        "shifts-and-flip" => Views::ShiftsAndFlip,
+        other => return Err(format!("--views {other}: one, shifts, flip or shifts-and-flip").into()),
+    };
+    let network = Network::<F, _>::new(architecture, Pixels::new(Scaling::Unit).with_views(views))?;
     network.check_images(&test)?;
     let n = train.len() as u64;
     let (settings, algorithm) = options.settings()?;
@@ -261,7 +268,7 @@ fn accuracy<F: Float>(options: &Options, float: FloatKind) -> Outcome<()> {
             let start = Instant::now();
             let (w, mut rng) = (network.initial(Initial::Uniform, seed), OsSeeded::new()?);
             let mut control = Control { workers, ..Control::default() };
-            let trained = plan.train(&network, &train, w, &mut rng, &mut control, &mut |_, _| ())?;
+            let trained = plan.train(&network, &train, w, &mut rng, &mut control, &mut |_| ())?;
             let share = share_of_hits(&network, trained.weights.get(), &test);
             println!(
                 "{name},{},{epsilon},{seed},{:.3},{},{share:.4},{:.0}",

@@ -141,6 +141,8 @@ impl From<Error> for Failure {
             ErrorKind::NotFinite | ErrorKind::Unwritable | ErrorKind::Memory | ErrorKind::Random => ExitStatus::Failed,
             ErrorKind::Format { .. }
             | ErrorKind::OtherKind
+            | ErrorKind::Checkpoint
+            | ErrorKind::OtherTraining
             | ErrorKind::Work { .. }
             | ErrorKind::Key
             | ErrorKind::WeakKey
@@ -162,6 +164,10 @@ impl From<Error> for Failure {
                 .at_flag("--out")
                 .expected("settings under which the arithmetic does not overflow")
                 .help("check --lambda, --step-size and --radius for extreme values; no model was written"),
+            ErrorKind::Checkpoint => {
+                failure.help("omit --resume to start again: what the interrupted training has cost counts, too")
+            }
+            ErrorKind::OtherTraining => failure.help("repeat the flags of the interrupted training, with --resume"),
             ErrorKind::NotPrivate => failure.help("train again with privacy and without --seed"),
             ErrorKind::Work { needed } => failure
                 .at_flag("--work")

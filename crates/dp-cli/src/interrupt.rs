@@ -1,6 +1,8 @@
 //! Signal handling: Ctrl-C removes temporary files and ends the process with exit code 130. Exhausted memory that no caller
 //! reports ends it in the same way with exit code 1.
 //!
+//! A training that keeps checkpoints ends its step and writes one first; a second signal does not wait for that.
+//!
 //! After the files are removed, statements that a server runs for the process are cancelled; a second signal does not wait for
 //! that.
 //!
@@ -47,8 +49,56 @@ pub(crate) fn cancel_at_end(cancel: Cancel) {
     CANCELS.lock().unwrap_or_else(PoisonError::into_inner).push(cancel);
 }
 
-/// Ends the process: removes the registered files, prevents further renames and reports, and cancels what others do for it.
+/// True once a signal has come, while a thread is asked to end its work first.
+static ASKED: AtomicBool = AtomicBool::new(false);
+
+/// True while a thread wants to end its work before a signal ends the process.
+static AWAITED: AtomicBool = AtomicBool::new(false);
+
+/// True once a second signal has come, of somebody who does not want to wait.
+static HURRIED: AtomicBool = AtomicBool::new(false);
+
+/// Work that is ended before a signal ends the process, unless a second signal comes.
+pub(crate) struct Awaited(());
+
+/// Has the first signal wait for the work of this thread. One thread at a time may do so.
+pub(crate) fn await_before_end() -> Awaited {
+    AWAITED.store(true, Ordering::SeqCst);
+    Awaited(())
+}
+
+impl Awaited {
+    /// Returns whether a signal has come.
+    pub(crate) fn is_asked(&self) -> bool {
+        ASKED.load(Ordering::SeqCst)
+    }
+
+    /// Lets the process end and does not return.
+    pub(crate) fn give_way(&self) -> ! {
+        AWAITED.store(false, Ordering::SeqCst);
+        loop {
+            std::thread::park();
+        }
+    }
+}
+
+impl Drop for Awaited {
+    fn drop(&mut self) {
+        AWAITED.store(false, Ordering::SeqCst);
+    }
+}
+
+/// Waits for the work that is to be ended first.
+fn await_work() {
+    ASKED.store(true, Ordering::SeqCst);
+    while AWAITED.load(Ordering::SeqCst) && !HURRIED.load(Ordering::SeqCst) {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+/// Ends the process: lets work end that is awaited, removes the registered files, prevents further renames and reports, and cancels what others do for it.
 fn end() -> ! {
+    await_work();
     // Held until the process ends.
     let paths = registry();
     remove(&paths);
@@ -110,6 +160,7 @@ pub(crate) fn install() {
                 // A user who does not want to wait for the cancellation sends another signal. A rename that has begun is
                 // finished first.
                 signals.forever().next();
+                HURRIED.store(true, Ordering::SeqCst);
                 while !CLEARED.load(Ordering::SeqCst) {
                     std::thread::sleep(std::time::Duration::from_millis(5));
                 }

@@ -26,7 +26,7 @@ fn peak(images: &Images, batch_size: u64, threads: usize) -> usize {
     let mut rng = OsSeeded::new().unwrap();
     ALLOCATED.reset_peak_usage();
     let start = network.initial(Initial::Uniform, 1);
-    plan.train(&network, images, start, &mut rng, &mut control, &mut |_, _| ()).unwrap();
+    plan.train(&network, images, start, &mut rng, &mut control, &mut |_| ()).unwrap();
     ALLOCATED.peak_usage()
 }
 

@@ -9,7 +9,7 @@ use dp_data::{Images, Samples, Workers};
 use dp_losses::{ChoosesFrom, Model};
 use dp_mechanisms::SeededRng;
 use dp_mechanisms::clip::{AutomaticClipping, ClippingNorm, GradientClipping};
-use dp_nets::{Activation, Architecture, Features, Float, Initial, Layer, Network, Pixels, Scaling};
+use dp_nets::{Activation, Architecture, Features, Float, Initial, Layer, Network, Pixels, Scaling, Views};
 use dp_optim::engine::Control;
 use dp_optim::recipes::{Budget, ModelSgd};
 use dp_optim::{Averaging, Descent, FloatKind, Schedule};
@@ -39,6 +39,10 @@ fn bars(count: usize, seed: usize) -> Images {
 }
 
 fn network<F: Float>() -> Network<F, Pixels<F>> {
+    with_views(Views::One)
+}
+
+fn with_views<F: Float>(views: Views) -> Network<F, Pixels<F>> {
     let layers = vec![
         Layer::Convolution { channels: 6, kernel: [3, 3], stride: [1, 1], padding: [1, 1] },
         Layer::Tanh,
@@ -47,7 +51,8 @@ fn network<F: Float>() -> Network<F, Pixels<F>> {
         Layer::Tanh,
         Layer::Linear { units: 3 },
     ];
-    Network::new(Architecture { input: SHAPE, layers }, Pixels::new(Scaling::Symmetric)).unwrap()
+    let pixels = Pixels::new(Scaling::Symmetric).with_views(views);
+    Network::new(Architecture { input: SHAPE, layers }, pixels).unwrap()
 }
 
 fn budget(epsilon: f64) -> Budget {
@@ -88,7 +93,7 @@ fn a_network_is_trained_and_certified() {
             let mut control = Control { workers: Workers::new(threads.try_into().unwrap()), ..Control::default() };
             let (network, mut rng) = (network::<f32>(), SeededRng::new(9));
             let start = network.initial(Initial::Uniform, 1);
-            plan.train(&network, &train, start, &mut rng, &mut control, &mut |_, _| ()).unwrap()
+            plan.train(&network, &train, start, &mut rng, &mut control, &mut |_| ()).unwrap()
         };
         let of_one = trained(1);
         assert_eq!(of_one.weights.get(), trained(3).weights.get());
@@ -105,7 +110,7 @@ fn a_network_is_trained_and_certified() {
     let network = network::<f64>();
     let start = network.initial(Initial::Uniform, 1);
     let mut rng = SeededRng::new(9);
-    let trained = plan.train(&network, &train, start, &mut rng, &mut Control::default(), &mut |_, _| ()).unwrap();
+    let trained = plan.train(&network, &train, start, &mut rng, &mut Control::default(), &mut |_| ()).unwrap();
     assert!(accuracy(&network, trained.weights.get(), &test) > 0.9);
 }
 
@@ -221,17 +226,23 @@ impl ChoosesFrom<f32, Canary> for Tested {
 }
 
 /// The released sum of one step, projected on the canary's gradient: `N(0, σ²)` without it, and with it a mixture of that and of
-/// `N(‖clipped gradient‖, σ²)` with the sampling rate as weight. Kolmogorov's distance, at a false-alarm rate of 1e-6 for each of six
+/// `N(‖clipped gradient‖, σ²)` with the sampling rate as weight. Kolmogorov's distance, at a false-alarm rate of 1e-6 for each of seven
 /// tests.
 #[test]
 fn released_sums_have_the_stated_law() {
     const RUNS: usize = 4000;
     let norm = ClippingNorm::new(0.5).unwrap();
     let automatic = AutomaticClipping::new(norm, 0.01).unwrap();
-    let model = Tested(network());
-    let w = model.0.initial(Initial::Uniform, 4);
-    for rule in [norm.into(), GradientClipping::PerBlock(norm), automatic.into()] {
-        for is_null in [true, false] {
+    let w = network::<f32>().initial(Initial::Uniform, 4);
+    for (rule, views) in [
+        (norm.into(), Views::One),
+        (GradientClipping::PerBlock(norm), Views::One),
+        (automatic.into(), Views::One),
+        // Ten views of an image make one contribution.
+        (norm.into(), Views::ShiftsAndFlip),
+    ] {
+        let model = Tested(with_views(views));
+        for is_null in [true, false].into_iter().skip(usize::from(views != Views::One)) {
             let canary = Canary { image: bars(1, 3), is_null };
             let gradient = model.contribution(&w, &canary, rule);
             let length = gradient.iter().map(|g| g * g).sum::<f64>().sqrt();
@@ -250,8 +261,7 @@ fn released_sums_have_the_stated_law() {
             let mut found: Vec<f64> = (0..RUNS as u64)
                 .map(|seed| {
                     let (mut rng, mut control) = (SeededRng::new(seed), Control::default());
-                    let trained =
-                        plan.train(&model, &canary, w.clone(), &mut rng, &mut control, &mut |_, _| ()).unwrap();
+                    let trained = plan.train(&model, &canary, w.clone(), &mut rng, &mut control, &mut |_| ()).unwrap();
                     let moved = w.iter().zip(trained.weights.get()).map(|(w, v)| f64::from(w - v) * rate);
                     moved.zip(&gradient).map(|(sum, g)| sum * g / length).sum()
                 })
@@ -269,7 +279,7 @@ fn released_sums_have_the_stated_law() {
             let distance = distance.fold(0.0, f64::max);
             // 2 exp(-2 n d²) = 1e-6.
             let most = ((2e6f64).ln() / (2.0 * runs)).sqrt();
-            assert!(distance < most, "{rule:?}, null: {is_null}: {distance} above {most}");
+            assert!(distance < most, "{rule:?}, {views:?}, null: {is_null}: {distance} above {most}");
             // The test would see a canary that is not there, or that is there in full in every batch.
             assert!(length / std_dev > 1.0, "{length} {std_dev}");
         }

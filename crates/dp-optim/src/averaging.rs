@@ -178,6 +178,11 @@ impl AveragingWeights {
         }
     }
 
+    /// Returns whether the average without some of the iterates is their average after a division by the sum of the other weights.
+    pub(crate) fn may_miss_some(&self) -> bool {
+        !matches!(self.rule, Rule::Coefficients(_) | Rule::Restarts { .. })
+    }
+
     /// Returns whether the output is the last iterate itself, with weight 1.
     pub(crate) fn is_last(&self) -> bool {
         matches!(self.rule, Rule::Suffix { first, weight } if first == self.updates && weight == 1.0)

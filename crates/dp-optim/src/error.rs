@@ -120,6 +120,12 @@ pub enum Error {
         /// A remedy.
         help: Option<&'static str>,
     },
+    /// A run cannot go on from this state.
+    #[error("the state of the earlier run does not fit: {why}")]
+    State {
+        /// The difference.
+        why: &'static str,
+    },
     /// An algorithm logged an event other than its plan had promised. Its result is discarded.
     #[error("the training logged another event than was planned: the algorithm is at fault, and nothing was released")]
     NotAsPlanned,

@@ -45,6 +45,10 @@ pub enum ErrorKind {
     ModelHash,
     /// Released weights are not finite.
     NotFinite,
+    /// The file is not the whole and unchanged checkpoint of a training.
+    Checkpoint,
+    /// The checkpoint is of another training.
+    OtherTraining,
     /// The model cannot be written as JSON within the size limit for reading.
     Unwritable,
     /// Memory ran out.
@@ -106,6 +110,8 @@ impl Error {
             ErrorKind::CertificateHash => "verify.certificate_hash",
             ErrorKind::ModelHash => "verify.model_hash",
             ErrorKind::NotFinite => "train.not_finite",
+            ErrorKind::Checkpoint => "checkpoint.format",
+            ErrorKind::OtherTraining => "checkpoint.other",
             ErrorKind::Unwritable => "output.write",
             ErrorKind::Memory => DataErrorKind::MemoryExhausted.code(),
             ErrorKind::NotPrivate => "verify.not_private",

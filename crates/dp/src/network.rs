@@ -1,14 +1,16 @@
 //! The file of a network: model, certificate and the hashes that bind them, as for other models ([`crate::sealed`]).
 
+mod checkpoint;
 mod training;
 
-pub use training::{Method, NetworkPlan, NetworkTrainError, NetworkTraining};
+pub use checkpoint::Checkpoint;
+pub use training::{Method, NetworkPlan, NetworkStep, NetworkTrainError, NetworkTraining};
 
 use dp_accountant::certificate::{Assumption, Certificate, Derivation};
 use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_data::{Images, Workers, memory};
 use dp_losses::Model as _;
-use dp_nets::{Architecture, Float, Initial, Network, Pixels, Scaling};
+use dp_nets::{Architecture, Float, Initial, Network, Pixels, Scaling, Views};
 use dp_optim::FloatKind;
 use dp_optim::recipes::{ModelDerivation, NonPrivateSgd};
 use serde::{Deserialize, Serialize};
@@ -34,6 +36,9 @@ pub struct NetworkModel {
     pub labels: Vec<u8>,
     /// How a byte of an image becomes a number.
     pub scaling: Scaling,
+    /// The views of an image over which losses and logits are averaged.
+    #[serde(default, skip_serializing_if = "Views::is_one")]
+    pub views: Views,
     /// The distribution of the public start.
     pub initial: Initial,
     /// The seed of the public start.
@@ -99,7 +104,8 @@ impl NetworkModel {
         mut each: impl FnMut(&[f64]) -> Result<(), E>,
     ) -> Result<(), E> {
         let unfit = |error: dp_nets::Error| Error::new(ErrorKind::OtherKind, error.to_string());
-        let network = Network::<F, _>::new(self.architecture.clone(), Pixels::new(self.scaling)).map_err(unfit)?;
+        let pixels = Pixels::new(self.scaling).with_views(self.views);
+        let network = Network::<F, _>::new(self.architecture.clone(), pixels).map_err(unfit)?;
         network.check_images(images).map_err(unfit)?;
         let weights = self.weights.iter().map(|&weight| F::narrow(weight));
         let weights: Vec<F> = memory::collect(weights, "the weights of the network").map_err(Error::from)?;
@@ -139,6 +145,16 @@ pub enum NetworkDerivation {
     DpSgd(ModelDerivation),
     /// SGD without noise.
     NonPrivate(NonPrivateSgd),
+}
+
+impl NetworkDerivation {
+    /// Returns the floating-point type of training.
+    pub fn float(&self) -> FloatKind {
+        match self {
+            Self::DpSgd(private) => private.recipe.float,
+            Self::NonPrivate(recipe) => recipe.float,
+        }
+    }
 }
 
 impl Derivation for NetworkDerivation {

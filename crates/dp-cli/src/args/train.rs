@@ -76,6 +76,20 @@ pub enum Scale {
     Unit,
 }
 
+/// The views of an image over which losses and logits are averaged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ImageViews {
+    /// The image alone.
+    #[default]
+    One,
+    /// Also moved by one pixel up, down, left and right: five views.
+    Shifts,
+    /// Also mirrored left to right: two views.
+    Flip,
+    /// Both: ten views.
+    ShiftsAndFlip,
+}
+
 /// The coordinate of numeric columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Coordinate {
@@ -299,6 +313,21 @@ pub struct TrainArgs {
     /// Public seed of the network's initial weights, chosen without looking at images [default: 1]
     #[arg(long, value_name = "NUMBER", requires = "model", help_heading = "Algorithm")]
     pub start_seed: Option<u64>,
+    /// File from which an interrupted training goes on: written before the first step, now and then, and at Ctrl-C; removed at
+    /// the end
+    ///
+    /// It holds weights that are as private as the network, and what the optimiser keeps; no keys and no images.
+    #[arg(long, value_name = "FILE", requires = "model", help_heading = "Output")]
+    pub checkpoint: Option<PathBuf>,
+    /// Go on from the file of --checkpoint. Steps that had begun without a result are paid for and not made again
+    #[arg(long, requires = "checkpoint", help_heading = "Output")]
+    pub resume: bool,
+    /// Views of each image over which training averages the loss, and prediction the logits [default: one]
+    ///
+    /// Training takes longer in proportion to their number. They help where they show what new images look like: digits gain from
+    /// shifts, clothes that always face one way lose by them.
+    #[arg(long, value_enum, value_name = "WHICH", requires = "model", help_heading = "Algorithm")]
+    pub views: Option<ImageViews>,
     /// The algorithm, one of `dp help algorithms` [default: auto; for dp tune bolt-on-convex, for networks dp-sgd]
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Algorithm")]
     pub algorithm: Option<Algorithm>,

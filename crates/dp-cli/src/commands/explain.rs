@@ -64,6 +64,17 @@ const OWN: &[Page] = &[
                message names what failed.",
     },
     Page {
+        code: "checkpoint.format",
+        text: "The file given with --checkpoint is not the checkpoint of a training, or not as it was written: a byte was \
+               changed, or the end is missing. It cannot be mended. The interrupted training has cost its whole budget, \
+               which counts beside that of a new one.",
+    },
+    Page {
+        code: "checkpoint.other",
+        text: "The checkpoint given with --resume is of another training. Layers, classes, initial weights, number of images, \
+               budget and all settings must be those of the interrupted command; the message names what differs.",
+    },
+    Page {
         code: "config.key",
         text: "The file given with --config names a flag or a command that does not exist. Keys are the long names of flags: \
                those of every command at the top, those of one command in its table, as `epsilon = 1` below `[train]` or \

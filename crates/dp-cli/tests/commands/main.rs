@@ -7,6 +7,7 @@ mod architecture;
 mod audit;
 mod bad_input;
 mod check;
+mod checkpoints;
 mod config;
 mod curves;
 mod defects;

@@ -135,6 +135,36 @@ fn other_algorithms_clipping_rules_and_layers_are_trained() {
     }
 }
 
+/// The class is the half that is bright. A network of several views is taught and asked all of them: mirrored images, whose class
+/// would be the other one, leave it nothing to tell the classes by.
+#[test]
+fn views_are_averaged_in_training_and_prediction() {
+    let place = Workplace::new();
+    let mut dice = Dice(3);
+    let labels = [0, 1].repeat(500);
+    let pixels: Vec<u8> = labels
+        .iter()
+        .flat_map(|&class| (0..36).map(move |j| (class, j % 6 < 3)))
+        .map(|(class, is_left)| if is_left == (class == 0) { 200 } else { 5 } + dice.below(50) as u8)
+        .collect();
+    place.write("images.idx", idx(&[1000, 6, 6], &pixels));
+    place.write("labels.idx", idx(&[1000], &labels));
+    let data = ["--data", "images.idx", "--labels", "labels.idx"];
+    let accuracy = |views: &[&str]| {
+        let settings = ["--format", "idx", "--classes", "0,1", "--model", "mlp:8", "--epsilon", "4", "--force"];
+        place.dp(&[&["train"][..], &data, &settings, &["--out", "m.json"], views].concat()).ok();
+        place.dp(&["verify", "m.json"]).ok();
+        let measured = place.dp(&[&["evaluate", "--model", "m.json", "--public-data", "--json"][..], &data].concat());
+        measured.json()["accuracy"].as_f64().unwrap()
+    };
+    assert!(accuracy(&[]) > 0.95 && place.json("m.json")["model"].get("views").is_none());
+    assert!(accuracy(&["--views", "shifts"]) > 0.95 && place.json("m.json")["model"]["views"] == "shifts");
+    for views in ["flip", "shifts-and-flip"] {
+        assert!(accuracy(&["--views", views]) < 0.7);
+        assert_eq!(place.json("m.json")["model"]["views"], views);
+    }
+}
+
 /// The noise of a seeded training is the same on any number of threads, and so is the network, which is not private.
 #[test]
 fn a_seeded_training_is_reproducible_and_not_private() {
@@ -148,6 +178,8 @@ fn a_seeded_training_is_reproducible_and_not_private() {
     let first = seeded("a.json", &["--threads", "1"]);
     assert_eq!(first, seeded("b.json", &["--threads", "3"]));
     assert_ne!(first, seeded("c.json", &["--start-seed", "2"]));
+    let views = seeded("d.json", &["--views", "shifts-and-flip", "--threads", "1"]);
+    assert_eq!(views, seeded("e.json", &["--views", "shifts-and-flip", "--threads", "3"]));
     assert_eq!(first["certificate"]["private"], false);
     place.dp(&["verify", "a.json"]).fails(5, "verify.not_private");
     let run = place.dp(&[&["evaluate"][..], &TEST[2..], &["--model", "a.json", "--public-data", "--json"]].concat());

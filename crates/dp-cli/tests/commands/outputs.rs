@@ -1,9 +1,10 @@
 //! Atomic outputs: existing files, read-only folders, full disks, interrupts, pipes.
 
-use std::io::{BufRead, Read};
+use std::io::Read;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
 
+#[cfg(unix)]
+use crate::support::training;
 use crate::support::{Workplace, people};
 
 const TRAIN: [&str; 8] =
@@ -231,37 +232,9 @@ fn an_interrupted_network_leaves_nothing() {
 #[cfg(unix)]
 fn interrupted(place: &Workplace, train: &[&str]) {
     let before = place.files();
-    // A background job of a script is started to ignore Ctrl-C, and so are its children.
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let ignored = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
-    let signals = if ignored.is_some_and(|mask| mask & 2 != 0) { &["TERM"][..] } else { &["INT", "TERM"] };
-    for signal in signals {
-        let mut child = place
-            .command(&[train, &["--progress", "json", "--json"]].concat())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // Wait until training has started.
-        let lines = std::io::BufReader::new(child.stderr.take().unwrap()).lines();
-        let training = lines.map_while(Result::ok).find(|line| line.contains("\"phase\":\"train\""));
-        assert!(training.is_some(), "training never started");
-        let killed = std::process::Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
-        assert!(killed.unwrap().success());
-        let deadline = Instant::now() + Duration::from_secs(60);
-        let status = loop {
-            match child.try_wait().unwrap() {
-                Some(status) => break status,
-                None if Instant::now() > deadline => {
-                    child.kill().unwrap();
-                    panic!("dp did not react to {signal}");
-                }
-                None => std::thread::sleep(Duration::from_millis(5)),
-            }
-        };
+    for signal in training::signals() {
+        let (status, stdout, _) = training::start(place, train).end_by(signal);
         assert_eq!(status.code(), Some(130), "{signal}");
-        let mut stdout = String::new();
-        child.stdout.take().unwrap().read_to_string(&mut stdout).unwrap();
         assert_eq!(crate::support::one_value(&stdout)["error"]["code"], "run.interrupted", "{signal}");
         assert_eq!(place.files(), before, "{signal}");
     }

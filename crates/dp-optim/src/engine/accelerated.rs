@@ -53,6 +53,16 @@ impl<F: RealField + Copy> AcceleratedDescent<F> {
 }
 
 impl<F: RealField + Copy> UpdateRule<F> for AcceleratedDescent<F> {
+    fn kept(&self) -> Option<Vec<&[F]>> {
+        Some(if self.point.is_empty() { Vec::new() } else { vec![&self.point] })
+    }
+
+    fn set_kept(&mut self, kept: Vec<Vec<F>>) {
+        if let Ok([point]) = <[Vec<F>; 1]>::try_from(kept) {
+            self.point = point;
+        }
+    }
+
     #[inline]
     fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step) {
         match &mut self.penalty {

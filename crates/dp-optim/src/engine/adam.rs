@@ -70,6 +70,16 @@ impl<F: RealField + Copy> Adam<F> {
 }
 
 impl<F: RealField + Copy> UpdateRule<F> for Adam<F> {
+    fn kept(&self) -> Option<Vec<&[F]>> {
+        Some(vec![&self.first, &self.second])
+    }
+
+    fn set_kept(&mut self, kept: Vec<Vec<F>>) {
+        if let Ok([first, second]) = <[Vec<F>; 2]>::try_from(kept) {
+            (self.first, self.second) = (first, second);
+        }
+    }
+
     fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step) {
         let count = step.update as f64;
         // The bias correction 1 - decay^count, for a decay in [0, 1).

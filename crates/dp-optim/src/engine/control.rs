@@ -102,6 +102,10 @@ impl<'p, 'c> Pace<'p, 'c> {
         Ok(())
     }
 
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.control.check()
+    }
+
     fn reported(&self) -> Progress {
         let Progress { pass, rows } = self.progress;
         match self.per_pass {

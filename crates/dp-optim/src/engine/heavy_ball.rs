@@ -56,6 +56,16 @@ impl<F: RealField + Copy> UpdateRule<F> for HeavyBall<F> {
         }
     }
 
+    fn kept(&self) -> Option<Vec<&[F]>> {
+        Some(vec![&self.last])
+    }
+
+    fn set_kept(&mut self, kept: Vec<Vec<F>>) {
+        if let Ok([last]) = <[Vec<F>; 1]>::try_from(kept) {
+            self.last = last;
+        }
+    }
+
     fn restart(&mut self, parameters: &[F]) {
         self.last.copy_from_slice(parameters);
     }

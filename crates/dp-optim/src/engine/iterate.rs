@@ -7,6 +7,7 @@ use nalgebra::{RealField, convert};
 use super::batches::{Piece, Pieces};
 use super::gradient::GradientEstimate;
 use super::rows::gathered;
+use super::run_state::RunState;
 use super::step_batches::Driven;
 use super::update::{Step, UpdateRule};
 use crate::error::Error;
@@ -70,6 +71,12 @@ pub struct Buffered<F, G, U> {
     parameters: Vec<F>,
     sum: Vec<F>,
     average: Option<Vec<F>>,
+    /// The sum of the weights in the average.
+    weight: f64,
+    /// Number of updates of the run that this one continues.
+    over: u64,
+    /// Number of those that were lost; without them the weights add up to 1.
+    lost: u64,
     gradient: G,
     rule: U,
 }
@@ -78,16 +85,77 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
     /// Starts at `start`; if `averaged`, the output is the average, otherwise the last iterate.
     pub fn new(start: Vec<F>, averaged: bool, gradient: G, rule: U) -> Self {
         let zeros = || vec![F::zero(); start.len()];
-        Self { sum: zeros(), average: averaged.then(zeros), parameters: start, gradient, rule }
+        Self {
+            sum: zeros(),
+            average: averaged.then(zeros),
+            weight: 0.0,
+            over: 0,
+            lost: 0,
+            parameters: start,
+            gradient,
+            rule,
+        }
     }
 
-    /// Returns the output and the gradient estimate, whose log may still have to be finished.
+    /// Continues from a state.
+    ///
+    /// # Errors
+    /// [`Error::State`] if its vectors are not those of this run.
+    pub(crate) fn resume(&mut self, state: RunState<F>) -> Result<(), Error>
+    where
+        U: UpdateRule<F>,
+    {
+        (self.weight, self.over, self.lost) = (state.weight, state.updates, state.lost);
+        if state.vectors.is_empty() {
+            return Ok(());
+        }
+        let other = Error::State { why: "it is of another algorithm or another number of parameters" };
+        let Some(kept) = self.rule.kept() else { return Err(other) };
+        let dim = self.parameters.len();
+        let expected = 1 + usize::from(self.average.is_some()) + kept.len();
+        if state.vectors.len() != expected || state.vectors.iter().any(|vector| vector.len() != dim) {
+            return Err(other);
+        }
+        let mut vectors = state.vectors.into_iter();
+        self.parameters = vectors.next().unwrap_or_default();
+        if let Some(average) = &mut self.average {
+            *average = vectors.next().unwrap_or_default();
+        }
+        self.rule.set_kept(vectors.collect());
+        Ok(())
+    }
+
+    /// Returns the numbers of updates that are over and that were lost, of the run that this one continues.
+    pub(super) fn over(&self) -> (u64, u64) {
+        (self.over, self.lost)
+    }
+
+    /// Copies the state after so many updates; `None` if the rule keeps more than vectors.
+    pub(super) fn state_after(&self, updates: u64) -> Option<RunState<F>>
+    where
+        U: UpdateRule<F>,
+    {
+        let own = [Some(&self.parameters), self.average.as_ref()].into_iter().flatten().map(Vec::as_slice);
+        let vectors = own.chain(self.rule.kept()?).map(<[F]>::to_vec).collect();
+        Some(RunState { updates, lost: self.lost, weight: self.weight, vectors })
+    }
+
+    /// Returns the output and the gradient estimate, whose log may still have to be finished. If all updates whose iterates have
+    /// weight were lost, the output is the last iterate.
     pub fn into_parts(self) -> (Vec<F>, G)
     where
         U: UpdateRule<F>,
     {
-        let Self { parameters, average, gradient, rule, .. } = self;
-        (average.unwrap_or_else(|| rule.point(&parameters).to_vec()), gradient)
+        let Self { parameters, average, weight, lost, gradient, rule, .. } = self;
+        let output = match average {
+            Some(average) if lost == 0 => average,
+            // The weights of the updates that were lost are missing.
+            Some(average) if weight > 0.0 => {
+                average.into_iter().map(|entry| entry * convert::<f64, F>(1.0 / weight)).collect()
+            }
+            _ => rule.point(&parameters).to_vec(),
+        };
+        (output, gradient)
     }
 
     /// Returns the iterate, to which the rule has been applied.
@@ -125,6 +193,7 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
         if let Some(average) = &mut self.average {
             self.parameters.copy_from_slice(average);
             average.fill(F::zero());
+            self.weight = 0.0;
             self.rule.restart(&self.parameters);
         }
     }
@@ -139,6 +208,7 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
         if let Some(average) = &mut self.average
             && step.weight != 0.0
         {
+            self.weight += step.weight;
             let weight: F = convert(step.weight);
             for (sum, &parameter) in average.iter_mut().zip(self.rule.point(&self.parameters)) {
                 *sum += weight * parameter;

@@ -24,6 +24,15 @@ pub trait UpdateRule<F> {
     #[inline]
     fn restart(&mut self, _parameters: &[F]) {}
 
+    /// Returns what the rule keeps between two updates, as vectors of as many numbers as there are parameters; `None` if it keeps
+    /// anything else, so that a run cannot go on in another process.
+    fn kept(&self) -> Option<Vec<&[F]>> {
+        None
+    }
+
+    /// Sets what the rule keeps, to vectors of the number and lengths of [`kept`](Self::kept).
+    fn set_kept(&mut self, _kept: Vec<Vec<F>>) {}
+
     /// Returns the point that enters the average and is the output: `parameters` themselves, unless the rule takes gradients
     /// elsewhere.
     #[inline]
@@ -67,6 +76,10 @@ impl<F: RealField + Copy> UpdateRule<F> for GradientDescent {
         if let Some(radius) = self.radius {
             project(parameters, radius);
         }
+    }
+
+    fn kept(&self) -> Option<Vec<&[F]>> {
+        Some(Vec::new())
     }
 }
 

@@ -1,3 +1,5 @@
+mod checkpoints;
+
 use dp_accountant::certificate::NoiseMode;
 use dp_data::images::Shape;
 use dp_mechanisms::clip::ClippingNorm;
@@ -25,7 +27,7 @@ fn training(float: FloatKind) -> NetworkTraining {
 
 fn trained(float: FloatKind) -> NetworkFile {
     let (mut rng, mut control) = (OsSeeded::new().unwrap(), Control::default());
-    training(float).on(&images(400), &mut rng, &mut control, &mut |_, _| ()).unwrap()
+    training(float).on(&images(400), &mut rng, &mut control, &mut |_| ()).unwrap()
 }
 
 #[test]
@@ -117,7 +119,7 @@ fn edits_are_found() {
 #[test]
 fn what_is_not_private_is_not_verified() {
     let (mut rng, mut control) = (SeededRng::new(1), Control::default());
-    let file = training(FloatKind::F32).on(&images(400), &mut rng, &mut control, &mut |_, _| ()).unwrap();
+    let file = training(FloatKind::F32).on(&images(400), &mut rng, &mut control, &mut |_| ()).unwrap();
     assert_eq!(verify::network(&file).unwrap_err().kind(), ErrorKind::NotPrivate);
     let mut wrong = training(FloatKind::F32);
     let Method::Private { relation, .. } = &mut wrong.method else { panic!() };
@@ -126,10 +128,10 @@ fn what_is_not_private_is_not_verified() {
     let Method::Private { relation, .. } = &mut wrong.method else { panic!() };
     *relation = AdjacencyKind::ReplaceOne;
     wrong.architecture = Architecture::mlp(SHAPE, &[4], 3, Activation::Relu);
-    let refused = wrong.clone().on(&images(400), &mut rng, &mut control, &mut |_, _| ());
+    let refused = wrong.clone().on(&images(400), &mut rng, &mut control, &mut |_| ());
     assert!(matches!(refused, Err(NetworkTrainError::Labels { classes: 3, labels: 2 })));
     wrong.labels.push(7);
-    let refused = wrong.clone().on(&images(400), &mut rng, &mut control, &mut |_, _| ());
+    let refused = wrong.clone().on(&images(400), &mut rng, &mut control, &mut |_| ());
     assert!(matches!(refused, Err(NetworkTrainError::Network(_))));
 }
 
@@ -143,7 +145,7 @@ fn the_baseline_learns_and_claims_nothing() {
         assert_eq!((plan.reached(), plan.noise_multiplier()), (None, None));
         let data = images(400);
         let (mut rng, mut control) = (OsSeeded::new().unwrap(), Control::default());
-        let file = plan.train(&data, &mut rng, &mut control, &mut |_, _| ()).unwrap();
+        let file = plan.train(&data, None, &mut rng, &mut control, &mut |_| ()).unwrap();
         assert_eq!(NetworkFile::parse(file.to_text().unwrap().as_bytes()).unwrap(), file);
         assert!(!file.certificate.private && file.warnings().is_empty());
         assert_eq!(verify::network(&file).unwrap_err().kind(), ErrorKind::NotPrivate);

@@ -5,20 +5,42 @@ use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::Images;
 use dp_mechanisms::ReleaseRng;
-use dp_nets::{Architecture, Float, Initial, Network, Pixels, Scaling};
-use dp_optim::engine::Control;
+use dp_nets::{Architecture, Float, Initial, Network, Pixels, Scaling, Views};
+use dp_optim::engine::{Control, Moment, RunState, Start};
 use dp_optim::recipes::{Budget, ModelDerivation, ModelPlan, ModelSgd, NonPrivateSgd, RecordAdjacency};
 use dp_optim::{FloatKind, Trained};
 
+use super::checkpoint::{Checkpoint, Described, Kept, State};
 use super::{NetworkDerivation, NetworkFile, NetworkModel, SCHEMA, check_labels};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::training::versions;
 
 /// Microbatches of so many samples cost less than 1% of noise in single precision.
 const MOST_ROUNDED: usize = 256;
 
 /// What sees each step.
-type Observer<'o> = dyn FnMut(u64, &mut dyn Iterator<Item = f64>) + 'o;
+type Observer<'o> = dyn FnMut(&NetworkStep<'_>) + 'o;
+
+/// A training after one of its steps.
+pub struct NetworkStep<'s> {
+    /// The number of the step, from 1.
+    pub number: u64,
+    weights: &'s dyn Fn() -> Vec<f64>,
+    state: &'s dyn Fn() -> Option<State>,
+    plan: &'s NetworkPlan,
+}
+
+impl NetworkStep<'_> {
+    /// Copies the weights.
+    pub fn weights(&self) -> Vec<f64> {
+        (self.weights)()
+    }
+
+    /// Returns a checkpoint that serves until step `begun` is over: write it before the next step begins.
+    pub fn checkpoint(&self, begun: u64) -> Option<Checkpoint> {
+        Some(Checkpoint::new(self.plan.described(), (self.state)()?, begun.max(self.number)))
+    }
+}
 
 /// The training of a network, private or not.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,7 +114,7 @@ impl Method {
 /// let recipe = ModelSgd { batch_size: 100, steps: 60, ..ModelSgd::new(ClippingNorm::new(0.1)?) };
 /// let layers = Architecture::mlp(shape, &[8], 2, Activation::Tanh);
 /// let training = NetworkTraining::new(Method::private(recipe, 2.0, 1e-5)?, layers)?; // epsilon, delta
-/// let file = training.on(&images, &mut OsSeeded::new()?, &mut Control::default(), &mut |_, _| ())?;
+/// let file = training.on(&images, &mut OsSeeded::new()?, &mut Control::default(), &mut |_| ())?;
 /// assert!(dp::verify::network(&file)?.epsilon <= 2.0);
 /// assert_eq!(NetworkFile::parse(file.to_text()?.as_bytes())?, file);
 ///
@@ -113,6 +135,8 @@ pub struct NetworkTraining {
     pub labels: Vec<u8>,
     /// How a byte of an image becomes a number.
     pub scaling: Scaling,
+    /// The views of an image over which losses and logits are averaged.
+    pub views: Views,
     /// The distribution of the start.
     pub initial: Initial,
     /// The public seed of the start.
@@ -153,14 +177,14 @@ impl From<dp_accountant::Error> for NetworkTrainError {
 }
 
 impl NetworkTraining {
-    /// Creates a training by this method, with labels from 0 and pixels scaled to `[0, 1]`.
+    /// Creates a training by this method, with labels from 0, pixels scaled to `[0, 1]` and one view of each image.
     ///
     /// # Errors
     /// Layers that do not fit each other.
     pub fn new(method: Method, architecture: Architecture) -> Result<Self, NetworkTrainError> {
         let labels = (0..=u8::MAX).take(architecture.classes()?).collect();
-        let (scaling, initial, seed) = (Scaling::Unit, Initial::Uniform, 1);
-        Ok(Self { architecture, labels, scaling, initial, seed, method })
+        let (scaling, views, initial, seed) = (Scaling::Unit, Views::One, Initial::Uniform, 1);
+        Ok(Self { architecture, labels, scaling, views, initial, seed, method })
     }
 
     /// Returns the largest microbatch for training this network: fast, and with little noise for rounding.
@@ -168,15 +192,15 @@ impl NetworkTraining {
     /// # Errors
     /// Layers that do not fit each other.
     pub fn recommended_microbatch(&self) -> Result<u64, NetworkTrainError> {
-        fn of<F: Float>(training: &NetworkTraining) -> Result<usize, dp_nets::Error> {
-            let network = Network::<F, _>::new(training.architecture.clone(), Pixels::new(training.scaling))?;
-            Ok(network.recommended_microbatch())
-        }
         let microbatch = match self.method.float() {
-            FloatKind::F32 => of::<f32>(self)?,
-            FloatKind::F64 => of::<f64>(self)?,
+            FloatKind::F32 => self.network::<f32>()?.recommended_microbatch(),
+            FloatKind::F64 => self.network::<f64>()?.recommended_microbatch(),
         };
         Ok(microbatch.min(MOST_ROUNDED) as u64)
+    }
+
+    fn network<F: Float>(&self) -> Result<Network<F, Pixels<F>>, dp_nets::Error> {
+        Network::new(self.architecture.clone(), Pixels::new(self.scaling).with_views(self.views))
     }
 
     /// Plans a training on `n` images, before one is read.
@@ -198,10 +222,10 @@ impl NetworkTraining {
                 return Err(dp_optim::Error::Adjacency { recipe: "network", adjacency: *adjacency }.into());
             }
         };
-        Ok(NetworkPlan { training: self, plan })
+        Ok(NetworkPlan { training: self, n, plan })
     }
 
-    /// Plans and trains, as [`NetworkPlan::train`].
+    /// Plans and trains, as [`NetworkPlan::train`] from the initial weights.
     ///
     /// # Errors
     /// Those of [`plan`](Self::plan) and [`NetworkPlan::train`].
@@ -212,7 +236,7 @@ impl NetworkTraining {
         control: &mut Control<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<NetworkFile, NetworkTrainError> {
-        self.plan(images.len() as u64)?.train(images, rng, control, observer)
+        self.plan(images.len() as u64)?.train(images, None, rng, control, observer)
     }
 }
 
@@ -220,6 +244,7 @@ impl NetworkTraining {
 #[derive(Debug, Clone, PartialEq)]
 pub struct NetworkPlan {
     training: NetworkTraining,
+    n: u64,
     plan: Planned,
 }
 
@@ -254,39 +279,94 @@ impl NetworkPlan {
         }
     }
 
-    /// Trains on `images` and releases the network. After each step the observer sees its number, from 1, and the weights.
+    fn described(&self) -> Described {
+        let NetworkTraining { architecture, labels, scaling, views, initial, seed, method } = &self.training;
+        let derivation = match (&self.plan, method) {
+            (Planned::ReplaceOne(plan), _) => NetworkDerivation::DpSgd(plan.derivation().clone()),
+            (Planned::ZeroOut(plan), _) => NetworkDerivation::DpSgd(plan.derivation().clone()),
+            (Planned::NonPrivate(recipe), _) => NetworkDerivation::NonPrivate(recipe.clone()),
+        };
+        Described {
+            architecture: architecture.clone(),
+            labels: labels.clone(),
+            scaling: *scaling,
+            views: *views,
+            initial: *initial,
+            seed: *seed,
+            n: self.n,
+            derivation,
+        }
+    }
+
+    /// Returns the checkpoint of a training before its first step that serves until step `begun` is over.
+    pub fn initial_checkpoint(&self, begun: u64) -> Checkpoint {
+        let state = match self.training.method.float() {
+            FloatKind::F32 => State::Single(RunState::initial()),
+            FloatKind::F64 => State::Double(RunState::initial()),
+        };
+        Checkpoint::new(self.described(), state, begun)
+    }
+
+    /// Checks that a checkpoint is of this training.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OtherTraining`](crate::ErrorKind::OtherTraining).
+    pub fn check_checkpoint(&self, checkpoint: &Checkpoint) -> Result<(), Error> {
+        let difference = match self.described().difference(&checkpoint.training) {
+            Some(what) => what,
+            None if checkpoint.begun() > self.training.method.steps() => "the number of steps",
+            None => return Ok(()),
+        };
+        let message = format!("the checkpoint is of another training: {difference} differ");
+        Err(Error::new(ErrorKind::OtherTraining, message))
+    }
+
+    /// Trains on `images` and releases the network. After each step the observer sees the training. From a checkpoint, the
+    /// training makes the steps that had not begun: those that had begun and left no result are paid for and lost.
     ///
     /// # Privacy
     /// As [`ModelPlan::train`]. Without privacy the weights may reveal anything about the images, and the file says so.
     ///
     /// # Errors
-    /// Images that do not fit the network, another number of them than planned, an interrupted training, and weights that are
-    /// not finite.
+    /// Images that do not fit the network, another number of them than planned, a checkpoint of another training, an interrupted
+    /// training, and weights that are not finite.
     pub fn train(
         &self,
         images: &Images,
+        resumed: Option<Checkpoint>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<NetworkFile, NetworkTrainError> {
+        resumed.as_ref().map_or(Ok(()), |checkpoint| self.check_checkpoint(checkpoint))?;
         match self.training.method.float() {
-            FloatKind::F32 => self.train_in::<f32>(images, rng, control, observer),
-            FloatKind::F64 => self.train_in::<f64>(images, rng, control, observer),
+            FloatKind::F32 => self.train_in::<f32>(images, resumed, rng, control, observer),
+            FloatKind::F64 => self.train_in::<f64>(images, resumed, rng, control, observer),
         }
     }
 
-    fn train_in<F: Float>(
+    fn train_in<F: Kept>(
         &self,
         images: &Images,
+        resumed: Option<Checkpoint>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
         observer: &mut Observer<'_>,
     ) -> Result<NetworkFile, NetworkTrainError> {
-        let NetworkTraining { architecture, scaling, initial, seed, .. } = &self.training;
-        let network = Network::<F, _>::new(architecture.clone(), Pixels::new(*scaling))?;
+        let network = self.training.network::<F>()?;
         network.check_images(images)?;
-        let see = &mut |step: u64, weights: &[F]| observer(step, &mut weights.iter().map(|weight| weight.wide()));
-        let start = network.initial(*initial, *seed);
+        let see = &mut |moment: &Moment<'_, F>| {
+            observer(&NetworkStep {
+                number: moment.update,
+                weights: &|| moment.iterate.iter().map(|weight| weight.wide()).collect(),
+                state: &|| moment.state().map(F::keep),
+                plan: self,
+            });
+        };
+        let other_type = || Error::new(ErrorKind::OtherTraining, "the checkpoint is of another floating-point type");
+        let state = |checkpoint: Checkpoint| F::kept(checkpoint.after_loss().state).ok_or_else(other_type);
+        let resumed = resumed.map(state).transpose()?;
+        let start = Start { parameters: network.initial(self.training.initial, self.training.seed), resumed };
         match &self.plan {
             Planned::ReplaceOne(plan) => self.sealed(plan.train(&network, images, start, rng, control, see)?),
             Planned::ZeroOut(plan) => self.sealed(plan.train(&network, images, start, rng, control, see)?),
@@ -315,7 +395,7 @@ impl NetworkPlan {
     }
 
     fn model<F: Float>(&self, weights: &[F]) -> Result<NetworkModel, Error> {
-        let NetworkTraining { architecture, labels, scaling, initial, seed, method } = &self.training;
+        let NetworkTraining { architecture, labels, scaling, views, initial, seed, method } = &self.training;
         let weights: Vec<f64> = weights.iter().map(|weight| weight.wide()).collect();
         super::check_finite(&weights)?;
         Ok(NetworkModel {
@@ -323,6 +403,7 @@ impl NetworkPlan {
             architecture: architecture.clone(),
             labels: labels.clone(),
             scaling: *scaling,
+            views: *views,
             initial: *initial,
             seed: *seed,
             float: method.float(),

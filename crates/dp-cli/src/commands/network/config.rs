@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
 use dp_data::Workers;
+use dp_nets::Views;
 use dp_optim::FloatKind;
 use dp_optim::catalogue::{self, Entry, FOR_MODELS, MODEL_SETTINGS, Settings};
 use dp_optim::recipes::Budget;
 
 use super::images::{ImageFiles, classes};
-use crate::args::{self, FileName, GlobalArgs, TrainArgs};
+use crate::args::{self, FileName, GlobalArgs, ImageViews, TrainArgs};
 use crate::commands::train::{
     PrivateAlgorithm, Target, budget, check_flags, check_non_private, float_kind, noise_mode,
 };
@@ -27,6 +28,8 @@ pub(super) struct NetworkConfig {
     pub(super) images: ImageFiles,
     /// The public seed of the start.
     pub(super) start_seed: u64,
+    /// The views of an image.
+    pub(super) views: Views,
     /// How it is private; `None` for the baseline.
     pub(super) privacy: Option<Privacy>,
     /// The given settings; the rest follows from public numbers.
@@ -41,6 +44,10 @@ pub(super) struct NetworkConfig {
     pub(super) out: Target,
     /// The path of the report.
     pub(super) report: Option<PathBuf>,
+    /// The path of the checkpoint.
+    pub(super) checkpoint: Option<PathBuf>,
+    /// True if the training goes on from the checkpoint.
+    pub(super) resume: bool,
     /// True if existing files are replaced.
     pub(super) force: bool,
     /// Number of images, for a dry run; `None` inside if it is not given.
@@ -79,6 +86,7 @@ impl NetworkConfig {
             ("--labels", args.input.form.labels.as_deref()),
         ])?;
         args.limit.map_or(Ok(()), limit::check)?;
+        check_checkpoint(args)?;
         let input = InputConfig::new(&args.input.data, &args.input.form)?.with_labels()?;
         let images = ImageFiles::new(&input, classes(&args.classes)?)?;
         let privacy = privacy(args)?;
@@ -89,11 +97,18 @@ impl NetworkConfig {
         named.push(("--model", Path::new(model)));
         named.push(("--out", &args.out));
         named.extend(args.report.as_deref().map(|report| ("--report", report)));
+        named.extend(args.checkpoint.as_deref().map(|path| ("--checkpoint", path)));
         check_distinct(&named)?;
         Ok(Self {
             model: model.clone(),
             images,
             start_seed: args.start_seed.unwrap_or(1),
+            views: match args.views.unwrap_or_default() {
+                ImageViews::One => Views::One,
+                ImageViews::Shifts => Views::Shifts,
+                ImageViews::Flip => Views::Flip,
+                ImageViews::ShiftsAndFlip => Views::ShiftsAndFlip,
+            },
             privacy,
             settings,
             float: args.float.map_or(FloatKind::F32, float_kind),
@@ -101,6 +116,8 @@ impl NetworkConfig {
             limit: args.limit,
             out,
             report: args.report.clone(),
+            checkpoint: args.checkpoint.clone(),
+            resume: args.resume,
             force: args.force,
             dry_run: args.dry_run.then_some(args.n),
             progress: global.progress,
@@ -112,6 +129,19 @@ impl NetworkConfig {
     pub(super) fn outputs(&self) -> impl Iterator<Item = &Path> {
         self.out.file().into_iter().chain(self.report.as_deref())
     }
+}
+
+/// Checks the flags of checkpoints.
+fn check_checkpoint(args: &TrainArgs) -> Result<(), Failure> {
+    let Some(path) = &args.checkpoint else { return Ok(()) };
+    if path.as_os_str() == "-" {
+        return Err(Failure::usage("--checkpoint", "a checkpoint is replaced again and again").expected("a file"));
+    }
+    if args.seed.is_some() {
+        return Err(conflict("--checkpoint", "a training with --seed goes on with other noise than its own")
+            .help("omit --checkpoint: the same command gives the same network"));
+    }
+    Ok(())
 }
 
 /// Returns the algorithm with its budget; `None` for the baseline.

@@ -1,5 +1,6 @@
 //! Networks of images: what `dp train --model`, `dp evaluate` and `dp predict` have for them.
 
+mod checkpoint;
 mod config;
 mod images;
 mod layers;

@@ -30,6 +30,9 @@ pub(super) struct Outcome {
     /// Number of weights.
     parameters: u64,
     steps: u64,
+    /// Number of steps that were paid for and lost when the training was interrupted; absent if none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lost_steps: Option<u64>,
     batch_size: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     noise_multiplier: Option<f64>,
@@ -53,6 +56,7 @@ impl Outcome {
         n: u64,
         file: &NetworkFile,
         plan: &NetworkPlan,
+        lost: u64,
         (elapsed, training): (Duration, Duration),
     ) -> Self {
         let certificate = &file.certificate;
@@ -71,6 +75,7 @@ impl Outcome {
             classes: file.model.labels.len(),
             parameters: file.model.weights.len() as u64,
             steps: method.steps(),
+            lost_steps: (lost > 0).then_some(lost),
             batch_size: method.batch_size(),
             noise_multiplier: plan.noise_multiplier(),
             seconds: elapsed.as_secs_f64(),
@@ -105,6 +110,9 @@ impl Outcome {
                 None => format!("steps      {} of {} images", self.steps, self.batch_size),
             },
         ];
+        if let Some(lost) = self.lost_steps {
+            lines.push(format!("           {lost} of the steps were lost when the training was interrupted"));
+        }
         match self.epsilon.as_f64() {
             Some(epsilon) => {
                 lines.extend(guarantee("guarantee", epsilon, self.delta, self.adjacency, &self.unit));

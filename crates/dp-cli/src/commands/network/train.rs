@@ -1,8 +1,9 @@
 //! `dp train --model`: trains a network on images and releases it with its certificate.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use dp::network::{Method, NetworkPlan, NetworkTrainError, NetworkTraining};
+use dp::network::{Checkpoint, Method, NetworkPlan, NetworkStep, NetworkTrainError, NetworkTraining};
 use dp::report;
 use dp::training::suggested_delta;
 use dp_data::images::Shape;
@@ -11,6 +12,7 @@ use dp_optim::catalogue::{ModelRequest, non_private_model};
 use dp_optim::engine::Control;
 use dp_optim::recipes::Budget;
 
+use super::checkpoint::{Keeper, keeper};
 use super::config::{NetworkConfig, Privacy};
 use super::layers::{Layers, unfit};
 use super::outcome::{DryOutcome, Outcome};
@@ -53,6 +55,7 @@ pub(in crate::commands) fn execute(
 fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
     let started = Instant::now();
     config.outputs().try_for_each(|path| atomic::check(path, config.force))?;
+    config.checkpoint.as_deref().map_or(Ok(()), |path| atomic::check(path, config.force || config.resume))?;
     if config.out == Target::Stdout {
         check_stdout()?;
     }
@@ -64,13 +67,22 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
     let trained = Instant::now();
     let plan = plan(config, &layers, images.shape(), n, console)?;
     let steps = plan.training().method.steps();
+    let (mut keeper, resumed) = keeper(config, &plan, console)?;
+    let lost = resumed.as_ref().map_or(0, Checkpoint::lost);
     let mut progress = Progress::start(config.progress, console, "train", Counted::Updates, Some(steps));
-    let mut control = Control { workers: config.workers, ..Control::default() };
-    let observer = &mut |step: u64, _: &mut dyn Iterator<Item = f64>| progress.update(step, None);
-    let file = match config.seed {
-        Some(seed) => plan.train(&images, &mut SeededRng::new(seed).lend(), &mut control, observer),
-        None => plan.train(&images, &mut secret()?.lend(), &mut control, observer),
+    let cancelled = AtomicBool::new(false);
+    let mut control = Control { workers: config.workers, cancelled: Some(&cancelled), ..Control::default() };
+    let observer = &mut |step: &NetworkStep<'_>| {
+        progress.update(step.number, None);
+        if let Some(keeper) = &mut keeper {
+            keeper.see(step, &cancelled);
+        }
     };
+    let file = match config.seed {
+        Some(seed) => plan.train(&images, resumed, &mut SeededRng::new(seed).lend(), &mut control, observer),
+        None => plan.train(&images, resumed, &mut secret()?.lend(), &mut control, observer),
+    };
+    keeper.and_then(Keeper::failure).map_or(Ok(()), Err)?;
     let mut file = file?;
     progress.finish(steps);
     file = file.made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))?;
@@ -78,7 +90,11 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
     let report = config.report.as_deref().map(|path| (path, report::of_network(&file, &config.out.name())));
     let report = report.as_ref().map(|(path, text)| (*path, text.as_str()));
     config.out.write(&file.to_text()?, report, config.force)?;
-    Ok(Outcome::new(config, n, &file, &plan, (started.elapsed(), training)))
+    if let Some(path) = &config.checkpoint {
+        // The network is there; a checkpoint that stays is of a training that has ended.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(Outcome::new(config, n, &file, &plan, lost, (started.elapsed(), training)))
 }
 
 /// Computes the cost of a run, without reading an image.
@@ -122,13 +138,16 @@ fn plan(
 ) -> Result<NetworkPlan, Failure> {
     let architecture = layers.for_images(shape, config)?;
     let parameters = architecture.parameters().map_err(|error| unfit(&error))?;
-    let needed = parameters.saturating_mul(BYTES_PER_WEIGHT);
+    let of_threads = if config.views.is_one() { 0 } else { config.workers.threads().saturating_mul(BYTES_OF_VIEWS) };
+    let of_checkpoint = if config.checkpoint.is_some() { BYTES_OF_CHECKPOINT } else { 0 };
+    let needed = parameters.saturating_mul(BYTES_PER_WEIGHT.saturating_add(of_threads).saturating_add(of_checkpoint));
     check_room(&format!("a network of {parameters} weights"), needed, parameters as u64).map_err(|failure| {
         failure.help("take a smaller network, or train where there is more memory; nothing was released")
     })?;
     limit::planning(config.limit, config.progress, console, || {
         let mut training = NetworkTraining::new(method(config, n)?, architecture)?;
         (training.labels, training.seed) = (config.images.classes.clone(), config.start_seed);
+        training.views = config.views;
         let microbatch = training.recommended_microbatch()?;
         if let Method::Private { recipe, budget, .. } = &mut training.method {
             protection::warn(*budget, n, "images", console);
@@ -141,6 +160,12 @@ fn plan(
 /// Bytes per weight for training and writing: iterate, sums, noise, optimiser and the text of the file. 70 were measured in single
 /// precision on two threads.
 const BYTES_PER_WEIGHT: usize = 200;
+
+/// Bytes per weight for a checkpoint: three vectors in double precision and their copies.
+const BYTES_OF_CHECKPOINT: usize = 80;
+
+/// Bytes per weight and thread for several views: the gradients of 16 images in double precision.
+const BYTES_OF_VIEWS: usize = 128;
 
 impl From<NetworkTrainError> for Failure {
     fn from(error: NetworkTrainError) -> Self {

@@ -5,6 +5,8 @@ pub mod engine;
 pub mod lists;
 #[cfg(unix)]
 pub mod postgres;
+#[cfg(unix)]
+pub mod training;
 
 use std::fs;
 use std::io::Write;

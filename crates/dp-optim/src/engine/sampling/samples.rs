@@ -9,21 +9,23 @@ use crate::engine::control::{Control, Pace};
 use crate::engine::expect_rows;
 use crate::engine::gradient::SamplesGradient;
 use crate::engine::iterate::Buffered;
+use crate::engine::run_state::Moment;
 use crate::engine::step_batches::{Batched, Driven};
 use crate::engine::update::UpdateRule;
 use crate::error::Error;
 
 impl SampledRun {
     /// Makes all updates, each on its own batch of `samples`, drawn under `key`: as [`run`](Self::run), for models whose batches
-    /// are not rows. After each update the observer sees its number, from 1, and the iterate.
+    /// are not rows. After each update the observer sees the run, and may cancel it. A run that goes on from a state makes the updates that
+    /// are left.
     ///
     /// # Privacy
     /// As [`run`](Self::run). Null records are omitted from what is drawn, so that one that is drawn leaves the same bits as one
     /// that is not. The iterates are as private as the gradient estimate.
     ///
     /// # Errors
-    /// [`CountChanged`](dp_data::SourceError::CountChanged) for samples whose number is not `n`, [`Error::Interrupted`], and
-    /// errors of the gradient estimate.
+    /// [`CountChanged`](dp_data::SourceError::CountChanged) for samples whose number is not `n`, [`Error::State`],
+    /// [`Error::Interrupted`], and errors of the gradient estimate.
     pub fn run_on_samples<F, M, S, G, U>(
         &self,
         model: &M,
@@ -31,7 +33,7 @@ impl SampledRun {
         iterate: &mut Buffered<F, G, U>,
         key: BatchKey,
         control: &mut Control<'_>,
-        observer: &mut dyn FnMut(u64, &[F]),
+        observer: &mut dyn FnMut(&Moment<'_, F>),
     ) -> Result<(), Error>
     where
         F: RealField + Copy,
@@ -41,19 +43,25 @@ impl SampledRun {
         U: UpdateRule<F>,
     {
         expect_rows(self.n, samples.count())?;
+        let (over, lost) = iterate.over();
+        self.check_resumed(over, lost)?;
+        if self.weights.restarts_after(over) {
+            iterate.restart_at_average();
+        }
         let mut sampler = Sampler::new(self.law, self.n, key.0)?;
-        let batches = Batched::Drawn { n: self.n, law: self.law, steps: self.updates };
+        let batches = Batched::Drawn { n: self.n, law: self.law, steps: self.updates - over };
         iterate.gradient().begin(&Driven { batches, workers: control.workers })?;
         let mut pace = Pace::nominal(control, self.n);
         let mut batch = Vec::new();
-        let result = (1..=self.updates).try_for_each(|update| {
+        let result = (over + 1..=self.updates).try_for_each(|update| {
             batch.clear();
             batch.extend(sampler.draw()?.iter().filter(|&&position| !samples.is_null(position)));
             batch.sort_unstable();
             iterate.step(&self.step(update), |gradient, parameters, sum| {
                 gradient.estimate(model, parameters, samples, &batch, sum)
             })?;
-            observer(update, iterate.parameters());
+            observer(&Moment::new(update, iterate.parameters(), iterate));
+            pace.check()?;
             if self.weights.restarts_after(update) {
                 iterate.restart_at_average();
             }
@@ -62,5 +70,17 @@ impl SampledRun {
         iterate.gradient().end();
         result?;
         pace.finish()
+    }
+
+    /// Checks that a run can go on after so many updates, of which some were lost.
+    fn check_resumed(&self, over: u64, lost: u64) -> Result<(), Error> {
+        let why = if over > self.updates || lost > over {
+            "it has made more updates than the run has"
+        } else if lost > 0 && !self.weights.may_miss_some() {
+            "some of its updates were lost, which this average does not allow"
+        } else {
+            return Ok(());
+        };
+        Err(Error::State { why })
     }
 }

@@ -8,7 +8,7 @@ use nalgebra::RealField;
 use super::check_descent;
 use crate::averaging::Averaging;
 use crate::descent::Descent;
-use crate::engine::{BatchKey, BatchLaw, Buffered, Control, PlainGradient, SampledRun};
+use crate::engine::{BatchKey, BatchLaw, Buffered, Control, Moment, PlainGradient, SampledRun, Start};
 use crate::error::{Error, non_negative};
 use crate::float::FloatKind;
 use crate::recipes::noisy_run::rule::Rule;
@@ -60,19 +60,19 @@ impl NonPrivateSgd {
         }
     }
 
-    /// Trains the model on `samples` from `start`. After each step the observer sees its number, from 1, and the iterate.
+    /// Trains the model on `samples` from `start`. After each step the observer sees the run.
     ///
     /// # Errors
-    /// Parameters outside their range, another floating-point type than stated, a batch larger than the data, and
-    /// [`Error::Interrupted`].
+    /// Parameters outside their range, another floating-point type than stated, a batch larger than the data,
+    /// [`Error::State`], and [`Error::Interrupted`].
     pub fn train<F, M, S>(
         &self,
         model: &M,
         samples: &S,
-        start: Vec<F>,
+        start: impl Into<Start<F>>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-        observer: &mut dyn FnMut(u64, &[F]),
+        observer: &mut dyn FnMut(&Moment<'_, F>),
     ) -> Result<NonPrivate<Vec<F>>, Error>
     where
         F: RealField + Copy,
@@ -80,6 +80,7 @@ impl NonPrivateSgd {
         M: ChoosesFrom<F, S>,
     {
         self.float.expect::<F>()?;
+        let Start { parameters: start, resumed } = start.into();
         let (planned, found) = (model.parameters() as u64, start.len() as u64);
         if planned != found {
             return Err(Error::Shape { name: "parameters", planned, found });
@@ -94,6 +95,7 @@ impl NonPrivateSgd {
         let gradient = PlainGradient::new(model, usize::try_from(self.batch_size).unwrap_or(usize::MAX));
         let rule = Rule::new(self.descent, (lambda, None), None, 0.0, &start);
         let mut iterate = Buffered::new(start, !weights.is_last(), gradient, rule);
+        resumed.map_or(Ok(()), |state| iterate.resume(state))?;
         let run = SampledRun {
             n,
             law,

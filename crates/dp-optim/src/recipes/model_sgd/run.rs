@@ -11,7 +11,7 @@ use nalgebra::RealField;
 
 use super::ModelDerivation;
 use crate::averaging::AveragingWeights;
-use crate::engine::{BatchKey, BatchLaw, Buffered, Control, NoisyGradient, SampledRun, StepBatches};
+use crate::engine::{BatchKey, BatchLaw, Buffered, Control, Moment, NoisyGradient, SampledRun, Start, StepBatches};
 use crate::error::Error;
 use crate::recipes::noisy_run::rule::Rule;
 use crate::recipes::noisy_sums::NoisySums;
@@ -44,8 +44,8 @@ pub struct ModelPlan<A: RecordAdjacency> {
 struct Training<'t, F, M, S> {
     model: &'t M,
     samples: &'t S,
-    start: Vec<F>,
-    observer: &'t mut dyn FnMut(u64, &[F]),
+    start: Start<F>,
+    observer: &'t mut dyn FnMut(&Moment<'_, F>),
 }
 
 impl<A: RecordAdjacency> ModelPlan<A> {
@@ -73,24 +73,28 @@ impl<A: RecordAdjacency> ModelPlan<A> {
         self.derivation.std_dev / self.derivation.recipe.clipping.norm().get()
     }
 
-    /// Trains the model on `samples` from `start`, and releases it. After each step the observer sees its number, from 1, and the
-    /// iterate.
+    /// Trains the model on `samples` from `start`, and releases it. After each step the observer sees the run.
+    ///
+    /// A training that was interrupted goes on from a [`RunState`](crate::engine::RunState) that the observer has taken, with the
+    /// steps that are left. The event is that of all steps.
     ///
     /// # Privacy
-    /// The start must not depend on the samples. What the observer sees is released, whether the training succeeds or not: the cost
-    /// of all steps counts from the first on. With a generator that is not secret the result is marked as not private.
+    /// Initial parameters must not depend on the samples. What the observer sees is released, whether the training succeeds or not:
+    /// the cost of all steps counts from the first on. A state must be of a training by the same plan, and serve once; steps that had
+    /// begun after it must be counted by [`losing`](crate::engine::RunState::losing). With a generator that is not secret the
+    /// result is marked as not private.
     ///
     /// # Errors
     /// Another floating-point type, number of samples or number of parameters than planned, a model whose norms are too inexact to
-    /// clip by ([`Error::Mechanism`]), and [`Error::Interrupted`].
+    /// clip by ([`Error::Mechanism`]), [`Error::State`], and [`Error::Interrupted`].
     pub fn train<F, M, S>(
         &self,
         model: &M,
         samples: &S,
-        start: Vec<F>,
+        start: impl Into<Start<F>>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-        observer: &mut dyn FnMut(u64, &[F]),
+        observer: &mut dyn FnMut(&Moment<'_, F>),
     ) -> Result<Trained<F, A, ModelDerivation>, Error>
     where
         F: RealField + Copy,
@@ -100,11 +104,11 @@ impl<A: RecordAdjacency> ModelPlan<A> {
     {
         let Self { derivation, resolved: Resolved { sums, .. }, promise, .. } = self;
         derivation.recipe.float.expect::<F>()?;
-        let parameters = model.parameters() as u64;
+        let (parameters, start) = (model.parameters() as u64, start.into());
         for (name, planned, found) in [
             ("n", derivation.n, samples.count()),
             ("parameters", derivation.parameters, parameters),
-            ("parameters", derivation.parameters, start.len() as u64),
+            ("parameters", derivation.parameters, start.parameters.len() as u64),
         ] {
             if planned != found {
                 return Err(Error::Shape { name, planned, found });
@@ -142,8 +146,10 @@ impl<A: RecordAdjacency> ModelPlan<A> {
         let batches = StepBatches::Drawn { n: *n, law: *law, steps: recipe.steps };
         let mut log = EventLog::new();
         let gradient = NoisyGradient::start(model, batches, sums.sum, noise.into(), &mut log, rng)?;
+        let Start { parameters: start, resumed } = start;
         let rule = Rule::new(recipe.descent, (recipe.lambda, None), None, *std_dev, &start);
         let mut iterate = Buffered::new(start, !weights.is_last(), gradient, rule);
+        resumed.map_or(Ok(()), |state| iterate.resume(state))?;
         let run = SampledRun {
             n: *n,
             law: *law,

@@ -1,3 +1,5 @@
+mod resuming;
+
 use std::collections::BTreeMap;
 
 use dp_accountant::certificate::{Certificate, NoiseMode};
@@ -10,7 +12,7 @@ use dp_mechanisms::clip::{AutomaticClipping, ClippingNorm, GradientClipping};
 use nalgebra::{RealField, convert};
 
 use super::*;
-use crate::engine::{AdmmOutput, Control};
+use crate::engine::{AdmmOutput, Control, Moment, Start};
 use crate::recipes::{DpSgd, Planned, Recipe};
 
 /// Points of which the model finds the mean.
@@ -136,9 +138,9 @@ fn a_model_is_trained_from_its_start() {
         let plan = recipe.plan::<ZeroOut>(5000, 2, budget(4.0)).unwrap();
         let mut control = Control { workers: Workers::new(threads.try_into().unwrap()), ..Control::default() };
         let mut seen = Vec::new();
-        let mut observer = |step: u64, iterate: &[F]| {
-            seen.push(iterate.to_vec());
-            assert_eq!(step as usize, seen.len());
+        let mut observer = |moment: &Moment<'_, F>| {
+            seen.push(moment.iterate.to_vec());
+            assert_eq!(moment.update as usize, seen.len());
         };
         let (start, mut rng) = (vec![convert(5.0); 2], SeededRng::new(4));
         let result = plan.train(&Mean::new(), &points::<F>(5000), start, &mut rng, &mut control, &mut observer);
@@ -184,7 +186,7 @@ fn the_baseline_finds_the_mean() {
     fn trained<F: RealField + Copy>(recipe: &NonPrivateSgd) -> Result<Vec<F>, Error> {
         let (mut rng, mut control) = (SeededRng::new(4), Control::default());
         let start = vec![convert(5.0); 2];
-        let model = recipe.train(&Mean::new(), &points::<F>(5000), start, &mut rng, &mut control, &mut |_, _| ())?;
+        let model = recipe.train(&Mean::new(), &points::<F>(5000), start, &mut rng, &mut control, &mut |_| ())?;
         Ok(model.expose_without_any_guarantee())
     }
     let adam = Descent::Adam { first_decay: 0.9, second_decay: 0.999, epsilon: 1e-8 };
@@ -216,7 +218,7 @@ fn the_certificate_is_derived_again() {
     assert!(matches!(plan.event(), DpEvent::AddRemoveTwice { .. }) && plan.reached().epsilon <= 2.0);
     let (mut rng, mut control) = (dp_mechanisms::OsSeeded::new().unwrap(), Control::default());
     let trained =
-        plan.train(&Mean::new(), &points::<f32>(5000), vec![0.0; 2], &mut rng, &mut control, &mut |_, _| ()).unwrap();
+        plan.train(&Mean::new(), &points::<f32>(5000), vec![0.0; 2], &mut rng, &mut control, &mut |_| ()).unwrap();
     assert!(trained.log.is_private());
     let certificate = trained.certificate(Unit::Record, Vec::new(), "0".repeat(64), BTreeMap::new());
     certificate.verify().unwrap();
@@ -287,17 +289,17 @@ fn what_is_not_proved_is_refused_before_data_is_read() {
     let mut rng = SeededRng::new(1);
     let mut train = |n, start: usize| {
         let (points, start) = (points::<f32>(n), vec![0.0; start]);
-        plan.train(&Mean::new(), &points, start, &mut rng, &mut Control::default(), &mut |_, _| ()).map(|_| ())
+        plan.train(&Mean::new(), &points, start, &mut rng, &mut Control::default(), &mut |_| ()).map(|_| ())
     };
     train(5000, 2).unwrap();
     assert!(matches!(train(4999, 2), Err(Error::Shape { name: "n", planned: 5000, found: 4999 })));
     assert!(matches!(train(5000, 3), Err(Error::Shape { name: "parameters", planned: 2, found: 3 })));
     let double =
-        plan.train(&Mean::new(), &points::<f64>(5000), vec![0.0; 2], &mut rng, &mut Control::default(), &mut |_, _| ());
+        plan.train(&Mean::new(), &points::<f64>(5000), vec![0.0; 2], &mut rng, &mut Control::default(), &mut |_| ());
     assert!(matches!(double, Err(Error::FloatKind { .. })));
     let cancelled = core::sync::atomic::AtomicBool::new(true);
     let mut control = Control { cancelled: Some(&cancelled), ..Control::default() };
     let start = vec![0.0; 2];
-    let stopped = plan.train(&Mean::new(), &points::<f32>(5000), start, &mut rng, &mut control, &mut |_, _| ());
+    let stopped = plan.train(&Mean::new(), &points::<f32>(5000), start, &mut rng, &mut control, &mut |_| ());
     assert!(matches!(stopped, Err(Error::Interrupted)));
 }

@@ -69,6 +69,24 @@ impl<F: RealField + Copy> UpdateRule<F> for Rule<F> {
         }
     }
 
+    fn kept(&self) -> Option<Vec<&[F]>> {
+        match self {
+            Self::Descent(rule) => rule.kept(),
+            Self::HeavyBall(rule) => rule.kept(),
+            Self::Adam(rule) => rule.kept(),
+            Self::Admm(_) | Self::Consensus(_) => None,
+        }
+    }
+
+    fn set_kept(&mut self, kept: Vec<Vec<F>>) {
+        match self {
+            Self::Descent(rule) => rule.set_kept(kept),
+            Self::HeavyBall(rule) => rule.set_kept(kept),
+            Self::Adam(rule) => rule.set_kept(kept),
+            Self::Admm(_) | Self::Consensus(_) => {}
+        }
+    }
+
     fn point<'p>(&'p self, parameters: &'p [F]) -> &'p [F] {
         match self {
             Self::Descent(rule) => rule.point(parameters),

@@ -226,7 +226,7 @@ fn batches_ascend_without_null_records_and_an_empty_one_makes_a_step() {
         let mut iterate = Buffered::new(vec![0.0; 2], false, &mut spy, rule);
         let model = Inner::new(2);
         let key = BatchKey::of([5; 32]);
-        run.run_on_samples(&model, &vectors, &mut iterate, key, &mut Control::default(), &mut |_, _| ()).unwrap();
+        run.run_on_samples(&model, &vectors, &mut iterate, key, &mut Control::default(), &mut |_| ()).unwrap();
         let moved = iterate.parameters()[0];
         assert!((moved + 0.5 * updates as f64 / run.divisor).abs() < 1e-9, "{moved}");
         assert_eq!(spy.0.len() as u64, updates);
@@ -256,7 +256,7 @@ fn only_what_was_paid_for_runs() {
             NoisyGradient::<f64, _, _, _>::start(&model, paid, sum, noise.into(), &mut log, &mut rng).unwrap();
         let mut iterate = Buffered::new(vec![0.0; 2], false, gradient, GradientDescent { lambda: 0.0, radius: None });
         let key = BatchKey::of([5; 32]);
-        run(law, n, updates).run_on_samples(&model, samples, &mut iterate, key, &mut Control::default(), &mut |_, _| ())
+        run(law, n, updates).run_on_samples(&model, samples, &mut iterate, key, &mut Control::default(), &mut |_| ())
     };
     outcome(10, law, 20, &vectors).unwrap();
     for (n, law, updates) in [(10, law, 21), (10, BatchLaw::Poisson { mean_darts: 4 }, 20)] {

@@ -1,0 +1,83 @@
+//! The state of a run between two updates, from which a later run goes on.
+
+use super::iterate::Buffered;
+use super::update::UpdateRule;
+
+/// What a run keeps between two updates: the iterate, the average so far, and what the update rule keeps. It has no key and no
+/// batch; with noisy gradients it is a function of what the run has released.
+///
+/// Updates that were paid for and interrupted can be [lost](Self::losing): they count, and make no move.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunState<F> {
+    /// Number of updates that are over, those that were lost included.
+    pub updates: u64,
+    /// Number of updates that were lost.
+    pub lost: u64,
+    /// The sum of the averaging weights so far.
+    pub weight: f64,
+    /// The parameters, the weighted sum of the iterates if the run averages, and the vectors of the update rule; none before the
+    /// first update.
+    pub vectors: Vec<Vec<F>>,
+}
+
+impl<F> RunState<F> {
+    /// Returns the state before the first update.
+    pub fn initial() -> Self {
+        Self { updates: 0, lost: 0, weight: 0.0, vectors: Vec::new() }
+    }
+
+    /// Counts all updates up to update `begun` as lost: they had begun when the run ended, and what they released is not known.
+    ///
+    /// # Privacy
+    /// Their noisy gradients were paid for. A run that goes on makes none of them again.
+    pub fn losing(self, begun: u64) -> Self {
+        let updates = self.updates.max(begun);
+        Self { lost: self.lost.saturating_add(updates - self.updates), updates, ..self }
+    }
+}
+
+/// The beginning of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Start<F> {
+    /// The initial parameters. They must not depend on records.
+    pub parameters: Vec<F>,
+    /// The state of the run that this one continues.
+    pub resumed: Option<RunState<F>>,
+}
+
+impl<F> From<Vec<F>> for Start<F> {
+    fn from(parameters: Vec<F>) -> Self {
+        Self { parameters, resumed: None }
+    }
+}
+
+/// A run after one of its updates.
+pub struct Moment<'m, F> {
+    /// Number of the update, from 1.
+    pub update: u64,
+    /// The iterate.
+    pub iterate: &'m [F],
+    resumable: &'m dyn Resumable<F>,
+}
+
+impl<'m, F> Moment<'m, F> {
+    pub(super) fn new(update: u64, iterate: &'m [F], resumable: &'m dyn Resumable<F>) -> Self {
+        Self { update, iterate, resumable }
+    }
+
+    /// Copies the state of the run; `None` if its update rule keeps more than vectors.
+    pub fn state(&self) -> Option<RunState<F>> {
+        self.resumable.state(self.update)
+    }
+}
+
+/// A run whose state can be copied.
+pub(super) trait Resumable<F> {
+    fn state(&self, updates: u64) -> Option<RunState<F>>;
+}
+
+impl<F: nalgebra::RealField + Copy, G, U: UpdateRule<F>> Resumable<F> for Buffered<F, G, U> {
+    fn state(&self, updates: u64) -> Option<RunState<F>> {
+        self.state_after(updates)
+    }
+}

@@ -1,0 +1,251 @@
+//! The file from which an interrupted training of a network goes on.
+//!
+//! # Format
+//! One line of JSON, the numbers of the state (little-endian, in the float of training), and the SHA-256 of all of that.
+
+use dp_nets::{Architecture, Float, Initial, Scaling, Views};
+use dp_optim::FloatKind;
+use dp_optim::engine::RunState;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::NetworkDerivation;
+use crate::error::{Error, ErrorKind};
+
+/// The format of a checkpoint.
+pub const SCHEMA: &str = "dp.checkpoint/1";
+
+/// Number of bytes of a SHA-256.
+const HASH: usize = 32;
+
+/// The state of a training between two steps. It holds weights, what the optimiser keeps and the number of steps, but no key and
+/// no image.
+///
+/// # Privacy
+/// It is a function of released noisy gradients, as private as the network that the training will release. A copy must not be
+/// used twice: each training that goes on from it spends the steps that are left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checkpoint {
+    /// What is trained.
+    pub(super) training: Described,
+    pub(super) state: State,
+    /// Number of steps that may have begun.
+    begun: u64,
+}
+
+/// A training, for comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Described {
+    pub(super) architecture: Architecture,
+    pub(super) labels: Vec<u8>,
+    pub(super) scaling: Scaling,
+    pub(super) views: Views,
+    pub(super) initial: Initial,
+    pub(super) seed: u64,
+    pub(super) n: u64,
+    pub(super) derivation: NetworkDerivation,
+}
+
+/// A state in one of the floating-point types.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum State {
+    Single(RunState<f32>),
+    Double(RunState<f64>),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Header {
+    schema: String,
+    training: Described,
+    float: FloatKind,
+    /// Steps that are over, steps of these that were lost, and steps that may have begun.
+    over: u64,
+    lost: u64,
+    begun: u64,
+    /// The sum of the averaging weights.
+    weight: f64,
+    /// Number of vectors and of the numbers of each.
+    vectors: usize,
+    parameters: usize,
+}
+
+impl Checkpoint {
+    pub(super) fn new(training: Described, state: State, begun: u64) -> Self {
+        Self { training, state, begun }
+    }
+
+    /// Returns the number of steps that are over, those that were lost included.
+    pub fn over(&self) -> u64 {
+        match &self.state {
+            State::Single(state) => state.updates,
+            State::Double(state) => state.updates,
+        }
+    }
+
+    /// Returns the number of steps that may have begun. A training that goes on counts them and makes only those that follow.
+    pub fn begun(&self) -> u64 {
+        self.begun
+    }
+
+    /// Returns the number of steps that were lost.
+    pub fn lost(&self) -> u64 {
+        match &self.state {
+            State::Single(state) => state.lost,
+            State::Double(state) => state.lost,
+        }
+    }
+
+    /// Counts all steps that may have begun as over: those that left no result are lost.
+    pub fn after_loss(self) -> Self {
+        let state = match self.state {
+            State::Single(state) => State::Single(state.losing(self.begun)),
+            State::Double(state) => State::Double(state.losing(self.begun)),
+        };
+        Self { state, ..self }
+    }
+
+    /// Returns the same checkpoint for a training in which all steps up to `begun` may begin.
+    pub fn serving_until(self, begun: u64) -> Self {
+        Self { begun: begun.max(self.begun), ..self }
+    }
+
+    /// Returns the bytes of the file.
+    ///
+    /// # Errors
+    /// A number that JSON cannot hold.
+    pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
+        let (float, header, vectors) = match &self.state {
+            State::Single(state) => (FloatKind::F32, numbers(state), bytes(&state.vectors, |x| x.to_le_bytes())),
+            State::Double(state) => (FloatKind::F64, numbers(state), bytes(&state.vectors, |x| x.to_le_bytes())),
+        };
+        let (over, lost, weight, count, parameters) = header;
+        let header = Header {
+            schema: SCHEMA.to_owned(),
+            training: self.training.clone(),
+            float,
+            over,
+            lost,
+            begun: self.begun,
+            weight,
+            vectors: count,
+            parameters,
+        };
+        let unwritable = |error: serde_json::Error| Error::new(ErrorKind::Unwritable, error.to_string());
+        let mut out = serde_json::to_vec(&header).map_err(unwritable)?;
+        out.push(b'\n');
+        out.extend(vectors);
+        let hash = Sha256::digest(&out);
+        out.extend_from_slice(&hash);
+        Ok(out)
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Checkpoint`] for a file that is none, or that was changed or cut off.
+    pub fn parse(file: &[u8]) -> Result<Self, Error> {
+        let damaged = |what: &str| Error::new(ErrorKind::Checkpoint, format!("{what}; it cannot be used"));
+        let (body, hash) = file.split_last_chunk::<HASH>().ok_or_else(|| damaged("the file is no checkpoint"))?;
+        let end = body.iter().position(|&byte| byte == b'\n').ok_or_else(|| damaged("the file is no checkpoint"))?;
+        let (line, numbers) = (&body[..end], &body[end + 1..]);
+        let is_one = serde_json::from_slice::<serde_json::Value>(line).is_ok_and(|header| header["schema"] == SCHEMA);
+        if !is_one {
+            return Err(damaged(&format!("the file is no checkpoint of format {SCHEMA}")));
+        }
+        if Sha256::digest(body).as_slice() != hash {
+            return Err(damaged("the checkpoint was changed or cut off"));
+        }
+        let header: Header = serde_json::from_slice(line).map_err(|error| damaged(&error.to_string()))?;
+        let Header { training, float, over, lost, begun, weight, vectors, parameters, .. } = header;
+        if !(lost <= over && over <= begun && weight >= 0.0) {
+            return Err(damaged("the numbers of steps contradict each other"));
+        }
+        if training.derivation.float() != float {
+            return Err(damaged("the floating-point types contradict each other"));
+        }
+        let size = match float {
+            FloatKind::F32 => 4,
+            FloatKind::F64 => 8,
+        };
+        if vectors.checked_mul(parameters).and_then(|count| count.checked_mul(size)) != Some(numbers.len()) {
+            return Err(damaged("the numbers of the state are too few or too many"));
+        }
+        let state = match float {
+            FloatKind::F32 => State::Single(RunState {
+                updates: over,
+                lost,
+                weight,
+                vectors: read(numbers, parameters, f32::from_le_bytes),
+            }),
+            FloatKind::F64 => State::Double(RunState {
+                updates: over,
+                lost,
+                weight,
+                vectors: read(numbers, parameters, f64::from_le_bytes),
+            }),
+        };
+        Ok(Self { training, state, begun })
+    }
+}
+
+/// Returns the numbers of a state: steps over and lost, the weight, and the number and length of its vectors.
+fn numbers<F>(state: &RunState<F>) -> (u64, u64, f64, usize, usize) {
+    let parameters = state.vectors.first().map_or(0, Vec::len);
+    (state.updates, state.lost, state.weight, state.vectors.len(), parameters)
+}
+
+fn bytes<F: Copy, const N: usize>(vectors: &[Vec<F>], of: impl Fn(F) -> [u8; N]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(vectors.iter().map(|vector| N * vector.len()).sum());
+    vectors.iter().flatten().for_each(|&number| out.extend_from_slice(&of(number)));
+    out
+}
+
+fn read<F, const N: usize>(bytes: &[u8], parameters: usize, of: impl Fn([u8; N]) -> F) -> Vec<Vec<F>> {
+    let (numbers, _) = bytes.as_chunks::<N>();
+    numbers.chunks(parameters.max(1)).map(|vector| vector.iter().map(|&number| of(number)).collect()).collect()
+}
+
+impl Described {
+    /// Returns what differs from another training; `None` if nothing does.
+    pub(super) fn difference(&self, other: &Self) -> Option<&'static str> {
+        let differences = [
+            (self.architecture != other.architecture, "the layers"),
+            (self.labels != other.labels, "the classes"),
+            ((self.scaling, self.views) != (other.scaling, other.views), "the views of an image"),
+            ((self.initial, self.seed) != (other.initial, other.seed), "the initial weights"),
+            (self.n != other.n, "the number of images"),
+            (self.derivation != other.derivation, "the budget or a setting"),
+        ];
+        differences.into_iter().find_map(|(differs, what)| differs.then_some(what))
+    }
+}
+
+/// A floating-point type of checkpoints.
+pub(super) trait Kept: Float {
+    fn keep(state: RunState<Self>) -> State;
+
+    /// Returns the state if it is of this type.
+    fn kept(state: State) -> Option<RunState<Self>>;
+}
+
+impl Kept for f32 {
+    fn keep(state: RunState<Self>) -> State {
+        State::Single(state)
+    }
+
+    fn kept(state: State) -> Option<RunState<Self>> {
+        if let State::Single(state) = state { Some(state) } else { None }
+    }
+}
+
+impl Kept for f64 {
+    fn keep(state: RunState<Self>) -> State {
+        State::Double(state)
+    }
+
+    fn kept(state: State) -> Option<RunState<Self>> {
+        if let State::Double(state) = state { Some(state) } else { None }
+    }
+}
