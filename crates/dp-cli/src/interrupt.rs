@@ -38,6 +38,14 @@ fn registry() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// What to do after an interrupt.
+static ADVICE: Mutex<&str> = Mutex::new("run the command again; nothing half-written is left");
+
+/// Sets what to do after an interrupt.
+pub(crate) fn advise(help: &'static str) {
+    *ADVICE.lock().unwrap_or_else(PoisonError::into_inner) = help;
+}
+
 /// True once a signal has had the temporary files removed.
 static CLEARED: AtomicBool = AtomicBool::new(false);
 
@@ -106,7 +114,7 @@ fn end() -> ! {
     if JSON_AWAITED.load(Ordering::SeqCst) {
         let failure = Failure::new(ExitStatus::Interrupted, "run.interrupted", "interrupted by a signal");
         Console { json: true, ..Console::default() }
-            .failure(&failure.help("run the command again; nothing half-written is left"));
+            .failure(&failure.help(*ADVICE.lock().unwrap_or_else(PoisonError::into_inner)));
     }
     let cancels = std::mem::take(&mut *CANCELS.lock().unwrap_or_else(PoisonError::into_inner));
     cancels.iter().for_each(|cancel| cancel());

@@ -58,7 +58,9 @@ fn a_training_that_a_signal_ends_goes_on_without_a_loss() {
     for signal in training::signals() {
         let (status, stdout, stderr) = training::start(&place, &[&TRAIN[..], &LONG].concat()).end_by(signal);
         assert_eq!(status.code(), Some(130), "{signal}");
-        assert_eq!(crate::support::one_value(&stdout)["error"]["code"], "run.interrupted");
+        let error = &crate::support::one_value(&stdout)["error"];
+        assert_eq!(error["code"], "run.interrupted");
+        assert!(error["help"].as_str().unwrap().contains("--resume"), "{error}");
         let over = number(&stderr, "interrupted after step ");
         assert!(over > 0 && over < 100_000, "{over}");
         assert_eq!(place.files(), ["c", "images.idx", "labels.idx"]);

@@ -38,44 +38,54 @@ pub(super) struct Keeper<'c> {
     failure: Option<Failure>,
 }
 
-/// Returns the keeper of the checkpoints, if they are asked for, and the checkpoint from which the training goes on.
+/// Returns the keeper of the checkpoints, if they are asked for, of a training that may go on from one.
 ///
 /// # Errors
-/// `checkpoint.*`, `file.open`, `output.*`.
+/// `checkpoint.other`, `output.*`.
 pub(super) fn keeper<'c>(
     config: &'c NetworkConfig,
     plan: &NetworkPlan,
+    resumed: Option<&Checkpoint>,
     console: &'c Console,
-) -> Result<(Option<Keeper<'c>>, Option<Checkpoint>), Failure> {
-    let Some(path) = config.checkpoint.as_deref() else { return Ok((None, None)) };
-    let resumed = config.resume.then(|| read(path, plan)).transpose()?;
+) -> Result<Option<Keeper<'c>>, Failure> {
+    let Some(path) = config.checkpoint.as_deref() else { return Ok(None) };
+    if let Some(checkpoint) = resumed {
+        plan.check_checkpoint(checkpoint).map_err(|error| at_file(error.into(), path))?;
+    }
     let steps = plan.training().method.steps();
     let every = steps.div_ceil(CHECKPOINTS).max(1);
-    let over = resumed.as_ref().map_or(0, Checkpoint::over);
+    let over = resumed.map_or(0, Checkpoint::over);
     let begun = steps.min(over.saturating_add(every));
-    let first = match &resumed {
+    let first = match resumed {
         Some(checkpoint) => checkpoint.clone().serving_until(begun),
         None => plan.initial_checkpoint(begun),
     };
     write(path, config.force || config.resume, &first)?;
     let (signalled, failure) = (interrupt::await_before_end(), None);
-    Ok((Some(Keeper { path, console, steps, every, begun, signalled, failure }), resumed))
+    Ok(Some(Keeper { path, console, steps, every, begun, signalled, failure }))
 }
 
-/// Reads a checkpoint and counts the steps that may have begun.
-fn read(path: &Path, plan: &NetworkPlan) -> Result<Checkpoint, Failure> {
-    let at_file = |failure: Failure| failure.at_flag("--resume").at_file(atomic::shown(path));
-    let unreadable = |error: io::Error| match memory::of_io(&error) {
-        Some(error) => at_file(error.into()),
-        None => at_file(
-            Failure::new(ExitStatus::Failed, "file.open", format!("cannot read the checkpoint: {error}"))
+fn at_file(failure: Failure, path: &Path) -> Failure {
+    failure.at_flag("--resume").at_file(atomic::shown(path))
+}
+
+/// Reads the checkpoint from which a training is to go on, if it is, and counts the steps that may have begun.
+///
+/// # Errors
+/// `checkpoint.format`, `file.open`, `memory.exhausted`.
+pub(super) fn resumed(config: &NetworkConfig) -> Result<Option<Checkpoint>, Failure> {
+    let Some(path) = config.checkpoint.as_deref().filter(|_| config.resume) else { return Ok(None) };
+    let unreadable = |error: io::Error| {
+        let failure = match memory::of_io(&error) {
+            Some(error) => error.into(),
+            None => Failure::new(ExitStatus::Failed, "file.open", format!("cannot read the checkpoint: {error}"))
                 .help("omit --resume to start a training"),
-        ),
+        };
+        at_file(failure, path)
     };
     let bytes = File::open(path).and_then(|file| memory::read(file, LARGEST, "the checkpoint")).map_err(unreadable)?;
-    let checkpoint = Checkpoint::parse(&bytes).map_err(|error| at_file(error.into()))?;
-    plan.check_checkpoint(&checkpoint).map_err(|error| at_file(error.into()))?;
-    Ok(checkpoint.after_loss())
+    let checkpoint = Checkpoint::parse(&bytes).map_err(|error| at_file(error.into(), path))?;
+    Ok(Some(checkpoint.after_loss()))
 }
 
 fn write(path: &Path, replace: bool, checkpoint: &Checkpoint) -> Result<(), Failure> {
@@ -103,6 +113,7 @@ impl Keeper<'_> {
             }
         }
         if ends {
+            interrupt::advise("run the same command with --resume to go on");
             self.console.note(&format!(
                 "interrupted after step {} of {}: the same command with --resume goes on",
                 step.number, self.steps

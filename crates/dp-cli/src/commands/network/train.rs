@@ -12,7 +12,7 @@ use dp_optim::catalogue::{ModelRequest, non_private_model};
 use dp_optim::engine::Control;
 use dp_optim::recipes::Budget;
 
-use super::checkpoint::{Keeper, keeper};
+use super::checkpoint::{Keeper, keeper, resumed};
 use super::config::{NetworkConfig, Privacy};
 use super::layers::{Layers, unfit};
 use super::outcome::{DryOutcome, Outcome};
@@ -62,12 +62,13 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
     let layers = Layers::new(&config.model)?;
     // Settings that are wrong for every number of images, before one is read.
     method(config, to_check(config))?;
+    let resumed = resumed(config)?;
     let images = config.images.load()?;
     let n = images.len() as u64;
     let trained = Instant::now();
     let plan = plan(config, &layers, images.shape(), n, console)?;
     let steps = plan.training().method.steps();
-    let (mut keeper, resumed) = keeper(config, &plan, console)?;
+    let mut keeper = keeper(config, &plan, resumed.as_ref(), console)?;
     let lost = resumed.as_ref().map_or(0, Checkpoint::lost);
     let mut progress = Progress::start(config.progress, console, "train", Counted::Updates, Some(steps));
     let cancelled = AtomicBool::new(false);
