@@ -558,6 +558,7 @@ fn every_code_is_triggered_somewhere() {
         include_str!("audit.rs"),
         include_str!("bad_input.rs"),
         include_str!("check.rs"),
+        include_str!("checkpoints.rs"),
         include_str!("config.rs"),
         include_str!("curves.rs"),
         include_str!("edits.rs"),
