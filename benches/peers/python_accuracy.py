@@ -51,7 +51,7 @@ def scaled(table, bounds):
 
 
 def cell(values):
-    error = statistics.stdev(values) / len(values) ** 0.5
+    error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
     return f"{statistics.mean(values):.4f} ± {error:.4f}"
 
 

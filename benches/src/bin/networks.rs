@@ -29,7 +29,9 @@ use dp_mechanisms::OsSeeded;
 use dp_mechanisms::clip::{ClippedSum, ClippingNorm, microbatches};
 use dp_nets::{Architecture, Float, Initial, Network, Pass, Pixels, Scaling, Views};
 use dp_optim::catalogue::{self, Entry, Kind, ModelRequest, PARAMETERS, Settings, Value};
-use dp_optim::engine::{BatchKey, BatchLaw, Buffered, Control, GradientDescent, Moment, PlainGradient, SampledRun};
+use dp_optim::engine::{
+    AfterUpdate, BatchKey, BatchLaw, Buffered, Control, GradientDescent, PlainGradient, SampledRun,
+};
 use dp_optim::recipes::{Budget, ModelSgd};
 use dp_optim::{Averaging, Descent, FloatKind, Schedule};
 use rustix::time::{ClockId, clock_gettime};
@@ -159,7 +161,7 @@ fn of_network<F: Float>(name: &str, batch: u64, data: &Images, threads: usize, r
             let recipe = ModelSgd { noise_mode, ..recipe.clone() };
             let plan = recipe.plan::<ZeroOut>(60_000, w.len() as u64, budget)?;
             let mut times = Vec::new();
-            let mut observer = |_: &Moment<'_, F>| times.push(now());
+            let mut observer = |_: &AfterUpdate<'_, F>| times.push(now());
             plan.train(&network, data, w.clone(), &mut rng, &mut control(), &mut observer)?;
             // The first step allocates the buffers.
             if let [first, .., last] = times[..] {

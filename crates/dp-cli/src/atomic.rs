@@ -47,6 +47,18 @@ pub fn write(target: &Path, replace: bool, content: &[u8]) -> Result<(), Failure
     write_together(&[(target, content)], replace)
 }
 
+/// As [`write`]; returns the file, locked as long as it is open. `None` where an open file cannot be replaced.
+///
+/// # Errors
+/// `output.exists`, `output.write`, `output.full`.
+pub(crate) fn write_locked(target: &Path, replace: bool, content: &[u8]) -> Result<Option<File>, Failure> {
+    let file = PendingFile::create(target, replace)?.with(content)?.finished()?;
+    check_name(&file.target, file.replace)?;
+    let temporary = file.temporary.clone();
+    let file = interrupt::finish(std::slice::from_ref(&temporary), || file.rename())?;
+    Ok(cfg!(unix).then_some(file))
+}
+
 /// Writes several files. None is renamed before all of them are on disk.
 ///
 /// # Errors
@@ -246,14 +258,14 @@ struct FinishedFile {
 }
 
 impl FinishedFile {
-    fn rename(self) -> Result<(), Failure> {
+    fn rename(self) -> Result<File, Failure> {
         let Self { file, target, replace, .. } = self;
         if let Some(permissions) = replaced(&target, replace) {
             // The umask may have removed more mode bits than the file had lost; a file system without modes has none.
             let _ = file.as_file().set_permissions(permissions);
         }
         let renamed = if replace { file.persist(&target) } else { file.persist_noclobber(&target) };
-        renamed.map_err(|error| match error.error.kind() {
+        let renamed = renamed.map_err(|error| match error.error.kind() {
             io::ErrorKind::AlreadyExists => exists(&target),
             _ => write_failure(&error.error, &shown(&target)),
         })?;
@@ -261,7 +273,7 @@ impl FinishedFile {
         if let Ok(directory) = File::open(folder(&target)) {
             let _ = directory.sync_all();
         }
-        Ok(())
+        Ok(renamed)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Signal handling: Ctrl-C removes temporary files and ends the process with exit code 130. Exhausted memory that no caller
 //! reports ends it in the same way with exit code 1.
 //!
-//! A training that keeps checkpoints ends its step and writes one first; a second signal does not wait for that.
+//! A training that keeps checkpoints ends its step and writes one first; a second signal (on
+//! Unix) does not wait for that.
 //!
 //! After the files are removed, statements that a server runs for the process are cancelled; a second signal does not wait for
 //! that.
@@ -104,7 +105,8 @@ fn await_work() {
     }
 }
 
-/// Ends the process: lets work end that is awaited, removes the registered files, prevents further renames and reports, and cancels what others do for it.
+/// Ends the process: waits for awaited work, removes the registered files, prevents further renames and reports, and cancels
+/// what others do for it.
 fn end() -> ! {
     await_work();
     // Held until the process ends.

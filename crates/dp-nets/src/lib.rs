@@ -15,9 +15,10 @@
 //!
 //! # Method
 //! For a linear layer the squared norm of an example's gradient is a product of two norms, and the weighted sum is one matrix
-//! product: no gradient of an example is formed. For a convolution, a group norm, and any layer if an example has several views, the gradient of each example is stored for
-//! the microbatch. Squared norms are added in double precision; [`Model::norm_roundings`](dp_losses::Model::norm_roundings)
-//! bounds their error. The stored numbers whose norm was taken are the ones that enter the sum.
+//! product: no gradient of an example is formed. For a convolution, a group norm, and any layer if an example has several
+//! views, the gradient of each example is stored for the microbatch. Squared norms are added in double precision;
+//! [`Model::norm_roundings`](dp_losses::Model::norm_roundings) bounds their error. The stored numbers whose norm was taken are
+//! the ones that enter the sum.
 //!
 //! # Examples
 //! Gradient descent without privacy, by hand:

@@ -29,10 +29,9 @@ const CACHE: usize = 1 << 22;
 /// linear             squared norm (|a|² + 1) |g|²       sum  (c g)ᵀ a, one product for the microbatch
 /// convolution, norm  the gradient of each example is stored: its squared norm, and the sum of c times it
 /// ```
-/// If an example has several views, its loss is the mean over them and all layers are of the second kind: the stored gradient is the
-/// sum over the views.
-///
 /// with input `a` and gradient `g` at the output. Squared norms are added in double precision in either float type.
+///
+/// If an example has several views, its loss is the mean over them, and the gradient of each layer is stored.
 ///
 /// # Panics
 /// The methods of [`Model`] panic if parameters, coefficients or outputs have lengths other than those of the batch and the
@@ -102,7 +101,7 @@ impl<F: Float, I: Input<F>> Network<F, I> {
         let first = stages.iter().position(|stage| !stage.parameters.is_empty()).unwrap_or(0);
         let without = stages.get(first).map_or(0, |stage| stage.slot);
         let gradients = values.iter().enumerate().map(|(slot, &size)| if slot > without { size } else { 0 }).collect();
-        let (classes, sizes) = (values.last().copied().unwrap_or(0), Sizes { values, gradients });
+        let (classes, sizes) = (values.last().copied().unwrap_or(0), Sizes { views: input.views(), values, gradients });
         Ok(Self { architecture, input, plan, stages, sizes, blocks, first, classes, float: core::marker::PhantomData })
     }
 
@@ -126,7 +125,7 @@ impl<F: Float, I: Input<F>> Network<F, I> {
 
     /// Returns the size in bytes of all buffers of a pass that grow with the microbatch, for each example.
     pub fn bytes_per_example(&self) -> usize {
-        let views = self.input.views();
+        let views = self.sizes.views;
         let mut numbers = views * self.sizes.values.iter().chain(&self.sizes.gradients).sum::<usize>();
         for stage in &self.stages {
             let kept = stage.kept();
@@ -186,7 +185,7 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
         assert_eq!(parameters.len(), self.parameters(), "the parameters of the network");
         let n = self.input.examples(batch);
         pass.reserve(&self.stages, &self.sizes, n);
-        let (views, size) = (self.input.views(), self.sizes.values[0]);
+        let (views, size) = (self.sizes.views, self.sizes.values[0]);
         pass.examples = n;
         pass.classes.clear();
         for (i, values) in pass.values[0][..n * views * size].chunks_exact_mut(views * size).enumerate() {
@@ -212,7 +211,7 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
 
     fn losses(&self, batch: I::Batch<'_>, pass: &Pass<F>, out: &mut [F]) {
         assert_eq!(out.len(), self.check_batch(batch, pass), "one loss per example");
-        let of_example = self.input.views() * self.classes;
+        let of_example = self.sizes.views * self.classes;
         let logits = pass.values.last().map_or(&[][..], Vec::as_slice).chunks_exact(of_example);
         for ((out, logits), &class) in out.iter_mut().zip(logits).zip(&pass.classes) {
             *out = softmax::mean_loss(logits, self.classes, class);
@@ -221,8 +220,9 @@ impl<F: Float, I: Input<F>> Model<F> for Network<F, I> {
 
     fn backward(&self, parameters: &[F], batch: I::Batch<'_>, pass: &mut Pass<F>) {
         assert_eq!(parameters.len(), self.parameters(), "the parameters of the network");
-        let views = self.input.views();
+        let views = self.sizes.views;
         let n = self.check_batch(batch, pass) * views;
+        pass.reserve_gradients(&self.stages, &self.sizes);
         let Pass { classes, values, gradients, kept, buffer, spare, .. } = pass;
         if let (Some(logits), Some(gradient)) = (values.last(), gradients.last_mut()) {
             let length = n * self.classes;

@@ -45,9 +45,10 @@ pub(crate) fn grow<T: Clone>(buffer: &mut Vec<T>, length: usize, zero: T) {
     }
 }
 
-/// The sizes of a network's buffers for one example.
+/// The sizes of a network's buffers for one view of an example, and the number of views.
 #[derive(Debug, Clone)]
 pub(crate) struct Sizes {
+    pub(crate) views: usize,
     pub(crate) values: Vec<usize>,
     pub(crate) gradients: Vec<usize>,
 }
@@ -72,20 +73,27 @@ impl<F: Float> Pass<F> {
         pass
     }
 
-    /// Makes all buffers large enough for `examples`.
+    /// Makes the buffers of the forward pass large enough for `examples`.
     pub(crate) fn reserve(&mut self, stages: &[Stage], sizes: &Sizes, examples: usize) {
         let zero = F::zero();
-        let views = examples * stages.first().map_or(1, |stage| stage.views);
-        for (buffers, sizes) in [(&mut self.values, &sizes.values), (&mut self.gradients, &sizes.gradients)] {
-            buffers.iter_mut().zip(sizes).for_each(|(buffer, size)| grow(buffer, views * size, zero));
-        }
+        let views = examples * sizes.views;
+        self.values.iter_mut().zip(&sizes.values).for_each(|(buffer, size)| grow(buffer, views * size, zero));
         for (stage, kept) in stages.iter().zip(&mut self.kept) {
             let sizes = stage.kept();
             grow(&mut kept.indices, views * sizes.indices, 0);
-            grow(&mut kept.per_example, examples * sizes.per_example, zero);
             grow(&mut kept.normalised, views * sizes.normalised, zero);
             grow(&mut kept.scales, views * sizes.scales, zero);
             grow(&mut self.buffer, stage.buffer(examples), zero);
+        }
+    }
+
+    /// Makes those of the backward pass large enough: predictions do not need them.
+    pub(crate) fn reserve_gradients(&mut self, stages: &[Stage], sizes: &Sizes) {
+        let (zero, examples) = (F::zero(), self.examples);
+        let views = examples * sizes.views;
+        self.gradients.iter_mut().zip(&sizes.gradients).for_each(|(buffer, size)| grow(buffer, views * size, zero));
+        for (stage, kept) in stages.iter().zip(&mut self.kept) {
+            grow(&mut kept.per_example, examples * stage.kept().per_example, zero);
         }
     }
 

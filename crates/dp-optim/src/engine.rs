@@ -56,7 +56,7 @@ pub use gradient::{GradientEstimate, PlainGradient, SamplesGradient};
 pub use heavy_ball::HeavyBall;
 pub use iterate::{Buffered, Iterate};
 pub use noisy::{Between, NoisyGradient};
-pub use run_state::{Moment, RunState, Start};
+pub use run_state::{AfterUpdate, RunState, Start};
 pub use sampling::{BatchKey, BatchLaw, SampledRun, Sampler};
 pub(crate) use sampling::{gathered_rows, poisson_one};
 pub use scaled::Scaled;

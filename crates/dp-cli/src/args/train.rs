@@ -319,13 +319,13 @@ pub struct TrainArgs {
     /// It holds weights that are as private as the network, and what the optimiser keeps; no keys and no images.
     #[arg(long, value_name = "FILE", requires = "model", help_heading = "Output")]
     pub checkpoint: Option<PathBuf>,
-    /// Go on from the file of --checkpoint. Steps that had begun without a result are paid for and not made again
+    /// Go on from the file of --checkpoint. Steps that may have begun after it was written are paid for and not made again
     #[arg(long, requires = "checkpoint", help_heading = "Output")]
     pub resume: bool,
     /// Views of each image over which training averages the loss, and prediction the logits [default: one]
     ///
-    /// Training takes longer in proportion to their number. They help where they show what new images look like: digits gain from
-    /// shifts, clothes that always face one way lose by them.
+    /// Augmentation multiplicity: all views of an image make one clipped gradient. Training takes longer in proportion to their
+    /// number. Handwritten digits gain accuracy by shifts; Fashion-MNIST loses by shifts and by flips.
     #[arg(long, value_enum, value_name = "WHICH", requires = "model", help_heading = "Algorithm")]
     pub views: Option<ImageViews>,
     /// The algorithm, one of `dp help algorithms` [default: auto; for dp tune bolt-on-convex, for networks dp-sgd]

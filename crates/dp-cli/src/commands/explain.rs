@@ -75,6 +75,11 @@ const OWN: &[Page] = &[
                budget and all settings must be those of the interrupted command; the message names what differs.",
     },
     Page {
+        code: "checkpoint.used",
+        text: "A training that is still running uses the file given with --checkpoint. Two trainings that go on from one \
+               checkpoint would spend the rest of its budget twice.",
+    },
+    Page {
         code: "config.key",
         text: "The file given with --config names a flag or a command that does not exist. Keys are the long names of flags: \
                those of every command at the top, those of one command in its table, as `epsilon = 1` below `[train]` or \
@@ -243,7 +248,8 @@ const OWN: &[Page] = &[
     Page {
         code: "run.interrupted",
         text: "A signal (Ctrl-C, or a request to end) stopped the command. Temporary files were removed and no output \
-               got its name; a model that was being trained was seen by nobody. Run the command again.",
+               got its name; a model that was being trained was seen by nobody. Run the command again; a training \
+               with --checkpoint goes on with --resume.",
     },
     Page {
         code: "sign.random",

@@ -72,6 +72,20 @@ fn a_training_that_a_signal_ends_goes_on_without_a_loss() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_checkpoint_serves_one_training_at_a_time() {
+    let place = place();
+    let long = ["--steps", "2000000", "--batch-size", "20", "--step-size", "1e-9"];
+    let running = training::start(&place, &[&TRAIN[..], &long].concat());
+    for more in ["--resume", "--force"] {
+        train(&place, &[&long[..], &[more]].concat()).fails(1, "checkpoint.used");
+    }
+    running.end_by("KILL");
+    let third = train(&place, &["--steps", "7", "--batch-size", "50", "--force"]);
+    assert_eq!(third.says("adds to this one").code, 0);
+}
+
 /// A training that is killed may have begun all steps up to its next checkpoint.
 #[cfg(unix)]
 #[test]
@@ -117,7 +131,7 @@ fn what_does_not_fit_is_refused() {
         place.write("c", content);
         with(&["--resume"]).fails(3, "checkpoint.format").says("counts, too");
     }
-    train(&place, &short).fails(1, "output.exists").says("c");
+    train(&place, &short).fails(1, "output.exists").says("--resume");
     place.dp(&["explain", "checkpoint.format"]).ok();
     place.dp(&["explain", "checkpoint.other"]).ok();
 }

@@ -1,4 +1,4 @@
-//! Layers whose per-example gradients are stored: convolutions and group norm.
+//! Layers whose per-example gradients are stored: convolutions, group norm, and all if an example has several views.
 //!
 //! The norm is that of the stored numbers, and exactly these numbers enter the weighted sum. A norm from inner products of
 //! inputs and gradients would need less memory for some layers, but it cancels: in `f32` it can be too small for an image that

@@ -77,6 +77,8 @@ pub struct Buffered<F, G, U> {
     over: u64,
     /// Number of those that were lost; without them the weights add up to 1.
     lost: u64,
+    /// False if some of the noise came from a generator that is not secret.
+    secret_noise: bool,
     gradient: G,
     rule: U,
 }
@@ -91,6 +93,7 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
             weight: 0.0,
             over: 0,
             lost: 0,
+            secret_noise: true,
             parameters: start,
             gradient,
             rule,
@@ -106,6 +109,7 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
         U: UpdateRule<F>,
     {
         (self.weight, self.over, self.lost) = (state.weight, state.updates, state.lost);
+        self.secret_noise &= state.secret_noise;
         if state.vectors.is_empty() {
             return Ok(());
         }
@@ -130,6 +134,11 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
         (self.over, self.lost)
     }
 
+    /// States that noise of this run comes from a generator that is not secret.
+    pub(crate) fn mark_not_secret(&mut self) {
+        self.secret_noise = false;
+    }
+
     /// Copies the state after so many updates; `None` if the rule keeps more than vectors.
     pub(super) fn state_after(&self, updates: u64) -> Option<RunState<F>>
     where
@@ -137,7 +146,8 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
     {
         let own = [Some(&self.parameters), self.average.as_ref()].into_iter().flatten().map(Vec::as_slice);
         let vectors = own.chain(self.rule.kept()?).map(<[F]>::to_vec).collect();
-        Some(RunState { updates, lost: self.lost, weight: self.weight, vectors })
+        let Self { lost, secret_noise, weight, .. } = *self;
+        Some(RunState { updates, lost, secret_noise, weight, vectors })
     }
 
     /// Returns the output and the gradient estimate, whose log may still have to be finished. If all updates whose iterates have
@@ -204,7 +214,8 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
     where
         U: UpdateRule<F>,
     {
-        self.rule.apply(&mut self.parameters, &self.sum, step);
+        // The rule has not seen the updates that were lost.
+        self.rule.apply(&mut self.parameters, &self.sum, &Step { update: step.update - self.lost, ..*step });
         if let Some(average) = &mut self.average
             && step.weight != 0.0
         {

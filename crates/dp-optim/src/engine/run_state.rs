@@ -13,6 +13,8 @@ pub struct RunState<F> {
     pub updates: u64,
     /// Number of updates that were lost.
     pub lost: u64,
+    /// True if the noise so far came from a secret generator. A run that goes on from another state is not private.
+    pub secret_noise: bool,
     /// The sum of the averaging weights so far.
     pub weight: f64,
     /// The parameters, the weighted sum of the iterates if the run averages, and the vectors of the update rule; none before the
@@ -23,7 +25,7 @@ pub struct RunState<F> {
 impl<F> RunState<F> {
     /// Returns the state before the first update.
     pub fn initial() -> Self {
-        Self { updates: 0, lost: 0, weight: 0.0, vectors: Vec::new() }
+        Self { updates: 0, lost: 0, secret_noise: true, weight: 0.0, vectors: Vec::new() }
     }
 
     /// Counts all updates up to update `begun` as lost: they had begun when the run ended, and what they released is not known.
@@ -52,7 +54,7 @@ impl<F> From<Vec<F>> for Start<F> {
 }
 
 /// A run after one of its updates.
-pub struct Moment<'m, F> {
+pub struct AfterUpdate<'m, F> {
     /// Number of the update, from 1.
     pub update: u64,
     /// The iterate.
@@ -60,7 +62,7 @@ pub struct Moment<'m, F> {
     resumable: &'m dyn Resumable<F>,
 }
 
-impl<'m, F> Moment<'m, F> {
+impl<'m, F> AfterUpdate<'m, F> {
     pub(super) fn new(update: u64, iterate: &'m [F], resumable: &'m dyn Resumable<F>) -> Self {
         Self { update, iterate, resumable }
     }

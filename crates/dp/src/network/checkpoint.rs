@@ -3,6 +3,7 @@
 //! # Format
 //! One line of JSON, the numbers of the state (little-endian, in the float of training), and the SHA-256 of all of that.
 
+use dp_data::memory;
 use dp_nets::{Architecture, Float, Initial, Scaling, Views};
 use dp_optim::FloatKind;
 use dp_optim::engine::RunState;
@@ -59,11 +60,11 @@ pub(super) enum State {
 struct Header {
     schema: String,
     training: Described,
-    float: FloatKind,
     /// Steps that are over, steps of these that were lost, and steps that may have begun.
     over: u64,
     lost: u64,
     begun: u64,
+    secret_noise: bool,
     /// The sum of the averaging weights.
     weight: f64,
     /// Number of vectors and of the numbers of each.
@@ -114,28 +115,34 @@ impl Checkpoint {
     /// Returns the bytes of the file.
     ///
     /// # Errors
-    /// A number that JSON cannot hold.
+    /// A number that JSON cannot hold, and [`ErrorKind::Memory`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        let (float, header, vectors) = match &self.state {
-            State::Single(state) => (FloatKind::F32, numbers(state), bytes(&state.vectors, |x| x.to_le_bytes())),
-            State::Double(state) => (FloatKind::F64, numbers(state), bytes(&state.vectors, |x| x.to_le_bytes())),
-        };
-        let (over, lost, weight, count, parameters) = header;
+        match &self.state {
+            State::Single(state) => self.bytes_of(state, f32::to_le_bytes),
+            State::Double(state) => self.bytes_of(state, f64::to_le_bytes),
+        }
+    }
+
+    fn bytes_of<F: Copy, const N: usize>(&self, state: &RunState<F>, of: fn(F) -> [u8; N]) -> Result<Vec<u8>, Error> {
+        let RunState { updates: over, lost, secret_noise, weight, vectors } = state;
         let header = Header {
             schema: SCHEMA.to_owned(),
             training: self.training.clone(),
-            float,
-            over,
-            lost,
+            over: *over,
+            lost: *lost,
             begun: self.begun,
-            weight,
-            vectors: count,
-            parameters,
+            secret_noise: *secret_noise,
+            weight: *weight,
+            vectors: vectors.len(),
+            parameters: vectors.first().map_or(0, Vec::len),
         };
         let unwritable = |error: serde_json::Error| Error::new(ErrorKind::Unwritable, error.to_string());
-        let mut out = serde_json::to_vec(&header).map_err(unwritable)?;
+        let line = serde_json::to_string(&header).map_err(unwritable)?;
+        let numbers: usize = vectors.iter().map(Vec::len).sum();
+        let mut out = memory::with_capacity(line.len() + 1 + N * numbers + HASH, "the checkpoint")?;
+        out.extend_from_slice(line.as_bytes());
         out.push(b'\n');
-        out.extend(vectors);
+        vectors.iter().flatten().for_each(|&number| out.extend_from_slice(&of(number)));
         let hash = Sha256::digest(&out);
         out.extend_from_slice(&hash);
         Ok(out)
@@ -147,62 +154,41 @@ impl Checkpoint {
     /// [`ErrorKind::Checkpoint`] for a file that is none, or that was changed or cut off.
     pub fn parse(file: &[u8]) -> Result<Self, Error> {
         let damaged = |what: &str| Error::new(ErrorKind::Checkpoint, format!("{what}; it cannot be used"));
-        let (body, hash) = file.split_last_chunk::<HASH>().ok_or_else(|| damaged("the file is no checkpoint"))?;
-        let end = body.iter().position(|&byte| byte == b'\n').ok_or_else(|| damaged("the file is no checkpoint"))?;
-        let (line, numbers) = (&body[..end], &body[end + 1..]);
-        let is_one = serde_json::from_slice::<serde_json::Value>(line).is_ok_and(|header| header["schema"] == SCHEMA);
-        if !is_one {
-            return Err(damaged(&format!("the file is no checkpoint of format {SCHEMA}")));
+        let none = || damaged(&format!("the file is no checkpoint of format {SCHEMA}"));
+        let (body, hash) = file.split_last_chunk::<HASH>().ok_or_else(none)?;
+        let end = body.iter().position(|&byte| byte == b'\n').ok_or_else(none)?;
+        let header: serde_json::Value = serde_json::from_slice(&body[..end]).map_err(|_| none())?;
+        if header["schema"] != SCHEMA {
+            return Err(none());
         }
         if Sha256::digest(body).as_slice() != hash {
             return Err(damaged("the checkpoint was changed or cut off"));
         }
-        let header: Header = serde_json::from_slice(line).map_err(|error| damaged(&error.to_string()))?;
-        let Header { training, float, over, lost, begun, weight, vectors, parameters, .. } = header;
-        if !(lost <= over && over <= begun && weight >= 0.0) {
-            return Err(damaged("the numbers of steps contradict each other"));
-        }
-        if training.derivation.float() != float {
-            return Err(damaged("the floating-point types contradict each other"));
-        }
-        let size = match float {
-            FloatKind::F32 => 4,
-            FloatKind::F64 => 8,
+        let header: Header = serde_json::from_value(header).map_err(|error| damaged(&error.to_string()))?;
+        let (begun, training) = (header.begun, header.training.clone());
+        let state = match training.derivation.float() {
+            FloatKind::F32 => header.state(&body[end + 1..], f32::from_le_bytes).map(State::Single),
+            FloatKind::F64 => header.state(&body[end + 1..], f64::from_le_bytes).map(State::Double),
         };
-        if vectors.checked_mul(parameters).and_then(|count| count.checked_mul(size)) != Some(numbers.len()) {
-            return Err(damaged("the numbers of the state are too few or too many"));
-        }
-        let state = match float {
-            FloatKind::F32 => State::Single(RunState {
-                updates: over,
-                lost,
-                weight,
-                vectors: read(numbers, parameters, f32::from_le_bytes),
-            }),
-            FloatKind::F64 => State::Double(RunState {
-                updates: over,
-                lost,
-                weight,
-                vectors: read(numbers, parameters, f64::from_le_bytes),
-            }),
-        };
-        Ok(Self { training, state, begun })
+        Ok(Self { training, state: state.map_err(damaged)?, begun })
     }
 }
 
-/// Returns the numbers of a state: steps over and lost, the weight, and the number and length of its vectors.
-fn numbers<F>(state: &RunState<F>) -> (u64, u64, f64, usize, usize) {
-    let parameters = state.vectors.first().map_or(0, Vec::len);
-    (state.updates, state.lost, state.weight, state.vectors.len(), parameters)
+impl Header {
+    /// Returns the state with these numbers.
+    fn state<F, const N: usize>(self, numbers: &[u8], of: fn([u8; N]) -> F) -> Result<RunState<F>, &'static str> {
+        let Self { over, lost, begun, secret_noise, weight, vectors, parameters, .. } = self;
+        if !(lost <= over && over <= begun && weight >= 0.0) {
+            return Err("the numbers of steps contradict each other");
+        }
+        if vectors.checked_mul(parameters).and_then(|count| count.checked_mul(N)) != Some(numbers.len()) {
+            return Err("the numbers of the state are too few or too many");
+        }
+        Ok(RunState { updates: over, lost, secret_noise, weight, vectors: read(numbers, parameters, of) })
+    }
 }
 
-fn bytes<F: Copy, const N: usize>(vectors: &[Vec<F>], of: impl Fn(F) -> [u8; N]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(vectors.iter().map(|vector| N * vector.len()).sum());
-    vectors.iter().flatten().for_each(|&number| out.extend_from_slice(&of(number)));
-    out
-}
-
-fn read<F, const N: usize>(bytes: &[u8], parameters: usize, of: impl Fn([u8; N]) -> F) -> Vec<Vec<F>> {
+fn read<F, const N: usize>(bytes: &[u8], parameters: usize, of: fn([u8; N]) -> F) -> Vec<Vec<F>> {
     let (numbers, _) = bytes.as_chunks::<N>();
     numbers.chunks(parameters.max(1)).map(|vector| vector.iter().map(|&number| of(number)).collect()).collect()
 }

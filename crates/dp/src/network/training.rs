@@ -6,7 +6,7 @@ use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
 use dp_data::Images;
 use dp_mechanisms::ReleaseRng;
 use dp_nets::{Architecture, Float, Initial, Network, Pixels, Scaling, Views};
-use dp_optim::engine::{Control, Moment, RunState, Start};
+use dp_optim::engine::{AfterUpdate, Control, RunState, Start};
 use dp_optim::recipes::{Budget, ModelDerivation, ModelPlan, ModelSgd, NonPrivateSgd, RecordAdjacency};
 use dp_optim::{FloatKind, Trained};
 
@@ -355,7 +355,7 @@ impl NetworkPlan {
     ) -> Result<NetworkFile, NetworkTrainError> {
         let network = self.training.network::<F>()?;
         network.check_images(images)?;
-        let see = &mut |moment: &Moment<'_, F>| {
+        let see = &mut |moment: &AfterUpdate<'_, F>| {
             observer(&NetworkStep {
                 number: moment.update,
                 weights: &|| moment.iterate.iter().map(|weight| weight.wide()).collect(),

@@ -1,9 +1,12 @@
 //! The checkpoint of a training: written now and then, and once more when a signal ends the command.
 //!
 //! A checkpoint names the steps that may begin before the next one is written. It is on disk before they do, so that a training
-//! that goes on after a power failure makes none of them twice.
+//! that goes on makes none of them twice. After a power failure this needs a file system that keeps a folder once it is flushed.
+//! The file is locked while a training uses it.
 
-use std::fs::File;
+#[cfg(unix)]
+use std::fs::Metadata;
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,10 +27,19 @@ const CHECKPOINTS: u64 = 50;
 /// Largest size of a checkpoint in bytes.
 const LARGEST: u64 = 1 << 36;
 
+/// A checkpoint from which a training goes on.
+pub(super) struct Resumed {
+    pub(super) checkpoint: Checkpoint,
+    /// Locked until the next checkpoint is.
+    _held: File,
+}
+
 /// Writes the checkpoints of a training.
 pub(super) struct Keeper<'c> {
     path: &'c Path,
     console: &'c Console,
+    /// The checkpoint on disk, locked.
+    held: Option<File>,
     steps: u64,
     /// Number of steps from one checkpoint to the next.
     every: u64,
@@ -41,55 +53,88 @@ pub(super) struct Keeper<'c> {
 /// Returns the keeper of the checkpoints, if they are asked for, of a training that may go on from one.
 ///
 /// # Errors
-/// `checkpoint.other`, `output.*`.
+/// `checkpoint.*`, `output.*`.
 pub(super) fn keeper<'c>(
     config: &'c NetworkConfig,
     plan: &NetworkPlan,
-    resumed: Option<&Checkpoint>,
+    resumed: Option<&Resumed>,
     console: &'c Console,
 ) -> Result<Option<Keeper<'c>>, Failure> {
     let Some(path) = config.checkpoint.as_deref() else { return Ok(None) };
-    if let Some(checkpoint) = resumed {
+    if let Some(Resumed { checkpoint, .. }) = resumed {
         plan.check_checkpoint(checkpoint).map_err(|error| at_file(error.into(), path))?;
+    } else if path.exists() {
+        open(path)?;
+        console.warn(
+            "the checkpoint of another training is replaced: what that training has cost adds to this one\n\
+             to go on with it, stop now and use --resume",
+        );
     }
     let steps = plan.training().method.steps();
     let every = steps.div_ceil(CHECKPOINTS).max(1);
-    let over = resumed.map_or(0, Checkpoint::over);
+    let over = resumed.map_or(0, |resumed| resumed.checkpoint.over());
     let begun = steps.min(over.saturating_add(every));
     let first = match resumed {
-        Some(checkpoint) => checkpoint.clone().serving_until(begun),
+        Some(Resumed { checkpoint, .. }) => checkpoint.clone().serving_until(begun),
         None => plan.initial_checkpoint(begun),
     };
-    write(path, config.force || config.resume, &first)?;
+    let held = atomic::write_locked(path, config.force || config.resume, &first.to_bytes()?)?;
+    interrupt::advise("run the same command with --resume to go on");
     let (signalled, failure) = (interrupt::await_before_end(), None);
-    Ok(Some(Keeper { path, console, steps, every, begun, signalled, failure }))
+    Ok(Some(Keeper { path, console, held, steps, every, begun, signalled, failure }))
 }
 
 fn at_file(failure: Failure, path: &Path) -> Failure {
-    failure.at_flag("--resume").at_file(atomic::shown(path))
+    failure.at_flag("--checkpoint").at_file(atomic::shown(path))
+}
+
+/// Opens a checkpoint that no other training uses, and locks it.
+fn open(path: &Path) -> Result<File, Failure> {
+    let unreadable = |error: io::Error| {
+        let failure = Failure::new(ExitStatus::Failed, "file.open", format!("cannot read the checkpoint: {error}"));
+        at_file(failure.help("omit --resume to start a training"), path)
+    };
+    let file = File::open(path).map_err(unreadable)?;
+    // It may have been replaced between the opening and the lock. A file system without locks has no second training to find.
+    let is_used = matches!(file.try_lock(), Err(TryLockError::WouldBlock)) || !is_at(&file, path);
+    if is_used {
+        let failure = Failure::new(ExitStatus::Failed, "checkpoint.used", "another training uses the checkpoint");
+        return Err(at_file(failure.help("let it end, or name another file"), path));
+    }
+    Ok(file)
+}
+
+/// Returns whether `path` names this file.
+fn is_at(file: &File, path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        let of = |metadata: Metadata| (metadata.dev(), metadata.ino());
+        matches!((file.metadata().map(of), path.metadata().map(of)), (Ok(opened), Ok(named)) if opened == named)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (file, path);
+        true
+    }
 }
 
 /// Reads the checkpoint from which a training is to go on, if it is, and counts the steps that may have begun.
 ///
 /// # Errors
-/// `checkpoint.format`, `file.open`, `memory.exhausted`.
-pub(super) fn resumed(config: &NetworkConfig) -> Result<Option<Checkpoint>, Failure> {
+/// `checkpoint.format`, `checkpoint.used`, `file.open`, `memory.exhausted`.
+pub(super) fn resumed(config: &NetworkConfig) -> Result<Option<Resumed>, Failure> {
     let Some(path) = config.checkpoint.as_deref().filter(|_| config.resume) else { return Ok(None) };
-    let unreadable = |error: io::Error| {
+    let held = open(path)?;
+    let bytes = memory::read(&held, LARGEST, "the checkpoint").map_err(|error| {
         let failure = match memory::of_io(&error) {
             Some(error) => error.into(),
-            None => Failure::new(ExitStatus::Failed, "file.open", format!("cannot read the checkpoint: {error}"))
-                .help("omit --resume to start a training"),
+            None => Failure::new(ExitStatus::Failed, "file.open", format!("cannot read the checkpoint: {error}")),
         };
         at_file(failure, path)
-    };
-    let bytes = File::open(path).and_then(|file| memory::read(file, LARGEST, "the checkpoint")).map_err(unreadable)?;
+    })?;
     let checkpoint = Checkpoint::parse(&bytes).map_err(|error| at_file(error.into(), path))?;
-    Ok(Some(checkpoint.after_loss()))
-}
-
-fn write(path: &Path, replace: bool, checkpoint: &Checkpoint) -> Result<(), Failure> {
-    atomic::write(path, replace, &checkpoint.to_bytes()?)
+    Ok(Some(Resumed { checkpoint: checkpoint.after_loss(), _held: held }))
 }
 
 impl Keeper<'_> {
@@ -102,10 +147,14 @@ impl Keeper<'_> {
             return;
         }
         let begun = if ends { step.number } else { self.steps.min(step.number.saturating_add(self.every)) };
-        // Only ADMM keeps more than vectors.
-        let Some(checkpoint) = step.checkpoint(begun) else { return };
-        match write(self.path, true, &checkpoint) {
-            Ok(()) => self.begun = begun,
+        let no_state = || Failure::new(ExitStatus::Failed, "train.failed", "this algorithm has no checkpoints");
+        let written = step
+            .checkpoint(begun)
+            .ok_or_else(no_state)
+            .and_then(|checkpoint| atomic::write_locked(self.path, true, &checkpoint.to_bytes()?));
+        match written {
+            // The old one is unlocked only now.
+            Ok(held) => (self.held, self.begun) = (held, begun),
             Err(failure) => {
                 cancelled.store(true, Ordering::Relaxed);
                 self.failure = Some(failure);
@@ -113,7 +162,6 @@ impl Keeper<'_> {
             }
         }
         if ends {
-            interrupt::advise("run the same command with --resume to go on");
             self.console.note(&format!(
                 "interrupted after step {} of {}: the same command with --resume goes on",
                 step.number, self.steps
@@ -122,8 +170,8 @@ impl Keeper<'_> {
         }
     }
 
-    /// Returns the reason why a checkpoint could not be written, if that ended the training.
-    pub(super) fn failure(self) -> Option<Failure> {
-        self.failure
+    /// Takes the reason why a checkpoint could not be written, if that ended the training.
+    pub(super) fn failure(&mut self) -> Option<Failure> {
+        self.failure.take()
     }
 }

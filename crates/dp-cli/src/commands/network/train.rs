@@ -55,7 +55,13 @@ pub(in crate::commands) fn execute(
 fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
     let started = Instant::now();
     config.outputs().try_for_each(|path| atomic::check(path, config.force))?;
-    config.checkpoint.as_deref().map_or(Ok(()), |path| atomic::check(path, config.force || config.resume))?;
+    config.checkpoint.as_deref().map_or(Ok(()), |path| {
+        atomic::check(path, config.force || config.resume).map_err(|failure| match failure.code {
+            "output.exists" => failure
+                .help("add --resume to go on, or --force for a new training, whose cost adds to that of the old one"),
+            _ => failure,
+        })
+    })?;
     if config.out == Target::Stdout {
         check_stdout()?;
     }
@@ -69,7 +75,13 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
     let plan = plan(config, &layers, images.shape(), n, console)?;
     let steps = plan.training().method.steps();
     let mut keeper = keeper(config, &plan, resumed.as_ref(), console)?;
+    let resumed = resumed.map(|resumed| resumed.checkpoint);
     let lost = resumed.as_ref().map_or(0, Checkpoint::lost);
+    if lost >= steps.div_ceil(10) {
+        console.warn(&format!(
+            "{lost} of {steps} steps were lost when the training was interrupted: expect a worse network"
+        ));
+    }
     let mut progress = Progress::start(config.progress, console, "train", Counted::Updates, Some(steps));
     let cancelled = AtomicBool::new(false);
     let mut control = Control { workers: config.workers, cancelled: Some(&cancelled), ..Control::default() };
@@ -83,7 +95,7 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
         Some(seed) => plan.train(&images, resumed, &mut SeededRng::new(seed).lend(), &mut control, observer),
         None => plan.train(&images, resumed, &mut secret()?.lend(), &mut control, observer),
     };
-    keeper.and_then(Keeper::failure).map_or(Ok(()), Err)?;
+    keeper.as_mut().and_then(Keeper::failure).map_or(Ok(()), Err)?;
     let mut file = file?;
     progress.finish(steps);
     file = file.made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))?;
@@ -95,12 +107,14 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
         // The network is there; a checkpoint that stays is of a training that has ended.
         let _ = std::fs::remove_file(path);
     }
+    drop(keeper);
     Ok(Outcome::new(config, n, &file, &plan, lost, (started.elapsed(), training)))
 }
 
 /// Computes the cost of a run, without reading an image.
 fn dry_run(config: &NetworkConfig, n: Option<u64>, console: &Console) -> Result<DryOutcome, Failure> {
     config.outputs().try_for_each(|path| atomic::check_name(path, config.force))?;
+    config.checkpoint.as_deref().map_or(Ok(()), |path| atomic::check_name(path, config.force || config.resume))?;
     let layers = Layers::new(&config.model)?;
     method(config, to_check(config))?;
     let architecture = layers.for_images(config.images.shape()?, config)?;
@@ -162,7 +176,7 @@ fn plan(
 /// precision on two threads.
 const BYTES_PER_WEIGHT: usize = 200;
 
-/// Bytes per weight for a checkpoint: three vectors in double precision and their copies.
+/// Bytes per weight for a checkpoint: four vectors in double precision, and the file.
 const BYTES_OF_CHECKPOINT: usize = 80;
 
 /// Bytes per weight and thread for several views: the gradients of 16 images in double precision.

@@ -41,6 +41,7 @@ pub(in crate::commands) fn refusal(error: &Error) -> Failure {
         Error::Accountant(_) => at_flag_of("epsilon", privacy(message)),
         Error::Adjacency { .. } => Failure::new(ExitStatus::Privacy, "privacy.adjacency", message),
         Error::Source(SourceError::Memory(error)) => Failure::from(*error),
+        Error::State { .. } => Failure::new(ExitStatus::Input, "checkpoint.format", message).at_flag("--checkpoint"),
         Error::Interrupted | Error::Source(_) | Error::Shape { .. } | Error::FloatKind { .. } => {
             Failure::new(ExitStatus::Failed, "train.failed", message).help("nothing was released; try again")
         }

@@ -9,15 +9,15 @@ use crate::engine::control::{Control, Pace};
 use crate::engine::expect_rows;
 use crate::engine::gradient::SamplesGradient;
 use crate::engine::iterate::Buffered;
-use crate::engine::run_state::Moment;
+use crate::engine::run_state::AfterUpdate;
 use crate::engine::step_batches::{Batched, Driven};
 use crate::engine::update::UpdateRule;
 use crate::error::Error;
 
 impl SampledRun {
     /// Makes all updates, each on its own batch of `samples`, drawn under `key`: as [`run`](Self::run), for models whose batches
-    /// are not rows. After each update the observer sees the run, and may cancel it. A run that goes on from a state makes the updates that
-    /// are left.
+    /// are not rows. After each update the observer sees the run, and may cancel it. A run that goes on from a state makes
+    /// the updates that are left.
     ///
     /// # Privacy
     /// As [`run`](Self::run). Null records are omitted from what is drawn, so that one that is drawn leaves the same bits as one
@@ -33,7 +33,7 @@ impl SampledRun {
         iterate: &mut Buffered<F, G, U>,
         key: BatchKey,
         control: &mut Control<'_>,
-        observer: &mut dyn FnMut(&Moment<'_, F>),
+        observer: &mut dyn FnMut(&AfterUpdate<'_, F>),
     ) -> Result<(), Error>
     where
         F: RealField + Copy,
@@ -60,7 +60,7 @@ impl SampledRun {
             iterate.step(&self.step(update), |gradient, parameters, sum| {
                 gradient.estimate(model, parameters, samples, &batch, sum)
             })?;
-            observer(&Moment::new(update, iterate.parameters(), iterate));
+            observer(&AfterUpdate::new(update, iterate.parameters(), iterate));
             pace.check()?;
             if self.weights.restarts_after(update) {
                 iterate.restart_at_average();

@@ -8,7 +8,7 @@ use nalgebra::RealField;
 use super::check_descent;
 use crate::averaging::Averaging;
 use crate::descent::Descent;
-use crate::engine::{BatchKey, BatchLaw, Buffered, Control, Moment, PlainGradient, SampledRun, Start};
+use crate::engine::{AfterUpdate, BatchKey, BatchLaw, Buffered, Control, PlainGradient, SampledRun, Start};
 use crate::error::{Error, non_negative};
 use crate::float::FloatKind;
 use crate::recipes::noisy_run::rule::Rule;
@@ -72,7 +72,7 @@ impl NonPrivateSgd {
         start: impl Into<Start<F>>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-        observer: &mut dyn FnMut(&Moment<'_, F>),
+        observer: &mut dyn FnMut(&AfterUpdate<'_, F>),
     ) -> Result<NonPrivate<Vec<F>>, Error>
     where
         F: RealField + Copy,

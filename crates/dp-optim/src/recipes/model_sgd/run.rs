@@ -11,7 +11,9 @@ use nalgebra::RealField;
 
 use super::ModelDerivation;
 use crate::averaging::AveragingWeights;
-use crate::engine::{BatchKey, BatchLaw, Buffered, Control, Moment, NoisyGradient, SampledRun, Start, StepBatches};
+use crate::engine::{
+    AfterUpdate, BatchKey, BatchLaw, Buffered, Control, NoisyGradient, SampledRun, Start, StepBatches,
+};
 use crate::error::Error;
 use crate::recipes::noisy_run::rule::Rule;
 use crate::recipes::noisy_sums::NoisySums;
@@ -45,7 +47,7 @@ struct Training<'t, F, M, S> {
     model: &'t M,
     samples: &'t S,
     start: Start<F>,
-    observer: &'t mut dyn FnMut(&Moment<'_, F>),
+    observer: &'t mut dyn FnMut(&AfterUpdate<'_, F>),
 }
 
 impl<A: RecordAdjacency> ModelPlan<A> {
@@ -81,8 +83,8 @@ impl<A: RecordAdjacency> ModelPlan<A> {
     /// # Privacy
     /// Initial parameters must not depend on the samples. What the observer sees is released, whether the training succeeds or not:
     /// the cost of all steps counts from the first on. A state must be of a training by the same plan, and serve once; steps that had
-    /// begun after it must be counted by [`losing`](crate::engine::RunState::losing). With a generator that is not secret the
-    /// result is marked as not private.
+    /// begun after it must be counted by [`losing`](crate::engine::RunState::losing). With a generator that is not secret, here
+    /// or before the state, the result is marked as not private.
     ///
     /// # Errors
     /// Another floating-point type, number of samples or number of parameters than planned, a model whose norms are too inexact to
@@ -94,7 +96,7 @@ impl<A: RecordAdjacency> ModelPlan<A> {
         start: impl Into<Start<F>>,
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
-        observer: &mut dyn FnMut(&Moment<'_, F>),
+        observer: &mut dyn FnMut(&AfterUpdate<'_, F>),
     ) -> Result<Trained<F, A, ModelDerivation>, Error>
     where
         F: RealField + Copy,
@@ -141,15 +143,19 @@ impl<A: RecordAdjacency> ModelPlan<A> {
         let ModelDerivation { recipe, n, std_dev, .. } = &self.derivation;
         let Resolved { law, sums, divisor, steps, weights } = &self.resolved;
         let noise = sums.noise::<B>(*std_dev, recipe.noise_mode)?;
+        let Start { parameters: start, resumed } = start;
+        let is_secret = rng.is_secret() && resumed.as_ref().is_none_or(|state| state.secret_noise);
         // A fresh key for each training, for the batches, independent of the noise and of other runs.
         let key = BatchKey::draw(rng);
         let batches = StepBatches::Drawn { n: *n, law: *law, steps: recipe.steps };
         let mut log = EventLog::new();
         let gradient = NoisyGradient::start(model, batches, sums.sum, noise.into(), &mut log, rng)?;
-        let Start { parameters: start, resumed } = start;
         let rule = Rule::new(recipe.descent, (recipe.lambda, None), None, *std_dev, &start);
         let mut iterate = Buffered::new(start, !weights.is_last(), gradient, rule);
         resumed.map_or(Ok(()), |state| iterate.resume(state))?;
+        if !is_secret {
+            iterate.mark_not_secret();
+        }
         let run = SampledRun {
             n: *n,
             law: *law,
@@ -160,6 +166,10 @@ impl<A: RecordAdjacency> ModelPlan<A> {
         };
         run.run_on_samples(model, samples, &mut iterate, key, control, observer)?;
         let (output, gradient) = iterate.into_parts();
-        Ok((gradient.finish(output, &mut log)?, log))
+        let released = gradient.finish(output, &mut log)?;
+        if !is_secret {
+            log.mark_not_private();
+        }
+        Ok((released, log))
     }
 }

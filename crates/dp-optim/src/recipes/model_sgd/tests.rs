@@ -12,7 +12,7 @@ use dp_mechanisms::clip::{AutomaticClipping, ClippingNorm, GradientClipping};
 use nalgebra::{RealField, convert};
 
 use super::*;
-use crate::engine::{AdmmOutput, Control, Moment, Start};
+use crate::engine::{AdmmOutput, AfterUpdate, Control, Start};
 use crate::recipes::{DpSgd, Planned, Recipe};
 
 /// Points of which the model finds the mean.
@@ -138,7 +138,7 @@ fn a_model_is_trained_from_its_start() {
         let plan = recipe.plan::<ZeroOut>(5000, 2, budget(4.0)).unwrap();
         let mut control = Control { workers: Workers::new(threads.try_into().unwrap()), ..Control::default() };
         let mut seen = Vec::new();
-        let mut observer = |moment: &Moment<'_, F>| {
+        let mut observer = |moment: &AfterUpdate<'_, F>| {
             seen.push(moment.iterate.to_vec());
             assert_eq!(moment.update as usize, seen.len());
         };

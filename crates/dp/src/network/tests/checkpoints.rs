@@ -25,6 +25,13 @@ fn a_training_goes_on_from_its_file_under_the_same_certificate() {
         // Step 13 had begun, and is not made again.
         assert_eq!((later.len(), later[0].over(), later[0].lost()), (17, 14, 1));
         verify::network(&resumed).unwrap();
+        // A beginning with a known seed.
+        let (mut rng, mut control, mut seeded) = (SeededRng::new(1), Control::default(), None);
+        let take = &mut |step: &NetworkStep<'_>| seeded = step.checkpoint(step.number);
+        plan.train(&images(400), None, &mut rng, &mut control, take).unwrap();
+        let seeded = Checkpoint::parse(&seeded.unwrap().to_bytes().unwrap()).unwrap();
+        let (not_private, _) = observed(&plan, Some(seeded));
+        assert_eq!(verify::network(&not_private).unwrap_err().kind(), ErrorKind::NotPrivate);
         assert_eq!(resumed.certificate.derivation, whole.certificate.derivation);
         // A copy that still serves another step counts it, too.
         let (_, later) = observed(&plan, Some(read.after_loss().serving_until(20)));
@@ -123,6 +130,7 @@ fn damaged_files_are_refused() {
         ("\"vectors\":2", "\"vectors\":3"),
         ("2,\"parameters\":38", "2,\"parameters\":9223372036854775807"),
         ("\"float\":\"f64\"", "\"float\":\"f32\""),
+        ("\"secret_noise\":true,", ""),
         ("dp.checkpoint/1", "dp.checkpoint/2"),
         ("\"over\":4", "\"over\":4,\"more\":1"),
     ] {

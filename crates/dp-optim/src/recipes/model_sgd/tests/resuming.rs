@@ -15,7 +15,7 @@ const DESCENTS: [Descent; 5] = [
 fn plain(recipe: &NonPrivateSgd, resumed: Option<RunState<f64>>) -> Result<(Vec<f64>, Vec<RunState<f64>>), Error> {
     let start = Start { parameters: vec![2.0, -1.0], resumed };
     let (mut rng, mut control, mut states) = (SeededRng::new(1), Control::default(), Vec::new());
-    let mut observer = |moment: &Moment<'_, f64>| states.push(moment.state().unwrap());
+    let mut observer = |moment: &AfterUpdate<'_, f64>| states.push(moment.state().unwrap());
     let weights = recipe.train(&Mean::new(), &points(60), start, &mut rng, &mut control, &mut observer)?;
     Ok((weights.expose_without_any_guarantee(), states))
 }
@@ -107,6 +107,51 @@ fn a_state_that_does_not_fit_is_refused() {
     assert!(refused(&stretches, &averaged.losing(6)).contains("average"));
 }
 
+/// Adam corrects for the number of updates that its means have seen.
+#[test]
+fn lost_steps_do_not_count_for_adam() {
+    for descent in &DESCENTS[3..] {
+        let recipe = |steps| NonPrivateSgd {
+            schedule: Schedule::Constant { step: 0.1 },
+            ..without_noise(*descent, Averaging::Last, steps, 0.1)
+        };
+        let (whole, states) = plain(&recipe(10), None).unwrap();
+        for after in [0, 4] {
+            let state = if after == 0 { RunState::initial() } else { states[after - 1].clone() };
+            let (output, later) = plain(&recipe(17), Some(state.losing(after as u64 + 7))).unwrap();
+            assert_eq!((output, later.len()), (whole.clone(), 10 - after));
+        }
+    }
+}
+
+/// Noise that somebody can draw again does not become secret.
+#[test]
+fn a_seeded_part_is_not_private() {
+    let plan = recipe().plan::<ZeroOut>(5000, 2, budget(4.0)).unwrap();
+    let points = points::<f32>(5000);
+    let train = |resumed: Option<RunState<f32>>, is_secret: bool| {
+        let (mut states, mut control) = (Vec::new(), Control::default());
+        let mut observer = |after: &AfterUpdate<'_, f32>| states.push(after.state().unwrap());
+        let (mut seeded, mut secret) = (SeededRng::new(1), dp_mechanisms::OsSeeded::new().unwrap());
+        let start = Start { parameters: vec![5.0; 2], resumed };
+        let trained = match is_secret {
+            true => plan.train(&Mean::new(), &points, start, &mut secret, &mut control, &mut observer),
+            false => plan.train(&Mean::new(), &points, start, &mut seeded, &mut control, &mut observer),
+        };
+        (trained.unwrap().log.is_private(), states)
+    };
+    let ((_, seeded), (_, secret)) = (train(None, false), train(None, true));
+    for over in [1, 60, 100] {
+        for (states, is_secret, private) in
+            [(&seeded, true, false), (&secret, true, true), (&secret, false, false), (&seeded, false, false)]
+        {
+            let (found, later) = train(Some(states[over - 1].clone()), is_secret);
+            assert_eq!(found, private, "{over}");
+            assert!(later.iter().all(|state| state.secret_noise == private));
+        }
+    }
+}
+
 /// The certificate is that of all steps, and those that are left have fresh noise.
 #[test]
 fn a_private_training_goes_on_under_the_same_certificate() {
@@ -115,7 +160,7 @@ fn a_private_training_goes_on_under_the_same_certificate() {
     let train = |resumed: Option<RunState<f32>>, seed: u64| {
         let start = Start { parameters: vec![5.0; 2], resumed };
         let (mut rng, mut control, mut seen) = (SeededRng::new(seed), Control::default(), Vec::new());
-        let mut observer = |moment: &Moment<'_, f32>| seen.push(moment.state().unwrap());
+        let mut observer = |moment: &AfterUpdate<'_, f32>| seen.push(moment.state().unwrap());
         let points = points::<f32>(5000);
         let trained = plan.train(&Mean::new(), &points, start, &mut rng, &mut control, &mut observer).unwrap();
         (trained, seen)
