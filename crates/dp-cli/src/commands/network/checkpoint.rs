@@ -65,10 +65,7 @@ pub(super) fn keeper<'c>(
         plan.check_checkpoint(checkpoint).map_err(|error| at_file(error.into(), path))?;
     } else if path.exists() {
         open(path)?;
-        console.warn(
-            "the checkpoint of another training is replaced: what that training has cost adds to this one\n\
-             to go on with it, stop now and use --resume",
-        );
+        console.warn("the checkpoint of an earlier training is replaced: what that training has cost adds to this one");
     }
     let steps = plan.training().method.steps();
     let every = steps.div_ceil(CHECKPOINTS).max(1);
@@ -170,8 +167,11 @@ impl Keeper<'_> {
         }
     }
 
-    /// Takes the reason why a checkpoint could not be written, if that ended the training.
-    pub(super) fn failure(&mut self) -> Option<Failure> {
-        self.failure.take()
+    /// Ends the keeping, so that signals no longer wait for a step. Returns the checkpoint, locked.
+    ///
+    /// # Errors
+    /// The reason why a checkpoint could not be written, if that ended the training.
+    pub(super) fn end(self) -> Result<Option<File>, Failure> {
+        self.failure.map_or(Ok(self.held), Err)
     }
 }

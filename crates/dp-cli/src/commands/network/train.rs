@@ -95,7 +95,7 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
         Some(seed) => plan.train(&images, resumed, &mut SeededRng::new(seed).lend(), &mut control, observer),
         None => plan.train(&images, resumed, &mut secret()?.lend(), &mut control, observer),
     };
-    keeper.as_mut().and_then(Keeper::failure).map_or(Ok(()), Err)?;
+    let held = keeper.map(Keeper::end).transpose()?;
     let mut file = file?;
     progress.finish(steps);
     file = file.made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))?;
@@ -107,7 +107,7 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
         // The network is there; a checkpoint that stays is of a training that has ended.
         let _ = std::fs::remove_file(path);
     }
-    drop(keeper);
+    drop(held);
     Ok(Outcome::new(config, n, &file, &plan, lost, (started.elapsed(), training)))
 }
 
