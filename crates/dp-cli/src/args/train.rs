@@ -316,7 +316,8 @@ pub struct TrainArgs {
     /// File from which an interrupted training goes on: written before the first step, now and then, and at Ctrl-C; removed at
     /// the end
     ///
-    /// It holds weights that are as private as the network, and what the optimiser keeps; no keys and no images.
+    /// It holds the weights and the state of the optimiser, no keys and no images. Do not publish it: its number of steps at a given
+    /// time depends on the sizes of drawn batches.
     #[arg(long, value_name = "FILE", requires = "model", help_heading = "Output")]
     pub checkpoint: Option<PathBuf>,
     /// Go on from the file of --checkpoint. Steps that may have begun after it was written are paid for and not made again

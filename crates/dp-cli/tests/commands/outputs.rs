@@ -122,19 +122,10 @@ fn a_full_disk_leaves_nothing() {
     }
     // A file may have at most one block. A larger write fails, whether or not the caller ignores the signal.
     for ignored in ["", "trap '' XFSZ; "] {
-        let run =
-            in_bash(&place, &format!("{ignored}ulimit -f 1; exec \"$0\" \"$@\""), &with(&["--out", "model.json"]));
+        let run = place.in_bash(&format!("{ignored}ulimit -f 1; exec \"$0\" \"$@\""), &with(&["--out", "model.json"]));
         run.fails(1, "output.full").says("model.json");
         assert_eq!(place.files(), ["people.csv"]);
     }
-}
-
-/// Runs `script` with the binary as `$0` and these arguments.
-#[cfg(unix)]
-fn in_bash(place: &Workplace, script: &str, arguments: &[&str]) -> crate::support::Run {
-    let mut bash = std::process::Command::new("bash");
-    bash.current_dir(place.path("")).args(["-c", script, env!("CARGO_BIN_EXE_dp")]).args(arguments);
-    bash.stdin(Stdio::null()).output().unwrap().into()
 }
 
 #[cfg(target_os = "linux")]
@@ -146,13 +137,13 @@ fn a_model_that_nobody_receives_is_an_error() {
         return;
     }
     let train = with(&["--out", "-", "--report", "report.md"]);
-    in_bash(&place, "exec \"$0\" \"$@\" >&-", &train).fails(1, "output.closed_pipe");
+    place.in_bash("exec \"$0\" \"$@\" >&-", &train).fails(1, "output.closed_pipe");
     let unread = "{ sleep 0.2; exec \"$0\" \"$@\"; } | exec true; exit ${PIPESTATUS[0]}";
-    in_bash(&place, unread, &train).fails(1, "output.closed_pipe");
+    place.in_bash(unread, &train).fails(1, "output.closed_pipe");
     assert_eq!(place.files(), ["people.csv"]);
     // The output is discarded on purpose, or is only a summary of a file.
-    in_bash(&place, "exec \"$0\" \"$@\" >/dev/null", &train).ok();
-    in_bash(&place, unread, &with(&["--out", "model.json"])).ok();
+    place.in_bash("exec \"$0\" \"$@\" >/dev/null", &train).ok();
+    place.in_bash(unread, &with(&["--out", "model.json"])).ok();
     assert_eq!(place.files(), ["model.json", "people.csv", "report.md"]);
 }
 
@@ -167,7 +158,7 @@ fn a_hang_up_that_was_to_be_ignored_is_ignored() {
     // As under nohup; the batch waits for its next question.
     let script = "trap '' HUP; mkfifo pipe; \"$0\" account batch pipe & exec 3>pipe; kill -HUP $!; sleep 0.2; \
                   exec 3>&-; wait $!";
-    in_bash(&place, script, &[]).ok();
+    place.in_bash(script, &[]).ok();
 }
 
 /// Threads with this stack size cannot be started.

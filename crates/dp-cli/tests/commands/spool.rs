@@ -109,10 +109,7 @@ fn a_full_disk_is_an_error_and_leaves_nothing() {
     // Blocks of 1024 bytes: not enough for the rows.
     let script = "ulimit -f 500; exec \"$0\" train --data people.csv --label earns --schema-from-data --memory 1kB --spool spool \
                   --epsilon 1 --delta 1e-6 --out m.json --algorithm bolt-on-convex";
-    let mut bash = std::process::Command::new("bash");
-    bash.current_dir(place.path("")).args(["-c", script, env!("CARGO_BIN_EXE_dp")]);
-    let run: crate::support::Run = bash.stdin(Stdio::null()).output().unwrap().into();
-    run.fails(1, "spool.write").says("`spool`");
+    place.in_bash(script, &[]).fails(1, "spool.write").says("`spool`");
     assert_eq!(place.files(), before);
     assert!(std::fs::read_dir(place.path("spool")).unwrap().next().is_none());
 }

@@ -100,8 +100,8 @@ impl Convolution {
         let groups =
             input.chunks(self.group() * self.inputs).zip(gradient.chunks(self.group() * self.outputs())).enumerate();
         for (index, (images, gradient)) in groups {
-            let examples = images.len() / self.inputs;
-            let windows = &mut buffer[..examples * self.windows()];
+            let count = images.len() / self.inputs;
+            let windows = &mut buffer[..count * self.windows()];
             self.gather(images, windows);
             let each = windows.chunks_exact(self.windows()).zip(gradient.chunks_exact(self.outputs()));
             for (image, (windows, gradient)) in (index * self.group()..).zip(each) {
@@ -124,7 +124,7 @@ impl Convolution {
                 );
             }
             if let Some(input_gradient) = input_gradient.as_deref_mut() {
-                multiply(Matrix::new(gradient, examples * t, channels), weights, Output::Set, windows);
+                multiply(Matrix::new(gradient, count * t, channels), weights, Output::Set, windows);
                 let start = index * self.group() * self.inputs;
                 let images = input_gradient[start..start + images.len()].chunks_exact_mut(self.inputs);
                 vectorised(

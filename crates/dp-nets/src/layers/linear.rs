@@ -5,8 +5,8 @@
 //! z = a Wᵀ + b        ∂/∂a = g W        ∂/∂(W, b) = (gᵀ a, g)        |∂/∂(W, b)|² = (|a|² + 1) |g|²
 //! ```
 //! for one example with input `a` (`I` numbers) and gradient `g` of its loss with respect to `z` (`O` numbers); `W` is `O x I`,
-//! row by row, and `b` follows it. With one view of an example, the norm needs no gradient: it is that of an outer product (Goodfellow, 2015,
-//! arXiv:1510.01799).
+//! row by row, and `b` follows it. With one view of an example, the norm needs no gradient: it is that of an outer product
+//! (Goodfellow, 2015, arXiv:1510.01799).
 
 use crate::float::Float;
 use crate::kernels::{add, add_wide, is_finite, squared_norm, squared_norm_roundings, vectorised};

@@ -110,7 +110,7 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
     {
         (self.weight, self.over, self.lost) = (state.weight, state.updates, state.lost);
         self.secret_noise &= state.secret_noise;
-        if state.vectors.is_empty() {
+        if state.vectors.is_empty() && state.updates == state.lost {
             return Ok(());
         }
         let other = Error::State { why: "it is of another algorithm or another number of parameters" };

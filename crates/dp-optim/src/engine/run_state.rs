@@ -1,19 +1,17 @@
 //! The state of a run between two updates, from which a later run goes on.
 
-use super::iterate::Buffered;
-use super::update::UpdateRule;
-
 /// What a run keeps between two updates: the iterate, the average so far, and what the update rule keeps. It has no key and no
 /// batch; with noisy gradients it is a function of what the run has released.
 ///
 /// Updates that were paid for and interrupted can be [lost](Self::losing): they count, and make no move.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunState<F> {
-    /// Number of updates that are over, those that were lost included.
+    /// Number of updates that are over, lost ones included. In a run that was ended at a given time it depends on the speed of updates, and
+    /// so on the sizes of drawn batches.
     pub updates: u64,
     /// Number of updates that were lost.
     pub lost: u64,
-    /// True if the noise so far came from a secret generator. A run that goes on from another state is not private.
+    /// True if the noise so far came from a secret generator. A run that goes on from a state without it is not private.
     pub secret_noise: bool,
     /// The sum of the averaging weights so far.
     pub weight: f64,
@@ -59,27 +57,16 @@ pub struct AfterUpdate<'m, F> {
     pub update: u64,
     /// The iterate.
     pub iterate: &'m [F],
-    resumable: &'m dyn Resumable<F>,
+    state: &'m dyn Fn() -> Option<RunState<F>>,
 }
 
 impl<'m, F> AfterUpdate<'m, F> {
-    pub(super) fn new(update: u64, iterate: &'m [F], resumable: &'m dyn Resumable<F>) -> Self {
-        Self { update, iterate, resumable }
+    pub(super) fn new(update: u64, iterate: &'m [F], state: &'m dyn Fn() -> Option<RunState<F>>) -> Self {
+        Self { update, iterate, state }
     }
 
     /// Copies the state of the run; `None` if its update rule keeps more than vectors.
     pub fn state(&self) -> Option<RunState<F>> {
-        self.resumable.state(self.update)
-    }
-}
-
-/// A run whose state can be copied.
-pub(super) trait Resumable<F> {
-    fn state(&self, updates: u64) -> Option<RunState<F>>;
-}
-
-impl<F: nalgebra::RealField + Copy, G, U: UpdateRule<F>> Resumable<F> for Buffered<F, G, U> {
-    fn state(&self, updates: u64) -> Option<RunState<F>> {
-        self.state_after(updates)
+        (self.state)()
     }
 }

@@ -4,13 +4,13 @@
 //! One line of JSON, the numbers of the state (little-endian, in the float of training), and the SHA-256 of all of that.
 
 use dp_data::memory;
-use dp_nets::{Architecture, Float, Initial, Scaling, Views};
+use dp_nets::Float;
 use dp_optim::FloatKind;
 use dp_optim::engine::RunState;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::NetworkDerivation;
+use super::{NetworkDerivation, NetworkModel};
 use crate::error::{Error, ErrorKind};
 
 /// The format of a checkpoint.
@@ -23,8 +23,9 @@ const HASH: usize = 32;
 /// no image.
 ///
 /// # Privacy
-/// It is a function of released noisy gradients, as private as the network that the training will release. A copy must not be
-/// used twice: each training that goes on from it spends the steps that are left.
+/// Its weights are as private as the network that the training will release. If the training was ended at a given time, the number
+/// of steps depends on their speed, and so on the sizes of drawn batches: keep it as the curator's. A copy must not be used twice:
+/// each training that goes on from it spends the steps that are left.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
     /// What is trained.
@@ -38,12 +39,8 @@ pub struct Checkpoint {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Described {
-    pub(super) architecture: Architecture,
-    pub(super) labels: Vec<u8>,
-    pub(super) scaling: Scaling,
-    pub(super) views: Views,
-    pub(super) initial: Initial,
-    pub(super) seed: u64,
+    /// Without weights.
+    pub(super) network: NetworkModel,
     pub(super) n: u64,
     pub(super) derivation: NetworkDerivation,
 }
@@ -108,7 +105,7 @@ impl Checkpoint {
     }
 
     /// Returns the same checkpoint for a training in which all steps up to `begun` may begin.
-    pub fn serving_until(self, begun: u64) -> Self {
+    pub fn allowing_until(self, begun: u64) -> Self {
         Self { begun: begun.max(self.begun), ..self }
     }
 
@@ -196,13 +193,14 @@ fn read<F, const N: usize>(bytes: &[u8], parameters: usize, of: fn([u8; N]) -> F
 impl Described {
     /// Returns what differs from another training; `None` if nothing does.
     pub(super) fn difference(&self, other: &Self) -> Option<&'static str> {
+        let (network, of_other) = (&self.network, &other.network);
         let differences = [
-            (self.architecture != other.architecture, "the layers"),
-            (self.labels != other.labels, "the classes"),
-            ((self.scaling, self.views) != (other.scaling, other.views), "the views of an image"),
-            ((self.initial, self.seed) != (other.initial, other.seed), "the initial weights"),
+            (network.architecture != of_other.architecture, "the layers"),
+            (network.labels != of_other.labels, "the classes"),
+            ((network.scaling, network.views) != (of_other.scaling, of_other.views), "the views of an image"),
+            ((network.initial, network.seed) != (of_other.initial, of_other.seed), "the initial weights"),
             (self.n != other.n, "the number of images"),
-            (self.derivation != other.derivation, "the budget or a setting"),
+            (self != other, "the budget or a setting"),
         ];
         differences.into_iter().find_map(|(differs, what)| differs.then_some(what))
     }

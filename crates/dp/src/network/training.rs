@@ -36,7 +36,7 @@ impl NetworkStep<'_> {
         (self.weights)()
     }
 
-    /// Returns a checkpoint that serves until step `begun` is over: write it before the next step begins.
+    /// Returns a checkpoint after which all steps up to `begun` may begin. It must be on disk before the next one does.
     pub fn checkpoint(&self, begun: u64) -> Option<Checkpoint> {
         Some(Checkpoint::new(self.plan.described(), (self.state)()?, begun.max(self.number)))
     }
@@ -280,25 +280,15 @@ impl NetworkPlan {
     }
 
     fn described(&self) -> Described {
-        let NetworkTraining { architecture, labels, scaling, views, initial, seed, method } = &self.training;
-        let derivation = match (&self.plan, method) {
-            (Planned::ReplaceOne(plan), _) => NetworkDerivation::DpSgd(plan.derivation().clone()),
-            (Planned::ZeroOut(plan), _) => NetworkDerivation::DpSgd(plan.derivation().clone()),
-            (Planned::NonPrivate(recipe), _) => NetworkDerivation::NonPrivate(recipe.clone()),
+        let derivation = match &self.plan {
+            Planned::ReplaceOne(plan) => NetworkDerivation::DpSgd(plan.derivation().clone()),
+            Planned::ZeroOut(plan) => NetworkDerivation::DpSgd(plan.derivation().clone()),
+            Planned::NonPrivate(recipe) => NetworkDerivation::NonPrivate(recipe.clone()),
         };
-        Described {
-            architecture: architecture.clone(),
-            labels: labels.clone(),
-            scaling: *scaling,
-            views: *views,
-            initial: *initial,
-            seed: *seed,
-            n: self.n,
-            derivation,
-        }
+        Described { network: self.network(Vec::new()), n: self.n, derivation }
     }
 
-    /// Returns the checkpoint of a training before its first step that serves until step `begun` is over.
+    /// Returns the checkpoint of a training before its first step, in which all steps up to `begun` may begin.
     pub fn initial_checkpoint(&self, begun: u64) -> Checkpoint {
         let state = match self.training.method.float() {
             FloatKind::F32 => State::Single(RunState::initial()),
@@ -395,10 +385,14 @@ impl NetworkPlan {
     }
 
     fn model<F: Float>(&self, weights: &[F]) -> Result<NetworkModel, Error> {
-        let NetworkTraining { architecture, labels, scaling, views, initial, seed, method } = &self.training;
         let weights: Vec<f64> = weights.iter().map(|weight| weight.wide()).collect();
         super::check_finite(&weights)?;
-        Ok(NetworkModel {
+        Ok(self.network(weights))
+    }
+
+    fn network(&self, weights: Vec<f64>) -> NetworkModel {
+        let NetworkTraining { architecture, labels, scaling, views, initial, seed, method } = &self.training;
+        NetworkModel {
             schema: SCHEMA.to_owned(),
             architecture: architecture.clone(),
             labels: labels.clone(),
@@ -408,6 +402,6 @@ impl NetworkPlan {
             seed: *seed,
             float: method.float(),
             weights,
-        })
+        }
     }
 }

@@ -72,7 +72,7 @@ pub(super) fn keeper<'c>(
     let over = resumed.map_or(0, |resumed| resumed.checkpoint.over());
     let begun = steps.min(over.saturating_add(every));
     let first = match resumed {
-        Some(Resumed { checkpoint, .. }) => checkpoint.clone().serving_until(begun),
+        Some(Resumed { checkpoint, .. }) => checkpoint.clone().allowing_until(begun),
         None => plan.initial_checkpoint(begun),
     };
     let held = atomic::write_locked(path, config.force || config.resume, &first.to_bytes()?)?;

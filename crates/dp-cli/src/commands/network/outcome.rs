@@ -12,7 +12,8 @@ use crate::atomic;
 
 const SCHEMA: &str = "dp.train-network/1";
 
-/// The result of a training. It is for the curator: the seconds depend on the numbers of drawn images.
+/// The result of a training. It is for the curator: the seconds, and the steps that an interruption loses, depend on the numbers
+/// of drawn images.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Outcome {
     schema: &'static str,

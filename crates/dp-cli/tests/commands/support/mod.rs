@@ -71,6 +71,13 @@ impl Workplace {
         command
     }
 
+    /// Runs a script of bash with the binary as `$0` and these arguments.
+    pub fn in_bash(&self, script: &str, arguments: &[&str]) -> Run {
+        let mut bash = Command::new("bash");
+        bash.current_dir(self.path("")).args(["-c", script, env!("CARGO_BIN_EXE_dp")]).args(arguments);
+        bash.stdin(Stdio::null()).output().expect("bash").into()
+    }
+
     pub fn dp(&self, arguments: &[&str]) -> Run {
         self.command(arguments).stdin(Stdio::null()).output().expect("dp runs").into()
     }

@@ -4,9 +4,9 @@ use dp_losses::laws::{Case, companion_laws, model_laws, norm_laws};
 
 use super::*;
 
-pub(super) const EXAMPLES: usize = 5;
+const EXAMPLES: usize = 5;
 
-pub(super) fn case<'a>(all: Block<'a, f64>, parameters: Vec<f64>, poisoned: Block<'a, f64>) -> Case<Block<'a, f64>> {
+fn case<'a>(all: Block<'a, f64>, parameters: Vec<f64>, poisoned: Block<'a, f64>) -> Case<Block<'a, f64>> {
     Case {
         parameters,
         whole: all,
@@ -16,27 +16,33 @@ pub(super) fn case<'a>(all: Block<'a, f64>, parameters: Vec<f64>, poisoned: Bloc
     }
 }
 
+/// The laws for rows that are read through `input`, with and without a null record, which holds numbers nevertheless.
+pub(super) fn check_rows<I>(architecture: &Architecture, input: I)
+where
+    I: Copy + for<'a> Input<f64, Batch<'a> = Block<'a, f64>> + for<'a> Input<f32, Batch<'a> = Block<'a, f32>>,
+{
+    let network = Network::<f64, _>::new(architecture.clone(), input).unwrap();
+    let (dim, classes) = (architecture.input.values().unwrap(), network.classes());
+    let values: Vec<f64> = (0..EXAMPLES * dim).map(number).collect();
+    let targets: Vec<f64> = (0..EXAMPLES).map(|i| (i % classes) as f64).collect();
+    let mut poison = values.clone();
+    poison[2 * dim + dim / 2] = f64::NAN;
+    for valid in [None, Some(&[true, true, true, false, true][..])] {
+        let case = case(block(&values, &targets, valid), parameters(&network), block(&poison, &targets, valid));
+        assert_eq!(model_laws(&network, &case), Ok(()), "{architecture:?}");
+    }
+    let network = Network::<f32, _>::new(architecture.clone(), input).unwrap();
+    let values: Vec<f32> = values.iter().map(|&x| x as f32).collect();
+    let targets: Vec<f32> = targets.iter().map(|&x| x as f32).collect();
+    let all = block(&values, &targets, None);
+    let singles: Vec<_> = (0..EXAMPLES).map(|i| all.slice(i..i + 1)).collect();
+    assert_eq!(norm_laws(&network, &parameters(&network), &singles), Ok(()), "{architecture:?}");
+    assert_eq!(companion_laws(&network, &parameters(&network), all, &singles), Ok(()), "{architecture:?}");
+}
+
 #[test]
 fn rows_satisfy_the_laws() {
-    for architecture in tiny() {
-        let network = of_rows::<f64>(architecture.clone());
-        let (dim, classes) = (architecture.input.values().unwrap(), network.classes());
-        let values: Vec<f64> = (0..EXAMPLES * dim).map(number).collect();
-        let targets: Vec<f64> = (0..EXAMPLES).map(|i| (i % classes) as f64).collect();
-        let mut poison = values.clone();
-        poison[2 * dim + dim / 2] = f64::NAN;
-        // One null record, which holds numbers nevertheless.
-        for valid in [None, Some(&[true, true, true, false, true][..])] {
-            let case = case(block(&values, &targets, valid), parameters(&network), block(&poison, &targets, valid));
-            assert_eq!(model_laws(&network, &case), Ok(()), "{architecture:?}");
-        }
-        let network = of_rows::<f32>(architecture.clone());
-        let values: Vec<f32> = values.iter().map(|&x| x as f32).collect();
-        let targets: Vec<f32> = targets.iter().map(|&x| x as f32).collect();
-        let all = block(&values, &targets, None);
-        let singles: Vec<_> = (0..EXAMPLES).map(|i| all.slice(i..i + 1)).collect();
-        assert_eq!(norm_laws(&network, &parameters(&network), &singles), Ok(()), "{architecture:?}");
-    }
+    tiny().iter().for_each(|architecture| check_rows(architecture, Features));
 }
 
 /// The products `c g` are those of `add_weighted`, rounded to `F`; only what follows is in double precision.

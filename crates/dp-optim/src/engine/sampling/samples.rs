@@ -45,7 +45,7 @@ impl SampledRun {
         expect_rows(self.n, samples.count())?;
         let (over, lost) = iterate.over();
         self.check_resumed(over, lost)?;
-        if self.weights.restarts_after(over) {
+        if over > 0 && self.weights.restarts_after(over) {
             iterate.restart_at_average();
         }
         let mut sampler = Sampler::new(self.law, self.n, key.0)?;
@@ -60,7 +60,7 @@ impl SampledRun {
             iterate.step(&self.step(update), |gradient, parameters, sum| {
                 gradient.estimate(model, parameters, samples, &batch, sum)
             })?;
-            observer(&AfterUpdate::new(update, iterate.parameters(), iterate));
+            observer(&AfterUpdate::new(update, iterate.parameters(), &|| iterate.state_after(update)));
             pace.check()?;
             if self.weights.restarts_after(update) {
                 iterate.restart_at_average();

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Trains, and takes a checkpoint after each step that serves until the next one is over.
+/// Trains, and takes a checkpoint after each step that allows for one more.
 fn observed(plan: &NetworkPlan, resumed: Option<Checkpoint>) -> (NetworkFile, Vec<Checkpoint>) {
     let (mut rng, mut control, mut taken) = (OsSeeded::new().unwrap(), Control::default(), Vec::new());
     let file = plan
@@ -33,13 +33,13 @@ fn a_training_goes_on_from_its_file_under_the_same_certificate() {
         let (not_private, _) = observed(&plan, Some(seeded));
         assert_eq!(verify::network(&not_private).unwrap_err().kind(), ErrorKind::NotPrivate);
         assert_eq!(resumed.certificate.derivation, whole.certificate.derivation);
-        // A copy that still serves another step counts it, too.
-        let (_, later) = observed(&plan, Some(read.after_loss().serving_until(20)));
+        // Steps that a later checkpoint allowed for count, too.
+        let (_, later) = observed(&plan, Some(read.after_loss().allowing_until(20)));
         assert_eq!((later.len(), later[0].lost()), (10, 8));
         // From before the first step, and after the last one.
         let (_, later) = observed(&plan, Some(plan.initial_checkpoint(5).after_loss()));
         assert_eq!((later.len(), later[0].over(), later[0].lost()), (25, 6, 5));
-        let (last, later) = observed(&plan, Some(taken[29].clone().serving_until(30)));
+        let (last, later) = observed(&plan, Some(taken[29].clone().allowing_until(30)));
         assert!(later.is_empty());
         assert_eq!(last.model.weights, whole.model.weights);
     }
@@ -90,7 +90,7 @@ fn checkpoints_of_other_trainings_are_refused() {
         assert!(found.contains(expected), "{found} instead of {expected}");
     }
     assert!(refused(&|_| (), 401).contains("number of images"));
-    let late = plan.check_checkpoint(&checkpoint.clone().serving_until(31)).unwrap_err();
+    let late = plan.check_checkpoint(&checkpoint.clone().allowing_until(31)).unwrap_err();
     assert!(late.to_string().contains("number of steps"));
 }
 
@@ -129,7 +129,7 @@ fn damaged_files_are_refused() {
         ("\"weight\":0.0", "\"weight\":1e999"),
         ("\"vectors\":2", "\"vectors\":3"),
         ("2,\"parameters\":38", "2,\"parameters\":9223372036854775807"),
-        ("\"float\":\"f64\"", "\"float\":\"f32\""),
+        ("\"float\":\"f64\"},\"relation\"", "\"float\":\"f32\"},\"relation\""),
         ("\"secret_noise\":true,", ""),
         ("dp.checkpoint/1", "dp.checkpoint/2"),
         ("\"over\":4", "\"over\":4,\"more\":1"),

@@ -98,6 +98,7 @@ fn a_state_that_does_not_fit_is_refused() {
     assert!(refused(&averaged, &state).contains("another algorithm"));
     assert!(refused(&NonPrivateSgd { steps: 4, ..recipe.clone() }, &state).contains("more updates"));
     assert!(refused(&recipe, &RunState { lost: 6, ..state.clone() }).contains("more updates"));
+    assert!(refused(&recipe, &RunState { vectors: Vec::new(), ..state.clone() }).contains("another algorithm"));
     let short = RunState { vectors: vec![vec![0.0]], ..state.clone() };
     assert!(refused(&recipe, &short).contains("another number of parameters"));
     let short = RunState { vectors: vec![vec![0.0; 2], vec![0.0]], ..state.clone() };
@@ -105,6 +106,34 @@ fn a_state_that_does_not_fit_is_refused() {
     let stretches = NonPrivateSgd { averaging: Averaging::Restarts { updates: 4 }, ..recipe };
     let averaged = RunState { vectors: vec![vec![0.0; 2]; 2], ..state };
     assert!(refused(&stretches, &averaged.losing(6)).contains("average"));
+}
+
+/// Every average of a run that does not move is its start, which is not zero.
+#[test]
+fn every_average_begins_at_the_start() {
+    for averaging in [Averaging::Last, Averaging::Uniform, Averaging::Restarts { updates: 4 }] {
+        let recipe = without_noise(Descent::Plain, averaging.clone(), 10, 1e-300);
+        let (output, states) = plain(&recipe, None).unwrap();
+        assert!((output[0] - 2.0).abs() < 1e-12 && (output[1] + 1.0).abs() < 1e-12, "{averaging:?}: {output:?}");
+        assert_eq!(states[0].vectors[0], [2.0, -1.0]);
+    }
+}
+
+/// An observer that cancels sees no further update.
+#[test]
+fn a_cancelled_training_ends_before_the_next_step() {
+    let cancelled = core::sync::atomic::AtomicBool::new(false);
+    let mut control = Control { cancelled: Some(&cancelled), ..Control::default() };
+    let mut seen = 0;
+    let mut observer = |after: &AfterUpdate<'_, f64>| {
+        seen = after.update;
+        cancelled.store(after.update == 3, core::sync::atomic::Ordering::Relaxed);
+    };
+    let recipe = without_noise(Descent::Plain, Averaging::Last, 10, 0.1);
+    let (points, mut rng) = (points(60), SeededRng::new(1));
+    let result = recipe.train(&Mean::new(), &points, vec![2.0, -1.0], &mut rng, &mut control, &mut observer);
+    assert!(matches!(result, Err(Error::Interrupted)));
+    assert_eq!(seen, 3);
 }
 
 /// Adam corrects for the number of updates that its means have seen.
