@@ -109,7 +109,6 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
         U: UpdateRule<F>,
     {
         (self.weight, self.over, self.lost) = (state.weight, state.updates, state.lost);
-        self.secret_noise &= state.secret_noise;
         if state.vectors.is_empty() && state.updates == state.lost {
             return Ok(());
         }
