@@ -7,6 +7,7 @@
 //! | Gaussians, at most one mixture beside them | the exact curve |
 //! | one Laplace release, or one L2 ball | the exact curve |
 //! | releases with a known dominating pair | the exact curve by [`exact`](crate::exact) |
+//! | Gaussians and pure guarantees on one Poisson sample | the exact curve of one sampled Gaussian |
 //! | pure guarantees | sum of epsilons; optimal composition where all are equal |
 //! | anything | Renyi curve, best order |
 //! | exact part and pure part, or one group's releases and pure parts | one's epsilon added to the other's |
@@ -31,6 +32,7 @@ use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
 use crate::exact::{Bracket, Engine, PrivacyCurve};
 use crate::gaussian_mixture::GaussianMixture;
+use crate::gdp;
 use crate::laplace_ball::Ball;
 use crate::leaves::failures::take_failures;
 use crate::leaves::pure::pure_epsilon;
@@ -42,6 +44,9 @@ use crate::rounding::{add_up, count_up, mul_up};
 
 /// Relative width below which an exact bracket is not compared with other theorems.
 const SETTLED: f64 = 1.0 + 1e-6;
+
+/// Largest `mu` at which Gaussian noise represents other releases.
+const LARGEST_MU: f64 = 1e3;
 
 /// A bound and the theorem that gives it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -530,8 +535,14 @@ impl Parts {
     }
 }
 
-/// Returns the pure guarantee that represents a release in an exact curve if its own dominating pair is not known.
+/// Returns the release that represents another in an exact curve if the other's own dominating pair is not known: its pure
+/// guarantee; for Gaussian releases and pure guarantees on one Poisson sample, the Gaussian one whose `mu` they have together.
 fn dominating(leaf: &Leaf) -> Option<Leaf> {
+    if let Leaf::Poisson { rate, base } = leaf {
+        let is_one = matches!(base.as_slice(), [(base, 1)] if !matches!(base, Leaf::BoundedRange { .. }));
+        let mu = if is_one { f64::INFINITY } else { gdp::mu_of_mixed(base) };
+        return (mu <= LARGEST_MU).then_some(Leaf::PoissonGaussian { rate: *rate, mu });
+    }
     let has_no_pair = matches!(
         leaf,
         Leaf::BoundedRange { .. }

@@ -422,3 +422,71 @@ fn pure_releases_beside_a_group_add_their_epsilon() {
         assert!(found.theorem != Theorem::BasicComposition && found.value > alone.value, "{found:?}");
     }
 }
+
+/// The hockey-stick divergence of a Gaussian and a pair of losses with a range on one Poisson sample, by quadrature.
+fn of_mixed_sample(rate: f64, mu: f64, range: f64, high: f64, epsilon: f64, removes: bool) -> f64 {
+    let low = high - range;
+    let q = -low.exp_m1() / (high.exp() - low.exp());
+    let (steps, width) = (20_000, 24.0);
+    let mut sum = 0.0;
+    for i in 0..steps {
+        let z = width * ((f64::from(i) + 0.5) / f64::from(steps) - 0.5) + 0.5 * mu;
+        let density = (-0.5 * z * z).exp() / (2.0 * core::f64::consts::PI).sqrt() * width / f64::from(steps);
+        for (mass, loss) in [(q, high), (1.0 - q, low)] {
+            let without = density * mass;
+            let with = without * (1.0 - rate + rate * (mu * z - 0.5 * mu * mu + loss).exp());
+            let (one, other) = if removes { (with, without) } else { (without, with) };
+            sum += (one - epsilon.exp() * other).max(0.0);
+        }
+    }
+    sum
+}
+
+/// Gaussian noise and a choice with a range of losses on one Poisson sample: the bound holds for every pair with the range, in both
+/// directions, and is not far above the largest.
+#[test]
+fn a_choice_beside_gaussian_noise_on_one_sample_costs_no_more_than_a_gaussian() {
+    for (rate, mu, range) in [(0.05, 0.5, 0.3), (0.3, 1.0, 0.5), (0.01, 2.0, 1.5)] {
+        let choice = DpEvent::BoundedRange { epsilon: range };
+        let sample = |event| DpEvent::PoissonSampled { sampling_rate: rate, event: Box::new(event) };
+        let both = sample(composed(vec![gaussian_event(mu), choice]));
+        for at in [0.0, 0.02, 0.1, 0.5] {
+            let found = delta(&both, at).unwrap().value;
+            let mut largest: f64 = 0.0;
+            for i in 1..20 {
+                for removes in [true, false] {
+                    largest = largest.max(of_mixed_sample(rate, mu, range, range * f64::from(i) / 20.0, at, removes));
+                }
+            }
+            assert!(found >= largest * (1.0 - 1e-9), "{rate} {mu} {range} {at}: {found} {largest}");
+            assert!(found <= 1.25 * largest + 1e-9, "{rate} {mu} {range} {at}: {found} {largest}");
+        }
+    }
+}
+
+#[test]
+fn pure_guarantees_on_the_sample_of_gaussian_noise_have_an_exact_curve() {
+    let step = |beside: Vec<DpEvent>| {
+        let events = core::iter::once(gaussian_event(0.5)).chain(beside).collect();
+        repeated(DpEvent::PoissonSampled { sampling_rate: 0.03, event: Box::new(composed(events)) }, 600)
+    };
+    let alone = at(&step(Vec::new()), 1e-5).value;
+    let choice = at(&step(vec![DpEvent::BoundedRange { epsilon: 0.2 }]), 1e-5);
+    assert_eq!(choice.theorem, Theorem::ContourIntegral);
+    let as_gaussian = at(&step(vec![gaussian_event(gdp::mu_of_bounded_range(0.2).unwrap())]), 1e-5).value;
+    assert!((choice.value / as_gaussian - 1.0).abs() < 1e-9 && choice.value > alone);
+    // Half of the range as a pure guarantee is the same; Laplace noise is no worse than its guarantee.
+    let pure = at(&step(vec![pure_event(0.1)]), 1e-5).value;
+    let laplace = at(&step(vec![DpEvent::Laplace { scale: 10.0, sensitivity: 1.0 }]), 1e-5).value;
+    assert!((pure / choice.value - 1.0).abs() < 1e-9 && (laplace / pure - 1.0).abs() < 1e-9);
+    // What has no pure guarantee is bounded by its Renyi curve, as before.
+    assert_eq!(at(&step(vec![DpEvent::Zcdp { rho: 0.005 }]), 1e-5).theorem, Theorem::Renyi);
+    // Renyi curves lose more than this.
+    assert!(
+        choice.value
+            < 0.94
+                * RdpCurve::new(&step(vec![DpEvent::BoundedRange { epsilon: 0.2 }]))
+                    .unwrap()
+                    .epsilon(Delta::new(1e-5).unwrap())
+    );
+}
