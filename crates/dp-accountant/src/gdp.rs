@@ -82,7 +82,7 @@ fn mu_of_all(leaves: &Leaves) -> Result<f64, Error> {
 /// # Examples
 /// ```
 /// let mu = dp_accountant::gdp::mu_of_bounded_range(0.5)?;
-/// assert!((mu - 0.31305).abs() < 1e-5);
+/// assert!((mu - 0.31298).abs() < 1e-5);
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 ///

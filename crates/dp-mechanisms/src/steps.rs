@@ -218,6 +218,10 @@ pub struct NoisySteps<A: Adjacency> {
     paid_in: LogId,
     left: u64,
     most: u64,
+    /// The event of the release beside each sum, if any.
+    beside: Option<DpEvent>,
+    /// True if the last step's release beside its sum is still to be made.
+    beside_is_due: bool,
     /// The assumptions of the sums' sensitivities.
     assumptions: Vec<Assumption>,
     secret: bool,
@@ -243,7 +247,55 @@ impl<A: Adjacency> NoisySteps<A> {
         log: &mut EventLog<A>,
         rng: &mut R,
     ) -> Result<Self, Error> {
-        let event = plan.event(noise.event());
+        Self::start_with(noise, None, plan, log, rng)
+    }
+
+    /// As [`start`](Self::start), for steps that make one more release each, of this event, from the records of the step: see
+    /// [`beside`](Self::beside). The cost of a step is that of both together, and sampling amplifies it once.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::{DpEvent, Epsilon, EventLog, ZeroOut};
+    /// use dp_mechanisms::scores::Scores;
+    /// use dp_mechanisms::steps::{NoisySteps, StepPlan};
+    /// use dp_mechanisms::{Bounded, Exponential, Gaussian, L2Sensitivity, LInfSensitivity, Mechanism, OsSeeded, PrivacyEvent};
+    ///
+    /// let sensitivity = L2Sensitivity::<ZeroOut>::new(1.0)?;
+    /// let noise = Gaussian::from_std_dev(sensitivity, 4.0)?;
+    /// let choice = Exponential::new(LInfSensitivity::<ZeroOut>::new(1.0)?, Epsilon::new(0.1)?)?;
+    /// let (mut log, mut rng) = (EventLog::new(), OsSeeded::new()?);
+    /// let plan = StepPlan::AllRecords { steps: 1 };
+    /// let mut steps = NoisySteps::start_beside(noise.into(), choice.event(), plan, &mut log, &mut rng)?;
+    /// let noisy = steps.noisy(Bounded::with_proven_sensitivity(vec![0.5f64], sensitivity), &mut rng)?;
+    /// let best = steps.beside(&mut rng, |log, rng| {
+    ///     let scores = Bounded::with_proven_sensitivity(Scores::new(vec![3.0, 1.0])?, choice.sensitivity());
+    ///     Ok::<_, dp_mechanisms::Error>(choice.release(scores, log, rng)?.into_inner())
+    /// })?;
+    /// assert!(noisy[0] != 0.5 && best < 2);
+    /// assert_eq!(log.to_event(), DpEvent::Composed { events: vec![noise.event(), choice.event()] });
+    /// # Ok::<(), dp_mechanisms::Error>(())
+    /// ```
+    pub fn start_beside<R: ReleaseRng + ?Sized>(
+        noise: StepNoise<A>,
+        beside: DpEvent,
+        plan: StepPlan,
+        log: &mut EventLog<A>,
+        rng: &mut R,
+    ) -> Result<Self, Error> {
+        Self::start_with(noise, Some(beside), plan, log, rng)
+    }
+
+    fn start_with<R: ReleaseRng + ?Sized>(
+        noise: StepNoise<A>,
+        beside: Option<DpEvent>,
+        plan: StepPlan,
+        log: &mut EventLog<A>,
+        rng: &mut R,
+    ) -> Result<Self, Error> {
+        let event = plan.event(step_event(noise.event(), beside.clone()));
         let relations = event.relations()?;
         if !relations.contains(A::KIND) {
             let (event, holds_under, found) = (event_name(&plan), relations, A::KIND);
@@ -253,7 +305,8 @@ impl<A: Adjacency> NoisySteps<A> {
         release::record(Cost { event, noise: noise.noise_mode(), assumptions: Vec::new() }, log, rng);
         let most = plan.steps();
         let (paid_in, threads) = (log.id(), NonZeroUsize::MIN);
-        Ok(Self { noise, paid_in, left: most, most, assumptions: Vec::new(), secret: true, threads })
+        let (assumptions, beside_is_due) = (Vec::new(), false);
+        Ok(Self { noise, paid_in, left: most, most, beside, beside_is_due, assumptions, secret: true, threads })
     }
 
     /// Draws the Gaussian noise of sums of 65,536 coordinates or more on this many threads: one by default. The noise is the same
@@ -286,12 +339,9 @@ impl<A: Adjacency> NoisySteps<A> {
             ball.check_dimension(value)?;
         }
         refuse_stuck(rng)?;
-        for assumption in assumptions {
-            if !self.assumptions.contains(&assumption) {
-                self.assumptions.push(assumption);
-            }
-        }
+        assumptions.into_iter().for_each(|assumption| self.assume(assumption));
         self.left -= 1;
+        self.beside_is_due = self.beside.is_some();
         self.secret &= rng.is_secret();
         match &self.noise {
             StepNoise::Gaussian(gaussian) => gaussian.add_noise_on(self.threads, value, rng),
@@ -313,6 +363,40 @@ impl<A: Adjacency> NoisySteps<A> {
         let bounded = Bounded::with_proven_sensitivity(&mut value[..], sensitivity);
         self.add(assumptions.into_iter().fold(bounded, Bounded::assuming), rng)?;
         Ok(value)
+    }
+
+    fn assume(&mut self, assumption: Assumption) {
+        if !self.assumptions.contains(&assumption) {
+            self.assumptions.push(assumption);
+        }
+    }
+
+    /// Makes the release beside the sum of the step that was taken last: `release` records it in the log that it is given, and its
+    /// result may be published.
+    ///
+    /// # Privacy
+    /// The release must use the records of the step only. It may depend on all earlier noisy sums, that of the step included.
+    ///
+    /// # Errors
+    /// [`Error::NotPrepaid`] if the step has no such release left, or if `release` records anything but one release of the
+    /// event that was paid for: then nothing must be published. Errors of `release`.
+    pub fn beside<T, E: From<Error>, R: ReleaseRng + ?Sized>(
+        &mut self,
+        rng: &mut R,
+        release: impl FnOnce(&mut EventLog<A>, &mut R) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if !core::mem::replace(&mut self.beside_is_due, false) {
+            return Err(Error::NotPrepaid { prepaid: 0, found: 1 }.into());
+        }
+        let mut own = EventLog::new();
+        let output = release(&mut own, rng)?;
+        if Some(own.to_event()) != self.beside {
+            let found = own.entries().iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count));
+            return Err(Error::NotPrepaid { prepaid: 1, found }.into());
+        }
+        own.assumptions().iter().for_each(|assumption| self.assume(assumption.clone()));
+        self.secret &= own.is_private();
+        Ok(output)
     }
 
     /// Returns the number of steps left.
@@ -344,6 +428,14 @@ impl<A: Adjacency> NoisySteps<A> {
             log.mark_not_private();
         }
         Ok(Released::new(output))
+    }
+}
+
+/// Returns the event of a step's sum and of the release beside it.
+fn step_event(sum: DpEvent, beside: Option<DpEvent>) -> DpEvent {
+    match beside {
+        None => sum,
+        Some(beside) => DpEvent::Composed { events: vec![sum, beside] },
     }
 }
 

@@ -236,3 +236,70 @@ fn the_noise_of_many_steps_has_its_law() {
         }
     }
 }
+
+/// A release beside each sum: its cost enters the event of the step, its trust the log, and no step has two.
+#[test]
+fn each_step_has_one_release_beside_its_sum() {
+    use crate::mechanism::Mechanism;
+    use crate::scores::Scores;
+    use crate::{Exponential, LInfSensitivity};
+
+    let sensitivity = LInfSensitivity::<ZeroOut>::new(1.0).unwrap();
+    let choice = Exponential::new(sensitivity, dp_accountant::Epsilon::new(0.5).unwrap()).unwrap();
+    let plan = StepPlan::PoissonSampled { sampling_rate: rate(0.1), steps: 3 };
+    let (mut log, mut rng) = (EventLog::<ZeroOut>::new(), OsSeeded::new().unwrap());
+    let noise = gaussian(NoiseMode::Exact);
+    let mut steps = NoisySteps::start_beside(noise, choice.event(), plan, &mut log, &mut rng).unwrap();
+    let both = DpEvent::Composed { events: vec![noise.event(), choice.event()] };
+    assert_eq!(log.to_event(), plan.event(both));
+
+    fn release<R: ReleaseRng>(
+        choice: &Exponential<ZeroOut>,
+        log: &mut EventLog<ZeroOut>,
+        rng: &mut R,
+    ) -> Result<usize, Error> {
+        let scores = Bounded::with_proven_sensitivity(Scores::new(vec![0.0, 900.0])?, choice.sensitivity());
+        Ok(choice.release(scores.assuming(Assumption::FloatSum), log, rng)?.into_inner())
+    }
+    let choose = |log: &mut EventLog<ZeroOut>, rng: &mut OsSeeded| release(&choice, log, rng);
+    let sum = || Bounded::with_proven_sensitivity(vec![0.0f64; 2], unit());
+    let rng = &mut rng;
+    let early = steps.beside(rng, choose);
+    assert_eq!(early, Err(Error::NotPrepaid { prepaid: 0, found: 1 }));
+    for _ in 0..2 {
+        steps.noisy(sum(), rng).unwrap();
+        assert_eq!(steps.beside(rng, choose), Ok(1));
+        assert_eq!(steps.beside(rng, choose), Err(Error::NotPrepaid { prepaid: 0, found: 1 }));
+    }
+    // Other releases than the one that was paid for.
+    steps.noisy(sum(), rng).unwrap();
+    let twice = steps.beside(rng, |log, rng| choose(log, rng).and_then(|_| choose(log, rng)));
+    assert_eq!(twice, Err(Error::NotPrepaid { prepaid: 1, found: 2 }));
+    steps.finish((), &mut log).unwrap();
+    assert!(log.is_private() && log.assumptions() == [Assumption::FloatSum]);
+
+    // None, another, and one with a known generator.
+    for (which, expected) in [(0, None), (1, None), (2, Some(false))] {
+        let (mut log, mut rng) = (EventLog::<ZeroOut>::new(), OsSeeded::new().unwrap());
+        let mut steps = NoisySteps::start_beside(noise, choice.event(), plan, &mut log, &mut rng).unwrap();
+        steps.noisy(sum(), &mut rng).unwrap();
+        let made = steps.beside(&mut rng, |log, rng| match which {
+            0 => Ok(7),
+            1 => {
+                log.record(DpEvent::BoundedRange { epsilon: 0.4 }, 1);
+                Ok(7)
+            }
+            _ => choose(log, rng).and_then(|_| {
+                *log = EventLog::new();
+                release(&choice, log, &mut SeededRng::new(1))
+            }),
+        });
+        assert_eq!(made.is_ok(), expected.is_some(), "{which}");
+        steps.finish((), &mut log).unwrap();
+        assert_eq!(log.is_private(), expected.unwrap_or(true));
+    }
+    // Steps without a release beside their sum allow none.
+    let mut steps = NoisySteps::start(noise, plan, &mut log, rng).unwrap();
+    steps.noisy(sum(), rng).unwrap();
+    assert_eq!(steps.beside(rng, choose), Err(Error::NotPrepaid { prepaid: 0, found: 1 }));
+}
