@@ -10,6 +10,7 @@ use dp_mechanisms::{Gaussian, LentRng, Released, SeededRng};
 
 use crate::engine::{Control, StepSum};
 use crate::error::Error;
+use crate::line_search::{Searcher, Sums};
 use crate::recipes::dp_newton::NewtonRun;
 use crate::recipes::dp_svrg::SvrgRun;
 use crate::recipes::majority::AnswerRun;
@@ -18,7 +19,7 @@ use crate::recipes::obj_pert::ObjPertRun;
 use crate::recipes::phases::PhasedRun;
 use crate::recipes::priv_gene::GeneRun;
 use crate::recipes::scs13::UpdatesRun;
-use crate::recipes::searched_descent::{SearchRun, Searcher, Sums};
+use crate::recipes::searched_descent::SearchRun;
 use crate::recipes::{BoltOn, Bst14, Planned, Problem, RecordAdjacency, Search, TrainsAny};
 use crate::tuning::portions::PortionsPlan;
 

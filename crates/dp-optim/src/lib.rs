@@ -76,6 +76,7 @@ pub mod error;
 pub mod float;
 pub mod growth;
 pub mod lattice;
+mod line_search;
 pub mod memory;
 pub mod recipes;
 pub mod schedule;

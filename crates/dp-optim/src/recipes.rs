@@ -42,6 +42,7 @@ pub mod snowball_sgd;
 #[cfg(test)]
 mod tests;
 
+pub use crate::line_search::Search;
 pub use admm_obj_pert::AdmmObjPert;
 pub use algorithm::{Algorithm, Run};
 pub use any::{AnyDerivation, AnyPlan, AnyRecipe};
@@ -54,7 +55,7 @@ pub use dp_newton::{Curvature, DpNewton};
 pub use dp_sgd::{DpSgd, Sampling};
 pub use dp_svrg::DpSvrg;
 pub use majority::Majority;
-pub use model_sgd::{ModelDerivation, ModelPlan, ModelSgd, NonPrivateSgd};
+pub use model_sgd::{ModelDerivation, ModelPlan, ModelSgd, NonPrivateSgd, StepSearch};
 pub use noise_scale::NoiseScale;
 pub use noisy_moments::NoisyMoments;
 pub use non_private::NonPrivate;
@@ -71,5 +72,5 @@ pub use promise::Promise;
 pub use recipe::{Budget, DerivationOf, Nesting, Planned, Recipe, RecordAdjacency, Summary, least_scale};
 pub use rsgd_ar::{PassSteps, RsgdAr};
 pub use scs13::Scs13;
-pub use searched_descent::{Search, SearchedDescent};
+pub use searched_descent::SearchedDescent;
 pub use snowball_sgd::SnowballSgd;

@@ -1,18 +1,18 @@
-//! DP-SGD for models of any kind, such as networks, from settings.
+//! DP-SGD and its variants for models of any kind, such as networks, from settings.
 
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
 use dp_mechanisms::clip::{AutomaticClipping, ClippingNorm, GradientClipping};
 
-use super::{ClipRule, Entry, Settings, Steps, conflict, steps};
+use super::{ClipRule, Entry, LineSearch, Settings, Steps, conflict, steps};
 use crate::error::Error;
 use crate::float::FloatKind;
 use crate::recipes::dp_sgd::adam::{EPSILON, FIRST_DECAY, FLOOR, SECOND_DECAY};
-use crate::recipes::{Budget, ModelSgd, NonPrivateSgd, Sampling};
+use crate::recipes::{Budget, ModelSgd, NonPrivateSgd, Sampling, StepSearch};
 use crate::{Averaging, Descent, Schedule};
 
 /// The names of the algorithms that train a model of any kind; the first is the default.
-pub const FOR_MODELS: [&str; 3] = ["dp-sgd", "dp-adam", "dp-adambc"];
+pub const FOR_MODELS: [&str; 4] = ["dp-sgd", "dp-adam", "dp-adambc", "dp-blsgd"];
 
 /// The names of their settings for such a model.
 pub const MODEL_SETTINGS: &[&str] = &[
@@ -23,15 +23,18 @@ pub const MODEL_SETTINGS: &[&str] = &[
     "sampling",
     "clip",
     "clip-rule",
+    "clip-loss",
     "momentum",
     "step-size",
     "schedule",
+    "line-search",
     "averaging",
 ];
 
 /// Their values if they are not given, in words.
 pub const MODEL_DEFAULTS: &str = "20 passes in Poisson batches of n/30; clipping norm 0.1; momentum 0.9; a constant step size of about 0.4 over \
-     the clipping norm, smaller with more noise (Adam: 0.004); the last iterate; no regularisation. Without privacy: 10 passes in \
+     the clipping norm, smaller with more noise (Adam: 0.004); the last iterate; no regularisation. dp-blsgd: backtracking from three \
+     times that size, without momentum; losses clipped at 3. Without privacy: 10 passes in \
      batches of 128, step size 0.05. Without momentum, steps are ten times as long";
 
 /// The default clipping norm.
@@ -52,6 +55,10 @@ const PASSES: u64 = 20;
 const PLAIN_PASSES: u64 = 10;
 /// The default step size without privacy, under the default momentum.
 const PLAIN_STEP: f64 = 0.05;
+/// The settings of a line search.
+const SEARCH_SETTINGS: [&str; 2] = ["clip-loss", "line-search"];
+/// The longest step that a line search tries, over the default step size.
+const LONGEST_SEARCHED: f64 = 3.0;
 /// The number of samples over the default batch size.
 const BATCHES: u64 = 30;
 /// γ of automatic clipping over the clipping norm.
@@ -85,6 +92,7 @@ impl ModelRequest<'_> {
     /// ```text
     /// 4 (1 - m) / C · min(2, √(0.025 b / (ν √T)))
     /// ```
+    /// The longest candidate of DP-BLSGD has by default the size `12 (1 - m)/C`, for any noise.
     ///
     /// # Errors
     /// [`Error::Setting`] for another algorithm, and for a setting that it does not take, or not in this combination; a budget that
@@ -124,14 +132,25 @@ impl ModelRequest<'_> {
             Some(ClipRule::PerLayer) => GradientClipping::PerBlock(norm),
             Some(ClipRule::Automatic) => AutomaticClipping::new(norm, GAMMA * norm.get())?.into(),
         };
+        let search = (algorithm.name == "dp-blsgd").then(|| search(settings));
+        if let (None, Some(name)) = (search, settings.given().find(|name| SEARCH_SETTINGS.contains(name))) {
+            return Err(conflict(name, "only dp-blsgd searches for the size of its steps"));
+        }
         let (descent, step) = match algorithm.name {
             "dp-sgd" => descent(settings, STEP / norm.get()),
+            // A search works best without momentum.
+            "dp-blsgd" => {
+                let momentum = Some(settings.momentum.unwrap_or(0.0));
+                descent(&Settings { momentum, ..settings.clone() }, LONGEST_SEARCHED * STEP / norm.get())
+            }
             _ if settings.momentum.is_some() => return Err(conflict("momentum", "Adam has momentum of its own")),
             "dp-adam" => (Descent::Adam { first_decay, second_decay, epsilon: EPSILON }, ADAM_STEP),
             "dp-adambc" => (Descent::AdamBc { first_decay, second_decay, floor: FLOOR }, ADAM_STEP),
             _ => {
-                let (why, expected) =
-                    ("this algorithm does not train networks", Some("dp-sgd, dp-adam, dp-adambc or non-private"));
+                let (why, expected) = (
+                    "this algorithm does not train networks",
+                    Some("dp-sgd, dp-adam, dp-adambc, dp-blsgd or non-private"),
+                );
                 return Err(Error::Setting { name: "algorithm", why, expected, help: None });
             }
         };
@@ -145,6 +164,7 @@ impl ModelRequest<'_> {
             descent,
             lambda: settings.lambda.unwrap_or(0.0),
             schedule: schedule(settings, step)?,
+            search,
             averaging: averaging(settings, steps),
             noise_mode,
             float,
@@ -164,7 +184,7 @@ impl ModelRequest<'_> {
 /// # Errors
 /// [`Error::Setting`] for a setting that it does not take, or not in this combination.
 pub fn non_private_model(settings: &Settings, n: u64, float: FloatKind) -> Result<NonPrivateSgd, Error> {
-    let is_private = |name: &&str| ["clip", "clip-rule", "sampling"].contains(name);
+    let is_private = |name: &&str| ["clip", "clip-rule", "sampling"].contains(name) || SEARCH_SETTINGS.contains(name);
     if let Some(name) = settings.given().find(|name| is_private(name) || !MODEL_SETTINGS.contains(name)) {
         return Err(conflict(name, "training without privacy has no such setting"));
     }
@@ -182,6 +202,15 @@ fn descent(settings: &Settings, step: f64) -> (Descent, f64) {
     let momentum = settings.momentum.unwrap_or(MOMENTUM);
     let descent = if momentum == 0.0 { Descent::Plain } else { Descent::Accelerated { momentum } };
     (descent, step * ((1.0 - momentum) / (1.0 - MOMENTUM)))
+}
+
+fn search(settings: &Settings) -> StepSearch {
+    let usual = StepSearch::new();
+    StepSearch {
+        search: settings.line_search.map_or(usual.search, LineSearch::search),
+        most_loss: settings.clip_loss.unwrap_or(usual.most_loss),
+        ..usual
+    }
 }
 
 fn schedule(settings: &Settings, step: f64) -> Result<Schedule, Error> {
@@ -221,7 +250,7 @@ mod tests {
 
     use super::*;
     use crate::catalogue::{ALGORITHMS, Average, BatchSampling, find};
-    use crate::recipes::Budget;
+    use crate::recipes::{Budget, Search};
 
     fn request(settings: &Settings) -> ModelRequest<'_> {
         ModelRequest {
@@ -298,6 +327,40 @@ mod tests {
             };
             assert!((step / expected - 1.0).abs() < 0.1, "{clip} {momentum} {n} {epsilon}: {step}");
         }
+    }
+
+    #[test]
+    fn only_dp_blsgd_searches() {
+        let settings = Settings {
+            line_search: Some(LineSearch::Selection),
+            clip_loss: Some(1.5),
+            clip: Some(0.5),
+            ..Settings::default()
+        };
+        let recipe = build("dp-blsgd", &settings).unwrap();
+        let expected = StepSearch { search: Search::Selection, most_loss: 1.5, ..StepSearch::new() };
+        assert_eq!((recipe.search, recipe.descent), (Some(expected), Descent::Plain));
+        // Ten times as long without momentum, and three times the usual step.
+        let longest = |recipe: &ModelSgd| match recipe.schedule {
+            Schedule::Constant { step } => step,
+            _ => panic!(),
+        };
+        assert!((longest(&recipe) - 24.0).abs() < 1e-9);
+        let usual = build("dp-blsgd", &Settings::default()).unwrap();
+        assert_eq!(usual.search, Some(StepSearch::new()));
+        let with_momentum = Settings { momentum: Some(0.9), step_size: Some(0.7), ..Settings::default() };
+        let recipe = build("dp-blsgd", &with_momentum).unwrap();
+        assert_eq!((recipe.descent, longest(&recipe)), (Descent::Accelerated { momentum: 0.9 }, 0.7));
+        for name in &FOR_MODELS[..3] {
+            assert_eq!(build(name, &Settings::default()).unwrap().search, None);
+            for settings in [
+                Settings { line_search: Some(LineSearch::Backtracking), ..Settings::default() },
+                Settings { clip_loss: Some(1.0), ..Settings::default() },
+            ] {
+                assert!(matches!(build(name, &settings), Err(Error::Setting { .. })), "{name}");
+            }
+        }
+        assert!(matches!(non_private_model(&settings, 6000, FloatKind::F32), Err(Error::Setting { .. })));
     }
 
     #[test]

@@ -50,11 +50,17 @@ fn batch(request: &Request<'_>) -> u64 {
     request.settings.batch_size.unwrap_or(request.n / 10).max(1)
 }
 
+impl LineSearch {
+    pub(super) fn search(self) -> Search {
+        match self {
+            Self::Backtracking => Search::Backtracking,
+            Self::Selection => Search::Selection,
+        }
+    }
+}
+
 fn searching(request: &Request<'_>, recipe: SearchedDescent) -> SearchedDescent {
-    let search = match request.settings.line_search {
-        None | Some(LineSearch::Backtracking) => Search::Backtracking,
-        Some(LineSearch::Selection) => Search::Selection,
-    };
+    let search = request.settings.line_search.map_or(recipe.search, LineSearch::search);
     SearchedDescent { search, ..recipe }
 }
 

@@ -7,6 +7,7 @@ use nalgebra::RealField;
 use super::batches::{Piece, Pieces};
 use super::rows::gathered;
 use super::step_batches::Driven;
+use super::step_search::Candidates;
 use crate::error::Error;
 
 /// An estimator of the sum of a batch's data gradients at a point: the plain sum, or clipped and noisy.
@@ -96,6 +97,21 @@ where
         positions: &[u32],
         sum: &mut [F],
     ) -> Result<(), Error>;
+
+    /// Chooses the size of the step along the last estimate, by the losses of the same samples; `None` for the size of the
+    /// schedule. The result is a factor on that size.
+    ///
+    /// # Errors
+    /// Those of a mechanism. Never because of a sample's value.
+    fn choose_step(
+        &mut self,
+        _model: &M,
+        _samples: &S,
+        _positions: &[u32],
+        _candidates: &Candidates<'_, F>,
+    ) -> Result<Option<f64>, Error> {
+        Ok(None)
+    }
 }
 
 /// Number of products of a piece of a plain sum.

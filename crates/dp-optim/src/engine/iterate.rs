@@ -9,6 +9,7 @@ use super::gradient::GradientEstimate;
 use super::rows::gathered;
 use super::run_state::RunState;
 use super::step_batches::Driven;
+use super::step_search::{Candidates, longest};
 use super::update::{Step, UpdateRule};
 use crate::error::Error;
 
@@ -79,6 +80,8 @@ pub struct Buffered<F, G, U> {
     lost: u64,
     /// False if some of the noise came from a generator that is not secret.
     secret_noise: bool,
+    /// The factors on step sizes that were chosen so far.
+    chosen: Vec<f64>,
     gradient: G,
     rule: U,
 }
@@ -94,21 +97,27 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
             over: 0,
             lost: 0,
             secret_noise: true,
+            chosen: Vec::new(),
             parameters: start,
             gradient,
             rule,
         }
     }
 
-    /// Continues from a state.
+    /// Continues from a state; `searches` if the sizes of steps are chosen.
     ///
     /// # Errors
-    /// [`Error::State`] if its vectors are not those of this run.
-    pub(crate) fn resume(&mut self, state: RunState<F>) -> Result<(), Error>
+    /// [`Error::State`] if its vectors or its chosen steps are not those of this run.
+    pub(crate) fn resume(&mut self, state: RunState<F>, searches: bool) -> Result<(), Error>
     where
         U: UpdateRule<F>,
     {
+        let made = if searches { state.updates.saturating_sub(state.lost) } else { 0 };
+        if state.chosen.len() as u64 != made || !state.chosen.iter().all(|&factor| factor > 0.0 && factor <= 1.0) {
+            return Err(Error::State { why: "its chosen step sizes are not those of such a run" });
+        }
         (self.weight, self.over, self.lost) = (state.weight, state.updates, state.lost);
+        self.chosen = state.chosen;
         if state.vectors.is_empty() && state.updates == state.lost {
             return Ok(());
         }
@@ -146,7 +155,7 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
         let own = [Some(&self.parameters), self.average.as_ref()].into_iter().flatten().map(Vec::as_slice);
         let vectors = own.chain(self.rule.kept()?).map(<[F]>::to_vec).collect();
         let Self { lost, secret_noise, weight, .. } = *self;
-        Some(RunState { updates, lost, secret_noise, weight, vectors })
+        Some(RunState { updates, lost, secret_noise, weight, chosen: self.chosen.clone(), vectors })
     }
 
     /// Returns the output and the gradient estimate, whose log may still have to be finished. If all updates whose iterates have
@@ -180,18 +189,31 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
         &mut self.gradient
     }
 
-    /// Makes a step along the sum that `estimate` writes, from the gradient estimate and the current parameters.
+    /// Makes a step along the sum that `estimate` writes, from the gradient estimate and the current parameters, of the size that
+    /// `choose` chooses or that of the schedule. Returns the size.
     pub(super) fn step(
         &mut self,
         step: &Step,
         estimate: impl FnOnce(&mut G, &[F], &mut [F]) -> Result<(), Error>,
-    ) -> Result<(), Error>
+        choose: impl FnOnce(&mut G, &Candidates<'_, F>) -> Result<Option<f64>, Error>,
+    ) -> Result<f64, Error>
     where
-        U: UpdateRule<F>,
+        U: UpdateRule<F> + Clone,
     {
-        estimate(&mut self.gradient, &self.parameters, &mut self.sum)?;
-        self.apply(step);
-        Ok(())
+        let Self { gradient, parameters, sum, rule, chosen, lost, .. } = self;
+        estimate(gradient, parameters, sum)?;
+        let at = |factor: f64| {
+            let (mut rule, mut point) = (rule.clone(), parameters.clone());
+            let step = Step { update: step.update - *lost, step_size: step.step_size * factor, ..*step };
+            rule.apply(&mut point, sum, &step);
+            rule.point(&point).to_vec()
+        };
+        let (here, step_size) = (rule.point(parameters), step.step_size);
+        let factor = choose(gradient, &Candidates { here, at: &at, step_size, longest: longest(chosen) })?;
+        chosen.extend(factor);
+        let step = Step { step_size: step.step_size * factor.unwrap_or(1.0), ..*step };
+        self.apply(&step);
+        Ok(step.step_size)
     }
 
     /// Restarts at the average so far: see [`Iterate::restart`].

@@ -15,6 +15,7 @@ use dp_mechanisms::{L2Sensitivity, ReleaseRng, Released};
 use nalgebra::{RealField, convert};
 
 use super::step_batches::{Batched, Driven, StepBatches};
+use super::step_search::StepSearcher;
 use super::step_sum::StepSum;
 use crate::error::Error;
 
@@ -45,6 +46,8 @@ pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
     workers: Workers,
     spare: samples::Spare<F, M::Pass>,
     noise: Noise<A>,
+    /// The search of each step's size, paid for with the noise.
+    search: Option<StepSearcher<A>>,
     rng: &'r mut R,
 }
 
@@ -134,9 +137,26 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         log: &mut EventLog<A>,
         rng: &'r mut R,
     ) -> Result<Self, Error> {
+        Self::start_searching(model, batches, sum, noise, None, log, rng)
+    }
+
+    /// As [`start`](Self::start), with a search of each step's size on the step's own batch.
+    pub(crate) fn start_searching(
+        model: &M,
+        batches: StepBatches,
+        sum: StepSum,
+        noise: StepNoise<A>,
+        search: Option<StepSearcher<A>>,
+        log: &mut EventLog<A>,
+        rng: &'r mut R,
+    ) -> Result<Self, Error> {
         let started = Self::empty(model, &batches, sum, noise.sensitivity())?;
-        let noise = Noise::Steps(NoisySteps::start(noise, batches.plan()?, log, rng)?);
-        Ok(Self::with(model, batches, started, noise, rng))
+        let plan = batches.plan()?;
+        let steps = match &search {
+            None => NoisySteps::start(noise, plan, log, rng)?,
+            Some(search) => NoisySteps::start_beside(noise, search.event(), plan, log, rng)?,
+        };
+        Ok(Self { search, ..Self::with(model, batches, started, Noise::Steps(steps), rng) })
     }
 
     /// Starts a stream of steps with correlated noise. Its cost and its assumptions enter the log in [`finish`](Self::finish);
@@ -208,6 +228,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
             workers: Workers::ONE,
             spare: samples::Spare::default(),
             noise,
+            search: None,
             rng,
         }
     }

@@ -15,6 +15,8 @@ pub struct RunState<F> {
     pub secret_noise: bool,
     /// The sum of the averaging weights so far.
     pub weight: f64,
+    /// The factors on step sizes that a line search has chosen so far, in order; none without one.
+    pub chosen: Vec<f64>,
     /// The parameters, the weighted sum of the iterates if the run averages, and the vectors of the update rule; none before the
     /// first update.
     pub vectors: Vec<Vec<F>>,
@@ -23,7 +25,7 @@ pub struct RunState<F> {
 impl<F> RunState<F> {
     /// Returns the state before the first update.
     pub fn initial() -> Self {
-        Self { updates: 0, lost: 0, secret_noise: true, weight: 0.0, vectors: Vec::new() }
+        Self { updates: 0, lost: 0, secret_noise: true, weight: 0.0, chosen: Vec::new(), vectors: Vec::new() }
     }
 
     /// Counts all updates up to update `begun` as lost: they had begun when the run ended, and what they released is not known.
@@ -55,14 +57,20 @@ impl<F> From<Vec<F>> for Start<F> {
 pub struct AfterUpdate<'m, F> {
     /// Number of the update, from 1.
     pub update: u64,
+    /// The size of its step.
+    pub step_size: f64,
     /// The iterate.
     pub iterate: &'m [F],
     state: &'m dyn Fn() -> Option<RunState<F>>,
 }
 
 impl<'m, F> AfterUpdate<'m, F> {
-    pub(super) fn new(update: u64, iterate: &'m [F], state: &'m dyn Fn() -> Option<RunState<F>>) -> Self {
-        Self { update, iterate, state }
+    pub(super) fn new(
+        (update, step_size): (u64, f64),
+        iterate: &'m [F],
+        state: &'m dyn Fn() -> Option<RunState<F>>,
+    ) -> Self {
+        Self { update, step_size, iterate, state }
     }
 
     /// Copies the state of the run; `None` if its update rule keeps more than vectors.

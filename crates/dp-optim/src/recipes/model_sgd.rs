@@ -7,6 +7,7 @@
 //!     B_t   each sample by itself with probability q        (or a random set of fixed size)
 //!     w <- rule( w, (Σ_{i in B_t} clip_C ∇ℓ_i(w) + N(0, σ² I)) / qn )
 //! ```
+//! The size of each step is that of a schedule, or is chosen by a private line search ([`StepSearch`], DP-BLSGD).
 //! [`DpSgd`](super::DpSgd) is the recipe for the losses of linear models, whose gradients may be bounded without clipping. This one
 //! knows the number of parameters only. The rule is plain descent, momentum, Adam or Adam without the noise's part: see
 //! [`Descent`].
@@ -22,12 +23,14 @@
 mod derivation;
 mod plain;
 mod run;
+mod step_search;
 #[cfg(test)]
 mod tests;
 
 pub use derivation::ModelDerivation;
 pub use plain::NonPrivateSgd;
 pub use run::ModelPlan;
+pub use step_search::StepSearch;
 
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
@@ -83,8 +86,11 @@ pub struct ModelSgd {
     pub descent: Descent,
     /// λ: coefficient of the regulariser `(λ/2)‖w‖²`, which is public and carries no noise.
     pub lambda: f64,
-    /// The step sizes.
+    /// The step sizes; with a search, the longest candidates.
     pub schedule: Schedule,
+    /// The private choice of each step's size among shorter ones; `None` takes the schedule's.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub search: Option<StepSearch>,
     /// The released combination of the iterates. All iterates may be published.
     pub averaging: Averaging,
     /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
@@ -120,6 +126,7 @@ impl ModelSgd {
             descent: Descent::Accelerated { momentum: 0.9 },
             lambda: 0.0,
             schedule: Schedule::Constant { step: 0.5 },
+            search: None,
             averaging: Averaging::Last,
             noise_mode: NoiseMode::Exact,
             float: FloatKind::F32,
@@ -178,7 +185,8 @@ impl ModelSgd {
             in_float: self.in_float,
             ..StepSum::in_float(self.clipping, batches.most_examples()?, self.microbatch, self.float)
         };
-        let sums = NoisySums::new(RECIPE, plan, sum, relation);
+        self.search.as_ref().map_or(Ok(()), StepSearch::check)?;
+        let sums = NoisySums { search: self.search, ..NoisySums::new(RECIPE, plan, sum, relation) };
         sums.sensitivity()?;
         Ok((law, sums))
     }

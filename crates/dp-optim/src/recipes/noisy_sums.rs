@@ -1,10 +1,11 @@
 //! Gaussian noise on the sum of each of a run's steps: its cost, and the least noise within a budget.
 
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{AdjacencyKind, DpEvent};
+use dp_accountant::{AdjacencyKind, DpEvent, ZeroOut};
 use dp_mechanisms::steps::StepPlan;
 use dp_mechanisms::{Gaussian, L2Sensitivity};
 
+use super::model_sgd::StepSearch;
 use super::recipe::{Budget, RecordAdjacency, least_scale};
 use crate::engine::StepSum;
 use crate::error::{Error, positive};
@@ -19,6 +20,8 @@ pub struct NoisySums {
     pub(super) relation: AdjacencyKind,
     /// The relation of a step's noise: if it is not the release's, a replaced record counts as two.
     pub(super) relation_of_steps: AdjacencyKind,
+    /// The search of each step's size.
+    pub(super) search: Option<StepSearch>,
 }
 
 impl NoisySums {
@@ -26,7 +29,7 @@ impl NoisySums {
         // The theorem on Poisson batches is for a record present or absent; a replacement is a removal and an addition.
         let poisson = matches!(plan, StepPlan::PoissonSampled { .. });
         let relation_of_steps = if poisson { AdjacencyKind::ZeroOut } else { relation };
-        Self { recipe, plan, sum, relation, relation_of_steps }
+        Self { recipe, plan, sum, relation, relation_of_steps, search: None }
     }
 
     /// Returns the L2 sensitivity of a step's sum, rounding included.
@@ -36,20 +39,32 @@ impl NoisySums {
 
     /// Returns the event of all steps, with noise of this standard deviation on each sum.
     pub(super) fn event(&self, std_dev: f64) -> Result<DpEvent, Error> {
-        Ok(self.event_of(positive("standard deviation", std_dev)?, self.sensitivity()?))
+        self.event_of(positive("standard deviation", std_dev)?, self.sensitivity()?)
     }
 
-    fn event_of(&self, std_dev: f64, sensitivity: f64) -> DpEvent {
-        let event = self.plan.event(DpEvent::Gaussian { std_dev, sensitivity });
-        if self.relation == self.relation_of_steps { event } else { DpEvent::AddRemoveTwice { event: Box::new(event) } }
+    fn event_of(&self, std_dev: f64, sensitivity: f64) -> Result<DpEvent, Error> {
+        let sum = DpEvent::Gaussian { std_dev, sensitivity };
+        let step = match &self.search {
+            None => sum,
+            // The event is the same under each relation.
+            Some(search) => {
+                let search = search.searcher::<ZeroOut>(std_dev / sensitivity)?;
+                DpEvent::Composed { events: vec![sum, search.event()] }
+            }
+        };
+        let event = self.plan.event(step);
+        let is_own = self.relation == self.relation_of_steps;
+        Ok(if is_own { event } else { DpEvent::AddRemoveTwice { event: Box::new(event) } })
     }
 
     /// Returns the least standard deviation with which all copies together meet the budget.
     pub(super) fn least_std_dev(&self, budget: Budget, copies: u64) -> Result<f64, Error> {
         self.check_delta(budget)?;
         let sensitivity = self.sensitivity()?;
-        let multiplier =
-            least_scale(budget, copies, |multiplier| self.event_of(multiplier * sensitivity, sensitivity))?;
+        // A search of an invalid cost counts as non-private.
+        let multiplier = least_scale(budget, copies, |multiplier| {
+            self.event_of(multiplier * sensitivity, sensitivity).unwrap_or(DpEvent::NonPrivate)
+        })?;
         Ok(multiplier * sensitivity)
     }
 

@@ -54,7 +54,6 @@
 mod budget;
 mod records;
 mod run;
-mod search;
 mod training;
 
 #[cfg(test)]
@@ -62,8 +61,6 @@ mod tests;
 
 pub use budget::{FilterBudget, SearchBudget};
 pub use run::SearchRun;
-#[cfg(feature = "audit")]
-pub(crate) use search::{Searcher, Sums};
 #[cfg(feature = "audit")]
 pub use training::Observation;
 
@@ -74,27 +71,13 @@ use run::Start;
 
 use crate::engine::BatchLaw;
 use crate::error::{Error, non_negative, positive};
+use crate::line_search::Search;
 use crate::recipes::algorithm::Algorithm;
 use crate::recipes::problem::{Problem, Setting};
 use crate::recipes::recipe::Budget;
 
 const RECIPE: &str = "searched-descent";
 const MOST_CANDIDATES: u64 = 1 << 16;
-
-/// The choice of a step's length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
-#[non_exhaustive]
-pub enum Search {
-    /// The first step that lowers the loss enough: NoisyBTLS.
-    #[default]
-    Backtracking,
-    /// A step chosen by the exponential mechanism according to the decrease of the loss.
-    Selection,
-    /// The step with the least loss, among equally spaced ones along the normalised gradient: DP-AGD.
-    NoisyMin,
-}
 
 /// The recipe of descent with a private line search: public parameters only.
 ///

@@ -64,6 +64,9 @@ struct Header {
     secret_noise: bool,
     /// The sum of the averaging weights.
     weight: f64,
+    /// The factors on step sizes that a line search has chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    chosen: Vec<f64>,
     /// Number of vectors and of the numbers of each.
     vectors: usize,
     parameters: usize,
@@ -121,7 +124,7 @@ impl Checkpoint {
     }
 
     fn bytes_of<F: Copy, const N: usize>(&self, state: &RunState<F>, of: fn(F) -> [u8; N]) -> Result<Vec<u8>, Error> {
-        let RunState { updates: over, lost, secret_noise, weight, vectors } = state;
+        let RunState { updates: over, lost, secret_noise, weight, chosen, vectors } = state;
         let header = Header {
             schema: SCHEMA.to_owned(),
             training: self.training.clone(),
@@ -130,6 +133,7 @@ impl Checkpoint {
             begun: self.begun,
             secret_noise: *secret_noise,
             weight: *weight,
+            chosen: chosen.clone(),
             vectors: vectors.len(),
             parameters: vectors.first().map_or(0, Vec::len),
         };
@@ -174,14 +178,15 @@ impl Checkpoint {
 impl Header {
     /// Returns the state with these numbers.
     fn state<F, const N: usize>(self, numbers: &[u8], of: fn([u8; N]) -> F) -> Result<RunState<F>, &'static str> {
-        let Self { over, lost, begun, secret_noise, weight, vectors, parameters, .. } = self;
+        let Self { over, lost, begun, secret_noise, weight, chosen, vectors, parameters, .. } = self;
         if !(lost <= over && over <= begun && weight >= 0.0) {
             return Err("the numbers of steps contradict each other");
         }
         if vectors.checked_mul(parameters).and_then(|count| count.checked_mul(N)) != Some(numbers.len()) {
             return Err("the numbers of the state are too few or too many");
         }
-        Ok(RunState { updates: over, lost, secret_noise, weight, vectors: read(numbers, parameters, of) })
+        let vectors = read(numbers, parameters, of);
+        Ok(RunState { updates: over, lost, secret_noise, weight, chosen, vectors })
     }
 }
 

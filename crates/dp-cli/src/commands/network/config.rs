@@ -146,8 +146,9 @@ fn check_checkpoint(args: &TrainArgs) -> Result<(), Failure> {
 
 /// Returns the algorithm with its budget; `None` for the baseline.
 fn privacy(args: &TrainArgs) -> Result<Option<Privacy>, Failure> {
+    let usual = FOR_MODELS.first().and_then(|name| catalogue::find(name));
     let algorithm = match args.algorithm {
-        None => FOR_MODELS.first().and_then(|name| catalogue::find(name)),
+        None => usual,
         Some(args::Algorithm::Private(entry)) => Some(entry),
         Some(args::Algorithm::NonPrivate) => {
             check_non_private(args)?;
@@ -160,7 +161,8 @@ fn privacy(args: &TrainArgs) -> Result<Option<Privacy>, Failure> {
             .expected(format!("{} or non-private", FOR_MODELS.join(", "))));
     };
     let relation = args.adjacency.unwrap_or(args::Adjacency::AddRemove);
-    let relation = PrivateAlgorithm(algorithm).relation(relation)?;
+    // For networks all hold under the relations of the usual one.
+    let relation = PrivateAlgorithm(usual.unwrap_or(algorithm)).relation(relation)?;
     let delta_is_suggested = args.delta.is_none();
     let budget = budget(args, delta_is_suggested)?;
     Ok(Some(Privacy { algorithm, budget, delta_is_suggested, relation, noise: noise_mode(args.noise) }))

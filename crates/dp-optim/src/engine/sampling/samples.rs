@@ -40,7 +40,7 @@ impl SampledRun {
         S: Samples,
         M: ChoosesFrom<F, S>,
         G: SamplesGradient<F, M, S>,
-        U: UpdateRule<F>,
+        U: UpdateRule<F> + Clone,
     {
         expect_rows(self.n, samples.count())?;
         let (over, lost) = iterate.over();
@@ -57,10 +57,12 @@ impl SampledRun {
             batch.clear();
             batch.extend(sampler.draw()?.iter().filter(|&&position| !samples.is_null(position)));
             batch.sort_unstable();
-            iterate.step(&self.step(update), |gradient, parameters, sum| {
-                gradient.estimate(model, parameters, samples, &batch, sum)
-            })?;
-            observer(&AfterUpdate::new(update, iterate.parameters(), &|| iterate.state_after(update)));
+            let step_size = iterate.step(
+                &self.step(update),
+                |gradient, parameters, sum| gradient.estimate(model, parameters, samples, &batch, sum),
+                |gradient, candidates| gradient.choose_step(model, samples, &batch, candidates),
+            )?;
+            observer(&AfterUpdate::new((update, step_size), iterate.parameters(), &|| iterate.state_after(update)));
             pace.check()?;
             if self.weights.restarts_after(update) {
                 iterate.restart_at_average();

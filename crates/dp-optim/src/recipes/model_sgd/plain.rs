@@ -95,7 +95,7 @@ impl NonPrivateSgd {
         let gradient = PlainGradient::new(model, usize::try_from(self.batch_size).unwrap_or(usize::MAX));
         let rule = Rule::new(self.descent, (lambda, None), None, 0.0, &start);
         let mut iterate = Buffered::new(start, !weights.is_last(), gradient, rule);
-        resumed.map_or(Ok(()), |state| iterate.resume(state))?;
+        resumed.map_or(Ok(()), |state| iterate.resume(state, false))?;
         let run = SampledRun {
             n,
             law,

@@ -149,10 +149,13 @@ impl<A: RecordAdjacency> ModelPlan<A> {
         let key = BatchKey::draw(rng);
         let batches = StepBatches::Drawn { n: *n, law: *law, steps: recipe.steps };
         let mut log = EventLog::new();
-        let gradient = NoisyGradient::start(model, batches, sums.sum, noise.into(), &mut log, rng)?;
+        let search =
+            recipe.search.map(|search| search.of_steps(*std_dev / sums.sensitivity()?, recipe.lambda, *n, *divisor));
+        let search = search.transpose()?;
+        let gradient = NoisyGradient::start_searching(model, batches, sums.sum, noise.into(), search, &mut log, rng)?;
         let rule = Rule::new(recipe.descent, (recipe.lambda, None), None, *std_dev, &start);
         let mut iterate = Buffered::new(start, !weights.is_last(), gradient, rule);
-        resumed.map_or(Ok(()), |state| iterate.resume(state))?;
+        resumed.map_or(Ok(()), |state| iterate.resume(state, recipe.search.is_some()))?;
         if !is_secret {
             iterate.mark_not_secret();
         }

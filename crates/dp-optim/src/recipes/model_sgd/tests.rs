@@ -1,4 +1,5 @@
 mod resuming;
+mod searching;
 
 use std::collections::BTreeMap;
 

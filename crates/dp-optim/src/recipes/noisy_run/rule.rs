@@ -8,6 +8,7 @@ use crate::engine::{
     AcceleratedDescent, Adam, ConsensusAdmm, Denominator, GradientDescent, HeavyBall, LinearisedAdmm, Step, UpdateRule,
 };
 
+#[derive(Clone)]
 pub(in crate::recipes) enum Rule<F> {
     Descent(AcceleratedDescent<F>),
     HeavyBall(HeavyBall<F>),

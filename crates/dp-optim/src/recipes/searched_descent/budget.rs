@@ -3,9 +3,9 @@
 use dp_accountant::filter::{Filter, RdpFilter, Refused, ZcdpFilter};
 use dp_accountant::{Delta, DpEvent, RdpOrder, Rho, ZeroOut};
 
-use super::search::Searcher;
 use super::{RECIPE, SearchedDescent};
 use crate::error::{Error, positive};
+use crate::line_search::Searcher;
 use crate::recipes::recipe::{Budget, RecordAdjacency, least_scale};
 
 /// The total budget of a filter.

@@ -7,10 +7,11 @@ use dp_mechanisms::{Gaussian, L2Sensitivity, LentRng, Released};
 
 use super::budget::FilterBudget;
 use super::training::{Observation, Training};
-use super::{RECIPE, Search, SearchedDescent};
+use super::{RECIPE, SearchedDescent};
 use crate::engine::Control;
 use crate::engine::grid_sum::GridSum;
 use crate::error::Error;
+use crate::line_search::Search;
 use crate::recipes::algorithm::Run;
 use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{RecordAdjacency, Summary};

@@ -11,11 +11,11 @@ use rand::RngExt;
 use serde_json::Value;
 
 use super::records::Records;
-use super::search::{Searcher, Sums};
 use super::training::{Observation, angle};
 use super::*;
 use crate::derivation::Derivation;
 use crate::engine::Control;
+use crate::line_search::{Searcher, Sums};
 use crate::memory::MemorySource;
 use crate::recipes::{Planned, Recipe, RecordAdjacency};
 

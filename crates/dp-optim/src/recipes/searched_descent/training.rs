@@ -9,13 +9,12 @@ use dp_mechanisms::{LentRng, Mechanism, Prepaid, PrivacyEvent, Released};
 use nalgebra::convert;
 use rand::Rng as _;
 
-use super::Search;
 use super::budget::BudgetFilter;
 use super::records::Records;
 use super::run::{SearchRun, Start};
-use super::search::{Searcher, Sums};
 use crate::engine::{Control, Sampler};
 use crate::error::Error;
+use crate::line_search::{Search, Searcher, Sums};
 use crate::recipes::linear::size;
 use crate::recipes::recipe::RecordAdjacency;
 

@@ -1,3 +1,5 @@
+mod losses;
+
 use core::ops::Range;
 
 use dp_accountant::certificate::NoiseMode;

@@ -1,4 +1,8 @@
-//! A private choice of a step's length, from sums of losses on a grid.
+//! A private choice of a step's length, from sums of clamped losses on a grid.
+//!
+//! With `v_i` in `[0, 1]` a record's clamped loss at candidate `i`, over the largest loss, and `u` that at the current point, one
+//! record moves the decreases `u - v_i` within one interval of length 1 that holds 0; a replaced record moves them within one of
+//! length 2.
 
 use dp_accountant::{Adjacency, AdjacencyKind, DpEvent, Epsilon, EventLog};
 use dp_mechanisms::scores::Scores;
@@ -7,8 +11,24 @@ use dp_mechanisms::{
     AboveThreshold, Bounded, Exponential, LInfSensitivity, Mechanism, PermuteAndFlip, PrivacyEvent, ReleaseRng,
 };
 
-use super::{RECIPE, Search};
 use crate::error::Error;
+
+const RECIPE: &str = "line search";
+
+/// The choice of a step's length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[non_exhaustive]
+pub enum Search {
+    /// The first step that lowers the loss enough: NoisyBTLS.
+    #[default]
+    Backtracking,
+    /// A step chosen by the exponential mechanism according to the decrease of the loss.
+    Selection,
+    /// The step with the least loss, among equally spaced ones along the normalised gradient: DP-AGD.
+    NoisyMin,
+}
 
 /// A search of a given cost, for sums in units of the largest loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,6 +76,35 @@ impl Sums {
     }
 }
 
+/// Returns the number, from 1, of the first candidate whose noisy gain reaches the noisy threshold 0; 0 for none. Gains behind it are
+/// not computed.
+pub(crate) fn backtrack<A: Adjacency>(
+    mechanism: &AboveThreshold<A>,
+    gains: impl IntoIterator<Item = Result<f64, Error>>,
+    log: &mut EventLog<A>,
+    rng: &mut (impl ReleaseRng + ?Sized),
+) -> Result<usize, Error> {
+    let mut session = mechanism.start(0.0, log, rng)?;
+    for (candidate, gain) in (1..).zip(gains) {
+        let query = Bounded::with_proven_sensitivity(gain?, mechanism.sensitivity());
+        if *session.answer(query, log, rng)?.get() != Answer::Below {
+            return Ok(candidate);
+        }
+    }
+    Ok(0)
+}
+
+/// Returns the index of a score, large ones with the greatest probability.
+pub(crate) fn select<A: Adjacency>(
+    mechanism: &Exponential<A>,
+    scores: Vec<f64>,
+    log: &mut EventLog<A>,
+    rng: &mut (impl ReleaseRng + ?Sized),
+) -> Result<usize, Error> {
+    let scores = Bounded::with_proven_sensitivity(Scores::new(scores)?, mechanism.sensitivity());
+    Ok(mechanism.release(scores, log, rng)?.into_inner())
+}
+
 impl<A: Adjacency> Searcher<A> {
     /// Creates a search that costs `rho` of zCDP.
     pub(crate) fn new(search: Search, rho: f64) -> Result<Self, Error> {
@@ -95,21 +144,8 @@ impl<A: Adjacency> Searcher<A> {
         rng: &mut (impl ReleaseRng + ?Sized),
     ) -> Result<usize, Error> {
         match self {
-            Self::Backtracking(mechanism) => {
-                let mut session = mechanism.start(0.0, log, rng)?;
-                for (candidate, gain) in (1..).zip(sums.gains()) {
-                    let query = Bounded::with_proven_sensitivity(gain, mechanism.sensitivity());
-                    if *session.answer(query, log, rng)?.get() != Answer::Below {
-                        return Ok(candidate);
-                    }
-                }
-                Ok(0)
-            }
-            Self::Selection(mechanism) => {
-                let scores = Scores::new(sums.scores(Search::Selection))?;
-                let scores = Bounded::with_proven_sensitivity(scores, mechanism.sensitivity());
-                Ok(mechanism.release(scores, log, rng)?.into_inner())
-            }
+            Self::Backtracking(mechanism) => backtrack(mechanism, sums.gains().into_iter().map(Ok), log, rng),
+            Self::Selection(mechanism) => select(mechanism, sums.scores(Search::Selection), log, rng),
             Self::NoisyMin(mechanism) => {
                 let scores = Scores::new(sums.scores(Search::NoisyMin))?;
                 let scores = Bounded::with_proven_sensitivity(scores, mechanism.sensitivity());
