@@ -6,6 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::algorithm::Algorithm;
 use crate::dataset::DataSet;
+use crate::network::NetworkSetting;
 use crate::ranker::RankerSetting;
 use crate::seed;
 use crate::setting::Setting;
@@ -30,7 +31,7 @@ const fn revision_of(experiment: &Experiment) -> u32 {
             | Algorithm::AdmmObjPert => 3,
             _ => 0,
         },
-        Experiment::Ranker(_) => 0,
+        Experiment::Ranker(_) | Experiment::Network(_) => 0,
     }
 }
 
@@ -51,6 +52,8 @@ pub enum Experiment {
     Model(Setting),
     /// A ranker after a given number of updates.
     Ranker(RankerSetting),
+    /// A network of images after a given number of iterations.
+    Network(NetworkSetting),
 }
 
 impl Experiment {
@@ -59,6 +62,7 @@ impl Experiment {
         match self {
             Self::Model(setting) => setting.data,
             Self::Ranker(setting) => setting.data,
+            Self::Network(setting) => setting.data,
         }
     }
 
@@ -66,7 +70,7 @@ impl Experiment {
     pub fn model(&self) -> Option<&Setting> {
         match self {
             Self::Model(setting) => Some(setting),
-            Self::Ranker(_) => None,
+            Self::Ranker(_) | Self::Network(_) => None,
         }
     }
 
@@ -74,16 +78,17 @@ impl Experiment {
     pub fn ranker(&self) -> Option<&RankerSetting> {
         match self {
             Self::Ranker(setting) => Some(setting),
-            Self::Model(_) => None,
+            Self::Model(_) | Self::Network(_) => None,
         }
     }
 
-    /// Returns the learning algorithm by its name for `dp reproduce --algorithm`: an [`Algorithm`], the loss of a ranker, or
-    /// the ranking method without a loss.
+    /// Returns the learning algorithm by its name for `dp reproduce --algorithm`: an [`Algorithm`], the loss of a ranker, the
+    /// ranking method without a loss, or the optimiser of a network.
     pub fn algorithm(&self) -> String {
         match self {
             Self::Model(setting) => setting.algorithm.to_string(),
             Self::Ranker(setting) => setting.method.to_string(),
+            Self::Network(setting) => setting.optimiser.to_string(),
         }
     }
 
@@ -92,11 +97,12 @@ impl Experiment {
         self.model().is_some_and(|setting| setting.timed)
     }
 
-    /// Returns the training that measures this: itself, or the whole course of a ranker.
+    /// Returns the training that measures this: itself, or the whole course of a ranker or network.
     fn training(self) -> Self {
         match self {
             Self::Model(_) => self,
             Self::Ranker(setting) => Self::Ranker(setting.course()),
+            Self::Network(setting) => Self::Network(setting.course()),
         }
     }
 }
@@ -113,11 +119,18 @@ impl From<RankerSetting> for Experiment {
     }
 }
 
+impl From<NetworkSetting> for Experiment {
+    fn from(setting: NetworkSetting) -> Self {
+        Self::Network(setting)
+    }
+}
+
 impl fmt::Display for Experiment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Model(setting) => setting.fmt(f),
             Self::Ranker(setting) => setting.fmt(f),
+            Self::Network(setting) => setting.fmt(f),
         }
     }
 }

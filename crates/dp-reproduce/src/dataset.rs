@@ -1,6 +1,7 @@
 //! The data sets of the experiments, prepared as in the papers.
 
 mod files;
+mod images;
 mod lists;
 mod load;
 mod synthetic;
@@ -14,6 +15,7 @@ use std::path::Path;
 use dp_data::Examples;
 
 pub use files::DataFile;
+pub use images::ImageSets;
 pub use lists::Fold;
 
 use crate::error::Error;
@@ -70,11 +72,33 @@ pub enum DataSet {
         /// Number of lists.
         lists: u32,
     },
+    /// MNIST as images: ten digits, 60,000 for training and 10,000 for testing.
+    MnistImages,
+    /// Fashion-MNIST: ten kinds of clothes, 60,000 images for training and 10,000 for testing.
+    FashionImages,
+    /// CIFAR-10: ten classes, 50,000 images in colour for training and 10,000 for testing.
+    CifarImages,
+    /// Synthetic images of 6 x 6 pixels in three classes, and a quarter as many for testing.
+    MadeUpImages {
+        /// Number of images for training.
+        images: u32,
+    },
+}
+
+/// The records of a data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Records {
+    /// Rows of numbers with a target.
+    Rows,
+    /// Lists of graded documents.
+    Lists,
+    /// Images with a class.
+    Images,
 }
 
 impl DataSet {
     /// All data sets that are read from files.
-    pub const FROM_FILES: [Self; 13] = [
+    pub const FROM_FILES: [Self; 16] = [
         Self::Mnist,
         Self::MnistZero,
         Self::Covertype,
@@ -88,12 +112,18 @@ impl DataSet {
         Self::Bank,
         Self::Mq2007,
         Self::Mq2008,
+        Self::MnistImages,
+        Self::FashionImages,
+        Self::CifarImages,
     ];
 
     /// Returns the name in texts.
     pub fn title(self) -> &'static str {
         match self {
-            Self::Mnist => "MNIST",
+            Self::Mnist | Self::MnistImages => "MNIST",
+            Self::FashionImages => "Fashion-MNIST",
+            Self::CifarImages => "CIFAR-10",
+            Self::MadeUpImages { .. } => "Made-up images",
             Self::MnistZero => "MNIST, 0 against the rest",
             Self::Covertype => "Covertype",
             Self::Higgs => "HIGGS",
@@ -111,17 +141,22 @@ impl DataSet {
         }
     }
 
-    /// Returns whether it consists of lists of documents instead of rows.
-    pub fn has_lists(self) -> bool {
-        matches!(self, Self::Mq2007 | Self::Mq2008 | Self::MadeUpLists { .. })
+    /// Returns what its records are.
+    pub fn records(self) -> Records {
+        match self {
+            Self::Mq2007 | Self::Mq2008 | Self::MadeUpLists { .. } => Records::Lists,
+            Self::MnistImages | Self::FashionImages | Self::CifarImages | Self::MadeUpImages { .. } => Records::Images,
+            _ => Records::Rows,
+        }
     }
 
     /// Returns the number of classes; lists have none.
     pub fn classes(self) -> u32 {
-        match self {
-            Self::Mnist => 10,
-            set if set.has_lists() => 0,
-            _ => 2,
+        match (self, self.records()) {
+            (Self::MadeUpImages { .. }, _) => 3,
+            (Self::Mnist, _) | (_, Records::Images) => 10,
+            (_, Records::Lists) => 0,
+            (_, Records::Rows) => 2,
         }
     }
 
@@ -133,7 +168,7 @@ impl DataSet {
     /// Reads or generates its rows.
     ///
     /// # Errors
-    /// [`Error::MissingFile`], [`Error::Data`], also for a data set of lists.
+    /// [`Error::MissingFile`], [`Error::Data`], also for a data set of other records.
     pub fn load(self, folder: &Path) -> Result<Prepared, Error> {
         self.check_files(folder)?;
         load::load(self, folder)
@@ -142,7 +177,7 @@ impl DataSet {
     /// Reads or generates the five folds of its lists: four parts for training and one for ranking, in turn.
     ///
     /// # Errors
-    /// [`Error::MissingFile`], [`Error::Data`], also for a data set of rows.
+    /// [`Error::MissingFile`], [`Error::Data`], also for a data set of other records.
     ///
     /// # Examples
     /// ```
@@ -153,6 +188,22 @@ impl DataSet {
     pub fn load_lists(self, folder: &Path) -> Result<Vec<Fold>, Error> {
         self.check_files(folder)?;
         lists::load(self, folder)
+    }
+
+    /// Reads or generates its images.
+    ///
+    /// # Errors
+    /// [`Error::MissingFile`], [`Error::Data`], also for a data set of other records.
+    ///
+    /// # Examples
+    /// ```
+    /// let sets = dp_reproduce::DataSet::MadeUpImages { images: 200 }.load_images(std::path::Path::new("nowhere"))?;
+    /// assert_eq!((sets.train.len(), sets.test.len(), sets.train.classes()), (200, 50, 3));
+    /// # Ok::<(), dp_reproduce::Error>(())
+    /// ```
+    pub fn load_images(self, folder: &Path) -> Result<ImageSets, Error> {
+        self.check_files(folder)?;
+        images::load(self, folder)
     }
 
     fn check_files(self, folder: &Path) -> Result<(), Error> {
@@ -186,6 +237,10 @@ impl fmt::Display for DataSet {
             Self::Mq2007 => "mq2007",
             Self::Mq2008 => "mq2008",
             Self::MadeUpLists { lists } => return write!(f, "made-up-{lists}-lists"),
+            Self::MnistImages => "mnist-images",
+            Self::FashionImages => "fashion-images",
+            Self::CifarImages => "cifar10",
+            Self::MadeUpImages { images } => return write!(f, "made-up-{images}-images"),
         })
     }
 }

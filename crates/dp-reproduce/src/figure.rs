@@ -65,6 +65,8 @@ pub enum Measure {
         /// The index in that list.
         index: usize,
     },
+    /// Size of the last step of a line search.
+    ChosenStep,
     /// Mean average precision on held-out lists, averaged over all of them.
     MeanAveragePrecision,
     /// NDCG on held-out lists as computed by LETOR's tool, at one of [`NDCG_AT`](crate::ranker::NDCG_AT).
@@ -83,6 +85,7 @@ impl Measure {
             Self::Seconds => "seconds",
             Self::Reads => "passes over the records",
             Self::Coverage { .. } => "coverage of relevant attributes",
+            Self::ChosenStep => "step size",
             Self::MeanAveragePrecision => "MAP",
             Self::Ndcg { index: 0 } => "NDCG@1",
             Self::Ndcg { index: 1 } => "NDCG@2",
@@ -103,6 +106,7 @@ impl Measure {
             Self::Seconds => outcome.seconds,
             Self::Reads => outcome.reads,
             Self::Coverage { index } => outcome.coverage.and_then(|all| all.get(index).copied()).unwrap_or(f64::NAN),
+            Self::ChosenStep => outcome.chosen_step.unwrap_or(f64::NAN),
             Self::MeanAveragePrecision => outcome.ranked.map_or(f64::NAN, |ranked| ranked.map),
             Self::Ndcg { index } => {
                 outcome.ranked.and_then(|ranked| ranked.ndcg.get(index).copied()).unwrap_or(f64::NAN)

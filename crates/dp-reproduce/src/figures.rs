@@ -12,6 +12,7 @@ mod renyi;
 mod renyi_3;
 mod renyi_4;
 mod renyi_5;
+mod renyi_5_networks;
 mod renyi_6;
 mod renyi_6_claims;
 mod renyi_table;

@@ -7,10 +7,10 @@ use std::sync::mpsc;
 
 use crate::algorithm::{self, Outcome};
 use crate::cell::{Cell, Experiment};
-use crate::dataset::{DataSet, Fold, Prepared};
+use crate::dataset::{DataSet, Fold, ImageSets, Prepared, Records};
 use crate::error::Error;
-use crate::ranker;
 use crate::store::Store;
+use crate::{network, ranker};
 
 /// The progress of the runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,14 +45,15 @@ type Keep<'k> = dyn FnMut(&Job, Result<Vec<Outcome>, Error>) -> Result<Progress,
 enum Content {
     Rows(Box<Prepared>),
     Lists(Vec<Fold>),
+    Images(Box<ImageSets>),
 }
 
 impl Content {
     fn load(data: DataSet, folder: &Path) -> Result<Self, Error> {
-        if data.has_lists() {
-            data.load_lists(folder).map(Self::Lists)
-        } else {
-            data.load(folder).map(|rows| Self::Rows(Box::new(rows)))
+        match data.records() {
+            Records::Rows => data.load(folder).map(|rows| Self::Rows(Box::new(rows))),
+            Records::Lists => data.load_lists(folder).map(Self::Lists),
+            Records::Images => data.load_images(folder).map(|images| Self::Images(Box::new(images))),
         }
     }
 
@@ -62,22 +63,29 @@ impl Content {
             Self::Rows(rows) => {
                 let one = |cell: &Cell| match cell.experiment {
                     Experiment::Model(setting) => algorithm::run(cell, &setting, rows, cancelled),
-                    Experiment::Ranker(_) => Err(unfit(cell)),
+                    _ => Err(unfit(cell)),
                 };
                 job.iter().map(one).collect()
             }
             Self::Lists(folds) => {
                 let ranker = |cell: &Cell| match cell.experiment {
                     Experiment::Ranker(setting) => Ok((*cell, setting)),
-                    Experiment::Model(_) => Err(unfit(cell)),
+                    _ => Err(unfit(cell)),
                 };
                 ranker::run(&job.iter().map(ranker).collect::<Result<Vec<_>, _>>()?, folds, cancelled)
+            }
+            Self::Images(images) => {
+                let network = |cell: &Cell| match cell.experiment {
+                    Experiment::Network(setting) => Ok((*cell, setting)),
+                    _ => Err(unfit(cell)),
+                };
+                network::run(&job.iter().map(network).collect::<Result<Vec<_>, _>>()?, images, cancelled)
             }
         }
     }
 }
 
-/// Creates the error for a linear model of lists, or a ranker of rows.
+/// Creates the error for an experiment with other records than those of its data set, such as a ranker of rows.
 fn unfit(cell: &Cell) -> Error {
     Error::Data { file: cell.experiment.data().to_string(), what: format!("it does not fit what is run: {cell}") }
 }

@@ -44,13 +44,13 @@ impl Store {
         let mut file = open_locked(path)?;
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes).map_err(Error::file(path))?;
-        let Content { runs, whole, renewed } =
+        let Content { runs, whole, renewed, is_unbound } =
             format::read(&bytes).map_err(|(line, what)| Error::Record { path: path.to_owned(), line, what })?;
         let mut store = Self { path: path.to_owned(), file, whole: whole as u64, runs, unbound: 0 };
         if let Some(renewed) = renewed {
             store.file = replace(path, &renewed).map_err(Error::file(path))?;
             store.whole = renewed.len() as u64;
-            store.unbound = store.runs.len();
+            store.unbound = if is_unbound { store.runs.len() } else { 0 };
             return Ok(store);
         }
         if whole < bytes.len() {

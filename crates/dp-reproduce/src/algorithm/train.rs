@@ -52,6 +52,8 @@ pub struct Outcome {
     pub coverage: Option<[f64; 4]>,
     /// Metrics on held-out lists; only for rankers, which have no accuracy and no objective.
     pub ranked: Option<Ranked>,
+    /// The size of the last step, if a line search chose it.
+    pub chosen_step: Option<f64>,
 }
 
 /// Runs `cell`, which is a linear model with `setting`, on its data set.
@@ -119,6 +121,7 @@ pub fn run(cell: &Cell, setting: &Setting, data: &Prepared, cancelled: &AtomicBo
         reads: spent.rows as f64 / train.len().max(1) as f64,
         coverage,
         ranked: None,
+        chosen_step: None,
     })
 }
 

@@ -124,9 +124,28 @@ const MQ2008: &[DataFile] = &[
     file("mq2008/S5.txt.xz", 232764, LETOR_2008),
 ];
 
+const ZALANDO: &str = "Fashion-MNIST (Xiao, Rasul, Vollgraf 2017), zalandoresearch";
+const FASHION: &[DataFile] = &[
+    file("fashion-train-images-idx3-ubyte.gz", 26421880, ZALANDO),
+    file("fashion-train-labels-idx1-ubyte.gz", 29515, ZALANDO),
+    file("fashion-t10k-images-idx3-ubyte.gz", 4422102, ZALANDO),
+    file("fashion-t10k-labels-idx1-ubyte.gz", 5148, ZALANDO),
+];
+const TORONTO: &str = "CIFAR-10, binary version (Krizhevsky 2009)";
+const CIFAR: &[DataFile] = &[
+    file("cifar-10-batches-bin/data_batch_1.bin", 30730000, TORONTO),
+    file("cifar-10-batches-bin/data_batch_2.bin", 30730000, TORONTO),
+    file("cifar-10-batches-bin/data_batch_3.bin", 30730000, TORONTO),
+    file("cifar-10-batches-bin/data_batch_4.bin", 30730000, TORONTO),
+    file("cifar-10-batches-bin/data_batch_5.bin", 30730000, TORONTO),
+    file("cifar-10-batches-bin/test_batch.bin", 30730000, TORONTO),
+];
+
 pub(super) const fn of(set: DataSet) -> &'static [DataFile] {
     match set {
-        DataSet::Mnist | DataSet::MnistZero => MNIST,
+        DataSet::Mnist | DataSet::MnistZero | DataSet::MnistImages => MNIST,
+        DataSet::FashionImages => FASHION,
+        DataSet::CifarImages => CIFAR,
         DataSet::Covertype => COVERTYPE,
         DataSet::Higgs => HIGGS,
         DataSet::KddCup | DataSet::KddCup34 | DataSet::KddCup9 => KDDCUP,
@@ -136,6 +155,10 @@ pub(super) const fn of(set: DataSet) -> &'static [DataFile] {
         DataSet::Bank => BANK,
         DataSet::Mq2007 => MQ2007,
         DataSet::Mq2008 => MQ2008,
-        DataSet::Sphere | DataSet::SparseModel | DataSet::MadeUp { .. } | DataSet::MadeUpLists { .. } => &[],
+        DataSet::Sphere
+        | DataSet::SparseModel
+        | DataSet::MadeUp { .. }
+        | DataSet::MadeUpLists { .. }
+        | DataSet::MadeUpImages { .. } => &[],
     }
 }

@@ -43,7 +43,7 @@ pub(super) fn load(set: DataSet, folder: &Path) -> Result<Vec<Fold>, Error> {
             set.files().iter().map(part).collect::<Result<Vec<_>, _>>()?
         }
         DataSet::MadeUpLists { lists } => made_up(lists as usize).map_err(|error| refuse(error.to_string()))?,
-        _ => return Err(refuse("these are rows, not lists of documents".to_owned())),
+        _ => return Err(refuse("these are no lists of documents".to_owned())),
     };
     folds(&parts).map_err(|error| refuse(error.to_string()))
 }

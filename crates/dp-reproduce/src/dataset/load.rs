@@ -84,10 +84,7 @@ pub(super) fn load(set: DataSet, folder: &Path) -> Result<Prepared, Error> {
         }
         DataSet::Sphere => (synthetic::sphere(), None),
         DataSet::MadeUp { thousands } => (synthetic::made_up(thousands as usize * 1000), None),
-        DataSet::Mq2007 | DataSet::Mq2008 | DataSet::MadeUpLists { .. } => {
-            let what = "these are lists of documents, not rows".to_owned();
-            return Err(Error::Data { file: set.to_string(), what });
-        }
+        _ => return Err(Error::Data { file: set.to_string(), what: "these are no rows".to_owned() }),
     };
     let shape = |source: dp_data::examples::ShapeError| Error::Data { file: set.to_string(), what: source.to_string() };
     for table in core::iter::once(&mut train).chain(&mut test) {

@@ -167,6 +167,7 @@ pub(super) fn all(effort: Effort) -> Vec<Figure> {
     let mut figures = super::renyi_3::all(effort);
     figures.extend(super::renyi_4::all(effort));
     figures.extend(super::renyi_5::all(effort));
+    figures.extend(super::renyi_5_networks::all(effort));
     figures.extend(super::renyi_6::all(effort));
     figures.push(super::renyi_table::figure(effort));
     figures

@@ -16,6 +16,7 @@ const OUTCOME: Outcome = Outcome {
     reads: 7.25,
     coverage: Some([0.5, 0.1, 0.7, 1.0]),
     ranked: None,
+    chosen_step: Some(0.3),
 };
 
 #[test]
@@ -41,10 +42,10 @@ fn an_older_record_is_completed_in_one_step() {
     let plain = Outcome { accuracy: 0.5, objective: 0.25, seconds: 1.5, ..Outcome::default() };
     let covered = Outcome { reads: 7.25, coverage: OUTCOME.coverage, ..plain };
     for (i, (lacking, line, expected)) in [
-        (",reads,coverage,ranking,digest", first.clone(), plain),
-        (",ranking,digest", format!("{first},0.0,"), plain),
-        (",ranking,digest", format!("{first},7.25,0.5 0.1 0.7 1.0"), covered),
-        (",digest", format!("{first},7.25,0.5 0.1 0.7 1.0,"), covered),
+        (",reads,coverage,ranking,chosen_step,digest", first.clone(), plain),
+        (",ranking,chosen_step,digest", format!("{first},0.0,"), plain),
+        (",ranking,chosen_step,digest", format!("{first},7.25,0.5 0.1 0.7 1.0"), covered),
+        (",chosen_step,digest", format!("{first},7.25,0.5 0.1 0.7 1.0,"), covered),
     ]
     .into_iter()
     .enumerate()
@@ -68,13 +69,36 @@ fn an_older_record_is_completed_in_one_step() {
     assert!(std::fs::read_dir(folder.path()).unwrap().all(|entry| !entry.unwrap().path().ends_with(".part")));
 }
 
+/// The lines of a record with digests and without chosen steps are bound, and stay so.
+#[test]
+fn a_record_before_chosen_steps_is_completed_and_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("runs.csv");
+    let header = format::HEADER.replace(",chosen_step", "");
+    let row = format!(
+        "{},sphere,bolt-on,logistic,0,epsilon,given,10,50,usual,,0,0.5,0.25,1.5,7.25,0.5 0.1 0.7 1.0,",
+        cell(0).key()
+    );
+    let digest = format::digest(&header, &row);
+    std::fs::write(&path, format!("{header}\n{row},{digest}\n")).unwrap();
+    let expected = Outcome { accuracy: 0.5, objective: 0.25, seconds: 1.5, chosen_step: None, ..OUTCOME };
+    for _ in 0..2 {
+        let store = Store::open(&path).unwrap();
+        assert_eq!((store.len(), store.unbound(), store.get(&cell(0))), (1, 0, Some(&expected)));
+    }
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with(&format!("{}\n{row},,", format::HEADER)));
+    std::fs::write(&path, format!("{header}\n{},{digest}\n", row.replace("0.25", "0.24"))).unwrap();
+    let error = Store::open(&path).unwrap_err().to_string();
+    assert!(error.contains("line 2") && error.contains("digest"), "{error}");
+}
+
 #[cfg(unix)]
 #[test]
 fn an_older_record_keeps_its_mode() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("runs.csv");
-    std::fs::write(&path, format!("{}\n", format::HEADER.strip_suffix(",digest").unwrap())).unwrap();
+    std::fs::write(&path, format!("{}\n", format::HEADER.strip_suffix(",chosen_step,digest").unwrap())).unwrap();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
     Store::open(&path).unwrap();
     assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
@@ -193,7 +217,7 @@ fn a_torn_line_is_forgotten_wherever_it_was_cut() {
 fn another_file_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("notes.txt");
-    let (header, old) = (format::HEADER, format::HEADER.strip_suffix(",digest").unwrap());
+    let (header, old) = (format::HEADER, format::HEADER.strip_suffix(",chosen_step,digest").unwrap());
     let own = format::line(&cell(0), &OUTCOME);
     let files: [Vec<u8>; 9] = [
         b"my notes".to_vec(),

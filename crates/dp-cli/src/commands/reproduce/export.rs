@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use dp_data::{Examples, Rows};
-use dp_reproduce::{DataSet, dataset};
+use dp_reproduce::{DataSet, Records, dataset};
 use serde_json::json;
 
 use super::{failure, known, named, refuse_missing};
@@ -46,14 +46,14 @@ pub(super) fn run(args: &ReproduceExportArgs, console: &Console) -> Result<(), F
 /// Returns the requested data sets, or all whose files exist.
 fn chosen(args: &ReproduceExportArgs) -> Result<Vec<DataSet>, Failure> {
     if args.set.is_empty() {
-        let with_rows = known().filter(|set| !set.has_lists());
+        let with_rows = known().filter(|set| set.records() == Records::Rows);
         return Ok(with_rows.filter(|&set| dataset::missing(&args.data, [set]).is_empty()).collect());
     }
     let chosen = named(&args.set)?;
-    if let Some(set) = chosen.iter().find(|set| set.has_lists()) {
-        return Err(Failure::usage("--set", format!("`{set}` has lists of documents, not rows"))
+    if let Some(set) = chosen.iter().find(|set| set.records() != Records::Rows) {
+        return Err(Failure::usage("--set", format!("`{set}` does not consist of rows"))
             .expected("a data set of rows")
-            .help("other programs read the files of such lists themselves"));
+            .help("other programs read its files themselves"));
     }
     chosen.iter().try_for_each(|&set| refuse_missing(&args.data, [set]))?;
     Ok(chosen)
