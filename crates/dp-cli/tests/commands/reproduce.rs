@@ -1,6 +1,6 @@
 //! `dp reproduce` on generated data: lists, runs, stores and draws, and its errors.
 
-use crate::support::Workplace;
+use crate::support::{Workplace, idx};
 
 /// The only figure that needs no files.
 const SPHERE: [&str; 6] = ["reproduce", "thesis-6", "--quick", "--out", "out", "--json"];
@@ -134,6 +134,29 @@ fn only_the_algorithms_that_were_asked_for_are_run() {
     assert!(count(",noiseless,") == noiseless && place.read("out/runs.csv").lines().count() > lines);
 }
 
+/// The networks of chapter 5: images of three data sets, and pictures of what was run.
+#[test]
+fn networks_are_run_on_images() {
+    let place = Workplace::new();
+    let list = place.dp(&["reproduce", "list", "--json"]).json();
+    let figures = list["figures"].as_array().unwrap();
+    let data = |name: &str| figures.iter().find(|figure| figure["name"] == name).unwrap()["data"].clone();
+    assert_eq!(data("renyi-5-5"), serde_json::json!(["mnist-images", "fashion-images"]));
+    assert_eq!(data("renyi-5-6"), serde_json::json!(["cifar10"]));
+    let missing = place.dp(&["reproduce", "renyi-5-6", "--out", "out"]);
+    missing.fails(3, "reproduce.data").says("cifar-10-batches-bin/test_batch.bin (30730000 bytes");
+    place.dp(&["reproduce", "export", "--out", "x", "--set", "cifar10"]).fails(2, "usage.value").says("rows");
+
+    // Images of another shape than the networks of the figure have.
+    for name in ["train", "t10k"] {
+        let labels: Vec<u8> = (0..40).map(|i| i % 10).collect();
+        place.write(&format!("mnist-{name}-images-idx3-ubyte.gz"), idx(&[40, 6, 6], &[7; 40 * 36]));
+        place.write(&format!("mnist-{name}-labels-idx1-ubyte.gz"), idx(&[40], &labels));
+    }
+    let run = ["reproduce", "renyi-5-5", "--set", "mnist-images", "--quick", "--repetitions", "1", "--out", "out"];
+    place.dp(&run).fails(3, "reproduce.data").says("28 x 28 x 1");
+}
+
 /// Chapter 6: MQ2007 has no known size, generated lists need no file, and one training serves both rows of panels.
 #[test]
 fn rankers_are_run_on_lists_that_need_no_file() {
@@ -151,7 +174,7 @@ fn rankers_are_run_on_lists_that_need_no_file() {
 
     let missing = place.dp(&["reproduce", "renyi-6-1", "--out", "out"]);
     missing.fails(3, "reproduce.data").says("mq2007/S5.txt (size unknown");
-    place.dp(&["reproduce", "export", "--out", "x", "--set", "mq2008"]).fails(2, "usage.value").says("lists");
+    place.dp(&["reproduce", "export", "--out", "x", "--set", "mq2008"]).fails(2, "usage.value").says("rows");
     let dry = place.dp(&["reproduce", "renyi-6-2", "--quick", "--dry-run", "--json"]).json();
     assert_eq!(dry["reads"].as_array().unwrap().len(), 5);
     assert!(place.files().is_empty());

@@ -145,3 +145,44 @@ fn made_up_sets_are_the_same_every_time() {
     let larger = DataSet::MadeUp { thousands: 3 }.load(Path::new("nowhere")).unwrap();
     assert_eq!(rows(&made_up.train)[..], rows(&larger.train)[..2000]);
 }
+
+fn idx(sizes: &[u32], data: &[u8]) -> Vec<u8> {
+    let header = [0, 0, 8, sizes.len() as u8].into_iter().chain(sizes.iter().flat_map(|size| size.to_be_bytes()));
+    header.chain(data.iter().copied()).collect()
+}
+
+#[test]
+fn images_keep_their_bytes_and_classes() {
+    let folder = tempfile::tempdir().unwrap();
+    for (part, count) in [("train", 12u8), ("t10k", 10)] {
+        let pixels: Vec<u8> = (0..count * 4).collect();
+        let labels: Vec<u8> = (0..count).map(|i| i % 10).collect();
+        gz(folder.path(), &format!("fashion-{part}-images-idx3-ubyte.gz"), &idx(&[u32::from(count), 2, 2], &pixels));
+        gz(folder.path(), &format!("fashion-{part}-labels-idx1-ubyte.gz"), &idx(&[u32::from(count)], &labels));
+    }
+    let sets = DataSet::FashionImages.load_images(folder.path()).unwrap();
+    assert_eq!((sets.train.len(), sets.test.len(), sets.train.classes()), (12, 10, 10));
+    let last = sets.train.choose(&[11]);
+    assert_eq!((last.pixels(0), last.label(0)), (&[44, 45, 46, 47][..], 1));
+    gz(folder.path(), "fashion-t10k-labels-idx1-ubyte.gz", &idx(&[9], &[1; 9]));
+    let error = DataSet::FashionImages.load_images(folder.path()).unwrap_err();
+    assert!(matches!(&error, Error::Data { file, .. } if file == "fashion-images"), "{error}");
+
+    std::fs::create_dir(folder.path().join("cifar-10-batches-bin")).unwrap();
+    for (i, file) in DataSet::CifarImages.files().iter().enumerate() {
+        let record = [&[i as u8][..], &[i as u8 * 10; 3072]].concat();
+        std::fs::write(folder.path().join(file.name), record).unwrap();
+    }
+    let sets = DataSet::CifarImages.load_images(folder.path()).unwrap();
+    assert_eq!((sets.train.len(), sets.test.len()), (5, 1));
+    assert_eq!((sets.train.label(4), sets.test.label(0), sets.test.choose(&[0]).pixels(0)[9]), (4, 5, 50));
+
+    // Other records.
+    for set in [DataSet::Sphere, DataSet::MadeUpLists { lists: 20 }, DataSet::MadeUpImages { images: 3 }] {
+        assert!(matches!(set.load_images(folder.path()), Err(Error::Data { .. })), "{set}");
+    }
+    let images = DataSet::MadeUpImages { images: 20 };
+    assert!(matches!(images.load(folder.path()), Err(Error::Data { .. })));
+    assert!(matches!(images.load_lists(folder.path()), Err(Error::Data { .. })));
+    assert!(matches!(DataSet::MnistImages.load_images(folder.path()), Err(Error::MissingFile { .. })));
+}
