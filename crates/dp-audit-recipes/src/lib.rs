@@ -37,6 +37,7 @@ mod canary;
 mod choice;
 mod last_iterate;
 mod likelihood;
+mod model_sgd;
 mod newton;
 mod noisy_moments;
 mod noisy_steps;
@@ -265,6 +266,11 @@ pub const RECIPES: &[Recipe] = &[
         name: "dp-agd",
         about: "gradient descent with a noisy choice of the best step (Lee, Kifer 2018), one step",
         build: searched::dp_agd,
+    },
+    Recipe {
+        name: "model-sgd",
+        about: "a model of any kind (DP-SGD, DP-BLSGD): one step, its gradient and its line search on one batch",
+        build: model_sgd::subjects,
     },
     Recipe {
         name: "snowball-sgd",

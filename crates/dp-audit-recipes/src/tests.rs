@@ -106,7 +106,9 @@ fn scores_are_log_likelihood_ratios() {
     let in_batches: Vec<Audited> =
         in_batches.into_iter().filter(|audited| audited.subject.name().contains("/in-batches/")).collect();
     assert_eq!(in_batches.len(), 4);
-    for audited in replaced.into_iter().chain(in_batches) {
+    let of_models = recipe("model-sgd").unwrap().subjects(&zero_out).unwrap();
+    assert_eq!(of_models.len(), 6);
+    for audited in replaced.into_iter().chain(in_batches).chain(of_models) {
         let name = audited.subject.name();
         // The law of a search needs an integral for each answer.
         let trials = if name.contains("backtracking") { 2_000 } else { 20_000 };

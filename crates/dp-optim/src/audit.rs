@@ -20,7 +20,7 @@ use crate::recipes::phases::PhasedRun;
 use crate::recipes::priv_gene::GeneRun;
 use crate::recipes::scs13::UpdatesRun;
 use crate::recipes::searched_descent::SearchRun;
-use crate::recipes::{BoltOn, Bst14, Planned, Problem, RecordAdjacency, Search, TrainsAny};
+use crate::recipes::{BoltOn, Bst14, ModelPlan, Planned, Problem, RecordAdjacency, Search, TrainsAny};
 use crate::tuning::portions::PortionsPlan;
 
 pub use crate::added_up::AddedUp;
@@ -192,6 +192,41 @@ pub fn law_of_choice<A: RecordAdjacency>(
     required: Vec<f64>,
 ) -> Result<Vec<f64>, Error> {
     Searcher::<A>::new(search, rho)?.law(&Sums { losses, required })
+}
+
+/// Returns the divisor of a batch's sum.
+pub fn divisor_of_model<A: RecordAdjacency>(plan: &ModelPlan<A>) -> f64 {
+    plan.divisor()
+}
+
+/// Returns the sensitivity of a step's sum.
+///
+/// # Errors
+/// Numbers outside the range of a sum.
+pub fn sensitivity_of_model<A: RecordAdjacency>(plan: &ModelPlan<A>) -> Result<f64, Error> {
+    plan.sensitivity()
+}
+
+/// Returns the factors of the candidate steps of a model's first step, and their probabilities from the sum of clamped losses at the
+/// start and at each candidate, in units of the largest loss; `points` are the start and the candidates. `None` without a search.
+///
+/// # Errors
+/// Numbers that are not finite.
+pub fn law_of_step<A: RecordAdjacency>(
+    plan: &ModelPlan<A>,
+    step_size: f64,
+    losses: impl Fn(&[f64]) -> f64,
+    here: &[f64],
+    point: impl Fn(f64) -> Vec<f64>,
+) -> Result<Option<Vec<(f64, f64)>>, Error> {
+    let Some(search) = plan.search::<A>()? else { return Ok(None) };
+    let factors = search.factors(1.0);
+    let candidates = factors.iter().map(|&factor| {
+        let point = point(factor);
+        (losses(&point), search.required(here, &point, step_size * factor))
+    });
+    let law = search.law(losses(here), &candidates.collect::<Vec<_>>())?;
+    Ok(Some(factors.into_iter().zip(law).collect()))
 }
 
 /// Returns the steps of DP-SVRG.

@@ -154,7 +154,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         let plan = batches.plan()?;
         let steps = match &search {
             None => NoisySteps::start(noise, plan, log, rng)?,
-            Some(search) => NoisySteps::start_beside(noise, search.event(), plan, log, rng)?,
+            Some(search) => NoisySteps::start_beside(noise, search.searcher.event(), plan, log, rng)?,
         };
         Ok(Self { search, ..Self::with(model, batches, started, Noise::Steps(steps), rng) })
     }

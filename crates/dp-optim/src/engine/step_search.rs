@@ -1,8 +1,8 @@
 //! The private choice of a step's size among candidates, by the losses of the step's own batch.
 
-use dp_accountant::{Adjacency, DpEvent};
+use dp_accountant::Adjacency;
+use dp_mechanisms::ReleaseRng;
 use dp_mechanisms::steps::NoisySteps;
-use dp_mechanisms::{PrivacyEvent, ReleaseRng};
 use nalgebra::RealField;
 
 use super::grid_sum::GridSum;
@@ -59,12 +59,40 @@ pub(crate) struct StepSearcher<A: Adjacency> {
 }
 
 impl<A: Adjacency> StepSearcher<A> {
-    /// Returns the event of one search.
-    pub(crate) fn event(&self) -> DpEvent {
+    /// Returns the factors of the candidates on the size of the schedule.
+    pub(crate) fn factors(&self, longest: f64) -> Vec<f64> {
+        (0..self.candidates).map(|i| longest * self.shrink.powi(i32::try_from(i).unwrap_or(i32::MAX))).collect()
+    }
+
+    /// Returns the decrease of the sum of losses that a step of this size to `point` requires, over C_o and on the grid.
+    pub(crate) fn required<F: RealField + Copy>(&self, here: &[F], point: &[F], step_size: f64) -> f64 {
+        let units = self.divisor / self.most_loss;
+        let moved = squared(here.iter().zip(point).map(|(&a, &b)| a - b));
+        let penalty = |point: &[F]| 0.5 * self.lambda * squared(point.iter().copied());
+        self.grid.public(units * (self.armijo * moved / step_size + penalty(point) - penalty(here)))
+    }
+
+    /// Returns the probability of each candidate, from the sum of losses here and, for each candidate, the sum and the required
+    /// decrease.
+    ///
+    /// # Errors
+    /// Numbers that are not finite.
+    #[cfg(any(test, feature = "audit"))]
+    pub(crate) fn law(&self, here: f64, candidates: &[(f64, f64)]) -> Result<Vec<f64>, Error> {
         match &self.searcher {
-            Searcher::Backtracking(mechanism) => mechanism.event(),
-            Searcher::Selection(mechanism) => mechanism.event(),
-            Searcher::NoisyMin(mechanism) => mechanism.event(),
+            Searcher::Selection(mechanism) => {
+                let scores = candidates.iter().map(|(loss, required)| -loss - required).collect();
+                Ok(mechanism.probabilities(&dp_mechanisms::scores::Scores::new(scores)?)?)
+            }
+            searcher => {
+                let losses = core::iter::once(here).chain(candidates.iter().map(|(loss, _)| *loss)).collect();
+                let required = candidates.iter().map(|(_, required)| *required).collect();
+                let mut law = searcher.law(&crate::line_search::Sums { losses, required })?;
+                // The shortest candidate is taken instead of no step.
+                let none = law.remove(0);
+                law.iter_mut().next_back().into_iter().for_each(|last| *last += none);
+                Ok(law)
+            }
         }
     }
 
@@ -82,17 +110,11 @@ impl<A: Adjacency> StepSearcher<A> {
         loss_at: impl Fn(&[F]) -> Result<f64, Error>,
     ) -> Result<f64, Error> {
         let &Candidates { here, step_size, longest, .. } = candidates;
-        let factors: Vec<f64> =
-            (0..self.candidates).map(|i| longest * self.shrink.powi(i32::try_from(i).unwrap_or(i32::MAX))).collect();
-        let units = self.divisor / self.most_loss;
-        let penalty = |point: &[F]| 0.5 * self.lambda * units * squared(point.iter().copied());
-        let penalty_here = penalty(here);
-        // The sum of losses at a candidate, and the decrease that it requires, in units of the largest loss.
+        let factors = self.factors(longest);
+        // The sum of losses at a candidate, and the decrease that it requires.
         let at = |factor: &f64| {
             let point = candidates.at(*factor);
-            let moved = squared(here.iter().zip(&point).map(|(&a, &b)| a - b));
-            let required = self.armijo * units * moved / (step_size * factor) + penalty(&point) - penalty_here;
-            Ok::<_, Error>((loss_at(&point)?, self.grid.public(required)))
+            Ok::<_, Error>((loss_at(&point)?, self.required(here, &point, step_size * factor)))
         };
         let chosen = match &self.searcher {
             Searcher::Backtracking(mechanism) => {
@@ -147,7 +169,7 @@ mod tests {
             let noise = Gaussian::from_std_dev(sensitivity, 1.0).unwrap();
             let (mut log, mut rng) = (EventLog::new(), OsSeeded::new().unwrap());
             let plan = StepPlan::AllRecords { steps: 1 };
-            let mut steps = NoisySteps::start_beside(noise.into(), search.event(), plan, &mut log, &mut rng).unwrap();
+            let mut steps = NoisySteps::start_beside(noise.into(), search.searcher.event(), plan, &mut log, &mut rng).unwrap();
             steps.noisy(Bounded::with_proven_sensitivity(vec![0.0f64], sensitivity), &mut rng).unwrap();
 
             let at = |factor: f64| vec![here - step_size * factor * direction];

@@ -9,8 +9,9 @@ use dp_losses::ChoosesFrom;
 use dp_mechanisms::{ReleaseRng, Released};
 use nalgebra::RealField;
 
-use super::ModelDerivation;
+use super::{ModelDerivation, StepSearch};
 use crate::averaging::AveragingWeights;
+use crate::engine::step_search::StepSearcher;
 use crate::engine::{
     AfterUpdate, BatchKey, BatchLaw, Buffered, Control, NoisyGradient, SampledRun, Start, StepBatches,
 };
@@ -127,6 +128,27 @@ impl<A: RecordAdjacency> ModelPlan<A> {
         promise.kept(weights, log, derivation.clone(), derivation.recipe.noise_mode)
     }
 
+    /// Returns the search of each step's size, under the relation of a step's noise.
+    pub(crate) fn search<B: RecordAdjacency>(&self) -> Result<Option<StepSearcher<B>>, Error> {
+        let (ModelDerivation { recipe, n, std_dev, .. }, Resolved { sums, divisor, .. }) =
+            (&self.derivation, &self.resolved);
+        let of_steps =
+            |search: StepSearch| search.of_steps(*std_dev / sums.sensitivity()?, recipe.lambda, *n, *divisor);
+        recipe.search.map(of_steps).transpose()
+    }
+
+    /// Returns the sensitivity of a step's sum.
+    #[cfg(feature = "audit")]
+    pub(crate) fn sensitivity(&self) -> Result<f64, Error> {
+        self.resolved.sums.sensitivity()
+    }
+
+    /// Returns the mean number of samples of a batch, by which sums are divided.
+    #[cfg(feature = "audit")]
+    pub(crate) fn divisor(&self) -> f64 {
+        self.resolved.divisor
+    }
+
     fn train_under<F, M, S, B: RecordAdjacency>(
         &self,
         training: Training<'_, F, M, S>,
@@ -149,9 +171,7 @@ impl<A: RecordAdjacency> ModelPlan<A> {
         let key = BatchKey::draw(rng);
         let batches = StepBatches::Drawn { n: *n, law: *law, steps: recipe.steps };
         let mut log = EventLog::new();
-        let search =
-            recipe.search.map(|search| search.of_steps(*std_dev / sums.sensitivity()?, recipe.lambda, *n, *divisor));
-        let search = search.transpose()?;
+        let search = self.search()?;
         let gradient = NoisyGradient::start_searching(model, batches, sums.sum, noise.into(), search, &mut log, rng)?;
         let rule = Rule::new(recipe.descent, (recipe.lambda, None), None, *std_dev, &start);
         let mut iterate = Buffered::new(start, !weights.is_last(), gradient, rule);

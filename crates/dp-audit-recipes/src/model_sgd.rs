@@ -1,0 +1,217 @@
+//! The canary of the training of a model: one noisy gradient and, with a search, the choice of the step's size on the same batch,
+//! both seen by the attacker.
+//!
+//! The model has one parameter. All samples but the canary are null. Whether the canary is in the batch decides the law of the
+//! gradient *and* that of the choice: a bound that amplified them one by one would be wrong.
+
+use dp_accountant::certificate::{Derivation as _, NoiseMode};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use dp_audit::{Claim, Side};
+use dp_data::Samples;
+use dp_losses::{ChoosesFrom, Model, ParameterBlock};
+use dp_mechanisms::clip::ClippingNorm;
+
+use dp_optim::audit;
+use dp_optim::engine::{AfterUpdate, Control};
+use dp_optim::recipes::{ModelPlan, ModelSgd, RecordAdjacency, Sampling, Search, StepSearch};
+use dp_optim::{Descent, Error, FloatKind, Schedule};
+
+use super::likelihood::log_sum_exp;
+use super::scored::scored;
+use super::{Audited, Distance, Parameters, mode_name};
+
+/// Costs in units of releasing one number: of the integrals of a backtracking search, and of the rest of a run.
+const COST_OF_AN_INTEGRAL: f64 = 1000.0;
+const COST_OF_A_RUN: f64 = 60.0;
+
+pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
+    if !(parameters.delta > 0.0) {
+        return Ok(Vec::new());
+    }
+    let mut all = Vec::new();
+    for (name, search) in
+        [("plain", None), ("backtracking", Some(Search::Backtracking)), ("selection", Some(Search::Selection))]
+    {
+        for noise_mode in parameters.modes() {
+            let recipe = recipe(parameters, search, noise_mode)?;
+            let name = format!("model-sgd/{name}/{}", mode_name(noise_mode));
+            all.push(match parameters.relation {
+                AdjacencyKind::ReplaceOne => audited::<ReplaceOne>(name, &recipe, parameters)?,
+                AdjacencyKind::ZeroOut => audited::<ZeroOut>(name, &recipe, parameters)?,
+                adjacency => return Err(Error::Adjacency { recipe: "model-sgd", adjacency }),
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// One step; half of its cost is the search's, so that a fault in either shows.
+fn recipe(parameters: &Parameters, search: Option<Search>, noise_mode: NoiseMode) -> Result<ModelSgd, Error> {
+    let search = search.map(|search| StepSearch {
+        search,
+        candidates: 4,
+        shrink: 0.5,
+        armijo: 1e-6,
+        most_loss: 1.0,
+        share: 0.5,
+    });
+    let is_replaced = parameters.relation == AdjacencyKind::ReplaceOne;
+    Ok(ModelSgd {
+        sampling: if is_replaced { Sampling::FixedSize } else { Sampling::Poisson },
+        batch_size: parameters.batch_size.min(parameters.n),
+        steps: 1,
+        descent: Descent::Plain,
+        schedule: Schedule::Constant { step: 1.0 },
+        search,
+        noise_mode,
+        float: FloatKind::F64,
+        ..ModelSgd::new(ClippingNorm::new(1.0)?)
+    })
+}
+
+fn audited<A: RecordAdjacency>(name: String, recipe: &ModelSgd, parameters: &Parameters) -> Result<Audited, Error> {
+    let plan = recipe.plan::<A>(parameters.n, 1, parameters.budget()?)?;
+    let rate = parameters.batch_size.min(parameters.n) as f64 / parameters.n as f64;
+    let rate = match recipe.sampling {
+        Sampling::FixedSize => rate,
+        _ => audit::divisor_of_model(&plan) / parameters.n as f64,
+    };
+    let other = (A::KIND == AdjacencyKind::ReplaceOne).then_some(-1.0);
+    let sides = [Some(1.0), other];
+    let claim = Claim { event: plan.derivation().event()?, delta: parameters.delta };
+    let pair = format!("a sample of one class against {}", if other.is_some() { "the other" } else { "a null sample" });
+    // One contribution is cut to the clipping norm, which is 1.
+    let distance = Distance {
+        reached: if other.is_some() { 2.0 } else { 1.0 },
+        claimed: audit::sensitivity_of_model(&plan)?,
+        pairs: 1,
+    };
+    let backtracks = recipe.search.is_some_and(|search| search.search == Search::Backtracking);
+    let cost = COST_OF_A_RUN + if backtracks { 4.0 * COST_OF_AN_INTEGRAL } else { 0.0 };
+    let n = parameters.n;
+    let subject = scored(name, pair, claim, cost, move |side, rng| {
+        let canary = if side == Side::Base { sides[0] } else { sides[1] };
+        let (samples, mut seen) = (OneCanary { n, canary }, None);
+        let mut observer = |after: &AfterUpdate<'_, f64>| seen = Some((after.iterate[0], after.step_size));
+        plan.train(&Bump::new(), &samples, vec![0.0], rng, &mut Control::default(), &mut observer)?;
+        let (reached, step) = seen.ok_or(Error::Interrupted)?;
+        let [base, neighbour] = sides.map(|canary| log_density(&plan, rate, canary, reached, step));
+        Ok::<f64, Error>(neighbour? - base?)
+    });
+    Ok(Audited { subject, distance })
+}
+
+/// Returns the logarithm of the density of the noisy sum and the chosen step, up to a constant.
+fn log_density<A: RecordAdjacency>(
+    plan: &ModelPlan<A>,
+    rate: f64,
+    canary: Option<f64>,
+    reached: f64,
+    step: f64,
+) -> Result<f64, Error> {
+    let (std_dev, divisor) = (plan.derivation().std_dev, audit::divisor_of_model(plan));
+    let noisy_sum = -reached * divisor / step;
+    let at = |factor: f64| vec![-factor * noisy_sum / divisor];
+    let mut terms = Vec::new();
+    for (probability, canary) in [(rate, canary), (1.0 - rate, None)] {
+        let sum = canary.map_or(0.0, |x| Bump::gradient(0.0, x).clamp(-1.0, 1.0));
+        let gradient = -(noisy_sum - sum).powi(2) / (2.0 * std_dev * std_dev);
+        let losses = |point: &[f64]| canary.map_or(0.0, |x| Bump::loss(point[0], x).clamp(0.0, 1.0));
+        let choice = match audit::law_of_step(plan, 1.0, losses, &[0.0], at)? {
+            None => 1.0,
+            Some(law) => law.iter().find(|(factor, _)| (factor - step).abs() < 1e-12).map_or(0.0, |(_, p)| *p),
+        };
+        terms.push(probability.ln() + gradient + choice.ln());
+    }
+    Ok(log_sum_exp(terms.into_iter()))
+}
+
+/// Samples of which all but the first are null, and maybe the first.
+struct OneCanary {
+    n: u64,
+    canary: Option<f64>,
+}
+
+impl Samples for OneCanary {
+    fn count(&self) -> u64 {
+        self.n
+    }
+
+    fn is_null(&self, position: u32) -> bool {
+        position > 0 || self.canary.is_none()
+    }
+}
+
+/// A loss in one parameter that is steep at the origin, and clamped to zero at some candidates and to the largest loss at others:
+/// `100 sin(20 x w)`.
+struct Bump([ParameterBlock; 1]);
+
+impl Bump {
+    fn new() -> Self {
+        Self([ParameterBlock { name: "position".into(), range: 0..1 }])
+    }
+
+    fn loss(w: f64, x: f64) -> f64 {
+        100.0 * (20.0 * x * w).sin()
+    }
+
+    fn gradient(w: f64, x: f64) -> f64 {
+        2000.0 * x * (20.0 * x * w).cos()
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Batch<'a> {
+    samples: &'a OneCanary,
+    positions: &'a [u32],
+}
+
+impl Batch<'_> {
+    fn each(&self) -> impl Iterator<Item = f64> {
+        self.positions.iter().filter_map(|_| self.samples.canary)
+    }
+}
+
+impl Model<f64> for Bump {
+    type Batch<'a> = Batch<'a>;
+    /// The parameter.
+    type Pass = f64;
+
+    fn blocks(&self) -> &[ParameterBlock] {
+        &self.0
+    }
+
+    fn pass(&self, _: usize) -> f64 {
+        0.0
+    }
+
+    fn forward(&self, w: &[f64], _: Batch<'_>, pass: &mut f64) {
+        *pass = w[0];
+    }
+
+    fn losses(&self, batch: Batch<'_>, pass: &f64, out: &mut [f64]) {
+        out.iter_mut().zip(batch.each()).for_each(|(out, x)| *out = Self::loss(*pass, x));
+    }
+
+    fn backward(&self, _: &[f64], _: Batch<'_>, _: &mut f64) {}
+
+    fn squared_norms(&self, batch: Batch<'_>, pass: &mut f64, out: &mut [f64]) {
+        out.iter_mut().zip(batch.each()).for_each(|(out, x)| *out = Self::gradient(*pass, x).powi(2));
+    }
+
+    fn add_weighted(&self, batch: Batch<'_>, pass: &mut f64, coefficients: &[f64], sum: &mut [f64]) {
+        for (coefficient, x) in coefficients.iter().zip(batch.each()) {
+            sum[0] += coefficient * Self::gradient(*pass, x);
+        }
+    }
+
+    fn add_weighted_in_double(&self, batch: Batch<'_>, pass: &mut f64, coefficients: &[f64], sum: &mut [f64]) {
+        self.add_weighted(batch, pass, coefficients, sum);
+    }
+}
+
+impl ChoosesFrom<f64, OneCanary> for Bump {
+    fn choose<'a>(&self, samples: &'a OneCanary, positions: &'a [u32]) -> Batch<'a> {
+        Batch { samples, positions }
+    }
+}
