@@ -215,3 +215,54 @@ impl ChoosesFrom<f64, OneCanary> for Bump {
         Batch { samples, positions }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dp_accountant::bound;
+
+    use super::*;
+
+    /// Returns the largest hockey-stick divergence of the two laws of what the attacker sees, in both directions, by quadrature over
+    /// the noisy sum.
+    fn divergences(plan: &ModelPlan<ZeroOut>, rate: f64, epsilons: &[f64]) -> Vec<f64> {
+        let (std_dev, divisor) = (plan.derivation().std_dev, audit::divisor_of_model(plan));
+        let (points, width) = (160, 14.0 * std_dev);
+        let factors = [1.0, 0.5, 0.25, 0.125];
+        let mut found = vec![[0.0; 2]; epsilons.len()];
+        for i in 0..points {
+            let noisy_sum = width * ((f64::from(i) + 0.5) / f64::from(points) - 0.5) + 0.5;
+            for step in factors {
+                let reached = -step * noisy_sum / divisor;
+                let [with, without] = [Some(1.0), None].map(|canary| {
+                    let log = log_density(plan, rate, canary, reached, step).unwrap();
+                    log.exp() / (std_dev * (2.0 * core::f64::consts::PI).sqrt()) * width / f64::from(points)
+                });
+                for (sums, epsilon) in found.iter_mut().zip(epsilons) {
+                    sums[0] += (with - epsilon.exp() * without).max(0.0);
+                    sums[1] += (without - epsilon.exp() * with).max(0.0);
+                }
+            }
+        }
+        found.into_iter().map(|[one, other]| f64::max(one, other)).collect()
+    }
+
+    /// Gradient and search on one batch cost no more than the event.
+    #[test]
+    fn the_law_of_a_step_is_within_its_event() {
+        let epsilons = [0.0, 0.1, 0.3, 0.6, 1.0, 1.5];
+        for search in [Search::Selection, Search::Backtracking] {
+            let parameters = Parameters { n: 40, batch_size: 4, epsilon: 2.5, delta: 1e-3, ..Parameters::default() };
+            let parameters = Parameters { relation: AdjacencyKind::ZeroOut, ..parameters };
+            let recipe = recipe(&parameters, Some(search), NoiseMode::Exact).unwrap();
+            let plan = recipe.plan::<ZeroOut>(40, 1, parameters.budget().unwrap()).unwrap();
+            let rate = audit::divisor_of_model(&plan) / 40.0;
+            let event = plan.event();
+            for (found, epsilon) in divergences(&plan, rate, &epsilons).into_iter().zip(epsilons) {
+                let claimed = bound::delta(event, epsilon).unwrap().value;
+                assert!(found <= claimed * (1.0 + 1e-3) + 1e-9, "{search:?} at {epsilon}: {found} beyond {claimed}");
+                // The sample is not far from the worst one.
+                assert!(epsilon > 0.0 || found > 0.4 * claimed, "{search:?}: {found} of {claimed}");
+            }
+        }
+    }
+}
