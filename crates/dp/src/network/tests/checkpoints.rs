@@ -1,6 +1,9 @@
 //! Trainings that go on from the file of an interrupted one.
 
+use dp_optim::engine::RunState;
+
 use super::*;
+use crate::network::checkpoint::State;
 
 /// Trains, and takes a checkpoint after each step that allows for one more.
 fn observed(plan: &NetworkPlan, resumed: Option<Checkpoint>) -> (NetworkFile, Vec<Checkpoint>) {
@@ -43,6 +46,29 @@ fn a_training_goes_on_from_its_file_under_the_same_certificate() {
         assert!(later.is_empty());
         assert_eq!(last.model.weights, whole.model.weights);
     }
+}
+
+/// The step sizes that a line search has chosen are part of the state.
+#[test]
+fn a_search_goes_on_from_its_file() {
+    let mut training = training(FloatKind::F32);
+    if let Method::Private { recipe, .. } = &mut training.method {
+        recipe.search = Some(dp_optim::recipes::StepSearch::new());
+    }
+    let plan = training.plan(400).unwrap();
+    let (_, taken) = observed(&plan, None);
+    let read = Checkpoint::parse(&taken[11].to_bytes().unwrap()).unwrap();
+    assert_eq!(read, taken[11]);
+    let (resumed, later) = observed(&plan, Some(read.after_loss()));
+    verify::network(&resumed).unwrap();
+    let State::Single(state) = &later[16].state else { panic!() };
+    assert_eq!((later.len(), state.updates, state.lost, state.chosen.len()), (17, 30, 1, 29));
+    // A state that has lost them belongs to another training.
+    let State::Single(state) = taken[11].state.clone() else { panic!() };
+    let state = State::Single(RunState { chosen: Vec::new(), ..state });
+    let without = Checkpoint::new(taken[11].training.clone(), state, 13);
+    let (mut rng, mut control) = (OsSeeded::new().unwrap(), Control::default());
+    assert!(plan.train(&images(400), Some(without), &mut rng, &mut control, &mut |_| ()).is_err());
 }
 
 /// What differs, and the change that makes it differ.
