@@ -36,7 +36,7 @@ use crate::gdp;
 use crate::laplace_ball::Ball;
 use crate::leaves::failures::take_failures;
 use crate::leaves::pure::pure_epsilon;
-use crate::leaves::{Leaf, Leaves, leaves};
+use crate::leaves::{Leaf, Leaves, SMALLEST_RATIO, leaves};
 use crate::params::Delta;
 use crate::pure;
 use crate::rdp::RdpCurve;
@@ -403,9 +403,11 @@ struct Parts {
     failure: f64,
     /// The Renyi curve of everything except the failures.
     renyi: RdpCurve,
-    /// Everything except the failures: each release itself, or its pure guarantee if its own dominating pair is not known.
+    /// Everything except the failures: each release itself, or what [represents](dominating) it if its own dominating pair is not known.
     dominated: Leaves,
-    /// True if no release was replaced by its pure guarantee, so that the exact curve is at most the Renyi curve.
+    /// The same for the releases without a pure guarantee.
+    without_pure: Leaves,
+    /// True if every release is itself, so that the exact curve is at most the Renyi curve.
     is_dominated: bool,
     /// True if something was released without a guarantee.
     non_private: bool,
@@ -422,6 +424,7 @@ impl Parts {
             failure,
             renyi: RdpCurve::from_leaves(leaves.clone())?,
             dominated: Vec::with_capacity(leaves.len()),
+            without_pure: Vec::new(),
             is_dominated: true,
             non_private: failure >= 1.0,
         };
@@ -432,7 +435,11 @@ impl Parts {
             let times = count_up(count);
             let dominating = dominating(&leaf);
             parts.is_dominated &= dominating.is_none();
-            parts.dominated.push((dominating.unwrap_or_else(|| leaf.clone()), count));
+            let dominating = dominating.unwrap_or_else(|| leaf.clone());
+            if pure_epsilon(&leaf) == f64::INFINITY {
+                parts.without_pure.push((dominating.clone(), count));
+            }
+            parts.dominated.push((dominating, count));
             match leaf {
                 Leaf::NonPrivate => parts.non_private = true,
                 Leaf::Gaussian { mu } => {
@@ -468,8 +475,7 @@ impl Parts {
         if self.pure.is_empty() || !self.others {
             return None;
         }
-        let rest = self.dominated.iter().filter(|(leaf, _)| pure_epsilon(leaf) == f64::INFINITY);
-        PrivacyCurve::from_leaves(rest.cloned().collect()).ok()
+        PrivacyCurve::from_leaves(self.without_pure.clone()).ok()
     }
 
     /// Returns whether no other theorem can noticeably improve on this exact bracket.
@@ -539,9 +545,13 @@ impl Parts {
 /// guarantee; for Gaussian releases and pure guarantees on one Poisson sample, the Gaussian one whose `mu` they have together.
 fn dominating(leaf: &Leaf) -> Option<Leaf> {
     if let Leaf::Poisson { rate, base } = leaf {
-        let is_one = matches!(base.as_slice(), [(base, 1)] if !matches!(base, Leaf::BoundedRange { .. }));
-        let mu = if is_one { f64::INFINITY } else { gdp::mu_of_mixed(base) };
-        return (mu <= LARGEST_MU).then_some(Leaf::PoissonGaussian { rate: *rate, mu });
+        let has_law = matches!(base.as_slice(), [(base, 1)] if dominating(base).is_none());
+        let mu = if has_law { f64::INFINITY } else { gdp::mu_of_mixed(base) };
+        return match mu {
+            0.0 => Some(Leaf::Pure { epsilon: 0.0 }),
+            mu if mu <= LARGEST_MU => Some(Leaf::PoissonGaussian { rate: *rate, mu: mu.max(SMALLEST_RATIO) }),
+            _ => None,
+        };
     }
     let has_no_pair = matches!(
         leaf,

@@ -11,6 +11,8 @@ mod replaced;
 mod sampled;
 mod single;
 
+pub(crate) use single::SMALLEST_RATIO;
+
 use crate::adjacency::AdjacencyKind;
 use crate::error::Error;
 use crate::event::{DpEvent, MAX_DEPTH, MarginLoss, Repetitions};

@@ -36,7 +36,8 @@ pub struct ParameterBlock {
 ///
 /// # Privacy
 /// A clipped sum relies on laws 2, 3, 5 and 8 to 10: with `coefficients[i, k] = min(1, C / norm)` computed from `squared_norms`, no
-/// example changes block `k` of the sum by more than `C`, up to the rounding of that sum.
+/// example changes block `k` of the sum by more than `C`, up to the rounding of that sum. A line search on sums of clamped losses
+/// relies on laws 1 and 10.
 ///
 /// # Shapes
 /// A batch of `n` examples: `out` of `losses` holds `n` numbers, `out` of `squared_norms` and `coefficients` hold `n x blocks`

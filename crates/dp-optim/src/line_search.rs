@@ -15,6 +15,9 @@ use crate::error::Error;
 
 const RECIPE: &str = "line search";
 
+/// τ and ς: number of steps after which the longest candidate is reset, and its ratio to the longest step taken since.
+pub(crate) const REVIEW: (usize, f64) = (10, 1.2);
+
 /// The choice of a step's length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -491,3 +491,36 @@ fn pure_guarantees_on_the_sample_of_gaussian_noise_have_an_exact_curve() {
                     .epsilon(Delta::new(1e-5).unwrap())
     );
 }
+
+/// What costs nothing on a sample, or almost nothing, costs nothing beside other releases.
+#[test]
+fn tiny_choices_on_a_sample_cost_next_to_nothing() {
+    let sample = |event| DpEvent::PoissonSampled { sampling_rate: 0.03, event: Box::new(event) };
+    let sgd = repeated(sample(gaussian_event(0.5)), 600);
+    let alone = at(&sgd, 1e-5).value;
+    for beside in [
+        DpEvent::BoundedRange { epsilon: 0.0 },
+        repeated(pure_event(0.0), 2),
+        DpEvent::BoundedRange { epsilon: 1e-200 },
+        composed(vec![pure_event(1e-170), pure_event(1e-180)]),
+    ] {
+        let both = at(&composed(vec![sgd.clone(), repeated(sample(beside.clone()), 600)]), 1e-5).value;
+        assert!(both >= alone * (1.0 - 1e-12) && both <= alone * (1.0 + 1e-6), "{beside:?}: {both} {alone}");
+        let found = at(&sample(beside.clone()), 1e-5).value;
+        assert!((0.0..1e-9).contains(&found), "{beside:?}: {found}");
+    }
+}
+
+/// A choice on a sample costs no more than its pure guarantee, also where its Gaussian costs more; and no more than one as a Gaussian.
+#[test]
+fn a_sampled_choice_beside_others_adds_no_more_than_its_pure_guarantee() {
+    let sample = |rate: f64, event| DpEvent::PoissonSampled { sampling_rate: rate, event: Box::new(event) };
+    let sgd = repeated(sample(0.01, gaussian_event(1.0)), 100);
+    let alone = at(&sgd, 1e-5).value;
+    let both = at(&composed(vec![sgd, sample(0.001, DpEvent::BoundedRange { epsilon: 8.0 })]), 1e-5).value;
+    let pure = (0.001 * 8f64.exp_m1()).ln_1p();
+    assert!(both <= (alone + pure) * (1.0 + 1e-9), "{both} {alone} {pure}");
+    let steps = repeated(sample(0.03, DpEvent::BoundedRange { epsilon: 4.0 }), 600);
+    let as_gaussian = repeated(sample(0.03, gaussian_event(gdp::mu_of_bounded_range(4.0).unwrap())), 600);
+    assert!(at(&steps, 1e-2).value <= at(&as_gaussian, 1e-2).value * (1.0 + 1e-9));
+}

@@ -17,7 +17,7 @@ use crate::sampled_replacement::Pair as ReplacementPair;
 pub(super) const LARGEST_RATIO: f64 = 1e100;
 
 /// Ratios are rounded up to this, so that their squares do not underflow to a cost of zero.
-pub(super) const SMALLEST_RATIO: f64 = 1e-150;
+pub(crate) const SMALLEST_RATIO: f64 = 1e-150;
 
 /// Reads an event without inner events, with the relations under which it holds.
 pub(super) fn single(event: &DpEvent) -> Result<(Leaf, Relations), Error> {

@@ -118,7 +118,8 @@ fn networks() -> String {
     }
     format!(
         "{}\n{layers}\nmlp:UNITS,.. has linear layers of so many units for images of any size, as mlp:1000 or mlp:256,64.\n\n\
-         A file that ends in .toml describes other layers:\n{EXAMPLE}\n{LAYERS}\nThe algorithms are {}.\n\nSettings. If not given: {MODEL_DEFAULTS}.\n{}",
+         A file that ends in .toml describes other layers:\n{EXAMPLE}\n{LAYERS}\nThe algorithms are {}. For networks, dp-blsgd makes a \
+         fixed number of steps, and searches for the size of each on the batch of its gradient.\n\nSettings. If not given: {MODEL_DEFAULTS}.\n{}",
         table(&rows).trim_start(),
         FOR_MODELS.join(", "),
         settings(MODEL_SETTINGS)

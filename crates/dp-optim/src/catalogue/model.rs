@@ -33,8 +33,8 @@ pub const MODEL_SETTINGS: &[&str] = &[
 
 /// Their values if they are not given, in words.
 pub const MODEL_DEFAULTS: &str = "20 passes in Poisson batches of n/30; clipping norm 0.1; momentum 0.9; a constant step size of about 0.4 over \
-     the clipping norm, smaller with more noise (Adam: 0.004); the last iterate; no regularisation. dp-blsgd: backtracking from three \
-     times that size, without momentum; losses clipped at 3. Without privacy: 10 passes in \
+     the clipping norm, smaller with more noise (Adam: 0.004); the last iterate; no regularisation. dp-blsgd: \
+     backtracking from a step size of 12 over the clipping norm, without momentum; losses clipped at 3. Without privacy: 10 passes in \
      batches of 128, step size 0.05. Without momentum, steps are ten times as long";
 
 /// The default clipping norm.
@@ -57,8 +57,8 @@ const PLAIN_PASSES: u64 = 10;
 const PLAIN_STEP: f64 = 0.05;
 /// The settings of a line search.
 const SEARCH_SETTINGS: [&str; 2] = ["clip-loss", "line-search"];
-/// The longest step that a line search tries, over the default step size.
-const LONGEST_SEARCHED: f64 = 3.0;
+/// The longest step that a line search tries times the clipping norm, under the default momentum.
+const LONGEST_SEARCHED: f64 = 1.2;
 /// The number of samples over the default batch size.
 const BATCHES: u64 = 30;
 /// γ of automatic clipping over the clipping norm.
@@ -141,7 +141,7 @@ impl ModelRequest<'_> {
             // A search works best without momentum.
             "dp-blsgd" => {
                 let momentum = Some(settings.momentum.unwrap_or(0.0));
-                descent(&Settings { momentum, ..settings.clone() }, LONGEST_SEARCHED * STEP / norm.get())
+                descent(&Settings { momentum, ..settings.clone() }, LONGEST_SEARCHED / norm.get())
             }
             _ if settings.momentum.is_some() => return Err(conflict("momentum", "Adam has momentum of its own")),
             "dp-adam" => (Descent::Adam { first_decay, second_decay, epsilon: EPSILON }, ADAM_STEP),

@@ -7,17 +7,18 @@ use nalgebra::RealField;
 
 use super::grid_sum::GridSum;
 use crate::error::Error;
-use crate::line_search::{Searcher, backtrack, select};
+use crate::line_search::{REVIEW, Searcher, backtrack, select};
 
-/// τ and ς: number of steps after which the longest candidate is reset, and its ratio to the longest step taken since.
-const REVIEW: (usize, f64) = (10, 1.2);
+/// The least factor of the longest candidate, so that no step has size 0.
+const LEAST: f64 = 1e-100;
 
-/// Returns the longest candidate of the next step, as a factor on the size of its schedule, from the factors chosen so far.
+/// Returns the longest candidate of the next step, as a factor on the size of its schedule, from the factors chosen so far: after
+/// every ten steps at most 1.2 times the longest of them. It never rises.
 pub(super) fn longest(chosen: &[f64]) -> f64 {
     let (review, ratio) = REVIEW;
     let reviews =
         chosen.chunks_exact(review).map(|steps| ratio * steps.iter().fold(0.0, |most: f64, &step| most.max(step)));
-    reviews.fold(1.0, f64::min)
+    reviews.fold(1.0, f64::min).max(LEAST)
 }
 
 /// The points that a step of each size would reach.

@@ -22,6 +22,9 @@
 //! by a share ζ when two gradients disagree, at most once per step, it is DP-BLSGD-AC; gradients with different clipping norms
 //! are averaged with weights from their noise.
 //!
+//! For models of any kind, such as networks, [`StepSearch`](super::StepSearch) is another DP-BLSGD: a fixed number of steps, each with
+//! its search on the batch of its gradient; both are composed before sampling amplifies them.
+//!
 //! # The line search
 //! A record's loss is clamped to `[0, C_o]`. With `d` the direction and `η_i` the steps,
 //! ```text

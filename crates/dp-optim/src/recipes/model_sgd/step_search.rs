@@ -1,19 +1,25 @@
 //! A private line search for the steps of a model's training.
 //!
 //! ```text
-//! g   <- (Σ_{i in B} clip_C ∇ℓ_i(w) + N(0, σ² I)) / qn
+//! g   <- (Σ_{i in B} clip_C ∇ℓ_i(w) + N(0, σ² I)) / b                    b the mean number of samples of a batch
 //! w_j <- the point after a step of size η_j along g,    η_j = η β^(j-1),  j = 1..=K
-//! w   <- one of w_1, ..., w_K, by noisy sums Σ_{i in B} min(ℓ_i(w_j), C_o) over the same batch
+//! r_j <- a b ‖w - w_j‖²/η_j + b (λ/2) (‖w_j‖² - ‖w‖²)                    the required decrease, which is public
+//! w   <- one of w_1, ..., w_K, by noisy sums Σ_{i in B} min(ℓ_i(w_j), C_o) + r_j over the same batch
 //! ```
+//! After every ten steps, η becomes at most 1.2 times the longest of them.
 //!
 //! # Privacy
 //! Gradient and search are one release from one batch: their costs are composed first, and amplified by sampling once. A search of
-//! its own on the same batch would not be amplified, since the batch is no longer secret after the gradient.
+//! its own on the same batch would not be amplified, since the batch is no longer secret after the gradient. With `v_j` a sample's
+//! clamped loss over `C_o`, all `v_j` lie in `[0, 1]`: the interval of [`SearchedDescent`](super::super::SearchedDescent).
 //!
-//! * [`Search::Backtracking`] takes the first `w_j` with `Σ_i [min(ℓ_i(w), C_o) - min(ℓ_i(w_j), C_o)] + ν_j` above a noisy threshold
-//!   (NoisyBTLS), and `w_K` if there is none. It is `ε`-DP, with noise of scale `2 C_o/ε`.
-//! * [`Search::Selection`] takes `w_j` with probability proportional to `exp(-ε Σ_i min(ℓ_i(w_j), C_o)/C_o)`: its privacy loss has a range
-//!   of `ε`. At one cost its noise is a quarter of that of backtracking, but it looks at all candidates.
+//! * [`Search::Backtracking`] takes the first `w_j` with `Σ_i [min(ℓ_i(w), C_o) - min(ℓ_i(w_j), C_o)] - r_j + ν_j` above a noisy
+//!   threshold (NoisyBTLS), and `w_K` if there is none. It is `ε`-DP, with noise of scale `2 C_o/ε`.
+//! * [`Search::Selection`] takes `w_j` with probability proportional to `exp(-ε (Σ_i min(ℓ_i(w_j), C_o) + r_j)/C_o)`: its privacy loss has
+//!   a range of `ε`. At one cost its noise is a quarter of that of backtracking, but it looks at all candidates.
+//!
+//! Under replace-one with Poisson batches, the pair of laws of a replaced record is known for noisy sums alone. With a search, the
+//! run is read as one for two records, which needs more noise.
 //!
 //! # References
 //! A dissertation on Rényi-differentially private optimisation (2020), Section 5.6.7: a tenth of each step's cost is the search's. There the
@@ -40,7 +46,6 @@ const MOST_CANDIDATES: u32 = 1 << 10;
 /// let searching = ModelSgd { search: Some(StepSearch::new()), ..plain.clone() };
 /// let budget = Budget { epsilon: Epsilon::new(2.0)?, delta: Delta::new(1e-5)? };
 /// let noise = |recipe: &ModelSgd| Ok::<_, dp_optim::Error>(recipe.plan::<ZeroOut>(60_000, 1000, budget)?.noise_multiplier());
-/// // A tenth of the cost is the search's.
 /// let ratio = noise(&searching)? / noise(&plain)?;
 /// assert!(ratio > 1.03 && ratio < 1.1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -53,14 +58,15 @@ pub struct StepSearch {
     pub search: Search,
     /// K: number of candidates.
     pub candidates: u32,
-    /// β: ratio of each candidate's size to the one before; the first has the size of the schedule, or less once shorter steps have
-    /// been chosen for long.
+    /// β: ratio of each candidate's size to the one before. The first has the size of the schedule, but after every ten steps at most
+    /// 1.2 times the longest of them.
     pub shrink: f64,
-    /// a: for backtracking, the share of `b ‖w - w_j‖²/η_j` by which the sum of losses must fall.
+    /// a: the share of `b ‖w - w_j‖²/η_j` that is required of the decrease of the sum of losses.
     pub armijo: f64,
     /// C_o: upper bound to which each sample's loss is clamped.
     pub most_loss: f64,
-    /// Share of a step's zCDP, before sampling, that is the search's.
+    /// Share of a step's zCDP, before sampling, that is the search's. As part of one Gaussian it counts for up to π/2 times as much: a
+    /// tenth needs 8% more noise.
     pub share: f64,
 }
 
@@ -98,6 +104,15 @@ impl StepSearch {
         if !(1..=MOST_CANDIDATES).contains(&self.candidates) {
             let value = u64::from(self.candidates);
             return Err(Error::Count { name: "candidates", value, range: "1 to 1024" });
+        }
+        let shortest = self.shrink.powi(i32::try_from(self.candidates - 1).unwrap_or(i32::MAX));
+        if self.shrink > 0.0 && !(shortest >= 1e-100) {
+            let value = u64::from(self.candidates);
+            return Err(Error::Count {
+                name: "candidates",
+                value,
+                range: "so few that the shortest step is at least 1e-100 of the longest",
+            });
         }
         for (name, value) in [("shrink", self.shrink), ("armijo", self.armijo), ("share of the search", self.share)] {
             if !(value > 0.0 && value < 1.0) {

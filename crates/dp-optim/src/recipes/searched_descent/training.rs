@@ -14,7 +14,7 @@ use super::records::Records;
 use super::run::{SearchRun, Start};
 use crate::engine::{Control, Sampler};
 use crate::error::Error;
-use crate::line_search::{Search, Searcher, Sums};
+use crate::line_search::{REVIEW, Search, Searcher, Sums};
 use crate::recipes::linear::size;
 use crate::recipes::recipe::RecordAdjacency;
 
@@ -27,9 +27,7 @@ const INCREMENT: f64 = 0.1;
 const ANGLES: (f64, f64) = (0.5, 1.1);
 /// ψ: smoothing factor of the usual angle.
 const SLOWNESS: f64 = 0.8;
-/// τ: number of steps after which the longest candidate is reset, and its ratio to the longest step taken since.
-const REVIEW: (usize, f64) = (10, 1.2);
-/// The same for DP-AGD.
+/// [`REVIEW`] for DP-AGD.
 const REVIEW_OF_MIN: (usize, f64) = (10, 1.1);
 
 /// The releases of a run.

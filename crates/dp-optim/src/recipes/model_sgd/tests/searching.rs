@@ -165,6 +165,7 @@ fn what_is_out_of_range_is_refused() {
         (StepSearch { search: Search::NoisyMin, ..usual }, "choose backtracking or selection"),
         (StepSearch { candidates: 0, ..usual }, "candidates = 0"),
         (StepSearch { candidates: 1025, ..usual }, "candidates = 1025"),
+        (StepSearch { candidates: 1024, shrink: 0.7, ..usual }, "shortest step"),
         (StepSearch { shrink: 1.0, ..usual }, "shrink"),
         (StepSearch { armijo: f64::NAN, ..usual }, "armijo"),
         (StepSearch { share: 0.0, ..usual }, "share of the search"),
