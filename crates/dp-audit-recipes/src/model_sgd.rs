@@ -1,8 +1,8 @@
-//! The canary of the training of a model: one noisy gradient and, with a search, the choice of the step's size on the same batch,
-//! both seen by the attacker.
+//! The canary of the training of a model: one noisy gradient and what is released beside it from the same batch, the choice of the
+//! step's size or the count of gradients below the clipping norm. The attacker sees both.
 //!
 //! The model has one parameter. All samples but the canary are null. Whether the canary is in the batch decides the law of the
-//! gradient *and* that of the choice: a bound that amplified them one by one would be wrong.
+//! gradient *and* that of the other release: a bound that amplified them one by one would be wrong.
 
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
@@ -13,7 +13,7 @@ use dp_mechanisms::clip::ClippingNorm;
 
 use dp_optim::audit;
 use dp_optim::engine::{AfterUpdate, Control};
-use dp_optim::recipes::{ModelPlan, ModelSgd, RecordAdjacency, Sampling, Search, StepSearch};
+use dp_optim::recipes::{AdaptiveNorm, ModelPlan, ModelSgd, RecordAdjacency, Sampling, Search, StepSearch};
 use dp_optim::{Descent, Error, FloatKind, Schedule};
 
 use super::likelihood::log_sum_exp;
@@ -29,11 +29,14 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
         return Ok(Vec::new());
     }
     let mut all = Vec::new();
-    for (name, search) in
-        [("plain", None), ("backtracking", Some(Search::Backtracking)), ("selection", Some(Search::Selection))]
-    {
+    for (name, beside) in [
+        ("plain", Beside::Nothing),
+        ("adaptive", Beside::Count),
+        ("backtracking", Beside::Search(Search::Backtracking)),
+        ("selection", Beside::Search(Search::Selection)),
+    ] {
         for noise_mode in parameters.modes() {
-            let recipe = recipe(parameters, search, noise_mode)?;
+            let recipe = recipe(parameters, beside, noise_mode)?;
             let name = format!("model-sgd/{name}/{}", mode_name(noise_mode));
             all.push(match parameters.relation {
                 AdjacencyKind::ReplaceOne => audited::<ReplaceOne>(name, &recipe, parameters)?,
@@ -45,16 +48,23 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     Ok(all)
 }
 
-/// One step; half of its cost is the search's, so that a fault in either shows.
-fn recipe(parameters: &Parameters, search: Option<Search>, noise_mode: NoiseMode) -> Result<ModelSgd, Error> {
-    let search = search.map(|search| StepSearch {
-        search,
-        candidates: 4,
-        shrink: 0.5,
-        armijo: 1e-6,
-        most_loss: 1.0,
-        share: 0.5,
-    });
+/// What is released beside the gradient.
+#[derive(Clone, Copy)]
+enum Beside {
+    Nothing,
+    Count,
+    Search(Search),
+}
+
+/// One step; a good part of its cost is that of the release beside the gradient, so that a fault in either shows.
+fn recipe(parameters: &Parameters, beside: Beside, noise_mode: NoiseMode) -> Result<ModelSgd, Error> {
+    let search = match beside {
+        Beside::Search(search) => {
+            Some(StepSearch { search, candidates: 4, shrink: 0.5, armijo: 1e-6, most_loss: 1.0, share: 0.5 })
+        }
+        _ => None,
+    };
+    let count = AdaptiveNorm { quantile: 0.5, rate: 0.01, count_std_dev: 4.0 / parameters.epsilon };
     let is_replaced = parameters.relation == AdjacencyKind::ReplaceOne;
     Ok(ModelSgd {
         sampling: if is_replaced { Sampling::FixedSize } else { Sampling::Poisson },
@@ -63,6 +73,7 @@ fn recipe(parameters: &Parameters, search: Option<Search>, noise_mode: NoiseMode
         descent: Descent::Plain,
         schedule: Schedule::Constant { step: 1.0 },
         search,
+        adaptive_norm: matches!(beside, Beside::Count).then_some(count),
         noise_mode,
         float: FloatKind::F64,
         ..ModelSgd::new(ClippingNorm::new(1.0)?)
@@ -92,22 +103,34 @@ fn audited<A: RecordAdjacency>(name: String, recipe: &ModelSgd, parameters: &Par
     let subject = scored(name, pair, claim, cost, move |side, rng| {
         let canary = if side == Side::Base { sides[0] } else { sides[1] };
         let (samples, mut seen) = (OneCanary { n, canary }, None);
-        let mut observer = |after: &AfterUpdate<'_, f64>| seen = Some((after.iterate[0], after.step_size));
+        let mut observer = |after: &AfterUpdate<'_, f64>| {
+            let norm_scale = after.state().map_or(1.0, |state| state.norm_scale);
+            seen = Some(Seen { reached: after.iterate[0], step: after.step_size, norm_scale });
+        };
         plan.train(&Bump::new(), &samples, vec![0.0], rng, &mut Control::default(), &mut observer)?;
-        let (reached, step) = seen.ok_or(Error::Interrupted)?;
-        let [base, neighbour] = sides.map(|canary| log_density(&plan, rate, canary, reached, step));
+        let seen = seen.ok_or(Error::Interrupted)?;
+        let [base, neighbour] = sides.map(|canary| log_density(&plan, rate, canary, &seen));
         Ok::<f64, Error>(neighbour? - base?)
     });
     Ok(Audited { subject, distance })
 }
 
-/// Returns the logarithm of the density of the noisy sum and the chosen step, up to a constant.
+/// What the attacker sees.
+struct Seen {
+    /// The parameter after the step.
+    reached: f64,
+    /// The size of the step.
+    step: f64,
+    /// The factor on the clipping norm after the step.
+    norm_scale: f64,
+}
+
+/// Returns the logarithm of the density of the noisy sum and of the release beside it, up to a constant.
 fn log_density<A: RecordAdjacency>(
     plan: &ModelPlan<A>,
     rate: f64,
     canary: Option<f64>,
-    reached: f64,
-    step: f64,
+    &Seen { reached, step, norm_scale }: &Seen,
 ) -> Result<f64, Error> {
     let (std_dev, divisor) = (plan.derivation().std_dev, audit::divisor_of_model(plan));
     let noisy_sum = -reached * divisor / step;
@@ -121,7 +144,13 @@ fn log_density<A: RecordAdjacency>(
             None => 1.0,
             Some(law) => law.iter().find(|(factor, _)| (factor - step).abs() < 1e-12).map_or(0.0, |(_, p)| *p),
         };
-        terms.push(probability.ln() + gradient + choice.ln());
+        // The canary's gradient is never below the norm.
+        let count = plan.derivation().recipe.adaptive_norm.map_or(0.0, |norm| {
+            let noisy = divisor * (norm.quantile - 0.5 - norm_scale.ln() / norm.rate);
+            let halves = canary.map_or(0.0, |_| -0.5);
+            -(noisy - halves).powi(2) / (2.0 * norm.count_std_dev * norm.count_std_dev)
+        });
+        terms.push(probability.ln() + gradient + choice.ln() + count);
     }
     Ok(log_sum_exp(terms.into_iter()))
 }
@@ -237,7 +266,7 @@ mod tests {
             for step in [1.0, 0.5, 0.25, 0.125] {
                 let reached = -step * noisy_sum / divisor;
                 let [one, other] = canaries.map(|canary| {
-                    let log = log_density(plan, rate, canary, reached, step).unwrap();
+                    let log = log_density(plan, rate, canary, &Seen { reached, step, norm_scale: 1.0 }).unwrap();
                     log.exp() / (std_dev * (2.0 * core::f64::consts::PI).sqrt()) * width / f64::from(points)
                 });
                 for (sums, epsilon) in found.iter_mut().zip(epsilons) {
@@ -257,7 +286,7 @@ mod tests {
             let epsilons = [0.0, 0.1, 0.3, 0.6, 1.0, 1.5];
             let parameters = Parameters { n: 40, batch_size, epsilon: 2.5, delta: 1e-3, ..Parameters::default() };
             let parameters = Parameters { relation: A::KIND, ..parameters };
-            let recipe = recipe(&parameters, Some(search), NoiseMode::Exact).unwrap();
+            let recipe = recipe(&parameters, Beside::Search(search), NoiseMode::Exact).unwrap();
             let plan = recipe.plan::<A>(40, 1, parameters.budget().unwrap()).unwrap();
             let rate = audit::divisor_of_model(&plan) / 40.0;
             let other = (A::KIND == AdjacencyKind::ReplaceOne).then_some(-1.0);

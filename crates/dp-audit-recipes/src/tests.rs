@@ -107,7 +107,7 @@ fn scores_are_log_likelihood_ratios() {
         in_batches.into_iter().filter(|audited| audited.subject.name().contains("/in-batches/")).collect();
     assert_eq!(in_batches.len(), 4);
     let of_models = recipe("model-sgd").unwrap().subjects(&zero_out).unwrap();
-    assert_eq!(of_models.len(), 6);
+    assert_eq!(of_models.len(), 8);
     for audited in replaced.into_iter().chain(in_batches).chain(of_models) {
         let name = audited.subject.name();
         // The law of a search needs an integral for each answer.

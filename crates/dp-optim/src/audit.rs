@@ -141,7 +141,7 @@ impl ModelVisitor<f64> for ClippedSumOf<'_> {
     {
         let Self { sum, batch, parameters } = self;
         let (mut pass, mut total) = (model.pass(0), vec![0.0; parameters.len()]);
-        let mut clipped = sum.start::<f64, M, ReplaceOne>(&model)?;
+        let mut clipped = sum.start::<f64, M, ReplaceOne>(&model, 0.0)?;
         let microbatch = usize::try_from(sum.microbatch).unwrap_or(usize::MAX);
         for start in (0..batch.len()).step_by(microbatch) {
             let piece = batch.slice(start..batch.len().min(start.saturating_add(microbatch)));

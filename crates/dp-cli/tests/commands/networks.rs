@@ -125,6 +125,7 @@ fn other_algorithms_clipping_rules_and_layers_are_trained() {
         &["--model", "layers.toml", "--algorithm", "dp-adam", "--clip-rule", "per-layer"][..],
         &["--model", "layers.toml", "--algorithm", "dp-adambc", "--float", "f64", "--noise", "rounded"],
         &["--model", "mlp:5", "--algorithm", "dp-blsgd", "--clip-loss", "2"],
+        &["--model", "mlp:5", "--clip-rule", "adaptive"],
         &["--model", "mlp:5", "--algorithm", "dp-blsgd", "--line-search", "selection", "--adjacency", "replace-one"],
         &["--model", "mlp:5,4", "--clip-rule", "automatic", "--momentum", "0", "--averaging", "exponential"],
         &["--model", "mlp:5", "--adjacency", "replace-one", "--sampling", "fixed", "--schedule", "inverse-sqrt"],

@@ -488,6 +488,11 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
         }
     }
 
+    /// Returns the number of blocks.
+    pub fn blocks(&self) -> usize {
+        self.microbatches.blocks
+    }
+
     /// Returns whether contributions are clipped.
     pub fn clips(&self) -> bool {
         self.microbatches.clips()

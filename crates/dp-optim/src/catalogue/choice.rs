@@ -88,6 +88,8 @@ choices! {
         PerLayer = "per-layer",
         /// Every gradient is normalised to about the clipping norm
         Automatic = "automatic",
+        /// As flat, with a norm that follows the median of the gradients' norms by a noisy count in each step
+        Adaptive = "adaptive",
     }
 
     /// The order of the records.

@@ -8,7 +8,7 @@ use super::{ClipRule, Entry, LineSearch, Settings, Steps, conflict, steps};
 use crate::error::Error;
 use crate::float::FloatKind;
 use crate::recipes::dp_sgd::adam::{EPSILON, FIRST_DECAY, FLOOR, SECOND_DECAY};
-use crate::recipes::{Budget, ModelSgd, NonPrivateSgd, Sampling, StepSearch};
+use crate::recipes::{AdaptiveNorm, Budget, ModelSgd, NonPrivateSgd, Sampling, StepSearch};
 use crate::{Averaging, Descent, Schedule};
 
 /// The names of the algorithms that train a model of any kind; the first is the default.
@@ -128,7 +128,7 @@ impl ModelRequest<'_> {
         let norm = ClippingNorm::new(settings.clip.unwrap_or(CLIP))?;
         let (first_decay, second_decay) = (FIRST_DECAY, SECOND_DECAY);
         let clipping = match settings.clip_rule {
-            None | Some(ClipRule::Flat) => norm.into(),
+            None | Some(ClipRule::Flat | ClipRule::Adaptive) => norm.into(),
             Some(ClipRule::PerLayer) => GradientClipping::PerBlock(norm),
             Some(ClipRule::Automatic) => AutomaticClipping::new(norm, GAMMA * norm.get())?.into(),
         };
@@ -165,6 +165,7 @@ impl ModelRequest<'_> {
             lambda: settings.lambda.unwrap_or(0.0),
             schedule: schedule(settings, step)?,
             search,
+            adaptive_norm: (settings.clip_rule == Some(ClipRule::Adaptive)).then(|| AdaptiveNorm::new(batch_size)),
             averaging: averaging(settings, steps),
             noise_mode,
             float,
@@ -351,6 +352,9 @@ mod tests {
         let with_momentum = Settings { momentum: Some(0.9), step_size: Some(0.7), ..Settings::default() };
         let recipe = build("dp-blsgd", &with_momentum).unwrap();
         assert_eq!((recipe.descent, longest(&recipe)), (Descent::Accelerated { momentum: 0.9 }, 0.7));
+        let adaptive =
+            build("dp-sgd", &Settings { clip_rule: Some(ClipRule::Adaptive), ..Settings::default() }).unwrap();
+        assert_eq!(adaptive.adaptive_norm, Some(AdaptiveNorm::new(200)));
         for name in &FOR_MODELS[..3] {
             assert_eq!(build(name, &Settings::default()).unwrap().search, None);
             for settings in [

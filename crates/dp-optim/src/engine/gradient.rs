@@ -98,6 +98,14 @@ where
         sum: &mut [F],
     ) -> Result<(), Error>;
 
+    /// Returns the factor on the first clipping norm, which an estimator may change from step to step.
+    fn norm_scale(&self) -> f64 {
+        1.0
+    }
+
+    /// Sets this factor, to that of the run that this one continues.
+    fn set_norm_scale(&mut self, _scale: f64) {}
+
     /// Chooses the size of the step along the last estimate, by the losses of the same samples; `None` for the size of the
     /// schedule. The result is a factor on that size.
     ///

@@ -6,6 +6,7 @@ use nalgebra::{RealField, convert};
 
 use super::batches::{Piece, Pieces};
 use super::gradient::GradientEstimate;
+use super::norm_follower::SCALES;
 use super::rows::gathered;
 use super::run_state::RunState;
 use super::step_batches::Driven;
@@ -67,6 +68,15 @@ pub trait Iterate<F, M: Model<F>> {
     fn into_output(self) -> Vec<F>;
 }
 
+/// What a run chooses besides its iterates.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Adapts {
+    /// The sizes of steps.
+    pub(crate) searches: bool,
+    /// The clipping norm.
+    pub(crate) follows: bool,
+}
+
 /// The iterate itself, a gradient buffer, and any gradient estimate and update rule.
 pub struct Buffered<F, G, U> {
     parameters: Vec<F>,
@@ -82,6 +92,8 @@ pub struct Buffered<F, G, U> {
     secret_noise: bool,
     /// The factors on step sizes that were chosen so far.
     chosen: Vec<f64>,
+    /// The factor on the clipping norm at the start of this run.
+    norm_scale: f64,
     gradient: G,
     rule: U,
 }
@@ -98,17 +110,18 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
             lost: 0,
             secret_noise: true,
             chosen: Vec::new(),
+            norm_scale: 1.0,
             parameters: start,
             gradient,
             rule,
         }
     }
 
-    /// Continues from a state; `searches` if the sizes of steps are chosen.
+    /// Continues from a state; `searches` if the sizes of steps are chosen, `follows` if the clipping norm is adaptive.
     ///
     /// # Errors
-    /// [`Error::State`] if its vectors or its chosen steps are not those of this run.
-    pub(crate) fn resume(&mut self, state: RunState<F>, searches: bool) -> Result<(), Error>
+    /// [`Error::State`] if its vectors, its chosen steps or its factor on the norm are not those of this run.
+    pub(crate) fn resume(&mut self, state: RunState<F>, Adapts { searches, follows }: Adapts) -> Result<(), Error>
     where
         U: UpdateRule<F>,
     {
@@ -116,8 +129,12 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
         if state.chosen.len() as u64 != made || !state.chosen.iter().all(|&factor| factor > 0.0 && factor <= 1.0) {
             return Err(Error::State { why: "its chosen step sizes are not those of such a run" });
         }
+        let scales = if follows { SCALES } else { (1.0, 1.0) };
+        if !(scales.0..=scales.1).contains(&state.norm_scale) {
+            return Err(Error::State { why: "its clipping norm is not that of such a run" });
+        }
         (self.weight, self.over, self.lost) = (state.weight, state.updates, state.lost);
-        self.chosen = state.chosen;
+        (self.chosen, self.norm_scale) = (state.chosen, state.norm_scale);
         if state.vectors.is_empty() && state.updates == state.lost {
             return Ok(());
         }
@@ -147,15 +164,20 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
         self.secret_noise = false;
     }
 
-    /// Copies the state after so many updates; `None` if the rule keeps more than vectors.
-    pub(super) fn state_after(&self, updates: u64) -> Option<RunState<F>>
+    /// Returns the factor on the clipping norm at the start of this run.
+    pub(super) fn first_norm_scale(&self) -> f64 {
+        self.norm_scale
+    }
+
+    /// Copies the state after so many updates, with this factor on the clipping norm; `None` if the rule keeps more than vectors.
+    pub(super) fn state_after(&self, updates: u64, norm_scale: f64) -> Option<RunState<F>>
     where
         U: UpdateRule<F>,
     {
         let own = [Some(&self.parameters), self.average.as_ref()].into_iter().flatten().map(Vec::as_slice);
         let vectors = own.chain(self.rule.kept()?).map(<[F]>::to_vec).collect();
         let Self { lost, secret_noise, weight, .. } = *self;
-        Some(RunState { updates, lost, secret_noise, weight, chosen: self.chosen.clone(), vectors })
+        Some(RunState { updates, lost, secret_noise, weight, chosen: self.chosen.clone(), norm_scale, vectors })
     }
 
     /// Returns the output and the gradient estimate, whose log may still have to be finished. If all updates whose iterates have

@@ -14,8 +14,8 @@ use dp_mechanisms::steps::{NoisySteps, StepNoise, StepPlan};
 use dp_mechanisms::{L2Sensitivity, ReleaseRng, Released};
 use nalgebra::{RealField, convert};
 
+use super::norm_follower::Beside;
 use super::step_batches::{Batched, Driven, StepBatches};
-use super::step_search::StepSearcher;
 use super::step_sum::StepSum;
 use crate::error::Error;
 
@@ -46,8 +46,10 @@ pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
     workers: Workers,
     spare: samples::Spare<F, M::Pass>,
     noise: Noise<A>,
-    /// The search of each step's size, paid for with the noise.
-    search: Option<StepSearcher<A>>,
+    /// What each step releases beside its sum, paid for with the noise.
+    beside: Beside<A>,
+    /// The factor on the clipping norm, which follows released counts: gradients are divided by it, and noisy sums multiplied.
+    norm_scale: f64,
     rng: &'r mut R,
 }
 
@@ -137,26 +139,26 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         log: &mut EventLog<A>,
         rng: &'r mut R,
     ) -> Result<Self, Error> {
-        Self::start_searching(model, batches, sum, noise, None, log, rng)
+        Self::start_beside(model, batches, sum, noise, Beside::Nothing, log, rng)
     }
 
-    /// As [`start`](Self::start), with a search of each step's size on the step's own batch.
-    pub(crate) fn start_searching(
+    /// As [`start`](Self::start), with one more release from the batch of each step.
+    pub(crate) fn start_beside(
         model: &M,
         batches: StepBatches,
         sum: StepSum,
         noise: StepNoise<A>,
-        search: Option<StepSearcher<A>>,
+        beside: Beside<A>,
         log: &mut EventLog<A>,
         rng: &'r mut R,
     ) -> Result<Self, Error> {
-        let started = Self::empty(model, &batches, sum, noise.sensitivity())?;
+        let started = Self::empty(model, &batches, sum, noise.sensitivity(), beside.roundings())?;
         let plan = batches.plan()?;
-        let steps = match &search {
+        let steps = match beside.event() {
             None => NoisySteps::start(noise, plan, log, rng)?,
-            Some(search) => NoisySteps::start_beside(noise, search.searcher.event(), plan, log, rng)?,
+            Some(event) => NoisySteps::start_beside(noise, event, plan, log, rng)?,
         };
-        Ok(Self { search, ..Self::with(model, batches, started, Noise::Steps(steps), rng) })
+        Ok(Self { beside, ..Self::with(model, batches, started, Noise::Steps(steps), rng) })
     }
 
     /// Starts a stream of steps with correlated noise. Its cost and its assumptions enter the log in [`finish`](Self::finish);
@@ -172,7 +174,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         stream: &MatrixFactorisation<A>,
         rng: &'r mut R,
     ) -> Result<Self, Error> {
-        let started = Self::empty(model, &batches, sum, stream.each())?;
+        let started = Self::empty(model, &batches, sum, stream.each(), 0.0)?;
         let takes_part = match batches.plan()? {
             StepPlan::DisjointBatches { passes, steps_per_pass } => Participation::repeated(passes, steps_per_pass)?,
             plan => Participation::repeated(plan.steps(), 1)?,
@@ -192,6 +194,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         batches: &StepBatches,
         sum: StepSum,
         made_for: L2Sensitivity<A>,
+        roundings: f64,
     ) -> Result<(ClippedSum<F, A>, usize), Error> {
         sum.float.expect::<F>()?;
         let most = batches.most_examples()?;
@@ -206,7 +209,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         if !(found <= built_for) {
             return Err(dp_mechanisms::Error::SensitivityExceeded { found, built_for }.into());
         }
-        Ok((sum.start(model)?, sum.microbatch()))
+        Ok((sum.start(model, roundings)?, sum.microbatch()))
     }
 
     fn with(
@@ -228,7 +231,8 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
             workers: Workers::ONE,
             spare: samples::Spare::default(),
             noise,
-            search: None,
+            beside: Beside::Nothing,
+            norm_scale: 1.0,
             rng,
         }
     }

@@ -17,6 +17,8 @@ pub struct RunState<F> {
     pub weight: f64,
     /// The factors on step sizes that a line search has chosen so far, in order; none without one.
     pub chosen: Vec<f64>,
+    /// The factor on the first clipping norm that an adaptive norm has reached; 1 without one.
+    pub norm_scale: f64,
     /// The parameters, the weighted sum of the iterates if the run averages, and the vectors of the update rule; none before the
     /// first update.
     pub vectors: Vec<Vec<F>>,
@@ -25,7 +27,15 @@ pub struct RunState<F> {
 impl<F> RunState<F> {
     /// Returns the state before the first update.
     pub fn initial() -> Self {
-        Self { updates: 0, lost: 0, secret_noise: true, weight: 0.0, chosen: Vec::new(), vectors: Vec::new() }
+        Self {
+            updates: 0,
+            lost: 0,
+            secret_noise: true,
+            weight: 0.0,
+            chosen: Vec::new(),
+            norm_scale: 1.0,
+            vectors: Vec::new(),
+        }
     }
 
     /// Counts all updates up to update `begun` as lost: they had begun when the run ended, and what they released is not known.

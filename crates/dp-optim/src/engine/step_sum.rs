@@ -253,15 +253,17 @@ impl StepSum {
         Ok((difference, self.contributions.bound()))
     }
 
-    /// Creates an empty sum for gradients of `model`.
+    /// Creates an empty sum for gradients of `model`, whose squared norms have so many more roundings than those of the model.
     pub(crate) fn start<F: RealField + Copy, M: Model<F>, A: Adjacency>(
         &self,
         model: &M,
+        roundings: f64,
     ) -> Result<ClippedSum<F, A>, Error> {
         let (dim, blocks, microbatch) = (model.parameters(), model.blocks().len(), self.microbatch());
         Ok(match self.contributions {
             Contributions::Clipped(rule) => {
-                let sum = ClippedSum::new(dim, blocks, rule, model.norm_roundings(), microbatch, self.examples)?;
+                let sum =
+                    ClippedSum::new(dim, blocks, rule, model.norm_roundings() + roundings, microbatch, self.examples)?;
                 if self.in_float { sum.in_float()? } else { sum }
             }
             Contributions::Bounded { .. } => {

@@ -20,6 +20,7 @@
 //! # References
 //! Abadi, Chu, Goodfellow, McMahan, Mironov, Talwar, Zhang, "Deep learning with differential privacy", CCS 2016, Algorithm 1.
 
+mod adaptive_norm;
 mod derivation;
 mod plain;
 mod run;
@@ -27,6 +28,7 @@ mod step_search;
 #[cfg(test)]
 mod tests;
 
+pub use adaptive_norm::AdaptiveNorm;
 pub use derivation::ModelDerivation;
 pub use plain::NonPrivateSgd;
 pub use run::ModelPlan;
@@ -37,11 +39,12 @@ use dp_accountant::certificate::NoiseMode;
 use dp_mechanisms::clip::GradientClipping;
 
 use super::noisy_run::Sampling;
-use super::noisy_sums::NoisySums;
+use super::noisy_sums::{Beside, NoisySums};
 use super::promise::Promise;
 use super::recipe::{Budget, RecordAdjacency};
 use crate::averaging::Averaging;
 use crate::descent::{Descent, Range};
+use crate::engine::norm_follower::SCALES;
 use crate::engine::{BatchLaw, StepBatches, StepSum};
 use crate::error::{Error, non_negative};
 use crate::float::FloatKind;
@@ -91,6 +94,9 @@ pub struct ModelSgd {
     /// The private choice of each step's size among shorter ones; `None` takes the schedule's.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
     pub search: Option<StepSearch>,
+    /// The rule by which the clipping norm follows a quantile of the gradients' norms, from that of `clipping` on; `None` keeps it.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub adaptive_norm: Option<AdaptiveNorm>,
     /// The released combination of the iterates. All iterates may be published.
     pub averaging: Averaging,
     /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
@@ -127,6 +133,7 @@ impl ModelSgd {
             lambda: 0.0,
             schedule: Schedule::Constant { step: 0.5 },
             search: None,
+            adaptive_norm: None,
             averaging: Averaging::Last,
             noise_mode: NoiseMode::Exact,
             float: FloatKind::F32,
@@ -185,8 +192,19 @@ impl ModelSgd {
             in_float: self.in_float,
             ..StepSum::in_float(self.clipping, batches.most_examples()?, self.microbatch, self.float)
         };
-        self.search.as_ref().map_or(Ok(()), StepSearch::check)?;
-        let sums = NoisySums { search: self.search, ..NoisySums::new(RECIPE, plan, sum, relation) };
+        let beside = match (self.search, self.adaptive_norm) {
+            (None, None) => None,
+            (Some(search), None) => {
+                search.check()?;
+                Some(Beside::Search(search))
+            }
+            (None, Some(norm)) => {
+                norm.check(self.clipping, self.descent)?;
+                Some(Beside::Count(norm))
+            }
+            (Some(_), Some(_)) => return not_proved("a step has either a line search or an adaptive norm"),
+        };
+        let sums = NoisySums { beside, ..NoisySums::new(RECIPE, plan, sum, relation) };
         sums.sensitivity()?;
         Ok((law, sums))
     }
@@ -204,11 +222,12 @@ impl ModelSgd {
         let divisor = law.mean_size(n)?;
         // A thousand times the expected norm of the noise, which it exceeds with probability below e^-900.
         let noise = 1000.0 * std_dev * (parameters as f64).sqrt();
+        let largest = if self.adaptive_norm.is_some() { SCALES.1 } else { 1.0 };
         self.descent.check_range(&Range {
             recipe: RECIPE,
             steps: &steps,
             updates: self.steps,
-            sum: self.clipping.norm().get() * sums.sum.examples as f64 + noise,
+            sum: largest * (self.clipping.norm().get() * sums.sum.examples as f64 + noise),
             divisor,
             lambda,
             radius: None,

@@ -5,7 +5,7 @@ use dp_accountant::{AdjacencyKind, DpEvent, ZeroOut};
 use dp_mechanisms::steps::StepPlan;
 use dp_mechanisms::{Gaussian, L2Sensitivity};
 
-use super::model_sgd::StepSearch;
+use super::model_sgd::{AdaptiveNorm, StepSearch};
 use super::recipe::{Budget, RecordAdjacency, least_scale};
 use crate::engine::StepSum;
 use crate::error::{Error, positive};
@@ -20,8 +20,17 @@ pub struct NoisySums {
     pub(super) relation: AdjacencyKind,
     /// The relation of a step's noise: if it is not the release's, a replaced record counts as two.
     pub(super) relation_of_steps: AdjacencyKind,
-    /// The search of each step's size.
-    pub(super) search: Option<StepSearch>,
+    /// The release of each step beside its sum.
+    pub(super) beside: Option<Beside>,
+}
+
+/// The release of a step beside its sum.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Beside {
+    /// The choice of the step's size.
+    Search(StepSearch),
+    /// The count of gradients below the clipping norm.
+    Count(AdaptiveNorm),
 }
 
 impl NoisySums {
@@ -29,7 +38,7 @@ impl NoisySums {
         // The theorem on Poisson batches is for a record present or absent; a replacement is a removal and an addition.
         let poisson = matches!(plan, StepPlan::PoissonSampled { .. });
         let relation_of_steps = if poisson { AdjacencyKind::ZeroOut } else { relation };
-        Self { recipe, plan, sum, relation, relation_of_steps, search: None }
+        Self { recipe, plan, sum, relation, relation_of_steps, beside: None }
     }
 
     /// Returns the L2 sensitivity of a step's sum, rounding included.
@@ -44,13 +53,15 @@ impl NoisySums {
 
     fn event_of(&self, std_dev: f64, sensitivity: f64) -> Result<DpEvent, Error> {
         let sum = DpEvent::Gaussian { std_dev, sensitivity };
-        let step = match &self.search {
-            None => sum,
+        let beside = match &self.beside {
+            None => None,
             // The event is the same under each relation.
-            Some(search) => {
-                let search = search.searcher::<ZeroOut>(std_dev / sensitivity)?;
-                DpEvent::Composed { events: vec![sum, search.event()] }
-            }
+            Some(Beside::Search(search)) => Some(search.searcher::<ZeroOut>(std_dev / sensitivity)?.event()),
+            Some(Beside::Count(norm)) => Some(norm.event(self.relation_of_steps)),
+        };
+        let step = match beside {
+            None => sum,
+            Some(beside) => DpEvent::Composed { events: vec![sum, beside] },
         };
         let event = self.plan.event(step);
         let is_own = self.relation == self.relation_of_steps;

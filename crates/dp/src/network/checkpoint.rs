@@ -67,9 +67,21 @@ struct Header {
     /// The factors on step sizes that a line search has chosen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     chosen: Vec<f64>,
+    /// The factor on the first clipping norm that an adaptive norm has reached.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    norm_scale: f64,
     /// Number of vectors and of the numbers of each.
     vectors: usize,
     parameters: usize,
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(scale: &f64) -> bool {
+    *scale == 1.0
 }
 
 impl Checkpoint {
@@ -124,7 +136,7 @@ impl Checkpoint {
     }
 
     fn bytes_of<F: Copy, const N: usize>(&self, state: &RunState<F>, of: fn(F) -> [u8; N]) -> Result<Vec<u8>, Error> {
-        let RunState { updates: over, lost, secret_noise, weight, chosen, vectors } = state;
+        let RunState { updates: over, lost, secret_noise, weight, chosen, norm_scale, vectors } = state;
         let header = Header {
             schema: SCHEMA.to_owned(),
             training: self.training.clone(),
@@ -134,6 +146,7 @@ impl Checkpoint {
             secret_noise: *secret_noise,
             weight: *weight,
             chosen: chosen.clone(),
+            norm_scale: *norm_scale,
             vectors: vectors.len(),
             parameters: vectors.first().map_or(0, Vec::len),
         };
@@ -178,7 +191,7 @@ impl Checkpoint {
 impl Header {
     /// Returns the state with these numbers.
     fn state<F, const N: usize>(self, numbers: &[u8], of: fn([u8; N]) -> F) -> Result<RunState<F>, &'static str> {
-        let Self { over, lost, begun, secret_noise, weight, chosen, vectors, parameters, .. } = self;
+        let Self { over, lost, begun, secret_noise, weight, chosen, norm_scale, vectors, parameters, .. } = self;
         if !(lost <= over && over <= begun && weight >= 0.0) {
             return Err("the numbers of steps contradict each other");
         }
@@ -186,7 +199,7 @@ impl Header {
             return Err("the numbers of the state are too few or too many");
         }
         let vectors = read(numbers, parameters, of);
-        Ok(RunState { updates: over, lost, secret_noise, weight, chosen, vectors })
+        Ok(RunState { updates: over, lost, secret_noise, weight, chosen, norm_scale, vectors })
     }
 }
 

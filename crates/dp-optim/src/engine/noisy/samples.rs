@@ -7,11 +7,12 @@ use dp_data::{Samples, Workers};
 use dp_losses::{ChoosesFrom, Model};
 use dp_mechanisms::ReleaseRng;
 use dp_mechanisms::clip::microbatches;
-use nalgebra::RealField;
+use nalgebra::{RealField, convert};
 
 use super::{Noise, NoisyGradient, set_squared_norms};
 use crate::engine::gradient::SamplesGradient;
 use crate::engine::grid_sum::GridSum;
+use crate::engine::norm_follower::Beside;
 use crate::engine::step_batches::Driven;
 use crate::engine::step_search::Candidates;
 use crate::error::Error;
@@ -33,11 +34,13 @@ struct Buffers<F, P> {
     pass: P,
     squared_norms: Vec<F>,
     coefficients: Vec<F>,
+    /// Coefficients divided by the factor on the clipping norm.
+    scaled: Vec<F>,
 }
 
 impl<F, P> Buffers<F, P> {
     fn new<M: Model<F, Pass = P>>(model: &M, microbatch: usize) -> Self {
-        Self { pass: model.pass(microbatch), squared_norms: Vec::new(), coefficients: Vec::new() }
+        Self { pass: model.pass(microbatch), squared_norms: Vec::new(), coefficients: Vec::new(), scaled: Vec::new() }
     }
 }
 
@@ -91,36 +94,57 @@ where
         self.expect_driven()?;
         let (rule, spare, most) = (self.sum.microbatches(), &self.spare, self.microbatch);
         let lend = || Lent { buffers: take(&spare.passes), spare };
+        let followed = self.followed();
         let part = |lent: &mut Lent<'_, F, M::Pass>, positions: &[u32]| {
-            let Buffers { pass, squared_norms, coefficients } =
+            let Buffers { pass, squared_norms, coefficients, scaled } =
                 lent.buffers.get_or_insert_with(|| Buffers::new(model, most));
             let batch = model.choose(samples, positions);
             model.forward(parameters, batch, pass);
             model.backward(parameters, batch, pass);
             set_squared_norms(model, batch, positions.len(), rule.clips(), pass, squared_norms);
-            if rule.is_in_float() {
+            let halves = followed.map_or(0, |followed| followed.scale(squared_norms));
+            let sum = if rule.is_in_float() {
                 let buffer = take(&spare.sums).unwrap_or_default();
                 rule.sum_in_float(squared_norms, coefficients, buffer, |coefficients, sum| {
+                    let coefficients = followed.map_or(coefficients, |followed| followed.divide(coefficients, scaled));
                     model.add_weighted(batch, pass, coefficients, sum);
                 })
             } else {
                 rule.sum(squared_norms, coefficients, |coefficients, sum| {
+                    let coefficients = followed.map_or(coefficients, |followed| followed.divide(coefficients, scaled));
                     model.add_weighted_in_double(batch, pass, coefficients, sum);
                 })
-            }
+            };
+            (sum, halves)
         };
         let cut = microbatches(positions, most);
         let parts = cut.iter().map(|range| &positions[range.clone()]);
         let ahead = self.workers.threads().saturating_add(1);
-        let total = &mut self.sum;
-        self.workers.for_each(parts, ahead, lend, part, |part| {
+        let (total, mut halves) = (&mut self.sum, 0);
+        self.workers.for_each(parts, ahead, lend, part, |(part, below)| {
             total.append(part?)?;
+            halves += below;
             if rule.is_in_float() {
                 give(&spare.sums, total.float_buffer());
             }
             Ok::<_, Error>(())
         })?;
-        self.release(sum)
+        self.release(sum)?;
+        let Self { beside: Beside::Count(follower), noise: Noise::Steps(steps), norm_scale, rng, .. } = self else {
+            return Ok(());
+        };
+        let scale: F = convert(*norm_scale);
+        sum.iter_mut().for_each(|sum| *sum *= scale);
+        *norm_scale = follower.next(*norm_scale, halves, steps, &mut **rng)?;
+        Ok(())
+    }
+
+    fn norm_scale(&self) -> f64 {
+        self.norm_scale
+    }
+
+    fn set_norm_scale(&mut self, scale: f64) {
+        self.norm_scale = scale;
     }
 
     fn choose_step(
@@ -131,12 +155,57 @@ where
         candidates: &Candidates<'_, F>,
     ) -> Result<Option<f64>, Error> {
         self.expect_driven()?;
-        let Self { search, noise, spare, workers, microbatch, rng, .. } = self;
-        let (Some(search), Noise::Steps(steps)) = (search, noise) else { return Ok(None) };
+        let Self { beside, noise, spare, workers, microbatch, rng, .. } = self;
+        let (Beside::Search(search), Noise::Steps(steps)) = (beside, noise) else { return Ok(None) };
         let losses =
             LossSum { grid: search.grid, most_loss: search.most_loss, microbatch: *microbatch, workers: *workers };
         let loss_at = |point: &[F]| losses.at(model, point, samples, positions, spare);
         search.choose(candidates, steps, &mut **rng, loss_at).map(Some)
+    }
+}
+
+/// The numbers by which gradients are clipped to a norm that is not the first one.
+#[derive(Clone, Copy)]
+struct Followed<F> {
+    /// The inverse of the factor on the first norm, and of its square.
+    inverse: F,
+    inverse_square: F,
+    /// The square of the first norm.
+    square: f64,
+    blocks: usize,
+}
+
+impl<F: RealField + Copy> Followed<F> {
+    /// Returns the coefficients divided by the factor, in `scaled`.
+    fn divide<'s>(&self, coefficients: &[F], scaled: &'s mut Vec<F>) -> &'s [F] {
+        scaled.clear();
+        scaled.extend(coefficients.iter().map(|&coefficient| coefficient * self.inverse));
+        scaled
+    }
+
+    /// Divides the squared norms by the squared factor, and returns the sum of 1 for each example below the norm and -1 for each other.
+    fn scale(&self, squared_norms: &mut [F]) -> i64 {
+        let mut halves = 0;
+        for blocks in squared_norms.chunks_exact_mut(self.blocks) {
+            let mut square = 0.0;
+            for norm in blocks {
+                *norm *= self.inverse_square;
+                let norm: f64 = norm.to_subset_unchecked();
+                square += norm;
+            }
+            halves += if square <= self.square { 1 } else { -1 };
+        }
+        halves
+    }
+}
+
+impl<F: RealField + Copy, M: Model<F>, A: Adjacency, R: ?Sized> NoisyGradient<'_, F, M, A, R> {
+    /// Returns the numbers of the current norm if it follows a quantile.
+    fn followed(&self) -> Option<Followed<F>> {
+        let Beside::Count(follower) = &self.beside else { return None };
+        let inverse: F = convert(1.0 / self.norm_scale);
+        let inverse_square: F = convert(1.0 / (self.norm_scale * self.norm_scale));
+        Some(Followed { inverse, inverse_square, square: follower.first_square(), blocks: self.sum.blocks() })
     }
 }
 

@@ -254,7 +254,7 @@ fn clipping_leaves_the_norm_to_many_parameters() {
         let columns: Vec<u32> = vec![0, dim as u32 / 2, dim as u32 - 1];
         let examples = Examples::sparse(vec![0, 3], columns, vec![0.6f32, 0.6, 0.5], vec![1.0], dim).unwrap();
         let model = LinearModel::<f32, Logistic>::new(dim, Logistic);
-        let mut sum = clipped(0.25, 1, 1, FloatKind::F32).start::<f32, _, ReplaceOne>(&model).unwrap();
+        let mut sum = clipped(0.25, 1, 1, FloatKind::F32).start::<f32, _, ReplaceOne>(&model, 0.0).unwrap();
         let (mut pass, mut norms, mut length) = (model.pass(1), [0.0f32], 0.0);
         let parameters = vec![0.0; dim];
         model.forward(&parameters, examples.block(), &mut pass);
@@ -274,7 +274,7 @@ fn clipping_leaves_the_norm_to_many_parameters() {
 fn norms_that_are_mostly_rounding_are_refused() {
     let model = LinearModel::<f64, Logistic>::new(1 << 22, Logistic);
     let sum = clipped(1.0, 50, 50, FloatKind::F64);
-    assert!(sum.start::<f64, _, ReplaceOne>(&model).is_ok());
+    assert!(sum.start::<f64, _, ReplaceOne>(&model, 0.0).is_ok());
     let refused = ClippedSum::<f32, ReplaceOne>::new(4, 1, ClippingNorm::new(1.0).unwrap(), 17e6, 50, 50);
     assert!(matches!(refused, Err(dp_mechanisms::Error::OutOfRange { .. })));
 }

@@ -50,6 +50,8 @@ impl SampledRun {
         }
         let mut sampler = Sampler::new(self.law, self.n, key.0)?;
         let batches = Batched::Drawn { n: self.n, law: self.law, steps: self.updates - over };
+        let norm_scale = iterate.first_norm_scale();
+        iterate.gradient().set_norm_scale(norm_scale);
         iterate.gradient().begin(&Driven { batches, workers: control.workers })?;
         let mut pace = Pace::nominal(control, self.n);
         let mut batch = Vec::new();
@@ -62,7 +64,9 @@ impl SampledRun {
                 |gradient, parameters, sum| gradient.estimate(model, parameters, samples, &batch, sum),
                 |gradient, candidates| gradient.choose_step(model, samples, &batch, candidates),
             )?;
-            observer(&AfterUpdate::new((update, step_size), iterate.parameters(), &|| iterate.state_after(update)));
+            let norm_scale = iterate.gradient().norm_scale();
+            let state = || iterate.state_after(update, norm_scale);
+            observer(&AfterUpdate::new((update, step_size), iterate.parameters(), &state));
             pace.check()?;
             if self.weights.restarts_after(update) {
                 iterate.restart_at_average();

@@ -8,7 +8,7 @@ use nalgebra::RealField;
 use super::check_descent;
 use crate::averaging::Averaging;
 use crate::descent::Descent;
-use crate::engine::{AfterUpdate, BatchKey, BatchLaw, Buffered, Control, PlainGradient, SampledRun, Start};
+use crate::engine::{Adapts, AfterUpdate, BatchKey, BatchLaw, Buffered, Control, PlainGradient, SampledRun, Start};
 use crate::error::{Error, non_negative};
 use crate::float::FloatKind;
 use crate::recipes::noisy_run::rule::Rule;
@@ -95,7 +95,7 @@ impl NonPrivateSgd {
         let gradient = PlainGradient::new(model, usize::try_from(self.batch_size).unwrap_or(usize::MAX));
         let rule = Rule::new(self.descent, (lambda, None), None, 0.0, &start);
         let mut iterate = Buffered::new(start, !weights.is_last(), gradient, rule);
-        resumed.map_or(Ok(()), |state| iterate.resume(state, false))?;
+        resumed.map_or(Ok(()), |state| iterate.resume(state, Adapts::default()))?;
         let run = SampledRun {
             n,
             law,

@@ -9,11 +9,12 @@ use dp_losses::ChoosesFrom;
 use dp_mechanisms::{ReleaseRng, Released};
 use nalgebra::RealField;
 
-use super::{ModelDerivation, StepSearch};
+use super::{AdaptiveNorm, ModelDerivation, StepSearch};
 use crate::averaging::AveragingWeights;
+use crate::engine::norm_follower::{Beside, NormFollower};
 use crate::engine::step_search::StepSearcher;
 use crate::engine::{
-    AfterUpdate, BatchKey, BatchLaw, Buffered, Control, NoisyGradient, SampledRun, Start, StepBatches,
+    Adapts, AfterUpdate, BatchKey, BatchLaw, Buffered, Control, NoisyGradient, SampledRun, Start, StepBatches,
 };
 use crate::error::Error;
 use crate::recipes::noisy_run::rule::Rule;
@@ -171,11 +172,19 @@ impl<A: RecordAdjacency> ModelPlan<A> {
         let key = BatchKey::draw(rng);
         let batches = StepBatches::Drawn { n: *n, law: *law, steps: recipe.steps };
         let mut log = EventLog::new();
-        let search = self.search()?;
-        let gradient = NoisyGradient::start_searching(model, batches, sums.sum, noise.into(), search, &mut log, rng)?;
+        let beside = match recipe.adaptive_norm {
+            None => self.search()?.map_or(Beside::Nothing, Beside::Search),
+            Some(AdaptiveNorm { quantile, rate, count_std_dev }) => {
+                let count = (AdaptiveNorm::sensitivity(B::KIND), count_std_dev);
+                let first = recipe.clipping.norm().get();
+                Beside::Count(NormFollower::new(first, (quantile, rate), count, *divisor)?)
+            }
+        };
+        let gradient = NoisyGradient::start_beside(model, batches, sums.sum, noise.into(), beside, &mut log, rng)?;
         let rule = Rule::new(recipe.descent, (recipe.lambda, None), None, *std_dev, &start);
         let mut iterate = Buffered::new(start, !weights.is_last(), gradient, rule);
-        resumed.map_or(Ok(()), |state| iterate.resume(state, recipe.search.is_some()))?;
+        let adapts = Adapts { searches: recipe.search.is_some(), follows: recipe.adaptive_norm.is_some() };
+        resumed.map_or(Ok(()), |state| iterate.resume(state, adapts))?;
         if !is_secret {
             iterate.mark_not_secret();
         }

@@ -1,3 +1,4 @@
+mod adaptive;
 mod resuming;
 mod searching;
 

@@ -71,6 +71,24 @@ fn a_search_goes_on_from_its_file() {
     assert!(plan.train(&images(400), Some(without), &mut rng, &mut control, &mut |_| ()).is_err());
 }
 
+/// So is the clipping norm that an adaptive one has reached.
+#[test]
+fn an_adaptive_norm_goes_on_from_its_file() {
+    let mut training = training(FloatKind::F64);
+    if let Method::Private { recipe, .. } = &mut training.method {
+        recipe.adaptive_norm = Some(dp_optim::recipes::AdaptiveNorm::new(recipe.batch_size));
+    }
+    let plan = training.plan(400).unwrap();
+    let (_, taken) = observed(&plan, None);
+    let read = Checkpoint::parse(&taken[11].to_bytes().unwrap()).unwrap();
+    assert_eq!(read, taken[11]);
+    let State::Double(state) = &read.state else { panic!() };
+    assert!(state.norm_scale > 0.0 && state.norm_scale != 1.0);
+    let (resumed, later) = observed(&plan, Some(read.after_loss()));
+    verify::network(&resumed).unwrap();
+    assert_eq!(later.len(), 17);
+}
+
 /// What differs, and the change that makes it differ.
 type Change<'c> = (&'c str, &'c dyn Fn(&mut NetworkTraining));
 

@@ -1,3 +1,4 @@
+mod adaptive;
 mod losses;
 
 use core::ops::Range;
