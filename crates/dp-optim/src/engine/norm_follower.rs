@@ -19,7 +19,7 @@ pub(crate) enum Beside<A: Adjacency> {
     /// None.
     Nothing,
     /// The choice of the step's size.
-    Search(StepSearcher<A>),
+    Search(Box<StepSearcher<A>>),
     /// The count of gradients below the clipping norm.
     Count(NormFollower<A>),
 }

@@ -173,7 +173,7 @@ impl<A: RecordAdjacency> ModelPlan<A> {
         let batches = StepBatches::Drawn { n: *n, law: *law, steps: recipe.steps };
         let mut log = EventLog::new();
         let beside = match recipe.adaptive_norm {
-            None => self.search()?.map_or(Beside::Nothing, Beside::Search),
+            None => self.search()?.map_or(Beside::Nothing, |search| Beside::Search(Box::new(search))),
             Some(AdaptiveNorm { quantile, rate, count_std_dev }) => {
                 let count = (AdaptiveNorm::sensitivity(B::KIND), count_std_dev);
                 let first = recipe.clipping.norm().get();
