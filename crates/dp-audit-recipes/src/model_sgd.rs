@@ -13,7 +13,7 @@ use dp_mechanisms::clip::ClippingNorm;
 
 use dp_optim::audit;
 use dp_optim::engine::{AfterUpdate, Control};
-use dp_optim::recipes::{AdaptiveNorm, ModelPlan, ModelSgd, RecordAdjacency, Sampling, Search, StepSearch};
+use dp_optim::recipes::{ModelPlan, ModelSgd, QuantileClipping, RecordAdjacency, Sampling, Search, StepSearch};
 use dp_optim::{Descent, Error, FloatKind, Schedule};
 
 use super::likelihood::log_sum_exp;
@@ -56,7 +56,7 @@ enum Beside {
     Search(Search),
 }
 
-/// One step; a good part of its cost is that of the release beside the gradient, so that a fault in either shows.
+/// One step; half of its cost is that of the release beside the gradient, so that a fault in either shows.
 fn recipe(parameters: &Parameters, beside: Beside, noise_mode: NoiseMode) -> Result<ModelSgd, Error> {
     let search = match beside {
         Beside::Search(search) => {
@@ -64,7 +64,7 @@ fn recipe(parameters: &Parameters, beside: Beside, noise_mode: NoiseMode) -> Res
         }
         _ => None,
     };
-    let count = AdaptiveNorm { quantile: 0.5, rate: 0.01, count_std_dev: 4.0 / parameters.epsilon };
+    let count = QuantileClipping { quantile: 0.5, rate: 0.01, share: 0.5 };
     let is_replaced = parameters.relation == AdjacencyKind::ReplaceOne;
     Ok(ModelSgd {
         sampling: if is_replaced { Sampling::FixedSize } else { Sampling::Poisson },
@@ -145,11 +145,14 @@ fn log_density<A: RecordAdjacency>(
             Some(law) => law.iter().find(|(factor, _)| (factor - step).abs() < 1e-12).map_or(0.0, |(_, p)| *p),
         };
         // The canary's gradient is never below the norm.
-        let count = plan.derivation().recipe.adaptive_norm.map_or(0.0, |norm| {
-            let noisy = divisor * (norm.quantile - 0.5 - norm_scale.ln() / norm.rate);
-            let halves = canary.map_or(0.0, |_| -0.5);
-            -(noisy - halves).powi(2) / (2.0 * norm.count_std_dev * norm.count_std_dev)
-        });
+        let count = match plan.derivation().recipe.adaptive_norm {
+            None => 0.0,
+            Some(norm) => {
+                let noisy = divisor * (norm.quantile - 0.5 - norm_scale.ln() / norm.rate);
+                let halves = canary.map_or(0.0, |_| -0.5);
+                -(noisy - halves).powi(2) / (2.0 * audit::count_std_dev(plan)?.powi(2))
+            }
+        };
         terms.push(probability.ln() + gradient + choice.ln() + count);
     }
     Ok(log_sum_exp(terms.into_iter()))

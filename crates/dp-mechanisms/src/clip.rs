@@ -44,7 +44,7 @@ pub use exact_sum::ExactSum;
 pub use gradient_clipping::GradientClipping;
 pub use moments::{MomentSum, Moments};
 pub use per_layer::{LayeredClipping, LayeredGaussian};
-pub use quantile::{AdaptiveClipping, AdaptiveNorm, AdaptiveStep, NormCount};
+pub use quantile::{AdaptiveClipping, AdaptiveNorm, AdaptiveStep, NormCount, follow_quantile};
 pub use rank_one::{RankOneSum, RowGrid, TruncatedRow, TruncatedRows};
 pub use shortening::ClippingRule;
 pub use sum::{ClippedSum, MicrobatchSum, Microbatches, sensitivity_of_sum};

@@ -207,6 +207,15 @@ pub fn sensitivity_of_model<A: RecordAdjacency>(plan: &ModelPlan<A>) -> Result<f
     plan.sensitivity()
 }
 
+/// Returns the standard deviation of the noise on the count of gradients below an adaptive norm; 0 without one.
+///
+/// # Errors
+/// Numbers outside the range of a sum.
+pub fn count_std_dev<A: RecordAdjacency>(plan: &ModelPlan<A>) -> Result<f64, Error> {
+    let multiplier = plan.derivation().std_dev / plan.sensitivity()?;
+    Ok(plan.derivation().recipe.adaptive_norm.map_or(0.0, |norm| norm.count(A::KIND, multiplier).1))
+}
+
 /// Returns the factors of the candidate steps of a model's first step, and their probabilities from the sum of clamped losses at the
 /// start and at each candidate, in units of the largest loss; `points` are the start and the candidates. `None` without a search.
 ///

@@ -55,7 +55,7 @@ pub use dp_newton::{Curvature, DpNewton};
 pub use dp_sgd::{DpSgd, Sampling};
 pub use dp_svrg::DpSvrg;
 pub use majority::Majority;
-pub use model_sgd::{AdaptiveNorm, ModelDerivation, ModelPlan, ModelSgd, NonPrivateSgd, StepSearch};
+pub use model_sgd::{ModelDerivation, ModelPlan, ModelSgd, NonPrivateSgd, QuantileClipping, StepSearch};
 pub use noise_scale::NoiseScale;
 pub use noisy_moments::NoisyMoments;
 pub use non_private::NonPrivate;

@@ -172,9 +172,8 @@ impl<A: Adjacency> AdaptiveClipping<A> {
     ///
     /// The fraction is a released one; because of the noise it may be negative or above 1.
     pub fn next_norm(&self, norm: ClippingNorm, noisy_fraction: f64) -> ClippingNorm {
-        let next = norm.get() * (-self.rate * (noisy_fraction - self.quantile)).exp();
         // For any noise, the norm stays in the range in which a step can be built.
-        let next = if next.is_nan() { norm.get() } else { next.clamp(LEAST, LARGEST) };
+        let next = follow_quantile(norm.get(), self.rate, noisy_fraction - self.quantile, (LEAST, LARGEST));
         ClippingNorm::new(next).unwrap_or(norm)
     }
 
@@ -191,6 +190,13 @@ impl<A: Adjacency> AdaptiveClipping<A> {
         state.noise()?;
         Ok(state)
     }
+}
+
+/// Returns the next norm `C exp(-rate excess)` within a range, where `excess` is the noisy fraction of records below the norm minus the
+/// quantile; for NaN, the same norm.
+pub fn follow_quantile(norm: f64, rate: f64, excess: f64, (least, largest): (f64, f64)) -> f64 {
+    let next = norm * (-rate * excess).exp();
+    if next.is_nan() { norm } else { next.clamp(least, largest) }
 }
 
 /// `2^-400`.

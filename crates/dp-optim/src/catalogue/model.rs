@@ -8,7 +8,7 @@ use super::{ClipRule, Entry, LineSearch, Settings, Steps, conflict, steps};
 use crate::error::Error;
 use crate::float::FloatKind;
 use crate::recipes::dp_sgd::adam::{EPSILON, FIRST_DECAY, FLOOR, SECOND_DECAY};
-use crate::recipes::{AdaptiveNorm, Budget, ModelSgd, NonPrivateSgd, Sampling, StepSearch};
+use crate::recipes::{Budget, ModelSgd, NonPrivateSgd, QuantileClipping, Sampling, StepSearch};
 use crate::{Averaging, Descent, Schedule};
 
 /// The names of the algorithms that train a model of any kind; the first is the default.
@@ -34,11 +34,14 @@ pub const MODEL_SETTINGS: &[&str] = &[
 /// Their values if they are not given, in words.
 pub const MODEL_DEFAULTS: &str = "20 passes in Poisson batches of n/30; clipping norm 0.1; momentum 0.9; a constant step size of about 0.4 over \
      the clipping norm, smaller with more noise (Adam: 0.004); the last iterate; no regularisation. dp-blsgd: \
-     backtracking from a step size of 12 over the clipping norm, without momentum; losses clipped at 3. Without privacy: 10 passes in \
+     backtracking from a step size of 12 over the clipping norm, without momentum; losses clipped at 3. \
+     Adaptive clipping begins at 1. Without privacy: 10 passes in \
      batches of 128, step size 0.05. Without momentum, steps are ten times as long";
 
 /// The default clipping norm.
 const CLIP: f64 = 0.1;
+/// The default first clipping norm of adaptive clipping.
+const FIRST_ADAPTIVE_CLIP: f64 = 1.0;
 /// The default step size times the clipping norm, under the default momentum.
 const STEP: f64 = 0.4;
 /// The noise `ν √T / b` at which the default step size is [`STEP`].
@@ -125,7 +128,11 @@ impl ModelRequest<'_> {
         if let Some(name) = settings.given().find(|name| !MODEL_SETTINGS.contains(name)) {
             return Err(conflict(name, "networks have no such setting"));
         }
-        let norm = ClippingNorm::new(settings.clip.unwrap_or(CLIP))?;
+        let adapts = settings.clip_rule == Some(ClipRule::Adaptive);
+        if adapts && ["dp-adambc", "dp-blsgd"].contains(&algorithm.name) {
+            return Err(conflict("clip-rule", "an adaptive norm is for dp-sgd and dp-adam"));
+        }
+        let norm = ClippingNorm::new(settings.clip.unwrap_or(if adapts { FIRST_ADAPTIVE_CLIP } else { CLIP }))?;
         let (first_decay, second_decay) = (FIRST_DECAY, SECOND_DECAY);
         let clipping = match settings.clip_rule {
             None | Some(ClipRule::Flat | ClipRule::Adaptive) => norm.into(),
@@ -165,7 +172,7 @@ impl ModelRequest<'_> {
             lambda: settings.lambda.unwrap_or(0.0),
             schedule: schedule(settings, step)?,
             search,
-            adaptive_norm: (settings.clip_rule == Some(ClipRule::Adaptive)).then(|| AdaptiveNorm::new(batch_size)),
+            adaptive_norm: adapts.then(QuantileClipping::new),
             averaging: averaging(settings, steps),
             noise_mode,
             float,
@@ -354,7 +361,12 @@ mod tests {
         assert_eq!((recipe.descent, longest(&recipe)), (Descent::Accelerated { momentum: 0.9 }, 0.7));
         let adaptive =
             build("dp-sgd", &Settings { clip_rule: Some(ClipRule::Adaptive), ..Settings::default() }).unwrap();
-        assert_eq!(adaptive.adaptive_norm, Some(AdaptiveNorm::new(200)));
+        assert_eq!(adaptive.adaptive_norm, Some(QuantileClipping::new()));
+        assert_eq!(adaptive.clipping, ClippingNorm::new(1.0).unwrap().into());
+        for name in ["dp-adambc", "dp-blsgd"] {
+            let settings = Settings { clip_rule: Some(ClipRule::Adaptive), ..Settings::default() };
+            assert!(matches!(build(name, &settings), Err(Error::Setting { name: "clip-rule", .. })), "{name}");
+        }
         for name in &FOR_MODELS[..3] {
             assert_eq!(build(name, &Settings::default()).unwrap().search, None);
             for settings in [

@@ -1,6 +1,7 @@
 //! A clipping norm that follows a quantile of the norms of the gradients.
 
 use dp_accountant::{Adjacency, DpEvent};
+use dp_mechanisms::clip::follow_quantile;
 use dp_mechanisms::steps::NoisySteps;
 use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, Mechanism, PrivacyEvent, ReleaseRng};
 
@@ -10,9 +11,9 @@ use crate::error::Error;
 /// The range of the factor on the first clipping norm.
 pub(crate) const SCALES: (f64, f64) = (1.0 / 1_048_576.0, 1024.0);
 
-/// Roundings of a squared norm, in units of the float's roundoff, that the factor adds: its inverse and the inverse of its square round
-/// once each, and so do their products with squared norms and coefficients. A rounding of a coefficient counts twice.
-const ROUNDINGS: f64 = 6.0;
+/// Roundings of a squared norm, in units of the float's roundoff, that the factor adds: three for the inverse of its square and the
+/// product with the squared norm, and two for the inverse and its product with the coefficient, which count twice.
+const ROUNDINGS: f64 = 7.0;
 
 /// The release of a step beside its sum.
 pub(crate) enum Beside<A: Adjacency> {
@@ -50,7 +51,8 @@ impl<A: Adjacency> Beside<A> {
 /// ```
 ///
 /// # Privacy
-/// A sample moves the count by 1/2, a replaced one by at most 1; null samples are not counted. The norm is a function of noisy counts.
+/// A sample moves the count by 1/2, a replaced one by at most 1; null samples are not counted, and a norm that is not finite is above
+/// `C`. The norm is a function of noisy counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct NormFollower<A: Adjacency> {
     count: Gaussian<A>,
@@ -89,7 +91,6 @@ impl<A: Adjacency> NormFollower<A> {
         let count = Bounded::with_proven_sensitivity(vec![0.5 * halves as f64], self.count.sensitivity());
         let noisy = steps.beside(rng, |log, rng| Ok::<_, Error>(self.count.release(count, log, rng)?.into_inner()))?;
         let fraction = noisy.first().copied().unwrap_or(0.0) / self.expected + 0.5;
-        let next = scale * (-self.rate * (fraction - self.quantile)).exp();
-        Ok(if next.is_nan() { scale } else { next.clamp(SCALES.0, SCALES.1) })
+        Ok(follow_quantile(scale, self.rate, fraction - self.quantile, SCALES))
     }
 }

@@ -28,7 +28,7 @@ mod step_search;
 #[cfg(test)]
 mod tests;
 
-pub use adaptive_norm::AdaptiveNorm;
+pub use adaptive_norm::QuantileClipping;
 pub use derivation::ModelDerivation;
 pub use plain::NonPrivateSgd;
 pub use run::ModelPlan;
@@ -96,7 +96,7 @@ pub struct ModelSgd {
     pub search: Option<StepSearch>,
     /// The rule by which the clipping norm follows a quantile of the gradients' norms, from that of `clipping` on; `None` keeps it.
     #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
-    pub adaptive_norm: Option<AdaptiveNorm>,
+    pub adaptive_norm: Option<QuantileClipping>,
     /// The released combination of the iterates. All iterates may be published.
     pub averaging: Averaging,
     /// The noise mode: [`Exact`](NoiseMode::Exact), or [`Rounded`](NoiseMode::Rounded), an idealisation that the certificate
@@ -199,7 +199,7 @@ impl ModelSgd {
                 Some(Beside::Search(search))
             }
             (None, Some(norm)) => {
-                norm.check(self.clipping, self.descent)?;
+                norm.check(self.clipping, self.descent, self.float)?;
                 Some(Beside::Count(norm))
             }
             (Some(_), Some(_)) => return not_proved("a step has either a line search or an adaptive norm"),

@@ -5,7 +5,7 @@ use dp_accountant::{AdjacencyKind, DpEvent, ZeroOut};
 use dp_mechanisms::steps::StepPlan;
 use dp_mechanisms::{Gaussian, L2Sensitivity};
 
-use super::model_sgd::{AdaptiveNorm, StepSearch};
+use super::model_sgd::{QuantileClipping, StepSearch};
 use super::recipe::{Budget, RecordAdjacency, least_scale};
 use crate::engine::StepSum;
 use crate::error::{Error, positive};
@@ -30,7 +30,7 @@ pub(super) enum Beside {
     /// The choice of the step's size.
     Search(StepSearch),
     /// The count of gradients below the clipping norm.
-    Count(AdaptiveNorm),
+    Count(QuantileClipping),
 }
 
 impl NoisySums {
@@ -57,7 +57,7 @@ impl NoisySums {
             None => None,
             // The event is the same under each relation.
             Some(Beside::Search(search)) => Some(search.searcher::<ZeroOut>(std_dev / sensitivity)?.event()),
-            Some(Beside::Count(norm)) => Some(norm.event(self.relation_of_steps)),
+            Some(Beside::Count(norm)) => Some(norm.event(self.relation_of_steps, std_dev / sensitivity)),
         };
         let step = match beside {
             None => sum,

@@ -6,7 +6,7 @@ use dp_mechanisms::clip::ClippingNorm;
 use dp_mechanisms::{OsSeeded, SeededRng};
 use dp_nets::{Activation, Layer};
 use dp_optim::engine::Control;
-use dp_optim::recipes::ModelSgd;
+use dp_optim::recipes::{ModelSgd, QuantileClipping, StepSearch};
 
 use super::*;
 use crate::verify;
@@ -83,7 +83,7 @@ fn edits_are_found() {
         NetworkFile::parse(sealed.to_text().unwrap().as_bytes()).and_then(|file| verify::network(&file))
     };
     resealed(&|_| ()).unwrap();
-    let edits: [Edit<'_>; 16] = [
+    let edits: [Edit<'_>; 18] = [
         ("the model's float", &|file| file.model.float = FloatKind::F64),
         ("no noise", &|file| file.certificate.derivation = NetworkDerivation::NonPrivate(NonPrivateSgd::new())),
         ("equal labels", &|file| file.model.labels = vec![1, 1]),
@@ -91,6 +91,8 @@ fn edits_are_found() {
         ("noise", &|file| derivation(file).std_dev *= 1.01),
         ("images", &|file| derivation(file).n += 1),
         ("steps", &|file| derivation(file).recipe.steps += 1),
+        ("a search", &|file| derivation(file).recipe.search = Some(StepSearch::new())),
+        ("an adaptive norm", &|file| derivation(file).recipe.adaptive_norm = Some(QuantileClipping::new())),
         ("parameters", &|file| derivation(file).parameters += 1),
         ("float", &|file| derivation(file).recipe.float = FloatKind::F64),
         ("noise mode", &|file| file.certificate.noise = NoiseMode::Rounded),

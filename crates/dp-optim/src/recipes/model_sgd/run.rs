@@ -9,7 +9,7 @@ use dp_losses::ChoosesFrom;
 use dp_mechanisms::{ReleaseRng, Released};
 use nalgebra::RealField;
 
-use super::{AdaptiveNorm, ModelDerivation, StepSearch};
+use super::{ModelDerivation, StepSearch};
 use crate::averaging::AveragingWeights;
 use crate::engine::norm_follower::{Beside, NormFollower};
 use crate::engine::step_search::StepSearcher;
@@ -174,10 +174,10 @@ impl<A: RecordAdjacency> ModelPlan<A> {
         let mut log = EventLog::new();
         let beside = match recipe.adaptive_norm {
             None => self.search()?.map_or(Beside::Nothing, |search| Beside::Search(Box::new(search))),
-            Some(AdaptiveNorm { quantile, rate, count_std_dev }) => {
-                let count = (AdaptiveNorm::sensitivity(B::KIND), count_std_dev);
+            Some(norm) => {
+                let count = norm.count(B::KIND, *std_dev / sums.sensitivity()?);
                 let first = recipe.clipping.norm().get();
-                Beside::Count(NormFollower::new(first, (quantile, rate), count, *divisor)?)
+                Beside::Count(NormFollower::new(first, (norm.quantile, norm.rate), count, *divisor)?)
             }
         };
         let gradient = NoisyGradient::start_beside(model, batches, sums.sum, noise.into(), beside, &mut log, rng)?;

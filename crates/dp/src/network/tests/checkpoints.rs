@@ -76,7 +76,7 @@ fn a_search_goes_on_from_its_file() {
 fn an_adaptive_norm_goes_on_from_its_file() {
     let mut training = training(FloatKind::F64);
     if let Method::Private { recipe, .. } = &mut training.method {
-        recipe.adaptive_norm = Some(dp_optim::recipes::AdaptiveNorm::new(recipe.batch_size));
+        recipe.adaptive_norm = Some(dp_optim::recipes::QuantileClipping::new());
     }
     let plan = training.plan(400).unwrap();
     let (_, taken) = observed(&plan, None);

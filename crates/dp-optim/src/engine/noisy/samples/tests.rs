@@ -89,14 +89,14 @@ impl<F: RealField + Copy> Model<F> for Inner {
     }
 
     fn add_weighted(&self, batch: Chosen<'_, F>, (): &mut (), coefficients: &[F], sum: &mut [F]) {
-        for (&c, vector) in coefficients.iter().zip(batch.each()) {
+        for (&c, vector) in coefficients.iter().zip(batch.each()).filter(|(c, _)| !c.is_zero()) {
             sum.iter_mut().zip(vector).for_each(|(sum, &x)| *sum += c * x);
         }
     }
 
     fn add_weighted_in_double(&self, batch: Chosen<'_, F>, (): &mut (), coefficients: &[F], sum: &mut [f64]) {
         let wide = |x: F| -> f64 { x.to_subset_unchecked() };
-        for (&c, vector) in coefficients.iter().zip(batch.each()) {
+        for (&c, vector) in coefficients.iter().zip(batch.each()).filter(|(c, _)| !c.is_zero()) {
             sum.iter_mut().zip(vector).for_each(|(sum, &x)| *sum += wide(c) * wide(x));
         }
     }

@@ -4,11 +4,11 @@ use dp_accountant::bound::{self, Theorem};
 
 use super::*;
 use crate::engine::RunState;
-use crate::recipes::AdaptiveNorm;
+use crate::recipes::QuantileClipping;
 
 /// From a norm far below those of the gradients, which are about 7 at the start and 1 at the mean.
 fn adaptive() -> ModelSgd {
-    let norm = AdaptiveNorm { count_std_dev: 5.0, ..AdaptiveNorm::new(200) };
+    let norm = QuantileClipping { share: 0.05, ..QuantileClipping::new() };
     ModelSgd {
         adaptive_norm: Some(norm),
         descent: Descent::Plain,
@@ -41,14 +41,22 @@ fn the_count_is_part_of_one_gaussian_on_one_sample() {
     let recipe = adaptive();
     let fixed = ModelSgd { adaptive_norm: None, ..recipe.clone() }.plan::<ZeroOut>(5000, 2, budget(2.0)).unwrap();
     let (events, noise) = parts::<ZeroOut>(&recipe);
-    assert_eq!(events[1], DpEvent::Gaussian { std_dev: 5.0, sensitivity: 0.5 });
-    // 1/z² = 1/z_g² + (1/2)²/s².
-    let whole = (noise.powi(-2) + 0.01).powf(-0.5);
-    assert!((whole / fixed.noise_multiplier() - 1.0).abs() < 1e-3, "{whole}");
-    let (events, _) = parts::<ReplaceOne>(&recipe);
-    assert_eq!(events[1], DpEvent::Gaussian { std_dev: 5.0, sensitivity: 0.5 });
-    let (events, _) = parts::<ReplaceOne>(&ModelSgd { sampling: Sampling::FixedSize, ..recipe });
-    assert_eq!(events[1], DpEvent::Gaussian { std_dev: 5.0, sensitivity: 1.0 });
+    let count = |events: &[DpEvent]| match events[1] {
+        DpEvent::Gaussian { std_dev, sensitivity } => (std_dev / sensitivity, sensitivity),
+        ref other => panic!("{other:?}"),
+    };
+    // A twentieth of 1/z² is the count's.
+    let (multiplier, sensitivity) = count(&events);
+    assert_eq!(sensitivity, 0.5);
+    let DpEvent::Gaussian { std_dev, sensitivity: of_sum } = events[0] else { panic!() };
+    assert!((multiplier.powi(-2) / (multiplier.powi(-2) + (of_sum / std_dev).powi(2)) - 0.05).abs() < 1e-12);
+    assert!((noise * 0.95f64.sqrt() / fixed.noise_multiplier() - 1.0).abs() < 1e-3, "{noise}");
+    assert_eq!(count(&parts::<ReplaceOne>(&recipe).0).1, 0.5);
+    assert_eq!(count(&parts::<ReplaceOne>(&ModelSgd { sampling: Sampling::FixedSize, ..recipe.clone() }).0).1, 1.0);
+    // Whatever the budget, the count fits into it.
+    for epsilon in [0.05, 0.5, 8.0] {
+        recipe.plan::<ZeroOut>(1000, 2, budget(epsilon)).unwrap();
+    }
 }
 
 fn trained<F: RealField + Copy>(recipe: &ModelSgd, threads: usize) -> (Vec<F>, Vec<RunState<F>>) {
@@ -66,7 +74,7 @@ fn trained<F: RealField + Copy>(recipe: &ModelSgd, threads: usize) -> (Vec<F>, V
 fn the_norm_follows_the_median() {
     for quantile in [0.2, 0.5, 0.8] {
         let recipe = adaptive();
-        let norm = AdaptiveNorm { quantile, ..recipe.adaptive_norm.unwrap() };
+        let norm = QuantileClipping { quantile, ..recipe.adaptive_norm.unwrap() };
         let recipe = ModelSgd { adaptive_norm: Some(norm), ..recipe };
         let (weights, states) = trained::<f32>(&recipe, 1);
         assert!((weights[0] - 0.3).abs() < 0.2 && (weights[1] + 0.6).abs() < 0.2, "{weights:?}");
@@ -128,21 +136,20 @@ fn what_does_not_go_with_an_adaptive_norm_is_refused() {
         recipe.plan::<ZeroOut>(5000, 2, budget(1.0)).err().map(|error| error.to_string()).unwrap_or_default()
     };
     assert_eq!(plan(adaptive()), "");
-    let with = |norm: AdaptiveNorm| ModelSgd { adaptive_norm: Some(norm), ..adaptive() };
+    let with = |norm: QuantileClipping| ModelSgd { adaptive_norm: Some(norm), ..adaptive() };
     let usual = adaptive().adaptive_norm.unwrap();
     let norm = ClippingNorm::new(0.5).unwrap();
     let adam_bc = Descent::AdamBc { first_decay: 0.9, second_decay: 0.999, floor: 0.1 };
     for (recipe, message) in [
-        (with(AdaptiveNorm { quantile: 0.0, ..usual }), "quantile"),
-        (with(AdaptiveNorm { rate: 0.0, ..usual }), "rate"),
-        (with(AdaptiveNorm { rate: 1.5, ..usual }), "rate"),
-        (with(AdaptiveNorm { count_std_dev: 0.0, ..usual }), "noise of the count"),
+        (with(QuantileClipping { quantile: 0.0, ..usual }), "quantile"),
+        (with(QuantileClipping { rate: 0.0, ..usual }), "rate"),
+        (with(QuantileClipping { rate: 1.5, ..usual }), "rate"),
+        (with(QuantileClipping { share: 0.0, ..usual }), "share of the count"),
+        (ModelSgd { clipping: ClippingNorm::new(1e-10).unwrap().into(), ..adaptive() }, "single precision"),
         (ModelSgd { clipping: GradientClipping::PerBlock(norm), ..adaptive() }, "flat clipping"),
         (ModelSgd { descent: adam_bc, ..adaptive() }, "DP-AdamBC"),
         (ModelSgd { search: Some(StepSearch::new()), ..adaptive() }, "either"),
     ] {
         assert!(plan(recipe.clone()).contains(message), "{}", plan(recipe));
     }
-    // A count that costs more than the budget.
-    assert!(!plan(with(AdaptiveNorm { count_std_dev: 0.01, ..usual })).is_empty());
 }
