@@ -53,7 +53,7 @@ fn a_training_goes_on_from_its_file_under_the_same_certificate() {
 fn a_search_goes_on_from_its_file() {
     let mut training = training(FloatKind::F32);
     if let Method::Private { recipe, .. } = &mut training.method {
-        recipe.search = Some(dp_optim::recipes::StepSearch::new());
+        recipe.search = Some(StepSearch::new());
     }
     let plan = training.plan(400).unwrap();
     let (_, taken) = observed(&plan, None);
@@ -76,7 +76,7 @@ fn a_search_goes_on_from_its_file() {
 fn an_adaptive_norm_goes_on_from_its_file() {
     let mut training = training(FloatKind::F64);
     if let Method::Private { recipe, .. } = &mut training.method {
-        recipe.adaptive_norm = Some(dp_optim::recipes::QuantileClipping::new());
+        recipe.adaptive_norm = Some(QuantileClipping::new());
     }
     let plan = training.plan(400).unwrap();
     let (_, taken) = observed(&plan, None);
