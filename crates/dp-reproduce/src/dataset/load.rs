@@ -4,12 +4,12 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-use dp_data::Examples;
 use dp_data::read::{CsvOptions, CsvReader, Input};
+use dp_data::{Examples, Images};
 use flate2::read::MultiGzDecoder;
 
 use super::transform::Table;
-use super::{DataSet, Prepared, synthetic};
+use super::{DataSet, Prepared, images, synthetic};
 use crate::error::Error;
 
 /// Columns of KDD Cup 99 that are not numeric or are binary.
@@ -22,8 +22,8 @@ pub(super) fn load(set: DataSet, folder: &Path) -> Result<Prepared, Error> {
     let csv = |index: usize, read: &CsvTask<'_>| read.load(&folder.join(files[index].name));
     let (mut train, mut test) = match set {
         DataSet::Mnist | DataSet::MnistZero => {
-            let images = |i: usize| mnist(&folder.join(files[i].name), &folder.join(files[i + 1].name));
-            let (mut train, mut test) = (images(0)?, images(2)?);
+            let images = images::load(DataSet::MnistImages, folder)?;
+            let (mut train, mut test) = (as_rows(&images.train), as_rows(&images.test));
             for table in [&mut train, &mut test] {
                 table.normalise_rows();
                 if set == DataSet::Mnist {
@@ -197,39 +197,14 @@ impl<'t> CsvTask<'t> {
     }
 }
 
-/// Reads images and labels in the IDX format.
-fn mnist(images: &Path, labels: &Path) -> Result<Table, Error> {
-    let (shape, pixels) = idx(images)?;
-    let (_, digits) = idx(labels)?;
-    let refuse = |what: &str| Error::Data { file: images.display().to_string(), what: what.to_owned() };
-    let &[rows, height, width] = shape.as_slice() else { return Err(refuse("expected images of two dimensions")) };
-    let dim = height.saturating_mul(width);
-    if digits.len() != rows || dim == 0 || digits.iter().any(|&digit| digit > 9) {
-        return Err(refuse("images and labels do not belong together"));
+/// Returns images as rows of numbers in `[0, 1]`.
+fn as_rows(images: &Images) -> Table {
+    let positions: Vec<u32> = (0..images.len() as u32).collect();
+    let chosen = images.choose(&positions);
+    let pixels = (0..chosen.len()).flat_map(|i| chosen.pixels(i));
+    Table {
+        values: pixels.map(|&pixel| f64::from(pixel) / 255.0).collect(),
+        targets: (0..chosen.len()).map(|i| chosen.label(i) as f64).collect(),
+        dim: images.shape().values().unwrap_or_default(),
     }
-    Ok(Table {
-        values: pixels.into_iter().map(|pixel| f64::from(pixel) / 255.0).collect(),
-        targets: digits.into_iter().map(f64::from).collect(),
-        dim,
-    })
-}
-
-/// Reads dimensions and bytes of an IDX file of unsigned bytes: `0 0 8 k`, then k big-endian sizes, then the data.
-fn idx(path: &Path) -> Result<(Vec<usize>, Vec<u8>), Error> {
-    let refuse = |what: &str| Error::Data { file: path.display().to_string(), what: what.to_owned() };
-    let file = File::open(path).map_err(Error::file(path))?;
-    let mut bytes = Vec::new();
-    MultiGzDecoder::new(BufReader::new(file)).read_to_end(&mut bytes).map_err(Error::file(path))?;
-    let dimensions = match bytes.as_slice() {
-        [0, 0, 8, dimensions, ..] => usize::from(*dimensions),
-        _ => return Err(refuse("not an IDX file of unsigned bytes")),
-    };
-    let sizes = bytes.get(4..4 + 4 * dimensions).ok_or_else(|| refuse("the header is cut off"))?;
-    let shape: Vec<usize> =
-        sizes.chunks_exact(4).map(|size| size.iter().fold(0, |sum, &byte| sum << 8 | usize::from(byte))).collect();
-    let data = bytes.split_off(4 + 4 * dimensions);
-    if shape.iter().try_fold(1usize, |product, &size| product.checked_mul(size)) != Some(data.len()) {
-        return Err(refuse("the file holds more or less than its header says"));
-    }
-    Ok((shape, data))
 }

@@ -67,7 +67,7 @@ pub const TERMS: &[Term] = &[
     Term {
         names: &["clipping-norm", "clipping", "clip"],
         text: "A gradient or row that is longer is scaled down to this norm, so that no record contributes more. It is a public \
-               number, chosen without looking at the data.",
+               number, chosen without looking at the data. An adaptive norm begins with such a number and follows noisy counts.",
     },
     Term {
         names: &["composition"],

@@ -48,45 +48,35 @@ fn a_training_goes_on_from_its_file_under_the_same_certificate() {
     }
 }
 
-/// The step sizes that a line search has chosen are part of the state.
+/// The step sizes that a line search has chosen and the norm that an adaptive one has reached are part of the state.
 #[test]
-fn a_search_goes_on_from_its_file() {
-    let mut training = training(FloatKind::F32);
-    if let Method::Private { recipe, .. } = &mut training.method {
-        recipe.search = Some(StepSearch::new());
+fn searches_and_adaptive_norms_go_on_from_their_files() {
+    let with: [fn(&mut ModelSgd); 2] = [
+        |recipe| recipe.search = Some(StepSearch::new()),
+        |recipe| recipe.adaptive_norm = Some(QuantileClipping::new()),
+    ];
+    for (edit, searches) in with.into_iter().zip([true, false]) {
+        let mut training = training(FloatKind::F32);
+        if let Method::Private { recipe, .. } = &mut training.method {
+            edit(recipe);
+        }
+        let plan = training.plan(400).unwrap();
+        let (_, taken) = observed(&plan, None);
+        let read = Checkpoint::parse(&taken[11].to_bytes().unwrap()).unwrap();
+        assert_eq!(read, taken[11]);
+        let State::Single(state) = read.state.clone() else { panic!() };
+        assert_eq!((state.chosen.len(), state.norm_scale == 1.0), (if searches { 12 } else { 0 }, searches));
+        let (resumed, later) = observed(&plan, Some(read.after_loss()));
+        verify::network(&resumed).unwrap();
+        let State::Single(last) = &later[16].state else { panic!() };
+        let chosen = if searches { 29 } else { 0 };
+        assert_eq!((later.len(), last.updates, last.lost, last.chosen.len()), (17, 30, 1, chosen));
+        // A state without them is of another training.
+        let state = State::Single(RunState { chosen: Vec::new(), norm_scale: 0.0, ..state });
+        let without = Checkpoint::new(taken[11].training.clone(), state, 13);
+        let (mut rng, mut control) = (OsSeeded::new().unwrap(), Control::default());
+        assert!(plan.train(&images(400), Some(without), &mut rng, &mut control, &mut |_| ()).is_err());
     }
-    let plan = training.plan(400).unwrap();
-    let (_, taken) = observed(&plan, None);
-    let read = Checkpoint::parse(&taken[11].to_bytes().unwrap()).unwrap();
-    assert_eq!(read, taken[11]);
-    let (resumed, later) = observed(&plan, Some(read.after_loss()));
-    verify::network(&resumed).unwrap();
-    let State::Single(state) = &later[16].state else { panic!() };
-    assert_eq!((later.len(), state.updates, state.lost, state.chosen.len()), (17, 30, 1, 29));
-    // A state that has lost them belongs to another training.
-    let State::Single(state) = taken[11].state.clone() else { panic!() };
-    let state = State::Single(RunState { chosen: Vec::new(), ..state });
-    let without = Checkpoint::new(taken[11].training.clone(), state, 13);
-    let (mut rng, mut control) = (OsSeeded::new().unwrap(), Control::default());
-    assert!(plan.train(&images(400), Some(without), &mut rng, &mut control, &mut |_| ()).is_err());
-}
-
-/// So is the clipping norm that an adaptive one has reached.
-#[test]
-fn an_adaptive_norm_goes_on_from_its_file() {
-    let mut training = training(FloatKind::F64);
-    if let Method::Private { recipe, .. } = &mut training.method {
-        recipe.adaptive_norm = Some(QuantileClipping::new());
-    }
-    let plan = training.plan(400).unwrap();
-    let (_, taken) = observed(&plan, None);
-    let read = Checkpoint::parse(&taken[11].to_bytes().unwrap()).unwrap();
-    assert_eq!(read, taken[11]);
-    let State::Double(state) = &read.state else { panic!() };
-    assert!(state.norm_scale > 0.0 && state.norm_scale != 1.0);
-    let (resumed, later) = observed(&plan, Some(read.after_loss()));
-    verify::network(&resumed).unwrap();
-    assert_eq!(later.len(), 17);
 }
 
 /// What differs, and the change that makes it differ.
