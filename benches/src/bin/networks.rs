@@ -1,14 +1,15 @@
 //! Private training of networks: time of a step, and accuracy on images from files.
 //!
 //! ```text
-//! cargo run --release -p benches --bin networks -- speed [--threads 1] [--rounds 5]
+//! cargo run --release -p benches --bin networks -- speed [--threads 1] [--rounds 5] [--floats f32,f64]
 //! cargo run --release -p benches --bin networks -- accuracy --images FILE.. --labels FILE.. --test-images FILE.. --test-labels FILE..
 //!     [--network small-cnn] [--epsilons 1,2,4,8] [--seeds 3] [--delta 1e-5] [--held-out 0] [--threads 2] [--float f32] [--views one]
 //!     [--algorithm dp-sgd] [--passes 20] [--batch-size N] [--clip 0.1] [--step-size 4] ..
 //! ```
 //!
 //! `speed` uses generated images and prints processor time (with more threads, time) in milliseconds, the best of the rounds. A
-//! plain sum and a clipped one have the same examples and microbatches. A step has a Poisson batch of 60,000 images.
+//! plain sum and a clipped one have the same examples and microbatches. A step has a Poisson batch of 60,000 images. With more
+//! threads, the last column is the time of a step on one thread over that on these threads, both with exact noise.
 //!
 //! `accuracy` prints the accuracy on the test images after the last step, for each epsilon and seed, with the settings and defaults of
 //! `dp help networks`. The seed is that of the start: batches and noise are not reproducible. `--network` is a name or a TOML file of
@@ -98,10 +99,17 @@ fn speed(options: &Options) -> Outcome<()> {
     let values = MNIST.values().unwrap_or(0);
     let pixels = (0..60_000 * values).map(|j| (j * 97 + j / 31 * 53) as u8).collect();
     let data = Images::new(MNIST, pixels, (0..60_000).map(|i| (i % 10) as u8).collect(), 10)?;
-    println!("network,float,batch,plain sum,clipped sum,ratio,plain step,step rounded noise,step exact noise,ratio");
+    let columns =
+        "plain sum,clipped sum,ratio,plain step,step rounded noise,step exact noise,ratio,ratio to one thread";
+    println!("network,float,batch,{columns}");
+    let floats = options.text("floats", "f32,f64");
     for (name, batch) in [("mnist-mlp", 256), ("mnist-mlp", 2048), ("small-cnn", 256), ("small-cnn", 2048)] {
-        of_network::<f32>(name, batch, &data, threads, rounds)?;
-        of_network::<f64>(name, batch, &data, threads, rounds)?;
+        if floats.contains("f32") {
+            of_network::<f32>(name, batch, &data, threads, rounds)?;
+        }
+        if floats.contains("f64") {
+            of_network::<f64>(name, batch, &data, threads, rounds)?;
+        }
     }
     Ok(())
 }
@@ -120,7 +128,7 @@ fn of_network<F: Float>(name: &str, batch: u64, data: &Images, threads: usize, r
     // The same examples and microbatches, with and without norms and coefficients.
     let chosen: Vec<u32> = (0..batch as u32).map(|i| i * (60_000 / batch as u32)).collect();
     let mut pass = network.pass(most);
-    let mut best = [f64::INFINITY; 5];
+    let mut best = [f64::INFINITY; 6];
     for _ in 0..rounds {
         let start = now();
         plain_sum(&network, &w, data, &chosen, &mut pass);
@@ -151,30 +159,32 @@ fn of_network<F: Float>(name: &str, batch: u64, data: &Images, threads: usize, r
     };
     let budget = Budget { epsilon: Epsilon::new(2.0)?, delta: Delta::new(1e-5)? };
     for _ in 0..rounds.min(3) {
-        let control = || Control { workers, ..Control::default() };
+        let control = |workers| Control { workers, ..Control::default() };
         let gradient = PlainGradient::new(&network, batch as usize);
         let mut iterate = Buffered::new(w.clone(), false, gradient, GradientDescent { lambda: 0.0, radius: None });
         let start = now();
-        run.run_on_samples(&network, data, &mut iterate, BatchKey::draw(&mut rng), &mut control(), &mut |_| ())?;
+        run.run_on_samples(&network, data, &mut iterate, BatchKey::draw(&mut rng), &mut control(workers), &mut |_| ())?;
         best[2] = best[2].min((now() - start) / steps as f64);
-        for (noise_mode, best) in [NoiseMode::Rounded, NoiseMode::Exact].into_iter().zip(&mut best[3..]) {
+        let kinds = [(NoiseMode::Rounded, workers), (NoiseMode::Exact, workers), (NoiseMode::Exact, Workers::ONE)];
+        for ((noise_mode, workers), best) in kinds.into_iter().zip(&mut best[3..]) {
             let recipe = ModelSgd { noise_mode, ..recipe.clone() };
             let plan = recipe.plan::<ZeroOut>(60_000, w.len() as u64, budget)?;
             let mut times = Vec::new();
             let mut observer = |_: &AfterUpdate<'_, F>| times.push(now());
-            plan.train(&network, data, w.clone(), &mut rng, &mut control(), &mut observer)?;
+            plan.train(&network, data, w.clone(), &mut rng, &mut control(workers), &mut observer)?;
             // The first step allocates the buffers.
             if let [first, .., last] = times[..] {
                 *best = best.min((last - first) / (steps - 1) as f64);
             }
         }
     }
-    let [plain, clipped, step, rounded, exact] = best;
+    let [plain, clipped, step, rounded, exact, alone] = best;
     println!(
-        "{name},{},{batch},{plain:.1},{clipped:.1},{:.3},{step:.1},{rounded:.1},{exact:.1},{:.3}",
+        "{name},{},{batch},{plain:.1},{clipped:.1},{:.3},{step:.1},{rounded:.1},{exact:.1},{:.3},{:.2}",
         float.as_str(),
         clipped / plain,
-        exact / step
+        exact / step,
+        alone / exact
     );
     Ok(())
 }

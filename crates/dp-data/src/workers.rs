@@ -114,18 +114,52 @@ impl Workers {
         ahead: usize,
         buffers: impl Fn() -> B + Sync,
         of_part: impl Fn(&mut B, P) -> T + Sync,
+        each: impl FnMut(T) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.run(parts, ahead, buffers, of_part, each, None)
+    }
+
+    /// As [`for_each`](Self::for_each), with other work for threads that would wait: `meanwhile` does a little of it at each call,
+    /// and returns false if nothing is left. It is not called on one thread, and may not be done at the end.
+    ///
+    /// # Errors
+    /// As [`for_each`](Self::for_each).
+    ///
+    /// # Panics
+    /// As [`for_each`](Self::for_each), and if `meanwhile` panics.
+    pub fn for_each_meanwhile<P: Send, B, T: Send, E>(
+        self,
+        parts: impl IntoIterator<Item = P, IntoIter: Send>,
+        ahead: usize,
+        buffers: impl Fn() -> B + Sync,
+        of_part: impl Fn(&mut B, P) -> T + Sync,
+        each: impl FnMut(T) -> Result<(), E>,
+        meanwhile: impl Fn() -> bool + Sync,
+    ) -> Result<(), E> {
+        self.run(parts, ahead, buffers, of_part, each, Some(&meanwhile))
+    }
+
+    fn run<P: Send, B, T: Send, E>(
+        self,
+        parts: impl IntoIterator<Item = P, IntoIter: Send>,
+        ahead: usize,
+        buffers: impl Fn() -> B + Sync,
+        of_part: impl Fn(&mut B, P) -> T + Sync,
         mut each: impl FnMut(T) -> Result<(), E>,
+        meanwhile: Option<&(dyn Fn() -> bool + Sync)>,
     ) -> Result<(), E> {
         let mut parts = parts.into_iter();
         let first = [parts.next(), if self.threads() > 1 && ahead > 1 { parts.next() } else { None }];
-        let is_alone = first[1].is_none();
+        let is_alone = self.threads() == 1 || (first[1].is_none() && meanwhile.is_none());
         let mut parts = first.into_iter().flatten().chain(parts);
         if is_alone {
             let mut buffers = buffers();
             return parts.try_for_each(|part| each(of_part(&mut buffers, part)));
         }
-        let most = parts.size_hint().1.unwrap_or(usize::MAX).min(ahead);
-        let queue = Queue { ahead, state: Mutex::new(State::new(parts)), changed: Condvar::new() };
+        let parts_ahead = parts.size_hint().1.unwrap_or(usize::MAX).min(ahead);
+        // One more for the other work.
+        let most = parts_ahead.saturating_add(meanwhile.is_some().into());
+        let queue = Queue { ahead, state: Mutex::new(State::new(parts)), changed: Condvar::new(), meanwhile };
         thread::scope(|scope| {
             // Ends the other threads however this one ends.
             let _ends = Ends(&queue);
@@ -154,10 +188,12 @@ impl Workers {
 }
 
 /// Parts that threads claim in order, and results that wait for their turn.
-struct Queue<I, T> {
+struct Queue<'w, I, T> {
     ahead: usize,
     state: Mutex<State<I, T>>,
     changed: Condvar,
+    /// Work for threads that would wait.
+    meanwhile: Option<&'w (dyn Fn() -> bool + Sync)>,
 }
 
 struct State<I, T> {
@@ -183,13 +219,21 @@ enum Next<P, T> {
     Part(usize, P),
 }
 
-impl<I: Iterator, T> Queue<I, T> {
+impl<I: Iterator, T> Queue<'_, I, T> {
     fn lock(&self) -> MutexGuard<'_, State<I, T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait<'q>(&self, state: MutexGuard<'q, State<I, T>>) -> MutexGuard<'q, State<I, T>> {
-        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    /// Does some of the other work, if `is_left`, or waits. The state may have changed afterwards, or not.
+    fn wait<'q>(&'q self, state: MutexGuard<'q, State<I, T>>, is_left: &mut bool) -> MutexGuard<'q, State<I, T>> {
+        match self.meanwhile.filter(|_| *is_left) {
+            Some(meanwhile) => {
+                drop(state);
+                *is_left = meanwhile();
+                self.lock()
+            }
+            None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+        }
     }
 
     /// Claims the next part, unless as many as allowed are ahead.
@@ -211,14 +255,15 @@ impl<I: Iterator, T> Queue<I, T> {
 
     /// Waits for a part to compute; `None` if there is none any more.
     fn claim(&self) -> Option<(usize, I::Item)> {
-        let mut state = self.lock();
-        while !state.ended && state.parts.is_some() {
+        let (mut state, mut is_left) = (self.lock(), self.meanwhile.is_some());
+        while !state.ended {
             if let Some(claimed) = self.try_claim(&mut state) {
                 return Some(claimed);
             }
-            if state.parts.is_some() {
-                state = self.wait(state);
+            if state.parts.is_none() && !is_left {
+                return None;
             }
+            state = self.wait(state, &mut is_left);
         }
         None
     }
@@ -235,7 +280,7 @@ impl<I: Iterator, T> Queue<I, T> {
 
     /// Returns the next result, or a part to compute where it is not there yet; `None` after the last.
     fn next(&self) -> Option<Next<I::Item, T>> {
-        let mut state = self.lock();
+        let (mut state, mut is_left) = (self.lock(), self.meanwhile.is_some());
         while !state.ended {
             if let Some(Some(_)) = state.waiting.front() {
                 let result = state.waiting.pop_front().flatten();
@@ -250,7 +295,7 @@ impl<I: Iterator, T> Queue<I, T> {
             if state.waiting.is_empty() {
                 return None;
             }
-            state = self.wait(state);
+            state = self.wait(state, &mut is_left);
         }
         None
     }
@@ -262,7 +307,7 @@ impl<I: Iterator, T> Queue<I, T> {
 }
 
 /// Ends a queue when dropped.
-struct Ends<'q, I: Iterator, T>(&'q Queue<I, T>);
+struct Ends<'q, I: Iterator, T>(&'q Queue<'q, I, T>);
 
 impl<I: Iterator, T> Drop for Ends<'_, I, T> {
     fn drop(&mut self) {
@@ -271,7 +316,7 @@ impl<I: Iterator, T> Drop for Ends<'_, I, T> {
 }
 
 /// Ends a queue when dropped by a panic, so that nobody waits for the result.
-struct EndsOnPanic<'q, I: Iterator, T>(&'q Queue<I, T>);
+struct EndsOnPanic<'q, I: Iterator, T>(&'q Queue<'q, I, T>);
 
 impl<I: Iterator, T> Drop for EndsOnPanic<'_, I, T> {
     fn drop(&mut self) {
@@ -367,5 +412,59 @@ mod tests {
         }
         let each = |i: usize| if i == 3 { panic!("used") } else { Ok::<_, ()>(()) };
         assert!(std::panic::catch_unwind(|| workers(3).for_each(0..50, 9, || (), |(), i| i, each)).is_err());
+    }
+
+    /// Threads do other work while they would wait, also for a single part, and no result is late or out of order.
+    #[test]
+    fn waiting_threads_do_other_work() {
+        for (threads, parts) in [(2, 1), (3, 5), (2, 0), (8, 3)] {
+            let (left, done) = (AtomicUsize::new(20), AtomicUsize::new(0));
+            let meanwhile = || {
+                let was_left =
+                    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok();
+                done.fetch_add(was_left.into(), Ordering::SeqCst);
+                was_left
+            };
+            // A part waits until other work was done: one thread alone would never end.
+            let part = |(): &mut (), i: usize| {
+                while done.load(Ordering::SeqCst) < 20 {
+                    thread::yield_now();
+                }
+                i
+            };
+            let mut results = Vec::new();
+            let each = |i: usize| {
+                results.push(i);
+                Ok::<_, ()>(())
+            };
+            workers(threads).for_each_meanwhile(0..parts, 2, || (), part, each, meanwhile).unwrap();
+            assert_eq!(results, (0..parts).collect::<Vec<_>>());
+        }
+        // One thread does none of it.
+        let each = |i: usize| if i == 2 { Err(i) } else { Ok(()) };
+        let none = || -> bool { panic!("one thread does not wait") };
+        assert_eq!(Workers::ONE.for_each_meanwhile(0..9, 2, || (), |(), i| i, each, none), Err(2));
+    }
+
+    /// Other work without end does not delay the results, and its panics reach the caller.
+    #[test]
+    fn other_work_ends_with_the_last_result() {
+        for threads in [2, 5] {
+            let part = |(): &mut (), i: usize| {
+                thread::sleep(Duration::from_millis(2));
+                i
+            };
+            let mut sum = 0;
+            let each = |i: usize| {
+                sum += i;
+                Ok::<_, ()>(())
+            };
+            workers(threads).for_each_meanwhile(0..4, 9, || (), part, each, || true).unwrap();
+            assert_eq!(sum, 6);
+            let part = |(): &mut (), _: usize| thread::sleep(Duration::from_millis(2));
+            let panics = || -> bool { panic!("other work") };
+            let run = || workers(threads).for_each_meanwhile(0..1, 9, || (), part, |()| Ok::<_, ()>(()), panics);
+            assert!(std::panic::catch_unwind(run).is_err());
+        }
     }
 }

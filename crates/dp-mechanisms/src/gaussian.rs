@@ -1,7 +1,5 @@
 //! The Gaussian mechanism.
 
-use core::num::NonZeroUsize;
-
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Adjacency, Delta, DpEvent, Epsilon, EventLog, NoiseMultiplier, Rho};
 use nalgebra::RealField;
@@ -11,7 +9,7 @@ use crate::bounded::Bounded;
 use crate::error::{Error, positive_normal};
 use crate::grid::Grid;
 use crate::mechanism::{Mechanism, PrivacyEvent};
-use crate::noise::Sampler;
+use crate::noise::{Drawing, Sampler};
 use crate::release::Cost;
 use crate::released::Released;
 use crate::rng::ReleaseRng;
@@ -173,17 +171,22 @@ impl<A: Adjacency> Gaussian<A> {
         value: &mut [F],
         rng: &mut R,
     ) -> Result<(), Error> {
-        self.add_noise_on(NonZeroUsize::MIN, value, rng)
+        self.add_noise_with(&mut Drawing::default(), value, rng)
     }
 
-    /// As [`add_noise`](Self::add_noise), with the same result, on as many threads as given if the value is long.
-    pub(crate) fn add_noise_on<F: RealField + Copy, R: ReleaseRng + ?Sized>(
+    /// Returns whether the noise of a value of `len` coordinates can be drawn before the value is known.
+    pub(crate) fn can_draw_ahead(&self, len: usize) -> bool {
+        self.sampler.can_draw_ahead(len)
+    }
+
+    /// As [`add_noise`](Self::add_noise), with the same result, and with the threads and the noise of `drawing`.
+    pub(crate) fn add_noise_with<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &self,
-        threads: NonZeroUsize,
+        drawing: &mut Drawing,
         value: &mut [F],
         rng: &mut R,
     ) -> Result<(), Error> {
-        self.sampler.add_gaussian(value, self.std_dev, self.grid, threads, rng)
+        self.sampler.add_gaussian(value, self.std_dev, self.grid, drawing, rng)
     }
 
     /// Returns the standard deviation of each coordinate's noise.

@@ -8,8 +8,6 @@
 
 mod event;
 
-use core::num::NonZeroUsize;
-
 use core::fmt;
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
@@ -21,7 +19,7 @@ use crate::bounded::Bounded;
 use crate::error::{Error, dimension, positive_normal};
 use crate::grid::Grid;
 use crate::mechanism::PrivacyEvent;
-use crate::noise::Sampler;
+use crate::noise::{Drawing, Sampler};
 use crate::release::{self, Cost};
 use crate::released::Released;
 use crate::rng::{ReleaseRng, refuse_stuck};
@@ -313,7 +311,7 @@ impl<A: Adjacency> LastIterateSession<'_, A> {
             value,
             self.stage.iterates.std_dev,
             self.stage.grid,
-            NonZeroUsize::MIN,
+            &mut Drawing::default(),
             rng,
         )?;
         self.advance();
@@ -338,7 +336,7 @@ impl<A: Adjacency> LastIterateSession<'_, A> {
         let Stage { iterates, sensitivity, grid } = *self.stage;
         let released = release::prepaid(iterate, sensitivity, self.paid_in, log, rng, |mut value, rng| {
             self.check(&value)?;
-            self.mechanism.sampler.add_gaussian(&mut value, iterates.std_dev, grid, NonZeroUsize::MIN, rng)?;
+            self.mechanism.sampler.add_gaussian(&mut value, iterates.std_dev, grid, &mut Drawing::default(), rng)?;
             Ok(value)
         })?;
         for assumption in self.assumptions {

@@ -2,25 +2,25 @@
 //!
 //! A [`Sampler`] corresponds to one [`NoiseMode`]. It adds noise to a value in place, on the grid. Noise is drawn a block at a time,
 //! before that block of the value is read: the time taken depends on its random bits and not on the value, and no noise is used
-//! twice. Long vectors use a stream for each block, so that several threads draw the same noise as one.
+//! twice. Long vectors use streams of their own for each block, so that several threads draw the same noise as one, and earlier.
 //!
 //! There is one exception. If an exact draw is so close to a rounding boundary that its first word does not determine the
 //! result (up to one draw in `2^(41 - bits)` for a grid of that many bits), it is continued when the value is known, which
 //! takes longer. The position of the boundary depends on the value's fraction of a step, so an observer who can time each
 //! coordinate would learn something about that fraction: guarantees cover releases, not time.
 
-use core::num::NonZeroUsize;
-
 use dp_accountant::certificate::NoiseMode;
 use nalgebra::RealField;
 use rand::CryptoRng;
 
+pub(crate) use self::drawing::Drawing;
 use self::exact::Exact;
 use self::rounded::Rounded;
 use crate::error::Error;
 use crate::grid::Grid;
 
 mod ball;
+mod drawing;
 mod exact;
 mod heads;
 mod rounded;
@@ -63,7 +63,12 @@ impl Sampler {
         }
     }
 
-    /// Replaces `value` by `value + N(0, std_dev² I)` on the grid, on as many threads as given if it is long.
+    /// Returns whether the noise of a vector of `len` coordinates can be drawn before the vector is known.
+    pub(crate) fn can_draw_ahead(self, len: usize) -> bool {
+        self == Self::Exact && len >= streams::LONG
+    }
+
+    /// Replaces `value` by `value + N(0, std_dev² I)` on the grid; a long one with the threads, and the noise, of `drawing`.
     ///
     /// # Errors
     /// [`Error::StuckGenerator`].
@@ -72,10 +77,10 @@ impl Sampler {
         value: &mut [F],
         std_dev: f64,
         grid: Grid,
-        threads: NonZeroUsize,
+        drawing: &mut Drawing,
         rng: &mut R,
     ) -> Result<(), Error> {
-        self.add(Law::Normal, value, std_dev, grid, threads, rng)
+        self.add(Law::Normal, value, std_dev, grid, drawing, rng)
     }
 
     /// Adds independent Laplace noise of this scale to each coordinate of `value`, on the grid.
@@ -89,7 +94,7 @@ impl Sampler {
         grid: Grid,
         rng: &mut R,
     ) -> Result<(), Error> {
-        self.add(Law::Laplace, value, scale, grid, NonZeroUsize::MIN, rng)
+        self.add(Law::Laplace, value, scale, grid, &mut Drawing::default(), rng)
     }
 
     fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
@@ -98,12 +103,12 @@ impl Sampler {
         value: &mut [F],
         scale: f64,
         grid: Grid,
-        threads: NonZeroUsize,
+        drawing: &mut Drawing,
         rng: &mut R,
     ) -> Result<(), Error> {
         match self {
-            Self::Exact => streams::add(&Exact { law, multiplier: grid.steps_up(scale), grid }, value, threads, rng),
-            Self::Rounded => streams::add(&Rounded { law, scale: grid.in_steps(scale), grid }, value, threads, rng),
+            Self::Exact => drawing.add(&Exact { law, multiplier: grid.steps_up(scale), grid }, value, rng),
+            Self::Rounded => drawing.add(&Rounded { law, scale: grid.in_steps(scale), grid }, value, rng),
         }
     }
 
@@ -132,7 +137,7 @@ impl Sampler {
             Self::Rounded => {
                 let mixing = rounded::chi_square(value.len() as u64 + 1, rng)?;
                 let noise = Rounded { law: Law::Normal, scale: grid.in_steps(scale) * mixing.sqrt(), grid };
-                streams::add(&noise, value, NonZeroUsize::MIN, rng)
+                Drawing::default().add(&noise, value, rng)
             }
         }
     }

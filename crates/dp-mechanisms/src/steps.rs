@@ -21,6 +21,7 @@ use crate::error::Error;
 use crate::gaussian::Gaussian;
 use crate::laplace_ball::LaplaceBall;
 use crate::mechanism::PrivacyEvent;
+use crate::noise::Drawing;
 use crate::release::{self, Cost};
 use crate::released::Released;
 use crate::rng::{ReleaseRng, refuse_stuck};
@@ -225,7 +226,7 @@ pub struct NoisySteps<A: Adjacency> {
     /// The assumptions of the sums' sensitivities.
     assumptions: Vec<Assumption>,
     secret: bool,
-    threads: NonZeroUsize,
+    drawing: Drawing,
 }
 
 impl<A: Adjacency> fmt::Debug for NoisySteps<A> {
@@ -304,15 +305,58 @@ impl<A: Adjacency> NoisySteps<A> {
         refuse_stuck(rng)?;
         release::record(Cost { event, noise: noise.noise_mode(), assumptions: Vec::new() }, log, rng);
         let most = plan.steps();
-        let (paid_in, threads) = (log.id(), NonZeroUsize::MIN);
+        let (paid_in, drawing) = (log.id(), Drawing::default());
         let (assumptions, beside_is_due) = (Vec::new(), false);
-        Ok(Self { noise, paid_in, left: most, most, beside, beside_is_due, assumptions, secret: true, threads })
+        Ok(Self { noise, paid_in, left: most, most, beside, beside_is_due, assumptions, secret: true, drawing })
     }
 
     /// Draws the Gaussian noise of sums of 65,536 coordinates or more on this many threads: one by default. The noise is the same
     /// for any number.
     pub fn set_threads(&mut self, threads: NonZeroUsize) {
-        self.threads = threads;
+        self.drawing.threads = threads;
+    }
+
+    /// Begins the noise of the next step, whose sum will have `dim` coordinates: [`draw_some`](Self::draw_some) then draws parts of it
+    /// while the sum is computed. The noise is the same without this call. Only exact Gaussian noise of 256 coordinates or more
+    /// can be drawn ahead.
+    ///
+    /// # Privacy
+    /// The noise is used for the next sum if that has `dim` coordinates, and for no other.
+    ///
+    /// # Errors
+    /// [`Error::StuckGenerator`].
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::{EventLog, ZeroOut};
+    /// use dp_mechanisms::steps::{NoisySteps, StepPlan};
+    /// use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, OsSeeded};
+    ///
+    /// let sensitivity = L2Sensitivity::<ZeroOut>::new(1.0)?;
+    /// let noise = Gaussian::from_std_dev(sensitivity, 4.0)?;
+    /// let (mut log, mut rng) = (EventLog::new(), OsSeeded::new()?);
+    /// let mut steps = NoisySteps::start(noise.into(), StepPlan::AllRecords { steps: 1 }, &mut log, &mut rng)?;
+    ///
+    /// steps.draw_ahead(10_000, &mut rng)?;
+    /// while steps.draw_some() {} // On any thread, between other work.
+    /// let noisy = steps.noisy(Bounded::with_proven_sensitivity(vec![0.0f64; 10_000], sensitivity), &mut rng)?;
+    /// assert!(noisy.iter().any(|&x| x > 4.0));
+    /// # Ok::<(), dp_mechanisms::Error>(())
+    /// ```
+    pub fn draw_ahead<R: ReleaseRng + ?Sized>(&mut self, dim: usize, rng: &mut R) -> Result<(), Error> {
+        let StepNoise::Gaussian(gaussian) = &self.noise else { return Ok(()) };
+        if self.left == 0 || !gaussian.can_draw_ahead(dim) {
+            return Ok(());
+        }
+        refuse_stuck(rng)?;
+        self.secret &= rng.is_secret();
+        self.drawing.begin_normal(dim, rng)
+    }
+
+    /// Draws a part of the noise that has [begun](Self::draw_ahead), about 4,000 coordinates, on the calling thread; returns false
+    /// if nothing is left to draw.
+    pub fn draw_some(&self) -> bool {
+        self.drawing.draw_block()
     }
 
     /// Adds noise to the sum of the next step in place; the result may be published.
@@ -338,13 +382,15 @@ impl<A: Adjacency> NoisySteps<A> {
         if let StepNoise::LaplaceBall(ball) = &self.noise {
             ball.check_dimension(value)?;
         }
-        refuse_stuck(rng)?;
+        if !self.drawing.has_begun(value.len()) {
+            refuse_stuck(rng)?;
+        }
         assumptions.into_iter().for_each(|assumption| self.assume(assumption));
         self.left -= 1;
         self.beside_is_due = self.beside.is_some();
         self.secret &= rng.is_secret();
         match &self.noise {
-            StepNoise::Gaussian(gaussian) => gaussian.add_noise_on(self.threads, value, rng),
+            StepNoise::Gaussian(gaussian) => gaussian.add_noise_with(&mut self.drawing, value, rng),
             StepNoise::LaplaceBall(ball) => ball.add_noise(value, rng),
         }
     }

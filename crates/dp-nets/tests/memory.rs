@@ -38,7 +38,7 @@ fn memory_does_not_grow_with_the_batch() {
     let [small, large] = [256, 2048].map(|batch_size| peak(&images, batch_size, 1));
     // 1792 more images have 13 MB of activations. A small batch may have no microbatch of the largest size.
     assert!(large < 85_000_000 && large < small + 1_000_000, "{small} and {large} bytes");
-    // A second thread has a microbatch and a sum of its own, and one sum may wait for its turn.
+    // A second thread has a microbatch and a sum of its own, one sum may wait for its turn, and noise is drawn ahead.
     let of_two = peak(&images, 2048, 2);
     assert!(of_two < 110_000_000, "{of_two} bytes");
 }

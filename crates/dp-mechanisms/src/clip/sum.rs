@@ -341,8 +341,8 @@ impl<F: RealField + Copy, A: Adjacency> ClippedSum<F, A> {
     /// Sums microbatches in `F` from now on: [`add_in_float`](Self::add_in_float) in place of [`add`](Self::add).
     ///
     /// # Privacy
-    /// The sensitivity is that of [`sensitivity_of_sum_in_float`]. Microbatches must be those of [`microbatches`](super::microbatches),
-    /// in order, for the positions of the batch's examples.
+    /// The sensitivity is that of [`sensitivity_of_sum_in_float`]. Microbatches must be those of [`microbatches`](super::microbatches)
+    /// for the positions of the batch's examples, in any order.
     ///
     /// # Errors
     /// Those of [`sensitivity_of_sum_in_float`]; [`Error::SumsDiffer`] without clipping, and once microbatches have been added.

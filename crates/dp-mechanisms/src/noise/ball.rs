@@ -50,7 +50,8 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
         return add_to_block(value, &shared, &mut radius, grid, rng);
     }
     let key = Key::draw(rng)?;
-    key.blocks(value).try_for_each(|(values, mut rng)| add_to_block(values, &shared, &mut radius, grid, &mut rng))
+    key.blocks(value)
+        .try_for_each(|(values, block)| add_to_block(values, &shared, &mut radius, grid, &mut block.numbers()))
 }
 
 fn add_to_block<F: RealField + Copy, R: CryptoRng + ?Sized>(

@@ -17,8 +17,9 @@ use nalgebra::RealField;
 use pulp::{Simd, WithSimd};
 use rand::CryptoRng;
 
+use super::drawing::{BlockNoise, Drawn};
 use super::heads::{APART, DONE, Heads, with_buffer};
-use super::streams::BlockNoise;
+use super::streams::Block as Streams;
 use super::{Law, largest};
 use crate::error::Error;
 use crate::exact::laws::HEAD_BITS;
@@ -43,29 +44,53 @@ pub(super) struct Exact {
 
 impl BlockNoise for Exact {
     fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(&self, values: &mut [F], rng: &mut R) -> Result<(), Error> {
-        with_buffer!(values.len(), |heads| self.add_with(heads, values, rng))
+        with_buffer!(values.len(), |heads| {
+            for values in values.chunks_mut(heads.len()) {
+                heads.draw(self.law, values.len(), rng)?;
+                self.round(heads, values, rng)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn add_to_block<F: RealField + Copy>(
+        &self,
+        values: &mut [F],
+        block: &Streams<'_>,
+        drawn: Option<&mut Drawn>,
+    ) -> Result<(), Error> {
+        let mut digits = block.digits();
+        if let Some(drawn) = drawn {
+            return self.round(&mut drawn.heads(), values, &mut digits);
+        }
+        let mut numbers = block.numbers();
+        with_buffer!(values.len(), |heads| {
+            for values in values.chunks_mut(heads.len()) {
+                heads.draw(self.law, values.len(), &mut numbers)?;
+                self.round(heads, values, &mut digits)?;
+            }
+            Ok(())
+        })
     }
 }
 
 impl Exact {
-    fn add_with<F: RealField + Copy, R: CryptoRng + ?Sized>(
+    /// Adds the numbers that were drawn; `rng` gives the further digits.
+    fn round<F: RealField + Copy, R: CryptoRng + ?Sized>(
         &self,
         heads: &mut Heads<'_>,
         values: &mut [F],
         rng: &mut R,
     ) -> Result<(), Error> {
-        for values in values.chunks_mut(heads.len()) {
-            heads.draw(self.law, values.len(), rng)?;
-            let Self { multiplier, grid, .. } = *self;
-            let block = Block { heads: &mut heads.heads[..values.len()], values: &mut *values, multiplier, grid };
-            let all = if multiplier >> 32 == 0 { heads.arch.dispatch(block) } else { block.round_one_by_one() };
-            if all {
-                continue;
-            }
-            for (index, value) in values.iter_mut().enumerate() {
-                if heads.heads[index] != DONE {
-                    self.round_with_all_digits(heads, index, value, rng)?;
-                }
+        let Self { multiplier, grid, .. } = *self;
+        let block = Block { heads: &mut heads.heads[..values.len()], values: &mut *values, multiplier, grid };
+        let all = if multiplier >> 32 == 0 { heads.arch.dispatch(block) } else { block.round_one_by_one() };
+        if all {
+            return Ok(());
+        }
+        for (index, value) in values.iter_mut().enumerate() {
+            if heads.heads[index] != DONE {
+                self.round_with_all_digits(heads, index, value, rng)?;
             }
         }
         Ok(())

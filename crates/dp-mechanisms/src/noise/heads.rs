@@ -60,9 +60,9 @@ pub(super) use with_buffer;
 
 /// Numbers of a law: their first digits, below [`HEADS_END`] in size, and all digits of the few that need more than that.
 pub(super) struct Heads<'a> {
-    words: &'a mut [[u8; 8]],
+    pub(super) words: &'a mut [[u8; 8]],
     pub(super) heads: &'a mut [i64],
-    apart: Vec<(usize, Real)>,
+    pub(super) apart: Vec<(usize, Real)>,
     pub(super) arch: Arch,
 }
 

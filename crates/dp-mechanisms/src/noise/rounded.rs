@@ -4,7 +4,7 @@ use nalgebra::RealField;
 use rand::CryptoRng;
 use rand_distr::{ChiSquared, Distribution, Exp1, StandardNormal};
 
-use super::streams::BlockNoise;
+use super::drawing::BlockNoise;
 use super::{Law, largest};
 use crate::error::Error;
 use crate::grid::Grid;

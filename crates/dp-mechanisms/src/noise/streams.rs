@@ -2,69 +2,28 @@
 //! noise.
 //!
 //! A vector of [`LONG`] coordinates or more takes a fresh 256-bit key from its generator. Block `j` of [`BLOCK`] coordinates uses
-//! the ChaCha20 stream of this key with nonce `j`: no stream is used twice, whatever the number of releases, steps or threads. The
-//! stream of a block comes in bulk, as many ChaCha blocks at a time as the machine's vectors hold.
+//! two ChaCha20 streams of this key: that of nonce `j` for its numbers, which can so be drawn before the vector is known, and that
+//! of nonce `2^63 + j` for the further digits that rounding needs. No stream is used twice, whatever the number of releases, steps
+//! or threads. The stream of a block comes in bulk, as many ChaCha blocks at a time as the machine's vectors hold.
 
 use core::convert::Infallible;
-use core::num::NonZeroUsize;
-use std::panic::resume_unwind;
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use chacha20::ChaCha20LegacyCore;
 use chacha20::cipher::array::Array;
 use chacha20::cipher::{KeyIvInit, StreamCipherCore};
-use nalgebra::RealField;
 use rand::{CryptoRng, TryCryptoRng, TryRng};
 use zeroize::Zeroizing;
 
 use crate::error::Error;
 
 /// Number of coordinates of a block.
-const BLOCK: usize = 4096;
+pub(super) const BLOCK: usize = 4096;
 /// Number of coordinates from which on a vector's noise is drawn in blocks.
 pub(super) const LONG: usize = 256;
-/// Number of coordinates from which on threads save more time than they take to start.
-const FOR_THREADS: usize = 16 * BLOCK;
 /// Number of bytes in a ChaCha block.
 const CHACHA_BLOCK: usize = 64;
 /// Number of bytes kept for single words.
 const BUFFER: usize = 4 * CHACHA_BLOCK;
-
-/// Noise that can be added to any coordinates.
-pub(super) trait BlockNoise: Sync {
-    /// Adds noise to these coordinates.
-    fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(&self, values: &mut [F], rng: &mut R) -> Result<(), Error>;
-}
-
-/// Adds noise to a vector, a long one on as many threads as given.
-pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
-    noise: &impl BlockNoise,
-    value: &mut [F],
-    threads: NonZeroUsize,
-    rng: &mut R,
-) -> Result<(), Error> {
-    let threads = if value.len() < FOR_THREADS { 1 } else { threads.get().min(value.len() / BLOCK) };
-    if value.len() < LONG {
-        return noise.add(value, rng);
-    }
-    let key = Key::draw(rng)?;
-    let blocks = Mutex::new(key.blocks(value));
-    let work = || loop {
-        let block = blocks.lock().unwrap_or_else(PoisonError::into_inner).next();
-        match block {
-            Some((values, mut stream)) => noise.add(values, &mut stream)?,
-            None => return Ok(()),
-        }
-    };
-    thread::scope(|scope| {
-        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
-        let others: Vec<_> = (1..threads).map_while(start).collect();
-        others
-            .into_iter()
-            .fold(work(), |done, other| done.and(other.join().unwrap_or_else(|panic| resume_unwind(panic))))
-    })
-}
 
 /// The key of a vector's streams.
 pub(super) struct Key(Zeroizing<[u8; 32]>);
@@ -84,13 +43,36 @@ impl Key {
         Ok(Self(key))
     }
 
-    /// Returns the blocks of a vector, each with its stream.
-    pub(super) fn blocks<'a, F>(&'a self, value: &'a mut [F]) -> impl Iterator<Item = (&'a mut [F], Stream)> {
-        (0..).zip(value.chunks_mut(BLOCK)).map(|(block, values)| (values, Stream::new(&self.0, block)))
+    /// Returns the streams of a block.
+    pub(super) fn block(&self, index: usize) -> Block<'_> {
+        Block { key: &self.0, index: index as u64 }
+    }
+
+    /// Returns the blocks of a vector.
+    pub(super) fn blocks<'a, F>(&'a self, value: &'a mut [F]) -> impl Iterator<Item = (&'a mut [F], Block<'a>)> {
+        value.chunks_mut(BLOCK).enumerate().map(|(index, values)| (values, self.block(index)))
     }
 }
 
-/// The stream of a block.
+/// The streams of a block.
+pub(super) struct Block<'k> {
+    key: &'k [u8; 32],
+    index: u64,
+}
+
+impl Block<'_> {
+    /// Returns the stream of its numbers.
+    pub(super) fn numbers(&self) -> Stream {
+        Stream::new(self.key, self.index)
+    }
+
+    /// Returns the stream of further digits.
+    pub(super) fn digits(&self) -> Stream {
+        Stream::new(self.key, (1 << 63) | self.index)
+    }
+}
+
+/// A stream of random words.
 pub(super) struct Stream {
     core: ChaCha20LegacyCore,
     buffer: Zeroizing<[u8; BUFFER]>,
@@ -98,8 +80,8 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    fn new(key: &[u8; 32], block: u64) -> Self {
-        let core = ChaCha20LegacyCore::new(key.into(), &block.to_le_bytes().into());
+    fn new(key: &[u8; 32], nonce: u64) -> Self {
+        let core = ChaCha20LegacyCore::new(key.into(), &nonce.to_le_bytes().into());
         Self { core, buffer: Zeroizing::new([0; BUFFER]), used: BUFFER }
     }
 
@@ -161,9 +143,12 @@ mod tests {
     #[test]
     fn streams_are_chacha() {
         let key = Key::draw(&mut ChaCha20Rng::from_seed([7; 32])).unwrap();
-        for (block, (_, mut stream)) in key.blocks(&mut [0u8; 2 * BLOCK + 1]).enumerate() {
+        let streams = |index| [key.block(index).numbers(), key.block(index).digits()];
+        for (nonce, mut stream) in
+            [0, 1 << 63, 1, (1 << 63) + 1].into_iter().zip([streams(0), streams(1)].into_iter().flatten())
+        {
             let mut whole = ChaCha20Rng::from_seed(*key.0);
-            whole.set_stream(block as u64);
+            whole.set_stream(nonce);
             let mut expected = [0; 8192];
             whole.fill_bytes(&mut expected);
             // Long enough for every number of blocks that is generated at a time, and a rest.
@@ -185,11 +170,14 @@ mod tests {
     fn blocks_have_streams_of_their_own() {
         let key = Key::draw(&mut ChaCha20Rng::from_seed([1; 32])).unwrap();
         let mut value = vec![0u8; 3 * BLOCK + 5];
-        let (lengths, mut first): (Vec<_>, Vec<_>) =
-            key.blocks(&mut value).map(|(values, mut stream)| (values.len(), stream.next_u64())).unzip();
+        let (lengths, first): (Vec<_>, Vec<_>) = key
+            .blocks(&mut value)
+            .map(|(values, block)| (values.len(), [block.numbers().next_u64(), block.digits().next_u64()]))
+            .unzip();
         assert_eq!(lengths, [BLOCK, BLOCK, BLOCK, 5]);
+        let mut first = first.concat();
         first.sort_unstable();
         first.dedup();
-        assert_eq!(first.len(), 4);
+        assert_eq!(first.len(), 8);
     }
 }

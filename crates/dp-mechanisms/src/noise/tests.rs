@@ -1,8 +1,10 @@
+use core::num::NonZeroUsize;
+
 use dp_accountant::certificate::NoiseMode;
 use rand::Rng;
 
 use super::*;
-use crate::exact::real::{Binary, Offset};
+use crate::exact::real::{Binary, Offset, Real};
 use crate::exact::source::Words;
 use crate::exact::{laws, standard_laplace, standard_normal};
 use crate::rng::{SeededRng, Stuck};
@@ -17,7 +19,7 @@ fn add<R: CryptoRng + ?Sized>(
     rng: &mut R,
 ) -> Vec<f64> {
     match law {
-        Law::Normal => sampler.add_gaussian(&mut value, scale, grid, NonZeroUsize::MIN, rng),
+        Law::Normal => sampler.add_gaussian(&mut value, scale, grid, &mut Drawing::default(), rng),
         Law::Laplace => sampler.add_laplace(&mut value, scale, grid, rng),
     }
     .unwrap();
@@ -71,32 +73,53 @@ fn blocks_are_rounded_as_single_numbers() {
     }
 }
 
-/// Adds noise to a block as the definition says: a word for each coordinate, then the further words of each number, then those of
-/// each rounding.
-fn add_one_by_one<F: RealField + Copy, R: CryptoRng + ?Sized>(noise: &Exact, values: &mut [F], rng: &mut R) {
-    let is_short = values.len() <= crate::instructions::SHORT;
-    for values in values.chunks_mut(512) {
-        let mut words = vec![[0; 8]; values.len()];
-        if is_short {
-            words.fill_with(|| rng.next_u64().to_le_bytes());
-        } else {
-            rng.fill_bytes(words.as_flattened_mut());
-        }
-        let table = match noise.law {
-            Law::Normal => &crate::exact::table::HALF_NORMAL,
-            Law::Laplace => &crate::exact::table::EXPONENTIAL,
-        };
-        let mut reals = Vec::new();
-        for word in words {
-            reals.push(laws::signed(table, laws::Word(u64::from_le_bytes(word)), &mut Words(rng)).unwrap());
-        }
-        for (value, real) in values.iter_mut().zip(reals) {
-            let unnoised = value.to_subset_unchecked();
-            let place = noise.grid.place(unnoised);
-            let offset = Offset::half_above(noise.grid.exact_fraction(unnoised, &place));
-            let steps = real.floor_affine(noise.multiplier, offset, &mut Words(rng)).unwrap();
-            let sum = noise.grid.join_exactly(&place, steps as i64);
-            *value = nalgebra::convert(sum.clamp(-largest::<F>(), largest::<F>()));
+/// Draws numbers as the definition says: a word for each, then the further words of each number.
+fn draw_one_by_one<R: CryptoRng + ?Sized>(noise: &Exact, count: usize, is_short: bool, rng: &mut R) -> Vec<Real> {
+    let mut words = vec![[0; 8]; count];
+    if is_short {
+        words.fill_with(|| rng.next_u64().to_le_bytes());
+    } else {
+        rng.fill_bytes(words.as_flattened_mut());
+    }
+    let table = match noise.law {
+        Law::Normal => &crate::exact::table::HALF_NORMAL,
+        Law::Laplace => &crate::exact::table::EXPONENTIAL,
+    };
+    let real = |word| laws::signed(table, laws::Word(u64::from_le_bytes(word)), &mut Words(rng)).unwrap();
+    words.into_iter().map(real).collect()
+}
+
+/// Adds numbers as the definition says, each with the further words of its rounding.
+fn round_one_by_one<F: RealField + Copy, R: CryptoRng + ?Sized>(
+    noise: &Exact,
+    values: &mut [F],
+    reals: Vec<Real>,
+    rng: &mut R,
+) {
+    for (value, real) in values.iter_mut().zip(reals) {
+        let unnoised = value.to_subset_unchecked();
+        let place = noise.grid.place(unnoised);
+        let offset = Offset::half_above(noise.grid.exact_fraction(unnoised, &place));
+        let steps = real.floor_affine(noise.multiplier, offset, &mut Words(rng)).unwrap();
+        let sum = noise.grid.join_exactly(&place, steps as i64);
+        *value = nalgebra::convert(sum.clamp(-largest::<F>(), largest::<F>()));
+    }
+}
+
+/// Adds noise as the definition says; the numbers of a block and the digits of their rounding have streams of their own.
+fn add_one_by_one<F: RealField + Copy>(noise: &Exact, values: &mut [F], rng: &mut SeededRng) {
+    let is_short = |len| len <= crate::instructions::SHORT;
+    if values.len() < streams::LONG {
+        let reals = draw_one_by_one(noise, values.len(), is_short(values.len()), rng);
+        return round_one_by_one(noise, values, reals, rng);
+    }
+    let key = streams::Key::draw(rng).unwrap();
+    for (index, values) in values.chunks_mut(streams::BLOCK).enumerate() {
+        let (mut numbers, mut digits) = (key.block(index).numbers(), key.block(index).digits());
+        let is_short = is_short(values.len());
+        for values in values.chunks_mut(512) {
+            let reals = draw_one_by_one(noise, values.len(), is_short, &mut numbers);
+            round_one_by_one(noise, values, reals, &mut digits);
         }
     }
 }
@@ -113,16 +136,11 @@ fn vectors_are_their_coordinates<F: RealField + Copy>() {
         let grid = Grid::new(scale, bits).unwrap();
         for law in [Law::Normal, Law::Laplace] {
             let noise = Exact { law, multiplier: grid.steps_up(scale), grid };
-            for len in [1, 2, 16, 17, 64, 65, 255, 256, 511, 513, 4096, 4100, 9000] {
+            for len in [1, 2, 16, 17, 64, 65, 255, 256, 511, 513, 4096, 4100, 4608, 9000] {
                 let (mut one, mut other) = (SeededRng::new(len as u64), SeededRng::new(len as u64));
                 let (mut found, mut expected) = (mixed::<F>(len), mixed::<F>(len));
-                streams::add(&noise, &mut found, NonZeroUsize::MIN, &mut one).unwrap();
-                if len < streams::LONG {
-                    add_one_by_one(&noise, &mut expected, &mut other);
-                } else {
-                    let key = streams::Key::draw(&mut other).unwrap();
-                    key.blocks(&mut expected).for_each(|(values, mut rng)| add_one_by_one(&noise, values, &mut rng));
-                }
+                Drawing::default().add(&noise, &mut found, &mut one).unwrap();
+                add_one_by_one(&noise, &mut expected, &mut other);
                 let bits_of = |vector: &[F]| -> Vec<u64> {
                     let bits = |x: &F| f64::to_bits(x.to_subset_unchecked());
                     vector.iter().map(bits).collect()
@@ -141,22 +159,67 @@ fn vectors_are_rounded_as_single_numbers() {
     vectors_are_their_coordinates::<f32>();
 }
 
-/// Any number of threads gives the same bits.
+/// The noise is the same on any number of threads, and however many blocks of it are drawn before the vector is known; that which
+/// was drawn for a vector is used once.
 #[test]
-fn threads_draw_the_same_noise() {
-    let grid = Grid::new(1.3, 30).unwrap();
-    for sampler in [Sampler::Exact, Sampler::Rounded] {
-        let noisy = |threads: usize| {
-            let mut value = mixed::<f32>(70_000);
-            let threads = NonZeroUsize::new(threads).unwrap();
-            sampler.add_gaussian(&mut value, 1.3, grid, threads, &mut SeededRng::new(4)).unwrap();
-            value
+fn threads_and_earlier_draws_change_no_bit() {
+    // At 40 bits a third of the numbers need further digits for their rounding.
+    for (sampler, bits) in [(Sampler::Exact, 30), (Sampler::Exact, 40), (Sampler::Rounded, 30)] {
+        let grid = Grid::new(1.3, bits).unwrap();
+        let noisy = |threads: usize, begun: Option<usize>, ahead: usize| {
+            let (mut rng, mut drawing) = (SeededRng::new(4), Drawing::default());
+            drawing.threads = NonZeroUsize::new(threads).unwrap();
+            let mut vectors = Vec::new();
+            for len in [70_003, 70_003, 300] {
+                if let (Some(begun), true) = (begun, sampler.can_draw_ahead(len)) {
+                    // The noise of another vector, from a generator of its own, is not used.
+                    let rng = if begun == len { &mut rng } else { &mut SeededRng::new(9) };
+                    drawing.begin_normal(begun, rng).unwrap();
+                    let drawn = (0..ahead).take_while(|_| drawing.draw_block()).count();
+                    assert_eq!(drawn, ahead.min(begun.div_ceil(streams::BLOCK)));
+                }
+                let mut value = mixed::<f32>(len);
+                sampler.add_gaussian(&mut value, 1.3, grid, &mut drawing, &mut rng).unwrap();
+                assert!(!drawing.draw_block() && !drawing.has_begun(len));
+                vectors.push(value);
+            }
+            (vectors, rng.next_u64())
         };
-        let one = noisy(1);
-        for threads in [2, 3, 8, 1000] {
-            assert_eq!(one, noisy(threads), "{sampler:?} {threads}");
+        let expected = noisy(1, None, 0);
+        assert_ne!(expected.0[0], expected.0[1]);
+        for (threads, begun, ahead) in [
+            (2, None, 0),
+            (8, None, 0),
+            (1000, None, 0),
+            (1, Some(70_003), 0),
+            (1, Some(70_003), 3),
+            (3, Some(70_003), 99),
+            (2, Some(5_000), 1),
+        ] {
+            assert_eq!(expected, noisy(threads, begun, ahead), "{sampler:?} {threads} {begun:?} {ahead}");
         }
     }
+}
+
+/// Several threads draw the blocks ahead, each once.
+#[test]
+fn blocks_are_drawn_ahead_on_several_threads() {
+    let mut drawing = Drawing::default();
+    assert!(!drawing.draw_block());
+    drawing.begin_normal(100 * streams::BLOCK - 1, &mut SeededRng::new(1)).unwrap();
+    let drawn = std::sync::atomic::AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while drawing.draw_block() {
+                    drawn.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(drawn.into_inner(), 100);
+    assert_eq!(drawing.begin_normal(300, &mut Stuck(5)), Err(Error::StuckGenerator));
+    assert!(!drawing.has_begun(300) && !drawing.has_begun(100 * streams::BLOCK - 1) && !drawing.draw_block());
 }
 
 /// Realised noise is never below the claimed noise: the multiplier is rounded up.
@@ -182,7 +245,7 @@ fn fractions_below_the_least_double_count() {
         let place = grid.place(value);
         let offset = Offset::half_above(grid.exact_fraction(value, &place));
         // Exactly 1/2 with all its digits: 2 · 1/4.
-        let real = crate::exact::Real { head: 1 << 40, head_bits: 42, known: vec![0; 90] };
+        let real = Real { head: 1 << 40, head_bits: 42, known: vec![0; 90] };
         assert_eq!(real.floor_affine(2, offset, &mut Words(&mut Stuck(0))), Ok(expected), "{value}");
     }
 }
@@ -242,7 +305,7 @@ fn stuck_generators_end() {
     for word in [0, u64::MAX, 1, 1 << 63, 0x5555_5555_5555_5555, 0x0123_4567_89ab_cdef, 0xffff_ffff_0000_0000] {
         let stuck = || Stuck(word);
         let ends = [
-            Sampler::Exact.add_gaussian(&mut [0.0f64; 3], 1.0, grid, NonZeroUsize::MIN, &mut stuck()).is_err(),
+            Sampler::Exact.add_gaussian(&mut [0.0f64; 3], 1.0, grid, &mut Drawing::default(), &mut stuck()).is_err(),
             Sampler::Exact.add_laplace(&mut [0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
             Sampler::Exact.add_laplace_ball(&mut [0.0f64; 3], 1.0, grid, &mut stuck()).is_err(),
             crate::exact::discrete_laplace(3, 2, &mut stuck()).is_err(),

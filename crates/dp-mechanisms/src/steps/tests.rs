@@ -1,4 +1,5 @@
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
+use rand::Rng;
 
 use super::*;
 use crate::rng::{OsSeeded, SeededRng, Stuck};
@@ -302,4 +303,45 @@ fn each_step_has_one_release_beside_its_sum() {
     let mut steps = NoisySteps::start(noise, plan, &mut log, rng).unwrap();
     steps.noisy(sum(), rng).unwrap();
     assert_eq!(steps.beside(rng, choose), Err(Error::NotPrepaid { prepaid: 0, found: 1 }));
+}
+
+/// The noise of a step is the same whether parts of it are drawn ahead or not, for every kind of noise and length; a generator
+/// that is not secret is marked although the sum has another one.
+#[test]
+fn noise_that_is_drawn_ahead_is_that_of_the_step() {
+    for (noise, dim, ahead) in [
+        (gaussian(NoiseMode::Exact), 9_000, 3),
+        (gaussian(NoiseMode::Exact), 255, 0),
+        (gaussian(NoiseMode::Rounded), 9_000, 0),
+        (ball(9_000, NoiseMode::Exact), 9_000, 0),
+    ] {
+        let noisy = |draws_ahead: bool| {
+            let (mut log, mut rng) = (EventLog::<ZeroOut>::new(), SeededRng::new(3));
+            let plan = StepPlan::AllRecords { steps: 2 };
+            let mut steps = NoisySteps::start(noise, plan, &mut log, &mut rng).unwrap();
+            let mut sums = Vec::new();
+            for _ in 0..2 {
+                if draws_ahead {
+                    steps.draw_ahead(dim, &mut rng).unwrap();
+                    assert_eq!(core::iter::repeat_with(|| steps.draw_some()).take_while(|&drawn| drawn).count(), ahead);
+                }
+                let sum = Bounded::with_proven_sensitivity(vec![0.3f64; dim], unit());
+                sums.push(steps.noisy(sum, &mut rng).unwrap());
+            }
+            // After the last step, nothing is drawn.
+            steps.draw_ahead(dim, &mut rng).unwrap();
+            assert!(!steps.draw_some());
+            (sums, rng.next_u64())
+        };
+        let (sums, word) = noisy(false);
+        assert!(sums[0] != sums[1] && (sums, word) == noisy(true), "{noise:?} {dim}");
+    }
+    let (mut log, mut rng) = (EventLog::<ZeroOut>::new(), OsSeeded::new().unwrap());
+    let plan = StepPlan::AllRecords { steps: 1 };
+    let mut steps = NoisySteps::start(gaussian(NoiseMode::Exact), plan, &mut log, &mut rng).unwrap();
+    assert_eq!(steps.draw_ahead(300, &mut Stuck(7)), Err(Error::StuckGenerator));
+    steps.draw_ahead(300, &mut SeededRng::new(1)).unwrap();
+    steps.noisy(Bounded::with_proven_sensitivity(vec![0.0f64; 300], unit()), &mut rng).unwrap();
+    steps.finish((), &mut log).unwrap();
+    assert!(!log.is_private());
 }

@@ -68,7 +68,7 @@ enum Noise<A: Adjacency> {
     /// Independent noise for each sum.
     Steps(NoisySteps<A>),
     /// Noise correlated over the steps, which nearly cancels in sums of them.
-    Stream(Box<Stream<A>>),
+    Stream(Stream<A>),
 }
 
 struct Stream<A: Adjacency> {
@@ -79,6 +79,14 @@ struct Stream<A: Adjacency> {
 }
 
 impl<A: Adjacency> Noise<A> {
+    /// Draws some of the noise of the next sum ahead; returns false if nothing is left to draw.
+    fn draw_some(&self) -> bool {
+        match self {
+            Self::Steps(steps) => steps.draw_some(),
+            Self::Stream(_) => false,
+        }
+    }
+
     /// Returns the noisy sum of a step. Noise is added in double precision, the precision of the sum.
     fn add<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &mut self,
@@ -101,7 +109,7 @@ impl<A: Adjacency> Noise<A> {
         match self {
             Self::Steps(steps) => Ok(steps.finish(output, log)?),
             Self::Stream(stream) => {
-                let Stream { log: own, last, .. } = *stream;
+                let Stream { log: own, last, .. } = stream;
                 log.record_all(own);
                 let nothing = Error::Count { name: "steps", value: 0, range: "1 or more" };
                 Ok(last.ok_or(nothing)?.map(|_| output))
@@ -184,7 +192,7 @@ impl<'r, F: RealField + Copy, M: Model<F>, A: Adjacency, R: ReleaseRng + ?Sized>
         }
         let mut log = EventLog::new();
         let session = stream.start(&mut log, rng);
-        let noise = Noise::Stream(Box::new(Stream { session, log, last: None }));
+        let noise = Noise::Stream(Stream { session, log, last: None });
         Ok(Self::with(model, batches, started, noise, rng))
     }
 

@@ -78,7 +78,7 @@ impl<A: Adjacency> StepSearcher<A> {
     ///
     /// # Errors
     /// Numbers that are not finite.
-    #[cfg(any(test, feature = "audit"))]
+    #[cfg(feature = "audit")]
     pub(crate) fn law(&self, here: f64, candidates: &[(f64, f64)]) -> Result<Vec<f64>, Error> {
         match &self.searcher {
             Searcher::Selection(mechanism) => {

@@ -17,6 +17,9 @@ use crate::engine::step_batches::Driven;
 use crate::engine::step_search::Candidates;
 use crate::error::Error;
 
+/// Number of coordinates of all sums of microbatches that wait to be added, unless it is one sum.
+const WAITING_NUMBERS: usize = 1 << 20;
+
 /// Buffers between two microbatches. They are kept from step to step: for a network they take longer to allocate than to fill.
 pub(super) struct Spare<F, P> {
     passes: Mutex<Vec<Buffers<F, P>>>,
@@ -92,6 +95,10 @@ where
         sum: &mut [F],
     ) -> Result<(), Error> {
         self.expect_driven()?;
+        if let (true, Noise::Steps(steps)) = (self.workers.threads() > 1, &mut self.noise) {
+            steps.draw_ahead(model.parameters(), self.rng)?;
+        }
+        let noise = &self.noise;
         let (rule, spare, most) = (self.sum.microbatches(), &self.spare, self.microbatch);
         let lend = || Lent { buffers: take(&spare.passes), spare };
         let followed = self.followed();
@@ -117,18 +124,21 @@ where
             };
             (sum, halves)
         };
-        let cut = microbatches(positions, most);
+        let mut cut = microbatches(positions, most);
+        // The longest first, so that threads end at the same time.
+        cut.sort_by_key(|range| core::cmp::Reverse(range.len()));
         let parts = cut.iter().map(|range| &positions[range.clone()]);
-        let ahead = self.workers.threads().saturating_add(1);
+        let ahead = self.workers.threads().saturating_add((WAITING_NUMBERS / model.parameters().max(1)).max(1));
         let (total, mut halves) = (&mut self.sum, 0);
-        self.workers.for_each(parts, ahead, lend, part, |(part, below)| {
+        let append = |(part, below): (Result<_, dp_mechanisms::Error>, i64)| {
             total.append(part?)?;
             halves += below;
             if rule.is_in_float() {
                 give(&spare.sums, total.float_buffer());
             }
             Ok::<_, Error>(())
-        })?;
+        };
+        self.workers.for_each_meanwhile(parts, ahead, lend, part, append, || noise.draw_some())?;
         self.release(sum)?;
         let Self { beside: Beside::Count(follower), noise: Noise::Steps(steps), norm_scale, rng, .. } = self else {
             return Ok(());

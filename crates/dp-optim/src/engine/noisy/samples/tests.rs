@@ -104,9 +104,20 @@ impl<F: RealField + Copy> Model<F> for Inner {
 
 /// Returns the sums of batches as computed, with noise so small that it is rounded away.
 fn sums<F: RealField + Copy>(vectors: &Vectors<F>, sum: StepSum, batches: &[&[u32]], threads: usize) -> Vec<Vec<f64>> {
+    noisy_sums(vectors, sum, batches, threads, (NoiseMode::Rounded, 1e-30))
+}
+
+/// Returns the noisy sums of batches.
+fn noisy_sums<F: RealField + Copy>(
+    vectors: &Vectors<F>,
+    sum: StepSum,
+    batches: &[&[u32]],
+    threads: usize,
+    (mode, std_dev): (NoiseMode, f64),
+) -> Vec<Vec<f64>> {
     let model = Inner::new(vectors.dim);
     let sensitivity = L2Sensitivity::<ZeroOut>::new(sum.sensitivity(AdjacencyKind::ZeroOut).unwrap()).unwrap();
-    let noise = Gaussian::from_std_dev(sensitivity, 1e-30).unwrap().with_noise_mode(NoiseMode::Rounded).unwrap();
+    let noise = Gaussian::from_std_dev(sensitivity, std_dev).unwrap().with_noise_mode(mode).unwrap();
     let law = BatchLaw::Poisson { mean_darts: 1 };
     let paid = StepBatches::Drawn { n: vectors.count(), law, steps: 100 };
     let mut rng = SeededRng::new(1);
@@ -158,6 +169,25 @@ fn one_record_changes_the_rounding_of_few() {
     let alone = 0.57f64.hypot(0.57).hypot(0.57);
     // Cut every 32 records, the second batch loses 4e-4 less.
     assert!(apart - alone < sensitivity - 1.0 && apart > alone - 1e-4, "{apart} {alone}");
+}
+
+/// Threads draw noise while they wait for gradients; it is the noise of one thread, also for an empty batch and for one part.
+#[test]
+fn noise_does_not_depend_on_the_number_of_threads() {
+    let norm = ClippingNorm::new(0.4).unwrap();
+    for (dim, mode) in
+        [(70_000, NoiseMode::Exact), (300, NoiseMode::Exact), (300, NoiseMode::Rounded), (3, NoiseMode::Exact)]
+    {
+        let vectors = Vectors { values: (0..8 * dim as u32).map(|i| (i as f32).sin()).collect(), dim, null: 0..0 };
+        let batches: [&[u32]; 4] = [&[0, 1, 2, 3, 6, 7], &[], &[4], &[1, 5, 6]];
+        let sum = StepSum::in_float(norm, 8, 2, FloatKind::F32);
+        let of_threads = |threads| noisy_sums(&vectors, sum, &batches, threads, (mode, 0.5));
+        let of_one = of_threads(1);
+        assert!(of_one[1].iter().any(|&noise| noise.abs() > 0.01));
+        for threads in [2, 3, 8] {
+            assert!(of_threads(threads) == of_one, "{dim} {mode:?} {threads}");
+        }
+    }
 }
 
 #[test]
