@@ -104,11 +104,12 @@ fn speed(options: &Options) -> Outcome<()> {
     println!("network,float,batch,{columns}");
     let floats = options.text("floats", "f32,f64");
     for (name, batch) in [("mnist-mlp", 256), ("mnist-mlp", 2048), ("small-cnn", 256), ("small-cnn", 2048)] {
-        if floats.contains("f32") {
-            of_network::<f32>(name, batch, &data, threads, rounds)?;
-        }
-        if floats.contains("f64") {
-            of_network::<f64>(name, batch, &data, threads, rounds)?;
+        for float in floats.split(',') {
+            match float {
+                "f32" => of_network::<f32>(name, batch, &data, threads, rounds)?,
+                "f64" => of_network::<f64>(name, batch, &data, threads, rounds)?,
+                other => return Err(format!("--floats {other}: f32, f64 or both").into()),
+            }
         }
     }
     Ok(())
@@ -166,7 +167,8 @@ fn of_network<F: Float>(name: &str, batch: u64, data: &Images, threads: usize, r
         run.run_on_samples(&network, data, &mut iterate, BatchKey::draw(&mut rng), &mut control(workers), &mut |_| ())?;
         best[2] = best[2].min((now() - start) / steps as f64);
         let kinds = [(NoiseMode::Rounded, workers), (NoiseMode::Exact, workers), (NoiseMode::Exact, Workers::ONE)];
-        for ((noise_mode, workers), best) in kinds.into_iter().zip(&mut best[3..]) {
+        let kinds = &kinds[..if threads > 1 { 3 } else { 2 }];
+        for (&(noise_mode, workers), best) in kinds.iter().zip(&mut best[3..]) {
             let recipe = ModelSgd { noise_mode, ..recipe.clone() };
             let plan = recipe.plan::<ZeroOut>(60_000, w.len() as u64, budget)?;
             let mut times = Vec::new();
@@ -179,6 +181,7 @@ fn of_network<F: Float>(name: &str, batch: u64, data: &Images, threads: usize, r
         }
     }
     let [plain, clipped, step, rounded, exact, alone] = best;
+    let alone = if threads > 1 { alone } else { exact };
     println!(
         "{name},{},{batch},{plain:.1},{clipped:.1},{:.3},{step:.1},{rounded:.1},{exact:.1},{:.3},{:.2}",
         float.as_str(),

@@ -97,8 +97,8 @@ fn what_is_audited_has_a_name_of_its_own_and_a_claim_within_its_budget() {
 
 #[test]
 fn scores_are_log_likelihood_ratios() {
-    // The mean of e^score over the first data set is 1, and that of e^-score over the second. Each mean of thousands lies
-    // within 6 standard errors of it, except with probability 2e-9.
+    // The mean of e^score over the first data set is 1, and that of e^-score over the second. A mean of many lies within 6 standard
+    // errors of it, except with probability 2e-9 if it were normal.
     let replaced = subjects(&Parameters::default()).unwrap();
     // Batches of searches have a guarantee only for a record's presence.
     let zero_out = Parameters { relation: AdjacencyKind::ZeroOut, ..Parameters::default() };
@@ -111,7 +111,7 @@ fn scores_are_log_likelihood_ratios() {
     for audited in replaced.into_iter().chain(in_batches).chain(of_models) {
         let name = audited.subject.name();
         // The law of a search needs an integral for each answer.
-        let trials = if name.contains("backtracking") { 2_000 } else { 20_000 };
+        let trials = if name.contains("backtracking") { 1_000 } else { 10_000 };
         let [base, neighbour] = scores(&audited, trials);
         for (sign, scores) in [(1.0, base), (-1.0, neighbour)] {
             let ratios: Vec<f64> = scores.iter().map(|score| (sign * score).exp()).collect();

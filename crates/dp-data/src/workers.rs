@@ -120,7 +120,8 @@ impl Workers {
     }
 
     /// As [`for_each`](Self::for_each), with other work for threads that would wait: `meanwhile` does a little of it at each call,
-    /// and returns false if nothing is left. It is not called on one thread, and may not be done at the end.
+    /// and returns false if nothing is left. A thread is started for it even beside a single part. It is not called on one thread,
+    /// and some of the work may be left at the end.
     ///
     /// # Errors
     /// As [`for_each`](Self::for_each).
@@ -148,7 +149,7 @@ impl Workers {
         mut each: impl FnMut(T) -> Result<(), E>,
         meanwhile: Option<&(dyn Fn() -> bool + Sync)>,
     ) -> Result<(), E> {
-        let mut parts = parts.into_iter();
+        let (mut parts, ahead) = (parts.into_iter(), ahead.max(1));
         let first = [parts.next(), if self.threads() > 1 && ahead > 1 { parts.next() } else { None }];
         let is_alone = self.threads() == 1 || (first[1].is_none() && meanwhile.is_none());
         let mut parts = first.into_iter().flatten().chain(parts);
@@ -165,9 +166,9 @@ impl Workers {
             let _ends = Ends(&queue);
             let work = || {
                 let _ends = EndsOnPanic(&queue);
-                let mut buffers = buffers();
+                let mut own = None;
                 while let Some((i, part)) = queue.claim() {
-                    queue.put(i, of_part(&mut buffers, part));
+                    queue.put(i, of_part(own.get_or_insert_with(&buffers), part));
                 }
             };
             for _ in 1..self.threads().min(most) {
@@ -414,7 +415,7 @@ mod tests {
         assert!(std::panic::catch_unwind(|| workers(3).for_each(0..50, 9, || (), |(), i| i, each)).is_err());
     }
 
-    /// Threads do other work while they would wait, also for a single part, and no result is late or out of order.
+    /// Threads do other work while they would wait, also beside a single part, and the results keep their order.
     #[test]
     fn waiting_threads_do_other_work() {
         for (threads, parts) in [(2, 1), (3, 5), (2, 0), (8, 3)] {
@@ -446,24 +447,28 @@ mod tests {
         assert_eq!(Workers::ONE.for_each_meanwhile(0..9, 2, || (), |(), i| i, each, none), Err(2));
     }
 
-    /// Other work without end does not delay the results, and its panics reach the caller.
+    /// Other work without end ends with the last result, however few may be ahead, and its panics reach the caller.
     #[test]
     fn other_work_ends_with_the_last_result() {
-        for threads in [2, 5] {
-            let part = |(): &mut (), i: usize| {
-                thread::sleep(Duration::from_millis(2));
-                i
-            };
+        for (threads, ahead) in [(2, 9), (5, 9), (3, 1), (3, 0)] {
             let mut sum = 0;
             let each = |i: usize| {
                 sum += i;
                 Ok::<_, ()>(())
             };
-            workers(threads).for_each_meanwhile(0..4, 9, || (), part, each, || true).unwrap();
+            workers(threads).for_each_meanwhile(0..4, ahead, || (), |(), i| i, each, || true).unwrap();
             assert_eq!(sum, 6);
-            let part = |(): &mut (), _: usize| thread::sleep(Duration::from_millis(2));
-            let panics = || -> bool { panic!("other work") };
-            let run = || workers(threads).for_each_meanwhile(0..1, 9, || (), part, |()| Ok::<_, ()>(()), panics);
+            let begun = AtomicUsize::new(0);
+            let part = |(): &mut (), _: usize| {
+                while begun.load(Ordering::SeqCst) == 0 {
+                    thread::yield_now();
+                }
+            };
+            let panics = || -> bool {
+                begun.fetch_add(1, Ordering::SeqCst);
+                panic!("other work")
+            };
+            let run = || workers(threads).for_each_meanwhile(0..1, ahead, || (), part, |()| Ok::<_, ()>(()), panics);
             assert!(std::panic::catch_unwind(run).is_err());
         }
     }

@@ -174,7 +174,7 @@ impl<A: Adjacency> Gaussian<A> {
         self.add_noise_with(&mut Drawing::default(), value, rng)
     }
 
-    /// Returns whether the noise of a value of `len` coordinates can be drawn before the value is known.
+    /// See [`Sampler::can_draw_ahead`].
     pub(crate) fn can_draw_ahead(&self, len: usize) -> bool {
         self.sampler.can_draw_ahead(len)
     }

@@ -2,7 +2,8 @@
 //!
 //! A [`Sampler`] corresponds to one [`NoiseMode`]. It adds noise to a value in place, on the grid. Noise is drawn a block at a time,
 //! before that block of the value is read: the time taken depends on its random bits and not on the value, and no noise is used
-//! twice. Long vectors use streams of their own for each block, so that several threads draw the same noise as one, and earlier.
+//! twice. Long vectors use streams of their own for each block, so that several threads draw the same noise as one, also before the
+//! vector is known.
 //!
 //! There is one exception. If an exact draw is so close to a rounding boundary that its first word does not determine the
 //! result (up to one draw in `2^(41 - bits)` for a grid of that many bits), it is continued when the value is known, which
@@ -63,9 +64,9 @@ impl Sampler {
         }
     }
 
-    /// Returns whether the noise of a vector of `len` coordinates can be drawn before the vector is known.
+    /// Returns whether the noise of a vector of `len` coordinates can be drawn before the vector is known, and takes long enough.
     pub(crate) fn can_draw_ahead(self, len: usize) -> bool {
-        self == Self::Exact && len >= streams::LONG
+        self == Self::Exact && len >= drawing::FOR_THREADS
     }
 
     /// Replaces `value` by `value + N(0, std_dev² I)` on the grid; a long one with the threads, and the noise, of `drawing`.

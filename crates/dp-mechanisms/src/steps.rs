@@ -317,11 +317,11 @@ impl<A: Adjacency> NoisySteps<A> {
     }
 
     /// Begins the noise of the next step, whose sum will have `dim` coordinates: [`draw_some`](Self::draw_some) then draws parts of it
-    /// while the sum is computed. The noise is the same without this call. Only exact Gaussian noise of 256 coordinates or more
-    /// can be drawn ahead.
+    /// while the sum is computed. The noise of such a sum is the same without this call. Returns false, and does nothing, where
+    /// nothing can be drawn ahead: for noise other than exact Gaussian, for fewer than 65,536 coordinates, and after the last step.
     ///
     /// # Privacy
-    /// The noise is used for the next sum if that has `dim` coordinates, and for no other.
+    /// The noise is used for the next sum if that has `dim` coordinates, and else for none.
     ///
     /// # Errors
     /// [`Error::StuckGenerator`].
@@ -337,24 +337,28 @@ impl<A: Adjacency> NoisySteps<A> {
     /// let (mut log, mut rng) = (EventLog::new(), OsSeeded::new()?);
     /// let mut steps = NoisySteps::start(noise.into(), StepPlan::AllRecords { steps: 1 }, &mut log, &mut rng)?;
     ///
-    /// steps.draw_ahead(10_000, &mut rng)?;
+    /// assert!(steps.draw_ahead(100_000, &mut rng)?);
     /// while steps.draw_some() {} // On any thread, between other work.
-    /// let noisy = steps.noisy(Bounded::with_proven_sensitivity(vec![0.0f64; 10_000], sensitivity), &mut rng)?;
+    /// let noisy = steps.noisy(Bounded::with_proven_sensitivity(vec![0.0f64; 100_000], sensitivity), &mut rng)?;
     /// assert!(noisy.iter().any(|&x| x > 4.0));
     /// # Ok::<(), dp_mechanisms::Error>(())
     /// ```
-    pub fn draw_ahead<R: ReleaseRng + ?Sized>(&mut self, dim: usize, rng: &mut R) -> Result<(), Error> {
-        let StepNoise::Gaussian(gaussian) = &self.noise else { return Ok(()) };
+    pub fn draw_ahead<R: ReleaseRng + ?Sized>(&mut self, dim: usize, rng: &mut R) -> Result<bool, Error> {
+        let StepNoise::Gaussian(gaussian) = &self.noise else { return Ok(false) };
         if self.left == 0 || !gaussian.can_draw_ahead(dim) {
-            return Ok(());
+            return Ok(false);
         }
-        refuse_stuck(rng)?;
-        self.secret &= rng.is_secret();
-        self.drawing.begin_normal(dim, rng)
+        // It stays what it is after a sum that was refused.
+        if !self.drawing.has_begun(dim) {
+            refuse_stuck(rng)?;
+            self.secret &= rng.is_secret();
+            self.drawing.begin(dim, rng)?;
+        }
+        Ok(true)
     }
 
-    /// Draws a part of the noise that has [begun](Self::draw_ahead), about 4,000 coordinates, on the calling thread; returns false
-    /// if nothing is left to draw.
+    /// Draws a part of the noise that has [begun](Self::draw_ahead), 4,096 coordinates, on the calling thread; returns false if nothing
+    /// is left to draw. At most 2^22 coordinates (32 MB) are drawn ahead.
     pub fn draw_some(&self) -> bool {
         self.drawing.draw_block()
     }

@@ -31,15 +31,20 @@ pub fn place() -> Workplace {
 
 /// A place with a runner that can have faults; says so where there is no Python for it.
 fn faulty_place() -> Option<Workplace> {
-    let place = place();
-    place.write("faulty.py", include_str!("support/faulty_runner.py"));
     let usable =
         Command::new(python()).args(["-c", "import sqlite3; sqlite3.connect('').execute('SELECT exp(1)')"]).output();
     if usable.is_ok_and(|run| run.status.success()) {
-        return Some(place);
+        return Some(place_of_faults());
     }
     say_skipped("runner", "there is no Python whose SQLite has mathematical functions");
     None
+}
+
+/// As [`faulty_place`], where that has been found.
+fn place_of_faults() -> Workplace {
+    let place = place();
+    place.write("faulty.py", include_str!("support/faulty_runner.py"));
+    place
 }
 
 pub fn words(text: &str) -> Vec<&str> {
@@ -204,22 +209,29 @@ fn a_runner_that_fails_once_gives_the_same_model() {
     let Some(place) = faulty_place() else { return };
     train(&place, "none 0", " --seed 4").ok();
     let expected = weights(&place);
-    for fault in ["dies 3", "dies 7 once", "hangs 5 once", "deaf 5 once", "passes 6 once"] {
-        let fault = if fault.ends_with("once") { fault.to_owned() } else { format!("{fault} once") };
-        train(&place, &fault, " --seed 4 --sums-timeout 2").ok();
-        assert!(place.path("had_fault").exists(), "{fault}");
-        assert_eq!(weights(&place), expected, "{fault}");
-    }
+    // Each waits for most of its time.
+    std::thread::scope(|scope| {
+        for fault in ["dies 3 once", "dies 7 once", "hangs 5 once", "deaf 5 once", "passes 6 once"] {
+            let (place, expected) = (place_of_faults(), &expected);
+            scope.spawn(move || {
+                train(&place, fault, " --seed 4 --sums-timeout 4").ok();
+                assert!(place.path("had_fault").exists(), "{fault}");
+                assert_eq!(&weights(&place), expected, "{fault}");
+            });
+        }
+    });
 }
 
 #[test]
 fn what_a_runner_does_wrong_ends_the_run() {
-    let Some(place) = faulty_place() else { return };
+    if faulty_place().is_none() {
+        return;
+    }
     let runs = [
         ("dies 1", "table.open", "ended before it answered"),
         ("dies 2", "train.failed", "ended before it answered"),
         ("hangs 1", "table.open", "no answer for 1 s"),
-        ("hangs 2", "train.failed", "no answer for 1 s"),
+        ("hangs 2", "train.failed", "no answer for 5 s"),
         ("no-greeting", "table.open", "no answer for 1 s"),
         ("greeting", "table.open", "does not name its dialect"),
         ("dialect", "table.open", "one of postgres, sqlite"),
@@ -238,12 +250,24 @@ fn what_a_runner_does_wrong_ends_the_run() {
         ("quotes 6", "train.failed", "it reports an error"),
         ("both 6", "train.failed", "not one of the protocol"),
     ];
-    for (fault, code, says) in runs {
-        let run = train(&place, fault, " --sums-timeout 1");
+    let fails = |(fault, code, says): (&str, &str, &str)| {
+        let place = place_of_faults();
+        // Long enough for what comes before the fault, beside three other runs.
+        let timeout = match says {
+            "no answer for 1 s" => 1,
+            "no answer for 5 s" => 5,
+            _ => 20,
+        };
+        let run = train(&place, fault, &format!(" --sums-timeout {timeout}"));
         run.fails(1, code).says(says);
         assert!(!run.stderr.contains("SECRET"), "{fault}: {run:?}");
         assert!(!place.files().contains(&"m.json".to_owned()), "{fault}");
-    }
+    };
+    std::thread::scope(|scope| {
+        for some in runs.chunks(6) {
+            scope.spawn(|| some.iter().copied().for_each(fails));
+        }
+    });
 }
 
 #[test]

@@ -32,7 +32,8 @@ pub(super) const LARGEST_SLACK: f64 = 0.125;
 /// accumulated separately: that sum's own rounding is at most `k u` of at most `k` errors, each at most `u` of a partial sum, so
 /// `(k u)²` of `Σ_i |v_ij|`; adding the errors to the total is one more rounding. So the error of a coordinate is at most `γ Σ_i
 /// |v_ij|` and that of the sum `γ n B` in norm, for both neighbours. The division into microbatches does not matter, and may
-/// change entirely if a record is removed.
+/// change entirely if a record is removed: smaller ones are more than `k`, and `r` is two units above what is needed, which covers
+/// 1e8 of them.
 ///
 /// # Errors
 /// [`Error::OutOfRange`] if the second term would exceed an eighth of the bound.

@@ -22,7 +22,7 @@ use rand::CryptoRng;
 use super::Law;
 use super::exact::{decided, joined};
 use super::heads::with_buffer;
-use super::streams::{Key, LONG};
+use super::streams::{BLOCK, Key, LONG};
 use crate::error::Error;
 use crate::exact::laws::{self, HEAD_BITS};
 use crate::exact::real::{Binary, Offset, Real};
@@ -50,8 +50,9 @@ pub(super) fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(
         return add_to_block(value, &shared, &mut radius, grid, rng);
     }
     let key = Key::draw(rng)?;
-    key.blocks(value)
-        .try_for_each(|(values, block)| add_to_block(values, &shared, &mut radius, grid, &mut block.numbers()))
+    value.chunks_mut(BLOCK).enumerate().try_for_each(|(block, values)| {
+        add_to_block(values, &shared, &mut radius, grid, &mut key.streams(block).numbers())
+    })
 }
 
 fn add_to_block<F: RealField + Copy, R: CryptoRng + ?Sized>(

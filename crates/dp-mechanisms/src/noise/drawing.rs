@@ -11,31 +11,33 @@ use rand::CryptoRng;
 
 use super::Law;
 use super::heads::{Heads, with_buffer};
-use super::streams::{BLOCK, Block, Key, LONG};
+use super::streams::{BLOCK, Key, LONG, Streams};
 use crate::error::Error;
 use crate::exact::real::Real;
 use crate::instructions::arch_for;
 
 /// Number of coordinates from which on threads save more time than they take to start.
-const FOR_THREADS: usize = 16 * BLOCK;
+pub(super) const FOR_THREADS: usize = 16 * BLOCK;
+/// The most blocks that are drawn ahead: 32 MB.
+const MOST_AHEAD: usize = 1024;
 
 /// Noise that can be added to any coordinates.
 pub(super) trait BlockNoise: Sync {
     /// Adds noise to a short vector.
     fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(&self, values: &mut [F], rng: &mut R) -> Result<(), Error>;
 
-    /// Adds noise to a block of a long vector: the numbers that were drawn for it, if any.
+    /// Adds noise to a block of a long vector, with the numbers in `drawn` if they were drawn ahead.
     fn add_to_block<F: RealField + Copy>(
         &self,
         values: &mut [F],
-        block: &Block<'_>,
+        streams: &Streams<'_>,
         _drawn: Option<&mut Drawn>,
     ) -> Result<(), Error> {
-        self.add(values, &mut block.numbers())
+        self.add(values, &mut streams.numbers())
     }
 }
 
-/// The threads of a mechanism, and the noise that it has drawn for its next vector.
+/// The threads of a mechanism, and the exact normal noise that it has drawn for its next vector.
 pub(crate) struct Drawing {
     pub(crate) threads: NonZeroUsize,
     next: Option<Next>,
@@ -46,8 +48,6 @@ pub(crate) struct Drawing {
 struct Next {
     len: usize,
     key: Key,
-    /// The law of numbers that can be drawn ahead.
-    law: Option<Law>,
 }
 
 #[derive(Default)]
@@ -66,15 +66,15 @@ pub(super) struct Drawn {
 }
 
 impl Drawn {
-    fn draw(&mut self, law: Law, count: usize, block: &Block<'_>) -> Result<(), Error> {
+    fn draw(&mut self, count: usize, streams: &Streams<'_>) -> Result<(), Error> {
         let Self { heads, apart } = self;
         heads.clear();
         apart.clear();
-        let mut stream = block.numbers();
+        let mut numbers = streams.numbers();
         with_buffer!(count, |buffer| {
             while heads.len() < count {
                 let (start, some) = (heads.len(), buffer.len().min(count - heads.len()));
-                buffer.draw(law, some, &mut stream)?;
+                buffer.draw(Law::Normal, some, &mut numbers)?;
                 heads.extend_from_slice(&buffer.heads[..some]);
                 apart.extend(buffer.apart.drain(..).map(|(index, real)| (start + index, real)));
             }
@@ -82,8 +82,8 @@ impl Drawn {
         })
     }
 
-    /// Returns the numbers.
-    pub(super) fn heads(&mut self) -> Heads<'_> {
+    /// Takes the numbers.
+    pub(super) fn take_heads(&mut self) -> Heads<'_> {
         let (apart, arch) = (core::mem::take(&mut self.apart), arch_for(self.heads.len()));
         Heads { words: &mut [], heads: &mut self.heads, apart, arch }
     }
@@ -96,22 +96,22 @@ impl Default for Drawing {
 }
 
 impl Drawing {
-    /// Begins the exact normal noise of a long vector, whose blocks may then be [drawn](Self::draw_block) ahead. The noise is the
-    /// same without this call; what was drawn for another vector is not used.
+    /// Begins the exact normal noise of the next vector, a long one, whose blocks may then be [drawn](Self::draw_block) ahead.
     ///
     /// # Errors
     /// [`Error::StuckGenerator`].
-    pub(crate) fn begin_normal<R: CryptoRng + ?Sized>(&mut self, len: usize, rng: &mut R) -> Result<(), Error> {
-        self.begin(Some(Law::Normal), len, rng)
+    pub(crate) fn begin<R: CryptoRng + ?Sized>(&mut self, len: usize, rng: &mut R) -> Result<(), Error> {
+        self.discard();
+        self.next = Some(Next { len, key: Key::draw(rng)? });
+        Ok(())
     }
 
-    fn begin<R: CryptoRng + ?Sized>(&mut self, law: Option<Law>, len: usize, rng: &mut R) -> Result<(), Error> {
+    /// Discards what was drawn ahead.
+    fn discard(&mut self) {
         self.next = None;
         let Blocks { begun, drawn, spare } = self.blocks.get_mut().unwrap_or_else(PoisonError::into_inner);
         *begun = 0;
         spare.extend(drawn.drain(..).flatten());
-        self.next = Some(Next { len, key: Key::draw(rng)?, law });
-        Ok(())
     }
 
     /// Returns whether the noise of a vector of this length has begun.
@@ -121,17 +121,17 @@ impl Drawing {
 
     /// Draws one more block ahead on the calling thread; returns whether there was one.
     pub(crate) fn draw_block(&self) -> bool {
-        let Some(Next { len, key, law: Some(law) }) = &self.next else { return false };
+        let Some(Next { len, key }) = &self.next else { return false };
         let mut blocks = self.lock();
         let index = blocks.begun;
-        if index * BLOCK >= *len {
+        if index * BLOCK >= *len || index >= MOST_AHEAD {
             return false;
         }
         blocks.begun += 1;
         let mut numbers = blocks.spare.pop().unwrap_or_default();
         drop(blocks);
         // A block that fails is drawn again with the vector, and fails there.
-        if numbers.draw(*law, BLOCK.min(len - index * BLOCK), &key.block(index)).is_ok() {
+        if numbers.draw(BLOCK.min(len - index * BLOCK), &key.streams(index)).is_ok() {
             let drawn = &mut self.lock().drawn;
             if drawn.len() <= index {
                 drawn.resize_with(index + 1, || None);
@@ -145,7 +145,7 @@ impl Drawing {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds noise to a vector.
+    /// Adds noise to a vector. Noise that has begun for a vector of another length is discarded.
     ///
     /// # Errors
     /// [`Error::StuckGenerator`].
@@ -155,14 +155,18 @@ impl Drawing {
         value: &mut [F],
         rng: &mut R,
     ) -> Result<(), Error> {
+        // Taken: this noise is not used again, whatever happens here.
+        let begun = self.next.take().filter(|next| next.len == value.len());
+        if begun.is_none() {
+            self.discard();
+        }
         if value.len() < LONG {
             return noise.add(value, rng);
         }
-        if !self.has_begun(value.len()) {
-            self.begin(None, value.len(), rng)?;
-        }
-        // Taken: this noise is not used again, whatever happens here.
-        let Some(Next { key, .. }) = self.next.take() else { return Err(Error::StuckGenerator) };
+        let key = match begun {
+            Some(next) => next.key,
+            None => Key::draw(rng)?,
+        };
         let threads = if value.len() < FOR_THREADS { 1 } else { self.threads.get().min(value.len() / BLOCK) };
         let blocks = Mutex::new(value.chunks_mut(BLOCK).enumerate());
         let work = || loop {
@@ -170,7 +174,7 @@ impl Drawing {
                 return Ok(());
             };
             let mut drawn = self.lock().drawn.get_mut(index).and_then(Option::take);
-            let result = noise.add_to_block(values, &key.block(index), drawn.as_mut());
+            let result = noise.add_to_block(values, &key.streams(index), drawn.as_mut());
             self.lock().spare.extend(drawn);
             result?;
         };

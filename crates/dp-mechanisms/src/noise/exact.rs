@@ -19,7 +19,7 @@ use rand::CryptoRng;
 
 use super::drawing::{BlockNoise, Drawn};
 use super::heads::{APART, DONE, Heads, with_buffer};
-use super::streams::Block as Streams;
+use super::streams::Streams;
 use super::{Law, largest};
 use crate::error::Error;
 use crate::exact::laws::HEAD_BITS;
@@ -44,26 +44,24 @@ pub(super) struct Exact {
 
 impl BlockNoise for Exact {
     fn add<F: RealField + Copy, R: CryptoRng + ?Sized>(&self, values: &mut [F], rng: &mut R) -> Result<(), Error> {
+        // A short vector fits the buffer.
         with_buffer!(values.len(), |heads| {
-            for values in values.chunks_mut(heads.len()) {
-                heads.draw(self.law, values.len(), rng)?;
-                self.round(heads, values, rng)?;
-            }
-            Ok(())
+            heads.draw(self.law, values.len(), rng)?;
+            self.round(heads, values, rng)
         })
     }
 
     fn add_to_block<F: RealField + Copy>(
         &self,
         values: &mut [F],
-        block: &Streams<'_>,
+        streams: &Streams<'_>,
         drawn: Option<&mut Drawn>,
     ) -> Result<(), Error> {
-        let mut digits = block.digits();
+        let mut digits = streams.digits();
         if let Some(drawn) = drawn {
-            return self.round(&mut drawn.heads(), values, &mut digits);
+            return self.round(&mut drawn.take_heads(), values, &mut digits);
         }
-        let mut numbers = block.numbers();
+        let mut numbers = streams.numbers();
         with_buffer!(values.len(), |heads| {
             for values in values.chunks_mut(heads.len()) {
                 heads.draw(self.law, values.len(), &mut numbers)?;

@@ -1,10 +1,11 @@
-//! The random words of long vectors: a block of coordinates has a stream of its own, so that any number of threads draws the same
+//! The random words of long vectors: a block of coordinates has streams of its own, so that any number of threads draws the same
 //! noise.
 //!
 //! A vector of [`LONG`] coordinates or more takes a fresh 256-bit key from its generator. Block `j` of [`BLOCK`] coordinates uses
-//! two ChaCha20 streams of this key: that of nonce `j` for its numbers, which can so be drawn before the vector is known, and that
-//! of nonce `2^63 + j` for the further digits that rounding needs. No stream is used twice, whatever the number of releases, steps
-//! or threads. The stream of a block comes in bulk, as many ChaCha blocks at a time as the machine's vectors hold.
+//! two ChaCha20 streams of this key: that of nonce `j` for its numbers, so that these can be drawn before the vector is known, and
+//! that of nonce `2^63 + j` for the further digits that exact rounding needs; rounded noise and the ball use the first one only. No
+//! stream is used twice, whatever the number of releases, steps or threads. The stream of a block comes in bulk, as many ChaCha
+//! blocks at a time as the machine's vectors hold.
 
 use core::convert::Infallible;
 
@@ -44,31 +45,26 @@ impl Key {
     }
 
     /// Returns the streams of a block.
-    pub(super) fn block(&self, index: usize) -> Block<'_> {
-        Block { key: &self.0, index: index as u64 }
-    }
-
-    /// Returns the blocks of a vector.
-    pub(super) fn blocks<'a, F>(&'a self, value: &'a mut [F]) -> impl Iterator<Item = (&'a mut [F], Block<'a>)> {
-        value.chunks_mut(BLOCK).enumerate().map(|(index, values)| (values, self.block(index)))
+    pub(super) fn streams(&self, block: usize) -> Streams<'_> {
+        Streams { key: &self.0, block: block as u64 }
     }
 }
 
 /// The streams of a block.
-pub(super) struct Block<'k> {
+pub(super) struct Streams<'k> {
     key: &'k [u8; 32],
-    index: u64,
+    block: u64,
 }
 
-impl Block<'_> {
+impl Streams<'_> {
     /// Returns the stream of its numbers.
     pub(super) fn numbers(&self) -> Stream {
-        Stream::new(self.key, self.index)
+        Stream::new(self.key, self.block)
     }
 
     /// Returns the stream of further digits.
     pub(super) fn digits(&self) -> Stream {
-        Stream::new(self.key, (1 << 63) | self.index)
+        Stream::new(self.key, (1 << 63) | self.block)
     }
 }
 
@@ -139,11 +135,11 @@ mod tests {
 
     use super::*;
 
-    /// The bytes of a stream are those of ChaCha20 with the block as nonce, each of them used once.
+    /// The bytes of a stream are those of ChaCha20 with its nonce, each of them used once.
     #[test]
     fn streams_are_chacha() {
         let key = Key::draw(&mut ChaCha20Rng::from_seed([7; 32])).unwrap();
-        let streams = |index| [key.block(index).numbers(), key.block(index).digits()];
+        let streams = |index| [key.streams(index).numbers(), key.streams(index).digits()];
         for (nonce, mut stream) in
             [0, 1 << 63, 1, (1 << 63) + 1].into_iter().zip([streams(0), streams(1)].into_iter().flatten())
         {
@@ -169,13 +165,8 @@ mod tests {
     #[test]
     fn blocks_have_streams_of_their_own() {
         let key = Key::draw(&mut ChaCha20Rng::from_seed([1; 32])).unwrap();
-        let mut value = vec![0u8; 3 * BLOCK + 5];
-        let (lengths, first): (Vec<_>, Vec<_>) = key
-            .blocks(&mut value)
-            .map(|(values, block)| (values.len(), [block.numbers().next_u64(), block.digits().next_u64()]))
-            .unzip();
-        assert_eq!(lengths, [BLOCK, BLOCK, BLOCK, 5]);
-        let mut first = first.concat();
+        let words = |block| [key.streams(block).numbers().next_u64(), key.streams(block).digits().next_u64()];
+        let mut first: Vec<u64> = (0..4).flat_map(words).collect();
         first.sort_unstable();
         first.dedup();
         assert_eq!(first.len(), 8);

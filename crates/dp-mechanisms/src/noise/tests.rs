@@ -115,7 +115,7 @@ fn add_one_by_one<F: RealField + Copy>(noise: &Exact, values: &mut [F], rng: &mu
     }
     let key = streams::Key::draw(rng).unwrap();
     for (index, values) in values.chunks_mut(streams::BLOCK).enumerate() {
-        let (mut numbers, mut digits) = (key.block(index).numbers(), key.block(index).digits());
+        let (mut numbers, mut digits) = (key.streams(index).numbers(), key.streams(index).digits());
         let is_short = is_short(values.len());
         for values in values.chunks_mut(512) {
             let reals = draw_one_by_one(noise, values.len(), is_short, &mut numbers);
@@ -159,10 +159,11 @@ fn vectors_are_rounded_as_single_numbers() {
     vectors_are_their_coordinates::<f32>();
 }
 
-/// The noise is the same on any number of threads, and however many blocks of it are drawn before the vector is known; that which
-/// was drawn for a vector is used once.
+/// The noise is the same on any number of threads, and however many blocks of it are drawn before the vector is known; that of
+/// another vector is not used.
 #[test]
 fn threads_and_earlier_draws_change_no_bit() {
+    const LEN: usize = 70_003;
     // At 40 bits a third of the numbers need further digits for their rounding.
     for (sampler, bits) in [(Sampler::Exact, 30), (Sampler::Exact, 40), (Sampler::Rounded, 30)] {
         let grid = Grid::new(1.3, bits).unwrap();
@@ -170,17 +171,17 @@ fn threads_and_earlier_draws_change_no_bit() {
             let (mut rng, mut drawing) = (SeededRng::new(4), Drawing::default());
             drawing.threads = NonZeroUsize::new(threads).unwrap();
             let mut vectors = Vec::new();
-            for len in [70_003, 70_003, 300] {
-                if let (Some(begun), true) = (begun, sampler.can_draw_ahead(len)) {
-                    // The noise of another vector, from a generator of its own, is not used.
+            for len in [LEN, LEN, 300, 3] {
+                if let Some(begun) = begun.filter(|_| sampler.can_draw_ahead(LEN)) {
+                    // The noise of another vector, from a generator of its own.
                     let rng = if begun == len { &mut rng } else { &mut SeededRng::new(9) };
-                    drawing.begin_normal(begun, rng).unwrap();
+                    drawing.begin(begun, rng).unwrap();
                     let drawn = (0..ahead).take_while(|_| drawing.draw_block()).count();
                     assert_eq!(drawn, ahead.min(begun.div_ceil(streams::BLOCK)));
                 }
                 let mut value = mixed::<f32>(len);
                 sampler.add_gaussian(&mut value, 1.3, grid, &mut drawing, &mut rng).unwrap();
-                assert!(!drawing.draw_block() && !drawing.has_begun(len));
+                assert!(!drawing.draw_block() && !drawing.has_begun(begun.unwrap_or(len)));
                 vectors.push(value);
             }
             (vectors, rng.next_u64())
@@ -191,9 +192,10 @@ fn threads_and_earlier_draws_change_no_bit() {
             (2, None, 0),
             (8, None, 0),
             (1000, None, 0),
-            (1, Some(70_003), 0),
-            (1, Some(70_003), 3),
-            (3, Some(70_003), 99),
+            (1, Some(LEN), 0),
+            (1, Some(LEN), 3),
+            (3, Some(LEN), 3),
+            (3, Some(LEN), 99),
             (2, Some(5_000), 1),
         ] {
             assert_eq!(expected, noisy(threads, begun, ahead), "{sampler:?} {threads} {begun:?} {ahead}");
@@ -201,12 +203,13 @@ fn threads_and_earlier_draws_change_no_bit() {
     }
 }
 
-/// Several threads draw the blocks ahead, each once.
+/// Several threads draw the blocks ahead, each once and each in its place, up to a limit.
 #[test]
 fn blocks_are_drawn_ahead_on_several_threads() {
     let mut drawing = Drawing::default();
     assert!(!drawing.draw_block());
-    drawing.begin_normal(100 * streams::BLOCK - 1, &mut SeededRng::new(1)).unwrap();
+    let len = 40 * streams::BLOCK - 1;
+    drawing.begin(len, &mut SeededRng::new(1)).unwrap();
     let drawn = std::sync::atomic::AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -217,9 +220,20 @@ fn blocks_are_drawn_ahead_on_several_threads() {
             });
         }
     });
-    assert_eq!(drawn.into_inner(), 100);
-    assert_eq!(drawing.begin_normal(300, &mut Stuck(5)), Err(Error::StuckGenerator));
-    assert!(!drawing.has_begun(300) && !drawing.has_begun(100 * streams::BLOCK - 1) && !drawing.draw_block());
+    assert_eq!(drawn.into_inner(), 40);
+    let grid = Grid::new(1.0, 30).unwrap();
+    let noisy = |drawing: &mut Drawing, rng: &mut SeededRng| {
+        let mut value = vec![0.0f64; len];
+        Sampler::Exact.add_gaussian(&mut value, 1.0, grid, drawing, rng).unwrap();
+        value
+    };
+    let of_one = noisy(&mut Drawing::default(), &mut SeededRng::new(1));
+    assert!(noisy(&mut drawing, &mut SeededRng::new(2)) == of_one);
+
+    assert_eq!(drawing.begin(300, &mut Stuck(5)), Err(Error::StuckGenerator));
+    assert!(!drawing.has_begun(300) && !drawing.draw_block());
+    drawing.begin(usize::MAX, &mut SeededRng::new(1)).unwrap();
+    assert_eq!((0..).take_while(|_| drawing.draw_block()).count(), 1024);
 }
 
 /// Realised noise is never below the claimed noise: the multiplier is rounded up.

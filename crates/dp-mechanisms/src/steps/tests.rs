@@ -305,15 +305,17 @@ fn each_step_has_one_release_beside_its_sum() {
     assert_eq!(steps.beside(rng, choose), Err(Error::NotPrepaid { prepaid: 0, found: 1 }));
 }
 
-/// The noise of a step is the same whether parts of it are drawn ahead or not, for every kind of noise and length; a generator
-/// that is not secret is marked although the sum has another one.
+/// The noise of a step is the same whether parts of it are drawn ahead or not, for every kind of noise and length, also after sums that
+/// were refused; it is not that of a sum of another length. A generator that is not secret is marked although the sum has another.
 #[test]
 fn noise_that_is_drawn_ahead_is_that_of_the_step() {
-    for (noise, dim, ahead) in [
-        (gaussian(NoiseMode::Exact), 9_000, 3),
-        (gaussian(NoiseMode::Exact), 255, 0),
-        (gaussian(NoiseMode::Rounded), 9_000, 0),
-        (ball(9_000, NoiseMode::Exact), 9_000, 0),
+    const LONG: usize = 70_000;
+    let sum = |value: f64, dim: usize| Bounded::with_proven_sensitivity(vec![value; dim], unit());
+    for (noise, dim, begins) in [
+        (gaussian(NoiseMode::Exact), LONG, true),
+        (gaussian(NoiseMode::Exact), 65_535, false),
+        (gaussian(NoiseMode::Rounded), LONG, false),
+        (ball(LONG as u64, NoiseMode::Exact), LONG, false),
     ] {
         let noisy = |draws_ahead: bool| {
             let (mut log, mut rng) = (EventLog::<ZeroOut>::new(), SeededRng::new(3));
@@ -322,26 +324,46 @@ fn noise_that_is_drawn_ahead_is_that_of_the_step() {
             let mut sums = Vec::new();
             for _ in 0..2 {
                 if draws_ahead {
-                    steps.draw_ahead(dim, &mut rng).unwrap();
-                    assert_eq!(core::iter::repeat_with(|| steps.draw_some()).take_while(|&drawn| drawn).count(), ahead);
+                    assert_eq!(steps.draw_ahead(dim, &mut rng), Ok(begins));
+                    assert_eq!(steps.draw_some(), begins);
+                    // Refused, so that the noise is still to be used.
+                    let too_much = Bounded::with_proven_sensitivity(vec![0.0; dim], L2Sensitivity::new(1.5).unwrap());
+                    assert!(matches!(steps.noisy(too_much, &mut rng), Err(Error::SensitivityExceeded { .. })));
+                    assert_eq!(steps.noisy(sum(f64::NAN, dim), &mut rng), Err(Error::NonFiniteInput));
+                    assert_eq!(steps.draw_ahead(dim, &mut rng), Ok(begins));
+                    let drawn = core::iter::repeat_with(|| steps.draw_some()).take_while(|&drawn| drawn).count();
+                    assert_eq!(drawn, if begins { 17 } else { 0 });
                 }
-                let sum = Bounded::with_proven_sensitivity(vec![0.3f64; dim], unit());
-                sums.push(steps.noisy(sum, &mut rng).unwrap());
+                sums.push(steps.noisy(sum(0.3, dim), &mut rng).unwrap());
             }
-            // After the last step, nothing is drawn.
-            steps.draw_ahead(dim, &mut rng).unwrap();
-            assert!(!steps.draw_some());
+            assert_eq!(steps.draw_ahead(dim, &mut rng), Ok(false), "after the last step");
             (sums, rng.next_u64())
         };
         let (sums, word) = noisy(false);
         assert!(sums[0] != sums[1] && (sums, word) == noisy(true), "{noise:?} {dim}");
     }
+    // Begun noise is lost to a sum of another length.
+    let after = |lengths: &[usize], begin: bool| {
+        let (mut log, mut rng) = (EventLog::<ZeroOut>::new(), SeededRng::new(3));
+        let plan = StepPlan::AllRecords { steps: 3 };
+        let mut steps = NoisySteps::start(gaussian(NoiseMode::Exact), plan, &mut log, &mut rng).unwrap();
+        if begin {
+            steps.draw_ahead(LONG, &mut SeededRng::new(8)).unwrap();
+            assert!(steps.draw_some());
+        }
+        lengths.iter().map(|&dim| steps.noisy(sum(0.0, dim), &mut rng).unwrap()).collect::<Vec<_>>()
+    };
+    for lengths in [[3, LONG], [300, LONG], [LONG + 1, LONG]] {
+        assert!(after(&lengths, true) == after(&lengths, false), "{lengths:?}");
+    }
+    assert!(after(&[LONG], true) != after(&[LONG], false));
+
     let (mut log, mut rng) = (EventLog::<ZeroOut>::new(), OsSeeded::new().unwrap());
     let plan = StepPlan::AllRecords { steps: 1 };
     let mut steps = NoisySteps::start(gaussian(NoiseMode::Exact), plan, &mut log, &mut rng).unwrap();
-    assert_eq!(steps.draw_ahead(300, &mut Stuck(7)), Err(Error::StuckGenerator));
-    steps.draw_ahead(300, &mut SeededRng::new(1)).unwrap();
-    steps.noisy(Bounded::with_proven_sensitivity(vec![0.0f64; 300], unit()), &mut rng).unwrap();
+    assert_eq!(steps.draw_ahead(LONG, &mut Stuck(7)), Err(Error::StuckGenerator));
+    steps.draw_ahead(LONG, &mut SeededRng::new(1)).unwrap();
+    steps.noisy(sum(0.0, LONG), &mut rng).unwrap();
     steps.finish((), &mut log).unwrap();
     assert!(!log.is_private());
 }

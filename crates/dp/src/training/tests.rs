@@ -53,38 +53,45 @@ fn every_listed_algorithm_trains_and_verifies_or_says_why_not() {
     assert_eq!(refused, [""; 0]);
 }
 
-/// Rows that are spooled give the model of rows in memory bit for bit, under a seed, for every algorithm: dense and sparse
-/// rows of several blocks and buckets, some of them null records.
+/// Rows that are spooled give the model of rows in memory bit for bit, under a seed, for every algorithm: rows of several blocks and
+/// buckets, some of them null records.
+fn spooled_rows_train_the_same_models(text: &str, sparse: bool) {
+    let text = text.replace("max = 30", "max = 30\non_missing = 'neutral'");
+    let encoder = Encoder::new(&Schema::parse("schema.toml", &text).unwrap(), Encoding::default()).unwrap();
+    assert_eq!(encoder.prefers_sparse(), sparse);
+    let row = |i: u32| {
+        let visits = if i % 50 == 7 { String::new() } else { (i % 31).to_string() };
+        format!("{visits},{},t{}\n", if i % 31 > 15 { "yes" } else { "no" }, i % 40)
+    };
+    let rows: String = (0..20_000).map(row).collect();
+    let table = format!("visits,buys,town\n{rows}");
+    let records = |memory| {
+        let input = Input::from_bytes("people.csv", table.clone().into_bytes());
+        let room = Room { memory, ..Room::default() };
+        let (rows, _) = Held::<f64>::read(input, &encoder, &CsvOptions::default(), &room).unwrap();
+        assert_eq!(matches!(rows, Held::Spool(_)), memory == 0);
+        Records { encoder: encoder.clone(), rows }
+    };
+    for entry in catalogue::ALGORITHMS {
+        let training = Training::new(3.0, 1e-6).unwrap().by(entry.name).unwrap();
+        let [memory, spool] = [u64::MAX, 0].map(|memory| {
+            let control = &mut Control::default();
+            training.on_records(records(memory), &mut SeededRng::new(1), control).unwrap().file
+        });
+        assert_eq!(memory, spool, "{} {sparse}", entry.name);
+    }
+}
+
 #[test]
-fn spooled_rows_train_the_same_models() {
+fn dense_spooled_rows_train_the_same_models() {
+    spooled_rows_train_the_same_models(SCHEMA, false);
+}
+
+#[test]
+fn sparse_spooled_rows_train_the_same_models() {
     let towns: Vec<String> = (0..40).map(|i| format!("'t{i}'")).collect();
     let columns = format!("{SCHEMA}\n[columns.town]\ntype = 'categorical'\ncategories = [{}]", towns.join(", "));
-    for (text, sparse) in [(SCHEMA, false), (&columns, true)] {
-        let text = text.replace("max = 30", "max = 30\non_missing = 'neutral'");
-        let encoder = Encoder::new(&Schema::parse("schema.toml", &text).unwrap(), Encoding::default()).unwrap();
-        assert_eq!(encoder.prefers_sparse(), sparse);
-        let row = |i: u32| {
-            let visits = if i % 50 == 7 { String::new() } else { (i % 31).to_string() };
-            format!("{visits},{},t{}\n", if i % 31 > 15 { "yes" } else { "no" }, i % 40)
-        };
-        let rows: String = (0..20_000).map(row).collect();
-        let table = format!("visits,buys,town\n{rows}");
-        let records = |memory| {
-            let input = Input::from_bytes("people.csv", table.clone().into_bytes());
-            let room = Room { memory, ..Room::default() };
-            let (rows, _) = Held::<f64>::read(input, &encoder, &CsvOptions::default(), &room).unwrap();
-            assert_eq!(matches!(rows, Held::Spool(_)), memory == 0);
-            Records { encoder: encoder.clone(), rows }
-        };
-        for entry in catalogue::ALGORITHMS {
-            let training = Training::new(3.0, 1e-6).unwrap().by(entry.name).unwrap();
-            let [memory, spool] = [u64::MAX, 0].map(|memory| {
-                let control = &mut Control::default();
-                training.on_records(records(memory), &mut SeededRng::new(1), control).unwrap().file
-            });
-            assert_eq!(memory, spool, "{} {sparse}", entry.name);
-        }
-    }
+    spooled_rows_train_the_same_models(&columns, true);
 }
 
 /// The class depends on whether a number is in the middle of its range, which no line tells.

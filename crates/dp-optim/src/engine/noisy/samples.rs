@@ -17,7 +17,7 @@ use crate::engine::step_batches::Driven;
 use crate::engine::step_search::Candidates;
 use crate::error::Error;
 
-/// Number of coordinates of all sums of microbatches that wait to be added, unless it is one sum.
+/// The most coordinates of the sums of microbatches that wait to be added; one sum may wait in any case.
 const WAITING_NUMBERS: usize = 1 << 20;
 
 /// Buffers between two microbatches. They are kept from step to step: for a network they take longer to allocate than to fill.
@@ -95,9 +95,10 @@ where
         sum: &mut [F],
     ) -> Result<(), Error> {
         self.expect_driven()?;
-        if let (true, Noise::Steps(steps)) = (self.workers.threads() > 1, &mut self.noise) {
-            steps.draw_ahead(model.parameters(), self.rng)?;
-        }
+        let draws_ahead = match &mut self.noise {
+            Noise::Steps(steps) if self.workers.threads() > 1 => steps.draw_ahead(model.parameters(), self.rng)?,
+            _ => false,
+        };
         let noise = &self.noise;
         let (rule, spare, most) = (self.sum.microbatches(), &self.spare, self.microbatch);
         let lend = || Lent { buffers: take(&spare.passes), spare };
@@ -125,10 +126,11 @@ where
             (sum, halves)
         };
         let mut cut = microbatches(positions, most);
-        // The longest first, so that threads end at the same time.
+        // The longest first, so that threads end at about the same time.
         cut.sort_by_key(|range| core::cmp::Reverse(range.len()));
         let parts = cut.iter().map(|range| &positions[range.clone()]);
-        let ahead = self.workers.threads().saturating_add((WAITING_NUMBERS / model.parameters().max(1)).max(1));
+        let waiting = (WAITING_NUMBERS / model.parameters().max(1)).clamp(1, 64);
+        let ahead = self.workers.threads().saturating_add(waiting);
         let (total, mut halves) = (&mut self.sum, 0);
         let append = |(part, below): (Result<_, dp_mechanisms::Error>, i64)| {
             total.append(part?)?;
@@ -138,7 +140,11 @@ where
             }
             Ok::<_, Error>(())
         };
-        self.workers.for_each_meanwhile(parts, ahead, lend, part, append, || noise.draw_some())?;
+        if draws_ahead {
+            self.workers.for_each_meanwhile(parts, ahead, lend, part, append, || noise.draw_some())?;
+        } else {
+            self.workers.for_each(parts, ahead, lend, part, append)?;
+        }
         self.release(sum)?;
         let Self { beside: Beside::Count(follower), noise: Noise::Steps(steps), norm_scale, rng, .. } = self else {
             return Ok(());

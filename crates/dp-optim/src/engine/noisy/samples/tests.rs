@@ -14,8 +14,8 @@ use nalgebra::{RealField, convert};
 use super::super::{Drive, NoisyGradient};
 use crate::averaging::Averaging;
 use crate::engine::{
-    BatchKey, BatchLaw, Buffered, Contributions, Control, Driven, GradientDescent, GradientEstimate, PlainGradient,
-    SampledRun, SamplesGradient, StepBatches, StepSum,
+    BatchKey, BatchLaw, Batched, Buffered, Contributions, Control, Driven, GradientDescent, GradientEstimate,
+    PlainGradient, SampledRun, SamplesGradient, StepBatches, StepSum,
 };
 use crate::error::Error;
 use crate::float::FloatKind;
@@ -124,8 +124,9 @@ fn noisy_sums<F: RealField + Copy>(
     let mut log = EventLog::new();
     let mut gradient =
         NoisyGradient::<F, _, ZeroOut, _>::start(&model, paid, sum, noise.into(), &mut log, &mut rng).unwrap();
-    gradient.drive = Drive::Running;
-    gradient.workers = Workers::new(threads.try_into().unwrap());
+    let batches_of_run = Batched::Drawn { n: vectors.count(), law, steps: 100 };
+    let workers = Workers::new(threads.try_into().unwrap());
+    gradient.begin_run(&Driven { batches: batches_of_run, workers }).unwrap();
     let of_batch = |batch: &&[u32]| {
         let mut sum = vec![F::zero(); vectors.dim];
         gradient.estimate(&model, &vec![F::zero(); vectors.dim], vectors, batch, &mut sum).unwrap();
@@ -304,7 +305,7 @@ fn only_what_was_paid_for_runs() {
     let paid = StepBatches::Drawn { n: 10, law, steps: 20 };
     let mut gradient =
         NoisyGradient::<f64, _, _, _>::start(&model, paid, sum, noise.into(), &mut EventLog::new(), &mut rng).unwrap();
-    let batches = crate::engine::Batched::Drawn { n: 10, law, steps: 20 };
+    let batches = Batched::Drawn { n: 10, law, steps: 20 };
     let driven = Driven { batches, workers: Workers::ONE };
     assert!(matches!(GradientEstimate::begin(&mut gradient, &driven), Err(Error::NotProved { .. })));
     let bounded = StepSum { contributions: Contributions::Bounded { lipschitz: 1.0, difference: 1.0 }, ..sum };
