@@ -231,7 +231,7 @@ fn what_a_runner_does_wrong_ends_the_run() {
         ("dies 1", "table.open", "ended before it answered"),
         ("dies 2", "train.failed", "ended before it answered"),
         ("hangs 1", "table.open", "no answer for 1 s"),
-        ("hangs 2", "train.failed", "no answer for 5 s"),
+        ("hangs 2", "train.failed", "no answer for 2 s"),
         ("no-greeting", "table.open", "no answer for 1 s"),
         ("greeting", "table.open", "does not name its dialect"),
         ("dialect", "table.open", "one of postgres, sqlite"),
@@ -252,10 +252,10 @@ fn what_a_runner_does_wrong_ends_the_run() {
     ];
     let fails = |(fault, code, says): (&str, &str, &str)| {
         let place = place_of_faults();
-        // Long enough for what comes before the fault, beside three other runs.
+        // Long enough for what comes before the fault, beside six other runs.
         let timeout = match says {
             "no answer for 1 s" => 1,
-            "no answer for 5 s" => 5,
+            "no answer for 2 s" => 2,
             _ => 20,
         };
         let run = train(&place, fault, &format!(" --sums-timeout {timeout}"));
@@ -264,7 +264,7 @@ fn what_a_runner_does_wrong_ends_the_run() {
         assert!(!place.files().contains(&"m.json".to_owned()), "{fault}");
     };
     std::thread::scope(|scope| {
-        for some in runs.chunks(6) {
+        for some in runs.chunks(3) {
             scope.spawn(|| some.iter().copied().for_each(fails));
         }
     });
