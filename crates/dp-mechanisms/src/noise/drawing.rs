@@ -67,19 +67,24 @@ pub(super) struct Drawn {
 
 impl Drawn {
     fn draw(&mut self, count: usize, streams: &Streams<'_>) -> Result<(), Error> {
-        let Self { heads, apart } = self;
-        heads.clear();
-        apart.clear();
+        self.heads.clear();
+        self.apart.clear();
         let mut numbers = streams.numbers();
         with_buffer!(count, |buffer| {
-            while heads.len() < count {
-                let (start, some) = (heads.len(), buffer.len().min(count - heads.len()));
+            while self.heads.len() < count {
+                let some = buffer.len().min(count - self.heads.len());
                 buffer.draw(Law::Normal, some, &mut numbers)?;
-                heads.extend_from_slice(&buffer.heads[..some]);
-                apart.extend(buffer.apart.drain(..).map(|(index, real)| (start + index, real)));
+                self.append(buffer, some);
             }
             Ok(())
         })
+    }
+
+    /// Moves the first numbers of a buffer to the end.
+    fn append(&mut self, buffer: &mut Heads<'_>, count: usize) {
+        let start = self.heads.len();
+        self.heads.extend_from_slice(&buffer.heads[..count]);
+        self.apart.extend(buffer.apart.drain(..).map(|(index, real)| (start + index, real)));
     }
 
     /// Takes the numbers.
@@ -185,5 +190,27 @@ impl Drawing {
                 .into_iter()
                 .fold(work(), |done, other| done.and(other.join().unwrap_or_else(|panic| resume_unwind(panic))))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::noise::heads::{APART, Buffer};
+
+    /// Numbers of which more than the first digits are known, too few for other tests to see, keep their place.
+    #[test]
+    fn numbers_apart_keep_their_place() {
+        let real = |digit| Real { head: 1, head_bits: 42, known: vec![digit] };
+        let (mut drawn, mut buffer) = (Drawn::default(), Buffer::<16>::new());
+        for digit in [7, 8] {
+            let mut heads = buffer.heads();
+            heads.heads[3] = APART;
+            heads.apart.push((3, real(digit)));
+            drawn.append(&mut heads, 5);
+        }
+        let mut heads = drawn.take_heads();
+        assert_eq!((heads.len(), heads.first_digits(4), heads.first_digits(8)), (10, Some(0), None));
+        assert_eq!([8, 3].map(|index| heads.take(index).known), [[8], [7]]);
     }
 }
