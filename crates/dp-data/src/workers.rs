@@ -116,7 +116,7 @@ impl Workers {
         of_part: impl Fn(&mut B, P) -> T + Sync,
         each: impl FnMut(T) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.run(parts, ahead, buffers, of_part, each, None)
+        self.for_each_meanwhile(parts, ahead, buffers, of_part, each, None)
     }
 
     /// As [`for_each`](Self::for_each), with other work for threads that would wait: `meanwhile` does a little of it at each call,
@@ -129,18 +129,6 @@ impl Workers {
     /// # Panics
     /// As [`for_each`](Self::for_each), and if `meanwhile` panics.
     pub fn for_each_meanwhile<P: Send, B, T: Send, E>(
-        self,
-        parts: impl IntoIterator<Item = P, IntoIter: Send>,
-        ahead: usize,
-        buffers: impl Fn() -> B + Sync,
-        of_part: impl Fn(&mut B, P) -> T + Sync,
-        each: impl FnMut(T) -> Result<(), E>,
-        meanwhile: impl Fn() -> bool + Sync,
-    ) -> Result<(), E> {
-        self.run(parts, ahead, buffers, of_part, each, Some(&meanwhile))
-    }
-
-    fn run<P: Send, B, T: Send, E>(
         self,
         parts: impl IntoIterator<Item = P, IntoIter: Send>,
         ahead: usize,
@@ -438,13 +426,13 @@ mod tests {
                 results.push(i);
                 Ok::<_, ()>(())
             };
-            workers(threads).for_each_meanwhile(0..parts, 2, || (), part, each, meanwhile).unwrap();
+            workers(threads).for_each_meanwhile(0..parts, 2, || (), part, each, Some(&meanwhile)).unwrap();
             assert_eq!(results, (0..parts).collect::<Vec<_>>());
         }
         // One thread does none of it.
         let each = |i: usize| if i == 2 { Err(i) } else { Ok(()) };
         let none = || -> bool { panic!("one thread does not wait") };
-        assert_eq!(Workers::ONE.for_each_meanwhile(0..9, 2, || (), |(), i| i, each, none), Err(2));
+        assert_eq!(Workers::ONE.for_each_meanwhile(0..9, 2, || (), |(), i| i, each, Some(&none)), Err(2));
     }
 
     /// Other work without end ends with the last result, however few may be ahead, and its panics reach the caller.
@@ -456,7 +444,7 @@ mod tests {
                 sum += i;
                 Ok::<_, ()>(())
             };
-            workers(threads).for_each_meanwhile(0..4, ahead, || (), |(), i| i, each, || true).unwrap();
+            workers(threads).for_each_meanwhile(0..4, ahead, || (), |(), i| i, each, Some(&|| true)).unwrap();
             assert_eq!(sum, 6);
             let begun = AtomicUsize::new(0);
             let part = |(): &mut (), _: usize| {
@@ -468,7 +456,8 @@ mod tests {
                 begun.fetch_add(1, Ordering::SeqCst);
                 panic!("other work")
             };
-            let run = || workers(threads).for_each_meanwhile(0..1, ahead, || (), part, |()| Ok::<_, ()>(()), panics);
+            let run =
+                || workers(threads).for_each_meanwhile(0..1, ahead, || (), part, |()| Ok::<_, ()>(()), Some(&panics));
             assert!(std::panic::catch_unwind(run).is_err());
         }
     }

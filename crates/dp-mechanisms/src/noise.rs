@@ -64,7 +64,8 @@ impl Sampler {
         }
     }
 
-    /// Returns whether the noise of a vector of `len` coordinates can be drawn before the vector is known, and takes long enough.
+    /// Returns whether the noise of a vector of `len` coordinates is drawn ahead on request: exact noise that takes longer than to
+    /// start a thread.
     pub(crate) fn can_draw_ahead(self, len: usize) -> bool {
         self == Self::Exact && len >= drawing::FOR_THREADS
     }

@@ -321,7 +321,7 @@ impl<A: Adjacency> NoisySteps<A> {
     /// nothing can be drawn ahead: for noise other than exact Gaussian, for fewer than 65,536 coordinates, and after the last step.
     ///
     /// # Privacy
-    /// The noise is used for the next sum if that has `dim` coordinates, and else for none.
+    /// The noise is used for the next sum if that has `dim` coordinates, and otherwise discarded.
     ///
     /// # Errors
     /// [`Error::StuckGenerator`].
@@ -348,7 +348,7 @@ impl<A: Adjacency> NoisySteps<A> {
         if self.left == 0 || !gaussian.can_draw_ahead(dim) {
             return Ok(false);
         }
-        // It stays what it is after a sum that was refused.
+        // Noise that has begun is kept after a sum was refused.
         if !self.drawing.has_begun(dim) {
             refuse_stuck(rng)?;
             self.secret &= rng.is_secret();

@@ -79,14 +79,6 @@ struct Stream<A: Adjacency> {
 }
 
 impl<A: Adjacency> Noise<A> {
-    /// Draws some of the noise of the next sum ahead; returns false if nothing is left to draw.
-    fn draw_some(&self) -> bool {
-        match self {
-            Self::Steps(steps) => steps.draw_some(),
-            Self::Stream(_) => false,
-        }
-    }
-
     /// Returns the noisy sum of a step. Noise is added in double precision, the precision of the sum.
     fn add<F: RealField + Copy, R: ReleaseRng + ?Sized>(
         &mut self,

@@ -99,7 +99,6 @@ where
             Noise::Steps(steps) if self.workers.threads() > 1 => steps.draw_ahead(model.parameters(), self.rng)?,
             _ => false,
         };
-        let noise = &self.noise;
         let (rule, spare, most) = (self.sum.microbatches(), &self.spare, self.microbatch);
         let lend = || Lent { buffers: take(&spare.passes), spare };
         let followed = self.followed();
@@ -140,11 +139,12 @@ where
             }
             Ok::<_, Error>(())
         };
-        if draws_ahead {
-            self.workers.for_each_meanwhile(parts, ahead, lend, part, append, || noise.draw_some())?;
-        } else {
-            self.workers.for_each(parts, ahead, lend, part, append)?;
-        }
+        let draw = match &self.noise {
+            Noise::Steps(steps) if draws_ahead => Some(|| steps.draw_some()),
+            _ => None,
+        };
+        let meanwhile = draw.as_ref().map(|draw| draw as &(dyn Fn() -> bool + Sync));
+        self.workers.for_each_meanwhile(parts, ahead, lend, part, append, meanwhile)?;
         self.release(sum)?;
         let Self { beside: Beside::Count(follower), noise: Noise::Steps(steps), norm_scale, rng, .. } = self else {
             return Ok(());
