@@ -6,6 +6,7 @@
 //!     [--base-rate]
 //! ```
 //!
+//! `+fourier:NUMBER` after a map, or after `auto`, adds random Fourier features.
 //! `--label` takes a label of several classes or a number, as a draft of the schema finds it.
 //! `--drop` applies to the preceding file, `--rows` takes that many rows evenly spread over each. Ranges and categories come
 //! from the table (assumed public); `--wide 3` makes each range three times as wide around its middle, or from 0 if it starts
@@ -22,7 +23,7 @@ use benches::cross_validation::{mean_and_error, quality, score};
 use dp::metrics::ScoredLabels;
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, ZeroOut};
 use dp_data::draft::{DraftOptions, draft};
-use dp_data::encode::{Encoder, FeatureMap};
+use dp_data::encode::{Encoder, FeatureMap, FourierFeatures};
 use dp_data::read::{CsvOptions, Input, load_coordinates};
 use dp_data::schema::{Column, ColumnKind, LabelKind, Scale, Schema};
 use dp_data::{Encoding, Examples, Workers};
@@ -41,8 +42,13 @@ struct File {
     drop: Vec<String>,
 }
 
-/// A map with its name; `None` is the choice of `auto`.
-type NamedMap = (String, Option<FeatureMap>);
+/// The functions of columns, with their name.
+struct NamedMap {
+    name: String,
+    /// `None` is the choice of `auto`.
+    map: Option<FeatureMap>,
+    fourier: Option<FourierFeatures>,
+}
 
 struct Options {
     rows: usize,
@@ -123,12 +129,17 @@ fn regrets(cells: &[Cell]) {
 /// Parses maps such as `by-range:4+pairs`.
 fn maps(text: &str) -> Result<Vec<NamedMap>, Box<dyn Error>> {
     text.split(',')
-        .map(|name| {
-            if name == "auto" {
-                return Ok((name.to_owned(), None));
+        .map(|text| {
+            let (map, fourier) = match text.split_once("+fourier:") {
+                Some((map, number)) => (map, Some(FourierFeatures::new(number.parse()?))),
+                None => (text, None),
+            };
+            let name = text.to_owned();
+            if map == "auto" {
+                return Ok(NamedMap { name, map: None, fourier });
             }
             let (scale, functions) =
-                name.split_once(':').ok_or("a map is auto, SCALE:COSINES or SCALE:COSINES+pairs")?;
+                map.split_once(':').ok_or("a map is auto, SCALE:COSINES or SCALE:COSINES+pairs")?;
             let scale = match scale {
                 "linear" => Scale::Linear,
                 "log" => Scale::Log,
@@ -136,7 +147,7 @@ fn maps(text: &str) -> Result<Vec<NamedMap>, Box<dyn Error>> {
                 other => return Err(format!("{other} is none of linear, log, by-range").into()),
             };
             let (cosines, pairs) = functions.strip_suffix("+pairs").map_or((functions, false), |rest| (rest, true));
-            Ok((name.to_owned(), Some(FeatureMap { scale, cosines: cosines.parse()?, pairs })))
+            Ok(NamedMap { name, map: Some(FeatureMap { scale, cosines: cosines.parse()?, pairs }), fourier })
         })
         .collect()
 }
@@ -147,7 +158,7 @@ fn schema(file: &File, wide: f64) -> Result<Schema, Box<dyn Error>> {
     let drafted = draft(Input::open(&file.path)?, &options, &CsvOptions::default())?.schema;
     let widened = |mut column: Column| {
         if file.drop.contains(&column.name) {
-            column.kind = ColumnKind::Drop;
+            (column.kind, column.format) = (ColumnKind::Drop, None);
         }
         if let ColumnKind::Numeric { min, max, .. } = &mut column.kind
             && wide > 1.0
@@ -184,12 +195,13 @@ fn report(file: &File, options: &Options, cells: &mut Vec<Cell>) -> Result<(), B
         for &delta in &options.deltas {
             let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
             let mut cell = Cell::new();
-            for (map_name, map) in &options.maps {
+            for NamedMap { name: map_name, map, fourier } in &options.maps {
                 let (train_n, dim) = ((n - n / 5) as u64, plain.dim() as u64);
                 let request = Request::new(&settings, loss, budget, AdjacencyKind::ZeroOut, train_n, dim);
+                let joint = Encoder::new(&schema, Encoding { fourier: *fourier, ..Encoding::UNIT_ROWS })?;
                 let encoder = match map {
-                    Some(map) => plain.with_map(*map)?,
-                    None => dp::training::with_chosen_map(entry, &request, &plain)?,
+                    Some(map) => joint.with_map(*map)?,
+                    None => dp::training::with_chosen_map(entry, &request, &joint)?,
                 };
                 let examples = coordinates.clone().encode(&encoder, Workers::available())?;
                 let taken = |fold: u32, test: bool| -> Result<Examples<f64>, Box<dyn Error>> {

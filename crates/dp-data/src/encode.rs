@@ -5,8 +5,10 @@ mod coordinate;
 #[cfg(feature = "files")]
 mod coordinates;
 mod dates_in_sql;
+mod draw;
 mod feature_map;
 mod format;
+mod fourier;
 mod in_sql;
 mod label;
 mod norm;
@@ -34,8 +36,9 @@ pub use coordinates::Coordinates;
 #[cfg(feature = "spool")]
 pub(crate) use coordinates::encode_coordinates;
 pub use feature_map::{FeatureMap, MAX_COSINES};
-use feature_map::{MapPlan, Numeric};
+use feature_map::{Inputs, MapPlan, Numeric};
 pub use format::{ImageFormat, InputFormat, LibsvmFormat, MAX_FEATURES};
+pub use fourier::FourierFeatures;
 pub(crate) use in_sql::FeatureSql;
 pub use in_sql::RowSql;
 pub(crate) use label::LabelPlan;
@@ -51,7 +54,7 @@ pub use project::{Generator, MAX_PROJECTION_ENTRIES, PROJECTION_SEEDS, Projectio
 pub use row::{ColumnTally, RowBuffer, Stored};
 
 use crate::error::{DataError, DataErrorKind};
-use crate::schema::{ColumnKind, Label, Schema};
+use crate::schema::{Column, ColumnKind, Label, Schema};
 use crate::sql::Dialect;
 
 /// Expected fraction of nonzero features above which rows are stored dense.
@@ -63,6 +66,7 @@ const SPARSE_SHARE: f64 = 0.35;
 /// ```text
 /// t = (g(clamp(v, min, max)) - g(min)) / (g(max) - g(min)),   g = log1p for columns that say so, else the identity
 /// numeric feature      2 t - 1 (Symmetric)   or   t (Unit),   or the functions of a FeatureMap
+/// joint features       those of FourierFeatures, if any
 /// categorical feature  1 at the record's category, 0 elsewhere
 /// intercept            a constant, the last feature
 /// row                  x / |x| (Unit)   or   x / max(1, |x|) (Clip),   the intercept included in x
@@ -80,6 +84,9 @@ pub struct Encoding {
     /// The functions of numeric columns.
     #[serde(default, skip_serializing_if = "FeatureMap::is_linear")]
     pub map: FeatureMap,
+    /// Random Fourier features of all columns together; `None` for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fourier: Option<FourierFeatures>,
 }
 
 /// The interval to which numeric columns are mapped.
@@ -105,8 +112,13 @@ pub enum RowNorm {
 impl Encoding {
     /// Unit rows, the default: numeric columns mapped to `[-1, 1]`, intercept 1, the row divided by its norm. Short rows use the
     /// whole ball, and numeric columns have more weight relative to one-hot ones.
-    pub const UNIT_ROWS: Self =
-        Self { range: NumericRange::Symmetric, row_norm: RowNorm::Unit, intercept: 1.0, map: FeatureMap::LINEAR };
+    pub const UNIT_ROWS: Self = Self {
+        range: NumericRange::Symmetric,
+        row_norm: RowNorm::Unit,
+        intercept: 1.0,
+        map: FeatureMap::LINEAR,
+        fourier: None,
+    };
 
     /// Returns the encoding common in the literature: numeric columns mapped to `[0, 1]`, intercept 1, and the given row norm.
     pub const fn unit_scale(row_norm: RowNorm) -> Self {
@@ -121,6 +133,11 @@ impl Encoding {
     /// Sets the functions of numeric columns.
     pub const fn with_map(self, map: FeatureMap) -> Self {
         Self { map, ..self }
+    }
+
+    /// Adds random Fourier features of all columns together.
+    pub const fn with_fourier(self, fourier: FourierFeatures) -> Self {
+        Self { fourier: Some(fourier), ..self }
     }
 
     fn check(&self) -> Result<(), DataError> {
@@ -237,7 +254,8 @@ impl Encoder {
     /// Creates an encoder for a table.
     ///
     /// # Errors
-    /// `encoding.invalid`, and `encoding.map` for too many functions of numeric columns. A schema is checked when it is created.
+    /// `encoding.invalid`, and `encoding.map` for too many functions of numeric columns and for Fourier features outside their
+    /// range. A schema is checked when it is created.
     pub fn new(schema: &Schema, encoding: Encoding) -> Result<Self, DataError> {
         encoding.check()?;
         let mut dim = 0;
@@ -248,7 +266,15 @@ impl Encoder {
             columns.push(plan);
         }
         let numeric: Vec<Numeric> = columns.iter().filter_map(ColumnPlan::numeric).collect();
-        let map = MapPlan::new(&numeric, dim, &encoding.map)?;
+        let squared_norm = |column: &Column| match column.kind {
+            ColumnKind::Categorical { .. } => 1.0,
+            ColumnKind::Indicator { .. } => 0.5,
+            ColumnKind::Numeric { .. } | ColumnKind::Drop => 0.0,
+        };
+        let of_columns: f64 = schema.columns().iter().map(squared_norm).sum();
+        let squared_norm_of_others = encoding.intercept.powi(2) + of_columns;
+        let inputs = Inputs { numeric: &numeric, features: dim, squared_norm_of_others };
+        let map = MapPlan::new(&inputs, &encoding.map, encoding.fourier.as_ref())?;
         let dim = map.as_ref().map_or(dim, MapPlan::features);
         let label = LabelPlan::new(schema.label(), schema.missing(), DataErrorKind::CsvBadNumber);
         let dim = dim as usize + usize::from(encoding.intercept > 0.0);
@@ -291,7 +317,7 @@ impl Encoder {
         label: LabelPlan,
         features: u32,
     ) -> Result<Self, DataError> {
-        if !encoding.map.is_linear() {
+        if !encoding.map.is_linear() || encoding.fourier.is_some() {
             let message = "a feature map of records without columns";
             return Err(DataError::new(DataErrorKind::EncodingMap, message).expected("a table with numeric columns"));
         }

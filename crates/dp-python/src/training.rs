@@ -9,7 +9,7 @@ use dp::model::ModelKind;
 use dp::training::{Choice, ChoiceMethod, LARGEST_SUGGESTED_DELTA, REGRESSION_WIDTH, TrialLaw, USELESS};
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, Delta};
-use dp_data::encode::{Encoding, FeatureMap, RowNorm};
+use dp_data::encode::{Encoding, FeatureMap, FourierFeatures, RowNorm};
 use dp_data::read::Input;
 use dp_data::schema::{Scale, Schema};
 use dp_losses::LossKind;
@@ -223,9 +223,10 @@ fn settings(given: &Bound<'_, PyDict>) -> PyResult<Settings> {
 fn encoding(options: &Options<'_, '_>) -> PyResult<Encoding> {
     let unit_scale = options.word("scale", &[("unit-rows", false), ("unit", true)])?.unwrap_or(false);
     let row_norm = options.word("row_norm", &[("clip", RowNorm::Clip), ("unit", RowNorm::Unit)])?;
+    let fourier = options.get::<u32>("fourier")?.map(FourierFeatures::new);
     match (unit_scale, row_norm) {
-        (true, row_norm) => Ok(Encoding::unit_scale(row_norm.unwrap_or(RowNorm::Clip))),
-        (false, None) => Ok(Encoding::UNIT_ROWS),
+        (true, row_norm) => Ok(Encoding { fourier, ..Encoding::unit_scale(row_norm.unwrap_or(RowNorm::Clip)) }),
+        (false, None) => Ok(Encoding { fourier, ..Encoding::UNIT_ROWS }),
         (false, Some(_)) => {
             let message = "scale='unit-rows' makes every row of norm 1 already";
             Err(Failure::argument("row_norm", message).expecting("scale='unit', or no row_norm").into())

@@ -109,6 +109,7 @@ def test_every_algorithm_trains_the_model_of_the_program(algorithm, program, fil
         (["--curves", "3"], {"curves": 3}),
         (["--curves", "none"], {"curves": "none"}),
         (["--curves", "2", "--coordinate", "log"], {"curves": 2, "coordinate": "log"}),
+        (["--fourier", "20"], {"fourier": 20}),
         (["--scale", "unit"], {"scale": "unit"}),
         (["--threshold", "base-rate"], {"threshold": "base-rate"}),
         (["--adjacency", "replace-one"], {"adjacency": "replace-one"}),

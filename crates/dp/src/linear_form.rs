@@ -48,7 +48,7 @@ impl LinearForm {
     pub fn of(model: &Model) -> Option<Vec<Self>> {
         let encoder = &model.encoder;
         let (schema, encoding) = (encoder.schema()?, encoder.encoding());
-        if encoder.projection().is_some() || !encoding.map.is_linear() {
+        if encoder.projection().is_some() || !encoding.map.is_linear() || encoding.fourier.is_some() {
             return None;
         }
         // Each feature is `slope · x + offset`.

@@ -15,7 +15,7 @@ use crate::wording::{self, one_line};
 
 /// Returns the report in Markdown. `name` is the reader's name of the model file, `choice` the reasons for the algorithm.
 pub fn markdown(file: &ModelFile, name: &str, choice: &[String]) -> String {
-    let map = wording::map(&file.model.encoder.encoding().map).map(|map| format!("The features include {map}."));
+    let map = wording::functions(&file.model.encoder.encoding()).map(|map| format!("The features include {map}."));
     let subject = Subject {
         predicts: [predicts(file)].into_iter().chain(map).collect(),
         certificate: &file.certificate,

@@ -23,6 +23,9 @@ pub struct Shapes {
     pub reference_norm: f64,
     /// True if products of columns contribute too, which are not part of any shape.
     pub has_pairs: bool,
+    /// True if random Fourier features of all columns contribute too, which are not part of any shape.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub has_fourier: bool,
     /// True if the standard errors of the contributions due to the noise are known.
     pub has_standard_errors: bool,
     /// The columns, by decreasing effect.
@@ -172,6 +175,11 @@ fn of_model(model: &Model, class: usize, noise: Option<f64>) -> Option<Shapes> {
     if has_pairs {
         squares += curves * (curves - 1.0) / 8.0;
     }
+    let has_fourier = encoder.encoding().fourier.is_some();
+    if has_fourier {
+        // Their squared norm is that of all other features.
+        squares *= 2.0;
+    }
     let norm = squares.sqrt();
     let reference_norm = if encoder.encoding().row_norm == RowNorm::Clip { norm.max(1.0) } else { norm };
     let per_norm = unit / reference_norm;
@@ -179,7 +187,8 @@ fn of_model(model: &Model, class: usize, noise: Option<f64>) -> Option<Shapes> {
         |(column, grid): (&Column, Grid)| grid.shape(column, weights, per_norm, noise.map(|noise| noise * per_norm));
     let mut columns: Vec<Shape> = columns.into_iter().map(shape).collect();
     columns.sort_by(|a, b| b.effect.total_cmp(&a.effect));
-    Some(Shapes { class: name, reference_norm, has_pairs, has_standard_errors: noise.is_some(), columns })
+    let has_standard_errors = noise.is_some();
+    Some(Shapes { class: name, reference_norm, has_pairs, has_fourier, has_standard_errors, columns })
 }
 
 /// Features that are not 0: positions and values.

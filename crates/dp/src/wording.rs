@@ -2,7 +2,7 @@
 //!
 //! A privacy parameter is never rounded down.
 
-use dp_data::encode::FeatureMap;
+use dp_data::encode::{Encoding, FeatureMap};
 use dp_data::schema::Scale;
 
 /// Number of significant digits of epsilon.
@@ -95,8 +95,14 @@ pub fn selected(selected: &[String], of: u64) -> String {
     format!("{} of {of} features{colon}{few}{more}", selected.len())
 }
 
-/// Describes the functions of numeric columns, unless they are lines.
-pub fn map(map: &FeatureMap) -> Option<String> {
+/// Describes the functions of columns, unless they are lines.
+pub fn functions(encoding: &Encoding) -> Option<String> {
+    let joint = encoding.fourier.map(|fourier| format!("{} random Fourier features of all columns", fourier.features));
+    let parts: Vec<String> = map(&encoding.map).into_iter().chain(joint).collect();
+    (!parts.is_empty()).then(|| parts.join(", and "))
+}
+
+fn map(map: &FeatureMap) -> Option<String> {
     let scale = match map.scale {
         Scale::Log => "on a logarithmic scale",
         Scale::ByRange => "on a logarithmic scale where the range spans orders of magnitude",

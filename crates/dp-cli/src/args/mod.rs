@@ -42,7 +42,8 @@ pub(crate) use settings::refused;
 pub use short_help::{Parsed, Refused, parse};
 pub use sign::{SignArgs, SignJob, SignModelArgs, SignNewKeyArgs};
 pub use train::{
-    Adjacency, Coordinate, Curves, Float, ImageViews, Loss, Noise, Project, RowNorm, Scale, Share, Threshold, TrainArgs,
+    Adjacency, Coordinate, Curves, Float, Fourier, ImageViews, Loss, Noise, Project, RowNorm, Scale, Share, Threshold,
+    TrainArgs,
 };
 pub use tune::{TrialLaw, TuneArgs, TuningMethod};
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use dp_data::encode::{MAX_COSINES, ProjectionKind};
+use dp_data::encode::{FourierFeatures, MAX_COSINES, ProjectionKind};
 use dp_data::memory::Bytes;
 
 use super::algorithm::Algorithm;
@@ -133,6 +133,28 @@ impl FromStr for Curves {
     }
 }
 
+/// Random Fourier features as typed.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Fourier {
+    /// Their number.
+    pub features: u32,
+    /// The standard deviation of their frequencies.
+    pub bandwidth: f64,
+}
+
+impl FromStr for Fourier {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (number, bandwidth) = text.split_once(':').map_or((text, None), |(number, rest)| (number, Some(rest)));
+        let bandwidth = bandwidth.map_or(Ok(FourierFeatures::BANDWIDTH), str::parse);
+        match (number.parse(), bandwidth) {
+            (Ok(features), Ok(bandwidth)) if features > 0 => Ok(Self { features, bandwidth }),
+            _ => Err("expected NUMBER or NUMBER:BANDWIDTH, as 2000 or 2000:1.5".to_owned()),
+        }
+    }
+}
+
 /// Row normalisation under `--scale unit` and for libsvm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RowNorm {
@@ -254,6 +276,12 @@ pub struct TrainArgs {
     /// Scale of numeric columns, on which basis functions are taken (CSV) [default: by-range with cosines, else linear]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
     pub coordinate: Option<Coordinate>,
+    /// Random Fourier features of all columns together, for interactions (CSV): NUMBER or NUMBER:BANDWIDTH [default: none]
+    #[arg(long, value_name = "HOW", help_heading = "Data")]
+    pub fourier: Option<Fourier>,
+    /// Public seed of Fourier features, chosen without looking at records
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "fourier", help_heading = "Data")]
+    pub fourier_seed: u64,
     /// Row normalisation [default: clip]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
     pub row_norm: Option<RowNorm>,

@@ -73,7 +73,7 @@ fn class(args: &ExplainModelArgs, kind: &ModelKind) -> Result<usize, Failure> {
 }
 
 fn text(outcome: &Outcome) -> String {
-    let Shapes { class, columns, has_pairs, has_standard_errors, .. } = &outcome.shapes;
+    let Shapes { class, columns, has_pairs, has_fourier, has_standard_errors, .. } = &outcome.shapes;
     let score = class.as_ref().map_or("the prediction".to_owned(), |class| format!("the score of {}", one_line(class)));
     let has_lines = columns.iter().any(|shape| shape.per_unit.is_some());
     let with_errors = *has_standard_errors;
@@ -103,6 +103,9 @@ fn text(outcome: &Outcome) -> String {
     ];
     if *has_pairs {
         lines.push("products of pairs of columns contribute too and are not shown".to_owned());
+    }
+    if *has_fourier {
+        lines.push("random Fourier features of all columns contribute too and are not shown".to_owned());
     }
     lines.push(
         match has_standard_errors {

@@ -1,4 +1,4 @@
-//! `dp train --curves` and `--coordinate`, and the choice of `auto`: training, the model's description, and predictions.
+//! `dp train --curves`, `--coordinate` and `--fourier`, and the choice of `auto`: training, the model's description, and predictions.
 
 use crate::support::{Dice, Workplace};
 use serde_json::Value;
@@ -121,6 +121,41 @@ fn what_is_stated_is_used_by_every_algorithm() {
     assert!(place.read("r.md").contains("4 cosines of each numeric column"), "{}", place.read("r.md"));
 }
 
+/// Young people in town a and old people in town b say yes: no sum of functions of single columns does better than a coin.
+#[test]
+fn fourier_features_learn_an_interaction() {
+    let place = place();
+    for (name, seed, rows) in [("train.csv", 3, 6000), ("test.csv", 4, 1500)] {
+        let mut dice = Dice(seed);
+        let mut text = "pay,age,town,y\n".to_owned();
+        for _ in 0..rows {
+            let (age, town) = (20.0 + 40.0 * dice.unit(), if dice.unit() < 0.5 { 'a' } else { 'b' });
+            let class = if (age < 40.0) == (town == 'a') { "yes" } else { "no" };
+            text += &format!("100,{age:.1},{town},{class}\n");
+        }
+        place.write(name, text);
+    }
+    train(&place, &[]);
+    let of_curves = accuracy(&place);
+    let joint = train(&place, &["--fourier", "100", "--report", "r.md"]);
+    let fourier = serde_json::json!({ "features": 100, "bandwidth": 2.0, "seed": 0, "generator": "chacha20/1" });
+    assert_eq!((&joint["fourier"], &joint["map"]["cosines"], &joint["dim"]), (&fourier, &6.into(), &115.into()));
+    assert_eq!(place.json("m.json")["model"]["encoder"]["encoding"]["fourier"], fourier);
+    assert_eq!(place.json("m.json")["model"]["features"][113], "<Fourier 100>");
+    let of_all = accuracy(&place);
+    assert!(of_curves < 0.6 && of_all > 0.85, "{of_curves} {of_all}");
+    place.dp(&["verify", "m.json"]).ok();
+    assert!(place.read("r.md").contains("100 random Fourier features of all columns"), "{}", place.read("r.md"));
+    let shapes = place.dp(&["explain-model", "m.json"]).ok();
+    assert!(shapes.contains("random Fourier features of all columns contribute too"), "{shapes}");
+    assert_eq!(place.dp(&["explain-model", "m.json", "--json"]).json()["has_fourier"], true);
+    place.dp(&["predict", "--model", "m.json", "--sql", "sqlite", "--table", "people"]).fails(3, "encoding.sql");
+    // Another seed, another model.
+    let stated = train(&place, &["--curves", "none", "--fourier", "100:1.5", "--fourier-seed", "7"]);
+    assert_eq!((&stated["fourier"]["bandwidth"], &stated["fourier"]["seed"]), (&1.5.into(), &7.into()));
+    assert_eq!((&stated["map"], &stated["dim"]), (&Value::Null, &105.into()));
+}
+
 #[test]
 fn what_cannot_be_is_refused() {
     let place = place();
@@ -129,8 +164,23 @@ fn what_cannot_be_is_refused() {
         assert!(run.code == 2 && run.stderr.contains("--curves"), "{run:?}");
     }
     place.write("t.libsvm", "+1 1:1\n-1 2:1\n");
-    let libsvm = ["train", "--data", "t.libsvm", "--dim", "2", "--epsilon", "1", "--out", "m.json", "--curves", "2"];
-    place.dp(&libsvm).fails(2, "usage.conflict").says("--curves");
+    let libsvm = ["train", "--data", "t.libsvm", "--dim", "2", "--epsilon", "1", "--out", "m.json"];
+    for flag in ["--curves", "--fourier"] {
+        place.dp(&[&libsvm[..], &[flag, "2"]].concat()).fails(2, "usage.conflict").says(flag);
+    }
+    for fourier in ["0", "x", "4:", "4:x"] {
+        let run = place.dp(&[&TRAIN[..], &["--fourier", fourier, "--out", "m.json"]].concat());
+        assert!(run.code == 2 && run.stderr.contains("--fourier"), "{run:?}");
+    }
+    for more in [
+        &["--fourier", "4:0"][..],
+        &["--fourier", "4000000000"],
+        &["--fourier", "4", "--fourier-seed", "9007199254740992"],
+    ] {
+        place.dp(&[&TRAIN[..], more, &["--out", "m.json"]].concat()).fails(3, "encoding.map");
+    }
+    let seed = place.dp(&[&TRAIN[..], &["--fourier-seed", "3", "--out", "m.json"]].concat());
+    assert!(seed.code == 2 && seed.stderr.contains("--fourier"), "{seed:?}");
     // Pairs of 6,000 columns are too many features.
     let columns = (0..6000).map(|i| format!("[columns.c{i}]\ntype = 'numeric'\nmin = 0\nmax = 1\n"));
     let label = "[label]\ncolumn = 'y'\npositive = '1'\nnegative = '0'\n".to_owned();

@@ -21,6 +21,8 @@ pub(crate) const USUAL_MARKERS: [&str; 23] = [
 /// Numbers that often mark missing ones.
 const SENTINELS: [&str; 12] =
     ["-9", "-99", "-999", "-9999", "-99999", "-999.0", "-9999.0", "99", "999", "9999", "99999", "999999"];
+/// Distance of such a number from the others, in ranges of theirs: one that is nearer may be a cap, as 99999 in a column of incomes.
+const APART: f64 = 3.0;
 /// In a numeric column at most one cell in this many may not be a number (which loading then refuses, with its line).
 const NUMBERS_TO_ONE: u64 = 9;
 /// Maximum number of stored values of a label; a column with more is not a label.
@@ -334,13 +336,13 @@ impl ColumnSurvey {
     }
 
     /// Takes out of plain numbers those that seem to mark missing ones: at most a tenth of the cells, beyond the others by more than
-    /// their range, or negative where the others are not.
+    /// [`APART`] times their range, or negative where the others are not.
     fn take_sentinels(&self, found: &mut Found) -> Vec<&'static str> {
         let Numbers { count, min, max, .. } = self.usual;
         let is_apart = |sentinel: &&str| {
             let number = parse_number(sentinel.as_bytes()).unwrap_or(min);
             let gap = (number - max).max(min - number);
-            gap > max - min || (number < 0.0 && min >= 0.0)
+            gap > APART * (max - min) || (number < 0.0 && min >= 0.0)
         };
         let held: u64 = self.sentinels.values().sum();
         // Two numbers have no range to speak of.

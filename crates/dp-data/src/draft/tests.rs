@@ -155,9 +155,10 @@ fn numbers_that_mark_missing_ones_do_not_set_the_range() {
     assert_eq!(column("-999", 20, 1), (0.0, 39.0, true));
     assert_eq!(column("999", 20, 1), (0.0, 39.0, true));
     assert_eq!(column("-9", 20, 100), (0.0, 3900.0, true), "negative where the others are not");
-    // Within the range of the others, next to it, once, or most of the cells: a value like any other.
+    assert_eq!(column("9999", 20, 60), (0.0, 2340.0, true));
+    // Within the range of the others, near it, once, or most of the cells: a value like any other.
     assert_eq!(column("99", 20, 100), (0.0, 3900.0, false));
-    assert_eq!(column("4999", 20, 100), (0.0, 4999.0, false));
+    assert_eq!(column("9999", 20, 70), (0.0, 9999.0, false));
     assert_eq!(column("-999", 250, 1), (-999.0, 39.0, false));
     assert_eq!(column("999", 2, 1), (0.0, 999.0, false));
 }

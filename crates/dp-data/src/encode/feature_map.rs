@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::RowBuffer;
 use super::coordinate::Coordinate;
+use super::fourier::{FourierFeatures, FourierPlan};
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::Scale;
 
@@ -115,45 +116,78 @@ impl Numeric {
     fn width(&self) -> u32 {
         self.functions.cosines.max(1)
     }
+
+    /// Returns the mean of the squared norm of the features, for uniform z.
+    fn squared_norm(&self) -> f64 {
+        match self.functions.cosines {
+            0 => 1.0 / 3.0,
+            cosines => (1..=cosines).map(|j| 0.5 / f64::from(j)).sum(),
+        }
+    }
+}
+
+/// The rows before a map.
+pub(super) struct Inputs<'a> {
+    /// The numeric columns, by increasing feature.
+    pub(super) numeric: &'a [Numeric],
+    /// The number of features.
+    pub(super) features: u32,
+    /// The mean of the squared norm of those of other columns, and of the intercept.
+    pub(super) squared_norm_of_others: f64,
 }
 
 /// A map with precomputed values, from rows with one feature per numeric column to rows with all functions.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct MapPlan {
-    /// Numeric columns with cosines or in pairs, by increasing feature.
+    /// Numeric columns with cosines, in pairs or in Fourier features, by increasing feature.
     columns: Vec<Numeric>,
     /// `1/sqrt(j)` for j = 1, 2, ...
     decay: Vec<f64>,
     /// Index of the first pair, if there are pairs.
     pairs: Option<u32>,
+    /// The last features, if any.
+    fourier: Option<FourierPlan>,
     /// Number of features after the map.
     features: u32,
 }
 
 impl MapPlan {
-    /// Creates the plan for rows of `inputs` features, among them these of numeric columns; `None` if the map changes no row.
-    pub(super) fn new(numeric: &[Numeric], inputs: u32, map: &FeatureMap) -> Result<Option<Self>, DataError> {
-        let taken = |column: &Numeric| map.pairs || column.is_mapped();
-        let columns: Vec<Numeric> = numeric.iter().copied().filter(taken).collect();
+    /// Creates the plan; `None` if the map changes no row.
+    pub(super) fn new(
+        inputs: &Inputs<'_>,
+        map: &FeatureMap,
+        fourier: Option<&FourierFeatures>,
+    ) -> Result<Option<Self>, DataError> {
+        let taken = |column: &Numeric| map.pairs || fourier.is_some() || column.is_mapped();
+        let columns: Vec<Numeric> = inputs.numeric.iter().copied().filter(taken).collect();
         let pairs = map.pairs && columns.len() > 1;
-        if !pairs && !columns.iter().any(Numeric::is_mapped) {
+        if !pairs && fourier.is_none() && !columns.iter().any(Numeric::is_mapped) {
             return Ok(None);
         }
         let most = columns.iter().map(|column| column.functions.cosines).max().unwrap_or(0);
         let of_columns: u64 = columns.iter().map(|column| u64::from(column.width())).sum();
         let number = columns.len() as u64;
         let of_pairs = if pairs { number.saturating_mul(number - 1) / 2 } else { 0 };
-        let mapped = of_columns.saturating_add(of_pairs);
-        let features = u64::from(inputs).saturating_sub(number).saturating_add(mapped);
+        let of_fourier = fourier.map_or(0, |fourier| fourier.features);
+        let mapped = of_columns.saturating_add(of_pairs).saturating_add(of_fourier.into());
+        let features = u64::from(inputs.features).saturating_sub(number).saturating_add(mapped);
         if most > MAX_COSINES || mapped > MAX_MAPPED || features >= u64::from(u32::MAX) {
             let message = format!("{most} cosines of a column, and {mapped} features of {number} numeric columns");
             return Err(DataError::new(DataErrorKind::EncodingMap, message)
                 .expected(format!("at most {MAX_COSINES} cosines and {MAX_MAPPED} features")));
         }
+        let plan = |fourier| {
+            // Products of two cosines have a mean square of 1/4.
+            let of_columns: f64 = columns.iter().map(Numeric::squared_norm).sum();
+            let squared_norm = inputs.squared_norm_of_others + of_columns + 0.25 * of_pairs as f64;
+            let is_numeric = |feature| columns.binary_search_by_key(&feature, |column| column.feature).is_ok();
+            FourierPlan::new(fourier, inputs.features, is_numeric, squared_norm)
+        };
+        let fourier = fourier.map(plan).transpose()?;
         let decay = (1..=most).map(|j| 1.0 / f64::from(j).sqrt()).collect();
-        // Both are below 2^32.
-        let (features, first) = (features as u32, (features - of_pairs) as u32);
-        Ok(Some(Self { columns, decay, pairs: pairs.then_some(first), features }))
+        // All are below 2^32.
+        let (features, first) = (features as u32, (features - u64::from(of_fourier) - of_pairs) as u32);
+        Ok(Some(Self { columns, decay, pairs: pairs.then_some(first), fourier, features }))
     }
 
     /// Returns the number of features after the map.
@@ -161,10 +195,21 @@ impl MapPlan {
         self.features
     }
 
-    /// Returns the number of features that are never 0 by design: those of numeric columns.
+    /// Returns the number of Fourier features.
+    fn of_fourier(&self) -> u32 {
+        self.fourier.as_ref().map_or(0, FourierPlan::features)
+    }
+
+    /// Returns whether there are features of all columns together.
+    pub(super) fn is_joint(&self) -> bool {
+        self.fourier.is_some()
+    }
+
+    /// Returns the number of features that are never 0 by design: those of numeric columns, and Fourier features.
     pub(super) fn dense_features(&self) -> usize {
-        let of_pairs = self.pairs.map_or(0, |first| (self.features - first) as usize);
-        of_pairs + self.columns.iter().map(|column| column.width() as usize).sum::<usize>()
+        let after = self.pairs.unwrap_or(self.features - self.of_fourier());
+        let joint = (self.features - after) as usize;
+        joint + self.columns.iter().map(|column| column.width() as usize).sum::<usize>()
     }
 
     /// Returns the number of numeric columns that it maps.
@@ -206,6 +251,7 @@ impl MapPlan {
                 );
             }
         }
+        mapped.extend((1..=self.of_fourier()).map(|i| format!("<Fourier {i}>")));
         mapped
     }
 
@@ -219,6 +265,14 @@ impl MapPlan {
             while entries.next_if(|(index, _)| **index < column.feature).is_some() {}
             let entry = entries.next_if(|(index, _)| **index == column.feature);
             firsts.push(2.0 * column.z(entry.map_or(0.0, |(_, value)| *value)) - 1.0);
+        }
+        let mut joint = row.take_joint();
+        if let Some(fourier) = &self.fourier {
+            let of_numeric = self.columns.iter().map(|column| column.feature).zip(firsts.iter().copied());
+            let is_other = |index: &u32| self.columns.binary_search_by_key(index, |column| column.feature).is_err();
+            let others = indices.iter().copied().zip(values.iter().copied()).filter(|(index, _)| is_other(index));
+            joint.coordinates.extend(of_numeric.chain(others));
+            fourier.apply(&joint.coordinates, &mut joint.features);
         }
         firsts.iter_mut().for_each(|v| *v = -sin_half_pi(*v));
         let mut entries = indices.iter().copied().zip(values.iter().copied()).peekable();
@@ -253,7 +307,10 @@ impl MapPlan {
                 }
             }
         }
-        row.recycle(indices, values, firsts);
+        if let Some(fourier) = &self.fourier {
+            row.push_all(self.features - fourier.features(), &joint.features);
+        }
+        row.recycle(indices, values, firsts, joint);
     }
 }
 
@@ -263,7 +320,7 @@ impl MapPlan {
 /// same on every machine. Its remainder is below `(pi/2)^23/23! < 2e-18`; with rounding it is within three units in the last
 /// place of libm's sine (tested).
 #[inline]
-fn sin_half_pi(v: f64) -> f64 {
+pub(super) fn sin_half_pi(v: f64) -> f64 {
     let square = v * v;
     let sum = COEFFICIENTS.iter().rev().fold(0.0, |sum, coefficient| sum * square + coefficient);
     (v * sum).clamp(-1.0, 1.0)

@@ -78,7 +78,7 @@ impl Encoder {
     /// Returns the encoder as SQL.
     ///
     /// # Errors
-    /// `encoding.sql` for libsvm files and images, for a projection, and for columns or labels that SQL cannot read.
+    /// `encoding.sql` for libsvm files and images, for a projection, for Fourier features, and for columns or labels that SQL cannot read.
     pub fn in_sql(&self, dialect: Dialect) -> Result<RowSql, DataError> {
         let refuse =
             |what: &str| DataError::new(DataErrorKind::EncodingSql, format!("{what} cannot be written as SQL"));
@@ -87,6 +87,9 @@ impl Encoder {
         };
         if self.projection.is_some() {
             return Err(refuse("a projection").expected("an encoder without `--project`"));
+        }
+        if self.map.as_ref().is_some_and(MapPlan::is_joint) {
+            return Err(refuse("Fourier features").expected("an encoder without them"));
         }
         let pairs = self.map.as_ref().and_then(MapPlan::first_pair);
         let (mut places, mut features, mut paired) = (Vec::new(), Vec::new(), Vec::new());

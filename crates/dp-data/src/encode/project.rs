@@ -1,6 +1,5 @@
 //! A linear map of the features to fewer ones, drawn from a public seed without reading any record.
 
-mod draw;
 #[cfg(test)]
 mod tests;
 
@@ -8,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::RowBuffer;
+use super::{RowBuffer, draw};
 use crate::error::{DataError, DataErrorKind};
 use crate::memory;
 

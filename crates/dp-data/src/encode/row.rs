@@ -14,9 +14,18 @@ pub struct RowBuffer {
     spare: (Vec<u32>, Vec<f64>),
     /// Sums of a projection, or first cosines of a map.
     sums: Vec<f64>,
+    joint: Joint,
     target: Option<f64>,
     null: bool,
     tallies: Tallies,
+}
+
+/// Memory for features of all columns together.
+#[derive(Default)]
+pub(super) struct Joint {
+    /// Each coordinate with its value.
+    pub(super) coordinates: Vec<(u32, f64)>,
+    pub(super) features: Vec<f64>,
 }
 
 /// Statistics of the columns of the schema and of the label.
@@ -79,6 +88,7 @@ impl RowBuffer {
             values: Vec::with_capacity(columns + 1),
             spare: Default::default(),
             sums: Vec::new(),
+            joint: Joint::default(),
             target: None,
             null: false,
             tallies: Tallies { columns: vec![ColumnTally::default(); columns], label: ColumnTally::default() },
@@ -196,10 +206,17 @@ impl RowBuffer {
         sums
     }
 
+    /// Returns memory for features of all columns together, without coordinates.
+    pub(super) fn take_joint(&mut self) -> Joint {
+        let mut joint = core::mem::take(&mut self.joint);
+        joint.coordinates.clear();
+        joint
+    }
+
     /// Returns memory that was taken.
-    pub(super) fn recycle(&mut self, indices: Vec<u32>, values: Vec<f64>, sums: Vec<f64>) {
+    pub(super) fn recycle(&mut self, indices: Vec<u32>, values: Vec<f64>, sums: Vec<f64>, joint: Joint) {
         self.spare = (indices, values);
-        self.sums = sums;
+        (self.sums, self.joint) = (sums, joint);
     }
 
     pub(crate) fn set_target(&mut self, target: Option<f64>) {

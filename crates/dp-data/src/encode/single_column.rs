@@ -5,7 +5,7 @@ use super::{Cell, Encoder, RowBuffer};
 
 impl Encoder {
     /// Returns the features that a cell of column `column` of the schema has on its own, **before** the norm of the row is
-    /// bounded; products with other columns are not among them. `None` if there are none: the column is not used, the cell is
+    /// bounded; products with other columns and Fourier features are not among them. `None` if there are none: the column is not used, the cell is
     /// refused or makes the record null, or the features are projected. The cell is a number or the text of a category, whatever the
     /// [format](crate::schema::Column::format) of the column's cells.
     ///

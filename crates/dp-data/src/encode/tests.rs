@@ -93,7 +93,7 @@ proptest! {
             range: if symmetric { NumericRange::Symmetric } else { NumericRange::Unit },
             row_norm: if clip { RowNorm::Clip } else { RowNorm::Unit },
             intercept,
-            map: FeatureMap::LINEAR,
+            ..Encoding::UNIT_ROWS
         };
         let encoder = Encoder::new(&schema, encoding).unwrap();
         let mut row = RowBuffer::new(&encoder);

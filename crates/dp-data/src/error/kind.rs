@@ -241,10 +241,10 @@ kinds! {
         "The constant of the intercept must be a finite number that is not negative; 0 stands for no intercept.";
     /// An invalid feature map.
     EncodingMap, "encoding.map",
-        "A feature map makes at most 64 cosines of a numeric column, and at most 2^20 features of all of them. Pairs of many columns are many features. Libsvm files and images have no columns to map.";
+        "A feature map makes at most 64 cosines of a numeric column, and at most 2^20 features of all columns. Pairs of many columns are many features. Random Fourier features have a bandwidth above 0, up to 100, a seed below 2^53, and at most 2^26 frequencies: one for each feature and each column or category. Libsvm files and images have no columns to map.";
     /// An encoder that cannot be written as SQL.
     EncodingSql, "encoding.sql",
-        "Only the encoder of a table can be written as SQL: there are no columns in libsvm files and images, and a random projection mixes all of them. In SQL, columns are plain numbers, categories, texts for 1 and 0, and dates: of a type of dates, in SQLite texts whose numbers have a fixed length. Convert others in a view or in --query. Score such records with `dp predict --data`.";
+        "Only the encoder of a table can be written as SQL: there are no columns in libsvm files and images, and a random projection and random Fourier features mix all of them. In SQL, columns are plain numbers, categories, texts for 1 and 0, and dates: of a type of dates, in SQLite texts whose numbers have a fixed length. Convert others in a view or in --query. Score such records with `dp predict --data`.";
     /// An invalid projection.
     ProjectionInvalid, "projection.invalid",
         "A random projection has to make at least one feature and at most as many as there are (the intercept is not counted), its seed is below 2^53, and the matrix of a Gaussian one has at most 2^26 entries.";

@@ -6,8 +6,11 @@ use dp_data::{Block, Rows, Selection, Workers};
 
 use crate::error::Error;
 
-/// Maximum number of numbers in results that wait for their turn: 16 MiB.
+/// Maximum number of numbers in results that wait for their turn: 16 MiB, in few long results 256 MiB.
 const WAITING_NUMBERS: usize = 1 << 21;
+const WAITING_NUMBERS_OF_FEW: usize = 1 << 25;
+/// Number of results that are few.
+const FEW: usize = 4;
 
 /// Number of stored entries from which more than one thread is worth starting: about 0.2 ms of work.
 const ENTRIES_FOR_THREADS: usize = 1 << 18;
@@ -80,7 +83,9 @@ pub(super) fn each_chunk<R: Divided, P, T: Send>(
         let start = position * chunk;
         of_chunk(buffers, rows.part(start..rows.rows().min(start.saturating_add(chunk))))
     };
-    workers.for_each(0..rows.rows().div_ceil(chunk), WAITING_NUMBERS / numbers.max(1), buffers, of_chunk, add)
+    let numbers = numbers.max(1);
+    let waiting = (WAITING_NUMBERS / numbers).max(FEW.min(WAITING_NUMBERS_OF_FEW / numbers));
+    workers.for_each(0..rows.rows().div_ceil(chunk), waiting, buffers, of_chunk, add)
 }
 
 #[cfg(test)]

@@ -42,12 +42,15 @@ use super::control::{Control, Pace};
 use super::expect_rows;
 use super::gradient::{GradientEstimate, PlainGradient};
 use super::lbfgs::{Curvature, dot};
-use super::preconditioner::{Preconditioner, Sample};
+use super::preconditioner::{FEW_FEATURES, Preconditioner, Sample};
 use crate::error::{Error, positive};
 use crate::growth::Rounding;
 
 /// Examples whose gradients are summed before they are added to the total, which keeps the sum's rounding error small.
 pub(crate) const CHUNK: usize = 1024;
+
+/// Examples of a part of the curvature: its matrix is made and added up once for them.
+const CURVATURE_CHUNK: usize = 4 * CHUNK;
 
 /// Examples that threads divide between two checks for cancellation.
 const GROUP: usize = 64 * CHUNK;
@@ -293,7 +296,7 @@ where
     }
     let mut gradient = full.gradient.clone();
     'steps: while gradients < QUASI_NEWTON_GRADIENTS {
-        if full.next_curved.is_some() && gradients >= CURVED_GRADIENTS {
+        if full.preconditioner.is_some() && gradients >= CURVED_GRADIENTS {
             full.forget_curvature();
             curvature.forget();
         }
@@ -401,6 +404,9 @@ fn length<F: RealField + Copy>(vector: &[F]) -> f64 {
     squared.sqrt()
 }
 
+/// The sums of a part's chunks, and the curvature of its sample if it was asked for.
+type Part<F> = (Vec<Vec<F>>, Option<Sample<F>>);
+
 /// A model of rows whose gradients, compensated gradients and curvature are sums over chunks of a block.
 pub trait Chunked<F>: CompensatedGradient<F> + Curved<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>> {}
 
@@ -426,7 +432,7 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
             linear,
             gradient: vec![F::zero(); model.parameters()],
             preconditioner: None,
-            next_curved: Preconditioner::<F>::pays(model.features(), certificate.n).then_some(1),
+            next_curved: Preconditioner::<F>::pays(model.parameters(), model.features(), certificate.n).then_some(1),
             computed: [0; 2],
             n: certificate.n,
             strong_convexity: certificate.strong_convexity,
@@ -460,30 +466,38 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
         self.computed[0] += 1;
         self.gradient.fill(F::zero());
         let (parameters, features) = (model.parameters(), model.features());
-        let zero_sample = || Sample::new(parameters, features);
-        let mut sample = self.wants_curvature().then(zero_sample);
-        let curved = sample.is_some();
+        let curved = self.wants_curvature();
+        let mut sample: Option<Sample<F>> = None;
         let buffers = || (PlainGradient::new(model, CHUNK), curved.then(|| model.pass(CHUNK)));
-        let of_chunk = |(estimate, buffers): &mut (PlainGradient<F, M>, Option<M::Pass>), chunk: Block<'_, F>| {
-            let mut sum = vec![F::zero(); parameters];
-            estimate.estimate(model, point, chunk, Piece::whole(chunk.len()), &mut sum)?;
-            let sample = buffers.as_mut().map(|buffers| {
-                let mut sample = zero_sample();
-                sample.add(model, point, chunk, chunk.len(), buffers);
-                sample
-            });
-            Ok::<_, Error>((sum, sample))
+        let of_part = |(estimate, buffers): &mut (PlainGradient<F, M>, Option<M::Pass>), part: Block<'_, F>| {
+            let curved = curved && Preconditioner::pays_for(&part.rows, features);
+            let (mut sums, mut sample) = (Vec::new(), curved.then(|| Sample::new(parameters, features)));
+            for start in (0..part.len()).step_by(CHUNK) {
+                let chunk = part.slice(start..part.len().min(start + CHUNK));
+                let mut sum = vec![F::zero(); parameters];
+                estimate.estimate(model, point, chunk, Piece::whole(chunk.len()), &mut sum)?;
+                sums.push(sum);
+                if let (Some(sample), Some(buffers)) = (&mut sample, &mut *buffers) {
+                    sample.add(model, point, chunk, chunk.len(), buffers);
+                }
+            }
+            Ok::<_, Error>((sums, sample))
         };
-        let add = |of_chunk: Result<(Vec<F>, Option<Sample<F>>), Error>| {
-            let (sum, of_chunk) = of_chunk?;
-            self.gradient.iter_mut().zip(sum).for_each(|(total, sum)| *total += sum);
-            if let (Some(sample), Some(of_chunk)) = (&mut sample, of_chunk) {
-                sample.merge(&of_chunk);
+        let add = |of_part: Result<Part<F>, Error>| {
+            let (sums, of_part) = of_part?;
+            for sum in sums {
+                self.gradient.iter_mut().zip(sum).for_each(|(total, sum)| *total += sum);
+            }
+            match (&mut sample, of_part) {
+                (Some(sample), Some(of_part)) => sample.merge(&of_part),
+                (none @ None, of_part) => *none = of_part,
+                (Some(_), None) => {}
             }
             Ok(())
         };
         let numbers = parameters.saturating_mul(1 + if curved { features } else { 0 });
-        pass(batches, self.n, numbers, buffers, of_chunk, add, control)?;
+        let part = if curved && features > FEW_FEATURES { CURVATURE_CHUNK } else { CHUNK };
+        pass(batches, self.n, (part, numbers), buffers, of_part, add, control)?;
         if let Some(sample) = sample {
             self.preconditioner = sample.factorise(model.features(), self.strong_convexity);
         }
@@ -548,7 +562,7 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
             total.add(&sum);
             Ok(())
         };
-        pass(batches, self.n, 2 * parameters, || model.pass(CHUNK), of_chunk, add, control)?;
+        pass(batches, self.n, (CHUNK, 2 * parameters), || model.pass(CHUNK), of_chunk, add, control)?;
         self.gradient.iter_mut().enumerate().for_each(|(j, gradient)| *gradient = convert(total.value(j)));
         Ok(self.of_the_risk(point))
     }
@@ -566,14 +580,14 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
     }
 }
 
-/// Passes the `n` records to `of_chunk` in chunks, on the control's workers, and its results of `numbers` numbers each to `add`
-/// in the order of the records.
+/// Passes the `n` records to `of_part` in parts of `size.0` records, on the control's workers, and its results of `size.1` numbers
+/// each to `add` in the order of the records.
 fn pass<F, M, B, P, T>(
     batches: &mut B,
     n: u64,
-    numbers: usize,
+    size: (usize, usize),
     buffers: impl Fn() -> P + Sync,
-    of_chunk: impl Fn(&mut P, Block<'_, F>) -> T + Sync,
+    of_part: impl Fn(&mut P, Block<'_, F>) -> T + Sync,
     add: impl FnMut(T) -> Result<(), Error>,
     control: &mut Control<'_>,
 ) -> Result<(), Error>
@@ -585,17 +599,16 @@ where
 {
     let workers = control.workers;
     // The order does not matter: a source has pass 0 at hand under a fixed order.
-    let mut groups =
-        Groups { numbers, buffers, of_chunk, add, workers, pace: Pace::quiet(control), types: PhantomData };
+    let mut groups = Groups { size, buffers, of_part, add, workers, pace: Pace::quiet(control), types: PhantomData };
     let all = BatchSizes::Equal(usize::try_from(n).unwrap_or(usize::MAX));
     let rows = batches.pass(0, &all, &mut groups)?;
     expect_rows(n, rows)
 }
 
 struct Groups<'s, 'c, F, P, T, N, C, A> {
-    numbers: usize,
+    size: (usize, usize),
     buffers: N,
-    of_chunk: C,
+    of_part: C,
     add: A,
     workers: Workers,
     pace: Pace<'s, 'c>,
@@ -612,14 +625,14 @@ where
     A: FnMut(T) -> Result<(), Error>,
 {
     fn pieces(&self) -> Pieces {
-        Pieces::MultiplesOf(CHUNK)
+        Pieces::MultiplesOf(self.size.0)
     }
 
     fn batch(&mut self, rows: Block<'_, F>, piece: Piece) -> Result<(), Error> {
-        let Self { numbers, buffers, of_chunk, add, workers, pace, .. } = self;
+        let Self { size, buffers, of_part, add, workers, pace, .. } = self;
         for start in (0..piece.examples).step_by(GROUP) {
             let group = rows.slice(start..piece.examples.min(start + GROUP));
-            each_chunk(&group, (CHUNK, *numbers), *workers, &*buffers, &*of_chunk, &mut *add)?;
+            each_chunk(&group, *size, *workers, &*buffers, &*of_part, &mut *add)?;
             pace.advance(group.len())?;
         }
         Ok(())

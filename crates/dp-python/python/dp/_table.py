@@ -23,6 +23,7 @@ _OPTIONS = (
     "algorithm",
     "settings",
     "coordinate",
+    "fourier",
     "adjacency",
     "unit",
     "max_rows",
@@ -44,6 +45,7 @@ class TableEstimator(Certified):
     settings: dict[str, Any] | None = None
     curves: Any = "auto"
     coordinate: str | None = None
+    fourier: int | None = None
     adjacency: str | None = None
     unit: str | None = None
     max_rows: int | None = None

@@ -147,6 +147,8 @@ class DPLogisticRegression(Classifier):
         curves: ``"auto"``: the algorithm chooses curves or lines for numeric columns; ``"none"``: lines; or the number of
             cosines of each column.
         coordinate: ``"linear"``, ``"log"`` or ``"by-range"``: what the curves are functions of.
+        fourier: the number of random Fourier features of all columns together, with which the model learns interactions; by
+            default none.
         one_vs_rest: ``"joint"``, ``"composed"`` or ``"split"``: one model for each of several classes, and how they share the
             budget; by default one softmax regression.
         threshold: ``"half"``, or ``"base-rate"``: the model decides at a noisy base rate, which costs a part of epsilon.

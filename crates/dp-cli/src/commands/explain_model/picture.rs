@@ -161,6 +161,7 @@ mod tests {
                 class: Some("yes".into()),
                 reference_norm: 1.0,
                 has_pairs: false,
+                has_fourier: false,
                 has_standard_errors: true,
                 columns,
             };
@@ -174,6 +175,7 @@ mod tests {
             class: None,
             reference_norm: 1.0,
             has_pairs: false,
+            has_fourier: false,
             has_standard_errors: false,
             columns: Vec::new(),
         };

@@ -183,6 +183,7 @@ fn check_applicable(args: &TrainArgs) -> Result<(), Failure> {
         ("--scale", args.scale != args::Scale::default()),
         ("--curves", args.curves.is_some()),
         ("--coordinate", args.coordinate.is_some()),
+        ("--fourier", args.fourier.is_some()),
         ("--row-norm", args.row_norm.is_some()),
         ("--sums", args.sums.is_some()),
         ("--memory", args.memory.is_some()),

@@ -8,7 +8,7 @@ use dp::training::{ChoiceMethod, suggested_delta};
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::guarantee::Unit;
 use dp_data::Workers;
-use dp_data::encode::{Encoding, FeatureMap, PROJECTION_SEEDS, RowNorm};
+use dp_data::encode::{Encoding, FeatureMap, FourierFeatures, PROJECTION_SEEDS, RowNorm};
 use dp_data::schema::{Label, LabelKind, Scale};
 use dp_data::spool::{Room, SpoolOptions};
 use dp_losses::LossKind;
@@ -432,14 +432,19 @@ fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
         args::RowNorm::Clip => RowNorm::Clip,
         args::RowNorm::Unit => RowNorm::Unit,
     });
-    let map = feature_map(args);
+    let fourier = args.fourier.map(|args::Fourier { features, bandwidth }| FourierFeatures {
+        bandwidth,
+        seed: args.fourier_seed,
+        ..FourierFeatures::new(features)
+    });
+    let with_functions = |encoding: Encoding| Encoding { map: feature_map(args), fourier, ..encoding };
     match (format.is_table(), args.scale, row_norm) {
-        (true, args::Scale::UnitRows, None) => Ok(Encoding::UNIT_ROWS.with_map(map)),
+        (true, args::Scale::UnitRows, None) => Ok(with_functions(Encoding::UNIT_ROWS)),
         (true, args::Scale::UnitRows, Some(_)) => {
             Err(conflict("--row-norm", "--scale unit-rows makes every row of norm 1 already")
                 .help("add --scale unit, or omit --row-norm"))
         }
-        (_, _, row_norm) => Ok(Encoding::unit_scale(row_norm.unwrap_or(RowNorm::Clip)).with_map(map)),
+        (_, _, row_norm) => Ok(with_functions(Encoding::unit_scale(row_norm.unwrap_or(RowNorm::Clip)))),
     }
 }
 

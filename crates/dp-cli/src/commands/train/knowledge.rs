@@ -79,6 +79,7 @@ pub(super) fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, F
             (!args.assume_public.is_empty(), "--assume-public"),
             (args.curves.is_some(), "--curves"),
             (args.coordinate.is_some(), "--coordinate"),
+            (args.fourier.is_some(), "--fourier"),
         ] {
             if given {
                 return Err(conflict(flag, format!("{flag} has no meaning for {name}, which name no columns")));

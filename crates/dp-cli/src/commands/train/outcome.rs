@@ -7,7 +7,7 @@ use dp::training::USELESS;
 use dp::wording::{self, one_line};
 use dp_accountant::DpEvent;
 use dp_data::Encoder;
-use dp_data::encode::FeatureMap;
+use dp_data::encode::{Encoding, FeatureMap, FourierFeatures};
 use dp_losses::LossKind;
 use dp_optim::catalogue::Advice;
 use serde::Serialize;
@@ -60,6 +60,9 @@ pub struct Outcome {
     /// The functions of numeric columns, if they are not lines.
     #[serde(skip_serializing_if = "FeatureMap::is_linear")]
     pub map: FeatureMap,
+    /// The random Fourier features, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fourier: Option<FourierFeatures>,
     /// The automatic choice and its expected cost, if the program chose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Advice>,
@@ -133,6 +136,7 @@ impl Outcome {
             seconds: shown(elapsed),
             training_seconds: shown(training),
             map: file.model.encoder.encoding().map,
+            fourier: file.model.encoder.encoding().fourier,
             choice: advice,
             selected: file.selected_features(),
             private: certificate.private,
@@ -159,7 +163,7 @@ impl Outcome {
             lines.push(format!("chosen     {}", chosen.text()));
         }
         lines.extend(self.choice.iter().flat_map(|advice| choice(advice, &self.loss)));
-        lines.extend(wording::map(&self.map).map(|map| format!("columns    {map}")));
+        lines.extend(columns(self.map, self.fourier));
         if let Some(selected) = &self.selected {
             lines.push(format!("selected   {}", wording::selected(selected, self.dim)));
         }
@@ -218,6 +222,9 @@ pub struct DryOutcome {
     /// The functions of numeric columns, if they are not lines.
     #[serde(skip_serializing_if = "FeatureMap::is_linear")]
     pub map: FeatureMap,
+    /// The random Fourier features, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fourier: Option<FourierFeatures>,
     /// The automatic choice and its expected cost, if n is known and the program chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Advice>,
@@ -270,6 +277,7 @@ impl DryOutcome {
             plan: summary.map(|summary| summary.text),
             loss: config.loss.to_string(),
             map: encoder.encoding().map,
+            fourier: encoder.encoding().fourier,
             choice,
             adjacency: match config.method {
                 Method::Private { adjacency: args::Adjacency::AddRemove, .. } => Some("add-remove"),
@@ -302,7 +310,7 @@ impl DryOutcome {
         let mut lines =
             vec![format!("dry run: {} on {} features; nothing was read or written", self.algorithm, self.dim)];
         lines.extend(self.choice.iter().flat_map(|advice| choice(advice, &self.loss)));
-        lines.extend(wording::map(&self.map).map(|map| format!("columns    {map}")));
+        lines.extend(columns(self.map, self.fourier));
         if self.map_awaits_n {
             lines.push("columns    lines, or more features as curves, by the number of records (--n)".to_owned());
         }
@@ -334,6 +342,12 @@ impl DryOutcome {
         }
         lines.join("\n")
     }
+}
+
+/// Formats the functions of columns, unless they are lines.
+fn columns(map: FeatureMap, fourier: Option<FourierFeatures>) -> Option<String> {
+    let encoding = Encoding { map, fourier, ..Encoding::UNIT_ROWS };
+    wording::functions(&encoding).map(|functions| format!("columns    {functions}"))
 }
 
 /// Formats the choice and its expected cost, in two lines.

@@ -273,24 +273,46 @@ impl ModelVisitor<f64> for Passes<'_> {
 /// the same bits. 70,000 records are three groups, the last of them short.
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    let (n, dim) = (70_000, 20);
-    let mut rng = SeededRng::new(11);
-    let rows: Vec<f64> = (0..n * dim).map(|_| rng.random_range(-0.2..0.2)).collect();
-    let targets: Vec<f64> = rows.chunks_exact(dim).map(|x| if x[0] + x[5] > 0.03 { 1.0 } else { -1.0 }).collect();
-    let risk = Risk { linear_norm: 0.0, linear_error: 0.0, ..risk(n, dim, 1, 1e3) };
-    let certificate = Certificate::new(&risk, 1e-7).unwrap();
-    let (examples, model) = (Examples::dense(rows, targets, dim).unwrap(), LinearModel::new(dim, Logistic));
-    let with = |threads: usize| {
-        let mut source = Counted(MemorySource::new(examples.clone(), 1.0, 1.0), 0);
+    // With many features, a part of the curvature is several chunks.
+    for (n, dim, size, most) in [(70_000, 20, 0.2, 30), (9_000, 600, 0.04, 25)] {
+        let mut rng = SeededRng::new(11);
+        let rows: Vec<f64> = (0..n * dim).map(|_| rng.random_range(-size..size)).collect();
+        let targets: Vec<f64> =
+            rows.chunks_exact(dim).map(|x| if x[0] + x[5] > 0.1 * size { 1.0 } else { -1.0 }).collect();
+        let risk = Risk { linear_norm: 0.0, linear_error: 0.0, ..risk(n, dim, 1, 1e3) };
+        let certificate = Certificate::new(&risk, 1e-7).unwrap();
+        let (examples, model) = (Examples::dense(rows, targets, dim).unwrap(), LinearModel::new(dim, Logistic));
+        let with = |threads: usize| {
+            let mut source = Counted(MemorySource::new(examples.clone(), 1.0, 1.0), 0);
+            let mut batches = RowBatches::new(&mut source, Order::Declared);
+            let workers = Workers::new(threads.try_into().unwrap());
+            let mut control = Control { workers, ..Control::default() };
+            let point = certified(&model, &mut batches, vec![0.0; dim], &[], &certificate, &mut control).unwrap();
+            (point, source.1)
+        };
+        let one = with(1);
+        assert!(one.1 > 4 && one.1 <= most, "a search of some passes: {}", one.1);
+        assert!([2, 3, 8].iter().all(|&threads| with(threads) == one));
+    }
+}
+
+/// Of many features, compressed rows have no curvature: its factorisation would take longer than all gradients.
+#[test]
+fn many_features_have_curvatures_if_rows_are_dense() {
+    let (n, dim) = (6000, 600);
+    let targets: Vec<f64> = (0..n).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect();
+    let dense = Examples::dense(vec![0.01; n as usize * dim], targets.clone(), dim).unwrap();
+    let columns: Vec<u32> = (0..n as u32).map(|i| i % dim as u32).collect();
+    let sparse = Examples::sparse((0..=n as usize).collect(), columns, vec![1.0; n as usize], targets, dim).unwrap();
+    let certificate = Certificate::new(&risk(n as usize, dim, 1, 1e3), 1e-6).unwrap();
+    for (examples, curved) in [(dense, true), (sparse, false)] {
+        let model = LinearModel::new(dim, Logistic);
+        let mut source = MemorySource::new(examples, 1.0, 1.0);
         let mut batches = RowBatches::new(&mut source, Order::Declared);
-        let workers = Workers::new(threads.try_into().unwrap());
-        let mut control = Control { workers, ..Control::default() };
-        let point = certified(&model, &mut batches, vec![0.0; dim], &[], &certificate, &mut control).unwrap();
-        (point, source.1)
-    };
-    let one = with(1);
-    assert!(one.1 > 4, "a search of some passes");
-    assert!([2, 3, 8].iter().all(|&threads| with(threads) == one));
+        let mut full = FullGradient::new(&model, &[], &certificate);
+        full.at(&model, &mut batches, &vec![0.0; dim], &mut Control::default()).unwrap();
+        assert_eq!(full.preconditioner.is_some(), curved);
+    }
 }
 
 /// Features whose sizes differ by factors of hundreds: the curvature captures the scales, for dense rows and for sparse ones,

@@ -7,9 +7,10 @@ use chacha20::rand_core::{Rng, SeedableRng};
 
 use core::f64::consts::{LN_2, SQRT_2};
 
-/// Separates the streams of the two kinds. Together with the seed it is the key, so it must not change.
+/// Separates the streams of the kinds. Together with the seed it is the key, so it must not change.
 const GAUSSIAN: &[u8; 24] = b"dp projection gaussian 1";
 const COORDINATES: &[u8; 24] = b"dp projection coordin. 1";
+const FOURIER: &[u8; 24] = b"dp fourier features   1.";
 
 /// The distance of adjacent drawn numbers in `[-1, 1)`: `2^-52`.
 const STEP: f64 = 1.0 / (1_u64 << 52) as f64;
@@ -23,11 +24,20 @@ fn stream(seed: u64, domain: &[u8; 24]) -> ChaCha20Rng {
 
 /// Returns `count` numbers from `N(0, 1/features)`.
 pub(super) fn gaussian(seed: u64, features: u32, count: usize) -> Vec<f64> {
-    let mut stream = stream(seed, GAUSSIAN);
-    let scale = 1.0 / f64::from(features).sqrt();
+    normals(&mut stream(seed, GAUSSIAN), 1.0 / f64::from(features).sqrt(), count)
+}
+
+/// Returns `phases` numbers from the uniform law on `[-1/2, 1/2)`, and `count` from `N(0, 1)`.
+pub(super) fn fourier(seed: u64, phases: usize, count: usize) -> (Vec<f64>, Vec<f64>) {
+    let mut stream = stream(seed, FOURIER);
+    let uniform = (0..phases).map(|_| 0.5 * symmetric(stream.next_u64())).collect();
+    (uniform, normals(&mut stream, 1.0, count))
+}
+
+fn normals(stream: &mut ChaCha20Rng, scale: f64, count: usize) -> Vec<f64> {
     let mut entries = Vec::with_capacity(count + 1);
     while entries.len() < count {
-        let (one, other) = normal_pair(&mut stream);
+        let (one, other) = normal_pair(stream);
         entries.extend([scale * one, scale * other]);
     }
     entries.truncate(count);
