@@ -111,7 +111,8 @@ pub enum Assumption {
     /// The curator vouches that rows were read in an order independent of the records' values.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     DeclaredOrder,
-    /// Features were projected at random; the seed of the map is public and was chosen without looking at a record.
+    /// Features were mapped at random (a projection, Fourier features); what determines the map, its seed among it, is public and
+    /// was chosen without looking at a record.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     PublicProjection,
     /// No record stops the training: each conforms to what the reader of the records requires. A record changed to any other

@@ -38,7 +38,7 @@ pub(crate) use coordinates::encode_coordinates;
 pub use feature_map::{FeatureMap, MAX_COSINES};
 use feature_map::{Inputs, MapPlan, Numeric};
 pub use format::{ImageFormat, InputFormat, LibsvmFormat, MAX_FEATURES};
-pub use fourier::FourierFeatures;
+pub use fourier::{FourierFeatures, MAX_BANDWIDTH};
 pub(crate) use in_sql::FeatureSql;
 pub use in_sql::RowSql;
 pub(crate) use label::LabelPlan;
@@ -272,7 +272,7 @@ impl Encoder {
             ColumnKind::Numeric { .. } | ColumnKind::Drop => 0.0,
         };
         let of_columns: f64 = schema.columns().iter().map(squared_norm).sum();
-        let squared_norm_of_others = encoding.intercept.powi(2) + of_columns;
+        let squared_norm_of_others = encoding.intercept * encoding.intercept + of_columns;
         let inputs = Inputs { numeric: &numeric, features: dim, squared_norm_of_others };
         let map = MapPlan::new(&inputs, &encoding.map, encoding.fourier.as_ref())?;
         let dim = map.as_ref().map_or(dim, MapPlan::features);
@@ -284,7 +284,7 @@ impl Encoder {
     /// Creates an encoder for libsvm lines with a declared number of features.
     ///
     /// # Errors
-    /// `encoding.invalid`, `encoding.map` for a feature map, `schema.columns` if the number of features is missing, 0 or too
+    /// `encoding.invalid`, `encoding.map` for a feature map or Fourier features, `schema.columns` if the number of features is missing, 0 or too
     /// large, or `schema.label`.
     pub fn libsvm(format: LibsvmFormat, encoding: Encoding) -> Result<Self, DataError> {
         encoding.check()?;
@@ -303,7 +303,7 @@ impl Encoder {
     /// Creates an encoder for images.
     ///
     /// # Errors
-    /// `encoding.invalid`, `encoding.map` for a feature map, and `schema.columns` for images without bytes or with too many.
+    /// `encoding.invalid`, `encoding.map` for a feature map or Fourier features, and `schema.columns` for images without bytes or with too many.
     pub fn images(format: ImageFormat, encoding: Encoding) -> Result<Self, DataError> {
         encoding.check()?;
         let label = LabelPlan::new(&format.label, &[], DataErrorKind::LabelUnknown);
@@ -318,8 +318,8 @@ impl Encoder {
         features: u32,
     ) -> Result<Self, DataError> {
         if !encoding.map.is_linear() || encoding.fourier.is_some() {
-            let message = "a feature map of records without columns";
-            return Err(DataError::new(DataErrorKind::EncodingMap, message).expected("a table with numeric columns"));
+            let message = "a feature map or Fourier features of records without columns";
+            return Err(DataError::new(DataErrorKind::EncodingMap, message).expected("a table"));
         }
         let dim = features as usize + usize::from(encoding.intercept > 0.0);
         Ok(Self { input, encoding, columns: Vec::new(), label, map: None, projection: None, dim })

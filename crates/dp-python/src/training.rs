@@ -223,7 +223,14 @@ fn settings(given: &Bound<'_, PyDict>) -> PyResult<Settings> {
 fn encoding(options: &Options<'_, '_>) -> PyResult<Encoding> {
     let unit_scale = options.word("scale", &[("unit-rows", false), ("unit", true)])?.unwrap_or(false);
     let row_norm = options.word("row_norm", &[("clip", RowNorm::Clip), ("unit", RowNorm::Unit)])?;
-    let fourier = options.get::<u32>("fourier")?.map(FourierFeatures::new);
+    let fourier = match options.get::<u32>("fourier")? {
+        None => None,
+        Some(features) => {
+            let usual = FourierFeatures::new(features);
+            let bandwidth = options.get("fourier_bandwidth")?.unwrap_or(usual.bandwidth);
+            Some(FourierFeatures { bandwidth, seed: options.get("fourier_seed")?.unwrap_or(usual.seed), ..usual })
+        }
+    };
     match (unit_scale, row_norm) {
         (true, row_norm) => Ok(Encoding { fourier, ..Encoding::unit_scale(row_norm.unwrap_or(RowNorm::Clip)) }),
         (false, None) => Ok(Encoding { fourier, ..Encoding::UNIT_ROWS }),

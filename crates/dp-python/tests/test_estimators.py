@@ -110,6 +110,7 @@ def test_every_algorithm_trains_the_model_of_the_program(algorithm, program, fil
         (["--curves", "none"], {"curves": "none"}),
         (["--curves", "2", "--coordinate", "log"], {"curves": 2, "coordinate": "log"}),
         (["--fourier", "20"], {"fourier": 20}),
+        (["--fourier", "20:1.5", "--fourier-seed", "3"], {"fourier": {"features": 20, "bandwidth": 1.5, "seed": 3}}),
         (["--scale", "unit"], {"scale": "unit"}),
         (["--threshold", "base-rate"], {"threshold": "base-rate"}),
         (["--adjacency", "replace-one"], {"adjacency": "replace-one"}),

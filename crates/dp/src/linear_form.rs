@@ -23,8 +23,8 @@ pub struct LinearForm {
 }
 
 impl LinearForm {
-    /// Returns one form per score of a model of a table; `None` if a column is mapped by anything but a line, or features are
-    /// projected.
+    /// Returns one form per score of a model of a table; `None` if a column is mapped by anything but a line, features are
+    /// projected, or there are Fourier features.
     ///
     /// # Examples
     /// ```
@@ -153,6 +153,9 @@ mod tests {
             assert_eq!(LinearForm::of(&model(&schema(column), Encoding::UNIT_ROWS)), None, "{column}");
         }
         let curved = Encoding::UNIT_ROWS.with_map(FeatureMap::curves(2));
-        assert_eq!(LinearForm::of(&model(&schema(""), curved)), None);
+        let joint = Encoding::UNIT_ROWS.with_fourier(dp_data::encode::FourierFeatures::new(3));
+        for encoding in [curved, joint] {
+            assert_eq!(LinearForm::of(&model(&schema(""), encoding)), None);
+        }
     }
 }

@@ -262,10 +262,11 @@ impl Model {
     }
 
     /// Returns the assumptions that the certificate must state besides those of the recipe: about the schema, and that a
-    /// projection is independent of the records.
+    /// projection and Fourier features are independent of the records.
     pub fn required_assumptions(&self) -> Vec<Assumption> {
-        let projected = self.encoder.projection().map(|_| Assumption::PublicProjection);
-        [self.schema_assumption()].into_iter().chain(projected).collect()
+        let is_drawn = self.encoder.projection().is_some() || self.encoder.encoding().fourier.is_some();
+        let drawn = is_drawn.then_some(Assumption::PublicProjection);
+        [self.schema_assumption()].into_iter().chain(drawn).collect()
     }
 
     /// Returns further assumptions implied by the encoder, which certificates of earlier versions omit: that every record

@@ -234,8 +234,8 @@ pub fn in_words(assumption: &Assumption) -> String {
             "The order of the rows does not depend on what they hold; the curator vouches for that.".to_owned()
         }
         Assumption::PublicProjection => {
-            "The features were projected at random, and rows bounded after that; the seed of the map is in the model and \
-             was chosen without looking at a record."
+            "The features were mapped at random (a projection, Fourier features), and rows bounded after that; what determines \
+             the map, its seed among it, is in the model and was chosen without looking at a record."
                 .to_owned()
         }
         Assumption::EveryRecordConforms => {

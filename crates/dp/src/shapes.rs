@@ -331,7 +331,7 @@ fn extremes(contributions: &[f64]) -> (usize, usize) {
 
 #[cfg(test)]
 mod tests {
-    use dp_data::encode::{Encoder, Encoding, FeatureMap, RowBuffer};
+    use dp_data::encode::{Encoder, Encoding, FeatureMap, FourierFeatures, RowBuffer};
     use dp_data::schema::Schema;
     use dp_losses::LossKind;
 
@@ -343,8 +343,12 @@ mod tests {
          columns.id = { type = 'drop' }";
 
     fn model(label: &str, map: FeatureMap, loss: LossKind, seed: f64) -> Model {
+        model_of(label, Encoding::UNIT_ROWS.with_map(map), loss, seed)
+    }
+
+    fn model_of(label: &str, encoding: Encoding, loss: LossKind, seed: f64) -> Model {
         let schema = Schema::parse("s", &format!("label = {{ column = 'y', {label} }}\n{COLUMNS}")).unwrap();
-        let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS.with_map(map)).unwrap();
+        let encoder = Encoder::new(&schema, encoding).unwrap();
         let weights = (0..encoder.dim() * loss.outputs() as usize).map(|i| (seed + i as f64).sin()).collect();
         Model::new(encoder, loss, weights).unwrap()
     }
@@ -388,9 +392,16 @@ mod tests {
         for map in [FeatureMap::LINEAR, FeatureMap::curves(3)] {
             let model = model("positive = '1', negative = '0'", map, LossKind::Logistic, 0.0);
             let of_pay = if map.cosines == 0 { 0.34 } else { 0.5 * (1.0 + 0.5 + 1.0 / 3.0) };
-            let found = of_model(&model, 0, None).unwrap().reference_norm;
+            let found = of_model(&model, 0, None).unwrap();
+            assert!(!found.has_fourier);
             // A mean over 101 points instead of an integral.
-            assert!((found.powi(2) - (1.0 + of_pay + 1.0 + 0.5)).abs() < 0.02, "{found}");
+            let squared = found.reference_norm.powi(2);
+            assert!((squared - (1.0 + of_pay + 1.0 + 0.5)).abs() < 0.02, "{squared}");
+            // Fourier features are as long as all others, and in no shape.
+            let encoding = Encoding::UNIT_ROWS.with_map(map).with_fourier(FourierFeatures::new(5));
+            let joint = model_of("positive = '1', negative = '0'", encoding, LossKind::Logistic, 0.0);
+            let joint = of_model(&joint, 0, None).unwrap();
+            assert!((joint.reference_norm.powi(2) - 2.0 * squared).abs() < 1e-9 && joint.has_fourier);
         }
     }
 

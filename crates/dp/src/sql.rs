@@ -20,7 +20,7 @@ use crate::model::{Model, ModelKind};
 /// query.
 ///
 /// # Errors
-/// `encoding.sql` for a model of libsvm files or images, or with a projection.
+/// `encoding.sql` for a model of libsvm files or images, with a projection or with Fourier features.
 ///
 /// # Examples
 /// ```no_run

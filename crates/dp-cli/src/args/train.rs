@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use dp_data::encode::{FourierFeatures, MAX_COSINES, ProjectionKind};
+use dp_data::encode::{FourierFeatures, MAX_BANDWIDTH, MAX_COSINES, ProjectionKind};
 use dp_data::memory::Bytes;
 
 use super::algorithm::Algorithm;
@@ -149,8 +149,12 @@ impl FromStr for Fourier {
         let (number, bandwidth) = text.split_once(':').map_or((text, None), |(number, rest)| (number, Some(rest)));
         let bandwidth = bandwidth.map_or(Ok(FourierFeatures::BANDWIDTH), str::parse);
         match (number.parse(), bandwidth) {
-            (Ok(features), Ok(bandwidth)) if features > 0 => Ok(Self { features, bandwidth }),
-            _ => Err("expected NUMBER or NUMBER:BANDWIDTH, as 2000 or 2000:1.5".to_owned()),
+            (Ok(features), Ok(bandwidth)) if features > 0 && bandwidth > 0.0 && bandwidth <= MAX_BANDWIDTH => {
+                Ok(Self { features, bandwidth })
+            }
+            _ => Err(format!(
+                "expected NUMBER or NUMBER:BANDWIDTH, as 2000 or 2000:1.5, a bandwidth above 0, up to {MAX_BANDWIDTH}"
+            )),
         }
     }
 }

@@ -290,7 +290,7 @@ impl ColumnSurvey {
             Err(_) => None,
         };
         if let Some(mut found) = found.filter(|found| self.are_nearly_all(found.numbers.count)) {
-            let sentinels = self.take_sentinels(&mut found);
+            let sentinels = self.take_sentinels(&mut found, &mut remarks);
             return self.draft_numeric(name, options, &found, &sentinels, remarks);
         }
         match &self.dates.readings()[..] {
@@ -337,12 +337,12 @@ impl ColumnSurvey {
 
     /// Takes out of plain numbers those that seem to mark missing ones: at most a tenth of the cells, beyond the others by more than
     /// [`APART`] times their range, or negative where the others are not.
-    fn take_sentinels(&self, found: &mut Found) -> Vec<&'static str> {
+    fn take_sentinels(&self, found: &mut Found, remarks: &mut Vec<String>) -> Vec<&'static str> {
         let Numbers { count, min, max, .. } = self.usual;
-        let is_apart = |sentinel: &&str| {
+        let is_apart = |sentinel: &&str, ranges: f64| {
             let number = parse_number(sentinel.as_bytes()).unwrap_or(min);
             let gap = (number - max).max(min - number);
-            gap > APART * (max - min) || (number < 0.0 && min >= 0.0)
+            gap > ranges * (max - min) || (number < 0.0 && min >= 0.0)
         };
         let held: u64 = self.sentinels.values().sum();
         // Two numbers have no range to speak of.
@@ -350,7 +350,14 @@ impl ColumnSurvey {
             return Vec::new();
         }
         let sentinels: Vec<&'static str> = self.sentinels.keys().copied().collect();
-        if !sentinels.iter().all(is_apart) {
+        if !sentinels.iter().all(|sentinel| is_apart(sentinel, APART)) {
+            if sentinels.iter().all(|sentinel| is_apart(sentinel, 1.0)) {
+                let shown: Vec<_> = sentinels.iter().map(|sentinel| format!("\"{sentinel}\"")).collect();
+                remarks.push(format!(
+                    "{held} cells hold {}, apart from the others: list it under missing if it is no value.",
+                    shown.join(", ")
+                ));
+            }
             return Vec::new();
         }
         found.numbers = self.usual.clone();

@@ -59,8 +59,8 @@ impl<F: Stored> Coordinates<F> {
         self.rows.is_empty()
     }
 
-    /// Encodes the records by an encoder that differs from the reading one in its map only. In double precision, the rows equal
-    /// those of [`Encoder::encode_row`] bit by bit, with any number of threads.
+    /// Encodes the records by an encoder that differs from the reading one in its map and its Fourier features only. In double
+    /// precision, the rows equal those of [`Encoder::encode_row`] bit by bit, with any number of threads.
     ///
     /// # Errors
     /// `schema.columns` for an encoder of other columns; `memory.exhausted`.

@@ -171,6 +171,10 @@ impl MapPlan {
         let of_fourier = fourier.map_or(0, |fourier| fourier.features);
         let mapped = of_columns.saturating_add(of_pairs).saturating_add(of_fourier.into());
         let features = u64::from(inputs.features).saturating_sub(number).saturating_add(mapped);
+        if u64::from(of_fourier) > MAX_MAPPED {
+            let message = format!("{of_fourier} Fourier features");
+            return Err(DataError::new(DataErrorKind::EncodingMap, message).expected(format!("at most {MAX_MAPPED}")));
+        }
         if most > MAX_COSINES || mapped > MAX_MAPPED || features >= u64::from(u32::MAX) {
             let message = format!("{most} cosines of a column, and {mapped} features of {number} numeric columns");
             return Err(DataError::new(DataErrorKind::EncodingMap, message)
@@ -257,6 +261,16 @@ impl MapPlan {
 
     /// Maps the features collected so far.
     pub(super) fn apply(&self, row: &mut RowBuffer) {
+        self.map_row(row, true);
+    }
+
+    /// As [`apply`](Self::apply), without features of several columns.
+    pub(super) fn apply_to_columns(&self, row: &mut RowBuffer) {
+        self.map_row(row, false);
+    }
+
+    fn map_row(&self, row: &mut RowBuffer, with_joint: bool) {
+        let fourier = self.fourier.as_ref().filter(|_| with_joint);
         let (indices, values) = row.take_features();
         let mut firsts = row.take_sums();
         // The coordinates v = 2z - 1, then the first cosines of all columns at once.
@@ -267,7 +281,7 @@ impl MapPlan {
             firsts.push(2.0 * column.z(entry.map_or(0.0, |(_, value)| *value)) - 1.0);
         }
         let mut joint = row.take_joint();
-        if let Some(fourier) = &self.fourier {
+        if let Some(fourier) = fourier {
             let of_numeric = self.columns.iter().map(|column| column.feature).zip(firsts.iter().copied());
             let is_other = |index: &u32| self.columns.binary_search_by_key(index, |column| column.feature).is_err();
             let others = indices.iter().copied().zip(values.iter().copied()).filter(|(index, _)| is_other(index));
@@ -299,7 +313,7 @@ impl MapPlan {
         for (index, value) in entries {
             row.push(index + shift, value);
         }
-        if let Some(mut index) = self.pairs {
+        if let Some(mut index) = self.pairs.filter(|_| with_joint) {
             for (i, one) in firsts.iter().enumerate() {
                 for other in &firsts[..i] {
                     row.push(index, one * other);
@@ -307,7 +321,7 @@ impl MapPlan {
                 }
             }
         }
-        if let Some(fourier) = &self.fourier {
+        if let Some(fourier) = fourier {
             row.push_all(self.features - fourier.features(), &joint.features);
         }
         row.recycle(indices, values, firsts, joint);

@@ -17,7 +17,7 @@ use crate::memory;
 const OF_CATEGORIES: f64 = 0.5;
 
 /// Maximum bandwidth: beyond it every record is far from all others.
-const MAX_BANDWIDTH: f64 = 100.0;
+pub const MAX_BANDWIDTH: f64 = 100.0;
 
 /// Random Fourier features of all columns together, beside those of single columns.
 ///
@@ -128,6 +128,13 @@ impl FourierPlan {
             return invalid(format!("the seed of Fourier features is {seed}"), "a number below 2^53".to_owned());
         }
         let width = features as usize;
+        let amplitude = (2.0 * squared_norm / f64::from(features)).sqrt();
+        if !amplitude.is_finite() {
+            return invalid(
+                "Fourier features beside an intercept whose square is not finite".to_owned(),
+                "an intercept below 1e150".to_owned(),
+            );
+        }
         // Drawn, then shared.
         memory::check(entries as usize * (2 * size_of::<f64>()), "the frequencies of Fourier features")?;
         let (phases, mut frequencies) = draw::fourier(seed, width, entries as usize);
@@ -136,7 +143,6 @@ impl FourierPlan {
             let turns = deviation / core::f64::consts::TAU;
             of_one.iter_mut().for_each(|frequency| *frequency *= turns);
         }
-        let amplitude = (2.0 * squared_norm / f64::from(features)).sqrt();
         Ok(Self { frequencies: frequencies.into(), phases: phases.into(), amplitude })
     }
 

@@ -78,7 +78,8 @@ impl Encoder {
     /// Returns the encoder as SQL.
     ///
     /// # Errors
-    /// `encoding.sql` for libsvm files and images, for a projection, for Fourier features, and for columns or labels that SQL cannot read.
+    /// `encoding.sql` for libsvm files and images, for a projection, for Fourier features, and for columns or labels that SQL
+    /// cannot read.
     pub fn in_sql(&self, dialect: Dialect) -> Result<RowSql, DataError> {
         let refuse =
             |what: &str| DataError::new(DataErrorKind::EncodingSql, format!("{what} cannot be written as SQL"));

@@ -5,9 +5,9 @@ use super::{Cell, Encoder, RowBuffer};
 
 impl Encoder {
     /// Returns the features that a cell of column `column` of the schema has on its own, **before** the norm of the row is
-    /// bounded; products with other columns and Fourier features are not among them. `None` if there are none: the column is not used, the cell is
-    /// refused or makes the record null, or the features are projected. The cell is a number or the text of a category, whatever the
-    /// [format](crate::schema::Column::format) of the column's cells.
+    /// bounded; products with other columns and Fourier features are not among them. `None` if there are none: the column is not
+    /// used, the cell is refused or makes the record null, or the features are projected. The cell is a number or the text of a
+    /// category, whatever the [format](crate::schema::Column::format) of the column's cells.
     ///
     /// # Examples
     /// ```
@@ -35,7 +35,7 @@ impl Encoder {
         }
         let mut range = plan.first()..plan.first() + plan.width();
         if let Some(map) = &self.map {
-            map.apply(&mut row);
+            map.apply_to_columns(&mut row);
             range = map.range_of(plan.first(), plan.width());
         }
         let features = row.indices().iter().zip(row.values()).filter(|(index, _)| range.contains(index));

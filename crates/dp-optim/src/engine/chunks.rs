@@ -6,11 +6,11 @@ use dp_data::{Block, Rows, Selection, Workers};
 
 use crate::error::Error;
 
-/// Maximum number of numbers in results that wait for their turn: 16 MiB, in few long results 256 MiB.
+/// Maximum number of numbers in results that wait for their turn: 16 MiB, in few long results 512 MiB.
 const WAITING_NUMBERS: usize = 1 << 21;
-const WAITING_NUMBERS_OF_FEW: usize = 1 << 25;
+const WAITING_NUMBERS_OF_FEW: usize = 1 << 26;
 /// Number of results that are few.
-const FEW: usize = 4;
+const FEW: usize = 16;
 
 /// Number of stored entries from which more than one thread is worth starting: about 0.2 ms of work.
 const ENTRIES_FOR_THREADS: usize = 1 << 18;
@@ -107,7 +107,9 @@ mod tests {
         for block in [dense.block(), sparse.block()] {
             let three = Workers::new(3.try_into().unwrap());
             assert_eq!((workers_for(&block, three), workers_for(&block.slice(3..800), three)), (three, Workers::ONE));
-            for (chunk, numbers) in [(64, 1), (64, WAITING_NUMBERS / 2), (64, usize::MAX), (2000, 1), (0, 1)] {
+            let few = [(64, WAITING_NUMBERS + 1), (64, WAITING_NUMBERS_OF_FEW / 2)];
+            let many = [(64, 1), (64, WAITING_NUMBERS / 2), (64, usize::MAX), (2000, 1), (0, 1)];
+            for (chunk, numbers) in few.into_iter().chain(many) {
                 let mut seen = Vec::new();
                 let of_chunk = |(): &mut (), chunk: Block<'_, f64>| chunk.targets.to_vec();
                 let add = |targets: Vec<f64>| {

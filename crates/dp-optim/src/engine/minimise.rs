@@ -58,7 +58,7 @@ const GROUP: usize = 64 * CHUNK;
 /// Maximum number of gradients of the quasi-Newton method, which normally takes tens of them.
 const QUASI_NEWTON_GRADIENTS: u32 = 400;
 
-/// Gradients from the first to the second computation of the curvature, each of which costs as much as four gradients. Later
+/// Gradients from the first to the second computation of the curvature, each of which costs as much as some gradients. Later
 /// distances double, since the point moves less and less.
 const GRADIENTS_PER_CURVATURE: u64 = 4;
 
@@ -498,6 +498,9 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
         let numbers = parameters.saturating_mul(1 + if curved { features } else { 0 });
         let part = if curved && features > FEW_FEATURES { CURVATURE_CHUNK } else { CHUNK };
         pass(batches, self.n, (part, numbers), buffers, of_part, add, control)?;
+        if curved && sample.is_none() {
+            self.next_curved = None;
+        }
         if let Some(sample) = sample {
             self.preconditioner = sample.factorise(model.features(), self.strong_convexity);
         }

@@ -10,9 +10,10 @@ use nalgebra::{Cholesky, DMatrix, DVectorViewMut, Dyn, RealField, convert};
 pub(super) const FEW_FEATURES: usize = 512;
 /// Maximum number of entries of the matrices of more features: 128 MiB.
 const MOST_ENTRIES: usize = 1 << 24;
-/// Maximum number of products of a factorisation of more features, in gradients. It takes a tenth of the time of gradients with as
-/// many products. Without curvature a hundred gradients and more are needed, with it about fifteen and three factorisations.
-const MOST_GRADIENTS: u64 = 16;
+/// Minimum number of records for each of more features. A sixteenth of the records are sampled (two for each feature), so that a
+/// curvature takes the products of `d/64` gradients, in matrix products. It pays where the minimiser is hard to find: with fewer
+/// records the factorisation takes longer than the gradients that it saves.
+const RECORDS_PER_FEATURE: u64 = 32;
 
 /// A factorised curvature: one block for each of a model's [blocks](Curved::features).
 pub(super) struct Preconditioner<F: RealField + Copy> {
@@ -21,17 +22,17 @@ pub(super) struct Preconditioner<F: RealField + Copy> {
 }
 
 impl<F: RealField + Copy> Preconditioner<F> {
-    /// Returns whether curvatures are worth their factorisation, `d³/3` products for each block, if a gradient of `n` records has
-    /// `2d` products for each record and block. Depends on public numbers only.
+    /// Returns whether curvatures pay. Few features: a factorisation, `d³/3` products for each block, costs no more than a
+    /// gradient of `n` records. Depends on public numbers only.
     pub(super) fn pays(parameters: usize, features: usize, n: u64) -> bool {
-        let square = (features as u64).pow(2);
+        let d = features as u64;
         if features <= FEW_FEATURES {
-            return square <= n.saturating_mul(12);
+            return d.pow(2) <= n.saturating_mul(12);
         }
-        parameters.saturating_mul(features) <= MOST_ENTRIES && square <= n.saturating_mul(6 * MOST_GRADIENTS)
+        parameters.saturating_mul(features) <= MOST_ENTRIES && d.saturating_mul(RECORDS_PER_FEATURE) <= n
     }
 
-    /// Returns whether they are if the rows are these: a gradient of compressed rows costs far less than `2d` products.
+    /// Returns whether they do if the rows are these: a gradient of compressed rows has far fewer than `2d` products a record.
     pub(super) fn pays_for(rows: &Rows<'_, F>, features: usize) -> bool {
         features <= FEW_FEATURES || matches!(rows, Rows::Dense { .. })
     }
@@ -134,7 +135,7 @@ mod tests {
     fn it_is_for_few_features_and_many_records() {
         let pays = |blocks: usize, features: usize, n: u64| Preconditioner::<f64>::pays(blocks * features, features, n);
         assert!(pays(1, 100, 1000) && !pays(1, 200, 1000));
-        assert!(pays(1, 1000, 20_000) && !pays(1, 1000, 10_000));
+        assert!(pays(1, 1000, 32_000) && !pays(1, 1000, 31_999));
         assert!(pays(1, 4096, u64::MAX) && !pays(1, 4097, u64::MAX) && !pays(17, 1024, u64::MAX));
     }
 }

@@ -22,7 +22,7 @@ def _refused(what: str) -> DpError:
         "usage.value",
         None,
         "a model of lines on numbers, Booleans and categories without missing values",
-        "fit with curves='none', or score with `dp predict --sql` or the model file",
+        "fit with curves='none' and without fourier, or score with `dp predict --sql` or the model file",
     )
 
 
@@ -54,7 +54,7 @@ def pipeline(estimator: Any) -> Any:
     encoder = json.loads(model.text())["model"]["encoder"]
     encoding = encoder["encoding"]
     if model.linear_form is None:
-        raise _refused("a model of curves")
+        raise _refused("a model that is not one of lines")
     named = getattr(estimator, "feature_names_in_", None)
     place = {name: i for i, name in enumerate(named if named is not None else numbered(estimator.n_features_in_))}
     transformers: list[Any] = []

@@ -45,7 +45,7 @@ class TableEstimator(Certified):
     settings: dict[str, Any] | None = None
     curves: Any = "auto"
     coordinate: str | None = None
-    fourier: int | None = None
+    fourier: int | dict[str, Any] | None = None
     adjacency: str | None = None
     unit: str | None = None
     max_rows: int | None = None
@@ -146,6 +146,12 @@ class TableEstimator(Certified):
         options = {name: getattr(self, name) for name in _OPTIONS}
         if self.curves != "auto":
             options["curves"] = 0 if self.curves in (None, "none") else self.curves
+        if isinstance(self.fourier, dict):
+            unknown = set(self.fourier) - {"features", "bandwidth", "seed"}
+            if unknown or "features" not in self.fourier:
+                raise DpError(f"fourier is {self.fourier!r}", "usage.value", "fourier", "features, and bandwidth and seed if they matter")
+            named = {f"fourier_{name}": value for name, value in self.fourier.items()}
+            options.update(named, fourier=named.pop("fourier_features"))
         options["threads"] = _arguments.threads(self.n_jobs)
         return options
 
@@ -175,8 +181,8 @@ class TableEstimator(Certified):
         form: tuple[NDArray[np.float64], NDArray[np.float64]] | None = self._fitted(name).linear_form
         if form is None:
             raise AttributeError(
-                f"the model has no `{name}`: its columns are mapped by curves. `weights_` holds the weights of the features, "
-                "and curves='none' makes a model of lines"
+                f"the model has no `{name}`: it is not a model of lines. `weights_` holds the weights of the features; "
+                "curves='none', without fourier, makes a model of lines"
             )
         return form
 
@@ -212,7 +218,7 @@ class TableEstimator(Certified):
         return predictions
 
     def as_sklearn(self) -> Any:
-        """Returns a fitted pipeline of scikit-learn with the same predictions, for a model of lines (``curves='none'``).
+        """Returns a fitted pipeline of scikit-learn with the same predictions, for a model of lines (``curves='none'``, no ``fourier``).
 
         It holds none of our classes. Scores agree to rounding errors.
         """

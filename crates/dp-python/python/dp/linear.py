@@ -99,7 +99,7 @@ class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         """The coefficients in the units of the columns; ``X @ coef_.T + intercept_`` has the sign, or the order, of the scores.
 
         One row if there are two classes, otherwise one for each class. A score is this sum divided by the norm of the row's
-        features, which is the same for all classes. Only a model of lines has them (``curves='none'``).
+        features, which is the same for all classes. Only a model of lines has them (``curves='none'``, no ``fourier``).
         """
         return self._linear_form("coef_")[0]
 
@@ -148,7 +148,8 @@ class DPLogisticRegression(Classifier):
             cosines of each column.
         coordinate: ``"linear"``, ``"log"`` or ``"by-range"``: what the curves are functions of.
         fourier: the number of random Fourier features of all columns together, with which the model learns interactions; by
-            default none.
+            default none. A dictionary of ``features``, ``bandwidth`` (by default 2) and ``seed`` (public, by default 0) states
+            all of their numbers.
         one_vs_rest: ``"joint"``, ``"composed"`` or ``"split"``: one model for each of several classes, and how they share the
             budget; by default one softmax regression.
         threshold: ``"half"``, or ``"base-rate"``: the model decides at a noisy base rate, which costs a part of epsilon.
@@ -271,7 +272,7 @@ class DPRidge(RegressorMixin, TableEstimator):  # type: ignore[misc]
     @property
     def coef_(self) -> NDArray[np.float64]:
         """The coefficients in the units of the columns. The score of a row is ``(X @ coef_ + intercept_)`` over the norm of its
-        features. Only a model of lines has them (``curves='none'``)."""
+        features. Only a model of lines has them (``curves='none'``, no ``fourier``)."""
         return np.asarray(self._linear_form("coef_")[0][0])
 
     @property

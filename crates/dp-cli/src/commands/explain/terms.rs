@@ -81,6 +81,12 @@ pub const TERMS: &[Term] = &[
                (`--curves`). More functions fit more shapes and cost more noise.",
     },
     Term {
+        names: &["fourier-features", "random-fourier-features"],
+        text: "Cosines of random directions through all columns that become features (`--fourier`), so that a model learns how \
+               columns act together. They follow from the schema and from a public seed. Where columns do not interact they only \
+               add noise.",
+    },
+    Term {
         names: &["delta"],
         text: "The second parameter of (epsilon, delta)-differential privacy: for every event the probability with the record \
                is at most e to the epsilon times that without it, plus delta. Choose it far below one over the number of \

@@ -208,7 +208,7 @@ impl TrainConfig {
             encoding: encoding(args, input.format)?,
             map_is_chosen: map_is_chosen(args, input.format),
             projection: args.project,
-            projection_seed: projection_seed(args.project_seed)?,
+            projection_seed: args.project_seed.map(|seed| public_seed("--project-seed", seed)).transpose()?,
             loss: asked.provisional(),
             asked,
             one_vs_all,
@@ -418,13 +418,11 @@ pub(in crate::commands) fn float_kind(float: args::Float) -> FloatKind {
     }
 }
 
-fn projection_seed(seed: Option<u64>) -> Result<Option<u64>, Failure> {
-    match seed {
-        Some(seed) if seed >= PROJECTION_SEEDS => {
-            Err(Failure::usage("--project-seed", format!("--project-seed is {seed}")).expected("a number below 2^53"))
-        }
-        _ => Ok(seed),
+fn public_seed(flag: &str, seed: u64) -> Result<u64, Failure> {
+    if seed < PROJECTION_SEEDS {
+        return Ok(seed);
     }
+    Err(Failure::usage(flag, format!("{flag} is {seed}")).expected("a number below 2^53"))
 }
 
 fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
@@ -432,9 +430,10 @@ fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
         args::RowNorm::Clip => RowNorm::Clip,
         args::RowNorm::Unit => RowNorm::Unit,
     });
+    let seed = public_seed("--fourier-seed", args.fourier_seed)?;
     let fourier = args.fourier.map(|args::Fourier { features, bandwidth }| FourierFeatures {
         bandwidth,
-        seed: args.fourier_seed,
+        seed,
         ..FourierFeatures::new(features)
     });
     let with_functions = |encoding: Encoding| Encoding { map: feature_map(args), fourier, ..encoding };

@@ -85,7 +85,7 @@ proptest! {
     #[test]
     fn one_pass_and_two_give_the_same_bits(
         cells in proptest::collection::vec((-2.0..12.0_f64, 0_usize..40), 1..20),
-        cosines in 0_u32..5, pairs in any::<bool>(), log in any::<bool>(), wide in any::<bool>(),
+        cosines in 0_u32..5, pairs in any::<bool>(), log in any::<bool>(), wide in any::<bool>(), fourier in 0_u32..40,
     ) {
         // With forty categories rows are sparse, with two they are dense.
         let categories: Vec<_> = (0..if wide { 40 } else { 2 }).map(|i| format!("'{i}'")).collect();
@@ -96,7 +96,8 @@ proptest! {
             categories.join(",")
         );
         let scale = if log { Scale::Log } else { Scale::Linear };
-        let plain = Encoding::UNIT_ROWS.with_map(FeatureMap { scale, ..FeatureMap::LINEAR });
+        let mut plain = Encoding::UNIT_ROWS.with_map(FeatureMap { scale, ..FeatureMap::LINEAR });
+        plain.fourier = (fourier > 0).then(|| FourierFeatures::new(fourier));
         let before = Encoder::new(&Schema::parse("s", &text).unwrap(), plain).unwrap();
         let after = before.with_map(FeatureMap { scale, cosines, pairs }).unwrap();
         let mut csv = "a,b,c,y\n".to_owned();

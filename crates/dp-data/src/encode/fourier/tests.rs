@@ -154,3 +154,39 @@ fn a_table_of_categories_has_them_and_records_without_columns_do_not() {
     assert_eq!(Encoder::images(images, encoding).unwrap_err().code(), "encoding.map");
     assert_eq!(encoder.in_sql(crate::sql::Dialect::Sqlite).unwrap_err().code(), "encoding.sql");
 }
+
+/// Bits of stored models: they may never change.
+#[test]
+fn the_draws_of_a_version_are_fixed() {
+    let fourier = FourierFeatures { seed: 42, ..FourierFeatures::new(3) };
+    let plan = FourierPlan::new(&fourier, 2, |i| i == 0, 1.0).unwrap();
+    let mut features = Vec::new();
+    plan.apply(&[(0, 0.25), (1, 1.0)], &mut features);
+    let bits: Vec<u64> = features.iter().map(|feature| feature.to_bits()).collect();
+    assert_eq!(bits, [4573217321639535910, 4603741208123207573, 13828445691715858579]);
+}
+
+#[test]
+fn null_records_stay_null_and_a_projection_follows() {
+    let encoding = Encoding::UNIT_ROWS.with_fourier(FourierFeatures::new(6));
+    let schema = SCHEMA.replace("max = 1 }", "max = 1, on_missing = 'neutral' }");
+    let encoder = Encoder::new(&Schema::parse("s", &schema).unwrap(), encoding).unwrap();
+    let mut row = RowBuffer::new(&encoder);
+    encoder.encode_row(|column| ["", "0", "3", "1", "5"][column].as_bytes(), None, &mut row).unwrap();
+    assert!(row.is_null() && row.values().is_empty());
+    let projected = encoder.clone().projected(super::super::Projection::gaussian(4, 1)).unwrap();
+    let mut row = RowBuffer::new(&projected);
+    projected.encode_row(|column| ["1", "0", "3", "1", "5"][column].as_bytes(), None, &mut row).unwrap();
+    let norm: f64 = row.values().iter().map(|value| value * value).sum();
+    assert!(row.values().len() == 5 && (norm - 1.0).abs() < 1e-12, "{:?}", row.values());
+}
+
+/// Their size follows from that of the intercept, so it must be finite.
+#[test]
+fn an_intercept_whose_square_overflows_is_refused() {
+    let encoding = |intercept| Encoding::UNIT_ROWS.with_intercept(intercept).with_fourier(FourierFeatures::new(2));
+    let schema = Schema::parse("s", SCHEMA).unwrap();
+    assert_eq!(Encoder::new(&schema, encoding(1e154)).unwrap_err().code(), "encoding.map");
+    let large = Encoder::new(&schema, encoding(1e150)).unwrap();
+    assert!(dense(&large, ["1", "0", "3", "1", "5"]).iter().all(|value| value.is_finite()));
+}
