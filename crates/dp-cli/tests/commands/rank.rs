@@ -504,6 +504,9 @@ fn bad_files_are_refused() {
     with("bob,1").fails(3, "csv.ragged").says("line 4");
     with("bob,1,3\nann,1,1").fails(3, "lists.split").says("line 5");
     attempt("lists.txt", letor(&draw(2, 1)), &columns).fails(2, "usage.conflict").says("--query");
+    for flag in [["--delimiter", ";"], ["--header", "false"], ["--encoding", "latin1"]] {
+        attempt("lists.txt", letor(&draw(2, 1)), &flag).fails(2, "usage.conflict").says(flag[0]);
+    }
 }
 
 #[test]

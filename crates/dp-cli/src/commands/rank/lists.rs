@@ -169,8 +169,15 @@ impl ListsConfig {
         }
         match format {
             ListFormat::Letor => {
-                for (given, flag) in [(&self.query, "--query"), (&self.label, "--label")] {
-                    if given.is_some() {
+                let CsvOptions { delimiter, header, encoding, .. } = self.csv;
+                for (given, flag) in [
+                    (self.query.is_some(), "--query"),
+                    (self.label.is_some(), "--label"),
+                    (delimiter.is_some(), "--delimiter"),
+                    (header.is_some(), "--header"),
+                    (encoding.is_some(), "--encoding"),
+                ] {
+                    if given {
                         return Err(conflict(
                             flag,
                             format!("{flag} has no meaning for LETOR, whose lines have an order"),
