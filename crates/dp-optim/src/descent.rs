@@ -209,7 +209,7 @@ impl Descent {
         let reach = self.reach(run)?;
         let longest_gradient = run.sum / run.divisor + run.lambda * reach;
         if !(reach <= farthest) || !(run.sum <= farthest) || !(longest_gradient <= farthest) {
-            let why = "steps so long could overflow: shorten them, or set a radius";
+            let why = "steps so long could overflow: shorten them, or set a radius if the algorithm takes one";
             return Err(Error::NotProved { recipe: run.recipe, why });
         }
         Ok(())

@@ -33,8 +33,8 @@ pub const MAX_BANDWIDTH: f64 = 100.0;
 /// ψ_i   uniform
 /// a²    the mean of the squared norm of all other features, for uniform z, and indicators that are 1 half of the time
 /// ```
-/// Inner products of these features approximate `a² exp(-(b²/2) ‖v - v'‖²)`, categories with a quarter of their distance. About
-/// half of a row's squared norm is theirs.
+/// Inner products of these features approximate `a² exp(-(b²/2) ‖v - v'‖²)`, categories with a quarter of their distance. Half of a
+/// row's squared norm is theirs, more where indicators are rarely 1.
 ///
 /// # Privacy
 /// They depend on the schema, on public numbers and on the seed, which must not depend on the records; the norm of rows is
