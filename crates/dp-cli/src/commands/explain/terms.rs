@@ -81,12 +81,6 @@ pub const TERMS: &[Term] = &[
                (`--curves`). More functions fit more shapes and cost more noise.",
     },
     Term {
-        names: &["fourier-features", "random-fourier-features"],
-        text: "Cosines of random directions through all columns that become features (`--fourier`), so that a model learns how \
-               columns act together. They follow from the schema and from a public seed. Where columns do not interact they only \
-               add noise.",
-    },
-    Term {
         names: &["delta"],
         text: "The second parameter of (epsilon, delta)-differential privacy: for every event the probability with the record \
                is at most e to the epsilon times that without it, plus delta. Choose it far below one over the number of \
@@ -110,6 +104,12 @@ pub const TERMS: &[Term] = &[
         names: &["expected-loss"],
         text: "The fraction of the possible gain over naming the largest class (for numbers: over the mean) that privacy is \
                expected to cost, from public numbers alone.",
+    },
+    Term {
+        names: &["fourier-features", "random-fourier-features"],
+        text: "Cosines of random directions through all columns that become features (`--fourier`), so that a model learns how \
+               columns act together. They follow from the schema and from a public seed. Where columns do not interact they only \
+               add noise.",
     },
     Term {
         names: &["gaussian-mechanism", "gaussian"],
