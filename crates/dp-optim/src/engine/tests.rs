@@ -104,12 +104,12 @@ fn run_of(n: u64, batch_size: usize, averaging: Averaging) -> Run {
 }
 
 /// Delivers a memory source's pass in blocks of other lengths.
-struct Chopped {
-    memory: MemorySource<f64>,
-    blocks: Vec<usize>,
-    lose: usize,
+pub(super) struct Chopped {
+    pub(super) memory: MemorySource<f64>,
+    pub(super) blocks: Vec<usize>,
+    pub(super) lose: usize,
     /// The number of rows that its receipt states.
-    receipt: u64,
+    pub(super) receipt: u64,
 }
 
 struct ChoppedPass<'a> {

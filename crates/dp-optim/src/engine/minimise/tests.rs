@@ -8,6 +8,7 @@ use rand::RngExt;
 use super::*;
 use crate::engine::RowBatches;
 use crate::engine::long::Long;
+use crate::engine::tests::Chopped;
 use crate::memory::MemorySource;
 
 fn inner(w: &[f64], x: &[f64]) -> Long {
@@ -293,6 +294,12 @@ fn the_number_of_threads_changes_no_bit() {
         let one = with(1);
         assert!(one.1 > 4 && one.1 <= most, "a search of some passes: {}", one.1);
         assert!([2, 3, 8].iter().all(|&threads| with(threads) == one));
+        let memory = MemorySource::new(examples.clone(), 1.0, 1.0);
+        let mut blocks = Chopped { memory, blocks: vec![1500, 7000, 1], lose: 0, receipt: n as u64 };
+        let mut batches = RowBatches::new(&mut blocks, Order::Declared);
+        let mut control = Control::default();
+        let streamed = certified(&model, &mut batches, vec![0.0; dim], &[], &certificate, &mut control).unwrap();
+        assert_eq!(streamed, one.0, "nor do the blocks of a stream");
     }
 }
 
