@@ -44,8 +44,8 @@ fn a_projected_model_is_small_verified_and_predicts() {
         assert_eq!(projection["generator"], "chacha20/1");
         assert!(projection["seed"].as_u64().unwrap() < 1 << 53);
         assert!(file.to_string().len() < 20_000, "the matrix is not in the file");
-        assert!(place.dp(&["verify", "m.json"]).ok().contains("projected at random"));
-        assert!(place.read("m.md").contains("projected at random"));
+        assert!(place.dp(&["verify", "m.json"]).ok().contains("mapped at random"));
+        assert!(place.read("m.md").contains("mapped at random"));
         let scores = place.dp(&["predict", "--model", "m.json", "--data", "test.libsvm"]).ok();
         assert_eq!(scores.lines().count(), 501);
         let measured = place.dp(&["evaluate", "--model", "m.json", "--data", "test.libsvm", "--json"]).json();
