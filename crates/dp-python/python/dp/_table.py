@@ -149,7 +149,9 @@ class TableEstimator(Certified):
         if isinstance(self.fourier, dict):
             unknown = set(self.fourier) - {"features", "bandwidth", "seed"}
             if unknown or "features" not in self.fourier:
-                raise DpError(f"fourier is {self.fourier!r}", "usage.value", "fourier", "features, and bandwidth and seed if they matter")
+                raise DpError(
+                    f"fourier is {self.fourier!r}", "usage.value", "fourier", "features, and bandwidth and seed if they matter"
+                )
             named = {f"fourier_{name}": value for name, value in self.fourier.items()}
             options.update(named, fourier=named.pop("fourier_features"))
         options["threads"] = _arguments.threads(self.n_jobs)
