@@ -220,9 +220,9 @@ class TableEstimator(Certified):
         return predictions
 
     def as_sklearn(self) -> Any:
-        """Returns a fitted pipeline of scikit-learn with the same predictions, for a model of lines (``curves='none'``, no ``fourier``).
+        """Returns a fitted pipeline of scikit-learn with the same predictions, for a model of lines.
 
-        It holds none of our classes. Scores agree to rounding errors.
+        Such a model has ``curves='none'`` and no ``fourier``. The pipeline holds none of our classes. Scores agree to rounding errors.
         """
         from dp import _export
 
