@@ -222,7 +222,8 @@ class TableEstimator(Certified):
     def as_sklearn(self) -> Any:
         """Returns a fitted pipeline of scikit-learn with the same predictions, for a model of lines.
 
-        Such a model has ``curves='none'`` and no ``fourier``. The pipeline holds none of our classes. Scores agree to rounding errors.
+        Such a model has ``curves='none'`` and no ``fourier``. The pipeline holds none of our classes. Scores agree to rounding
+        errors.
         """
         from dp import _export
 
