@@ -12,24 +12,13 @@ default setting; the best of the seven is chosen with hindsight, which no privat
 
 import argparse
 import csv
-import statistics
 import sys
 import warnings
 
+import folds
 import numpy as np
-import pandas as pd
 from interpret.privacy import DPExplainableBoostingClassifier
 from sklearn.metrics import log_loss, roc_auc_score
-
-SETTINGS = {
-    "default": {},
-    "rounds-50": {"max_rounds": 50, "learning_rate": 0.05},
-    "rounds-1000": {"max_rounds": 1000},
-    "rate-0.1": {"learning_rate": 0.1},
-    "rate-0.003": {"learning_rate": 0.003},
-    "bins-16": {"max_bins": 16},
-    "bins-64": {"max_bins": 64},
-}
 
 
 def run(table, kinds, bounds, target, fold, epsilon, delta, setting, seed):
@@ -41,7 +30,7 @@ def run(table, kinds, bounds, target, fold, epsilon, delta, setting, seed):
         privacy_bounds=bounds,
         random_state=seed,
         n_jobs=1,
-        **SETTINGS[setting],
+        **folds.EBM_SETTINGS[setting],
     )
     model.fit(table[~test], target[~test])
     probabilities = model.predict_proba(table[test])[:, 1]
@@ -56,33 +45,25 @@ def main():
     arguments.add_argument("--rows", type=int, default=None)
     arguments.add_argument("--epsilon", nargs="+", type=float, default=[0.1, 0.4, 0.8, 1.6, 4.0])
     arguments.add_argument("--delta", type=float, default=1e-8)
-    arguments.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
+    arguments.add_argument("--settings", nargs="+", choices=folds.EBM_SETTINGS, default=list(folds.EBM_SETTINGS))
     arguments.add_argument("--runs", type=int, default=10)
     options = arguments.parse_args()
     warnings.simplefilter("ignore")
     writer = csv.writer(sys.stdout)
     writer.writerow("table epsilon delta setting accuracy error auc error log_loss error".split())
     for path, label, positive in options.data:
-        table = pd.read_csv(path, keep_default_na=False)
-        n = min(len(table), options.rows or len(table))
-        table = table.iloc[[i * len(table) // n for i in range(n)]].reset_index(drop=True)
+        table = folds.read(path, options.rows)
         target = (table[label].astype(str) == positive).to_numpy()
         table = table.drop(columns=[label, *options.drop])
-        numeric = [pd.api.types.is_numeric_dtype(table[name]) for name in table]
-        kinds = ["continuous" if is_number else "nominal" for is_number in numeric]
-        ranges = {i: (table.iloc[:, i].min(), table.iloc[:, i].max()) for i, yes in enumerate(numeric) if yes}
+        kinds, ranges = folds.columns(table)
         for epsilon in options.epsilon:
             for setting in options.settings:
                 found = [
                     run(table, kinds, ranges, target, seed % 5, epsilon, options.delta, setting, seed)
                     for seed in range(options.runs)
                 ]
-                figures = []
-                for values in zip(*found):
-                    error = statistics.stdev(values) / len(values) ** 0.5 if len(values) > 1 else 0.0
-                    figures += [f"{statistics.mean(values):.4f}", f"{error:.4f}"]
-                name = path.rsplit("/", 1)[-1].split(".")[0]
-                writer.writerow([name, epsilon, options.delta, setting, *figures])
+                figures = [figure for values in zip(*found) for figure in folds.mean_and_error(values)]
+                writer.writerow([folds.name(path), epsilon, options.delta, setting, *figures])
                 sys.stdout.flush()
 
 

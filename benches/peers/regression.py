@@ -17,36 +17,25 @@ import statistics
 import sys
 import warnings
 
+import folds
 import numpy as np
-import pandas as pd
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.linear_model import Ridge
 from sklearn.metrics import r2_score
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 
-EBM = {
-    "default": {},
-    "rounds-50": {"max_rounds": 50, "learning_rate": 0.05},
-    "rounds-1000": {"max_rounds": 1000},
-    "rate-0.1": {"learning_rate": 0.1},
-    "rate-0.003": {"learning_rate": 0.003},
-    "bins-16": {"max_bins": 16},
-    "bins-64": {"max_bins": 64},
-}
-
 
 class Data:
     """A table, its label, and which columns are numbers."""
 
     def __init__(self, path, label, drop, rows):
-        table = pd.read_csv(path, keep_default_na=False)
-        n = min(len(table), rows or len(table))
-        table = table.iloc[[i * len(table) // n for i in range(n)]].reset_index(drop=True)
-        self.name = f"{path.rsplit('/', 1)[-1].split('.')[0]}:{label}"
+        table = folds.read(path, rows)
+        self.name = f"{folds.name(path)}:{label}"
         self.target = table.pop(label).to_numpy(float)
         self.table = table.drop(columns=drop)
-        self.numbers = [name for name in self.table if pd.api.types.is_numeric_dtype(self.table[name])]
+        self.kinds, self.ranges = folds.columns(self.table)
+        self.numbers = [self.table.columns[i] for i in self.ranges]
         self.texts = [name for name in self.table if name not in self.numbers]
 
     def encoded(self, scaler, coder):
@@ -62,17 +51,15 @@ class Data:
 def ebm(data, epsilon, options):
     from interpret.privacy import DPExplainableBoostingRegressor
 
-    kinds = ["continuous" if name in data.numbers else "nominal" for name in data.table]
-    bounds = {i: (data.table[name].min(), data.table[name].max()) for i, name in enumerate(data.table) if name in data.numbers}
     low, high = data.target.min(), data.target.max()
-    for name, setting in EBM.items():
+    for name, setting in folds.EBM_SETTINGS.items():
 
         def model(run):
             return DPExplainableBoostingRegressor(
                 epsilon=epsilon,
                 delta=options.delta,
-                feature_types=kinds,
-                privacy_bounds=bounds,
+                feature_types=data.kinds,
+                privacy_bounds=data.ranges,
                 privacy_target_min=low,
                 privacy_target_max=high,
                 random_state=run,
@@ -134,8 +121,7 @@ def main():
                 if "default" in settings:
                     shown["ebm, default"] = settings["default"]
                 for name, figures in shown.items():
-                    error = statistics.stdev(figures) / len(figures) ** 0.5 if len(figures) > 1 else 0.0
-                    writer.writerow([data.name, epsilon, name, f"{statistics.mean(figures):.4f}", f"{error:.4f}"])
+                    writer.writerow([data.name, epsilon, name, *folds.mean_and_error(figures)])
                     sys.stdout.flush()
 
 

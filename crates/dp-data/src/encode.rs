@@ -6,6 +6,7 @@ mod coordinate;
 mod coordinates;
 mod dates_in_sql;
 mod draw;
+mod encoding;
 mod feature_map;
 mod format;
 mod fourier;
@@ -18,6 +19,7 @@ mod numeric_block;
 mod plan;
 mod project;
 mod reading;
+mod record;
 mod refusal;
 mod row;
 #[cfg(feature = "files")]
@@ -35,6 +37,7 @@ pub(crate) use cell::TextBuffer;
 pub use coordinates::Coordinates;
 #[cfg(feature = "spool")]
 pub(crate) use coordinates::encode_coordinates;
+pub use encoding::{Encoding, NumericRange, RowNorm};
 pub use feature_map::{FeatureMap, MAX_COSINES};
 use feature_map::{Inputs, MapPlan, Numeric};
 pub use format::{ImageFormat, InputFormat, LibsvmFormat, MAX_FEATURES};
@@ -46,114 +49,21 @@ pub(crate) use norm::bound_norm;
 pub use number::{parse_number, parse_whole};
 #[cfg(feature = "files")]
 pub(crate) use numeric_block::NumericBlock;
+use plan::ColumnPlan;
 #[cfg(feature = "files")]
 pub(crate) use plan::Inspected;
-use plan::{CellOutcome, ColumnPlan};
 use project::ProjectionPlan;
 pub use project::{Generator, MAX_PROJECTION_ENTRIES, PROJECTION_SEEDS, Projection, ProjectionKind};
+#[cfg(feature = "files")]
+pub(crate) use record::Stage;
 pub use row::{ColumnTally, RowBuffer, Stored};
 
 use crate::error::{DataError, DataErrorKind};
-use crate::schema::{Column, ColumnKind, Label, Schema};
+use crate::schema::{ColumnKind, Label, Schema};
 use crate::sql::Dialect;
 
 /// Expected fraction of nonzero features above which rows are stored dense.
 const SPARSE_SHARE: f64 = 0.35;
-
-/// The scaling of features and the norm bound of rows; all of it is public.
-///
-/// # Formula
-/// ```text
-/// t = (g(clamp(v, min, max)) - g(min)) / (g(max) - g(min)),   g = log1p for columns that say so, else the identity
-/// numeric feature      2 t - 1 (Symmetric)   or   t (Unit),   or the functions of a FeatureMap
-/// joint features       those of FourierFeatures, if any
-/// categorical feature  1 at the record's category, 0 elsewhere
-/// intercept            a constant, the last feature
-/// row                  x / |x| (Unit)   or   x / max(1, |x|) (Clip),   the intercept included in x
-/// ```
-/// With an intercept of 1 no row is shorter than 1, so `Clip` and `Unit` are the same.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Encoding {
-    /// The interval to which a numeric column's public range is mapped.
-    pub range: NumericRange,
-    /// The method that bounds the row's norm by 1.
-    pub row_norm: RowNorm,
-    /// The constant of the intercept before the row is scaled; 0 for none.
-    pub intercept: f64,
-    /// The functions of numeric columns.
-    #[serde(default, skip_serializing_if = "FeatureMap::is_linear")]
-    pub map: FeatureMap,
-    /// Random Fourier features of all columns together; `None` for none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fourier: Option<FourierFeatures>,
-}
-
-/// The interval to which numeric columns are mapped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum NumericRange {
-    /// `[-1, 1]`.
-    Symmetric,
-    /// `[0, 1]`.
-    Unit,
-}
-
-/// The method that bounds a row's norm by 1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RowNorm {
-    /// Rows with a larger norm are scaled to norm 1.
-    Clip,
-    /// Every nonzero row is scaled to norm 1.
-    Unit,
-}
-
-impl Encoding {
-    /// Unit rows, the default: numeric columns mapped to `[-1, 1]`, intercept 1, the row divided by its norm. Short rows use the
-    /// whole ball, and numeric columns have more weight relative to one-hot ones.
-    pub const UNIT_ROWS: Self = Self {
-        range: NumericRange::Symmetric,
-        row_norm: RowNorm::Unit,
-        intercept: 1.0,
-        map: FeatureMap::LINEAR,
-        fourier: None,
-    };
-
-    /// Returns the encoding common in the literature: numeric columns mapped to `[0, 1]`, intercept 1, and the given row norm.
-    pub const fn unit_scale(row_norm: RowNorm) -> Self {
-        Self { range: NumericRange::Unit, row_norm, ..Self::UNIT_ROWS }
-    }
-
-    /// Sets the constant of the intercept; 0 for none.
-    pub const fn with_intercept(self, intercept: f64) -> Self {
-        Self { intercept, ..self }
-    }
-
-    /// Sets the functions of numeric columns.
-    pub const fn with_map(self, map: FeatureMap) -> Self {
-        Self { map, ..self }
-    }
-
-    /// Adds random Fourier features of all columns together.
-    pub const fn with_fourier(self, fourier: FourierFeatures) -> Self {
-        Self { fourier: Some(fourier), ..self }
-    }
-
-    fn check(&self) -> Result<(), DataError> {
-        if self.intercept.is_finite() && self.intercept >= 0.0 {
-            return Ok(());
-        }
-        let message = format!("the intercept is {:?}", self.intercept);
-        Err(DataError::new(DataErrorKind::EncodingInvalid, message).expected("a finite number, 0 or above"))
-    }
-}
-
-impl Default for Encoding {
-    fn default() -> Self {
-        Self::UNIT_ROWS
-    }
-}
 
 /// The treatment of a category that the schema does not list, in records that a model is used on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,15 +176,8 @@ impl Encoder {
             columns.push(plan);
         }
         let numeric: Vec<Numeric> = columns.iter().filter_map(ColumnPlan::numeric).collect();
-        let squared_norm = |column: &Column| match column.kind {
-            ColumnKind::Categorical { .. } => 1.0,
-            ColumnKind::Indicator { .. } => 0.5,
-            ColumnKind::Numeric { .. } | ColumnKind::Drop => 0.0,
-        };
-        let of_columns: f64 = schema.columns().iter().map(squared_norm).sum();
-        let squared_norm_of_others = encoding.intercept * encoding.intercept + of_columns;
-        let inputs = Inputs { numeric: &numeric, features: dim, squared_norm_of_others };
-        let map = MapPlan::new(&inputs, &encoding.map, encoding.fourier.as_ref())?;
+        let inputs = Inputs::new(schema, &encoding, &numeric, dim);
+        let map = MapPlan::new(&inputs, &encoding)?;
         let dim = map.as_ref().map_or(dim, MapPlan::features);
         let label = LabelPlan::new(schema.label(), schema.missing(), DataErrorKind::CsvBadNumber);
         let dim = dim as usize + usize::from(encoding.intercept > 0.0);
@@ -284,8 +187,8 @@ impl Encoder {
     /// Creates an encoder for libsvm lines with a declared number of features.
     ///
     /// # Errors
-    /// `encoding.invalid`, `encoding.map` for a feature map or Fourier features, `schema.columns` if the number of features is missing, 0 or too
-    /// large, or `schema.label`.
+    /// `encoding.invalid`, `encoding.map` for a feature map or Fourier features, `schema.columns` if the number of features is
+    /// missing, 0 or too large, or `schema.label`.
     pub fn libsvm(format: LibsvmFormat, encoding: Encoding) -> Result<Self, DataError> {
         encoding.check()?;
         let features = match format.features {
@@ -303,7 +206,8 @@ impl Encoder {
     /// Creates an encoder for images.
     ///
     /// # Errors
-    /// `encoding.invalid`, `encoding.map` for a feature map or Fourier features, and `schema.columns` for images without bytes or with too many.
+    /// `encoding.invalid`, `encoding.map` for a feature map or Fourier features, and `schema.columns` for images without bytes or
+    /// with too many.
     pub fn images(format: ImageFormat, encoding: Encoding) -> Result<Self, DataError> {
         encoding.check()?;
         let label = LabelPlan::new(&format.label, &[], DataErrorKind::LabelUnknown);
@@ -558,151 +462,6 @@ impl Encoder {
             InputFormat::Images(format) => format.label.can_be_neutral(),
         }
     }
-
-    /// Encodes one record of a table: `cell(i)` is its cell for column `i` of the schema, as text or with a type. It does not
-    /// allocate once the buffer has its size.
-    ///
-    /// # Errors
-    /// `csv.bad_number`, `csv.missing_value`, `csv.unknown_category`, `label.unknown` or `label.missing`, with the column, if the
-    /// schema says `error`.
-    pub fn encode_row<'c, C: Into<Cell<'c>>>(
-        &self,
-        cell: impl Fn(usize) -> C,
-        label: Option<C>,
-        row: &mut RowBuffer,
-    ) -> Result<(), DataError> {
-        self.encode_coordinates(cell, label, row)?;
-        self.finish_features(row);
-        Ok(())
-    }
-
-    /// Encodes one record of a table, without map, projection, intercept and norm bound.
-    pub(crate) fn encode_coordinates<'c, C: Into<Cell<'c>>>(
-        &self,
-        cell: impl Fn(usize) -> C,
-        label: Option<C>,
-        row: &mut RowBuffer,
-    ) -> Result<(), DataError> {
-        let neutral = self.encode_cells(cell, row)?;
-        self.encode_label(label.map(Into::into), neutral, row)
-    }
-
-    /// Encodes one record of a table as far as `stage`.
-    #[cfg(feature = "files")]
-    pub(crate) fn encode_stage<'c, C: Into<Cell<'c>>>(
-        &self,
-        stage: Stage,
-        cell: impl Fn(usize) -> C,
-        label: Option<C>,
-        row: &mut RowBuffer,
-    ) -> Result<(), DataError> {
-        match stage {
-            Stage::Coordinates => self.encode_coordinates(cell, label, row),
-            Stage::Features => self.encode_row(cell, label, row),
-        }
-    }
-
-    /// Encodes the cells of one record as coordinates, and returns whether one of them makes it a null record.
-    fn encode_cells<'c, C: Into<Cell<'c>>>(
-        &self,
-        cell: impl Fn(usize) -> C,
-        row: &mut RowBuffer,
-    ) -> Result<bool, DataError> {
-        row.prepare(self.columns.len());
-        let mut neutral = false;
-        for (position, plan) in self.columns.iter().enumerate() {
-            // Whether a record is refused must not depend on its other cells, so a null record is read to its end.
-            if plan.width() > 0 {
-                neutral |= self.encode_cell(position, cell(position).into(), row)?;
-            }
-        }
-        Ok(neutral)
-    }
-
-    /// Encodes a cell of the column at this position, and returns whether it makes its record a null record.
-    #[inline]
-    fn encode_cell(&self, position: usize, cell: Cell<'_>, row: &mut RowBuffer) -> Result<bool, DataError> {
-        match self.columns[position].encode(cell, row, position) {
-            CellOutcome::Encoded => Ok(false),
-            CellOutcome::Neutral => Ok(true),
-            CellOutcome::Refused(kind) => Err(self.refuse_cell(kind, position, cell)),
-        }
-    }
-
-    /// Returns what becomes of a cell of the column at this position.
-    #[cfg(feature = "files")]
-    pub(crate) fn inspect(&self, position: usize, cell: Cell<'_>) -> Inspected {
-        self.columns[position].inspect(cell)
-    }
-
-    /// Returns what becomes of a label.
-    #[cfg(feature = "files")]
-    pub(crate) fn inspect_label(&self, cell: Cell<'_>) -> Inspected {
-        self.label.inspect(cell)
-    }
-
-    /// Refuses a libsvm line that does not begin with a label: otherwise a file of another format would get scores. Whether a
-    /// required label is a declared one is checked when it is encoded.
-    #[cfg(feature = "files")]
-    pub(crate) fn check_libsvm_label(&self, part: &[u8], needed: bool) -> Result<(), DataError> {
-        if self.label.may_be(part, needed) {
-            return Ok(());
-        }
-        Err(DataError::new(DataErrorKind::LibsvmSyntax, "a line does not begin with a label")
-            .found_cell(part)
-            .expected("label index:value index:value ..., the label a number or a declared class")
-            .help("check that this is a libsvm file; where labels are not known, put any number"))
-    }
-
-    /// Adds label, projection, intercept and norm bound to the features collected in `row`.
-    #[cfg(feature = "files")]
-    pub(crate) fn finish_row(&self, label: Option<Cell<'_>>, row: &mut RowBuffer) -> Result<(), DataError> {
-        self.encode_label(label, false, row)?;
-        self.finish_features(row);
-        Ok(())
-    }
-
-    /// Adds the target; a neutral record, or one with a neutral label, becomes null.
-    fn encode_label(&self, label: Option<Cell<'_>>, mut neutral: bool, row: &mut RowBuffer) -> Result<(), DataError> {
-        let mut target = None;
-        if let Some(cell) = label {
-            target = self.label.target(cell, row.label_tally_mut()).map_err(|kind| self.refuse_label(kind, cell))?;
-            neutral |= target.is_none();
-        }
-        if neutral {
-            row.make_null();
-        } else {
-            row.set_target(target);
-        }
-        Ok(())
-    }
-
-    /// Turns coordinates into features of bounded norm, unless the record is null.
-    fn finish_features(&self, row: &mut RowBuffer) {
-        if row.is_null() {
-            return;
-        }
-        if let Some(map) = &self.map {
-            map.apply(row);
-        }
-        if let Some(projection) = &self.projection {
-            projection.apply(row);
-        }
-        if self.encoding.intercept > 0.0 {
-            row.push(self.dim as u32 - 1, self.encoding.intercept);
-        }
-        bound_norm(row.values_mut(), self.encoding.row_norm);
-    }
-}
-
-/// How far records are encoded.
-#[cfg(feature = "files")]
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Stage {
-    /// Without map, projection, intercept and norm bound.
-    Coordinates,
-    /// As features of bounded norm.
-    Features,
 }
 
 /// Returns whether rows with this many nonzero features are best stored as compressed rows.

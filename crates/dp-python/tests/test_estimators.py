@@ -373,10 +373,11 @@ def test_coefficients_are_in_the_units_of_the_columns(people):
     scores = estimator.decision_function(frame)
     assert np.array_equal(linear > 0, scores > 0)
     assert np.array_equal(np.where(linear > 0, "yes", "no"), estimator.predict(frame))
-    curved = logistic(curves=3).fit(frame, people["buys"])
-    assert not hasattr(curved, "coef_") and curved.weights_.shape[1] > 7
-    with pytest.raises(AttributeError, match="curves='none'"):
-        getattr(curved, "intercept_")  # noqa: B009
+    for functions in ({"curves": 3}, {"curves": "none", "fourier": 5}):
+        other = logistic(**functions).fit(frame, people["buys"])
+        assert not hasattr(other, "coef_") and other.weights_.shape[1] > 7
+        with pytest.raises(AttributeError, match="curves='none', without fourier"):
+            getattr(other, "intercept_")  # noqa: B009
 
 
 def test_a_pipeline_of_scikit_learn_predicts_the_same(people):
@@ -412,8 +413,9 @@ def test_a_pipeline_of_scikit_learn_predicts_the_same(people):
     plain = estimator.as_sklearn()
     assert np.array_equal(plain.predict(X), predicted)
     assert np.allclose(plain.decision_function(X), scores, rtol=0, atol=1e-12)
-    with pytest.raises(DpError, match="no counterpart"):
-        logistic(curves=2).fit(frame, y).as_sklearn()
+    for functions in ({"curves": 2}, {"curves": "none", "fourier": 5}):
+        with pytest.raises(DpError, match="no counterpart"):
+            logistic(**functions).fit(frame, y).as_sklearn()
 
 
 # What is refused -------------------------------------------------------------------------------------------------------
@@ -429,6 +431,10 @@ def test_a_pipeline_of_scikit_learn_predicts_the_same(people):
         ({"epsilon": "1"}, "epsilon = '1' cannot be used"),
         ({"delta": 1.0}, "delta = 1.0 must lie in"),
         ({"delta": -0.1}, "delta"),
+        ({"fourier": 0}, "Fourier features"),
+        ({"fourier": {"features": 4, "bandwidth": -1.0}}, "bandwidth"),
+        ({"fourier": {"bandwidth": 1.0}}, "features, and bandwidth and seed"),
+        ({"fourier": {"features": 4, "sed": 1}}, "features, and bandwidth and seed"),
         ({"bounds": None}, "add bounds=(0, 100)"),
         ({"bounds": (1, -1)}, "a minimum that is at most the maximum"),
         ({"bounds": [(0, 1)] * 4}, "3 of them"),

@@ -21,7 +21,8 @@ pub(crate) const USUAL_MARKERS: [&str; 23] = [
 /// Numbers that often mark missing ones.
 const SENTINELS: [&str; 12] =
     ["-9", "-99", "-999", "-9999", "-99999", "-999.0", "-9999.0", "99", "999", "9999", "99999", "999999"];
-/// Distance of such a number from the others, in ranges of theirs: one that is nearer may be a cap, as 99999 in a column of incomes.
+/// Distance of such a number from the others, in ranges of theirs: one that is nearer may be the largest value, as 99999 in a
+/// column of incomes.
 const APART: f64 = 3.0;
 /// In a numeric column at most one cell in this many may not be a number (which loading then refuses, with its line).
 const NUMBERS_TO_ONE: u64 = 9;
@@ -354,7 +355,7 @@ impl ColumnSurvey {
             if sentinels.iter().all(|sentinel| is_apart(sentinel, 1.0)) {
                 let shown: Vec<_> = sentinels.iter().map(|sentinel| format!("\"{sentinel}\"")).collect();
                 remarks.push(format!(
-                    "{held} cells hold {}, apart from the others: list it under missing if it is no value.",
+                    "{held} cells hold {}, apart from the other numbers: if that marks missing values, add it to missing.",
                     shown.join(", ")
                 ));
             }

@@ -5,11 +5,11 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
-use super::RowBuffer;
 use super::coordinate::Coordinate;
 use super::fourier::{FourierFeatures, FourierPlan};
+use super::{Encoding, RowBuffer};
 use crate::error::{DataError, DataErrorKind};
-use crate::schema::Scale;
+use crate::schema::{Column, ColumnKind, Scale, Schema};
 
 /// Maximum number of cosines of a column.
 pub const MAX_COSINES: u32 = 64;
@@ -129,11 +129,24 @@ impl Numeric {
 /// The rows before a map.
 pub(super) struct Inputs<'a> {
     /// The numeric columns, by increasing feature.
-    pub(super) numeric: &'a [Numeric],
+    numeric: &'a [Numeric],
     /// The number of features.
-    pub(super) features: u32,
+    features: u32,
     /// The mean of the squared norm of those of other columns, and of the intercept.
-    pub(super) squared_norm_of_others: f64,
+    squared_norm_of_others: f64,
+}
+
+impl<'a> Inputs<'a> {
+    /// States the rows of a schema's `features` features, among them those of `numeric` columns.
+    pub(super) fn new(schema: &Schema, encoding: &Encoding, numeric: &'a [Numeric], features: u32) -> Self {
+        let of_column = |column: &Column| match column.kind {
+            ColumnKind::Categorical { .. } => 1.0,
+            ColumnKind::Indicator { .. } => 0.5,
+            ColumnKind::Numeric { .. } | ColumnKind::Drop => 0.0,
+        };
+        let of_columns: f64 = schema.columns().iter().map(of_column).sum();
+        Self { numeric, features, squared_norm_of_others: encoding.intercept * encoding.intercept + of_columns }
+    }
 }
 
 /// A map with precomputed values, from rows with one feature per numeric column to rows with all functions.
@@ -153,11 +166,8 @@ pub(super) struct MapPlan {
 
 impl MapPlan {
     /// Creates the plan; `None` if the map changes no row.
-    pub(super) fn new(
-        inputs: &Inputs<'_>,
-        map: &FeatureMap,
-        fourier: Option<&FourierFeatures>,
-    ) -> Result<Option<Self>, DataError> {
+    pub(super) fn new(inputs: &Inputs<'_>, encoding: &Encoding) -> Result<Option<Self>, DataError> {
+        let Encoding { map, fourier, .. } = encoding;
         let taken = |column: &Numeric| map.pairs || fourier.is_some() || column.is_mapped();
         let columns: Vec<Numeric> = inputs.numeric.iter().copied().filter(taken).collect();
         let pairs = map.pairs && columns.len() > 1;
@@ -180,14 +190,14 @@ impl MapPlan {
             return Err(DataError::new(DataErrorKind::EncodingMap, message)
                 .expected(format!("at most {MAX_COSINES} cosines and {MAX_MAPPED} features")));
         }
-        let plan = |fourier| {
+        let plan = |fourier: &FourierFeatures| {
             // Products of two cosines have a mean square of 1/4.
             let of_columns: f64 = columns.iter().map(Numeric::squared_norm).sum();
             let squared_norm = inputs.squared_norm_of_others + of_columns + 0.25 * of_pairs as f64;
             let is_numeric = |feature| columns.binary_search_by_key(&feature, |column| column.feature).is_ok();
             FourierPlan::new(fourier, inputs.features, is_numeric, squared_norm)
         };
-        let fourier = fourier.map(plan).transpose()?;
+        let fourier = fourier.as_ref().map(plan).transpose()?;
         let decay = (1..=most).map(|j| 1.0 / f64::from(j).sqrt()).collect();
         // All are below 2^32.
         let (features, first) = (features as u32, (features - u64::from(of_fourier) - of_pairs) as u32);

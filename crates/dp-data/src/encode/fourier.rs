@@ -22,8 +22,8 @@ pub const MAX_BANDWIDTH: f64 = 100.0;
 /// Random Fourier features of all columns together, beside those of single columns.
 ///
 /// A linear model is a sum of one function for each column. With these features it is that sum and a smooth function of all
-/// columns, so that it learns interactions. They pay where the records are many for the budget and the label depends on
-/// combinations of columns: measurements are in the project's README.
+/// columns, so that it learns interactions. They pay if there are many records for the budget and the label depends on
+/// combinations of columns; measurements are in the project's README.
 ///
 /// # Formula
 /// ```text
@@ -33,8 +33,8 @@ pub const MAX_BANDWIDTH: f64 = 100.0;
 /// ψ_i   uniform
 /// a²    the mean of the squared norm of all other features, for uniform z, and indicators that are 1 half of the time
 /// ```
-/// Inner products of these features approximate `a² exp(-(b²/2) ‖v - v'‖²)`, categories with a quarter of their distance. Half of a
-/// row's squared norm is theirs, more where indicators are rarely 1.
+/// Inner products of these features approximate `a² exp(-(b²/2) ‖v - v'‖²)`, where categories count a quarter. Half of a row's
+/// squared norm is theirs, more if indicators are rarely 1.
 ///
 /// # Privacy
 /// They depend on the schema, on public numbers and on the seed, which must not depend on the records; the norm of rows is

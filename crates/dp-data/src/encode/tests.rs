@@ -3,6 +3,16 @@ use proptest::prelude::*;
 use super::*;
 use crate::examples::Feature;
 
+/// Returns the encoded row of these cells in dense form.
+pub(super) fn dense(encoder: &Encoder, cells: &[impl AsRef<str>]) -> Vec<f64> {
+    let mut row = RowBuffer::new(encoder);
+    encoder.encode_row(|column| cells[column].as_ref().as_bytes(), None, &mut row).unwrap();
+    assert!(row.indices().windows(2).all(|pair| pair[0] < pair[1]), "{:?}", row.indices());
+    let mut out = vec![f64::NAN; encoder.dim()];
+    row.write_dense(&mut out);
+    out
+}
+
 /// A sum in twice the precision: `high + low`, exact to about `2^-104`.
 #[derive(Default)]
 struct DoubleDouble {

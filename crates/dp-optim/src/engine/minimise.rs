@@ -58,7 +58,7 @@ const GROUP: usize = 64 * CHUNK;
 /// Maximum number of gradients of the quasi-Newton method, which normally takes tens of them.
 const QUASI_NEWTON_GRADIENTS: u32 = 400;
 
-/// Gradients from the first to the second computation of the curvature, each of which costs as much as some gradients. Later
+/// Gradients from the first to the second computation of the curvature, each of which costs several gradients. Later
 /// distances double, since the point moves less and less.
 const GRADIENTS_PER_CURVATURE: u64 = 4;
 
@@ -583,8 +583,8 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
     }
 }
 
-/// Passes the `n` records to `of_part` in parts of `size.0` records, on the control's workers, and its results of `size.1` numbers
-/// each to `add` in the order of the records.
+/// Passes the `n` records to `of_part` in parts, on the control's workers, and its results to `add` in the order of the records.
+/// `size` is the number of records of a part, and of numbers of its result.
 fn pass<F, M, B, P, T>(
     batches: &mut B,
     n: u64,
@@ -609,6 +609,7 @@ where
 }
 
 struct Groups<'s, 'c, F, P, T, N, C, A> {
+    /// Records of a part, numbers of its result.
     size: (usize, usize),
     buffers: N,
     of_part: C,

@@ -107,8 +107,8 @@ pub const TERMS: &[Term] = &[
     },
     Term {
         names: &["fourier-features", "random-fourier-features"],
-        text: "Cosines of random directions through all columns that become features (`--fourier`), so that a model learns how \
-               columns act together. They follow from the schema and from a public seed. Where columns do not interact they only \
+        text: "Cosines of random directions through all columns that become features (`--fourier`), so that a model learns \
+               interactions of columns. They follow from the schema and from a public seed. Where columns do not interact they only \
                add noise.",
     },
     Term {

@@ -2,6 +2,7 @@ use std::f64::consts::PI;
 
 use proptest::prelude::*;
 
+use super::super::tests::dense;
 use super::super::{Encoder, Encoding, RowNorm};
 use super::*;
 use crate::examples::{Examples, Storage};
@@ -12,15 +13,6 @@ const HEAD: &str = "label = { column = 'y', positive = '1', negative = '0' }\n";
 
 fn encoder(columns: &str, encoding: Encoding) -> Encoder {
     Encoder::new(&Schema::parse("s", &format!("{HEAD}{columns}")).unwrap(), encoding).unwrap()
-}
-
-fn dense(encoder: &Encoder, cells: &[String]) -> Vec<f64> {
-    let mut row = RowBuffer::new(encoder);
-    encoder.encode_row(|column| cells[column].as_bytes(), None, &mut row).unwrap();
-    assert!(row.indices().windows(2).all(|pair| pair[0] < pair[1]), "{:?}", row.indices());
-    let mut out = vec![f64::NAN; encoder.dim()];
-    row.write_dense(&mut out);
-    out
 }
 
 type Bits = (Vec<usize>, Vec<u32>, Vec<u64>, Vec<u64>, Option<Vec<bool>>);

@@ -2,6 +2,7 @@ use std::f64::consts::TAU;
 
 use proptest::prelude::*;
 
+use super::super::tests::dense;
 use super::super::{Encoder, Encoding, FeatureMap, RowBuffer, RowNorm};
 use super::*;
 use crate::schema::{Scale, Schema};
@@ -15,15 +16,6 @@ const SCHEMA: &str = "label = { column = 'y', positive = '1', negative = '0' }\n
 
 fn encoder(encoding: Encoding) -> Encoder {
     Encoder::new(&Schema::parse("s", SCHEMA).unwrap(), encoding).unwrap()
-}
-
-fn dense(encoder: &Encoder, cells: [&str; 5]) -> Vec<f64> {
-    let mut row = RowBuffer::new(encoder);
-    encoder.encode_row(|column| cells[column].as_bytes(), None, &mut row).unwrap();
-    assert!(row.indices().windows(2).all(|pair| pair[0] < pair[1]), "{:?}", row.indices());
-    let mut out = vec![f64::NAN; encoder.dim()];
-    row.write_dense(&mut out);
-    out
 }
 
 /// Returns the features by their formula, from the draws that `draw` defines: coordinates are a, the categories, w, i and b.
@@ -56,7 +48,7 @@ proptest! {
         let (b, category_text) = (1000.0 * (101_f64.powf(z) - 1.0) / 100.0, category.to_string());
         let (a_text, b_text) = (format!("{a:?}"), format!("{b:?}"));
         let cells = [a_text.as_str(), &category_text, "3", if flag { "1" } else { "0" }, &b_text];
-        let (before, found) = (dense(&plain, cells), dense(&joint, cells));
+        let (before, found) = (dense(&plain, &cells), dense(&joint, &cells));
         let mut v = [2.0 * a - 1.0, 0.0, 0.0, 0.0, 0.0, f64::from(u8::from(flag)), 2.0 * z - 1.0];
         v[1 + category] = 1.0;
         // Three cosines, an indicator, a category.
@@ -183,5 +175,5 @@ fn an_intercept_whose_square_overflows_is_refused() {
     let schema = Schema::parse("s", SCHEMA).unwrap();
     assert_eq!(Encoder::new(&schema, encoding(1e154)).unwrap_err().code(), "encoding.map");
     let large = Encoder::new(&schema, encoding(1e150)).unwrap();
-    assert!(dense(&large, ["1", "0", "3", "1", "5"]).iter().all(|value| value.is_finite()));
+    assert!(dense(&large, &["1", "0", "3", "1", "5"]).iter().all(|value| value.is_finite()));
 }
