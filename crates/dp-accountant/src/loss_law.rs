@@ -43,6 +43,13 @@ pub(crate) struct Tails {
     pub(crate) q_below: f64,
 }
 
+impl Tails {
+    /// Returns the tails of the reversed pair at the opposite loss.
+    pub(crate) fn reversed(self) -> Self {
+        Self { p_above: self.q_below, p_below: self.q_above, q_above: self.p_below, q_below: self.p_above }
+    }
+}
+
 /// Probabilities of losses between two thresholds, under both laws.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Between {
@@ -96,6 +103,12 @@ pub(crate) trait LossLaw: Debug + Send + Sync {
     fn threshold_error(&self, loss: f64) -> f64 {
         let _ = loss;
         0.0
+    }
+
+    /// Returns [`tails`](Self::tails), [`relative_error_at`](Self::relative_error_at) and
+    /// [`threshold_error`](Self::threshold_error), for laws that find the threshold once for all three.
+    fn threshold(&self, loss: f64) -> (Tails, f64, f64) {
+        (self.tails(loss), self.relative_error_at(loss), self.threshold_error(loss))
     }
 
     /// Returns `P(L = inf)`, rounded up: the probability of outcomes that `Q` cannot produce.

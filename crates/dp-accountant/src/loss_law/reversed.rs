@@ -10,8 +10,7 @@ pub(crate) struct Reversed(pub(crate) Arc<dyn LossLaw>);
 
 impl LossLaw for Reversed {
     fn tails(&self, loss: f64) -> Tails {
-        let Tails { p_above, p_below, q_above, q_below } = self.0.tails(-loss);
-        Tails { p_above: q_below, p_below: q_above, q_above: p_below, q_below: p_above }
+        self.0.tails(-loss).reversed()
     }
 
     fn between(&self, low: f64, high: f64) -> Option<Between> {
@@ -42,6 +41,11 @@ impl LossLaw for Reversed {
 
     fn threshold_error(&self, loss: f64) -> f64 {
         self.0.threshold_error(-loss)
+    }
+
+    fn threshold(&self, loss: f64) -> (Tails, f64, f64) {
+        let (tails, relative_error, threshold_error) = self.0.threshold(-loss);
+        (tails.reversed(), relative_error, threshold_error)
     }
 
     fn p_infinite(&self) -> f64 {

@@ -167,9 +167,8 @@ impl Pair {
         x
     }
 
-    /// Returns a bound on the difference between `loss` and the loss at the [`place`](Self::place) for it.
-    fn place_error(&self, loss: f64) -> f64 {
-        let x = self.place(loss);
+    /// Returns a bound on the difference between `loss` and the loss at `x`, the [`place`](Self::place) for it.
+    fn place_error(&self, x: f64, loss: f64) -> f64 {
         let (low, high) = self.reach();
         let point = self.at(x);
         // Beyond the reach all tails are as at its end.

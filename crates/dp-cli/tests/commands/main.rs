@@ -8,6 +8,8 @@ mod audit;
 mod bad_input;
 mod check;
 mod checkpoints;
+#[cfg(target_os = "linux")]
+mod cluster;
 mod config;
 mod curves;
 mod defects;
@@ -36,8 +38,6 @@ mod reproduce;
 mod runner;
 mod shell;
 mod sign;
-#[cfg(target_os = "linux")]
-mod spark;
 mod spool;
 #[cfg(unix)]
 mod sums;

@@ -31,13 +31,10 @@ impl Grid {
     }
 
     /// Returns the largest distance of a cell's losses from the cell, by rounding of the thresholds and by the law's own
-    /// threshold error.
-    fn threshold_error(&self, law: &dyn LossLaw) -> f64 {
+    /// threshold errors at the grid's points.
+    fn threshold_error(&self, own: impl Iterator<Item = f64>) -> f64 {
         let extent = self.loss(self.least).abs().max(self.loss(self.largest).abs()).max(self.offset.abs());
-        let own = (self.least..=self.largest)
-            .map(|index| law.threshold_error(self.loss(index)))
-            .filter(|error| error.is_finite())
-            .fold(0.0, f64::max);
+        let own = own.filter(|error| error.is_finite()).fold(0.0, f64::max);
         // A loss counts as on the grid if it is within this of a point.
         own + 16.0 * f64::EPSILON * extent
     }
@@ -102,11 +99,14 @@ struct Threshold {
     loss: f64,
     tails: Tails,
     error: f64,
+    /// The law's own threshold error.
+    own_error: f64,
 }
 
 impl Threshold {
     fn new(law: &dyn LossLaw, loss: f64) -> Self {
-        Self { loss, tails: law.tails(loss), error: law.relative_error_at(loss) }
+        let (tails, error, own_error) = law.threshold(loss);
+        Self { loss, tails, error, own_error }
     }
 }
 
@@ -147,13 +147,15 @@ impl<'a> Tabulated<'a> {
             let loss = (0.5 * half as f64).mul_add(grid.step, grid.offset);
             // Between the ends, tails only show whether cells hold any mass.
             if law.knows_cells() && half != first && half != last {
-                Threshold { loss, tails: Tails::default(), error: 0.0 }
+                let own_error = if half % 2 == 0 { law.threshold_error(loss) } else { 0.0 };
+                Threshold { loss, tails: Tails::default(), error: 0.0, own_error }
             } else {
                 Threshold::new(law, loss)
             }
         });
-        let thresholds = thresholds.collect();
-        Self { law, grid, thresholds, threshold_error: grid.threshold_error(law) }
+        let thresholds: Vec<Threshold> = thresholds.collect();
+        let threshold_error = grid.threshold_error(thresholds.iter().step_by(2).map(|threshold| threshold.own_error));
+        Self { law, grid, thresholds, threshold_error }
     }
 
     /// Returns the law above: each cell's masses are split over its two ends.

@@ -31,7 +31,7 @@ impl Pair {
         let extreme = x.abs() + self.mu();
         let logs = epsilon + rate.ln().abs() + first.abs() + log_of_other.abs();
         let error = f64::EPSILON * (16.0 + 4.0 * logs + 4.0 * extreme * extreme);
-        let error = mass * (error + 2.0 * self.place_error(epsilon));
+        let error = mass * (error + 2.0 * self.place_error(x, epsilon));
         let whole = single_step::log_delta(rate, self.mu().next_up(), epsilon).upper;
         let log = |value: f64| if value > 0.0 { first + value.ln() } else { f64::NEG_INFINITY };
         let upper = log((left + error) * (1.0 + 4.0 * f64::EPSILON)).min(whole).min(0.0);

@@ -59,7 +59,12 @@ impl LossLaw for Pair {
     }
 
     fn threshold_error(&self, loss: f64) -> f64 {
-        self.place_error(loss)
+        self.place_error(self.place(loss), loss)
+    }
+
+    fn threshold(&self, loss: f64) -> (Tails, f64, f64) {
+        let x = self.place(loss);
+        (self.tails_at(x), self.tails_error(x), self.place_error(x, loss))
     }
 
     fn is_symmetric(&self) -> bool {
@@ -72,15 +77,17 @@ impl LossLaw for Pair {
 #[derive(Debug)]
 struct Folded(Pair);
 
+impl Folded {
+    /// Returns the tails at `loss`, given those of the pair at its absolute value.
+    fn folded(loss: f64, tails: Tails) -> Tails {
+        // Under the mirrored pair the laws change roles.
+        if loss < 0.0 { tails.reversed() } else { tails }
+    }
+}
+
 impl LossLaw for Folded {
     fn tails(&self, loss: f64) -> Tails {
-        let Tails { p_above, p_below, q_above, q_below } = self.0.tails(loss.abs());
-        if loss < 0.0 {
-            // Under the mirrored pair the laws change roles.
-            Tails { p_above: q_below, p_below: q_above, q_above: p_below, q_below: p_above }
-        } else {
-            Tails { p_above, p_below, q_above, q_below }
-        }
+        Self::folded(loss, self.0.tails(loss.abs()))
     }
 
     fn support(&self) -> (f64, f64) {
@@ -96,7 +103,12 @@ impl LossLaw for Folded {
     }
 
     fn threshold_error(&self, loss: f64) -> f64 {
-        self.0.place_error(loss.abs())
+        self.0.threshold_error(loss.abs())
+    }
+
+    fn threshold(&self, loss: f64) -> (Tails, f64, f64) {
+        let (tails, relative_error, threshold_error) = self.0.threshold(loss.abs());
+        (Self::folded(loss, tails), relative_error, threshold_error)
     }
 
     fn atoms(&self) -> (Vec<f64>, bool) {

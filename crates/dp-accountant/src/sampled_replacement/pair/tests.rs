@@ -22,7 +22,7 @@ fn places_are_where_the_loss_is_what_was_asked_for() {
     for (rate, mu, radius) in pairs() {
         let pair = Pair::new(rate, mu, radius);
         for loss in [0.0, 1e-9, 1e-3, 0.1, 1.0, 7.0, 30.0, 200.0] {
-            let error = pair.place_error(loss);
+            let error = LossLaw::threshold_error(&pair, loss);
             assert!(error <= 1e-12 * (1.0 + loss + mu), "{pair:?} at {loss}: {error}");
             let at = LossLaw::tails(&pair, loss);
             assert!(

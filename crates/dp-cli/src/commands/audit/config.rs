@@ -13,6 +13,7 @@ use rand::Rng;
 use super::table::{self, Table};
 use super::{catalogue, parameters};
 use crate::args::{self, AuditClaimArgs, AuditJob, AuditParameterArgs, AuditRecipeArgs, AuditRunArgs, AuditTableArgs};
+use crate::atomic;
 use crate::commands::train::AskedLoss;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -91,6 +92,11 @@ impl AuditConfig {
             AuditJob::All(args) => &args.run,
         };
         check_files(run)?;
+        if !run.dry_run {
+            for path in [&run.report, &run.picture].into_iter().flatten() {
+                atomic::check(path, run.force)?;
+            }
+        }
         // A single pair of inputs gets more runs than each of a hundred.
         let usual = match job {
             AuditJob::All(_) => USUAL_TRIALS_OF_ALL,

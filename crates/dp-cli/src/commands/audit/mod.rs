@@ -49,9 +49,6 @@ pub fn execute(args: &AuditArgs, global: &GlobalArgs, console: &Console) -> Resu
         Foreseen::new(schema, &[], &outputs, config.force)?.print(console)?;
         return Ok(ExitStatus::Success);
     }
-    for path in &outputs {
-        atomic::check(path, config.force)?;
-    }
     let outcome = run(&config, global.progress, global.workers(), console)?;
     let report = config.report.as_ref().map(|path| (path, report::markdown(&outcome)));
     let picture = match &config.picture {

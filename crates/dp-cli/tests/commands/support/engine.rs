@@ -24,6 +24,9 @@ pub fn python() -> String {
     std::env::var("DP_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
+/// Options of a Java that runs for seconds: it compiles quickly, and collects garbage on one thread.
+pub const JAVA_OPTIONS: (&str, &str) = ("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC");
+
 /// The engines that run: each is started once, since Spark takes seconds to.
 static ENGINES: [Started; Dialect::ALL.len()] = [const { OnceLock::new() }; Dialect::ALL.len()];
 
@@ -40,7 +43,12 @@ impl Engine {
     fn start(dialect: Dialect) -> Option<Self> {
         let script = include_str!("engine.py");
         let mut command = Command::new(python());
-        command.args(["-c", script, dialect.id()]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .args(["-c", script, dialect.id()])
+            .env(JAVA_OPTIONS.0, JAVA_OPTIONS.1)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let skip = |why: &str| {
             assert!(dialect != Dialect::Spark || std::env::var_os("DP_REQUIRE_SPARK").is_none(), "spark: {why}");
             say_skipped(dialect.id(), why);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::runner::{FLAGS, place, shipped, weights, words};
-use crate::support::engine::python;
+use crate::support::engine::{JAVA_OPTIONS, python};
 use crate::support::{Run, Workplace, say_skipped};
 
 /// A master and two workers with a core each.
@@ -73,7 +73,7 @@ impl Cluster {
         let mut command = Command::new(home.join("bin/spark-class"));
         command.arg(format!("org.apache.spark.deploy.{}", words[0])).args(&words[1..]);
         command.env("SPARK_HOME", home).env("SPARK_LOCAL_IP", "127.0.0.1").env("SPARK_DAEMON_JAVA_OPTS", recovery);
-        command.env("PYSPARK_PYTHON", python());
+        command.env("PYSPARK_PYTHON", python()).env(JAVA_OPTIONS.0, JAVA_OPTIONS.1);
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap()
     }
 
@@ -146,12 +146,12 @@ fn train(place: &Workplace, runner: &str, cluster: &Cluster, folder: &str) -> Ch
     // Some rows many times, so that a statement takes seconds.
     let rows = format!("SELECT p.* FROM csv.`{}` p", place.path("rows.csv").display());
     let query = format!(
-        "SELECT _c0 AS age, _c1 AS hours, _c2 AS trade, _c3 AS earns FROM ({rows}) CROSS JOIN range(0, 300, 1, 8)"
+        "SELECT _c0 AS age, _c1 AS hours, _c2 AS trade, _c3 AS earns FROM ({rows}) CROSS JOIN range(0, 100, 1, 8)"
     );
     let source = ["train", "--format", "runner", "--data", &command, "--query", &query, "--seed", "1"];
     let flags = FLAGS.replace("m.json", &format!("{folder}/m.json")).replace("passes 6", "passes 4");
     let mut run = place.command(&[source.as_slice(), &words(&flags)].concat());
-    run.env("SPARK_LOCAL_IP", "127.0.0.1").env("PYSPARK_PYTHON", python());
+    run.env("SPARK_LOCAL_IP", "127.0.0.1").env("PYSPARK_PYTHON", python()).env(JAVA_OPTIONS.0, JAVA_OPTIONS.1);
     run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -181,7 +181,7 @@ fn killed_executors_and_masters_change_no_model() {
     // The greeting is a line without a question. Questions: a count, what is known, the first step twice, three more.
     let is_asked = |question: usize| lines(&place, "rough/in") == question && lines(&place, "rough/out") == question;
     assert!(waits(|| is_asked(4)), "no fourth question");
-    std::thread::sleep(Duration::from_millis(500));
+    std::thread::sleep(Duration::from_millis(200));
     let executors = cluster.executors();
     assert!(is_asked(4) && executors.len() == 2, "the statement was over: {executors:?}");
     Command::new("kill").args(["-KILL", &executors[0]]).status().unwrap();
