@@ -106,7 +106,7 @@ pub(crate) trait LossLaw: Debug + Send + Sync {
     }
 
     /// Returns [`tails`](Self::tails), [`relative_error_at`](Self::relative_error_at) and
-    /// [`threshold_error`](Self::threshold_error), for laws that find the threshold once for all three.
+    /// [`threshold_error`](Self::threshold_error) together. Laws that find the threshold once for all three override this.
     fn threshold(&self, loss: f64) -> (Tails, f64, f64) {
         (self.tails(loss), self.relative_error_at(loss), self.threshold_error(loss))
     }

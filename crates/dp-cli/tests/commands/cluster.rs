@@ -143,10 +143,10 @@ fn train(place: &Workplace, runner: &str, cluster: &Cluster, folder: &str) -> Ch
         cluster.address()
     );
     let command = format!("sh -c \"tee {folder}/in | {runner} {settings} | tee {folder}/out\"");
-    // Some rows many times, so that a statement takes seconds.
+    // Some rows many times, so that a statement still runs when an executor is killed.
     let rows = format!("SELECT p.* FROM csv.`{}` p", place.path("rows.csv").display());
     let query = format!(
-        "SELECT _c0 AS age, _c1 AS hours, _c2 AS trade, _c3 AS earns FROM ({rows}) CROSS JOIN range(0, 100, 1, 8)"
+        "SELECT _c0 AS age, _c1 AS hours, _c2 AS trade, _c3 AS earns FROM ({rows}) CROSS JOIN range(0, 150, 1, 8)"
     );
     let source = ["train", "--format", "runner", "--data", &command, "--query", &query, "--seed", "1"];
     let flags = FLAGS.replace("m.json", &format!("{folder}/m.json")).replace("passes 6", "passes 4");

@@ -155,6 +155,10 @@ fn what_needs_rows_is_refused_before_anything_is_sent() {
     run(&format!("{} --delta 1e-6 --radius 2 --adjacency replace-one", usual.replace("auto", "dp-gd")))
         .fails(4, "privacy.refused")
         .says("omit the radius");
+    let descent = format!("{} --delta 1e-6", usual.replace("auto", "dp-gd"));
+    run(&format!("{descent} --clip 0.5")).fails(4, "privacy.refused").says("omit the clipping norm");
+    let squared = descent.replace("s.toml", "n.toml");
+    run(&format!("{squared} --loss squared --radius 2")).fails(4, "privacy.refused").says("state one");
     let of_query = usual.replace("--table people", "--sums=2 --delta 1e-6 --query").replace("--sums ", "");
     let words: Vec<&str> = of_query.split(' ').chain(["SELECT * FROM people"]).collect();
     place

@@ -196,12 +196,20 @@ fn slope(loss: LossKind, contributions: &Contributions) -> Result<Slope, Error> 
                 why: "a loss of another crate is not known to other engines",
             });
         }
-        _ => {
+        (LossKind::Squared, None) => {
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "other engines bound the gradient of the squared loss by a clipping norm: state one",
+            });
+        }
+        (_, Some(_)) => {
             return Err(Error::NotProved {
                 recipe: RECIPE,
                 why: "other engines use the gradient bound of the loss itself: omit the clipping norm",
             });
         }
+        // A loss that was added after them.
+        (_, None) => return Err(Error::NotProved { recipe: RECIPE, why: "other engines do not know this loss" }),
     })
 }
 

@@ -99,7 +99,7 @@ struct Threshold {
     loss: f64,
     tails: Tails,
     error: f64,
-    /// The law's own threshold error.
+    /// The law's own threshold error; 0 where it is not needed.
     own_error: f64,
 }
 

@@ -82,7 +82,7 @@ impl AuditConfig {
     /// Checks the flags and builds the subjects; `None` for `dp audit list`.
     ///
     /// # Errors
-    /// `usage.*`, and `privacy.*` if the recipe gives no guarantee.
+    /// `usage.*`; `output.*` for outputs that cannot be written; `privacy.*` if the recipe gives no guarantee.
     pub fn new(job: &AuditJob) -> Result<Option<Self>, Failure> {
         let run = match job {
             AuditJob::List => return Ok(None),
@@ -92,11 +92,6 @@ impl AuditConfig {
             AuditJob::All(args) => &args.run,
         };
         check_files(run)?;
-        if !run.dry_run {
-            for path in [&run.report, &run.picture].into_iter().flatten() {
-                atomic::check(path, run.force)?;
-            }
-        }
         // A single pair of inputs gets more runs than each of a hundred.
         let usual = match job {
             AuditJob::All(_) => USUAL_TRIALS_OF_ALL,
@@ -105,6 +100,9 @@ impl AuditConfig {
         };
         let (effort, seed) = (effort(run, usual)?, seed(&run.seed)?);
         let confidence = confidence(run.confidence)?;
+        for path in [&run.report, &run.picture].into_iter().flatten() {
+            atomic::check(path, run.force)?;
+        }
         // Done last: building searches for the most distant pair.
         let What { what, audited, lineups, table } = what_is_audited(job)?;
         let audits = audited.len() + lineups.len();
