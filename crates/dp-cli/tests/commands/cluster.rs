@@ -73,7 +73,7 @@ impl Cluster {
         let mut command = Command::new(home.join("bin/spark-class"));
         command.arg(format!("org.apache.spark.deploy.{}", words[0])).args(&words[1..]);
         command.env("SPARK_HOME", home).env("SPARK_LOCAL_IP", "127.0.0.1").env("SPARK_DAEMON_JAVA_OPTS", recovery);
-        command.env("PYSPARK_PYTHON", python()).env(JAVA_OPTIONS.0, JAVA_OPTIONS.1);
+        command.env("PYSPARK_PYTHON", python()).envs([JAVA_OPTIONS]);
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log).spawn().unwrap()
     }
 
@@ -151,7 +151,7 @@ fn train(place: &Workplace, runner: &str, cluster: &Cluster, folder: &str) -> Ch
     let source = ["train", "--format", "runner", "--data", &command, "--query", &query, "--seed", "1"];
     let flags = FLAGS.replace("m.json", &format!("{folder}/m.json")).replace("passes 6", "passes 4");
     let mut run = place.command(&[source.as_slice(), &words(&flags)].concat());
-    run.env("SPARK_LOCAL_IP", "127.0.0.1").env("PYSPARK_PYTHON", python()).env(JAVA_OPTIONS.0, JAVA_OPTIONS.1);
+    run.env("SPARK_LOCAL_IP", "127.0.0.1").env("PYSPARK_PYTHON", python()).envs([JAVA_OPTIONS]);
     run.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 

@@ -316,8 +316,7 @@ fn whatever_the_memory_a_run_ends_with_one_value() {
     place.write("wide.csv", format!("y,{}\nyes{}\nno{}\n", header.join(","), ",1".repeat(60_000), ",2".repeat(60_000)));
     let before = place.files();
     let mut last_resorts = 0;
-    // From what the program itself takes.
-    for kib in (60_000..=170_000).step_by(10_000) {
+    for kib in (50_000..=170_000).step_by(10_000) {
         let run = dp(&place, kib, &["schema", "wide.csv", "--label", "y", "--positive", "yes", "--json", "--quiet"]);
         if run.code == 0 {
             assert!(serde_json::from_str::<Value>(&run.stdout).is_ok(), "{kib}");

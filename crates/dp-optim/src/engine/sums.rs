@@ -190,17 +190,14 @@ fn slope(loss: LossKind, contributions: &Contributions) -> Result<Slope, Error> 
         (LossKind::LogCosh(loss), None) => Slope::LogCosh { h: loss.h() },
         (LossKind::Softmax(loss), None) => Slope::Softmax { classes: loss.classes() },
         (LossKind::Squared, Some(most)) => Slope::ClippedResidual { most },
-        (LossKind::Custom(_), _) => {
-            return Err(Error::NotProved {
-                recipe: RECIPE,
-                why: "a loss of another crate is not known to other engines",
-            });
-        }
         (LossKind::Squared, None) => {
             return Err(Error::NotProved {
                 recipe: RECIPE,
                 why: "other engines bound the gradient of the squared loss by a clipping norm: state one",
             });
+        }
+        (LossKind::Custom(_), _) | (_, None) => {
+            return Err(Error::NotProved { recipe: RECIPE, why: "other engines do not know this loss" });
         }
         (_, Some(_)) => {
             return Err(Error::NotProved {
@@ -208,8 +205,6 @@ fn slope(loss: LossKind, contributions: &Contributions) -> Result<Slope, Error> 
                 why: "other engines use the gradient bound of the loss itself: omit the clipping norm",
             });
         }
-        // A loss that was added after them.
-        (_, None) => return Err(Error::NotProved { recipe: RECIPE, why: "other engines do not know this loss" }),
     })
 }
 

@@ -99,7 +99,7 @@ struct Threshold {
     loss: f64,
     tails: Tails,
     error: f64,
-    /// The law's own threshold error; 0 where it is not needed.
+    /// The law's own threshold error; 0 between the grid's points if the law knows its cells.
     own_error: f64,
 }
 

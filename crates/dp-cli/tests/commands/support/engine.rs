@@ -24,7 +24,7 @@ pub fn python() -> String {
     std::env::var("DP_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned())
 }
 
-/// Options of a Java that runs for seconds: it compiles quickly, and collects garbage on one thread.
+/// The variable with the options of a Java that runs for seconds: the first compiler alone, and garbage collection on one thread.
 pub const JAVA_OPTIONS: (&str, &str) = ("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC");
 
 /// The engines that run: each is started once, since Spark takes seconds to.
@@ -45,7 +45,7 @@ impl Engine {
         let mut command = Command::new(python());
         command
             .args(["-c", script, dialect.id()])
-            .env(JAVA_OPTIONS.0, JAVA_OPTIONS.1)
+            .envs([JAVA_OPTIONS])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
