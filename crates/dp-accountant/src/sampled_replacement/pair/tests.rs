@@ -3,7 +3,7 @@ use crate::error::Error;
 use crate::event::DpEvent;
 use crate::exact::PrivacyCurve;
 use crate::exact::single_step;
-use crate::loss_law::{Law, LossLaw};
+use crate::loss_law::{Direction, Law, LossLaw};
 use crate::params::{Delta, RdpOrder};
 use crate::rounding::div_up;
 
@@ -162,4 +162,25 @@ fn accountants_and_filters_take_it_in_place_and_where_they_know_it() {
         ZcdpAccountant::<ReplaceOne>::new().compose(&step, 1),
         Err(Error::Unsupported { event: "poisson-sampled-replacement", .. })
     ));
+}
+
+/// A threshold found once gives the tails and both errors that it gives when it is found for each: of the pair, of the dominating
+/// pair, and of both reversed.
+#[test]
+fn thresholds_are_those_of_the_separate_questions() {
+    for (rate, mu, radius) in pairs() {
+        for direction in [Direction::Remove, Direction::Add] {
+            let laws = match Pair::new(rate, mu, radius).law().directed(direction) {
+                Law::Known(law) => vec![law],
+                Law::Between { above, below, .. } => vec![above, below],
+                Law::Bounded(_) => unreachable!("the pair is known"),
+            };
+            for law in laws {
+                for loss in [-7.0, -1.0, -1e-3, 0.0, 1e-9, 0.1, 1.0, 30.0] {
+                    let expected = (law.tails(loss), law.relative_error_at(loss), law.threshold_error(loss));
+                    assert_eq!(law.threshold(loss), expected, "{law:?} at {loss}");
+                }
+            }
+        }
+    }
 }
