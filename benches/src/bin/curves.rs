@@ -6,7 +6,8 @@
 //!     [--base-rate]
 //! ```
 //!
-//! `+fourier:NUMBER` after a map, or after `auto`, adds random Fourier features.
+//! `+fourier:NUMBER` after a map, or after `auto`, adds random Fourier features; `auto+try:NUMBER` trains without and with them and
+//! chooses privately (`dp train --fourier NUMBER --fourier-if-better`).
 //! `--label` takes a label of several classes or a number, as a draft of the schema finds it.
 //! `--drop` applies to the preceding file, `--rows` takes that many rows evenly spread over each. Ranges and categories come
 //! from the table (assumed public); `--wide 3` makes each range three times as wide around its middle, or from 0 if it starts
@@ -26,12 +27,12 @@ use dp_data::draft::{DraftOptions, draft};
 use dp_data::encode::{Encoder, FeatureMap, FourierFeatures};
 use dp_data::read::{CsvOptions, Input, load_coordinates};
 use dp_data::schema::{Column, ColumnKind, LabelKind, Scale, Schema};
-use dp_data::{Encoding, Examples, Workers};
+use dp_data::{Alternatives, Encoding, Examples, RowSource, Workers};
 use dp_mechanisms::{ReleaseRng, SeededRng};
 use dp_optim::catalogue::{self, Request, Settings};
 use dp_optim::engine::Control;
 use dp_optim::recipes::{AnyRecipe, AtBaseRate, Budget, Recipe, TrainsAny};
-use dp_optim::{Auto, MemorySource};
+use dp_optim::{Auto, DerivesModel as _, MemorySource};
 
 /// A file as named on the command line.
 struct File {
@@ -48,6 +49,8 @@ struct NamedMap {
     /// `None` is the choice of `auto`.
     map: Option<FeatureMap>,
     fourier: Option<FourierFeatures>,
+    /// Fourier features that are tried, beside the choice of `auto`.
+    tried: Option<FourierFeatures>,
 }
 
 struct Options {
@@ -135,8 +138,12 @@ fn maps(text: &str) -> Result<Vec<NamedMap>, Box<dyn Error>> {
                 None => (text, None),
             };
             let name = text.to_owned();
+            if let Some(number) = text.strip_prefix("auto+try:") {
+                let tried = Some(FourierFeatures::new(number.parse()?));
+                return Ok(NamedMap { name, map: None, fourier, tried });
+            }
             if map == "auto" {
-                return Ok(NamedMap { name, map: None, fourier });
+                return Ok(NamedMap { name, map: None, fourier, tried: None });
             }
             let (scale, functions) =
                 map.split_once(':').ok_or("a map is auto, SCALE:COSINES or SCALE:COSINES+pairs")?;
@@ -147,7 +154,8 @@ fn maps(text: &str) -> Result<Vec<NamedMap>, Box<dyn Error>> {
                 other => return Err(format!("{other} is none of linear, log, by-range").into()),
             };
             let (cosines, pairs) = functions.strip_suffix("+pairs").map_or((functions, false), |rest| (rest, true));
-            Ok(NamedMap { name, map: Some(FeatureMap { scale, cosines: cosines.parse()?, pairs }), fourier })
+            let map = Some(FeatureMap { scale, cosines: cosines.parse()?, pairs });
+            Ok(NamedMap { name, map, fourier, tried: None })
         })
         .collect()
 }
@@ -186,7 +194,7 @@ fn report(file: &File, options: &Options, cells: &mut Vec<Cell>) -> Result<(), B
     let plain = Encoder::new(&schema, Encoding::UNIT_ROWS)?;
     let (coordinates, _) = load_coordinates::<f64>(Input::open(&file.path)?, &plain, &CsvOptions::default())?;
     let columns = plain.free_columns();
-    let others = plain.dim() - 1 - columns;
+    let other_features = plain.dim() - 1 - columns;
     let entry = catalogue::find("auto").ok_or("auto is in the catalogue")?;
     let settings = Settings::default();
     let loss = dp::training::usual_loss(plain.label())?;
@@ -195,25 +203,39 @@ fn report(file: &File, options: &Options, cells: &mut Vec<Cell>) -> Result<(), B
         for &delta in &options.deltas {
             let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
             let mut cell = Cell::new();
-            for NamedMap { name: map_name, map, fourier } in &options.maps {
+            for NamedMap { name: map_name, map, fourier, tried } in &options.maps {
                 let (train_n, dim) = ((n - n / 5) as u64, plain.dim() as u64);
                 let request = Request::new(&settings, loss, budget, AdjacencyKind::ZeroOut, train_n, dim);
                 let joint = Encoder::new(&schema, Encoding { fourier: *fourier, ..Encoding::UNIT_ROWS })?;
-                let encoder = match map {
-                    Some(map) => joint.with_map(*map)?,
-                    None => dp::training::with_chosen_map(entry, &request, &joint)?,
+                let training = tried
+                    .map(|tried| dp::Training::of_budget(budget).under(AdjacencyKind::ZeroOut).trying_fourier(tried));
+                let encoder = match (map, &training) {
+                    (Some(map), _) => joint.with_map(*map)?,
+                    (None, None) => dp::training::with_chosen_map(entry, &request, &joint)?,
+                    (None, Some(training)) => training.mapped(training.task(joint.label())?, &joint, train_n)?,
                 };
-                let examples = coordinates.clone().encode(&encoder, Workers::available())?;
-                let taken = |fold: u32, test: bool| -> Result<Examples<f64>, Box<dyn Error>> {
-                    let places = (0..n as u64).filter(|i| (i % 5 == u64::from(fold)) == test);
-                    let places = places.map(|i| u32::try_from(i * examples.len() as u64 / n as u64));
-                    Ok(examples.gather(&places.collect::<Result<Vec<_>, _>>()?)?)
+                let encoded = |encoder: &Encoder| coordinates.clone().encode(encoder, Workers::available());
+                let examples = encoded(&encoder)?;
+                let others = match tried {
+                    Some(_) => Some(encoded(&encoder.with_fourier(*tried)?)?),
+                    None => None,
                 };
+                let taken =
+                    |examples: &Examples<f64>, fold: u32, test: bool| -> Result<Examples<f64>, Box<dyn Error>> {
+                        let places = (0..n as u64).filter(|i| (i % 5 == u64::from(fold)) == test);
+                        let places = places.map(|i| u32::try_from(i * examples.len() as u64 / n as u64));
+                        Ok(examples.gather(&places.collect::<Result<Vec<_>, _>>()?)?)
+                    };
                 let mut figures: [Vec<f64>; 4] = Default::default();
                 for fold in 0..options.runs.min(5) as u32 {
-                    let fold_of_examples = (taken(fold, false)?, taken(fold, true)?);
+                    let folds = |examples| {
+                        Ok::<_, Box<dyn Error>>((taken(examples, fold, false)?, taken(examples, fold, true)?))
+                    };
+                    let fold_of_examples = folds(&examples)?;
+                    let fold_of_others = others.as_ref().map(folds).transpose()?;
                     for run in (u64::from(fold)..options.runs).step_by(5) {
-                        let found = train(encoder.label(), &fold_of_examples, budget, options.base_rate, run)?;
+                        let of_both = training.as_ref().zip(fold_of_others.as_ref());
+                        let found = train(encoder.label(), &fold_of_examples, of_both, budget, options.base_rate, run)?;
                         figures.iter_mut().zip(found).for_each(|(list, figure)| list.push(figure));
                     }
                 }
@@ -223,7 +245,7 @@ fn report(file: &File, options: &Options, cells: &mut Vec<Cell>) -> Result<(), B
                     format!("{mean:.4},{error:.4}")
                 });
                 println!(
-                    "{name},{train_n},{columns},{others},{epsilon},{delta},{map_name},{},{}",
+                    "{name},{train_n},{columns},{other_features},{epsilon},{delta},{map_name},{},{}",
                     encoder.dim(),
                     shown.collect::<Vec<_>>().join(",")
                 );
@@ -234,10 +256,14 @@ fn report(file: &File, options: &Options, cells: &mut Vec<Cell>) -> Result<(), B
     Ok(())
 }
 
+/// Records for training and for testing.
+type Fold = (Examples<f64>, Examples<f64>);
+
 /// Returns accuracy, AUC, log loss and balanced accuracy, where they are defined, or the explained share of variance.
 fn train(
     label: &dp_data::schema::Label,
-    (train, test): &(Examples<f64>, Examples<f64>),
+    (train, test): &Fold,
+    of_both: Option<(&dp::Training, &Fold)>,
     budget: Budget,
     base_rate: bool,
     seed: u64,
@@ -246,7 +272,10 @@ fn train(
     let (n, dim) = (train.len() as u64, train.dim() as u64);
     let choose =
         |budget| Ok::<_, dp_optim::Error>(Auto::new(loss).choose(n, dim, budget, AdjacencyKind::ZeroOut)?.recipe);
-    let recipe: AnyRecipe = if base_rate {
+    let recipe: AnyRecipe = if let Some((training, _)) = of_both {
+        let shape = dp::training::Shape { n, dim, sparse: false };
+        training.recipe(training.task(label)?, shape)?.recipe
+    } else if base_rate {
         let epsilon = Epsilon::new(budget.epsilon.get() * (1.0 - AtBaseRate::<AnyRecipe>::SHARE))?;
         AtBaseRate::new(choose(Budget { epsilon, ..budget })?).into()
     } else {
@@ -256,8 +285,20 @@ fn train(
     let mut source = MemorySource::new(train.clone(), 1.0, loss.usual_target_bound());
     let (mut rng, mut control) =
         (SeededRng::new(1 + seed), Control { workers: Workers::available(), ..Control::default() });
-    let trained = ZeroOut::train_any(&plan, &mut source, &mut rng.lend(), &mut control)?;
+    let source: &mut dyn RowSource<f64> = &mut source;
+    let trained = match of_both {
+        None => ZeroOut::train_any(&plan, source, &mut rng.lend(), &mut control)?,
+        Some((_, (other, _))) => {
+            let mut other = MemorySource::new(other.clone(), 1.0, loss.usual_target_bound());
+            let both = &mut Alternatives::new(source, vec![&mut other]);
+            ZeroOut::train_any(&plan, both, &mut rng.lend(), &mut control)?
+        }
+    };
     let mut weights: Vec<f64> = trained.weights.into_inner();
+    let test = match of_both {
+        Some((_, (_, other))) if trained.derivation.choice().is_some_and(|choice| choice.chosen == Some(1)) => other,
+        _ => test,
+    };
     let threshold = if base_rate { weights.pop() } else { None };
     if loss.classes() != Some(2) {
         return Ok([quality(loss, test, &weights), f64::NAN, f64::NAN, f64::NAN]);

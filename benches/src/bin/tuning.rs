@@ -1,4 +1,4 @@
-//! The benefit of tuning: test accuracy of the recommended settings, of the three ways of selecting regularisation and
+//! The benefit of tuning: test accuracy of the recommended settings, of the four ways of selecting regularisation and
 //! passes, and of the best candidate in hindsight.
 //!
 //! ```text
@@ -24,7 +24,8 @@ use dp_optim::MemorySource;
 use dp_optim::defaults::Defaults;
 use dp_optim::engine::Control;
 use dp_optim::recipes::{AnyRecipe, BoltOn, Budget, Convexity, Planned, Recipe};
-use dp_optim::tuning::{Portions, RandomStopping, public};
+use dp_optim::tuning::composition::Candidate;
+use dp_optim::tuning::{Composition, Portions, RandomStopping, public};
 
 const LAMBDAS: [f64; 4] = [1e-4, 1e-3, 1e-2, 1e-1];
 const PASSES: [u64; 2] = [5, 20];
@@ -50,7 +51,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let table = Table::load(path, label, positive, &drop, encoding)?;
     let (n, dim) = (table.examples.len(), table.examples.dim());
     println!("{path}: {n} rows, {dim} dimensions, majority {:.4}\n", table.majority());
-    println!("| epsilon | default | portions | random stopping | public | in hindsight |\n|---|---|---|---|---|---|");
+    println!(
+        "| epsilon | default | portions | composition | random stopping | public | in hindsight |\n|---|---|---|---|---|---|---|"
+    );
     for epsilon in epsilons {
         println!("{}", row(&table, epsilon, repeats)?);
     }
@@ -71,7 +74,7 @@ fn split(examples: &Examples<f64>) -> Result<[Examples<f64>; 2], Box<dyn Error>>
 
 fn row(table: &Table, epsilon: f64, repeats: u64) -> Result<String, Box<dyn Error>> {
     let candidates = grid();
-    let mut found = vec![Vec::new(); 4];
+    let mut found = vec![Vec::new(); 5];
     let mut each = vec![Vec::new(); candidates.len()];
     for repeat in 0..repeats {
         for (fold, (train, test)) in folds(&table.examples)?.into_iter().enumerate() {
@@ -88,8 +91,10 @@ fn row(table: &Table, epsilon: f64, repeats: u64) -> Result<String, Box<dyn Erro
             let defaults = Defaults::new(LossKind::Logistic, n, dim, budget, AdjacencyKind::ReplaceOne)?;
             found[0].push(accuracy(&defaults.recipe(Convexity::StronglyConvex)?.into(), &train)?);
             found[1].push(accuracy(&Portions::new(candidates.clone()).into(), &train)?);
+            let composed = Composition::new(candidates.iter().cloned().map(Candidate::new));
+            found[2].push(accuracy(&composed.into(), &train)?);
             let stopping = RandomStopping::new(candidates.clone(), 2.0 * candidates.len() as f64);
-            found[2].push(accuracy(&stopping.into(), &train)?);
+            found[3].push(accuracy(&stopping.into(), &train)?);
             for (candidate, found) in candidates.iter().zip(&mut each) {
                 found.push(accuracy(candidate, &train)?);
             }
@@ -99,7 +104,7 @@ fn row(table: &Table, epsilon: f64, repeats: u64) -> Result<String, Box<dyn Erro
             let control = Control::default();
             let chosen =
                 public::choose::<ReplaceOne, f64>(&candidates, &mut few, private, budget, 3, of_choice, &control)?;
-            found[3].push(accuracy(&candidates[chosen], &rest)?);
+            found[4].push(accuracy(&candidates[chosen], &rest)?);
         }
     }
     let best = each.into_iter().max_by(|a, b| mean_and_error(a).0.total_cmp(&mean_and_error(b).0)).unwrap_or_default();

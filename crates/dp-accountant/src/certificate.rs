@@ -115,6 +115,10 @@ pub enum Assumption {
     /// was chosen without looking at a record.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
     PublicProjection,
+    /// The model is the best of models of several encodings of the records; what determines each encoding is public and was chosen
+    /// without looking at a record.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
+    PublicEncodings,
     /// No record stops the training: each conforms to what the reader of the records requires. A record changed to any other
     /// still conforms.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::event::no_fields"))]
@@ -156,6 +160,7 @@ impl Assumption {
             Self::PublicTensors { names } => format!("public_tensors ({})", names.join(", ")),
             Self::DeclaredOrder => "declared_order".to_owned(),
             Self::PublicProjection => "public_projection".to_owned(),
+            Self::PublicEncodings => "public_encodings".to_owned(),
             Self::EveryRecordConforms => "every_record_conforms".to_owned(),
             Self::ChosenOnPublic { grid } => {
                 let settings: Vec<&str> = grid.keys().map(String::as_str).collect();

@@ -209,6 +209,7 @@ fn of_a_run(recipe: &AnyRecipe) -> f64 {
     match recipe {
         AnyRecipe::OneVsAll(models) => f64::from(models.classes) * of_a_run(&models.recipe),
         AnyRecipe::Portions(tuning) => sum(&tuning.candidates),
+        AnyRecipe::Composition(tuning) => tuning.candidates.iter().map(|candidate| of_a_run(&candidate.recipe)).sum(),
         AnyRecipe::RandomStopping(tuning) => {
             mean_repetitions(tuning.repetitions) * sum(&tuning.candidates) / tuning.candidates.len().max(1) as f64
         }

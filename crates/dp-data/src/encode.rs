@@ -246,8 +246,21 @@ impl Encoder {
     /// # Errors
     /// `encoding.map` for too many functions, and `projection.invalid` if fewer features are left than the projection makes.
     pub fn with_map(&self, map: FeatureMap) -> Result<Self, DataError> {
+        self.encoded_by(self.encoding.with_map(map))
+    }
+
+    /// Sets the random Fourier features; `None` for none. An encoder without columns is unchanged.
+    ///
+    /// # Errors
+    /// `encoding.map` for Fourier features outside their range, and `projection.invalid` if fewer features are left than the
+    /// projection makes.
+    pub fn with_fourier(&self, fourier: Option<FourierFeatures>) -> Result<Self, DataError> {
+        self.encoded_by(Encoding { fourier, ..self.encoding })
+    }
+
+    fn encoded_by(&self, encoding: Encoding) -> Result<Self, DataError> {
         let InputFormat::Table(schema) = &self.input else { return Ok(self.clone()) };
-        let encoder = Self::new(schema, self.encoding.with_map(map))?;
+        let encoder = Self::new(schema, encoding)?;
         match self.projection() {
             Some(projection) => encoder.projected(projection),
             None => Ok(encoder),

@@ -4,6 +4,10 @@
 //! their values. In memory a pass is a single borrowed block; a larger-than-memory source refills one buffer. There is one
 //! virtual call per block, none per example.
 
+mod alternatives;
+
+pub use alternatives::Alternatives;
+
 use crate::block::Block;
 use crate::memory::OutOfMemory;
 use crate::selection::Selection;
@@ -161,6 +165,23 @@ pub trait RowSource<F> {
     fn select<'a>(&'a mut self, positions: &'a [u32]) -> Result<Option<Selection<'a, F>>, SourceError> {
         let _ = positions;
         Ok(None)
+    }
+
+    /// Brings the records into another order for good: the one at `positions[i]` comes to position `i`. Returns false, and leaves them,
+    /// if the source cannot.
+    ///
+    /// # Errors
+    /// Positions that are not those of all records, or no memory.
+    fn rearrange(&mut self, positions: &[u32]) -> Result<bool, SourceError> {
+        let _ = positions;
+        Ok(false)
+    }
+
+    /// Returns the same records in another encoding, by its number from 0; `None` if the source has no such encoding. A record that
+    /// is null is null in all of them, and each row depends on its own record alone.
+    fn alternative(&mut self, number: usize) -> Option<&mut dyn RowSource<F>> {
+        let _ = number;
+        None
     }
 
     /// Returns the source of sums in place of rows, if the rows stay where they are. Passes and single rows are then refused.

@@ -1,15 +1,16 @@
-//! Hyper-parameter selection: three private ways.
+//! Selection among candidates: hyper-parameters, algorithms, encodings.
 //!
 //! | way | data for each candidate | cost | theorem |
 //! |---|---|---|---|
 //! | [`public`] | public records | nothing | post-processing of public data |
 //! | [`portions`] | a separate portion of the records | the budget of one training | parallel composition, exponential mechanism |
+//! | [`composition`] | nine tenths of the records | that of all trainings together | composition; parallel composition |
 //! | [`random_stopping`] | all records | two to three times a candidate's | Liu and Talwar 2019; Papernot and Steinke 2022 |
 //!
 //! If candidates are tried on the private records and the best one is kept, every trial is a release: with `l` candidates of
-//! `epsilon` each, composition gives `l epsilon`. The last two ways cost less, for any `l`. [`Portions`] and
-//! [`RandomStopping`] are [recipes](crate::recipes::Recipe) themselves: they are planned, trained, certified and verified
-//! like any other. Neither reveals the quality of a candidate.
+//! `epsilon` each, basic composition gives `l epsilon`, and tight composition about `√l epsilon`. [`Portions`] and
+//! [`RandomStopping`] do not cost more for more candidates. All three are [recipes](crate::recipes::Recipe) themselves: they are
+//! planned, trained, certified and verified like any other. None reveals the quality of a candidate.
 //!
 //! # Benefit
 //! There is hardly any for linear models with the [recommended settings](crate::defaults), which are functions of public
@@ -33,6 +34,7 @@
 
 pub(crate) mod agreement;
 pub(crate) mod calibration;
+pub mod composition;
 mod portion;
 pub mod portions;
 pub mod public;
@@ -42,6 +44,7 @@ pub(crate) mod repetitions;
 #[cfg(test)]
 mod tests;
 
+pub use composition::Composition;
 pub use portions::Portions;
 pub use random_stopping::RandomStopping;
 
@@ -81,6 +84,16 @@ fn check_number(candidates: usize) -> Result<(), Error> {
 /// No candidate or too many, one without privacy or planned for a number of records other than `records`, and candidates with
 /// different kinds of models.
 fn common_terms<D: DerivesModel>(recipe: &'static str, each: &[D], records: u64) -> Result<ModelTerms, Error> {
+    common_terms_of(recipe, each, records, |terms| terms)
+}
+
+/// As [`common_terms`], as far as `compared` keeps the terms.
+fn common_terms_of<D: DerivesModel>(
+    recipe: &'static str,
+    each: &[D],
+    records: u64,
+    compared: impl Fn(ModelTerms) -> ModelTerms,
+) -> Result<ModelTerms, Error> {
     check_number(each.len())?;
     let mut common: Option<(ModelTerms, AdjacencyKind)> = None;
     for candidate in each {
@@ -97,7 +110,7 @@ fn common_terms<D: DerivesModel>(recipe: &'static str, each: &[D], records: u64)
         if candidate.records() != records {
             return refuse("a candidate is planned for another number of records");
         }
-        let terms = (candidate.model_terms(), candidate.adjacency());
+        let terms = (compared(candidate.model_terms()), candidate.adjacency());
         if *common.get_or_insert(terms) != terms {
             return Err(Error::NotProved {
                 recipe,

@@ -95,12 +95,18 @@ fn training(schema: &Schema, options: &Options<'_, '_>) -> PyResult<Training> {
         None if name != catalogue::AUTO.name => Some(0.0),
         delta => delta,
     };
+    let is_tried = options.get("fourier_if_better")?.unwrap_or(false);
+    let encoding = encoding(options)?;
+    let [tried, fourier] = [true, false].map(|of| encoding.fourier.filter(|_| is_tried == of));
     let mut training = Training::new(epsilon, delta)
         .map_err(|error| Failure { field: Some("epsilon".to_owned()), ..Failure::from(error) })?
         .by_entry(algorithm)
         .with_settings(options.get("settings")?.as_ref().map(settings).transpose()?.unwrap_or_default())
-        .with_encoding(encoding(options)?)
+        .with_encoding(Encoding { fourier, ..encoding })
         .made_by(BTreeMap::from([(env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned())]));
+    if let Some(fourier) = tried {
+        training = training.trying_fourier(fourier);
+    }
     if let Some(choice) = choice(options, delta)? {
         training = training.choosing(choice);
     }
@@ -156,8 +162,13 @@ fn choice(options: &Options<'_, '_>, delta: Option<f64>) -> PyResult<Option<Choi
         let name = name.to_owned();
         move |error: dp_optim::Error| Failure { field: Some(name), ..Failure::from(error) }
     };
-    let method = if options.word("method", &[("portions", true), ("random-stopping", false)])?.unwrap_or(true) {
-        ChoiceMethod::Portions
+    let methods = [
+        ("portions", Some(ChoiceMethod::Portions)),
+        ("composition", Some(ChoiceMethod::Composition)),
+        ("random-stopping", None),
+    ];
+    let method = if let Some(method) = options.word("method", &methods)?.unwrap_or(Some(ChoiceMethod::Portions)) {
+        method
     } else {
         let laws = [
             ("logarithmic", TrialLaw::Logarithmic),

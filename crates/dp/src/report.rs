@@ -238,6 +238,11 @@ pub fn in_words(assumption: &Assumption) -> String {
              the map, its seed among it, is in the model and was chosen without looking at a record."
                 .to_owned()
         }
+        Assumption::PublicEncodings => {
+            "The model is the best of models of several encodings of the records. What determines each encoding, the seeds of random \
+             features among it, was chosen without looking at a record."
+                .to_owned()
+        }
         Assumption::EveryRecordConforms => {
             "Every record conforms to what is declared (a schema that treats some cells as errors, the labels of images) and has \
              finite gradients: none stopped the training, and none could have. Where a record may change to any other, the other conforms too."

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, Delta, Epsilon};
-use dp_data::encode::{Encoding, FeatureMap};
+use dp_data::encode::{Encoding, FeatureMap, FourierFeatures};
 use dp_data::spool::Room;
 use dp_data::{DataError, Workers};
 use dp_losses::LossKind;
@@ -23,7 +23,7 @@ pub use choice::{Choice, ChoiceMethod, TrialLaw};
 pub use plan::{
     LARGEST_SUGGESTED_DELTA, REGRESSION_WIDTH, Shape, Task, USELESS, suggested_delta, usual_loss, with_chosen_map,
 };
-pub use records::{Records, Released, key_of_units};
+pub use records::{Records, Released, Tried, key_of_units};
 pub use run::Trained;
 
 use crate::error::Error;
@@ -73,6 +73,7 @@ pub struct Training {
     sums: bool,
     encoding: Encoding,
     map: Option<FeatureMap>,
+    tried: Option<FourierFeatures>,
     workers: Workers,
     room: Room,
     unit: Option<(String, u64)>,
@@ -152,6 +153,7 @@ impl Training {
             sums: false,
             encoding: Encoding::default(),
             map: None,
+            tried: None,
             workers: Workers::ONE,
             room: Room::default(),
             unit: None,
@@ -247,6 +249,36 @@ impl Training {
     #[must_use]
     pub fn with_map(self, map: FeatureMap) -> Self {
         Self { map: Some(map), ..self }
+    }
+
+    /// Tries these random Fourier features: trains with and without them on all records, and releases the model with more right
+    /// predictions, by noisy counts ([`Composition`](dp_optim::tuning::Composition)). Models and counts share the budget: the
+    /// model without them has about half of epsilon, the one with them five sixths. In place of those of the
+    /// [encoding](Self::with_encoding); for labels of classes.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_data::encode::FourierFeatures;
+    /// use dp_data::{Schema, read::Input};
+    ///
+    /// let schema = Schema::parse("schema.toml", "label = { column = 'y', positive = '1', negative = '0' }\n\
+    ///     columns.a = { type = 'numeric', min = 0, max = 1 }\ncolumns.b = { type = 'numeric', min = 0, max = 1 }")?;
+    /// // The label is whether both columns are on the same side of their middle, which no sum of two functions tells.
+    /// let mut table = "a,b,y\n".to_owned();
+    /// for i in 0..20_000 {
+    ///     let (a, b) = (i % 101, i / 101 % 97);
+    ///     table.push_str(&format!("{},{},{}\n", a as f64 / 101.0, b as f64 / 97.0, u8::from((a > 50) == (b > 48))));
+    /// }
+    /// let file = dp::Training::new(2.0, 1e-6)?
+    ///     .trying_fourier(FourierFeatures::new(40))
+    ///     .on_csv(&schema, Input::from_bytes("points.csv", table.into_bytes()))?;
+    /// assert!(file.model.encoder.encoding().fourier.is_some());
+    /// assert!(dp::verify::model(&file, dp::verify::WORK)?.epsilon <= 2.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn trying_fourier(self, fourier: FourierFeatures) -> Self {
+        Self { tried: Some(fourier), ..self }
     }
 
     /// Sets the threads; one by default. The model does not depend on their number.

@@ -11,7 +11,8 @@ use dp_audit_recipes::black_box::{Family, Pairs, Target};
 use dp_audit_recipes::{Audited, Parameters, subjects};
 use dp_losses::LossKind;
 use dp_optim::recipes::{AnyRecipe, BoltOn, Budget, Majority, NoisyMoments};
-use dp_optim::tuning::{Portions, RandomStopping};
+use dp_optim::tuning::composition::Candidate;
+use dp_optim::tuning::{Composition, Portions, RandomStopping};
 
 /// A factor of 100 on the number of runs if `DP_AUDIT` is `long`.
 fn multiplier() -> u64 {
@@ -133,6 +134,7 @@ fn tuning_with_a_third_of_the_noise_is_convicted() {
     for (name, claimed, recipe) in [
         ("random-stopping", 2.0, AnyRecipe::from(RandomStopping::new(counts(), 3.0))),
         ("portions", 2.0, Portions::new(counts()).into()),
+        ("composition", 2.0, Composition::new(counts().map(Candidate::new)).into()),
     ] {
         let claim = Claim { event: DpEvent::ApproximateDp { epsilon: claimed, delta }, delta };
         for noise in [1.0, 1.0 / 3.0] {

@@ -11,6 +11,8 @@ pub enum TuningMethod {
     /// 3). It costs as much as one training.
     #[default]
     Portions,
+    /// Each combination is trained on all records, and the best one is kept; the costs of all trainings add up.
+    Composition,
     /// The best of a random number of trainings on all records, of combinations at random (Papernot and Steinke 2022).
     RandomStopping,
     /// On public records, at no cost; then one training on the private ones.
@@ -40,6 +42,8 @@ Examples:
     --lambda 1e-4,1e-3,1e-2 --passes 5,10 --out model.json
   dp tune --data people.csv --schema schema.toml --epsilon 1 --delta 1e-6 --algorithm dp-sgd --batch-size 100,1000 \\
     --method random-stopping --trials 8 --out model.json
+  dp tune --data people.csv --schema schema.toml --epsilon 1 --delta 1e-6 --lambda 1e-4,1e-2 --method composition \
+    --out model.json
   dp tune --data people.csv --schema schema.toml --epsilon 1 --lambda 0,1e-3 --method public --public survey.csv \\
     --out model.json")]
 pub struct TuneArgs {

@@ -455,6 +455,7 @@ fn the_table_has_several_classes_tuning_and_rankers() {
         "bolt-on-strongly-convex one-vs-all joint",
         "bolt-on-strongly-convex one-vs-all split",
         "portions of dp-gd",
+        "composition of dp-gd",
         "random-stopping poisson of bolt-on-strongly-convex",
     ] {
         assert_eq!(rows.iter().filter(|row| **row == name).count(), 2, "{name}: {rows:?}");

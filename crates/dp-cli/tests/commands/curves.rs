@@ -121,10 +121,9 @@ fn what_is_stated_is_used_by_every_algorithm() {
     assert!(place.read("r.md").contains("4 cosines of each numeric column"), "{}", place.read("r.md"));
 }
 
-/// Young people in town a and old people in town b say yes: no sum of functions of single columns does better than a coin.
-#[test]
-fn fourier_features_learn_an_interaction() {
-    let place = place();
+/// Writes tables in which young people in town a and old people in town b say yes: no sum of functions of single columns does
+/// better than a coin.
+fn write_interaction(place: &Workplace) {
     for (name, seed, rows) in [("train.csv", 3, 6000), ("test.csv", 4, 1500)] {
         let mut dice = Dice(seed);
         let mut text = "pay,age,town,y\n".to_owned();
@@ -135,6 +134,12 @@ fn fourier_features_learn_an_interaction() {
         }
         place.write(name, text);
     }
+}
+
+#[test]
+fn fourier_features_learn_an_interaction() {
+    let place = place();
+    write_interaction(&place);
     train(&place, &[]);
     let of_curves = accuracy(&place);
     let joint = train(&place, &["--fourier", "100", "--report", "r.md"]);
@@ -155,6 +160,88 @@ fn fourier_features_learn_an_interaction() {
     let stated = train(&place, &["--curves", "none", "--fourier", "100:1.5", "--fourier-seed", "7"]);
     assert_eq!((&stated["fourier"]["bandwidth"], &stated["fourier"]["seed"]), (&1.5.into(), &7.into()));
     assert_eq!((&stated["map"], &stated["dim"]), (&Value::Null, &105.into()));
+}
+
+/// 600 records for the choice: with the interaction, a model with the features is right about some 200 more; without one, 1,000
+/// features add noise alone and cost some 100. The noise of the choice is about one record.
+#[test]
+fn fourier_features_are_kept_only_if_they_are_better() {
+    let place = place();
+    let add = ["--fourier", "1000", "--fourier-if-better", "--report", "r.md"];
+    let kept = train(&place, &add);
+    assert_eq!(
+        (&kept["fourier"], &kept["dim"]),
+        (&Value::Null, &kept["map"]["cosines"].as_u64().map_or(0, |c| 2 * c + 3).into())
+    );
+    let file = place.json("m.json");
+    let derivation = &file["certificate"]["derivation"];
+    assert_eq!((&derivation["kind"], &derivation["chosen"]), (&"composition".into(), &0.into()));
+    assert_eq!(derivation["encodings"], serde_json::json!([0, 1]));
+    let text = place.read("m.json");
+    assert!(text.contains("public_encodings") && !text.contains("public_projection"), "{text}");
+    assert!(place.read("r.md").contains("several encodings of the records"));
+    place.dp(&["verify", "m.json"]).ok();
+    // It is a model of curves in every respect.
+    assert_eq!(place.dp(&["explain-model", "m.json", "--json"]).json()["has_fourier"], Value::Null);
+    place.dp(&["predict", "--model", "m.json", "--sql", "sqlite", "--table", "people"]).ok();
+    assert!(accuracy(&place) > 0.85);
+    // The same bits on any number of threads, and from temporary files.
+    let seeded = |more: &[&str]| {
+        let few = ["--fourier", "40", "--fourier-if-better", "--seed", "7"];
+        train(&place, &[&few[..], more].concat());
+        place.json("m.json")["model"].clone()
+    };
+    let alone = seeded(&["--threads", "1"]);
+    assert_eq!(seeded(&["--threads", "3", "--memory", "100KB"]), alone);
+
+    write_interaction(&place);
+    let kept = train(&place, &["--fourier", "100", "--fourier-if-better"]);
+    assert_eq!(kept["fourier"]["features"], 100);
+    assert!(kept["choice"]["reason"].as_str().unwrap().contains("without and with 100 random Fourier features"));
+    assert_eq!(place.json("m.json")["certificate"]["derivation"]["chosen"], 1);
+    let text = place.read("m.json");
+    assert!(text.contains("public_encodings") && text.contains("public_projection"));
+    assert!(accuracy(&place) > 0.8);
+    place.dp(&["verify", "m.json"]).ok();
+    // A dry run plans both.
+    let dry = ["--fourier", "100", "--fourier-if-better", "--out", "n.json", "--dry-run", "--n", "6000", "--json"];
+    let foreseen = place.dp(&[&TRAIN[..], &dry].concat()).json();
+    assert!(foreseen["plan"].as_str().unwrap().starts_with("2 candidates on the same 5400 records"), "{foreseen}");
+}
+
+#[test]
+fn where_no_choice_can_be_made_it_is_refused() {
+    let place = place();
+    let refused = |more: &[&str], code: &str, says: &str| {
+        let run = place.dp(&[&TRAIN[..9], more, &["--out", "m.json"]].concat());
+        run.fails(2, code).says(says);
+    };
+    let add = ["--fourier", "10", "--fourier-if-better"];
+    let with = |more: &[&'static str]| [&add[..], more].concat();
+    refused(&with(&["--algorithm", "auto", "--threshold", "base-rate"]), "usage.conflict", "--fourier-if-better");
+    let run = place.dp(&[
+        &["train", "--data", "train.csv", "--schema", "schema.toml", "--algorithm", "non-private"][..],
+        &add,
+        &["--out", "m.json"],
+    ]
+    .concat());
+    run.fails(2, "usage.conflict").says("--fourier-if-better");
+    let tune = ["tune", "--data", "train.csv", "--schema", "schema.toml", "--epsilon", "1", "--lambda", "1e-3,1e-2"];
+    place.dp(&[&tune[..], &add, &["--out", "m.json"]].concat()).fails(2, "usage.conflict").says("one choice");
+    place.write(
+        "numbers.toml",
+        SCHEMA
+            .replace(
+                "column = 'y'\npositive = 'yes'\nnegative = 'no'",
+                "column = 'age'\ntype = 'numeric'\nmin = 20\nmax = 60",
+            )
+            .replace("[columns.age]\ntype = 'numeric'\nmin = 20\nmax = 60\n", "[columns.y]\ntype = 'drop'\n"),
+    );
+    let numbers = ["train", "--data", "train.csv", "--schema", "numbers.toml", "--epsilon", "1", "--out", "m.json"];
+    place.dp(&[&numbers[..], &add].concat()).fails(2, "usage.conflict").says("loss of numbers");
+    let run = place.dp(&[&TRAIN[..], &["--fourier-if-better", "--out", "m.json"]].concat());
+    assert!(run.code == 2 && run.stderr.contains("--fourier"), "{run:?}");
+    assert!(!place.files().contains(&"m.json".to_owned()));
 }
 
 #[test]

@@ -58,7 +58,12 @@ fn models_have_the_same_bits_in_memory_and_beyond() {
 fn tuned_models_too() {
     let place = place();
     place.write("public.csv", people(3000, 9));
-    for method in ["--method portions", "--method random-stopping --trials 2", "--method public --public public.csv"] {
+    for method in [
+        "--method portions",
+        "--method composition",
+        "--method random-stopping --trials 2",
+        "--method public --public public.csv",
+    ] {
         let tune = |more: &[&str]| {
             let arguments = "tune --data people.csv --label earns --schema-from-data --algorithm bolt-on-convex --passes 1,3 \
                              --seed 3 --force ";

@@ -17,6 +17,8 @@ const GRID: [&str; 4] = ["--lambda", "0.01,0.1", "--passes", "1,2"];
 const PORTIONS: &[&str] = &["--algorithm", "bolt-on-strongly-convex", "--epsilon", "2"];
 const STOPPING: &[&str] =
     &["--algorithm", "bolt-on-strongly-convex", "--epsilon", "2", "--method", "random-stopping", "--trials", "3"];
+const COMPOSITION: &[&str] =
+    &["--algorithm", "bolt-on-strongly-convex", "--epsilon", "2", "--delta", "1e-6", "--method", "composition"];
 const GEOMETRIC: &[&str] = &[
     "--algorithm",
     "bolt-on-strongly-convex",
@@ -48,7 +50,9 @@ fn tune<'a>(out: &'a str, rest: &[&'a str]) -> Vec<&'a str> {
 #[test]
 fn every_way_gives_a_model_that_verifies_predicts_and_is_measured() {
     let place = place();
-    for (out, flags) in [("p.json", PORTIONS), ("s.json", STOPPING), ("g.json", GEOMETRIC), ("u.json", PUBLIC)] {
+    for (out, flags) in
+        [("p.json", PORTIONS), ("c.json", COMPOSITION), ("s.json", STOPPING), ("g.json", GEOMETRIC), ("u.json", PUBLIC)]
+    {
         let result =
             place.dp(&[&tune(out, flags)[..], &["--json", "--report", "report.md", "--force"]].concat()).json();
         assert_eq!((&result["schema"], &result["private"]), (&"dp.tune/1".into(), &true.into()), "{result}");
@@ -189,7 +193,7 @@ fn several_classes_and_other_algorithms_are_tuned_too() {
     // One-vs-rest models, all tuned together.
     let named = ["--label", "kind", "--classes", "k0,k1,k2", "--schema-from-data"];
     let each = ["--algorithm", "bolt-on-strongly-convex", "--one-vs-all", "joint", "--epsilon", "8", "--delta", "1e-6"];
-    for method in ["portions", "random-stopping"] {
+    for method in ["portions", "composition", "random-stopping"] {
         let rest = ["--lambda", "0.02,0.2", "--method", method, "--out", "each.json", "--force", "--json"];
         let result = place.dp(&[&["tune", "--data", "kinds.csv"][..], &named, &each, &rest].concat()).json();
         assert!(result["epsilon"].as_f64().unwrap() <= 8.0 && result["chosen"]["of"] == 2, "{result}");

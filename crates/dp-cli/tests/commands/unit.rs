@@ -145,7 +145,9 @@ fn settings_are_chosen_for_units_too() {
     place.write("public.csv", visits(300));
     let tune = "tune --data visits.csv --schema s.toml --epsilon 2 --algorithm bolt-on-strongly-convex --lambda 0.01,0.1 \
                 --out m.json --force --unit patient --max-rows 2";
-    for method in ["--method portions", "--method random-stopping", "--method public --public public.csv"] {
+    for method in
+        ["--method portions", "--method composition", "--method random-stopping", "--method public --public public.csv"]
+    {
         place.dp(&words(&format!("{tune} {method}"))).ok();
         let verified = place.dp(&["verify", "m.json"]).ok();
         assert!(verified.contains("for all records of one patient"), "{method}: {verified}");

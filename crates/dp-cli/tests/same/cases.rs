@@ -131,6 +131,8 @@ const OTHER_TRAININGS: &[&str] = &[
     "train --data images.idx --labels labels.idx --classes 0,1,2,3 --out m.json --epsilon 2 --delta 1e-6 --algorithm dp-gd",
     "train --data images.idx --labels labels.idx --classes 0,1,2,3 --out m.json --epsilon 2 --delta 1e-6 --algorithm dp-sgd",
     "tune --data table.csv --schema schema.toml --out m.json --epsilon 4 --passes 1,2",
+    "train --data table.csv --schema schema.toml --out m.json --epsilon 4 --delta 1e-6 --fourier 20 --fourier-if-better",
+    "tune --data table.csv --schema schema.toml --out m.json --epsilon 4 --delta 1e-6 --algorithm bolt-on-strongly-convex --lambda 0.01,0.1 --method composition",
     "tune --data table.csv --schema schema.toml --out m.json --epsilon 4 --algorithm bolt-on-strongly-convex --lambda 0.01,0.1 --method random-stopping --trials 3",
     "tune --data table.csv --schema schema.toml --out m.json --epsilon 4 --delta 1e-6 --algorithm bolt-on-strongly-convex --lambda 0.01,0.1 --method random-stopping --trial-law geometric",
     "tune --data table.csv --schema schema.toml --out m.json --epsilon 4 --passes 1,2 --method public --public people.csv",

@@ -293,11 +293,11 @@ impl<F: Stored> HeldCoordinates<F> {
         self.0.is_empty()
     }
 
-    /// Encodes the records, as [`Coordinates::encode`](crate::encode::Coordinates::encode) does.
+    /// Encodes the records, as [`Coordinates::encode`](crate::encode::Coordinates::encode) does; several times, if wanted.
     ///
     /// # Errors
     /// As there; `spool.*`.
-    pub fn encode(mut self, encoder: &Encoder, workers: Workers, room: &Room) -> Result<Held<F>, DataError> {
+    pub fn encode(&mut self, encoder: &Encoder, workers: Workers, room: &Room) -> Result<Held<F>, DataError> {
         let mut shelf = Shelf::of_stage(encoder, Stage::Features, room);
         let mut rows = Builder::new(encoder.dim(), encoder.prefers_sparse(), encoder.can_be_neutral())?;
         self.0.for_each_block(|block| {

@@ -36,6 +36,7 @@ use crate::engine::Control;
 use crate::error::Error;
 use crate::lattice::ReleaseLattice;
 use crate::trained::Trained;
+use crate::tuning::composition::{Composition, CompositionDerivation};
 use crate::tuning::portions::{Portions, PortionsDerivation};
 use crate::tuning::random_stopping::{RandomStopping, RandomStoppingDerivation};
 
@@ -303,6 +304,8 @@ algorithms! {
     SnowballSgd(Derivation<SnowballSgd>),
     /// [`Scs13`].
     Scs13(Derivation<Scs13>),
+    /// [`Composition`].
+    Composition(CompositionDerivation),
     /// [`Portions`].
     Portions(PortionsDerivation),
     /// [`RandomStopping`].

@@ -11,6 +11,7 @@ use super::*;
 use crate::MemorySource;
 use crate::engine::Control;
 use crate::error::Error;
+use crate::tuning::composition::{Candidate, Composition};
 use crate::tuning::portions::Portions;
 use crate::tuning::random_stopping::RandomStopping;
 
@@ -97,6 +98,7 @@ fn derivations_say_how_many_records_and_what_is_trusted() {
                         .into(),
                 ];
                 check("best of portions", &Portions::new(two.clone()).into());
+                check("best of all", &Composition::new(two.clone().map(Candidate::new)).into());
                 check("best of repetitions", &RandomStopping::new(two, 3.0).into());
             }
         }

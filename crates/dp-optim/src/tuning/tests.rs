@@ -12,6 +12,7 @@ use rand::RngExt;
 use serde_json::Value;
 
 use super::agreement::{agreement, sensitivity};
+use super::composition::Candidate;
 use super::portion::{Portion, portions};
 use super::*;
 use crate::engine::Control;
@@ -75,6 +76,7 @@ fn chosen<D: Clone + Into<AnyDerivation>>(derivation: &D) -> Option<u32> {
     match derivation.clone().into() {
         AnyDerivation::Portions(derivation) => derivation.chosen,
         AnyDerivation::RandomStopping(derivation) => derivation.chosen,
+        AnyDerivation::Composition(derivation) => derivation.chosen,
         other => panic!("{other:?}"),
     }
 }
@@ -369,11 +371,19 @@ fn no_repetition_releases_zeros() {
     assert!(!trained.log.is_private(), "the generator is seeded");
 }
 
+fn composition(candidates: impl IntoIterator<Item = AnyRecipe>) -> Composition {
+    Composition::new(candidates.into_iter().map(Candidate::new))
+}
+
 fn grids() -> Vec<AnyRecipe> {
     let dp_sgd = |batch_size| DpSgd { batch_size, passes: 1, ..DpSgd::new(LossKind::Logistic) }.into();
     vec![
         Portions::new(good_and_bad()).into(),
         RandomStopping::new(good_and_bad(), 3.0).into(),
+        composition(good_and_bad()).into(),
+        composition([dp_sgd(50), dp_sgd(100)]).into(),
+        // Equal events, which are logged as one.
+        composition([dp_sgd(50), dp_sgd(50)]).into(),
         Portions::new([dp_sgd(20), dp_sgd(40)]).into(),
         RandomStopping {
             repetitions: Repetitions::Poisson { mean: 4.0 },
@@ -423,11 +433,24 @@ fn plans_hold<A: RecordAdjacency>() {
                 let score = random_stopping::ScoreNoise::DiscreteGaussian { scale: 1e9 };
                 refused(AnyDerivation::RandomStopping(StoppingOf { score, ..derivation }));
             }
+            AnyDerivation::Composition(derivation) => {
+                refused(AnyDerivation::Composition(CompositionOf { n: 310, ..derivation.clone() }));
+                refused(AnyDerivation::Composition(CompositionOf { chosen: Some(2), ..derivation.clone() }));
+                refused(AnyDerivation::Composition(CompositionOf { each: Vec::new(), ..derivation.clone() }));
+                refused(AnyDerivation::Composition(CompositionOf { encodings: vec![0], ..derivation.clone() }));
+                let mut with_more = derivation.clone();
+                with_more.each.push(with_more.each[0].clone());
+                with_more.encodings.push(0);
+                refused(AnyDerivation::Composition(with_more));
+                refused(AnyDerivation::Composition(CompositionOf { choice_records: 40, ..derivation.clone() }));
+                refused(AnyDerivation::Composition(CompositionOf { choice_epsilon: 2.1, ..derivation }));
+            }
             other => panic!("{other:?}"),
         }
     }
 }
 
+use super::composition::CompositionDerivation as CompositionOf;
 use super::portions::PortionsDerivation as PortionsOf;
 use super::random_stopping::RandomStoppingDerivation as StoppingOf;
 
@@ -449,7 +472,8 @@ fn several_classes_are_tuned_inside() {
     let mut source = MemorySource::new(Examples::dense(rows, targets, 3).unwrap(), 1.0, 2.0);
     let stopping = Repetitions::TruncatedNegativeBinomial { eta: 0.0, gamma: 0.5 };
     let stopping = RandomStopping { repetitions: stopping, ..RandomStopping::new(candidates.clone(), 2.0) };
-    for recipe in [AnyRecipe::from(Portions::new(candidates)), stopping.into()] {
+    let composed = composition(candidates.clone());
+    for recipe in [AnyRecipe::from(Portions::new(candidates)), stopping.into(), composed.into()] {
         let plan = recipe.plan_copies::<ZeroOut>(n as u64, 3, budget(30.0, 0.0), 1).unwrap();
         let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(2), &mut Control::default()).unwrap();
         let weights = trained.weights.get();
@@ -469,7 +493,11 @@ fn what_cannot_be_tuned_is_refused() {
         assert!(found.contains(why), "{found} instead of {why}");
     };
     let both = |candidates: Vec<AnyRecipe>| {
-        [AnyRecipe::from(Portions::new(candidates.clone())), RandomStopping::new(candidates, 3.0).into()]
+        [
+            AnyRecipe::from(Portions::new(candidates.clone())),
+            RandomStopping::new(candidates.clone(), 3.0).into(),
+            composition(candidates).into(),
+        ]
     };
     for recipe in both(Vec::new()) {
         refused(recipe, 100, 1, "candidates = 0");
@@ -500,6 +528,14 @@ fn what_cannot_be_tuned_is_refused() {
     refused(RandomStopping::new(good_and_bad(), 1.0).into(), 100, 1, "gamma");
     let unscored = RandomStopping { score_share: 0.0, ..RandomStopping::new(good_and_bad(), 3.0) };
     refused(unscored.into(), 100, 1, "share of the score");
+    for choice_share in [0.0, 1.0, f64::NAN] {
+        let recipe = Composition { choice_share, ..composition(good_and_bad()) };
+        refused(recipe.into(), 100, 1, "share of the choice");
+    }
+    refused(composition(good_and_bad()).into(), 1, 1, "one for training and one for the choice");
+    let [one, other] = good_and_bad().map(Candidate::new);
+    let weightless = Composition::new([one, Candidate { weight: 0.0, ..other }]);
+    refused(weightless.into(), 100, 1, "weight of a candidate");
     // A source of another size is refused before anything is drawn.
     let plan = Portions::new(good_and_bad()).plan_copies::<ReplaceOne>(100, 20, budget(1.0, 0.0), 1).unwrap();
     let found = plan.train::<f64>(&mut separable(99), &mut SeededRng::new(1), &mut Control::default());
@@ -517,12 +553,13 @@ fn a_cancelled_choice_releases_nothing() {
     }
 }
 
-/// Progress of a choice on portions counts the rows of all candidates; that of random repetitions would reveal their number
+/// Progress of a choice on portions, or among all trainings, counts the rows of all candidates; that of random repetitions would reveal their number
 /// and is not reported.
 #[test]
 fn progress_tells_only_what_is_public() {
     for (recipe, reports) in [
         (AnyRecipe::from(Portions::new(good_and_bad())), true),
+        (composition(good_and_bad()).into(), true),
         (RandomStopping::new(good_and_bad(), 3.0).into(), false),
     ] {
         let plan = recipe.plan_copies::<ReplaceOne>(6000, 20, budget(2.0, 0.0), 1).unwrap();

@@ -147,7 +147,7 @@ class TableEstimator(Certified):
         if self.curves != "auto":
             options["curves"] = 0 if self.curves in (None, "none") else self.curves
         if isinstance(self.fourier, dict):
-            unknown = set(self.fourier) - {"features", "bandwidth", "seed"}
+            unknown = set(self.fourier) - {"features", "bandwidth", "seed", "if_better"}
             if unknown or "features" not in self.fourier:
                 raise DpError(
                     f"fourier is {self.fourier!r}", "usage.value", "fourier", "features, and bandwidth and seed if they matter"

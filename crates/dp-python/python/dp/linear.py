@@ -149,7 +149,8 @@ class DPLogisticRegression(Classifier):
         coordinate: ``"linear"``, ``"log"`` or ``"by-range"``: what the curves are functions of.
         fourier: the number of random Fourier features of all columns together, with which the model learns interactions; by
             default none. A dictionary of ``features``, ``bandwidth`` (by default 2) and ``seed`` (public, by default 0) states
-            all of their numbers.
+            all of their numbers. With ``"if_better": True`` in it, a model with them and one without share the budget, and the
+            better one is chosen privately.
         one_vs_rest: ``"joint"``, ``"composed"`` or ``"split"``: one model for each of several classes, and how they share the
             budget; by default one softmax regression.
         threshold: ``"half"``, or ``"base-rate"``: the model decides at a noisy base rate, which costs a part of epsilon.

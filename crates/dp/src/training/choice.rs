@@ -4,7 +4,8 @@ use dp_accountant::{Delta, Repetitions};
 use dp_optim::Error;
 use dp_optim::catalogue::Settings;
 use dp_optim::recipes::AnyRecipe;
-use dp_optim::tuning::{MOST_CANDIDATES, Portions, RandomStopping};
+use dp_optim::tuning::composition::Candidate;
+use dp_optim::tuning::{Composition, MOST_CANDIDATES, Portions, RandomStopping};
 
 use super::Shape;
 
@@ -22,6 +23,8 @@ pub struct Choice {
 pub enum ChoiceMethod {
     /// On disjoint portions of the records, one for each combination and one to compare them.
     Portions,
+    /// The best of all combinations, each trained on all records; the costs of all trainings compose.
+    Composition,
     /// The best of a random number of trainings.
     RandomStopping(Repetitions),
 }
@@ -98,6 +101,10 @@ impl Choice {
     pub fn shape_of_one(&self, shape: Shape) -> Shape {
         match self.method {
             ChoiceMethod::Portions => Shape { n: Portions::records_of_portion(shape.n, self.grid.len()), ..shape },
+            ChoiceMethod::Composition => {
+                let of_choice = Composition::new([Candidate::new(())]).records_of_choice(shape.n);
+                Shape { n: shape.n.saturating_sub(of_choice), ..shape }
+            }
             ChoiceMethod::RandomStopping(_) => shape,
         }
     }
@@ -106,6 +113,7 @@ impl Choice {
     pub fn recipe(&self, candidates: Vec<AnyRecipe>) -> AnyRecipe {
         match self.method {
             ChoiceMethod::Portions => Portions::new(candidates).into(),
+            ChoiceMethod::Composition => Composition::new(candidates.into_iter().map(Candidate::new)).into(),
             ChoiceMethod::RandomStopping(repetitions) => {
                 RandomStopping { candidates, repetitions, score_share: RandomStopping::SCORE_SHARE }.into()
             }

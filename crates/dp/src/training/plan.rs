@@ -2,11 +2,13 @@
 
 use dp_accountant::{AdjacencyKind, Delta, Epsilon};
 use dp_data::Encoder;
-use dp_data::encode::FeatureMap;
+use dp_data::encode::{FeatureMap, FourierFeatures};
 use dp_data::schema::{Label, LabelKind};
 use dp_losses::{LogCosh, LossKind, Softmax};
-use dp_optim::catalogue::{Built, Entry, Request, Settings};
+use dp_optim::catalogue::{Advice, Built, Entry, Request, Settings};
 use dp_optim::recipes::{AnyRecipe, AtBaseRate, Budget, OneVsAll, PerUnit};
+use dp_optim::tuning::Composition;
+use dp_optim::tuning::composition::{Alternative, Candidate};
 
 use super::{TrainError, Training};
 
@@ -18,6 +20,10 @@ pub const LARGEST_SUGGESTED_DELTA: f64 = 1e-6;
 
 /// The expected loss from which a model is useless: half of the possible gain.
 pub const USELESS: f64 = 0.5;
+
+/// Epsilon of a model without and of one with the Fourier features that are [tried](Training::trying_fourier), in proportion: noise
+/// harms the smaller model less.
+const WITHOUT_AND_WITH: [f64; 2] = [0.65, 1.0];
 
 /// The public shape of encoded records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,6 +86,39 @@ impl Training {
         Ok(Task { loss, classes: classes.unwrap_or(2) })
     }
 
+    /// Returns the training of one of the two models, without and with the Fourier features that are tried, at roughly its part of
+    /// the budget, and the number of its records.
+    fn without_or_with(&self, position: usize, n: u64) -> Result<(Self, u64), TrainError> {
+        let both = Composition::new(WITHOUT_AND_WITH.map(|weight| Candidate { weight, ..Candidate::new(()) }));
+        let Budget { epsilon, delta } = both.budget_of(WITHOUT_AND_WITH[position], self.budget(n)?)?;
+        let of_training = n.saturating_sub(both.records_of_choice(n));
+        Ok((Self { epsilon, delta: Some(delta), tried: None, ..self.clone() }, of_training))
+    }
+
+    /// Returns the recipe that trains without and with the `tried` Fourier features, and chooses.
+    fn trying(&self, tried: FourierFeatures, task: Task, shape: Shape) -> Result<Built, TrainError> {
+        let dim = shape.dim + u64::from(tried.features);
+        let alternative = Alternative { number: 0, dim };
+        let (training, n) = self.without_or_with(0, shape.n)?;
+        let without = training.recipe_of_a_record(task, Shape { n, ..shape })?;
+        let (training, n) = self.without_or_with(1, shape.n)?;
+        let with = training.recipe_of_a_record(task, Shape { n, dim, sparse: false })?;
+        let [weight, weight_with] = WITHOUT_AND_WITH;
+        let candidates = [
+            Candidate { weight, ..Candidate::new(without.recipe) },
+            Candidate { recipe: with.recipe, weight: weight_with, encoding: Some(alternative) },
+        ];
+        let advice = without.advice.map(|advice| Advice {
+            reason: format!(
+                "the better of two models, without and with {} random Fourier features, by their mistakes on other records; without \
+                 them: {}",
+                tried.features, advice.reason
+            ),
+            ..advice
+        });
+        Ok(Built { recipe: Composition::new(candidates).into(), advice })
+    }
+
     /// Returns the number of units of which there are `n` records.
     pub fn units(&self, n: u64) -> u64 {
         self.unit.as_ref().map_or(n, |(_, most)| n / most.max(&1))
@@ -122,6 +161,10 @@ impl Training {
     /// # Errors
     /// Those of [`Entry::cosines`], and of an encoder with that many features.
     pub fn mapped(&self, task: Task, encoder: &Encoder, n: u64) -> Result<Encoder, TrainError> {
+        if self.tried.is_some() {
+            let (training, n) = self.without_or_with(0, n)?;
+            return training.mapped(task, encoder, n);
+        }
         let budget = self.budget_of_a_record(n)?;
         let budget = match self.one_vs_all {
             Some(share) => share.budget_of_each(task.classes, budget)?,
@@ -155,9 +198,14 @@ impl Training {
     /// # Errors
     /// As [`recipe_of_a_record`](Self::recipe_of_a_record).
     pub fn recipe(&self, task: Task, shape: Shape) -> Result<Built, TrainError> {
-        let Built { recipe, advice } = match &self.choice {
-            None => self.recipe_of_a_record(task, shape)?,
-            Some(choice) => choice.recipe(self.candidates(&choice.grid, task, shape)?).into(),
+        let Built { recipe, advice } = match (&self.choice, self.tried) {
+            (None, None) => self.recipe_of_a_record(task, shape)?,
+            (None, Some(tried)) => self.trying(tried, task, shape)?,
+            (Some(_), Some(_)) => {
+                let why = "Fourier features are tried in a choice of their own, not beside one among settings";
+                return Err(dp_optim::Error::Setting { name: "fourier", why, expected: None, help: None }.into());
+            }
+            (Some(choice), None) => choice.recipe(self.candidates(&choice.grid, task, shape)?).into(),
         };
         Ok(Built { recipe: self.protecting(recipe), advice })
     }

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::{Assumption, Certificate};
 use dp_accountant::guarantee::Unit;
-use dp_data::encode::Stored;
+use dp_data::encode::{FourierFeatures, Stored};
 use dp_data::read::{CsvOptions, CuratorWarning, Input};
 use dp_data::spool::{Held, HeldCoordinates, Room};
-use dp_data::{DataError, Encoder, RowSource, UnitBound};
+use dp_data::{Alternatives, DataError, Encoder, RowSource, UnitBound};
 use dp_losses::Real;
 use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng as _, SeededRng};
 use dp_optim::engine::Control;
@@ -28,6 +28,17 @@ const ROWS_OF_UNITS: Purpose = Purpose::Custom(u32::from_be_bytes(*b"unit"));
 #[derive(Debug)]
 pub struct Records<F> {
     /// The encoder, which becomes part of the model.
+    pub encoder: Encoder,
+    /// The rows and their targets.
+    pub rows: Held<F>,
+    /// The same records with the Fourier features that are [tried](super::Training::trying_fourier).
+    pub tried: Option<Box<Tried<F>>>,
+}
+
+/// Records with the Fourier features that are [tried](super::Training::trying_fourier).
+#[derive(Debug)]
+pub struct Tried<F> {
+    /// Their encoder, which becomes part of the model if they are better.
     pub encoder: Encoder,
     /// The rows and their targets.
     pub rows: Held<F>,
@@ -75,7 +86,7 @@ pub fn key_of_units(seed: Option<u64>) -> Result<[u8; 32], dp_mechanisms::Error>
 impl<F: Stored> Records<F> {
     /// Reads a file with labels in the input format of `encoder`; returns warnings for the curator too. `room` states the threads
     /// and the memory. With `map`, which gets the number of records, the functions of columns are chosen once all records are
-    /// there; in single precision they then start from rounded coordinates.
+    /// there; in single precision they then start from rounded coordinates. With `tried` they are encoded a second time.
     ///
     /// # Errors
     /// Those of [`Held::read_units`] and of `map`.
@@ -86,15 +97,27 @@ impl<F: Stored> Records<F> {
         room: &Room,
         bound: Option<&UnitBound>,
         map: Option<impl FnOnce(&Encoder, u64) -> Result<Encoder, E>>,
+        tried: Option<FourierFeatures>,
     ) -> Result<(Self, Vec<CuratorWarning>), E> {
-        let Some(map) = map else {
+        if map.is_none() && tried.is_none() {
             let (rows, warnings) = Held::read_units(input, &encoder, options, room, bound)?;
-            return Ok((Self { encoder, rows }, warnings));
+            return Ok((Self { encoder, rows, tried: None }, warnings));
+        }
+        let (mut coordinates, warnings) = HeldCoordinates::read_units(input, &encoder, options, room, bound)?;
+        let encoder = map.map_or(Ok(encoder.clone()), |map| map(&encoder, coordinates.len()))?;
+        let Some(tried) = tried else {
+            let rows = coordinates.encode(&encoder, room.spool.workers, room)?;
+            return Ok((Self { encoder, rows, tried: None }, warnings));
         };
-        let (coordinates, warnings) = HeldCoordinates::read_units(input, &encoder, options, room, bound)?;
-        let encoder = map(&encoder, coordinates.len())?;
-        let rows = coordinates.encode(&encoder, room.spool.workers, room)?;
-        Ok((Self { encoder, rows }, warnings))
+        let with = encoder.with_fourier(Some(tried))?;
+        // Each encoding takes its part of the memory, by its number of features.
+        let part = |dim: usize| {
+            let share = dim as f64 / (encoder.dim() + with.dim()) as f64;
+            Room { memory: (share * room.memory as f64) as u64, ..room.clone() }
+        };
+        let rows = coordinates.encode(&encoder, room.spool.workers, &part(encoder.dim()))?;
+        let rows_with = coordinates.encode(&with, room.spool.workers, &part(with.dim()))?;
+        Ok((Self { encoder, rows, tried: Some(Box::new(Tried { encoder: with, rows: rows_with })) }, warnings))
     }
 }
 
@@ -114,8 +137,23 @@ impl<F: Real + Stored> Records<F> {
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<Released, TrainError> {
-        let Self { encoder, rows } = self;
-        let trained = on_source(rows, &encoder, |source| A::train_any(plan, source, rng, control))?;
+        let Self { encoder, rows, tried } = self;
+        let mut encoder = encoder;
+        let trained = match tried {
+            None => on_source(rows, &encoder, |source| A::train_any(plan, source, rng, control))?,
+            Some(tried) => {
+                let Tried { encoder: with, rows: rows_with } = *tried;
+                let trained = on_source(rows_with, &with, |other| {
+                    on_source(rows, &encoder, |source| {
+                        A::train_any(plan, &mut Alternatives::new(source, vec![other]), rng, control)
+                    })
+                })?;
+                if trained.derivation.choice().is_some_and(|choice| choice.chosen == Some(1)) {
+                    encoder = with;
+                }
+                trained
+            }
+        };
         let weights = trained.weights.get().iter().map(|weight| weight.widen()).collect();
         let model = Model::of_release(encoder, &trained.derivation.model_terms(), weights)?;
         let assumptions = model.assumptions().into_iter().chain(further).collect();
@@ -137,7 +175,7 @@ impl<F: Real + Stored> Records<F> {
     where
         F: Compiled,
     {
-        let Self { encoder, rows } = self;
+        let Self { encoder, rows, .. } = self;
         let weights = on_source(rows, &encoder, |source| train_without_privacy(&recipe, source, key, control))?;
         let weights = weights.expose_without_any_guarantee().into_iter().map(|weight| weight.widen()).collect();
         let model = Model::new(encoder, recipe.loss, weights)?;

@@ -92,7 +92,7 @@ impl Training {
         };
         let input = input.with_workers(self.workers);
         let (records, warnings) =
-            Records::<F>::read(input, encoder, &CsvOptions::default(), &room, bound.as_ref(), map)?;
+            Records::<F>::read(input, encoder, &CsvOptions::default(), &room, bound.as_ref(), map, self.tried)?;
         let trained = match self.seed {
             Some(seed) => self.on_records(records, &mut SeededRng::new(seed), control)?,
             None => self.on_records(records, &mut OsSeeded::new()?, control)?,
@@ -114,7 +114,7 @@ impl Training {
         examples: Examples<f64>,
         rng: &mut R,
     ) -> Result<ModelFile, TrainError> {
-        let records = Records { encoder, rows: Held::Memory(examples) };
+        let records = Records { encoder, rows: Held::Memory(examples), tried: None };
         self.on_records(records, rng, &mut Control::default()).map(|trained| trained.file)
     }
 

@@ -70,7 +70,7 @@ fn spooled_rows_train_the_same_models(text: &str, sparse: bool) {
         let room = Room { memory, ..Room::default() };
         let (rows, _) = Held::<f64>::read(input, &encoder, &CsvOptions::default(), &room).unwrap();
         assert_eq!(matches!(rows, Held::Spool(_)), memory == 0);
-        Records { encoder: encoder.clone(), rows }
+        Records { encoder: encoder.clone(), rows, tried: None }
     };
     for entry in catalogue::ALGORITHMS {
         let training = Training::new(3.0, 1e-6).unwrap().by(entry.name).unwrap();

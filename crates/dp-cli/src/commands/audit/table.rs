@@ -37,8 +37,9 @@ const CLASSES: u32 = 3;
 /// The algorithms and settings of tuning: noise on the model, in the objective and in every step.
 const TUNED: [(&str, &str); 3] =
     [("bolt-on-strongly-convex", "--lambda 0.05,0.5"), ("obj-pert", "--lambda 1,4"), ("dp-gd", "--lambda 0,0.5")];
-const TUNING: [&str; 4] = [
+const TUNING: [&str; 5] = [
     "portions",
+    "composition",
     "random-stopping --trial-law logarithmic",
     "random-stopping --trial-law geometric",
     "random-stopping --trial-law poisson",

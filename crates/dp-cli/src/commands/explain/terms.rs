@@ -109,7 +109,7 @@ pub const TERMS: &[Term] = &[
         names: &["fourier-features", "random-fourier-features"],
         text: "Cosines of random directions through all columns that become features (`--fourier`), so that a model learns \
                interactions of columns. They follow from the schema and from a public seed. Where columns do not interact they only \
-               add noise.",
+               add noise; `--fourier-if-better` trains without and with them and chooses privately.",
     },
     Term {
         names: &["gaussian-mechanism", "gaussian"],

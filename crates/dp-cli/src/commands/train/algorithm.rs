@@ -39,6 +39,10 @@ fn training(config: &TrainConfig, algorithm: &'static Entry, budget: Budget, rel
         Some(choice) => training.choosing(choice),
         None => training,
     };
+    let training = match config.tried {
+        Some(fourier) => training.trying_fourier(fourier),
+        None => training,
+    };
     match &config.unit {
         Some(unit) => training.per_unit(&unit.column, unit.most),
         None => training,
@@ -205,7 +209,7 @@ impl PrivateAlgorithm {
         match &config.tuning {
             // Each is checked alone: the cost of the selection does not depend on the number of records.
             Some(tuning) => tuning.grid.iter().try_for_each(|settings| check(&config.for_settings(settings))),
-            None => check(config),
+            None => check(&TrainConfig { tried: None, ..config.clone() }),
         }
     }
 

@@ -38,6 +38,8 @@ pub struct TrainConfig {
     pub knowledge: Knowledge,
     /// The scaling of rows.
     pub encoding: Encoding,
+    /// The Fourier features that are tried, if a model with them and one without them are compared.
+    pub tried: Option<FourierFeatures>,
     /// True if the algorithm chooses the functions of numeric columns.
     pub map_is_chosen: bool,
     /// The target of the feature projection.
@@ -175,6 +177,8 @@ impl TrainConfig {
         let one_vs_all = one_vs_all(args)?;
         check_sums(args, &input, tuning.is_some())?;
         let at_base_rate = at_base_rate(args, tuning.is_some())?;
+        check_trial(args, tuning.is_some())?;
+        let fourier = fourier(args)?;
         let unit = unit(args, &input)?;
         let asked = AskedLoss::new(args.loss, args.huber_width)?;
         let asked = if one_vs_all.is_some() { asked.one_against_the_rest()? } else { asked };
@@ -205,7 +209,8 @@ impl TrainConfig {
         }
         Ok(Self {
             knowledge,
-            encoding: encoding(args, input.format)?,
+            encoding: encoding(args, input.format, fourier.filter(|_| !args.fourier_if_better))?,
+            tried: fourier.filter(|_| args.fourier_if_better),
             map_is_chosen: map_is_chosen(args, input.format),
             projection: args.project,
             projection_seed: args.project_seed.map(|seed| public_seed("--project-seed", seed)).transpose()?,
@@ -250,6 +255,12 @@ impl TrainConfig {
         };
         if let Some(tuning) = &self.tuning {
             tuning.check_loss(loss)?;
+        }
+        if self.tried.is_some() && loss.classes().is_none() {
+            let why = format!("{loss} is a loss of numbers; models are compared by their right predictions");
+            return Err(
+                conflict("--fourier-if-better", why).help("omit --fourier-if-better: --fourier alone always uses them")
+            );
         }
         let one_vs_all = self.one_vs_all.map(|asked| OneVsAll { classes, ..asked });
         Ok(Self { loss, one_vs_all, ..self.clone() })
@@ -425,16 +436,38 @@ fn public_seed(flag: &str, seed: u64) -> Result<u64, Failure> {
     Err(Failure::usage(flag, format!("{flag} is {seed}")).expected("a number below 2^53"))
 }
 
-fn encoding(args: &TrainArgs, format: Format) -> Result<Encoding, Failure> {
-    let row_norm = args.row_norm.map(|row_norm| match row_norm {
-        args::RowNorm::Clip => RowNorm::Clip,
-        args::RowNorm::Unit => RowNorm::Unit,
-    });
+/// Rejects a comparison of models with and without Fourier features that cannot be made.
+fn check_trial(args: &TrainArgs, tuned: bool) -> Result<(), Failure> {
+    let refused = |why| Err(conflict("--fourier-if-better", why).help("omit --fourier-if-better"));
+    if !args.fourier_if_better {
+        return Ok(());
+    }
+    if args.algorithm() == args::Algorithm::NonPrivate {
+        return refused("without privacy no budget is shared: compare two trainings by `dp evaluate`");
+    }
+    if tuned {
+        return refused("dp tune makes one choice, among settings");
+    }
+    if args.threshold == args::Threshold::BaseRate {
+        return refused("models are compared by their right predictions at the threshold 0.5");
+    }
+    Ok(())
+}
+
+/// Returns the requested Fourier features.
+fn fourier(args: &TrainArgs) -> Result<Option<FourierFeatures>, Failure> {
     let seed = public_seed("--fourier-seed", args.fourier_seed)?;
-    let fourier = args.fourier.map(|args::Fourier { features, bandwidth }| FourierFeatures {
+    Ok(args.fourier.map(|args::Fourier { features, bandwidth }| FourierFeatures {
         bandwidth,
         seed,
         ..FourierFeatures::new(features)
+    }))
+}
+
+fn encoding(args: &TrainArgs, format: Format, fourier: Option<FourierFeatures>) -> Result<Encoding, Failure> {
+    let row_norm = args.row_norm.map(|row_norm| match row_norm {
+        args::RowNorm::Clip => RowNorm::Clip,
+        args::RowNorm::Unit => RowNorm::Unit,
     });
     let with_functions = |encoding: Encoding| Encoding { map: feature_map(args), fourier, ..encoding };
     match (format.is_table(), args.scale, row_norm) {

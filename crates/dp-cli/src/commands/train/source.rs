@@ -27,8 +27,8 @@ use crate::interrupt;
 use crate::output::Console;
 use crate::progress::{Counted, Progress};
 
-/// The encoder, the rows, and warnings for the curator.
-pub(super) type LoadedRecords<F> = (Encoder, Held<F>, Vec<CuratorWarning>);
+/// The records, and warnings for the curator.
+pub(super) type LoadedRecords<F> = (Records<F>, Vec<CuratorWarning>);
 
 /// The encoding, as far as it is known before the records are read.
 pub(super) enum Known {
@@ -114,30 +114,32 @@ impl Known {
         console.detail(&format!("rows that need more than {} go to a temporary file in `{folder}`", Bytes(*memory)));
         let start = |total| Progress::start(config.progress, console, "read", Counted::Bytes, total);
         let csv = &config.input.csv;
-        let (encoder, rows, warnings) = match self {
+        let (records, warnings) = match self {
             Self::Encoder(encoder, data) => {
                 let input = config.input.and_labels(data.open_metered(start)?)?.with_workers(config.workers);
                 let bound = bound(config)?;
                 let chooses = config.map_is_chosen && encoder.schema().is_some();
                 let map = |encoder: &Encoder, n| algorithm::mapped(&config.for_records(n), encoder, n);
                 let map = chooses.then_some(map);
-                let (records, warnings) = Records::read(input, *encoder, csv, &config.room, bound.as_ref(), map)?;
-                (records.encoder, records.rows, warnings)
+                Records::read(input, *encoder, csv, &config.room, bound.as_ref(), map, config.tried)?
             }
             Self::Libsvm(format, encoding, data) => {
-                Held::read_libsvm(data.open_metered(start)?, &format, encoding, &config.room)?
+                let (encoder, rows, warnings) =
+                    Held::read_libsvm(data.open_metered(start)?, &format, encoding, &config.room)?;
+                (Records { encoder, rows, tried: None }, warnings)
             }
         };
-        if matches!(rows, Held::Spool(_)) {
+        let of_trial = records.tried.as_ref().map(|tried| &tried.rows);
+        if [Some(&records.rows), of_trial].into_iter().flatten().any(|rows| matches!(rows, Held::Spool(_))) {
             let text =
                 format!("the rows are in a temporary file in `{folder}`: they need more than {}", Bytes(*memory));
             // How much sparse rows of a libsvm file need depends on what they hold.
-            match encoder.input() {
+            match records.encoder.input() {
                 InputFormat::Libsvm(_) => console.warn_curator(&text),
                 _ => console.note(&text),
             }
         }
-        Ok((encoder, rows, warnings))
+        Ok((records, warnings))
     }
 
     /// Leaves the records where they are.
@@ -165,7 +167,8 @@ impl Known {
         }
         console.detail("the rows stay where they are: their engine adds up the gradients of each step");
         let warnings = source.warnings();
-        Ok((*encoder, Held::Elsewhere(Box::new(source), n), warnings))
+        let rows = Held::Elsewhere(Box::new(source), n);
+        Ok((Records { encoder: *encoder, rows, tried: None }, warnings))
     }
 
     /// Checks only the header, and returns the encoder if it is known.

@@ -9,10 +9,8 @@ use dp::training::{Records, Released, Shape};
 use dp::wording::{self, one_line};
 use dp_accountant::certificate::Assumption;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_data::Encoder;
 use dp_data::encode::Stored;
 use dp_data::memory::{self, Bytes};
-use dp_data::spool::Held;
 use dp_losses::Real;
 use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng, SeededRng};
 use dp_optim::catalogue::{Advice, Built};
@@ -35,8 +33,7 @@ use crate::protection;
 
 /// The records, with their public facts.
 struct Encoded<F> {
-    encoder: Encoder,
-    rows: Held<F>,
+    records: Records<F>,
     shape: Shape,
 }
 
@@ -62,16 +59,17 @@ where
     ReplaceOne: TrainsAny<F>,
 {
     // Checked before the records are read if the width is known; for a libsvm file without --dim, afterwards.
+    let of_trial = config.tried.map_or(0, |tried| tried.features as usize);
     if let Known::Encoder(encoder, _) = &known {
-        check_memory(encoder.dim(), config.scores())?;
+        check_memory(encoder.dim() + of_trial, config.scores())?;
     }
-    let (encoder, rows, warnings) = known.load::<F>(config, console)?;
-    let n = rows.len();
+    let (records, warnings) = known.load::<F>(config, console)?;
+    let (n, encoder) = (records.rows.len(), &records.encoder);
     let config = &config.for_records(n);
     for warning in &warnings {
         console.warn_curator(&one_line(&warning.to_string()));
     }
-    let from_data = assumed_public(&encoder);
+    let from_data = assumed_public(encoder);
     if !from_data.is_empty() {
         console.warn(&format!(
             "assumed public, though taken from the data: {}\nthe certificate says so; review a schema (`dp schema`) to \
@@ -79,9 +77,8 @@ where
             wording::names(&from_data)
         ));
     }
-    check_memory(encoder.dim(), config.scores())?;
-    let shape = Shape { n, dim: encoder.dim() as u64, sparse: encoder.prefers_sparse() };
-    let records = Encoded { encoder, rows, shape };
+    check_memory(encoder.dim() + of_trial, config.scores())?;
+    let records = Encoded { shape: Shape::new(encoder, n), records };
     match (config.method, config.seed) {
         (Method::NonPrivate, seed) => {
             let key = match seed {
@@ -170,7 +167,7 @@ fn choose_and_train<A: TrainsAny<F>, F: Real + Stored>(
     if let Some(tuning) = &config.tuning
         && let Way::Public(input) = &tuning.way
     {
-        let mut public = public_records(config, input, &records.encoder, &mut records.rows, console)?;
+        let mut public = public_records(config, input, &mut records.records, console)?;
         let (recipe, position) =
             algorithm.chosen(config, budget, A::KIND, shape, &tuning.grid, |candidates, of_record| {
                 chosen_on_public::<A, F>(&mut public, candidates, shape.n, of_record, config.workers, rng)
@@ -190,7 +187,7 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored>(
     rng: &mut LentRng<'_>,
     console: &Console,
 ) -> Result<TrainedModel, Failure> {
-    let Encoded { encoder, rows, shape } = records;
+    let Encoded { records, shape } = records;
     let started = Instant::now();
     let (advice, plan) = limit::planning(config.limit, config.progress, console, || {
         let Built { recipe, advice } = build()?;
@@ -202,7 +199,6 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored>(
     }
     let summary = plan.summary();
     console.detail(&summary.text);
-    let records = Records { encoder, rows };
     let of_query = config.input.typed.as_ref().is_some_and(TypedTable::is_query).then_some(Assumption::QueryRows);
     let chosen_on = config.tuning.as_ref().and_then(Tuning::assumption);
     let assumptions = chosen_on.into_iter().chain(of_query).collect();
@@ -220,10 +216,9 @@ fn train_baseline<F: Compiled + Stored>(
     key: [u8; 32],
     console: &Console,
 ) -> Result<TrainedModel, Failure> {
-    let Encoded { encoder, rows, shape } = records;
+    let Encoded { records, shape } = records;
     let started = Instant::now();
     let recipe = algorithm::non_private(config, shape)?;
-    let records = Records { encoder, rows };
     let released = with_progress(config, console, shape.n, shape.n.saturating_mul(recipe.passes), |control| {
         records.train_without_privacy(recipe, key, versions(), control).map_err(Failure::from)
     })?;

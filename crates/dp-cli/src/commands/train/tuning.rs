@@ -4,15 +4,14 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
-use dp::training::{Choice, ChoiceMethod, LARGEST_SUGGESTED_DELTA, TrialLaw};
+use dp::training::{Choice, ChoiceMethod, LARGEST_SUGGESTED_DELTA, Records, TrialLaw};
 use dp::verify::TUNED_SETTINGS;
 use dp::wording::one_line;
 use dp_accountant::Delta;
 use dp_accountant::certificate::Assumption;
 use dp_data::encode::Stored;
 use dp_data::read;
-use dp_data::spool::Held;
-use dp_data::{Block, Encoder, Rows, Workers};
+use dp_data::{Block, Rows, Workers};
 use dp_losses::{LossKind, Real};
 use dp_mechanisms::rng::ReleaseRng;
 use dp_optim::DerivesModel as _;
@@ -76,6 +75,7 @@ impl Tuning {
         }
         let way = match args.method {
             TuningMethod::Portions => Way::Private(ChoiceMethod::Portions),
+            TuningMethod::Composition => Way::Private(ChoiceMethod::Composition),
             TuningMethod::RandomStopping => Way::Private(random_stopping(args, grid.len(), delta)?),
             TuningMethod::Public => Way::Public(public_input(args)?),
         };
@@ -176,10 +176,10 @@ fn public_input(args: &TuneArgs) -> Result<InputConfig, Failure> {
 pub(super) fn public_records<F: Real + Stored>(
     config: &TrainConfig,
     input: &InputConfig,
-    encoder: &Encoder,
-    private: &mut Held<F>,
+    private: &mut Records<F>,
     console: &Console,
 ) -> Result<MemorySource<F>, Failure> {
+    let Records { encoder, rows: private, .. } = private;
     let from_data = |error: &dp_data::DataError| Failure::from_data(error);
     let opened = input.open()?.with_workers(config.workers);
     let loaded = read::load::<F>(opened, encoder, &config.input.csv).map_err(|error| from_data(&error))?;

@@ -94,7 +94,7 @@ fn a_map_is_chosen_after_the_records_were_spooled() {
         let expected = enforced(coordinates.encode(&mapped, workers).unwrap(), &mapped);
         // Coordinates of 41 bytes and rows of about 110: both in memory, one, and none.
         for (memory, spools) in [(u64::MAX, false), (1_500_000, true), (1000, true)] {
-            let (held, _) =
+            let (mut held, _) =
                 HeldCoordinates::<f64>::read(input(), &encoder, &CsvOptions::default(), &room(memory)).unwrap();
             assert_eq!((held.len(), matches!(held.0, Held::Spool(_))), (n as u64, memory == 1000));
             let held = held.encode(&mapped, workers, &room(memory)).unwrap();

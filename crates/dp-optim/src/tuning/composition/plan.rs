@@ -1,0 +1,241 @@
+//! The joint plan of candidates and scores, and the trainings one after the other.
+
+use dp_accountant::certificate::{Derivation as Derives, NoiseMode};
+use dp_accountant::{Epsilon, EventLog, bound};
+use dp_data::{KeyedOrder, RowSource, memory};
+use dp_losses::Real;
+use dp_mechanisms::scores::Scores;
+use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng, Released};
+
+use super::{Candidate, Composition, CompositionDerivation, RECIPE};
+use crate::engine::{Control, Progress};
+use crate::error::Error;
+use crate::recipes::promise::Promise;
+use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
+use crate::trained::Trained;
+use crate::tuning::agreement::{agreement, sensitivity};
+use crate::tuning::calibration;
+use crate::tuning::portion::Portion;
+
+/// The fraction of the budget at which the search for the noise ends.
+const CLOSE: f64 = 1.0 - 1e-4;
+
+/// What an epsilon must be.
+const REACHABLE: &str = "the range that these trainings together can reach: raise epsilon, or use fewer candidates";
+
+/// The plan of the best of several trainings.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CompositionPlan<P: Planned<A>, A: RecordAdjacency> {
+    candidates: Vec<P>,
+    choice: Exponential<A>,
+    unit: f64,
+    derivation: CompositionDerivation<P::Derivation>,
+    noise_mode: NoiseMode,
+    promise: Promise,
+}
+
+/// The positions of the records, cut in two.
+pub(super) struct Cut {
+    /// Those of the trainings, then those of the choice.
+    positions: Vec<u32>,
+    /// The same in sources that were brought into this order: 0, 1, 2, ...
+    in_place: Vec<u32>,
+    of_training: usize,
+    /// The encodings whose sources were brought into it.
+    rearranged: Vec<u32>,
+}
+
+impl Cut {
+    /// Returns the positions of the records for training and of those for the choice, in this encoding.
+    pub(super) fn of(&self, encoding: u32) -> (&[u32], &[u32]) {
+        let positions = if self.rearranged.contains(&encoding) { &self.in_place } else { &self.positions };
+        positions.split_at(self.of_training)
+    }
+}
+
+impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
+    pub(super) fn new<R: Recipe<Plan<A> = P>>(
+        recipe: &Composition<R>,
+        n: u64,
+        dim: u64,
+        budget: Budget,
+    ) -> Result<Self, Error> {
+        let choice_records = recipe.records_of_choice(n);
+        let of_training = n.saturating_sub(choice_records);
+        if of_training == 0 {
+            let range = "one for training and one for the choice, or more";
+            return Err(Error::Count { name: "number of records", value: n, range });
+        }
+        let plan = |candidate: &Candidate<R>, epsilon: f64| {
+            let of_model = Budget { epsilon: Epsilon::new(epsilon * candidate.weight)?, ..budget };
+            let dim = candidate.encoding.map_or(dim, |other| other.dim);
+            candidate.recipe.plan_copies::<A>(of_training, dim, of_model, 1)
+        };
+        let number = |candidate: &Candidate<R>| candidate.encoding.map_or(0, |other| other.number.saturating_add(1));
+        let encodings: Vec<u32> = recipe.candidates.iter().map(number).collect();
+        let attempt = |epsilon: Epsilon| {
+            let candidates: Vec<P> =
+                recipe.candidates.iter().map(|candidate| plan(candidate, epsilon.get())).collect::<Result<_, _>>()?;
+            let derivation = CompositionDerivation {
+                n,
+                choice_records,
+                choice_epsilon: budget.epsilon.get(),
+                each: candidates.iter().map(Planned::derivation).collect(),
+                encodings: encodings.clone(),
+                chosen: None,
+            };
+            derivation.terms()?;
+            let cost = bound::epsilon(&derivation.event_of_trainings()?, budget.delta)?.value;
+            Ok(((candidates, derivation), cost))
+        };
+        let first = recipe.first_unit(budget)?;
+        let ((candidates, derivation), unit) = calibration::largest(budget.epsilon, first, CLOSE, REACHABLE, attempt)?;
+        // An integer that a double represents exactly.
+        let scores = LInfSensitivity::<A>::new(sensitivity(RECIPE, A::KIND)? as f64)?;
+        Ok(Self {
+            candidates,
+            choice: Exponential::new(scores, budget.epsilon)?,
+            unit,
+            noise_mode: derivation.terms()?.noise_mode,
+            promise: Promise::new(derivation.event()?, budget, 1)?,
+            derivation,
+        })
+    }
+
+    /// Returns the planned candidates.
+    pub fn candidates(&self) -> &[P] {
+        &self.candidates
+    }
+
+    /// Returns `t`: the epsilon of a candidate of weight 1, at the budget's delta.
+    pub fn epsilon_of_weight_one(&self) -> f64 {
+        self.unit
+    }
+
+    /// Returns the mechanism of the choice, whose score is a candidate's number of correct minus incorrect predictions.
+    pub fn choice(&self) -> &Exponential<A> {
+        &self.choice
+    }
+
+    /// Returns the derivation of the release.
+    pub fn derivation(&self) -> &CompositionDerivation<P::Derivation> {
+        &self.derivation
+    }
+
+    /// Cuts the records in two at random. A source that can brings those of the trainings to the front, so that they are borrowed.
+    pub(super) fn cut<F: Real>(&self, source: &mut dyn RowSource<F>, rng: &mut impl ReleaseRng) -> Result<Cut, Error> {
+        let mut key = [0; 32];
+        rng.fill_bytes(&mut key);
+        let CompositionDerivation { n, choice_records, ref encodings, .. } = self.derivation;
+        let n =
+            u32::try_from(n).map_err(|_| Error::Count { name: "number of records", value: n, range: "below 2^32" })?;
+        let mut positions = KeyedOrder::new(n, key, 0).positions()?;
+        // It is below n.
+        let of_training = n as usize - choice_records as usize;
+        // Both in their own order: the same bits, whether or not a source can be rearranged.
+        positions[..of_training].sort_unstable();
+        positions[of_training..].sort_unstable();
+        let in_place = memory::collect(0..n, "the order of the rows")?;
+        let mut cut = Cut { positions, in_place, of_training, rearranged: Vec::new() };
+        for &encoding in encodings {
+            if !cut.rearranged.contains(&encoding) && encoded(source, encoding)?.rearrange(&cut.positions)? {
+                cut.rearranged.push(encoding);
+            }
+        }
+        Ok(cut)
+    }
+
+    /// Trains every candidate, then chooses one.
+    fn release<F: Real>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        rng: &mut impl ReleaseRng,
+        control: &mut Control<'_>,
+    ) -> Result<(Released<Vec<F>>, u32, EventLog<A>), Error> {
+        let cut = self.cut(source, rng)?;
+        let n = self.derivation.n;
+        let (mut models, mut of_trainings) = (Vec::with_capacity(self.candidates.len()), EventLog::new());
+        let mut done = 0u64;
+        for (candidate, &encoding) in self.candidates.iter().zip(&self.derivation.encodings) {
+            let (positions, _) = cut.of(encoding);
+            let length = positions.len() as u64;
+            let mut show = |at: Progress| {
+                if let Some(show) = &mut control.progress {
+                    let rows = done.saturating_add(at.pass.saturating_mul(length)).saturating_add(at.rows);
+                    show(Progress { pass: rows / n, rows: rows % n });
+                }
+            };
+            let mut watched = Control { progress: Some(&mut show), cancelled: control.cancelled, ..*control };
+            // A pointer keeps the type of nested sources finite.
+            let rows: &mut dyn RowSource<F> = &mut Portion::new(encoded(source, encoding)?, positions);
+            let Trained { weights, log, .. } = candidate.train::<F>(rows, &mut rng.lend(), &mut watched)?;
+            of_trainings.record_all(log);
+            done = done.saturating_add(candidate.summary().rows);
+            models.push(weights);
+        }
+        let mut scores = Vec::with_capacity(models.len());
+        for (weights, &encoding) in models.iter().zip(&self.derivation.encodings) {
+            let (_, positions) = cut.of(encoding);
+            let rows = &mut Portion::new(encoded(source, encoding)?, positions);
+            scores.push(agreement(rows, weights.get(), control)? as f64);
+        }
+        let scores = Bounded::with_proven_sensitivity(Scores::new(scores)?, self.choice.sensitivity());
+        let mut of_choice = EventLog::new();
+        let chosen = self.choice.release(scores, &mut of_choice, rng)?.into_inner();
+        let mut log = EventLog::new();
+        log.record_parallel([of_trainings, of_choice]);
+        Ok((models.swap_remove(chosen), chosen as u32, log))
+    }
+}
+
+/// Returns the records in an encoding: 0 is that of the source itself.
+pub(super) fn encoded<F>(source: &mut dyn RowSource<F>, encoding: u32) -> Result<&mut dyn RowSource<F>, Error> {
+    let Some(number) = encoding.checked_sub(1) else { return Ok(source) };
+    source.alternative(number as usize).ok_or(Error::Shape {
+        name: "the number of an encoding",
+        planned: encoding.into(),
+        found: 0,
+    })
+}
+
+impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for CompositionPlan<P, A> {
+    type Derivation = CompositionDerivation<P::Derivation>;
+
+    fn promise(&self) -> &Promise {
+        &self.promise
+    }
+
+    fn derivation(&self) -> Self::Derivation {
+        self.derivation.clone()
+    }
+
+    fn summary(&self) -> Summary {
+        let each: Vec<Summary> = self.candidates.iter().map(Planned::summary).collect();
+        let first = each.first().map_or("", |first| &first.text);
+        let CompositionDerivation { n, choice_records, .. } = self.derivation;
+        let text = format!(
+            "{} candidates on the same {} records, chosen on {choice_records} others; the first with {first}",
+            each.len(),
+            n - choice_records
+        );
+        Summary { sensitivity: None, rows: each.iter().fold(0, |sum, each| sum.saturating_add(each.rows)), text }
+    }
+
+    fn train<F: Real>(
+        &self,
+        source: &mut dyn RowSource<F>,
+        rng: &mut (impl ReleaseRng + ?Sized),
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A, Self::Derivation>, Error> {
+        for &encoding in &self.derivation.encodings {
+            let found = encoded(source, encoding)?.describe()?.n;
+            if found != self.derivation.n {
+                return Err(Error::Shape { name: "n", planned: self.derivation.n, found });
+            }
+        }
+        let (weights, chosen, log) = self.release(source, &mut rng.lend(), control)?;
+        source.finish()?;
+        let derivation = CompositionDerivation { chosen: Some(chosen), ..self.derivation.clone() };
+        self.promise.kept(weights, log, derivation, self.noise_mode)
+    }
+}
