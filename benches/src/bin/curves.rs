@@ -204,6 +204,9 @@ fn report(file: &File, options: &Options, cells: &mut Vec<Cell>) -> Result<(), B
             let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
             let mut cell = Cell::new();
             for NamedMap { name: map_name, map, fourier, tried } in &options.maps {
+                if options.base_rate && tried.is_some() {
+                    return Err("--base-rate is not for models that are compared".into());
+                }
                 let (train_n, dim) = ((n - n / 5) as u64, plain.dim() as u64);
                 let request = Request::new(&settings, loss, budget, AdjacencyKind::ZeroOut, train_n, dim);
                 let joint = Encoder::new(&schema, Encoding { fourier: *fourier, ..Encoding::UNIT_ROWS })?;

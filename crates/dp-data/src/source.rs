@@ -167,18 +167,8 @@ pub trait RowSource<F> {
         Ok(None)
     }
 
-    /// Brings the records into another order for good: the one at `positions[i]` comes to position `i`. Returns false, and leaves them,
-    /// if the source cannot.
-    ///
-    /// # Errors
-    /// Positions that are not those of all records, or no memory.
-    fn rearrange(&mut self, positions: &[u32]) -> Result<bool, SourceError> {
-        let _ = positions;
-        Ok(false)
-    }
-
-    /// Returns the same records in another encoding, by its number from 0; `None` if the source has no such encoding. A record that
-    /// is null is null in all of them, and each row depends on its own record alone.
+    /// Returns the same records in another encoding, by its number from 0; `None` if the source has no such encoding. Position `i`
+    /// is the same record in all of them, and a record that is null is null in all. Each row depends on its own record alone.
     fn alternative(&mut self, number: usize) -> Option<&mut dyn RowSource<F>> {
         let _ = number;
         None

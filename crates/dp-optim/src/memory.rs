@@ -152,13 +152,6 @@ impl<F: Feature> RowSource<F> for MemorySource<F> {
         Ok(self.gathered.block(self.examples.dim()))
     }
 
-    fn rearrange(&mut self, positions: &[u32]) -> Result<bool, SourceError> {
-        self.declare_order()?;
-        self.examples.permute(positions).map_err(misfit)?;
-        self.order.clear();
-        Ok(true)
-    }
-
     fn select<'a>(&'a mut self, positions: &'a [u32]) -> Result<Option<Selection<'a, F>>, SourceError> {
         self.declare_order()?;
         self.examples.select(positions).map(Some).map_err(outside)

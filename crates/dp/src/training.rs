@@ -251,10 +251,11 @@ impl Training {
         Self { map: Some(map), ..self }
     }
 
-    /// Tries these random Fourier features: trains with and without them on all records, and releases the model with more right
-    /// predictions, by noisy counts ([`Composition`](dp_optim::tuning::Composition)). Models and counts share the budget: the
-    /// model without them has about half of epsilon, the one with them five sixths. In place of those of the
-    /// [encoding](Self::with_encoding); for labels of classes.
+    /// Tries these random Fourier features: trains without and with them on the same nine tenths of the records, and releases the
+    /// model that makes fewer mistakes on the other tenth, chosen privately ([`Composition`](dp_optim::tuning::Composition)). Both
+    /// trainings share the budget: with a delta the model without the features has about half of epsilon and the one with them
+    /// five sixths, without a delta four and six tenths. It replaces features of the [encoding](Self::with_encoding), and is for
+    /// labels of classes.
     ///
     /// # Examples
     /// ```

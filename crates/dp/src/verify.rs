@@ -11,6 +11,7 @@
 //!   ranges or names: a worse model under the same arithmetic, which needs no record;
 //! - state a weaker requested guarantee, another version number of a crate, or settings that do not influence the sensitivity
 //!   of this recipe (the guarantee stays the same);
+//! - leave out a candidate of a private choice that was not released, whose training then seems to cost nothing;
 //! - invent a whole run: another number of records with the noise that would follow from it, noise that was never drawn,
 //!   rounded noise called exact, a seeded run called unseeded, columns called reviewed.
 //!

@@ -283,7 +283,8 @@ pub struct TrainArgs {
     /// Random Fourier features of all columns together, for interactions (CSV): NUMBER or NUMBER:BANDWIDTH [default: none]
     #[arg(long, value_name = "HOW", help_heading = "Data")]
     pub fourier: Option<Fourier>,
-    /// Train with and without the Fourier features and keep the better model, chosen privately: both trainings share the budget
+    /// Train without and with the Fourier features on nine tenths of the records, and keep the better one on the rest, chosen
+    /// privately; both trainings share the budget
     #[arg(long, requires = "fourier", help_heading = "Data", conflicts_with_all = ["sums", "project"])]
     pub fourier_if_better: bool,
     /// Public seed of Fourier features, chosen without looking at records

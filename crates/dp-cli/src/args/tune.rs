@@ -11,7 +11,8 @@ pub enum TuningMethod {
     /// 3). It costs as much as one training.
     #[default]
     Portions,
-    /// Each combination is trained on all records, and the best one is kept; the costs of all trainings add up.
+    /// Each combination is trained on the same nine tenths of the records, and the others choose; the costs of all trainings
+    /// compose.
     Composition,
     /// The best of a random number of trainings on all records, of combinations at random (Papernot and Steinke 2022).
     RandomStopping,
@@ -42,7 +43,7 @@ Examples:
     --lambda 1e-4,1e-3,1e-2 --passes 5,10 --out model.json
   dp tune --data people.csv --schema schema.toml --epsilon 1 --delta 1e-6 --algorithm dp-sgd --batch-size 100,1000 \\
     --method random-stopping --trials 8 --out model.json
-  dp tune --data people.csv --schema schema.toml --epsilon 1 --delta 1e-6 --lambda 1e-4,1e-2 --method composition \
+  dp tune --data people.csv --schema schema.toml --epsilon 1 --delta 1e-6 --lambda 1e-4,1e-2 --method composition \\
     --out model.json
   dp tune --data people.csv --schema schema.toml --epsilon 1 --lambda 0,1e-3 --method public --public survey.csv \\
     --out model.json")]

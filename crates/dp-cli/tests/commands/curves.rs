@@ -203,9 +203,36 @@ fn fourier_features_are_kept_only_if_they_are_better() {
     assert!(text.contains("public_encodings") && text.contains("public_projection"));
     assert!(accuracy(&place) > 0.8);
     place.dp(&["verify", "m.json"]).ok();
+    // Every kind of training.
+    place.write("three.toml", SCHEMA.replace("positive = 'yes'\nnegative = 'no'", "classes = ['yes', 'no', 'none']"));
+    for more in [
+        "--delta 0",
+        "--adjacency replace-one",
+        "--float f32",
+        "--curves none",
+        "--algorithm dp-sgd --passes 2",
+        "--algorithm bolt-on-convex --passes 2",
+        "--unit pay --max-rows 2",
+        "--schema three.toml",
+        "--schema three.toml --one-vs-all split --algorithm bolt-on-convex --passes 1",
+    ] {
+        let named: Vec<&str> = more.split(' ').collect();
+        let other = |flag: &str| named.contains(&flag);
+        let usual = TRAIN[1..].chunks(2).filter(|pair| !other(pair[0]));
+        let run: Vec<&str> =
+            ["train"].into_iter().chain(usual.flatten().copied()).chain(named.iter().copied()).collect();
+        let add = ["--fourier", "30", "--fourier-if-better", "--anyway", "--out", "k.json", "--force", "--json"];
+        let found = place.dp(&[&run[..], &add].concat()).json();
+        assert!(
+            found["epsilon"].as_f64().unwrap() <= 2.0 && found["epsilon"].as_f64().unwrap() > 1.9,
+            "{more}: {found}"
+        );
+        place.dp(&["verify", "k.json"]).ok();
+    }
     // A dry run plans both.
     let dry = ["--fourier", "100", "--fourier-if-better", "--out", "n.json", "--dry-run", "--n", "6000", "--json"];
     let foreseen = place.dp(&[&TRAIN[..], &dry].concat()).json();
+    assert_eq!((&foreseen["tried"]["features"], &foreseen["fourier"]), (&100.into(), &Value::Null));
     assert!(foreseen["plan"].as_str().unwrap().starts_with("2 candidates on the same 5400 records"), "{foreseen}");
 }
 
@@ -239,6 +266,10 @@ fn where_no_choice_can_be_made_it_is_refused() {
     );
     let numbers = ["train", "--data", "train.csv", "--schema", "numbers.toml", "--epsilon", "1", "--out", "m.json"];
     place.dp(&[&numbers[..], &add].concat()).fails(2, "usage.conflict").says("loss of numbers");
+    let many = ["--fourier", "4000000000", "--fourier-if-better", "--out", "m.json", "--dry-run"];
+    place.dp(&[&TRAIN[..], &many].concat()).fails(3, "encoding.map");
+    let one = ["--fourier", "4", "--fourier-if-better", "--out", "m.json", "--dry-run", "--n", "1"];
+    place.dp(&[&TRAIN[..], &one].concat()).fails(4, "privacy.refused").says("2 or more");
     let run = place.dp(&[&TRAIN[..], &["--fourier-if-better", "--out", "m.json"]].concat());
     assert!(run.code == 2 && run.stderr.contains("--fourier"), "{run:?}");
     assert!(!place.files().contains(&"m.json".to_owned()));

@@ -8,8 +8,8 @@ use crate::sums::SumSource;
 /// A source whose [alternatives](RowSource::alternative) are other sources, which hold the same records in other encodings.
 ///
 /// # Privacy
-/// The caller vouches that each record of one source is one record of each other source, and that every source keeps its own
-/// bounds. Numbers of records that differ are noticed by whoever trains.
+/// The caller vouches that position `i` is the same record in every source. Each source keeps its own bounds. Numbers of records
+/// that differ are noticed by whoever trains.
 ///
 /// # Examples
 /// ```
@@ -59,10 +59,6 @@ impl<F> RowSource<F> for Alternatives<'_, F> {
 
     fn select<'a>(&'a mut self, positions: &'a [u32]) -> Result<Option<Selection<'a, F>>, SourceError> {
         self.source.select(positions)
-    }
-
-    fn rearrange(&mut self, positions: &[u32]) -> Result<bool, SourceError> {
-        self.source.rearrange(positions)
     }
 
     fn alternative(&mut self, number: usize) -> Option<&mut dyn RowSource<F>> {

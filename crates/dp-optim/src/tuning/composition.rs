@@ -1,11 +1,13 @@
 //! Several candidates, each trained on the same records; the best model is released.
 //!
 //! ```text
-//! S, S'   the records, cut in two at random, whatever they are: S' has a tenth of them
+//! S, S'   the records, cut in two at random, whatever they are: S' has a tenth of them, S the others
 //! w_i     candidate i, trained on S in its encoding, i = 1..l
 //! χ_i     mistakes of w_i on S'
 //! i with probability proportional to exp(-ε (χ_i - min χ)/2);   w_i and i are released
 //! ```
+//! Under [`ZeroOut`](dp_accountant::ZeroOut) the exponent is `ε (χ_i - min χ)`, as in [`portions`](crate::tuning::portions).
+//!
 //! Candidates may read the records in different encodings ([`RowSource::alternative`](dp_data::RowSource::alternative)): so one
 //! can train with and without features that help on some tables and harm on others. Their mistakes are counted on other records
 //! than those of the training, because a model with more features fits those better, noise included.
@@ -14,12 +16,14 @@
 //! Neighbours differ in one record, which lies in `S` or in `S'`, the same for both. If it is in `S`, all models may be published:
 //! they are releases one after the other on the same records, whose costs compose; the choice is a function of them and of
 //! records that do not differ. If it is in `S'`, the models have the same law, and given them the choice is the exponential
-//! mechanism's, as in [`portions`](crate::tuning::portions). So the whole costs what the trainings together cost, or ε.
+//! mechanism's. So the whole costs what the trainings together cost, or ε
+//! ([`DpEvent::Parallel`](dp_accountant::DpEvent::Parallel)).
 //!
 //! # Calibration
 //! Candidate `i` is planned at epsilon `t v_i`, `v_i` its [weight](Candidate::weight). `t` is the largest, to within 1e-4, for
 //! which the accountant's bound of all trainings meets the budget. With a delta the noise of `l` candidates of equal weight is
-//! about `√l` times that of one training: less than [random stopping](crate::tuning::random_stopping) costs up to about four.
+//! about `√l` times that of one training. Up to about four candidates this is less noise than with [random
+//! stopping](crate::tuning::random_stopping).
 
 mod derivation;
 mod plan;
@@ -110,34 +114,25 @@ impl<R> Candidate<R> {
 pub struct Composition<R = AnyRecipe> {
     /// The candidates: algorithms that train the same kind of model, with the same loss, bounds and kind of noise.
     pub candidates: Vec<Candidate<R>>,
-    /// Share of the records that are kept for the choice, in (0, 1).
-    pub choice_share: f64,
 }
 
 impl Composition {
-    /// The usual share of the records for the choice.
-    pub const CHOICE_SHARE: f64 = 0.1;
-}
-
-impl<R> Composition<R> {
-    /// Creates a choice among `candidates` on the usual [share](Composition::CHOICE_SHARE) of the records.
-    pub fn new(candidates: impl IntoIterator<Item = Candidate<R>>) -> Self {
-        Self { candidates: candidates.into_iter().collect(), choice_share: Composition::CHOICE_SHARE }
-    }
-
-    /// Returns the number of records, of `n`, on which the choice is made: at least one.
+    /// Returns the number of records, of `n`, on which the choice is made: a tenth, at least one.
     ///
     /// # Examples
     /// ```
-    /// use dp_losses::LossKind;
-    /// use dp_optim::recipes::BoltOn;
-    /// use dp_optim::tuning::composition::{Candidate, Composition};
-    /// let recipe = Composition::new([Candidate::new(BoltOn::convex(LossKind::Logistic))]);
-    /// assert_eq!((recipe.records_of_choice(999), recipe.records_of_choice(2)), (99, 1));
+    /// use dp_optim::tuning::Composition;
+    /// assert_eq!((Composition::records_of_choice(999), Composition::records_of_choice(2)), (99, 1));
     /// ```
-    pub fn records_of_choice(&self, n: u64) -> u64 {
-        // Rounded down.
-        ((self.choice_share * n as f64) as u64).max(1)
+    pub const fn records_of_choice(n: u64) -> u64 {
+        if n < 10 { 1 } else { n / 10 }
+    }
+}
+
+impl<R> Composition<R> {
+    /// Creates a choice among `candidates`.
+    pub fn new(candidates: impl IntoIterator<Item = Candidate<R>>) -> Self {
+        Self { candidates: candidates.into_iter().collect() }
     }
 
     /// Returns roughly the budget of a candidate of this weight. Choices by public numbers use it.
@@ -164,10 +159,6 @@ impl<R> Composition<R> {
 
     fn check(&self) -> Result<(), Error> {
         check_number(self.candidates.len())?;
-        if !(self.choice_share > 0.0 && self.choice_share < 1.0) {
-            let (name, value) = ("share of the choice", self.choice_share);
-            return Err(Error::OutOfRange { name, value, range: "(0, 1)" });
-        }
         self.candidates.iter().try_for_each(|candidate| positive("weight of a candidate", candidate.weight).map(drop))
     }
 }

@@ -1,9 +1,7 @@
 //! A portion of a source's records as a separate source.
 
 use dp_data::memory::{collect, reserve};
-use dp_data::{
-    Block, Description, KeyedOrder, Order, PassReceipt, PassRequest, RowSource, RowStream, Selection, SourceError,
-};
+use dp_data::{Block, Description, KeyedOrder, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 
 use crate::error::Error;
 
@@ -17,16 +15,13 @@ const POSITIONS: &str = "the positions of a portion of the rows";
 pub(super) struct Portion<'s, F> {
     source: &'s mut dyn RowSource<F>,
     positions: &'s [u32],
-    /// True for the first records of the source, of which a pass in the declared order borrows blocks.
-    is_prefix: bool,
     /// The positions in the underlying source of the records requested last.
     asked: Vec<u32>,
 }
 
 impl<'s, F> Portion<'s, F> {
     pub(super) fn new(source: &'s mut dyn RowSource<F>, positions: &'s [u32]) -> Self {
-        let is_prefix = positions.iter().zip(0..).all(|(&position, i)| position == i);
-        Self { source, positions, is_prefix, asked: Vec::new() }
+        Self { source, positions, asked: Vec::new() }
     }
 }
 
@@ -55,10 +50,6 @@ impl<F> RowSource<F> for Portion<'_, F> {
     }
 
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
-        if self.is_prefix && request.order == Order::Declared {
-            let stream = self.source.open_pass(request)?;
-            return Ok(Box::new(Prefix { stream, left: self.positions.len(), rows: 0 }));
-        }
         self.asked.clear();
         reserve(&mut self.asked, self.positions.len(), POSITIONS)?;
         match KeyedOrder::of_pass(self.positions.len() as u32, request) {
@@ -105,30 +96,6 @@ impl<F> RowStream<F> for PortionPass<'_, F> {
     }
 }
 
-/// The first records of a pass.
-struct Prefix<'a, F> {
-    stream: Box<dyn RowStream<F> + 'a>,
-    left: usize,
-    rows: u64,
-}
-
-impl<F> RowStream<F> for Prefix<'_, F> {
-    fn next_block(&mut self) -> Result<Option<Block<'_, F>>, SourceError> {
-        if self.left == 0 {
-            return Ok(None);
-        }
-        let Some(block) = self.stream.next_block()? else { return Ok(None) };
-        let block = block.slice(0..block.len().min(self.left));
-        self.left -= block.len();
-        self.rows += block.len() as u64;
-        Ok(Some(block))
-    }
-
-    fn receipt(self: Box<Self>) -> Result<PassReceipt, SourceError> {
-        Ok(PassReceipt { rows: self.rows })
-    }
-}
-
 /// A source that outlives its reader: [`finish`](RowSource::finish) is not forwarded.
 pub(super) struct Unfinished<'s, F>(pub(super) &'s mut dyn RowSource<F>);
 
@@ -143,9 +110,5 @@ impl<F> RowSource<F> for Unfinished<'_, F> {
 
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
         self.0.gather(positions)
-    }
-
-    fn select<'a>(&'a mut self, positions: &'a [u32]) -> Result<Option<Selection<'a, F>>, SourceError> {
-        self.0.select(positions)
     }
 }

@@ -442,7 +442,6 @@ fn plans_hold<A: RecordAdjacency>() {
                 with_more.each.push(with_more.each[0].clone());
                 with_more.encodings.push(0);
                 refused(AnyDerivation::Composition(with_more));
-                refused(AnyDerivation::Composition(CompositionOf { choice_records: 40, ..derivation.clone() }));
                 refused(AnyDerivation::Composition(CompositionOf { choice_epsilon: 2.1, ..derivation }));
             }
             other => panic!("{other:?}"),
@@ -528,10 +527,6 @@ fn what_cannot_be_tuned_is_refused() {
     refused(RandomStopping::new(good_and_bad(), 1.0).into(), 100, 1, "gamma");
     let unscored = RandomStopping { score_share: 0.0, ..RandomStopping::new(good_and_bad(), 3.0) };
     refused(unscored.into(), 100, 1, "share of the score");
-    for choice_share in [0.0, 1.0, f64::NAN] {
-        let recipe = Composition { choice_share, ..composition(good_and_bad()) };
-        refused(recipe.into(), 100, 1, "share of the choice");
-    }
     refused(composition(good_and_bad()).into(), 1, 1, "one for training and one for the choice");
     let [one, other] = good_and_bad().map(Candidate::new);
     let weightless = Composition::new([one, Candidate { weight: 0.0, ..other }]);

@@ -26,7 +26,8 @@ class DPGridSearch(BaseEstimator):  # type: ignore[misc]
             chooses by public numbers already, ``bolt-on-convex`` is tuned.
         param_grid: values of ``lambda``, ``passes`` and ``batch_size``; all combinations are candidates.
         method: ``"portions"``: each combination is trained on its own part of the records, and one more part compares them;
-            ``"composition"``: each is trained on all records, and the costs of all trainings add up;
+            ``"composition"``: each is trained on the same nine tenths of the records, and the others compare
+            them; the costs of all trainings compose;
             ``"random-stopping"``: the best of a random number of trainings on all records.
         trials: the mean number of trainings of random stopping; by default twice the number of combinations.
         trial_law: ``"logarithmic"``, ``"geometric"`` or ``"poisson"``, which needs a delta.

@@ -23,7 +23,7 @@ pub struct Choice {
 pub enum ChoiceMethod {
     /// On disjoint portions of the records, one for each combination and one to compare them.
     Portions,
-    /// The best of all combinations, each trained on all records; the costs of all trainings compose.
+    /// Each combination on the same nine tenths of the records, the others to compare them; the costs of all trainings compose.
     Composition,
     /// The best of a random number of trainings.
     RandomStopping(Repetitions),
@@ -102,7 +102,7 @@ impl Choice {
         match self.method {
             ChoiceMethod::Portions => Shape { n: Portions::records_of_portion(shape.n, self.grid.len()), ..shape },
             ChoiceMethod::Composition => {
-                let of_choice = Composition::new([Candidate::new(())]).records_of_choice(shape.n);
+                let of_choice = Composition::records_of_choice(shape.n);
                 Shape { n: shape.n.saturating_sub(of_choice), ..shape }
             }
             ChoiceMethod::RandomStopping(_) => shape,

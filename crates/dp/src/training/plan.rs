@@ -89,10 +89,27 @@ impl Training {
     /// Returns the training of one of the two models, without and with the Fourier features that are tried, at roughly its part of
     /// the budget, and the number of its records.
     fn without_or_with(&self, position: usize, n: u64) -> Result<(Self, u64), TrainError> {
+        let of_training = n.saturating_sub(Composition::records_of_choice(n));
+        if of_training == 0 {
+            let range = "2 or more: one for training and one for the choice";
+            return Err(dp_optim::Error::Count { name: "number of records", value: n, range }.into());
+        }
         let both = Composition::new(WITHOUT_AND_WITH.map(|weight| Candidate { weight, ..Candidate::new(()) }));
         let Budget { epsilon, delta } = both.budget_of(WITHOUT_AND_WITH[position], self.budget(n)?)?;
-        let of_training = n.saturating_sub(both.records_of_choice(n));
         Ok((Self { epsilon, delta: Some(delta), tried: None, ..self.clone() }, of_training))
+    }
+
+    /// Refuses Fourier features that are tried where models cannot be compared.
+    pub(super) fn check_trial(&self, task: Task) -> Result<(), TrainError> {
+        let why = match () {
+            () if self.tried.is_none() => return Ok(()),
+            () if self.choice.is_some() => "they are tried in a choice of their own, not beside one among settings",
+            () if self.at_base_rate => "models are compared by their mistakes at the threshold 0.5",
+            () if self.sums => "rows that stay at their source have one encoding",
+            () if task.loss.classes().is_none() => "models are compared by their mistakes: the label must have classes",
+            () => return Ok(()),
+        };
+        Err(dp_optim::Error::Setting { name: "fourier", why, expected: None, help: None }.into())
     }
 
     /// Returns the recipe that trains without and with the `tried` Fourier features, and chooses.
@@ -198,14 +215,11 @@ impl Training {
     /// # Errors
     /// As [`recipe_of_a_record`](Self::recipe_of_a_record).
     pub fn recipe(&self, task: Task, shape: Shape) -> Result<Built, TrainError> {
+        self.check_trial(task)?;
         let Built { recipe, advice } = match (&self.choice, self.tried) {
             (None, None) => self.recipe_of_a_record(task, shape)?,
             (None, Some(tried)) => self.trying(tried, task, shape)?,
-            (Some(_), Some(_)) => {
-                let why = "Fourier features are tried in a choice of their own, not beside one among settings";
-                return Err(dp_optim::Error::Setting { name: "fourier", why, expected: None, help: None }.into());
-            }
-            (Some(choice), None) => choice.recipe(self.candidates(&choice.grid, task, shape)?).into(),
+            (Some(choice), _) => choice.recipe(self.candidates(&choice.grid, task, shape)?).into(),
         };
         Ok(Built { recipe: self.protecting(recipe), advice })
     }

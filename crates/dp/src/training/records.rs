@@ -148,7 +148,10 @@ impl<F: Real + Stored> Records<F> {
                         A::train_any(plan, &mut Alternatives::new(source, vec![other]), rng, control)
                     })
                 })?;
-                if trained.derivation.choice().is_some_and(|choice| choice.chosen == Some(1)) {
+                let terms = trained.derivation.model_terms();
+                let outputs = terms.models.max(terms.loss.outputs().into());
+                // They differ in their number of features.
+                if terms.weights == outputs.saturating_mul(with.dim() as u64) {
                     encoder = with;
                 }
                 trained

@@ -1,7 +1,7 @@
 //! Reads records, and trains on them.
 
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
-use dp_data::encode::Stored;
+use dp_data::encode::{Encoding, Stored};
 use dp_data::read::{CsvOptions, CuratorWarning, Input};
 use dp_data::schema::Schema;
 use dp_data::spool::Held;
@@ -75,8 +75,13 @@ impl Training {
         ReplaceOne: TrainsAny<F>,
     {
         schema.check_reviewed()?;
-        let encoder = Encoder::new(schema, self.encoding.with_map(self.map.unwrap_or_default()))?;
+        let fourier = self.encoding.fourier.filter(|_| self.tried.is_none());
+        let encoding = Encoding { fourier, map: self.map.unwrap_or_default(), ..self.encoding };
+        let encoder = Encoder::new(schema, encoding)?;
         let task = self.task(encoder.label())?;
+        self.check_trial(task)?;
+        // Refused before the records are read.
+        encoder.with_fourier(self.tried)?;
         let mut room = self.room.clone();
         room.spool.workers = self.workers;
         let bound = self.unit.as_ref().map(|(column, most)| {
@@ -107,13 +112,17 @@ impl Training {
     /// As [`on_csv`](Self::on_csv). With a generator that is not secret there is no guarantee, and the certificate says so.
     ///
     /// # Errors
-    /// Settings that the recipe rejects.
+    /// Settings that the recipe rejects, and Fourier features that are to be tried.
     pub fn on_examples<R: ReleaseRng>(
         &self,
         encoder: Encoder,
         examples: Examples<f64>,
         rng: &mut R,
     ) -> Result<ModelFile, TrainError> {
+        if self.tried.is_some() {
+            let why = "examples have one encoding: train on a table";
+            return Err(dp_optim::Error::Setting { name: "fourier", why, expected: None, help: None }.into());
+        }
         let records = Records { encoder, rows: Held::Memory(examples), tried: None };
         self.on_records(records, rng, &mut Control::default()).map(|trained| trained.file)
     }

@@ -188,6 +188,7 @@ impl PrivateAlgorithm {
             rows.map(|units| format!("about {units} {}", config.units_are_called())),
             epsilon.map(|epsilon| format!("--epsilon {epsilon}")),
             Some("fewer features".to_owned()),
+            config.tried.map(|_| "no --fourier-if-better".to_owned()),
         ];
         let helps: Vec<String> = helps.into_iter().flatten().collect();
         Err(Failure::new(

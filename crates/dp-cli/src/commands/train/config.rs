@@ -257,7 +257,7 @@ impl TrainConfig {
             tuning.check_loss(loss)?;
         }
         if self.tried.is_some() && loss.classes().is_none() {
-            let why = format!("{loss} is a loss of numbers; models are compared by their right predictions");
+            let why = format!("{loss} is a loss of numbers; models are compared by their mistakes");
             return Err(
                 conflict("--fourier-if-better", why).help("omit --fourier-if-better: --fourier alone always uses them")
             );
@@ -449,7 +449,7 @@ fn check_trial(args: &TrainArgs, tuned: bool) -> Result<(), Failure> {
         return refused("dp tune makes one choice, among settings");
     }
     if args.threshold == args::Threshold::BaseRate {
-        return refused("models are compared by their right predictions at the threshold 0.5");
+        return refused("models are compared by their mistakes at the threshold 0.5");
     }
     Ok(())
 }

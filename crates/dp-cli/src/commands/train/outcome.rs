@@ -225,6 +225,9 @@ pub struct DryOutcome {
     /// The random Fourier features, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fourier: Option<FourierFeatures>,
+    /// The random Fourier features that are tried, if models without and with them are compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<FourierFeatures>,
     /// The automatic choice and its expected cost, if n is known and the program chooses.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<Advice>,
@@ -278,6 +281,7 @@ impl DryOutcome {
             loss: config.loss.to_string(),
             map: encoder.encoding().map,
             fourier: encoder.encoding().fourier,
+            tried: config.tried,
             choice,
             adjacency: match config.method {
                 Method::Private { adjacency: args::Adjacency::AddRemove, .. } => Some("add-remove"),
@@ -311,6 +315,9 @@ impl DryOutcome {
             vec![format!("dry run: {} on {} features; nothing was read or written", self.algorithm, self.dim)];
         lines.extend(self.choice.iter().flat_map(|advice| choice(advice, &self.loss)));
         lines.extend(columns(self.map, self.fourier));
+        if let Some(FourierFeatures { features, .. }) = self.tried {
+            lines.push(format!("tried      {features} random Fourier features of all columns, in a second model"));
+        }
         if self.map_awaits_n {
             lines.push("columns    lines, or more features as curves, by the number of records (--n)".to_owned());
         }

@@ -203,7 +203,12 @@ fn from_data(error: &DataError) -> Failure {
 }
 
 fn encoder(schema: &Schema, config: &TrainConfig) -> Result<Encoder, Failure> {
-    projected(Encoder::new(schema, config.encoding), config)
+    let encoder = projected(Encoder::new(schema, config.encoding), config)?;
+    if config.tried.is_some() {
+        // Refused before the records are read.
+        encoder.with_fourier(config.tried).map_err(|error| from_data(&error))?;
+    }
+    Ok(encoder)
 }
 
 /// Returns the bound on the rows of a unit, with the key that draws which of them are used.

@@ -59,9 +59,10 @@ where
     ReplaceOne: TrainsAny<F>,
 {
     // Checked before the records are read if the width is known; for a libsvm file without --dim, afterwards.
-    let of_trial = config.tried.map_or(0, |tried| tried.features as usize);
+    // Both models of a comparison are held.
+    let weights = |dim: usize| dim + config.tried.map_or(0, |tried| dim.saturating_add(tried.features as usize));
     if let Known::Encoder(encoder, _) = &known {
-        check_memory(encoder.dim() + of_trial, config.scores())?;
+        check_memory(weights(encoder.dim()), config.scores())?;
     }
     let (records, warnings) = known.load::<F>(config, console)?;
     let (n, encoder) = (records.rows.len(), &records.encoder);
@@ -77,7 +78,7 @@ where
             wording::names(&from_data)
         ));
     }
-    check_memory(encoder.dim() + of_trial, config.scores())?;
+    check_memory(weights(encoder.dim()), config.scores())?;
     let records = Encoded { shape: Shape::new(encoder, n), records };
     match (config.method, config.seed) {
         (Method::NonPrivate, seed) => {

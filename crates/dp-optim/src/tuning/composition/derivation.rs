@@ -3,7 +3,7 @@
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::{AdjacencyKind, DpEvent, EventLog, ReplaceOne};
 
-use super::RECIPE;
+use super::{Composition, RECIPE};
 use crate::derivation::{Choice, DerivesModel, ModelTerms, RELEASE};
 use crate::error::{Error, positive};
 use crate::lattice::{self, ReleaseLattice};
@@ -19,8 +19,6 @@ use crate::tuning::{check_chosen, common_assumptions, common_terms_of};
 pub struct CompositionDerivation<D = AnyDerivation> {
     /// Number of records, public.
     pub n: u64,
-    /// Number of records on which the choice is made; the others are those of the trainings.
-    pub choice_records: u64,
     /// Epsilon of the exponential mechanism that chooses.
     pub choice_epsilon: f64,
     /// The derivation of each candidate.
@@ -40,10 +38,7 @@ impl<D: DerivesModel> CompositionDerivation<D> {
         if self.encodings.len() != self.each.len() {
             return refuse("each candidate has one encoding");
         }
-        let of_training = self.n.checked_sub(self.choice_records).filter(|_| self.choice_records > 0);
-        let Some(of_training) = of_training else {
-            return refuse("some records are for the choice, and others for training");
-        };
+        let of_training = self.n.saturating_sub(Composition::records_of_choice(self.n));
         let common = common_terms_of(RECIPE, &self.each, of_training, |terms| ModelTerms { weights: 0, ..terms })?;
         let mut known: Vec<(u32, u64)> = Vec::new();
         for (&encoding, candidate) in self.encodings.iter().zip(&self.each) {

@@ -2,12 +2,13 @@
 
 use dp_accountant::certificate::{Derivation as Derives, NoiseMode};
 use dp_accountant::{Epsilon, EventLog, bound};
-use dp_data::{KeyedOrder, RowSource, memory};
+use dp_data::{KeyedOrder, RowSource};
 use dp_losses::Real;
 use dp_mechanisms::scores::Scores;
 use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng, Released};
 
 use super::{Candidate, Composition, CompositionDerivation, RECIPE};
+use crate::derivation::DerivesModel as _;
 use crate::engine::{Control, Progress};
 use crate::error::Error;
 use crate::recipes::promise::Promise;
@@ -34,23 +35,10 @@ pub struct CompositionPlan<P: Planned<A>, A: RecordAdjacency> {
     promise: Promise,
 }
 
-/// The positions of the records, cut in two.
-pub(super) struct Cut {
-    /// Those of the trainings, then those of the choice.
-    positions: Vec<u32>,
-    /// The same in sources that were brought into this order: 0, 1, 2, ...
-    in_place: Vec<u32>,
-    of_training: usize,
-    /// The encodings whose sources were brought into it.
-    rearranged: Vec<u32>,
-}
-
-impl Cut {
-    /// Returns the positions of the records for training and of those for the choice, in this encoding.
-    pub(super) fn of(&self, encoding: u32) -> (&[u32], &[u32]) {
-        let positions = if self.rearranged.contains(&encoding) { &self.in_place } else { &self.positions };
-        positions.split_at(self.of_training)
-    }
+struct Outcome<F, A: RecordAdjacency> {
+    weights: Released<Vec<F>>,
+    chosen: u32,
+    log: EventLog<A>,
 }
 
 impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
@@ -60,8 +48,7 @@ impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
         dim: u64,
         budget: Budget,
     ) -> Result<Self, Error> {
-        let choice_records = recipe.records_of_choice(n);
-        let of_training = n.saturating_sub(choice_records);
+        let of_training = n.saturating_sub(Composition::records_of_choice(n));
         if of_training == 0 {
             let range = "one for training and one for the choice, or more";
             return Err(Error::Count { name: "number of records", value: n, range });
@@ -78,7 +65,6 @@ impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
                 recipe.candidates.iter().map(|candidate| plan(candidate, epsilon.get())).collect::<Result<_, _>>()?;
             let derivation = CompositionDerivation {
                 n,
-                choice_records,
                 choice_epsilon: budget.epsilon.get(),
                 each: candidates.iter().map(Planned::derivation).collect(),
                 encodings: encodings.clone(),
@@ -122,27 +108,19 @@ impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
         &self.derivation
     }
 
-    /// Cuts the records in two at random. A source that can brings those of the trainings to the front, so that they are borrowed.
-    pub(super) fn cut<F: Real>(&self, source: &mut dyn RowSource<F>, rng: &mut impl ReleaseRng) -> Result<Cut, Error> {
+    /// Returns the positions of the records of the trainings, and of those of the choice: cut at random, ascending in each part.
+    pub(super) fn cut(&self, rng: &mut impl ReleaseRng) -> Result<(Vec<u32>, Vec<u32>), Error> {
         let mut key = [0; 32];
         rng.fill_bytes(&mut key);
-        let CompositionDerivation { n, choice_records, ref encodings, .. } = self.derivation;
-        let n =
+        let n = self.derivation.n;
+        let records =
             u32::try_from(n).map_err(|_| Error::Count { name: "number of records", value: n, range: "below 2^32" })?;
-        let mut positions = KeyedOrder::new(n, key, 0).positions()?;
+        let mut of_training = KeyedOrder::new(records, key, 0).positions()?;
         // It is below n.
-        let of_training = n as usize - choice_records as usize;
-        // Both in their own order: the same bits, whether or not a source can be rearranged.
-        positions[..of_training].sort_unstable();
-        positions[of_training..].sort_unstable();
-        let in_place = memory::collect(0..n, "the order of the rows")?;
-        let mut cut = Cut { positions, in_place, of_training, rearranged: Vec::new() };
-        for &encoding in encodings {
-            if !cut.rearranged.contains(&encoding) && encoded(source, encoding)?.rearrange(&cut.positions)? {
-                cut.rearranged.push(encoding);
-            }
-        }
-        Ok(cut)
+        let mut of_choice = of_training.split_off((n - Composition::records_of_choice(n)) as usize);
+        of_training.sort_unstable();
+        of_choice.sort_unstable();
+        Ok((of_training, of_choice))
     }
 
     /// Trains every candidate, then chooses one.
@@ -151,14 +129,13 @@ impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
         source: &mut dyn RowSource<F>,
         rng: &mut impl ReleaseRng,
         control: &mut Control<'_>,
-    ) -> Result<(Released<Vec<F>>, u32, EventLog<A>), Error> {
-        let cut = self.cut(source, rng)?;
+    ) -> Result<Outcome<F, A>, Error> {
+        let (of_training, of_choice) = self.cut(rng)?;
         let n = self.derivation.n;
         let (mut models, mut of_trainings) = (Vec::with_capacity(self.candidates.len()), EventLog::new());
         let mut done = 0u64;
         for (candidate, &encoding) in self.candidates.iter().zip(&self.derivation.encodings) {
-            let (positions, _) = cut.of(encoding);
-            let length = positions.len() as u64;
+            let length = of_training.len() as u64;
             let mut show = |at: Progress| {
                 if let Some(show) = &mut control.progress {
                     let rows = done.saturating_add(at.pass.saturating_mul(length)).saturating_add(at.rows);
@@ -167,7 +144,7 @@ impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
             };
             let mut watched = Control { progress: Some(&mut show), cancelled: control.cancelled, ..*control };
             // A pointer keeps the type of nested sources finite.
-            let rows: &mut dyn RowSource<F> = &mut Portion::new(encoded(source, encoding)?, positions);
+            let rows: &mut dyn RowSource<F> = &mut Portion::new(encoded(source, encoding)?, &of_training);
             let Trained { weights, log, .. } = candidate.train::<F>(rows, &mut rng.lend(), &mut watched)?;
             of_trainings.record_all(log);
             done = done.saturating_add(candidate.summary().rows);
@@ -175,24 +152,23 @@ impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
         }
         let mut scores = Vec::with_capacity(models.len());
         for (weights, &encoding) in models.iter().zip(&self.derivation.encodings) {
-            let (_, positions) = cut.of(encoding);
-            let rows = &mut Portion::new(encoded(source, encoding)?, positions);
+            let rows = &mut Portion::new(encoded(source, encoding)?, &of_choice);
             scores.push(agreement(rows, weights.get(), control)? as f64);
         }
         let scores = Bounded::with_proven_sensitivity(Scores::new(scores)?, self.choice.sensitivity());
-        let mut of_choice = EventLog::new();
-        let chosen = self.choice.release(scores, &mut of_choice, rng)?.into_inner();
+        let mut of_scores = EventLog::new();
+        let chosen = self.choice.release(scores, &mut of_scores, rng)?.into_inner();
         let mut log = EventLog::new();
-        log.record_parallel([of_trainings, of_choice]);
-        Ok((models.swap_remove(chosen), chosen as u32, log))
+        log.record_parallel([of_trainings, of_scores]);
+        Ok(Outcome { weights: models.swap_remove(chosen), chosen: chosen as u32, log })
     }
 }
 
 /// Returns the records in an encoding: 0 is that of the source itself.
-pub(super) fn encoded<F>(source: &mut dyn RowSource<F>, encoding: u32) -> Result<&mut dyn RowSource<F>, Error> {
+fn encoded<F>(source: &mut dyn RowSource<F>, encoding: u32) -> Result<&mut dyn RowSource<F>, Error> {
     let Some(number) = encoding.checked_sub(1) else { return Ok(source) };
     source.alternative(number as usize).ok_or(Error::Shape {
-        name: "the number of an encoding",
+        name: "encodings besides the source's own",
         planned: encoding.into(),
         found: 0,
     })
@@ -212,11 +188,11 @@ impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for CompositionPlan<P, A> {
     fn summary(&self) -> Summary {
         let each: Vec<Summary> = self.candidates.iter().map(Planned::summary).collect();
         let first = each.first().map_or("", |first| &first.text);
-        let CompositionDerivation { n, choice_records, .. } = self.derivation;
+        let of_choice = Composition::records_of_choice(self.derivation.n);
         let text = format!(
-            "{} candidates on the same {} records, chosen on {choice_records} others; the first with {first}",
+            "{} candidates on the same {} records, chosen on {of_choice} others; the first with {first}",
             each.len(),
-            n - choice_records
+            self.derivation.n - of_choice
         );
         Summary { sensitivity: None, rows: each.iter().fold(0, |sum, each| sum.saturating_add(each.rows)), text }
     }
@@ -227,13 +203,20 @@ impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for CompositionPlan<P, A> {
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A, Self::Derivation>, Error> {
-        for &encoding in &self.derivation.encodings {
-            let found = encoded(source, encoding)?.describe()?.n;
-            if found != self.derivation.n {
-                return Err(Error::Shape { name: "n", planned: self.derivation.n, found });
+        for (&encoding, candidate) in self.derivation.encodings.iter().zip(&self.derivation.each) {
+            let found = encoded(source, encoding)?.describe()?;
+            if found.n != self.derivation.n {
+                return Err(Error::Shape { name: "n", planned: self.derivation.n, found: found.n });
+            }
+            // Before anything is trained.
+            let terms = candidate.model_terms();
+            let outputs = terms.models.max(u64::from(terms.loss.outputs()));
+            let (planned, found) = (terms.weights / outputs, found.dim as u64);
+            if found != planned {
+                return Err(Error::Shape { name: "dim", planned, found });
             }
         }
-        let (weights, chosen, log) = self.release(source, &mut rng.lend(), control)?;
+        let Outcome { weights, chosen, log } = self.release(source, &mut rng.lend(), control)?;
         source.finish()?;
         let derivation = CompositionDerivation { chosen: Some(chosen), ..self.derivation.clone() };
         self.promise.kept(weights, log, derivation, self.noise_mode)

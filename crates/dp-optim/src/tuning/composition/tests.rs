@@ -1,17 +1,15 @@
 use dp_accountant::certificate::{Assumption, Derivation as _};
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{Delta, DpEvent, ReplaceOne, ZeroOut, bound};
-use dp_data::{Alternatives, Block, Description, Examples, Order, PassRequest, RowSource, RowStream, SourceError};
+use dp_data::{Alternatives, Examples, RowSource, Rows};
 use dp_losses::LossKind;
 use dp_mechanisms::{OsSeeded, SeededRng};
 
-use super::plan::encoded;
 use super::*;
 use crate::derivation::DerivesModel as _;
 use crate::engine::Control;
 use crate::memory::MemorySource;
 use crate::recipes::{BoltOn, DpSgd, Majority, ObjPert, OutputNoise, Planned};
-use crate::tuning::portion::Portion;
 
 const N: usize = 3000;
 
@@ -104,85 +102,54 @@ fn weights_divide_the_budget() {
     }
 }
 
-/// A source that can be rearranged or not, with the targets of all rows that were gathered from it.
-struct Watched {
-    inner: MemorySource<f64>,
-    rearranges: bool,
-    read: Vec<f64>,
-}
-
-impl RowSource<f64> for Watched {
-    fn describe(&mut self) -> Result<Description, SourceError> {
-        self.inner.describe()
-    }
-
-    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
-        self.inner.open_pass(request)
-    }
-
-    fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
-        let block = self.inner.gather(positions)?;
-        self.read.extend_from_slice(block.targets);
-        Ok(block)
-    }
-
-    fn rearrange(&mut self, positions: &[u32]) -> Result<bool, SourceError> {
-        if self.rearranges { self.inner.rearrange(positions) } else { Ok(false) }
-    }
-}
-
-/// Each record is in the trainings of both encodings, or in the choice of both, whether or not a source can be rearranged; the part
-/// for the choice has a tenth of them and is another one for another key.
+/// The part for the choice has a tenth of the records, the trainings the others, and another key cuts elsewhere. No record plays a
+/// role.
 #[test]
-fn records_are_cut_at_the_same_places_in_every_encoding() {
+fn records_are_cut_at_random() {
     let plan = with_and_without(Majority::new(LossKind::Logistic)).plan::<ZeroOut>(50, 2, budget(2.0, 0.0)).unwrap();
-    // Targets name the records.
-    let named = |rearranges, dim: usize| {
-        let names = (0..50).map(|i| f64::from(i) / 50.0).collect();
-        let examples = Examples::dense(vec![0.1; 50 * dim], names, dim).unwrap();
-        Watched { inner: MemorySource::new(examples, 1.0, 1.0), rearranges, read: Vec::new() }
-    };
     let mut seen = Vec::new();
     for seed in 0..20 {
-        let mut choices = Vec::new();
-        for rearranged in [[true, true], [true, false], [false, true], [false, false]] {
-            let (mut plain, mut other) = (named(rearranged[0], 2), named(rearranged[1], 3));
-            let source: &mut dyn RowSource<f64> = &mut Alternatives::new(&mut plain, vec![&mut other]);
-            let cut = plan.cut(source, &mut SeededRng::new(seed)).unwrap();
-            for encoding in [0, 1] {
-                let mut names = |positions: &[u32]| {
-                    let portion: &mut dyn RowSource<f64> =
-                        &mut Portion::new(encoded(source, encoding).unwrap(), positions);
-                    let mut stream = portion.open_pass(&PassRequest { pass: 0, order: Order::Declared }).unwrap();
-                    let mut names = Vec::new();
-                    while let Some(block) = stream.next_block().unwrap() {
-                        names.extend(block.targets.iter().map(|name| (name * 50.0).round() as u32));
-                    }
-                    assert_eq!(stream.receipt().unwrap().rows, positions.len() as u64);
-                    let gathered = portion.gather(&[0, 1]).unwrap();
-                    assert_eq!((gathered.targets[1] * 50.0).round() as u32, names[1]);
-                    names
-                };
-                let (of_training, of_choice) = cut.of(encoding);
-                let (trained, chosen) = (names(of_training), names(of_choice));
-                assert_eq!((trained.len(), chosen.len()), (45, 5));
-                assert!(chosen.iter().all(|name| !trained.contains(name)));
-                assert!(trained.windows(2).all(|pair| pair[0] < pair[1]));
-                choices.push(chosen);
-            }
-        }
-        assert!(choices.iter().all(|choice| *choice == choices[0]), "{choices:?}");
-        seen.push(choices.swap_remove(0));
+        let (of_training, of_choice) = plan.cut(&mut SeededRng::new(seed)).unwrap();
+        assert_eq!((of_training.len(), of_choice.len()), (45, 5));
+        assert!(of_training.is_sorted() && of_choice.is_sorted());
+        let mut all = [of_training, of_choice.clone()].concat();
+        all.sort_unstable();
+        assert_eq!(all, (0..50).collect::<Vec<_>>());
+        seen.push(of_choice);
     }
     seen.sort_unstable();
     seen.dedup();
     assert_eq!(seen.len(), 20, "of two million equally likely parts");
-    // Rearranged, the records of the trainings are borrowed; otherwise they are gathered.
-    for rearranges in [true, false] {
-        let (mut plain, mut other) = (named(rearranges, 2), named(rearranges, 3));
-        let source: &mut dyn RowSource<f64> = &mut Alternatives::new(&mut plain, vec![&mut other]);
-        plan.train::<f64>(source, &mut SeededRng::new(1), &mut Control::default()).unwrap();
-        assert_eq!(plain.read.len(), if rearranges { 5 } else { 50 });
+}
+
+/// A record replaced by any other: with the same coins only what its part determines changes. In the part of the choice no model
+/// changes; in that of the trainings no score's records do.
+#[test]
+fn neighbours_differ_in_one_part_alone() {
+    let plan = with_and_without(BoltOn::strongly_convex(LossKind::Logistic, 0.05));
+    let plan = plan.plan::<ReplaceOne>(N as u64, 2, budget(30.0, 0.0)).unwrap();
+    let (_, of_choice) = plan.cut(&mut SeededRng::new(4)).unwrap();
+    let weights = |replaced: usize| {
+        let [mut plain, mut other] = sources(true).map(|source| {
+            let (mut rows, mut targets) = (Vec::new(), Vec::new());
+            let examples = source.into_examples();
+            let block = examples.block();
+            let Rows::Dense { values, dim } = block.rows else { unreachable!() };
+            for i in 0..N {
+                let sign = if i == replaced { -1.0 } else { 1.0 };
+                rows.extend(values[i * dim..(i + 1) * dim].iter().map(|value| sign * value));
+                targets.push(block.targets[i]);
+            }
+            MemorySource::new(Examples::dense(rows, targets, dim).unwrap(), 1.0, 1.0)
+        });
+        let source = &mut Alternatives::new(&mut plain, vec![&mut other]);
+        let trained = plan.train::<f64>(source, &mut SeededRng::new(4), &mut Control::default()).unwrap();
+        assert_eq!(trained.derivation.chosen, Some(1));
+        trained.weights.into_inner()
+    };
+    let base = weights(usize::MAX);
+    for replaced in (0..N).step_by(250).chain(of_choice.iter().take(10).map(|&i| i as usize)) {
+        assert_eq!(weights(replaced) == base, of_choice.contains(&(replaced as u32)), "{replaced}");
     }
 }
 
@@ -214,8 +181,8 @@ fn derivations_whose_encodings_do_not_fit_are_refused() {
         assert!(changed.event().is_err() && changed.model_terms().weights == 0);
     }
     let event = derivation.event().unwrap();
-    for choice_records in [0, 99, 101, 1000, 1001] {
-        assert!(CompositionDerivation { choice_records, ..derivation.clone() }.event().is_err());
+    for n in [0, 1, 900, 1001, 1100, u64::MAX] {
+        assert!(CompositionDerivation { n, ..derivation.clone() }.event().is_err(), "{n}");
     }
     let renamed = CompositionDerivation { encodings: vec![4, 2], ..derivation.clone() };
     assert_eq!(renamed.event().unwrap(), event, "the cost is that of the trainings");
