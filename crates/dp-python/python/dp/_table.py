@@ -150,7 +150,10 @@ class TableEstimator(Certified):
             unknown = set(self.fourier) - {"features", "bandwidth", "seed", "if_better"}
             if unknown or "features" not in self.fourier:
                 raise DpError(
-                    f"fourier is {self.fourier!r}", "usage.value", "fourier", "features; bandwidth, seed, if_better if they matter"
+                    f"fourier is {self.fourier!r}",
+                    "usage.value",
+                    "fourier",
+                    "features; bandwidth, seed, if_better if they matter",
                 )
             named = {f"fourier_{name}": value for name, value in self.fourier.items()}
             options.update(named, fourier=named.pop("fourier_features"))
