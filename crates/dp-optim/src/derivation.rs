@@ -34,6 +34,12 @@ pub struct ModelTerms {
 }
 
 impl ModelTerms {
+    /// Returns the number of features of each model, intercept included.
+    pub fn dim(&self) -> u64 {
+        let outputs = self.models.max(self.loss.outputs().into());
+        self.weights.saturating_sub(self.has_threshold.into()) / outputs
+    }
+
     /// Terms that no model meets, for a derivation whose event is refused.
     pub(crate) const NONE: Self = Self {
         models: 0,

@@ -26,9 +26,9 @@
 //! | 1.6 | .831 | .800 | .828 | .788 | .810 | .833 |
 //!
 //! A portion is a ninth of the records, and a repetition has less than half of the budget; no candidate is good enough to
-//! make up for this. On Covertype (74,370) at ε of 0.1 and 0.4: recommended .668 and .705, portions .582 and .642, composition .620 and .672, random
-//! stopping .650 and .691, public .661 and .687, in hindsight .671 and .703. Tune only if there is no reliable
-//! recommendation.
+//! make up for this. On Covertype (74,370) at ε of 0.1 and 0.4: recommended .668 and .705, portions .582 and .642, composition
+//! .620 and .672, random stopping .650 and .691, public .661 and .687, in hindsight .671 and .703. Tune only if there is no
+//! reliable recommendation.
 //!
 //! # Scores
 //! A candidate's score is the number of records that it classifies correctly, so its loss must be a classification loss.

@@ -3,7 +3,13 @@
 use dp_data::memory::{collect, reserve};
 use dp_data::{Block, Description, KeyedOrder, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
 
+use dp_losses::Real;
+use dp_mechanisms::ReleaseRng;
+
+use crate::engine::{Control, Progress};
 use crate::error::Error;
+use crate::recipes::recipe::{Planned, RecordAdjacency};
+use crate::trained::Trained;
 
 const ROWS: usize = 4096;
 /// The name of the buffer in error messages.
@@ -22,6 +28,33 @@ pub(super) struct Portion<'s, F> {
 impl<'s, F> Portion<'s, F> {
     pub(super) fn new(source: &'s mut dyn RowSource<F>, positions: &'s [u32]) -> Self {
         Self { source, positions, asked: Vec::new() }
+    }
+}
+
+impl<F: Real> Portion<'_, F> {
+    /// Trains a candidate on these records. Progress is in passes over all `n` records, after the `done` rows of earlier
+    /// candidates, to which this one's are added.
+    pub(super) fn train<P: Planned<A>, A: RecordAdjacency>(
+        mut self,
+        candidate: &P,
+        n: u64,
+        done: &mut u64,
+        rng: &mut impl ReleaseRng,
+        control: &mut Control<'_>,
+    ) -> Result<Trained<F, A, P::Derivation>, Error> {
+        let (before, length) = (*done, self.positions.len() as u64);
+        let mut show = |at: Progress| {
+            if let Some(show) = &mut control.progress {
+                let rows = before.saturating_add(at.pass.saturating_mul(length)).saturating_add(at.rows);
+                show(Progress { pass: rows / n, rows: rows % n });
+            }
+        };
+        let mut watched = Control { progress: Some(&mut show), cancelled: control.cancelled, ..*control };
+        // A pointer keeps the type of nested sources finite.
+        let rows: &mut dyn RowSource<F> = &mut self;
+        let trained = candidate.train::<F>(rows, &mut rng.lend(), &mut watched)?;
+        *done = before.saturating_add(candidate.summary().rows);
+        Ok(trained)
     }
 }
 

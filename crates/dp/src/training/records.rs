@@ -148,10 +148,8 @@ impl<F: Real + Stored> Records<F> {
                         A::train_any(plan, &mut Alternatives::new(source, vec![other]), rng, control)
                     })
                 })?;
-                let terms = trained.derivation.model_terms();
-                let outputs = terms.models.max(terms.loss.outputs().into());
                 // They differ in their number of features.
-                if terms.weights == outputs.saturating_mul(with.dim() as u64) {
+                if trained.derivation.model_terms().dim() == with.dim() as u64 {
                     encoder = with;
                 }
                 trained

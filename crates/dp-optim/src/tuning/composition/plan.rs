@@ -9,7 +9,7 @@ use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng
 
 use super::{Candidate, Composition, CompositionDerivation, RECIPE};
 use crate::derivation::DerivesModel as _;
-use crate::engine::{Control, Progress};
+use crate::engine::Control;
 use crate::error::Error;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
@@ -135,19 +135,9 @@ impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
         let (mut models, mut of_trainings) = (Vec::with_capacity(self.candidates.len()), EventLog::new());
         let mut done = 0u64;
         for (candidate, &encoding) in self.candidates.iter().zip(&self.derivation.encodings) {
-            let length = of_training.len() as u64;
-            let mut show = |at: Progress| {
-                if let Some(show) = &mut control.progress {
-                    let rows = done.saturating_add(at.pass.saturating_mul(length)).saturating_add(at.rows);
-                    show(Progress { pass: rows / n, rows: rows % n });
-                }
-            };
-            let mut watched = Control { progress: Some(&mut show), cancelled: control.cancelled, ..*control };
-            // A pointer keeps the type of nested sources finite.
-            let rows: &mut dyn RowSource<F> = &mut Portion::new(encoded(source, encoding)?, &of_training);
-            let Trained { weights, log, .. } = candidate.train::<F>(rows, &mut rng.lend(), &mut watched)?;
+            let portion = Portion::new(encoded(source, encoding)?, &of_training);
+            let Trained { weights, log, .. } = portion.train::<P, A>(candidate, n, &mut done, rng, control)?;
             of_trainings.record_all(log);
-            done = done.saturating_add(candidate.summary().rows);
             models.push(weights);
         }
         let mut scores = Vec::with_capacity(models.len());
@@ -209,9 +199,7 @@ impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for CompositionPlan<P, A> {
                 return Err(Error::Shape { name: "n", planned: self.derivation.n, found: found.n });
             }
             // Before anything is trained.
-            let terms = candidate.model_terms();
-            let outputs = terms.models.max(u64::from(terms.loss.outputs()));
-            let (planned, found) = (terms.weights / outputs, found.dim as u64);
+            let (planned, found) = (candidate.model_terms().dim(), found.dim as u64);
             if found != planned {
                 return Err(Error::Shape { name: "dim", planned, found });
             }

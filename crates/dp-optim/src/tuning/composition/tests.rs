@@ -1,7 +1,7 @@
 use dp_accountant::certificate::{Assumption, Derivation as _};
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{Delta, DpEvent, ReplaceOne, ZeroOut, bound};
-use dp_data::{Alternatives, Examples, RowSource, Rows};
+use dp_data::{Alternatives, Block, Description, Examples, PassRequest, RowSource, RowStream, Rows, SourceError};
 use dp_losses::LossKind;
 use dp_mechanisms::{OsSeeded, SeededRng};
 
@@ -122,8 +122,48 @@ fn records_are_cut_at_random() {
     assert_eq!(seen.len(), 20, "of two million equally likely parts");
 }
 
-/// A record replaced by any other: with the same coins only what its part determines changes. In the part of the choice no model
-/// changes; in that of the trainings no score's records do.
+/// A source that counts how often each record is gathered, by its target.
+struct Counted {
+    inner: MemorySource<f64>,
+    times: Vec<u32>,
+}
+
+impl RowSource<f64> for Counted {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        self.inner.describe()
+    }
+
+    fn open_pass(&mut self, _: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
+        Err(SourceError::Order { engine: "counted", why: "a pass reads records of both parts" })
+    }
+
+    fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
+        positions.iter().for_each(|&position| self.times[position as usize] += 1);
+        self.inner.gather(positions)
+    }
+}
+
+/// Two passes of training read the records of their part twice, and no score reads any of them; each record of the choice is read
+/// once, by the score.
+#[test]
+fn trainings_and_scores_read_their_own_part_alone() {
+    let recipe = BoltOn { passes: 2, ..BoltOn::strongly_convex(LossKind::Logistic, 0.05) };
+    let plan = with_and_without(recipe).plan::<ZeroOut>(N as u64, 2, budget(2.0, 0.0)).unwrap();
+    assert_eq!(plan.choice().sensitivity().get(), 1.0);
+    for seed in 0..3 {
+        let (_, of_choice) = plan.cut(&mut SeededRng::new(seed)).unwrap();
+        let [mut plain, mut other] = sources(true).map(|inner| Counted { inner, times: vec![0; N] });
+        let source = &mut Alternatives::new(&mut plain, vec![&mut other]);
+        plan.train::<f64>(source, &mut SeededRng::new(seed), &mut Control::default()).unwrap();
+        for source in [plain, other] {
+            for (i, &times) in source.times.iter().enumerate() {
+                assert_eq!(times, if of_choice.contains(&(i as u32)) { 1 } else { 2 }, "{i}");
+            }
+        }
+    }
+}
+
+/// With the same coins, a record of the choice that is replaced changes no model, and one of the trainings does.
 #[test]
 fn neighbours_differ_in_one_part_alone() {
     let plan = with_and_without(BoltOn::strongly_convex(LossKind::Logistic, 0.05));

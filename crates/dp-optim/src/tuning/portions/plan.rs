@@ -9,7 +9,7 @@ use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng
 
 use super::{Portions, PortionsDerivation, RECIPE};
 use crate::derivation::ModelTerms;
-use crate::engine::{Control, Progress};
+use crate::engine::Control;
 use crate::error::Error;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
@@ -119,18 +119,9 @@ impl<P: Planned<A>, A: RecordAdjacency> PortionsPlan<P, A> {
         let (mut models, mut logs) = (Vec::new(), Vec::new());
         let mut done = 0u64;
         for (candidate, positions) in self.candidates.iter().zip(of_training) {
-            // A pointer keeps the type of nested sources finite.
-            let portion: &mut dyn RowSource<F> = &mut Portion::new(&mut *source, positions);
-            let (n, length) = (self.derivation.n, self.portion());
-            let mut show = |at: Progress| {
-                if let Some(show) = &mut control.progress {
-                    let rows = done.saturating_add(at.pass.saturating_mul(length)).saturating_add(at.rows);
-                    show(Progress { pass: rows / n, rows: rows % n });
-                }
-            };
-            let mut watched = Control { progress: Some(&mut show), cancelled: control.cancelled, ..*control };
-            let Trained { weights, log, .. } = candidate.train::<F>(portion, &mut rng.lend(), &mut watched)?;
-            done = done.saturating_add(candidate.summary().rows);
+            let portion = Portion::new(&mut *source, positions);
+            let Trained { weights, log, .. } =
+                portion.train::<P, A>(candidate, self.derivation.n, &mut done, rng, control)?;
             models.push(weights);
             logs.push(log);
         }
