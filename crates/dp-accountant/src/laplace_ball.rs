@@ -188,9 +188,14 @@ impl Ball {
         self.log_density(from_mode).exp() * (1.0 + weight * square)
     }
 
+    /// Returns sine and cosine of the angle at which the loss is `epsilon`.
+    fn sine_cosine(&self, epsilon: f64) -> (f64, f64) {
+        (epsilon / self.x, ((self.x - epsilon) * (self.x + epsilon)).max(0.0).sqrt() / self.x)
+    }
+
     /// Returns sine and cosine of the angle at which the loss is `epsilon`, and the difference of that angle to the mode.
     fn angle(&self, epsilon: f64) -> (f64, f64, f64) {
-        let (sine, cosine) = (epsilon / self.x, ((self.x - epsilon) * (self.x + epsilon)).max(0.0).sqrt() / self.x);
+        let (sine, cosine) = self.sine_cosine(epsilon);
         let (mode_sine, mode_cosine) = self.mode;
         let angle = (sine * mode_cosine - cosine * mode_sine).atan2(cosine * mode_cosine + sine * mode_sine);
         (sine, cosine, angle)

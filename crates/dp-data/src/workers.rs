@@ -149,21 +149,16 @@ impl Workers {
         // One more for the other work.
         let most = parts_ahead.saturating_add(meanwhile.is_some().into());
         let queue = Queue { ahead, state: Mutex::new(State::new(parts)), changed: Condvar::new(), meanwhile };
-        thread::scope(|scope| {
+        let work = || {
+            let _ends = EndsOnPanic(&queue);
+            let mut own = None;
+            while let Some((i, part)) = queue.claim() {
+                queue.put(i, of_part(own.get_or_insert_with(&buffers), part));
+            }
+        };
+        let mut use_results = || {
             // Ends the other threads however this one ends.
             let _ends = Ends(&queue);
-            let work = || {
-                let _ends = EndsOnPanic(&queue);
-                let mut own = None;
-                while let Some((i, part)) = queue.claim() {
-                    queue.put(i, of_part(own.get_or_insert_with(&buffers), part));
-                }
-            };
-            for _ in 1..self.threads().min(most) {
-                if thread::Builder::new().spawn_scoped(scope, work).is_err() {
-                    break;
-                }
-            }
             let mut own = None;
             while let Some(next) = queue.next() {
                 match next {
@@ -172,8 +167,24 @@ impl Workers {
                 }
             }
             Ok(())
-        })
+        };
+        let mut result = Ok(());
+        beside(self.threads().min(most).saturating_sub(1), &work, &mut || result = use_results());
+        result
     }
+}
+
+/// Runs `own` on this thread, and `work` on others meanwhile, or on fewer if the system starts no more. One function for every
+/// type of work, since compiling the start of a thread takes long.
+fn beside(others: usize, work: &(dyn Fn() + Sync), own: &mut dyn FnMut()) {
+    thread::scope(|scope| {
+        for _ in 0..others {
+            if thread::Builder::new().spawn_scoped(scope, work).is_err() {
+                break;
+            }
+        }
+        own();
+    });
 }
 
 /// Parts that threads claim in order, and results that wait for their turn.

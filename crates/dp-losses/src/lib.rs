@@ -93,7 +93,7 @@ pub use huber_svm::HuberSvm;
 pub use linear::{LinearModel, LinearPass};
 pub use log_cosh::LogCosh;
 pub use logistic::Logistic;
-pub use loss::{Loss, LossVisitor};
+pub use loss::Loss;
 pub use loss_kind::{LossKind, ModelVisitor};
 pub use model::{ChoosesFrom, Model, ParameterBlock};
 pub use penalty::{Penalty, ProximalMap};

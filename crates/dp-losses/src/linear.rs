@@ -8,8 +8,8 @@ use nalgebra::convert;
 use crate::compensated::{CompensatedGradient, CompensatedSum, two_sum};
 use crate::curved::Curved;
 use crate::differences::Differences;
-use crate::kernels::{Kernels, Scratch, Step};
-use crate::loss::{Loss, LossVisitor};
+use crate::kernels::{Kernels, LossKernel, Scratch, Step};
+use crate::loss::Loss;
 use crate::model::{Model, ParameterBlock};
 use crate::real::Real;
 use crate::scaled_steps::ScaledSteps;
@@ -99,38 +99,7 @@ impl<F: Real, L: Loss<F>> LinearModel<F, L> {
         let Block { rows, targets, valid } = batch;
         let scratch = &mut pass.scratch;
         let step = Step { scale, coefficient, targets, valid, scratch, v: direction, squared_norm };
-        self.loss.resolve(WholeStep { kernels: self.kernels, rows, step });
-    }
-}
-
-/// A step of a batch, for any loss.
-struct WholeStep<'a, F> {
-    kernels: Kernels,
-    rows: Rows<'a, F>,
-    step: Step<'a, F>,
-}
-
-impl<F: Real> LossVisitor<F> for WholeStep<'_, F> {
-    type Output = ();
-    #[inline(always)]
-    fn visit<L: Loss<F>>(self, loss: L) {
-        self.kernels.step(loss, self.rows, self.step);
-    }
-}
-
-/// Derivatives of a batch, for any loss.
-struct Backward<'a, F> {
-    kernels: Kernels,
-    targets: &'a [F],
-    valid: Option<&'a [bool]>,
-    scratch: &'a mut Scratch<F>,
-}
-
-impl<F: Real> LossVisitor<F> for Backward<'_, F> {
-    type Output = ();
-    #[inline(always)]
-    fn visit<L: Loss<F>>(self, loss: L) {
-        self.kernels.derivatives(loss, self.targets, self.valid, self.scratch);
+        self.loss.compute(LossKernel::step(self.kernels, rows, step));
     }
 }
 
@@ -177,7 +146,7 @@ impl<F: Real, L: Loss<F>> Model<F> for LinearModel<F, L> {
 
     fn backward(&self, _parameters: &[F], batch: Block<'_, F>, pass: &mut LinearPass<F>) {
         let Block { targets, valid, .. } = batch;
-        self.loss.resolve(Backward { kernels: self.kernels, targets, valid, scratch: &mut pass.scratch });
+        self.loss.compute(LossKernel::derivatives(self.kernels, targets, valid, &mut pass.scratch));
     }
 
     fn squared_norms(&self, batch: Block<'_, F>, pass: &mut LinearPass<F>, out: &mut [F]) {

@@ -15,7 +15,6 @@ use crate::huber_svm::HuberSvm;
 use crate::linear::LinearModel;
 use crate::log_cosh::LogCosh;
 use crate::logistic::Logistic;
-use crate::loss::{Loss, LossVisitor};
 use crate::model::Model;
 use crate::real::Real;
 use crate::regulariser::L2;
@@ -201,11 +200,6 @@ impl LossKind {
             Self::Custom(loss) => ScalarLoss::Custom(loss),
             Self::Softmax(loss) => return Err(loss),
         })
-    }
-
-    /// Calls the visitor with the loss as its own type, if it is a loss of one prediction; `None` for softmax.
-    pub fn visit<F: Real, V: LossVisitor<F>>(self, visitor: V) -> Option<V::Output> {
-        Some(self.scalar()?.resolve(visitor))
     }
 
     /// Calls the visitor with the model of rows with `dim` features under this loss: one type for all losses of one prediction,

@@ -3,13 +3,13 @@
 use nalgebra::RealField;
 
 use crate::exponential::{exp_f32, exp_f64};
-use crate::kernels::Lanes;
+use crate::kernels::{Compiled, Lanes};
 
 /// `f32` or `f64`: a real field with vectorised kernels and a vectorisable exponential. Sealed.
 ///
 /// Code that only passes numbers on requires `RealField + Copy`; [`LinearModel`](crate::LinearModel) and the losses require this
 /// trait.
-pub trait Real: RealField + Copy + Lanes {
+pub trait Real: RealField + Copy + Lanes + Compiled {
     /// Returns `e^x` without branches, so that a loop over it vectorises; accuracy as documented in [`crate::exponential`].
     ///
     /// # Examples

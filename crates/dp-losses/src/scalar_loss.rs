@@ -5,9 +5,10 @@ use crate::custom::RegisteredLoss;
 use crate::hinge::Hinge;
 use crate::huber_regression::HuberRegression;
 use crate::huber_svm::HuberSvm;
+use crate::kernels::LossKernel;
 use crate::log_cosh::LogCosh;
 use crate::logistic::Logistic;
-use crate::loss::{Loss, LossVisitor};
+use crate::loss::Loss;
 use crate::real::Real;
 use crate::squared::Squared;
 
@@ -93,18 +94,8 @@ impl<F: Real> Loss<F> for ScalarLoss {
         }
     }
 
-    #[inline(always)]
-    fn resolve<V: LossVisitor<F>>(self, visitor: V) -> V::Output {
-        match self {
-            Self::Logistic => visitor.visit(Logistic),
-            Self::HuberSvm(loss) => visitor.visit(loss),
-            Self::Hinge => visitor.visit(Hinge),
-            Self::Squared => visitor.visit(Squared),
-            Self::HuberRegression(loss) => visitor.visit(loss),
-            Self::LogCosh(loss) => visitor.visit(loss),
-            Self::Absolute => visitor.visit(Absolute),
-            Self::Custom(loss) => visitor.visit(loss),
-        }
+    fn compute(self, kernel: LossKernel<'_, F>) {
+        F::compute(kernel, self);
     }
 }
 
@@ -119,15 +110,6 @@ mod tests {
     use crate::scaled_steps::ScaledSteps;
 
     /// The results of a model with this loss, in bits: losses, gradients, and a step.
-    struct Computed;
-
-    impl LossVisitor<f64> for Computed {
-        type Output = Vec<u64>;
-        fn visit<L: Loss<f64>>(self, loss: L) -> Vec<u64> {
-            computed(loss)
-        }
-    }
-
     fn computed<L: Loss<f64>>(loss: L) -> Vec<u64> {
         let rows = (0..60).map(|i| f64::from(i * 37 % 11 - 5) / 9.0).collect();
         let targets: Vec<f64> = (0..20).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect();
@@ -146,12 +128,15 @@ mod tests {
 
     #[test]
     fn a_chosen_loss_is_the_loss_itself() {
-        for name in
-            ["logistic", "huber-svm:0.3", "hinge", "squared", "huber-regression:0.2", "log-cosh:0.2", "absolute"]
-        {
-            let kind: LossKind = name.parse().unwrap();
-            assert_eq!(computed(kind.scalar().unwrap()), kind.visit(Computed).unwrap(), "{name}");
-        }
+        let (svm, huber, log_cosh) =
+            (HuberSvm::new(0.3).unwrap(), HuberRegression::new(0.2).unwrap(), LogCosh::new(0.2).unwrap());
+        assert_eq!(computed(ScalarLoss::Logistic), computed(Logistic));
+        assert_eq!(computed(ScalarLoss::HuberSvm(svm)), computed(svm));
+        assert_eq!(computed(ScalarLoss::Hinge), computed(Hinge));
+        assert_eq!(computed(ScalarLoss::Squared), computed(Squared));
+        assert_eq!(computed(ScalarLoss::HuberRegression(huber)), computed(huber));
+        assert_eq!(computed(ScalarLoss::LogCosh(log_cosh)), computed(log_cosh));
+        assert_eq!(computed(ScalarLoss::Absolute), computed(Absolute));
         assert_eq!("softmax:3".parse::<LossKind>().unwrap().scalar(), None);
     }
 

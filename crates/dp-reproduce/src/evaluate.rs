@@ -1,7 +1,7 @@
 //! Metrics of linear models.
 
 use dp_data::{Examples, Rows};
-use dp_losses::{Loss, LossKind, LossVisitor};
+use dp_losses::{Loss, LossKind};
 
 /// Returns targets of -1 and 1 unchanged; for several classes, 1 for `class` and -1 for the rest.
 pub fn against_the_rest(targets: &[f64], classes: u32, class: u32) -> Vec<f64> {
@@ -40,18 +40,11 @@ pub fn right(examples: &Examples<f64>, models: &[Vec<f64>]) -> usize {
 /// (1/n) Σ ℓ(⟨w, xᵢ⟩, yᵢ) + (λ/2) ‖w‖²
 /// ```
 pub fn objective(examples: &Examples<f64>, targets: &[f64], loss: LossKind, lambda: f64, weights: &[f64]) -> f64 {
-    struct Sum<'s>(&'s Examples<f64>, &'s [f64], &'s [f64]);
-    impl LossVisitor<f64> for Sum<'_> {
-        type Output = f64;
-        fn visit<L: Loss<f64>>(self, loss: L) -> f64 {
-            let Self(examples, targets, weights) = self;
-            let block = examples.block();
-            targets.iter().enumerate().map(|(i, &target)| loss.value(score(&block.rows, i, weights), target)).sum()
-        }
-    }
     // Losses of several scores do not apply to a linear model.
-    let sum = loss.visit(Sum(examples, targets, weights)).unwrap_or(f64::NAN);
-    let mean = sum / examples.len().max(1) as f64;
+    let Some(loss) = loss.scalar() else { return f64::NAN };
+    let block = examples.block();
+    let losses = targets.iter().enumerate().map(|(i, &target)| loss.value(score(&block.rows, i, weights), target));
+    let mean = losses.sum::<f64>() / examples.len().max(1) as f64;
     mean + 0.5 * lambda * weights.iter().map(|w| w * w).sum::<f64>()
 }
 

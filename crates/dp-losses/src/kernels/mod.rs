@@ -11,6 +11,7 @@ mod classes;
 mod compensated;
 mod dense;
 mod lanes;
+mod of_loss;
 #[cfg(test)]
 mod reference;
 mod sparse;
@@ -21,6 +22,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 pub(crate) use classes::{ClassScratch, ClassStep};
 pub use lanes::Lanes;
+pub use of_loss::{Compiled, LossKernel};
 
 use crate::linear::is_double;
 use crate::loss::Loss;

@@ -1,7 +1,6 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::loss::LossVisitor;
 
 /// Every loss with a conjugate.
 fn losses() -> Vec<LossKind> {
@@ -167,10 +166,5 @@ fn losses_without_bounded_slopes_have_none() {
         type Output = ();
         fn visit<L: ProximalLoss<f64>>(self, _: L) {}
     }
-    impl LossVisitor<f64> for Nothing {
-        type Output = ();
-        fn visit<L: Loss<f64>>(self, _: L) {}
-    }
     assert!(LossKind::Squared.visit_proximal(Nothing).is_none());
-    assert!(LossKind::Squared.visit(Nothing).is_some());
 }

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use dp_accountant::{Adjacency, AdjacencyKind};
 use dp_data::{Block, RowSource};
-use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
+use dp_losses::{Loss, Real, ScalarLoss};
 use dp_mechanisms::clip::{ClippingNorm, ExactSum, MomentSum};
 use dp_mechanisms::{Bounded, L2Sensitivity};
 use pulp::{Arch, Simd, WithSimd};
@@ -49,25 +49,8 @@ pub(super) fn together<A: Adjacency>(joint: Joint, dim: usize, n: u64, squares: 
 impl<F: Real> StepSums<'_, '_, F> {
     /// Computes `(Σ a x, ω Σ a' x xᵀ)` at these weights, or the first part alone.
     pub(super) fn at<A: Adjacency>(self, weights: &[f64]) -> Result<Bounded<Vec<f64>, A>, Error> {
-        let loss = self.loss;
-        let visitor = At::<F, A> { sums: self, weights, relation: PhantomData };
-        Loss::<f64>::resolve(loss, visitor)
-    }
-}
-
-struct At<'w, 's, 'c, F, A> {
-    sums: StepSums<'s, 'c, F>,
-    weights: &'w [f64],
-    relation: PhantomData<A>,
-}
-
-impl<F: Real, A: Adjacency> LossVisitor<f64> for At<'_, '_, '_, F, A> {
-    type Output = Result<Bounded<Vec<f64>, A>, Error>;
-
-    fn visit<L: Loss<f64>>(self, loss: L) -> Self::Output {
-        let StepSums { source, control, pass, n, dim, joint, curvature, .. } = self.sums;
-        let weights = self.weights;
-        let sums = OfRecords::<L, A> { loss, weights, n, dim, joint, curvature, relation: PhantomData };
+        let StepSums { source, control, pass, n, dim, loss, joint, curvature } = self;
+        let sums = OfRecords::<A> { loss, weights, n, dim, joint, curvature, relation: PhantomData };
         let (mut gradient, squares) = add_up(&sums, source, pass, control)?;
         let Some(mut squares) = squares else { return Ok(gradient.finish()) };
         let sensitivity = L2Sensitivity::new(together(joint, dim, n, &squares)?)?;
@@ -76,8 +59,8 @@ impl<F: Real, A: Adjacency> LossVisitor<f64> for At<'_, '_, '_, F, A> {
 }
 
 /// The sums of records, at these weights.
-struct OfRecords<'w, L, A> {
-    loss: L,
+struct OfRecords<'w, A> {
+    loss: ScalarLoss,
     weights: &'w [f64],
     n: u64,
     dim: usize,
@@ -86,7 +69,7 @@ struct OfRecords<'w, L, A> {
     relation: PhantomData<fn() -> A>,
 }
 
-impl<F: Real, L: Loss<f64>, A: Adjacency> ExactSums<F> for OfRecords<'_, L, A> {
+impl<F: Real, A: Adjacency> ExactSums<F> for OfRecords<'_, A> {
     type Sums = (ExactSum<A>, Option<MomentSum<A>>);
 
     fn numbers(&self) -> u64 {
@@ -114,13 +97,13 @@ impl<F: Real, L: Loss<f64>, A: Adjacency> ExactSums<F> for OfRecords<'_, L, A> {
 }
 
 /// Adds the records of a block.
-struct AddBlock<'a, 'w, 'b, F, L, A: Adjacency> {
-    of: &'a OfRecords<'w, L, A>,
+struct AddBlock<'a, 'w, 'b, F, A: Adjacency> {
+    of: &'a OfRecords<'w, A>,
     block: &'a Block<'b, F>,
     sums: &'a mut (ExactSum<A>, Option<MomentSum<A>>),
 }
 
-impl<F: Real, L: Loss<f64>, A: Adjacency> WithSimd for AddBlock<'_, '_, '_, F, L, A> {
+impl<F: Real, A: Adjacency> WithSimd for AddBlock<'_, '_, '_, F, A> {
     type Output = Result<(), Error>;
 
     #[inline(always)]

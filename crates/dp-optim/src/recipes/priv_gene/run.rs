@@ -1,8 +1,8 @@
 //! The rounds of PrivGene.
 
 use dp_accountant::{DpEvent, Epsilon, EventLog};
-use dp_data::{RowSource, Rows};
-use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
+use dp_data::RowSource;
+use dp_losses::{Loss, Real, ScalarLoss};
 use dp_mechanisms::scores::Scores;
 use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, LentRng, Mechanism, Prepaid, Released};
 use nalgebra::convert;
@@ -10,6 +10,7 @@ use nalgebra::convert;
 use super::{PrivGene, Rounds, event, sensitivity};
 use crate::engine::Control;
 use crate::engine::grid_sum::{GridSum, counts, each_block};
+use crate::engine::rows::features;
 use crate::error::Error;
 use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
@@ -56,8 +57,26 @@ impl GeneRun {
         round: u32,
         control: &mut Control<'_>,
     ) -> Result<Vec<f64>, Error> {
-        let utilities = Utilities { source, weights, step, unit: self.slope * step, n: self.problem.n, round, control };
-        Loss::<f64>::resolve(self.loss, utilities)
+        let (loss, unit) = (self.loss, self.slope * step);
+        let grid = GridSum::new(self.problem.n)?;
+        let mut cells = vec![0i64; 2 * weights.len()];
+        each_block(source, round, control, &mut |block| {
+            for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
+                let target = target.to_subset_unchecked();
+                let mut score = 0.0;
+                features(&block.rows, i, |j, x| score += x * weights.get(j).copied().unwrap_or(0.0));
+                let here = loss.value(score, target);
+                features(&block.rows, i, |j, x| {
+                    for (side, moved) in [(0, score + step * x), (1, score - step * x)] {
+                        if let Some(cells) = cells.get_mut(2 * j + side).filter(|_| x != 0.0) {
+                            *cells += grid.cell((here - loss.value(moved, target)) / unit);
+                        }
+                    }
+                });
+            }
+            Ok(())
+        })?;
+        Ok(cells.into_iter().map(|cells| grid.value(cells)).collect())
     }
 }
 
@@ -103,59 +122,5 @@ impl Run for GeneRun {
         // A function of the choices of all rounds.
         let weights = last.map(|_| weights.into_iter().map(convert).collect());
         Ok(rounds.finish(weights, self.rounds.rounds)?)
-    }
-}
-
-struct Utilities<'t, 'c, F> {
-    source: &'t mut dyn RowSource<F>,
-    weights: &'t [f64],
-    step: f64,
-    unit: f64,
-    n: u64,
-    round: u32,
-    control: &'t mut Control<'c>,
-}
-
-impl<F: Real> LossVisitor<f64> for Utilities<'_, '_, F> {
-    type Output = Result<Vec<f64>, Error>;
-
-    fn visit<L: Loss<f64>>(self, loss: L) -> Self::Output {
-        let Self { source, weights, step, unit, n, round, control } = self;
-        let grid = GridSum::new(n)?;
-        let mut cells = vec![0i64; 2 * weights.len()];
-        each_block(source, round, control, &mut |block| {
-            let double = |x: F| -> f64 { x.to_subset_unchecked() };
-            for (i, &target) in (0..).zip(block.targets).filter(|(i, _)| counts(block, *i)) {
-                let target = double(target);
-                let mut add = |features: &mut dyn Iterator<Item = (usize, f64)>, score: f64| {
-                    let here = loss.value(score, target);
-                    for (j, x) in features.filter(|(_, x)| *x != 0.0) {
-                        for (side, moved) in [(0, score + step * x), (1, score - step * x)] {
-                            if let Some(cells) = cells.get_mut(2 * j + side) {
-                                *cells += grid.cell((here - loss.value(moved, target)) / unit);
-                            }
-                        }
-                    }
-                };
-                match block.rows {
-                    Rows::Dense { values, dim } => {
-                        let row = values.get(i * dim..(i + 1) * dim).unwrap_or_default();
-                        let score = row.iter().zip(weights).map(|(&x, w)| double(x) * w).sum();
-                        add(&mut row.iter().map(|&x| double(x)).enumerate(), score);
-                    }
-                    Rows::Sparse { offsets, indices, values, .. } => {
-                        let (Some(&start), Some(&end)) = (offsets.get(i), offsets.get(i + 1)) else { continue };
-                        let entries = || {
-                            let entries = indices[start..end].iter().zip(&values[start..end]);
-                            entries.map(|(&j, &x)| (j as usize, double(x)))
-                        };
-                        let score = entries().map(|(j, x)| x * weights.get(j).copied().unwrap_or(0.0)).sum();
-                        add(&mut entries(), score);
-                    }
-                }
-            }
-            Ok(())
-        })?;
-        Ok(cells.into_iter().map(|cells| grid.value(cells)).collect())
     }
 }

@@ -1,11 +1,9 @@
 //! The functions of the records at a point: the sum of clipped gradients, and sums of clamped losses along a direction. Both
 //! are exact sums on grids, so that a record moves them only by its own contribution.
 
-use core::marker::PhantomData;
-
 use dp_accountant::Adjacency;
 use dp_data::{Block, RowSource, SourceError};
-use dp_losses::{Loss, LossVisitor, Real, ScalarLoss};
+use dp_losses::{Loss, Real, ScalarLoss};
 use dp_mechanisms::Bounded;
 use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 
@@ -66,8 +64,8 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
         weights: &[f64],
         clipping: ClippingNorm,
     ) -> Result<Bounded<Vec<f64>, A>, Error> {
-        let loss = self.loss;
-        Loss::<f64>::resolve(loss, Gradients { records: self, weights, clipping, relation: PhantomData })
+        let empty = exact_sum::<A>(self.dim, clipping, self.n)?;
+        Ok(self.add_up(&GradientSums { loss: self.loss, weights, empty })?.finish())
     }
 
     /// Computes `Σ_i clamp(ℓ_i(w - η d), [0, C_o]) / C_o` for no step and for each of `steps`.
@@ -78,35 +76,19 @@ impl<'s, 'c, F: Real> Records<'s, 'c, F> {
         steps: &[f64],
         most_loss: f64,
     ) -> Result<Vec<f64>, Error> {
-        let loss = self.loss;
-        Loss::<f64>::resolve(loss, Losses { records: self, weights, direction, steps, most_loss })
+        let grid = GridSum::new(self.n)?;
+        let cells = self.add_up(&LossSums { loss: self.loss, weights, direction, steps, most_loss, grid })?;
+        Ok(cells.into_iter().map(|cells| grid.value(cells)).collect())
     }
 }
 
-struct Gradients<'g, 's, 'c, F, A> {
-    records: &'g mut Records<'s, 'c, F>,
-    weights: &'g [f64],
-    clipping: ClippingNorm,
-    relation: PhantomData<A>,
-}
-
-impl<F: Real, A: Adjacency> LossVisitor<f64> for Gradients<'_, '_, '_, F, A> {
-    type Output = Result<Bounded<Vec<f64>, A>, Error>;
-
-    fn visit<L: Loss<f64>>(self, loss: L) -> Self::Output {
-        let Self { records, weights, clipping, relation: _ } = self;
-        let empty = exact_sum::<A>(records.dim, clipping, records.n)?;
-        Ok(records.add_up(&GradientSums { loss, weights, empty })?.finish())
-    }
-}
-
-struct GradientSums<'w, L, A: Adjacency> {
-    loss: L,
+struct GradientSums<'w, A: Adjacency> {
+    loss: ScalarLoss,
     weights: &'w [f64],
     empty: ExactSum<A>,
 }
 
-impl<F: Real, L: Loss<f64>, A: Adjacency> ExactSums<F> for GradientSums<'_, L, A> {
+impl<F: Real, A: Adjacency> ExactSums<F> for GradientSums<'_, A> {
     type Sums = ExactSum<A>;
 
     fn numbers(&self) -> u64 {
@@ -134,27 +116,8 @@ impl<F: Real, L: Loss<f64>, A: Adjacency> ExactSums<F> for GradientSums<'_, L, A
     }
 }
 
-struct Losses<'l, 's, 'c, F> {
-    records: &'l mut Records<'s, 'c, F>,
-    weights: &'l [f64],
-    direction: &'l [f64],
-    steps: &'l [f64],
-    most_loss: f64,
-}
-
-impl<F: Real> LossVisitor<f64> for Losses<'_, '_, '_, F> {
-    type Output = Result<Vec<f64>, Error>;
-
-    fn visit<L: Loss<f64>>(self, loss: L) -> Self::Output {
-        let Self { records, weights, direction, steps, most_loss } = self;
-        let grid = GridSum::new(records.n)?;
-        let cells = records.add_up(&LossSums { loss, weights, direction, steps, most_loss, grid })?;
-        Ok(cells.into_iter().map(|cells| grid.value(cells)).collect())
-    }
-}
-
-struct LossSums<'l, L> {
-    loss: L,
+struct LossSums<'l> {
+    loss: ScalarLoss,
     weights: &'l [f64],
     direction: &'l [f64],
     steps: &'l [f64],
@@ -162,7 +125,7 @@ struct LossSums<'l, L> {
     grid: GridSum,
 }
 
-impl<F: Real, L: Loss<f64>> ExactSums<F> for LossSums<'_, L> {
+impl<F: Real> ExactSums<F> for LossSums<'_> {
     /// One sum for no step and for each step.
     type Sums = Vec<i64>;
 
