@@ -2,6 +2,8 @@
 //!
 //! For planning only; no private result depends on its accuracy.
 
+use std::sync::LazyLock;
+
 /// Number of nodes of one panel.
 const NODES: usize = 16;
 
@@ -9,11 +11,16 @@ const NODES: usize = 16;
 /// the halves, which are used, is far smaller.
 const TOLERANCE: f64 = 1e-11;
 
+/// A panel is not halved if its part of every total is at most this.
+const NEGLIGIBLE: f64 = 1e-20;
+
 /// Number of panels at which refinement stops.
 const MOST_PANELS: usize = 1 << 16;
 
 /// Nodes in [-1, 1] and weights, by Newton's method on the Legendre polynomial.
 struct Rule([(f64, f64); NODES]);
+
+static RULE: LazyLock<Rule> = LazyLock::new(Rule::new);
 
 impl Rule {
     fn new() -> Self {
@@ -56,12 +63,11 @@ pub(crate) fn integrate(
     components: usize,
     mut f: impl FnMut(f64, &mut [f64]),
 ) -> Vec<f64> {
-    let rule = Rule::new();
     let mut values = vec![0.0; components];
     let mut panel = |low: f64, high: f64| {
         let (middle, half) = (0.5 * (low + high), 0.5 * (high - low));
         let mut integrals = vec![0.0; components];
-        for (node, weight) in &rule.0 {
+        for (node, weight) in &RULE.0 {
             f(middle + half * node, &mut values);
             for (integral, value) in integrals.iter_mut().zip(&values) {
                 *integral += half * weight * value;
@@ -78,7 +84,8 @@ pub(crate) fn integrate(
     let mut panels = open.len();
     while let Some(whole) = open.pop() {
         let middle = 0.5 * (whole.low + whole.high);
-        if panels >= MOST_PANELS || !(whole.low < middle && middle < whole.high) {
+        let is_negligible = whole.integrals.iter().zip(&totals).all(|(part, total)| *part <= NEGLIGIBLE * total);
+        if is_negligible || panels >= MOST_PANELS || !(whole.low < middle && middle < whole.high) {
             continue;
         }
         let (left, right) = (panel(whole.low, middle), panel(middle, whole.high));

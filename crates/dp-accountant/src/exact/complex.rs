@@ -5,6 +5,12 @@ use core::ops::{Add, Div, Mul, Sub};
 /// Modulus below which `e^s - 1 - s` and `ln(1 + e)` are computed without cancellation.
 const SERIES_BELOW: f64 = 0.5;
 
+/// Squares of moduli that are accurate.
+const SQUARES: core::ops::Range<f64> = 1e-280..1e280;
+
+/// Angles from here to there are reduced before their sine is computed, which is faster.
+const LARGE_ANGLES: core::ops::Range<f64> = 1e5..1e15;
+
 /// A complex number.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(in crate::exact) struct Complex {
@@ -18,7 +24,9 @@ impl Complex {
     }
 
     pub(in crate::exact) fn norm(self) -> f64 {
-        self.re.hypot(self.im)
+        let square = self.re * self.re + self.im * self.im;
+        // Elsewhere the squares overflow or lose digits.
+        if SQUARES.contains(&square) { square.sqrt() } else { self.re.hypot(self.im) }
     }
 
     pub(in crate::exact) fn scale(self, factor: f64) -> Self {
@@ -35,7 +43,7 @@ impl Complex {
     }
 
     pub(in crate::exact) fn exp(self) -> Self {
-        let (sin, cos) = self.im.sin_cos();
+        let (sin, cos) = within_a_turn(self.im).sin_cos();
         let modulus = self.re.exp();
         Self::new(modulus * cos, modulus * sin)
     }
@@ -60,11 +68,24 @@ impl Complex {
         let modulus = if self.norm() < SERIES_BELOW {
             0.5 * (2.0 * self.re + (self.re * self.re + self.im * self.im)).ln_1p()
         } else {
-            (1.0 + self.re).hypot(self.im).ln()
+            Self::new(1.0 + self.re, self.im).norm().ln()
         };
         Self::new(modulus, self.im.atan2(1.0 + self.re))
     }
 }
+
+/// Returns an angle minus turns, to a unit in the last place of a turn.
+pub(in crate::exact) fn within_a_turn(angle: f64) -> f64 {
+    if !LARGE_ANGLES.contains(&angle.abs()) {
+        return angle;
+    }
+    // 2π in two parts. The first product is exact to the rounding of the difference, which is small.
+    let turns = (angle / core::f64::consts::TAU).round();
+    turns.mul_add(-TAU_REST, turns.mul_add(-core::f64::consts::TAU, angle))
+}
+
+/// `2π` minus the double nearest to it.
+const TAU_REST: f64 = 2.449_293_598_294_706_4e-16;
 
 impl Add for Complex {
     type Output = Self;
@@ -119,6 +140,29 @@ pub(in crate::exact) fn excess_bound(real: f64, norm: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn angles_keep_their_sine_within_a_turn() {
+        let mut angle = 0.9e5;
+        while angle < 2e15 {
+            for angle in [angle, -angle] {
+                let reduced = within_a_turn(angle);
+                assert!(reduced.abs() < 3.5 || angle.abs() < 1e5 || angle.abs() > 1e15, "{angle}: {reduced}");
+                assert!((reduced.sin() - angle.sin()).abs() < 2e-15, "{angle}");
+                assert!((reduced.cos() - angle.cos()).abs() < 2e-15, "{angle}");
+            }
+            angle *= 1.000_917;
+        }
+    }
+
+    #[test]
+    fn moduli_neither_overflow_nor_vanish() {
+        for size in [1e-300, 1e-150, 1e-20, 1.0, 1e150, 1e300] {
+            let norm = Complex::new(3.0 * size, -4.0 * size).norm();
+            assert!((norm / (5.0 * size) - 1.0).abs() < 1e-15, "{size}: {norm}");
+        }
+        assert_eq!(Complex::default().norm(), 0.0);
+    }
 
     #[test]
     fn the_excess_of_the_exponential_meets_its_series() {

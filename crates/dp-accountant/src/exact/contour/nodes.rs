@@ -319,7 +319,7 @@ impl Walk {
 /// Returns the logarithm of `e^scale (e^-scale + excess)`, where the bracket has an error of at most `error`.
 pub(super) fn log_moment(excess: Complex, scale: f64, error: f64) -> LogMoment {
     let one = (-scale).exp();
-    let norm = (one + excess.re).hypot(excess.im);
+    let norm = Complex::new(one + excess.re, excess.im).norm();
     if !(norm > error) {
         // The disc contains 0: the value returned has modulus `error`, which is within a factor of three of all its points.
         return LogMoment { log: Complex::new(error.ln() + scale, 0.0), error: 4f64.ln() };
