@@ -160,7 +160,7 @@ fn write(place: &Workplace, format: &str, rows: &[[Cell; 3]]) -> bool {
             }
             let _ = std::fs::remove_file(&path);
             let database = rusqlite::Connection::open(path).unwrap();
-            database.execute_batch("CREATE TABLE t (pay, ward, well)").unwrap();
+            database.execute_batch("PRAGMA synchronous = OFF; CREATE TABLE t (pay, ward, well)").unwrap();
             for row in rows {
                 let value = |cell: Cell| match cell {
                     Cell::Number(number) => rusqlite::types::Value::Real(number),
