@@ -42,10 +42,14 @@ impl Complex {
         Self::new(self.re / square, -self.im / square)
     }
 
+    /// Returns `e^(i angle)`.
+    pub(in crate::exact) fn unit(angle: f64) -> Self {
+        let (sin, cos) = within_a_turn(angle).sin_cos();
+        Self::new(cos, sin)
+    }
+
     pub(in crate::exact) fn exp(self) -> Self {
-        let (sin, cos) = within_a_turn(self.im).sin_cos();
-        let modulus = self.re.exp();
-        Self::new(modulus * cos, modulus * sin)
+        Self::unit(self.im).scale(self.re.exp())
     }
 
     /// Returns `e^s - 1 - s`, to a few units in the last place of `min(|s|^2, 4) (1 + |s|) max(1, e^Re s)`.
@@ -75,7 +79,7 @@ impl Complex {
 }
 
 /// Returns an angle minus turns, to a unit in the last place of a turn.
-pub(in crate::exact) fn within_a_turn(angle: f64) -> f64 {
+fn within_a_turn(angle: f64) -> f64 {
     if !LARGE_ANGLES.contains(&angle.abs()) {
         return angle;
     }

@@ -104,6 +104,20 @@ impl Pair {
         Ratio { log, sampled, error: 2.0 * (sampled * own + of_excess + f64::EPSILON * log.abs()) }
     }
 
+    /// Returns the logarithms of A over the base law at `x`, and of A over B: [`at`](Self::at) without the rest.
+    fn logs(&self, x: f64) -> (f64, f64) {
+        let log = |shift: f64| {
+            let y = shift * (x - 0.5 * shift);
+            if y > LARGE {
+                return log_mixed(self.rate, y);
+            }
+            let excess = self.rate * y.exp_m1();
+            if excess < -0.5 { ((1.0 - self.rate) + self.rate * y.exp()).ln() } else { excess.ln_1p() }
+        };
+        let above = log(self.up);
+        (above, above - log(-self.down))
+    }
+
     fn at(&self, x: f64) -> Point {
         let (above, below) = (self.ratio(self.up, x), self.ratio(-self.down, x));
         let loss = above.log - below.log;

@@ -19,7 +19,7 @@
 use super::fft::Fft;
 use super::lattice::Masses;
 use super::tilt::{Cumulants, Tilted};
-use crate::exact::complex::{Complex, within_a_turn};
+use crate::exact::complex::Complex;
 use crate::logspace::{CompensatedSum, log_add};
 use crate::work;
 
@@ -136,11 +136,10 @@ fn power(value: Complex, modulus: f64, count: u64) -> (Complex, f64) {
     }
     let times = count as f64;
     let (log_modulus, angle) = (modulus.ln(), value.im.atan2(value.re));
-    let (sin, cos) = within_a_turn(times * angle).sin_cos();
     let scale = (times * log_modulus).exp();
     // Logarithm and angle have errors of a few units, relatively, and the logarithm another one from the modulus.
     let rounding = 2.0 * f64::EPSILON * (1.0 + log_modulus.abs() + angle.abs());
-    (Complex::new(cos, sin).scale(scale), rounding + 8.0 * f64::EPSILON / times)
+    (Complex::unit(times * angle).scale(scale), rounding + 8.0 * f64::EPSILON / times)
 }
 
 /// Composes both sides with one transform for each part; there is no lower side if no part has one.

@@ -96,7 +96,7 @@ impl Pair {
     /// Returns the logarithm of `A (e^((a-1) L) - 1)/(a-1) (1 - e^(-a L))`.
     fn log_integrand(&self, order: f64, x: f64) -> f64 {
         let excess = order - 1.0;
-        let Point { loss, log_above, .. } = self.at(x);
+        let (log_above, loss) = self.logs(x);
         if !(loss > 0.0) {
             return f64::NEG_INFINITY;
         }
