@@ -32,7 +32,7 @@ pub trait Loss<F>: Copy + Send + Sync + 'static {
     /// Returns an upper bound on `∂²ℓ/∂p²` over all predictions and targets.
     fn curvature_bound(&self) -> F;
 
-    /// Computes with the code for this loss.
+    /// Runs the kernel of a batch, compiled for this loss.
     #[doc(hidden)]
     fn compute(self, kernel: LossKernel<'_, F>)
     where

@@ -8,7 +8,7 @@ const SERIES_BELOW: f64 = 0.5;
 /// Squares of moduli that are accurate.
 const SQUARES: core::ops::Range<f64> = 1e-280..1e280;
 
-/// Angles from here to there are reduced before their sine is computed, which is faster.
+/// Angles that are reduced here, since the library's reduction of large ones is slow.
 const LARGE_ANGLES: core::ops::Range<f64> = 1e5..1e15;
 
 /// A complex number.
@@ -83,7 +83,7 @@ fn within_a_turn(angle: f64) -> f64 {
     if !LARGE_ANGLES.contains(&angle.abs()) {
         return angle;
     }
-    // 2π in two parts. The first product is exact to the rounding of the difference, which is small.
+    // 2π in two parts. The fused operation rounds only the difference, which is at most 3.3.
     let turns = (angle / core::f64::consts::TAU).round();
     turns.mul_add(-TAU_REST, turns.mul_add(-core::f64::consts::TAU, angle))
 }

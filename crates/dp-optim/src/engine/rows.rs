@@ -4,7 +4,7 @@ use dp_data::{Block, BlockBuffer, OutOfMemory, Rows, Selection};
 use dp_losses::Real;
 use dp_losses::prefetch::fetch;
 
-/// Calls `entry` for each non-zero feature of row `i`.
+/// Calls `entry` for each feature of row `i`, or for each that is stored if the rows are sparse.
 pub(crate) fn features<F: Real>(rows: &Rows<'_, F>, i: usize, mut entry: impl FnMut(usize, f64)) {
     match *rows {
         Rows::Dense { values, dim } => {
