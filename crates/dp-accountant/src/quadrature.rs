@@ -81,10 +81,13 @@ pub(crate) fn integrate(low: f64, high: f64, panels: u32, tolerance: f64, f: imp
     }
     let width = (high - low) / f64::from(panels);
     let end = |i: u32| if i == panels { high } else { low + width * f64::from(i) };
-    let first: Vec<(f64, f64, Estimate)> =
-        (0..panels).map(|i| (end(i), end(i + 1), both_rules(end(i), end(i + 1), &f))).collect();
+    refine((0..panels).map(|i| (end(i), end(i + 1), both_rules(end(i), end(i + 1), &f))).collect(), tolerance, f)
+}
+
+/// As [`integrate`], from these panels.
+pub(crate) fn refine(first: Vec<(f64, f64, Estimate)>, tolerance: f64, f: impl Fn(f64) -> f64) -> Estimate {
     let rough: f64 = first.iter().map(|(_, _, estimate)| estimate.value).sum();
-    let allowed = tolerance * rough / f64::from(panels);
+    let allowed = tolerance * rough / first.len() as f64;
     let mut total = Estimate::default();
     let mut halvings = 0;
     let mut open = first;
@@ -104,11 +107,27 @@ pub(crate) fn integrate(low: f64, high: f64, panels: u32, tolerance: f64, f: imp
 }
 
 fn both_rules(low: f64, high: f64, f: &impl Fn(f64) -> f64) -> Estimate {
+    of_values(low, high, &points(low, high).map(f))
+}
+
+/// Number of values of a panel.
+pub(crate) const POINTS: usize = 2 * NODES.len() + 1;
+
+/// Returns the points of a panel at which its integrand is evaluated, the middle first.
+pub(crate) fn points(low: f64, high: f64) -> [f64; POINTS] {
     let (middle, half) = (0.5 * (low + high), 0.5 * (high - low));
-    let at_middle = f(middle);
+    core::array::from_fn(|i| match i.checked_sub(1) {
+        None => middle,
+        Some(i) => middle + half * if i % 2 == 0 { -NODES[i / 2].0 } else { NODES[i / 2].0 },
+    })
+}
+
+/// Returns the integral over a panel from the values at its [`points`].
+pub(crate) fn of_values(low: f64, high: f64, values: &[f64; POINTS]) -> Estimate {
+    let (half, [at_middle, others @ ..]) = (0.5 * (high - low), values);
     let (mut kronrod, mut gauss, mut other) = (MIDDLE.0 * at_middle, 0.0, MIDDLE.1 * at_middle);
-    for &(x, weight, of_gauss, of_other) in &NODES {
-        let pair = f(middle - half * x) + f(middle + half * x);
+    for (&(_, weight, of_gauss, of_other), pair) in NODES.iter().zip(others.chunks_exact(2)) {
+        let pair = pair[0] + pair[1];
         kronrod += weight * pair;
         gauss += of_gauss * pair;
         other += of_other * pair;

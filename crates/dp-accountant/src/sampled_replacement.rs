@@ -48,7 +48,7 @@
 
 mod pair;
 
-pub(crate) use pair::Pair;
+pub(crate) use pair::{Moments, Pair};
 
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;

@@ -9,6 +9,7 @@ use crate::laplace_ball::Ball;
 use crate::leaves::{Leaf, Leaves};
 use crate::objective_perturbation::Pair;
 use crate::rounding::{add_up, count_up, mul_up};
+use crate::sampled_replacement::Moments;
 
 /// Largest order of a binomial sum in a tree,
 const LARGEST_SUM: f64 = 4096.0;
@@ -27,6 +28,7 @@ pub(crate) enum Term<'a> {
     RandomStopping(Box<Stopping<'a>>),
     LaplaceBall(Ball),
     ObjectivePerturbation(Pair),
+    PoissonReplacement(Moments),
 }
 
 impl<'a> Term<'a> {
@@ -52,12 +54,13 @@ impl<'a> Term<'a> {
             Leaf::ObjectivePerturbation { std_dev, regularization, loss } => {
                 Self::ObjectivePerturbation(Pair::new(*std_dev, *regularization, *loss))
             }
+            Leaf::PoissonReplacement(pair) => Self::PoissonReplacement(Moments::new(pair)),
             _ => Self::Plain(leaf),
         }
     }
 
     fn is_plain(&self) -> bool {
-        matches!(self, Self::Plain(_) | Self::LaplaceBall(_))
+        matches!(self, Self::Plain(_) | Self::LaplaceBall(_) | Self::PoissonReplacement(_))
     }
 
     /// Returns an upper bound on the divergence of order `order >= 1` in both directions; infinite if there is none.
@@ -72,6 +75,7 @@ impl<'a> Term<'a> {
             Self::RandomStopping(stopping) => stopping.rdp(order),
             Self::LaplaceBall(ball) => ball.rdp(order),
             Self::ObjectivePerturbation(pair) => pair.rdp(order),
+            Self::PoissonReplacement(moments) => moments.rdp(order),
         }
     }
 }

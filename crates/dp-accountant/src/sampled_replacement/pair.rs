@@ -4,6 +4,8 @@ mod curve;
 mod law;
 mod moments;
 
+pub(crate) use moments::Moments;
+
 use crate::logspace::log_mixed;
 use crate::rounding::mul_up;
 
