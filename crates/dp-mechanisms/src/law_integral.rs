@@ -148,6 +148,16 @@ mod tests {
         }
     }
 
+    /// Panels with a millionth of the total are refined too: 16 nodes do not resolve these oscillations.
+    #[test]
+    fn small_panels_are_refined() {
+        let found = integrate(-700.0, 700.0, &[0.0], 0.5, 1, |z, values| {
+            values[0] = 0.5 * (-z.abs()).exp() * (20.0 * z).cos().powi(2)
+        });
+        let exact = 0.5 * (1.0 + 1.0 / 1601.0);
+        assert!((found[0] / exact - 1.0).abs() < 1e-11, "{}", found[0] / exact - 1.0);
+    }
+
     #[test]
     fn kinks_and_widely_different_sizes() {
         let found = integrate(-700.0, 700.0, &[0.0, 3.0], 0.5, 3, |z, values| {

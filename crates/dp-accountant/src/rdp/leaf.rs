@@ -6,9 +6,7 @@ use super::{
     randomized_response, shuffled,
 };
 use crate::error::Error;
-use crate::laplace_ball::Ball;
 use crate::leaves::Leaf;
-use crate::objective_perturbation::Pair;
 
 /// Returns an upper bound on the divergence of order `order >= 1` in both directions; infinite if there is none.
 pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
@@ -16,7 +14,6 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
         Leaf::NonPrivate | Leaf::Approximate { .. } => f64::INFINITY,
         Leaf::Gaussian { mu } => order * gaussian::rdp_per_order(*mu),
         Leaf::Laplace { x } => laplace::rdp(order, *x),
-        Leaf::LaplaceBall { x, dim } => Ball::new(*x, *dim).rdp(order),
         Leaf::Pure { epsilon } => pure::rdp(order, *epsilon),
         Leaf::Zcdp { rho } => order * rho,
         Leaf::Mixture(mixture) => mixture::rdp(order, mixture),
@@ -28,7 +25,6 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
         Leaf::Renyi(points) => points.rdp(order),
         Leaf::Pair(pair) => finite_pair::rdp(order, pair),
         Leaf::PoissonGaussian { rate, mu } => poisson_gaussian::rdp(order, *rate, *mu),
-        Leaf::PoissonReplacement(pair) => pair.rdp(order),
         Leaf::Shuffled { epsilon, records } => shuffled::rdp(order, *epsilon, *records),
         Leaf::AboveThresholdLaplace { threshold, query } => above_threshold::rdp_laplace(order, *threshold, *query),
         Leaf::AboveThresholdGaussian(mechanism) => mechanism.rdp(order),
@@ -37,10 +33,10 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
         | Leaf::Parallel { .. }
         | Leaf::ParallelByValue { .. }
         | Leaf::Group { .. }
-        | Leaf::RandomStopping { .. } => Term::new(leaf).at(order),
-        Leaf::ObjectivePerturbation { std_dev, regularization, loss } => {
-            Pair::new(*std_dev, *regularization, *loss).rdp(order)
-        }
+        | Leaf::RandomStopping { .. }
+        | Leaf::LaplaceBall { .. }
+        | Leaf::ObjectivePerturbation { .. }
+        | Leaf::PoissonReplacement(_) => Term::new(leaf).at(order),
     }
 }
 

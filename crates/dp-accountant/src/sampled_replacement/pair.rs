@@ -91,30 +91,31 @@ impl Pair {
             return Ratio { log, sampled, error: 2.0 * (sampled * own + f64::EPSILON * (log.abs() - rate.ln())) };
         }
         let excess = rate * y.exp_m1();
+        let log = self.log_one_plus(excess, y);
         if excess < -0.5 {
             // Sums of positive terms.
             let part = rate * y.exp();
-            let whole = (1.0 - rate) + part;
-            let sampled = part / whole;
-            let log = whole.ln();
+            let sampled = part / ((1.0 - rate) + part);
             return Ratio { log, sampled, error: 2.0 * (sampled * own + f64::EPSILON * (4.0 + log.abs())) };
         }
         let sampled = rate * y.exp() / (1.0 + excess);
-        let log = excess.ln_1p();
         // The product has an error of a few units, the logarithm a relative one.
         let of_excess = 3.0 * f64::EPSILON * excess.abs() / (1.0 + excess);
         Ratio { log, sampled, error: 2.0 * (sampled * own + of_excess + f64::EPSILON * log.abs()) }
+    }
+
+    /// Returns `ln(1 + excess)`, `excess = q (e^y - 1)`.
+    #[inline]
+    fn log_one_plus(&self, excess: f64, y: f64) -> f64 {
+        // The first is of a sum of positive terms.
+        if excess < -0.5 { ((1.0 - self.rate) + self.rate * y.exp()).ln() } else { excess.ln_1p() }
     }
 
     /// Returns the logarithms of A over the base law at `x`, and of A over B: [`at`](Self::at) without the rest.
     fn logs(&self, x: f64) -> (f64, f64) {
         let log = |shift: f64| {
             let y = shift * (x - 0.5 * shift);
-            if y > LARGE {
-                return log_mixed(self.rate, y);
-            }
-            let excess = self.rate * y.exp_m1();
-            if excess < -0.5 { ((1.0 - self.rate) + self.rate * y.exp()).ln() } else { excess.ln_1p() }
+            if y > LARGE { log_mixed(self.rate, y) } else { self.log_one_plus(self.rate * y.exp_m1(), y) }
         };
         let above = log(self.up);
         (above, above - log(-self.down))

@@ -56,13 +56,6 @@ impl Node {
     }
 }
 
-impl Pair {
-    /// Returns [`Moments::rdp`] for a single order.
-    pub(crate) fn rdp(&self, order: f64) -> f64 {
-        Moments::new(self).rdp(order)
-    }
-}
-
 impl Moments {
     pub(crate) fn new(pair: &Pair) -> Self {
         let (up, down) = (pair.up.max(LEAST_MU), if pair.is_symmetric() { pair.down.max(LEAST_MU) } else { pair.down });
