@@ -4,6 +4,8 @@ mod cell;
 mod coordinate;
 #[cfg(feature = "files")]
 mod coordinates;
+#[cfg(feature = "spool")]
+mod curve_rows;
 mod dates_in_sql;
 mod draw;
 mod encoding;
@@ -37,6 +39,8 @@ pub(crate) use cell::TextBuffer;
 pub use coordinates::Coordinates;
 #[cfg(feature = "spool")]
 pub(crate) use coordinates::encode_coordinates;
+#[cfg(feature = "spool")]
+pub use curve_rows::CurveRows;
 pub use encoding::{Encoding, NumericRange, RowNorm};
 pub use feature_map::{FeatureMap, MAX_COSINES};
 use feature_map::{Inputs, MapPlan, Numeric};

@@ -97,7 +97,9 @@ pub use samples::Samples;
 #[cfg(feature = "schema")]
 pub use schema::Schema;
 pub use selection::Selection;
-pub use source::{Alternatives, Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
+pub use source::{
+    Alternatives, Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError, Unexpanded,
+};
 #[cfg(feature = "spool")]
 pub use units::UnitBound;
 pub use workers::Workers;

@@ -8,7 +8,9 @@ mod alternatives;
 
 pub use alternatives::Alternatives;
 
-use crate::block::Block;
+use core::ops::Range;
+
+use crate::block::{Block, Rows};
 use crate::memory::OutOfMemory;
 use crate::selection::Selection;
 use crate::sums::SumSource;
@@ -174,6 +176,12 @@ pub trait RowSource<F> {
         None
     }
 
+    /// Returns the records, in [`Order::Declared`], if the source keeps less than their features; `None` if it does not, or no
+    /// longer. Passes and single rows deliver the same features.
+    fn unexpanded(&mut self) -> Option<&dyn Unexpanded<F>> {
+        None
+    }
+
     /// Returns the source of sums in place of rows, if the rows stay where they are. Passes and single rows are then refused.
     fn sums(&mut self) -> Option<&mut dyn SumSource> {
         None
@@ -185,6 +193,50 @@ pub trait RowSource<F> {
     /// The engine failed.
     fn finish(&mut self) -> Result<(), SourceError> {
         Ok(())
+    }
+}
+
+/// Records of which less than their features is kept: these are computed where they are read, in a buffer of the reader.
+///
+/// # Privacy
+/// The features are within the bounds that the source [describes](RowSource::describe).
+pub trait Unexpanded<F>: Sync {
+    /// Returns the number of features per record.
+    fn dim(&self) -> usize;
+
+    /// Returns one target per record.
+    fn targets(&self) -> &[F];
+
+    /// Returns the [marks](Block::valid) of the records.
+    fn valid(&self) -> Option<&[bool]>;
+
+    /// Writes the features of the records of a range to `features`, record by record, in place of what it holds.
+    ///
+    /// # Panics
+    /// If `range` leaves `0..len`.
+    fn expand(&self, range: Range<usize>, features: &mut Vec<F>);
+
+    /// Returns the number of records.
+    fn len(&self) -> usize {
+        self.targets().len()
+    }
+
+    /// Returns whether there are no records.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the records of a range, with their features in `features`.
+    ///
+    /// # Panics
+    /// As [`expand`](Self::expand).
+    fn block<'a>(&'a self, range: Range<usize>, features: &'a mut Vec<F>) -> Block<'a, F> {
+        self.expand(range.clone(), features);
+        Block {
+            rows: Rows::Dense { values: features, dim: self.dim() },
+            targets: &self.targets()[range.clone()],
+            valid: self.valid().map(|valid| &valid[range]),
+        }
     }
 }
 

@@ -91,7 +91,7 @@ pub use error::Error;
 pub use float::FloatKind;
 pub use growth::Growth;
 pub use lattice::{OffLattice, ReleaseLattice};
-pub use memory::MemorySource;
+pub use memory::{ExpandingSource, MemorySource};
 pub use schedule::Schedule;
 pub use trained::Trained;
 

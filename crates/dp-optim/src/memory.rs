@@ -3,8 +3,8 @@
 use dp_data::examples::{Feature, OrderError};
 use dp_data::memory::{OutOfMemory, collect, filled};
 use dp_data::{
-    Block, BlockBuffer, Description, Examples, KeyedOrder, Order, PassReceipt, PassRequest, RowSource, RowStream,
-    Selection, SourceError,
+    Block, BlockBuffer, Description, Examples, KeyedOrder, Order, PassReceipt, PassRequest, RowSource, RowStream, Rows,
+    Selection, SourceError, Unexpanded, Workers,
 };
 
 use crate::engine::rows::copy_rows;
@@ -175,11 +175,215 @@ impl<F> RowStream<F> for MemoryPass<'_, F> {
     }
 }
 
+/// Records of which [less than their features](Unexpanded) is kept, as long as no pass in another order and no single record is
+/// requested: the features of all are then computed, and kept instead.
+///
+/// # Examples
+/// ```
+/// use core::ops::Range;
+/// use dp_data::{Order, PassRequest, RowSource, Unexpanded, Workers};
+/// use dp_optim::ExpandingSource;
+///
+/// /// Records of one number `x`, which is their target too, and two features `x` and `x²`.
+/// struct Squares(Vec<f64>);
+/// impl Unexpanded<f64> for Squares {
+///     fn dim(&self) -> usize {
+///         2
+///     }
+///     fn targets(&self) -> &[f64] {
+///         &self.0
+///     }
+///     fn valid(&self) -> Option<&[bool]> {
+///         None
+///     }
+///     fn expand(&self, range: Range<usize>, features: &mut Vec<f64>) {
+///         *features = self.0[range].iter().flat_map(|x| [*x, x * x]).collect();
+///     }
+/// }
+/// let mut source = ExpandingSource::new(Squares(vec![0.5, 0.25]), 1.0, 1.0, Workers::ONE);
+/// assert!(source.unexpanded().is_some());
+/// source.open_pass(&PassRequest { pass: 0, order: Order::Keyed { key: [1; 32], fresh_each_pass: false } })?;
+/// assert!(source.unexpanded().is_none());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct ExpandingSource<F, U> {
+    rows: Kept<F, U>,
+    row_norm: f64,
+    target_bound: f64,
+    workers: Workers,
+}
+
+enum Kept<F, U> {
+    Unexpanded(U),
+    Expanded(MemorySource<F>),
+}
+
+/// Number of records whose features are computed together.
+const EXPANDED: usize = 64;
+
+impl<F: Feature + Send + Sync, U: Unexpanded<F>> ExpandingSource<F, U> {
+    /// Takes records whose rows and targets have these bounds. The features of all are computed by `workers`.
+    pub fn new(rows: U, row_norm: f64, target_bound: f64, workers: Workers) -> Self {
+        Self { rows: Kept::Unexpanded(rows), row_norm, target_bound, workers }
+    }
+
+    /// Returns the source of all features.
+    fn expanded(&mut self) -> Result<&mut MemorySource<F>, OutOfMemory> {
+        if let Kept::Unexpanded(rows) = &self.rows {
+            let examples = expand_all(rows, self.workers)?;
+            self.rows = Kept::Expanded(MemorySource::new(examples, self.row_norm, self.target_bound));
+        }
+        match &mut self.rows {
+            Kept::Expanded(source) => Ok(source),
+            Kept::Unexpanded(_) => Err(OutOfMemory { what: FEATURES, held: 0, needed: 0 }),
+        }
+    }
+}
+
+/// The contents, in error messages.
+const FEATURES: &str = "the features of the rows";
+
+fn expand_all<F: Feature + Send + Sync>(
+    rows: &impl Unexpanded<F>,
+    workers: Workers,
+) -> Result<Examples<F>, OutOfMemory> {
+    let (n, dim) = (rows.len(), rows.dim());
+    let mut values = filled(F::narrow(0.0), n.saturating_mul(dim), FEATURES)?;
+    let parts = (0..n).step_by(EXPANDED).zip(values.chunks_mut(EXPANDED * dim));
+    let of_part = |features: &mut Vec<F>, (start, places): (usize, &mut [F])| {
+        rows.expand(start..start + places.len() / dim, features);
+        places.copy_from_slice(features);
+    };
+    let done = |()| Ok::<_, OutOfMemory>(());
+    workers.for_each(parts, 64 * workers.threads(), Vec::new, of_part, done)?;
+    let targets = collect(rows.targets().iter().copied(), FEATURES)?;
+    let valid = rows.valid().map(|valid| collect(valid.iter().copied(), FEATURES)).transpose()?;
+    let examples = Examples::dense(values, targets, dim).and_then(|examples| match valid {
+        Some(valid) => examples.with_valid(valid),
+        None => Ok(examples),
+    });
+    // Rows without features have no examples.
+    examples.map_err(|_| OutOfMemory { what: FEATURES, held: 0, needed: 0 })
+}
+
+impl<F: Feature + Send + Sync, U: Unexpanded<F>> RowSource<F> for ExpandingSource<F, U> {
+    fn describe(&mut self) -> Result<Description, SourceError> {
+        match &mut self.rows {
+            Kept::Expanded(source) => source.describe(),
+            Kept::Unexpanded(rows) => Ok(Description {
+                n: rows.len() as u64,
+                dim: rows.dim(),
+                row_norm: self.row_norm,
+                target_bound: self.target_bound,
+                engine: ENGINE,
+            }),
+        }
+    }
+
+    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
+        self.expanded()?.open_pass(request)
+    }
+
+    fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
+        self.expanded()?.gather(positions)
+    }
+
+    fn select<'a>(&'a mut self, positions: &'a [u32]) -> Result<Option<Selection<'a, F>>, SourceError> {
+        self.expanded()?.select(positions)
+    }
+
+    fn unexpanded(&mut self) -> Option<&dyn Unexpanded<F>> {
+        match &self.rows {
+            Kept::Unexpanded(rows) => Some(rows),
+            Kept::Expanded(_) => None,
+        }
+    }
+}
+
 #[cfg(test)]
-mod tests {
-    use dp_data::Rows;
+pub(crate) mod tests {
+    use core::ops::Range;
 
     use super::*;
+
+    /// Dense examples whose features are copied when they are read.
+    pub(crate) struct Copied(pub(crate) Examples<f64>);
+
+    impl Unexpanded<f64> for Copied {
+        fn dim(&self) -> usize {
+            self.0.dim()
+        }
+
+        fn targets(&self) -> &[f64] {
+            self.0.targets()
+        }
+
+        fn valid(&self) -> Option<&[bool]> {
+            self.0.block().valid
+        }
+
+        fn expand(&self, range: Range<usize>, features: &mut Vec<f64>) {
+            let Rows::Dense { values, dim } = self.0.block().slice(range).rows else { unreachable!("dense examples") };
+            assert_eq!(values.len() % dim, 0);
+            *features = values.to_vec();
+        }
+    }
+
+    /// A source whose records are expanded where they are read: any other reading fails.
+    pub(crate) struct OnlyUnexpanded(pub(crate) Copied);
+
+    impl RowSource<f64> for OnlyUnexpanded {
+        fn describe(&mut self) -> Result<Description, SourceError> {
+            let (n, dim) = (self.0.len() as u64, self.0.dim());
+            Ok(Description { n, dim, row_norm: 1.0, target_bound: 1.0, engine: ENGINE })
+        }
+
+        fn open_pass(&mut self, _: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
+            panic!("a pass over all features")
+        }
+
+        fn unexpanded(&mut self) -> Option<&dyn Unexpanded<f64>> {
+            Some(&self.0)
+        }
+    }
+
+    /// Passes in any order, gathered and selected records are those of the features in memory, by any number of threads.
+    #[test]
+    fn features_are_expanded_when_they_are_needed() {
+        let n = 1001;
+        let values: Vec<f64> = (0..2 * n).map(|i| f64::from(i) / 3000.0).collect();
+        let valid: Vec<bool> = (0..n).map(|i| i % 5 != 2).collect();
+        let targets = (0..n).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect();
+        let examples = Examples::dense(values, targets, 2).unwrap();
+        let keyed = Order::Keyed { key: [3; 32], fresh_each_pass: true };
+        let flat = |block: Block<'_, f64>| {
+            let Rows::Dense { values, .. } = block.rows else { unreachable!() };
+            (values.to_vec(), block.targets.to_vec(), block.valid.map(<[bool]>::to_vec))
+        };
+        for examples in [examples.clone().with_valid(valid).unwrap(), examples] {
+            for threads in [1, 3] {
+                let workers = Workers::new(threads.try_into().unwrap());
+                let source = || ExpandingSource::new(Copied(examples.clone()), 1.0, 1.0, workers);
+                let mut memory = MemorySource::new(examples.clone(), 1.0, 1.0);
+                for request in
+                    [(0, Order::Declared), (0, keyed), (1, keyed)].map(|(pass, order)| PassRequest { pass, order })
+                {
+                    let mut kept = source();
+                    assert_eq!(kept.describe().unwrap(), memory.describe().unwrap());
+                    assert!(kept.unexpanded().is_some());
+                    let found = flat(kept.open_pass(&request).unwrap().next_block().unwrap().unwrap());
+                    assert_eq!(found, flat(memory.open_pass(&request).unwrap().next_block().unwrap().unwrap()));
+                    assert!(kept.unexpanded().is_none());
+                    assert_eq!(kept.describe().unwrap(), memory.describe().unwrap());
+                }
+                let positions = [3, 1000, 3, 0];
+                assert_eq!(flat(source().gather(&positions).unwrap()), flat(memory.gather(&positions).unwrap()));
+                let mut kept = source();
+                assert_eq!(kept.select(&positions).unwrap().unwrap().len(), 4);
+                assert!(kept.gather(&[1001]).is_err());
+            }
+        }
+    }
 
     fn source(n: usize) -> MemorySource<f64> {
         let values = (0..n).map(|i| i as f64 / n as f64).collect();

@@ -108,8 +108,14 @@ impl Numeric {
 
     /// Returns the coordinate z of a column with this feature before the map.
     #[inline]
-    fn z(&self, value: f64) -> f64 {
+    pub(super) fn z(&self, value: f64) -> f64 {
         self.functions.coordinate.of(if self.unit { value } else { 0.5 * (value + 1.0) })
+    }
+
+    /// Returns the only feature of a column without cosines.
+    #[inline]
+    pub(super) fn only(&self, z: f64) -> f64 {
+        if self.unit { z } else { 2.0 * z - 1.0 }
     }
 
     /// Returns the number of features.
@@ -269,6 +275,12 @@ impl MapPlan {
         mapped
     }
 
+    /// Returns the columns with functions, and `1/sqrt(j)` for j = 1, 2, ..., if the map makes features of single columns only.
+    #[cfg(feature = "spool")]
+    pub(super) fn curves(&self) -> Option<(&[Numeric], &[f64])> {
+        (self.pairs.is_none() && self.fourier.is_none()).then_some((&self.columns, &self.decay))
+    }
+
     /// Maps the features collected so far.
     pub(super) fn apply(&self, row: &mut RowBuffer) {
         self.map_row(row, true);
@@ -308,8 +320,7 @@ impl MapPlan {
             let entry = entries.next_if(|(index, _)| *index == column.feature);
             let (index, cosines) = (column.feature + shift, column.functions.cosines as usize);
             if cosines == 0 {
-                let z = column.z(entry.map_or(0.0, |(_, value)| value));
-                row.push(index, if column.unit { z } else { 2.0 * z - 1.0 });
+                row.push(index, column.only(column.z(entry.map_or(0.0, |(_, value)| value))));
                 continue;
             }
             let (mut before, mut now) = (1.0, first);

@@ -21,21 +21,36 @@ const SAFE_SQUARES: core::ops::RangeInclusive<f64> = 1e-280..=1e280;
 /// `Clip` leaves a row whose computed norm is at most `1 - k` unchanged: its exact norm is then below 1. Values must be finite.
 /// A row of zeros is unchanged.
 pub(crate) fn bound_norm(values: &mut [f64], row_norm: RowNorm) {
-    let slack = (values.len() as f64 + 8.0) * UNIT_ROUNDOFF;
-    let mut squares = sum_of_squares(values);
-    if row_norm == RowNorm::Clip && squares.sqrt() <= 1.0 - slack {
-        return;
-    }
-    if !SAFE_SQUARES.contains(&squares) {
-        let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
-        if !(largest > 0.0) {
-            return;
+    match factor(values, row_norm) {
+        Some(1.0) => {}
+        Some(factor) => values.iter_mut().for_each(|value| *value *= factor),
+        None => {
+            let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
+            values.iter_mut().for_each(|value| *value /= largest);
+            let factor = (1.0 - slack(values.len())) / sum_of_squares(values).sqrt();
+            values.iter_mut().for_each(|value| *value *= factor);
         }
-        values.iter_mut().for_each(|value| *value /= largest);
-        squares = sum_of_squares(values);
     }
-    let factor = (1.0 - slack) / squares.sqrt();
-    values.iter_mut().for_each(|value| *value *= factor);
+}
+
+fn slack(values: usize) -> f64 {
+    (values as f64 + 8.0) * UNIT_ROUNDOFF
+}
+
+/// Returns the factor by which [`bound_norm`] multiplies; `None` if it must divide by the largest value first.
+pub(super) fn factor(values: &[f64], row_norm: RowNorm) -> Option<f64> {
+    let zeros = || values.iter().all(|&value| value == 0.0).then_some(1.0);
+    factor_of(sum_of_squares(values), values.len(), row_norm).or_else(zeros)
+}
+
+/// As [`factor`] for this many values with this sum of squares, not all of them 0.
+#[inline]
+pub(super) fn factor_of(squares: f64, values: usize, row_norm: RowNorm) -> Option<f64> {
+    let slack = slack(values);
+    if row_norm == RowNorm::Clip && squares.sqrt() <= 1.0 - slack {
+        return Some(1.0);
+    }
+    SAFE_SQUARES.contains(&squares).then(|| (1.0 - slack) / squares.sqrt())
 }
 
 /// Returns the sum of squares, in four running sums so that additions need not wait for one another.

@@ -267,7 +267,10 @@ impl Stored for f64 {}
 impl Stored for f32 {}
 
 mod sealed {
-    /// Conversion to little-endian bytes.
+    #[cfg(feature = "spool")]
+    use super::super::curve_rows::{LANES, write_row, write_rows};
+
+    /// Conversion to little-endian bytes, and from double precision.
     pub trait Sealed: Sized {
         /// Appends the bytes of the numbers.
         fn append_le(numbers: &[Self], bytes: &mut Vec<u8>);
@@ -275,11 +278,18 @@ mod sealed {
         fn extend_le(numbers: &mut Vec<Self>, bytes: &[u8]);
         /// Returns the number of exactly its bytes.
         fn from_le(bytes: &[u8]) -> Option<Self>;
+        /// Writes the rows of a group of records, multiplied by a factor each.
+        #[cfg(feature = "spool")]
+        fn write_rows(group: &[[f64; LANES]], factors: &[f64; LANES], rows: &mut [Self]);
     }
 
     macro_rules! sealed {
-        ($float:ty) => {
+        ($float:ty, $write_rows:expr) => {
             impl Sealed for $float {
+                #[cfg(feature = "spool")]
+                fn write_rows(group: &[[f64; LANES]], factors: &[f64; LANES], rows: &mut [Self]) {
+                    $write_rows(group, factors, rows);
+                }
                 fn append_le(numbers: &[Self], bytes: &mut Vec<u8>) {
                     let start = bytes.len();
                     bytes.resize(start + size_of_val(numbers), 0);
@@ -296,6 +306,10 @@ mod sealed {
             }
         };
     }
-    sealed!(f32);
-    sealed!(f64);
+    sealed!(f32, |group: &[[f64; LANES]], factors: &[f64; LANES], rows: &mut [f32]| {
+        for (lane, row) in rows.chunks_exact_mut(group.len()).enumerate() {
+            write_row(group, (lane, factors[lane]), row);
+        }
+    });
+    sealed!(f64, write_rows);
 }

@@ -11,18 +11,22 @@ pub trait Feature: Copy {
 }
 
 impl Feature for f64 {
+    #[inline]
     fn widen(self) -> f64 {
         self
     }
+    #[inline]
     fn narrow(value: f64) -> Self {
         value
     }
 }
 
 impl Feature for f32 {
+    #[inline]
     fn widen(self) -> f64 {
         f64::from(self)
     }
+    #[inline]
     fn narrow(value: f64) -> Self {
         super::f32_towards_zero(value)
     }
@@ -70,15 +74,10 @@ impl<F: Feature> Examples<F> {
 
 /// Clips a row; returns `false` if it is not finite.
 fn clip_row<F: Feature>(row: &mut [F], row_norm: f64) -> bool {
-    let slack = (row.len() as f64 + 8.0) * f64::EPSILON;
-    let square = |scale: f64, row: &[F]| -> f64 { row.iter().map(|&x| (x.widen() * scale).powi(2)).sum() };
-    let squared = square(1.0, row);
-    if squared * (1.0 + slack) <= row_norm * row_norm {
-        return true;
-    }
-    if squared.is_finite() && squared > 1e-250 {
-        let scale = row_norm * (1.0 - slack) / squared.sqrt();
-        row.iter_mut().for_each(|x| *x = F::narrow(x.widen() * scale));
+    if let Some(scale) = clip_factor(sum_of_squares(row, 1.0), row.len(), row_norm) {
+        if scale != 1.0 {
+            row.iter_mut().for_each(|x| *x = F::narrow(x.widen() * scale));
+        }
         return true;
     }
     // Scaled by the largest entry, so that no square overflows or vanishes.
@@ -89,12 +88,31 @@ fn clip_row<F: Feature>(row: &mut [F], row_norm: f64) -> bool {
     if largest == 0.0 {
         return true;
     }
-    let norm = square(1.0 / largest, row).sqrt();
-    let scale = row_norm * (1.0 - slack) / norm;
+    let norm = sum_of_squares(row, 1.0 / largest).sqrt();
+    let scale = row_norm * (1.0 - slack(row.len())) / norm;
     for x in row.iter_mut() {
         *x = F::narrow(x.widen() / largest * scale);
     }
     true
+}
+
+fn slack(values: usize) -> f64 {
+    (values as f64 + 8.0) * f64::EPSILON
+}
+
+fn sum_of_squares<F: Feature>(row: &[F], scale: f64) -> f64 {
+    row.iter().map(|&x| (x.widen() * scale).powi(2)).sum()
+}
+
+/// Returns the factor that clips a row of this many values with this sum of squares, 1 for one within the bound; `None` if the
+/// squares over- or underflow or are not numbers.
+#[inline]
+pub(crate) fn clip_factor(squared: f64, values: usize, row_norm: f64) -> Option<f64> {
+    let slack = slack(values);
+    if squared * (1.0 + slack) <= row_norm * row_norm {
+        return Some(1.0);
+    }
+    (squared.is_finite() && squared > 1e-250).then(|| row_norm * (1.0 - slack) / squared.sqrt())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A source of records together with other encodings of the same records.
 
-use super::{Description, PassRequest, RowSource, RowStream, SourceError};
+use super::{Description, PassRequest, RowSource, RowStream, SourceError, Unexpanded};
 use crate::block::Block;
 use crate::selection::Selection;
 use crate::sums::SumSource;
@@ -64,6 +64,10 @@ impl<F> RowSource<F> for Alternatives<'_, F> {
     fn alternative(&mut self, number: usize) -> Option<&mut dyn RowSource<F>> {
         // The coercion inside the closure shortens the lifetime of the trait object.
         self.others.get_mut(number).map(|other| &mut **other as &mut dyn RowSource<F>)
+    }
+
+    fn unexpanded(&mut self) -> Option<&dyn Unexpanded<F>> {
+        self.source.unexpanded()
     }
 
     fn sums(&mut self) -> Option<&mut dyn SumSource> {

@@ -2,12 +2,12 @@
 
 use super::{Spool, SpoolOptions, SpoolWriter, unread};
 use crate::block::Block;
-use crate::encode::{Encoder, Encoding, LibsvmFormat, Stage, Stored, encode_coordinates};
+use crate::encode::{CurveRows, Encoder, Encoding, LibsvmFormat, Stage, Stored, encode_coordinates};
 use crate::error::{DataError, DataErrorKind};
 use crate::examples::{Builder, Examples, OrderError};
-use crate::memory::left;
+use crate::memory::{OutOfMemory, left};
 use crate::read::{CsvOptions, CuratorWarning, Input, ReadRows, provisional, read};
-use crate::source::{Order, PassRequest, RowSource};
+use crate::source::{Order, PassRequest, RowSource, Unexpanded as _};
 use crate::units::{Selected, UnitBound, select};
 use crate::workers::Workers;
 
@@ -31,6 +31,8 @@ impl Default for Room {
 pub enum Held<F> {
     /// In memory.
     Memory(Examples<F>),
+    /// In memory, as less than their features.
+    Curves(Box<CurveRows<F>>),
     /// In a temporary file.
     Spool(Box<Spool<F>>),
     /// A source that answers with sums over all its records, and their number.
@@ -41,6 +43,7 @@ impl<F> core::fmt::Debug for Held<F> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(match self {
             Self::Memory(_) => "Held::Memory",
+            Self::Curves(_) => "Held::Curves",
             Self::Spool(_) => "Held::Spool",
             Self::Elsewhere(..) => "Held::Elsewhere",
         })
@@ -163,6 +166,10 @@ impl<F: Stored> Held<F> {
                     })?;
                     gathered.block()
                 }
+                Self::Curves(rows) => {
+                    gathered = rows.gather(&positions).map_err(OutOfMemory::without_sizes)?;
+                    gathered.block()
+                }
                 Self::Spool(spool) => spool.gather(&positions).map_err(unread)?,
                 Self::Elsewhere(source, _) => source.gather(&positions).map_err(unread)?,
             };
@@ -205,7 +212,7 @@ impl<F: Stored> Held<F> {
         let narrow = |rows: Examples<F>| rows.narrowed(narrowed.dim(), narrowed.intercept_index());
         let held = match held {
             Self::Memory(rows) => Self::Memory(narrow(rows)),
-            Self::Spool(_) | Self::Elsewhere(..) => {
+            _ => {
                 let mut writer = Shelf::of_stage(&narrowed, Stage::Features, room).create()?;
                 held.for_each_block(|block| Ok(writer.append(narrow(Examples::of_block(block)?))?))?;
                 Self::Spool(Box::new(writer.finish()?))
@@ -218,6 +225,7 @@ impl<F: Stored> Held<F> {
     pub fn len(&self) -> u64 {
         match self {
             Self::Memory(examples) => examples.len() as u64,
+            Self::Curves(rows) => rows.len() as u64,
             Self::Spool(spool) => spool.len(),
             Self::Elsewhere(_, n) => *n,
         }
@@ -238,6 +246,12 @@ impl<F: Stored> Held<F> {
     ) -> Result<(), DataError> {
         let source: &mut dyn RowSource<F> = match self {
             Self::Memory(examples) => return each(&examples.block()),
+            Self::Curves(rows) => {
+                let mut features = Vec::new();
+                return (0..rows.len())
+                    .step_by(WRITTEN)
+                    .try_for_each(|start| each(&rows.block(start..rows.len().min(start + WRITTEN), &mut features)));
+            }
             Self::Spool(spool) => &mut **spool,
             Self::Elsewhere(source, _) => &mut **source,
         };
@@ -293,11 +307,19 @@ impl<F: Stored> HeldCoordinates<F> {
         self.0.is_empty()
     }
 
-    /// Encodes the records, as [`Coordinates::encode`](crate::encode::Coordinates::encode) does; several times, if wanted.
+    /// Encodes the records, as [`Coordinates::encode`](crate::encode::Coordinates::encode) does; several times, if wanted. Curves
+    /// of records that are in memory are not computed yet, if the memory suffices for all of them.
     ///
     /// # Errors
     /// As there; `spool.*`.
     pub fn encode(&mut self, encoder: &Encoder, workers: Workers, room: &Room) -> Result<Held<F>, DataError> {
+        if let Held::Memory(coordinates) = &self.0
+            && let Some(bytes) = encoder.row_bytes::<F>(Stage::Features)
+            && bytes.saturating_mul(self.len()) <= room.memory
+            && let Some(rows) = CurveRows::of_coordinates(&coordinates.block(), encoder, workers)?
+        {
+            return Ok(Held::Curves(Box::new(rows)));
+        }
         let mut shelf = Shelf::of_stage(encoder, Stage::Features, room);
         let mut rows = Builder::new(encoder.dim(), encoder.prefers_sparse(), encoder.can_be_neutral())?;
         self.0.for_each_block(|block| {

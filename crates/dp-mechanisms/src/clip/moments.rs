@@ -2,9 +2,11 @@
 
 use dp_accountant::Adjacency;
 use nalgebra::{DMatrix, RealField};
+use pulp::Arch;
 
 use super::outer_products::OuterProducts;
 use super::rank_one::RowGrid;
+use super::short_products::{self, ShortProducts};
 use super::{ClippingNorm, UNIT_ROUNDOFF, norms_moved};
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
@@ -66,9 +68,35 @@ pub struct MomentSum<A: Adjacency> {
     targets: Option<RowGrid>,
     most_records: u64,
     records: u64,
-    /// The products of rows followed by their targets.
-    products: OuterProducts,
+    /// The products of rows followed by their targets, in steps of their grids.
+    products: Products,
+    /// The machine's instructions.
+    arch: Arch,
     sensitivity: L2Sensitivity<A>,
+}
+
+/// Exact sums of products of whole numbers.
+enum Products {
+    Doubles(OuterProducts),
+    Shorts(ShortProducts),
+}
+
+impl Products {
+    /// Adds to the sum of the products of entries `i` and `j >= i`.
+    fn add_to(&mut self, i: usize, j: usize, sum: i64) {
+        match self {
+            Self::Doubles(products) => products.add_to(i, j, sum as f64),
+            Self::Shorts(products) => products.add_to(i, j, sum),
+        }
+    }
+
+    /// Returns the sums of the products of entries `i` and `j >= i`, and resets them to zero.
+    fn finish(&mut self) -> Box<dyn Fn(usize, usize) -> f64> {
+        match self {
+            Self::Doubles(products) => Box::new(products.finish()),
+            Self::Shorts(products) => Box::new(products.finish()),
+        }
+    }
 }
 
 impl<A: Adjacency> MomentSum<A> {
@@ -133,8 +161,35 @@ impl<A: Adjacency> MomentSum<A> {
         let targets = target_norm.map(|norm| RowGrid::new(norm, each)).transpose()?;
         let target_norm = target_norm.map_or(0.0, ClippingNorm::get);
         let sensitivity = L2Sensitivity::new(sensitivity::<A>(row_norm.get(), target_norm, dim, most_records))?;
-        let products = OuterProducts::new(dim + outputs);
-        Ok(Self { dim, outputs, rows, targets, most_records, records: 0, products, sensitivity })
+        let products = Products::Doubles(OuterProducts::new(dim + outputs));
+        Ok(Self { dim, outputs, rows, targets, most_records, records: 0, products, arch: Arch::new(), sensitivity })
+    }
+
+    /// Makes entries shorter, for products that are computed several times as fast: at most 14 binary digits. The sensitivity
+    /// does not change. Truncation then shortens an entry by less than `2^-13` of the norm, which is negligible for rows of many
+    /// entries whose sums get noise.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_accountant::ZeroOut;
+    /// use dp_mechanisms::clip::{ClippingNorm, MomentSum};
+    ///
+    /// let one = ClippingNorm::new(1.0)?;
+    /// let mut sum = MomentSum::<ZeroOut>::new(2, 1, one, one, 1000)?.with_short_entries()?;
+    /// sum.add(&[0.5, 0.25], &[1.0])?;
+    /// assert_eq!(sum.bits(), 14);
+    /// assert!((sum.finish().sensitivity().get() - 2f64.sqrt()).abs() < 1e-9);
+    /// # Ok::<(), dp_mechanisms::Error>(())
+    /// ```
+    pub fn with_short_entries(self) -> Result<Self, Error> {
+        let bits = self.bits().min(short_products::MOST_BITS);
+        let rows = RowGrid::new(self.rows.norm(), bits)?;
+        let targets = self.targets.map(|grid| RowGrid::new(grid.norm(), bits)).transpose()?;
+        let products = Products::Shorts(ShortProducts::new(self.dim, self.outputs));
+        Ok(Self { rows, targets, products, records: 0, ..self })
     }
 
     /// Adds one record, clipped and truncated. A row or target that is not finite counts as zeros.
@@ -150,19 +205,23 @@ impl<A: Adjacency> MomentSum<A> {
         if self.records == self.most_records {
             return Err(Error::TooManyExamples { most: self.most_records });
         }
-        let Self { dim, rows, targets: grid, products, .. } = self;
-        let arch = products.arch();
-        products.add(|place| {
-            let (row_place, rest) = place.split_at_mut(*dim);
+        let Self { dim, rows, targets: grid, products, arch, .. } = self;
+        let mut fill = |row_place: &mut [f64], target_place: &mut [f64]| {
             row_place.iter_mut().zip(row).for_each(|(place, entry)| *place = entry.to_subset_unchecked());
-            rows.truncate_entries(arch, row_place)?;
+            rows.truncate_to_steps(*arch, row_place)?;
             if let Some(grid) = grid {
-                let place = &mut rest[..targets.len()];
-                place.iter_mut().zip(targets).for_each(|(place, entry)| *place = entry.to_subset_unchecked());
-                grid.truncate_entries(arch_for(targets.len()), place)?;
+                target_place.iter_mut().zip(targets).for_each(|(place, entry)| *place = entry.to_subset_unchecked());
+                grid.truncate_to_steps(arch_for(targets.len()), target_place)?;
             }
             Ok(())
-        })?;
+        };
+        match products {
+            Products::Doubles(products) => products.add(|place| {
+                let (row_place, rest) = place.split_at_mut(*dim);
+                fill(row_place, &mut rest[..targets.len()])
+            }),
+            Products::Shorts(products) => products.add(fill),
+        }?;
         self.records += 1;
         Ok(())
     }
@@ -196,8 +255,12 @@ impl<A: Adjacency> MomentSum<A> {
         if other.records > self.most_records - self.records {
             return Err(Error::TooManyExamples { most: self.most_records });
         }
+        match (&mut self.products, other.products) {
+            (Products::Doubles(products), Products::Doubles(other)) => products.merge(other),
+            (Products::Shorts(products), Products::Shorts(other)) => products.merge(other),
+            _ => return Err(Error::SumsDiffer),
+        }
         self.records += other.records;
-        self.products.merge(other.products);
         Ok(())
     }
 
@@ -242,12 +305,8 @@ impl<A: Adjacency> MomentSum<A> {
         if places().zip(sums).any(|((i, j), sum)| sum.unsigned_abs() > most || i == j && *sum < 0) {
             return Err(Error::ImpossibleSum);
         }
-        let row_step = self.rows.step();
-        let target_step = self.targets.map_or(1.0, |grid| grid.step());
-        let dim = self.dim;
-        for ((i, j), sum) in places().zip(sums).collect::<Vec<_>>() {
-            let step = if j < dim { row_step } else { target_step };
-            self.products.add_to(i, j, *sum as f64 * row_step * step);
+        for ((i, j), &sum) in places().zip(sums).collect::<Vec<_>>() {
+            self.products.add_to(i, j, sum);
         }
         self.records += records;
         Ok(())
@@ -261,7 +320,10 @@ impl<A: Adjacency> MomentSum<A> {
     /// Returns the sums with their sensitivity, for [`Moments::new`] after their release, and resets them to zero.
     pub fn finish(&mut self) -> Bounded<Vec<f64>, A> {
         self.records = 0;
-        let sum = self.products.finish();
+        let in_steps = self.products.finish();
+        let (row_step, target_step) = (self.rows.step(), self.targets.map_or(1.0, |grid| grid.step()));
+        // Exact: fewer than 2^53 steps, which are powers of two.
+        let sum = |i: usize, j: usize| in_steps(i, j) * row_step * if j < self.dim { row_step } else { target_step };
         let mut sums = Vec::with_capacity(self.moments());
         for i in 0..self.dim {
             sums.push(sum(i, i));
@@ -365,7 +427,6 @@ mod tests {
 
     use super::*;
     use crate::rng::SeededRng;
-    use crate::rounding::power_of_two;
 
     fn norm(value: f64) -> ClippingNorm {
         ClippingNorm::new(value).unwrap()
@@ -373,18 +434,62 @@ mod tests {
 
     /// Returns the sums of records, as released without noise.
     fn sums(records: &[(Vec<f64>, Vec<f64>)], row_norm: f64, target_norm: f64, most: u64) -> Vec<f64> {
-        let (row, targets) = &records[0];
-        let mut sum =
-            MomentSum::<ZeroOut>::new(row.len(), targets.len(), norm(row_norm), norm(target_norm), most).unwrap();
+        added(empty(&records[0], row_norm, target_norm, most), records)
+    }
+
+    /// Returns an empty sum for records with as many numbers as this one.
+    fn empty((row, targets): &(Vec<f64>, Vec<f64>), row_norm: f64, target_norm: f64, most: u64) -> MomentSum<ZeroOut> {
+        MomentSum::new(row.len(), targets.len(), norm(row_norm), norm(target_norm), most).unwrap()
+    }
+
+    fn added(mut sum: MomentSum<ZeroOut>, records: &[(Vec<f64>, Vec<f64>)]) -> Vec<f64> {
         records.iter().for_each(|(row, targets)| sum.add(row, targets).unwrap());
         sum.finish().open().0
+    }
+
+    /// With short entries the sums are those of the rows truncated to 14 bits, and a record moves them by no more.
+    #[test]
+    fn short_entries_are_truncated_entries() {
+        let mut rng = SeededRng::new(9);
+        let most = 1000;
+        let short = |record: &_| empty(record, 1.0, 2.0, most).with_short_entries().unwrap();
+        for (dim, outputs, size) in [(1, 1, 1.0), (70, 1, 0.2), (70, 3, 3.0), (9, 2, 0.3)] {
+            let records: Vec<_> = (0..150).map(|_| record(&mut rng, dim, outputs, size)).collect();
+            assert_eq!(short(&records[0]).bits(), 14);
+            let found = added(short(&records[0]), &records);
+            let on_grid = |norm: f64, mut vector: Vec<f64>| {
+                let grid = RowGrid::new(ClippingNorm::new(norm).unwrap(), 14).unwrap();
+                grid.truncate(&mut vector).unwrap();
+                vector
+            };
+            let truncated: Vec<_> = records
+                .iter()
+                .map(|(row, targets)| (on_grid(1.0, row.clone()), on_grid(2.0, targets.clone())))
+                .collect();
+            assert_eq!(found, sums(&truncated, 1.0, 2.0, most), "{dim} {outputs}");
+            let bound = short(&records[0]).sensitivity().get();
+            assert_eq!(bound, empty(&records[0], 1.0, 2.0, most).sensitivity().get());
+            let moved = distance(&found, &added(short(&records[0]), &records[1..]));
+            assert!(moved <= bound, "{moved} {bound}");
+        }
+        // The two kinds of sums do not mix, and sums that were computed elsewhere are in their own steps.
+        let record = (vec![0.5, 0.25], vec![1.0]);
+        assert_eq!(short(&record).merge(empty(&record, 1.0, 2.0, most)), Err(Error::SumsDiffer));
+        let mut sum = short(&record);
+        let unit = 1i64 << sum.bits();
+        sum.add_from_elsewhere(
+            &[unit * unit / 4, unit * unit / 8, unit * unit / 4, unit * unit / 16, unit * unit / 8],
+            1,
+        )
+        .unwrap();
+        assert_eq!(sum.finish().open().0, added(short(&record), &[record.clone()]));
     }
 
     #[test]
     fn merged_sums_have_the_bits_of_one() {
         let mut rng = SeededRng::new(5);
         let records: Vec<_> = (0..50).map(|_| record(&mut rng, 4, 2, 1.5)).collect();
-        let empty = || MomentSum::<ZeroOut>::new(4, 2, norm(1.0), norm(2.0), 50).unwrap();
+        let empty = || empty(&records[0], 1.0, 2.0, 50);
         let of = |records: &[(Vec<f64>, Vec<f64>)]| {
             let mut sum = empty();
             records.iter().for_each(|(row, targets)| sum.add(row, targets).unwrap());
@@ -458,11 +563,12 @@ mod tests {
         let (mut with, mut without) = (new(), new());
         for i in 0..dim {
             for j in i..=dim {
-                let sum = rng.random_range(0..most << 10) as f64 * power_of_two(-10);
+                let sum = rng.random_range(0..most << 10) as i64;
                 // The products of a row of entries 1/4 and a target 1.
-                let product = if j == dim { 0.25 } else { 0.0625 };
-                without.products.set(i, j, sum);
-                with.products.set(i, j, sum + product);
+                let product = 1 << if j == dim { 8 } else { 6 };
+                let bits = 2 * without.bits() - 10;
+                without.products.add_to(i, j, sum << bits);
+                with.products.add_to(i, j, (sum + product) << bits);
             }
         }
         let bound = with.sensitivity().get();

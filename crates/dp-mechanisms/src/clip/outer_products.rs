@@ -10,7 +10,7 @@ const SIDE: usize = 8;
 /// Maximum number of rows multiplied together, one for each bit of a mask.
 const PANEL: usize = 64;
 
-/// `Σ x xᵀ` over rows of whole numbers of steps, so small that no product and no partial sum rounds.
+/// `Σ x xᵀ` over rows of whole numbers, so small that no product and no partial sum rounds.
 ///
 /// # Formula
 /// Rows are padded to tiles of 8 x 8 entries. A tile of 64 rows' products is summed in registers, over the rows that have a
@@ -34,11 +34,6 @@ impl OuterProducts {
         let tiles = width.div_ceil(SIDE);
         let total = vec![[[0.0; SIDE]; SIDE]; tiles * (tiles + 1) / 2];
         Self { arch: Arch::new(), tiles, pending: Vec::new(), masks: vec![0; tiles], total }
-    }
-
-    /// Returns the machine's instructions.
-    pub(super) fn arch(&self) -> Arch {
-        self.arch
     }
 
     /// Adds a row: `fill` writes its entries over zeros.
@@ -90,16 +85,10 @@ impl OuterProducts {
     pub(super) fn add_to(&mut self, i: usize, j: usize, sum: f64) {
         self.total[place(self.tiles, i / SIDE, j / SIDE)][i % SIDE][j % SIDE] += sum;
     }
-
-    /// Sets `Σ x_i x_j`.
-    #[cfg(test)]
-    pub(super) fn set(&mut self, i: usize, j: usize, sum: f64) {
-        self.total[place(self.tiles, i / SIDE, j / SIDE)][i % SIDE][j % SIDE] = sum;
-    }
 }
 
 /// Returns the index of tile `(row, column)`, `column >= row`, among the tiles on the diagonal and above.
-fn place(tiles: usize, row: usize, column: usize) -> usize {
+pub(super) fn place(tiles: usize, row: usize, column: usize) -> usize {
     row * (2 * tiles - row + 1) / 2 + (column - row)
 }
 

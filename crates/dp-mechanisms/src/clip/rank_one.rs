@@ -66,16 +66,20 @@ impl RowGrid {
     /// # Errors
     /// [`Error::OutOfRange`] if `F` cannot represent the grid; [`Error::Dimension`].
     pub fn truncate<'a, F: RealField + Copy>(&self, row: &'a mut [F]) -> Result<TruncatedRow<'a, F>, Error> {
-        self.truncate_entries(arch_for(row.len()), row)?;
+        self.truncate_in_units(self.step, arch_for(row.len()), row)?;
         let inverse_norm = inverse_norm_down(row);
         Ok(TruncatedRow { grid: *self, entries: row, inverse_norm })
     }
 
-    /// As [`truncate`](Self::truncate), without the norm of the result.
-    pub(super) fn truncate_entries<F: RealField + Copy>(&self, arch: Arch, row: &mut [F]) -> Result<(), Error> {
+    /// Clips and truncates a row in place, to whole numbers of steps.
+    pub(super) fn truncate_to_steps(&self, arch: Arch, row: &mut [f64]) -> Result<(), Error> {
+        self.truncate_in_units(1.0, arch, row)
+    }
+
+    fn truncate_in_units<F: RealField + Copy>(&self, step: f64, arch: Arch, row: &mut [F]) -> Result<(), Error> {
         dimension(row.len() as u64)?;
         self.check_float::<F>()?;
-        arch.dispatch(Truncate { grid: self, row });
+        arch.dispatch(Truncate { grid: self, step, row });
         Ok(())
     }
 
@@ -115,6 +119,8 @@ impl RowGrid {
 /// Clips and truncates a row in place.
 struct Truncate<'a, F> {
     grid: &'a RowGrid,
+    /// What a step of the grid becomes: itself, or 1.
+    step: f64,
     row: &'a mut [F],
 }
 
@@ -123,12 +129,12 @@ impl<F: RealField + Copy> WithSimd for Truncate<'_, F> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        let Self { grid, row } = self;
+        let Self { grid, step, row } = self;
         ClippingRule::Flat(grid.norm).shortening(row).apply(row);
         let in_steps = 1.0 / grid.step; // exact
         for entry in row {
             let double: f64 = entry.to_subset_unchecked();
-            *entry = nalgebra::convert(truncated(double * in_steps) * grid.step);
+            *entry = nalgebra::convert(truncated(double * in_steps) * step);
         }
     }
 }

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use std::sync::Arc;
 
-use dp_data::{Block, BlockBuffer, Description, Order, PassRequest, RowSource, Rows, SourceError};
+use dp_data::{Block, BlockBuffer, Description, Order, PassRequest, RowSource, Rows, SourceError, Unexpanded};
 use dp_losses::Model;
 
 use super::expect_rows;
@@ -128,6 +128,11 @@ pub trait Batches<F, M: Model<F>> {
     /// Errors of the source or of `visit`.
     fn pass<V: Visit<F, M>>(&mut self, pass: u32, sizes: &BatchSizes, visit: &mut V) -> Result<u64, Error>;
 
+    /// Returns the examples in the order of every pass, if their source keeps [less than their features](Unexpanded).
+    fn unexpanded(&mut self) -> Option<&dyn Unexpanded<F>> {
+        None
+    }
+
     /// Returns whether the examples come in the same order in every pass, as noise that is correlated over the steps requires.
     fn same_order_each_pass(&self) -> bool {
         false
@@ -162,6 +167,10 @@ where
 {
     fn describe(&mut self) -> Result<Description, Error> {
         Ok(self.source.describe()?)
+    }
+
+    fn unexpanded(&mut self) -> Option<&dyn Unexpanded<F>> {
+        if self.order == Order::Declared { self.source.unexpanded() } else { None }
     }
 
     fn same_order_each_pass(&self) -> bool {

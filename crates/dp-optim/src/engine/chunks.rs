@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use dp_data::{Block, Rows, Selection, Workers};
+use dp_data::{Block, Rows, Selection, Unexpanded, Workers};
 
 use crate::error::Error;
 
@@ -56,6 +56,43 @@ impl<F: Copy + Sync> Divided for Selection<'_, F> {
 
     fn part(&self, range: Range<usize>) -> Self {
         self.slice(range)
+    }
+}
+
+/// Records of which [less than their features](Unexpanded) is kept.
+#[derive(Clone, Copy)]
+pub(super) struct UnexpandedPart<'a, F> {
+    rows: &'a dyn Unexpanded<F>,
+    start: usize,
+    len: usize,
+}
+
+impl<'a, F> UnexpandedPart<'a, F> {
+    /// Takes all records.
+    pub(super) fn all(rows: &'a dyn Unexpanded<F>) -> Self {
+        Self { rows, start: 0, len: rows.len() }
+    }
+
+    /// Computes their features.
+    pub(super) fn expand<'b>(&self, features: &'b mut Vec<F>) -> Block<'b, F>
+    where
+        'a: 'b,
+    {
+        self.rows.block(self.start..self.start + self.len, features)
+    }
+}
+
+impl<F: Copy> Divided for UnexpandedPart<'_, F> {
+    fn rows(&self) -> usize {
+        self.len
+    }
+
+    fn entries(&self) -> usize {
+        self.len.saturating_mul(self.rows.dim())
+    }
+
+    fn part(&self, range: Range<usize>) -> Self {
+        Self { start: self.start + range.start, len: range.len(), ..*self }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Exact sums of bounded numbers, one from each record, on a grid.
 
+use core::ops::Range;
+
 use dp_accountant::Adjacency;
 use dp_data::{Block, Order, PassRequest, RowSource, Workers};
 use dp_mechanisms::clip::{ClippingNorm, ExactSum};
@@ -83,6 +85,9 @@ const MOST_OF_THREADS: u64 = 1 << 23;
 /// Minimum number of records of a thread; fewer are not worth starting one.
 const LEAST_FOR_A_THREAD: usize = 4096;
 
+/// Number of records whose features are computed together.
+const EXPANDED: usize = 64;
+
 /// How the records of a pass are added up exactly.
 pub(crate) trait ExactSums<F>: Sync {
     /// The sums.
@@ -111,6 +116,22 @@ pub(crate) fn add_up<F: Copy + Sync + 'static, S: ExactSums<F>>(
 ) -> Result<S::Sums, Error> {
     let mut total = sums.empty()?;
     let workers = control.workers;
+    let description = source.describe()?;
+    if let Some(rows) = source.unexpanded() {
+        expect_rows(description.n, rows.len() as u64)?;
+        let mut pace = Pace::new(control, pass.into());
+        let add = |range: Range<usize>, sum: &mut S::Sums| {
+            let mut features = Vec::new();
+            range.clone().step_by(EXPANDED).try_for_each(|start| {
+                let end = range.end.min(start + EXPANDED);
+                sums.add_block(&rows.block(start..end, &mut features), sum)
+            })
+        };
+        add_up_parts(sums, rows.len(), workers, &mut total, add)?;
+        pace.advance(rows.len())?;
+        pace.finish()?;
+        return Ok(total);
+    }
     each_block(source, pass, control, &mut |block| add_up_block(sums, block, workers, &mut total))?;
     Ok(total)
 }
@@ -122,15 +143,26 @@ pub(crate) fn add_up_block<F: Copy + Sync, S: ExactSums<F>>(
     workers: Workers,
     total: &mut S::Sums,
 ) -> Result<(), Error> {
+    add_up_parts(sums, block.len(), workers, total, |range, sum| sums.add_block(&block.slice(range), sum))
+}
+
+/// Adds `n` records to `total`: `add` adds those of a range to a sum.
+fn add_up_parts<F: Copy, S: ExactSums<F>>(
+    sums: &S,
+    n: usize,
+    workers: Workers,
+    total: &mut S::Sums,
+    add: impl Fn(Range<usize>, &mut S::Sums) -> Result<(), Error> + Sync,
+) -> Result<(), Error> {
     let fitting = usize::try_from(MOST_OF_THREADS / sums.numbers().max(1)).unwrap_or(usize::MAX);
-    let parts = workers.threads().min(fitting).min(block.len() / LEAST_FOR_A_THREAD);
+    let parts = workers.threads().min(fitting).min(n / LEAST_FOR_A_THREAD);
     if parts <= 1 {
-        return sums.add_block(block, total);
+        return add(0..n, total);
     }
-    let of_part = block.len().div_ceil(parts);
+    let of_part = n.div_ceil(parts);
     let of_part = |(): &mut (), part: usize| {
-        let (mut sum, start) = (sums.empty()?, (part * of_part).min(block.len()));
-        sums.add_block(&block.slice(start..block.len().min(start + of_part)), &mut sum)?;
+        let (mut sum, start) = (sums.empty()?, (part * of_part).min(n));
+        add(start..n.min(start + of_part), &mut sum)?;
         Ok::<_, Error>(sum)
     };
     workers.map(parts, || (), of_part).into_iter().try_for_each(|part| sums.merge(total, part?))

@@ -37,7 +37,7 @@ use dp_losses::{CompensatedGradient, CompensatedSum, Curved, Model};
 use nalgebra::{RealField, convert};
 
 use super::batches::{BatchSizes, Batches, Piece, Pieces, Visit};
-use super::chunks::each_chunk;
+use super::chunks::{Divided as _, UnexpandedPart, each_chunk};
 use super::control::{Control, Pace};
 use super::expect_rows;
 use super::gradient::{GradientEstimate, PlainGradient};
@@ -601,6 +601,20 @@ where
     T: Send,
 {
     let workers = control.workers;
+    if let Some(rows) = batches.unexpanded() {
+        let rows = UnexpandedPart::all(rows);
+        let (mut add, mut pace) = (add, Pace::quiet(control));
+        for start in (0..rows.rows()).step_by(GROUP) {
+            let group = rows.part(start..rows.rows().min(start + GROUP));
+            let buffers = || (buffers(), Vec::new());
+            let of_part = |(buffers, features): &mut (P, Vec<F>), part: UnexpandedPart<'_, F>| {
+                of_part(buffers, part.expand(features))
+            };
+            each_chunk(&group, size, workers, buffers, of_part, &mut add)?;
+            pace.advance(group.rows())?;
+        }
+        return expect_rows(n, rows.rows() as u64);
+    }
     // The order does not matter: a source has pass 0 at hand under a fixed order.
     let mut groups = Groups { size, buffers, of_part, add, workers, pace: Pace::quiet(control), types: PhantomData };
     let all = BatchSizes::Equal(usize::try_from(n).unwrap_or(usize::MAX));

@@ -8,13 +8,13 @@ use dp_accountant::guarantee::Unit;
 use dp_data::encode::{FourierFeatures, Stored};
 use dp_data::read::{CsvOptions, CuratorWarning, Input};
 use dp_data::spool::{Held, HeldCoordinates, Room};
-use dp_data::{Alternatives, DataError, Encoder, RowSource, UnitBound};
+use dp_data::{Alternatives, DataError, Encoder, RowSource, UnitBound, Workers};
 use dp_losses::Real;
 use dp_mechanisms::rng::{LentRng, OsSeeded, Purpose, ReleaseRng as _, SeededRng};
 use dp_optim::engine::Control;
 use dp_optim::recipes::non_private::NonPrivateDerivation;
 use dp_optim::recipes::{AnyDerivation, AnyPlan, Compiled, TrainsAny, train_without_privacy};
-use dp_optim::{DerivesModel as _, MemorySource};
+use dp_optim::{DerivesModel as _, ExpandingSource, MemorySource};
 
 use super::TrainError;
 use crate::error::Error;
@@ -64,9 +64,16 @@ impl Released {
 }
 
 /// Passes the rows to `train` as a source with the encoder's bounds.
-fn on_source<F: Stored, T>(rows: Held<F>, encoder: &Encoder, train: impl FnOnce(&mut dyn RowSource<F>) -> T) -> T {
+fn on_source<F: Stored, T>(
+    rows: Held<F>,
+    encoder: &Encoder,
+    workers: Workers,
+    train: impl FnOnce(&mut dyn RowSource<F>) -> T,
+) -> T {
+    let (row_bound, target_bound) = (encoder.row_bound(), encoder.target_bound());
     match rows {
-        Held::Memory(examples) => train(&mut MemorySource::new(examples, encoder.row_bound(), encoder.target_bound())),
+        Held::Memory(examples) => train(&mut MemorySource::new(examples, row_bound, target_bound)),
+        Held::Curves(rows) => train(&mut ExpandingSource::new(*rows, row_bound, target_bound, workers)),
         Held::Spool(mut spool) => train(&mut *spool),
         Held::Elsewhere(mut source, _) => train(&mut *source),
     }
@@ -138,13 +145,13 @@ impl<F: Real + Stored> Records<F> {
         control: &mut Control<'_>,
     ) -> Result<Released, TrainError> {
         let Self { encoder, rows, tried } = self;
-        let mut encoder = encoder;
+        let (mut encoder, workers) = (encoder, control.workers);
         let trained = match tried {
-            None => on_source(rows, &encoder, |source| A::train_any(plan, source, rng, control))?,
+            None => on_source(rows, &encoder, workers, |source| A::train_any(plan, source, rng, control))?,
             Some(tried) => {
                 let Tried { encoder: with, rows: rows_with } = *tried;
-                let trained = on_source(rows_with, &with, |other| {
-                    on_source(rows, &encoder, |source| {
+                let trained = on_source(rows_with, &with, workers, |other| {
+                    on_source(rows, &encoder, workers, |source| {
                         A::train_any(plan, &mut Alternatives::new(source, vec![other]), rng, control)
                     })
                 })?;
@@ -177,7 +184,9 @@ impl<F: Real + Stored> Records<F> {
         F: Compiled,
     {
         let Self { encoder, rows, .. } = self;
-        let weights = on_source(rows, &encoder, |source| train_without_privacy(&recipe, source, key, control))?;
+        let workers = control.workers;
+        let weights =
+            on_source(rows, &encoder, workers, |source| train_without_privacy(&recipe, source, key, control))?;
         let weights = weights.expose_without_any_guarantee().into_iter().map(|weight| weight.widen()).collect();
         let model = Model::new(encoder, recipe.loss, weights)?;
         let certificate =

@@ -1,5 +1,7 @@
+use proptest::prelude::*;
+
 use super::*;
-use crate::encode::FeatureMap;
+use crate::encode::{FeatureMap, RowNorm};
 use crate::read::{load, load_coordinates, load_libsvm};
 use crate::schema::Schema;
 use crate::units::UnitBound;
@@ -99,6 +101,108 @@ fn a_map_is_chosen_after_the_records_were_spooled() {
             assert_eq!((held.len(), matches!(held.0, Held::Spool(_))), (n as u64, memory == 1000));
             let held = held.encode(&mapped, workers, &room(memory)).unwrap();
             assert!(matches!(held, Held::Spool(_)) == spools && found(held, &mapped) == expected, "{memory}");
+        }
+    }
+}
+
+/// Returns the features, targets and marks of all rows, widened.
+fn all_of<F: Stored>(held: &mut Held<F>) -> Vec<(Vec<u64>, u64, bool)> {
+    let mut all = Vec::new();
+    held.for_each_block(|block| {
+        let crate::Rows::Dense { values, dim } = block.rows else { panic!("dense rows") };
+        all.extend(values.chunks_exact(dim).zip(block.targets).enumerate().map(|(i, (row, target))| {
+            let bits = |value: &F| value.widen().to_bits();
+            (row.iter().map(bits).collect(), bits(target), block.valid.is_none_or(|valid| valid[i]))
+        }));
+        Ok(())
+    })
+    .unwrap();
+    all
+}
+
+/// Reads a table as curves that are not computed yet, and as stored rows; returns both, bounded.
+fn both<F: Stored>(
+    csv: &str,
+    encoder: &Encoder,
+    mapped: &Encoder,
+    workers: Workers,
+) -> (Box<CurveRows<F>>, Examples<F>) {
+    let input = || Input::from_bytes("a.csv", csv.as_bytes().to_vec()).with_workers(workers);
+    let (coordinates, _) = load_coordinates::<F>(input(), encoder, &CsvOptions::default()).unwrap();
+    let mut stored = coordinates.encode(mapped, workers).unwrap();
+    stored.enforce_bounds(mapped.row_bound(), mapped.target_bound());
+    let (mut held, _) = HeldCoordinates::<F>::read(input(), encoder, &CsvOptions::default(), &room(u64::MAX)).unwrap();
+    let Held::Curves(curves) = held.encode(mapped, workers, &room(u64::MAX)).unwrap() else { panic!("curves") };
+    (curves, stored)
+}
+
+proptest! {
+    /// Curves that are computed when they are read have the bits of stored rows, and records at any positions those of a pass:
+    /// curved and plain columns, categories around them, values in the middle of a range, whose cosine is 0, null records, any
+    /// intercept, rows that are scaled or clipped, both precisions.
+    #[test]
+    fn curves_have_the_bits_of_stored_rows(
+        cells in prop::collection::vec((prop_oneof![Just(5.0), Just(0.0), -2.0..12.0_f64], 0_usize..4, 0.0..1.0_f64), 1..40),
+        cosines in 40_u32..50, clip in any::<bool>(), intercept in prop_oneof![Just(0.0), 0.01..2.0_f64], log in any::<bool>(),
+        of_b in 0_u32..3, numbers in any::<bool>(),
+    ) {
+        let (scale, label) = (
+            if log { "log" } else { "linear" },
+            if numbers { "label = { column = 'y', type = 'numeric', min = 0, max = 1 }" } else { SCHEMA.lines().next().unwrap() },
+        );
+        let of_b = if of_b == 0 { String::new() } else { format!(", cosines = {of_b}") };
+        let text = format!(
+            "{label}\n\
+             columns.c = {{ type = 'categorical', categories = ['0', '1', '2'], on_unknown = 'neutral' }}\n\
+             columns.a = {{ type = 'numeric', min = 0, max = 10, scale = '{scale}' }}\n\
+             columns.i = {{ type = 'indicator' }}\n\
+             columns.b = {{ type = 'numeric', min = -10, max = 10, scale = '{scale}'{of_b} }}\n\
+             columns.w = {{ type = 'numeric', min = 3, max = 3 }}\n"
+        );
+        let schema = Schema::parse("s.toml", &text).unwrap();
+        let row_norm = if clip { RowNorm::Clip } else { RowNorm::Unit };
+        let encoding = Encoding { row_norm, ..Encoding::UNIT_ROWS }.with_intercept(intercept);
+        let encoder = Encoder::new(&schema, encoding).unwrap();
+        let mapped = encoder.with_map(FeatureMap::curves(cosines)).unwrap();
+        let mut csv = "c,a,i,b,w,y\n".to_owned();
+        for (number, category, target) in &cells {
+            let target = if numbers { target.to_string() } else { ["no", "yes"][usize::from(*target > 0.5)].to_owned() };
+            csv += &format!("{category},{number},{},{},3,{target}\n", category % 2, -number);
+        }
+        for workers in workers() {
+            fn check<F: Stored>((curves, stored): (Box<CurveRows<F>>, Examples<F>)) {
+                let positions = [0, curves.len() as u32 - 1, 0];
+                let few = all_of(&mut Held::Memory(curves.gather(&positions).unwrap()));
+                let (found, expected) = (all_of(&mut Held::Curves(curves)), all_of(&mut Held::Memory(stored)));
+                assert_eq!(found, expected);
+                assert_eq!(few, positions.map(|position| expected[position as usize].clone()));
+            }
+            check(both::<f64>(&csv, &encoder, &mapped, workers));
+            check(both::<f32>(&csv, &encoder, &mapped, workers));
+        }
+    }
+}
+
+/// Curves of many records, over several parts; and where features are stored all the same: too few of them, no room for all.
+#[test]
+fn curves_are_kept_where_that_saves_memory() {
+    let schema = Schema::parse("s.toml", SCHEMA).unwrap();
+    let encoder = Encoder::new(&schema, Encoding::UNIT_ROWS).unwrap();
+    let n = 5000;
+    let csv = String::from_utf8(table(n)).unwrap();
+    for workers in workers() {
+        let mapped = encoder.with_map(FeatureMap::curves(20)).unwrap();
+        let (curves, stored) = both::<f64>(&csv, &encoder, &mapped, workers);
+        assert_eq!((curves.len(), curves.dim(), curves.is_empty()), (n, 24, false));
+        assert_eq!(all_of(&mut Held::Curves(curves)), all_of(&mut Held::Memory(stored)));
+        let all = n as u64 * mapped.row_bytes::<f64>(Stage::Features).unwrap();
+        for (cosines, memory, kept) in [(20, all, true), (20, all - 1, false), (6, u64::MAX, false)] {
+            let mapped = encoder.with_map(FeatureMap::curves(cosines)).unwrap();
+            let input = Input::from_bytes("a.csv", csv.as_bytes().to_vec()).with_workers(workers);
+            let (mut held, _) =
+                HeldCoordinates::<f64>::read(input, &encoder, &CsvOptions::default(), &room(u64::MAX)).unwrap();
+            let held = held.encode(&mapped, workers, &room(memory)).unwrap();
+            assert_eq!((matches!(held, Held::Curves(_)), held.len()), (kept, n as u64), "{cosines} {memory}");
         }
     }
 }

@@ -219,8 +219,8 @@ fn instruction_sets_agree() {
             for size in [1.0, 1e-6, 20.0, 1e30] {
                 let row: Vec<F> = (0..dim).map(|j| nalgebra::convert((j as f64 * 0.7 + size).sin() * size)).collect();
                 let [mut plain, mut fast] = [row.clone(), row];
-                grid(1.0, bits).truncate_entries(Arch::Scalar, &mut plain).unwrap();
-                grid(1.0, bits).truncate_entries(Arch::new(), &mut fast).unwrap();
+                grid(1.0, bits).truncate_in_units(grid(1.0, bits).step, Arch::Scalar, &mut plain).unwrap();
+                grid(1.0, bits).truncate_in_units(grid(1.0, bits).step, Arch::new(), &mut fast).unwrap();
                 assert_eq!(plain, fast);
                 assert!(plain.iter().any(|&x| x != F::zero()) || size < 1e-3);
             }

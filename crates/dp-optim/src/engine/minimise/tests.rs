@@ -10,6 +10,7 @@ use crate::engine::RowBatches;
 use crate::engine::long::Long;
 use crate::engine::tests::Chopped;
 use crate::memory::MemorySource;
+use crate::memory::tests::{Copied, OnlyUnexpanded};
 
 fn inner(w: &[f64], x: &[f64]) -> Long {
     w.iter().zip(x).fold(Long::new(0.0), |sum, (w, x)| sum.plus(&Long::new(*w).times(&Long::new(*x))))
@@ -300,6 +301,13 @@ fn the_number_of_threads_changes_no_bit() {
         let mut control = Control::default();
         let streamed = certified(&model, &mut batches, vec![0.0; dim], &[], &certificate, &mut control).unwrap();
         assert_eq!(streamed, one.0, "nor do the blocks of a stream");
+        for threads in [1, 3] {
+            let mut kept = OnlyUnexpanded(Copied(examples.clone()));
+            let mut batches = RowBatches::new(&mut kept, Order::Declared);
+            let mut control = Control { workers: Workers::new(threads.try_into().unwrap()), ..Control::default() };
+            let found = certified(&model, &mut batches, vec![0.0; dim], &[], &certificate, &mut control).unwrap();
+            assert_eq!(found, one.0, "nor where features are computed");
+        }
     }
 }
 

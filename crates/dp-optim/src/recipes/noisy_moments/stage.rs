@@ -23,6 +23,10 @@ use crate::recipes::problem::{Problem, Setting};
 /// The ridge divided by `σ √d`, σ the noise's standard deviation: about a third of the noise matrix's norm.
 pub const RIDGE: f64 = 0.3;
 
+/// Number of features from which on entries are short: their products then take most of the time. Truncation shortens an entry
+/// by a fraction of about `√d 2^-15`, far less than the error `√(d/n)` of a solution for fewer than a billion records.
+const MANY_FEATURES: usize = 64;
+
 /// Checks that memory suffices for the moments of `dim` features with `outputs` targets: exact, released, and as a factorised
 /// matrix.
 pub(crate) fn check_square(dim: usize, outputs: usize) -> Result<(), OutOfMemory> {
@@ -54,7 +58,8 @@ impl Stage {
         let (rows, targets) = (ClippingNorm::new(self.row_norm)?, ClippingNorm::new(target_norm)?);
         let dim = size("dimension", self.dim)?;
         check_square(dim, outputs)?;
-        Ok(MomentSum::new(dim, outputs, rows, targets, self.n)?)
+        let sum = MomentSum::new(dim, outputs, rows, targets, self.n)?;
+        Ok(if dim < MANY_FEATURES { sum } else { sum.with_short_entries()? })
     }
 
     pub(crate) fn sensitivity<A: Adjacency>(&self) -> Result<f64, Error> {

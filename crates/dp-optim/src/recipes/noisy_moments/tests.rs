@@ -10,6 +10,7 @@ use rand::RngExt;
 use super::*;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::memory::tests::{Copied, OnlyUnexpanded};
 use crate::recipes::{Planned as _, Recipe as _};
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
@@ -176,6 +177,47 @@ fn the_number_of_threads_changes_no_bit() {
     };
     let one = with(1);
     assert!([2, 3, 8].iter().all(|&threads| with(threads) == one));
+    for threads in [1, 3] {
+        let workers = Workers::new(threads.try_into().unwrap());
+        let mut source = OnlyUnexpanded(Copied(MemorySource::new(examples(20_001, 1), 1.0, 1.0).into_examples()));
+        let mut control = Control { workers, ..Control::default() };
+        let found = plan.train::<f64>(&mut source, &mut SeededRng::new(3), &mut control).unwrap();
+        assert_eq!(found.weights.into_inner(), one, "where features are computed");
+    }
+}
+
+/// From 64 features on entries are short, on any number of threads: the moments are those of longer entries within what truncation
+/// takes.
+#[test]
+fn entries_of_many_features_are_short() {
+    let (n, dim) = (9001u64, 70);
+    let mut rng = SeededRng::new(8);
+    let rows: Vec<f64> = (0..n as usize * dim).map(|_| rng.random_range(-0.1..0.1)).collect();
+    let targets: Vec<f64> = (0..n).map(|i| if i % 3 == 0 { 1.0 } else { -1.0 }).collect();
+    let examples = MemorySource::new(Examples::dense(rows, targets, dim).unwrap(), 1.0, 1.0).into_examples();
+    let stage = Stage { loss: LossKind::Logistic, n, dim: dim as u64, row_norm: 1.0, target_bound: 1.0 };
+    let noise = NoiseScale::Gaussian { std_dev: 1e-6 };
+    let moments = |threads: usize| {
+        let (mut log, mut rng) = (dp_accountant::EventLog::<ZeroOut>::new(), SeededRng::new(1));
+        let mut control = Control { workers: Workers::new(threads.try_into().unwrap()), ..Control::default() };
+        let mut source = MemorySource::new(examples.clone(), 1.0, 1.0);
+        let released = stage.moments_released(noise, NoiseMode::Exact, &mut source, &mut log, &mut rng, &mut control);
+        released.unwrap().into_inner()
+    };
+    let one = moments(1);
+    assert_eq!(moments(3), one);
+    let found = dp_mechanisms::clip::Moments::new(&one, dim, 1).unwrap();
+    let Rows::Dense { values, .. } = examples.block().rows else { unreachable!() };
+    let rows = || values.chunks_exact(dim).zip(examples.targets());
+    let step = 2f64.powi(-14);
+    for (i, j) in [(0, 0), (3, 69), (69, 69), (12, 40)] {
+        let exact: f64 = rows().map(|(x, _)| x[i] * x[j]).sum();
+        // Each entry loses up to a step of at most 0.1.
+        let lost = (exact - found.matrix[(i, j)]).abs();
+        assert!(lost <= 0.2 * step * n as f64 && (i != j || lost > 1e-4), "{i} {j}: {lost}");
+        let exact: f64 = rows().map(|(x, y)| x[i] * y).sum();
+        assert!((exact - found.vectors[(i, 0)]).abs() <= step * n as f64, "{i}");
+    }
 }
 
 /// Blocks add up to the same sum as a single block. A source that delivers more rows than it states, or fewer, is refused, and

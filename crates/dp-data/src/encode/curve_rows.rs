@@ -1,0 +1,569 @@
+//! Rows of curves that are kept as one number per column.
+
+use core::ops::Range;
+
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::__m256d;
+
+use pulp::{Arch, Simd, WithSimd};
+#[cfg(target_arch = "x86_64")]
+use pulp::{NullaryFnOnce, x86::V3};
+
+use super::feature_map::sin_half_pi;
+use super::norm::{factor, factor_of};
+use super::{Encoder, Stored};
+use crate::block::{Block, Rows};
+use crate::error::DataError;
+use crate::examples::{Examples, Feature, clip_factor};
+use crate::memory::{OutOfMemory, collect, filled, reserve};
+use crate::source::Unexpanded;
+use crate::workers::Workers;
+
+/// Records of a table whose numeric columns have several functions each. A record keeps one number per such column, its other
+/// features, and the factors that bound its norm; its functions are computed when it is read.
+///
+/// # Formula
+/// Chebyshev's recurrence from the first cosine, as in [`FeatureMap`](super::FeatureMap), then a product with each factor: the
+/// features equal those of [`Encoder::encode_row`] with their bounds enforced, bit by bit.
+///
+/// # Privacy
+/// Rows and targets are bounded as by [`Examples::enforce_bounds`].
+#[derive(Debug)]
+pub struct CurveRows<F> {
+    shape: Shape,
+    records: Records<F>,
+    /// False if all records count, and none had a mark.
+    marks: bool,
+}
+
+/// What all records share.
+#[derive(Debug)]
+struct Shape {
+    /// The columns with functions, by increasing feature.
+    columns: Vec<Column>,
+    /// `1/sqrt(j)` for j = 1, 2, ...
+    decay: Vec<f64>,
+    /// The features of other columns.
+    others: Vec<Range<usize>>,
+    dim: usize,
+    /// Value of the intercept, the last feature; 0 for none.
+    intercept: f64,
+}
+
+/// A column with functions.
+#[derive(Debug)]
+struct Column {
+    /// Its first feature.
+    first: usize,
+    /// The number of its cosines; 0 if it has one feature, which is the number itself.
+    cosines: usize,
+}
+
+/// Number of records whose features are computed side by side.
+pub(super) const LANES: usize = 8;
+
+/// The same number of [`LANES`] records.
+pub(super) type Lanes<F> = [F; LANES];
+
+/// The numbers of some records: of groups of [`LANES`] records, the last one filled up with null records.
+#[derive(Debug, Default)]
+struct Records<F> {
+    /// For each group a number per column with functions: the first cosine, or the only feature.
+    numbers: Vec<Lanes<f64>>,
+    /// For each group the two factors that bound the norm, applied one after the other.
+    factors: Vec<[Lanes<f64>; 2]>,
+    /// The features of other columns that are not 0: the end of each record's, their indices and their values.
+    ends: Vec<usize>,
+    indices: Vec<u32>,
+    values: Vec<f64>,
+    targets: Vec<F>,
+    valid: Vec<bool>,
+}
+
+/// The contents, for messages.
+const ROWS: &str = "the rows";
+
+/// Number of records that a thread takes at a time: a multiple of [`LANES`].
+const PART: usize = 1024;
+
+/// Parts of each thread that wait to be appended.
+const PARTS_AHEAD: usize = 4;
+
+/// Least ratio of the size of a record's features to that of its numbers.
+const LEAST_RATIO: usize = 2;
+
+impl Shape {
+    /// Returns the shape of an encoder's rows, if their features are computed from single columns, and kept numbers are so many
+    /// fewer that computing them pays. Depends on public numbers only.
+    fn of<F>(encoder: &Encoder) -> Option<Self> {
+        let (numeric, decay) = encoder.map.as_ref()?.curves()?;
+        if encoder.projection.is_some() || encoder.prefers_sparse() {
+            return None;
+        }
+        let (mut shift, mut end) = (0, 0);
+        let (mut columns, mut others) = (Vec::with_capacity(numeric.len()), Vec::new());
+        for column in numeric {
+            let cosines = column.functions.cosines;
+            let first = (column.feature + shift) as usize;
+            others.push(end..first);
+            end = first + cosines.max(1) as usize;
+            columns.push(Column { first, cosines: cosines as usize });
+            shift += cosines.saturating_sub(1);
+        }
+        others.push(end..encoder.input_features());
+        let kept = columns.len() * size_of::<f64>()
+            + (encoder.used_columns() - columns.len()) * (size_of::<f64>() + size_of::<u32>())
+            + size_of::<usize>()
+            + 2 * size_of::<f64>();
+        (LEAST_RATIO * kept <= encoder.dim() * size_of::<F>()).then(|| Self {
+            columns,
+            decay: decay.to_vec(),
+            others,
+            dim: encoder.dim(),
+            intercept: encoder.encoding.intercept,
+        })
+    }
+
+    /// Computes the features of a group, multiplied by `factors`; `others` are the lanes, indices and values of features of other
+    /// columns.
+    fn write(
+        &self,
+        arch: Arch,
+        numbers: &[Lanes<f64>],
+        factors: &Lanes<f64>,
+        others: impl Iterator<Item = (usize, u32, f64)>,
+        features: &mut [Lanes<f64>],
+    ) {
+        arch.dispatch(Group { shape: self, numbers, factors, features });
+        for range in &self.others {
+            features[range.clone()].fill([0.0; LANES]);
+        }
+        for (lane, index, value) in others {
+            features[index as usize][lane] = value * factors[lane];
+        }
+        if self.intercept > 0.0 {
+            features[self.dim - 1] = factors.map(|factor| self.intercept * factor);
+        }
+    }
+}
+
+impl<F: Stored> Records<F> {
+    /// Creates the numbers of `n` null records of `columns` columns, to which others are added.
+    fn nulls(n: usize, columns: usize) -> Self {
+        let groups = n.div_ceil(LANES);
+        Self {
+            numbers: vec![[0.0; LANES]; groups * columns],
+            factors: vec![[[0.0; LANES]; 2]; groups],
+            ends: Vec::with_capacity(n),
+            indices: Vec::new(),
+            values: Vec::new(),
+            targets: vec![F::narrow(0.0); n],
+            valid: vec![false; n],
+        }
+    }
+
+    /// Reserves memory for `n` more records of `columns` columns.
+    fn reserve(&mut self, n: usize, columns: usize) -> Result<(), OutOfMemory> {
+        reserve(&mut self.numbers, n.div_ceil(LANES).saturating_mul(columns), ROWS)?;
+        reserve(&mut self.factors, n.div_ceil(LANES), ROWS)?;
+        reserve(&mut self.ends, n, ROWS)?;
+        reserve(&mut self.targets, n, ROWS)?;
+        reserve(&mut self.valid, n, ROWS)
+    }
+
+    /// Adds the records of another part, for which memory is reserved except for the features of other columns.
+    fn append(&mut self, other: &Self) -> Result<(), OutOfMemory> {
+        let before = self.indices.len();
+        reserve(&mut self.indices, other.indices.len(), ROWS).map_err(OutOfMemory::without_sizes)?;
+        reserve(&mut self.values, other.values.len(), ROWS).map_err(OutOfMemory::without_sizes)?;
+        self.numbers.extend_from_slice(&other.numbers);
+        self.factors.extend_from_slice(&other.factors);
+        self.ends.extend(other.ends.iter().map(|end| before + end));
+        self.indices.extend_from_slice(&other.indices);
+        self.values.extend_from_slice(&other.values);
+        self.targets.extend_from_slice(&other.targets);
+        self.valid.extend_from_slice(&other.valid);
+        Ok(())
+    }
+
+    /// Returns the place of a record's other features.
+    fn others(&self, record: usize) -> Range<usize> {
+        let start = if record == 0 { 0 } else { self.ends[record - 1] };
+        start..self.ends[record]
+    }
+}
+
+impl<F: Stored> CurveRows<F> {
+    /// Keeps the numbers of records that are given by their coordinates; `None` for an encoder whose features are better stored,
+    /// and for a record whose norm takes more than two factors to bound.
+    ///
+    /// # Errors
+    /// `memory.exhausted`.
+    pub(crate) fn of_coordinates(
+        block: &Block<'_, F>,
+        encoder: &Encoder,
+        workers: Workers,
+    ) -> Result<Option<Self>, DataError> {
+        let Some(shape) = Shape::of::<F>(encoder).filter(|_| block.dim() == encoder.coordinates()) else {
+            return Ok(None);
+        };
+        let mut records = Records::<F>::default();
+        records.reserve(block.len(), shape.columns.len())?;
+        let mut fits = true;
+        let part = |scratch: &mut Scratch, position: usize| {
+            let part = block.slice(position * PART..block.len().min((position + 1) * PART));
+            records_of(&part, &shape, encoder, scratch)
+        };
+        let append = |part: Option<Records<F>>| {
+            match part {
+                Some(part) if fits => records.append(&part)?,
+                _ => fits = false,
+            }
+            Ok::<_, OutOfMemory>(())
+        };
+        let (parts, ahead) = (block.len().div_ceil(PART), PARTS_AHEAD * workers.threads());
+        workers.for_each(0..parts, ahead, || Scratch::new(&shape), part, append)?;
+        let marks = block.valid.is_some() || records.valid.contains(&false);
+        Ok(fits.then_some(Self { shape, records, marks }))
+    }
+
+    /// Computes the features of the records at these positions.
+    ///
+    /// # Errors
+    /// [`OutOfMemory`].
+    ///
+    /// # Panics
+    /// For a position that is no record's.
+    pub(crate) fn gather(&self, positions: &[u32]) -> Result<Examples<F>, OutOfMemory> {
+        let dim = self.dim();
+        let mut values = filled(F::narrow(0.0), positions.len().saturating_mul(dim), ROWS)?;
+        let places = positions.iter().map(|&position| position as usize);
+        let mut group = Vec::new();
+        for (i, values) in places.clone().zip(values.chunks_exact_mut(dim)) {
+            self.write(i..i + 1, &mut group, values);
+        }
+        let Records { targets, valid, .. } = &self.records;
+        let mut marks = None;
+        if self.marks {
+            marks = Some(collect(places.clone().map(|i| valid[i]), ROWS)?);
+        }
+        Ok(Examples::of_dense(values, collect(places.map(|i| targets[i]), ROWS)?, marks, dim))
+    }
+
+    /// Writes the features of some records; `group` is memory for those of a group.
+    fn write(&self, range: Range<usize>, group: &mut Vec<Lanes<f64>>, mut rows: &mut [F]) {
+        let Self { shape, records, .. } = self;
+        group.resize(shape.dim, [0.0; LANES]);
+        let arch = Arch::new();
+        for index in range.start / LANES..range.end.div_ceil(LANES) {
+            let start = index * LANES;
+            let lanes = range.start.max(start) - start..range.end.min(start + LANES) - start;
+            let numbers = &records.numbers[index * shape.columns.len()..(index + 1) * shape.columns.len()];
+            let [encoding, bound] = &records.factors[index];
+            let others = lanes.clone().flat_map(|lane| {
+                records.others(start + lane).map(move |k| (lane, records.indices[k], records.values[k]))
+            });
+            shape.write(arch, numbers, encoding, others, group);
+            let (these, rest) = core::mem::take(&mut rows).split_at_mut(lanes.len() * shape.dim);
+            rows = rest;
+            if lanes.len() == LANES {
+                F::write_rows(group, bound, these);
+            } else {
+                for (row, lane) in these.chunks_exact_mut(shape.dim).zip(lanes) {
+                    write_row(group, (lane, bound[lane]), row);
+                }
+            }
+        }
+    }
+}
+
+/// The features of a group's columns with functions, multiplied by the first factor.
+struct Group<'a> {
+    shape: &'a Shape,
+    numbers: &'a [Lanes<f64>],
+    factors: &'a Lanes<f64>,
+    features: &'a mut [Lanes<f64>],
+}
+
+impl WithSimd for Group<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { shape, numbers, factors, features } = self;
+        let (zero, one) = (simd.splat_f64s(0.0), simd.splat_f64s(1.0));
+        for (column, first) in shape.columns.iter().zip(numbers) {
+            // Vectors side by side: one of eight lanes, two of four, eight numbers.
+            for vector in 0..LANES / S::F64_LANES {
+                let factor = S::as_simd_f64s(factors).0[vector];
+                let first = S::as_simd_f64s(first).0[vector];
+                // A zero is never negative, as it is not stored.
+                let scaled = |value| simd.add_f64s(simd.mul_f64s(value, factor), zero);
+                if column.cosines == 0 {
+                    S::as_mut_simd_f64s(&mut features[column.first]).0[vector] = scaled(first);
+                    continue;
+                }
+                let places = &mut features[column.first..column.first + column.cosines];
+                let (twice, mut before, mut now) = (simd.add_f64s(first, first), one, first);
+                for (place, &decay) in places.iter_mut().zip(&shape.decay) {
+                    let value = simd.mul_f64s(simd.splat_f64s(decay), now);
+                    S::as_mut_simd_f64s(place).0[vector] = scaled(value);
+                    (before, now) = (now, simd.sub_f64s(simd.mul_f64s(twice, now), before));
+                }
+            }
+        }
+    }
+}
+
+/// Writes the row of one record of a group, multiplied by its second factor.
+#[inline(always)]
+pub(super) fn write_row<F: Feature>(group: &[Lanes<f64>], (lane, bound): (usize, f64), row: &mut [F]) {
+    for (place, lanes) in row.iter_mut().zip(group) {
+        *place = F::narrow(F::narrow(lanes[lane]).widen() * bound);
+    }
+}
+
+/// Writes the rows of a group in double precision, multiplied by their second factors.
+pub(super) fn write_rows(group: &[Lanes<f64>], bound: &Lanes<f64>, rows: &mut [f64]) {
+    #[cfg(target_arch = "x86_64")]
+    if let Some(simd) = V3::try_new() {
+        return simd.vectorize(Transpose { simd, group, bound, rows });
+    }
+    for (lane, row) in rows.chunks_exact_mut(group.len()).enumerate() {
+        write_row(group, (lane, bound[lane]), row);
+    }
+}
+
+/// The same in squares of four numbers that registers hold.
+#[cfg(target_arch = "x86_64")]
+struct Transpose<'a> {
+    simd: V3,
+    group: &'a [Lanes<f64>],
+    bound: &'a Lanes<f64>,
+    rows: &'a mut [f64],
+}
+
+#[cfg(target_arch = "x86_64")]
+impl NullaryFnOnce for Transpose<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd: V3 { avx, .. }, group, bound, rows } = self;
+        let dim = group.len();
+        let (squares, last) = group.as_chunks::<4>();
+        for (half, rows) in rows.chunks_exact_mut(4 * dim).enumerate() {
+            let bound: [f64; 4] = core::array::from_fn(|lane| bound[4 * half + lane]);
+            let factors = bound.map(|factor| avx._mm256_set1_pd(factor));
+            let (one, rest) = rows.split_at_mut(dim);
+            let (two, rest) = rest.split_at_mut(dim);
+            let (three, four) = rest.split_at_mut(dim);
+            let places = one.as_chunks_mut::<4>().0.iter_mut().zip(two.as_chunks_mut::<4>().0);
+            let places = places.zip(three.as_chunks_mut::<4>().0.iter_mut().zip(four.as_chunks_mut::<4>().0));
+            for (square, ((one, two), (three, four))) in squares.iter().zip(places) {
+                // Four features of four records each.
+                let [a, b, c, d] = square.map(|lanes| pulp::cast::<[f64; 4], __m256d>(lanes.as_chunks::<4>().0[half]));
+                let (ab_even, ab_odd) = (avx._mm256_unpacklo_pd(a, b), avx._mm256_unpackhi_pd(a, b));
+                let (cd_even, cd_odd) = (avx._mm256_unpacklo_pd(c, d), avx._mm256_unpackhi_pd(c, d));
+                let rows = [
+                    avx._mm256_permute2f128_pd::<0x20>(ab_even, cd_even),
+                    avx._mm256_permute2f128_pd::<0x20>(ab_odd, cd_odd),
+                    avx._mm256_permute2f128_pd::<0x31>(ab_even, cd_even),
+                    avx._mm256_permute2f128_pd::<0x31>(ab_odd, cd_odd),
+                ];
+                for ((place, row), factor) in [one, two, three, four].into_iter().zip(rows).zip(factors) {
+                    *place = pulp::cast(avx._mm256_mul_pd(row, factor));
+                }
+            }
+        }
+        let done = dim - last.len();
+        for ((lane, row), &bound) in rows.chunks_exact_mut(dim).enumerate().zip(bound) {
+            write_row(last, (lane, bound), &mut row[done..]);
+        }
+    }
+}
+
+impl<F: Stored> Unexpanded<F> for CurveRows<F> {
+    fn dim(&self) -> usize {
+        self.shape.dim
+    }
+
+    fn targets(&self) -> &[F] {
+        &self.records.targets
+    }
+
+    fn valid(&self) -> Option<&[bool]> {
+        self.marks.then_some(&self.records.valid[..])
+    }
+
+    fn expand(&self, range: Range<usize>, features: &mut Vec<F>) {
+        features.resize(range.len() * self.shape.dim, F::narrow(0.0));
+        self.write(range, &mut Vec::new(), features);
+    }
+}
+
+/// Memory of one group.
+struct Scratch {
+    /// The coordinates of a record that are not 0.
+    entries: Vec<(u32, f64)>,
+    features: Vec<Lanes<f64>>,
+    /// The features of a record that are not 0.
+    nonzero: Vec<f64>,
+}
+
+impl Scratch {
+    fn new(shape: &Shape) -> Self {
+        Self { entries: Vec::new(), features: vec![[0.0; LANES]; shape.dim], nonzero: Vec::new() }
+    }
+
+    /// Returns the factors that bound the norms of the records in these lanes; `None` if there are no such factors.
+    fn factors<F: Stored>(&mut self, arch: Arch, lanes: Lanes<bool>, encoder: &Encoder) -> Option<[Lanes<f64>; 2]> {
+        let Self { features, nonzero, .. } = self;
+        let (row_norm, dim) = (encoder.encoding.row_norm, features.len());
+        let (squares, zeros) = arch.dispatch(
+            #[inline(always)]
+            || sums_of_squares(features),
+        );
+        let [mut first, mut second] = [[0.0; LANES]; 2];
+        for lane in (0..LANES).filter(|&lane| lanes[lane]) {
+            first[lane] = if zeros[lane] {
+                // The sum has the bits of that over features that are not 0.
+                nonzero.clear();
+                nonzero.extend(features.iter().map(|feature| feature[lane]).filter(|&value| value != 0.0));
+                factor(nonzero, row_norm)
+            } else {
+                factor_of(squares[lane], dim, row_norm)
+            }?;
+        }
+        let squares = arch.dispatch(
+            #[inline(always)]
+            || sums_of_bounded_squares::<F>(features, &first),
+        );
+        for lane in (0..LANES).filter(|&lane| lanes[lane]) {
+            second[lane] = clip_factor(squares[lane], dim, encoder.row_bound())?;
+        }
+        Some([first, second])
+    }
+}
+
+/// Returns the sums of the squares of each lane's features, in the order of [`factor`], and whether one of them is 0.
+#[inline(always)]
+fn sums_of_squares(features: &[Lanes<f64>]) -> (Lanes<f64>, Lanes<bool>) {
+    let (fours, rest) = features.as_chunks::<4>();
+    let (mut sums, mut zeros) = ([[0.0; LANES]; 4], [false; LANES]);
+    for four in fours {
+        for (sums, values) in sums.iter_mut().zip(four) {
+            for lane in 0..LANES {
+                sums[lane] += values[lane] * values[lane];
+                zeros[lane] |= values[lane] == 0.0;
+            }
+        }
+    }
+    let [a, b, c, d] = sums;
+    let mut total = core::array::from_fn(|lane| (a[lane] + b[lane]) + (c[lane] + d[lane]));
+    for values in rest {
+        for lane in 0..LANES {
+            total[lane] += values[lane] * values[lane];
+            zeros[lane] |= values[lane] == 0.0;
+        }
+    }
+    (total, zeros)
+}
+
+/// Returns the sums of the squares of each lane's features times its factor, as stored, one after the other.
+#[inline(always)]
+fn sums_of_bounded_squares<F: Stored>(features: &[Lanes<f64>], factors: &Lanes<f64>) -> Lanes<f64> {
+    let (mut sums, factors) = ([0.0; LANES], *factors);
+    for values in features {
+        for lane in 0..LANES {
+            let stored = F::narrow(values[lane] * factors[lane]).widen();
+            sums[lane] += stored * stored;
+        }
+    }
+    sums
+}
+
+/// Returns the numbers of a part's records.
+fn records_of<F: Stored>(
+    block: &Block<'_, F>,
+    shape: &Shape,
+    encoder: &Encoder,
+    scratch: &mut Scratch,
+) -> Option<Records<F>> {
+    let (numeric, _) = encoder.map.as_ref()?.curves()?;
+    let (arch, target_bound) = (Arch::new(), encoder.target_bound());
+    let mut records = Records::<F>::nulls(block.len(), numeric.len());
+    for group in 0..block.len().div_ceil(LANES) {
+        let start = group * LANES;
+        let numbers = &mut records.numbers[group * numeric.len()..(group + 1) * numeric.len()];
+        let mut lanes = [false; LANES];
+        for (lane, i) in (start..block.len().min(start + LANES)).enumerate() {
+            let number = block.targets[i].widen();
+            if block.valid.is_none_or(|valid| valid[i]) && number.is_finite() {
+                lanes[lane] = true;
+                records.targets[i] = if number.abs() > target_bound {
+                    F::narrow(number.signum() * target_bound)
+                } else {
+                    block.targets[i]
+                };
+                records.valid[i] = true;
+                read_coordinates(&block.rows, i, &mut scratch.entries);
+                let mut rest = scratch.entries.iter().copied().peekable();
+                let mut shift = 0;
+                let mut keep = |index: u32, value: f64| {
+                    records.indices.push(index);
+                    records.values.push(value);
+                };
+                for (column, place) in numeric.iter().zip(&mut *numbers) {
+                    while let Some((index, value)) = rest.next_if(|(index, _)| *index < column.feature) {
+                        keep(index + shift, value);
+                    }
+                    let value = rest.next_if(|(index, _)| *index == column.feature).map_or(0.0, |(_, value)| value);
+                    let z = column.z(value);
+                    let cosines = column.functions.cosines;
+                    place[lane] = if cosines == 0 { column.only(z) } else { 2.0 * z - 1.0 };
+                    shift += cosines.saturating_sub(1);
+                }
+                rest.for_each(|(index, value)| keep(index + shift, value));
+            }
+            records.ends.push(records.indices.len());
+        }
+        arch.dispatch(
+            #[inline(always)]
+            || first_cosines(shape, numbers),
+        );
+        let others = (start..block.len().min(start + LANES)).enumerate().flat_map(|(lane, i)| {
+            let Records { ends, indices, values, .. } = &records;
+            (if i == 0 { 0 } else { ends[i - 1] }..ends[i]).map(move |k| (lane, indices[k], values[k]))
+        });
+        let numbers = &records.numbers[group * numeric.len()..(group + 1) * numeric.len()];
+        shape.write(arch, numbers, &[1.0; LANES], others, &mut scratch.features);
+        records.factors[group] = scratch.factors::<F>(arch, lanes, encoder)?;
+    }
+    Some(records)
+}
+
+/// Replaces `2 z - 1` by the first cosine.
+#[inline(always)]
+fn first_cosines(shape: &Shape, numbers: &mut [Lanes<f64>]) {
+    for (_, lanes) in shape.columns.iter().zip(numbers).filter(|(column, _)| column.cosines > 0) {
+        *lanes = lanes.map(|v| -sin_half_pi(v));
+    }
+}
+
+/// Reads the coordinates of a record that are not 0.
+fn read_coordinates<F: Stored>(rows: &Rows<'_, F>, i: usize, entries: &mut Vec<(u32, f64)>) {
+    entries.clear();
+    let nonzero = |(_, value): &(u32, f64)| *value != 0.0;
+    match *rows {
+        Rows::Dense { values, dim } => {
+            let values = values[i * dim..(i + 1) * dim].iter().map(|value| value.widen());
+            entries.extend((0..).zip(values).filter(nonzero));
+        }
+        Rows::Sparse { offsets, indices, values, .. } => {
+            let place = offsets[i]..offsets[i + 1];
+            let values = values[place.clone()].iter().map(|value| value.widen());
+            entries.extend(indices[place].iter().copied().zip(values).filter(nonzero));
+        }
+    }
+}

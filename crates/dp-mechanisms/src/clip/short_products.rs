@@ -1,0 +1,317 @@
+//! Sums of the outer products of rows of short whole numbers with themselves: four times as many products at a time as in double
+//! precision.
+
+#[cfg(target_arch = "x86_64")]
+use pulp::{NullaryFnOnce, x86::V3};
+
+use super::outer_products::place;
+use crate::error::Error;
+
+/// Length of a tile's side, in entries.
+const SIDE: usize = 8;
+
+/// Maximum number of pairs of rows multiplied together, one for each bit of a mask.
+const PAIRS: usize = 64;
+
+/// Maximum number of bits of an entry's magnitude. The magnitude itself may be `2^14`.
+pub(super) const MOST_BITS: u32 = 14;
+
+/// `Σ x xᵀ` and `Σ x tᵀ` over rows and targets of whole numbers, those of a row of magnitude at most `2^14`.
+///
+/// # Formula
+/// An instruction multiplies the entries of two rows and adds both products, and another one adds that to a sum of 32 bits. The
+/// rows of such a sum have `Σ max_i x_i² < 2^31`, so that by the Cauchy-Schwarz inequality no partial sum overflows. Products with
+/// targets, which are few and large, are summed in double precision; the sums are so small that none rounds.
+pub(super) struct ShortProducts {
+    /// Number of tiles of a row.
+    tiles: usize,
+    dim: usize,
+    /// One row, while it is added, with zeros up to the end of its last tile; and its targets.
+    row: Vec<f64>,
+    targets: Vec<f64>,
+    /// `Σ x t` for each target.
+    vectors: Vec<f64>,
+    /// Rows not yet multiplied: for each tile of a row, a line for each pair of rows. The low half of a number is an entry of
+    /// the first row, the high half the same entry of the second one.
+    pending: Vec<[i32; SIDE]>,
+    /// Number of pending rows.
+    rows: usize,
+    /// Sum of the squares of the largest entries of the pending rows and of those in `sums`.
+    squares: i32,
+    /// For each tile of a row, the pending pairs with a non-zero there, as bits.
+    masks: Vec<u64>,
+    /// The tiles on the diagonal and above, row by row: of the last rows, and of those before.
+    sums: Vec<Tile<i32>>,
+    total: Vec<Tile<i64>>,
+}
+
+type Tile<T> = [[T; SIDE]; SIDE];
+
+impl ShortProducts {
+    /// Creates an empty sum over rows of `dim` entries with `outputs` targets.
+    pub(super) fn new(dim: usize, outputs: usize) -> Self {
+        let tiles = dim.div_ceil(SIDE);
+        Self {
+            tiles,
+            dim,
+            row: vec![0.0; tiles * SIDE],
+            targets: vec![0.0; outputs],
+            vectors: vec![0.0; dim * outputs],
+            pending: vec![[0; SIDE]; tiles * PAIRS],
+            rows: 0,
+            squares: 0,
+            masks: vec![0; tiles],
+            sums: vec![[[0; SIDE]; SIDE]; tiles * (tiles + 1) / 2],
+            total: vec![[[0; SIDE]; SIDE]; tiles * (tiles + 1) / 2],
+        }
+    }
+
+    /// Adds a row: `fill` writes its entries and its targets.
+    ///
+    /// # Errors
+    /// That of `fill`; in this case nothing is added.
+    pub(super) fn add(&mut self, fill: impl FnOnce(&mut [f64], &mut [f64]) -> Result<(), Error>) -> Result<(), Error> {
+        fill(&mut self.row[..self.dim], &mut self.targets)?;
+        for (vector, &target) in self.vectors.chunks_exact_mut(self.dim).zip(&self.targets) {
+            vector.iter_mut().zip(&self.row).for_each(|(sum, entry)| *sum += target * entry);
+        }
+        let largest = self.row.iter().fold(0.0f64, |largest, entry| largest.max(entry.abs())) as i32;
+        let square = largest.saturating_mul(largest);
+        if self.squares.checked_add(square).is_none() {
+            self.widen();
+        } else if self.rows == 2 * PAIRS {
+            self.multiply();
+        }
+        self.squares += square;
+        let (pair, shift) = (self.rows / 2, 16 * (self.rows % 2));
+        let (entries, _) = self.row.as_chunks::<SIDE>();
+        for (entries, lines) in entries.iter().zip(self.pending.chunks_exact_mut(PAIRS)) {
+            for (place, &entry) in lines[pair].iter_mut().zip(entries) {
+                // The first row of a pair also clears what the last panel left.
+                let kept = if shift == 0 { 0 } else { *place };
+                *place = kept | (entry as i32 & 0xffff) << shift;
+            }
+        }
+        self.rows += 1;
+        Ok(())
+    }
+
+    /// Adds the sums over other rows.
+    pub(super) fn merge(&mut self, mut other: Self) {
+        other.widen();
+        let sums = self.total.iter_mut().flatten().flatten();
+        sums.zip(other.total.iter().flatten().flatten()).for_each(|(sum, other)| *sum += other);
+        self.vectors.iter_mut().zip(&other.vectors).for_each(|(sum, other)| *sum += other);
+    }
+
+    /// Returns the sums `Σ x_i x_j` for `j >= i` as a function of `i` and `j`, where targets follow the entries of a row, and
+    /// resets them to zero.
+    pub(super) fn finish(&mut self) -> impl Fn(usize, usize) -> f64 + use<> {
+        self.widen();
+        let (dim, tiles) = (self.dim, self.tiles);
+        let none = vec![0.0; self.vectors.len()];
+        let vectors = core::mem::replace(&mut self.vectors, none);
+        let total = core::mem::replace(&mut self.total, vec![[[0; SIDE]; SIDE]; tiles * (tiles + 1) / 2]);
+        // Fewer than 2^53 steps.
+        move |i, j| match j.checked_sub(dim) {
+            Some(k) => vectors[k * dim + i],
+            None => total[place(tiles, i / SIDE, j / SIDE)][i % SIDE][j % SIDE] as f64,
+        }
+    }
+
+    /// Adds to `Σ x_i x_j`, `j >= i`.
+    pub(super) fn add_to(&mut self, i: usize, j: usize, sum: i64) {
+        match j.checked_sub(self.dim) {
+            Some(k) => self.vectors[k * self.dim + i] += sum as f64,
+            None => self.total[place(self.tiles, i / SIDE, j / SIDE)][i % SIDE][j % SIDE] += sum,
+        }
+    }
+
+    /// Adds the products of all rows to the total.
+    fn widen(&mut self) {
+        self.multiply();
+        self.squares = 0;
+        let sums = self.sums.as_flattened_mut().as_flattened_mut().iter_mut();
+        let totals = self.total.as_flattened_mut().as_flattened_mut().iter_mut();
+        totals.zip(sums).for_each(|(total, sum)| *total += i64::from(core::mem::take(sum)));
+    }
+
+    /// Adds the products of the pending rows.
+    fn multiply(&mut self) {
+        let pairs = self.rows.div_ceil(2);
+        for (mask, lines) in self.masks.iter_mut().zip(self.pending.chunks_exact(PAIRS)) {
+            let pairs = lines[..pairs].iter().enumerate();
+            *mask = pairs.fold(0, |mask, (pair, line)| mask | u64::from(line.iter().any(|&x| x != 0)) << pair);
+        }
+        let panel = Panel { pairs: &self.pending, masks: &self.masks, sums: &mut self.sums };
+        self.rows = 0;
+        #[cfg(target_arch = "x86_64")]
+        if let Some(simd) = V3::try_new() {
+            return simd.vectorize(WithPairs { simd, panel });
+        }
+        panel.add(plain);
+    }
+}
+
+/// Calls `f` for each bit that is set.
+#[inline(always)]
+fn each_bit(mut bits: u64, mut f: impl FnMut(usize)) {
+    while bits != 0 {
+        f(bits.trailing_zeros() as usize);
+        bits &= bits - 1;
+    }
+}
+
+struct Panel<'a> {
+    /// [`PAIRS`] lines for each of the masks.
+    pairs: &'a [[i32; SIDE]],
+    masks: &'a [u64],
+    sums: &'a mut [Tile<i32>],
+}
+
+impl Panel<'_> {
+    /// Adds to each tile the products of the pairs in its mask: `add_to` does it, from the two sides.
+    #[inline(always)]
+    fn add(self, add_to: impl Fn(&mut Tile<i32>, u64, &[[i32; SIDE]], &[[i32; SIDE]])) {
+        let Self { pairs, masks, sums } = self;
+        let side = |i: usize| &pairs[i * PAIRS..(i + 1) * PAIRS];
+        let mut sums = sums.iter_mut();
+        for (i, &left) in masks.iter().enumerate() {
+            for ((j, &right), sums) in (i..).zip(&masks[i..]).zip(&mut sums) {
+                if left & right != 0 {
+                    add_to(sums, left & right, side(i), side(j));
+                }
+            }
+        }
+    }
+}
+
+/// Adds the products of a tile without special instructions.
+#[inline(always)]
+fn plain(sums: &mut Tile<i32>, pairs: u64, left: &[[i32; SIDE]], right: &[[i32; SIDE]]) {
+    let halves = |pair: i32| (i32::from(pair as i16), pair >> 16);
+    each_bit(pairs, |p| {
+        for (sums, &factors) in sums.iter_mut().zip(&left[p]) {
+            let (first, second) = halves(factors);
+            for (sum, &entries) in sums.iter_mut().zip(&right[p]) {
+                let (x, y) = halves(entries);
+                *sum += first * x + second * y;
+            }
+        }
+    });
+}
+
+/// A panel, for the instruction that multiplies pairs.
+#[cfg(target_arch = "x86_64")]
+struct WithPairs<'a> {
+    simd: V3,
+    panel: Panel<'a>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl NullaryFnOnce for WithPairs<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd: V3 { avx, avx2, .. }, panel } = self;
+        panel.add(|place, pairs, left, right| {
+            let mut sums = place.map(pulp::cast);
+            each_bit(pairs, |p| {
+                let entries = pulp::cast(right[p]);
+                for (sum, &factors) in sums.iter_mut().zip(&left[p]) {
+                    let products = avx2._mm256_madd_epi16(avx._mm256_set1_epi32(factors), entries);
+                    *sum = avx2._mm256_add_epi32(*sum, products);
+                }
+            });
+            *place = sums.map(pulp::cast);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+    use crate::rng::SeededRng;
+
+    const LARGEST: i32 = 1 << MOST_BITS;
+
+    /// Rows of any width, dense or sparse, in part of a panel or several, with entries as large as they may be: the sums are
+    /// those of integers.
+    #[test]
+    fn sums_are_exact() {
+        let mut rng = SeededRng::new(2);
+        for (dim, outputs, count, share, size) in [
+            (1, 0, 3, 1.0, 100),
+            (8, 1, 128, 1.0, 2000),
+            (9, 3, 129, 0.5, 2000),
+            (30, 1, 500, 1.0, 3000),
+            (61, 1, 261, 0.1, LARGEST),
+            (17, 2, 64, 0.02, LARGEST),
+            (24, 1, 0, 1.0, 1),
+            // Only seven rows of this size fit into one sum.
+            (3, 1, 100, 1.0, LARGEST),
+        ] {
+            let mut entry = || if rng.random_bool(share) { rng.random_range(-size..=size) } else { 0 };
+            let mut rows: Vec<Vec<i32>> = (0..count).map(|_| (0..dim + outputs).map(|_| entry()).collect()).collect();
+            // Entries of one sign and the largest magnitude: the diagonal is as large as it may be.
+            rows.iter_mut().take(20).for_each(|row| row[0] = -size);
+            // Targets are as large as they may be.
+            rows.iter_mut().for_each(|row| row[dim..].fill(LARGEST));
+            let add = |sum: &mut ShortProducts, row: &[i32]| {
+                let write = |place: &mut [f64], row: &[i32]| {
+                    assert_eq!(place.len(), row.len());
+                    place.iter_mut().zip(row).for_each(|(place, &x)| *place = f64::from(x));
+                };
+                let fill = |place: &mut [f64], targets: &mut [f64]| {
+                    write(place, &row[..dim]);
+                    write(targets, &row[dim..]);
+                    Ok(())
+                };
+                sum.add(fill).unwrap();
+            };
+            let mut sums = [0, 1].map(|_| ShortProducts::new(dim, outputs));
+            // The second sum has the last rows.
+            rows.iter().enumerate().for_each(|(r, row)| add(&mut sums[usize::from(3 * r > 2 * count)], row));
+            assert!(sums[0].add(|_, _| Err(Error::SumsDiffer)).is_err());
+            let [mut all, rest] = sums;
+            all.merge(rest);
+            let exact = |i: usize, j: usize| rows.iter().map(|row| i64::from(row[i]) * i64::from(row[j])).sum::<i64>();
+            for _ in 0..2 {
+                let found = all.finish();
+                for i in 0..dim {
+                    for j in i..dim + outputs {
+                        assert_eq!(found(i, j), exact(i, j) as f64, "{dim} {count}: {i} {j}");
+                    }
+                }
+                // Once more, after a reset.
+                rows.iter().for_each(|row| add(&mut all, row));
+            }
+        }
+    }
+
+    /// The plain code and the code for the machine's instructions give the same sums.
+    #[test]
+    fn instruction_sets_agree() {
+        let mut rng = SeededRng::new(7);
+        let tiles = 4;
+        let mut entry = || rng.random_range(-4000..4000i32) & 0xffff | rng.random_range(-4000..4000i32) << 16;
+        let pairs: Vec<[i32; SIDE]> = (0..tiles * PAIRS).map(|_| core::array::from_fn(|_| entry())).collect();
+        let masks = [u64::MAX >> 14, 0x2_5a5a_5a5a_5a5a, 0, u64::MAX];
+        let mut totals = [0, 1].map(|_| vec![[[5i32; SIDE]; SIDE]; tiles * (tiles + 1) / 2]);
+        let [by_plain, fast] = &mut totals;
+        Panel { pairs: &pairs, masks: &masks, sums: by_plain }.add(plain);
+        #[cfg(target_arch = "x86_64")]
+        match V3::try_new() {
+            Some(simd) => {
+                simd.vectorize(WithPairs { simd, panel: Panel { pairs: &pairs, masks: &masks, sums: fast } });
+                assert_eq!(by_plain, fast);
+            }
+            None => eprintln!("skipped: this machine has no AVX2"),
+        }
+        let _ = fast;
+        assert!(by_plain[0][0][0] != 5 && by_plain[place(tiles, 2, 3)] == [[5; SIDE]; SIDE]);
+    }
+}
