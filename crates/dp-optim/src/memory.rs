@@ -3,7 +3,7 @@
 use dp_data::examples::{Feature, OrderError};
 use dp_data::memory::{OutOfMemory, collect, filled};
 use dp_data::{
-    Block, BlockBuffer, Description, Examples, KeyedOrder, Order, PassReceipt, PassRequest, RowSource, RowStream, Rows,
+    Block, BlockBuffer, Description, Examples, KeyedOrder, Order, PassReceipt, PassRequest, RowSource, RowStream,
     Selection, SourceError, Unexpanded, Workers,
 };
 
@@ -215,7 +215,7 @@ pub struct ExpandingSource<F, U> {
 
 enum Kept<F, U> {
     Unexpanded(U),
-    Expanded(MemorySource<F>),
+    Expanded(Box<MemorySource<F>>),
 }
 
 /// Number of records whose features are computed together.
@@ -231,7 +231,8 @@ impl<F: Feature + Send + Sync, U: Unexpanded<F>> ExpandingSource<F, U> {
     fn expanded(&mut self) -> Result<&mut MemorySource<F>, OutOfMemory> {
         if let Kept::Unexpanded(rows) = &self.rows {
             let examples = expand_all(rows, self.workers)?;
-            self.rows = Kept::Expanded(MemorySource::new(examples, self.row_norm, self.target_bound));
+            let source = MemorySource::new(examples, self.row_norm, self.target_bound);
+            self.rows = Kept::Expanded(Box::new(source));
         }
         match &mut self.rows {
             Kept::Expanded(source) => Ok(source),
@@ -303,6 +304,8 @@ impl<F: Feature + Send + Sync, U: Unexpanded<F>> RowSource<F> for ExpandingSourc
 #[cfg(test)]
 pub(crate) mod tests {
     use core::ops::Range;
+
+    use dp_data::Rows;
 
     use super::*;
 

@@ -482,7 +482,7 @@ mod tests {
             1,
         )
         .unwrap();
-        assert_eq!(sum.finish().open().0, added(short(&record), &[record.clone()]));
+        assert_eq!(sum.finish().open().0, added(short(&record), core::slice::from_ref(&record)));
     }
 
     #[test]
