@@ -176,8 +176,8 @@ pub trait RowSource<F> {
         None
     }
 
-    /// Returns the records, in [`Order::Declared`], if the source keeps less than their features; `None` if it does not, or no
-    /// longer. Passes and single rows deliver the same features.
+    /// Returns the records, in [`Order::Declared`], if their features are computed when they are read; `None` if they are stored, or
+    /// are by now. Passes and single rows deliver the same features.
     fn unexpanded(&mut self) -> Option<&dyn Unexpanded<F>> {
         None
     }
@@ -196,7 +196,7 @@ pub trait RowSource<F> {
     }
 }
 
-/// Records of which less than their features is kept: these are computed where they are read, in a buffer of the reader.
+/// Records whose features are computed when they are read, in a buffer of the reader.
 ///
 /// # Privacy
 /// The features are within the bounds that the source [describes](RowSource::describe).
@@ -210,7 +210,7 @@ pub trait Unexpanded<F>: Sync {
     /// Returns the [marks](Block::valid) of the records.
     fn valid(&self) -> Option<&[bool]>;
 
-    /// Writes the features of the records of a range to `features`, record by record, in place of what it holds.
+    /// Replaces the contents of `features` by those of the records of a range: [`dim`](Self::dim) numbers for each record.
     ///
     /// # Panics
     /// If `range` leaves `0..len`.

@@ -169,6 +169,25 @@ pub(crate) fn expect_rows(expected: u64, found: u64) -> Result<(), Error> {
     if expected == found { Ok(()) } else { Err(dp_data::SourceError::CountChanged { expected, found }.into()) }
 }
 
+/// Number of records whose features are computed together.
+pub(crate) const EXPANDED: usize = 64;
+
+/// Checks records whose features are computed when they are read, before they are.
+pub(crate) fn expect_unexpanded<F>(
+    rows: &dyn dp_data::Unexpanded<F>,
+    description: &dp_data::Description,
+) -> Result<(), Error> {
+    expect_rows(description.n, rows.len() as u64)?;
+    let what = if rows.dim() != description.dim {
+        "rows do not have the described number of features"
+    } else if rows.valid().is_some_and(|valid| valid.len() != rows.len()) {
+        "rows, targets and marks differ in number"
+    } else {
+        return Ok(());
+    };
+    Err(dp_data::SourceError::Shape { engine: description.engine, what }.into())
+}
+
 struct Updates<'u, 'c, F, M, I> {
     run: &'u Run,
     model: &'u M,

@@ -7,6 +7,7 @@ use dp_data::{
     Selection, SourceError, Unexpanded, Workers,
 };
 
+use crate::engine::EXPANDED;
 use crate::engine::rows::copy_rows;
 
 const ENGINE: &str = "memory";
@@ -175,8 +176,12 @@ impl<F> RowStream<F> for MemoryPass<'_, F> {
     }
 }
 
-/// Records of which [less than their features](Unexpanded) is kept, as long as no pass in another order and no single record is
-/// requested: the features of all are then computed, and kept instead.
+/// Records whose features are [computed when they are read](Unexpanded). The first pass or single record that is requested
+/// computes the features of all records, which are kept from then on.
+///
+/// # Privacy
+/// Every sensitivity rests on the bounds of rows and targets. While features are not stored, nobody enforces these bounds: the
+/// records must keep them.
 ///
 /// # Examples
 /// ```
@@ -218,17 +223,15 @@ enum Kept<F, U> {
     Expanded(Box<MemorySource<F>>),
 }
 
-/// Number of records whose features are computed together.
-const EXPANDED: usize = 64;
-
 impl<F: Feature + Send + Sync, U: Unexpanded<F>> ExpandingSource<F, U> {
-    /// Takes records whose rows and targets have these bounds. The features of all are computed by `workers`.
+    /// Takes records whose rows have norms of at most `row_norm`, and whose targets are within `[-target_bound, target_bound]`.
+    /// The features of all are computed by `workers`.
     pub fn new(rows: U, row_norm: f64, target_bound: f64, workers: Workers) -> Self {
         Self { rows: Kept::Unexpanded(rows), row_norm, target_bound, workers }
     }
 
     /// Returns the source of all features.
-    fn expanded(&mut self) -> Result<&mut MemorySource<F>, OutOfMemory> {
+    fn expanded(&mut self) -> Result<&mut MemorySource<F>, SourceError> {
         if let Kept::Unexpanded(rows) = &self.rows {
             let examples = expand_all(rows, self.workers)?;
             let source = MemorySource::new(examples, self.row_norm, self.target_bound);
@@ -236,7 +239,7 @@ impl<F: Feature + Send + Sync, U: Unexpanded<F>> ExpandingSource<F, U> {
         }
         match &mut self.rows {
             Kept::Expanded(source) => Ok(source),
-            Kept::Unexpanded(_) => Err(OutOfMemory { what: FEATURES, held: 0, needed: 0 }),
+            Kept::Unexpanded(_) => Err(shape("rows are not stored")),
         }
     }
 }
@@ -244,11 +247,18 @@ impl<F: Feature + Send + Sync, U: Unexpanded<F>> ExpandingSource<F, U> {
 /// The contents, in error messages.
 const FEATURES: &str = "the features of the rows";
 
+fn shape(what: &'static str) -> SourceError {
+    SourceError::Shape { engine: ENGINE, what }
+}
+
 fn expand_all<F: Feature + Send + Sync>(
     rows: &impl Unexpanded<F>,
     workers: Workers,
-) -> Result<Examples<F>, OutOfMemory> {
+) -> Result<Examples<F>, SourceError> {
     let (n, dim) = (rows.len(), rows.dim());
+    if dim == 0 {
+        return Err(shape("rows have no features"));
+    }
     let mut values = filled(F::narrow(0.0), n.saturating_mul(dim), FEATURES)?;
     let parts = (0..n).step_by(EXPANDED).zip(values.chunks_mut(EXPANDED * dim));
     let of_part = |features: &mut Vec<F>, (start, places): (usize, &mut [F])| {
@@ -263,8 +273,7 @@ fn expand_all<F: Feature + Send + Sync>(
         Some(valid) => examples.with_valid(valid),
         None => Ok(examples),
     });
-    // Rows without features have no examples.
-    examples.map_err(|_| OutOfMemory { what: FEATURES, held: 0, needed: 0 })
+    examples.map_err(|_| shape("rows, targets and marks differ in number"))
 }
 
 impl<F: Feature + Send + Sync, U: Unexpanded<F>> RowSource<F> for ExpandingSource<F, U> {

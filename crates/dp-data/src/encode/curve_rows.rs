@@ -24,7 +24,7 @@ use crate::workers::Workers;
 ///
 /// # Formula
 /// Chebyshev's recurrence from the first cosine, as in [`FeatureMap`](super::FeatureMap), then a product with each factor: the
-/// features equal those of [`Encoder::encode_row`] with their bounds enforced, bit by bit.
+/// features equal those of [`Coordinates::encode`](super::Coordinates::encode) with their bounds enforced, bit by bit.
 ///
 /// # Privacy
 /// Rows and targets are bounded as by [`Examples::enforce_bounds`].
@@ -62,7 +62,7 @@ struct Column {
 /// Number of records whose features are computed side by side.
 pub(super) const LANES: usize = 8;
 
-/// The same number of [`LANES`] records.
+/// One number of each record of a group.
 pub(super) type Lanes<F> = [F; LANES];
 
 /// The numbers of some records: of groups of [`LANES`] records, the last one filled up with null records.
@@ -194,8 +194,8 @@ impl<F: Stored> Records<F> {
 }
 
 impl<F: Stored> CurveRows<F> {
-    /// Keeps the numbers of records that are given by their coordinates; `None` for an encoder whose features are better stored,
-    /// and for a record whose norm takes more than two factors to bound.
+    /// Keeps the numbers of records that are given by their coordinates. Returns `None` if the encoder's features are better stored,
+    /// or if two factors do not bound the norm of some record, whose squares over- or underflow.
     ///
     /// # Errors
     /// `memory.exhausted`.
@@ -209,22 +209,20 @@ impl<F: Stored> CurveRows<F> {
         };
         let mut records = Records::<F>::default();
         records.reserve(block.len(), shape.columns.len())?;
-        let mut fits = true;
         let part = |scratch: &mut Scratch, position: usize| {
             let part = block.slice(position * PART..block.len().min((position + 1) * PART));
             records_of(&part, &shape, encoder, scratch)
         };
-        let append = |part: Option<Records<F>>| {
-            match part {
-                Some(part) if fits => records.append(&part)?,
-                _ => fits = false,
-            }
-            Ok::<_, OutOfMemory>(())
-        };
+        // `Err(None)`: a record does not fit.
+        let append = |part: Option<Records<F>>| records.append(&part.ok_or(None)?).map_err(Some);
         let (parts, ahead) = (block.len().div_ceil(PART), PARTS_AHEAD * workers.threads());
-        workers.for_each(0..parts, ahead, || Scratch::new(&shape), part, append)?;
+        match workers.for_each(0..parts, ahead, || Scratch::new(&shape), part, append) {
+            Ok(()) => {}
+            Err(None) => return Ok(None),
+            Err(Some(error)) => return Err(error.into()),
+        }
         let marks = block.valid.is_some() || records.valid.contains(&false);
-        Ok(fits.then_some(Self { shape, records, marks }))
+        Ok(Some(Self { shape, records, marks }))
     }
 
     /// Computes the features of the records at these positions.
@@ -521,7 +519,7 @@ fn records_of<F: Stored>(
                     let value = rest.next_if(|(index, _)| *index == column.feature).map_or(0.0, |(_, value)| value);
                     let z = column.z(value);
                     let cosines = column.functions.cosines;
-                    place[lane] = if cosines == 0 { column.only(z) } else { 2.0 * z - 1.0 };
+                    place[lane] = if cosines == 0 { column.single_feature(z) } else { 2.0 * z - 1.0 };
                     shift += cosines.saturating_sub(1);
                 }
                 rest.for_each(|(index, value)| keep(index + shift, value));

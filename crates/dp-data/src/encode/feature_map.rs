@@ -114,7 +114,7 @@ impl Numeric {
 
     /// Returns the only feature of a column without cosines.
     #[inline]
-    pub(super) fn only(&self, z: f64) -> f64 {
+    pub(super) fn single_feature(&self, z: f64) -> f64 {
         if self.unit { z } else { 2.0 * z - 1.0 }
     }
 
@@ -320,7 +320,7 @@ impl MapPlan {
             let entry = entries.next_if(|(index, _)| *index == column.feature);
             let (index, cosines) = (column.feature + shift, column.functions.cosines as usize);
             if cosines == 0 {
-                row.push(index, column.only(column.z(entry.map_or(0.0, |(_, value)| value))));
+                row.push(index, column.single_feature(column.z(entry.map_or(0.0, |(_, value)| value))));
                 continue;
             }
             let (mut before, mut now) = (1.0, first);

@@ -31,7 +31,7 @@ impl Default for Room {
 pub enum Held<F> {
     /// In memory.
     Memory(Examples<F>),
-    /// In memory, as less than their features.
+    /// In memory; features are computed when they are read.
     Curves(Box<CurveRows<F>>),
     /// In a temporary file.
     Spool(Box<Spool<F>>),
@@ -212,7 +212,7 @@ impl<F: Stored> Held<F> {
         let narrow = |rows: Examples<F>| rows.narrowed(narrowed.dim(), narrowed.intercept_index());
         let held = match held {
             Self::Memory(rows) => Self::Memory(narrow(rows)),
-            _ => {
+            Self::Curves(_) | Self::Spool(_) | Self::Elsewhere(..) => {
                 let mut writer = Shelf::of_stage(&narrowed, Stage::Features, room).create()?;
                 held.for_each_block(|block| Ok(writer.append(narrow(Examples::of_block(block)?))?))?;
                 Self::Spool(Box::new(writer.finish()?))
@@ -307,8 +307,8 @@ impl<F: Stored> HeldCoordinates<F> {
         self.0.is_empty()
     }
 
-    /// Encodes the records, as [`Coordinates::encode`](crate::encode::Coordinates::encode) does; several times, if wanted. Curves
-    /// of records that are in memory are not computed yet, if the memory suffices for all of them.
+    /// Encodes the records, as [`Coordinates::encode`](crate::encode::Coordinates::encode) does; several times, if wanted. If all
+    /// features would fit into memory, curves are computed only when rows are read.
     ///
     /// # Errors
     /// As there; `spool.*`.

@@ -16,12 +16,13 @@ const PAIRS: usize = 64;
 /// Maximum number of bits of an entry's magnitude. The magnitude itself may be `2^14`.
 pub(super) const MOST_BITS: u32 = 14;
 
-/// `Σ x xᵀ` and `Σ x tᵀ` over rows and targets of whole numbers, those of a row of magnitude at most `2^14`.
+/// `Σ x xᵀ` and `Σ x tᵀ` over rows and targets of whole numbers. The entries of rows have magnitude at most `2^14`.
 ///
 /// # Formula
 /// An instruction multiplies the entries of two rows and adds both products, and another one adds that to a sum of 32 bits. The
-/// rows of such a sum have `Σ max_i x_i² < 2^31`, so that by the Cauchy-Schwarz inequality no partial sum overflows. Products with
-/// targets, which are few and large, are summed in double precision; the sums are so small that none rounds.
+/// rows of such a sum have `Σ_r max_i x_ri² < 2^31`, so that by the Cauchy-Schwarz inequality no partial sum overflows. Targets as
+/// large as their norm would fill such a sum in seven rows: their products are summed in double precision, where sums of fewer
+/// than `2^53` steps do not round.
 pub(super) struct ShortProducts {
     /// Number of tiles of a row.
     tiles: usize,

@@ -128,7 +128,7 @@ pub trait Batches<F, M: Model<F>> {
     /// Errors of the source or of `visit`.
     fn pass<V: Visit<F, M>>(&mut self, pass: u32, sizes: &BatchSizes, visit: &mut V) -> Result<u64, Error>;
 
-    /// Returns the examples in the order of every pass, if their source keeps [less than their features](Unexpanded).
+    /// Returns the examples in the order of every pass, if their features are [computed when they are read](Unexpanded).
     fn unexpanded(&mut self) -> Option<&dyn Unexpanded<F>> {
         None
     }

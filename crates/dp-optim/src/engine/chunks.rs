@@ -59,7 +59,7 @@ impl<F: Copy + Sync> Divided for Selection<'_, F> {
     }
 }
 
-/// Records of which [less than their features](Unexpanded) is kept.
+/// Records whose features are [computed when they are read](Unexpanded).
 #[derive(Clone, Copy)]
 pub(super) struct UnexpandedPart<'a, F> {
     rows: &'a dyn Unexpanded<F>,

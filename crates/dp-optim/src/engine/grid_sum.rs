@@ -1,6 +1,7 @@
 //! Exact sums of bounded numbers, one from each record, on a grid.
 
 use core::ops::Range;
+use core::sync::atomic::Ordering;
 
 use dp_accountant::Adjacency;
 use dp_data::{Block, Order, PassRequest, RowSource, Workers};
@@ -8,7 +9,7 @@ use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 
 use super::batches::check_shape;
 use super::control::{Control, Pace};
-use super::expect_rows;
+use super::{EXPANDED, expect_rows, expect_unexpanded};
 use crate::error::Error;
 
 /// Maximum number of fraction bits of a number.
@@ -80,13 +81,10 @@ pub(crate) fn exact_sum<A: Adjacency>(dim: usize, norm: ClippingNorm, n: u64) ->
     Ok(ExactSum::new(dim, norm.into(), exact_step(norm, n)?, n)?)
 }
 
-/// Maximum number of numbers in the sums of all threads together: 64 MiB.
+/// Maximum number of numbers in the sums of all threads together: 64 MiB, or 96 MiB for sums of short entries.
 const MOST_OF_THREADS: u64 = 1 << 23;
 /// Minimum number of records of a thread; fewer are not worth starting one.
 const LEAST_FOR_A_THREAD: usize = 4096;
-
-/// Number of records whose features are computed together.
-const EXPANDED: usize = 64;
 
 /// How the records of a pass are added up exactly.
 pub(crate) trait ExactSums<F>: Sync {
@@ -118,11 +116,15 @@ pub(crate) fn add_up<F: Copy + Sync + 'static, S: ExactSums<F>>(
     let workers = control.workers;
     let description = source.describe()?;
     if let Some(rows) = source.unexpanded() {
-        expect_rows(description.n, rows.len() as u64)?;
+        expect_unexpanded(rows, &description)?;
+        let cancelled = control.cancelled;
         let mut pace = Pace::new(control, pass.into());
         let add = |range: Range<usize>, sum: &mut S::Sums| {
             let mut features = Vec::new();
             range.clone().step_by(EXPANDED).try_for_each(|start| {
+                if cancelled.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+                    return Err(Error::Interrupted);
+                }
                 let end = range.end.min(start + EXPANDED);
                 sums.add_block(&rows.block(start..end, &mut features), sum)
             })
@@ -159,9 +161,9 @@ fn add_up_parts<F: Copy, S: ExactSums<F>>(
     if parts <= 1 {
         return add(0..n, total);
     }
-    let of_part = n.div_ceil(parts);
+    let of_part = n.div_ceil(parts).next_multiple_of(EXPANDED);
     let of_part = |(): &mut (), part: usize| {
-        let (mut sum, start) = (sums.empty()?, (part * of_part).min(n));
+        let (mut sum, start) = (sums.empty()?, n.min(part * of_part));
         add(start..n.min(start + of_part), &mut sum)?;
         Ok::<_, Error>(sum)
     };

@@ -39,10 +39,10 @@ use nalgebra::{RealField, convert};
 use super::batches::{BatchSizes, Batches, Piece, Pieces, Visit};
 use super::chunks::{Divided as _, UnexpandedPart, each_chunk};
 use super::control::{Control, Pace};
-use super::expect_rows;
 use super::gradient::{GradientEstimate, PlainGradient};
 use super::lbfgs::{Curvature, dot};
 use super::preconditioner::{FEW_FEATURES, Preconditioner, Sample};
+use super::{expect_rows, expect_unexpanded};
 use crate::error::{Error, positive};
 use crate::growth::Rounding;
 
@@ -601,7 +601,10 @@ where
     T: Send,
 {
     let workers = control.workers;
-    if let Some(rows) = batches.unexpanded() {
+    let description = if batches.unexpanded().is_some() { Some(batches.describe()?) } else { None };
+    if let Some((rows, description)) = batches.unexpanded().zip(description) {
+        expect_rows(n, description.n)?;
+        expect_unexpanded(rows, &description)?;
         let rows = UnexpandedPart::all(rows);
         let (mut add, mut pace) = (add, Pace::quiet(control));
         for start in (0..rows.rows()).step_by(GROUP) {
@@ -613,7 +616,7 @@ where
             each_chunk(&group, size, workers, buffers, of_part, &mut add)?;
             pace.advance(group.rows())?;
         }
-        return expect_rows(n, rows.rows() as u64);
+        return Ok(());
     }
     // The order does not matter: a source has pass 0 at hand under a fixed order.
     let mut groups = Groups { size, buffers, of_part, add, workers, pace: Pace::quiet(control), types: PhantomData };

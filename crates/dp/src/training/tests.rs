@@ -1,9 +1,10 @@
 //! Tests of trainings on tables.
 
+use dp_data::Workers;
 use dp_data::encode::{Encoder, Encoding, FeatureMap};
 use dp_data::read::{CsvOptions, Input, load_csv};
 use dp_data::schema::{Label, Others, Schema};
-use dp_data::spool::{Held, Room};
+use dp_data::spool::{Held, HeldCoordinates, Room};
 use dp_mechanisms::SeededRng;
 use dp_optim::engine::Control;
 
@@ -79,6 +80,38 @@ fn spooled_rows_train_the_same_models(text: &str, sparse: bool) {
             training.on_records(records(memory), &mut SeededRng::new(1), control).unwrap().file
         });
         assert_eq!(memory, spool, "{} {sparse}", entry.name);
+    }
+}
+
+/// Curves that are computed when rows are read give the models of stored and of spooled ones: algorithms that read them so, and
+/// others.
+#[test]
+fn curves_train_the_models_of_stored_rows() {
+    let encoder = Encoder::new(&schema(), Encoding::default()).unwrap();
+    let mapped = encoder.with_map(FeatureMap::curves(20)).unwrap();
+    let row = |i: u32| format!("{},{}\n", i % 31, if (10..21).contains(&(i % 31)) { "yes" } else { "no" });
+    let table = format!("visits,buys\n{}", (0..3000).map(row).collect::<String>());
+    let input = || Input::from_bytes("people.csv", table.clone().into_bytes());
+    let records = |kind: u32| {
+        let room = Room { memory: if kind == 0 { 0 } else { u64::MAX }, ..Room::default() };
+        let rows = if kind == 2 {
+            Held::<f64>::read(input(), &mapped, &CsvOptions::default(), &room).unwrap().0
+        } else {
+            let read = HeldCoordinates::<f64>::read(input(), &encoder, &CsvOptions::default(), &room);
+            read.unwrap().0.encode(&mapped, Workers::ONE, &room).unwrap()
+        };
+        let found = (matches!(rows, Held::Spool(_)), matches!(rows, Held::Curves(_)), matches!(rows, Held::Memory(_)));
+        assert_eq!(found, (kind == 0, kind == 1, kind == 2));
+        Records { encoder: mapped.clone(), rows, tried: None }
+    };
+    for name in ["obj-pert", "noisy-moments", "dp-newton", "bolt-on-convex", "dp-sgd", "dp-gd"] {
+        let training = Training::new(3.0, 1e-6).unwrap().by(name).unwrap();
+        let [spooled, curves, stored] = [0, 1, 2].map(|kind| {
+            let control = &mut Control::default();
+            training.on_records(records(kind), &mut SeededRng::new(1), control).unwrap().file
+        });
+        assert_eq!(curves, stored, "{name}");
+        assert_eq!(curves, spooled, "{name}");
     }
 }
 

@@ -227,7 +227,7 @@ fn each_fingerprint<F: Stored>(block: &Block<'_, F>, mut each: impl FnMut(u64)) 
         let mut feature = |(j, value): (usize, &F)| {
             let value = value.widen();
             if value != 0.0 {
-                // The bounds of spooled rows are enforced already, which may change their last bits.
+                // The bounds of spooled rows and of curves are enforced already, which may change their last bits.
                 (j, (value * 1e6).round() as i64).hash(&mut hasher);
             }
         };

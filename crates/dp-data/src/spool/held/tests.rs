@@ -120,6 +120,49 @@ fn all_of<F: Stored>(held: &mut Held<F>) -> Vec<(Vec<u64>, u64, bool)> {
     all
 }
 
+/// Curves of records in memory, with a target that is too large, one that is no number and a null record, have the bounds that
+/// are enforced on stored rows; and ranges may start and end anywhere. Rows whose squares overflow are stored.
+#[test]
+fn bounds_are_enforced_on_curves() {
+    let text = "label = { column = 'y', type = 'numeric', min = 0, max = 1 }\n\
+                columns.a = { type = 'numeric', min = 0, max = 10 }\n\
+                columns.b = { type = 'numeric', min = 0, max = 10 }";
+    let encoder = Encoder::new(&Schema::parse("s.toml", text).unwrap(), Encoding::UNIT_ROWS).unwrap();
+    let mapped = encoder.with_map(FeatureMap::curves(20)).unwrap();
+    let n = 30;
+    let values: Vec<f64> = (0..2 * n).map(|i| (i as f64 * 0.37).sin()).collect();
+    let target = |i: usize| match i {
+        4 => 7.0,
+        5 => -7.0,
+        9 => f64::NAN,
+        _ => (i as f64).cos(),
+    };
+    let examples = Examples::dense(values, (0..n).map(target).collect(), 2).unwrap();
+    let marks = (0..n).map(|i| i != 11).collect();
+    for examples in [examples.clone(), examples.with_valid(marks).unwrap()] {
+        let encoded = |mapped: &Encoder| {
+            let mut held = HeldCoordinates(Held::Memory(examples.clone()));
+            let held = held.encode(mapped, Workers::ONE, &room(u64::MAX)).unwrap();
+            let mut stored = crate::encode::Coordinates::new(examples.clone()).encode(mapped, Workers::ONE).unwrap();
+            stored.enforce_bounds(mapped.row_bound(), mapped.target_bound());
+            (held, all_of(&mut Held::Memory(stored)))
+        };
+        let (Held::Curves(curves), expected) = encoded(&mapped) else { panic!("curves") };
+        for range in [0..30, 3..21, 8..16, 7..9, 29..30, 5..5] {
+            let mut features = vec![9.0; 3];
+            let part = Examples::of_block(&curves.block(range.clone(), &mut features)).unwrap();
+            assert_eq!(all_of(&mut Held::Memory(part)), expected[range]);
+        }
+        assert_eq!(all_of(&mut Held::Curves(curves)), expected);
+        let huge = Encoder::new(encoder.schema().unwrap(), Encoding::UNIT_ROWS.with_intercept(1e150)).unwrap();
+        let huge = huge.with_map(FeatureMap::curves(20)).unwrap();
+        let (held, expected) = encoded(&huge);
+        let Held::Memory(mut stored) = held else { panic!("stored rows") };
+        stored.enforce_bounds(huge.row_bound(), huge.target_bound());
+        assert_eq!(all_of(&mut Held::Memory(stored)), expected);
+    }
+}
+
 /// Reads a table as curves that are not computed yet, and as stored rows; returns both, bounded.
 fn both<F: Stored>(
     csv: &str,
@@ -144,16 +187,18 @@ proptest! {
     fn curves_have_the_bits_of_stored_rows(
         cells in prop::collection::vec((prop_oneof![Just(5.0), Just(0.0), -2.0..12.0_f64], 0_usize..4, 0.0..1.0_f64), 1..40),
         cosines in 40_u32..50, clip in any::<bool>(), intercept in prop_oneof![Just(0.0), 0.01..2.0_f64], log in any::<bool>(),
-        of_b in 0_u32..3, numbers in any::<bool>(),
+        of_b in 0_u32..4, numbers in any::<bool>(), unit in any::<bool>(), towns in any::<bool>(),
     ) {
         let (scale, label) = (
             if log { "log" } else { "linear" },
             if numbers { "label = { column = 'y', type = 'numeric', min = 0, max = 1 }" } else { SCHEMA.lines().next().unwrap() },
         );
-        let of_b = if of_b == 0 { String::new() } else { format!(", cosines = {of_b}") };
+        let of_b = of_b.checked_sub(1).map_or_else(String::new, |cosines| format!(", cosines = {cosines}"));
+        // Without categories, rows may be shorter than 1.
+        let towns = if towns { "type = 'categorical', categories = ['0', '1', '2'], on_unknown = 'neutral'" } else { "type = 'drop'" };
         let text = format!(
             "{label}\n\
-             columns.c = {{ type = 'categorical', categories = ['0', '1', '2'], on_unknown = 'neutral' }}\n\
+             columns.c = {{ {towns} }}\n\
              columns.a = {{ type = 'numeric', min = 0, max = 10, scale = '{scale}' }}\n\
              columns.i = {{ type = 'indicator' }}\n\
              columns.b = {{ type = 'numeric', min = -10, max = 10, scale = '{scale}'{of_b} }}\n\
@@ -161,7 +206,8 @@ proptest! {
         );
         let schema = Schema::parse("s.toml", &text).unwrap();
         let row_norm = if clip { RowNorm::Clip } else { RowNorm::Unit };
-        let encoding = Encoding { row_norm, ..Encoding::UNIT_ROWS }.with_intercept(intercept);
+        let encoding = if unit { Encoding::unit_scale(row_norm) } else { Encoding { row_norm, ..Encoding::UNIT_ROWS } };
+        let encoding = encoding.with_intercept(intercept);
         let encoder = Encoder::new(&schema, encoding).unwrap();
         let mapped = encoder.with_map(FeatureMap::curves(cosines)).unwrap();
         let mut csv = "c,a,i,b,w,y\n".to_owned();

@@ -24,7 +24,8 @@ use crate::recipes::problem::{Problem, Setting};
 pub const RIDGE: f64 = 0.3;
 
 /// Number of features from which on entries are short: their products then take most of the time. Truncation shortens an entry
-/// by a fraction of about `√d 2^-15`, far less than the error `√(d/n)` of a solution for fewer than a billion records.
+/// by a fraction of about `√d 2^-15`. For fewer than `2^25` records, that is less than a fifth of the error `√(d/n)` of a
+/// solution; for more, entries have at most 14 bits anyway.
 const MANY_FEATURES: usize = 64;
 
 /// Checks that memory suffices for the moments of `dim` features with `outputs` targets: exact, released, and as a factorised
