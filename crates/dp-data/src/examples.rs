@@ -265,12 +265,6 @@ impl<F> Examples<F> {
 
 #[cfg(feature = "spool")]
 impl<F: Copy> Examples<F> {
-    /// Creates dense examples of numbers that fit.
-    pub(crate) fn of_dense(values: Vec<F>, targets: Vec<F>, valid: Option<Vec<bool>>, dim: usize) -> Self {
-        debug_assert_eq!(values.len(), targets.len() * dim);
-        Self { storage: Storage::Dense(values), targets, valid, dim }
-    }
-
     /// Returns a copy of a block.
     pub(crate) fn of_block(block: &Block<'_, F>) -> Result<Self, ShapeError> {
         let copy = |values: &[F]| collect(values.iter().copied(), ROWS).map_err(OutOfMemory::without_sizes);

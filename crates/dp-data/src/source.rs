@@ -176,8 +176,8 @@ pub trait RowSource<F> {
         None
     }
 
-    /// Returns the records, in [`Order::Declared`], if their features are computed when they are read; `None` if they are stored, or
-    /// are by now. Passes and single rows deliver the same features.
+    /// Returns the records, in [`Order::Declared`], if their features are computed when they are read; `None` if they are stored.
+    /// Passes and single rows deliver the same features.
     fn unexpanded(&mut self) -> Option<&dyn Unexpanded<F>> {
         None
     }

@@ -14,8 +14,8 @@ use super::norm::{factor, factor_of};
 use super::{Encoder, Stored};
 use crate::block::{Block, Rows};
 use crate::error::DataError;
-use crate::examples::{Examples, Feature, clip_factor};
-use crate::memory::{OutOfMemory, collect, filled, reserve};
+use crate::examples::{Feature, clip_factor};
+use crate::memory::{OutOfMemory, reserve};
 use crate::source::Unexpanded;
 use crate::workers::Workers;
 
@@ -27,7 +27,7 @@ use crate::workers::Workers;
 /// features equal those of [`Coordinates::encode`](super::Coordinates::encode) with their bounds enforced, bit by bit.
 ///
 /// # Privacy
-/// Rows and targets are bounded as by [`Examples::enforce_bounds`].
+/// Rows and targets are bounded as by [`Examples::enforce_bounds`](crate::Examples::enforce_bounds).
 #[derive(Debug)]
 pub struct CurveRows<F> {
     shape: Shape,
@@ -36,7 +36,7 @@ pub struct CurveRows<F> {
     marks: bool,
 }
 
-/// What all records share.
+/// The encoding of all records.
 #[derive(Debug)]
 struct Shape {
     /// The columns with functions, by increasing feature.
@@ -186,10 +186,12 @@ impl<F: Stored> Records<F> {
         Ok(())
     }
 
-    /// Returns the place of a record's other features.
-    fn others(&self, record: usize) -> Range<usize> {
-        let start = if record == 0 { 0 } else { self.ends[record - 1] };
-        start..self.ends[record]
+    /// Returns the lanes, indices and values of the features of other columns, for records of one group.
+    fn others_of(&self, records: Range<usize>) -> impl Iterator<Item = (usize, u32, f64)> + '_ {
+        records.flat_map(move |record| {
+            let start = if record == 0 { 0 } else { self.ends[record - 1] };
+            (start..self.ends[record]).map(move |k| (record % LANES, self.indices[k], self.values[k]))
+        })
     }
 }
 
@@ -225,29 +227,6 @@ impl<F: Stored> CurveRows<F> {
         Ok(Some(Self { shape, records, marks }))
     }
 
-    /// Computes the features of the records at these positions.
-    ///
-    /// # Errors
-    /// [`OutOfMemory`].
-    ///
-    /// # Panics
-    /// For a position that is no record's.
-    pub(crate) fn gather(&self, positions: &[u32]) -> Result<Examples<F>, OutOfMemory> {
-        let dim = self.dim();
-        let mut values = filled(F::narrow(0.0), positions.len().saturating_mul(dim), ROWS)?;
-        let places = positions.iter().map(|&position| position as usize);
-        let mut group = Vec::new();
-        for (i, values) in places.clone().zip(values.chunks_exact_mut(dim)) {
-            self.write(i..i + 1, &mut group, values);
-        }
-        let Records { targets, valid, .. } = &self.records;
-        let mut marks = None;
-        if self.marks {
-            marks = Some(collect(places.clone().map(|i| valid[i]), ROWS)?);
-        }
-        Ok(Examples::of_dense(values, collect(places.map(|i| targets[i]), ROWS)?, marks, dim))
-    }
-
     /// Writes the features of some records; `group` is memory for those of a group.
     fn write(&self, range: Range<usize>, group: &mut Vec<Lanes<f64>>, mut rows: &mut [F]) {
         let Self { shape, records, .. } = self;
@@ -258,9 +237,7 @@ impl<F: Stored> CurveRows<F> {
             let lanes = range.start.max(start) - start..range.end.min(start + LANES) - start;
             let numbers = &records.numbers[index * shape.columns.len()..(index + 1) * shape.columns.len()];
             let [encoding, bound] = &records.factors[index];
-            let others = lanes.clone().flat_map(|lane| {
-                records.others(start + lane).map(move |k| (lane, records.indices[k], records.values[k]))
-            });
+            let others = records.others_of(start + lanes.start..start + lanes.end);
             shape.write(arch, numbers, encoding, others, group);
             let (these, rest) = core::mem::take(&mut rows).split_at_mut(lanes.len() * shape.dim);
             rows = rest;
@@ -315,7 +292,7 @@ impl WithSimd for Group<'_> {
 
 /// Writes the row of one record of a group, multiplied by its second factor.
 #[inline(always)]
-pub(super) fn write_row<F: Feature>(group: &[Lanes<f64>], (lane, bound): (usize, f64), row: &mut [F]) {
+fn write_row<F: Feature>(group: &[Lanes<f64>], (lane, bound): (usize, f64), row: &mut [F]) {
     for (place, lanes) in row.iter_mut().zip(group) {
         *place = F::narrow(F::narrow(lanes[lane]).widen() * bound);
     }
@@ -327,6 +304,11 @@ pub(super) fn write_rows(group: &[Lanes<f64>], bound: &Lanes<f64>, rows: &mut [f
     if let Some(simd) = V3::try_new() {
         return simd.vectorize(Transpose { simd, group, bound, rows });
     }
+    write_each_row(group, bound, rows);
+}
+
+/// Writes the rows of a group one after the other, multiplied by their second factors.
+pub(super) fn write_each_row<F: Feature>(group: &[Lanes<f64>], bound: &Lanes<f64>, rows: &mut [F]) {
     for (lane, row) in rows.chunks_exact_mut(group.len()).enumerate() {
         write_row(group, (lane, bound[lane]), row);
     }
@@ -530,10 +512,7 @@ fn records_of<F: Stored>(
             #[inline(always)]
             || first_cosines(shape, numbers),
         );
-        let others = (start..block.len().min(start + LANES)).enumerate().flat_map(|(lane, i)| {
-            let Records { ends, indices, values, .. } = &records;
-            (if i == 0 { 0 } else { ends[i - 1] }..ends[i]).map(move |k| (lane, indices[k], values[k]))
-        });
+        let others = records.others_of(start..block.len().min(start + LANES));
         let numbers = &records.numbers[group * numeric.len()..(group + 1) * numeric.len()];
         shape.write(arch, numbers, &[1.0; LANES], others, &mut scratch.features);
         records.factors[group] = scratch.factors::<F>(arch, lanes, encoder)?;

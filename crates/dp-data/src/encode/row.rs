@@ -268,7 +268,7 @@ impl Stored for f32 {}
 
 mod sealed {
     #[cfg(feature = "spool")]
-    use super::super::curve_rows::{LANES, write_row, write_rows};
+    use super::super::curve_rows::{LANES, write_each_row, write_rows};
 
     /// Conversion to little-endian bytes, and from double precision.
     pub trait Sealed: Sized {
@@ -306,10 +306,6 @@ mod sealed {
             }
         };
     }
-    sealed!(f32, |group: &[[f64; LANES]], factors: &[f64; LANES], rows: &mut [f32]| {
-        for (lane, row) in rows.chunks_exact_mut(group.len()).enumerate() {
-            write_row(group, (lane, factors[lane]), row);
-        }
-    });
+    sealed!(f32, write_each_row);
     sealed!(f64, write_rows);
 }

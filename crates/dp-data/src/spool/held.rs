@@ -5,7 +5,7 @@ use crate::block::Block;
 use crate::encode::{CurveRows, Encoder, Encoding, LibsvmFormat, Stage, Stored, encode_coordinates};
 use crate::error::{DataError, DataErrorKind};
 use crate::examples::{Builder, Examples, OrderError};
-use crate::memory::{OutOfMemory, left};
+use crate::memory::left;
 use crate::read::{CsvOptions, CuratorWarning, Input, ReadRows, provisional, read};
 use crate::source::{Order, PassRequest, RowSource, Unexpanded as _};
 use crate::units::{Selected, UnitBound, select};
@@ -166,8 +166,12 @@ impl<F: Stored> Held<F> {
                     })?;
                     gathered.block()
                 }
-                Self::Curves(rows) => {
-                    gathered = rows.gather(&positions).map_err(OutOfMemory::without_sizes)?;
+                Self::Curves(curves) => {
+                    let (mut chosen, mut features) = (Builder::new(curves.dim(), false, true)?, Vec::new());
+                    for position in positions.iter().map(|&position| position as usize) {
+                        chosen.push_block(&curves.block(position..position + 1, &mut features))?;
+                    }
+                    gathered = chosen.finish();
                     gathered.block()
                 }
                 Self::Spool(spool) => spool.gather(&positions).map_err(unread)?,

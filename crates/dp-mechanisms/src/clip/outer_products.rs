@@ -94,7 +94,7 @@ pub(super) fn place(tiles: usize, row: usize, column: usize) -> usize {
 
 /// Calls `f` for each bit that is set.
 #[inline(always)]
-fn each_bit(mut bits: u64, mut f: impl FnMut(usize)) {
+pub(super) fn each_bit(mut bits: u64, mut f: impl FnMut(usize)) {
     while bits != 0 {
         f(bits.trailing_zeros() as usize);
         bits &= bits - 1;

@@ -119,7 +119,7 @@ impl RowGrid {
 /// Clips and truncates a row in place.
 struct Truncate<'a, F> {
     grid: &'a RowGrid,
-    /// What a step of the grid becomes: itself, or 1.
+    /// The value of one step in the result: the grid's step, or 1.
     step: f64,
     row: &'a mut [F],
 }

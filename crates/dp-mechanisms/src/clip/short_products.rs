@@ -4,7 +4,7 @@
 #[cfg(target_arch = "x86_64")]
 use pulp::{NullaryFnOnce, x86::V3};
 
-use super::outer_products::place;
+use super::outer_products::{each_bit, place};
 use crate::error::Error;
 
 /// Length of a tile's side, in entries.
@@ -154,15 +154,6 @@ impl ShortProducts {
     }
 }
 
-/// Calls `f` for each bit that is set.
-#[inline(always)]
-fn each_bit(mut bits: u64, mut f: impl FnMut(usize)) {
-    while bits != 0 {
-        f(bits.trailing_zeros() as usize);
-        bits &= bits - 1;
-    }
-}
-
 struct Panel<'a> {
     /// [`PAIRS`] lines for each of the masks.
     pairs: &'a [[i32; SIDE]],
@@ -171,7 +162,7 @@ struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    /// Adds to each tile the products of the pairs in its mask: `add_to` does it, from the two sides.
+    /// Calls `add_to` for each tile with pairs of rows that are not 0 in both of its sides: with its sums, these pairs and the sides.
     #[inline(always)]
     fn add(self, add_to: impl Fn(&mut Tile<i32>, u64, &[[i32; SIDE]], &[[i32; SIDE]])) {
         let Self { pairs, masks, sums } = self;

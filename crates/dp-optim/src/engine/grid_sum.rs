@@ -114,8 +114,8 @@ pub(crate) fn add_up<F: Copy + Sync + 'static, S: ExactSums<F>>(
 ) -> Result<S::Sums, Error> {
     let mut total = sums.empty()?;
     let workers = control.workers;
-    let description = source.describe()?;
-    if let Some(rows) = source.unexpanded() {
+    let description = if source.unexpanded().is_some() { Some(source.describe()?) } else { None };
+    if let Some((rows, description)) = source.unexpanded().zip(description) {
         expect_unexpanded(rows, &description)?;
         let cancelled = control.cancelled;
         let mut pace = Pace::new(control, pass.into());

@@ -216,15 +216,19 @@ proptest! {
             csv += &format!("{category},{number},{},{},3,{target}\n", category % 2, -number);
         }
         for workers in workers() {
-            fn check<F: Stored>((curves, stored): (Box<CurveRows<F>>, Examples<F>)) {
-                let positions = [0, curves.len() as u32 - 1, 0];
-                let few = all_of(&mut Held::Memory(curves.gather(&positions).unwrap()));
-                let (found, expected) = (all_of(&mut Held::Curves(curves)), all_of(&mut Held::Memory(stored)));
-                assert_eq!(found, expected);
-                assert_eq!(few, positions.map(|position| expected[position as usize].clone()));
+            fn check<F: Stored>(mapped: &Encoder, (curves, stored): (Box<CurveRows<F>>, Examples<F>)) {
+                let slots = [Some(0), None, Some(curves.len() as u32 - 1), Some(0)];
+                let (mut held, expected) = (Held::Curves(curves), all_of(&mut Held::Memory(stored)));
+                assert_eq!(all_of(&mut held), expected);
+                let (room, selected) = (room(u64::MAX), Selected { slots: slots.to_vec(), warning: None });
+                let shelf = Shelf::of_stage(mapped, Stage::Features, &room);
+                let few = all_of(&mut held.selected(&selected, shelf).unwrap());
+                let null = (vec![0; expected[0].0.len()], 0, false);
+                let chosen = slots.map(|slot| slot.map_or(null.clone(), |i| expected[i as usize].clone()));
+                assert_eq!(few, chosen);
             }
-            check(both::<f64>(&csv, &encoder, &mapped, workers));
-            check(both::<f32>(&csv, &encoder, &mapped, workers));
+            check(&mapped, both::<f64>(&csv, &encoder, &mapped, workers));
+            check(&mapped, both::<f32>(&csv, &encoder, &mapped, workers));
         }
     }
 }
