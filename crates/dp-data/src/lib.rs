@@ -98,7 +98,7 @@ pub use samples::Samples;
 pub use schema::Schema;
 pub use selection::Selection;
 pub use source::{
-    Alternatives, Description, Order, PassReceipt, PassRequest, RowSource, RowStream, SourceError, Unexpanded,
+    Alternatives, Description, Order, PassReceipt, PassRequest, Reader, RowSource, RowStream, SourceError, Unexpanded,
 };
 #[cfg(feature = "spool")]
 pub use units::UnitBound;

@@ -134,6 +134,9 @@ pub enum SourceError {
     },
 }
 
+/// One of the [readers](RowSource::readers) of a source.
+pub type Reader<'s, F> = Box<dyn RowSource<F> + Send + 's>;
+
 /// A source of rows: it streams its records once per pass, and may gather single ones for algorithms that sample.
 pub trait RowSource<F> {
     /// Returns size and shape, which are the same for the whole training.
@@ -180,6 +183,16 @@ pub trait RowSource<F> {
     /// Passes and single rows deliver the same features.
     fn unexpanded(&mut self) -> Option<&dyn Unexpanded<F>> {
         None
+    }
+
+    /// Returns `number` sources of the same records, each with an order of its own, which as many threads can read at the same time;
+    /// `None` if there can be one reader only.
+    ///
+    /// # Errors
+    /// [`SourceError::Memory`].
+    fn readers(&mut self, number: usize) -> Result<Option<Vec<Reader<'_, F>>>, SourceError> {
+        let _ = number;
+        Ok(None)
     }
 
     /// Returns the source of sums in place of rows, if the rows stay where they are. Passes and single rows are then refused.

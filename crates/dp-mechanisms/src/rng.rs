@@ -175,7 +175,7 @@ impl SeededRng {
     }
 }
 
-/// A stream of a [`LentRng`], as secret as that generator.
+/// A stream or [child](LentRng::child) of a [`LentRng`], as secret as that generator.
 pub struct DerivedRng {
     generator: ChaCha20Rng,
     secret: bool,
@@ -195,6 +195,26 @@ pub struct DerivedRng {
 pub struct LentRng<'r> {
     generator: &'r mut ChaCha20Rng,
     secret: bool,
+}
+
+impl LentRng<'_> {
+    /// Draws a key and returns its generator, so that releases by several threads have the same bits in any order. Every child has a
+    /// key of its own, unlike two [streams](ReleaseRng::stream) of the same numbers.
+    ///
+    /// # Examples
+    /// ```
+    /// use dp_mechanisms::rng::{ReleaseRng, SeededRng};
+    /// use rand::Rng;
+    /// let mut rng = SeededRng::new(1);
+    /// let (mut first, mut second) = (rng.lend().child(), rng.lend().child());
+    /// assert_ne!(first.next_u64(), second.next_u64());
+    /// assert!(!first.is_secret());
+    /// ```
+    pub fn child(&mut self) -> DerivedRng {
+        let mut key = Zeroizing::new([0; 32]);
+        self.generator.fill_bytes(key.as_mut());
+        DerivedRng { generator: ChaCha20Rng::from_seed(*key), secret: self.secret }
+    }
 }
 
 /// Number of 32-bit words in a ChaCha block: the unit of the block counter.
@@ -401,6 +421,30 @@ mod tests {
         let parent = SeededRng::new(3).stream(Purpose::Noise, 0, 0);
         let child = parent.stream(Purpose::Noise, 0, 0);
         assert_ne!(first(parent), first(child));
+    }
+
+    #[test]
+    fn children_have_keys_of_their_own() {
+        let mut parent = SeededRng::new(3);
+        let mut lent = parent.lend();
+        let (one, two) = (lent.child(), lent.child());
+        assert_eq!(first(SeededRng::new(3).lend().child()), first(lent_child(3, 0)));
+        assert_eq!(first(lent_child(3, 1)), {
+            let mut key = [0; 64];
+            SeededRng::new(3).fill_bytes(&mut key);
+            first(ChaCha20Rng::from_seed(key[32..].try_into().unwrap()))
+        });
+        let keys = [one.derive_key(Purpose::Permutation), two.derive_key(Purpose::Permutation)];
+        assert_ne!(keys[0], keys[1]);
+        assert_ne!(first(one.stream(Purpose::Noise, 0, 0)), first(two.stream(Purpose::Noise, 0, 0)));
+        assert!(OsSeeded::new().unwrap().lend().child().is_secret() && !one.is_secret());
+    }
+
+    /// Returns the child of a seed after some others.
+    fn lent_child(seed: u64, others: usize) -> DerivedRng {
+        let mut parent = SeededRng::new(seed);
+        (0..others).for_each(|_| drop(parent.lend().child()));
+        parent.lend().child()
     }
 
     #[test]

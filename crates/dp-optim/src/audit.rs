@@ -6,7 +6,7 @@
 use dp_accountant::{EventLog, ReplaceOne, ZeroOut};
 use dp_data::{Block, Examples, Order, RowSource};
 use dp_losses::{Model, ModelVisitor, ScaledSteps};
-use dp_mechanisms::{Gaussian, LentRng, Released, SeededRng};
+use dp_mechanisms::{Gaussian, LentRng, ReleaseRng as _, Released, SeededRng};
 
 use crate::engine::{Control, StepSum};
 use crate::error::Error;
@@ -21,6 +21,7 @@ use crate::recipes::priv_gene::GeneRun;
 use crate::recipes::scs13::UpdatesRun;
 use crate::recipes::searched_descent::SearchRun;
 use crate::recipes::{BoltOn, Bst14, ModelPlan, Planned, Problem, RecordAdjacency, Search, TrainsAny};
+use crate::tuning::agreement::choose;
 use crate::tuning::portions::PortionsPlan;
 
 pub use crate::added_up::AddedUp;
@@ -253,7 +254,8 @@ pub fn chosen_portion<P: Planned<A>, A: RecordAdjacency>(
     source: &mut dyn RowSource<f64>,
     rng: &mut SeededRng,
 ) -> Result<usize, Error> {
-    plan.choose(models, source, &mut EventLog::new(), rng, &Control::default())
+    let agreements = models.iter().map(|weights| agreement(source, weights, &Control::default()));
+    Ok(choose(plan.choice(), agreements.collect::<Result<_, _>>()?, &mut rng.lend())?.0)
 }
 
 /// Defines [`Observed`] and compiles it here for both relations.

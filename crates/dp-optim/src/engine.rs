@@ -39,6 +39,7 @@ pub(crate) mod step_search;
 mod step_sum;
 mod stopping;
 pub(crate) mod sums;
+pub(crate) mod trainings;
 mod two_parts;
 mod update;
 

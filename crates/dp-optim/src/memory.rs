@@ -1,14 +1,16 @@
 //! A source of examples in memory.
 
+mod reader;
+
 use dp_data::examples::{Feature, OrderError};
 use dp_data::memory::{OutOfMemory, collect, filled};
 use dp_data::{
-    Block, BlockBuffer, Description, Examples, KeyedOrder, Order, PassReceipt, PassRequest, RowSource, RowStream,
-    Selection, SourceError, Unexpanded, Workers,
+    Block, BlockBuffer, Description, Examples, KeyedOrder, Order, PassReceipt, PassRequest, Reader, RowSource,
+    RowStream, Selection, SourceError, Unexpanded, Workers,
 };
+use reader::MemoryReader;
 
 use crate::engine::EXPANDED;
-use crate::engine::rows::copy_rows;
 
 const ENGINE: &str = "memory";
 /// The name of the buffer in error messages.
@@ -116,6 +118,16 @@ fn outside(_: OrderError) -> SourceError {
     SourceError::Shape { engine: ENGINE, what: "positions lie beyond its last row" }
 }
 
+/// Returns the number of examples.
+fn number<F: Copy>(examples: &Examples<F>) -> Result<u32, SourceError> {
+    u32::try_from(examples.len()).map_err(|_| SourceError::Order { engine: ENGINE, why: "more than 2^32 - 1 examples" })
+}
+
+/// Returns a name of the order of a pass: equal for equal orders.
+fn arranged(request: &PassRequest) -> (Order, u32) {
+    (request.order, if request.order.is_fresh() { request.pass } else { 0 })
+}
+
 impl<F: Feature> RowSource<F> for MemorySource<F> {
     fn describe(&mut self) -> Result<Description, SourceError> {
         Ok(Description {
@@ -128,9 +140,7 @@ impl<F: Feature> RowSource<F> for MemorySource<F> {
     }
 
     fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<F> + '_>, SourceError> {
-        let refuse = |why| SourceError::Order { engine: ENGINE, why };
-        let n = u32::try_from(self.examples.len()).map_err(|_| refuse("more than 2^32 - 1 examples"))?;
-        let arranged = (request.order, if request.order.is_fresh() { request.pass } else { 0 });
+        let (n, arranged) = (number(&self.examples)?, arranged(request));
         if self.arranged != arranged {
             let target = match KeyedOrder::of_pass(n, request) {
                 Some(order) => order.positions()?,
@@ -144,18 +154,19 @@ impl<F: Feature> RowSource<F> for MemorySource<F> {
 
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
         self.declare_order()?;
-        let chosen = self.examples.select(positions).map_err(outside)?;
-        if let &[position] = positions {
-            let position = position as usize;
-            return Ok(self.examples.block().slice(position..position + 1));
-        }
-        copy_rows(&chosen, &mut self.gathered)?;
-        Ok(self.gathered.block(self.examples.dim()))
+        reader::gather(&self.examples, positions, &mut self.gathered)
     }
 
     fn select<'a>(&'a mut self, positions: &'a [u32]) -> Result<Option<Selection<'a, F>>, SourceError> {
         self.declare_order()?;
         self.examples.select(positions).map(Some).map_err(outside)
+    }
+
+    fn readers(&mut self, readers: usize) -> Result<Option<Vec<Reader<'_, F>>>, SourceError> {
+        self.declare_order()?;
+        let description = self.describe()?;
+        let reader = || Box::new(MemoryReader::new(&self.examples, description.clone())) as Reader<'_, F>;
+        Ok(Some((0..readers).map(|_| reader()).collect()))
     }
 }
 
@@ -300,6 +311,10 @@ impl<F: Feature + Send + Sync, U: Unexpanded<F>> RowSource<F> for ExpandingSourc
 
     fn select<'a>(&'a mut self, positions: &'a [u32]) -> Result<Option<Selection<'a, F>>, SourceError> {
         self.expanded()?.select(positions)
+    }
+
+    fn readers(&mut self, readers: usize) -> Result<Option<Vec<Reader<'_, F>>>, SourceError> {
+        self.expanded()?.readers(readers)
     }
 
     fn unexpanded(&mut self) -> Option<&dyn Unexpanded<F>> {

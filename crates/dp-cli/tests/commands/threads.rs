@@ -72,6 +72,33 @@ fn models_have_the_same_bits_on_any_number_of_threads() {
     }
 }
 
+/// Trainings that run side by side, of rows in memory and of a temporary file.
+#[test]
+fn several_models_have_the_same_bits_on_any_number_of_threads() {
+    let place = place();
+    let train = |arguments: &str, threads: &str| {
+        let usual = "--data train.csv --seed 3 --out m.json --force --epsilon 2 --delta 1e-6 --threads";
+        let arguments: Vec<&str> = arguments.split(' ').chain(usual.split(' ')).chain([threads]).collect();
+        place.dp(&arguments).ok();
+        place.read("m.json")
+    };
+    for arguments in [
+        "train --schema schema.toml --algorithm dp-sgd --one-vs-all composed --batch-size 100",
+        "train --schema schema.toml --algorithm obj-pert --one-vs-all split",
+        "train --schema schema.toml --algorithm bolt-on --one-vs-all joint",
+        "tune --schema two.toml --algorithm dp-sgd --batch-size 50,100,200",
+        "tune --schema two.toml --algorithm bolt-on --lambda 0.1,0.01 --method random-stopping",
+        "tune --schema two.toml --algorithm bolt-on --lambda 0.1,0.01 --method composition",
+    ] {
+        let one = train(arguments, "1");
+        for threads in ["2", "3", "8"] {
+            assert!(train(arguments, threads) == one, "{arguments} on {threads} threads");
+        }
+        let beyond = format!("{arguments} --memory 100kB");
+        assert!(train(&beyond, "3") == one, "{beyond}");
+    }
+}
+
 #[test]
 fn scores_and_figures_are_the_same_on_any_number_of_threads() {
     let place = place();

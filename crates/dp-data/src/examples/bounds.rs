@@ -3,7 +3,7 @@
 use super::{Examples, Storage};
 
 /// A real number as wide as the features, with the arithmetic for measuring and scaling a row.
-pub trait Feature: Copy {
+pub trait Feature: Copy + Send + Sync {
     /// Converts the value to double precision, exactly.
     fn widen(self) -> f64;
     /// Returns the nearest value that is not larger in magnitude.

@@ -25,7 +25,7 @@ use crate::lattice::ReleaseLattice;
 /// A private training algorithm with its public parameters.
 ///
 /// `own_recipe.rs`, an example of `dp-audit-recipes`, implements one outside of this crate.
-pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
+pub trait Algorithm: Clone + core::fmt::Debug + PartialEq + Sync {
     /// Its name in messages.
     const NAME: &'static str;
 
@@ -36,7 +36,7 @@ pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
     const MOST_CLASS_TARGET: f64 = 1.0;
 
     /// The result of calibration: the noise, and other values that the recipe leaves open. The certificate states it.
-    type Calibrated: Clone + core::fmt::Debug + PartialEq;
+    type Calibrated: Clone + core::fmt::Debug + PartialEq + Sync;
 
     /// The run.
     type Run: Run;
@@ -118,7 +118,7 @@ pub trait Algorithm: Clone + core::fmt::Debug + PartialEq {
 }
 
 /// An algorithm with its noise on a problem: everything that is known before data is read.
-pub trait Run: Clone + core::fmt::Debug + PartialEq {
+pub trait Run: Clone + core::fmt::Debug + PartialEq + Sync {
     /// Returns the event of the release, of the numbers that [`train`](Self::train) draws noise with.
     ///
     /// # Errors

@@ -141,9 +141,9 @@ pub struct Summary {
 }
 
 /// A planned release: all numbers that are known before data is read.
-pub trait Planned<A: RecordAdjacency> {
+pub trait Planned<A: RecordAdjacency>: Sync {
     /// The derivation of its releases from public parameters.
-    type Derivation: DerivesModel + Clone + core::fmt::Debug + PartialEq;
+    type Derivation: DerivesModel + Clone + core::fmt::Debug + PartialEq + Sync;
 
     /// Returns the event, the requested and the reached guarantee.
     fn promise(&self) -> &Promise;

@@ -5,9 +5,11 @@
 //! moves the sum by at most 2, by a null record by at most 1: a record's count depends on it and the model alone, in floating
 //! point too, because its scores are summed in the order of its features.
 
-use dp_accountant::AdjacencyKind;
+use dp_accountant::{Adjacency, AdjacencyKind, EventLog};
 use dp_data::{Block, Order, PassRequest, RowSource, Rows};
 use dp_losses::{Real, Softmax};
+use dp_mechanisms::scores::Scores;
+use dp_mechanisms::{Bounded, Exponential, LentRng, Mechanism as _};
 
 use crate::engine::{Control, check_shape, expect_rows};
 use crate::error::Error;
@@ -46,6 +48,21 @@ pub fn agreement<F: Real>(source: &mut dyn RowSource<F>, weights: &[F], control:
 }
 
 /// Returns the count of the record at `i`.
+/// Releases the position of one of several models, by their agreements with the same records.
+///
+/// # Errors
+/// Those of the mechanism.
+pub(crate) fn choose<A: Adjacency>(
+    choice: &Exponential<A>,
+    agreements: Vec<i64>,
+    rng: &mut LentRng<'_>,
+) -> Result<(usize, EventLog<A>), Error> {
+    let scores = Scores::new(agreements.into_iter().map(|right| right as f64).collect())?;
+    let mut log = EventLog::new();
+    let chosen = choice.release(Bounded::with_proven_sensitivity(scores, choice.sensitivity()), &mut log, rng)?;
+    Ok((chosen.into_inner(), log))
+}
+
 fn of_record<F: Real>(block: &Block<'_, F>, i: usize, weights: &[F], classes: Option<Softmax>) -> i64 {
     if block.valid.is_some_and(|valid| !valid.get(i).copied().unwrap_or(false)) {
         return 0;

@@ -1,15 +1,9 @@
 //! A portion of a source's records as a separate source.
 
 use dp_data::memory::{collect, reserve};
-use dp_data::{Block, Description, KeyedOrder, PassReceipt, PassRequest, RowSource, RowStream, SourceError};
+use dp_data::{Block, Description, KeyedOrder, PassReceipt, PassRequest, RowSource, RowStream, Selection, SourceError};
 
-use dp_losses::Real;
-use dp_mechanisms::ReleaseRng;
-
-use crate::engine::{Control, Progress};
 use crate::error::Error;
-use crate::recipes::recipe::{Planned, RecordAdjacency};
-use crate::trained::Trained;
 
 const ROWS: usize = 4096;
 /// The name of the buffer in error messages.
@@ -29,32 +23,19 @@ impl<'s, F> Portion<'s, F> {
     pub(super) fn new(source: &'s mut dyn RowSource<F>, positions: &'s [u32]) -> Self {
         Self { source, positions, asked: Vec::new() }
     }
-}
 
-impl<F: Real> Portion<'_, F> {
-    /// Trains a candidate on these records. Progress is in passes over all `n` records, after the `done` rows of earlier
-    /// candidates, to which this one's are added.
-    pub(super) fn train<P: Planned<A>, A: RecordAdjacency>(
-        mut self,
-        candidate: &P,
-        n: u64,
-        done: &mut u64,
-        rng: &mut impl ReleaseRng,
-        control: &mut Control<'_>,
-    ) -> Result<Trained<F, A, P::Derivation>, Error> {
-        let (before, length) = (*done, self.positions.len() as u64);
-        let mut show = |at: Progress| {
-            if let Some(show) = &mut control.progress {
-                let rows = before.saturating_add(at.pass.saturating_mul(length)).saturating_add(at.rows);
-                show(Progress { pass: rows / n, rows: rows % n });
-            }
-        };
-        let mut watched = Control { progress: Some(&mut show), cancelled: control.cancelled, ..*control };
-        // A pointer keeps the type of nested sources finite.
-        let rows: &mut dyn RowSource<F> = &mut self;
-        let trained = candidate.train::<F>(rows, &mut rng.lend(), &mut watched)?;
-        *done = before.saturating_add(candidate.summary().rows);
-        Ok(trained)
+    /// Translates positions among these records to those in the underlying source.
+    fn ask(&mut self, positions: &[u32]) -> Result<(), SourceError> {
+        self.asked.clear();
+        reserve(&mut self.asked, positions.len(), POSITIONS)?;
+        for &position in positions {
+            let Some(&at) = self.positions.get(position as usize) else {
+                let engine = self.source.describe()?.engine;
+                return Err(SourceError::Shape { engine, what: "positions lie beyond its last row" });
+            };
+            self.asked.push(at);
+        }
+        Ok(())
     }
 }
 
@@ -93,16 +74,13 @@ impl<F> RowSource<F> for Portion<'_, F> {
     }
 
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
-        self.asked.clear();
-        reserve(&mut self.asked, positions.len(), POSITIONS)?;
-        for &position in positions {
-            let Some(&at) = self.positions.get(position as usize) else {
-                let engine = self.source.describe()?.engine;
-                return Err(SourceError::Shape { engine, what: "positions lie beyond its last row" });
-            };
-            self.asked.push(at);
-        }
+        self.ask(positions)?;
         self.source.gather(&self.asked)
+    }
+
+    fn select<'a>(&'a mut self, positions: &'a [u32]) -> Result<Option<Selection<'a, F>>, SourceError> {
+        self.ask(positions)?;
+        self.source.select(&self.asked)
     }
 }
 

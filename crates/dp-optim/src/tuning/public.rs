@@ -20,6 +20,7 @@ use super::agreement::agreement;
 use super::portion::{Portion, portions};
 use super::{check_number, common_terms};
 use crate::engine::Control;
+use crate::engine::trainings::Trainings;
 use crate::error::Error;
 use crate::recipes::recipe::{Budget, Planned, Recipe};
 use crate::recipes::{AnyRecipe, TrainsAny};
@@ -80,6 +81,7 @@ pub fn choose<A: TrainsAny<F>, F: Real>(
     let mut key = [0; 32];
     rng.fill_bytes(&mut key);
     let halves = portions(description.n, 2, key)?;
+    let [first, second] = &halves[..] else { return Ok(0) };
     let half = description.n / 2;
     let epsilon = Epsilon::new((budget.epsilon.get() * (n as f64 / half as f64)).clamp(1e-12, 1e6))?;
     let budget = Budget { epsilon, ..budget };
@@ -87,18 +89,21 @@ pub fn choose<A: TrainsAny<F>, F: Real>(
     for (position, candidate) in candidates.iter().enumerate() {
         let plan = candidate.plan_copies::<A>(half, description.dim as u64, budget, 1)?;
         common_terms(RECIPE, &[plan.derivation()], half)?;
-        let mut right = 0i64;
-        for _ in 0..repetitions {
-            for (here, there) in [(0, 1), (1, 0)] {
-                let (Some(here), Some(there)) = (halves.get(here), halves.get(there)) else { continue };
-                let quiet = &mut Control { progress: None, ..*control };
-                // A pointer keeps the type of nested sources finite.
-                let half: &mut dyn RowSource<F> = &mut Portion::new(&mut *public, here);
-                let model = A::train_any(&plan, half, &mut rng.lend(), quiet)?;
-                let other = &mut Portion::new(&mut *public, there);
-                right = right.saturating_add(agreement(other, model.weights.get(), control)?);
-            }
-        }
+        let trainings = Trainings {
+            number: 2 * u64::from(repetitions),
+            records: description.n,
+            records_of_each: half,
+            rows: &|_| half,
+        };
+        let quiet = &mut Control { progress: None, ..*control };
+        let agreements = trainings.collect(&mut *public, rng, quiet, |i, public, rng, control| {
+            let (here, there) = if i % 2 == 0 { (first, second) } else { (second, first) };
+            // A pointer keeps the type of nested sources finite.
+            let half: &mut dyn RowSource<F> = &mut Portion::new(&mut *public, here);
+            let model = A::train_any(&plan, half, rng, control)?;
+            agreement(&mut Portion::new(public, there), model.weights.get(), control)
+        })?;
+        let right = agreements.into_iter().fold(0i64, i64::saturating_add);
         if best.is_none_or(|(_, most)| right > most) {
             best = Some((position, right));
         }

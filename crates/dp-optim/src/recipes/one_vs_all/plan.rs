@@ -1,4 +1,4 @@
-//! The joint plan of the models of all classes, and their training one after the other.
+//! The joint plan of the models of all classes, and their training.
 
 use dp_accountant::{Delta, Epsilon, EventLog};
 use dp_data::RowSource;
@@ -10,6 +10,7 @@ use super::source::OneAgainstRest;
 use super::{OneVsAll, Share};
 use crate::derivation::ModelTerms;
 use crate::engine::Control;
+use crate::engine::trainings::Trainings;
 use crate::error::Error;
 use crate::recipes::algorithm::Run as _;
 use crate::recipes::bolt_on::OutputRun;
@@ -79,43 +80,49 @@ impl<P: Planned<A>, A: RecordAdjacency> OneVsAllPlan<P, A> {
         &self.derivation
     }
 
-    /// Trains the model of each class in turn and releases it, or all of them at the end.
+    /// Trains the models of all classes, and releases each or all of them together.
     fn release<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
-        let count = self.classes.classes() as usize;
-        let mut log = EventLog::new();
+        let records = source.describe()?.n;
+        let classes = self.classes;
+        let trainings = |rows| Trainings { number: classes.classes().into(), records, records_of_each: records, rows };
         match &self.models {
             Models::Each(plan) => {
-                let mut train = |class| {
-                    let mut source = OneAgainstRest::new(&mut *source, self.classes, class);
+                let rows = plan.summary().rows;
+                let train = |class, source: &mut dyn RowSource<F>, rng: &mut LentRng<'_>, control: &mut Control<'_>| {
                     // A pointer keeps the type of nested sources finite.
-                    let source: &mut dyn RowSource<F> = &mut source;
-                    let Trained { weights, log: of_class, .. } = plan.train::<F>(source, rng, control)?;
-                    log.record_all(of_class);
-                    Ok::<_, Error>(weights)
+                    let source: &mut dyn RowSource<F> = &mut OneAgainstRest::new(source, classes, class as usize);
+                    let Trained { weights, log, .. } = plan.train::<F>(source, rng, control)?;
+                    Ok((weights, log))
                 };
-                let mut stack = train(0)?;
-                for class in 1..count {
-                    let weights = train(class)?;
-                    stack = stack.map(|mut stack| {
+                let models = trainings(&|_| rows).collect(source, rng, control, train)?;
+                let (mut log, none) =
+                    (EventLog::new(), || Error::Count { name: "classes", value: 0, range: "2 or more" });
+                let weights = models.into_iter().map(|(weights, of_class)| {
+                    log.record_all(of_class);
+                    weights
+                });
+                let stack = weights.reduce(|stack, weights| {
+                    stack.map(|mut stack| {
                         stack.extend(weights.into_inner());
                         stack
-                    });
-                }
-                Ok((stack, log))
+                    })
+                });
+                Ok((stack.ok_or_else(none)?, log))
             }
             Models::Joint(joint) => {
-                let mut stack = Vec::new();
-                for class in 0..count {
-                    let mut source = OneAgainstRest::new(&mut *source, self.classes, class);
+                let rows = joint.summary().rows;
+                let train = |class, source: &mut dyn RowSource<F>, rng: &mut LentRng<'_>, control: &mut Control<'_>| {
+                    let mut source = OneAgainstRest::new(source, classes, class as usize);
                     let rows = joint.problem().admit::<F, A>(&mut source)?;
-                    stack.extend(joint.train_unreleased(rows.into_source(), rng, control)?);
-                }
-                joint.release(stack, rng)
+                    joint.train_unreleased(rows.into_source(), rng, control)
+                };
+                let models = trainings(&|_| rows).collect(source, rng, control, train)?;
+                joint.release(models.concat(), rng)
             }
         }
     }

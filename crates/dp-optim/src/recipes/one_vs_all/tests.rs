@@ -1,6 +1,6 @@
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};
-use dp_data::{Examples, Order, PassRequest, RowSource};
+use dp_data::{Examples, Order, PassRequest, RowSource, Workers};
 use dp_losses::{LossKind, Softmax};
 use dp_mechanisms::{ReleaseRng as _, SeededRng, laplace_ball::LaplaceBall};
 use rand::RngExt;
@@ -9,10 +9,11 @@ use serde_json::Value;
 use super::*;
 use crate::derivation::DerivesModel as _;
 use crate::engine::Control;
+use crate::growth::OrderPolicy;
 use crate::memory::MemorySource;
 use crate::recipes::AnyDerivation;
 use crate::recipes::bolt_on::OutputNoiseScale;
-use crate::recipes::{BoltOn, OutputNoise, Planned};
+use crate::recipes::{BoltOn, DpSgd, ObjPert, OutputNoise, Planned};
 
 const HUBER: &str = "huber-svm:0.1";
 
@@ -138,6 +139,43 @@ fn every_share_trains_within_its_budget_and_its_derivation_says_so() {
                 }
             }
         }
+    }
+}
+
+/// The models and their log have the same bits on any number of threads, and every class has noise of its own.
+#[test]
+fn models_do_not_depend_on_the_threads() {
+    let data = examples(3000, 5, &mut SeededRng::new(2));
+    let logistic = LossKind::Logistic;
+    let bolt_on = BoltOn::strongly_convex(logistic, 0.05);
+    let recipes: [(AnyRecipe, Share); 5] = [
+        (bolt_on.clone().into(), Share::Joint),
+        (bolt_on.clone().into(), Share::Composed),
+        (BoltOn { order: OrderPolicy::Fresh, batch_size: 7, ..bolt_on }.into(), Share::Split),
+        (DpSgd { batch_size: 100, passes: 2, ..DpSgd::new(logistic) }.into(), Share::Composed),
+        (ObjPert::new(logistic).into(), Share::Composed),
+    ];
+    for (recipe, share) in recipes {
+        let recipe = OneVsAll { share, ..OneVsAll::new(recipe, 5) };
+        let plan = recipe.plan_copies::<ZeroOut>(3000, 3, budget(1.0, 1e-6), 1).unwrap();
+        let train = |threads: usize| {
+            let workers = Workers::new(threads.try_into().unwrap());
+            let (source, control) =
+                (&mut MemorySource::new(data.clone(), 1.0, 4.0), &mut Control { workers, ..Control::default() });
+            let trained = Planned::train::<f64>(&plan, source, &mut SeededRng::new(3), control).unwrap();
+            (trained.weights.into_inner(), trained.log.to_event())
+        };
+        let one = train(1);
+        for threads in [2, 3, 8] {
+            assert!(train(threads) == one, "{share:?} {recipe:?} on {threads} threads");
+        }
+        // Null records have no gradients: the models are the noise alone.
+        let nothing = data.clone().with_valid(vec![false; 3000]).unwrap();
+        let control = &mut Control { workers: Workers::new(2.try_into().unwrap()), ..Control::default() };
+        let source = &mut MemorySource::new(nothing, 1.0, 4.0);
+        let noise = Planned::train::<f64>(&plan, source, &mut SeededRng::new(3), control).unwrap();
+        let noise = noise.weights.get();
+        assert!((1..15).all(|j| noise[j] != 0.0 && !noise[..j].contains(&noise[j])), "{noise:?}");
     }
 }
 

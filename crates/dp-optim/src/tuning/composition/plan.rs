@@ -1,20 +1,20 @@
-//! The joint plan of candidates and scores, and the trainings one after the other.
+//! The joint plan of candidates and scores, and the trainings.
 
 use dp_accountant::certificate::{Derivation as Derives, NoiseMode};
 use dp_accountant::{Epsilon, EventLog, bound};
 use dp_data::{KeyedOrder, RowSource};
 use dp_losses::Real;
-use dp_mechanisms::scores::Scores;
-use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng, Released};
+use dp_mechanisms::{Exponential, LInfSensitivity, LentRng, ReleaseRng, Released};
 
 use super::{Candidate, Composition, CompositionDerivation, RECIPE};
 use crate::derivation::DerivesModel as _;
 use crate::engine::Control;
+use crate::engine::trainings::Trainings;
 use crate::error::Error;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use crate::trained::Trained;
-use crate::tuning::agreement::{agreement, sensitivity};
+use crate::tuning::agreement::{agreement, choose, sensitivity};
 use crate::tuning::calibration;
 use crate::tuning::portion::Portion;
 
@@ -127,29 +127,35 @@ impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
     fn release<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
-        rng: &mut impl ReleaseRng,
+        rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<Outcome<F, A>, Error> {
         let (of_training, of_choice) = self.cut(rng)?;
         let n = self.derivation.n;
-        let (mut models, mut of_trainings) = (Vec::with_capacity(self.candidates.len()), EventLog::new());
-        let mut done = 0u64;
-        for (candidate, &encoding) in self.candidates.iter().zip(&self.derivation.encodings) {
-            let portion = Portion::new(encoded(source, encoding)?, &of_training);
-            let Trained { weights, log, .. } = portion.train::<P, A>(candidate, n, &mut done, rng, control)?;
-            of_trainings.record_all(log);
+        let encoding_of = |i: u64| self.derivation.encodings[i as usize];
+        let trainings = Trainings {
+            number: self.candidates.len() as u64,
+            records: n,
+            records_of_each: of_training.len() as u64,
+            rows: &|i| self.candidates[i as usize].summary().rows,
+        };
+        let trained = trainings.collect(source, rng, control, |i, source, rng, control| {
+            let source = encoded(source, encoding_of(i))?;
+            // A pointer keeps the type of nested sources finite.
+            let portion: &mut dyn RowSource<F> = &mut Portion::new(&mut *source, &of_training);
+            let Trained { weights, log, .. } = self.candidates[i as usize].train::<F>(portion, rng, control)?;
+            let right = agreement(&mut Portion::new(source, &of_choice), weights.get(), control)?;
+            Ok((weights, log, right))
+        })?;
+        let (mut models, mut of_trainings, mut agreements) = (Vec::new(), EventLog::new(), Vec::new());
+        for (weights, log, right) in trained {
             models.push(weights);
+            of_trainings.record_all(log);
+            agreements.push(right);
         }
-        let mut scores = Vec::with_capacity(models.len());
-        for (weights, &encoding) in models.iter().zip(&self.derivation.encodings) {
-            let rows = &mut Portion::new(encoded(source, encoding)?, &of_choice);
-            scores.push(agreement(rows, weights.get(), control)? as f64);
-        }
-        let scores = Bounded::with_proven_sensitivity(Scores::new(scores)?, self.choice.sensitivity());
-        let mut of_scores = EventLog::new();
-        let chosen = self.choice.release(scores, &mut of_scores, rng)?.into_inner();
+        let (chosen, of_choice) = choose(&self.choice, agreements, rng)?;
         let mut log = EventLog::new();
-        log.record_parallel([of_trainings, of_scores]);
+        log.record_parallel([of_trainings, of_choice]);
         Ok(Outcome { weights: models.swap_remove(chosen), chosen: chosen as u32, log })
     }
 }

@@ -4,17 +4,18 @@ use dp_accountant::EventLog;
 use dp_accountant::certificate::Derivation as Derives;
 use dp_data::RowSource;
 use dp_losses::Real;
-use dp_mechanisms::scores::Scores;
-use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng, Released};
+use dp_mechanisms::{Exponential, LInfSensitivity, LentRng, ReleaseRng, Released};
+use rand::Rng as _;
 
 use super::{Portions, PortionsDerivation, RECIPE};
 use crate::derivation::ModelTerms;
 use crate::engine::Control;
+use crate::engine::trainings::Trainings;
 use crate::error::Error;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
 use crate::trained::Trained;
-use crate::tuning::agreement::{agreement, sensitivity};
+use crate::tuning::agreement::{agreement, choose, sensitivity};
 use crate::tuning::portion::{Portion, portions};
 
 /// The plan of a choice on portions.
@@ -87,28 +88,11 @@ impl<P: Planned<A>, A: RecordAdjacency> PortionsPlan<P, A> {
         &self.derivation
     }
 
-    /// Returns the position of one of the models, chosen by its agreement with the records of the last portion.
-    pub(crate) fn choose<F: Real>(
-        &self,
-        models: &[&[F]],
-        of_choice: &mut dyn RowSource<F>,
-        log: &mut EventLog<A>,
-        rng: &mut impl ReleaseRng,
-        control: &Control<'_>,
-    ) -> Result<usize, Error> {
-        let mut scores = Vec::with_capacity(models.len());
-        for weights in models {
-            scores.push(agreement(of_choice, weights, control)? as f64);
-        }
-        let scores = Bounded::with_proven_sensitivity(Scores::new(scores)?, self.choice.sensitivity());
-        Ok(self.choice.release(scores, log, rng)?.into_inner())
-    }
-
     /// Trains every candidate and chooses one.
     fn release<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
-        rng: &mut impl ReleaseRng,
+        rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
     ) -> Result<Outcome<F, A>, Error> {
         let mut key = [0; 32];
@@ -116,19 +100,27 @@ impl<P: Planned<A>, A: RecordAdjacency> PortionsPlan<P, A> {
         let positions = portions(self.derivation.n, self.candidates.len() + 1, key)?;
         let none = || Error::Count { name: "candidates", value: 0, range: "1 or more" };
         let (of_choice, of_training) = positions.split_last().ok_or_else(none)?;
-        let (mut models, mut logs) = (Vec::new(), Vec::new());
-        let mut done = 0u64;
-        for (candidate, positions) in self.candidates.iter().zip(of_training) {
-            let portion = Portion::new(&mut *source, positions);
-            let Trained { weights, log, .. } =
-                portion.train::<P, A>(candidate, self.derivation.n, &mut done, rng, control)?;
+        let trainings = Trainings {
+            number: self.candidates.len() as u64,
+            records: self.derivation.n,
+            records_of_each: self.portion(),
+            rows: &|i| self.candidates[i as usize].summary().rows,
+        };
+        let trained = trainings.collect(source, rng, control, |i, source, rng, control| {
+            // A pointer keeps the type of nested sources finite.
+            let portion: &mut dyn RowSource<F> = &mut Portion::new(&mut *source, &of_training[i as usize]);
+            let Trained { weights, log, .. } = self.candidates[i as usize].train::<F>(portion, rng, control)?;
+            let right = agreement(&mut Portion::new(source, of_choice), weights.get(), control)?;
+            Ok((weights, log, right))
+        })?;
+        let (mut models, mut logs, mut agreements) = (Vec::new(), Vec::new(), Vec::new());
+        for (weights, log, right) in trained {
             models.push(weights);
             logs.push(log);
+            agreements.push(right);
         }
-        let mut log = EventLog::new();
-        let weights: Vec<&[F]> = models.iter().map(|model| &model.get()[..]).collect();
-        let chosen = self.choose(&weights, &mut Portion::new(source, of_choice), &mut log, rng, control)?;
-        logs.push(log);
+        let (chosen, of_choice) = choose(&self.choice, agreements, rng)?;
+        logs.push(of_choice);
         let mut all = EventLog::new();
         all.record_parallel(logs);
         Ok(Outcome { weights: models.swap_remove(chosen), chosen: chosen as u32, log: all })

@@ -1,16 +1,19 @@
 //! The plan of the candidates for a repetition, and the repetitions.
 
+use std::sync::{Mutex, PoisonError};
+
 use dp_accountant::certificate::Derivation as Derives;
 use dp_accountant::{Delta, Epsilon, EventLog, Repetitions, bound};
 use dp_data::RowSource;
 use dp_losses::Real;
 use dp_mechanisms::scores::Scores;
-use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, Mechanism, ReleaseRng, Released, exact};
+use dp_mechanisms::{Bounded, Exponential, LInfSensitivity, LentRng, Mechanism, ReleaseRng, Released, exact};
 
 use super::score::{Score, ScoreNoise};
 use super::{RECIPE, RandomStopping, RandomStoppingDerivation};
 use crate::derivation::ModelTerms;
 use crate::engine::Control;
+use crate::engine::trainings::Trainings;
 use crate::error::Error;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
@@ -113,35 +116,43 @@ impl<P: Planned<A>, A: RecordAdjacency> RandomStoppingPlan<P, A> {
     fn repeat<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
-        rng: &mut impl ReleaseRng,
-        control: &Control<'_>,
+        rng: &mut LentRng<'_>,
+        control: &mut Control<'_>,
     ) -> Result<Outcome<F, A>, Error> {
         let candidate = exact::uniform_below(self.candidates.len() as u128, rng)? as usize;
-        // Progress would reveal the number of repetitions.
-        let quiet = &mut Control { progress: None, ..*control };
         // A pointer keeps the type of nested sources finite.
         let all: &mut dyn RowSource<F> = &mut Unfinished(&mut *source);
-        let Trained { weights, mut log, .. } = self.candidates[candidate].train::<F>(all, &mut rng.lend(), quiet)?;
+        let Trained { weights, mut log, .. } = self.candidates[candidate].train::<F>(all, rng, control)?;
         let right = agreement(&mut Unfinished(source), weights.get(), control)?;
         let score = self.score.release(right, &mut log, rng)?.into_inner();
         Ok(Outcome { score, candidate: candidate as u32, weights, log })
     }
 
-    /// Runs all repetitions, and returns the best.
+    /// Runs all repetitions, and returns the best, the first of equal ones.
     fn best<F: Real>(
         &self,
         source: &mut dyn RowSource<F>,
-        rng: &mut impl ReleaseRng,
+        rng: &mut LentRng<'_>,
         control: &Control<'_>,
     ) -> Result<Option<Outcome<F, A>>, Error> {
-        let mut best: Option<Outcome<F, A>> = None;
-        for _ in 0..repetitions::draw(self.derivation.repetitions, rng)? {
+        let number = repetitions::draw(self.derivation.repetitions, rng)?;
+        // Progress would reveal the number of repetitions.
+        let quiet = &mut Control { progress: None, ..*control };
+        let n = self.derivation.n;
+        let trainings = Trainings { number, records: n, records_of_each: n, rows: &|_| n };
+        let best: Mutex<Option<(u64, Outcome<F, A>)>> = Mutex::new(None);
+        trainings.run(source, rng, quiet, &|i, source, rng, control| {
             let outcome = self.repeat(source, rng, control)?;
-            if best.as_ref().is_none_or(|best| outcome.score > best.score) {
-                best = Some(outcome);
+            let mut best = best.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_better = |(first, best): &(u64, Outcome<F, A>)| {
+                outcome.score > best.score || (outcome.score == best.score && i < *first)
+            };
+            if best.as_ref().is_none_or(is_better) {
+                *best = Some((i, outcome));
             }
-        }
-        Ok(best)
+            Ok(())
+        })?;
+        Ok(best.into_inner().unwrap_or_else(PoisonError::into_inner).map(|(_, best)| best))
     }
 }
 
