@@ -179,7 +179,9 @@ fn everything_is_done_without_threads() {
     let train = ["train", "--data", "packed.csv.gz", "--schema-from-data", "--label", "earns"];
     alone(&[&train[..], &["--epsilon", "1", "--out", "model.json"]].concat()).ok();
     let tune = ["tune", "--data", "people.csv", "--schema-from-data", "--label", "earns", "--lambda", "0.1,0.01"];
-    let tune = [&tune[..], &["--algorithm", "bolt-on", "--epsilon", "1", "--seed", "1", "--threads", "3"]].concat();
+    let tune =
+        [&tune[..], &["--algorithm", "bolt-on-strongly-convex", "--epsilon", "1", "--seed", "1", "--threads", "3"]]
+            .concat();
     alone(&[&tune[..], &["--out", "alone.json"]].concat()).ok();
     place.dp(&[&tune[..], &["--out", "threads.json"]].concat()).ok();
     assert_eq!(place.read("alone.json"), place.read("threads.json"));

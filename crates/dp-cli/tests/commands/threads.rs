@@ -85,10 +85,10 @@ fn several_models_have_the_same_bits_on_any_number_of_threads() {
     for arguments in [
         "train --schema schema.toml --algorithm dp-sgd --one-vs-all composed --batch-size 100",
         "train --schema schema.toml --algorithm obj-pert --one-vs-all split",
-        "train --schema schema.toml --algorithm bolt-on --one-vs-all joint",
+        "train --schema schema.toml --algorithm bolt-on-convex --one-vs-all joint",
         "tune --schema two.toml --algorithm dp-sgd --batch-size 50,100,200",
-        "tune --schema two.toml --algorithm bolt-on --lambda 0.1,0.01 --method random-stopping",
-        "tune --schema two.toml --algorithm bolt-on --lambda 0.1,0.01 --method composition",
+        "tune --schema two.toml --algorithm bolt-on-strongly-convex --lambda 0.1,0.01 --method random-stopping",
+        "tune --schema two.toml --algorithm bolt-on-strongly-convex --lambda 0.1,0.01 --method composition",
     ] {
         let one = train(arguments, "1");
         for threads in ["2", "3", "8"] {
