@@ -1,8 +1,8 @@
 //! The interface between an optimiser and a source of rows: memory, a file, a database.
 //!
 //! A source streams one pass at a time, in blocks, in an order that depends on a key and on the records' identities but never on
-//! their values. In memory a pass is a single borrowed block; a larger-than-memory source refills one buffer. There is one
-//! virtual call per block, none per example.
+//! their values. In memory a pass is a single borrowed block; a larger-than-memory source refills one buffer, as each of several
+//! readers of a source in memory does in a random order. There is one virtual call per block, none per example.
 
 mod alternatives;
 
@@ -185,8 +185,10 @@ pub trait RowSource<F> {
         None
     }
 
-    /// Returns `number` sources of the same records, each with an order of its own, which as many threads can read at the same time;
-    /// `None` if there can be one reader only.
+    /// Returns up to `number` readers, for as many threads; `None` if one thread at a time can read.
+    ///
+    /// A reader describes, delivers, selects and offers [alternatives](Self::alternative) as this source does, and the order of its
+    /// passes is no concern of the others. [`finish`](Self::finish) is called on this source alone.
     ///
     /// # Errors
     /// [`SourceError::Memory`].

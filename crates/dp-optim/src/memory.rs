@@ -8,7 +8,6 @@ use dp_data::{
     Block, BlockBuffer, Description, Examples, KeyedOrder, Order, PassReceipt, PassRequest, Reader, RowSource,
     RowStream, Selection, SourceError, Unexpanded, Workers,
 };
-use reader::MemoryReader;
 
 use crate::engine::EXPANDED;
 
@@ -165,8 +164,7 @@ impl<F: Feature> RowSource<F> for MemorySource<F> {
     fn readers(&mut self, readers: usize) -> Result<Option<Vec<Reader<'_, F>>>, SourceError> {
         self.declare_order()?;
         let description = self.describe()?;
-        let reader = || Box::new(MemoryReader::new(&self.examples, description.clone())) as Reader<'_, F>;
-        Ok(Some((0..readers).map(|_| reader()).collect()))
+        Ok(Some(reader::of(&self.examples, &description, readers)))
     }
 }
 
@@ -234,7 +232,7 @@ enum Kept<F, U> {
     Expanded(Box<MemorySource<F>>),
 }
 
-impl<F: Feature + Send + Sync, U: Unexpanded<F>> ExpandingSource<F, U> {
+impl<F: Feature, U: Unexpanded<F>> ExpandingSource<F, U> {
     /// Takes records whose rows have norms of at most `row_norm`, and whose targets are within `[-target_bound, target_bound]`.
     /// The features of all are computed by `workers`.
     pub fn new(rows: U, row_norm: f64, target_bound: f64, workers: Workers) -> Self {
@@ -262,10 +260,7 @@ fn shape(what: &'static str) -> SourceError {
     SourceError::Shape { engine: ENGINE, what }
 }
 
-fn expand_all<F: Feature + Send + Sync>(
-    rows: &impl Unexpanded<F>,
-    workers: Workers,
-) -> Result<Examples<F>, SourceError> {
+fn expand_all<F: Feature>(rows: &impl Unexpanded<F>, workers: Workers) -> Result<Examples<F>, SourceError> {
     let (n, dim) = (rows.len(), rows.dim());
     if dim == 0 {
         return Err(shape("rows have no features"));
@@ -287,7 +282,7 @@ fn expand_all<F: Feature + Send + Sync>(
     examples.map_err(|_| shape("rows, targets and marks differ in number"))
 }
 
-impl<F: Feature + Send + Sync, U: Unexpanded<F>> RowSource<F> for ExpandingSource<F, U> {
+impl<F: Feature, U: Unexpanded<F>> RowSource<F> for ExpandingSource<F, U> {
     fn describe(&mut self) -> Result<Description, SourceError> {
         match &mut self.rows {
             Kept::Expanded(source) => source.describe(),

@@ -3,15 +3,17 @@
 #[cfg(test)]
 mod tests;
 
+use core::iter;
 use core::num::NonZeroUsize;
 use core::sync::atomic::{AtomicBool, Ordering};
 use core::time::Duration;
 use std::collections::BTreeMap;
+use std::panic::resume_unwind;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use dp_data::{Reader, RowSource, Workers};
+use dp_data::{Reader, RowSource, Workers, memory};
 use dp_losses::Real;
 use dp_mechanisms::{LentRng, ReleaseRng as _};
 
@@ -21,10 +23,18 @@ use crate::error::Error;
 /// The time between two checks for a cancellation.
 const INTERVAL: Duration = Duration::from_millis(20);
 
-/// The numbers of several trainings; sizes are for progress reports only.
+/// The numbers of several trainings.
 pub(crate) struct Trainings<'r> {
     /// Number of trainings.
     pub number: u64,
+    /// Bytes that each takes besides the records.
+    pub memory: u64,
+    /// Their sizes, if their progress is reported.
+    pub sizes: Option<Sizes<'r>>,
+}
+
+/// Public sizes, in which progress is counted.
+pub(crate) struct Sizes<'r> {
     /// Number of records of the source.
     pub records: u64,
     /// Number of records of each training.
@@ -41,11 +51,11 @@ impl Trainings<'_> {
     /// Calls `train` with each number below [`number`](Self::number). No bit of what a training draws or computes depends on the
     /// number of threads.
     ///
-    /// If the source has [readers](RowSource::readers), trainings run side by side. Progress is that of all together, and reported
-    /// on the calling thread.
+    /// Trainings run side by side if the source has [readers](RowSource::readers), as many as there are threads and memory for.
+    /// Progress is that of all together, and reported on the calling thread.
     ///
     /// # Errors
-    /// An error of `train` or of the source, after which no training is begun; [`Error::Interrupted`].
+    /// An error of `train` or of the source, the first in time; no training is begun once it is known. [`Error::Interrupted`].
     ///
     /// # Panics
     /// If `train` panics.
@@ -57,22 +67,39 @@ impl Trainings<'_> {
         train: &Train<'_, F>,
     ) -> Result<(), Error> {
         let threads = control.workers.threads().min(usize::try_from(self.number).unwrap_or(usize::MAX));
-        if threads > 1 {
-            let readers = source.readers(threads)?.unwrap_or_default();
-            if self.side_by_side(readers, rng, control, train)? {
-                return Ok(());
-            }
+        let threads = if threads > 1 { self.fitting(threads, source.describe()?.n) } else { threads };
+        if threads > 1
+            && let Some(readers) = source.readers(threads)?
+            && self.side_by_side(readers, threads, rng, control, train)?
+        {
+            return Ok(());
         }
         let &mut Control { cancelled, ref mut progress, gradients, workers } = control;
-        let (reports, mut shown) = (progress.is_some(), Shown::new(self, progress));
+        let mut shown = Shown::new(self.sizes.as_ref(), progress);
+        let reports = shown.show.is_some();
         for i in 0..self.number {
-            let mut show = |at| shown.training_is(i, at);
+            let mut show = |at| {
+                shown.training_is(i, at);
+                shown.show();
+            };
             let progress = reports.then_some(&mut show as &mut dyn FnMut(Progress));
             let own = &mut Control { cancelled, progress, gradients, workers };
             train(i, source, &mut rng.child().lend(), own)?;
             shown.is_finished(i);
+            shown.show();
         }
         Ok(())
+    }
+
+    /// Returns the number of threads, at most `threads`, for whose trainings there is memory, with the order of `records` records.
+    fn fitting(&self, threads: usize, records: u64) -> usize {
+        const OF_POSITION: u64 = 8;
+        let each = self.memory.saturating_add(records.saturating_mul(OF_POSITION));
+        let fits = |threads: usize| {
+            let all = usize::try_from(each.saturating_mul(threads as u64)).unwrap_or(usize::MAX);
+            memory::check(all, "trainings side by side").is_ok()
+        };
+        (2..=threads).rev().find(|&threads| fits(threads)).unwrap_or(1)
     }
 
     /// As [`run`](Self::run), and returns the results in the order of the trainings.
@@ -95,17 +122,19 @@ impl Trainings<'_> {
         Ok(results.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect())
     }
 
-    /// Returns false, with nothing done, if there are no readers or no threads for them.
+    /// Returns false, with nothing done, if no thread can be started.
     fn side_by_side<F: Real>(
         &self,
         readers: Vec<Reader<'_, F>>,
+        threads: usize,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
         train: &Train<'_, F>,
     ) -> Result<bool, Error> {
         let &mut Control { cancelled, ref mut progress, gradients, workers } = control;
-        let (reports, mut shown) = (progress.is_some(), Shown::new(self, progress));
-        let stop = AtomicBool::new(false);
+        let workers = Workers::new(NonZeroUsize::new(workers.threads() / threads).unwrap_or(NonZeroUsize::MIN));
+        let mut shown = Shown::new(self.sizes.as_ref(), progress);
+        let (reports, stop) = (shown.show.is_some(), AtomicBool::new(false));
         // Claimed in order, so that a training has the same generator on any thread.
         let claims = Mutex::new((0..self.number, rng));
         let claim = || {
@@ -118,24 +147,23 @@ impl Trainings<'_> {
             while let Some((i, mut rng)) = claim() {
                 let mut show = |at| drop(reports_to.send(Report::Progress(i, at)));
                 let progress = reports.then_some(&mut show as &mut dyn FnMut(Progress));
-                let own =
-                    &mut Control { cancelled: Some(&stop), progress, gradients, workers: self.workers_of(i, workers) };
+                let own = &mut Control { cancelled: Some(&stop), progress, gradients, workers };
                 let result = train(i, &mut *source, &mut rng.lend(), own);
                 let fails = result.is_err();
                 drop(reports_to.send(Report::Finished(i, result)));
-                // After the report, which so comes before those of the trainings that this stops.
+                // After the report: so the caller gets this error before those of the trainings that it stops.
                 if fails {
                     stop.store(true, Ordering::Relaxed);
                 }
             }
         };
-        let (mut started, mut outcome) = (false, Ok(()));
         thread::scope(|scope| {
+            let (mut started, mut outcome) = (Vec::new(), Ok(()));
             let _stops = StopsOnPanic(&stop);
             let (sender, receiver) = channel();
-            for reader in readers {
+            for reader in readers.into_iter().take(threads) {
                 let (sender, work) = (sender.clone(), &work);
-                started |= thread::Builder::new().spawn_scoped(scope, move || work(reader, sender)).is_ok();
+                started.extend(thread::Builder::new().spawn_scoped(scope, move || work(reader, sender)));
             }
             drop(sender);
             loop {
@@ -143,27 +171,30 @@ impl Trainings<'_> {
                     outcome = Err(Error::Interrupted);
                     stop.store(true, Ordering::Relaxed);
                 }
-                match receiver.recv_timeout(INTERVAL) {
-                    Ok(Report::Progress(i, at)) => shown.training_is(i, at),
-                    Ok(Report::Finished(i, Ok(()))) => shown.is_finished(i),
-                    Ok(Report::Finished(_, Err(error))) => {
-                        if outcome.is_ok() {
-                            outcome = Err(error);
-                        }
-                    }
-                    Err(RecvTimeoutError::Timeout) => {}
+                let first = match receiver.recv_timeout(INTERVAL) {
+                    Ok(report) => report,
+                    Err(RecvTimeoutError::Timeout) => continue,
                     Err(RecvTimeoutError::Disconnected) => break,
+                };
+                // All that wait are shown at once, so that a slow caller is not behind.
+                for report in iter::once(first).chain(receiver.try_iter()) {
+                    match report {
+                        Report::Progress(i, at) => shown.training_is(i, at),
+                        Report::Finished(i, Ok(())) => shown.is_finished(i),
+                        Report::Finished(_, Err(error)) if outcome.is_ok() => outcome = Err(error),
+                        Report::Finished(_, Err(_)) => {}
+                    }
+                }
+                shown.show();
+            }
+            let any = !started.is_empty();
+            for thread in started {
+                if let Err(panic) = thread.join() {
+                    resume_unwind(panic);
                 }
             }
-        });
-        outcome.map(|()| started)
-    }
-
-    /// Returns the threads of a training: the last ones have several if fewer trainings than threads are left.
-    fn workers_of(&self, i: u64, workers: Workers) -> Workers {
-        let threads = workers.threads() as u64;
-        let together = threads.min(self.number - i / threads * threads);
-        Workers::new(NonZeroUsize::new((threads / together) as usize).unwrap_or(NonZeroUsize::MIN))
+            outcome.map(|()| any)
+        })
     }
 }
 
@@ -186,36 +217,40 @@ impl Drop for StopsOnPanic<'_> {
 
 /// The progress of all trainings together.
 struct Shown<'s, 'c> {
-    trainings: &'s Trainings<'s>,
-    progress: &'s mut Option<&'c mut dyn FnMut(Progress)>,
+    sizes: Option<&'s Sizes<'s>>,
+    show: Option<&'s mut (dyn FnMut(Progress) + 'c)>,
     /// Rows of finished trainings.
     finished: u64,
     /// Rows that each of the others has read.
     running: BTreeMap<u64, u64>,
+    is_new: bool,
 }
 
 impl<'s, 'c> Shown<'s, 'c> {
-    fn new(trainings: &'s Trainings<'s>, progress: &'s mut Option<&'c mut dyn FnMut(Progress)>) -> Self {
-        Self { trainings, progress, finished: 0, running: BTreeMap::new() }
+    fn new(sizes: Option<&'s Sizes<'s>>, progress: &'s mut Option<&'c mut dyn FnMut(Progress)>) -> Self {
+        let show = progress.as_deref_mut().filter(|_| sizes.is_some());
+        Self { sizes, show, finished: 0, running: BTreeMap::new(), is_new: false }
     }
 
     fn training_is(&mut self, i: u64, at: Progress) {
-        self.running.insert(i, at.pass.saturating_mul(self.trainings.records_of_each).saturating_add(at.rows));
-        self.show();
+        let Some(sizes) = self.sizes else { return };
+        self.running.insert(i, at.pass.saturating_mul(sizes.records_of_each).saturating_add(at.rows));
+        self.is_new = true;
     }
 
+    /// A training that reports nothing does not report its end either: the time may depend on the records.
     fn is_finished(&mut self, i: u64) {
-        self.running.remove(&i);
-        if self.progress.is_some() {
-            self.finished = self.finished.saturating_add((self.trainings.rows)(i));
-            self.show();
-        }
+        let Some(sizes) = self.sizes else { return };
+        self.finished = self.finished.saturating_add((sizes.rows)(i));
+        self.is_new |= self.running.remove(&i).is_some();
     }
 
+    /// Shows what has changed.
     fn show(&mut self) {
-        let Some(show) = &mut self.progress else { return };
+        let (Some(sizes), Some(show), true) = (self.sizes, &mut self.show, self.is_new) else { return };
+        self.is_new = false;
         let rows = self.running.values().fold(self.finished, |sum, rows| sum.saturating_add(*rows));
-        let records = self.trainings.records.max(1);
+        let records = sizes.records.max(1);
         show(Progress { pass: rows / records, rows: rows % records });
     }
 }

@@ -2,15 +2,16 @@
 
 use dp_data::examples::Feature;
 use dp_data::{
-    Block, BlockBuffer, Description, Examples, KeyedOrder, Order, PassReceipt, PassRequest, RowSource, RowStream,
-    Selection, SourceError,
+    Block, BlockBuffer, Description, Examples, KeyedOrder, Order, PassReceipt, PassRequest, Reader, RowSource,
+    RowStream, Selection, SourceError,
 };
 
 use super::{MemoryPass, arranged, number, outside};
+use crate::engine::gathered_rows;
 use crate::engine::rows::copy_rows;
 
 /// A reader of examples that stay where they are: a pass in a keyed order copies some at a time.
-pub(super) struct MemoryReader<'s, F> {
+struct MemoryReader<'s, F> {
     /// In their declared order.
     examples: &'s Examples<F>,
     description: Description,
@@ -21,7 +22,7 @@ pub(super) struct MemoryReader<'s, F> {
 }
 
 impl<'s, F: Feature> MemoryReader<'s, F> {
-    pub(super) fn new(examples: &'s Examples<F>, description: Description) -> Self {
+    fn new(examples: &'s Examples<F>, description: Description) -> Self {
         let (order, arranged) = (Vec::new(), (Order::Declared, 0));
         Self { examples, description, order, arranged, gathered: BlockBuffer::default() }
     }
@@ -52,6 +53,20 @@ impl<F: Feature> RowSource<F> for MemoryReader<'_, F> {
     fn select<'a>(&'a mut self, positions: &'a [u32]) -> Result<Option<Selection<'a, F>>, SourceError> {
         self.examples.select(positions).map(Some).map_err(outside)
     }
+
+    fn readers(&mut self, readers: usize) -> Result<Option<Vec<Reader<'_, F>>>, SourceError> {
+        Ok(Some(of(self.examples, &self.description, readers)))
+    }
+}
+
+/// Returns `number` readers of examples in their declared order.
+pub(super) fn of<'s, F: Feature>(
+    examples: &'s Examples<F>,
+    description: &Description,
+    number: usize,
+) -> Vec<Reader<'s, F>> {
+    let reader = || Box::new(MemoryReader::new(examples, description.clone())) as Reader<'s, F>;
+    (0..number).map(|_| reader()).collect()
 }
 
 /// Returns the examples at `positions`: a single one where it is, several copied into `buffer`.
@@ -69,11 +84,6 @@ pub(super) fn gather<'a, F: Feature>(
     Ok(buffer.block(examples.dim()))
 }
 
-/// Returns the number of rows that are copied at a time: they stay in a core's cache until they are used.
-fn rows_at_a_time(dim: usize) -> usize {
-    ((1 << 14) / dim.max(1)).max(64)
-}
-
 struct KeyedPass<'a, F> {
     examples: &'a Examples<F>,
     left: &'a [u32],
@@ -83,7 +93,7 @@ struct KeyedPass<'a, F> {
 
 impl<F: Feature> RowStream<F> for KeyedPass<'_, F> {
     fn next_block(&mut self) -> Result<Option<Block<'_, F>>, SourceError> {
-        let (now, later) = self.left.split_at(self.left.len().min(rows_at_a_time(self.examples.dim())));
+        let (now, later) = self.left.split_at(self.left.len().min(gathered_rows(self.examples.dim())));
         if now.is_empty() {
             return Ok(None);
         }

@@ -128,6 +128,11 @@ pub trait Run: Clone + core::fmt::Debug + PartialEq + Sync {
     /// Returns sensitivity, noise and settings, for display.
     fn summary(&self) -> Summary;
 
+    /// Returns whether training sums second moments of the features, or holds another matrix of all their pairs.
+    fn holds_square(&self) -> bool {
+        false
+    }
+
     /// Trains, releases and logs.
     ///
     /// Only a plan calls it: [`Admitted`] rows are those of the plan's shape, within its bounds, under its relation.

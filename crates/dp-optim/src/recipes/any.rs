@@ -137,6 +137,12 @@ macro_rules! algorithms {
                 }
             }
 
+            fn memory(&self) -> u64 {
+                match self {
+                    $(Self::$variant(plan) => Planned::memory(plan)),+
+                }
+            }
+
             fn train<F: Real>(
                 &self,
                 source: &mut dyn RowSource<F>,

@@ -10,8 +10,8 @@ use super::algorithm::{Algorithm, Run};
 use super::bolt_on::OutputRun;
 use super::problem::Problem;
 use super::promise::Promise;
-use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary, check_copies};
-use crate::derivation::Derivation;
+use super::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary, check_copies, memory_of_training};
+use crate::derivation::{Derivation, DerivesModel as _};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::trained::Trained;
@@ -107,6 +107,10 @@ impl<R: Algorithm, A: RecordAdjacency> Planned<A> for Plan<R, A> {
 
     fn summary(&self) -> Summary {
         self.run.summary()
+    }
+
+    fn memory(&self) -> u64 {
+        memory_of_training(&self.derivation.model_terms(), self.run.holds_square())
     }
 
     fn train<F: Real>(

@@ -8,7 +8,7 @@ use dp_mechanisms::ReleaseRng;
 
 use super::bolt_on::OutputRun;
 use super::promise::Promise;
-use crate::derivation::DerivesModel;
+use crate::derivation::{DerivesModel, ModelTerms};
 use crate::engine::Control;
 use crate::error::Error;
 use crate::trained::Trained;
@@ -169,6 +169,11 @@ pub trait Planned<A: RecordAdjacency>: Sync {
     /// Returns sensitivity, noise and settings, for display.
     fn summary(&self) -> Summary;
 
+    /// Returns about how many bytes a training takes besides the records. Trainings run side by side as far as there is memory.
+    fn memory(&self) -> u64 {
+        memory_of_training(&self.derivation().model_terms(), false)
+    }
+
     /// Trains on `source` and releases the model.
     ///
     /// # Privacy
@@ -184,6 +189,17 @@ pub trait Planned<A: RecordAdjacency>: Sync {
         rng: &mut (impl ReleaseRng + ?Sized),
         control: &mut Control<'_>,
     ) -> Result<Trained<F, A, Self::Derivation>, Error>;
+}
+
+/// Returns about how many bytes a training takes besides the records: vectors of weights, a preconditioner, and, if it
+/// `holds_square`, three matrices of all pairs of features.
+pub(crate) fn memory_of_training(terms: &ModelTerms, holds_square: bool) -> u64 {
+    const OF_WEIGHT: u64 = 512;
+    const LARGEST_PRECONDITIONER: u64 = 1 << 24;
+    let pairs = terms.dim().saturating_mul(terms.dim());
+    let matrices = if holds_square { 3 } else { 0 };
+    let matrices = pairs.saturating_mul(matrices).saturating_add(2 * pairs.min(LARGEST_PRECONDITIONER));
+    terms.weights.saturating_mul(OF_WEIGHT).saturating_add(matrices.saturating_mul(8))
 }
 
 /// Returns `event`, repeated `copies` times on the same records.

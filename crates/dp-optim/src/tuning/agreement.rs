@@ -47,7 +47,6 @@ pub fn agreement<F: Real>(source: &mut dyn RowSource<F>, weights: &[F], control:
     Ok(sum)
 }
 
-/// Returns the count of the record at `i`.
 /// Releases the position of one of several models, by their agreements with the same records.
 ///
 /// # Errors
@@ -63,6 +62,7 @@ pub(crate) fn choose<A: Adjacency>(
     Ok((chosen.into_inner(), log))
 }
 
+/// Returns the count of the record at `i`.
 fn of_record<F: Real>(block: &Block<'_, F>, i: usize, weights: &[F], classes: Option<Softmax>) -> i64 {
     if block.valid.is_some_and(|valid| !valid.get(i).copied().unwrap_or(false)) {
         return 0;

@@ -1,7 +1,11 @@
 //! A portion of a source's records as a separate source.
 
-use dp_data::memory::{collect, reserve};
-use dp_data::{Block, Description, KeyedOrder, PassReceipt, PassRequest, RowSource, RowStream, Selection, SourceError};
+use core::ops::DerefMut;
+
+use dp_data::memory::{OutOfMemory, collect, reserve};
+use dp_data::{
+    Block, Description, KeyedOrder, PassReceipt, PassRequest, Reader, RowSource, RowStream, Selection, SourceError,
+};
 
 use crate::error::Error;
 
@@ -12,22 +16,26 @@ const POSITIONS: &str = "the positions of a portion of the rows";
 /// The records at given positions, in this order; a keyed pass permutes them like a source in memory.
 ///
 /// Finishing it does not finish the underlying source: other portions are still to be read.
-pub(super) struct Portion<'s, F> {
-    source: &'s mut dyn RowSource<F>,
+pub(super) struct Portion<'s, S> {
+    source: S,
     positions: &'s [u32],
     /// The positions in the underlying source of the records requested last.
     asked: Vec<u32>,
 }
 
-impl<'s, F> Portion<'s, F> {
-    pub(super) fn new(source: &'s mut dyn RowSource<F>, positions: &'s [u32]) -> Self {
+impl<'s, S> Portion<'s, S> {
+    pub(super) fn new(source: S, positions: &'s [u32]) -> Self {
         Self { source, positions, asked: Vec::new() }
     }
 
     /// Translates positions among these records to those in the underlying source.
-    fn ask(&mut self, positions: &[u32]) -> Result<(), SourceError> {
+    fn ask<F>(&mut self, positions: &[u32]) -> Result<(), SourceError>
+    where
+        S: DerefMut<Target: RowSource<F>>,
+    {
         self.asked.clear();
-        reserve(&mut self.asked, positions.len(), POSITIONS)?;
+        // The number of records of a random batch is secret.
+        reserve(&mut self.asked, positions.len(), POSITIONS).map_err(OutOfMemory::without_sizes)?;
         for &position in positions {
             let Some(&at) = self.positions.get(position as usize) else {
                 let engine = self.source.describe()?.engine;
@@ -58,7 +66,7 @@ pub(super) fn portions(n: u64, portions: usize, key: [u8; 32]) -> Result<Vec<Vec
         .collect()
 }
 
-impl<F> RowSource<F> for Portion<'_, F> {
+impl<F: 'static, S: DerefMut<Target: RowSource<F>>> RowSource<F> for Portion<'_, S> {
     fn describe(&mut self) -> Result<Description, SourceError> {
         Ok(Description { n: self.positions.len() as u64, ..self.source.describe()? })
     }
@@ -82,15 +90,21 @@ impl<F> RowSource<F> for Portion<'_, F> {
         self.ask(positions)?;
         self.source.select(&self.asked)
     }
+
+    fn readers(&mut self, number: usize) -> Result<Option<Vec<Reader<'_, F>>>, SourceError> {
+        let (readers, positions) = (self.source.readers(number)?, self.positions);
+        let portion = |source| Box::new(Portion::new(source, positions)) as Reader<'_, F>;
+        Ok(readers.map(|readers| readers.into_iter().map(portion).collect()))
+    }
 }
 
-struct PortionPass<'a, F> {
-    source: &'a mut dyn RowSource<F>,
+struct PortionPass<'a, S: ?Sized> {
+    source: &'a mut S,
     left: &'a [u32],
     rows: u64,
 }
 
-impl<F> RowStream<F> for PortionPass<'_, F> {
+impl<F, S: RowSource<F> + ?Sized> RowStream<F> for PortionPass<'_, S> {
     fn next_block(&mut self) -> Result<Option<Block<'_, F>>, SourceError> {
         let (now, later) = self.left.split_at(self.left.len().min(ROWS));
         if now.is_empty() {
@@ -121,5 +135,13 @@ impl<F> RowSource<F> for Unfinished<'_, F> {
 
     fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, F>, SourceError> {
         self.0.gather(positions)
+    }
+
+    fn select<'a>(&'a mut self, positions: &'a [u32]) -> Result<Option<Selection<'a, F>>, SourceError> {
+        self.0.select(positions)
+    }
+
+    fn readers(&mut self, number: usize) -> Result<Option<Vec<Reader<'_, F>>>, SourceError> {
+        self.0.readers(number)
     }
 }

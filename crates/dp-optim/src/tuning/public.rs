@@ -89,12 +89,7 @@ pub fn choose<A: TrainsAny<F>, F: Real>(
     for (position, candidate) in candidates.iter().enumerate() {
         let plan = candidate.plan_copies::<A>(half, description.dim as u64, budget, 1)?;
         common_terms(RECIPE, &[plan.derivation()], half)?;
-        let trainings = Trainings {
-            number: 2 * u64::from(repetitions),
-            records: description.n,
-            records_of_each: half,
-            rows: &|_| half,
-        };
+        let trainings = Trainings { number: 2 * u64::from(repetitions), memory: plan.memory(), sizes: None };
         let quiet = &mut Control { progress: None, ..*control };
         let agreements = trainings.collect(&mut *public, rng, quiet, |i, public, rng, control| {
             let (here, there) = if i % 2 == 0 { (first, second) } else { (second, first) };

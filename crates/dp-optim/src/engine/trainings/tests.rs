@@ -17,7 +17,8 @@ fn source() -> MemorySource<f64> {
 }
 
 fn trainings(number: u64) -> Trainings<'static> {
-    Trainings { number, records: 10, records_of_each: 5, rows: &|i| 10 * (i + 1) }
+    let sizes = Some(Sizes { records: 10, records_of_each: 5, rows: &|i| 10 * (i + 1) });
+    Trainings { number, memory: 0, sizes }
 }
 
 /// A source with one reader.
@@ -70,20 +71,29 @@ fn no_training_draws_what_depends_on_the_threads_or_on_another_training() {
     assert!(words(&mut source(), 0, 3).is_empty());
 }
 
-/// All threads have work as long as there are as many trainings, and the last trainings share them.
+/// No more threads compute than there may be, and few trainings have several each.
 #[test]
-fn threads_are_divided_among_the_trainings_that_are_left() {
-    for (number, threads, expected) in [
-        (3, 2, vec![1, 1, 2]),
-        (2, 8, vec![4, 4]),
-        (10, 4, vec![1, 1, 1, 1, 1, 1, 1, 1, 2, 2]),
-        (1, 5, vec![5]),
-        (5, 3, vec![1, 1, 1, 1, 1]),
-    ] {
-        let found: Vec<usize> =
-            words(&mut source(), number, threads).into_iter().map(|(.., threads)| threads).collect();
-        assert_eq!(found, expected, "{number} trainings, {threads} threads");
+fn threads_are_divided_among_the_trainings() {
+    for (number, threads, of_each) in [(3, 2, 1), (2, 8, 4), (3, 8, 2), (10, 4, 1), (1, 5, 5), (5, 5, 1)] {
+        let found = words(&mut source(), number, threads);
+        assert!(found.iter().all(|&(.., threads)| threads == of_each), "{number} trainings, {threads} threads");
     }
+}
+
+/// Fewer trainings run side by side, or one, where there is no memory for more.
+#[test]
+fn trainings_without_memory_wait_for_one_another() {
+    let without = |memory| {
+        let control = &mut Control { workers: workers(4), ..Control::default() };
+        let found = Trainings { memory, ..trainings(4) };
+        let found = found.collect(&mut source(), &mut SeededRng::new(1).lend(), control, |_, _, _, control| {
+            Ok((thread::current().id(), control.workers.threads()))
+        });
+        found.unwrap()
+    };
+    let here = thread::current().id();
+    assert!(without(u64::MAX).into_iter().all(|(thread, workers)| thread == here && workers == 4));
+    assert!(without(1000).into_iter().all(|(thread, workers)| thread != here && workers == 1));
 }
 
 #[test]
@@ -154,7 +164,7 @@ fn progress_is_that_of_all_trainings() {
         });
         run.unwrap();
         assert!(shown.is_sorted(), "{shown:?}");
-        assert_eq!(shown.len(), 10 + 4);
+        assert!(threads > 1 || (shown.len() == 10 + 4 && shown[..3] == [5, 10, 15]), "{shown:?}");
         assert_eq!(shown.last(), Some(&(10 + 20 + 30 + 40)));
     }
 }
@@ -185,6 +195,35 @@ fn a_panic_in_a_training_is_that_of_the_caller() {
                 Ok(())
             });
         });
-        assert!(run.is_err());
+        let message = run.unwrap_err();
+        assert!(message.downcast_ref::<String>().is_some_and(|text| text.contains("the second training")));
     }
+}
+
+/// A training that reports nothing, since its time depends on records, does not report its end either.
+#[test]
+fn quiet_trainings_report_nothing() {
+    for threads in [1, 2] {
+        let mut show = |at: Progress| panic!("{at:?}");
+        let control = &mut Control { progress: Some(&mut show), workers: workers(threads), ..Control::default() };
+        let run = trainings(3).run(&mut source(), &mut SeededRng::new(1).lend(), control, &|_, _, _, _| Ok(()));
+        run.unwrap();
+    }
+}
+
+/// The caller's panic, here in a report, stops the trainings.
+#[test]
+fn a_panic_in_a_report_stops_the_trainings() {
+    let run = std::panic::catch_unwind(|| {
+        let mut show = |at: Progress| assert!(at.rows == 7, "a report");
+        let control = &mut Control { progress: Some(&mut show), workers: workers(2), ..Control::default() };
+        let _ = trainings(1000).run(&mut source(), &mut SeededRng::new(1).lend(), control, &|_, _, _, control| {
+            control.report(Progress { pass: 0, rows: 1 });
+            loop {
+                control.check()?;
+                thread::yield_now();
+            }
+        });
+    });
+    assert!(run.is_err_and(|panic| panic.downcast_ref::<&str>() == Some(&"a report")));
 }

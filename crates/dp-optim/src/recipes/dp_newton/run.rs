@@ -293,6 +293,10 @@ impl Run for NewtonRun {
         }
     }
 
+    fn holds_square(&self) -> bool {
+        true
+    }
+
     fn train<F: Real, A: RecordAdjacency>(
         &self,
         rows: Admitted<'_, F, A>,

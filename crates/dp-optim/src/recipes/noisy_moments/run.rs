@@ -66,6 +66,10 @@ impl Run for MomentsRun {
         }
     }
 
+    fn holds_square(&self) -> bool {
+        true
+    }
+
     fn train<F: Real, A: RecordAdjacency>(
         &self,
         rows: Admitted<'_, F, A>,

@@ -113,6 +113,10 @@ impl Run for ObjPertRun {
     }
 
     /// Fails for noise too long to certify rounding errors, independently of the records, with probability below `e^-32`.
+    fn holds_square(&self) -> bool {
+        true
+    }
+
     fn train<F: Real, A: RecordAdjacency>(
         &self,
         rows: Admitted<'_, F, A>,

@@ -10,12 +10,12 @@ use super::source::OneAgainstRest;
 use super::{OneVsAll, Share};
 use crate::derivation::ModelTerms;
 use crate::engine::Control;
-use crate::engine::trainings::Trainings;
+use crate::engine::trainings::{Sizes, Trainings};
 use crate::error::Error;
 use crate::recipes::algorithm::Run as _;
 use crate::recipes::bolt_on::OutputRun;
 use crate::recipes::promise::Promise;
-use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary, repeated};
+use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary, memory_of_training, repeated};
 use crate::trained::Trained;
 
 /// The plan of one model for each class.
@@ -89,7 +89,11 @@ impl<P: Planned<A>, A: RecordAdjacency> OneVsAllPlan<P, A> {
     ) -> Result<(Released<Vec<F>>, EventLog<A>), Error> {
         let records = source.describe()?.n;
         let classes = self.classes;
-        let trainings = |rows| Trainings { number: classes.classes().into(), records, records_of_each: records, rows };
+        let trainings = |memory, rows| Trainings {
+            number: classes.classes().into(),
+            memory,
+            sizes: Some(Sizes { records, records_of_each: records, rows }),
+        };
         match &self.models {
             Models::Each(plan) => {
                 let rows = plan.summary().rows;
@@ -99,9 +103,8 @@ impl<P: Planned<A>, A: RecordAdjacency> OneVsAllPlan<P, A> {
                     let Trained { weights, log, .. } = plan.train::<F>(source, rng, control)?;
                     Ok((weights, log))
                 };
-                let models = trainings(&|_| rows).collect(source, rng, control, train)?;
-                let (mut log, none) =
-                    (EventLog::new(), || Error::Count { name: "classes", value: 0, range: "2 or more" });
+                let models = trainings(plan.memory(), &|_| rows).collect(source, rng, control, train)?;
+                let mut log = EventLog::new();
                 let weights = models.into_iter().map(|(weights, of_class)| {
                     log.record_all(of_class);
                     weights
@@ -112,7 +115,8 @@ impl<P: Planned<A>, A: RecordAdjacency> OneVsAllPlan<P, A> {
                         stack
                     })
                 });
-                Ok((stack.ok_or_else(none)?, log))
+                let none = Error::Count { name: "classes", value: 0, range: "2 or more" };
+                Ok((stack.ok_or(none)?, log))
             }
             Models::Joint(joint) => {
                 let rows = joint.summary().rows;
@@ -121,7 +125,7 @@ impl<P: Planned<A>, A: RecordAdjacency> OneVsAllPlan<P, A> {
                     let rows = joint.problem().admit::<F, A>(&mut source)?;
                     joint.train_unreleased(rows.into_source(), rng, control)
                 };
-                let models = trainings(&|_| rows).collect(source, rng, control, train)?;
+                let models = trainings(Planned::memory(self), &|_| rows).collect(source, rng, control, train)?;
                 joint.release(models.concat(), rng)
             }
         }
@@ -166,6 +170,14 @@ impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for OneVsAllPlan<P, A> {
         };
         let text = format!("{classes} models, one for each class against the rest, {share}: {shown}");
         Summary { sensitivity: each.sensitivity, rows: each.rows.saturating_mul(u64::from(classes)), text }
+    }
+
+    fn memory(&self) -> u64 {
+        let of_all = memory_of_training(&self.terms, false);
+        match &self.models {
+            Models::Each(plan) => of_all.max(plan.memory()),
+            Models::Joint(_) => of_all,
+        }
     }
 
     fn train<F: Real>(

@@ -9,7 +9,7 @@ use dp_mechanisms::{Exponential, LInfSensitivity, LentRng, ReleaseRng, Released}
 use super::{Candidate, Composition, CompositionDerivation, RECIPE};
 use crate::derivation::DerivesModel as _;
 use crate::engine::Control;
-use crate::engine::trainings::Trainings;
+use crate::engine::trainings::{Sizes, Trainings};
 use crate::error::Error;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
@@ -135,9 +135,12 @@ impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
         let encoding_of = |i: u64| self.derivation.encodings[i as usize];
         let trainings = Trainings {
             number: self.candidates.len() as u64,
-            records: n,
-            records_of_each: of_training.len() as u64,
-            rows: &|i| self.candidates[i as usize].summary().rows,
+            memory: self.candidates.iter().map(Planned::memory).max().unwrap_or(0),
+            sizes: Some(Sizes {
+                records: n,
+                records_of_each: of_training.len() as u64,
+                rows: &|i| self.candidates[i as usize].summary().rows,
+            }),
         };
         let trained = trainings.collect(source, rng, control, |i, source, rng, control| {
             let source = encoded(source, encoding_of(i))?;

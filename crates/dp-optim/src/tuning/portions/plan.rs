@@ -10,7 +10,7 @@ use rand::Rng as _;
 use super::{Portions, PortionsDerivation, RECIPE};
 use crate::derivation::ModelTerms;
 use crate::engine::Control;
-use crate::engine::trainings::Trainings;
+use crate::engine::trainings::{Sizes, Trainings};
 use crate::error::Error;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::{Budget, Planned, Recipe, RecordAdjacency, Summary};
@@ -102,9 +102,12 @@ impl<P: Planned<A>, A: RecordAdjacency> PortionsPlan<P, A> {
         let (of_choice, of_training) = positions.split_last().ok_or_else(none)?;
         let trainings = Trainings {
             number: self.candidates.len() as u64,
-            records: self.derivation.n,
-            records_of_each: self.portion(),
-            rows: &|i| self.candidates[i as usize].summary().rows,
+            memory: self.candidates.iter().map(Planned::memory).max().unwrap_or(0),
+            sizes: Some(Sizes {
+                records: self.derivation.n,
+                records_of_each: self.portion(),
+                rows: &|i| self.candidates[i as usize].summary().rows,
+            }),
         };
         let trained = trainings.collect(source, rng, control, |i, source, rng, control| {
             // A pointer keeps the type of nested sources finite.

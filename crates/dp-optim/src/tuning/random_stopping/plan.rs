@@ -1,5 +1,6 @@
 //! The plan of the candidates for a repetition, and the repetitions.
 
+use core::cmp::Reverse;
 use std::sync::{Mutex, PoisonError};
 
 use dp_accountant::certificate::Derivation as Derives;
@@ -133,22 +134,19 @@ impl<P: Planned<A>, A: RecordAdjacency> RandomStoppingPlan<P, A> {
         &self,
         source: &mut dyn RowSource<F>,
         rng: &mut LentRng<'_>,
-        control: &Control<'_>,
+        control: &mut Control<'_>,
     ) -> Result<Option<Outcome<F, A>>, Error> {
         let number = repetitions::draw(self.derivation.repetitions, rng)?;
+        let memory = self.candidates.iter().map(Planned::memory).max().unwrap_or(0);
         // Progress would reveal the number of repetitions.
-        let quiet = &mut Control { progress: None, ..*control };
-        let n = self.derivation.n;
-        let trainings = Trainings { number, records: n, records_of_each: n, rows: &|_| n };
-        let best: Mutex<Option<(u64, Outcome<F, A>)>> = Mutex::new(None);
-        trainings.run(source, rng, quiet, &|i, source, rng, control| {
+        let trainings = Trainings { number, memory, sizes: None };
+        let best: Mutex<Option<((i64, Reverse<u64>), Outcome<F, A>)>> = Mutex::new(None);
+        trainings.run(source, rng, control, &|i, source, rng, control| {
             let outcome = self.repeat(source, rng, control)?;
             let mut best = best.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_better = |(first, best): &(u64, Outcome<F, A>)| {
-                outcome.score > best.score || (outcome.score == best.score && i < *first)
-            };
-            if best.as_ref().is_none_or(is_better) {
-                *best = Some((i, outcome));
+            let rank = (outcome.score, Reverse(i));
+            if best.as_ref().is_none_or(|(of_best, _)| rank > *of_best) {
+                *best = Some((rank, outcome));
             }
             Ok(())
         })?;
