@@ -22,7 +22,7 @@ pub use crate::bracket::{Bracket, Engine};
 use std::sync::OnceLock;
 
 use self::closed_form::ClosedForm;
-use self::contour::Contour;
+use self::contour::{Contour, EASED, Effort, PATIENT};
 use self::ends::{Ends, WIDE};
 use self::pld::Composed;
 use crate::adjacency::AdjacencyKind;
@@ -240,7 +240,7 @@ impl Numeric {
                 let (lower, upper) = laws.epsilon_if_promising(low)?;
                 Some(Ends { lower: if low == high { lower } else { laws.epsilon_if_promising(high)?.0 }, upper })
             },
-            |contour| contour.epsilon_patiently(low, high),
+            |contour, effort| contour.epsilon_eased(low, high, effort),
             |laws| {
                 let (lower, upper) = laws.epsilon(low);
                 Ends { lower: if low == high { lower } else { laws.epsilon(high).0 }, upper }
@@ -269,7 +269,7 @@ impl Numeric {
             found,
             |ends| ends.upper.abs().max(1.0),
             |laws| laws.log_delta_if_promising(epsilon).map(ends),
-            |contour| contour.log_delta_patiently(epsilon),
+            |contour, effort| contour.log_delta_eased(epsilon, effort),
             |laws| ends(laws.log_delta(epsilon)),
             |laws, known| {
                 let rare = |laws: &Composed| known.both(ends(laws.log_delta_keeping_rare(epsilon, known)));
@@ -278,15 +278,15 @@ impl Numeric {
         )
     }
 
-    /// Improves ends that the usual lines of the contour leave far apart, in units of `size`: by the loss distributions if they
-    /// are promising, otherwise by more costly lines of the contour, otherwise by the distributions at full effort. If the ends are
-    /// still far apart, `last` improves them: by distributions that keep rare losses, and by the Renyi curve.
+    /// Improves ends that the usual lines of the contour leave far apart, in units of `size`: by eased lines, then by the loss
+    /// distributions if they are promising, otherwise by more costly lines, otherwise by the distributions at full effort. If the
+    /// ends are still far apart, `last` improves them: by distributions that keep rare losses, and by the Renyi curve.
     fn with_more_work(
         &self,
         known: Ends,
         size: impl Fn(Ends) -> f64,
         promising: impl Fn(&Composed) -> Option<Ends>,
-        patient: impl Fn(&Contour) -> Ends,
+        eased: impl Fn(&Contour, Effort) -> Ends,
         all: impl Fn(&Composed) -> Ends,
         last: impl Fn(Option<&Composed>, Ends) -> Ends,
     ) -> (Ends, Engine) {
@@ -298,16 +298,22 @@ impl Numeric {
         };
         let known = match &self.contour {
             None => known.both(all(laws)),
-            Some(contour) => match promising(laws) {
-                Some(ends) => known.both(ends),
-                None => {
-                    let known = known.both(patient(contour));
-                    if is_close(known) {
-                        return (known, Engine::Contour);
-                    }
-                    known.both(all(laws))
+            Some(contour) => {
+                let known = if contour.is_long() { known.both(eased(contour, EASED)) } else { known };
+                if is_close(known) {
+                    return (known, Engine::Contour);
                 }
-            },
+                match promising(laws) {
+                    Some(ends) => known.both(ends),
+                    None => {
+                        let known = known.both(eased(contour, PATIENT));
+                        if is_close(known) {
+                            return (known, Engine::Contour);
+                        }
+                        known.both(all(laws))
+                    }
+                }
+            }
         };
         (if is_close(known) { known } else { last(Some(laws), known) }, Engine::LossDistribution)
     }

@@ -54,6 +54,7 @@ use std::collections::BTreeMap;
 
 use self::eased::{epsilon_eased, log_delta_eased};
 use self::law::Law;
+pub(in crate::exact) use self::line::{EASED, Effort, PATIENT};
 use self::line::{Line, LogDelta, USUAL, chernoff_epsilon, upper_cumulant};
 use self::poisson_gaussian::{Direction, PoissonGaussian};
 use self::replacement::Replacement;
@@ -194,6 +195,13 @@ impl Contour {
         has_density.then_some(Self { directions })
     }
 
+    /// Returns whether there are many releases. The integrand of few hardly decays.
+    pub(crate) fn is_long(&self) -> bool {
+        const MANY_RELEASES: f64 = 100.0;
+        let releases = |direction: &OneWay| direction.laws.iter().map(|(_, count)| count).sum::<f64>();
+        self.directions.iter().all(|direction| releases(direction) >= MANY_RELEASES)
+    }
+
     /// Returns bounds on the largest loss, which is epsilon at delta = 0.
     pub(crate) fn supremum(&self) -> Ends {
         let upper = self.directions.iter().map(|direction| supremum(&direction.laws)).fold(0.0, f64::max);
@@ -211,19 +219,23 @@ impl Contour {
         (found != UNKNOWN).then_some(found)
     }
 
-    /// As [`epsilon`](Self::epsilon), with more costly, [eased] lines for the directions that the usual ones leave open.
-    pub(crate) fn epsilon_patiently(&self, low: f64, high: f64) -> Ends {
+    /// As [`epsilon`](Self::epsilon), with [eased] lines for the directions that the usual ones leave open.
+    pub(crate) fn epsilon_eased(&self, low: f64, high: f64, effort: Effort) -> Ends {
         let usual = |direction: &OneWay| direction.epsilon(low, high).unwrap_or(UNKNOWN);
-        self.patiently(Ends { lower: 0.0, upper: 0.0 }, usual, |direction| epsilon_eased(&direction.laws, low, high))
+        self.eased(Ends { lower: 0.0, upper: 0.0 }, usual, |direction| {
+            epsilon_eased(&direction.laws, low, high, effort)
+        })
     }
 
-    /// As [`log_delta`](Self::log_delta), with more work.
-    pub(crate) fn log_delta_patiently(&self, epsilon: f64) -> Ends {
+    /// As [`epsilon_eased`](Self::epsilon_eased), for [`log_delta`](Self::log_delta).
+    pub(crate) fn log_delta_eased(&self, epsilon: f64, effort: Effort) -> Ends {
         let usual = |direction: &OneWay| direction.log_delta(epsilon).unwrap_or(ANY_DELTA);
-        self.patiently(Ends::exactly(f64::NEG_INFINITY), usual, |direction| log_delta_eased(&direction.laws, epsilon))
+        self.eased(Ends::exactly(f64::NEG_INFINITY), usual, |direction| {
+            log_delta_eased(&direction.laws, epsilon, effort)
+        })
     }
 
-    fn patiently(
+    fn eased(
         &self,
         least: Ends,
         usual: impl Fn(&OneWay) -> Ends,
@@ -373,26 +385,37 @@ fn chernoff_only(search: &mut Search<'_>, saddle: &Saddle, low: f64) -> Option<E
 }
 
 /// Returns the epsilon at which the estimate of delta is `e^log_delta`, by Newton's method from `start`; 0 if the estimate at 0
-/// is already smaller. If delta is so small that the sum loses it, the search steps back, by `scale` and increasing multiples of
-/// it.
+/// is already smaller, `None` if it is lost there. Where delta is so small that the sum loses it, the estimate is no number, and
+/// counts as smaller. A step that leaves the interval in which the root lies is replaced by its middle, or, as long as only one end
+/// is known, by `scale` and increasing multiples of it.
 fn root(line: &Line, start: f64, scale: f64, log_delta: f64) -> Option<f64> {
     let mut epsilon = start.max(0.0);
-    let mut back = 0.5 * scale;
+    let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
+    let mut reach = 0.5 * scale;
     for _ in 0..MAX_STEPS {
         let LogDelta { estimate, slope, .. } = line.log_delta(epsilon);
-        let step = (estimate - log_delta) / slope;
-        let next = if step.is_finite() && slope < 0.0 {
-            (epsilon - step).max(0.0)
-        } else if epsilon > 0.0 {
-            back *= 1.5;
-            (epsilon - back).max(0.0)
+        if estimate > log_delta {
+            low = epsilon;
+        } else if epsilon == 0.0 {
+            return (!estimate.is_nan()).then_some(0.0);
         } else {
-            return None;
-        };
-        if (next - epsilon).abs() <= 1e-14 * next {
-            return Some(next);
+            high = epsilon;
         }
-        epsilon = next;
+        let newton = epsilon - (estimate - log_delta) / slope;
+        let is_usable = newton.is_finite() && slope < 0.0;
+        if is_usable && (newton - epsilon).abs() <= 1e-14 * newton {
+            return Some(newton);
+        }
+        if high.is_finite() && high - low <= 1e-14 * high {
+            return Some(epsilon);
+        }
+        reach *= 1.5;
+        epsilon = match (is_usable && newton > low && newton < high, low.is_finite(), high.is_finite()) {
+            (true, _, _) => newton.max(0.0),
+            (false, true, true) => 0.5 * (low + high),
+            (false, true, false) => epsilon + reach,
+            (false, false, _) => (epsilon - reach).max(0.0),
+        };
     }
     None
 }

@@ -4,12 +4,12 @@
 //! little noise, the moment function is close to 1 up to some `c` and then rises sharply. The saddle point lies in the rise. On a
 //! line through it the large losses weigh most, the aliases to the right need a wide window, and the sum has many points. On a
 //! line to the left of the rise the window is short, and delta is known nearly as well, since the cumulant is close to 0 on both.
-//! Such a line takes up to a second, so it is tried if the loss distributions leave the ends far apart.
+//! It is tried if the usual line leaves the ends far apart, and with up to a second of work if the loss distributions do too.
 //!
 //! Any line gives certified ends; their proof does not depend on the choice of the line.
 
 use super::law::Law;
-use super::line::{Line, LogDelta, PATIENT};
+use super::line::{Effort, Line, LogDelta};
 use super::search::{Saddle, Search};
 use super::{Closeness, lower_end, root, supremum, upper_end};
 use crate::exact::ends::Ends;
@@ -33,14 +33,19 @@ const CLOSE: f64 = 1e-4;
 const MOST_HALVINGS: usize = 200;
 
 /// Returns epsilon for a delta between `e^low` and `e^high`.
-pub(super) fn epsilon_eased(laws: &[(Law, f64)], low: f64, high: f64) -> (Option<Ends>, Option<Closeness>) {
+pub(super) fn epsilon_eased(
+    laws: &[(Law, f64)],
+    low: f64,
+    high: f64,
+    effort: Effort,
+) -> (Option<Ends>, Option<Closeness>) {
     let mut search = Search::new(laws);
     let (mut found, mut kept) = (None::<Ends>, None);
     let Some(saddle) = search.for_delta(low) else { return (found, kept) };
     let cap = supremum(laws);
     let mut epsilon = saddle.epsilon.max(0.0);
     for _ in 0..2 {
-        let Some(line) = eased(&mut search, &saddle, epsilon, low) else { break };
+        let Some(line) = eased(&mut search, &saddle, epsilon, low, effort) else { break };
         // Newton's method may start too far from the root.
         let Some(center) = root(&line, epsilon, 1.0, low).or_else(|| halved(&line, cap, low)) else { break };
         let ends = Ends { lower: lower_end(&line, center, high), upper: upper_end(&line, center, low).min(cap) };
@@ -55,14 +60,14 @@ pub(super) fn epsilon_eased(laws: &[(Law, f64)], low: f64, high: f64) -> (Option
 }
 
 /// Returns the logarithm of delta at `epsilon`.
-pub(super) fn log_delta_eased(laws: &[(Law, f64)], epsilon: f64) -> (Option<Ends>, Option<Closeness>) {
+pub(super) fn log_delta_eased(laws: &[(Law, f64)], epsilon: f64, effort: Effort) -> (Option<Ends>, Option<Closeness>) {
     let mut search = Search::new(laws);
     let (mut found, mut kept) = (None::<Ends>, None);
     let Some(saddle) = search.for_epsilon(epsilon) else { return (found, kept) };
     // The approximation may be far off; the first line gives the magnitude of delta.
     let mut log_delta = saddle.log_delta_at(epsilon).min(0.0);
     for _ in 0..2 {
-        let Some(line) = eased(&mut search, &saddle, epsilon, log_delta) else { break };
+        let Some(line) = eased(&mut search, &saddle, epsilon, log_delta, effort) else { break };
         let LogDelta { lower, upper, estimate, .. } = line.log_delta(epsilon);
         let ends = Ends { lower, upper };
         found = Some(found.map_or(ends, |before| before.both(ends)));
@@ -77,7 +82,7 @@ pub(super) fn log_delta_eased(laws: &[(Law, f64)], epsilon: f64) -> (Option<Ends
 
 /// Returns a line to the left of a saddle point whose window is short: of those short enough, the nearest one, which loses the
 /// least precision.
-fn eased(search: &mut Search<'_>, saddle: &Saddle, epsilon: f64, log_delta: f64) -> Option<Line> {
+fn eased(search: &mut Search<'_>, saddle: &Saddle, epsilon: f64, log_delta: f64, effort: Effort) -> Option<Line> {
     let height = |saddle: &Saddle| saddle.cumulant[0] - saddle.c * epsilon;
     let mut tried = Vec::new();
     for power in 0..MOST_LINES {
@@ -85,13 +90,13 @@ fn eased(search: &mut Search<'_>, saddle: &Saddle, epsilon: f64, log_delta: f64)
         if height(&candidate) > height(saddle) + MOST_LOST {
             break;
         }
-        if let Some(window) = search.window(&candidate, epsilon, log_delta, PATIENT.margin) {
+        if let Some(window) = search.window(&candidate, epsilon, log_delta, effort.margin) {
             tried.push((window.width, candidate));
         }
     }
     let shortest = tried.iter().map(|(width, _)| *width).fold(f64::INFINITY, f64::min);
     let (_, chosen) = tried.into_iter().find(|(width, _)| *width <= SHORT_ENOUGH * shortest)?;
-    Line::new(search, &chosen, epsilon, log_delta, PATIENT)
+    Line::new(search, &chosen, epsilon, log_delta, effort)
 }
 
 /// Returns the epsilon at which the estimate of delta is `e^log_delta`, by bisection; `None` if the estimate is larger up to

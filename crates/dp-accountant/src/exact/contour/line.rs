@@ -27,7 +27,7 @@ pub(super) struct Points {
 
 /// The accuracy aimed for on a line, and the work that it may take.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Effort {
+pub(in crate::exact) struct Effort {
     /// The negative logarithm of the errors relative to delta.
     pub(super) margin: f64,
     /// Maximum number of nodes of one law.
@@ -41,8 +41,11 @@ pub(super) struct Effort {
 /// The effort for every evaluation. If it does not suffice, another engine is used.
 pub(super) const USUAL: Effort = Effort { margin: 28.0, nodes: 3e4, terms: 3e7, stride: 1.4 };
 
-/// The effort if the other engine's ends stay apart.
-pub(super) const PATIENT: Effort = Effort { margin: 20.0, nodes: 3e5, terms: 1e9, stride: 1.05 };
+/// The effort for an [eased](super::eased) line, if the usual one does not suffice.
+pub(in crate::exact) const EASED: Effort = Effort { margin: 20.0, nodes: 1e5, terms: 1e8, stride: 1.05 };
+
+/// The effort for an eased line if the other engine's ends stay apart.
+pub(in crate::exact) const PATIENT: Effort = Effort { margin: 20.0, nodes: 3e5, terms: 1e9, stride: 1.05 };
 
 /// The line at `c`, for all epsilon near the one for which it was computed.
 #[derive(Debug, Clone)]
