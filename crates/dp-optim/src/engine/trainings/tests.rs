@@ -21,6 +21,13 @@ fn trainings(number: u64) -> Trainings<'static> {
     Trainings { number, memory: 0, sizes }
 }
 
+fn until_cancelled(control: &Control<'_>) -> Result<(), Error> {
+    loop {
+        control.check()?;
+        thread::yield_now();
+    }
+}
+
 /// A source with one reader.
 struct OneReader(MemorySource<f64>);
 
@@ -119,11 +126,7 @@ fn the_first_error_ends_all_trainings() {
                 return Err(Error::Count { name: "third", value: i, range: "none" });
             }
             // Those after it wait for the cancellation.
-            while i > 3 {
-                control.check()?;
-                thread::yield_now();
-            }
-            Ok(())
+            if i > 3 { until_cancelled(control) } else { Ok(()) }
         });
         assert!(matches!(found, Err(Error::Count { name: "third", .. })), "{found:?}");
         assert!(begun.into_inner().unwrap().len() <= 3 + threads);
@@ -137,10 +140,7 @@ fn a_caller_cancels_all_trainings() {
         let control = &mut Control { cancelled: Some(&cancelled), workers: workers(threads), ..Control::default() };
         let found = trainings(1000).run(&mut source(), &mut SeededRng::new(1).lend(), control, &|_, _, _, control| {
             cancelled.store(true, Ordering::Relaxed);
-            loop {
-                control.check()?;
-                thread::yield_now();
-            }
+            until_cancelled(control)
         });
         assert!(matches!(found, Err(Error::Interrupted)), "{found:?}");
     }
@@ -189,10 +189,7 @@ fn a_panic_in_a_training_is_that_of_the_caller() {
             let control = &mut Control { workers: workers(threads), ..Control::default() };
             let _ = trainings(1000).run(&mut source(), &mut SeededRng::new(1).lend(), control, &|i, _, _, control| {
                 assert_ne!(i, 1, "the second training");
-                while i > 1 {
-                    control.check()?;
-                }
-                Ok(())
+                if i > 1 { until_cancelled(control) } else { Ok(()) }
             });
         });
         let message = run.unwrap_err();
@@ -219,10 +216,7 @@ fn a_panic_in_a_report_stops_the_trainings() {
         let control = &mut Control { progress: Some(&mut show), workers: workers(2), ..Control::default() };
         let _ = trainings(1000).run(&mut source(), &mut SeededRng::new(1).lend(), control, &|_, _, _, control| {
             control.report(Progress { pass: 0, rows: 1 });
-            loop {
-                control.check()?;
-                thread::yield_now();
-            }
+            until_cancelled(control)
         });
     });
     assert!(run.is_err_and(|panic| panic.downcast_ref::<&str>() == Some(&"a report")));

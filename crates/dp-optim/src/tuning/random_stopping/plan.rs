@@ -43,9 +43,18 @@ pub struct RandomStoppingPlan<P: Planned<A>, A: RecordAdjacency> {
 
 struct Outcome<F, A: RecordAdjacency> {
     score: i64,
+    /// Number of the repetition.
+    number: u64,
     candidate: u32,
     weights: Released<Vec<F>>,
     log: EventLog<A>,
+}
+
+impl<F, A: RecordAdjacency> Outcome<F, A> {
+    /// The best is the largest: the first of equal scores.
+    fn rank(&self) -> (i64, Reverse<u64>) {
+        (self.score, Reverse(self.number))
+    }
 }
 
 impl<P: Planned<A>, A: RecordAdjacency> RandomStoppingPlan<P, A> {
@@ -116,6 +125,7 @@ impl<P: Planned<A>, A: RecordAdjacency> RandomStoppingPlan<P, A> {
 
     fn repeat<F: Real>(
         &self,
+        number: u64,
         source: &mut dyn RowSource<F>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
@@ -126,7 +136,7 @@ impl<P: Planned<A>, A: RecordAdjacency> RandomStoppingPlan<P, A> {
         let Trained { weights, mut log, .. } = self.candidates[candidate].train::<F>(all, rng, control)?;
         let right = agreement(&mut Unfinished(source), weights.get(), control)?;
         let score = self.score.release(right, &mut log, rng)?.into_inner();
-        Ok(Outcome { score, candidate: candidate as u32, weights, log })
+        Ok(Outcome { score, number, candidate: candidate as u32, weights, log })
     }
 
     /// Runs all repetitions, and returns the best, the first of equal ones.
@@ -140,17 +150,16 @@ impl<P: Planned<A>, A: RecordAdjacency> RandomStoppingPlan<P, A> {
         let memory = self.candidates.iter().map(Planned::memory).max().unwrap_or(0);
         // Progress would reveal the number of repetitions.
         let trainings = Trainings { number, memory, sizes: None };
-        let best: Mutex<Option<((i64, Reverse<u64>), Outcome<F, A>)>> = Mutex::new(None);
+        let best: Mutex<Option<Outcome<F, A>>> = Mutex::new(None);
         trainings.run(source, rng, control, &|i, source, rng, control| {
-            let outcome = self.repeat(source, rng, control)?;
+            let outcome = self.repeat(i, source, rng, control)?;
             let mut best = best.lock().unwrap_or_else(PoisonError::into_inner);
-            let rank = (outcome.score, Reverse(i));
-            if best.as_ref().is_none_or(|(of_best, _)| rank > *of_best) {
-                *best = Some((rank, outcome));
+            if best.as_ref().is_none_or(|best| outcome.rank() > best.rank()) {
+                *best = Some(outcome);
             }
             Ok(())
         })?;
-        Ok(best.into_inner().unwrap_or_else(PoisonError::into_inner).map(|(_, best)| best))
+        Ok(best.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
