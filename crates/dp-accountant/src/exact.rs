@@ -278,9 +278,10 @@ impl Numeric {
         )
     }
 
-    /// Improves ends that the usual lines of the contour leave far apart, in units of `size`: by eased lines, then by the loss
-    /// distributions if they are promising, otherwise by more costly lines, otherwise by the distributions at full effort. If the
-    /// ends are still far apart, `last` improves them: by distributions that keep rare losses, and by the Renyi curve.
+    /// Improves ends that the usual lines of the contour leave far apart, in units of `size`: by eased lines if there are many
+    /// releases, then by the loss distributions if they are promising, otherwise by more costly lines, otherwise by the
+    /// distributions at full effort. If the ends are still far apart, `last` improves them: by distributions that keep rare losses,
+    /// and by the Renyi curve.
     fn with_more_work(
         &self,
         known: Ends,

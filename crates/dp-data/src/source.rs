@@ -188,7 +188,7 @@ pub trait RowSource<F> {
     /// Returns up to `number` readers, for as many threads; `None` if one thread at a time can read.
     ///
     /// A reader describes, delivers, selects and offers [alternatives](Self::alternative) as this source does, and the order of its
-    /// passes is no concern of the others. [`finish`](Self::finish) is called on this source alone.
+    /// passes does not affect the others. [`finish`](Self::finish) is called on this source alone.
     ///
     /// # Errors
     /// [`SourceError::Memory`].

@@ -6,7 +6,7 @@
 //! [`ReleaseRng`], so a forgotten `seed_from_u64` cannot lead to a guarantee.
 //!
 //! # Streams
-//! One key serves a run; several trainings side by side each have a [child](LentRng::child). [`ReleaseRng::stream`] derives an independent generator for each (purpose, step, block),
+//! One key serves a run; several trainings each have a [child](LentRng::child). [`ReleaseRng::stream`] derives an independent generator for each (purpose, step, block),
 //! so that results depend neither on the number of threads nor on the order in which blocks are drawn. The derivation
 //! is two applications of the ChaCha block function as a pseudo-random function: the run's key with the purpose as
 //! nonce and the step as block counter gives a key for the step, whose nonce-1 stream with the block as counter gives
@@ -198,8 +198,8 @@ pub struct LentRng<'r> {
 }
 
 impl LentRng<'_> {
-    /// Draws a key from this generator and returns the generator with that key; each call returns another one. Threads with a child
-    /// each draw the same numbers, whichever comes first.
+    /// Draws a key from this generator and returns the generator with that key; each call returns another one. What each of several
+    /// threads draws from a child of its own does not depend on which thread comes first.
     ///
     /// # Examples
     /// ```

@@ -69,7 +69,7 @@ const MAX_COMPONENTS: usize = 4096;
 /// Maximum number of lines for one evaluation.
 const MAX_LINES: usize = 3;
 
-/// Maximum number of steps of Newton's method.
+/// Maximum number of steps of the search for a root.
 const MAX_STEPS: usize = 60;
 
 /// Relative distance of the ends at which no better line is needed.
@@ -195,11 +195,17 @@ impl Contour {
         has_density.then_some(Self { directions })
     }
 
-    /// Returns whether there are many releases. The integrand of few hardly decays.
+    /// Returns whether there are many releases with a density, or Gaussians: the integrand of few hardly decays.
     pub(crate) fn is_long(&self) -> bool {
         const MANY_RELEASES: f64 = 100.0;
-        let releases = |direction: &OneWay| direction.laws.iter().map(|(_, count)| count).sum::<f64>();
-        self.directions.iter().all(|direction| releases(direction) >= MANY_RELEASES)
+        let decaying = |(law, count): &(Law, f64)| match law {
+            Law::Gaussian { .. } => f64::INFINITY,
+            Law::Atoms(_) => 0.0,
+            _ => *count,
+        };
+        // The other direction has as many.
+        let releases = self.directions.first().map_or(0.0, |direction| direction.laws.iter().map(decaying).sum());
+        releases >= MANY_RELEASES
     }
 
     /// Returns bounds on the largest loss, which is epsilon at delta = 0.
@@ -288,7 +294,7 @@ impl OneWay {
     fn log_delta(&self, epsilon: f64) -> Option<Ends> {
         let nearest = self.kept.ready().into_iter().min_by(|a, b| {
             let distance = |kept: &Closeness| (kept.epsilon - epsilon).abs();
-            distance(a).total_cmp(&distance(b))
+            distance(a).total_cmp(&distance(b)).then(a.width.total_cmp(&b.width))
         });
         if let Some(kept) = nearest {
             let found = kept.line.log_delta(epsilon);
@@ -302,7 +308,7 @@ impl OneWay {
     fn epsilon(&self, low: f64, high: f64) -> Option<Ends> {
         let nearest = self.kept.ready().into_iter().min_by(|a, b| {
             let distance = |kept: &Closeness| (kept.log_delta - low).abs();
-            distance(a).total_cmp(&distance(b))
+            distance(a).total_cmp(&distance(b)).then(a.width.total_cmp(&b.width))
         });
         if let Some(kept) = nearest
             && let Some(center) = root(&kept.line, kept.epsilon, 1.0, low)
@@ -364,9 +370,10 @@ fn epsilon_by(laws: &[(Law, f64)], low: f64, high: f64, kept: &mut Option<Closen
             break;
         };
         let ends = Ends { lower: lower_end(&line, center, high), upper: upper_end(&line, center, low) };
+        let is_too_short = line.is_too_short(center);
         *kept = Some(Closeness::new(line, center, low));
         found = found.both(ends);
-        let misjudged = (saddle.epsilon - center).abs() > 0.5 * saddle.bend().sqrt();
+        let misjudged = (saddle.epsilon - center).abs() > 0.5 * saddle.bend().sqrt() || is_too_short;
         if found.upper - found.lower <= CLOSE * found.upper || !misjudged {
             break;
         }
@@ -385,13 +392,13 @@ fn chernoff_only(search: &mut Search<'_>, saddle: &Saddle, low: f64) -> Option<E
 }
 
 /// Returns the epsilon at which the estimate of delta is `e^log_delta`, by Newton's method from `start`; 0 if the estimate at 0
-/// is already smaller, `None` if it is lost there. Where delta is so small that the sum loses it, the estimate is no number, and
-/// counts as smaller. A step that leaves the interval in which the root lies is replaced by its middle, or, as long as only one end
-/// is known, by `scale` and increasing multiples of it.
+/// is already smaller, `None` if it is lost there. Where the sum loses delta, the estimate is no number, and counts as smaller. A
+/// step that leaves the interval in which the root lies is replaced by its middle, or, as long as only one end is known, by `scale`
+/// and increasing multiples of it.
 fn root(line: &Line, start: f64, scale: f64, log_delta: f64) -> Option<f64> {
     let mut epsilon = start.max(0.0);
     let (mut low, mut high) = (f64::NEG_INFINITY, f64::INFINITY);
-    let mut reach = 0.5 * scale;
+    let mut reach = scale;
     for _ in 0..MAX_STEPS {
         let LogDelta { estimate, slope, .. } = line.log_delta(epsilon);
         if estimate > log_delta {
@@ -409,12 +416,15 @@ fn root(line: &Line, start: f64, scale: f64, log_delta: f64) -> Option<f64> {
         if high.is_finite() && high - low <= 1e-14 * high {
             return Some(epsilon);
         }
-        reach *= 1.5;
-        epsilon = match (is_usable && newton > low && newton < high, low.is_finite(), high.is_finite()) {
-            (true, _, _) => newton.max(0.0),
-            (false, true, true) => 0.5 * (low + high),
-            (false, true, false) => epsilon + reach,
-            (false, false, _) => (epsilon - reach).max(0.0),
+        epsilon = match (low.is_finite(), high.is_finite()) {
+            _ if is_usable && newton > low && newton < high => newton.max(0.0),
+            (true, true) if high > 4.0 * low && low > 0.0 => (low * high).sqrt(),
+            (true, true) => 0.5 * (low + high),
+            (has_low, _) => {
+                let step = if has_low { reach } else { -reach };
+                reach *= 1.5;
+                (epsilon + step).max(0.0)
+            }
         };
     }
     None
@@ -429,6 +439,9 @@ fn upper_end(line: &Line, center: f64, log_delta: f64) -> f64 {
         let excess = upper - log_delta;
         if excess <= 0.0 {
             return epsilon;
+        }
+        if !(slope < 0.0) {
+            break;
         }
         epsilon = (epsilon - factor * excess / slope).next_up();
         factor *= 1.25;

@@ -4,7 +4,7 @@ use super::{Spool, SpoolOptions, SpoolWriter, unread};
 use crate::block::Block;
 use crate::encode::{CurveRows, Encoder, Encoding, LibsvmFormat, Stage, Stored, encode_coordinates};
 use crate::error::{DataError, DataErrorKind};
-use crate::examples::{Builder, Examples, OrderError};
+use crate::examples::{Builder, Examples, OrderError, ShapeError};
 use crate::memory::left;
 use crate::read::{CsvOptions, CuratorWarning, Input, ReadRows, provisional, read};
 use crate::source::{Order, PassRequest, RowSource, Unexpanded as _};
@@ -169,7 +169,12 @@ impl<F: Stored> Held<F> {
                 Self::Curves(curves) => {
                     let (mut chosen, mut features) = (Builder::new(curves.dim(), false, true)?, Vec::new());
                     for position in positions.iter().map(|&position| position as usize) {
-                        chosen.push_block(&curves.block(position..position + 1, &mut features))?;
+                        let row = curves.block(position..position + 1, &mut features);
+                        // The number of records that were chosen is secret.
+                        chosen.push_block(&row).map_err(|error| match error {
+                            ShapeError::Memory(error) => ShapeError::Memory(error.without_sizes()),
+                            error => error,
+                        })?;
                     }
                     gathered = chosen.finish();
                     gathered.block()

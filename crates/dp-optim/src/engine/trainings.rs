@@ -67,12 +67,15 @@ impl Trainings<'_> {
         train: &Train<'_, F>,
     ) -> Result<(), Error> {
         let threads = control.workers.threads().min(usize::try_from(self.number).unwrap_or(usize::MAX));
-        let threads = if threads > 1 { self.fitting(threads, source.describe()?.n) } else { threads };
-        if threads > 1
-            && let Some(readers) = source.readers(threads)?
-            && self.side_by_side(readers, threads, rng, control, train)?
-        {
-            return Ok(());
+        if threads > 1 {
+            let records = source.describe()?.n;
+            if let Some(readers) = source.readers(threads)? {
+                // The source may have taken memory for them.
+                let threads = self.fitting(threads, records);
+                if threads > 1 && self.side_by_side(readers, threads, rng, control, train)? {
+                    return Ok(());
+                }
+            }
         }
         let &mut Control { cancelled, ref mut progress, gradients, workers } = control;
         let mut shown = Shown::new(self.sizes.as_ref(), progress);
@@ -91,10 +94,11 @@ impl Trainings<'_> {
         Ok(())
     }
 
-    /// Returns the number of threads, at most `threads`, for whose trainings there is memory, with the order of `records` records.
+    /// Returns the number of threads, at most `threads`, for whose trainings there is memory; each holds positions, targets and marks of
+    /// up to `records` records.
     fn fitting(&self, threads: usize, records: u64) -> usize {
-        const OF_POSITION: u64 = 8;
-        let each = self.memory.saturating_add(records.saturating_mul(OF_POSITION));
+        const OF_RECORD: u64 = 17;
+        let each = self.memory.saturating_add(records.saturating_mul(OF_RECORD));
         let fits = |threads: usize| {
             let all = usize::try_from(each.saturating_mul(threads as u64)).unwrap_or(usize::MAX);
             memory::check(all, "trainings side by side").is_ok()
@@ -238,11 +242,11 @@ impl<'s, 'c> Shown<'s, 'c> {
         self.is_new = true;
     }
 
-    /// A training that reports nothing does not report its end either: the time may depend on the records.
+    /// A training that reports nothing, since its time may depend on the records, does not count at its end either.
     fn is_finished(&mut self, i: u64) {
-        let Some(sizes) = self.sizes else { return };
+        let (Some(sizes), Some(_)) = (self.sizes, self.running.remove(&i)) else { return };
         self.finished = self.finished.saturating_add((sizes.rows)(i));
-        self.is_new |= self.running.remove(&i).is_some();
+        self.is_new = true;
     }
 
     /// Shows what has changed.

@@ -170,9 +170,7 @@ pub trait Planned<A: RecordAdjacency>: Sync {
     fn summary(&self) -> Summary;
 
     /// Returns about how many bytes a training takes besides the records. Trainings run side by side as far as there is memory.
-    fn memory(&self) -> u64 {
-        memory_of_training(&self.derivation().model_terms(), false)
-    }
+    fn memory(&self) -> u64;
 
     /// Trains on `source` and releases the model.
     ///
@@ -194,11 +192,11 @@ pub trait Planned<A: RecordAdjacency>: Sync {
 /// Returns about how many bytes a training takes besides the records: vectors of weights, a preconditioner, and, if it
 /// `holds_square`, three matrices of all pairs of features.
 pub(crate) fn memory_of_training(terms: &ModelTerms, holds_square: bool) -> u64 {
-    const OF_WEIGHT: u64 = 512;
+    const OF_WEIGHT: u64 = 256;
     const LARGEST_PRECONDITIONER: u64 = 1 << 24;
     let pairs = terms.dim().saturating_mul(terms.dim());
     let matrices = if holds_square { 3 } else { 0 };
-    let matrices = pairs.saturating_mul(matrices).saturating_add(2 * pairs.min(LARGEST_PRECONDITIONER));
+    let matrices = pairs.saturating_mul(matrices).saturating_add(pairs.min(LARGEST_PRECONDITIONER));
     terms.weights.saturating_mul(OF_WEIGHT).saturating_add(matrices.saturating_mul(8))
 }
 

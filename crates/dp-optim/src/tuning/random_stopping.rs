@@ -21,8 +21,8 @@
 //! repetitions.
 //!
 //! The number of repetitions, the position of the best among them and all other outcomes stay secret: the theorem does not
-//! cover them. **Neither does it cover the running time of a training, its memory, and its number of threads**, which reveal the
-//! number of repetitions. Publish the model when it is finished, not the time that it took.
+//! cover them. **Nor does it cover the running time, the memory or the number of threads of the whole**, which reveal the number of
+//! repetitions. Publish the model when it is finished, not the time that it took.
 //!
 //! # Calibration
 //! All candidates and the score are planned at multiples of one epsilon: the largest, to within one percent, for which the

@@ -4,7 +4,8 @@
 //! little noise, the moment function is close to 1 up to some `c` and then rises sharply. The saddle point lies in the rise. On a
 //! line through it the large losses weigh most, the aliases to the right need a wide window, and the sum has many points. On a
 //! line to the left of the rise the window is short, and delta is known nearly as well, since the cumulant is close to 0 on both.
-//! It is tried if the usual line leaves the ends far apart, and with up to a second of work if the loss distributions do too.
+//! It is tried if the usual line leaves the ends of many releases far apart, and with up to some seconds of work if the loss
+//! distributions are not promising.
 //!
 //! Any line gives certified ends; their proof does not depend on the choice of the line.
 
@@ -46,7 +47,7 @@ pub(super) fn epsilon_eased(
     let mut epsilon = saddle.epsilon.max(0.0);
     for _ in 0..2 {
         let Some(line) = eased(&mut search, &saddle, epsilon, low, effort) else { break };
-        // Newton's method may start too far from the root.
+        // The estimate at 0 may be lost.
         let Some(center) = root(&line, epsilon, 1.0, low).or_else(|| halved(&line, cap, low)) else { break };
         let ends = Ends { lower: lower_end(&line, center, high), upper: upper_end(&line, center, low).min(cap) };
         found = Some(found.map_or(ends, |before| before.both(ends)));

@@ -4,13 +4,14 @@ use core::f64::consts::PI;
 
 use super::law::{Decay, Law};
 use super::search::{Saddle, Search, Window};
+use super::supremum;
 use crate::exact::complex::Complex;
 use crate::work;
 
 /// Maximum number of points of the sum; beyond it another engine is used.
 const MAX_POINTS: f64 = 100_000.0;
 
-/// Permitted steps for one point: its amplitude, and about forty epsilons at which the sum is evaluated.
+/// Permitted steps for one point: its amplitude, and some forty epsilons at which the sum is usually evaluated.
 const STEPS_PER_POINT: f64 = 2000.0;
 
 /// Number of points whose turns are products of one turn with a table. Two products round by less than 6 units, and the angle is
@@ -42,9 +43,9 @@ pub(in crate::exact) struct Effort {
 pub(super) const USUAL: Effort = Effort { margin: 28.0, nodes: 3e4, terms: 3e7, stride: 1.4 };
 
 /// The effort for an [eased](super::eased) line, if the usual one does not suffice.
-pub(in crate::exact) const EASED: Effort = Effort { margin: 20.0, nodes: 1e5, terms: 1e8, stride: 1.05 };
+pub(in crate::exact) const EASED: Effort = Effort { margin: 20.0, nodes: 1e5, terms: 5e7, stride: 1.05 };
 
-/// The effort for an eased line if the other engine's ends stay apart.
+/// The effort for an eased line if the other engine is not promising.
 pub(in crate::exact) const PATIENT: Effort = Effort { margin: 20.0, nodes: 3e5, terms: 1e9, stride: 1.05 };
 
 /// The line at `c`, for all epsilon near the one for which it was computed.
@@ -65,8 +66,10 @@ pub(super) struct Line {
     weighted_moduli: f64,
     /// Bound on the sum of the omitted points.
     tail: f64,
-    /// An upper bound on `K` on the other line.
+    /// An upper bound on `K` on the other line; infinite if there is none.
     other_cumulant: f64,
+    /// The largest loss, rounded up.
+    supremum: f64,
 }
 
 /// Delta at one epsilon, as logarithms, and the derivative of the estimate.
@@ -128,9 +131,10 @@ impl Line {
                 return None;
             }
         }
-        let other_cumulant = match window.other {
-            Some(other) => upper_cumulant(search, other)?,
-            None => f64::NEG_INFINITY,
+        let other_cumulant = match window.other.and_then(|other| upper_cumulant(search, other)) {
+            Some(cumulant) => cumulant,
+            None if window.is_capped => f64::INFINITY,
+            None => return None,
         };
         let mut line = Self {
             c,
@@ -144,6 +148,7 @@ impl Line {
             weighted_moduli: 0.0,
             tail: (log_tail(last) + sum.errors[0]).exp(),
             other_cumulant,
+            supremum: supremum(search.laws),
         };
         work::charge(100.0 * points as f64);
         for (j, (exponent, error)) in sum.exponents.iter().zip(&sum.errors).enumerate() {
@@ -167,6 +172,17 @@ impl Line {
     /// Returns the approximate memory use in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.amplitudes.len() * size_of::<Complex>()
+    }
+
+    /// Returns whether the aliases to the right of `epsilon` are beyond the largest loss, where delta is 0. The line's own epsilon
+    /// may be, and a smaller one not.
+    fn covers(&self, epsilon: f64) -> bool {
+        epsilon + self.window.width >= self.supremum
+    }
+
+    /// Returns whether the bounds at `epsilon` count on aliases beyond the largest loss, which are not.
+    pub(super) fn is_too_short(&self, epsilon: f64) -> bool {
+        self.window.is_capped && !self.covers(epsilon)
     }
 
     /// Returns delta at `epsilon`.
@@ -197,11 +213,12 @@ impl Line {
         let left_upper = most * (1.0 + 1e-12);
         let left_lower = (most * (1.0 - 1e-12) - shortfall * (1.0 + 1e-12)).max(0.0);
         let right = match self.window.other {
+            _ if self.covers(epsilon) => 0.0,
             Some(other) => {
                 let exponent = self.other_cumulant - other * epsilon - log_scale + log_factor(other);
                 exponent.exp() / ((other - self.c) * width).exp_m1() * (1.0 + 1e-9)
             }
-            None => 0.0,
+            None => f64::INFINITY,
         };
         let margin = 4.0 * f64::EPSILON * (1.0 + self.cumulant.abs() + self.c * epsilon);
         let estimate = sum - 0.5 * (left_lower + left_upper);

@@ -164,7 +164,7 @@ impl<'a> Search<'a> {
     ///
     /// To the left `e^(epsilon - (c+1) W)` must be small, or `e^(-c W)` itself; the latter must not be so large that subtracting
     /// it cancels. To the right, by the Chernoff bound on the line `c'`, `K(c') - c' epsilon - (c' - c) W` must be below `ln
-    /// delta`; a few `c'` are tried.
+    /// delta`; a few `c'` are tried. A window that reaches beyond the largest loss needs no such bound at this epsilon.
     pub(super) fn window(&mut self, saddle: &Saddle, epsilon: f64, log_delta: f64, margin: f64) -> Option<Window> {
         let c = saddle.c;
         let small_difference = ((epsilon - log_delta + margin) / (c + 1.0)).max((-log_delta - 3.0) / c);
@@ -198,15 +198,18 @@ impl<'a> Search<'a> {
         }
         let right = best.0.min(cap);
         let width = left.max(right);
-        (width > 0.0 && width.is_finite()).then_some(Window { width, other: (!(width >= cap)).then_some(c + best.1) })
+        let other = best.0.is_finite().then_some(c + best.1);
+        (width > 0.0 && width.is_finite()).then_some(Window { width, other, is_capped: width >= cap })
     }
 }
 
-/// The distance of the aliases and the line that bounds those to the right; `None` if they are beyond the largest loss.
+/// The distance of the aliases and the line that bounds those to the right.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Window {
     pub(super) width: f64,
     pub(super) other: Option<f64>,
+    /// True if the aliases of the epsilon for which it was made are beyond the largest loss.
+    pub(super) is_capped: bool,
 }
 
 impl Window {

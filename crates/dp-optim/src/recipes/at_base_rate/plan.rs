@@ -49,6 +49,10 @@ impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for AtBaseRatePlan<P, A> {
         self.derivation.clone()
     }
 
+    fn memory(&self) -> u64 {
+        self.model.memory()
+    }
+
     fn summary(&self) -> Summary {
         let model = self.model.summary();
         let scale = self.rate.run().scale();

@@ -112,11 +112,11 @@ impl Run for ObjPertRun {
         }
     }
 
-    /// Fails for noise too long to certify rounding errors, independently of the records, with probability below `e^-32`.
     fn holds_square(&self) -> bool {
         true
     }
 
+    /// Fails for noise too long to certify rounding errors, independently of the records, with probability below `e^-32`.
     fn train<F: Real, A: RecordAdjacency>(
         &self,
         rows: Admitted<'_, F, A>,

@@ -57,6 +57,10 @@ impl<A: RecordAdjacency> Planned<A> for PerUnitPlan<A> {
         self.derivation.clone()
     }
 
+    fn memory(&self) -> u64 {
+        self.of_record.memory()
+    }
+
     fn summary(&self) -> Summary {
         let summary = self.of_record.summary();
         let text = format!("{}; for {} rows of a unit at once", summary.text, self.derivation.rows);

@@ -135,7 +135,7 @@ impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
         let encoding_of = |i: u64| self.derivation.encodings[i as usize];
         let trainings = Trainings {
             number: self.candidates.len() as u64,
-            memory: self.candidates.iter().map(Planned::memory).max().unwrap_or(0),
+            memory: self.memory(),
             sizes: Some(Sizes {
                 records: n,
                 records_of_each: of_training.len() as u64,
@@ -182,6 +182,11 @@ impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for CompositionPlan<P, A> {
 
     fn derivation(&self) -> Self::Derivation {
         self.derivation.clone()
+    }
+
+    /// That of the largest candidate.
+    fn memory(&self) -> u64 {
+        self.candidates.iter().map(Planned::memory).max().unwrap_or(0)
     }
 
     fn summary(&self) -> Summary {

@@ -102,7 +102,7 @@ impl<P: Planned<A>, A: RecordAdjacency> PortionsPlan<P, A> {
         let (of_choice, of_training) = positions.split_last().ok_or_else(none)?;
         let trainings = Trainings {
             number: self.candidates.len() as u64,
-            memory: self.candidates.iter().map(Planned::memory).max().unwrap_or(0),
+            memory: self.memory(),
             sizes: Some(Sizes {
                 records: self.derivation.n,
                 records_of_each: self.portion(),
@@ -139,6 +139,11 @@ impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for PortionsPlan<P, A> {
 
     fn derivation(&self) -> Self::Derivation {
         self.derivation.clone()
+    }
+
+    /// That of the largest candidate.
+    fn memory(&self) -> u64 {
+        self.candidates.iter().map(Planned::memory).max().unwrap_or(0)
     }
 
     fn summary(&self) -> Summary {

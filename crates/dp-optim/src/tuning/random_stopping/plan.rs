@@ -147,7 +147,7 @@ impl<P: Planned<A>, A: RecordAdjacency> RandomStoppingPlan<P, A> {
         control: &mut Control<'_>,
     ) -> Result<Option<Outcome<F, A>>, Error> {
         let number = repetitions::draw(self.derivation.repetitions, rng)?;
-        let memory = self.candidates.iter().map(Planned::memory).max().unwrap_or(0);
+        let memory = self.memory();
         // Progress would reveal the number of repetitions.
         let trainings = Trainings { number, memory, sizes: None };
         let best: Mutex<Option<Outcome<F, A>>> = Mutex::new(None);
@@ -192,6 +192,11 @@ impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for RandomStoppingPlan<P, A> 
 
     fn derivation(&self) -> Self::Derivation {
         self.derivation.clone()
+    }
+
+    /// That of the largest candidate.
+    fn memory(&self) -> u64 {
+        self.candidates.iter().map(Planned::memory).max().unwrap_or(0)
     }
 
     fn summary(&self) -> Summary {
