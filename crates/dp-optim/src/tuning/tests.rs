@@ -582,22 +582,6 @@ fn choices_do_not_depend_on_the_threads() {
     assert!([2, 3].iter().all(|&threads| choose(threads) == choose(1)));
 }
 
-/// Of repetitions with equal scores the first wins, on any number of threads: the scores of two records are often equal.
-#[test]
-fn the_first_of_equal_repetitions_wins() {
-    let repetitions = Repetitions::Poisson { mean: 20.0 };
-    let recipe = RandomStopping { repetitions, score_share: 1e3, ..RandomStopping::new(good_and_bad(), 2.0) };
-    let plan = recipe.plan_copies::<ZeroOut>(2, 20, budget(1.0, 1e-5), 1).unwrap();
-    for seed in 0..20 {
-        let train = |threads: usize| {
-            let control = &mut Control { workers: Workers::new(threads.try_into().unwrap()), ..Control::default() };
-            plan.train::<f64>(&mut separable(2), &mut SeededRng::new(seed), control).unwrap().weights.into_inner()
-        };
-        let one = train(1);
-        assert!([2, 3, 8].iter().all(|&threads| train(threads) == one), "seed {seed}");
-    }
-}
-
 /// Progress of a choice on portions, or among all trainings, counts the rows of all candidates; that of random repetitions would reveal their number
 /// and is not reported.
 #[test]

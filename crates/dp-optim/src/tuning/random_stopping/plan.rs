@@ -242,3 +242,47 @@ impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for RandomStoppingPlan<P, A> 
         self.promise.kept(weights, log, derivation, self.terms.noise_mode)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use dp_accountant::ZeroOut;
+    use dp_data::{Examples, Workers};
+    use dp_losses::LossKind;
+    use dp_mechanisms::SeededRng;
+
+    use super::*;
+    use crate::memory::MemorySource;
+    use crate::recipes::{AnyRecipe, BoltOn};
+
+    /// The best of the repetitions, each with the generator of its number, is the first with the largest score: the scores of two
+    /// records are often equal.
+    #[test]
+    fn the_first_of_equal_repetitions_is_the_best() {
+        let mut source = MemorySource::new(Examples::dense(vec![0.5, -0.5], vec![1.0, -1.0], 1).unwrap(), 1.0, 1.0);
+        let candidate: AnyRecipe = BoltOn::strongly_convex(LossKind::Logistic, 0.1).into();
+        let repetitions = Repetitions::Poisson { mean: 20.0 };
+        let recipe = RandomStopping { repetitions, score_share: 1e3, ..RandomStopping::new([candidate], 2.0) };
+        let budget = Budget { epsilon: Epsilon::new(100.0).unwrap(), delta: Delta::new(1e-5).unwrap() };
+        let plan = recipe.plan_copies::<ZeroOut>(2, 1, budget, 1).unwrap();
+        let mut ties = 0;
+        for seed in 0..20 {
+            let mut rng = SeededRng::new(seed);
+            let mut lent = rng.lend();
+            let mut all = Vec::new();
+            for number in 0..repetitions::draw(repetitions, &mut lent).unwrap() {
+                let (mut child, control) = (lent.child(), &mut Control::default());
+                all.push(plan.repeat::<f64>(number, &mut source, &mut child.lend(), control).unwrap());
+            }
+            let largest = all.iter().map(|outcome| outcome.score).max();
+            let mut first = all.iter().filter(|outcome| Some(outcome.score) == largest);
+            let expected = first.next().map(|outcome| outcome.weights.get().clone());
+            ties += first.count();
+            for threads in [1, 3] {
+                let control = &mut Control { workers: Workers::new(threads.try_into().unwrap()), ..Control::default() };
+                let found = plan.best(&mut source, &mut SeededRng::new(seed).lend(), control).unwrap();
+                assert_eq!(found.map(|best| best.weights.into_inner()), expected, "seed {seed}, {threads} threads");
+            }
+        }
+        assert!(ties > 20, "{ties}");
+    }
+}
