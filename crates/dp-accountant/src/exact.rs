@@ -35,6 +35,7 @@ use crate::leaves::pure::pure_epsilon_of_all;
 use crate::leaves::{Leaf, Leaves, leaves, leaves_under};
 use crate::params::Delta;
 use crate::rdp::RdpCurve;
+use crate::work;
 
 /// The exact privacy curve of an event tree, prepared for several evaluations.
 ///
@@ -300,9 +301,13 @@ impl Numeric {
         let known = match &self.contour {
             None => known.both(all(laws)),
             Some(contour) => {
-                let known = if contour.is_long() { known.both(eased(contour, EASED)) } else { known };
-                if is_close(known) {
-                    return (known, Engine::Contour);
+                let mut known = known;
+                if contour.is_long() {
+                    // A limit on work must leave enough for the distributions.
+                    known = known.both(work::limited(0.25 * work::allowance(), || eased(contour, EASED)).value);
+                    if is_close(known) {
+                        return (known, Engine::Contour);
+                    }
                 }
                 match promising(laws) {
                     Some(ends) => known.both(ends),

@@ -6,11 +6,12 @@
 //! [`ReleaseRng`], so a forgotten `seed_from_u64` cannot lead to a guarantee.
 //!
 //! # Streams
-//! One key serves a run; several trainings each have a [child](LentRng::child). [`ReleaseRng::stream`] derives an independent generator for each (purpose, step, block),
-//! so that results depend neither on the number of threads nor on the order in which blocks are drawn. The derivation
-//! is two applications of the ChaCha block function as a pseudo-random function: the run's key with the purpose as
-//! nonce and the step as block counter gives a key for the step, whose nonce-1 stream with the block as counter gives
-//! the key of the derived generator. A generator's own output is nonce 0, which no derivation uses.
+//! One key serves a run; several trainings each have a [child](LentRng::child). [`ReleaseRng::stream`] derives an
+//! independent generator for each (purpose, step, block), so that results depend neither on the number of threads nor on
+//! the order in which blocks are drawn. The derivation is two applications of the ChaCha block function as a pseudo-random
+//! function: the run's key with the purpose as nonce and the step as block counter gives a key for the step, whose nonce-1
+//! stream with the block as counter gives the key of the derived generator. A generator's own output is nonce 0, which no
+//! derivation uses.
 //!
 //! # Examples
 //! ```

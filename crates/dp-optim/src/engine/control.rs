@@ -37,7 +37,8 @@ pub struct Control<'c> {
     /// Minimum number of gradients that the search for a certified minimiser computes, see
     /// [`minimise`](crate::engine::minimise): idle gradients follow where fewer were enough.
     pub gradients: Option<u64>,
-    /// The threads of full gradients, of sums of second moments, and of several trainings side by side. No bit of the result depends on their number.
+    /// The threads of full gradients, of sums of second moments, and of several trainings side by side. No bit of the result depends
+    /// on their number.
     pub workers: Workers,
 }
 

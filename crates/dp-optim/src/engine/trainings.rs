@@ -94,8 +94,8 @@ impl Trainings<'_> {
         Ok(())
     }
 
-    /// Returns the number of threads, at most `threads`, for whose trainings there is memory; each holds positions, targets and marks of
-    /// up to `records` records.
+    /// Returns the number of threads, at most `threads`, for whose trainings there is memory. Each training holds positions, targets
+    /// and marks of up to `records` records.
     fn fitting(&self, threads: usize, records: u64) -> usize {
         const OF_RECORD: u64 = 17;
         let each = self.memory.saturating_add(records.saturating_mul(OF_RECORD));

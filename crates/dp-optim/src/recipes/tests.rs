@@ -64,6 +64,31 @@ fn all(common: Common) -> Vec<(&'static str, AnyRecipe)> {
 }
 
 /// The number of records, the assumptions and the verification work of every recipe, alone and combined with others.
+/// Three matrices of all pairs of features count for the recipes that hold them, also inside another recipe.
+#[test]
+fn memory_counts_matrices_of_all_features() {
+    let (n, dim, loss) = (5000, 700, LossKind::Logistic);
+    let memory = |recipe: AnyRecipe| recipe.plan_copies::<ZeroOut>(n, dim, budget(), 1).unwrap().memory();
+    let matrices = 3 * 8 * dim * dim;
+    let objective = || AnyRecipe::from(ObjPert::new(loss));
+    for (name, recipe) in [
+        ("objective perturbation", objective()),
+        ("noisy moments", NoisyMoments::new(loss).into()),
+        ("Newton", DpNewton::new(loss).into()),
+        ("one-vs-all", OneVsAll::new(objective(), 3).into()),
+        ("base rate", AtBaseRate::new(objective()).into()),
+        ("units", PerUnit::new(objective(), 2, "patient").into()),
+        ("portions", Portions::new([DpSgd::new(loss).into(), objective()]).into()),
+        ("composition", Composition::new([DpSgd::new(loss).into(), objective()].map(Candidate::new)).into()),
+        ("random stopping", RandomStopping::new([DpSgd::new(loss).into(), objective()], 2.0).into()),
+    ] {
+        let found = memory(recipe);
+        assert!((matrices..2 * matrices).contains(&found), "{name}: {found}");
+    }
+    let none = memory(DpSgd::new(loss).into());
+    assert!(none > 8 * dim && none < matrices / 2, "{none}");
+}
+
 #[test]
 fn derivations_say_how_many_records_and_what_is_trusted() {
     for (mode, idealised) in [(NoiseMode::Exact, false), (NoiseMode::Rounded, true)] {

@@ -5,6 +5,9 @@
 //! moves the sum by at most 2, by a null record by at most 1: a record's count depends on it and the model alone, in floating
 //! point too, because its scores are summed in the order of its features.
 
+#[cfg(test)]
+mod tests;
+
 use dp_accountant::{Adjacency, AdjacencyKind, EventLog};
 use dp_data::{Block, Order, PassRequest, RowSource, Rows};
 use dp_losses::{Real, Softmax};

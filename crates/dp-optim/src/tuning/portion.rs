@@ -1,5 +1,8 @@
 //! A portion of a source's records as a separate source.
 
+#[cfg(test)]
+mod tests;
+
 use core::ops::DerefMut;
 
 use dp_data::memory::{OutOfMemory, collect, reserve};

@@ -10,6 +10,9 @@
 //! Of the private records only their number is used, which is public. The public records have no protection: the choice
 //! depends on them.
 
+#[cfg(test)]
+mod tests;
+
 use dp_accountant::Epsilon;
 use dp_data::RowSource;
 use dp_losses::Real;

@@ -13,6 +13,9 @@
 //! **Poisson**: a number of mean 1 for each integer up to the mean, and one more of mean 1 each of whose events is kept with
 //! the remaining probability.
 
+#[cfg(test)]
+mod tests;
+
 use dp_accountant::Repetitions;
 use dp_accountant::rdp::random_stopping::mean_repetitions;
 use dp_mechanisms::{ReleaseRng, exact};

@@ -30,9 +30,6 @@ const SHORT_ENOUGH: f64 = 1.5;
 /// Relative distance of the ends at which no second line is needed.
 const CLOSE: f64 = 1e-4;
 
-/// Maximum number of halvings of an interval that holds a root.
-const MOST_HALVINGS: usize = 200;
-
 /// Returns epsilon for a delta between `e^low` and `e^high`.
 pub(super) fn epsilon_eased(
     laws: &[(Law, f64)],
@@ -47,8 +44,7 @@ pub(super) fn epsilon_eased(
     let mut epsilon = saddle.epsilon.max(0.0);
     for _ in 0..2 {
         let Some(line) = eased(&mut search, &saddle, epsilon, low, effort) else { break };
-        // The estimate at 0 may be lost.
-        let Some(center) = root(&line, epsilon, 1.0, low).or_else(|| halved(&line, cap, low)) else { break };
+        let Some(center) = root(&line, epsilon, 1.0, low) else { break };
         let ends = Ends { lower: lower_end(&line, center, high), upper: upper_end(&line, center, low).min(cap) };
         found = Some(found.map_or(ends, |before| before.both(ends)));
         kept = Some(Closeness::new(line, center, low));
@@ -98,30 +94,4 @@ fn eased(search: &mut Search<'_>, saddle: &Saddle, epsilon: f64, log_delta: f64,
     let shortest = tried.iter().map(|(width, _)| *width).fold(f64::INFINITY, f64::min);
     let (_, chosen) = tried.into_iter().find(|(width, _)| *width <= SHORT_ENOUGH * shortest)?;
     Line::new(search, &chosen, epsilon, log_delta, effort)
-}
-
-/// Returns the epsilon at which the estimate of delta is `e^log_delta`, by bisection; `None` if the estimate is larger up to
-/// `cap`.
-fn halved(line: &Line, cap: f64, log_delta: f64) -> Option<f64> {
-    // If the sum has lost delta entirely, the estimate is NaN, which is not above the target.
-    let exceeds = |epsilon: f64| line.log_delta(epsilon).estimate > log_delta;
-    let (mut low, mut high) = (0.0, cap.min(1.0));
-    while exceeds(high) {
-        if high >= cap || !high.is_finite() {
-            return None;
-        }
-        (low, high) = (high, (2.0 * high).min(cap));
-    }
-    for _ in 0..MOST_HALVINGS {
-        if high - low <= 1e-13 * high {
-            break;
-        }
-        let middle = 0.5 * (low + high);
-        if exceeds(middle) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    Some(high)
 }

@@ -43,7 +43,7 @@ pub(in crate::exact) struct Effort {
 pub(super) const USUAL: Effort = Effort { margin: 28.0, nodes: 3e4, terms: 3e7, stride: 1.4 };
 
 /// The effort for an [eased](super::eased) line, if the usual one does not suffice.
-pub(in crate::exact) const EASED: Effort = Effort { margin: 20.0, nodes: 1e5, terms: 5e7, stride: 1.05 };
+pub(in crate::exact) const EASED: Effort = Effort { margin: 20.0, nodes: 1e5, terms: 1e8, stride: 1.05 };
 
 /// The effort for an eased line if the other engine is not promising.
 pub(in crate::exact) const PATIENT: Effort = Effort { margin: 20.0, nodes: 3e5, terms: 1e9, stride: 1.05 };

@@ -370,8 +370,8 @@ fn roots_do_not_depend_on_the_start() {
     assert_eq!(root(&line, 0.3, 1.0, 0.99f64.ln()), Some(0.0));
 }
 
-/// A line whose window reaches beyond the largest loss at its own epsilon need not do so at a smaller one, where the search leads. The
-/// lower end once left out the aliases there, and was 7.7 of 4.115 in the first case.
+/// A window that reaches beyond the largest loss at the line's own epsilon may not at a smaller one, to which the search leads. The
+/// aliases there were once omitted: the lower end of the first case was 7.7 for 4.115.
 #[test]
 fn lines_of_bounded_losses_count_their_aliases() {
     for (releases, x, buckets, noise, target) in [
@@ -402,5 +402,43 @@ fn lines_of_bounded_losses_count_their_aliases() {
                 assert!(line.upper >= truth.0 - 1e-9, "{releases} {x}, line of {own} at {epsilon}: {line:?} {truth:?}");
             }
         }
+    }
+}
+
+/// Whatever centre a search gives, the ends are points at which the bounds show what they claim.
+#[test]
+fn ends_hold_from_any_centre() {
+    let leaves = sampled(100.0 / 450_000.0, 0.95, 90_000);
+    let contour = curve(leaves);
+    for direction in &contour.directions {
+        let mut search = Search::new(&direction.laws);
+        for log_delta in [1e-3f64, 1e-8, 1e-14].map(f64::ln) {
+            let saddle = search.for_delta(log_delta).unwrap();
+            let line = Line::new(&mut search, &saddle, saddle.epsilon.max(0.0), log_delta, USUAL).unwrap();
+            for center in [0.0, 1e-9, 0.1, 0.4, 0.48, 0.55, 0.9, 1.05, 1.3, 3.0, 100.0, 1e6] {
+                let (lower, upper) = (lower_end(&line, center, log_delta), upper_end(&line, center, log_delta));
+                assert!(lower <= center && upper >= center, "{log_delta} {center}: {lower} {upper}");
+                assert!(
+                    upper.is_infinite() || line.log_delta(upper).upper <= log_delta,
+                    "{log_delta} {center}: {upper}"
+                );
+                assert!(lower == 0.0 || line.log_delta(lower).lower >= log_delta, "{log_delta} {center}: {lower}");
+            }
+        }
+    }
+}
+
+/// Tiny samples over which the usual line is too long: eased lines answer before loss distributions are tried, within their ends.
+#[test]
+fn eased_lines_come_before_loss_distributions() {
+    for (rate, sigma, count, target) in [(3.2e-5, 0.85, 95_000, 1e-5f64), (1e-4, 1.0, 30_000, 1e-8)] {
+        let leaves = sampled(rate, sigma, count);
+        let usual = curve(leaves.clone()).epsilon(target.ln(), target.ln()).unwrap();
+        assert!(usual.upper - usual.lower > 1e-3 * usual.upper, "the usual lines suffice: {usual:?}");
+        let (lower, upper) = Composed::new(&leaves).unwrap().epsilon(target.ln());
+        let found = PrivacyCurve::from_leaves(leaves).unwrap().epsilon(Delta::new(target).unwrap()).unwrap();
+        assert_eq!(found.engine, Engine::Contour);
+        assert!(found.upper - found.lower <= 1e-4 * found.upper, "{found:?}");
+        assert!(found.lower <= upper && lower <= found.upper, "{found:?}, {lower} to {upper}");
     }
 }

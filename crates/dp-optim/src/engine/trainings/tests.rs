@@ -1,7 +1,7 @@
 use std::sync::Barrier;
 use std::thread::ThreadId;
 
-use dp_data::{Block, Description, Examples, PassRequest, RowStream, SourceError};
+use dp_data::{Alternatives, Examples};
 use dp_mechanisms::SeededRng;
 use rand::Rng as _;
 
@@ -25,23 +25,6 @@ fn until_cancelled(control: &Control<'_>) -> Result<(), Error> {
     loop {
         control.check()?;
         thread::yield_now();
-    }
-}
-
-/// A source with one reader.
-struct OneReader(MemorySource<f64>);
-
-impl RowSource<f64> for OneReader {
-    fn describe(&mut self) -> Result<Description, SourceError> {
-        self.0.describe()
-    }
-
-    fn open_pass(&mut self, request: &PassRequest) -> Result<Box<dyn RowStream<f64> + '_>, SourceError> {
-        self.0.open_pass(request)
-    }
-
-    fn gather(&mut self, positions: &[u32]) -> Result<Block<'_, f64>, SourceError> {
-        self.0.gather(positions)
     }
 }
 
@@ -71,7 +54,7 @@ fn no_training_draws_what_depends_on_the_threads_or_on_another_training() {
         let several = words(&mut source(), 20, threads);
         assert!(several.iter().all(|&(_, _, thread, _)| thread != here));
         assert_eq!(without_thread(several), one, "{threads}");
-        let alone = words(&mut OneReader(source()), 20, threads);
+        let alone = words(&mut Alternatives::new(&mut source(), Vec::new()), 20, threads);
         assert!(alone.iter().all(|&(_, _, thread, workers)| thread == here && workers == threads));
         assert_eq!(without_thread(alone), one, "{threads}");
     }
