@@ -169,6 +169,8 @@ with tempfile.TemporaryDirectory() as name:
         "dp-newton": train("numbers", "--algorithm", "dp-newton"),
         "dp-gd": train("numbers", "--algorithm", "dp-gd"),
         "one model of 10 classes": train("classes", "--algorithm", "obj-pert", "--loss", "softmax"),
+        "10 models, dp-sgd": train("classes", "--algorithm", "dp-sgd", "--one-vs-all", "composed"),
+        "10 models, obj-pert": train("classes", "--algorithm", "obj-pert", "--one-vs-all", "composed"),
         "tuning of 10 candidates": ["tune", *train("numbers", *candidates)[1:]],
         "predict": ["predict", "--model", folder / "m.json", *data, "--out", folder / "p.csv", "--force"],
         "evaluate": ["evaluate", "--model", folder / "m.json", *data],
