@@ -199,15 +199,15 @@ proptest::proptest! {
         let delta = Delta::new(log_delta.exp()).unwrap();
         let limit = if log_limit < 1.0 { 0.0 } else { log_limit.exp() };
         let whole = epsilon(&event, delta).unwrap();
-        let hurried = crate::work::limited(limit, || epsilon(&event, delta));
-        proptest::prop_assert_eq!(&hurried, &crate::work::limited(limit, || epsilon(&event, delta)));
+        let hurried = work::limited(limit, || epsilon(&event, delta));
+        proptest::prop_assert_eq!(&hurried, &work::limited(limit, || epsilon(&event, delta)));
         let slack = 1.0 + 1e-12;
         let found = hurried.value.unwrap();
         proptest::prop_assert!(found.lower <= found.upper, "{:?}", found);
         proptest::prop_assert!(found.lower <= whole.upper * slack && whole.lower <= found.upper * slack,
             "{:?} {:?}", found, whole);
         let at = whole.upper.min(50.0);
-        let (whole, found) = (super::delta(&event, at).unwrap(), crate::work::limited(limit, || super::delta(&event, at)));
+        let (whole, found) = (super::delta(&event, at).unwrap(), work::limited(limit, || super::delta(&event, at)));
         let found = found.value.unwrap();
         proptest::prop_assert!(found.lower <= whole.upper * slack && whole.lower <= found.upper * slack,
             "{:?} {:?}", found, whole);
@@ -244,8 +244,8 @@ fn curves_take_a_bounded_count_of_work() {
     for (kind, size, count) in [(0, 1.0, 3), (1, 2.5, 10)] {
         let curve = PrivacyCurve::new(&of_kind(kind, size, count)).unwrap();
         let delta_at = |epsilon: f64| curve.delta(epsilon).map(|delta| delta.upper.min(1.0));
-        let points = crate::work::limited(f64::INFINITY, || TradeOff::new(delta_at, 400));
-        assert!(points.value.is_ok() && points.spent < 2.0 * crate::work::USUAL, "{kind}: {:e}", points.spent);
+        let points = work::limited(f64::INFINITY, || TradeOff::new(delta_at, 400));
+        assert!(points.value.is_ok() && points.spent < 2.0 * work::USUAL, "{kind}: {:e}", points.spent);
     }
 }
 
