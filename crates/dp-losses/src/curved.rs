@@ -16,9 +16,10 @@ pub trait Curved<F>: Model<F> {
     /// Returns the number of features of an example, which is the length of a block's parameters.
     fn features(&self) -> usize;
 
-    /// Adds `H_k` at `parameters` for every block, over a sample of the batch whose size is returned: lower triangles of
-    /// `features x features` matrices, row by row, block by block. Previous contents of the pass do not matter. The sample of
-    /// long rows is small, so that the cost is that of a few gradients.
+    /// Adds `H_k` at `parameters` for every block, or an estimate of it from a sample of the batch whose size is returned: lower
+    /// triangles of `features x features` matrices, row by row, block by block. Previous contents of the pass do not matter. The
+    /// sample of long rows is small, so that the cost is that of a few gradients; examples are drawn with probability proportional to
+    /// their curvature.
     ///
     /// # Panics
     /// As [`forward`](Model::forward), and if `blocks` has a different length.

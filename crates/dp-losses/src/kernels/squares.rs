@@ -1,58 +1,112 @@
-//! Weighted sums of the outer products of rows with themselves.
+//! Weighted sums of the outer products of rows with themselves, over all rows or estimated from a sample of them.
+//!
+//! # Formula
+//! A sample of `k` of `n` rows is drawn systematically, with sizes `s_i = Σ_c |w_ci|`: row `i` counts as often as a multiple
+//! `(j - 1/2) S/k`, `S = Σ s_i`, lies between `s_1 + ... + s_{i-1}` and `s_1 + ... + s_i`. A row that counts `m` times has weights
+//! `m (S/k) w_ci / s_i`, and the sum over the sample estimates that over all rows. Rows far from the boundary of two classes have
+//! almost no weight and are hardly ever drawn: at equal cost, the estimate is several times as accurate as from equally likely rows.
+//!
+//! # References
+//! Madow 1949, "On the theory of systematic sampling, II", for sampling with probability proportional to size.
 
 use dp_data::Rows;
+use nalgebra::convert;
 use pulp::{Simd, WithSimd};
 
 use super::sparse::Compressed;
 use super::{Kernels, class_tiles};
 use crate::real::Real;
 
-/// Number of neighbouring rows in a sample of dense rows.
-const NEIGHBOURS: usize = 4;
-
 /// Number of sampled dense rows that are added together.
 const PANEL: usize = 64;
 
-/// Least number of rows of a batch that are used.
+/// Numbers in a row for each row that stands for one drawn, dense and sparse: a scattered product takes several times as long.
+const STORED: usize = 16;
+const STORED_IN_SPARSE: usize = 4;
+
+/// Least number of rows of a batch that are drawn.
 const LEAST_ROWS: usize = 64;
 
-/// Computes `matrix[c] += Σ_i weights[c, i] x_i x_iᵀ` for every class, over one of `stride` groups of rows; returns the number of
-/// rows.
+/// A row of a sample.
+#[derive(Clone, Copy)]
+struct Drawn<F> {
+    position: usize,
+    /// The size of the row, and what it stands for in the sum of all sizes.
+    size: F,
+    stands_for: F,
+}
+
+impl<F: Real> Drawn<F> {
+    /// Returns its weight in the estimate.
+    #[inline(always)]
+    fn weight(&self, weights: &[F]) -> F {
+        weights[self.position] / self.size * self.stands_for
+    }
+}
+
+/// Returns all rows, or a sample of `n / stride`, or slightly fewer if some count several times.
+fn draw<F: Real>(weights: &[F], n: usize, stride: usize) -> Vec<Drawn<F>> {
+    let one = F::one();
+    if stride <= 1 {
+        return (0..n).map(|position| Drawn { position, size: one, stands_for: one }).collect();
+    }
+    let size = |i: usize| weights[i..].iter().step_by(n).fold(F::zero(), |sum, weight| sum + weight.abs());
+    let total = (0..n).fold(F::zero(), |sum, i| sum + size(i));
+    let step = total / convert((n / stride) as f64);
+    let mut drawn = Vec::with_capacity(n / stride);
+    if !(step > F::zero() && step.is_finite()) {
+        return drawn;
+    }
+    let (mut sum, mut next) = (F::zero(), step * convert(0.5));
+    for position in 0..n {
+        let size = size(position);
+        sum += size;
+        let mut stands_for = F::zero();
+        while next <= sum {
+            next += step;
+            stands_for += step;
+        }
+        if stands_for > F::zero() {
+            drawn.push(Drawn { position, size, stands_for });
+        }
+    }
+    drawn
+}
+
+/// Computes `matrix[c] += Σ_i weights[c, i] x_i x_iᵀ` for every class, over the rows that were drawn.
 struct Squares<'a, F> {
     rows: Rows<'a, F>,
     weights: &'a [F],
-    stride: usize,
+    drawn: &'a [Drawn<F>],
     matrices: &'a mut [F],
 }
 
 impl<F: Real> WithSimd for Squares<'_, F> {
-    type Output = usize;
+    type Output = ();
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> usize {
-        let Self { rows, weights, stride, matrices } = self;
+    fn with_simd<S: Simd>(self, simd: S) {
+        let Self { rows, weights, drawn, matrices } = self;
         let (n, dim) = (rows.len(), rows.dim());
         if n == 0 || dim == 0 {
-            return 0;
+            return;
         }
         match rows {
-            Rows::Dense { values, .. } => {
-                let sampled = (0..n).filter(|i| (i / NEIGHBOURS).is_multiple_of(stride));
-                dense(simd, (values, dim), weights, sampled, matrices)
-            }
+            Rows::Dense { values, .. } => dense(simd, (values, dim), weights, drawn, matrices),
             Rows::Sparse { offsets, indices, values, .. } => {
                 for (weights, matrix) in weights.chunks_exact(n).zip(matrices.chunks_exact_mut(dim * dim)) {
-                    let rows = Compressed { offsets, indices, values }.rows();
-                    for ((columns, row), &weight) in rows.zip(weights).step_by(stride) {
-                        add_sparse_row(columns, row, weight, dim, matrix);
+                    let mut drawn = drawn.iter().peekable();
+                    for (i, (columns, row)) in (Compressed { offsets, indices, values }).rows().enumerate() {
+                        if let Some(drawn) = drawn.next_if(|drawn| drawn.position == i) {
+                            add_sparse_row(columns, row, drawn.weight(weights), dim, matrix);
+                        }
                     }
                 }
-                n.div_ceil(stride)
             }
         }
     }
 }
 
-/// Adds the squares of the sampled rows, whose number is returned.
+/// Adds the squares of the drawn rows.
 ///
 /// A matrix is a sum of outer products: of the columns of some rows, weighted, with these rows.
 #[inline(always)]
@@ -60,32 +114,25 @@ fn dense<S: Simd, F: Real>(
     simd: S,
     (values, dim): (&[F], usize),
     weights: &[F],
-    mut sampled: impl Iterator<Item = usize>,
+    drawn: &[Drawn<F>],
     matrices: &mut [F],
-) -> usize {
-    let (n, mut counted) = (values.len() / dim, 0);
+) {
+    let n = values.len() / dim;
     let (mut rows, mut columns, mut weighted) =
         (Vec::new(), vec![F::zero(); PANEL * dim], vec![F::zero(); PANEL * dim]);
-    let mut places = Vec::with_capacity(PANEL);
-    loop {
+    for drawn in drawn.chunks(PANEL) {
         rows.clear();
-        places.clear();
-        for i in sampled.by_ref().take(PANEL) {
-            let row = &values[i * dim..(i + 1) * dim];
+        for (place, drawn) in drawn.iter().enumerate() {
+            let row = &values[drawn.position * dim..(drawn.position + 1) * dim];
             for (column, &x) in columns.chunks_exact_mut(PANEL).zip(row) {
-                column[places.len()] = x;
+                column[place] = x;
             }
             rows.extend_from_slice(row);
-            places.push(i);
         }
-        if places.is_empty() {
-            return counted;
-        }
-        counted += places.len();
         for (weights, matrix) in weights.chunks_exact(n).zip(matrices.chunks_exact_mut(dim * dim)) {
             let mut of_panel = [F::zero(); PANEL];
-            for (weight, &i) in of_panel.iter_mut().zip(&places) {
-                *weight = weights[i];
+            for (weight, drawn) in of_panel.iter_mut().zip(drawn) {
+                *weight = drawn.weight(weights);
             }
             for (weighted, column) in weighted.as_chunks_mut::<PANEL>().0.iter_mut().zip(columns.as_chunks::<PANEL>().0)
             {
@@ -120,19 +167,21 @@ fn add_sparse_row<F: Real>(columns: &[u32], row: &[F], weight: F, dim: usize, ma
 }
 
 impl Kernels {
-    /// Adds `Σ_i weights[c, i] x_i x_iᵀ` to matrix `c` for every class, over a sample of the rows, whose size is returned: the
-    /// lower triangle, row by row; what is above it has no meaning. The cost is that of a few gradients: `s²/2` products for `s`
-    /// stored numbers, while a gradient costs `2s`. The products of sparse rows are scattered.
+    /// Adds `Σ_i weights[c, i] x_i x_iᵀ` to matrix `c` for every class, or an estimate of it from a sample of the rows, whose size
+    /// is returned: the lower triangle, row by row; what is above it has no meaning. The cost is that of a few gradients: `s²/2`
+    /// products for `s` stored numbers, while a gradient costs `2s`. The products of sparse rows are scattered.
     pub(crate) fn add_squares<F: Real>(&self, rows: Rows<'_, F>, weights: &[F], matrices: &mut [F]) -> usize {
-        let stored = match rows {
-            Rows::Dense { dim, .. } => dim,
+        let stride = match rows {
+            Rows::Dense { dim, .. } => dim / STORED,
             // Not the number of all values: these rows may be part of a block.
             Rows::Sparse { offsets, .. } => {
                 let stored = offsets.last().zip(offsets.first()).map_or(0, |(end, start)| end - start);
-                stored / rows.len().max(1)
+                stored / (rows.len().max(1) * STORED_IN_SPARSE)
             }
         };
-        let stride = (stored / 16).clamp(1, (rows.len() / LEAST_ROWS).max(1));
-        self.arch.dispatch(Squares { rows, weights, stride, matrices })
+        let stride = stride.clamp(1, (rows.len() / LEAST_ROWS).max(1));
+        let drawn = draw(weights, rows.len(), stride);
+        self.arch.dispatch(Squares { rows, weights, drawn: &drawn, matrices });
+        drawn.len()
     }
 }

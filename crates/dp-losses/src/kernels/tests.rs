@@ -181,39 +181,86 @@ fn a_row_of_weight_zero_is_not_read() {
     assert_eq!(sum, [3.0, 5.0, 7.0]);
 }
 
-/// Weighted squares of all rows if these are short, for two classes, and of a sample of long rows: one row in
-/// `length/16`, but at least 64 rows.
+/// The factors of the weights of a systematic sample of `k` rows, by its definition: each of `k` multiples falls to the first row
+/// up to which the sizes add up to as much.
+fn systematic(weights: &[f64], n: usize, k: usize) -> Vec<f64> {
+    let sizes: Vec<f64> = (0..n).map(|i| weights[i..].iter().step_by(n).map(|weight| weight.abs()).sum()).collect();
+    let step = sizes.iter().sum::<f64>() / k as f64;
+    let mut factors = vec![0.0; n];
+    for j in 0..k {
+        let mut sum = 0.0;
+        let drawn = sizes.iter().position(|size| {
+            sum += size;
+            sum >= (j as f64 + 0.5) * step
+        });
+        let drawn = drawn.unwrap();
+        factors[drawn] += step / sizes[drawn];
+    }
+    factors
+}
+
+/// Weighted squares of all rows if these are short, for two classes, and of a sample of long rows: one dense row in
+/// `length/16`, one sparse row in `length/4`, but at least 64 rows; fewer if one counts several times.
 #[test]
 fn squares_are_those_of_the_rows_that_are_counted() {
     for (n, dim, counted) in
         [(1, 3, 1), (7, 1, 7), (8, 3, 8), (103, 5, 103), (90, 23, 90), (256, 32, 128), (256, 320, 64), (64, 320, 64)]
     {
-        let (values, weights): (Vec<f64>, Vec<f64>) = (noise(n * dim, 1), noise(2 * n, 2));
+        let (values, mut weights): (Vec<f64>, Vec<f64>) = (noise(n * dim, 1), noise(2 * n, 2));
+        weights[n / 2] *= 10.0;
         let offsets: Vec<usize> = (0..=n).map(|i| i * dim).collect();
         let indices: Vec<u32> = (0..n).flat_map(|_| 0..dim as u32).collect();
         let sparse = Rows::Sparse { offsets: &offsets, indices: &indices, values: &values, dim };
-        for (rows, group) in [(Rows::Dense { values: &values, dim }, 4), (sparse, 1)] {
+        let of_sparse = n / (dim / 4).clamp(1, (n / 64).max(1));
+        for (rows, counted) in [(Rows::Dense { values: &values, dim }, counted), (sparse, of_sparse)] {
+            let factors = if counted == n { vec![1.0; n] } else { systematic(&weights, n, counted) };
+            let used = factors.iter().filter(|factor| **factor > 0.0).count();
             for arch in instruction_sets() {
                 let mut matrices = vec![0.0; 2 * dim * dim];
-                assert_eq!(Kernels { arch }.add_squares(rows, &weights, &mut matrices), counted, "{n} {dim}");
+                assert_eq!(Kernels { arch }.add_squares(rows, &weights, &mut matrices), used, "{n} {dim}");
                 for (weights, matrix) in weights.chunks(n).zip(matrices.chunks(dim * dim)) {
-                    let taken = (0..n).filter(|i| i / group % (n / counted) == 0);
                     let mut expected = vec![0.0; dim * dim];
-                    for i in taken {
-                        let row = &values[i * dim..(i + 1) * dim];
+                    for i in 0..n {
+                        let (row, weight) = (&values[i * dim..(i + 1) * dim], factors[i] * weights[i]);
                         for j in 0..dim {
-                            (0..=j).for_each(|k| expected[j * dim + k] += weights[i] * row[j] * row[k]);
+                            (0..=j).for_each(|k| expected[j * dim + k] += weight * row[j] * row[k]);
                         }
                     }
                     for j in 0..dim {
                         let places = j * dim..=j * dim + j;
                         let mut pairs = matrix[places.clone()].iter().zip(&expected[places]);
-                        assert!(pairs.all(|(a, b)| (a - b).abs() < 1e-12), "{arch:?} {n} {dim} {j}");
+                        assert!(pairs.all(|(a, b)| (a - b).abs() < 1e-11), "{arch:?} {n} {dim} {j}");
                     }
                 }
             }
         }
     }
+}
+
+/// Where nearly all rows have almost no weight, a sixteenth of the rows is enough; rows without a finite weight are not drawn.
+#[test]
+fn rows_of_weight_are_drawn() {
+    let (n, dim) = (1024, 256);
+    let values: Vec<f64> = noise(n * dim, 3);
+    let rows = Rows::Dense { values: &values, dim };
+    let squares = |weights: &[f64]| {
+        let mut matrix = vec![0.0; dim * dim];
+        let used = Kernels::new().add_squares(rows, weights, &mut matrix);
+        (used, matrix)
+    };
+    // Sixty rows of equal weight are the whole sum, but for the others' share of it, which others stand for.
+    let weights: Vec<f64> = (0..n).map(|i| if i % 17 == 3 { 1.0 } else { 1e-9 }).collect();
+    let (used, found) = squares(&weights);
+    let heavy =
+        |j: usize, k: usize| -> f64 { (3..n).step_by(17).map(|i| values[i * dim + j] * values[i * dim + k]).sum() };
+    assert!((50..=64).contains(&used), "{used}");
+    for (j, k) in [(0, 0), (9, 9), (255, 255)] {
+        assert!((found[j * dim + k] - heavy(j, k)).abs() < 0.2 * heavy(j, k), "{j} {k}");
+    }
+    for bad in [0.0, f64::NAN, f64::INFINITY] {
+        assert_eq!(squares(&vec![bad; n]), (0, vec![0.0; dim * dim]), "{bad}");
+    }
+    assert_eq!(squares(&vec![f64::MIN_POSITIVE / 4.0; n]).0, 64);
 }
 
 /// Runs every kernel on these sparse rows and four parameters; `true` for each that refuses them.

@@ -15,6 +15,10 @@ const FEW: usize = 16;
 /// Number of stored entries from which more than one thread is worth starting: about 0.2 ms of work.
 const ENTRIES_FOR_THREADS: usize = 1 << 18;
 
+/// Maximum number of numbers of near rows, 128 KiB in double precision, and their minimum number.
+const NEAR: usize = 1 << 14;
+const LEAST_NEAR: usize = 64;
+
 /// Rows that are divided among threads.
 pub(super) trait Divided: Copy + Sync {
     /// Returns the number of rows.
@@ -72,14 +76,6 @@ impl<'a, F> UnexpandedPart<'a, F> {
     pub(super) fn all(rows: &'a dyn Unexpanded<F>) -> Self {
         Self { rows, start: 0, len: rows.len() }
     }
-
-    /// Computes their features.
-    pub(super) fn expand<'b>(&self, features: &'b mut Vec<F>) -> Block<'b, F>
-    where
-        'a: 'b,
-    {
-        self.rows.block(self.start..self.start + self.len, features)
-    }
 }
 
 impl<F: Copy> Divided for UnexpandedPart<'_, F> {
@@ -93,6 +89,42 @@ impl<F: Copy> Divided for UnexpandedPart<'_, F> {
 
     fn part(&self, range: Range<usize>) -> Self {
         Self { start: self.start + range.start, len: range.len(), ..*self }
+    }
+}
+
+/// Rows of a part, stored or with features that are computed when they are asked for.
+pub(super) enum Part<'a, 'b, F> {
+    Stored(Block<'a, F>),
+    Unexpanded(UnexpandedPart<'a, F>, &'b mut Vec<F>),
+}
+
+impl<F: Copy> Part<'_, '_, F> {
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Stored(block) => block.len(),
+            Self::Unexpanded(part, _) => part.len,
+        }
+    }
+
+    /// Returns the rows of a range.
+    pub(super) fn block(&mut self, range: Range<usize>) -> Block<'_, F> {
+        match self {
+            Self::Stored(block) => block.slice(range),
+            Self::Unexpanded(part, features) => {
+                part.rows.block(part.start + range.start..part.start + range.end, features)
+            }
+        }
+    }
+
+    /// Returns the number of rows that are near in a cache when they are read again. Depends on the shape of the rows only, not on
+    /// how they are stored.
+    pub(super) fn near(&self) -> usize {
+        let dim = match self {
+            Self::Stored(Block { rows: Rows::Sparse { .. }, .. }) => return usize::MAX,
+            Self::Stored(block) => block.dim(),
+            Self::Unexpanded(part, _) => part.rows.dim(),
+        };
+        (NEAR / dim.max(1)).next_multiple_of(LEAST_NEAR)
     }
 }
 

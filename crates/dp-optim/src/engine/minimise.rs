@@ -30,44 +30,25 @@
 //! near the minimiser: Wu et al. 2017 stop on the training error instead, which is not private; see
 //! [`as_published`](crate::growth::as_published::stopped_on_training_error).
 
-use core::marker::PhantomData;
-
-use dp_data::{Block, Workers};
-use dp_losses::{CompensatedGradient, CompensatedSum, Curved, Model};
 use nalgebra::{RealField, convert};
 
-use super::batches::{BatchSizes, Batches, Piece, Pieces, Visit};
-use super::chunks::{Divided as _, UnexpandedPart, each_chunk};
-use super::control::{Control, Pace};
-use super::gradient::{GradientEstimate, PlainGradient};
+use super::batches::Batches;
+use super::control::Control;
 use super::lbfgs::{Curvature, dot};
-use super::preconditioner::{FEW_FEATURES, Preconditioner, Sample};
-use super::{expect_rows, expect_unexpanded};
 use crate::error::{Error, positive};
 use crate::growth::Rounding;
 
-/// Examples whose gradients are summed before they are added to the total, which keeps the sum's rounding error small.
-pub(crate) const CHUNK: usize = 1024;
+mod full_gradient;
+mod records;
 
-/// Examples of a part of the curvature: its matrix is made and added up once for them.
-const CURVATURE_CHUNK: usize = 4 * CHUNK;
-
-/// Examples that threads divide between two checks for cancellation.
-const GROUP: usize = 64 * CHUNK;
+pub(crate) use self::full_gradient::CHUNK;
+pub use self::full_gradient::Chunked;
+use self::full_gradient::{CURVED_GRADIENTS, FullGradient};
+use self::records::Records;
+pub(crate) use self::records::sampled_numbers;
 
 /// Maximum number of gradients of the quasi-Newton method, which normally takes tens of them.
-const QUASI_NEWTON_GRADIENTS: u32 = 400;
-
-/// Gradients from the first to the second computation of the curvature, each of which costs several gradients. Later
-/// distances double, since the point moves less and less.
-const GRADIENTS_PER_CURVATURE: u64 = 4;
-
-/// Compensated gradients in a run with a public number of gradients: the first or second test passes.
-const COMPENSATED_GRADIENTS: u64 = 3;
-
-/// Maximum number of gradients with curvature (about twenty are normally enough), after which the quasi-Newton method restarts
-/// without it: a sample may miss a feature that is rare in the records.
-const CURVED_GRADIENTS: u32 = 48;
+const QUASI_NEWTON_GRADIENTS: u64 = 400;
 
 /// A strictly convex risk: the mean of `n` losses, a regulariser `(γ/2)‖w‖²` and a linear term.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -137,6 +118,7 @@ pub struct Certificate {
     n: u64,
     smoothness: f64,
     strong_convexity: f64,
+    data_lipschitz: f64,
     distance: f64,
     tolerance: f64,
     /// Bound on the error of a computed gradient's norm.
@@ -171,7 +153,8 @@ impl Certificate {
         let gradient_error = risk.gradient_error();
         let length_error = (risk.parameters as f64 + 16.0) * f64::EPSILON;
         let distance = 2.0 * risk.radius();
-        let certificate = Self { n, smoothness, strong_convexity, distance, tolerance, gradient_error, length_error };
+        let certificate =
+            Self { n, smoothness, strong_convexity, data_lipschitz, distance, tolerance, gradient_error, length_error };
         // The fallback contracts towards a point that rounding may shift by e/γ, and must still end within τ.
         if !(2.0 * gradient_error <= 0.5 * strong_convexity * tolerance) {
             return Err(Error::NotProved {
@@ -245,20 +228,27 @@ where
     M: Chunked<F>,
     B: Batches<F, M>,
 {
-    let mut full = FullGradient::new(model, linear, certificate);
     let mut start = start;
     if start.iter().any(|weight| !weight.is_finite()) {
         // The steps were far too long: restart instead of failing because of the data.
         start.fill(F::zero());
     }
     crate::engine::project(&mut start, 0.5 * certificate.distance);
-    let start = match quasi_newton(&mut full, model, batches, start, certificate, control)? {
-        Found::Certified(point) => return full.idle(model, batches, point, control),
+    let mut full = FullGradient::new(model, linear, certificate);
+    if let Some(mut sample) = Records::sample(batches, model, certificate.n, control)? {
+        let mut of_sample = FullGradient::of_sample(model, linear, certificate, sample.sampled());
+        let found = quasi_newton(&mut of_sample, model, &mut sample, start, control)?;
+        start = of_sample.idle(model, &mut sample, found.into_point(), control)?;
+        full = full.after_sample();
+    }
+    let mut records = Records::All(batches);
+    let start = match quasi_newton(&mut full, model, &mut records, start, control)? {
+        Found::AtGoal(point) => return full.idle(model, &mut records, point, control),
         Found::Near(point) => point,
     };
     full.forget_curvature();
-    let start = match accelerated(&mut full, model, batches, start, certificate, control)? {
-        Found::Certified(point) => return full.idle(model, batches, point, control),
+    let start = match accelerated(&mut full, model, &mut records, start, control)? {
+        Found::AtGoal(point) => return full.idle(model, &mut records, point, control),
         Found::Near(point) => point,
     };
     // Not reached in practice: by its theorem the accelerated method needs a quarter of its steps.
@@ -266,9 +256,17 @@ where
 }
 
 enum Found<F> {
-    Certified(Vec<F>),
-    /// Its best approximation, not certified.
+    AtGoal(Vec<F>),
+    /// The method's best approximation.
     Near(Vec<F>),
+}
+
+impl<F> Found<F> {
+    fn into_point(self) -> Vec<F> {
+        match self {
+            Self::AtGoal(point) | Self::Near(point) => point,
+        }
+    }
 }
 
 /// Runs the limited-memory quasi-Newton method with a line search on slopes alone: along a line a convex function's slope
@@ -276,9 +274,8 @@ enum Found<F> {
 fn quasi_newton<F, M, B>(
     full: &mut FullGradient<'_, F>,
     model: &M,
-    batches: &mut B,
+    records: &mut Records<'_, F, B>,
     start: Vec<F>,
-    certificate: &Certificate,
     control: &mut Control<'_>,
 ) -> Result<Found<F>, Error>
 where
@@ -286,16 +283,17 @@ where
     M: Chunked<F>,
     B: Batches<F, M>,
 {
+    let (certificate, most) = (full.certificate, full.most_gradients());
     let inverse: F = convert(1.0 / certificate.smoothness);
     let (half, tenth, ten): (F, F, F) = (convert(0.5), convert(0.1), convert(10.0));
     let mut curvature = Curvature::new();
     let mut point = start;
     let mut gradients = 1;
-    if full.certifies(model, batches, &point, certificate, control)? {
-        return Ok(Found::Certified(point));
+    if full.reaches_goal(model, records, &point, control)? {
+        return Ok(Found::AtGoal(point));
     }
     let mut gradient = full.gradient.clone();
-    'steps: while gradients < QUASI_NEWTON_GRADIENTS {
+    'steps: while gradients < most {
         if full.preconditioner.is_some() && gradients >= CURVED_GRADIENTS {
             full.forget_curvature();
             curvature.forget();
@@ -309,11 +307,11 @@ where
             slope = dot(&direction, &gradient);
         }
         let mut by = F::one();
-        while gradients < QUASI_NEWTON_GRADIENTS {
+        while gradients < most {
             let next: Vec<F> = point.iter().zip(&direction).map(|(&p, &d)| p + by * d).collect();
             gradients += 1;
-            if full.certifies(model, batches, &next, certificate, control)? {
-                return Ok(Found::Certified(next));
+            if full.reaches_goal(model, records, &next, control)? {
+                return Ok(Found::AtGoal(next));
             }
             let there = dot(&direction, &full.gradient);
             if there.abs() <= -half * slope {
@@ -343,9 +341,8 @@ where
 fn accelerated<F, M, B>(
     full: &mut FullGradient<'_, F>,
     model: &M,
-    batches: &mut B,
+    records: &mut Records<'_, F, B>,
     start: Vec<F>,
-    certificate: &Certificate,
     control: &mut Control<'_>,
 ) -> Result<Found<F>, Error>
 where
@@ -353,14 +350,15 @@ where
     M: Chunked<F>,
     B: Batches<F, M>,
 {
+    let certificate = full.certificate;
     let inverse: F = convert(1.0 / certificate.smoothness);
     let root = certificate.condition().sqrt();
     let momentum: F = convert((root - 1.0) / (root + 1.0));
     let mut previous = start;
     let mut point = previous.clone();
     for _ in 0..certificate.accelerated_steps() {
-        if full.certifies(model, batches, &point, certificate, control)? {
-            return Ok(Found::Certified(point));
+        if full.reaches_goal(model, records, &point, control)? {
+            return Ok(Found::AtGoal(point));
         }
         for ((point, previous), &gradient) in point.iter_mut().zip(&mut previous).zip(&full.gradient) {
             let next = *point - inverse * gradient;
@@ -386,12 +384,13 @@ where
     B: Batches<F, M>,
 {
     let mut full = FullGradient::new(model, linear, certificate);
+    let mut records = Records::All(batches);
     let inverse: F = convert(1.0 / certificate.smoothness);
     let limit = 0.5 * certificate.distance;
     let mut point = start;
     crate::engine::project(&mut point, limit);
     for _ in 0..certificate.plain_steps(limit) {
-        full.compensated_at(model, batches, &point, control)?;
+        full.compensated_at(model, &mut records, &point, control)?;
         for (point, &gradient) in point.iter_mut().zip(&full.gradient) {
             *point -= inverse * gradient;
         }
@@ -399,265 +398,10 @@ where
     Ok(point)
 }
 
+/// Returns the Euclidean norm of a vector.
 fn length<F: RealField + Copy>(vector: &[F]) -> f64 {
     let squared: f64 = vector.iter().fold(F::zero(), |sum, &entry| sum + entry * entry).to_subset_unchecked();
     squared.sqrt()
-}
-
-/// The sums of a part's chunks, and the curvature of its sample if it was asked for.
-type Part<F> = (Vec<Vec<F>>, Option<Sample<F>>);
-
-/// A model of rows whose gradients, compensated gradients and curvature are sums over chunks of a block.
-pub trait Chunked<F>: CompensatedGradient<F> + Curved<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>> {}
-
-impl<F, M> Chunked<F> for M where M: CompensatedGradient<F> + Curved<F> + for<'a> Model<F, Batch<'a> = Block<'a, F>> {}
-
-/// Computes the gradient of the whole regularised risk.
-struct FullGradient<'l, F: RealField + Copy> {
-    linear: &'l [F],
-    gradient: Vec<F>,
-    /// The curvature at a recent point, and the number of the next gradient with which it is computed; `None` if curvatures are
-    /// not used.
-    preconditioner: Option<Preconditioner<F>>,
-    next_curved: Option<u64>,
-    /// Gradients computed so far, plain and compensated.
-    computed: [u64; 2],
-    n: u64,
-    strong_convexity: f64,
-}
-
-impl<'l, F: RealField + Copy> FullGradient<'l, F> {
-    fn new<M: Chunked<F>>(model: &M, linear: &'l [F], certificate: &Certificate) -> Self {
-        Self {
-            linear,
-            gradient: vec![F::zero(); model.parameters()],
-            preconditioner: None,
-            next_curved: Preconditioner::<F>::pays(model.parameters(), model.features(), certificate.n).then_some(1),
-            computed: [0; 2],
-            n: certificate.n,
-            strong_convexity: certificate.strong_convexity,
-        }
-    }
-
-    /// Computes the gradient at `point`, and again with compensation if that may certify the point; keeps the second one then.
-    fn certifies<M: Chunked<F>, B: Batches<F, M>>(
-        &mut self,
-        model: &M,
-        batches: &mut B,
-        point: &[F],
-        certificate: &Certificate,
-        control: &mut Control<'_>,
-    ) -> Result<bool, Error> {
-        if !certificate.is_worth_a_test(self.at(model, batches, point, control)?) {
-            return Ok(false);
-        }
-        let norm = self.compensated_at(model, batches, point, control)?;
-        Ok(certificate.accepts(norm, length(point)))
-    }
-
-    /// Computes the gradient at `point`, summed in two levels, and returns its norm.
-    fn at<M: Chunked<F>, B: Batches<F, M>>(
-        &mut self,
-        model: &M,
-        batches: &mut B,
-        point: &[F],
-        control: &mut Control<'_>,
-    ) -> Result<f64, Error> {
-        self.computed[0] += 1;
-        self.gradient.fill(F::zero());
-        let (parameters, features) = (model.parameters(), model.features());
-        let curved = self.wants_curvature();
-        let mut sample: Option<Sample<F>> = None;
-        let buffers = || (PlainGradient::new(model, CHUNK), curved.then(|| model.pass(CHUNK)));
-        let of_part = |(estimate, buffers): &mut (PlainGradient<F, M>, Option<M::Pass>), part: Block<'_, F>| {
-            let curved = curved && Preconditioner::pays_for(&part.rows, features);
-            let (mut sums, mut sample) = (Vec::new(), curved.then(|| Sample::new(parameters, features)));
-            for start in (0..part.len()).step_by(CHUNK) {
-                let chunk = part.slice(start..part.len().min(start + CHUNK));
-                let mut sum = vec![F::zero(); parameters];
-                estimate.estimate(model, point, chunk, Piece::whole(chunk.len()), &mut sum)?;
-                sums.push(sum);
-                if let (Some(sample), Some(buffers)) = (&mut sample, &mut *buffers) {
-                    sample.add(model, point, chunk, chunk.len(), buffers);
-                }
-            }
-            Ok::<_, Error>((sums, sample))
-        };
-        let add = |of_part: Result<Part<F>, Error>| {
-            let (sums, of_part) = of_part?;
-            for sum in sums {
-                self.gradient.iter_mut().zip(sum).for_each(|(total, sum)| *total += sum);
-            }
-            match (&mut sample, of_part) {
-                (Some(sample), Some(of_part)) => sample.merge(&of_part),
-                (none @ None, of_part) => *none = of_part,
-                (Some(_), None) => {}
-            }
-            Ok(())
-        };
-        let numbers = parameters.saturating_mul(1 + if curved { features } else { 0 });
-        let part = if curved && features > FEW_FEATURES { CURVATURE_CHUNK } else { CHUNK };
-        pass(batches, self.n, (part, numbers), buffers, of_part, add, control)?;
-        if curved && sample.is_none() {
-            self.next_curved = None;
-        }
-        if let Some(sample) = sample {
-            self.preconditioner = sample.factorise(model.features(), self.strong_convexity);
-        }
-        Ok(self.of_the_risk(point))
-    }
-
-    /// Computes gradients at the point and discards them until the requested number is reached.
-    fn idle<M: Chunked<F>, B: Batches<F, M>>(
-        &mut self,
-        model: &M,
-        batches: &mut B,
-        point: Vec<F>,
-        control: &mut Control<'_>,
-    ) -> Result<Vec<F>, Error> {
-        let Some(gradients) = control.gradients else { return Ok(point) };
-        while self.computed[0] < gradients {
-            self.at(model, batches, &point, control)?;
-        }
-        while self.computed[1] < COMPENSATED_GRADIENTS {
-            self.compensated_at(model, batches, &point, control)?;
-        }
-        Ok(point)
-    }
-
-    /// Stops computing the curvature, and drops the current one.
-    fn forget_curvature(&mut self) {
-        self.next_curved = None;
-        self.preconditioner = None;
-    }
-
-    /// Returns whether the curvature is computed with this gradient. Depends on the gradient's number only, so that idle
-    /// gradients take as long.
-    fn wants_curvature(&mut self) -> bool {
-        if self.computed[0] > u64::from(CURVED_GRADIENTS) {
-            return false;
-        }
-        let due = self.next_curved == Some(self.computed[0]);
-        if due {
-            // 1, 5, 13, 29
-            self.next_curved = Some(2 * self.computed[0] - 1 + GRADIENTS_PER_CURVATURE);
-        }
-        due
-    }
-
-    /// Computes the gradient at `point` within the error that the certificate allows for, and returns its norm.
-    fn compensated_at<M: Chunked<F>, B: Batches<F, M>>(
-        &mut self,
-        model: &M,
-        batches: &mut B,
-        point: &[F],
-        control: &mut Control<'_>,
-    ) -> Result<f64, Error> {
-        self.computed[1] += 1;
-        let parameters = model.parameters();
-        let mut total = CompensatedSum::zeros(parameters);
-        let of_chunk = |buffers: &mut M::Pass, chunk: Block<'_, F>| {
-            let mut sum = CompensatedSum::zeros(parameters);
-            model.add_compensated(point, chunk, buffers, &mut sum);
-            sum
-        };
-        let add = |sum: CompensatedSum| {
-            total.add(&sum);
-            Ok(())
-        };
-        pass(batches, self.n, (CHUNK, 2 * parameters), || model.pass(CHUNK), of_chunk, add, control)?;
-        self.gradient.iter_mut().enumerate().for_each(|(j, gradient)| *gradient = convert(total.value(j)));
-        Ok(self.of_the_risk(point))
-    }
-
-    /// Turns the sum of all gradients into the gradient of the mean with regulariser and linear term, and returns its norm.
-    fn of_the_risk(&mut self, point: &[F]) -> f64 {
-        let (mean, lambda): (F, F) = (convert(1.0 / self.n as f64), convert(self.strong_convexity));
-        for (gradient, &point) in self.gradient.iter_mut().zip(point) {
-            *gradient = mean * *gradient + lambda * point;
-        }
-        for (gradient, &linear) in self.gradient.iter_mut().zip(self.linear) {
-            *gradient += linear;
-        }
-        length(&self.gradient)
-    }
-}
-
-/// Passes the `n` records to `of_part` in parts, on the control's workers, and its results to `add` in the order of the records.
-/// `size` is the number of records of a part, and of numbers of its result.
-fn pass<F, M, B, P, T>(
-    batches: &mut B,
-    n: u64,
-    size: (usize, usize),
-    buffers: impl Fn() -> P + Sync,
-    of_part: impl Fn(&mut P, Block<'_, F>) -> T + Sync,
-    add: impl FnMut(T) -> Result<(), Error>,
-    control: &mut Control<'_>,
-) -> Result<(), Error>
-where
-    F: RealField + Copy,
-    M: Chunked<F>,
-    B: Batches<F, M>,
-    T: Send,
-{
-    let workers = control.workers;
-    let description = if batches.unexpanded().is_some() { Some(batches.describe()?) } else { None };
-    if let Some((rows, description)) = batches.unexpanded().zip(description) {
-        expect_rows(n, description.n)?;
-        expect_unexpanded(rows, &description)?;
-        let rows = UnexpandedPart::all(rows);
-        let (mut add, mut pace) = (add, Pace::quiet(control));
-        for start in (0..rows.rows()).step_by(GROUP) {
-            let group = rows.part(start..rows.rows().min(start + GROUP));
-            let buffers = || (buffers(), Vec::new());
-            let of_part = |(buffers, features): &mut (P, Vec<F>), part: UnexpandedPart<'_, F>| {
-                of_part(buffers, part.expand(features))
-            };
-            each_chunk(&group, size, workers, buffers, of_part, &mut add)?;
-            pace.advance(group.rows())?;
-        }
-        return Ok(());
-    }
-    // The order does not matter: a source has pass 0 at hand under a fixed order.
-    let mut groups = Groups { size, buffers, of_part, add, workers, pace: Pace::quiet(control), types: PhantomData };
-    let all = BatchSizes::Equal(usize::try_from(n).unwrap_or(usize::MAX));
-    let rows = batches.pass(0, &all, &mut groups)?;
-    expect_rows(n, rows)
-}
-
-struct Groups<'s, 'c, F, P, T, N, C, A> {
-    /// Records of a part, numbers of its result.
-    size: (usize, usize),
-    buffers: N,
-    of_part: C,
-    add: A,
-    workers: Workers,
-    pace: Pace<'s, 'c>,
-    types: PhantomData<fn(F, P) -> T>,
-}
-
-impl<F, M, P, T, N, C, A> Visit<F, M> for Groups<'_, '_, F, P, T, N, C, A>
-where
-    F: RealField + Copy,
-    M: Chunked<F>,
-    T: Send,
-    N: Fn() -> P + Sync,
-    C: Fn(&mut P, Block<'_, F>) -> T + Sync,
-    A: FnMut(T) -> Result<(), Error>,
-{
-    fn pieces(&self) -> Pieces {
-        Pieces::MultiplesOf(self.size.0)
-    }
-
-    fn batch(&mut self, rows: Block<'_, F>, piece: Piece) -> Result<(), Error> {
-        let Self { size, buffers, of_part, add, workers, pace, .. } = self;
-        for start in (0..piece.examples).step_by(GROUP) {
-            let group = rows.slice(start..piece.examples.min(start + GROUP));
-            each_chunk(&group, *size, *workers, &*buffers, &*of_part, &mut *add)?;
-            pace.advance(group.len())?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

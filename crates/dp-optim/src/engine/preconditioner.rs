@@ -87,8 +87,9 @@ impl<F: RealField + Copy> Sample<F> {
     /// Factorises the curvature of the mean with a regulariser. Returns `None` if, after rounding, it is not positive
     /// definite.
     pub(super) fn factorise(self, features: usize, strong_convexity: f64) -> Option<Preconditioner<F>> {
-        let (mean, lambda): (F, F) = (convert(1.0 / self.sampled.max(1) as f64), convert(strong_convexity));
-        let unseen: F = if self.sampled < self.records { mean * convert(UNSEEN) } else { F::zero() };
+        let (mean, lambda): (F, F) = (convert(1.0 / self.records.max(1) as f64), convert(strong_convexity));
+        let unseen = if self.sampled < self.records { UNSEEN / self.sampled.max(1) as f64 } else { 0.0 };
+        let unseen: F = convert(unseen);
         let factorise = |block: &[F]| {
             let mut matrix = DMatrix::from_row_slice(features, features, block) * mean;
             let ridge = lambda + unseen * matrix.trace();

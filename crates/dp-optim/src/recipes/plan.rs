@@ -110,7 +110,7 @@ impl<R: Algorithm, A: RecordAdjacency> Planned<A> for Plan<R, A> {
     }
 
     fn memory(&self) -> u64 {
-        memory_of_training(&self.derivation.model_terms(), self.run.holds_square())
+        memory_of_training(&self.derivation.model_terms(), self.derivation.records(), self.run.holds_square())
     }
 
     fn train<F: Real>(

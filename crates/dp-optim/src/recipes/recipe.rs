@@ -9,7 +9,7 @@ use dp_mechanisms::ReleaseRng;
 use super::bolt_on::OutputRun;
 use super::promise::Promise;
 use crate::derivation::{DerivesModel, ModelTerms};
-use crate::engine::Control;
+use crate::engine::{Control, minimise};
 use crate::error::Error;
 use crate::trained::Trained;
 
@@ -189,15 +189,16 @@ pub trait Planned<A: RecordAdjacency>: Sync {
     ) -> Result<Trained<F, A, Self::Derivation>, Error>;
 }
 
-/// Returns about how many bytes a training takes besides the records: vectors of weights, a preconditioner, and, if it
-/// `holds_square`, three matrices of all pairs of features.
-pub(crate) fn memory_of_training(terms: &ModelTerms, holds_square: bool) -> u64 {
+/// Returns about how many bytes a training on `n` records takes besides them: vectors of weights, a preconditioner, a sample of the
+/// records, and, if it `holds_square`, three matrices of all pairs of features.
+pub(crate) fn memory_of_training(terms: &ModelTerms, n: u64, holds_square: bool) -> u64 {
     const OF_WEIGHT: u64 = 256;
     const LARGEST_PRECONDITIONER: u64 = 1 << 24;
     let pairs = terms.dim().saturating_mul(terms.dim());
     let matrices = if holds_square { 3 } else { 0 };
     let matrices = pairs.saturating_mul(matrices).saturating_add(pairs.min(LARGEST_PRECONDITIONER));
-    terms.weights.saturating_mul(OF_WEIGHT).saturating_add(matrices.saturating_mul(8))
+    let numbers = matrices.saturating_add(minimise::sampled_numbers(terms.dim(), n));
+    terms.weights.saturating_mul(OF_WEIGHT).saturating_add(numbers.saturating_mul(8))
 }
 
 /// Returns `event`, repeated `copies` times on the same records.

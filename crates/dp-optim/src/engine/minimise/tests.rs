@@ -1,7 +1,10 @@
 //! Tests of the compensated gradient against 400-digit binary arithmetic, and of the acceptance rule of a certificate.
 
-use dp_data::{Description, Examples, Order, PassRequest, RowSource, RowStream, Rows, SourceError};
-use dp_losses::{HuberSvm, LinearModel, Logistic, Loss, LossKind, ModelVisitor, ScaledSteps, Softmax, SoftmaxModel};
+use dp_data::{Block, Description, Examples, Order, PassRequest, RowSource, RowStream, Rows, SourceError, Workers};
+use dp_losses::{
+    CompensatedGradient, Curved, HuberSvm, LinearModel, Logistic, Loss, LossKind, Model, ModelVisitor, ScaledSteps,
+    Softmax, SoftmaxModel,
+};
 use dp_mechanisms::SeededRng;
 use rand::RngExt;
 
@@ -88,9 +91,10 @@ where
     let mut source = MemorySource::new(examples.clone(), 1.0, classes as f64);
     let mut batches = RowBatches::new(&mut source, Order::Declared);
     let mut control = Control::default();
-    full.compensated_at(model, &mut batches, w, &mut control).unwrap();
+    let mut records = Records::All(&mut batches);
+    full.compensated_at(model, &mut records, w, &mut control).unwrap();
     let compensated = distance(&exact, &full.gradient);
-    full.at(model, &mut batches, w, &mut control).unwrap();
+    full.at(model, &mut records, w, &mut control).unwrap();
     [compensated, distance(&exact, &full.gradient), risk.gradient_error()]
 }
 
@@ -260,8 +264,9 @@ impl ModelVisitor<f64> for Passes<'_> {
             }
             let start = vec![0.0; model.parameters()];
             let control = &mut Control::default();
-            let found = quasi_newton(&mut full, &model, &mut batches, start, &certificate, control).unwrap();
-            let Found::Certified(point) = found else { panic!("not certified: {curved}") };
+            let records = &mut Records::All(&mut batches);
+            let found = quasi_newton(&mut full, &model, records, start, control).unwrap();
+            let Found::AtGoal(point) = found else { panic!("not certified: {curved}") };
             (point, source.1)
         });
         let [(with, fewer), (without, more)] = ran;
@@ -276,7 +281,8 @@ impl ModelVisitor<f64> for Passes<'_> {
 #[test]
 fn the_number_of_threads_changes_no_bit() {
     // With many features, a part of the curvature is several chunks.
-    for (n, dim, size, most) in [(70_000, 20, 0.2, 30), (17_000, 520, 0.04, 25)] {
+    // With many records, a sample comes first.
+    for (n, dim, size, most) in [(70_000, 20, 0.2, 30), (17_000, 520, 0.04, 25), (135_000, 7, 0.3, 12)] {
         let mut rng = SeededRng::new(11);
         let rows: Vec<f64> = (0..n * dim).map(|_| rng.random_range(-size..size)).collect();
         let targets: Vec<f64> =
@@ -325,7 +331,7 @@ fn many_features_have_curvatures_if_rows_are_dense() {
         let mut source = MemorySource::new(examples, 1.0, 1.0);
         let mut batches = RowBatches::new(&mut source, Order::Declared);
         let mut full = FullGradient::new(&model, &[], &certificate);
-        full.at(&model, &mut batches, &vec![0.0; dim], &mut Control::default()).unwrap();
+        full.at(&model, &mut Records::All(&mut batches), &vec![0.0; dim], &mut Control::default()).unwrap();
         assert_eq!((full.preconditioner.is_some(), full.next_curved.is_some()), (curved, curved));
     }
 }
@@ -385,21 +391,71 @@ fn idle_gradients_make_the_passes_a_public_number() {
     let (_, examples) = adversarial(n, 3, 100.0, 1, 0);
     let mut source = MemorySource::new(examples, 1.0, 1.0);
     let mut batches = RowBatches::new(&mut source, Order::Declared);
-    let mut full = FullGradient::new(&model, &[], &certificate);
-    let curved: Vec<u64> = (1..=60)
-        .filter(|_| {
-            full.preconditioner = None;
-            full.at(&model, &mut batches, &[0.0; 3], &mut Control::default()).unwrap();
-            full.preconditioner.is_some()
-        })
-        .collect();
-    assert_eq!(curved, [1, 5, 13, 29]);
+    let mut curved = |mut full: FullGradient<'_, f64>| -> Vec<u64> {
+        (1..=60)
+            .filter(|_| {
+                full.preconditioner = None;
+                full.at(&model, &mut Records::All(&mut batches), &[0.0; 3], &mut Control::default()).unwrap();
+                full.preconditioner.is_some()
+            })
+            .collect()
+    };
+    assert_eq!(curved(FullGradient::new(&model, &[], &certificate)), [1, 5, 13, 29]);
+    assert_eq!(curved(FullGradient::new(&model, &[], &certificate).after_sample()), [1, 13, 37]);
     for seed in 0..8 {
         let ((point, needed), (padded, all)) = (passes(seed, None), passes(seed, Some(40)));
         assert_eq!((point, all), (padded, 43));
         different.push(needed);
     }
     assert!(different.iter().any(|needed| *needed != different[0]), "no data told anything: {different:?}");
+    // Nor does the number of gradients of a sample depend on the records then.
+    for seed in 0..3 {
+        let (_, examples) = adversarial(n, 3, 100.0, 1, seed);
+        let mut rows = dp_data::BlockBuffer::default();
+        rows.push(&examples.block()).unwrap();
+        let mut sample: Records<'_, f64, RowBatches<'_, f64, MemorySource<f64>>> = Records::Sample { rows, dim: 3 };
+        for (gradients, computed) in [(None, 1), (Some(7), 48)] {
+            let mut full = FullGradient::of_sample(&model, &[], &certificate, sample.sampled());
+            let mut control = Control { gradients, ..Control::default() };
+            full.reaches_goal(&model, &mut sample, &[0.0; 3], &mut control).unwrap();
+            full.idle(&model, &mut sample, vec![0.0; 3], &mut control).unwrap();
+            assert_eq!(full.computed, [computed, 0]);
+        }
+    }
+}
+
+/// With many records the search starts from the minimiser of a sample: the certified point is the same within its tolerance, and
+/// all records are read less often.
+#[test]
+fn a_sample_saves_passes() {
+    let (n, dim) = (140_000, 6);
+    let mut rng = SeededRng::new(5);
+    let row = |rng: &mut SeededRng| -> Vec<f64> {
+        (0..dim).map(|j| rng.random_range(-0.4..0.4) * 0.6f64.powi(j as i32)).collect()
+    };
+    let mut examples: Vec<(f64, Vec<f64>)> = (0..n)
+        .map(|_| row(&mut rng))
+        .map(|row| (if row[0] + row[1] + 0.5 * row[5] > 0.0 { 1.0 } else { -1.0 }, row))
+        .collect();
+    // Neighbours are alike.
+    examples.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (targets, rows): (Vec<f64>, Vec<Vec<f64>>) = examples.into_iter().unzip();
+    let rows = rows.concat();
+    let risk = Risk { linear_norm: 0.0, linear_error: 0.0, ..risk(n, dim, 1, 1e5) };
+    let certificate = Certificate::new(&risk, 1e-7).unwrap();
+    let model = LinearModel::new(dim, Logistic);
+    let mut source = Counted(MemorySource::new(Examples::dense(rows, targets, dim).unwrap(), 1.0, 1.0), 0);
+    let mut batches = RowBatches::new(&mut source, Order::Declared);
+    let control = &mut Control::default();
+    let found = certified(&model, &mut batches, vec![0.0; dim], &[], &certificate, control).unwrap();
+    let passes = core::mem::take(&mut source.1);
+    let mut batches = RowBatches::new(&mut source, Order::Declared);
+    let mut full = FullGradient::new(&model, &[], &certificate);
+    let from_origin =
+        quasi_newton(&mut full, &model, &mut Records::All(&mut batches), vec![0.0; dim], control).unwrap().into_point();
+    assert!(passes + 3 <= source.1, "{passes} passes with a sample, {} without", source.1);
+    let apart = found.iter().zip(&from_origin).fold(0.0f64, |norm, (a, b)| norm.hypot(a - b));
+    assert!(apart <= 2.0 * certificate.tolerance(), "{apart:e}");
 }
 
 /// Runs the quasi-Newton method. Returns the number of gradients, whether the point is certified, and whether curvatures are
@@ -423,9 +479,9 @@ impl ModelVisitor<f64> for Gradients<'_> {
         let mut full = FullGradient::new(&model, &[], &certificate);
         let start = vec![0.0; model.parameters()];
         let control = &mut Control::default();
-        let found = quasi_newton(&mut full, &model, &mut batches, start, &certificate, control).unwrap();
+        let found = quasi_newton(&mut full, &model, &mut Records::All(&mut batches), start, control).unwrap();
         let curved = full.next_curved.is_some() || full.preconditioner.is_some();
-        (full.computed[0], matches!(found, Found::Certified(_)), curved)
+        (full.computed[0], matches!(found, Found::AtGoal(_)), curved)
     }
 }
 
@@ -442,7 +498,7 @@ fn curvatures_are_given_up_after_so_many_gradients() {
     for (size, more) in [(1e6, false), (1e8, true)] {
         let risk = Risk { linear_norm: 0.0, linear_error: 0.0, ..risk(n, dim * classes as usize, classes, size) };
         let (gradients, certified, curved) = kind.visit_model(dim, Gradients { examples: &examples, risk });
-        assert!(certified && gradients < u64::from(QUASI_NEWTON_GRADIENTS), "{size:e}: {gradients}");
-        assert_eq!((gradients > u64::from(CURVED_GRADIENTS), curved), (more, !more), "{size:e}: {gradients}");
+        assert!(certified && gradients < QUASI_NEWTON_GRADIENTS, "{size:e}: {gradients}");
+        assert_eq!((gradients > CURVED_GRADIENTS, curved), (more, !more), "{size:e}: {gradients}");
     }
 }

@@ -8,7 +8,7 @@ use dp_mechanisms::{LentRng, ReleaseRng, Released};
 use super::derivation::OneVsAllDerivation;
 use super::source::OneAgainstRest;
 use super::{OneVsAll, Share};
-use crate::derivation::ModelTerms;
+use crate::derivation::{DerivesModel as _, ModelTerms};
 use crate::engine::Control;
 use crate::engine::trainings::{Sizes, Trainings};
 use crate::error::Error;
@@ -173,7 +173,7 @@ impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for OneVsAllPlan<P, A> {
     }
 
     fn memory(&self) -> u64 {
-        let of_all = memory_of_training(&self.terms, false);
+        let of_all = memory_of_training(&self.terms, self.derivation.records(), false);
         match &self.models {
             Models::Each(plan) => of_all.max(plan.memory()),
             Models::Joint(_) => of_all,
