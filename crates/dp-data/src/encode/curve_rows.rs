@@ -1,5 +1,6 @@
 //! Rows of curves that are kept as one number per column.
 
+use core::marker::PhantomData;
 use core::ops::Range;
 
 #[cfg(target_arch = "x86_64")]
@@ -9,7 +10,7 @@ use pulp::{Arch, Simd, WithSimd};
 #[cfg(target_arch = "x86_64")]
 use pulp::{NullaryFnOnce, x86::V3};
 
-use super::feature_map::sin_half_pi;
+use super::feature_map::Numeric;
 use super::norm::{factor, factor_of};
 use super::{Encoder, Stored};
 use crate::block::{Block, Rows};
@@ -384,8 +385,6 @@ impl<F: Stored> Unexpanded<F> for CurveRows<F> {
 
 /// Memory of one group.
 struct Scratch {
-    /// The coordinates of a record that are not 0.
-    entries: Vec<(u32, f64)>,
     features: Vec<Lanes<f64>>,
     /// The features of a record that are not 0.
     nonzero: Vec<f64>,
@@ -393,17 +392,14 @@ struct Scratch {
 
 impl Scratch {
     fn new(shape: &Shape) -> Self {
-        Self { entries: Vec::new(), features: vec![[0.0; LANES]; shape.dim], nonzero: Vec::new() }
+        Self { features: vec![[0.0; LANES]; shape.dim], nonzero: Vec::new() }
     }
 
     /// Returns the factors that bound the norms of the records in these lanes; `None` if there are no such factors.
     fn factors<F: Stored>(&mut self, arch: Arch, lanes: Lanes<bool>, encoder: &Encoder) -> Option<[Lanes<f64>; 2]> {
         let Self { features, nonzero, .. } = self;
         let (row_norm, dim) = (encoder.encoding.row_norm, features.len());
-        let (squares, zeros) = arch.dispatch(
-            #[inline(always)]
-            || sums_of_squares(features),
-        );
+        let (squares, zeros) = arch.dispatch(Squares(features));
         let [mut first, mut second] = [[0.0; LANES]; 2];
         for lane in (0..LANES).filter(|&lane| lanes[lane]) {
             first[lane] = if zeros[lane] {
@@ -415,10 +411,7 @@ impl Scratch {
                 factor_of(squares[lane], dim, row_norm)
             }?;
         }
-        let squares = arch.dispatch(
-            #[inline(always)]
-            || sums_of_bounded_squares::<F>(features, &first),
-        );
+        let squares = arch.dispatch(BoundedSquares { features, factors: &first, stored: PhantomData::<F> });
         for lane in (0..LANES).filter(|&lane| lanes[lane]) {
             second[lane] = clip_factor(squares[lane], dim, encoder.row_bound())?;
         }
@@ -426,41 +419,60 @@ impl Scratch {
     }
 }
 
-/// Returns the sums of the squares of each lane's features, in the order of [`factor`], and whether one of them is 0.
-#[inline(always)]
-fn sums_of_squares(features: &[Lanes<f64>]) -> (Lanes<f64>, Lanes<bool>) {
-    let (fours, rest) = features.as_chunks::<4>();
-    let (mut sums, mut zeros) = ([[0.0; LANES]; 4], [false; LANES]);
-    for four in fours {
-        for (sums, values) in sums.iter_mut().zip(four) {
+/// The sums of the squares of each lane's features, in the order of [`factor`], and whether one of them is 0.
+struct Squares<'a>(&'a [Lanes<f64>]);
+
+impl WithSimd for Squares<'_> {
+    type Output = (Lanes<f64>, Lanes<bool>);
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
+        let (fours, rest) = self.0.as_chunks::<4>();
+        let (mut sums, mut zeros) = ([[0.0; LANES]; 4], [false; LANES]);
+        for four in fours {
+            for (sums, values) in sums.iter_mut().zip(four) {
+                for lane in 0..LANES {
+                    sums[lane] += values[lane] * values[lane];
+                    zeros[lane] |= values[lane] == 0.0;
+                }
+            }
+        }
+        let [a, b, c, d] = sums;
+        let mut total = [0.0; LANES];
+        for lane in 0..LANES {
+            total[lane] = (a[lane] + b[lane]) + (c[lane] + d[lane]);
+        }
+        for values in rest {
             for lane in 0..LANES {
-                sums[lane] += values[lane] * values[lane];
+                total[lane] += values[lane] * values[lane];
                 zeros[lane] |= values[lane] == 0.0;
             }
         }
+        (total, zeros)
     }
-    let [a, b, c, d] = sums;
-    let mut total = core::array::from_fn(|lane| (a[lane] + b[lane]) + (c[lane] + d[lane]));
-    for values in rest {
-        for lane in 0..LANES {
-            total[lane] += values[lane] * values[lane];
-            zeros[lane] |= values[lane] == 0.0;
-        }
-    }
-    (total, zeros)
 }
 
-/// Returns the sums of the squares of each lane's features times its factor, as stored, one after the other.
-#[inline(always)]
-fn sums_of_bounded_squares<F: Stored>(features: &[Lanes<f64>], factors: &Lanes<f64>) -> Lanes<f64> {
-    let (mut sums, factors) = ([0.0; LANES], *factors);
-    for values in features {
-        for lane in 0..LANES {
-            let stored = F::narrow(values[lane] * factors[lane]).widen();
-            sums[lane] += stored * stored;
+/// The sums of the squares of each lane's features times its factor, as stored, one after the other.
+struct BoundedSquares<'a, F> {
+    features: &'a [Lanes<f64>],
+    factors: &'a Lanes<f64>,
+    stored: PhantomData<F>,
+}
+
+impl<F: Stored> WithSimd for BoundedSquares<'_, F> {
+    type Output = Lanes<f64>;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Lanes<f64> {
+        let (mut sums, factors) = ([0.0; LANES], *self.factors);
+        for values in self.features {
+            for lane in 0..LANES {
+                let stored = F::narrow(values[lane] * factors[lane]).widen();
+                sums[lane] += stored * stored;
+            }
         }
+        sums
     }
-    sums
 }
 
 /// Returns the numbers of a part's records.
@@ -487,31 +499,25 @@ fn records_of<F: Stored>(
                     block.targets[i]
                 };
                 records.valid[i] = true;
-                read_coordinates(&block.rows, i, &mut scratch.entries);
-                let mut rest = scratch.entries.iter().copied().peekable();
-                let mut shift = 0;
-                let mut keep = |index: u32, value: f64| {
+                let keep = |index: u32, value: f64| {
                     records.indices.push(index);
                     records.values.push(value);
                 };
-                for (column, place) in numeric.iter().zip(&mut *numbers) {
-                    while let Some((index, value)) = rest.next_if(|(index, _)| *index < column.feature) {
-                        keep(index + shift, value);
+                match block.rows {
+                    Rows::Dense { values, dim } => {
+                        let values = values[i * dim..(i + 1) * dim].iter().map(|value| value.widen());
+                        divide((0..).zip(values), numeric, lane, numbers, keep);
                     }
-                    let value = rest.next_if(|(index, _)| *index == column.feature).map_or(0.0, |(_, value)| value);
-                    let z = column.z(value);
-                    let cosines = column.functions.cosines;
-                    place[lane] = if cosines == 0 { column.single_feature(z) } else { 2.0 * z - 1.0 };
-                    shift += cosines.saturating_sub(1);
+                    Rows::Sparse { offsets, indices, values, .. } => {
+                        let place = offsets[i]..offsets[i + 1];
+                        let values = values[place.clone()].iter().map(|value| value.widen());
+                        divide(indices[place].iter().copied().zip(values), numeric, lane, numbers, keep);
+                    }
                 }
-                rest.for_each(|(index, value)| keep(index + shift, value));
             }
             records.ends.push(records.indices.len());
         }
-        arch.dispatch(
-            #[inline(always)]
-            || first_cosines(shape, numbers),
-        );
+        arch.dispatch(FirstCosines { numeric, numbers });
         let others = records.others_of(start..block.len().min(start + LANES));
         let numbers = &records.numbers[group * numeric.len()..(group + 1) * numeric.len()];
         shape.write(arch, numbers, &[1.0; LANES], others, &mut scratch.features);
@@ -520,27 +526,52 @@ fn records_of<F: Stored>(
     Some(records)
 }
 
-/// Replaces `2 z - 1` by the first cosine.
-#[inline(always)]
-fn first_cosines(shape: &Shape, numbers: &mut [Lanes<f64>]) {
-    for (_, lanes) in shape.columns.iter().zip(numbers).filter(|(column, _)| column.cosines > 0) {
-        *lanes = lanes.map(|v| -sin_half_pi(v));
+/// Writes the coordinates of a record, in the order of their indices, to its lane of the numbers, and passes those of other columns
+/// that are not 0 to `keep`, with the indices of their features.
+#[inline]
+fn divide(
+    mut entries: impl Iterator<Item = (u32, f64)>,
+    numeric: &[Numeric],
+    lane: usize,
+    numbers: &mut [Lanes<f64>],
+    mut keep: impl FnMut(u32, f64),
+) {
+    let (mut shift, mut next) = (0, entries.next());
+    for (column, place) in numeric.iter().zip(numbers) {
+        while let Some((index, value)) = next.filter(|(index, _)| *index < column.feature) {
+            if value != 0.0 {
+                keep(index + shift, value);
+            }
+            next = entries.next();
+        }
+        place[lane] = 0.0;
+        if let Some((_, value)) = next.filter(|(index, _)| *index == column.feature) {
+            // A zero is never negative.
+            place[lane] += value;
+            next = entries.next();
+        }
+        shift += column.functions.cosines.saturating_sub(1);
+    }
+    for (index, value) in next.into_iter().chain(entries) {
+        if value != 0.0 {
+            keep(index + shift, value);
+        }
     }
 }
 
-/// Reads the coordinates of a record that are not 0.
-fn read_coordinates<F: Stored>(rows: &Rows<'_, F>, i: usize, entries: &mut Vec<(u32, f64)>) {
-    entries.clear();
-    let nonzero = |(_, value): &(u32, f64)| *value != 0.0;
-    match *rows {
-        Rows::Dense { values, dim } => {
-            let values = values[i * dim..(i + 1) * dim].iter().map(|value| value.widen());
-            entries.extend((0..).zip(values).filter(nonzero));
-        }
-        Rows::Sparse { offsets, indices, values, .. } => {
-            let place = offsets[i]..offsets[i + 1];
-            let values = values[place.clone()].iter().map(|value| value.widen());
-            entries.extend(indices[place].iter().copied().zip(values).filter(nonzero));
+/// Replaces coordinates by the first cosines, or by the only features.
+struct FirstCosines<'a> {
+    numeric: &'a [Numeric],
+    numbers: &'a mut [Lanes<f64>],
+}
+
+impl WithSimd for FirstCosines<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        for (column, lanes) in self.numeric.iter().zip(self.numbers) {
+            column.replace_by_first(simd, lanes);
         }
     }
 }
