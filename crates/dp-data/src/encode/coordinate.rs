@@ -151,7 +151,7 @@ fn log(share: f64) -> f64 {
 }
 
 /// ln(1 + c)
-const OF_END: f64 = logarithm(1.0 + STEEPNESS);
+pub(super) const OF_END: f64 = logarithm(1.0 + STEEPNESS);
 
 /// Returns the natural logarithm of a number from 1 to `2^51`.
 ///

@@ -10,7 +10,7 @@ use pulp::{Arch, Simd, WithSimd};
 #[cfg(target_arch = "x86_64")]
 use pulp::{NullaryFnOnce, x86::V3};
 
-use super::feature_map::Numeric;
+use super::feature_map::{COEFFICIENTS, Numeric};
 use super::norm::{factor, factor_of};
 use super::{Encoder, Stored};
 use crate::block::{Block, Rows};
@@ -571,7 +571,32 @@ impl WithSimd for FirstCosines<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         for (column, lanes) in self.numeric.iter().zip(self.numbers) {
-            column.replace_by_first(simd, lanes);
+            for value in &mut *lanes {
+                *value = column.share(*value);
+            }
+            column.functions.coordinate.replace(lanes);
+            if column.functions.cosines == 0 {
+                for z in lanes {
+                    *z = column.single_feature(*z);
+                }
+                continue;
+            }
+            // Plainly written, the loop would be unrolled and not vectorised.
+            for z in S::as_mut_simd_f64s(lanes).0 {
+                let v = simd.sub_f64s(simd.add_f64s(*z, *z), simd.splat_f64s(1.0));
+                *z = simd.neg_f64s(sin_half_pi(simd, v));
+            }
         }
     }
+}
+
+/// [`sin_half_pi`](super::feature_map::sin_half_pi) in each lane.
+#[inline(always)]
+fn sin_half_pi<S: Simd>(simd: S, v: S::f64s) -> S::f64s {
+    let (square, mut sum) = (simd.mul_f64s(v, v), simd.splat_f64s(0.0));
+    for &coefficient in COEFFICIENTS.iter().rev() {
+        sum = simd.add_f64s(simd.mul_f64s(sum, square), simd.splat_f64s(coefficient));
+    }
+    let (least, most) = (simd.splat_f64s(-1.0), simd.splat_f64s(1.0));
+    simd.max_f64s(simd.min_f64s(simd.mul_f64s(v, sum), most), least)
 }

@@ -3,11 +3,9 @@
 #[cfg(test)]
 mod tests;
 
-use pulp::{Scalar, Simd};
 use serde::{Deserialize, Serialize};
 
 use super::coordinate::Coordinate;
-use super::curve_rows::Lanes;
 use super::fourier::{FourierFeatures, FourierPlan};
 use super::{Encoding, RowBuffer};
 use crate::error::{DataError, DataErrorKind};
@@ -115,7 +113,7 @@ impl Numeric {
     }
 
     #[inline(always)]
-    fn share(&self, value: f64) -> f64 {
+    pub(super) fn share(&self, value: f64) -> f64 {
         if self.unit { value } else { 0.5 * (value + 1.0) }
     }
 
@@ -123,26 +121,6 @@ impl Numeric {
     #[inline(always)]
     pub(super) fn single_feature(&self, z: f64) -> f64 {
         if self.unit { z } else { 2.0 * z - 1.0 }
-    }
-
-    /// Replaces features before the map by the first cosines, or by the only features.
-    #[inline(always)]
-    pub(super) fn replace_by_first<S: Simd>(&self, simd: S, values: &mut Lanes<f64>) {
-        for value in &mut *values {
-            *value = self.share(*value);
-        }
-        self.functions.coordinate.replace(values);
-        if self.functions.cosines > 0 {
-            // Plainly written, the loop would be unrolled and not vectorised.
-            for z in S::as_mut_simd_f64s(values).0 {
-                let v = simd.sub_f64s(simd.add_f64s(*z, *z), simd.splat_f64s(1.0));
-                *z = simd.neg_f64s(sin_half_pi_of(simd, v));
-            }
-        } else {
-            for value in values {
-                *value = self.single_feature(*value);
-            }
-        }
     }
 
     /// Returns the number of features.
@@ -381,24 +359,15 @@ impl MapPlan {
 /// The Taylor polynomial of degree 21, in additions and multiplications alone: a loop over it vectorises, and its bits are the
 /// same on every machine. Its remainder is below `(pi/2)^23/23! < 2e-18`; with rounding it is within three units in the last
 /// place of libm's sine (tested).
-#[inline(always)]
+#[inline]
 pub(super) fn sin_half_pi(v: f64) -> f64 {
-    sin_half_pi_of(Scalar, v)
-}
-
-/// [`sin_half_pi`] in each lane.
-#[inline(always)]
-fn sin_half_pi_of<S: Simd>(simd: S, v: S::f64s) -> S::f64s {
-    let (square, mut sum) = (simd.mul_f64s(v, v), simd.splat_f64s(0.0));
-    for &coefficient in COEFFICIENTS.iter().rev() {
-        sum = simd.add_f64s(simd.mul_f64s(sum, square), simd.splat_f64s(coefficient));
-    }
-    let (least, most) = (simd.splat_f64s(-1.0), simd.splat_f64s(1.0));
-    simd.max_f64s(simd.min_f64s(simd.mul_f64s(v, sum), most), least)
+    let square = v * v;
+    let sum = COEFFICIENTS.iter().rev().fold(0.0, |sum, coefficient| sum * square + coefficient);
+    (v * sum).clamp(-1.0, 1.0)
 }
 
 /// `(-1)^k (pi/2)^(2k+1)/(2k+1)!`
-const COEFFICIENTS: [f64; 11] = {
+pub(super) const COEFFICIENTS: [f64; 11] = {
     let mut coefficients = [core::f64::consts::FRAC_PI_2; 11];
     let mut k = 1;
     while k < coefficients.len() {

@@ -1,6 +1,6 @@
 //! An encoder as SQL: the features of a row as expressions.
 
-use super::coordinate::{Coordinate, STEEPNESS};
+use super::coordinate::{Coordinate, OF_END, STEEPNESS};
 use super::dates_in_sql::{self, Moment};
 use super::plan::{ColumnPlan, SqlColumn};
 use super::{Encoder, InputFormat, MapPlan, RowNorm};
@@ -358,7 +358,7 @@ impl Coordinate {
     /// Returns z of a share u, which is an expression.
     fn in_sql(&self, share: &str, dialect: Dialect) -> String {
         let number = |value: f64| dialect.number(value);
-        let log = |share: &str| format!("(ln(1 + {} * {share}) / {})", number(STEEPNESS), number(STEEPNESS.ln_1p()));
+        let log = |share: &str| format!("(ln(1 + {} * {share}) / {})", number(STEEPNESS), number(OF_END));
         match *self {
             Self::Linear => share.to_owned(),
             Self::FromMinimum => log(share),

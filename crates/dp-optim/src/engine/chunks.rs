@@ -15,7 +15,7 @@ const FEW: usize = 16;
 /// Number of stored entries from which more than one thread is worth starting: about 0.2 ms of work.
 const ENTRIES_FOR_THREADS: usize = 1 << 18;
 
-/// Maximum number of numbers of near rows, 128 KiB in double precision, and their minimum number.
+/// About as many numbers are in near rows: 128 KiB in double precision. Their number is a multiple of `LEAST_NEAR`.
 const NEAR: usize = 1 << 14;
 const LEAST_NEAR: usize = 64;
 
@@ -124,7 +124,7 @@ impl<F: Copy> Part<'_, '_, F> {
             Self::Stored(block) => block.dim(),
             Self::Unexpanded(part, _) => part.rows.dim(),
         };
-        (NEAR / dim.max(1)).next_multiple_of(LEAST_NEAR)
+        (NEAR / dim.max(1)).max(1).next_multiple_of(LEAST_NEAR)
     }
 }
 

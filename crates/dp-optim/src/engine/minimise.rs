@@ -10,8 +10,10 @@
 //! prediction 0, `F(w*) ≤ F(0)` gives `‖w*‖ ≤ (‖t‖ + √(‖t‖² + 2γℓ₀))/γ`, which is far smaller.
 //!
 //! The solver is the limited-memory quasi-Newton method, followed by Nesterov's accelerated gradient method. The quasi-Newton
-//! method is preconditioned with the curvature of a sample of the records where that costs little ([`Curved`]), recomputed
-//! after 4, 8 and 16 more gradients. Its steps are then Newton steps, corrected by later gradients. Where a computed gradient is short
+//! method is preconditioned with the curvature where that costs little ([`Curved`](dp_losses::Curved)), recomputed after 4, 8 and
+//! 16 more gradients. Its steps are then Newton steps, corrected by later gradients. With many records for each feature, it runs
+//! first on a sample of at most an eighth of the records, which is copied to memory; from there the gradients of all records are
+//! a few, with the curvature of the first. Where a computed gradient is short
 //! enough, it is computed again at that point as a [`CompensatedGradient`], which is tested: its error, see
 //! [`Risk::gradient_error`], does not grow with the number of records. If no test has passed after a number of gradients that
 //! depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes over. It contracts by
@@ -22,8 +24,8 @@
 //!
 //! # Privacy
 //! The number of steps, and so the running time, depends on the data and is not covered by the guarantee. It is neither
-//! returned nor reported. On request ([`Control::gradients`]) idle gradients follow up to a public number of gradients, and of
-//! compensated ones; the running time then depends on the data only where more were needed.
+//! returned nor reported. On request ([`Control::gradients`]) idle gradients follow up to a public number of gradients of all
+//! records, of compensated ones and of those of a sample; the running time then depends on the data only where more were needed.
 //!
 //! # References
 //! Nesterov 2004, Introductory Lectures on Convex Optimization, scheme 2.2.11 and Theorem 2.1.15. On the bound for outputs
@@ -235,10 +237,8 @@ where
     }
     crate::engine::project(&mut start, 0.5 * certificate.distance);
     let mut full = FullGradient::new(model, linear, certificate);
-    if let Some(mut sample) = Records::sample(batches, model, certificate.n, control)? {
-        let mut of_sample = FullGradient::of_sample(model, linear, certificate, sample.sampled());
-        let found = quasi_newton(&mut of_sample, model, &mut sample, start, control)?;
-        start = of_sample.idle(model, &mut sample, found.into_point(), control)?;
+    if let Some((minimiser, _)) = of_a_sample(model, batches, &start, linear, certificate, control)? {
+        start = minimiser;
         full = full.after_sample();
     }
     let mut records = Records::All(batches);
@@ -253,6 +253,28 @@ where
     };
     // Not reached in practice: by its theorem the accelerated method needs a quarter of its steps.
     by_count(model, batches, start, linear, certificate, control)
+}
+
+/// Returns the minimiser of the risk of a sample of the records, found from `start`, and the number of its gradients; `None` if no
+/// sample pays.
+fn of_a_sample<F, M, B>(
+    model: &M,
+    batches: &mut B,
+    start: &[F],
+    linear: &[F],
+    certificate: &Certificate,
+    control: &mut Control<'_>,
+) -> Result<Option<(Vec<F>, u64)>, Error>
+where
+    F: RealField + Copy,
+    M: Chunked<F>,
+    B: Batches<F, M>,
+{
+    let Some(mut sample) = Records::sample(batches, model, certificate.n, control)? else { return Ok(None) };
+    let mut full = FullGradient::of_sample(model, linear, certificate, sample.sampled());
+    let found = quasi_newton(&mut full, model, &mut sample, start.to_vec(), control)?;
+    let point = full.idle(model, &mut sample, found.into_point(), control)?;
+    Ok(Some((point, full.computed[0])))
 }
 
 enum Found<F> {

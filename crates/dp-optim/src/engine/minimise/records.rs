@@ -16,13 +16,14 @@ use crate::error::Error;
 
 /// Examples that threads divide between two checks for cancellation.
 const GROUP: usize = 64 * CHUNK;
+const GROUP_OF_SAMPLE: usize = 16 * CHUNK;
 
-/// Records of a sample: at least these and as many for each feature.
+/// Records of a sample: `RECORDS_PER_FEATURE` for each feature, and at least `RECORDS`.
 const RECORDS: u64 = 1 << 14;
 const RECORDS_PER_FEATURE: u64 = 64;
 /// Minimum number of records for each feature: with fewer, the minimiser of a sample is no better than any other start.
 const LEAST_PER_FEATURE: u64 = 16;
-/// Maximum number of numbers of a sample: 32 MiB in double precision.
+/// Maximum number of numbers of a sample, but for an eighth: 32 MiB in double precision.
 const NUMBERS: u64 = 1 << 22;
 /// Minimum number of records for each sampled one.
 const LEAST_STRIDE: u64 = 8;
@@ -35,9 +36,9 @@ pub(super) enum Records<'b, F, B> {
     Sample { rows: BlockBuffer<F>, dim: usize },
 }
 
-/// Returns about how many numbers a sample of `n` records takes.
+/// Returns about how many numbers a sample of `n` records takes, twice as many as it holds: its memory doubles when it is full.
 pub(crate) fn sampled_numbers(features: u64, n: u64) -> u64 {
-    stride(features, n).map_or(0, |stride| (n / stride).saturating_mul(features))
+    stride(features, n).map_or(0, |stride| (n / stride).saturating_mul(features).saturating_mul(2))
 }
 
 /// Returns the number of records for each one of a sample, if a sample pays. Depends on public numbers only.
@@ -67,7 +68,8 @@ impl<F: RealField + Copy, B> Records<'_, F, B> {
     /// Copies a sample of all records, if one pays.
     ///
     /// # Errors
-    /// A source that fails or delivers a number of examples other than described; [`Error::Interrupted`].
+    /// A source that fails or delivers a number of examples other than described; [`OutOfMemory`](dp_data::OutOfMemory);
+    /// [`Error::Interrupted`].
     pub(super) fn sample<M: Chunked<F>>(
         batches: &mut B,
         model: &M,
@@ -165,8 +167,13 @@ where
         Records::All(batches) => &mut **batches,
         Records::Sample { rows, dim } => {
             let (mut add, rows) = (add, rows.block(*dim));
-            let of_part = |buffers: &mut P, rows| of_part(buffers, Part::Stored(rows));
-            return each_chunk(&rows, size, workers, buffers, of_part, &mut add);
+            for start in (0..rows.len()).step_by(GROUP_OF_SAMPLE) {
+                control.check()?;
+                let group = rows.slice(start..rows.len().min(start + GROUP_OF_SAMPLE));
+                let of_part = |buffers: &mut P, rows| of_part(buffers, Part::Stored(rows));
+                each_chunk(&group, size, workers, &buffers, of_part, &mut add)?;
+            }
+            return control.check();
         }
     };
     if let Some(rows) = checked_unexpanded(batches, n)? {
@@ -242,8 +249,8 @@ mod tests {
         assert_eq!([8, 7].map(|times| stride(3, times * RECORDS + 7)), [Some(8), None]);
         assert_eq!([0, 1].map(|n| stride(3, n)), [None; 2]);
         assert_eq!([stride(0, 1 << 20), stride(u64::MAX, u64::MAX)], [Some(64), None]);
-        assert_eq!([sampled_numbers(55, 500_000), sampled_numbers(55, 100_000)], [55 * (500_000 / 30), 0]);
-        assert!([1, 7, 55, 325, 512].iter().all(|dim| sampled_numbers(*dim, 123_456_789) <= NUMBERS * 9 / 8));
+        assert_eq!([sampled_numbers(55, 500_000), sampled_numbers(55, 100_000)], [2 * 55 * (500_000 / 30), 0]);
+        assert!([1, 7, 55, 325, 512].iter().all(|dim| sampled_numbers(*dim, 123_456_789) <= 2 * NUMBERS * 9 / 8));
     }
 
     proptest! {

@@ -282,7 +282,7 @@ impl ModelVisitor<f64> for Passes<'_> {
 fn the_number_of_threads_changes_no_bit() {
     // With many features, a part of the curvature is several chunks.
     // With many records, a sample comes first.
-    for (n, dim, size, most) in [(70_000, 20, 0.2, 30), (17_000, 520, 0.04, 25), (135_000, 7, 0.3, 12)] {
+    for (n, dim, size, most) in [(70_000, 20, 0.2, 30), (17_000, 520, 0.04, 25), (135_000, 20, 0.2, 14)] {
         let mut rng = SeededRng::new(11);
         let rows: Vec<f64> = (0..n * dim).map(|_| rng.random_range(-size..size)).collect();
         let targets: Vec<f64> =
@@ -408,20 +408,39 @@ fn idle_gradients_make_the_passes_a_public_number() {
         different.push(needed);
     }
     assert!(different.iter().any(|needed| *needed != different[0]), "no data told anything: {different:?}");
-    // Nor does the number of gradients of a sample depend on the records then.
-    for seed in 0..3 {
-        let (_, examples) = adversarial(n, 3, 100.0, 1, seed);
-        let mut rows = dp_data::BlockBuffer::default();
-        rows.push(&examples.block()).unwrap();
-        let mut sample: Records<'_, f64, RowBatches<'_, f64, MemorySource<f64>>> = Records::Sample { rows, dim: 3 };
-        for (gradients, computed) in [(None, 1), (Some(7), 48)] {
-            let mut full = FullGradient::of_sample(&model, &[], &certificate, sample.sampled());
-            let mut control = Control { gradients, ..Control::default() };
-            full.reaches_goal(&model, &mut sample, &[0.0; 3], &mut control).unwrap();
-            full.idle(&model, &mut sample, vec![0.0; 3], &mut control).unwrap();
-            assert_eq!(full.computed, [computed, 0]);
-        }
-    }
+}
+
+/// Nor does the number of gradients of a sample depend on the records then.
+#[test]
+fn idle_gradients_make_those_of_a_sample_a_public_number() {
+    let (n, model) = (135_000, LinearModel::new(3, Logistic));
+    let risk = Risk { linear_norm: 0.0, linear_error: 0.0, ..risk(n, 3, 1, 100.0) };
+    let certificate = Certificate::new(&risk, 1e-6).unwrap();
+    let computed: Vec<[u64; 2]> = (0..3)
+        .map(|seed| {
+            let (_, examples) = adversarial(n, 3, 100.0, 1, seed);
+            let mut source = MemorySource::new(examples, 1.0, 1.0);
+            [None, Some(7)].map(|gradients| {
+                let mut batches = RowBatches::new(&mut source, Order::Declared);
+                let mut control = Control { gradients, ..Control::default() };
+                of_a_sample(&model, &mut batches, &[0.0; 3], &[], &certificate, &mut control).unwrap().unwrap().1
+            })
+        })
+        .collect();
+    assert!(computed.iter().all(|[needed, all]| *needed < 40 && *all == 48), "{computed:?}");
+}
+
+/// Rows longer than what is near in a cache are read one after the other.
+#[test]
+fn long_rows_have_gradients() {
+    let (n, dim) = (3, 20_000);
+    let examples = Examples::dense(vec![0.005; n * dim], vec![1.0, -1.0, 1.0], dim).unwrap();
+    let certificate = Certificate::new(&Risk { linear_norm: 0.0, ..risk(n, dim, 1, 10.0) }, 1e-3).unwrap();
+    let mut source = MemorySource::new(examples, 1.0, 1.0);
+    let mut batches = RowBatches::new(&mut source, Order::Declared);
+    let model = LinearModel::new(dim, Logistic);
+    let found = certified(&model, &mut batches, vec![0.0; dim], &[], &certificate, &mut Control::default()).unwrap();
+    assert!(found[0] > 0.0 && found.iter().all(|weight| *weight == found[0]));
 }
 
 /// With many records the search starts from the minimiser of a sample: the certified point is the same within its tolerance, and
