@@ -11,15 +11,15 @@
 //!
 //! The solver is the limited-memory quasi-Newton method, followed by Nesterov's accelerated gradient method. The quasi-Newton
 //! method is preconditioned with the curvature where that costs little ([`Curved`](dp_losses::Curved)), recomputed after 4, 8 and
-//! 16 more gradients. Its steps are then Newton steps, corrected by later gradients. With many records for each feature, it runs
-//! first on a sample of at most an eighth of the records, which is copied to memory; from there the gradients of all records are
+//! 16 more gradients. Its steps are then Newton steps, corrected by later gradients. With one output and many records for each
+//! feature, it runs first on a sample of at most an eighth of the records, which is copied to memory; from there the gradients of all records are
 //! a few, with the curvature of the first. Where a computed gradient is short
-//! enough, it is computed again at that point as a [`CompensatedGradient`], which is tested: its error, see
+//! enough, it is computed again at that point as a [`CompensatedGradient`](dp_losses::CompensatedGradient), which is tested: its error, see
 //! [`Risk::gradient_error`], does not grow with the number of records. If no test has passed after a number of gradients that
 //! depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes over. It contracts by
 //! `1 - γ/β` per step: after `⌈(β/γ) ln(D/τ)⌉` steps from distance at most `D` its result is within `τ` without any test.
 //!
-//! Gradients are sums over chunks of records, which [`Workers`] compute and which are added up in the order of
+//! Gradients are sums over chunks of records, which [`Workers`](dp_data::Workers) compute and which are added up in the order of
 //! the records: no bit depends on the number of threads.
 //!
 //! # Privacy
@@ -99,7 +99,7 @@ impl Risk {
     /// From the left: the derivative (8 ulp; `c = 2 (C + 8)` for softmax), its product with the row, the last rounding of the
     /// sum and its quotient by n; the rounding of a prediction and of its product with the target, multiplied by the loss's
     /// [`condition`](Self::condition) κ; the rounding of the regulariser and of the linear term; the remaining error of
-    /// [`CompensatedGradient`] in the prediction's products and sums, multiplied by the smoothness β; its remaining error in
+    /// [`CompensatedGradient`](dp_losses::CompensatedGradient) in the prediction's products and sums, multiplied by the smoothness β; its remaining error in
     /// the sum over examples. Without the second-order terms, none grows with n or with the parameters' norm.
     pub fn gradient_error(&self) -> f64 {
         let Self { n, smoothness, strong_convexity, data_lipschitz, condition, .. } = *self;

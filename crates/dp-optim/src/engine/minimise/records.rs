@@ -80,6 +80,10 @@ impl<F: RealField + Copy, B> Records<'_, F, B> {
         B: Batches<F, M>,
     {
         let dim = model.features();
+        // The coupling between the blocks of several classes is learnt from the gradients of all records, whatever the start.
+        if model.parameters() != dim {
+            return Ok(None);
+        }
         let Some(stride) = stride(dim as u64, n) else { return Ok(None) };
         let mut sample = Gather { stride, position: 0, rows: BlockBuffer::default(), pace: Pace::quiet(control) };
         if let Some(rows) = checked_unexpanded(batches, n)? {
