@@ -10,14 +10,14 @@
 //! prediction 0, `F(w*) ≤ F(0)` gives `‖w*‖ ≤ (‖t‖ + √(‖t‖² + 2γℓ₀))/γ`, which is far smaller.
 //!
 //! The solver is the limited-memory quasi-Newton method, followed by Nesterov's accelerated gradient method. The quasi-Newton
-//! method is preconditioned with the curvature where that costs little ([`Curved`](dp_losses::Curved)), recomputed after 4, 8 and
-//! 16 more gradients. Its steps are then Newton steps, corrected by later gradients. With one output and many records for each
-//! feature, it runs first on a sample of at most an eighth of the records, which is copied to memory; from there the gradients of all records are
-//! a few, with the curvature of the first. Where a computed gradient is short
-//! enough, it is computed again at that point as a [`CompensatedGradient`](dp_losses::CompensatedGradient), which is tested: its error, see
+//! method is preconditioned with the curvature where that costs little ([`Curved`](dp_losses::Curved)), recomputed after 4, 8
+//! and 16 more gradients. Its steps are then Newton steps, corrected by later gradients. With one output and many records for
+//! each feature, it runs first on a sample of at most an eighth of the records, which is copied to memory; from there the
+//! gradients of all records are a few, with the curvature of the first. Where a computed gradient is short enough, it is
+//! computed again at that point as a [`CompensatedGradient`](dp_losses::CompensatedGradient), which is tested: its error, see
 //! [`Risk::gradient_error`], does not grow with the number of records. If no test has passed after a number of gradients that
-//! depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes over. It contracts by
-//! `1 - γ/β` per step: after `⌈(β/γ) ln(D/τ)⌉` steps from distance at most `D` its result is within `τ` without any test.
+//! depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes over. It contracts by `1 -
+//! γ/β` per step: after `⌈(β/γ) ln(D/τ)⌉` steps from distance at most `D` its result is within `τ` without any test.
 //!
 //! Gradients are sums over chunks of records, which [`Workers`](dp_data::Workers) compute and which are added up in the order of
 //! the records: no bit depends on the number of threads.

@@ -430,6 +430,35 @@ fn idle_gradients_make_those_of_a_sample_a_public_number() {
     assert!(computed.iter().all(|[needed, all]| *needed < 40 && *all == 48), "{computed:?}");
 }
 
+/// The sample of sparse rows, some of them null records, leads to the same point; a model of several outputs has none.
+#[test]
+fn a_sample_of_sparse_rows_and_null_records_leads_to_the_same_point() {
+    let (n, dim) = (135_000, 6);
+    let mut rng = SeededRng::new(8);
+    let columns = (0..n).flat_map(|i| [(i % 3) as u32, 3 + (i / 7 % 3) as u32]).collect();
+    let values = (0..2 * n).map(|_| rng.random_range(-0.7..0.7)).collect();
+    let targets = (0..n).map(|i| if i % 5 < 2 { 1.0 } else { -1.0 }).collect();
+    let examples = Examples::sparse((0..=n).map(|i| 2 * i).collect(), columns, values, targets, dim).unwrap();
+    let examples = examples.with_valid((0..n).map(|i| i % 11 != 3).collect()).unwrap();
+    let risk = Risk { linear_norm: 0.0, linear_error: 0.0, ..risk(n, dim, 1, 1e4) };
+    let (certificate, model) = (Certificate::new(&risk, 1e-6).unwrap(), LinearModel::new(dim, Logistic));
+    let mut source = MemorySource::new(examples, 1.0, 1.0);
+    let mut batches = RowBatches::new(&mut source, Order::Declared);
+    let control = &mut Control::default();
+    let (start, linear) = (vec![0.0; dim], vec![1e-4; dim]);
+    let sample = of_a_sample(&model, &mut batches, &start, &linear, &certificate, control).unwrap().unwrap().0;
+    let found = certified(&model, &mut batches, start.clone(), &linear, &certificate, control).unwrap();
+    let mut full = FullGradient::new(&model, &linear, &certificate);
+    let all = quasi_newton(&mut full, &model, &mut Records::All(&mut batches), start, control).unwrap().into_point();
+    let apart = |a: &[f64], b: &[f64]| a.iter().zip(b).fold(0.0f64, |norm, (a, b)| norm.hypot(a - b));
+    assert!(apart(&found, &all) <= 2.0 * certificate.tolerance());
+    // That of the sample is near, and is not that of all records.
+    assert!((1e-4..0.3).contains(&apart(&sample, &all)), "{}", apart(&sample, &all));
+    let softmax = SoftmaxModel::new(dim, Softmax::new(3).unwrap());
+    let none = of_a_sample(&softmax, &mut batches, &[0.0; 18], &[], &certificate, control).unwrap();
+    assert!(none.is_none());
+}
+
 /// Rows longer than what is near in a cache are read one after the other.
 #[test]
 fn long_rows_have_gradients() {
