@@ -16,8 +16,8 @@
 //! gradients of all records are a few, with the curvature of the first. Where a computed gradient is short enough, it is
 //! computed again at that point as a [`CompensatedGradient`](dp_losses::CompensatedGradient), which is tested: its error, see
 //! [`Risk::gradient_error`], does not grow with the number of records. If no test has passed after a number of gradients that
-//! depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes over. It contracts by `1 -
-//! γ/β` per step: after `⌈(β/γ) ln(D/τ)⌉` steps from distance at most `D` its result is within `τ` without any test.
+//! depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes over. It contracts by
+//! `1 - γ/β` per step: after `⌈(β/γ) ln(D/τ)⌉` steps from distance at most `D` its result is within `τ` without any test.
 //!
 //! Gradients are sums over chunks of records, which [`Workers`](dp_data::Workers) compute and which are added up in the order of
 //! the records: no bit depends on the number of threads.
