@@ -56,9 +56,9 @@ impl<F: Real> Drawn<F> {
     }
 }
 
-/// Returns a pseudo-random number in `[0, 1)` for a number: the mixing function of SplitMix64.
-pub(super) fn place(number: u64) -> f64 {
-    let mut hash = (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+/// Returns `u_j`, from the mixing function of SplitMix64.
+pub(super) fn place(j: u64) -> f64 {
+    let mut hash = (j + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     ((hash ^ (hash >> 31)) >> 11) as f64 / (1u64 << 53) as f64

@@ -87,14 +87,14 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
         }
     }
 
-    /// The gradient of the risk of a sample of `n` records. The goal is a fraction of the distance of its gradients from those of
-    /// all records.
+    /// Creates the gradient of the risk of a sample of `n` records. The goal is a small fraction of the standard error with which
+    /// it estimates the gradient of all records.
     pub(super) fn of_sample<M: Chunked<F>>(model: &M, linear: &'l [F], certificate: &'l Certificate, n: u64) -> Self {
         let norm = OF_SAMPLE_ERROR * certificate.data_lipschitz / (n as f64).sqrt();
         Self { goal: Goal::Norm(norm), n, ..Self::new(model, linear, certificate) }
     }
 
-    /// The search starts from the minimiser of a sample.
+    /// Computes the curvature less often, for a search that starts from the minimiser of a sample.
     pub(super) fn after_sample(self) -> Self {
         Self { gradients_per_curvature: GRADIENTS_PER_CURVATURE[1], ..self }
     }

@@ -23,7 +23,7 @@ const RECORDS: u64 = 1 << 14;
 const RECORDS_PER_FEATURE: u64 = 64;
 /// Minimum number of records for each feature: with fewer, the minimiser of a sample is no better than any other start.
 const LEAST_PER_FEATURE: u64 = 16;
-/// Maximum number of numbers of a sample, but for an eighth: 32 MiB in double precision.
+/// Numbers in a sample, 32 MiB in double precision: whole strides exceed them by an eighth at most.
 const NUMBERS: u64 = 1 << 22;
 /// Minimum number of records for each sampled one.
 const LEAST_STRIDE: u64 = 8;
@@ -98,7 +98,7 @@ impl<F: RealField + Copy, B> Records<'_, F, B> {
         Ok(Some(Self::Sample { rows: sample.rows, dim }))
     }
 
-    /// Returns the number of records of a sample.
+    /// Returns the number of records of a sample, 0 if these are all records.
     pub(super) fn sampled(&self) -> u64 {
         match self {
             Self::All(_) => 0,
