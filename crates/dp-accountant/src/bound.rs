@@ -241,7 +241,7 @@ fn epsilon_of(leaves: Leaves, delta: Delta, known: Option<Bracket>) -> Result<Bo
         if let Some(bracket) = exact {
             best.improve(bracket.upper, bracket.engine.into());
         }
-        if !parts.is_settled(exact) {
+        if !parts.is_settled(exact, f64::INFINITY) {
             best.improve(parts.renyi.epsilon(delta), Theorem::Renyi);
             if let Some(bracket) = parts.curve_without_pure().and_then(|curve| curve.epsilon(delta).ok()) {
                 best.improve(add_up(bracket.upper, parts.pure_sum()), Theorem::BasicComposition);
@@ -337,7 +337,7 @@ fn delta_of(leaves: Leaves, epsilon: f64, known: Option<Bracket>) -> Result<Boun
             best.improve(bracket.upper, bracket.engine.into());
             Some(bracket)
         });
-        if !parts.is_settled(exact) {
+        if !parts.is_settled(exact, 1.0) {
             best.improve(parts.renyi.delta(epsilon)?, Theorem::Renyi);
             if let Some(curve) = parts.curve_without_pure().filter(|_| left >= 0.0)
                 && let Ok(bracket) = curve.delta(left)
@@ -478,9 +478,13 @@ impl Parts {
         PrivacyCurve::from_leaves(self.without_pure.clone()).ok()
     }
 
-    /// Returns whether no other theorem can noticeably improve on this exact bracket.
-    fn is_settled(&self, exact: Option<Bracket>) -> bool {
-        exact.is_some_and(|bracket| self.is_dominated && bracket.upper <= bracket.lower * SETTLED)
+    /// Returns whether no other theorem can noticeably improve on this exact bracket, which is close or a closed form that did
+    /// not fail. The upper end of objective perturbation is a curve that gives its Renyi bound too.
+    fn is_settled(&self, exact: Option<Bracket>, useless: f64) -> bool {
+        let is_close = |Bracket { lower, upper, engine }| {
+            upper <= lower * SETTLED || engine == Engine::ClosedForm && upper < useless
+        };
+        self.is_dominated && exact.is_some_and(is_close)
     }
 
     fn trivial(&self) -> Option<Theorem> {

@@ -15,7 +15,7 @@ pub struct Bracket {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Engine {
-    /// A closed form.
+    /// A closed form, or an integral over the loss of one release.
     ClosedForm,
     /// The contour integral of the moment function.
     Contour,

@@ -45,7 +45,7 @@ use crate::work;
 /// | any of these together, with many repetitions | contour integral |
 /// | the same with few repetitions; releases with another dominating pair; events given as a pair | composed loss distributions |
 /// | a replaced record of a Poisson sample whose contributions' norms may exceed half their distance | composed loss distributions; below, the pair that two contributions attain |
-/// | objective perturbation: its envelope above, the Gaussian mechanism below | a closed form; composed loss distributions |
+/// | objective perturbation: its envelope above, the Gaussian mechanism below | alone or beside Gaussians an integral over one loss; composed loss distributions |
 /// | approximate guarantees anywhere | their failures as a probability, their epsilons as pure guarantees |
 ///
 /// A pure or approximate guarantee represents the worst mechanism that has it (randomised response). Ratios of sensitivity to

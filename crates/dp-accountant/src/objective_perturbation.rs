@@ -57,16 +57,21 @@
 //! 2023, "Improving the privacy and practicality of objective perturbation" ([`published_rdp`]). The bounds are derived
 //! here.
 
+mod beside;
 mod law;
 mod monotone;
 mod pure;
 mod sided;
 
+use core::cell::Cell;
+
 use crate::error::{Error, non_negative, positive};
 use crate::event::MarginLoss;
+use crate::gaussian::{curve_point, epsilon_at};
 use crate::normal::{LN_SQRT_2_PI, mills_ratio, upper_tail};
 use crate::params::{Delta, RdpOrder};
 use crate::root::{Tangent, least_safe};
+pub(crate) use beside::BesideGaussians;
 pub(crate) use law::{law, least_mu};
 use monotone::Monotone;
 pub use pure::pure_epsilon;
@@ -74,6 +79,9 @@ use sided::Sided;
 
 /// Least order whose divergence is computed; it is used for smaller orders too, whose divergence is smaller.
 const LEAST_ORDER: f64 = 1.0 + 1e-5;
+
+/// Largest epsilon of a search.
+const LARGEST_EPSILON: f64 = 1e12;
 
 /// Returns delta at `epsilon` of one release; `std_dev` and `regularization` as in
 /// [`DpEvent::ObjectivePerturbation`](crate::DpEvent::ObjectivePerturbation).
@@ -110,7 +118,8 @@ pub fn delta(std_dev: f64, regularization: f64, loss: MarginLoss, epsilon: f64) 
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 pub fn epsilon(std_dev: f64, regularization: f64, loss: MarginLoss, delta: Delta) -> Result<f64, Error> {
-    Ok(Pair::checked(std_dev, regularization, loss)?.epsilon(delta.get()))
+    let pair = Pair::checked(std_dev, regularization, loss)?;
+    Ok(epsilon_of(delta.get(), pair.mu(), |epsilon| pair.delta(epsilon)))
 }
 
 /// Returns the Renyi divergence of one release, in the worse direction, from the envelope of both.
@@ -254,25 +263,6 @@ impl Pair {
         if delta < 1.0 { delta } else { 1.0 }
     }
 
-    pub(crate) fn epsilon(&self, delta: f64) -> f64 {
-        if !(delta > 0.0) {
-            return f64::INFINITY;
-        }
-        if self.delta(0.0) <= delta {
-            return 0.0;
-        }
-        let log_delta = delta.ln() - 4.0 * f64::EPSILON * (1.0 - delta.ln());
-        let at = |epsilon: f64| self.delta(epsilon).ln() - log_delta;
-        let mut high = 1.0;
-        while at(high) > 0.0 && high < 1e12 {
-            high *= 2.0;
-        }
-        least_safe(0.0, 0.5 * high, high, |epsilon| {
-            let (value, step) = (at(epsilon), 1e-6 * high);
-            Tangent { value, slope: (at(epsilon + step) - value) / step }
-        })
-    }
-
     /// Returns an upper bound on the Renyi divergence of order `order >= 1`, in both directions.
     pub(crate) fn rdp(&self, order: f64) -> f64 {
         let order = order.max(LEAST_ORDER);
@@ -281,6 +271,14 @@ impl Pair {
             Self::Sided(pair) => pair.rdp(order),
         };
         if divergence.is_nan() { f64::INFINITY } else { divergence }
+    }
+
+    /// Returns the ratio of sensitivity to noise.
+    fn mu(&self) -> f64 {
+        match self {
+            Self::Monotone(pair) => pair.mu(),
+            Self::Sided(pair) => pair.mu(),
+        }
     }
 
     /// Returns `v/2`, the limit of the divergence over the order at large orders, and the amount by which a loss exceeds the
@@ -319,6 +317,34 @@ impl Pair {
         }
         largest.max(beyond(order) * (1.0 + 8.0 * f64::EPSILON))
     }
+}
+
+/// Returns the least epsilon at which `delta_at` is at most `delta`, rounded up; infinite for 0. The search starts from the
+/// Gaussian mechanism of ratio `mu`, which costs a little less; slopes are those through the last two points.
+fn epsilon_of(delta: f64, mu: f64, delta_at: impl Fn(f64) -> f64) -> f64 {
+    if !(delta > 0.0) {
+        return f64::INFINITY;
+    }
+    let log_delta = delta.ln() - 4.0 * f64::EPSILON * (1.0 - delta.ln());
+    let at = |epsilon: f64| delta_at(epsilon).ln() - log_delta;
+    let least = if mu > 0.0 && mu.is_finite() { epsilon_at(mu, log_delta).min(LARGEST_EPSILON) } else { 0.0 };
+    let (mut low, mut high, mut step) = ((0.0, f64::NAN), (least, at(least)), 0.02 * least + 1e-9);
+    while high.1 > 0.0 && high.0 < LARGEST_EPSILON {
+        low = high;
+        let next = high.0 + step;
+        (high, step) = ((next, at(next)), 4.0 * step);
+    }
+    if high.0 == 0.0 {
+        return 0.0;
+    }
+    let (before, first) = (Cell::new(low), curve_point(mu, high.0).by_epsilon);
+    least_safe(low.0, high.0, high.0, |epsilon| {
+        let value = if epsilon == high.0 { high.1 } else { at(epsilon) };
+        let (other, at_other) = before.replace((epsilon, value));
+        // The first point may be the only one.
+        let slope = if at_other.is_nan() { first } else { (value - at_other) / (epsilon - other) };
+        Tangent { value, slope: if slope < 0.0 { slope } else { f64::NAN } }
+    })
 }
 
 /// Returns the largest logarithm of the determinants' ratio for one record of a softmax: `(C - 1) ln(1 + 1/(C lambda))`.

@@ -6,7 +6,7 @@ use crate::gaussian::{curve_point, epsilon_at};
 use crate::gaussian_mixture::GaussianMixture;
 use crate::leaves::{Leaf, Leaves};
 use crate::logspace::log_add;
-use crate::objective_perturbation::{Pair, least_mu};
+use crate::objective_perturbation::{BesideGaussians, Pair, least_mu};
 use crate::pure;
 use crate::rounding::{add_up, count_up, mul_up};
 use crate::sampled_replacement::Pair as ReplacementPair;
@@ -33,8 +33,8 @@ pub(super) enum ClosedForm {
     Sampled { rate: f64, mu: f64 },
     /// One Gaussian release from a Poisson sample in which one record is replaced.
     Replaced(ReplacementPair),
-    /// One objective perturbation: the pair that dominates it, and `mu` of the Gaussian mechanism that it dominates.
-    ObjectivePerturbation { pair: Pair, mu: f64 },
+    /// One objective perturbation, alone or beside Gaussians; `mu` is that of Gaussians that cost no more.
+    ObjectivePerturbation { releases: BesideGaussians, mu: f64 },
     /// Equal pure guarantees.
     Pure { epsilon: f64, count: u64 },
 }
@@ -49,10 +49,6 @@ impl ClosedForm {
             [] => return Some(Self::Nothing),
             [(Leaf::Gaussian { mu }, 1)] => return Some(Self::Gaussian(Ends::exactly(*mu))),
             [(Leaf::Laplace { x } | Leaf::LaplaceBall { x, dim: 1 }, 1)] => return Some(Self::Laplace { x: *x }),
-            [(Leaf::ObjectivePerturbation { std_dev, regularization, loss }, 1)] => {
-                let pair = Pair::new(*std_dev, *regularization, *loss);
-                return Some(Self::ObjectivePerturbation { pair, mu: least_mu(*std_dev, *loss) });
-            }
             [(Leaf::PoissonReplacement(pair), 1)] => return Some(Self::Replaced(*pair)),
             [(Leaf::PoissonGaussian { rate, mu }, 1)] => return Some(Self::Sampled { rate: *rate, mu: *mu }),
             _ => {}
@@ -76,26 +72,33 @@ impl ClosedForm {
         (count <= MAX_COUNT).then_some(Self::Pure { epsilon, count })
     }
 
+    /// Returns the closed form of Gaussians, alone or beside one other release.
     fn gaussians(leaves: &Leaves) -> Option<Self> {
         let mut square = 0.0;
-        let mut mixture = None;
+        let mut other = None;
         for (leaf, count) in leaves {
             match leaf {
                 Leaf::Gaussian { mu } => square = add_up(square, mul_up(count_up(*count), mul_up(*mu, *mu))),
-                Leaf::Mixture(found) if *count == 1 && mixture.is_none() => mixture = Some(found),
+                leaf if *count == 1 && other.is_none() => other = Some(leaf),
                 _ => return None,
             }
         }
-        match mixture {
-            Some(mixture) if mixture.components().len() > MAX_COMPONENTS => None,
-            Some(mixture) if square == 0.0 => Some(Self::Mixture(mixture.clone())),
-            Some(mixture) => Some(Self::Mixture(mixture.with_gaussian(square))),
-            None => {
-                // The sum was rounded up at most four times per leaf.
-                let slack = f64::EPSILON * (4.0 + 4.0 * leaves.len() as f64);
-                let root = square.sqrt();
-                Some(Self::Gaussian(Ends { lower: root * (1.0 - slack), upper: root * (1.0 + 2.0 * f64::EPSILON) }))
+        // The sum was rounded up at most four times per leaf.
+        let slack = f64::EPSILON * (4.0 + 4.0 * leaves.len() as f64);
+        let root = square.sqrt();
+        let together = Ends { lower: root * (1.0 - slack), upper: root * (1.0 + 2.0 * f64::EPSILON) };
+        match other {
+            None => Some(Self::Gaussian(together)),
+            Some(Leaf::Mixture(mixture)) if mixture.components().len() > MAX_COMPONENTS => None,
+            Some(Leaf::Mixture(mixture)) if square == 0.0 => Some(Self::Mixture(mixture.clone())),
+            Some(Leaf::Mixture(mixture)) => Some(Self::Mixture(mixture.with_gaussian(square))),
+            Some(Leaf::ObjectivePerturbation { std_dev, regularization, loss }) => {
+                let releases = BesideGaussians::new(Pair::new(*std_dev, *regularization, *loss), together.upper)?;
+                let own = least_mu(*std_dev, *loss);
+                let mu = if square == 0.0 { own } else { own.hypot(together.lower) * (1.0 - 2.0 * f64::EPSILON) };
+                Some(Self::ObjectivePerturbation { releases, mu })
             }
+            Some(_) => None,
         }
     }
 
@@ -119,8 +122,8 @@ impl ClosedForm {
             }
             Self::Sampled { rate, mu } => single_step::log_delta(*rate, *mu, epsilon),
             Self::Replaced(pair) => pair.log_delta(epsilon),
-            Self::ObjectivePerturbation { pair, mu } => {
-                let log = pair.delta(epsilon).ln();
+            Self::ObjectivePerturbation { releases, mu } => {
+                let log = releases.delta(epsilon).ln();
                 let upper = (log + f64::EPSILON * log.abs()).min(0.0);
                 Ends { lower: gaussian_log_delta_down(*mu, epsilon).min(upper), upper }
             }
@@ -160,8 +163,8 @@ impl ClosedForm {
             }
             Self::Sampled { rate, mu } => single_step::epsilon(*rate, *mu, low, high),
             Self::Replaced(pair) => pair.epsilon(low, high),
-            Self::ObjectivePerturbation { pair, mu } => {
-                let upper = pair.epsilon(low.exp() * (1.0 - f64::EPSILON * (4.0 + low.abs())));
+            Self::ObjectivePerturbation { releases, mu } => {
+                let upper = releases.epsilon(low.exp() * (1.0 - f64::EPSILON * (4.0 + low.abs())));
                 let lower = if *mu > 0.0 { gaussian_epsilon_down(*mu, high) } else { 0.0 };
                 Ends { lower: lower.min(upper), upper }
             }

@@ -14,7 +14,7 @@ use crate::normal::upper_tail;
 use crate::quadrature::{panel, panel_with_error};
 
 /// Number of standard deviations beyond which the normal tail is below 1e-300.
-const REACH: f64 = 38.5;
+pub(super) const REACH: f64 = 38.5;
 
 /// Largest change of the logarithm of the normal density across a panel.
 const LARGEST_CHANGE: f64 = 4.0;
@@ -29,10 +29,10 @@ const MAX_HALVINGS: u32 = 12;
 const QUADRATURE: f64 = 1e-12;
 
 /// Largest surplus, relative to the mass without loss, for which a law is available.
-const LARGEST_SURPLUS: f64 = 1e-6;
+pub(super) const LARGEST_SURPLUS: f64 = 1e-6;
 
 /// Largest ratio of sensitivity to noise; beyond it there is no protection.
-const LARGEST_MU: f64 = 100.0;
+pub(super) const LARGEST_MU: f64 = 100.0;
 
 /// Returns the ratio of sensitivity to noise, rounded down, of a Gaussian mechanism that costs no more than one release.
 pub(crate) fn least_mu(std_dev: f64, loss: MarginLoss) -> f64 {
@@ -60,7 +60,7 @@ pub(crate) fn law(std_dev: f64, regularization: f64, loss: MarginLoss) -> Option
 
 /// Returns a bound on the relative rounding error of normal tails whose argument is a sum of terms up to `extreme`; beyond 40 the
 /// tail is zero.
-fn rounding(extreme: f64) -> f64 {
+pub(super) fn rounding(extreme: f64) -> f64 {
     f64::EPSILON * (64.0 + 32.0 * extreme * (1.0 + extreme.min(40.0)))
 }
 
@@ -206,9 +206,7 @@ impl LossLaw for MonotoneLaw {
     }
 
     fn threshold_error(&self, loss: f64) -> f64 {
-        // Rounding of y, of the excess's three terms (the last two are below 1), and of the search.
-        let terms = loss.abs() + 2.0 * self.pair.half_variance() + self.pair.excess_terms();
-        self.surplus + 32.0 * f64::EPSILON * terms
+        self.surplus + self.pair.loss_error(loss)
     }
 }
 
@@ -239,7 +237,7 @@ impl LossLaw for Sided {
     }
 
     fn threshold_error(&self, loss: f64) -> f64 {
-        8.0 * f64::EPSILON * (loss.abs() + self.shift() + 2.0 * self.half_variance())
+        self.loss_error(loss)
     }
 }
 

@@ -13,9 +13,11 @@
 //!
 //! All quantities are sums of the Gaussian mechanism's and of an excess, so that nothing cancels.
 
+use super::beside::{CONSTANT, Tail};
+use super::law::rounding;
 use super::{log_tilted_tail, log_upper_tail};
 use crate::gaussian::{curve_point, exp_up};
-use crate::normal::density;
+use crate::normal::{density, upper_tail};
 use crate::quadrature::{Estimate, integrate};
 
 /// Number of standard deviations beyond which the normal density underflows.
@@ -91,17 +93,22 @@ impl Monotone {
             let (gained, lost) = both(start);
             gained.lower() - lost.upper()
         };
+        // Newton's method: at y* the balance has the slope -(1 - e^-M) times the density.
         let (mut low, mut high) = (0.0, self.end().min(0.5 * self.mu * self.mu + REACH * self.mu));
+        let mut start = 0.0;
         for _ in 0..90 {
-            let middle = 0.5 * (low + high);
-            if balance(middle) >= 0.0 {
-                low = middle;
+            let value = balance(start);
+            if value >= 0.0 {
+                low = start;
             } else {
-                high = middle;
+                high = start;
             }
-            if high - low <= 1e-13 * high {
+            let slope = self.weight(start, 0.0) * (-start - self.excess_at(start)).exp_m1();
+            let next = (start - value / slope) * (1.0 - 1e-14);
+            if high - low <= 1e-13 * high || value >= 0.0 && (next - start).abs() <= 1e-13 * start {
                 break;
             }
+            start = if next > low && next < high { next } else { 0.5 * (low + high) };
         }
         let (gained, lost) = both(low);
         Self { start: low, surplus: (gained.upper() - lost.lower()).clamp(0.0, 1.0), ..self }
@@ -126,7 +133,7 @@ impl Monotone {
     }
 
     /// Returns an upper bound on the largest term of the excess, other than two terms below 1 and one below `y`.
-    pub(super) fn excess_terms(&self) -> f64 {
+    fn excess_terms(&self) -> f64 {
         match self.excess {
             Excess::Nothing => 0.0,
             Excess::Shift(shift) => shift,
@@ -171,6 +178,62 @@ impl Monotone {
         let Excess::Logistic { kappa, .. } = self.excess else { return (0.0, 0.0) };
         let (y, excess, _) = self.point(kappa, w);
         (y + excess, y)
+    }
+
+    /// Returns the `y` at which the loss is `loss`, at least [`touches`](Self::touches).
+    fn at_loss(&self, loss: f64) -> f64 {
+        match self.excess {
+            Excess::Logistic { first, .. } if loss < self.end() => {
+                self.loss_at(self.parameter_of_loss(loss, first, 1.0)).1.max(self.start)
+            }
+            Excess::Shift(shift) => (loss - shift).max(self.start),
+            _ => loss,
+        }
+    }
+
+    /// Returns the tails of the losses of removal and of addition.
+    pub(super) fn tails(&self) -> [Tail<'_>; 2] {
+        let (mu, half, touches) = (self.mu, 0.5 * self.mu, self.touches());
+        let beyond = move |y: f64| upper_tail(y / mu - half) * (1.0 + rounding(y.abs() / mu + half));
+        let reach = mu * (REACH + half) + self.largest_excess();
+        let loss_error = self.loss_error(reach);
+        let mut ends = vec![(-CONSTANT * mu, false), (0.0, true), (touches, false)];
+        ends.extend((self.end() > touches && self.end().is_finite()).then_some((self.end(), true)));
+        let removal = move |loss: f64| match loss {
+            ..0.0 => beyond(loss),
+            _ if loss < touches => beyond(self.start),
+            _ => beyond(self.at_loss(loss)),
+        };
+        // Q(L <= 0): both masses below, and the surplus.
+        let without_loss = beyond(0.0) - upper_tail(self.start / mu - half) + self.surplus;
+        let not_positive = (upper_tail(-half) + without_loss + 8.0 * f64::EPSILON).min(1.0);
+        let addition = move |loss: f64| match loss {
+            _ if loss > 0.0 => beyond(loss),
+            _ if loss > -touches => not_positive,
+            // The excess decreases: Q(L > l) = E_P[e^-L; y > y_l] is at least e^-(excess at y_l) times the Gaussian's tail. The
+            // product decreases too, as the excess has a slope above -1/2, and the logarithm of the tail one below -1/2.
+            _ => {
+                let y = self.at_loss(-loss);
+                let beyond = (loss + y).min(0.0).exp() * upper_tail(y / mu + half);
+                (1.0 - beyond * (1.0 - rounding(y / mu + half))) * (1.0 + f64::EPSILON)
+            }
+        };
+        [
+            Tail { ends, above: Box::new(removal), mu, reach, loss_error },
+            Tail {
+                ends: vec![(-touches - CONSTANT * mu, false), (-touches, true), (0.0, false)],
+                above: Box::new(addition),
+                mu,
+                reach,
+                loss_error: loss_error + self.relative_surplus(),
+            },
+        ]
+    }
+
+    /// Returns a bound on the error of a loss up to `loss`: the rounding of `y`, of the excess's three terms, the last two of which
+    /// are below 1, and of the search.
+    pub(super) fn loss_error(&self, loss: f64) -> f64 {
+        32.0 * f64::EPSILON * (loss.abs() + 2.0 * self.half_variance() + self.excess_terms())
     }
 
     /// Returns the density of `Q` with respect to the parameter `w`.

@@ -21,6 +21,8 @@
 //!
 //! `y + c`, then `h`, then `y`. The second mass is then `T(k) + int e^-M` over the three pieces beyond `l`.
 
+use super::beside::{CONSTANT, Tail};
+use super::law::{REACH, rounding};
 use super::log_upper_tail;
 use crate::gaussian::{curve_point, exp_up};
 use crate::logspace::{log_add, log_sub};
@@ -161,6 +163,44 @@ impl Sided {
     /// Returns `l`: the `z` from which on, under `P`, the loss is positive.
     pub(super) fn high(&self) -> f64 {
         self.high
+    }
+
+    /// Returns a bound on the error of a loss up to `loss`.
+    pub(super) fn loss_error(&self, loss: f64) -> f64 {
+        8.0 * f64::EPSILON * (loss.abs() + self.shift + 2.0 * self.half_variance())
+    }
+
+    /// Returns the tails of the losses of removal and of addition.
+    pub(super) fn tails(&self) -> [Tail<'_>; 2] {
+        let Self { mu, shift, level, low, high, .. } = *self;
+        let half = 0.5 * mu;
+        // The losses of the two outermost points without loss, and those at which the formula of the place changes.
+        let (last_negative, first_positive) = (-mu * (low + half), self.loss_at(high));
+        let mut others = [mu * (high + half) + shift, mu * (high + half), level];
+        others.sort_by(f64::total_cmp);
+        let others = others.into_iter().filter(|end| *end > first_positive && end.is_finite());
+        let mut ends = vec![(-CONSTANT * mu, false), (last_negative, true), (first_positive, false)];
+        ends.extend(others.clone().map(|end| (end, true)));
+        let reach = mu * (REACH + 0.5 + half) + shift;
+        let loss_error = self.loss_error(reach);
+        let place = move |loss: f64| (loss / mu - half).max(low);
+        let outside = move |x: f64| self.outside(x) * (1.0 + rounding(x + mu));
+        let removal = move |loss: f64| match loss < last_negative {
+            true => self.inside(place(-loss) + mu) * (1.0 + rounding(place(-loss) + mu) + self.cancellation()),
+            false => outside(self.beyond(loss).max(high)),
+        };
+        let addition = move |loss: f64| match loss {
+            _ if loss > -last_negative => outside(place(loss)),
+            _ => 1.0 - self.of_q(self.beyond(-loss).max(high)) + ROUNDING,
+        };
+        let constant = -mu * (CONSTANT + half) - shift;
+        let mut of_addition = vec![(constant.min(-first_positive), false)];
+        of_addition.extend(others.rev().map(|end| (-end, true)));
+        of_addition.extend([(-first_positive, true), (-last_negative, false)]);
+        [
+            Tail { ends, above: Box::new(removal), mu, reach, loss_error },
+            Tail { ends: of_addition, above: Box::new(addition), mu, reach, loss_error },
+        ]
     }
 
     /// Returns the excess in `L <= c + mu²/2 + mu z`, where `z` has `m` times the tail of `Z`; the bound's `ln 2` contains a

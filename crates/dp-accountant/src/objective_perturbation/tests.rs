@@ -1,5 +1,6 @@
 use super::*;
-use crate::gaussian;
+use crate::exact::{Engine, PrivacyCurve};
+use crate::{DpEvent, gaussian};
 
 const LOSSES: [MarginLoss; 5] = [
     MarginLoss::Logistic,
@@ -239,6 +240,68 @@ fn the_logistic_pair_by_a_plain_sum() {
     }
 }
 
+/// Returns the Gaussian mechanism's hockey-stick curve at any real `t`.
+fn gaussian_curve(mu: f64, t: f64) -> f64 {
+    let at = gaussian::delta(mu, t.abs()).unwrap();
+    if t >= 0.0 { at } else { 1.0 - t.exp() + t.exp() * at }
+}
+
+#[test]
+fn beside_gaussians_by_a_plain_sum() {
+    for (s, lambda, g) in
+        [(1.0, 0.5, 0.4), (3.0, 1.0, 0.01), (0.7, 0.9, 3.0), (2.0, 0.1, 0.5), (5.0, 0.02, 0.1), (1.2, 2.0, 0.01)]
+    {
+        let pair = Pair::new(s, lambda, MarginLoss::Logistic);
+        let Pair::Monotone(monotone) = pair else { unreachable!() };
+        let grid = logistic_grid(s, lambda, monotone.start());
+        let releases = BesideGaussians::new(pair, g).unwrap();
+        for epsilon in [0.0, 0.05, 0.3, 1.0, 2.5] {
+            let removal: f64 = grid.iter().map(|(loss, p)| p * gaussian_curve(g, epsilon - loss)).sum();
+            let addition: f64 =
+                grid.iter().map(|(loss, p)| p * (-loss).exp() * gaussian_curve(g, epsilon + loss)).sum();
+            let expected = removal.max(addition);
+            let got = releases.delta(epsilon);
+            assert!((got - expected).abs() < 2e-3 * expected + 1e-6, "{s} {lambda} {g} {epsilon}: {got} {expected}");
+        }
+    }
+}
+
+/// Returns both ends of delta by discretised loss distributions: a pure guarantee that costs nearly nothing excludes the integral.
+fn by_distributions(release: DpEvent, g: f64, epsilon: f64) -> (f64, f64) {
+    let noise = DpEvent::Gaussian { std_dev: 1.0, sensitivity: g };
+    let events = vec![release, noise, DpEvent::PureDp { epsilon: 1e-13 }];
+    let bracket = PrivacyCurve::new(&DpEvent::Composed { events }).unwrap().delta(epsilon).unwrap();
+    assert_eq!(bracket.engine, Engine::LossDistribution);
+    (bracket.lower, bracket.upper)
+}
+
+#[test]
+fn beside_gaussians_costs_what_the_loss_distributions_say() {
+    for loss in ALL {
+        for (s, lambda, ratio) in
+            [(3.0, 1.0, 0.3), (8.0, 0.3, 0.05), (0.8, 20.0, 1.0), (40.0, 5.0, 3.0), (5.0, 0.02, 0.3), (1.0, 86.0, 4.5)]
+        {
+            let g = ratio / s;
+            let release = DpEvent::ObjectivePerturbation { std_dev: s, regularization: lambda, loss };
+            let Some(releases) = BesideGaussians::new(Pair::new(s, lambda, loss), g) else {
+                assert!(matches!(loss, MarginLoss::Softmax { .. }), "{loss:?} {s} {lambda}");
+                continue;
+            };
+            for z in [0.0, 1.0, 3.0, 6.0] {
+                let epsilon = z * g.hypot(1.0 / s);
+                let got = releases.delta(epsilon);
+                let (lower, upper) = by_distributions(release.clone(), g, epsilon);
+                assert!(
+                    got <= upper * (1.0 + 1e-9) && got >= lower && got >= upper * (1.0 - 3e-3),
+                    "{loss:?} {s} {lambda} {ratio} {epsilon}: {got} {lower} {upper}"
+                );
+                let found = releases.epsilon(got);
+                assert!(releases.delta(found) <= got && found <= epsilon * (1.0 + 1e-9) + 1e-9, "{epsilon} {found}");
+            }
+        }
+    }
+}
+
 #[test]
 fn is_the_gaussian_mechanism_beyond_one_over_the_regularisation_and_never_below_it() {
     for loss in ALL {
@@ -277,7 +340,7 @@ fn delta_is_convex_in_the_ratio_and_epsilon_inverts_it() {
                 );
             }
             for delta in [1e-3, 1e-8, 1e-15] {
-                let epsilon = pair.epsilon(delta);
+                let epsilon = epsilon_of(delta, pair.mu(), |epsilon| pair.delta(epsilon));
                 assert!(pair.delta(epsilon) <= delta && pair.delta(epsilon * (1.0 - 1e-6)) > delta, "{loss:?} {delta}");
             }
         }
