@@ -151,6 +151,31 @@ impl NumericBlock {
         }
     }
 
+    /// As [`push`](Self::push) for cells without quotes, given the columns' runs of consecutive cells: of each run the end of the
+    /// cell before it and the ends of its cells, from `first` on.
+    #[inline]
+    pub(crate) fn push_runs<'e>(&mut self, text: &[u8], first: usize, runs: impl Iterator<Item = &'e [u32]>) {
+        let mut column = self.columns.len() * self.rows.len();
+        self.rows.push(RowState::Valid);
+        for ends in runs {
+            let (before, ends) = (&ends[..ends.len() - 1], &ends[1..]);
+            let run = column..column + ends.len();
+            column = run.end;
+            let Cells { ends: places, lengths, low, high, .. } = &mut self.cells;
+            let (places, lengths) = (&mut places[run.clone()], &mut lengths[run.clone()]);
+            let mut longest = 0;
+            for i in 0..ends.len() {
+                let length = ends[i].wrapping_sub(before[i]).wrapping_sub(1);
+                longest = if length > longest { length } else { longest };
+                (places[i], lengths[i]) = (first + ends[i] as usize, u64::from(length));
+            }
+            words_before(text, places, LONGEST / 2, &mut high[run.clone()]);
+            if longest as usize > LONGEST / 2 {
+                words_before(text, places, LONGEST, &mut low[run]);
+            }
+        }
+    }
+
     /// Encodes the rows that were added since [`clear`](Self::clear).
     pub(crate) fn encode(&mut self, encoder: &Encoder, text: &[u8], row: &mut RowBuffer) {
         let count = self.columns.len() * self.rows.len();
@@ -211,6 +236,15 @@ impl NumericBlock {
         clamped.fill(0);
         first.fill(f64::NAN);
         varies.fill(0);
+    }
+}
+
+/// Reads the words that begin this many bytes before the places; zeros, which are no digits, where the text begins later.
+#[inline]
+fn words_before(text: &[u8], places: &[usize], bytes: usize, words: &mut [u64]) {
+    for (place, word) in places.iter().zip(words) {
+        let found = place.checked_sub(bytes).and_then(|first| text.get(first..)?.first_chunk());
+        *word = found.map_or(0, |bytes| u64::from_le_bytes(*bytes));
     }
 }
 

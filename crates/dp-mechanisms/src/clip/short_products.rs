@@ -1,6 +1,7 @@
 //! Sums of the outer products of rows of short whole numbers with themselves: four times as many products at a time as in double
 //! precision.
 
+use pulp::{Arch, Simd, WithSimd};
 #[cfg(target_arch = "x86_64")]
 use pulp::{NullaryFnOnce, x86::V3};
 
@@ -24,12 +25,15 @@ pub(super) const MOST_BITS: u32 = 14;
 /// large as their norm would fill such a sum in seven rows: their products are summed in double precision, where sums of fewer
 /// than `2^53` steps do not round.
 pub(super) struct ShortProducts {
+    arch: Arch,
     /// Number of tiles of a row.
     tiles: usize,
     dim: usize,
     /// One row, while it is added, with zeros up to the end of its last tile; and its targets.
     row: Vec<f64>,
     targets: Vec<f64>,
+    /// The entries of that row.
+    entries: Vec<i32>,
     /// `Σ x t` for each target.
     vectors: Vec<f64>,
     /// Rows not yet multiplied: for each tile of a row, a line for each pair of rows. The low half of a number is an entry of
@@ -53,9 +57,11 @@ impl ShortProducts {
     pub(super) fn new(dim: usize, outputs: usize) -> Self {
         let tiles = dim.div_ceil(SIDE);
         Self {
+            arch: Arch::new(),
             tiles,
             dim,
             row: vec![0.0; tiles * SIDE],
+            entries: vec![0; tiles * SIDE],
             targets: vec![0.0; outputs],
             vectors: vec![0.0; dim * outputs],
             pending: vec![[0; SIDE]; tiles * PAIRS],
@@ -73,26 +79,16 @@ impl ShortProducts {
     /// That of `fill`; in this case nothing is added.
     pub(super) fn add(&mut self, fill: impl FnOnce(&mut [f64], &mut [f64]) -> Result<(), Error>) -> Result<(), Error> {
         fill(&mut self.row[..self.dim], &mut self.targets)?;
-        for (vector, &target) in self.vectors.chunks_exact_mut(self.dim).zip(&self.targets) {
-            vector.iter_mut().zip(&self.row).for_each(|(sum, entry)| *sum += target * entry);
-        }
-        let largest = self.row.iter().fold(0.0f64, |largest, entry| largest.max(entry.abs())) as i32;
-        let square = largest.saturating_mul(largest);
+        let Self { arch, row, targets, vectors, entries, .. } = self;
+        let largest = arch.dispatch(Shorten { row, targets, vectors, entries });
+        let square = largest * largest;
         if self.squares.checked_add(square).is_none() {
             self.widen();
         } else if self.rows == 2 * PAIRS {
             self.multiply();
         }
         self.squares += square;
-        let (pair, shift) = (self.rows / 2, 16 * (self.rows % 2));
-        let (entries, _) = self.row.as_chunks::<SIDE>();
-        for (entries, lines) in entries.iter().zip(self.pending.chunks_exact_mut(PAIRS)) {
-            for (place, &entry) in lines[pair].iter_mut().zip(entries) {
-                // The first row of a pair also clears what the last panel left.
-                let kept = if shift == 0 { 0 } else { *place };
-                *place = kept | (entry as i32 & 0xffff) << shift;
-            }
-        }
+        self.arch.dispatch(Pair { entries: &self.entries, row: self.rows, pending: &mut self.pending });
         self.rows += 1;
         Ok(())
     }
@@ -151,6 +147,60 @@ impl ShortProducts {
             return simd.vectorize(WithPairs { simd, panel });
         }
         panel.add(plain);
+    }
+}
+
+/// Adds the products of a row and its targets, and turns its entries into integers. Returns the largest magnitude.
+struct Shorten<'a> {
+    row: &'a [f64],
+    targets: &'a [f64],
+    vectors: &'a mut [f64],
+    entries: &'a mut [i32],
+}
+
+impl WithSimd for Shorten<'_> {
+    type Output = i32;
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> i32 {
+        let Self { row, targets, vectors, entries } = self;
+        if !targets.is_empty() {
+            for (vector, &target) in vectors.chunks_exact_mut(vectors.len() / targets.len()).zip(targets) {
+                vector.iter_mut().zip(row).for_each(|(sum, entry)| *sum += target * entry);
+            }
+        }
+        // The low bits of 1.5 * 2^52 plus a small whole number are its two's complement.
+        const INTEGERS: f64 = 6_755_399_441_055_744.0;
+        let mut largest = 0;
+        for (place, entry) in entries.iter_mut().zip(row) {
+            *place = (entry + INTEGERS).to_bits() as i32;
+            largest = if place.abs() > largest { place.abs() } else { largest };
+        }
+        largest
+    }
+}
+
+/// Writes a row into the pending pairs.
+struct Pair<'a> {
+    entries: &'a [i32],
+    /// Number of rows before this one.
+    row: usize,
+    pending: &'a mut [[i32; SIDE]],
+}
+
+impl WithSimd for Pair<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Self { entries, row, pending } = self;
+        let lines = pending.chunks_exact_mut(PAIRS).map(|lines| &mut lines[row / 2]).zip(entries.as_chunks::<SIDE>().0);
+        // The first row of a pair also clears what the last panel left.
+        if row % 2 == 0 {
+            lines.for_each(|(line, entries)| *line = entries.map(|entry| entry & 0xffff));
+        } else {
+            lines.for_each(|(line, entries)| *line = core::array::from_fn(|i| line[i] | entries[i] << 16));
+        }
     }
 }
 

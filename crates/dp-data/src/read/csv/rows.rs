@@ -8,6 +8,8 @@
 //! A delimiter or a line feed between quotes is no end of a cell, but a tape takes it for one: the cells around it then begin or
 //! end with a single quote, and the line is not regular.
 
+use core::ops::Range;
+
 use pulp::Arch;
 
 use super::tape::{LONGEST, Tape};
@@ -26,8 +28,9 @@ pub(in crate::read) struct RegularRows {
     /// The line of the tape that comes next.
     line: usize,
     block: NumericBlock,
-    /// The positions of the block's columns in the file.
+    /// The positions of the block's columns in the file, and their runs of consecutive ones.
     places: Vec<usize>,
+    runs: Vec<Range<usize>>,
     /// The rows of the block that were used.
     used: usize,
 }
@@ -45,7 +48,9 @@ impl RegularRows {
     /// Creates the rows of a reader with the columns of the encoder's schema at `positions`.
     pub(in crate::read) fn new(encoder: &Encoder, positions: &[usize]) -> Self {
         let block = NumericBlock::new(encoder);
-        let places = block.columns().iter().map(|&column| positions[column]).collect();
+        let places: Vec<usize> = block.columns().iter().map(|&column| positions[column]).collect();
+        let runs =
+            places.chunk_by(|before, after| before + 1 == *after).map(|run| run[0]..run[0] + run.len()).collect();
         Self {
             arch: Arch::new(),
             tape: Tape::default(),
@@ -56,6 +61,7 @@ impl RegularRows {
             line: 0,
             block,
             places,
+            runs,
             used: 0,
         }
     }
@@ -101,7 +107,12 @@ impl RegularRows {
             let ends = self.tape.line(line);
             let Some(line) = self.regular(splitter, ends, width) else { break };
             let text = &splitter.text.buffer;
-            self.block.push(text, self.places.iter().map(|&place| line.cell(text, place)));
+            match line.plain() {
+                Some(ends) => {
+                    self.block.push_runs(text, line.first, self.runs.iter().map(|run| &ends[run.start..=run.end]));
+                }
+                None => self.block.push(text, self.places.iter().map(|&place| line.cell(text, place))),
+            }
         }
         self.block.encode(encoder, &splitter.text.buffer, row);
     }
@@ -160,6 +171,11 @@ impl Line<'_> {
     /// Returns the number of cells.
     pub(super) fn len(&self) -> usize {
         self.ends.len() - 1
+    }
+
+    /// Returns the ends if each cell is all between two of them.
+    fn plain(&self) -> Option<&[u32]> {
+        (self.trimmed == 0 && self.quote.is_none()).then_some(self.ends)
     }
 
     /// Returns the place of a cell of this text.
