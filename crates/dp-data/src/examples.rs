@@ -8,7 +8,7 @@ mod tests;
 
 pub use bounds::Feature;
 #[cfg(feature = "spool")]
-pub(crate) use bounds::{clip_factor, sum_of_squares};
+pub(crate) use bounds::clip_factor;
 #[cfg(feature = "files")]
 pub(crate) use builder::Builder;
 pub use builder::{DenseBuilder, SparseBuilder};

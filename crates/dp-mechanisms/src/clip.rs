@@ -36,7 +36,6 @@ mod outer_products;
 mod per_layer;
 mod quantile;
 mod rank_one;
-mod short_products;
 mod shortening;
 mod sum;
 pub use automatic::AutomaticClipping;

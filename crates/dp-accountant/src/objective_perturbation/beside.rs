@@ -4,13 +4,23 @@
 //! real `t`. Given the other release's loss `L`, delta is the Gaussian curve at `epsilon - L`, so that, by parts,
 //!
 //! ```text
-//! removal     delta(epsilon) = E_P h(epsilon - L) = int K(epsilon - l) P(L > l) dl
-//! addition    delta(epsilon) = E_Q h(epsilon + L) = int K(epsilon - l) Q(L < -l) dl
+//! delta(epsilon) = E_P h(epsilon - L) = int K(epsilon - l) P(L > l) dl
 //! ```
 //!
-//! with the envelope's pair. Both integrands are positive and smooth between a few known ends.
+//! with the envelope's pair. The integrand is positive, and smooth between a few known ends.
+//!
+//! **Addition costs no more.** Let `f` be the pair's curve, `r` that of the reversed pair, and `d(t) = f(e^t) - r(e^t)`; then `d(-t)
+//! = -e^-t d(t)`. With `p` the density of the Gaussian loss under `P`, removal costs
+//!
+//! ```text
+//! int p(epsilon - u) d(u) du = int_(u > 0) d(u) e^-u p(epsilon + u) (e^(2 u epsilon/g²) - 1) du
+//! ```
+//!
+//! more than addition, which is not negative if `d(u) >= 0` for `u >= 0`. It is: from the point on at which the tangent touches,
+//! `f` is the bound on removal, which is at least that on addition, and that at least `r`; between there and `x = 1`, where `f = r`,
+//! `f` is linear and `r` convex.
 
-use super::law::{LARGEST_MU, LARGEST_SURPLUS, REACH, rounding};
+use super::law::{LARGEST_MU, REACH, rounding};
 use super::{Pair, epsilon_of};
 use crate::normal::{density, mills_ratio, upper_tail};
 use crate::quadrature::{panel_with_error, refine};
@@ -25,7 +35,7 @@ const PANEL: f64 = 4.0;
 /// Largest width of a panel: `e^-l` is smooth across it.
 const WIDEST: f64 = 8.0;
 
-/// Number of standard deviations beyond which a normal tail is below rounding.
+/// Number of standard deviations below zero from which on a normal tail is 1 to rounding.
 pub(super) const CONSTANT: f64 = 8.5;
 
 /// Number of standard deviations below zero from which on neither a tail nor its slope matters.
@@ -40,18 +50,15 @@ const TOLERANCE: f64 = 1e-12;
 /// Panels are omitted if bounds on all of them together are below this part of the whole.
 const OMITTED: f64 = 1e-14;
 
-/// Relative amount by which addition may cost more than removal before its tail is bounded more closely.
-const CLOSE: f64 = 1e-10;
-
 /// Bound on the mass beyond the reach of both laws.
 const TRUNCATED: f64 = 1e-300;
 
-/// The tail of the losses in one direction.
+/// The tail of the losses under `P`.
 pub(super) struct Tail<'a> {
-    /// The losses between which it has one formula, in increasing order, each with whether the tail varies from the one before up
-    /// to it. Beyond the last it varies.
+    /// The losses between which it has one formula, each with whether the tail varies from the one before up to it. Beyond the last
+    /// it varies.
     pub(super) ends: Vec<(f64, bool)>,
-    /// An upper bound on the probability of a loss above the argument, tight to rounding.
+    /// An upper bound on `P(L > l)`, tight to rounding.
     pub(super) above: Box<dyn Fn(f64) -> f64 + 'a>,
     /// Ratio of sensitivity to noise: the standard deviation of the losses.
     pub(super) mu: f64,
@@ -59,6 +66,11 @@ pub(super) struct Tail<'a> {
     pub(super) reach: f64,
     /// Bound on the error of a loss.
     pub(super) loss_error: f64,
+}
+
+/// Returns a bound on the relative error of `P(Z > x)` for an `x` that is a sum of terms up to `size`.
+pub(super) fn tail_error(x: f64, size: f64) -> f64 {
+    if x < -CONSTANT_TAIL { 8.0 * f64::EPSILON } else { rounding(size) }
 }
 
 /// One release, alone or beside Gaussian ones.
@@ -73,13 +85,13 @@ impl BesideGaussians {
     /// Creates the composition from the release's pair and the ratio of the Gaussian releases together; `None` if the numbers
     /// are too extreme.
     pub(crate) fn new(pair: Pair, others: f64) -> Option<Self> {
-        let is_close = match &pair {
-            Pair::Monotone(pair) => pair.relative_surplus() <= LARGEST_SURPLUS,
+        let has_tail = match &pair {
+            Pair::Monotone(_) => true,
             Pair::Sided(pair) => pair.cancellation().is_finite(),
         };
         let own = pair.mu();
         let in_range = own <= LARGEST_MU && others <= LARGEST_RATIO && others >= LEAST_RATIO * own;
-        (others == 0.0 || is_close && in_range).then_some(Self { pair, others })
+        (others == 0.0 || has_tail && in_range).then_some(Self { pair, others })
     }
 
     /// Returns epsilon at `delta`, rounded up; infinite for 0.
@@ -92,21 +104,12 @@ impl BesideGaussians {
         if self.others == 0.0 {
             return self.pair.delta(epsilon);
         }
-        let gaussians = Gaussians { mu: self.others };
-        let tails = match &self.pair {
-            Pair::Monotone(pair) => pair.tails(),
-            Pair::Sided(pair) => pair.tails(),
+        let tail = match &self.pair {
+            Pair::Monotone(pair) => pair.tail(),
+            Pair::Sided(pair) => pair.tail(),
         };
-        let [removal, addition] = tails.each_ref().map(|tail| move |epsilon| gaussians.delta(tail, epsilon));
-        let removed = removal(epsilon);
-        let mut added = addition(epsilon);
-        if added > removed * (1.0 + CLOSE) {
-            // By the curve of the reversed pair, delta is also 1 - e^epsilon + e^epsilon times removal's at -epsilon, which is closer
-            // at a small epsilon: of removal both tails are known, of addition a bound.
-            let left = epsilon.exp() * (1.0 - 4.0 * f64::EPSILON) * (1.0 - removal(-epsilon).min(1.0));
-            added = added.min(1.0 - left + 4.0 * f64::EPSILON * (1.0 + left));
-        }
-        removed.max(added).min(1.0)
+        let delta = Gaussians { mu: self.others }.delta(&tail, epsilon);
+        if delta < 1.0 { delta } else { 1.0 }
     }
 }
 
@@ -133,12 +136,10 @@ impl Gaussians {
     /// Returns a bound on the relative error of the kernel at `epsilon - loss`: that of a normal tail, and that of the difference.
     fn error(self, epsilon: f64, loss: f64) -> f64 {
         let (t, size) = (epsilon - loss, epsilon.abs() + loss.abs());
-        if t / self.mu + 0.5 * self.mu < -CONSTANT_TAIL {
-            // An exponential.
-            return f64::EPSILON * (8.0 + 4.0 * size);
-        }
-        let extreme = t.abs() / self.mu + 0.5 * self.mu;
-        rounding(extreme) + 4.0 * f64::EPSILON * size * (extreme + 2.0) / self.mu
+        let (far, extreme) = (t / self.mu + 0.5 * self.mu, t.abs() / self.mu + 0.5 * self.mu);
+        // Far below zero it is an exponential.
+        let slope = if far < -CONSTANT_TAIL { 1.0 } else { 1.0 + (extreme + 2.0) / self.mu };
+        tail_error(far, extreme) + 4.0 * f64::EPSILON * size * slope
     }
 
     /// Returns a bound on `K(epsilon - l)` for `l` in a panel. `K` decreases from `mu²/2` on: there `K' = K - phi(t/mu - mu/2)/mu`

@@ -29,7 +29,7 @@ const MAX_HALVINGS: u32 = 12;
 const QUADRATURE: f64 = 1e-12;
 
 /// Largest surplus, relative to the mass without loss, for which a law is available.
-pub(super) const LARGEST_SURPLUS: f64 = 1e-6;
+const LARGEST_SURPLUS: f64 = 1e-6;
 
 /// Largest ratio of sensitivity to noise; beyond it there is no protection.
 pub(super) const LARGEST_MU: f64 = 100.0;

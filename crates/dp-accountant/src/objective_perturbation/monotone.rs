@@ -13,8 +13,7 @@
 //!
 //! All quantities are sums of the Gaussian mechanism's and of an excess, so that nothing cancels.
 
-use super::beside::{CONSTANT, Tail};
-use super::law::rounding;
+use super::beside::{CONSTANT, Tail, tail_error};
 use super::{log_tilted_tail, log_upper_tail};
 use crate::gaussian::{curve_point, exp_up};
 use crate::normal::{density, upper_tail};
@@ -191,49 +190,29 @@ impl Monotone {
         }
     }
 
-    /// Returns the tails of the losses of removal and of addition.
-    pub(super) fn tails(&self) -> [Tail<'_>; 2] {
+    /// Returns the tail of the losses.
+    pub(super) fn tail(&self) -> Tail<'_> {
         let (mu, half, touches) = (self.mu, 0.5 * self.mu, self.touches());
-        let beyond = move |y: f64| upper_tail(y / mu - half) * (1.0 + rounding(y.abs() / mu + half));
-        let reach = mu * (REACH + half) + self.largest_excess();
-        let loss_error = self.loss_error(reach);
         let mut ends = vec![(-CONSTANT * mu, false), (0.0, true), (touches, false)];
         ends.extend((self.end() > touches && self.end().is_finite()).then_some((self.end(), true)));
-        let removal = move |loss: f64| match loss {
-            ..0.0 => beyond(loss),
-            _ if loss < touches => beyond(self.start),
-            _ => beyond(self.at_loss(loss)),
+        let above = move |loss: f64| {
+            let y = match loss {
+                ..0.0 => loss,
+                _ if loss < touches => self.start,
+                _ => self.at_loss(loss),
+            };
+            let x = y / mu - half;
+            upper_tail(x) * (1.0 + tail_error(x, y.abs() / mu + half))
         };
-        // Q(L <= 0): both masses below, and the surplus.
-        let without_loss = beyond(0.0) - upper_tail(self.start / mu - half) + self.surplus;
-        let not_positive = (upper_tail(-half) + without_loss + 8.0 * f64::EPSILON).min(1.0);
-        let addition = move |loss: f64| match loss {
-            _ if loss > 0.0 => beyond(loss),
-            _ if loss > -touches => not_positive,
-            // The excess decreases: Q(L > l) = E_P[e^-L; y > y_l] is at least e^-(excess at y_l) times the Gaussian's tail. The
-            // product decreases too, as the excess has a slope above -1/2, and the logarithm of the tail one below -1/2.
-            _ => {
-                let y = self.at_loss(-loss);
-                let beyond = (loss + y).min(0.0).exp() * upper_tail(y / mu + half);
-                (1.0 - beyond * (1.0 - rounding(y / mu + half))) * (1.0 + f64::EPSILON)
-            }
-        };
-        [
-            Tail { ends, above: Box::new(removal), mu, reach, loss_error },
-            Tail {
-                ends: vec![(-touches - CONSTANT * mu, false), (-touches, true), (0.0, false)],
-                above: Box::new(addition),
-                mu,
-                reach,
-                loss_error: loss_error + self.relative_surplus(),
-            },
-        ]
+        let reach = mu * (REACH + half) + self.largest_excess();
+        Tail { ends, above: Box::new(above), mu, reach, loss_error: self.loss_error(reach) }
     }
 
     /// Returns a bound on the error of a loss up to `loss`: the rounding of `y`, of the excess's three terms, the last two of which
-    /// are below 1, and of the search.
+    /// are below 1, and of the parameter, in whose unit in the last place the logistic loss moves by about a quarter of its square.
     pub(super) fn loss_error(&self, loss: f64) -> f64 {
-        32.0 * f64::EPSILON * (loss.abs() + 2.0 * self.half_variance() + self.excess_terms())
+        let of_parameter = if let Excess::Logistic { .. } = self.excess { loss * loss } else { 0.0 };
+        f64::EPSILON * (32.0 * (loss.abs() + 2.0 * self.half_variance() + self.excess_terms()) + of_parameter)
     }
 
     /// Returns the density of `Q` with respect to the parameter `w`.

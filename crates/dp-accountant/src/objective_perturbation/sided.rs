@@ -21,7 +21,7 @@
 //!
 //! `y + c`, then `h`, then `y`. The second mass is then `T(k) + int e^-M` over the three pieces beyond `l`.
 
-use super::beside::{CONSTANT, Tail};
+use super::beside::{CONSTANT, Tail, tail_error};
 use super::law::{REACH, rounding};
 use super::log_upper_tail;
 use crate::gaussian::{curve_point, exp_up};
@@ -72,6 +72,13 @@ impl Sided {
     /// Returns the points at which `y + c` and `y` reach the level.
     fn level_places(&self) -> (f64, f64) {
         (self.place(self.level - self.shift), self.place(self.level))
+    }
+
+    /// Returns the points between which the loss is the level.
+    #[cfg(test)]
+    pub(super) fn level_kinks(&self) -> Vec<f64> {
+        let (first, second) = self.level_places();
+        [first, second].into_iter().filter(|place| place.is_finite()).collect()
     }
 
     /// Returns the loss at which the tangent touches removal's curve.
@@ -170,37 +177,26 @@ impl Sided {
         8.0 * f64::EPSILON * (loss.abs() + self.shift + 2.0 * self.half_variance())
     }
 
-    /// Returns the tails of the losses of removal and of addition.
-    pub(super) fn tails(&self) -> [Tail<'_>; 2] {
+    /// Returns the tail of the losses.
+    pub(super) fn tail(&self) -> Tail<'_> {
         let Self { mu, shift, level, low, high, .. } = *self;
         let half = 0.5 * mu;
-        // The losses of the two outermost points without loss, and those at which the formula of the place changes.
+        // The outermost losses next to those that the pair does not have; at the level the place jumps.
         let (last_negative, first_positive) = (-mu * (low + half), self.loss_at(high));
-        let mut others = [mu * (high + half) + shift, mu * (high + half), level];
-        others.sort_by(f64::total_cmp);
-        let others = others.into_iter().filter(|end| *end > first_positive && end.is_finite());
         let mut ends = vec![(-CONSTANT * mu, false), (last_negative, true), (first_positive, false)];
-        ends.extend(others.clone().map(|end| (end, true)));
+        ends.extend((level > first_positive && level.is_finite()).then_some((level, true)));
+        let above = move |loss: f64| {
+            let place = -loss / mu - half;
+            if loss < last_negative {
+                let x = place.max(low) + mu;
+                self.inside(x) * (1.0 + tail_error(-x, x + mu) + self.cancellation())
+            } else {
+                let x = self.beyond(loss).max(high);
+                self.outside(x) * (1.0 + rounding(x + mu))
+            }
+        };
         let reach = mu * (REACH + 0.5 + half) + shift;
-        let loss_error = self.loss_error(reach);
-        let place = move |loss: f64| (loss / mu - half).max(low);
-        let outside = move |x: f64| self.outside(x) * (1.0 + rounding(x + mu));
-        let removal = move |loss: f64| match loss < last_negative {
-            true => self.inside(place(-loss) + mu) * (1.0 + rounding(place(-loss) + mu) + self.cancellation()),
-            false => outside(self.beyond(loss).max(high)),
-        };
-        let addition = move |loss: f64| match loss {
-            _ if loss > -last_negative => outside(place(loss)),
-            _ => 1.0 - self.of_q(self.beyond(-loss).max(high)) + ROUNDING,
-        };
-        let constant = -mu * (CONSTANT + half) - shift;
-        let mut of_addition = vec![(constant.min(-first_positive), false)];
-        of_addition.extend(others.rev().map(|end| (-end, true)));
-        of_addition.extend([(-first_positive, true), (-last_negative, false)]);
-        [
-            Tail { ends, above: Box::new(removal), mu, reach, loss_error },
-            Tail { ends: of_addition, above: Box::new(addition), mu, reach, loss_error },
-        ]
+        Tail { ends, above: Box::new(above), mu, reach, loss_error: self.loss_error(reach) }
     }
 
     /// Returns the excess in `L <= c + mu²/2 + mu z`, where `z` has `m` times the tail of `Z`; the bound's `ln 2` contains a

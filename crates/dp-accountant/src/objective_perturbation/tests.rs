@@ -246,22 +246,109 @@ fn gaussian_curve(mu: f64, t: f64) -> f64 {
     if t >= 0.0 { at } else { 1.0 - t.exp() + t.exp() * at }
 }
 
+/// Returns `int f` by Simpson's rule.
+fn simpson(from: f64, to: f64, f: impl Fn(f64) -> f64) -> f64 {
+    let steps = 20_000;
+    let step = (to - from) / f64::from(steps);
+    let weight = |i| if i == 0 || i == steps { 1.0 } else { f64::from(2 + 2 * (i % 2)) };
+    (0..=steps).map(|i| weight(i) * f(from + step * f64::from(i))).sum::<f64>() * step / 3.0
+}
+
+/// Returns delta of removal and of addition beside Gaussian releases, by the densities of the pair's pieces.
+fn by_densities(pair: Pair, g: f64, epsilon: f64) -> [f64; 2] {
+    const FAR: f64 = 20.0;
+    let curve = |loss: f64| gaussian_curve(g, epsilon - loss);
+    match pair {
+        Pair::Monotone(pair) => {
+            let mu = pair.mu();
+            let place = |y: f64| (y / mu - 0.5 * mu).clamp(-FAR, FAR);
+            let positive = |y: f64| match pair.parameter(y) {
+                Some(w) if y < pair.end() => pair.loss_at(w).0,
+                _ => y + pair.shift().unwrap_or(0.0),
+            };
+            let loss = |z: f64| {
+                let y = mu * (z + 0.5 * mu);
+                if y <= 0.0 {
+                    y
+                } else if y <= pair.start() {
+                    0.0
+                } else {
+                    positive(y)
+                }
+            };
+            let cuts = [-FAR, place(0.0), place(pair.start()), place(pair.end().min(1e9)), FAR];
+            let over = |f: &dyn Fn(f64) -> f64| -> f64 {
+                // A hair inside, so that each piece has its own formula.
+                let pieces = cuts.windows(2).filter(|piece| piece[0] < piece[1]);
+                pieces.map(|piece| simpson(piece[0] + 1e-14, piece[1] - 1e-14, f)).sum()
+            };
+            [
+                over(&|z| crate::normal::density(z) * curve(loss(z))),
+                over(&|z| crate::normal::density(z) * (-loss(z)).exp() * curve(-loss(z))),
+            ]
+        }
+        Pair::Sided(pair) => {
+            let (mu, sides) = (pair.mu(), pair.outside(0.0) * 2.0);
+            let density = |z: f64| sides * crate::normal::density(z);
+            // Under Q the loss is negative beyond k, under P positive beyond l.
+            let negative = |z: f64| -mu * (z + 0.5 * mu);
+            let kinks = [pair.high(), pair.beyond(pair.loss_at(pair.high())), FAR];
+            let mut kinks = kinks.to_vec();
+            kinks.extend(pair.level_kinks());
+            kinks.sort_by(f64::total_cmp);
+            let beyond = |f: &dyn Fn(f64) -> f64| -> f64 {
+                let pieces = kinks.windows(2).filter(|piece| piece[0] >= pair.high() && piece[0] < piece[1]);
+                pieces.map(|piece| simpson(piece[0] + 1e-14, piece[1] - 1e-14, f)).sum()
+            };
+            [
+                simpson(pair.low(), FAR + pair.low(), |z| density(z) * negative(z).exp() * curve(negative(z)))
+                    + beyond(&|z| density(z) * curve(pair.loss_at(z))),
+                simpson(pair.low(), FAR + pair.low(), |z| density(z) * curve(-negative(z)))
+                    + beyond(&|z| density(z) * (-pair.loss_at(z)).exp() * curve(-pair.loss_at(z))),
+            ]
+        }
+    }
+}
+
+/// Removal is as computed, and addition costs no more.
 #[test]
-fn beside_gaussians_by_a_plain_sum() {
-    for (s, lambda, g) in
-        [(1.0, 0.5, 0.4), (3.0, 1.0, 0.01), (0.7, 0.9, 3.0), (2.0, 0.1, 0.5), (5.0, 0.02, 0.1), (1.2, 2.0, 0.01)]
+fn beside_gaussians_by_densities() {
+    for loss in LOSSES.into_iter().chain([MarginLoss::Softmax { classes: 3 }]) {
+        for (s, lambda, g) in [(3.0, 1.0, 0.1), (1.0, 0.5, 0.4), (5.0, 0.02, 0.1), (1.0, 86.0, 4.5), (2.0, 3.0, 0.01)] {
+            let pair = Pair::new(s, lambda, loss);
+            let releases = BesideGaussians::new(pair, g).unwrap();
+            for z in [0.0, 0.5, 2.0, 4.0] {
+                let epsilon = z * g.hypot(1.0 / s);
+                let [removal, addition] = by_densities(pair, g, epsilon);
+                let got = releases.delta(epsilon);
+                assert!(
+                    got >= removal * (1.0 - 1e-9) && got <= removal * (1.0 + 1e-8),
+                    "{loss:?} {s} {lambda} {g} {epsilon}: {got} {removal}"
+                );
+                assert!(
+                    addition <= removal * (1.0 + 1e-8),
+                    "{loss:?} {s} {lambda} {g} {epsilon}: {addition} {removal}"
+                );
+            }
+        }
+    }
+}
+
+/// With much regularisation the pair is the Gaussian mechanism's, whose composition has a closed form.
+#[test]
+fn beside_gaussians_a_gaussian_is_one_of_them() {
+    for (mu, ratio) in
+        [(0.3, 0.01), (0.01, 1.0), (2.0, 0.3), (1.0, 1e-3), (1e-3, 30.0), (20.0, 0.2), (70.0, 0.1), (1e-9, 1e7)]
     {
-        let pair = Pair::new(s, lambda, MarginLoss::Logistic);
-        let Pair::Monotone(monotone) = pair else { unreachable!() };
-        let grid = logistic_grid(s, lambda, monotone.start());
+        let pair = Pair::new(1.0 / mu, 2.1 / (mu * mu), MarginLoss::Logistic);
+        let g = mu * ratio;
         let releases = BesideGaussians::new(pair, g).unwrap();
-        for epsilon in [0.0, 0.05, 0.3, 1.0, 2.5] {
-            let removal: f64 = grid.iter().map(|(loss, p)| p * gaussian_curve(g, epsilon - loss)).sum();
-            let addition: f64 =
-                grid.iter().map(|(loss, p)| p * (-loss).exp() * gaussian_curve(g, epsilon + loss)).sum();
-            let expected = removal.max(addition);
+        for z in [0.0, 1.0, 4.0, 10.0, 30.0] {
+            let epsilon = (z * mu.hypot(g) + 0.25 * mu * mu) * if z == 0.0 { 0.0 } else { 1.0 };
+            let exact = gaussian::delta(mu.hypot(g), epsilon).unwrap();
             let got = releases.delta(epsilon);
-            assert!((got - expected).abs() < 2e-3 * expected + 1e-6, "{s} {lambda} {g} {epsilon}: {got} {expected}");
+            assert!(got >= exact * (1.0 - 1e-14), "{mu} {ratio} {epsilon}: {got} below {exact}");
+            assert!(got <= exact * (1.0 + 1e-9) + 1e-299, "{mu} {ratio} {epsilon}: {got} above {exact}");
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Bounding a row's norm by 1 in exact arithmetic.
 
 use super::RowNorm;
-use crate::examples::sum_of_squares;
 
 /// Half a unit in the last place of 1: the largest relative error of one operation, `2^-53`.
 const UNIT_ROUNDOFF: f64 = f64::EPSILON / 2.0;
@@ -28,7 +27,7 @@ pub(crate) fn bound_norm(values: &mut [f64], row_norm: RowNorm) {
         None => {
             let largest = values.iter().fold(0.0_f64, |largest, value| largest.max(value.abs()));
             values.iter_mut().for_each(|value| *value /= largest);
-            let factor = (1.0 - slack(values.len())) / sum_of_squares(values, 1.0).sqrt();
+            let factor = (1.0 - slack(values.len())) / sum_of_squares(values).sqrt();
             values.iter_mut().for_each(|value| *value *= factor);
         }
     }
@@ -41,7 +40,7 @@ fn slack(values: usize) -> f64 {
 /// Returns the factor by which [`bound_norm`] multiplies; `None` if it must divide by the largest value first.
 pub(super) fn factor(values: &[f64], row_norm: RowNorm) -> Option<f64> {
     let zeros = || values.iter().all(|&value| value == 0.0).then_some(1.0);
-    factor_of(sum_of_squares(values, 1.0), values.len(), row_norm).or_else(zeros)
+    factor_of(sum_of_squares(values), values.len(), row_norm).or_else(zeros)
 }
 
 /// As [`factor`] for this many values with this sum of squares, not all of them 0.
@@ -52,4 +51,16 @@ pub(super) fn factor_of(squares: f64, values: usize, row_norm: RowNorm) -> Optio
         return Some(1.0);
     }
     SAFE_SQUARES.contains(&squares).then(|| (1.0 - slack) / squares.sqrt())
+}
+
+/// Returns the sum of squares, in four running sums so that additions need not wait for one another.
+fn sum_of_squares(values: &[f64]) -> f64 {
+    let (fours, rest) = values.as_chunks::<4>();
+    let mut sums = [0.0; 4];
+    for four in fours {
+        for (sum, value) in sums.iter_mut().zip(four) {
+            *sum += value * value;
+        }
+    }
+    rest.iter().fold((sums[0] + sums[1]) + (sums[2] + sums[3]), |sum, value| sum + value * value)
 }

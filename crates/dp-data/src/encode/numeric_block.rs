@@ -7,10 +7,14 @@
 use core::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
+#[cfg(target_arch = "x86_64")]
+use pulp::{NullaryFnOnce, x86::V3};
 
 use super::Cell;
 use super::plan::{CellOutcome, ColumnPlan, Scaling};
 use super::row::{ColumnTally, RowBuffer};
+#[cfg(target_arch = "x86_64")]
+use super::short_decimals::parse_8_by_bytes;
 use super::short_decimals::{BLANK, LANES, LONGEST, parse_8, parse_16};
 use super::{Encoder, Stage};
 use crate::error::DataError;
@@ -184,7 +188,7 @@ impl NumericBlock {
         lengths[count..padded].fill(1);
         high[count..padded].fill(BLANK);
         let (lengths, low, high, marks) = (&lengths[..padded], &low[..padded], &high[..padded], &mut marks[..padded]);
-        self.arch.dispatch(Parse { lengths, low, high, marks: &mut *marks, numbers: &mut self.numbers[..padded] });
+        Parse { lengths, low, high, marks: &mut *marks, numbers: &mut self.numbers[..padded] }.dispatch(self.arch);
         let width = self.columns.len();
         if marks[..count].iter().fold(0, |any, mark| any | mark) != 0 {
             row.prepare(encoder.columns.len());
@@ -331,11 +335,10 @@ struct Parse<'b> {
     numbers: &'b mut [f64],
 }
 
-impl WithSimd for Parse<'_> {
-    type Output = ();
-
+impl Parse<'_> {
+    /// Parses, groups of short cells by `parse_8`.
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _simd: S) {
+    fn run(self, parse_8: impl Fn(&[u64; LANES], &[u64; LANES], &mut [f64; LANES], &mut [u64; LANES])) {
         let Self { lengths, low, high, marks, numbers } = self;
         let cells = lengths.as_chunks::<LANES>().0.iter().zip(low.as_chunks().0).zip(high.as_chunks().0);
         let results = marks.as_chunks_mut::<LANES>().0.iter_mut().zip(numbers.as_chunks_mut().0);
@@ -350,6 +353,49 @@ impl WithSimd for Parse<'_> {
                 parse_16(low, high, lengths, numbers, marks);
             }
         }
+    }
+
+    /// Parses with the instructions of the machine.
+    fn dispatch(self, arch: Arch) {
+        // AVX-512 has wider instructions for long cells.
+        #[cfg(target_arch = "x86_64")]
+        let by_bytes = match arch {
+            Arch::V3(simd) => Some(simd),
+            Arch::V4(simd) if self.lengths.iter().all(|&length| length <= 8) => Some(*simd),
+            _ => None,
+        };
+        #[cfg(target_arch = "x86_64")]
+        if let Some(simd) = by_bytes {
+            return simd.vectorize(ByBytes { simd, parse: self });
+        }
+        arch.dispatch(self);
+    }
+}
+
+impl WithSimd for Parse<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _simd: S) {
+        self.run(parse_8);
+    }
+}
+
+/// Cells to parse with AVX2.
+#[cfg(target_arch = "x86_64")]
+struct ByBytes<'b> {
+    simd: V3,
+    parse: Parse<'b>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl NullaryFnOnce for ByBytes<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self) {
+        let Self { simd, parse } = self;
+        parse.run(|words, lengths, out, marks| parse_8_by_bytes(simd, words, lengths, out, marks));
     }
 }
 

@@ -10,6 +10,12 @@
 //! Both numbers are exact in double precision, so that the quotient is rounded once: it is the double nearest to the decimal, as
 //! [`parse_number`](super::parse_number) returns it. Every other cell is marked.
 
+#[cfg(target_arch = "x86_64")]
+use core::arch::x86_64::{__m256, __m256i};
+
+#[cfg(target_arch = "x86_64")]
+use pulp::x86::V3;
+
 /// Cells parsed together.
 pub(super) const LANES: usize = 8;
 /// Longest cell that is parsed.
@@ -97,6 +103,74 @@ pub(super) fn parse_8(words: &[u64; LANES], lengths: &[u64; LANES], out: &mut [f
     }
 }
 
+/// As [`parse_8`] for four cells, by instructions on bytes: what is no digit becomes 0, the digits before the point move over it, and
+/// neighbours are joined to pairs, fours and eights. A cell is parsed if it has as many digits, points and minus signs, at their
+/// places, as characters.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn parse_4(simd: V3, words: [u64; 4], lengths: [u64; 4]) -> ([f64; 4], [u64; 4]) {
+    let V3 { avx, avx2, .. } = simd;
+    let bytes = |byte: u8| avx._mm256_set1_epi8(byte as i8);
+    let [ones, zeros] = [bytes(1), bytes(0)];
+    let count = |mask| avx2._mm256_sad_epu8(avx2._mm256_and_si256(mask, ones), zeros);
+    let word: __m256i = pulp::cast(words);
+    let lengths: __m256i = pulp::cast(lengths);
+    // A length in each of its bytes, and the number of bytes after each of a word.
+    let length = avx2._mm256_shuffle_epi8(lengths, pulp::cast([0u64, 8 * ONES, 0, 8 * ONES]));
+    let after: __m256i = pulp::cast([0x0001_0203_0405_0607u64; 4]);
+    let inside = avx2._mm256_cmpgt_epi8(length, after);
+    let is_first = avx2._mm256_cmpeq_epi8(length, avx2._mm256_add_epi8(after, ones));
+    let is = |place, byte| avx2._mm256_and_si256(place, avx2._mm256_cmpeq_epi8(word, bytes(byte)));
+    let (minus, point) = (is(is_first, b'-'), is(inside, b'.'));
+    let digits = avx2._mm256_sub_epi8(word, bytes(b'0'));
+    let is_small = avx2._mm256_cmpeq_epi8(avx2._mm256_min_epu8(digits, bytes(9)), digits);
+    let is_digit = avx2._mm256_and_si256(inside, is_small);
+    let digits = avx2._mm256_and_si256(digits, is_digit);
+    // All bytes below the point; all if there is none, which then do not move.
+    let below = avx2._mm256_add_epi64(avx2._mm256_and_si256(point, ones), pulp::cast([u64::MAX; 4]));
+    let above = avx2._mm256_andnot_si256(avx2._mm256_or_si256(below, point), pulp::cast([u64::MAX; 4]));
+    let points = count(point);
+    let moved = avx2._mm256_sllv_epi64(avx2._mm256_and_si256(digits, below), avx2._mm256_slli_epi64::<3>(points));
+    let digits = avx2._mm256_or_si256(avx2._mm256_and_si256(digits, above), moved);
+    let pairs = avx2._mm256_maddubs_epi16(digits, pulp::cast([[10u8, 1]; 16]));
+    let fours = avx2._mm256_madd_epi16(pairs, pulp::cast([[100i16, 1]; 8]));
+    let high = avx2._mm256_mul_epu32(fours, pulp::cast([10_000u64; 4]));
+    let numbers = avx2._mm256_add_epi64(high, avx2._mm256_srli_epi64::<32>(fours));
+    // The lower halves of four words, which hold all of them.
+    let lower = |words| avx2._mm256_permutevar8x32_epi32(words, pulp::cast([0u32, 2, 4, 6, 0, 2, 4, 6]));
+    let halves: [[i32; 4]; 2] = pulp::cast(lower(numbers));
+    // Powers up to 10^7 are exact in single precision.
+    let powers: __m256 = pulp::cast([1.0f32, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7]);
+    let powers: [[f32; 4]; 2] = pulp::cast(avx2._mm256_permutevar8x32_ps(powers, lower(count(above))));
+    let quotients =
+        avx._mm256_div_pd(avx._mm256_cvtepi32_pd(pulp::cast(halves[0])), avx._mm256_cvtps_pd(pulp::cast(powers[0])));
+    let minuses = count(minus);
+    let signs = pulp::cast(avx2._mm256_slli_epi64::<63>(minuses));
+    let numbers_of_digits = count(is_digit);
+    let characters = avx2._mm256_add_epi64(avx2._mm256_add_epi64(numbers_of_digits, points), minuses);
+    let marks = avx2._mm256_or_si256(
+        avx2._mm256_xor_si256(characters, lengths),
+        // No digit, or two points.
+        avx2._mm256_or_si256(avx2._mm256_cmpeq_epi64(numbers_of_digits, zeros), avx2._mm256_srli_epi64::<1>(points)),
+    );
+    (pulp::cast(avx._mm256_xor_pd(quotients, signs)), pulp::cast(marks))
+}
+
+/// As [`parse_8`], with AVX2.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(super) fn parse_8_by_bytes(
+    simd: V3,
+    words: &[u64; LANES],
+    lengths: &[u64; LANES],
+    out: &mut [f64; LANES],
+    marks: &mut [u64; LANES],
+) {
+    let halves = words.as_chunks::<4>().0.iter().zip(lengths.as_chunks().0);
+    let results = out.as_chunks_mut().0.iter_mut().zip(marks.as_chunks_mut().0);
+    halves.zip(results).for_each(|((words, lengths), (out, marks))| (*out, *marks) = parse_4(simd, *words, *lengths));
+}
+
 /// Parses cells of up to 16 characters, each at the end of two words, of which `low` comes first.
 #[inline(always)]
 pub(super) fn parse_16(
@@ -146,7 +220,26 @@ mod tests {
     use super::super::parse_number;
     use super::*;
 
-    /// Parses one cell by both kernels, and asserts that their answers are those of [`parse_number`]; returns how many answered.
+    #[cfg(target_arch = "x86_64")]
+    struct ByBytes<'b> {
+        simd: V3,
+        words: &'b [u64; LANES],
+        lengths: &'b [u64; LANES],
+        out: &'b mut [f64; LANES],
+        marks: &'b mut [u64; LANES],
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    impl pulp::NullaryFnOnce for ByBytes<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn call(self) {
+            parse_8_by_bytes(self.simd, self.words, self.lengths, self.out, self.marks);
+        }
+    }
+
+    /// Parses one cell by all kernels, and asserts that their answers are those of [`parse_number`]; returns how many answered.
     fn answers(cell: &[u8], before: &[u8; 16]) -> u32 {
         let text = [before, cell].concat();
         let windows: [u8; 16] = *text.last_chunk().unwrap();
@@ -155,11 +248,28 @@ mod tests {
         let lane = cell.len() % LANES;
         (low[lane], high[lane], lengths[lane]) = (word(0), word(8), cell.len() as u64);
         let mut answers = 0;
-        for kernel in [8, 16] {
+        for kernel in ["8", "8 by bytes", "16"] {
             let (mut out, mut marks) = ([f64::NAN; LANES], [0; LANES]);
             match kernel {
-                8 => parse_8(&high, &lengths, &mut out, &mut marks),
-                _ => parse_16(&low, &high, &lengths, &mut out, &mut marks),
+                "8" => parse_8(&high, &lengths, &mut out, &mut marks),
+                "16" => parse_16(&low, &high, &lengths, &mut out, &mut marks),
+                _ => {
+                    #[cfg(target_arch = "x86_64")]
+                    if let Some(simd) = V3::try_new() {
+                        simd.vectorize(ByBytes {
+                            simd,
+                            words: &high,
+                            lengths: &lengths,
+                            out: &mut out,
+                            marks: &mut marks,
+                        });
+                        let (mut others, mut of_words) = ([f64::NAN; LANES], [0; LANES]);
+                        parse_8(&high, &lengths, &mut others, &mut of_words);
+                        assert_eq!(marks.map(|mark| mark == 0), of_words.map(|mark| mark == 0));
+                        assert!((0..LANES).all(|i| marks[i] != 0 || out[i].to_bits() == others[i].to_bits()));
+                    }
+                    continue;
+                }
             }
             assert!((0..LANES).all(|i| i == lane || (marks[i] == 0 && out[i] == 0.0)), "a blank is 0");
             if marks[lane] == 0 {

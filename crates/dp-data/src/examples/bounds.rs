@@ -100,17 +100,8 @@ fn slack(values: usize) -> f64 {
     (values as f64 + 8.0) * f64::EPSILON
 }
 
-/// Returns the sum of squares of `x scale`, in four running sums so that additions need not wait for one another.
-pub(crate) fn sum_of_squares<F: Feature>(row: &[F], scale: f64) -> f64 {
-    let square = |x: &F| (x.widen() * scale) * (x.widen() * scale);
-    let (fours, rest) = row.as_chunks::<4>();
-    let mut sums = [0.0; 4];
-    for four in fours {
-        for (sum, x) in sums.iter_mut().zip(four) {
-            *sum += square(x);
-        }
-    }
-    rest.iter().fold((sums[0] + sums[1]) + (sums[2] + sums[3]), |sum, x| sum + square(x))
+fn sum_of_squares<F: Feature>(row: &[F], scale: f64) -> f64 {
+    row.iter().map(|&x| (x.widen() * scale).powi(2)).sum()
 }
 
 /// Returns the factor that clips a row of this many values with this sum of squares, 1 for one within the bound; `None` if the

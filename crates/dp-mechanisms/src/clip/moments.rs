@@ -4,9 +4,8 @@ use dp_accountant::Adjacency;
 use nalgebra::{DMatrix, RealField};
 use pulp::Arch;
 
-use super::outer_products::OuterProducts;
+use super::outer_products::{self, OuterProducts};
 use super::rank_one::RowGrid;
-use super::short_products::{self, ShortProducts};
 use super::{ClippingNorm, UNIT_ROUNDOFF, norms_moved};
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension};
@@ -15,8 +14,6 @@ use crate::sensitivity::L2Sensitivity;
 
 /// Base-2 logarithm of the largest sum of doubles that are whole numbers of steps, in steps.
 const DOUBLE_STEPS_LOG2: u32 = 53;
-/// Maximum number of bits of an entry; more would be negligible relative to any noise.
-const MAX_BITS: u32 = 26;
 
 /// The sums of `x xᵀ` and `x tᵀ` over records with a row `x` and targets `t`, each clipped to a norm, exact in any order of
 /// summation.
@@ -41,6 +38,10 @@ const MAX_BITS: u32 = 26;
 /// Rows and targets are truncated to grids ([`RowGrid`]), so that every product and every partial sum is a whole number of steps,
 /// fewer than `2^53`: no addition rounds, and the sums differ by exactly one record's contribution. The factor `√2` is multiplied
 /// at the end; its rounding is added to the sensitivity.
+///
+/// # Accuracy
+/// An entry has at most 14 binary digits, fewer for more than `2^25` records. In a row of length `X` it is shortened by a fraction
+/// of about `√d 2^-15`, which for `2^25` records is a fifth of the error `√(d/n)` of a least-squares solution without noise.
 ///
 /// # Examples
 /// ```
@@ -69,34 +70,10 @@ pub struct MomentSum<A: Adjacency> {
     most_records: u64,
     records: u64,
     /// The products of rows followed by their targets, in steps of their grids.
-    products: Products,
+    products: OuterProducts,
     /// The machine's instructions.
     arch: Arch,
     sensitivity: L2Sensitivity<A>,
-}
-
-/// Exact sums of products of whole numbers.
-enum Products {
-    Doubles(OuterProducts),
-    Shorts(ShortProducts),
-}
-
-impl Products {
-    /// Adds to the sum of the products of entries `i` and `j >= i`.
-    fn add_to(&mut self, i: usize, j: usize, sum: i64) {
-        match self {
-            Self::Doubles(products) => products.add_to(i, j, sum as f64),
-            Self::Shorts(products) => products.add_to(i, j, sum),
-        }
-    }
-
-    /// Returns the sums of the products of entries `i` and `j >= i`, and resets them to zero.
-    fn finish(&mut self) -> Box<dyn Fn(usize, usize) -> f64> {
-        match self {
-            Self::Doubles(products) => Box::new(products.finish()),
-            Self::Shorts(products) => Box::new(products.finish()),
-        }
-    }
 }
 
 impl<A: Adjacency> MomentSum<A> {
@@ -152,7 +129,7 @@ impl<A: Adjacency> MomentSum<A> {
         dimension(length as u64)?;
         // With `n <= 2^k`, sums of `n` products of two numbers of b bits need 2b + k bits.
         let bits = most_records.checked_next_power_of_two().map_or(64, u64::trailing_zeros);
-        let each = (DOUBLE_STEPS_LOG2.saturating_sub(bits) / 2).min(MAX_BITS);
+        let each = (DOUBLE_STEPS_LOG2.saturating_sub(bits) / 2).min(outer_products::MOST_BITS);
         if most_records == 0 || each < 10 {
             let value = most_records as f64;
             return Err(Error::OutOfRange { name: "most records", value, range: "[1, 2^33]" });
@@ -161,34 +138,8 @@ impl<A: Adjacency> MomentSum<A> {
         let targets = target_norm.map(|norm| RowGrid::new(norm, each)).transpose()?;
         let target_norm = target_norm.map_or(0.0, ClippingNorm::get);
         let sensitivity = L2Sensitivity::new(sensitivity::<A>(row_norm.get(), target_norm, dim, most_records))?;
-        let products = Products::Doubles(OuterProducts::new(dim + outputs));
+        let products = OuterProducts::new(dim, outputs);
         Ok(Self { dim, outputs, rows, targets, most_records, records: 0, products, arch: Arch::new(), sensitivity })
-    }
-
-    /// Truncates entries to at most 14 binary digits, for products that are computed two to four times as fast. The sensitivity
-    /// does not change. With 14 digits, an entry is shortened by less than `2^-13` of the norm. The sum starts with no records.
-    ///
-    /// # Errors
-    /// Those of [`new`](Self::new).
-    ///
-    /// # Examples
-    /// ```
-    /// use dp_accountant::ZeroOut;
-    /// use dp_mechanisms::clip::{ClippingNorm, MomentSum};
-    ///
-    /// let one = ClippingNorm::new(1.0)?;
-    /// let mut sum = MomentSum::<ZeroOut>::new(2, 1, one, one, 1000)?.with_short_entries()?;
-    /// sum.add(&[0.5, 0.25], &[1.0])?;
-    /// assert_eq!(sum.bits(), 14);
-    /// assert!((sum.finish().sensitivity().get() - 2f64.sqrt()).abs() < 1e-9);
-    /// # Ok::<(), dp_mechanisms::Error>(())
-    /// ```
-    pub fn with_short_entries(self) -> Result<Self, Error> {
-        let bits = self.bits().min(short_products::MOST_BITS);
-        let rows = RowGrid::new(self.rows.norm(), bits)?;
-        let targets = self.targets.map(|grid| RowGrid::new(grid.norm(), bits)).transpose()?;
-        let products = Products::Shorts(ShortProducts::new(self.dim, self.outputs));
-        Ok(Self { rows, targets, products, records: 0, ..self })
     }
 
     /// Adds one record, clipped and truncated. A row or target that is not finite counts as zeros.
@@ -204,8 +155,8 @@ impl<A: Adjacency> MomentSum<A> {
         if self.records == self.most_records {
             return Err(Error::TooManyExamples { most: self.most_records });
         }
-        let Self { dim, rows, targets: grid, products, arch, .. } = self;
-        let mut fill = |row_place: &mut [f64], target_place: &mut [f64]| {
+        let Self { rows, targets: grid, products, arch, .. } = self;
+        products.add(|row_place, target_place| {
             row_place.iter_mut().zip(row).for_each(|(place, entry)| *place = entry.to_subset_unchecked());
             rows.truncate_to_steps(*arch, row_place)?;
             if let Some(grid) = grid {
@@ -213,14 +164,7 @@ impl<A: Adjacency> MomentSum<A> {
                 grid.truncate_to_steps(arch_for(targets.len()), target_place)?;
             }
             Ok(())
-        };
-        match products {
-            Products::Doubles(products) => products.add(|place| {
-                let (row_place, rest) = place.split_at_mut(*dim);
-                fill(row_place, &mut rest[..targets.len()])
-            }),
-            Products::Shorts(products) => products.add(fill),
-        }?;
+        })?;
         self.records += 1;
         Ok(())
     }
@@ -254,11 +198,7 @@ impl<A: Adjacency> MomentSum<A> {
         if other.records > self.most_records - self.records {
             return Err(Error::TooManyExamples { most: self.most_records });
         }
-        match (&mut self.products, other.products) {
-            (Products::Doubles(products), Products::Doubles(other)) => products.merge(other),
-            (Products::Shorts(products), Products::Shorts(other)) => products.merge(other),
-            _ => return Err(Error::SumsDiffer),
-        }
+        self.products.merge(other.products);
         self.records += other.records;
         Ok(())
     }
@@ -446,43 +386,39 @@ mod tests {
         sum.finish().open().0
     }
 
-    /// With short entries the sums are those of the rows truncated to 14 bits, and a record moves them by no more.
+    /// The sums are those of the rows truncated to 14 bits, and a record moves them by no more than the sensitivity.
     #[test]
-    fn short_entries_are_truncated_entries() {
+    fn entries_are_truncated() {
         let mut rng = SeededRng::new(9);
-        // With more records, entries would have 14 bits in any case.
         let most = 1 << 25;
-        let short = |record: &_| empty(record, 1.0, 2.0, most).with_short_entries().unwrap();
         for (dim, outputs, size) in [(1, 1, 1.0), (70, 1, 0.2), (70, 3, 3.0), (9, 2, 0.3)] {
             let records: Vec<_> = (0..150).map(|_| record(&mut rng, dim, outputs, size)).collect();
-            assert_eq!(short(&records[0]).bits(), 14);
-            let found = added(short(&records[0]), &records);
-            let on_grid = |norm: f64, mut vector: Vec<f64>| {
-                let grid = RowGrid::new(ClippingNorm::new(norm).unwrap(), 14).unwrap();
-                grid.truncate(&mut vector).unwrap();
+            let empty = || empty(&records[0], 1.0, 2.0, most);
+            assert_eq!(empty().bits(), 14);
+            let found = added(empty(), &records);
+            let on_grid = |norm: f64, vector: &[f64]| {
+                let mut vector = vector.to_vec();
+                RowGrid::new(ClippingNorm::new(norm).unwrap(), 14).unwrap().truncate(&mut vector).unwrap();
                 vector
             };
-            let truncated: Vec<_> = records
-                .iter()
-                .map(|(row, targets)| (on_grid(1.0, row.clone()), on_grid(2.0, targets.clone())))
-                .collect();
+            let truncated: Vec<_> =
+                records.iter().map(|(row, targets)| (on_grid(1.0, row), on_grid(2.0, targets))).collect();
             assert_eq!(found, sums(&truncated, 1.0, 2.0, most), "{dim} {outputs}");
-            let bound = short(&records[0]).sensitivity().get();
-            assert_eq!(bound, empty(&records[0], 1.0, 2.0, most).sensitivity().get());
-            let moved = distance(&found, &added(short(&records[0]), &records[1..]));
+            for ((row, targets), (on_row, on_targets)) in records.iter().zip(&truncated) {
+                let factor = 1f64.min(1.0 / row.iter().map(|x| x * x).sum::<f64>().sqrt());
+                assert!(row.iter().zip(on_row).all(|(x, on)| (x * factor - on).abs() <= 2f64.powi(-13)));
+                assert!(targets.len() > 1 || (targets[0].clamp(-2.0, 2.0) - on_targets[0]).abs() <= 2f64.powi(-12));
+            }
+            let (bound, moved) = (empty().sensitivity().get(), distance(&found, &added(empty(), &records[1..])));
             assert!(moved <= bound, "{moved} {bound}");
         }
-        // The two kinds of sums do not mix, and sums that were computed elsewhere are in their own steps.
+        // Sums that were computed elsewhere are in their own steps.
         let record = (vec![0.5, 0.25], vec![1.0]);
-        assert_eq!(short(&record).merge(empty(&record, 1.0, 2.0, most)), Err(Error::SumsDiffer));
-        let mut sum = short(&record);
-        let unit = 1i64 << sum.bits();
-        sum.add_from_elsewhere(
-            &[unit * unit / 4, unit * unit / 8, unit * unit / 4, unit * unit / 16, unit * unit / 8],
-            1,
-        )
-        .unwrap();
-        assert_eq!(sum.finish().open().0, added(short(&record), core::slice::from_ref(&record)));
+        let empty = || empty(&record, 1.0, 2.0, most);
+        let (mut sum, unit) = (empty(), 1i64 << empty().bits());
+        let steps = [unit * unit / 4, unit * unit / 8, unit * unit / 4, unit * unit / 16, unit * unit / 8];
+        sum.add_from_elsewhere(&steps, 1).unwrap();
+        assert_eq!(sum.finish().open().0, added(empty(), core::slice::from_ref(&record)));
     }
 
     #[test]
@@ -533,11 +469,11 @@ mod tests {
             for i in 0..3 {
                 for j in 0..3 {
                     let expected: f64 = records.iter().map(|(x, _)| x[i] * x[j]).sum();
-                    assert!((moments.matrix[(i, j)] - expected).abs() < 1e-6 * f64::from(count), "{count}: {i} {j}");
+                    assert!((moments.matrix[(i, j)] - expected).abs() < 1e-4 * f64::from(count), "{count}: {i} {j}");
                 }
                 for k in 0..2 {
                     let expected: f64 = records.iter().map(|(x, t)| x[i] * t[k]).sum();
-                    assert!((moments.vectors[(i, k)] - expected).abs() < 1e-6 * f64::from(count), "{count}: {i} {k}");
+                    assert!((moments.vectors[(i, k)] - expected).abs() < 1e-4 * f64::from(count), "{count}: {i} {k}");
                 }
             }
         }
@@ -605,7 +541,7 @@ mod tests {
                     largest = largest.max(moved);
                 }
             }
-            assert!(largest > 0.9999 * bound, "{x} {y}: {largest} of {bound}");
+            assert!(largest > 0.9995 * bound, "{x} {y}: {largest} of {bound}");
         }
         let replaced = MomentSum::<ReplaceOne>::new(2, 1, norm(1.0), norm(1.0), 10).unwrap().sensitivity().get();
         assert!((replaced / 4.5f64.sqrt() - 1.0).abs() < 1e-12);
@@ -626,7 +562,7 @@ mod tests {
         sum.add(&[0.3, 0.2], &[f64::INFINITY]).unwrap();
         assert!(matches!(sum.add(&[0.1, 0.2], &[1.0]), Err(Error::TooManyExamples { most: 2 })));
         let sums = sum.finish().open().0;
-        assert!((sums[0] - 0.09).abs() < 1e-6 && sums[2] == 0.0, "{sums:?}");
+        assert!((sums[0] - 0.09).abs() < 1e-4 && sums[2] == 0.0, "{sums:?}");
     }
 
     proptest! {

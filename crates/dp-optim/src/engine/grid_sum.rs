@@ -81,7 +81,7 @@ pub(crate) fn exact_sum<A: Adjacency>(dim: usize, norm: ClippingNorm, n: u64) ->
     Ok(ExactSum::new(dim, norm.into(), exact_step(norm, n)?, n)?)
 }
 
-/// Maximum number of numbers in the sums of all threads of a training together: 64 MiB, or 96 MiB for sums of short entries.
+/// Maximum number of numbers in the sums of all threads of a training together: 64 MiB, or 96 MiB for second moments.
 const MOST_OF_THREADS: u64 = 1 << 23;
 /// Minimum number of records of a thread; fewer are not worth starting one.
 const LEAST_FOR_A_THREAD: usize = 4096;

@@ -153,6 +153,32 @@ proptest! {
     }
 }
 
+/// Columns that follow one another in the file are read as runs, from the first cell of the text on; one of the runs is not in the
+/// order of the schema.
+const NEIGHBOURS: &str = "\
+missing = ['']
+label = { column = 'y', type = 'numeric', min = 0, max = 9 }
+columns.a = { type = 'numeric', min = -5, max = 50, on_missing = 'neutral', on_unreadable = 'neutral' }
+columns.b = { type = 'numeric', min = 0, max = 1e6, on_missing = { value = 7.0 }, on_unreadable = 'neutral' }
+columns.c = { type = 'numeric', min = 0, max = 1e9, on_missing = 'neutral', on_unreadable = 'neutral' }
+columns.d = { type = 'numeric', min = 0, max = 1, on_missing = 'neutral', on_unreadable = 'neutral' }
+columns.e = { type = 'numeric', min = 0, max = 1, on_missing = 'neutral', on_unreadable = 'neutral' }
+";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    #[test]
+    fn runs_of_columns_have_the_rows_of_single_records(
+        rows in prop::collection::vec(prop::collection::vec(prop_oneof![20 => number(), 1 => Just(String::new())], 5), 1..40),
+        step in prop_oneof![1_usize..300, Just(1 << 20)],
+    ) {
+        let encoder = Encoder::new(&Schema::parse("s.toml", NEIGHBOURS).unwrap(), Encoding::UNIT_ROWS).unwrap();
+        let line = |row: &Vec<String>| format!("{},{},{},3,{},{}\n", row[0], row[1], row[2], row[3], row[4]);
+        let text = ["a,b,c,y,e,d\n".to_owned()].into_iter().chain(rows.iter().map(line)).collect::<String>();
+        assert_same(text.as_bytes(), step, &encoder);
+    }
+}
+
 #[test]
 fn texts_longer_than_a_tape_are_read_to_their_end() {
     let encoder = encoder();

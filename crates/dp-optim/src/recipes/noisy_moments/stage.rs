@@ -23,11 +23,6 @@ use crate::recipes::problem::{Problem, Setting};
 /// The ridge divided by `σ √d`, σ the noise's standard deviation: about a third of the noise matrix's norm.
 pub const RIDGE: f64 = 0.3;
 
-/// Number of features from which on entries are short: their products then take most of the time. Truncation shortens an entry
-/// by a fraction of about `√d 2^-15`. For fewer than `2^25` records, that is less than a fifth of the error `√(d/n)` of a
-/// solution; for more, entries have at most 14 bits anyway.
-const MANY_FEATURES: usize = 64;
-
 /// Checks that memory suffices for the moments of `dim` features with `outputs` targets: exact, released, and as a factorised
 /// matrix.
 pub(crate) fn check_square(dim: usize, outputs: usize) -> Result<(), OutOfMemory> {
@@ -59,8 +54,7 @@ impl Stage {
         let (rows, targets) = (ClippingNorm::new(self.row_norm)?, ClippingNorm::new(target_norm)?);
         let dim = size("dimension", self.dim)?;
         check_square(dim, outputs)?;
-        let sum = MomentSum::new(dim, outputs, rows, targets, self.n)?;
-        Ok(if dim < MANY_FEATURES { sum } else { sum.with_short_entries()? })
+        Ok(MomentSum::new(dim, outputs, rows, targets, self.n)?)
     }
 
     pub(crate) fn sensitivity<A: Adjacency>(&self) -> Result<f64, Error> {

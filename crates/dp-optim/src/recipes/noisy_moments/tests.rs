@@ -186,10 +186,9 @@ fn the_number_of_threads_changes_no_bit() {
     }
 }
 
-/// From 64 features on entries are short, on any number of threads: the moments are those of longer entries within what truncation
-/// takes.
+/// On any number of threads, the moments are those of the records within what truncation takes.
 #[test]
-fn entries_of_many_features_are_short() {
+fn moments_of_many_features() {
     let (n, dim) = (9001u64, 70);
     let mut rng = SeededRng::new(8);
     let rows: Vec<f64> = (0..n as usize * dim).map(|_| rng.random_range(-0.1..0.1)).collect();
