@@ -498,7 +498,7 @@ mod tests {
         assert_eq!(expected.1, [(1, 0), (2, 0), (2, 1)]);
         assert_eq!(bits(Arch::new()), expected);
         #[cfg(target_arch = "x86_64")]
-        if let Some(v3) = pulp::x86::V3::try_new() {
+        if let Some(v3) = V3::try_new() {
             assert_eq!(bits(Arch::V3(v3)), expected);
         }
     }
