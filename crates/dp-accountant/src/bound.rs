@@ -478,11 +478,12 @@ impl Parts {
         PrivacyCurve::from_leaves(self.without_pure.clone()).ok()
     }
 
-    /// Returns whether no other theorem can noticeably improve on this exact bracket, which is close or a closed form that did
-    /// not fail. The upper end of objective perturbation is a curve that gives its Renyi bound too.
+    /// Returns whether no other theorem can noticeably improve on this exact bracket. The ends of objective perturbation are far
+    /// apart, but its Renyi bound is that of the pair whose curve is the upper end, unless that is `useless`.
     fn is_settled(&self, exact: Option<Bracket>, useless: f64) -> bool {
+        let of_pair = self.dominated.iter().any(|(leaf, _)| matches!(leaf, Leaf::ObjectivePerturbation { .. }));
         let is_close = |Bracket { lower, upper, engine }| {
-            upper <= lower * SETTLED || engine == Engine::ClosedForm && upper < useless
+            upper <= lower * SETTLED || of_pair && engine == Engine::ClosedForm && upper < useless
         };
         self.is_dominated && exact.is_some_and(is_close)
     }

@@ -16,9 +16,9 @@
 //! int p(epsilon - u) d(u) du = int_(u > 0) d(u) e^-u p(epsilon + u) (e^(2 u epsilon/g²) - 1) du
 //! ```
 //!
-//! more than addition, which is not negative if `d(u) >= 0` for `u >= 0`. It is: from the point on at which the tangent touches,
-//! `f` is the bound on removal, which is at least that on addition, and that at least `r`; between there and `x = 1`, where `f = r`,
-//! `f` is linear and `r` convex.
+//! more than addition. For `epsilon >= 0` this is not negative if `d(u) >= 0` for `u >= 0`. It is: from the point of contact of the
+//! tangent on, `f` is the bound on removal, which is at least that on addition, and that at least `r`; between there and `x = 1`,
+//! where `f = r`, `f` is linear and `r` convex.
 
 use super::law::{LARGEST_MU, REACH, rounding};
 use super::{Pair, epsilon_of};
@@ -99,7 +99,7 @@ impl BesideGaussians {
         epsilon_of(delta, self.pair.mu().hypot(self.others), |epsilon| self.delta(epsilon))
     }
 
-    /// Returns an upper bound on delta at `epsilon`, in either direction.
+    /// Returns an upper bound on delta at `epsilon >= 0`, in either direction.
     pub(crate) fn delta(&self, epsilon: f64) -> f64 {
         if self.others == 0.0 {
             return self.pair.delta(epsilon);

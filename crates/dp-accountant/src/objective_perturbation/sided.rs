@@ -21,7 +21,7 @@
 //!
 //! `y + c`, then `h`, then `y`. The second mass is then `T(k) + int e^-M` over the three pieces beyond `l`.
 
-use super::beside::{CONSTANT, Tail, tail_error};
+use super::beside::{CONSTANT, Tail};
 use super::law::{REACH, rounding};
 use super::log_upper_tail;
 use crate::gaussian::{curve_point, exp_up};
@@ -185,14 +185,16 @@ impl Sided {
         let (last_negative, first_positive) = (-mu * (low + half), self.loss_at(high));
         let mut ends = vec![(-CONSTANT * mu, false), (last_negative, true), (first_positive, false)];
         ends.extend((level > first_positive && level.is_finite()).then_some((level, true)));
+        // The mass beyond the gap was solved from a difference from 1.
+        let of_gap = if self.sides == 2.0 { 0.0 } else { 8.0 * f64::EPSILON };
         let above = move |loss: f64| {
             let place = -loss / mu - half;
             if loss < last_negative {
                 let x = place.max(low) + mu;
-                self.inside(x) * (1.0 + tail_error(-x, x + mu) + self.cancellation())
+                self.inside(x) * (1.0 + self.cancellation()) + self.outside(x) * rounding(x + mu)
             } else {
                 let x = self.beyond(loss).max(high);
-                self.outside(x) * (1.0 + rounding(x + mu))
+                self.outside(x) * (1.0 + rounding(x + mu)) + if x > high { 0.0 } else { of_gap }
             }
         };
         let reach = mu * (REACH + 0.5 + half) + shift;

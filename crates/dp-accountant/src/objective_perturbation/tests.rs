@@ -313,10 +313,13 @@ fn by_densities(pair: Pair, g: f64, epsilon: f64) -> [f64; 2] {
 /// Removal is as computed, and addition costs no more.
 #[test]
 fn beside_gaussians_by_densities() {
-    for loss in LOSSES.into_iter().chain([MarginLoss::Softmax { classes: 3 }]) {
+    for loss in ALL {
         for (s, lambda, g) in [(3.0, 1.0, 0.1), (1.0, 0.5, 0.4), (5.0, 0.02, 0.1), (1.0, 86.0, 4.5), (2.0, 3.0, 0.01)] {
             let pair = Pair::new(s, lambda, loss);
-            let releases = BesideGaussians::new(pair, g).unwrap();
+            let Some(releases) = BesideGaussians::new(pair, g) else {
+                assert!(matches!(loss, MarginLoss::Softmax { .. }), "{loss:?} {s} {lambda}");
+                continue;
+            };
             for z in [0.0, 0.5, 2.0, 4.0] {
                 let epsilon = z * g.hypot(1.0 / s);
                 let [removal, addition] = by_densities(pair, g, epsilon);

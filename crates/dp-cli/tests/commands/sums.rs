@@ -86,7 +86,7 @@ fn models_are_those_of_the_rows() {
     let Some((place, database)) = place() else { return };
     for flags in TRAININGS {
         let mut least = f64::INFINITY;
-        // Moments have half as many digits.
+        // Entries of moments have 14 binary digits.
         let near = if flags.contains("noisy-moments") { 1e-3 } else { 1e-6 };
         // The sampler of exact noise takes another path where the last digit of a sum decides, so that a few seeds differ.
         for seed in 1..8 {

@@ -40,8 +40,10 @@ const DOUBLE_STEPS_LOG2: u32 = 53;
 /// at the end; its rounding is added to the sensitivity.
 ///
 /// # Accuracy
-/// An entry has at most 14 binary digits, fewer for more than `2^25` records. In a row of length `X` it is shortened by a fraction
-/// of about `√d 2^-15`, which for `2^25` records is a fifth of the error `√(d/n)` of a least-squares solution without noise.
+/// An entry has at most 14 binary digits, fewer for more than `2^25` records. In a row `x` it is shortened by a fraction of about
+/// `√d 2^-15 X/‖x‖`, up to twice that if `X` is no power of two. For rows of length `X` and `2^25` records, this is a fifth of the
+/// error `√(d/n)` of a least-squares solution without noise whose residuals are as large as the targets. A bound `X` far above the
+/// rows costs digits, and more noise.
 ///
 /// # Examples
 /// ```
@@ -390,7 +392,7 @@ mod tests {
     #[test]
     fn entries_are_truncated() {
         let mut rng = SeededRng::new(9);
-        let most = 1 << 25;
+        let most = 1000;
         for (dim, outputs, size) in [(1, 1, 1.0), (70, 1, 0.2), (70, 3, 3.0), (9, 2, 0.3)] {
             let records: Vec<_> = (0..150).map(|_| record(&mut rng, dim, outputs, size)).collect();
             let empty = || empty(&records[0], 1.0, 2.0, most);

@@ -72,7 +72,7 @@ impl OuterProducts {
         }
     }
 
-    /// Adds a row: `fill` writes its entries and its targets.
+    /// Adds a row: `fill` writes its entries and its targets, whole numbers of magnitude at most `2^14`.
     ///
     /// # Errors
     /// That of `fill`; in this case nothing is added.
@@ -80,6 +80,7 @@ impl OuterProducts {
         fill(&mut self.row[..self.dim], &mut self.targets)?;
         let Self { arch, row, targets, vectors, entries, .. } = self;
         let largest = arch.dispatch(Shorten { row, targets, vectors, entries });
+        debug_assert!(largest <= 1 << MOST_BITS, "an entry of {largest}");
         let square = largest * largest;
         if self.squares.checked_add(square).is_none() {
             self.widen();
@@ -313,6 +314,7 @@ mod tests {
             let mut rows: Vec<Vec<i32>> = (0..count).map(|_| (0..dim + outputs).map(|_| entry()).collect()).collect();
             // Entries of one sign and the largest magnitude: the diagonal is as large as it may be.
             rows.iter_mut().take(20).for_each(|row| row[0] = -size);
+            rows.iter_mut().skip(2).take(20).for_each(|row| row[dim - 1] = size);
             // Targets are as large as they may be.
             rows.iter_mut().for_each(|row| row[dim..].fill(LARGEST));
             let add = |sum: &mut OuterProducts, row: &[i32]| {
