@@ -478,8 +478,9 @@ impl Parts {
         PrivacyCurve::from_leaves(self.without_pure.clone()).ok()
     }
 
-    /// Returns whether no other theorem can noticeably improve on this exact bracket. The ends of objective perturbation are far
-    /// apart, but its Renyi bound is that of the pair whose curve is the upper end, unless that is `useless`.
+    /// Returns whether no other theorem can noticeably improve on this exact bracket: its ends are close; or it is that of objective
+    /// perturbation, whose Renyi bound follows from the pair of which the upper end is the curve. An upper end that reaches
+    /// `useless` states nothing, and the Renyi bound may.
     fn is_settled(&self, exact: Option<Bracket>, useless: f64) -> bool {
         let of_pair = self.dominated.iter().any(|(leaf, _)| matches!(leaf, Leaf::ObjectivePerturbation { .. }));
         let is_close = |Bracket { lower, upper, engine }| {

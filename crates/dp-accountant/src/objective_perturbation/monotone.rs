@@ -208,8 +208,8 @@ impl Monotone {
         Tail { ends, above: Box::new(above), mu, reach, loss_error: self.loss_error(reach) }
     }
 
-    /// Returns a bound on the error of a loss up to `loss`: the rounding of `y` and of the excess's three terms, the last two of which
-    /// are below 1; and that of the parameter: an ulp of `w` moves a logistic loss by about a quarter of its square in ulps of 1.
+    /// Returns a bound on the error of a loss up to `loss`: the rounding of `y`, of the excess's three terms, the last two of which
+    /// are below 1, and of the parameter `w`, by which the logistic loss has a derivative of about a quarter of its square.
     pub(super) fn loss_error(&self, loss: f64) -> f64 {
         let of_parameter = if let Excess::Logistic { .. } = self.excess { loss * loss } else { 0.0 };
         f64::EPSILON * (32.0 * (loss.abs() + 2.0 * self.half_variance() + self.excess_terms()) + of_parameter)

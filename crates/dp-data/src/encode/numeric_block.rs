@@ -140,32 +140,34 @@ impl NumericBlock {
     /// Adds a row, given the places of its cells in `text`; at most [`rows_at_once`](Self::rows_at_once) rows.
     #[inline]
     pub(crate) fn push(&mut self, text: &[u8], places: impl Iterator<Item = (usize, usize)>) {
-        let width = self.columns.len();
-        let row = width * self.rows.len()..width * (self.rows.len() + 1);
-        self.rows.push(RowState::Valid);
-        let Cells { ends, lengths, low, high, .. } = &mut self.cells;
+        let row = self.begin_row();
+        let mut longest = 0;
+        let Cells { ends, lengths, .. } = &mut self.cells;
         let cells = ends[row.clone()].iter_mut().zip(&mut lengths[row.clone()]);
-        let windows = low[row.clone()].iter_mut().zip(&mut high[row]);
-        for ((start, end), ((place, length), (low, high))) in places.zip(cells.zip(windows)) {
+        for ((start, end), (place, length)) in places.zip(cells) {
             (*place, *length) = (end, (end - start) as u64);
-            // A cell at the beginning of a text has no such bytes; its zeros are no digits.
-            let window = end.checked_sub(LONGEST).and_then(|first| text.get(first..end)).unwrap_or(&[0; LONGEST]);
-            let word = |half: &[u8]| half.first_chunk().map_or(0, |half| u64::from_le_bytes(*half));
-            (*low, *high) = (word(window), word(&window[LONGEST / 2..]));
+            longest = longest.max(end - start);
         }
+        self.cells.read_words(text, row, longest);
+    }
+
+    /// Begins a valid row, and returns the places of its cells.
+    fn begin_row(&mut self) -> Range<usize> {
+        let first = self.columns.len() * self.rows.len();
+        self.rows.push(RowState::Valid);
+        first..first + self.columns.len()
     }
 
     /// As [`push`](Self::push) for cells without quotes, given the columns' runs of consecutive cells: of each run the end of the
     /// cell before it and the ends of its cells, from `first` on.
     #[inline]
     pub(crate) fn push_runs<'e>(&mut self, text: &[u8], first: usize, runs: impl Iterator<Item = &'e [u32]>) {
-        let mut column = self.columns.len() * self.rows.len();
-        self.rows.push(RowState::Valid);
+        let mut column = self.begin_row().start;
         for ends in runs {
             let (before, ends) = (&ends[..ends.len() - 1], &ends[1..]);
             let run = column..column + ends.len();
             column = run.end;
-            let Cells { ends: places, lengths, low, high, .. } = &mut self.cells;
+            let Cells { ends: places, lengths, .. } = &mut self.cells;
             let (places, lengths) = (&mut places[run.clone()], &mut lengths[run.clone()]);
             let mut longest = 0;
             for i in 0..ends.len() {
@@ -173,10 +175,7 @@ impl NumericBlock {
                 longest = if length > longest { length } else { longest };
                 (places[i], lengths[i]) = (first + ends[i] as usize, u64::from(length));
             }
-            words_before(text, places, LONGEST / 2, &mut high[run.clone()]);
-            if longest as usize > LONGEST / 2 {
-                words_before(text, places, LONGEST, &mut low[run]);
-            }
+            self.cells.read_words(text, run, longest as usize);
         }
     }
 
@@ -243,12 +242,23 @@ impl NumericBlock {
     }
 }
 
-/// Reads the words that begin this many bytes before the places; zeros, which are no digits, where the text begins later.
-#[inline]
-fn words_before(text: &[u8], places: &[usize], bytes: usize, words: &mut [u64]) {
-    for (place, word) in places.iter().zip(words) {
-        let found = place.checked_sub(bytes).and_then(|first| text.get(first..)?.first_chunk());
-        *word = found.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+impl Cells {
+    /// Reads the words before the ends of these cells, of which the longest has this many characters. The first words of cells of up
+    /// to 8 characters are not used. Zeros, which are no digits, stand where the text begins later.
+    #[inline]
+    fn read_words(&mut self, text: &[u8], cells: Range<usize>, longest: usize) {
+        let Self { ends, low, high, .. } = self;
+        let ends = &ends[cells.clone()];
+        let read = |bytes: usize, words: &mut [u64]| {
+            for (end, word) in ends.iter().zip(words) {
+                let found = end.checked_sub(bytes).and_then(|first| text.get(first..)?.first_chunk());
+                *word = found.map_or(0, |bytes| u64::from_le_bytes(*bytes));
+            }
+        };
+        read(LONGEST / 2, &mut high[cells.clone()]);
+        if longest > LONGEST / 2 {
+            read(LONGEST, &mut low[cells]);
+        }
     }
 }
 

@@ -80,7 +80,7 @@ impl OuterProducts {
         fill(&mut self.row[..self.dim], &mut self.targets)?;
         let Self { arch, row, targets, vectors, entries, .. } = self;
         let largest = arch.dispatch(Shorten { row, targets, vectors, entries });
-        debug_assert!(largest <= 1 << MOST_BITS, "an entry of {largest}");
+        debug_assert!(largest <= 1 << MOST_BITS);
         let square = largest * largest;
         if self.squares.checked_add(square).is_none() {
             self.widen();
