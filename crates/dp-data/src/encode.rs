@@ -29,6 +29,7 @@ mod short_decimals;
 mod single_column;
 #[cfg(test)]
 mod tests;
+mod text_map;
 
 use serde::{Deserialize, Serialize};
 

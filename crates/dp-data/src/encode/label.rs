@@ -10,6 +10,7 @@ use super::parse_number;
 use super::plan::Inspected;
 use super::reading::{Reading, unpadded};
 use super::row::ColumnTally;
+use super::text_map::TextMap;
 use crate::error::DataErrorKind;
 use crate::schema::{CellFormat, Label, LabelKind, LabelRange, Others};
 use crate::sql::{Dialect, LARGEST};
@@ -28,11 +29,7 @@ pub(crate) struct LabelPlan {
 #[derive(Debug, Clone, PartialEq)]
 enum Values {
     /// Declared values with their targets, by text and by number, and the treatment of all others.
-    Declared {
-        texts: HashMap<Box<[u8]>, f64, FxBuildHasher>,
-        numbers: HashMap<u64, f64, FxBuildHasher>,
-        others: Undeclared,
-    },
+    Declared { texts: TextMap<f64>, numbers: HashMap<u64, f64, FxBuildHasher>, others: Undeclared },
     /// Any number, and how it is read if it is not a plain one.
     Number(LabelRange, Option<Reading>),
 }
@@ -82,12 +79,9 @@ impl LabelPlan {
         let number = |value: f64| dialect.number(value);
         match &self.values {
             Values::Declared { texts, numbers, others } => {
-                let mut declared: Vec<(&str, f64)> = texts
-                    .iter()
-                    .filter_map(|(text, &target)| Some((std::str::from_utf8(text).ok()?, target)))
-                    .collect();
+                let mut declared: Vec<(&str, f64)> = texts.iter().collect();
                 for (one, other) in dialect.texts_of_booleans() {
-                    if let (Some(&target), None) = (texts.get(one.as_bytes()), texts.get(other.as_bytes())) {
+                    if let (Some(target), None) = (texts.get(one.as_bytes()), texts.get(other.as_bytes())) {
                         declared.push((other, target));
                     }
                 }
@@ -143,7 +137,7 @@ impl LabelPlan {
     #[cfg(feature = "files")]
     pub(crate) fn may_be(&self, part: &[u8], needed: bool) -> bool {
         let (declared, any) = match &self.values {
-            Values::Declared { texts, others, .. } => (texts.contains_key(part), *others != Undeclared::Refuse),
+            Values::Declared { texts, others, .. } => (texts.get(part).is_some(), *others != Undeclared::Refuse),
             Values::Number(..) => (false, self.unreadable_is_neutral),
         };
         declared || (!part.contains(&b':') && (needed || any || parse_number(part).is_some()))
@@ -183,8 +177,7 @@ impl LabelPlan {
         let of_class = |target| Found { target, number: None };
         if let Values::Declared { texts, .. } = &self.values
             && cell != Cell::Missing
-            && let Some(target) =
-                cell.find(buffer, |text| texts.get(text).copied().or_else(|| texts.get(unpadded(text)?).copied()))
+            && let Some(target) = cell.find(buffer, |text| texts.get(text).or_else(|| texts.get(unpadded(text)?)))
         {
             return Ok(of_class(target));
         }
@@ -221,10 +214,10 @@ struct Found<'p> {
 
 impl Values {
     /// If two values are the same number, the first of them counts.
-    fn declared<'v>(values: impl Iterator<Item = (&'v String, f64)>, others: Undeclared) -> Self {
-        let (mut texts, mut numbers) = (HashMap::default(), HashMap::default());
+    fn declared<'v>(values: impl Iterator<Item = (&'v String, f64)> + Clone, others: Undeclared) -> Self {
+        let texts = TextMap::new(values.clone().map(|(value, target)| (value.as_str(), target)));
+        let mut numbers = HashMap::default();
         for (value, target) in values {
-            texts.entry(value.as_bytes().into()).or_insert(target);
             if let Some(number) = parse_number(value.as_bytes()) {
                 numbers.entry(bits(number)).or_insert(target);
             }

@@ -1,15 +1,12 @@
 //! One column's encoding, with all precomputed values.
 
-use std::collections::HashMap;
-
-use rustc_hash::FxBuildHasher;
-
 use super::cell::Cell;
 use super::coordinate::{Coordinate, Share};
 use super::dates_in_sql::{self, Moment};
 use super::feature_map::{Functions, Numeric};
 use super::reading::{Reading, unpadded};
 use super::row::{ColumnTally, RowBuffer};
+use super::text_map::TextMap;
 use super::{Encoding, NumericRange, UnknownCategory, parse_number};
 use crate::error::DataErrorKind;
 use crate::schema::{
@@ -63,7 +60,7 @@ pub(super) struct Scaling {
 pub(super) struct CategoricalPlan {
     first: u32,
     width: u32,
-    positions: HashMap<Box<[u8]>, u32, FxBuildHasher>,
+    positions: TextMap<u32>,
     /// How its cells are read, if they are not categories.
     reading: Option<Reading>,
     missing: Vec<Box<[u8]>>,
@@ -123,10 +120,9 @@ impl ColumnPlan {
                 Self::Numeric(NumericPlan { reading: reading(bounds), ..plan })
             }
             ColumnKind::Categorical { categories, on_unknown } => {
-                let positions: HashMap<Box<[u8]>, u32, FxBuildHasher> =
-                    categories.iter().map(|category| category.as_bytes().into()).zip(0..).collect();
+                let positions = TextMap::new(categories.iter().map(String::as_str).zip(0..));
                 let position_of = |name: &str| match positions.get(name.as_bytes()) {
-                    Some(&position) => Absent::Use(f64::from(position)),
+                    Some(position) => Absent::Use(f64::from(position)),
                     None => Absent::Refuse,
                 };
                 let categories = categories.len() as u32;
@@ -166,7 +162,7 @@ impl ColumnPlan {
             plan.unknown = match treatment {
                 UnknownCategory::Error => Absent::Refuse,
                 UnknownCategory::Skip => Absent::Neutral,
-                UnknownCategory::Other => other.map_or(Absent::Nothing, |&place| Absent::Use(f64::from(place))),
+                UnknownCategory::Other => other.map_or(Absent::Nothing, |place| Absent::Use(f64::from(place))),
             };
         }
         self
@@ -230,8 +226,20 @@ impl ColumnPlan {
     }
 
     /// Adds the features of `cell`, of column `position` of the schema, to the row.
-    #[inline]
+    #[inline(always)]
     pub(super) fn encode(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> CellOutcome {
+        // The usual text, which is passed in registers.
+        if let (Self::Categorical(plan), Cell::Text(text)) = (self, cell)
+            && plan.reading.is_none()
+            && let Some(place) = plan.positions.get(text)
+        {
+            plan.push(place, row, position);
+            return CellOutcome::Encoded;
+        }
+        self.encode_any(cell, row, position)
+    }
+
+    fn encode_any(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> CellOutcome {
         match self {
             Self::Drop => CellOutcome::Encoded,
             Self::Numeric(plan) => plan.encode(cell, row, position),
@@ -482,11 +490,10 @@ impl CategoricalPlan {
                 "CASE WHEN {missing} THEN {absent} WHEN {place} IS NOT NULL THEN {place} ELSE {unknown} END"
             );
         }
-        let mut categories: Vec<(&str, u32)> =
-            self.positions.iter().filter_map(|(text, &place)| Some((std::str::from_utf8(text).ok()?, place))).collect();
+        let mut categories: Vec<(&str, u32)> = self.positions.iter().collect();
         // A Boolean is also `1` or `0`, if the schema declares these.
         for (one, other) in dialect.texts_of_booleans() {
-            if let (Some(&place), None) = (self.positions.get(one.as_bytes()), self.positions.get(other.as_bytes())) {
+            if let (Some(place), None) = (self.positions.get(one.as_bytes()), self.positions.get(other.as_bytes())) {
                 categories.push((other, place));
             }
         }
@@ -510,7 +517,6 @@ impl CategoricalPlan {
     }
 
     /// Returns the position of a cell's category; for an unusable cell, its replacement and the kind of error.
-    #[inline]
     fn read(&self, cell: Cell<'_>) -> Result<u32, (Absent, DataErrorKind)> {
         let buffer = &mut [0; 32];
         // A marker of missing values that the column also lists as a category is that category.
@@ -519,11 +525,8 @@ impl CategoricalPlan {
             (cell, Some(_)) if is_missing(&self.missing, cell.text(buffer)) => None,
             // Positions are below 12.
             (cell, Some(reading)) => reading.read(cell).map(|place| place as u32),
-            (Cell::Text(text), None) => {
-                let place = self.positions.get(text).copied();
-                place.or_else(|| self.positions.get(unpadded(text)?).copied())
-            }
-            (cell, None) => cell.find(buffer, |text| self.positions.get(text).copied()),
+            (Cell::Text(text), None) => self.positions.get(text).or_else(|| self.positions.get(unpadded(text)?)),
+            (cell, None) => cell.find(buffer, |text| self.positions.get(text)),
         };
         match place {
             Some(place) => Ok(place),
@@ -537,30 +540,28 @@ impl CategoricalPlan {
         }
     }
 
+    /// Adds the feature of a category, given its position.
+    #[inline(always)]
+    fn push(&self, place: u32, row: &mut RowBuffer, position: usize) {
+        row.tally(position).see(f64::from(place));
+        row.push(self.first + place, 1.0);
+    }
+
     fn encode(&self, cell: Cell<'_>, row: &mut RowBuffer, position: usize) -> CellOutcome {
-        let tally = row.tally(position);
         match self.read(cell) {
-            Ok(place) => {
-                tally.see(f64::from(place));
-                row.push(self.first + place, 1.0);
-                CellOutcome::Encoded
-            }
-            Err((Absent::Refuse, refusal)) => CellOutcome::Refused(refusal),
+            Ok(place) => self.push(place, row, position),
+            Err((Absent::Refuse, refusal)) => return CellOutcome::Refused(refusal),
             Err((Absent::Neutral, _)) => {
-                tally.neutral += 1;
-                CellOutcome::Neutral
+                row.tally(position).neutral += 1;
+                return CellOutcome::Neutral;
             }
             Err((Absent::Use(place), _)) => {
-                tally.replaced += 1;
-                tally.see(place);
+                row.tally(position).replaced += 1;
                 // Positions are below 2^32, so the cast is exact.
-                row.push(self.first + place as u32, 1.0);
-                CellOutcome::Encoded
+                self.push(place as u32, row, position);
             }
-            Err((Absent::Nothing, _)) => {
-                tally.replaced += 1;
-                CellOutcome::Encoded
-            }
+            Err((Absent::Nothing, _)) => row.tally(position).replaced += 1,
         }
+        CellOutcome::Encoded
     }
 }

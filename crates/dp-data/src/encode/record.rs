@@ -70,7 +70,7 @@ impl Encoder {
     }
 
     /// Encodes a cell of the column at this position, and returns whether it makes its record a null record.
-    #[inline]
+    #[inline(always)]
     pub(super) fn encode_cell(&self, position: usize, cell: Cell<'_>, row: &mut RowBuffer) -> Result<bool, DataError> {
         match self.columns[position].encode(cell, row, position) {
             CellOutcome::Encoded => Ok(false),
