@@ -10,12 +10,12 @@ use pulp::{Arch, Simd, WithSimd};
 #[cfg(target_arch = "x86_64")]
 use pulp::{NullaryFnOnce, x86::V3};
 
-use super::Cell;
 use super::plan::{CellOutcome, ColumnPlan, Scaling};
 use super::row::{ColumnTally, RowBuffer};
 #[cfg(target_arch = "x86_64")]
 use super::short_decimals::parse_8_by_bytes;
 use super::short_decimals::{BLANK, LANES, LONGEST, parse_8, parse_16};
+use super::{Cell, parse_number};
 use super::{Encoder, Stage};
 use crate::error::DataError;
 
@@ -191,10 +191,13 @@ impl NumericBlock {
         let width = self.columns.len();
         if marks[..count].iter().fold(0, |any, mark| any | mark) != 0 {
             row.prepare(encoder.columns.len());
-            for i in (0..count).filter(|&i| marks[i] != 0) {
-                let cell = &text[ends[i] - lengths[i] as usize..ends[i]];
-                let state = &mut self.rows[i / width];
-                self.numbers[i] = number(encoder, self.columns[i % width], cell.into(), row, state);
+            for (r, state) in self.rows.iter_mut().enumerate() {
+                for (j, i) in (width * r..width * (r + 1)).enumerate().filter(|&(_, i)| marks[i] != 0) {
+                    let cell = &text[ends[i] - lengths[i] as usize..ends[i]];
+                    let plain = if self.scaling.takes_numbers[j] { parse_number(cell) } else { None };
+                    let other = || number(encoder, self.columns[j], cell.into(), row, state);
+                    self.numbers[i] = plain.unwrap_or_else(other);
+                }
             }
         }
         self.scale();
@@ -353,12 +356,15 @@ impl Parse<'_> {
         let cells = lengths.as_chunks::<LANES>().0.iter().zip(low.as_chunks().0).zip(high.as_chunks().0);
         let results = marks.as_chunks_mut::<LANES>().0.iter_mut().zip(numbers.as_chunks_mut().0);
         for (((lengths, low), high), (marks, numbers)) in cells.zip(results) {
-            let mut longest = 0;
+            let (mut shortest, mut longest) = (u64::MAX, 0);
             for &length in lengths {
+                shortest = if length < shortest { length } else { shortest };
                 longest = if length > longest { length } else { longest };
             }
             if longest <= 8 {
                 short(high, lengths, numbers, marks);
+            } else if shortest > LONGEST as u64 {
+                marks.fill(1);
             } else {
                 parse_16(low, high, lengths, numbers, marks);
             }
