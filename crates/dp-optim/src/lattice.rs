@@ -237,7 +237,8 @@ impl ReleaseLattice {
         };
         let of_norm = 4.0 * (weights as f64 + 16.0) * roundoff;
         match self.points {
-            Points::Anywhere => of_norm + roundoff.cbrt(),
+            // Of the sum of a million points.
+            Points::Anywhere => of_norm + roundoff.sqrt().sqrt(),
             _ => of_norm,
         }
     }

@@ -1,6 +1,8 @@
 //! The statistics of one column collected while a draft reads the file.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use rustc_hash::FxBuildHasher;
 
 use super::DraftOptions;
 use super::dates::{Dates, FoundDates};
@@ -56,9 +58,10 @@ pub(super) struct ColumnSurvey {
     zeros_and_ones: bool,
     /// The first and the last number, while each is one more than the number before.
     sequence: Option<(f64, f64)>,
-    values: HashSet<Box<[u8]>>,
+    /// The first values, true for those that `others` counts.
+    values: HashMap<Box<[u8]>, bool, FxBuildHasher>,
     /// Those of `values` that were first seen since the last [part](ColumnSurvey::take_part).
-    fresh: Vec<Box<[u8]>>,
+    fresh: Vec<(Box<[u8]>, bool)>,
     max_categories: usize,
     /// First line of the first cell that contains a line end.
     line_end: Option<u64>,
@@ -87,7 +90,7 @@ impl ColumnSurvey {
             usual: Numbers::default(),
             zeros_and_ones: true,
             sequence: None,
-            values: HashSet::new(),
+            values: HashMap::default(),
             fresh: Vec::new(),
             max_categories,
             line_end: None,
@@ -98,6 +101,12 @@ impl ColumnSurvey {
     /// Adds a cell of a record that starts on this line.
     pub(super) fn see(&mut self, cell: &[u8], line: u64) {
         let cell = cell.trim_ascii();
+        // A text is looked at once.
+        if self.others > 0 && self.values.get(cell) == Some(&true) {
+            self.others += 1;
+            return self.see_owner(cell);
+        }
+        let mut is_other = false;
         if let Some(number) = parse_number(cell) {
             // One of the two zeros.
             let number = number + 0.0;
@@ -108,7 +117,9 @@ impl ColumnSurvey {
             };
             self.zeros_and_ones &= number == 0.0 || number == 1.0;
             self.numbers.see(number);
-            match SENTINELS.iter().find(|sentinel| sentinel.as_bytes() == cell) {
+            // All of them begin so.
+            let may_be_sentinel = matches!(cell, [b'9', ..] | [b'-', b'9', ..]);
+            match SENTINELS.iter().find(|sentinel| may_be_sentinel && sentinel.as_bytes() == cell) {
                 Some(sentinel) => *self.sentinels.entry(sentinel).or_default() += 1,
                 None => self.usual.see(number),
             }
@@ -119,10 +130,12 @@ impl ColumnSurvey {
             self.empty += u64::from(marker.is_empty());
             self.see_marker(marker);
         } else if !self.written.see(cell, line) && !self.dates.see(cell, line) {
+            is_other = true;
             self.others += 1;
             self.other.get_or_insert(line);
         }
-        self.see_value(cell);
+        self.see_owner(cell);
+        self.list_value(cell, is_other);
     }
 
     /// Adds a cell with a type.
@@ -135,7 +148,8 @@ impl ColumnSurvey {
             _ => return self.see(text, line),
         };
         self.dates.see_typed(days_of(day, nanoseconds.unwrap_or(0)), nanoseconds.is_some(), line);
-        self.see_value(text);
+        self.see_owner(text);
+        self.list_value(text, false);
     }
 
     fn see_marker(&mut self, marker: &'static str) {
@@ -144,17 +158,16 @@ impl ColumnSurvey {
         }
     }
 
-    fn see_value(&mut self, value: &[u8]) {
+    fn see_owner(&mut self, value: &[u8]) {
         if let Some(owners) = &mut self.owners {
             owners.see(value);
         }
-        self.list_value(value);
     }
 
-    fn list_value(&mut self, value: &[u8]) {
-        if self.values.len() <= self.max_categories && !self.values.contains(value) {
-            self.values.insert(value.into());
-            self.fresh.push(value.into());
+    fn list_value(&mut self, value: &[u8], is_other: bool) {
+        if self.values.len() <= self.max_categories && !self.values.contains_key(value) {
+            self.values.insert(value.into(), is_other);
+            self.fresh.push((value.into(), is_other));
         }
     }
 
@@ -190,7 +203,7 @@ impl ColumnSurvey {
             *line = line.or(next.map(|line| line + lines));
         }
         next.markers.iter().for_each(|marker| self.see_marker(marker));
-        next.fresh.iter().for_each(|value| self.list_value(value));
+        next.fresh.iter().for_each(|(value, is_other)| self.list_value(value, *is_other));
         if let (Some(owners), Some(next)) = (&mut self.owners, &next.owners) {
             owners.append(next);
         }
@@ -310,7 +323,7 @@ impl ColumnSurvey {
         }
         let mut categories: Vec<String> = self
             .values
-            .iter()
+            .keys()
             .filter(|value| !value.is_empty())
             .map(|value| String::from_utf8_lossy(value).into_owned())
             .collect();

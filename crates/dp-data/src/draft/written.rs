@@ -93,7 +93,9 @@ impl Written {
         // `1.234`, `-12.345`: with a group of three digits, and up to three before it.
         let is_grouped = digits == 3 && matches!(cell.len() - usize::from(!cell[0].is_ascii_digit()), 5..=7);
         if is_grouped && cell[cell.len() - 5].is_ascii_digit() {
-            self.grouped.0.see((number * 1000.0).round());
+            // At most six digits: the product is within a quarter of its integer.
+            let nearest = (number * 1000.0 + 0.5_f64.copysign(number)) as i64;
+            self.grouped.0.see(nearest as f64);
             self.grouped.1.get_or_insert(line);
         } else {
             self.points.0 += 1;

@@ -89,7 +89,8 @@ impl<F: RealField + Copy> UpdateRule<F> for AcceleratedDescent<F> {
         }
     }
 
-    fn restart(&mut self, parameters: &[F]) {
+    fn restart(&mut self, parameters: &mut [F]) {
+        self.descent.restart(parameters);
         if !self.point.is_empty() {
             self.point.copy_from_slice(parameters);
         }

@@ -108,6 +108,13 @@ impl<F: RealField + Copy> UpdateRule<F> for Adam<F> {
             project(parameters, radius);
         }
     }
+
+    /// Keeps the moments, which are of gradients and not of points.
+    fn restart(&mut self, parameters: &mut [F]) {
+        if let Some(radius) = self.radius {
+            project(parameters, radius);
+        }
+    }
 }
 
 #[cfg(test)]

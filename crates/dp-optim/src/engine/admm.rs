@@ -99,6 +99,14 @@ impl<F: RealField + Copy> UpdateRule<F> for LinearisedAdmm<F> {
         self.split(parameters);
     }
 
+    fn restart(&mut self, parameters: &mut [F]) {
+        if let Some(radius) = self.radius {
+            project(parameters, radius);
+        }
+        self.sparse.copy_from_slice(parameters);
+        self.dual.fill(F::zero());
+    }
+
     fn point<'p>(&'p self, parameters: &'p [F]) -> &'p [F] {
         match self.output {
             AdmmOutput::Sparse => &self.sparse,

@@ -127,7 +127,10 @@ impl<F: RealField + Copy> UpdateRule<F> for ConsensusAdmm<F> {
         }
     }
 
-    fn restart(&mut self, parameters: &[F]) {
+    fn restart(&mut self, parameters: &mut [F]) {
+        if let Some(radius) = self.radius {
+            project(parameters, radius);
+        }
         for party in &mut self.parties {
             party.model.copy_from_slice(parameters);
         }

@@ -66,7 +66,8 @@ impl<F: RealField + Copy> UpdateRule<F> for HeavyBall<F> {
         }
     }
 
-    fn restart(&mut self, parameters: &[F]) {
+    fn restart(&mut self, parameters: &mut [F]) {
+        self.descent.restart(parameters);
         self.last.copy_from_slice(parameters);
     }
 }
@@ -93,7 +94,7 @@ mod tests {
             let mut ball = HeavyBall::new(GradientDescent { lambda: 0.0, radius: None }, 0.9, &x);
             ball.apply(&mut x, &[1.0], &step);
             if restart {
-                ball.restart(&x);
+                ball.restart(&mut x);
             }
             let before = x[0];
             ball.apply(&mut x, &[1.0], &step);

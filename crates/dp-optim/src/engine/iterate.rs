@@ -247,7 +247,7 @@ impl<F: RealField + Copy, G, U> Buffered<F, G, U> {
             self.parameters.copy_from_slice(average);
             average.fill(F::zero());
             self.weight = 0.0;
-            self.rule.restart(&self.parameters);
+            self.rule.restart(&mut self.parameters);
         }
     }
 

@@ -20,9 +20,10 @@ pub trait UpdateRule<F> {
     /// Moves `parameters`, given the estimated sum of the batch's data gradients.
     fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step);
 
-    /// Resets the rule's state: the run goes on at `parameters`.
+    /// Resets the rule's state: the run goes on at `parameters`, which the rule first moves to where it may take gradients. A mean of
+    /// its [points](Self::point) need not lie in its ball: rounding adds up, and the map of a penalty that is not convex leads out.
     #[inline]
-    fn restart(&mut self, _parameters: &[F]) {}
+    fn restart(&mut self, _parameters: &mut [F]) {}
 
     /// Returns what the rule keeps between two updates, as vectors of as many numbers as there are parameters; `None` if it keeps
     /// anything else, so that a run cannot go on in another process.
@@ -73,6 +74,12 @@ impl<F: RealField + Copy> UpdateRule<F> for GradientDescent {
         for (weight, &gradient) in parameters.iter_mut().zip(gradient_sum) {
             *weight = shrink * *weight + scale * gradient;
         }
+        if let Some(radius) = self.radius {
+            project(parameters, radius);
+        }
+    }
+
+    fn restart(&mut self, parameters: &mut [F]) {
         if let Some(radius) = self.radius {
             project(parameters, radius);
         }

@@ -200,6 +200,9 @@ impl DpSvrg {
         if self.sampling == Sampling::Passes {
             return not_proved("its steps are on batches that are drawn, poisson or fixed");
         }
+        if self.epochs > 1 && matches!(self.averaging, Averaging::Restarts { .. }) {
+            return not_proved("it restarts at each snapshot, and not from means of iterates");
+        }
         if !(self.full_share > 0.0 && self.full_share < 1.0) {
             let (name, value) = ("share of full gradients", self.full_share);
             return Err(Error::OutOfRange { name, value, range: "(0, 1)" });

@@ -102,7 +102,7 @@ impl<F, U: UpdateRule<F>, O: FnMut(Observation<'_, F>)> UpdateRule<F> for Observ
         (self.observe)(Observation { update: step.update, noisy_sum: gradient_sum, iterate });
     }
 
-    fn restart(&mut self, parameters: &[F]) {
+    fn restart(&mut self, parameters: &mut [F]) {
         self.rule.restart(parameters);
     }
 
