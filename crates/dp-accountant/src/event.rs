@@ -226,7 +226,8 @@ pub enum DpEvent {
         events: Vec<DpEvent>,
     },
     /// Each of `events` reads its own part of the records, chosen by the records' values, under replace-one: one part may lose
-    /// the record and another gain it. The parts' sensitivities are those of add/remove.
+    /// the record and another gain it, or one part loses a record and gains another. The parts' sensitivities are those of
+    /// add/remove.
     ParallelByValue {
         /// The parts.
         events: Vec<DpEvent>,

@@ -62,6 +62,7 @@ pub struct Outcome {
 /// # Errors
 /// Output files that exist already or cannot be written.
 pub fn execute(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<(), Failure> {
+    check(args, global)?;
     if args.dry_run {
         let names = FILES.map(str::to_owned);
         return Foreseen::in_folder("dp.demo/1", Path::new(&args.dir), &names, args.force)?.print(console);
@@ -73,11 +74,27 @@ pub fn execute(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Resul
 /// Fewer rows than these may be too few for a useful model.
 const FEW_ROWS: usize = 5000;
 
-fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcome, Failure> {
+/// Refuses arguments that no training takes.
+fn check(args: &DemoArgs, global: &GlobalArgs) -> Result<(), Failure> {
     if !(1..=10_000_000).contains(&args.rows) {
         let message = format!("--rows is {}", args.rows);
         return Err(Failure::new(ExitStatus::Usage, "usage.value", message).expected("between 1 and 10000000"));
     }
+    let (epsilon, delta) = (args.epsilon.to_string(), args.delta.to_string());
+    let path = |name: &str| Path::new(&args.dir).join(name).display().to_string();
+    let (data, schema, model) = (path("clinic.csv"), path("clinic.schema.toml"), path("model.json"));
+    let mut training = vec!["train", "--data", &data, "--schema", &schema, "--out", &model];
+    training.extend(["--epsilon", &epsilon, "--delta", &delta]);
+    if args.force {
+        training.push("--force");
+    }
+    if let Command::Train(args) = parsed(&training)? {
+        train::TrainConfig::new(&args, global)?;
+    }
+    Ok(())
+}
+
+fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcome, Failure> {
     let folder = Path::new(&args.dir);
     std::fs::create_dir_all(folder).map_err(|error| crate::output::write_failure(&error, &args.dir))?;
     let path = |name: &str| folder.join(name);
@@ -103,10 +120,6 @@ fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcom
     }
     if args.force {
         private.push("--force");
-    }
-    // Errors in epsilon or delta are reported before anything is written.
-    if let Command::Train(args) = parsed(&private)? {
-        train::TrainConfig::new(&args, global)?;
     }
     let table = clinic::csv(args.rows, args.data_seed);
     let test_table = clinic::csv(TEST_ROWS, args.data_seed.wrapping_add(1));

@@ -23,6 +23,11 @@ impl<'py> Options<'_, 'py> {
         }
     }
 
+    /// Returns whether the member is there and not None.
+    pub(crate) fn has(&self, name: &str) -> PyResult<bool> {
+        Ok(self.0.get_item(name)?.is_some_and(|value| !value.is_none()))
+    }
+
     /// Returns the member as one of these words, in which hyphens may be underscores.
     pub(crate) fn word<T: Copy>(&self, name: &str, words: &[(&str, T)]) -> PyResult<Option<T>> {
         let Some(word) = self.get::<String>(name)? else { return Ok(None) };

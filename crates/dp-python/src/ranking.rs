@@ -168,6 +168,13 @@ fn training(options: &Options<'_, '_>) -> PyResult<RankerTraining> {
         }
         let activation = options.word("activation", &activations)?.unwrap_or_default();
         training.scorer = ScorerShape::Mlp { hidden, activation };
+    } else {
+        for of_network in ["hidden", "activation"] {
+            if options.has(of_network)? {
+                let failure = Failure::argument(of_network, format!("{of_network} is given, and the scorer is linear"));
+                return Err(Failure { code: "usage.conflict", ..failure }.expecting("scorer='mlp'").into());
+            }
+        }
     }
     let settings = RankerSettings {
         clip: options.get("clip")?,

@@ -144,6 +144,12 @@ fn training(schema: &Schema, options: &Options<'_, '_>) -> PyResult<Training> {
             ..Failure::argument("max_rows", "max_rows is missing: the most rows of a unit that are used")
         })?;
         training = training.per_unit(&unit, most);
+    } else if options.has("max_rows")? {
+        let failure =
+            Failure::argument("max_rows", "max_rows is given without a unit, so that each row is protected by itself");
+        return Err(Failure { code: "usage.conflict", ..failure }
+            .expecting("unit: the column that names a unit")
+            .into());
     }
     if let Some(seed) = options.get::<u64>("seed")? {
         training = training.seeded(seed);

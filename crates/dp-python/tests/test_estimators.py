@@ -414,7 +414,8 @@ def test_a_pipeline_of_scikit_learn_predicts_the_same(people):
     assert np.array_equal(scores > 0, predicted == 1) and abs(estimator.model_.threshold) > 0.1
     plain = estimator.as_sklearn()
     assert np.array_equal(plain.predict(X), predicted)
-    assert np.allclose(plain.decision_function(X), scores, rtol=0, atol=1e-12)
+    assert np.allclose(plain.decision_function(X) - estimator.model_.threshold, scores, rtol=0, atol=1e-12)
+    assert np.allclose(plain.predict_proba(X), estimator.predict_proba(X), rtol=0, atol=1e-12)
     for functions in ({"curves": 2}, {"curves": "none", "fourier": 5}):
         with pytest.raises(DpError, match="no counterpart"):
             logistic(**functions).fit(frame, y).as_sklearn()
@@ -806,3 +807,72 @@ def test_searches_refuse_what_they_cannot_choose():
         DPGridSearch(of_numbers(), {"lambda": [0.1, 1.0]}, method="random-stopping", trials=0).fit(X, y)
     with pytest.raises(DpError, match="delta above 0"):
         DPGridSearch(of_numbers(delta=0.0), {"lambda": [0.1, 1.0]}, method="random-stopping", trial_law="poisson").fit(X, y)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "numpy_nullable", "pyarrow"])
+def test_a_boolean_column_needs_no_bounds_and_can_be_left_out(backend, people):
+    if backend == "pyarrow":
+        pytest.importorskip("pyarrow")
+    X = frame_of(people)[["age", "member"]]
+    X = X if backend == "numpy" else X.convert_dtypes(dtype_backend=backend)
+    arguments = {"curves": "none", "allow_refit": True}
+    used = logistic(bounds={"age": (18, 90)}, **arguments).fit(X, people["buys"])
+    assert list(used.get_feature_names_out()) == ["age", "member", "<intercept>"]
+    without = logistic(bounds={"age": (18, 90), "member": None}, **arguments).fit(X, people["buys"])
+    assert list(without.get_feature_names_out()) == ["age", "<intercept>"]
+    # In the order of the columns of X, 0 for one without influence.
+    assert without.coef_.shape == used.coef_.shape == (1, 2)
+    assert without.coef_[0, 1] == 0 and used.coef_[0, 1] != 0
+    with pytest.raises(DpError, match="which holds Booleans"):
+        logistic(bounds={"age": (18, 90), "member": "hello"}).fit(X, people["buys"])
+
+
+def test_a_refused_fit_leaves_the_model_as_it_was(people):
+    X = frame_of(people)
+    model = logistic().fit(X, people["buys"])
+    before = model.predict(X)
+    for other in (X[COLUMNS[::-1]], X[["age"]], X[["age", "income"]].to_numpy()):
+        with pytest.raises(DpError):  # the second fit, or bounds of columns that are not there
+            model.fit(other, people["buys"])
+        assert list(model.feature_names_in_) == COLUMNS and model.n_features_in_ == len(COLUMNS)
+        assert (model.predict(X) == before).all()
+    model.allow_refit = True
+    with pytest.raises(DpError):
+        model.fit(X[["age"]], people["buys"])
+    assert (model.predict(X) == before).all()
+
+
+def test_classes_of_a_file_can_be_given_their_type(tmp_path):
+    X, y = numbers()
+    model = of_numbers().fit(X, y)
+    model.save(tmp_path / "model.json")
+    again = dp.load(tmp_path / "model.json", classes=[1, 0])
+    assert (again.classes_ == model.classes_).all() and again.score(X, y) == model.score(X, y)
+    assert list(dp.load(tmp_path / "model.json").classes_) == ["0", "1"]
+    for classes in ([0, 2], [0], [0, 1, 1]):
+        with pytest.raises(DpError, match="classes"):
+            dp.load(tmp_path / "model.json", classes=classes)
+
+
+def test_a_limit_on_rows_needs_a_unit(people):
+    with pytest.raises(DpError, match="max_rows is given without a unit"):
+        logistic(max_rows=5).fit(frame_of(people), people["buys"])
+
+
+def test_a_search_without_a_training_has_no_model():
+    X, y = numbers(500)
+    for seed in range(1, 40):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            search = DPGridSearch(
+                of_numbers(random_state=seed),
+                {"lambda": [1e-3, 1e-1]},
+                method="random-stopping",
+                trials=0.2,
+                trial_law="poisson",
+            ).fit(X, y)
+        assert (search.best_estimator_ is None) == (search.best_params_ is None)
+        if search.best_estimator_ is None:
+            break
+    with pytest.raises(DpError, match="no model was trained"):
+        search.predict(X)

@@ -124,6 +124,8 @@ def test_a_ranker_ranks_and_verifies(lists):
         ({"scaling": "public", "loss": "listnet"}, {}, "bayesrank"),
         ({"scaling": "public", "protect": "lists"}, {}, "grades"),
         ({"scorer": "mlp", "hidden": 0}, {}, "hidden is 0"),
+        ({"hidden": 4}, {}, "the scorer is linear"),
+        ({"activation": "tanh"}, {}, "the scorer is linear"),
         ({"clip": -1.0}, {}, "clip = -1.0 is out of range"),
         ({"updates": 0}, {}, "updates = 0 is out of range"),
         ({}, {"group": None}, "the lists are not known"),

@@ -36,7 +36,7 @@ pub(super) fn combined(event: &DpEvent, depth: usize) -> Option<Result<(Leaves, 
         }
         DpEvent::ParallelByValue { events } => parts(events, depth).and_then(|(parts, narrowed)| {
             narrowed.require_some_of(Relations::ADD_REMOVE)?;
-            Ok((two_largest_of(parts), Narrowed::new(Relations::REPLACE_ONE, event.name())))
+            Ok((moved_or_replaced(parts, events, depth)?, Narrowed::new(Relations::REPLACE_ONE, event.name())))
         }),
         DpEvent::Group { size, event: inner } => positive_count("size", *size).and_then(|size| {
             let reading = read_inner(inner, depth)?;
@@ -103,6 +103,20 @@ fn keep_least_noisy_gaussian(parts: &mut Vec<Leaves>) {
         Some(mu) => mu == largest && !core::mem::replace(&mut kept, true),
         None => true,
     });
+}
+
+/// A replaced record moves from one part to another, or is replaced within its part: `parts` are the leaves of `events`.
+fn moved_or_replaced(parts: Vec<Leaves>, events: &[DpEvent], depth: usize) -> Result<Leaves, Error> {
+    let mut replaced = Vec::with_capacity(events.len() + 1);
+    for event in events {
+        replaced.push(add_remove_twice(event, depth)?);
+    }
+    // Two Gaussian releases cost no more than twice the distance of the costlier one.
+    if !parts.iter().all(|part| matches!(part.as_slice(), [(Leaf::Gaussian { .. }, 1)])) {
+        replaced.push(two_largest_of(parts));
+    }
+    replaced.retain(|leaves| !leaves.is_empty());
+    Ok(largest_of(replaced))
 }
 
 fn two_largest_of(parts: Vec<Leaves>) -> Leaves {

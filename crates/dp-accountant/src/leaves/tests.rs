@@ -158,6 +158,19 @@ fn both_kinds_of_sampling_in_one_tree_are_refused_at_every_depth() {
     }
 }
 
+/// A replaced record may stay in its part, which then loses one record and gains another.
+#[test]
+fn a_record_replaced_within_its_part_costs_as_much_as_twice() {
+    let by_value = |events| leaves(&DpEvent::ParallelByValue { events }, 1).unwrap();
+    let laplace = |scale| DpEvent::Laplace { scale, sensitivity: 1.0 };
+    assert_eq!(by_value(vec![gaussian(1.0)]), [(Leaf::Gaussian { mu: 2.0 }, 1)]);
+    assert_eq!(by_value(vec![gaussian(10.0), gaussian(1.0), gaussian(1.0)]), [(Leaf::Gaussian { mu: 2.0 }, 1)]);
+    let pure = |events| pure::pure_epsilon_of_all(&by_value(events));
+    assert_eq!(pure(vec![laplace(1.0), laplace(10.0)]), 2.0);
+    assert_eq!(pure(vec![laplace(1.0), laplace(1.0)]), 2.0);
+    assert!(by_value(vec![DpEvent::NoOp, DpEvent::NoOp]).is_empty());
+}
+
 #[test]
 fn conversions_need_what_they_convert_from() {
     let twice = |event| DpEvent::AddRemoveTwice { event: Box::new(event) };

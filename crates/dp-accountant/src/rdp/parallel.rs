@@ -5,7 +5,8 @@
 //! that part's own, at most the largest.
 //!
 //! **Two parts differ** (a record replaced whose own values choose its part: one part loses it, another gains it): the divergence
-//! of a product of independent laws is the sum of the factors' divergences, at most that of the two largest.
+//! of a product of independent laws is the sum of the factors' divergences, at most that of the two largest. If the record stays in
+//! its part, that part alone differs, by one record removed and one added.
 
 /// Returns the divergence if one part differs.
 pub(super) fn largest(divergences: impl Iterator<Item = f64>) -> f64 {

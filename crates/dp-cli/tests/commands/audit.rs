@@ -78,6 +78,16 @@ fn a_sound_recipe_is_not_refuted() {
 }
 
 #[test]
+fn where_nothing_is_audited_nothing_is_said_to_hold() {
+    let place = Workplace::new();
+    // The noise is Gaussian.
+    for algorithm in ["dp-sgd", "dp-ftrl"] {
+        let audit = ["audit", "recipe", "--algorithm", algorithm, "--epsilon", "1", "--delta", "0", "--trials", "100"];
+        place.dp(&audit).fails(1, "audit.failed");
+    }
+}
+
+#[test]
 fn a_sound_mechanism_is_not_refuted() {
     let place = Workplace::new();
     let name = a_mechanism(&place);

@@ -36,6 +36,11 @@ fn it_replaces_nothing_unless_told_to() {
     place.dp(&["demo", "--dir", "there", "--rows", "0"]).fails(2, "usage.value");
     let bad = ["demo", "--dir", "empty", "--rows", "500", "--delta", "1"];
     place.dp(&bad).fails(2, "usage.value");
-    assert_eq!(std::fs::read_dir(place.path("empty")).unwrap().count(), 0, "nothing is half done");
+    assert!(!place.path("empty").exists(), "nothing is half done");
+    // A dry run refuses the same.
+    for wrong in [["--rows", "0"], ["--epsilon", "-3"], ["--delta", "5"]] {
+        let dry = [&["demo", "--dir", "empty", "--dry-run"][..], &wrong].concat();
+        place.dp(&dry).fails(2, "usage.value");
+    }
     assert!(!place.path("there").exists());
 }

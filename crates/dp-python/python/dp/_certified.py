@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,6 +59,23 @@ class Certified(BaseEstimator):  # type: ignore[misc]
                 "a number greater than 0; 1 is a common choice, smaller is more private",
                 "add epsilon=1.0",
             )
+
+    @contextmanager
+    def _keeping_columns(self) -> Iterator[None]:
+        """Leaves the columns that belong to the model as they were, if no other model is released."""
+        names = ("n_features_in_", "feature_names_in_")
+        kept = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        model = getattr(self, "model_", None)
+        try:
+            yield
+        except BaseException:
+            if model is not None and self.model_ is model:
+                for name in names:
+                    if name in kept:
+                        setattr(self, name, kept[name])
+                    elif hasattr(self, name):
+                        delattr(self, name)
+            raise
 
     # After the training ------------------------------------------------------------------------------------------------
 

@@ -88,11 +88,8 @@ def _of_pandas(name: str, series: Any) -> Column:
     def objects(start: int, stop: int) -> tuple[Kind, Any]:
         return "object", series.iloc[start:stop].to_numpy(dtype=object)
 
-    kind: Kind = "boolean" if str(series.dtype) == "boolean" else "object"
-    if getattr(series.dtype, "kind", "O") in "iuf":
-        kind = "number"
-    if getattr(series.dtype, "kind", "O") == "M":
-        kind = "time"
+    kinds: dict[str, Kind] = {"b": "boolean", "i": "number", "u": "number", "f": "number", "M": "time"}
+    kind = kinds.get(getattr(series.dtype, "kind", "O"), "object")
     return Column(name, kind, len(series), objects, series)
 
 

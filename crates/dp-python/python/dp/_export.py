@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer, OneHotEncoder, add_dummy_feature
 from sklearn.svm import LinearSVC
@@ -92,10 +93,19 @@ def pipeline(estimator: Any) -> Any:
         last = LinearSVC()
     last.classes_ = estimator.classes_
     last.coef_ = coefficients
-    last.intercept_ = np.full(len(coefficients), -model.threshold)
+    last.intercept_ = np.zeros(len(coefficients))
     last.n_features_in_ = coefficients.shape[1]
     last.n_iter_ = np.zeros(1, dtype=np.int32)
+    if model.threshold != 0.0:
+        last = _at_threshold(last, model.threshold)
     return Pipeline([*steps, ("model", last)])
+
+
+def _at_threshold(classifier: Any, threshold: float) -> Any:
+    """Returns the classifier with another threshold of its scores."""
+    at = FixedThresholdClassifier(classifier, threshold=threshold, response_method="decision_function")
+    at.estimator_ = classifier
+    return at
 
 
 def _fit(columns: Any, transformers: list[Any], estimator: Any, place: dict[str, int]) -> None:

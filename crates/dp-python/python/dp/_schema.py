@@ -14,6 +14,9 @@ from dp.errors import DataError, DpError
 
 _MOST_CATEGORIES = 1000
 
+# The bounds of a Boolean column, which needs none.
+_OF_ITSELF = object()
+
 
 def text_of(value: Any) -> str:
     """Returns a class or a category as the text of a table."""
@@ -123,7 +126,7 @@ def _each(bounds: Any, columns: Sequence[Column]) -> list[Any]:
                 "(min, max) that hold for everyone, a list of categories, or None to leave it out",
                 f"add {_example(missing, True)[8:-1]}",
             )
-        return [bounds.get(column.name) for column in columns]
+        return [bounds.get(column.name, _OF_ITSELF) for column in columns]
     try:
         pair = np.asarray(bounds, dtype=np.float64)
     except (TypeError, ValueError):
@@ -156,12 +159,21 @@ def columns_section(columns: Sequence[Column], bounds: Any, missing: str, names_
     from_data = isinstance(bounds, str) and bounds == "from-data"
     if isinstance(bounds, str) and not from_data:
         raise DpError(f"bounds is {bounds!r}", "usage.value", "bounds", "'from-data', or ranges")
-    each = [None] * len(columns) if from_data or bounds is None else _each(bounds, columns)
+    each = [_OF_ITSELF] * len(columns) if from_data or bounds is None else _each(bounds, columns)
     text, assumed = [], []
     for column, bound in zip(columns, each):
         lines = [f"[columns.{quoted(column.name)}]"]
         reviewed = True
-        if column.kind == "boolean":
+        if bound is None:
+            lines.append("type = 'drop'")
+        elif column.kind == "boolean":
+            if not (bound is _OF_ITSELF or isinstance(bound, tuple)):
+                raise DpError(
+                    f"the bounds of column `{column.name}`, which holds Booleans, are {bound!r}",
+                    "usage.value",
+                    f"bounds[{column.name!r}]",
+                    "no bounds, or None to leave it out",
+                )
             lines.append("type = 'indicator'")
         elif from_data and column.kind == "number":
             low, high = observed_range(column)
@@ -178,8 +190,6 @@ def columns_section(columns: Sequence[Column], bounds: Any, missing: str, names_
                 "numbers or categories",
                 "give a schema, in which a column of type 'date' has a range",
             )
-        elif bound is None:
-            lines.append("type = 'drop'")
         elif isinstance(bound, tuple) and len(bound) == 2 and not any(isinstance(end, str) for end in bound):
             low, high = range_of(bound, f"bounds[{column.name!r}]")
             lines.append(f"type = 'numeric'\nmin = {low!r}\nmax = {high!r}")

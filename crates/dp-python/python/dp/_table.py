@@ -88,6 +88,11 @@ class TableEstimator(Certified):
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None")
         self._check_budget()
         options = self._options()
+        with self._keeping_columns():
+            self._fit(X, y, options)
+        return self
+
+    def _fit(self, X: Any, y: Any, options: dict[str, Any]) -> None:
         columns = self._read(X, reset=True)
         name = _free_name(getattr(y, "name", None), columns)
         y = self._target(column_or_1d(y, warn=True))
@@ -107,10 +112,7 @@ class TableEstimator(Certified):
             schema = f"{label}\n{section}"
             assumed += [] if is_reviewed else [name]
         options.update(self._label_options(classes))
-        self._train(columns, _columns.of_array(name, y), schema, {**options, "assume_public": assumed})
-        if classes is not None:
-            self.classes_ = classes
-        return self
+        self._train(columns, _columns.of_array(name, y), schema, classes, {**options, "assume_public": assumed})
 
     def _read(self, X: Any, reset: bool) -> list[_columns.Column]:
         """Returns the columns of X; ``reset`` records their number and names."""
@@ -160,25 +162,29 @@ class TableEstimator(Certified):
         options["threads"] = _arguments.threads(self.n_jobs)
         return options
 
-    def _train(self, columns: list[_columns.Column], label: _columns.Column, schema: str, options: dict[str, Any]) -> None:
+    def _train(
+        self, columns: list[_columns.Column], label: _columns.Column, schema: str, classes: Any, options: dict[str, Any]
+    ) -> None:
         rows = columns[0].rows
         if label.rows != rows:
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[rows, label.rows]}")
         if any(column.name == label.name for column in columns):
             raise DpError(f"X has a column with the name of the label: {label.name!r}", "csv.duplicate_column", "X")
-        options["seed"] = _arguments.seed(self.random_state, stacklevel=4)
+        options["seed"] = _arguments.seed(self.random_state, stacklevel=5)
         # Those of a search.
         options.update(getattr(self, "_choice", {}))
         named = [(column.name, column.chunk) for column in (*columns, label)]
         with _fits.counted(self, self.allow_refit):
             model, notes, advice = _dp.train(schema, named, rows, options)
         self.model_ = model
+        if classes is not None:
+            self.classes_ = classes
         reason, useless = advice or (None, None)
         self.advice_: str | None = reason
         for note in notes:
-            warnings.warn(note, CuratorWarning, stacklevel=3)
+            warnings.warn(note, CuratorWarning, stacklevel=4)
         if useless:
-            warnings.warn(useless, UselessModelWarning, stacklevel=3)
+            warnings.warn(useless, UselessModelWarning, stacklevel=4)
 
     # After the training ------------------------------------------------------------------------------------------------
 
@@ -189,7 +195,16 @@ class TableEstimator(Certified):
                 f"the model has no `{name}`: it is not a model of lines. `weights_` holds the weights of the features; "
                 "curves='none', without fourier, makes a model of lines"
             )
-        return form
+        coefficients, constants = form
+        # A column that was left out has the coefficient 0.
+        given = getattr(self, "feature_names_in_", None)
+        names = numbered(self.n_features_in_) if given is None else [str(name) for name in given]
+        used = self.model_.columns
+        if names != used and set(used) <= set(names):
+            of_used = coefficients
+            coefficients = np.zeros((len(of_used), len(names)))
+            coefficients[:, [names.index(name) for name in used]] = of_used
+        return coefficients, constants
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Returns the names of the features, in the order of ``weights_``; the intercept is last."""

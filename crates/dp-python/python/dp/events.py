@@ -343,7 +343,10 @@ class Parallel(Event):
 
 @dataclass(frozen=True)
 class ParallelByValue(Event):
-    """Each event reads its own part of the records, chosen by the records' values, under replace-one."""
+    """Each event reads its own part of the records, chosen by the records' values, under replace-one.
+
+    A replaced record moves to another part, or stays in its part.
+    """
 
     events: Sequence[Event]
     type: ClassVar[str] = "parallel-by-value"

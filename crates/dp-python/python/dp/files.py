@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from dp import _dp, _fits
 from dp._certified import numbered
+from dp._schema import text_of
 from dp.errors import DpError
 from dp.linear import DPLinearSVC, DPLogisticRegression, DPRidge
 from dp.ranker import DPRanker
@@ -17,8 +19,13 @@ from dp.ranker import DPRanker
 __all__ = ["load"]
 
 
-def load(path: str | os.PathLike[str]) -> DPLogisticRegression | DPLinearSVC | DPRidge | DPRanker:
+def load(
+    path: str | os.PathLike[str], classes: Sequence[Any] | None = None
+) -> DPLogisticRegression | DPLinearSVC | DPRidge | DPRanker:
     """Reads a model file of the program ``dp`` or of ``save`` as a fitted estimator, which predicts and cannot be fitted again.
+
+    Args:
+        classes: the classes as they are in ``y``, such as ``[0, 1]``; otherwise the texts that the file holds.
 
     Raises:
         VerificationError: for a file that is no model, or whose seals are broken.
@@ -45,9 +52,17 @@ def load(path: str | os.PathLike[str]) -> DPLogisticRegression | DPLinearSVC | D
     names = model.columns
     _name(estimator, names)
     if not isinstance(estimator, DPRidge):
-        estimator.classes_ = np.array(model.classes)
+        estimator.classes_ = np.array(model.classes) if classes is None else _classes(classes, model.classes)
     _fits.lineage(estimator).fits += 1
     return estimator
+
+
+def _classes(classes: Sequence[Any], texts: list[str]) -> Any:
+    """Returns the classes in the order of the model."""
+    by_text = {text_of(value): value for value in classes}
+    if sorted(by_text) != sorted(texts) or len(classes) != len(texts):
+        raise DpError(f"classes is {list(classes)!r}", "usage.value", "classes", f"those of the model: {texts}")
+    return np.array([by_text[text] for text in texts])
 
 
 def _name(estimator: Any, names: list[str]) -> None:

@@ -99,7 +99,8 @@ class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         """The coefficients in the units of the columns; ``X @ coef_.T + intercept_`` has the sign, or the order, of the scores.
 
         One row if there are two classes, otherwise one for each class. A score is this sum divided by the norm of the row's
-        features, which is the same for all classes. Only a model of lines has them (``curves='none'``, no ``fourier``).
+        features, which is the same for all classes. Only a model of lines has them (``curves='none'``, no ``fourier``). With
+        ``threshold="base-rate"`` the sign of ``decision_function`` is the class, and not that of the sum.
         """
         return self._linear_form("coef_")[0]
 

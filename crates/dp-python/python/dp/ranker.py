@@ -75,6 +75,11 @@ class DPRanker(Certified):
         """
         refuse_keywords(refused)
         self._check_budget()
+        with self._keeping_columns():
+            self._fit(X, y, group, qid)
+        return self
+
+    def _fit(self, X: Any, y: Any, group: Any, qid: Any) -> None:
         matrix = self._matrix(X, reset=True)
         sizes = _sizes(len(matrix), group, qid)
         grades = column_or_1d(y)
@@ -84,11 +89,10 @@ class DPRanker(Certified):
             raise DpError("y holds something else than grades", "usage.value", "y", "whole numbers of at least 0")
         names = [str(name) for name in getattr(self, "feature_names_in_", numbered(matrix.shape[1]))]
         options = {name: value for name, value in self.get_params().items() if name not in ("random_state", "allow_refit")}
-        options["seed"] = _arguments.seed(self.random_state, stacklevel=3)
+        options["seed"] = _arguments.seed(self.random_state, stacklevel=4)
         with _fits.counted(self, self.allow_refit):
             ranker = _dp.train_ranker(matrix, grades.astype(np.uint32), sizes, names, options)
         self.model_ = ranker
-        return self
 
     def predict(self, X: Any, group: Any = None, qid: Any = None) -> NDArray[np.float64]:
         """Returns the score of each document; the larger comes first.

@@ -84,14 +84,18 @@ class DPGridSearch(BaseEstimator):  # type: ignore[misc]
         finally:
             del estimator._choice
         chosen = estimator.model_.chosen
-        self.best_estimator_ = estimator
         self.best_index_ = None if chosen is False or chosen is None else int(chosen)
         self.best_params_ = None if self.best_index_ is None else grid[self.best_index_]
+        self.best_estimator_ = None if self.best_index_ is None else estimator
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Returns the class of each row."""
         check_is_fitted(self, "best_estimator_")
+        if self.best_estimator_ is None:
+            raise DpError(
+                "no model was trained: random stopping made no training", "predict.unknown", None, "a search that trained"
+            )
         return np.asarray(self.best_estimator_.predict(X))
 
 

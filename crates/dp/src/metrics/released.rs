@@ -273,8 +273,11 @@ impl Counted {
         let budget = EpsilonDelta { epsilon: epsilon.get(), delta: 0.0 };
         let reached = dp_accountant::bound::epsilon(&log.to_event(), dp_accountant::Delta::ZERO)?.value;
         let figures = Figures { requested: budget, reached: EpsilonDelta { epsilon: reached, delta: 0.0 } };
+        // Of the records that are counted, whatever the model was trained on.
+        let one_row = Some(Assumption::OneRowPerUnit).filter(|one| !assumptions.contains(one));
         let certificate = Certificate::of_log(&log, Unit::Record, derivation, NoiseMode::Exact, figures)
             .assuming(assumptions)
+            .assuming(one_row)
             .of_model(canonical::sha256(&to_value(&counts)?), versions());
         Ok(MetricsFile::seal(counts, certificate)?)
     }
@@ -618,6 +621,8 @@ mod tests {
             assert_eq!(edited(&|file| file.certificate.unit = Unit::Column("patient".to_owned())).map(drop), guarantee);
             assert!(edited(&|file| file.certificate.noise = NoiseMode::Rounded).is_err());
             assert_eq!(edited(&|file| file.certificate.assumptions.clear()).map(drop), Err("verify.assumption"));
+            // The counts are of rows.
+            assert!(file.certificate.assumptions.contains(&Assumption::OneRowPerUnit));
             if let Some(reached) = &mut file.clone().certificate.reached {
                 reached.epsilon *= 0.9;
                 let reached = *reached;

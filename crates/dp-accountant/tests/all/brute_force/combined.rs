@@ -99,7 +99,7 @@ fn groups_of_randomised_responses() {
     checks.came_within(0.9);
 }
 
-/// Part 0 holds the records of value 0, part 1 those of value 1.
+/// Part 0 holds the records of values 0 and 1, part 1 those of 2 and 3.
 #[test]
 fn disjoint_parts() {
     let mut random = Random::new(5);
@@ -109,17 +109,30 @@ fn disjoint_parts() {
         let parts = [0.0, 0.3].map(|zeros| Mechanism::new(&mut random, spread, zeros));
         let (mut one, mut two) = (Pairs::default(), Pairs::default());
         // Each part by itself.
-        let (mut first, mut second) = (Pairs::default(), Pairs::default());
-        for n in 0..3 {
-            first.add(parts[0].law(n, 0).to_vec(), parts[0].law(n + 1, 0).to_vec());
-            second.add(parts[1].law(0, n).to_vec(), parts[1].law(0, n + 1).to_vec());
+        let mut alone = [Pairs::default(), Pairs::default()];
+        for (pairs, part) in alone.iter_mut().zip(&parts) {
+            for (n, m) in super::finite::data_sets(2) {
+                pairs.add(part.law(n, m).to_vec(), part.law(n + 1, m).to_vec());
+                pairs.add(part.law(n, m).to_vec(), part.law(n, m + 1).to_vec());
+            }
         }
-        let law = |a: usize, b: usize| product(parts[0].law(a, 0), parts[1].law(0, b));
-        for a in 0..3 {
-            for b in 0..3 {
-                one.add(law(a, b), law(a + 1, b));
-                one.add(law(a, b), law(a, b + 1));
-                two.add(law(a + 1, b), law(a, b + 1));
+        let [first, second] = alone;
+        let law = |a: (usize, usize), b: (usize, usize)| product(parts[0].law(a.0, a.1), parts[1].law(b.0, b.1));
+        let with_one_more = |(n, m): (usize, usize)| [(n + 1, m), (n, m + 1)];
+        for a in super::finite::data_sets(1) {
+            for b in super::finite::data_sets(1) {
+                let ([a0, a1], [b0, b1]) = (with_one_more(a), with_one_more(b));
+                for more in [a0, a1] {
+                    one.add(law(a, b), law(more, b));
+                    two.add(law(more, b), law(a, b0));
+                    two.add(law(more, b), law(a, b1));
+                }
+                for more in [b0, b1] {
+                    one.add(law(a, b), law(a, more));
+                }
+                // Within one part.
+                two.add(law(a0, b), law(a1, b));
+                two.add(law(a, b0), law(a, b1));
             }
         }
         for first in first.events(&mut random) {

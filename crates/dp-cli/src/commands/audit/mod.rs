@@ -75,6 +75,11 @@ pub fn run(
     workers: Workers,
     console: &Console,
 ) -> Result<Outcome, Failure> {
+    if config.audited.is_empty() && config.lineups.is_empty() {
+        let message = "nothing was audited: no audit applies to these settings";
+        return Err(Failure::new(ExitStatus::Failed, "audit.failed", message)
+            .help("`dp plan` with the same settings says whether they can be planned; some algorithms need a delta"));
+    }
     let auditor = auditor(config, workers).map_err(|error| failed(&error))?;
     let mut trials: u64 = config.audited.iter().map(|audited| auditor.trials_of(&audited.subject)).sum();
     for lineup in &config.lineups {
