@@ -3,7 +3,7 @@
 use super::prepared::Term;
 use super::{
     above_threshold, bounded_range, discrete_laplace, finite_pair, gaussian, laplace, mixture, poisson_gaussian, pure,
-    randomized_response, shuffled,
+    randomized_response,
 };
 use crate::error::Error;
 use crate::leaves::Leaf;
@@ -25,7 +25,6 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
         Leaf::Renyi(points) => points.rdp(order),
         Leaf::Pair(pair) => finite_pair::rdp(order, pair),
         Leaf::PoissonGaussian { rate, mu } => poisson_gaussian::rdp(order, *rate, *mu),
-        Leaf::Shuffled { epsilon, records } => shuffled::rdp(order, *epsilon, *records),
         Leaf::AboveThresholdLaplace { threshold, query } => above_threshold::rdp_laplace(order, *threshold, *query),
         Leaf::AboveThresholdGaussian(mechanism) => mechanism.rdp(order),
         Leaf::Poisson { .. }
@@ -36,7 +35,8 @@ pub(crate) fn divergence(leaf: &Leaf, order: f64) -> f64 {
         | Leaf::RandomStopping { .. }
         | Leaf::LaplaceBall { .. }
         | Leaf::ObjectivePerturbation { .. }
-        | Leaf::PoissonReplacement(_) => Term::new(leaf).at(order),
+        | Leaf::PoissonReplacement(_)
+        | Leaf::Shuffled { .. } => Term::new(leaf).at(order),
     }
 }
 

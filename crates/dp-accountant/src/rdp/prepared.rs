@@ -4,6 +4,7 @@
 use core::cell::RefCell;
 
 use super::random_stopping::Stopping;
+use super::shuffled::Shuffled;
 use super::{group, leaf, poisson, without_replacement};
 use crate::laplace_ball::Ball;
 use crate::leaves::{Leaf, Leaves};
@@ -29,6 +30,7 @@ pub(crate) enum Term<'a> {
     LaplaceBall(Ball),
     ObjectivePerturbation(Pair),
     PoissonReplacement(Moments),
+    Shuffled(Shuffled),
 }
 
 impl<'a> Term<'a> {
@@ -55,12 +57,13 @@ impl<'a> Term<'a> {
                 Self::ObjectivePerturbation(Pair::new(*std_dev, *regularization, *loss))
             }
             Leaf::PoissonReplacement(pair) => Self::PoissonReplacement(Moments::new(pair)),
+            Leaf::Shuffled { epsilon, records } => Self::Shuffled(Shuffled::new(*epsilon, *records)),
             _ => Self::Plain(leaf),
         }
     }
 
     fn is_plain(&self) -> bool {
-        matches!(self, Self::Plain(_) | Self::LaplaceBall(_) | Self::PoissonReplacement(_))
+        matches!(self, Self::Plain(_) | Self::LaplaceBall(_) | Self::PoissonReplacement(_) | Self::Shuffled(_))
     }
 
     /// Returns an upper bound on the divergence of order `order >= 1` in both directions; infinite if there is none.
@@ -76,6 +79,7 @@ impl<'a> Term<'a> {
             Self::LaplaceBall(ball) => ball.rdp(order),
             Self::ObjectivePerturbation(pair) => pair.rdp(order),
             Self::PoissonReplacement(moments) => moments.rdp(order),
+            Self::Shuffled(shuffled) => shuffled.rdp(order),
         }
     }
 }
