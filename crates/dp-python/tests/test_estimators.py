@@ -876,3 +876,23 @@ def test_a_search_without_a_training_has_no_model():
             break
     with pytest.raises(DpError, match="no model was trained"):
         search.predict(X)
+
+
+def test_a_loaded_model_takes_further_columns(people, tmp_path):
+    X = frame_of(people)
+    model = logistic(bounds={**BOUNDS, "ward": None}).fit(X, people["buys"])
+    model.save(tmp_path / "model.json")
+    again = dp.load(tmp_path / "model.json")
+    assert list(again.feature_names_in_) == ["age", "income", "member"]
+    for frame in (X, X[["member", "age", "income"]], X.assign(other=1)):
+        assert (again.predict(frame) == model.predict(X)).all()
+    polars = pytest.importorskip("polars")
+    assert (again.predict(polars.DataFrame({name: X[name].to_numpy() for name in COLUMNS})) == model.predict(X)).all()
+    with pytest.raises(ValueError, match="income"):
+        again.predict(X[["age", "member"]])
+
+
+@pytest.mark.parametrize("argument", ["curves", "fourier"])
+def test_booleans_are_no_numbers_of_functions(argument, people):
+    with pytest.raises(DpError, match="a number of functions"):
+        logistic(**{argument: True}).fit(frame_of(people), people["buys"])

@@ -113,7 +113,9 @@ def test_a_run_of_opacus_is_accounted_for(history):
     assert max(alone, full) < epsilon < alone + full
 
 
-@pytest.mark.parametrize("history", [3, "abc", [(1.1, 0.01)], [(1.1, 0.01, 2.5)], [(1.1, "x", 1)], [None]])
+@pytest.mark.parametrize(
+    "history", [3, "abc", [(1.1, 0.01)], [(1.1, 0.01, 2.5)], [(1.1, "x", 1)], [None], [(1.1, 0.1, float("inf"))]]
+)
 def test_what_is_no_history_is_refused(history):
     with pytest.raises(DpError) as caught:
         events.from_opacus(history)

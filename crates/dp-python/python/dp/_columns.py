@@ -121,6 +121,15 @@ def is_frame(values: Any) -> bool:
     return library(values) in ("pandas", "polars") and type(values).__name__ == "DataFrame"
 
 
+def selected(frame: Any, names: Any) -> Any:
+    """Returns these columns of a frame, if it has all of them; otherwise the frame."""
+    names = list(names)
+    there = [str(name) for name in frame.columns]
+    if not names or any(there.count(name) != 1 for name in names):
+        return frame
+    return frame[[frame.columns[there.index(name)] for name in names]]
+
+
 def of_frame(frame: Any) -> list[Column]:
     """Returns the columns of a frame."""
     names = [str(name) for name in frame.columns]

@@ -54,6 +54,9 @@ class TableEstimator(Certified):
     dtype: str = "float64"
     n_jobs: int | None = None
 
+    # True for the model of a file, which knows the columns that it uses and no others.
+    _is_loaded = False
+
     # The argument that says what the label may be.
     _label_argument: ClassVar[str]
 
@@ -119,6 +122,8 @@ class TableEstimator(Certified):
         if _columns.is_frame(X):
             if X.shape[0] == 0 or X.shape[1] == 0:
                 raise ValueError(f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s): at least 1 is required")
+            if self._is_loaded:
+                X = _columns.selected(X, getattr(self, "feature_names_in_", []))
             columns = _columns.of_frame(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
             if getattr(self, "feature_names_in_", None) is None:
@@ -145,6 +150,10 @@ class TableEstimator(Certified):
         return list(names)
 
     def _options(self) -> dict[str, Any]:
+        for argument in ("curves", "fourier"):
+            value = getattr(self, argument)
+            if isinstance(value, bool):
+                raise DpError(f"{argument} is {value}", "usage.value", argument, "a number of functions")
         options = {name: getattr(self, name) for name in _OPTIONS}
         if self.curves != "auto":
             options["curves"] = 0 if self.curves in (None, "none") else self.curves

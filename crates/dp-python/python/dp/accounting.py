@@ -172,7 +172,12 @@ class Answer:
 
         >>> gaussian(noise_multiplier=4, delta=1e-6).trade_off(points=3).false_positive_rate
         array([0. , 0.5, 1. ])
+
+        Raises:
+            DpError: ``usage.value`` for fewer than two points.
         """
+        if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or points < 2:
+            raise DpError(f"points is {points!r}", "usage.value", "points", "a whole number of at least 2")
         found = [Curve(np.array(type_one), np.array(type_two)) for type_one, type_two in self._questions.trade_off(points)]
         return found[0] if self._shape == () else found
 

@@ -474,7 +474,7 @@ def from_opacus(history: Any) -> Event:
                 raise ValueError
             step: Event = Gaussian(noise) if rate == 1.0 else PoissonSampled(rate, Gaussian(noise))
             events.append(SelfComposed(step, count))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise DpError(
             f"entry {len(events)} of the history is not one of Opacus",
             "account.event",

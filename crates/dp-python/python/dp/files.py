@@ -24,6 +24,8 @@ def load(
 ) -> DPLogisticRegression | DPLinearSVC | DPRidge | DPRanker:
     """Reads a model file of the program ``dp`` or of ``save`` as a fitted estimator, which predicts and cannot be fitted again.
 
+    A frame may have further columns.
+
     Args:
         classes: the classes as they are in ``y``, such as ``[0, 1]``; otherwise the texts that the file holds.
 
@@ -49,6 +51,7 @@ def load(
     else:
         estimator = DPLogisticRegression(*budget, schema=schema)
     estimator.model_ = model
+    estimator._is_loaded = True
     names = model.columns
     _name(estimator, names)
     if not isinstance(estimator, DPRidge):
