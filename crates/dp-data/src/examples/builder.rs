@@ -77,9 +77,6 @@ const ROWS: &str = "the rows";
 const TARGETS: &str = "the labels";
 const MARKS: &str = "the marks of null records";
 
-/// The error of a row whose columns cannot be stored.
-const COLUMNS: ShapeError = ShapeError::Sparse { why: "columns of a row must strictly increase, below the width" };
-
 impl<F: Copy + Default> DenseBuilder<F> {
     /// Creates an empty builder for examples of `dim` features.
     ///
@@ -208,29 +205,7 @@ impl<F: Copy + Default> SparseBuilder<F> {
         if indices.len() != values.len() {
             return Err(ShapeError::Sparse { why: "as many columns as values are needed" });
         }
-        self.push_row(indices, values.iter().copied(), target)
-    }
-
-    /// As [`push`](Self::push) for as many values as columns.
-    fn push_row(
-        &mut self,
-        indices: &[u32],
-        values: impl ExactSizeIterator<Item = F>,
-        target: F,
-    ) -> Result<(), ShapeError> {
-        let increases = indices.windows(2).fold(true, |all, pair| all & (pair[0] < pair[1]));
-        if !increases || indices.last().is_some_and(|&last| u64::from(last) >= self.dim as u64) {
-            return Err(COLUMNS);
-        }
-        self.reserve_row(true)?;
-        // The number of stored features depends on the records.
-        reserve(&mut self.indices, indices.len(), ROWS)
-            .and_then(|()| reserve(&mut self.values, indices.len(), ROWS))
-            .map_err(OutOfMemory::without_sizes)?;
-        self.indices.extend_from_slice(indices);
-        self.values.extend(values);
-        self.finish_row(target, true);
-        Ok(())
+        self.push_nonzeros(indices.iter().copied().zip(values.iter().copied()), target)
     }
 
     /// Adds an example given by its nonzero features, columns strictly increasing.
@@ -244,7 +219,7 @@ impl<F: Copy + Default> SparseBuilder<F> {
         for (index, value) in nonzeros {
             let index_wide = u64::from(index);
             let fits = if index_wide < least || index_wide >= self.dim as u64 {
-                Err(COLUMNS)
+                Err(ShapeError::Sparse { why: "columns of a row must strictly increase, below the width" })
             } else {
                 // The number of stored features depends on the records.
                 reserve(&mut self.indices, 1, ROWS)
@@ -343,7 +318,7 @@ impl<F: Feature + Default> Builder<F> {
                 Ok(())
             }
             Self::Dense(builder) => builder.push_nonzeros(indices.iter().copied().zip(narrow), target),
-            Self::Sparse(builder) => builder.push_row(indices, narrow, target),
+            Self::Sparse(builder) => builder.push_nonzeros(indices.iter().copied().zip(narrow), target),
         }
     }
 
