@@ -237,8 +237,7 @@ impl ReleaseLattice {
         };
         let of_norm = 4.0 * (weights as f64 + 16.0) * roundoff;
         match self.points {
-            // Of the sum of a million points.
-            Points::Anywhere => of_norm + roundoff.sqrt().sqrt(),
+            Points::Anywhere => of_norm + roundoff.cbrt(),
             _ => of_norm,
         }
     }

@@ -890,6 +890,12 @@ def test_a_loaded_model_takes_further_columns(people, tmp_path):
     assert (again.predict(polars.DataFrame({name: X[name].to_numpy() for name in COLUMNS})) == model.predict(X)).all()
     with pytest.raises(ValueError, match="income"):
         again.predict(X[["age", "member"]])
+    # A further fit takes all columns, and then so does the model.
+    again.allow_refit, again.schema = True, None
+    again.bounds, again.classes, again.delta = BOUNDS, ["no", "yes"], 1e-6
+    assert list(again.fit(X, people["buys"]).feature_names_in_) == COLUMNS
+    with pytest.raises(ValueError):
+        again.predict(X.assign(other=1))
 
 
 @pytest.mark.parametrize("argument", ["curves", "fourier"])

@@ -111,7 +111,7 @@ fn moved_or_replaced(parts: Vec<Leaves>, events: &[DpEvent], depth: usize) -> Re
     for event in events {
         replaced.push(add_remove_twice(event, depth)?);
     }
-    // Two Gaussian releases cost no more than twice the distance of the costlier one.
+    // Two Gaussian releases have a mu of at most sqrt(2) times the larger one; a record replaced within that part, of twice it.
     if !parts.iter().all(|part| matches!(part.as_slice(), [(Leaf::Gaussian { .. }, 1)])) {
         replaced.push(two_largest_of(parts));
     }

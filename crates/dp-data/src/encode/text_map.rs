@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 /// Declared texts, in their order, with their values. If two texts are the same, the first of them counts.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TextMap<T> {
-    entries: Vec<(Box<[u8]>, T)>,
+    entries: Vec<(Box<str>, T)>,
     /// The texts of up to 16 bytes, hashed and compared as words.
     short: HashMap<Words, T, FxBuildHasher>,
     long: HashMap<Box<[u8]>, T, FxBuildHasher>,
@@ -17,13 +17,14 @@ pub(super) struct TextMap<T> {
 impl<T: Copy> TextMap<T> {
     pub(super) fn new<'t>(texts: impl Iterator<Item = (&'t str, T)>) -> Self {
         let mut map = Self { entries: Vec::new(), short: HashMap::default(), long: HashMap::default() };
-        for (text, value) in texts.map(|(text, value)| (text.as_bytes(), value)) {
-            if map.get(text).is_some() {
+        for (text, value) in texts {
+            let bytes = text.as_bytes();
+            if map.get(bytes).is_some() {
                 continue;
             }
-            match Words::of(text) {
+            match Words::of(bytes) {
                 Some(words) => map.short.insert(words, value),
-                None => map.long.insert(text.into(), value),
+                None => map.long.insert(bytes.into(), value),
             };
             map.entries.push((text.into(), value));
         }
@@ -41,7 +42,7 @@ impl<T: Copy> TextMap<T> {
 
     /// Returns the texts with their values.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, T)> {
-        self.entries.iter().filter_map(|(text, value)| Some((std::str::from_utf8(text).ok()?, *value)))
+        self.entries.iter().map(|(text, value)| (&**text, *value))
     }
 }
 

@@ -122,7 +122,7 @@ class TableEstimator(Certified):
         if _columns.is_frame(X):
             if X.shape[0] == 0 or X.shape[1] == 0:
                 raise ValueError(f"Found array with {X.shape[0]} sample(s) and {X.shape[1]} feature(s): at least 1 is required")
-            if self._is_loaded:
+            if self._is_loaded and not reset:
                 X = _columns.selected(X, getattr(self, "feature_names_in_", []))
             columns = _columns.of_frame(X)
             validate_data(self, X, reset=reset, skip_check_array=True)
@@ -186,6 +186,7 @@ class TableEstimator(Certified):
         with _fits.counted(self, self.allow_refit):
             model, notes, advice = _dp.train(schema, named, rows, options)
         self.model_ = model
+        self._is_loaded = False
         if classes is not None:
             self.classes_ = classes
         reason, useless = advice or (None, None)
