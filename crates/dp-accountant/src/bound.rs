@@ -12,6 +12,7 @@
 //! | anything | Renyi curve, best order |
 //! | exact part and pure part, or one group's releases and pure parts | one's epsilon added to the other's |
 //! | disjoint parts, or one of several releases, and nothing else | the part for which the bound is largest |
+//! | samples and nothing else | delta is at most the probability that a differing record is in any of them |
 //! | approximate guarantees anywhere | their deltas as failures, their epsilons as pure guarantees |
 //! | several records at once | each release by itself for the group, or one record's whole curve along a path |
 //!
@@ -35,6 +36,7 @@ use crate::gaussian_mixture::GaussianMixture;
 use crate::gdp;
 use crate::laplace_ball::Ball;
 use crate::leaves::failures::take_failures;
+use crate::leaves::participation::log_participation;
 use crate::leaves::pure::pure_epsilon;
 use crate::leaves::{Leaf, Leaves, SMALLEST_RATIO, leaves};
 use crate::params::Delta;
@@ -91,6 +93,8 @@ pub enum Theorem {
     GaussianDp,
     /// Group privacy: one record's delta at a fraction of epsilon, summed along a path of neighbours.
     GroupPrivacy,
+    /// The probability that a differing record is in any sample.
+    Participation,
 }
 
 impl From<Engine> for Theorem {
@@ -134,6 +138,7 @@ impl fmt::Display for Theorem {
             }
             Self::GaussianDp => "Gaussian differential privacy (Dong, Roth and Su 2022, Corollary 3.3)",
             Self::GroupPrivacy => "group privacy of the tightest curve of one record (Vadhan 2017, Lemma 2.2)",
+            Self::Participation => "the probability that a differing record is in any sample (coupling of the samples)",
         })
     }
 }
@@ -217,6 +222,9 @@ fn epsilon_of(leaves: Leaves, delta: Delta, known: Option<Bracket>) -> Result<Bo
     };
     if !(left >= 0.0) {
         return Ok(Bound { value: f64::INFINITY, theorem: Theorem::NoGuarantee });
+    }
+    if left >= parts.participation {
+        return Ok(Bound { value: 0.0, theorem: Theorem::Participation });
     }
     let delta = Delta::new(left)?;
     let mut best = Bound { value: f64::INFINITY, theorem: Theorem::NoGuarantee };
@@ -346,6 +354,7 @@ fn delta_of(leaves: Leaves, epsilon: f64, known: Option<Bracket>) -> Result<Boun
             }
         }
     }
+    best.improve(parts.participation, Theorem::Participation);
     if parts.failure > 0.0 {
         best.value = (parts.failure + best.value * (1.0 - parts.failure) * (1.0 + f64::EPSILON)).next_up().min(1.0);
     }
@@ -401,6 +410,8 @@ struct Parts {
     pure: Leaves,
     /// The probability that at least one of the approximate guarantees fails, rounded up.
     failure: f64,
+    /// The probability that a differing record is in any sample, rounded up; 1 if a release is not of a sample.
+    participation: f64,
     /// The Renyi curve of everything except the failures.
     renyi: RdpCurve,
     /// Everything except the failures: each release itself, or what [represents](dominating) it if its own dominating pair is not known.
@@ -422,6 +433,7 @@ impl Parts {
             others: false,
             pure: Vec::new(),
             failure,
+            participation: (log_participation(&leaves).exp() * (1.0 + 4.0 * f64::EPSILON)).min(1.0),
             renyi: RdpCurve::from_leaves(leaves.clone())?,
             dominated: Vec::with_capacity(leaves.len()),
             without_pure: Vec::new(),

@@ -55,17 +55,15 @@ pub fn model(name: &FileName) -> Result<ModelFile, Failure> {
 }
 
 fn linear(sealed: Sealed, name: &FileName) -> Result<ModelFile, Failure> {
-    if sealed.format() == Some(network::SCHEMA) {
-        return Err(Failure::new(ExitStatus::Input, "model.format", "the file holds a network")
-            .at_file(name)
-            .expected("a linear model")
-            .help("networks are read by `dp evaluate`, `dp predict` without --sql, and `dp verify`"));
-    }
+    let help = match sealed.format() {
+        Some(network::SCHEMA) => "networks are read by `dp evaluate`, `dp predict` without --sql, and `dp verify`",
+        Some(dp::ranker::SCHEMA) => "use `dp rank evaluate` or `dp rank predict`; `dp verify` reads both",
+        _ => "`dp verify` reads it",
+    };
     ModelFile::from_sealed(sealed).map_err(|error| {
         let failure = Failure::from(error.clone()).at_file(name);
         match error.kind() {
-            ErrorKind::OtherKind => made_by_train(failure, model::SCHEMA)
-                .help("use `dp rank evaluate` or `dp rank predict`; `dp verify` reads both"),
+            ErrorKind::OtherKind => made_by_train(failure, model::SCHEMA).help(help),
             _ => failure,
         }
     })
@@ -180,7 +178,12 @@ impl From<Error> for Failure {
 /// Adds the command that writes files of this schema.
 fn made_by_train(failure: Failure, schema: &str) -> Failure {
     let writer = if [model::SCHEMA, network::SCHEMA].contains(&schema) { "dp train" } else { "dp rank train" };
-    failure.expected(format!("a model of format {schema}, as `{writer} --out` writes it"))
+    let kind = match schema {
+        model::SCHEMA => "linear model",
+        network::SCHEMA => "network",
+        _ => "ranker",
+    };
+    failure.expected(format!("a {kind} of format {schema}, as `{writer} --out` writes it"))
 }
 
 /// Bytes of memory per byte of a schema. Measured: 20 for categories, 36 for columns.

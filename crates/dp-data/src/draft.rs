@@ -20,8 +20,8 @@ pub(crate) use sniff::is_record;
 use written::Marks;
 
 use crate::encode::TextBuffer;
-use crate::error::{DataError, DataErrorKind};
-use crate::read::{Chunk, CsvOptions, CsvReader, Input, ReadsChunks, line_end, missing_column};
+use crate::error::DataError;
+use crate::read::{Chunk, CsvOptions, CsvReader, Input, ReadsChunks, line_end, missing_column, no_rows};
 use crate::schema::{Column, ColumnKind, LabelKind, LabelRange, Schema};
 use crate::table::{Table, Unreadable};
 
@@ -242,9 +242,7 @@ impl Survey {
     ) -> Result<Draft, DataError> {
         let Self { columns, label: survey, rows, label_position } = self;
         if rows == 0 {
-            return Err(DataError::new(DataErrorKind::CsvNoRows, "the table holds no rows")
-                .in_file(file)
-                .expected("rows to draft a schema from"));
+            return Err(no_rows().in_file(file));
         }
         let label_name = &header[label_position];
         let mut note = |column: &str, text: String| {

@@ -30,10 +30,10 @@ pub use images::{ImageKind, ImageLabels, ImageOptions, load_image_bytes};
 pub(crate) use input::read_error;
 pub use input::{Input, matching};
 pub use lines::{Line, Lines};
-pub(crate) use load::unused_columns;
 pub use load::{Loaded, load, load_coordinates, load_csv, load_images, load_libsvm};
 #[cfg(feature = "spool")]
 pub(crate) use load::{ReadRows, provisional, read};
+pub(crate) use load::{no_rows, unused_columns};
 pub(crate) use owners::{Owners, is_identifier};
 pub use records::{EncodedRecord, RecordReader};
 pub(crate) use text::{Chunk, ReadsChunks};

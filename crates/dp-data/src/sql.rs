@@ -94,9 +94,14 @@ impl Dialect {
     pub(crate) fn as_number(self, column: &str) -> String {
         match self {
             Self::Postgres => format!("CAST({column} AS double precision)"),
-            // A cast would make 0 of any text.
+            // A cast would make 0 of any text. Beside a number, a text is compared as one only if all of it is one.
             Self::Sqlite => {
-                format!("CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) END")
+                let text = format!("CAST({column} AS TEXT)");
+                format!(
+                    "CASE WHEN typeof({column}) IN ('integer', 'real') THEN CAST({column} AS REAL) \
+                     WHEN {text} = CAST({text} AS NUMERIC) AND abs(CAST({text} AS REAL)) < 9e999 \
+                     THEN CAST({text} AS REAL) END"
+                )
             }
             Self::DuckDb | Self::Spark => format!("TRY_CAST({column} AS DOUBLE)"),
             Self::ClickHouse => format!("accurateCastOrNull({column}, 'Float64')"),

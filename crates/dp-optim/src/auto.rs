@@ -212,9 +212,10 @@ pub struct Choice {
 ///         2 q √p √T / L            the Laplace ball in each of T steps
 ///         4 √p (q / (L √p))^{2/3}  noise on the model, q of the Laplace ball or the Gaussian, whichever is smaller
 /// ```
-/// at most 1; for objective perturbation, plus the standard deviation in a prediction of the noise on the minimiser. For delta
-/// = 1e-8 the first is about `10 p/(nε)`. For two classes it is a fraction of the accuracy gained over the majority class, for
-/// regression of the explained variance. Most measured fractions lie within a factor of [`COST_FACTOR`] of it.
+/// at most 1, for the λ that follows from the noise: one that is given can cost more. For objective perturbation, plus the
+/// standard deviation in a prediction of the noise on the minimiser. For delta = 1e-8 the first is about `10 p/(nε)`. For two
+/// classes it is a fraction of the accuracy gained over the majority class, for regression of the explained variance. Most
+/// measured fractions lie within a factor of [`COST_FACTOR`] of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ExpectedCost {
     /// The expected fraction, in [0, 1].
@@ -321,7 +322,7 @@ impl Auto {
         Ok(Choice {
             recipe: if pure { self.laplace(character, &pace, n) } else { self.gaussian(character, &pace, n) },
             method: Method::AcceleratedDescent,
-            reason: reason(&pace, pure),
+            reason: self.reason_of_steps(&pace, pure),
             expected_cost: ExpectedCost::new(2.0 * noise / character.bound * parameters.sqrt() * composed),
         })
     }
@@ -377,13 +378,20 @@ impl Auto {
             (true, false) => ("noise of a Laplace ball", "less than Gaussian noise for so few features"),
             (false, _) => ("Gaussian noise", "the most accurate where delta > 0"),
         };
+        let on_gradients = format!("noise of norm {noise:.2e} on the mean gradient");
+        let lambda = match (self.lambda, lambda) {
+            (Some(given), Some(used)) if used > given => {
+                format!("lambda {used:.2e} in place of {given:.2e}: less costs more than it gains with {on_gradients}")
+            }
+            (Some(given), _) => format!("lambda {given:.2e} as given, with {on_gradients}; {OF_OWN_LAMBDA}"),
+            (None, _) => format!("lambda follows from {on_gradients}"),
+        };
         let around = if centred { "least squares on noisy moments" } else { "0" };
         Ok(Some(Choice {
             recipe: recipe.into(),
             method: Method::ObjectivePerturbation,
             reason: format!(
-                "obj-pert, {law} once, in an objective whose regulariser pulls to {around}: {needs}; lambda follows from \
-                 noise of norm {noise:.2e} on the mean gradient"
+                "obj-pert, {law} once, in an objective whose regulariser pulls to {around}: {needs}; {lambda}"
             ),
             expected_cost: ExpectedCost::new(
                 2.0 * noise / terms.character.bound * parameters.sqrt() + on_the_minimiser,
@@ -439,6 +447,22 @@ impl Auto {
             balance,
             length,
         })
+    }
+
+    fn reason_of_steps(&self, pace: &Pace, pure: bool) -> String {
+        let (recipe, noise, needs) =
+            if pure { ("scs13", "noise of a Laplace ball", "= 0") } else { ("dp-sgd", "Gaussian noise", "> 0") };
+        let on_gradients = format!("noise of norm {:.2e} on the mean gradient", pace.noise);
+        let follows = match self.lambda {
+            Some(given) => {
+                format!("lambda {given:.2e} as given; the steps follow from {on_gradients}; {OF_OWN_LAMBDA}")
+            }
+            None => format!("lambda {:.2e} and the steps follow from {on_gradients}", pace.lambda),
+        };
+        format!(
+            "{recipe}, {noise} on each of {} accelerated steps over all records: the most accurate where delta {needs}; {follows}",
+            pace.passes
+        )
     }
 
     fn pace(&self, terms: &Terms) -> Result<Pace, Error> {
@@ -547,15 +571,8 @@ fn second_half(passes: u64) -> Averaging {
     Averaging::Suffix { updates: passes.div_ceil(2) }
 }
 
-fn reason(pace: &Pace, pure: bool) -> String {
-    let (recipe, noise, needs) =
-        if pure { ("scs13", "noise of a Laplace ball", "= 0") } else { ("dp-sgd", "Gaussian noise", "> 0") };
-    format!(
-        "{recipe}, {noise} on each of {} accelerated steps over all records: the most accurate where delta {needs}; \
-         lambda {:.2e} and the steps follow from noise of norm {:.2e} on the mean gradient",
-        pace.passes, pace.lambda, pace.noise
-    )
-}
+/// Said where λ is given.
+const OF_OWN_LAMBDA: &str = "the expected cost is that of the lambda that would follow from it";
 
 fn reason_on_the_model(passes: u64, noise: f64) -> String {
     format!(

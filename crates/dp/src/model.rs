@@ -22,8 +22,7 @@ use crate::canonical;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::{logit, winner};
 use crate::protection;
-use crate::ranker;
-use crate::sealed::{self, Sealed, to_value, typed};
+use crate::sealed::{self, Sealed, to_value};
 
 /// The format of the model member.
 pub const SCHEMA: &str = "dp.model/1";
@@ -410,15 +409,8 @@ impl ModelFile {
     /// # Errors
     /// [`ErrorKind::Format`], `OtherKind`.
     pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
-        if sealed.format() == Some(ranker::SCHEMA) {
-            return Err(Error::new(ErrorKind::OtherKind, "the model is a ranker, which orders the documents of lists"));
-        }
-        let Sealed { model, certificate, certificate_sha256 } = sealed;
-        let file = Self {
-            model: typed(&model, "model", SCHEMA)?,
-            certificate: typed(&certificate, "certificate", SCHEMA)?,
-            certificate_sha256,
-        };
+        let (model, certificate, certificate_sha256) = sealed.parts(SCHEMA)?;
+        let file = Self { model, certificate, certificate_sha256 };
         file.model.check().map_err(|why| malformed(why).at("model"))?;
         Ok(file)
     }

@@ -242,7 +242,7 @@ impl NetworkFile {
     /// # Errors
     /// [`ErrorKind::Format`], `OtherKind`.
     pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
-        let (model, certificate, certificate_sha256) = sealed.parts(SCHEMA, "the model is no network")?;
+        let (model, certificate, certificate_sha256) = sealed.parts(SCHEMA)?;
         let file = Self { model, certificate, certificate_sha256 };
         file.model.check().map_err(|why| sealed::malformed(why, SCHEMA).at("model"))?;
         Ok(file)

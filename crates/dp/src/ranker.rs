@@ -9,10 +9,10 @@ use dp_rank::train::{RankingDerivation, TrainError};
 use serde::{Deserialize, Serialize};
 
 use crate::canonical;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::model::check_finite;
 use crate::protection;
-use crate::sealed::{self, Sealed, to_value, typed};
+use crate::sealed::{self, Sealed, to_value};
 
 mod any;
 mod scores;
@@ -386,17 +386,10 @@ impl RankerFile {
     /// Reads the parts of a file whose seals are intact.
     ///
     /// # Errors
-    /// [`ErrorKind::Format`], `OtherKind`.
+    /// As [`ModelFile::from_sealed`](crate::model::ModelFile::from_sealed).
     pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
-        if sealed.format() != Some(SCHEMA) {
-            return Err(Error::new(ErrorKind::OtherKind, "the model is no ranker"));
-        }
-        let Sealed { model, certificate, certificate_sha256 } = sealed;
-        let file = Self {
-            model: typed(&model, "model", SCHEMA)?,
-            certificate: typed(&certificate, "certificate", SCHEMA)?,
-            certificate_sha256,
-        };
+        let (model, certificate, certificate_sha256) = sealed.parts(SCHEMA)?;
+        let file = Self { model, certificate, certificate_sha256 };
         file.model.check().map_err(|why| malformed(why).at("model"))?;
         Ok(file)
     }

@@ -80,8 +80,8 @@ impl<D: Serialize> Subject<'_, D> {
             line(&format!("- {sentence}"));
         }
         line("\n## What was taken on trust\n");
-        for assumption in &certificate.assumptions {
-            line(&format!("- {}", escaped(&in_words(assumption))));
+        for assumption in all_in_words(&certificate.assumptions) {
+            line(&format!("- {}", escaped(&assumption)));
         }
         if !choice.is_empty() {
             line("\n## How the algorithm was chosen\n");
@@ -169,6 +169,15 @@ fn predicts(file: &ModelFile) -> String {
             wording::plain(range.max)
         ),
     }
+}
+
+/// Describes the assumptions of a certificate, each in a sentence. Where each unit counts as so many records, the number of units
+/// is what is public.
+pub fn all_in_words<'a>(assumptions: impl IntoIterator<Item = &'a Assumption>) -> Vec<String> {
+    let assumptions: Vec<&Assumption> = assumptions.into_iter().collect();
+    let of_units = assumptions.iter().any(|assumption| matches!(assumption, Assumption::BoundedRows { .. }));
+    let is_told = |assumption: &&Assumption| !(of_units && **assumption == Assumption::PublicN);
+    assumptions.into_iter().filter(is_told).map(in_words).collect()
 }
 
 /// Describes an assumption of a certificate in a sentence.

@@ -40,13 +40,14 @@ impl Sealed {
     }
 
     /// Returns the model, the certificate and its hash, of a file of this format.
-    pub(crate) fn parts<M, D>(self, schema: &'static str, other: &str) -> Result<(M, Certificate<D>, String), Error>
+    pub(crate) fn parts<M, D>(self, schema: &'static str) -> Result<(M, Certificate<D>, String), Error>
     where
         M: Serialize + for<'de> Deserialize<'de>,
         D: Serialize + for<'de> Deserialize<'de>,
     {
-        if self.format() != Some(schema) {
-            return Err(Error::new(ErrorKind::OtherKind, other));
+        // A file of no known format is one of this format that was changed.
+        if let Some(holds) = self.format().filter(|format| *format != schema).and_then(holds) {
+            return Err(Error::new(ErrorKind::OtherKind, format!("the file holds {holds}")));
         }
         let (model, certificate) =
             (typed(&self.model, "model", schema)?, typed(&self.certificate, "certificate", schema)?);
@@ -91,6 +92,18 @@ impl Sealed {
         }
         Ok(Self { model, certificate, certificate_sha256 })
     }
+}
+
+/// Returns what a file of a format holds.
+fn holds(format: &str) -> Option<&'static str> {
+    Some(match format {
+        "dp.model/1" => "a linear model",
+        "dp.network/1" => "a network",
+        "dp.ranker/1" => "a ranker, which orders the documents of lists",
+        "dp.steps/1" => "the certificate of a training by another program",
+        "dp.metrics/1" => "metrics",
+        _ => return None,
+    })
 }
 
 /// Largest size of a model file in bytes, for reading and writing.

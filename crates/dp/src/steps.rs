@@ -427,8 +427,7 @@ impl StepsFile {
     /// # Errors
     /// [`ErrorKind::Format`], `OtherKind`.
     pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
-        let (weights, certificate, certificate_sha256): (ReleasedWeights, _, _) =
-            sealed.parts(SCHEMA, "the file holds no certificate of steps")?;
+        let (weights, certificate, certificate_sha256): (ReleasedWeights, _, _) = sealed.parts(SCHEMA)?;
         weights.check().map_err(|why| sealed::malformed(why, SCHEMA).at("model.weights_sha256"))?;
         Ok(Self { weights, certificate, certificate_sha256 })
     }

@@ -257,7 +257,7 @@ impl Verification {
             unit: certificate.unit.to_string(),
             theorem: verified.theorem.to_string(),
             warnings: Vec::new(),
-            assumptions: certificate.assumptions.iter().chain(unsaid).map(report::in_words).collect(),
+            assumptions: report::all_in_words(certificate.assumptions.iter().chain(unsaid)),
             certificate_sha256: certificate_sha256.to_owned(),
             weights_sha256: None,
         }

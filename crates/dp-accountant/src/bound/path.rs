@@ -7,7 +7,8 @@
 //! ```
 //!
 //! so that delta of the group is at most `d (e^epsilon - 1)/(e^(epsilon/k) - 1)`, for the tightest known `d` of one record at
-//! `epsilon/k`. The alternative, reading each release by itself as one for the group, is exact for Gaussian and pure releases.
+//! `epsilon/k`; and at most `k` times one record's delta at 0, which is less where the sum of the shares grows faster than `d`
+//! falls. The alternative, reading each release by itself as one for the group, is exact for Gaussian and pure releases.
 //! The path is better for releases known by their exact curve only: objective perturbation and samples (except for a replaced
 //! record of sampled Gaussian noise, whose own pair is known). A group of each of several releases is a group of all of them,
 //! since the paths lead through the same data sets.
@@ -63,6 +64,11 @@ impl Path {
             return Ok(best);
         }
         let size = count_up(self.size);
+        let at_zero = Delta::new(delta.get() / size * (1.0 - 2.0 * f64::EPSILON))?;
+        if of_one(&self.one, at_zero)?.value == 0.0 {
+            best.improve(0.0, Theorem::GroupPrivacy);
+            return Ok(best);
+        }
         // The group's epsilon if one record's delta is apportioned as at the epsilon `at`. It grows slowly with `at`. It is valid
         // if it is at most `at`, because the smaller epsilon sums smaller shares.
         let of_group = |at: f64| -> Result<f64, Error> {
@@ -114,8 +120,10 @@ impl Path {
     ) -> Result<Bound, Error> {
         let mut best = known;
         if !is_exact(known.theorem) && known.value > 0.0 {
-            let one = of_one(&self.one, (epsilon / count_up(self.size)).next_down().max(0.0))?.value;
-            best.improve(mul_up(one, times(self.size, epsilon)), Theorem::GroupPrivacy);
+            for epsilon in [epsilon, 0.0] {
+                let one = of_one(&self.one, (epsilon / count_up(self.size)).next_down().max(0.0))?.value;
+                best.improve(mul_up(one, times(self.size, epsilon)), Theorem::GroupPrivacy);
+            }
         }
         Ok(best)
     }

@@ -524,3 +524,33 @@ fn a_sampled_choice_beside_others_adds_no_more_than_its_pure_guarantee() {
     let as_gaussian = repeated(sample(0.03, gaussian_event(gdp::mu_of_bounded_range(4.0).unwrap())), 600);
     assert!(at(&steps, 1e-2).value <= at(&as_gaussian, 1e-2).value * (1.0 + 1e-9));
 }
+
+#[test]
+fn samples_cost_no_more_than_the_probability_of_taking_part() {
+    let event = |std_dev| Box::new(DpEvent::Gaussian { std_dev, sensitivity: 1.0 });
+    let poisson = |std_dev| DpEvent::PoissonSampled { sampling_rate: 1e-3, event: event(std_dev) };
+    let fixed_size = |std_dev| DpEvent::SampledWithoutReplacement { sampling_rate: 1e-3, event: event(std_dev) };
+    let group = |event, size| DpEvent::Group { size, event: Box::new(event) };
+    for std_dev in [0.01, 0.3, 1.0] {
+        for (event, probability) in [
+            (repeated(fixed_size(std_dev), 10), 1.0 - 0.999f64.powi(10)),
+            (group(repeated(poisson(std_dev), 10), 3), 1.0 - 0.999f64.powi(30)),
+            (group(repeated(fixed_size(std_dev), 10), 3), 1.0 - 0.997f64.powi(10)),
+            (DpEvent::AddRemoveTwice { event: Box::new(repeated(poisson(std_dev), 10)) }, 1.0 - 0.999f64.powi(20)),
+            (composed(vec![repeated(fixed_size(std_dev), 10), DpEvent::ApproximateDp { epsilon: 0.0, delta: 0.1 }]), {
+                1.0 - 0.9 * 0.999f64.powi(10)
+            }),
+        ] {
+            for epsilon in [0.0, 1.0, 8.0] {
+                let found = delta(&event, epsilon).unwrap().value;
+                assert!(found <= probability * (1.0 + 1e-12), "{found} at {epsilon} for {event:?}");
+            }
+            assert_eq!(at(&event, probability * (1.0 + 1e-9)).value, 0.0);
+        }
+    }
+    // With so little noise the sample can be seen, so that no bound can be smaller.
+    let seen = composed(vec![repeated(fixed_size(0.01), 10)]);
+    let found = delta(&seen, 5.0).unwrap();
+    assert_eq!(found.theorem, Theorem::Participation);
+    assert!(at(&seen, found.value * 0.9999).value > 10.0);
+}

@@ -1,29 +1,39 @@
-//! The probability that the differing record is in any sample.
+//! The probability that a differing record is in any sample.
 //!
-//! If it is in no sample, the releases do not differ. Couple the samples of both data sets: they can be distinguished with
+//! If none is in a sample, the releases do not differ. Couple the samples of both data sets: they can be distinguished with
 //! probability at most `p = 1 - prod_i (1 - q_i)^(T_i)`, so `delta(epsilon) <= p` at every epsilon, for any noise. With little
-//! noise no bound is better.
+//! noise no bound is better. Each of a group's `k` records is in a Poisson sample independently of the others: `1 - q` becomes
+//! `(1 - q)^k`. A sample of fixed size misses all of them with probability at least `1 - k q`.
 
 use super::{Leaf, Leaves};
 use crate::rounding::{add_up, count_up, mul_up};
 
 /// Returns the natural logarithm of that probability, rounded up; 0 if a release is not of a sample.
 pub(crate) fn log_participation(leaves: &Leaves) -> f64 {
-    // The sum of -T ln(1 - q).
-    let never = leaves.iter().try_fold(0.0, |sum, (leaf, count)| {
-        let rate = match leaf {
-            Leaf::PoissonGaussian { rate, .. } | Leaf::Poisson { rate, .. } | Leaf::WithoutReplacement { rate, .. } => {
-                *rate
-            }
-            Leaf::PoissonReplacement(pair) => pair.rate(),
-            _ => return None,
-        };
-        Some(add_up(sum, mul_up(count_up(*count), -(-rate).ln_1p() * ROUND_UP)))
-    });
-    never.map_or(0.0, |never| {
+    never(leaves, 1.0).map_or(0.0, |never| {
         let log = (-(-never).exp_m1()).ln();
         (log + 8.0 * f64::EPSILON * (1.0 + log.abs())).min(0.0)
     })
+}
+
+/// Returns `-ln` of the probability that none of `size` records is in any sample, rounded up; `None` if a release is not of a
+/// sample.
+fn never(leaves: &Leaves, size: f64) -> Option<f64> {
+    leaves.iter().try_fold(0.0, |sum, (leaf, count)| {
+        let one = match leaf {
+            Leaf::PoissonGaussian { rate, .. } | Leaf::Poisson { rate, .. } => mul_up(size, misses(*rate)),
+            Leaf::PoissonReplacement(pair) => mul_up(size, misses(pair.rate())),
+            Leaf::WithoutReplacement { rate, .. } => misses(mul_up(size, *rate).min(1.0)),
+            Leaf::Group { size: more, base } => never(base, mul_up(size, count_up(*more)))?,
+            _ => return None,
+        };
+        Some(add_up(sum, mul_up(count_up(*count), one)))
+    })
+}
+
+/// Returns `-ln(1 - probability)`, rounded up.
+fn misses(probability: f64) -> f64 {
+    -(-probability).ln_1p() * ROUND_UP
 }
 
 /// Factor that covers the error of an elementary function.
@@ -51,6 +61,21 @@ mod tests {
         assert!(log >= exactly.ln() && log <= exactly.ln() + 1e-13);
         let always = event(DpEvent::Gaussian { std_dev: 1.0, sensitivity: 1.0 });
         assert_eq!(log_participation(&leaves(&always, 1).unwrap()), 0.0);
+    }
+
+    #[test]
+    fn a_group_is_missed_where_all_its_records_are() {
+        let once = |event: DpEvent| log_participation(&leaves(&event, 1).unwrap()).exp();
+        let three = |event| once(DpEvent::Group { size: 3, event: Box::new(event) });
+        let poisson = three(sampled(0.1, 1.0));
+        let exactly = 1.0 - 0.9f64.powi(3);
+        assert!(poisson >= exactly && poisson <= exactly * (1.0 + 1e-13), "{poisson}");
+        // Three of the ten records are in a sample of two with probability 1 - (7 6)/(10 9) = .533.
+        let event = Box::new(DpEvent::Gaussian { std_dev: 1.0, sensitivity: 1.0 });
+        let fixed_size = DpEvent::SampledWithoutReplacement { sampling_rate: 0.2, event };
+        assert!((once(fixed_size.clone()) - 0.2).abs() < 1e-14);
+        assert!((three(fixed_size.clone()) - 0.6).abs() < 1e-14);
+        assert_eq!(once(DpEvent::Group { size: 5, event: Box::new(fixed_size) }), 1.0);
     }
 
     #[test]

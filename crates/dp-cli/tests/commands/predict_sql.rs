@@ -191,14 +191,31 @@ fn compare_in(dialect: Dialect) {
     let place = place(&rows);
     let kinds = ["int", "int", "float", "float", "float", "text", "int", "text", "float", "text", "day", "moment"];
     let columns: Vec<(&str, &str)> = NAMES.into_iter().zip(kinds).collect();
-    engine.create("people", &columns, &rows.iter().map(|row| row.to_vec()).collect::<Vec<_>>());
+    let rows: Vec<Vec<String>> = rows.iter().map(|row| row.to_vec()).collect();
+    compare_tables(&mut engine, dialect, &place, &columns, &rows);
+    // SQLite's columns hold values of any type.
+    if dialect == Dialect::Sqlite {
+        engine.run("DROP TABLE people");
+        let columns: Vec<(&str, &str)> = columns.iter().map(|(name, _)| (*name, "text")).collect();
+        compare_tables(&mut engine, dialect, &place, &columns, &rows);
+    }
+}
+
+fn compare_tables(
+    engine: &mut Engine,
+    dialect: Dialect,
+    place: &Workplace,
+    columns: &[(&str, &str)],
+    rows: &[Vec<String>],
+) {
+    engine.create("people", columns, rows);
     for model in 0..MODELS.len() {
-        let query = format!("SELECT * FROM ({}) t ORDER BY id", query(&place, model, dialect.id()));
+        let query = format!("SELECT * FROM ({}) t ORDER BY CAST(id AS INTEGER)", query(place, model, dialect.id()));
         let found = engine
             .run(&query)
             .into_iter()
             .map(|row| row.into_iter().map(|(name, cell)| (name, cell.unwrap_or_default())).collect::<Vec<_>>());
-        compare(&place, model, &found.collect::<Vec<_>>(), dialect.id());
+        compare(place, model, &found.collect::<Vec<_>>(), dialect.id());
     }
 }
 

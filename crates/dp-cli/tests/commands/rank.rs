@@ -567,7 +567,7 @@ fn a_ranker_reads_what_it_was_trained_on() {
     place
         .dp(&["rank", "evaluate", "--model", "m.json", "--data", "test.txt"])
         .fails(3, "model.format")
-        .says("no ranker");
+        .says("linear model");
     place.dp(&["rank", "evaluate", "--model", "none.json", "--data", "test.txt"]).fails(1, "model.read");
 }
 

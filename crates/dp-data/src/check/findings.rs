@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::encode::{ColumnTally, Inspected};
 use crate::error::{DataError, DataErrorKind};
-use crate::read::{ClassCounts, CuratorWarning};
+use crate::read::{ClassCounts, CuratorWarning, no_rows};
 use crate::schema::{LabelKind, Schema};
 
 /// Number of examples of a problem that are kept.
@@ -237,6 +237,9 @@ impl Findings {
 
     /// Sorts the problems and adds the notes.
     pub(super) fn finish(mut self, schema: &Schema) -> Self {
+        if self.rows == 0 && self.stopped.is_none() {
+            self.add_error(no_rows());
+        }
         let place = |names: &[String], column: &Option<String>| {
             column.as_ref().map(|column| names.iter().position(|name| name == column).unwrap_or(names.len()))
         };

@@ -64,6 +64,13 @@ fn owned(
 }
 
 #[test]
+fn a_table_without_rows_is_refused() {
+    let found = check(input("y,age,sex\n"), &schema(SCHEMA), &CsvOptions::default()).unwrap();
+    let codes: Vec<&str> = found.refusals().map(Problem::code).collect();
+    assert_eq!((found.rows, codes), (0, vec!["csv.no_rows"]));
+}
+
+#[test]
 fn reading_ends_where_nothing_can_be_passed_over() {
     let found = check(input("y,age,sex\nno,x,f\nno,1,\"f\nno,1,f\n"), &schema(SCHEMA), &CsvOptions::default()).unwrap();
     assert_eq!(found.stopped.as_ref().map(|error| (error.code(), error.line())), Some(("csv.unclosed_quote", Some(3))));

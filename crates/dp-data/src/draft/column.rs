@@ -12,7 +12,6 @@ use crate::encode::{Cell, TextBuffer, parse_number};
 use crate::read::{Owners, is_identifier};
 use crate::schema::{
     CellFormat, Column, ColumnKind, DatePart, NumberFormat, OTHER_CATEGORY, OnMissing, OnUnknown, OnUnreadable, Review,
-    days_of,
 };
 
 /// Texts that usually represent a missing number.
@@ -147,9 +146,13 @@ impl ColumnSurvey {
             Cell::DateTime { day, nanoseconds } => (day, Some(nanoseconds)),
             _ => return self.see(text, line),
         };
-        self.dates.see_typed(days_of(day, nanoseconds.unwrap_or(0)), nanoseconds.is_some(), line);
+        let is_other = !self.dates.see_typed(day, nanoseconds, line);
+        if is_other {
+            self.others += 1;
+            self.other.get_or_insert(line);
+        }
         self.see_owner(text);
-        self.list_value(text, false);
+        self.list_value(text, is_other);
     }
 
     fn see_marker(&mut self, marker: &'static str) {
@@ -312,6 +315,10 @@ impl ColumnSurvey {
                 return self.draft_dates(name, options, found, others, remarks);
             }
             _ => {}
+        }
+        if self.values.keys().any(|value| std::str::from_utf8(value).is_err()) {
+            remarks.push("Dropped: some cells are bytes and no text.".into());
+            return (column(ColumnKind::Drop, None), remarks);
         }
         if self.values.len() > self.max_categories {
             remarks.push(format!(
@@ -599,10 +606,10 @@ impl LabelSurvey {
         other.counts.iter().for_each(|(value, &count)| self.count(value, count));
     }
 
-    /// Returns the values, unless there are too many.
+    /// Returns the values, unless there are too many or some are no text.
     pub(super) fn values(&self) -> Option<Vec<String>> {
-        let text = |value: &[u8]| String::from_utf8_lossy(value).into_owned();
-        (!self.overflowed).then(|| self.distinct(self.counts.keys().map(|value| text(value)).collect()))
+        let texts = self.counts.keys().map(|value| String::from_utf8(value.to_vec()).ok());
+        if self.overflowed { None } else { texts.collect::<Option<_>>().map(|texts| self.distinct(texts)) }
     }
 
     /// Returns the range and the format of the numbers, if all values are numbers of one format or markers of missing values.

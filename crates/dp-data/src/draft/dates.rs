@@ -94,10 +94,12 @@ impl Dates {
         self.families.see(&shape, line, &read)
     }
 
-    /// Adds a cell that its source calls a date, in days since 1970-01-01.
-    pub(super) fn see_typed(&mut self, days: f64, has_time: bool, line: u64) {
-        let as_date = (!has_time).then_some(days);
-        self.families.see(TYPED, line, &[as_date, Some(days)]);
+    /// Adds a cell that its source calls a date, in days since 1970-01-01 and nanoseconds of the day; returns false if it is of no
+    /// year that is read.
+    pub(super) fn see_typed(&mut self, day: i32, nanoseconds: Option<i64>, line: u64) -> bool {
+        let [as_date, as_time] = PATTERNS_OF_TYPED
+            .map(|pattern| DateFormat { pattern: pattern.to_owned(), part: DatePart::Days }.of_day(day, nanoseconds));
+        self.families.see(TYPED, line, &[as_date.filter(|_| nanoseconds.is_none()), as_time])
     }
 
     /// Adds those of the next cells, whose line numbers do not count the `lines` lines before them.

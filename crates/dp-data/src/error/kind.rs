@@ -73,7 +73,7 @@ kinds! {
         "The Parquet file, the Excel workbook or the database could not be opened, or holds no such table: it does not exist, is of another format, may not be read by this user, or the query is wrong. For a server: it cannot be reached, refuses the role or its password, has another certificate than `sslmode` asks for, or row-level security would hide rows from the role. The message says which.";
     /// A table cannot be read to its end.
     TableRead, "table.read",
-        "The table could be opened, but not read to its end: a damaged page of a Parquet file or part of a workbook, a database that another program has locked or replaced, a server that ended the statement or went away, or text that is not UTF-8. Of what a server says about rows, only its code (SQLSTATE) is shown, since its messages quote values. Nothing was kept of what had been read.";
+        "The table could be opened, but not read to its end: a damaged page of a Parquet file or part of a workbook, a database that another program has locked or replaced, or a server that ended the statement or went away. Of what a server says about rows, only its code (SQLSTATE) is shown, since its messages quote values. Nothing was kept of what had been read.";
     /// A column has a type that cannot be read.
     TableType, "table.type",
         "A column that the schema or the command line names has a type that cannot be read as it asks: a list or a record, or a date or time where the schema has no column of dates. Give a date `type = \"date\"` (or \"weekday\", \"month\", \"hour\") and a `format`; convert others where the data is, in a query or a view, or give the column `type = \"drop\"` in the schema.";

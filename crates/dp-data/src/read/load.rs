@@ -15,7 +15,6 @@ use crate::encode::{
 use crate::error::{DataError, DataErrorKind};
 use crate::examples::{Builder, Examples, ShapeError};
 use crate::schema::{Column, ColumnKind, Schema};
-use crate::workers::Workers;
 
 /// Examples read from a file.
 #[derive(Debug)]
@@ -123,7 +122,7 @@ fn read_csv<F: Stored>(
     unit: Option<&str>,
     settle: Settle<'_, F>,
 ) -> Result<ReadRows<F>, DataError> {
-    let (file, sizes_are_public) = (input.name().to_owned(), are_sizes_public(&input));
+    let file = input.name().to_owned();
     // Without a unit, look for an identifier that several rows share.
     let suspected = |header: &[String]| encoder.schema().and_then(|schema| suspected(header, schema)).cloned();
     let kept = |header: &[String]| unit.map(str::to_owned).or_else(|| suspected(header)).into_iter().collect();
@@ -134,7 +133,7 @@ fn read_csv<F: Stored>(
     let empty = || {
         let (dim, sparse) = encoder.shape_of(stage);
         let owners = suspected.is_some().then(Owners::default);
-        Collector::of_rows(encoder, dim, sparse).map(|collector| Collector { sizes_are_public, owners, ..collector })
+        Collector::of_rows(encoder, dim, sparse).map(|collector| Collector { owners, ..collector })
     };
     let mut collector = collect(&mut records, &file, empty, settle)?;
     if let Some(column) = &suspected
@@ -143,9 +142,7 @@ fn read_csv<F: Stored>(
         warnings.push(CuratorWarning::SharedIdentifier { column: column.clone(), most });
     }
     if collector.is_empty() {
-        return Err(DataError::new(DataErrorKind::CsvNoRows, "the table holds no rows")
-            .in_file(&file)
-            .expected("at least one row"));
+        return Err(no_rows().in_file(&file));
     }
     warnings.extend(from_columns(encoder, records.row()));
     warnings.extend(from_label(encoder, records.row()));
@@ -153,10 +150,9 @@ fn read_csv<F: Stored>(
     Ok(ReadRows { loaded, widest: 0, units })
 }
 
-/// Returns whether errors may state how much memory is held. A chunk has as many rows as its bytes hold, which depends on the
-/// records.
-fn are_sizes_public(input: &Input) -> bool {
-    input.workers() == Workers::ONE
+/// The error for a table without records.
+pub(crate) fn no_rows() -> DataError {
+    DataError::new(DataErrorKind::CsvNoRows, "the table holds no rows").expected("at least one row")
 }
 
 /// Reads all records, chunks of them on several threads, into what `empty` returns.
@@ -258,8 +254,8 @@ fn read_images<F: Stored>(input: Input, encoder: &Encoder, settle: Settle<'_, F>
     let mut reader = ImageReader::new(input, encoder, true)?;
     let mut row = RowBuffer::new(encoder);
     let mut collector = Collector::new(encoder)?;
-    while let Some(number) = reader.next_image(encoder, &mut row)? {
-        collector.push(&row).map_err(|error| error.in_file(&file).at_line(number))?;
+    while reader.next_image(encoder, &mut row)?.is_some() {
+        collector.push(&row).map_err(|error| error.in_file(&file))?;
         if collector.rows.len().is_multiple_of(SETTLED) {
             collector.settle(settle)?;
         }
@@ -274,10 +270,9 @@ fn read_libsvm<F: Stored>(
     encoder: &Encoder,
     settle: Settle<'_, F>,
 ) -> Result<(Loaded<F>, u32), DataError> {
-    let (file, sizes_are_public) = (input.name().to_owned(), are_sizes_public(&input));
+    let file = input.name().to_owned();
     let mut records = RecordReader::new(input, encoder, &CsvOptions::default(), true)?;
-    let empty = || Collector::new(encoder).map(|collector| Collector { sizes_are_public, ..collector });
-    let collector = collect(&mut records, &file, empty, settle)?;
+    let collector = collect(&mut records, &file, || Collector::new(encoder), settle)?;
     if collector.is_empty() {
         return Err(DataError::new(DataErrorKind::LibsvmEmpty, "the file holds no example").in_file(&file));
     }
@@ -313,6 +308,14 @@ pub(crate) fn unused_columns(header: &[String], schema: &Schema) -> Vec<CuratorW
     if columns.is_empty() { Vec::new() } else { vec![CuratorWarning::UnusedColumns { columns }] }
 }
 
+/// The error for a row that is not added. How far memory lasts, and the row where it ends, depend on the records.
+fn refusal(error: ShapeError) -> DataError {
+    match error {
+        ShapeError::Memory(error) => error.without_sizes().into(),
+        error => error.into(),
+    }
+}
+
 /// Collects encoded rows and the statistics for the curator.
 struct Collector<F> {
     rows: Builder<F>,
@@ -324,8 +327,6 @@ struct Collector<F> {
     settled: u64,
     classes: ClassCounts,
     null: u64,
-    /// False if errors must not state how much memory is held.
-    sizes_are_public: bool,
 }
 
 impl<F: Stored> Collector<F> {
@@ -337,7 +338,7 @@ impl<F: Stored> Collector<F> {
         let rows = Builder::new(dim, sparse, encoder.can_be_neutral())?;
         let classes = ClassCounts::new(encoder.label());
         let units = UnitNames::default();
-        Ok(Self { rows, units, owners: None, settled: 0, classes, null: 0, sizes_are_public: true })
+        Ok(Self { rows, units, owners: None, settled: 0, classes, null: 0 })
     }
 
     fn is_empty(&self) -> bool {
@@ -363,19 +364,12 @@ impl<F: Stored> Collector<F> {
                 self.rows.push_null()
             }
         };
-        pushed.map_err(|error| self.refusal(error))
-    }
-
-    fn refusal(&self, error: ShapeError) -> DataError {
-        match error {
-            ShapeError::Memory(error) if !self.sizes_are_public => error.without_sizes().into(),
-            error => error.into(),
-        }
+        pushed.map_err(refusal)
     }
 
     fn push_all(&mut self, records: &mut RecordReader<'_>, file: &str, settle: Settle<'_, F>) -> Result<(), DataError> {
         while let Some(record) = records.next_record()? {
-            self.push(record.row()).map_err(|error| error.in_file(file).at_line(record.line()))?;
+            self.push(record.row()).map_err(|error| error.in_file(file))?;
             let mut named = Ok(());
             record.for_each_kept(|name| match &mut self.owners {
                 Some(owners) => owners.see(name.trim().as_bytes()),
@@ -397,7 +391,7 @@ impl<F: Stored> Collector<F> {
         if let (Some(owners), Some(other)) = (&mut self.owners, &other.owners) {
             owners.append(other);
         }
-        self.rows.append(other.rows).map_err(|error| self.refusal(error))
+        self.rows.append(other.rows).map_err(refusal)
     }
 
     fn finish(self, encoder: &Encoder, mut warnings: Vec<CuratorWarning>) -> (Loaded<F>, UnitNames) {

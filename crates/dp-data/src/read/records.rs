@@ -1,5 +1,7 @@
 //! Record-by-record reading for prediction: the original cells together with the encoded row.
 
+use std::borrow::Cow;
+
 use super::Input;
 use super::csv::{CsvOptions, CsvReader, Record, RegularRows, missing_column};
 use super::idx::ImageReader;
@@ -230,9 +232,12 @@ pub struct EncodedRecord<'a> {
     line: u64,
 }
 
-/// Returns the text of a cell. The readers refuse text that is not UTF-8, so the fallback never replaces anything.
-fn text(cell: &[u8]) -> &str {
-    std::str::from_utf8(cell).unwrap_or("")
+/// Returns the text of a cell; bytes that are not UTF-8, which only a typed table holds, as `x'00ff'`.
+fn text(cell: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(cell) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(cell.iter().fold("x'".to_owned(), |text, byte| format!("{text}{byte:02x}")) + "'"),
+    }
 }
 
 /// The cells of a record as they were read.
@@ -518,16 +523,18 @@ impl<'e> RecordReader<'e> {
 impl<'a> EncodedRecord<'a> {
     /// Returns the cells of the record as text, in the order of the file; none for libsvm, images and typed cells.
     pub fn cells(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        // The reader refuses text that is not UTF-8: nothing is replaced.
         let record = if let Cells::Text(record) = self.cells { Some(record) } else { None };
-        record.into_iter().flat_map(|record| record.cells()).map(text)
+        record.into_iter().flat_map(|record| record.cells()).map(|cell| std::str::from_utf8(cell).unwrap_or(""))
     }
 
-    /// Passes the cells of the columns that are [kept](RecordReader::keeping), as text, one after another.
+    /// Passes the cells of the columns that are [kept](RecordReader::keeping), as text, one after another. Those of a table with types that are
+    /// not UTF-8 are written as `x'00ff'`.
     pub fn for_each_kept(&self, mut each: impl FnMut(&str)) {
         for &place in self.kept {
             match self.cells {
-                Cells::Text(record) => each(text(record.cell(place))),
-                Cells::Typed(rows) => each(text(rows.cell(place).text(&mut TextBuffer::default()))),
+                Cells::Text(record) => each(&text(record.cell(place))),
+                Cells::Typed(rows) => each(&text(rows.cell(place).text(&mut TextBuffer::default()))),
                 Cells::None => {}
             }
         }

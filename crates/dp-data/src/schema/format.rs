@@ -29,7 +29,8 @@ pub enum CellFormat {
 /// Numbers as people write them: `1.234,50 €`, `12 %`, `(1,250.00)`.
 ///
 /// Groups of digits must be complete: with `thousands = ','`, `1,234` is a number and `1,23` is not, so that no decimal comma is taken
-/// for a separator. A number in parentheses is negative. The sign is before or after a unit that comes first.
+/// for a separator. A number in parentheses is negative. The sign, which may be `−`, is before or after a unit that comes first.
+/// The default, without separator and units, also reads plain decimal numbers such as `1e5`.
 ///
 /// # Examples
 /// ```
@@ -75,6 +76,11 @@ pub(crate) fn is_blank(c: char) -> bool {
 impl NumberFormat {
     /// Returns the number in a cell, if it has this format and is finite.
     pub fn read(&self, cell: &str) -> Option<f64> {
+        if *self == Self::default()
+            && let Ok(number) = fast_float2::parse::<f64, _>(cell.trim_ascii())
+        {
+            return number.is_finite().then_some(number);
+        }
         let text = cell.trim_matches(is_blank);
         let inner = text.strip_prefix('(').and_then(|text| text.strip_suffix(')'));
         let (is_negative, text) = match inner {
@@ -493,6 +499,7 @@ mod tests {
     #[test]
     fn numbers_are_read_as_written_or_not_at_all() {
         let english = format('.', Some(','), &[]);
+        let plain = NumberFormat::default();
         let german = format(',', Some('.'), &[]);
         let french = format(',', Some(' '), &["€", ""]);
         let swiss = format('.', Some('\''), &["CHF"]);
@@ -522,6 +529,13 @@ mod tests {
             (&english, "12 kg", None),
             (&english, "1e5", None),
             (&english, "nan", None),
+            (&plain, "1e5", Some(1e5)),
+            (&plain, "(62)", Some(-62.0)),
+            (&plain, "\u{2212}6.5", Some(-6.5)),
+            (&plain, "- 5", Some(-5.0)),
+            (&plain, "1e999", None),
+            (&plain, "inf", None),
+            (&plain, "1,234", None),
             (&german, "12.345,60", Some(12345.6)),
             (&german, "0,5", Some(0.5)),
             (&german, "1.234", Some(1234.0)),

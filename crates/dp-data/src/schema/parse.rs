@@ -143,13 +143,14 @@ fn parse_date(
 }
 
 fn parse_number_format(section: &Section<'_>) -> Result<Option<NumberFormat>, DataError> {
-    let usual = NumberFormat::default();
-    let format = NumberFormat {
-        decimal: section.character("decimal")?.unwrap_or(usual.decimal),
-        thousands: section.character("thousands")?,
-        units: section.optional_strings("unit")?.unwrap_or_default(),
-    };
-    Ok((format != usual).then_some(format))
+    let (decimal, thousands) = (section.character("decimal")?, section.character("thousands")?);
+    let units = section.optional_strings("unit")?;
+    let is_declared = decimal.is_some() || thousands.is_some() || units.is_some();
+    Ok(is_declared.then(|| NumberFormat {
+        decimal: decimal.unwrap_or(NumberFormat::default().decimal),
+        thousands,
+        units: units.unwrap_or_default(),
+    }))
 }
 
 fn parse_flag(section: &Section<'_>) -> Result<Option<CellFormat>, DataError> {

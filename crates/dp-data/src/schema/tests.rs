@@ -219,8 +219,7 @@ fn formatted() -> impl Strategy<Value = (ColumnKind, Option<CellFormat>, OnMissi
         move |(is_comma, thousands, units, policy)| {
             let (decimal, marks) = if is_comma { (',', ['.', ' ', '\'', '_']) } else { ('.', [',', ' ', '\'', '_']) };
             let format = NumberFormat { decimal, thousands: thousands.map(|mark| marks[mark]), units };
-            let format = (format != NumberFormat::default()).then_some(CellFormat::Number(format));
-            (numeric(-1.0, 1e6, policy), format, OnMissing::Value(Fill::Number(0.25)))
+            (numeric(-1.0, 1e6, policy), Some(CellFormat::Number(format)), OnMissing::Value(Fill::Number(0.25)))
         },
     );
     let date = (0..4_usize, 0..20000_i32, 0..20000_i32, 0..86400_i32, policy).prop_map(

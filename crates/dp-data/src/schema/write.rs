@@ -192,7 +192,7 @@ fn write_column(out: &mut String, column: &Column, comment: Option<String>) {
 }
 
 fn write_number_format(out: &mut String, format: &NumberFormat) {
-    if format.decimal != '.' {
+    if format.decimal != '.' || *format == NumberFormat::default() {
         line(out, "decimal", &quoted(&format.decimal.to_string()));
     }
     if let Some(mark) = format.thousands {

@@ -17,7 +17,7 @@ const LOCKED: Duration = Duration::from_secs(5);
 /// Opens a table, a view or a query of a database file, which is not changed.
 ///
 /// All rows are read in one transaction. NULL is a missing cell, an integer or a real number a number, text is text; 0 and 1 in a
-/// column declared BOOLEAN are Booleans. A BLOB is refused where it occurs.
+/// column declared BOOLEAN are Booleans. A BLOB is read as text.
 ///
 /// # Errors
 /// `table.open`: no such file, no database, no such table, a query that is wrong.
@@ -100,11 +100,7 @@ fn push(row: &Row<'_>, column: usize, is_boolean: bool, batch: &mut Batch) -> Re
         ValueRef::Integer(value @ (0 | 1)) if is_boolean => Cell::Boolean(value == 1),
         ValueRef::Integer(value) => return batch.push_whole(column, value.into()),
         ValueRef::Real(value) => Cell::Number(value),
-        ValueRef::Text(text) => return batch.push_text(column, text),
-        ValueRef::Blob(_) => {
-            let error = DataError::new(DataErrorKind::TableType, "a cell of type BLOB cannot be read");
-            return Err(error.expected("numbers, Booleans or text").help("convert it in a query or a view"));
-        }
+        ValueRef::Text(text) | ValueRef::Blob(text) => return batch.push_text(column, text),
     };
     batch.push(column, cell)
 }

@@ -35,6 +35,27 @@ fn numbers(choice: &Choice) -> (f64, u64) {
     }
 }
 
+/// A given λ is the one of the model, or the reason says which is.
+#[test]
+fn the_reason_is_that_of_the_lambda_that_is_used() {
+    let budget = budget(1.0, 1e-8);
+    for (loss, given, says) in [
+        (LossKind::Logistic, 1e-9, "in place of 1.00e-9"),
+        (LossKind::Logistic, 0.25, "2.50e-1 as given"),
+        ("huber-svm".parse().unwrap(), 1e-9, "1.00e-9 as given"),
+    ] {
+        let auto = Auto { lambda: Some(given), ..Auto::new(loss) };
+        let choice = auto.choose(10_000, 20, budget, AdjacencyKind::ZeroOut).unwrap();
+        let used = match &choice.recipe {
+            AnyRecipe::ObjPert(recipe) => recipe.lambda.unwrap(),
+            _ => numbers(&choice).0,
+        };
+        assert!(choice.reason.contains(says), "{}", choice.reason);
+        assert!(choice.reason.contains(&format!("lambda {used:.2e}")), "{}", choice.reason);
+        assert!(!choice.reason.contains("lambda follows"), "{}", choice.reason);
+    }
+}
+
 /// The noise that hides the solver's rounding decreases with the number of records or is negligible, and the expected cost
 /// includes it.
 #[test]

@@ -420,8 +420,7 @@ impl MetricsFile {
     /// # Errors
     /// [`ErrorKind::Format`], `OtherKind`.
     pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
-        let (counts, certificate, certificate_sha256): (NoisyCounts, _, _) =
-            sealed.parts(SCHEMA, "the file holds no metrics")?;
+        let (counts, certificate, certificate_sha256): (NoisyCounts, _, _) = sealed.parts(SCHEMA)?;
         counts.check().map_err(|why| sealed::malformed(why, SCHEMA).at("model"))?;
         Ok(Self { counts, certificate, certificate_sha256 })
     }

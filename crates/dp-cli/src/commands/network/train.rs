@@ -8,6 +8,7 @@ use dp::report;
 use dp::training::suggested_delta;
 use dp_data::images::Shape;
 use dp_mechanisms::rng::{ReleaseRng as _, SeededRng};
+use dp_optim::Error;
 use dp_optim::catalogue::{ModelRequest, non_private_model};
 use dp_optim::engine::Control;
 use dp_optim::recipes::Budget;
@@ -66,8 +67,7 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
         check_stdout()?;
     }
     let layers = Layers::new(&config.model)?;
-    // Settings that are wrong for every number of images, before one is read.
-    method(config, to_check(config))?;
+    check_settings(config)?;
     let resumed = resumed(config)?;
     let images = config.images.load()?;
     let n = images.len() as u64;
@@ -116,31 +116,33 @@ fn dry_run(config: &NetworkConfig, n: Option<u64>, console: &Console) -> Result<
     config.outputs().try_for_each(|path| atomic::check_name(path, config.force))?;
     config.checkpoint.as_deref().map_or(Ok(()), |path| atomic::check_name(path, config.force || config.resume))?;
     let layers = Layers::new(&config.model)?;
-    method(config, to_check(config))?;
+    check_settings(config)?;
     let architecture = layers.for_images(config.images.shape()?, config)?;
     let parameters = architecture.parameters().map_err(|error| unfit(&error))?;
     let plan = n.map(|n| plan(config, &layers, architecture.input, n, console)).transpose()?;
     Ok(DryOutcome::new(config, parameters as u64, n, plan.as_ref()))
 }
 
-/// Returns a number of images with which settings can be checked before the images are read.
-fn to_check(config: &NetworkConfig) -> u64 {
-    config.settings.batch_size.unwrap_or_default().clamp(1 << 20, 1 << 40)
+/// Refuses settings that are wrong for every number of images, before one is read. Which noise meets a budget depends on it.
+fn check_settings(config: &NetworkConfig) -> Result<(), Failure> {
+    match method(config, config.settings.batch_size.unwrap_or_default().clamp(1 << 20, 1 << 40)) {
+        Ok(_) | Err(Error::Accountant(_)) => Ok(()),
+        Err(error) => Err(refusal(&error)),
+    }
 }
 
 /// Returns the method for `n` images, with a microbatch of one image.
-fn method(config: &NetworkConfig, n: u64) -> Result<Method, Failure> {
+fn method(config: &NetworkConfig, n: u64) -> Result<Method, Error> {
     let NetworkConfig { settings, float, .. } = config;
-    let method = match config.privacy {
+    match config.privacy {
         None => non_private_model(settings, n, *float).map(Method::NonPrivate),
         Some(Privacy { algorithm, budget, delta_is_suggested, relation, noise: noise_mode }) => {
-            let delta = if delta_is_suggested { suggested_delta(n) } else { Ok(budget.delta) };
-            let budget = Budget { delta: delta.map_err(|error| refusal(&error.into()))?, ..budget };
+            let delta = if delta_is_suggested { suggested_delta(n)? } else { budget.delta };
+            let budget = Budget { delta, ..budget };
             let request = ModelRequest { settings, n, microbatch: 1, float: *float, noise_mode, budget, relation };
             request.build(algorithm).map(|recipe| Method::Private { recipe, budget, relation })
         }
-    };
-    method.map_err(|error| refusal(&error))
+    }
 }
 
 /// Plans the training of a network on `n` images of this shape.
@@ -160,7 +162,7 @@ fn plan(
         failure.help("take a smaller network, or train where there is more memory; nothing was released")
     })?;
     limit::planning(config.limit, config.progress, console, || {
-        let mut training = NetworkTraining::new(method(config, n)?, architecture)?;
+        let mut training = NetworkTraining::new(method(config, n).map_err(|error| refusal(&error))?, architecture)?;
         (training.labels, training.seed) = (config.images.classes.clone(), config.start_seed);
         training.views = config.views;
         let microbatch = training.recommended_microbatch()?;

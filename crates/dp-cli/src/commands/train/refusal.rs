@@ -38,7 +38,9 @@ pub(in crate::commands) fn refusal(error: &Error) -> Failure {
             privacy(message).at_flag("--loss").help("the message names what has to change; nothing was released")
         }
         // No noise reaches the budget, or the accountant has no theorem for it.
-        Error::Accountant(_) => at_flag_of("epsilon", privacy(message)),
+        Error::Accountant(_) => {
+            privacy(message).at_flag("--epsilon").help("change --epsilon or --delta; nothing was released")
+        }
         Error::Adjacency { .. } => Failure::new(ExitStatus::Privacy, "privacy.adjacency", message),
         Error::Source(SourceError::Memory(error)) => Failure::from(*error),
         Error::State { .. } => Failure::new(ExitStatus::Input, "checkpoint.format", message).at_flag("--checkpoint"),

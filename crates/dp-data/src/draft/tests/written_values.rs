@@ -183,6 +183,39 @@ fn many_units_are_text_on_any_number_of_threads() {
     assert_eq!(draft(3), one);
 }
 
+/// Such numbers have no separator and no unit, and yet need a format.
+#[test]
+fn parentheses_and_minus_signs_are_read_as_drafted() {
+    let text = "a,b,y\n1,4,no\n(62),\u{2212}5,no\n3.5,- 7,yes\n1e2,8,yes\n";
+    let draft = drafted(text, &DraftOptions::new("y")).unwrap();
+    assert_eq!(column(&draft, "a").kind, numeric(-62.0, 100.0, false));
+    assert_eq!(column(&draft, "b").kind, numeric(-7.0, 8.0, false));
+    assert!(draft.to_toml().contains("decimal = \".\"\n"), "{}", draft.to_toml());
+    assert_eq!(Schema::parse("s", &draft.to_toml()).unwrap(), draft.schema);
+    let plain = text.replace("(62)", "-62").replace('\u{2212}', "-").replace("- 7", "-7");
+    assert_eq!(rows(&draft, text), rows(&drafted(&plain, &DraftOptions::new("y")).unwrap(), &plain));
+}
+
+#[test]
+fn days_of_no_year_are_not_dates() {
+    use crate::encode::Cell;
+    use crate::table::{Batch, Table, TableColumn};
+
+    let columns = ["a", "y"].map(|name| TableColumn { name: name.to_owned(), unreadable: None });
+    let table = Table::new("t", columns.to_vec(), |used, batches| {
+        let mut batch = Batch::new(used.len());
+        for (i, day) in (19_000..19_040).chain([i32::MAX - 3]).enumerate() {
+            batch.push(0, Cell::Date(day))?;
+            batch.push(1, Cell::Boolean(i % 3 == 0))?;
+        }
+        batches.send(batch)
+    });
+    let draft = draft(Input::from_table(table), &DraftOptions::new("y"), &CsvOptions::default()).unwrap();
+    assert_eq!(column(&draft, "a").kind, numeric(19_000.0, 19_039.0, false));
+    let note = notes(&draft, "a");
+    assert!(note.contains("Cells that are not such dates: 1, the first on line 41."), "{note}");
+}
+
 #[test]
 fn columns_of_a_typed_table_can_be_used_twice() {
     use crate::encode::Cell;

@@ -1,7 +1,7 @@
 use super::super::ROWS_OF_A_BATCH;
 use super::*;
 use crate::draft::{DraftOptions, draft};
-use crate::read::{CsvOptions, Input, load};
+use crate::read::{CsvOptions, Input, RecordReader, load};
 use crate::schema::{ColumnKind, LabelKind};
 use crate::{Encoder, Encoding, Schema, Workers};
 
@@ -163,16 +163,6 @@ fn long_texts_are_sent_early() {
 fn bad_cells_have_their_row_and_column() {
     let folder = tempfile::tempdir().unwrap();
     let values = "CREATE TABLE t (a, y); INSERT INTO t VALUES (1, 0), (2, 1), ";
-    for (value, code) in [("x'00ff'", "table.type"), ("CAST(x'ff' AS TEXT)", "table.read")] {
-        let path = database(&folder, &format!("{values} ({value}, 0)"));
-        let mut rows = rows(open(&path, &Relation::Only).unwrap(), &["a", "y"]);
-        let error = loop {
-            if let Err(error) = rows.advance() {
-                break error;
-            }
-        };
-        assert_eq!((error.code(), error.line(), error.column()), (code, Some(3), Some("a")));
-    }
     // Text in a numeric column is a bad number, as in a file; the message for others does not quote it.
     let path = database(&folder, &format!("{values} ('secret', 0)"));
     let schema = "label = { column = 'y', positive = '1', negative = '0' }\n\
@@ -200,4 +190,49 @@ fn a_writer_is_not_seen() {
         count += 1;
     }
     assert_eq!(count, 5000);
+}
+
+/// A cell may hold bytes whatever the type of its column. No such cell stops the reading under a schema that refuses no record.
+#[test]
+fn bytes_that_are_no_text_follow_the_rule_of_their_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(
+        &folder,
+        "CREATE TABLE people (patient, age, town, sick);
+         WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 49)
+         INSERT INTO people SELECT x'ff00' || i, i, CASE WHEN i % 2 = 0 THEN 'Rome' ELSE 'Oslo' END, i % 3 = 0 FROM n;
+         INSERT INTO people VALUES (x'ff01', x'ff', 'Rome', 0), (CAST(x'fe' AS TEXT), 7, x'00ff', 0),
+            (x'ff01', 8, CAST(x'c3' AS TEXT), 1), (NULL, 9, x'526f6d65', x'ff'), (NULL, x'3130', x'526f6d65', 1);",
+    );
+    let schema = |rule: &str| {
+        format!(
+            "label = {{ column = 'sick', positive = '1', negative = '0', others = 'neutral', on_missing = 'neutral' }}\n\
+             columns.age = {{ type = 'numeric', min = 0, max = 100, on_unreadable = '{rule}', on_missing = 'neutral' }}\n\
+             columns.town = {{ type = 'categorical', categories = ['Oslo', 'Rome'], on_unknown = 'neutral', on_missing = 'neutral' }}"
+        )
+    };
+    let input = || Input::from_table(open(&path, &Relation::Table("people".to_owned())).unwrap());
+    let encoder = |rule| Encoder::new(&Schema::parse("s.toml", &schema(rule)).unwrap(), Encoding::UNIT_ROWS).unwrap();
+    let neutral = encoder("neutral");
+    assert!(!neutral.can_refuse_records());
+    for workers in [Workers::ONE, Workers::new(2.try_into().unwrap())] {
+        let loaded = load::<f64>(input().with_workers(workers), &neutral, &CsvOptions::default()).unwrap();
+        let valid = loaded.examples.block().valid.unwrap().to_vec();
+        assert_eq!(valid[..50], [true; 50]);
+        assert_eq!(valid[50..], [false, false, false, false, true]);
+    }
+    let refused = load::<f64>(input(), &encoder("error"), &CsvOptions::default()).unwrap_err();
+    assert_eq!((refused.kind(), refused.line()), (DataErrorKind::CsvBadNumber, Some(51)));
+    // Units that are bytes stay apart, and a draft proposes nothing for them.
+    let units = ["patient".to_owned()];
+    let mut records = RecordReader::keeping(input(), &neutral, &CsvOptions::default(), true, &units).unwrap();
+    let mut kept = Vec::new();
+    while let Some(record) = records.next_record().unwrap() {
+        record.for_each_kept(|unit| kept.push(unit.to_owned()));
+    }
+    assert_eq!(kept[50..], ["x'ff01'", "x'fe'", "x'ff01'", "", ""]);
+    let options = &DraftOptions { positive: Some("1".to_owned()), ..DraftOptions::new("sick") };
+    let drafted = draft(input(), options, &CsvOptions::default()).unwrap().schema;
+    let town = drafted.columns().iter().find(|column| column.name == "town").unwrap();
+    assert_eq!(town.kind, ColumnKind::Drop);
 }

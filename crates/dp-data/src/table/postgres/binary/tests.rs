@@ -112,8 +112,8 @@ fn damaged_streams_are_errors() {
         assert_eq!(read(&bytes, bytes.len()).unwrap_err().code(), "table.read", "{what}");
     }
     let not_text: &[Option<&[u8]>] = &[None, None, None, Some(&[0xff]), None];
-    let error = read(&stream(&[row, not_text]), 1000).unwrap_err();
-    assert_eq!((error.line(), error.column()), (Some(2), Some("d")));
+    // Of a database without an encoding.
+    assert_eq!(read(&stream(&[row, not_text]), 1000).unwrap()[1], "Missing Missing Missing Text([255]) Missing");
 }
 
 #[test]
