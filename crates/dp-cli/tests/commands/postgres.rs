@@ -4,6 +4,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::postgres::{Database, Server, people_place};
+use crate::support::training::signals;
 use crate::support::{Run, Workplace, but_for_the_query, has, people, say_skipped};
 
 const ROWS: usize = 5000;
@@ -237,7 +238,7 @@ fn an_interrupted_read_leaves_nothing_behind() {
     let files = place.files();
     let address = database.address.clone();
     let stuck = || start(&place, &["train", "--data", &address, "--query", STUCK, "--json"], TRAIN);
-    for signal in ["INT", "TERM"] {
+    for &signal in signals() {
         let child = stuck();
         database.wait_for_running(1);
         let begun = Instant::now();

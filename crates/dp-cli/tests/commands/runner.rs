@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::support::engine::python;
+use crate::support::training::signals;
 use crate::support::{Run, Workplace, people, say_skipped};
 
 /// How the flags of all runs begin.
@@ -343,11 +344,11 @@ fn a_signal_ends_the_runner_too() {
     if !Path::new("/proc/self/stat").exists() {
         return say_skipped("signals of a runner", "there is no /proc");
     }
-    for (fault, signal) in [("hangs", "-INT"), ("deaf", "-TERM")] {
+    for (fault, signal) in [("hangs", signals()[0]), ("deaf", "TERM")] {
         let Some(place) = faulty_place() else { return };
         let (child, runner) = hanging(&place, fault);
         assert!(is_there(&runner));
-        Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+        Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
         let run = Run::from(child.wait_with_output().unwrap());
         assert_eq!(run.code, 130, "{run:?}");
         assert!(!run.stderr.contains("train.failed"), "{run:?}");

@@ -132,8 +132,8 @@ pub(super) fn aligned_step<'a>(laws: impl Iterator<Item = &'a Law>, step: f64) -
     losses.sort_by(f64::total_cmp);
     losses.dedup_by(|later, kept| (*later - *kept).abs() <= 4.0 * ON_GRID * *kept);
     let (Some(&least), Some(&largest)) = (losses.first(), losses.last()) else {
-        // No loss at all: any grid is exact.
-        return Aligned { step: if all_discrete { step.max(1e-9) } else { step }, is_exact: all_discrete };
+        // Each law has one loss at most: any grid is exact, and a coarse one short.
+        return Aligned { step: if all_discrete { step.max(8.0) } else { step }, is_exact: all_discrete };
     };
     let misalignment = |step: f64| {
         let off = |loss: &f64| (loss / step - (loss / step).round()).abs();

@@ -423,3 +423,36 @@ fn objective_perturbation_once() {
         }
     }
 }
+
+/// Delta by all sequences of outcomes.
+fn brute_force(p: &[f64], q: &[f64], count: u32, epsilon: f64) -> f64 {
+    let mut sequences = vec![(1.0, 1.0)];
+    for _ in 0..count {
+        sequences = sequences.iter().flat_map(|&(a, b)| p.iter().zip(q).map(move |(p, q)| (a * p, b * q))).collect();
+    }
+    sequences.iter().map(|(p, q)| (p - epsilon.exp() * q).max(0.0)).sum()
+}
+
+#[test]
+fn few_losses_beside_an_infinite_one() {
+    let one = (vec![0.6, 0.4], vec![1.0, 0.0]);
+    let same = (vec![0.3, 0.3, 0.4], vec![0.5, 0.5, 0.0]);
+    let above = (vec![0.75, 0.25, 0.0], vec![0.5, 0.0, 0.5]);
+    let two = (vec![0.2, 0.4, 0.4], vec![0.5, 0.5, 0.0]);
+    for (p, q) in [one, same, above, two] {
+        for count in [1, 2, 5] {
+            let composed = Composed::new(&vec![(Leaf::Pair(FinitePair::new(&p, &q).unwrap()), count.into())]).unwrap();
+            for epsilon in [0.0, 0.1, 0.5, 1.0, 3.0] {
+                let exactly = f64::max(brute_force(&p, &q, count, epsilon), brute_force(&q, &p, count, epsilon));
+                let (lower, upper) = composed.log_delta(epsilon);
+                let (lower, upper) = (lower.exp(), upper.exp());
+                assert!(
+                    lower <= exactly * (1.0 + 1e-12) && exactly <= upper * (1.0 + 1e-12) && upper - lower <= 1e-6,
+                    "{p:?} {q:?} {count} {epsilon}: {exactly} {lower} {upper}"
+                );
+                let (lower, upper) = composed.epsilon((exactly * (1.0 + 1e-9)).ln());
+                assert!(lower <= epsilon + 1e-9 && upper <= epsilon + 1e-9, "{p:?} {count} {epsilon}: {lower} {upper}");
+            }
+        }
+    }
+}

@@ -174,9 +174,11 @@ impl Saddle {
         };
         // About one over the standard deviation is right for a delta that is not small.
         let untilted = cumulants(0.0)?;
-        let start = -0.5 * (untilted.variance * step * step + 1e-300).ln();
-        let (mut low, mut high) = (start - 12.0, start + 1.0);
-        while high < start + 40.0 && at(high).is_some_and(|saddle| too_small(&saddle)) {
+        let is_constant = untilted.variance == 0.0;
+        let start = if is_constant { 0.0 } else { -0.5 * (untilted.variance * step * step + 1e-300).ln() };
+        // No tilt moves the mean of a single loss.
+        let (mut low, mut high) = if is_constant { (start, start) } else { (start - 12.0, start + 1.0) };
+        while !is_constant && high < start + 40.0 && at(high).is_some_and(|saddle| too_small(&saddle)) {
             low = high;
             high += 2.0;
         }
