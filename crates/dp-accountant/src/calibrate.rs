@@ -102,6 +102,9 @@ pub struct Beyond<T> {
 /// the result without a limit must evaluate it once more, as the promises of `dp-optim` do.
 const MARGIN: f64 = 2.0 * exact::ends::WIDE;
 
+/// Share of the remaining work that one evaluation may take, so that the last ones, near the result, are not the coarsest.
+const SHARE: f64 = 0.25;
+
 /// A privacy target and the method of evaluating it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Calibration {
@@ -280,7 +283,8 @@ impl Calibration {
         }
         evaluations.set(evaluations.get() + 1);
         let before = work::changes();
-        let epsilon = self.evaluator.epsilon(event, self.delta)?;
+        let evaluated = work::limited(SHARE * work::allowance(), || self.evaluator.epsilon(event, self.delta));
+        let epsilon = evaluated.value?;
         Ok(if work::changes() > before { mul_up(epsilon, 1.0 + MARGIN) } else { epsilon })
     }
 

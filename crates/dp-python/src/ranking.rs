@@ -59,7 +59,8 @@ fn lists(
         let features: Vec<f64> = (start..stop).flat_map(|row| values.row(row)).copied().collect();
         let placed = |error| {
             let failure = refused("X", error);
-            Failure { message: format!("list {position}: {}", failure.message), ..failure }
+            // It may quote a grade.
+            Failure { class: Class::Data, message: format!("list {position}: {}", failure.message), ..failure }
         };
         lists.push(&position.to_string(), &features, grades).map_err(placed)?;
         start = stop;

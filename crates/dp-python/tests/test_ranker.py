@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import dp
 from dp import DPRanker
-from dp.errors import DpError, NotPrivateWarning, PrivacyError
+from dp.errors import DataError, DpError, NotPrivateWarning, PrivacyError
 
 
 @pytest.fixture(scope="module")
@@ -143,6 +143,8 @@ def test_what_is_refused_says_what_was_expected(arguments, fit, message, lists):
     with pytest.raises(DpError) as caught:
         ranker(**arguments).fit(X, y, **{"group": sizes, **fit})
     assert message in str(caught.value)
+    # Such a message may quote a record.
+    assert isinstance(caught.value, DataError) == (message == "grade")
 
 
 def test_lists_in_two_places_are_refused(lists):

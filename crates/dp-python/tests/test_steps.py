@@ -274,6 +274,16 @@ def test_files_go_to_the_program_and_back(program, tmp_path):
         steps.load(edited)
 
 
+def test_another_reader_says_what_the_file_holds(tmp_path):
+    pytest.importorskip("sklearn")
+    import dp
+
+    file = tmp_path / "certificate.json"
+    plan().finish(WEIGHTS, clipped_by="mine 1.0", public=["b"]).save(file)
+    with pytest.raises(VerificationError, match="training by another program"):
+        dp.load(file)
+
+
 def test_the_hash_of_weights_is_the_documented_one():
     digest = hashlib.sha256()
     digest.update(b'["b", "float32", [2]]\n' + bytes(8))

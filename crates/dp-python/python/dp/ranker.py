@@ -71,7 +71,8 @@ class DPRanker(Certified):
             qid: the identifier of each document's list; the documents of a list follow one another.
 
         Raises:
-            DpError: for arguments that are not usable; PrivacyError where no guarantee is possible, or a fit is not allowed.
+            DpError: for arguments that are not usable; DataError for records; PrivacyError where no guarantee is possible, or a
+                fit is not allowed.
         """
         refuse_keywords(refused)
         self._check_budget()

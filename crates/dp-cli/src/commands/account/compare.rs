@@ -4,13 +4,16 @@ use dp::accounting::{Accountant, Answer, Choice, Question, RefusalKind, Unknown,
 use std::time::{Duration, Instant};
 
 use dp::wording;
+use dp_accountant::work;
 use serde::Serialize;
 
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
+use crate::limit;
 
 /// All accountants, starting with the tightest choice.
-const ALL: [Accountant; 5] = [Accountant::Auto, Accountant::Exact, Accountant::Rdp, Accountant::Zcdp, Accountant::Gdp];
+pub const ALL: [Accountant; 5] =
+    [Accountant::Auto, Accountant::Exact, Accountant::Rdp, Accountant::Zcdp, Accountant::Gdp];
 
 /// The answers side by side. Times are shown to people only and omitted from the JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -77,21 +80,22 @@ pub struct Numbers {
     pub shown: (String, String),
 }
 
-/// Asks all accountants.
+/// Asks all accountants, each within the limit on work.
 ///
 /// # Errors
 /// Errors in the question itself.
-pub fn run(question: &Question) -> Result<Comparison, Failure> {
+pub fn run(question: &Question, allowed: f64) -> Result<Comparison, Failure> {
     let mut best = None;
     let mut compare = Vec::with_capacity(ALL.len());
     for accountant in ALL {
         let started = Instant::now();
-        let answer = solve::answer(&Question { accountant, ..question.clone() });
+        let asked = Question { accountant, ..question.clone() };
+        let found = work::limited(allowed * work::USUAL, || solve::answer(&asked));
         let time = started.elapsed();
-        let outcome = match answer {
+        let outcome = match found.value {
             Ok(answer) => {
                 let numbers = Outcome::Answer(Box::new(numbers(&answer)));
-                best.get_or_insert(answer);
+                best.get_or_insert(answer.noted(found.is_short, || limit::note(allowed)));
                 numbers
             }
             Err(refusal) if accountant != Accountant::Auto && refusal.kind == RefusalKind::Privacy => {

@@ -39,10 +39,9 @@ pub fn execute(args: &AccountArgs, global: &GlobalArgs, console: &Console) -> Re
         limit::check(asked.limit)?;
         Foreseen::new(SCHEMA, &[], &[], false)?.print(console)
     } else if asked.compare {
-        let Limited { value, is_short } =
-            limit::within(asked.limit, 1.0, global.progress, console, || compare::run(&question))?;
-        let mut comparison = value.map_err(at_flag)?;
-        comparison.best = comparison.best.noted(is_short, || limit::note(asked.limit));
+        let all = || compare::run(&question, asked.limit);
+        let found = limit::within(asked.limit, compare::ALL.len() as f64, global.progress, console, all)?;
+        let comparison = found.value.map_err(at_flag)?;
         console.result(&comparison, &comparison.text(&question))
     } else {
         let Limited { value, is_short } = limit::within(asked.limit, 1.0, global.progress, console, || {
