@@ -94,7 +94,7 @@ impl Dialect {
     pub(crate) fn as_number(self, column: &str) -> String {
         match self {
             Self::Postgres => format!("CAST({column} AS double precision)"),
-            // A cast would make 0 of any text. Beside a number, a text is compared as one only if all of it is one.
+            // A cast would make 0 of any text. A text equals a number only if all of it is that number.
             Self::Sqlite => {
                 let text = format!("CAST({column} AS TEXT)");
                 format!(

@@ -341,6 +341,17 @@ mod tests {
     }
 
     #[test]
+    fn of_units_their_number_is_what_is_public() {
+        let of_units = Assumption::BoundedRows { column: "patient".to_owned(), most: 3 };
+        let told = |assumptions: &[Assumption]| all_in_words(assumptions).join("\n");
+        let records = told(&[Assumption::PublicN, Assumption::QueryRows]);
+        assert!(records.contains("The number of records is public.") && records.lines().count() == 2, "{records}");
+        let units = told(&[Assumption::PublicN, of_units, Assumption::QueryRows]);
+        assert!(!units.contains("number of records is public") && units.lines().count() == 2, "{units}");
+        assert!(units.contains("the number of units is public"), "{units}");
+    }
+
+    #[test]
     fn settings_are_flat() {
         let value =
             serde_json::json!({ "a": { "b": 1.5, "c": null }, "d": "x", "e": [{ "f": 1 }, { "f": 2 }], "g": [3] });

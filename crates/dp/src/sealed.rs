@@ -167,3 +167,19 @@ fn unwritable(error: &serde_json::Error) -> Error {
 pub(crate) fn malformed(message: impl Into<String>, schema: &'static str) -> Error {
     Error::new(ErrorKind::Format { schema }, message)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_of_each_format_holds_is_known() {
+        let formats = [model::SCHEMA, crate::ranker::SCHEMA, crate::steps::SCHEMA, crate::metrics::released::SCHEMA];
+        #[cfg(feature = "networks")]
+        let formats = [&formats[..], &[crate::network::SCHEMA]].concat();
+        for format in formats {
+            assert!(holds(format).is_some(), "{format}");
+        }
+        assert_eq!(holds("dp.other/1"), None);
+    }
+}

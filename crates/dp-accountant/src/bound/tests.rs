@@ -554,3 +554,16 @@ fn samples_cost_no_more_than_the_probability_of_taking_part() {
     assert_eq!(found.theorem, Theorem::Participation);
     assert!(at(&seen, found.value * 0.9999).value > 10.0);
 }
+
+/// The sum of the shares at a fraction of epsilon grows faster than one record's delta falls.
+#[test]
+fn a_group_costs_no_more_than_its_size_times_one_record_at_zero() {
+    let one = repeated(DpEvent::PoissonSampled { sampling_rate: 0.01, event: Box::new(gaussian_event(3.0)) }, 4);
+    let group = DpEvent::Group { size: 5, event: Box::new(one.clone()) };
+    let most = 5.0 * delta(&one, 0.0).unwrap().value * (1.0 + 1e-12);
+    for epsilon in [0.0, 1.0, 3.0] {
+        let found = delta(&group, epsilon).unwrap().value;
+        assert!(found <= most, "{found} at {epsilon}, above {most}");
+    }
+    assert_eq!(at(&group, most * (1.0 + 1e-9)).value, 0.0);
+}

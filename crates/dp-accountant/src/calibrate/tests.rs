@@ -318,3 +318,13 @@ fn evaluations_that_a_limit_changed_keep_a_margin() {
     .value;
     assert!((found.epsilon / again - (1.0 + 2e-3)).abs() < 1e-9, "{found:?} {again}");
 }
+
+#[test]
+fn the_last_evaluations_within_a_limit_are_not_the_coarsest() {
+    let (epsilon, delta) = target(1e-3, 1e-15);
+    let rate = SamplingRate::new(1e-6).unwrap();
+    let search = || Calibration::new(epsilon, delta).dp_sgd_noise_multiplier(rate, 1_000_000).unwrap().value;
+    // 6.5447 without a limit, and more than 28 if the first evaluations take all of it.
+    let found = work::limited(work::USUAL, search);
+    assert!(found.is_short && found.value < 6.6, "{found:?}");
+}

@@ -544,3 +544,18 @@ impl FailsJson for Run {
         assert_eq!(error["where"]["flag"], flag, "{self:#?}");
     }
 }
+
+/// Each row of a comparison is what its accountant answers alone, also where the limit on work ends.
+#[test]
+fn compared_accountants_share_no_limit() {
+    let place = Workplace::new();
+    let question = ["account", "dpsgd", "--epsilon", "1e-3", "--delta", "1e-15", "--sampling-rate", "1e-6", "--json"];
+    let hard = [&question[..], &["--steps", "1000000"]].concat();
+    let alone = place.dp(&[&hard[..], &["--accountant", "exact"]].concat()).json();
+    let compared = place.dp(&[&hard[..], &["--compare"]].concat()).json();
+    let row = &compared["compare"][1];
+    for name in ["accountant", "noise_multiplier", "epsilon_lower"] {
+        assert_eq!(row[name], alone[name], "{row}");
+    }
+    assert!(compared["note"].as_str().is_some_and(|note| note.contains("limit")), "{compared}");
+}

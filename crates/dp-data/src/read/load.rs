@@ -308,7 +308,7 @@ pub(crate) fn unused_columns(header: &[String], schema: &Schema) -> Vec<CuratorW
     if columns.is_empty() { Vec::new() } else { vec![CuratorWarning::UnusedColumns { columns }] }
 }
 
-/// The error for a row that is not added. How far memory lasts, and the row where it ends, depend on the records.
+/// The error for a row that is not added. It states no sizes and no line: how far memory lasts depends on the records.
 fn refusal(error: ShapeError) -> DataError {
     match error {
         ShapeError::Memory(error) => error.without_sizes().into(),
@@ -400,5 +400,19 @@ impl<F: Stored> Collector<F> {
         }
         warnings.extend(self.classes.warning(encoder.label()));
         (Loaded { examples: self.rows.finish(), warnings }, self.units)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::OutOfMemory;
+
+    #[test]
+    fn errors_of_memory_state_no_sizes() {
+        let error = OutOfMemory { what: "the rows", held: 3 << 30, needed: 5 << 20 };
+        assert!(error.to_string().contains("GiB"));
+        let refused = refusal(ShapeError::Memory(error));
+        assert_eq!((refused.public_message(), refused.line()), ("there is no memory for the rows", None));
     }
 }

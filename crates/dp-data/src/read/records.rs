@@ -236,7 +236,11 @@ pub struct EncodedRecord<'a> {
 fn text(cell: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(cell) {
         Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(cell.iter().fold("x'".to_owned(), |text, byte| format!("{text}{byte:02x}")) + "'"),
+        Err(_) => {
+            let digits =
+                |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)]));
+            Cow::Owned("x'".chars().chain(cell.iter().flat_map(digits)).chain(['\'']).collect())
+        }
     }
 }
 
@@ -528,8 +532,8 @@ impl<'a> EncodedRecord<'a> {
         record.into_iter().flat_map(|record| record.cells()).map(|cell| std::str::from_utf8(cell).unwrap_or(""))
     }
 
-    /// Passes the cells of the columns that are [kept](RecordReader::keeping), as text, one after another. Those of a table with types that are
-    /// not UTF-8 are written as `x'00ff'`.
+    /// Passes the cells of the columns that are [kept](RecordReader::keeping), as text, one after another. Cells that are not
+    /// UTF-8, which only a typed table holds, are written as `x'00ff'`.
     pub fn for_each_kept(&self, mut each: impl FnMut(&str)) {
         for &place in self.kept {
             match self.cells {
