@@ -28,7 +28,7 @@ mod path;
 
 use core::fmt;
 
-use self::path::Path;
+pub(crate) use self::path::Path;
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
 use crate::exact::{Bracket, Engine, PrivacyCurve};
@@ -174,9 +174,19 @@ pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
 /// # Errors
 /// Those of [`epsilon`](self::epsilon()).
 pub fn epsilon_beside(event: &DpEvent, delta: Delta, known: Option<Bracket>) -> Result<Bound, Error> {
+    epsilon_along(Path::if_better(event)?.as_ref(), event, delta, known)
+}
+
+/// As [`epsilon_beside`], with the path of `event`, if it has one.
+pub(crate) fn epsilon_along(
+    path: Option<&Path>,
+    event: &DpEvent,
+    delta: Delta,
+    known: Option<Bracket>,
+) -> Result<Bound, Error> {
     let bound = epsilon_of(leaves(event, 1)?, delta, known)?;
-    if let Some(path) = Path::new(event) {
-        return path.epsilon(bound, delta, epsilon);
+    if let Some(path) = path {
+        return path.epsilon(bound, delta);
     }
     if let Some((group, pure)) = group_beside_pure(event)? {
         let mut bound = bound;
@@ -286,9 +296,19 @@ pub fn delta(event: &DpEvent, epsilon: f64) -> Result<Bound, Error> {
 /// # Errors
 /// Those of [`delta`](self::delta()).
 pub fn delta_beside(event: &DpEvent, epsilon: f64, known: Option<Bracket>) -> Result<Bound, Error> {
+    delta_along(Path::if_better(event)?.as_ref(), event, epsilon, known)
+}
+
+/// As [`delta_beside`], with the path of `event`, if it has one.
+pub(crate) fn delta_along(
+    path: Option<&Path>,
+    event: &DpEvent,
+    epsilon: f64,
+    known: Option<Bracket>,
+) -> Result<Bound, Error> {
     let bound = delta_of(leaves(event, 1)?, non_negative("epsilon", epsilon)?, known)?;
-    if let Some(path) = Path::new(event) {
-        return path.delta(bound, epsilon, delta);
+    if let Some(path) = path {
+        return path.delta(bound, epsilon);
     }
     if let Some((group, pure)) = group_beside_pure(event)? {
         let mut bound = bound;

@@ -168,7 +168,10 @@ impl Calibration {
             Found::At(x) => Calibrated { value: (-x).exp(), epsilon, evaluations, beyond: None },
             Found::EverywhereSafe => Calibrated { value: 1.0, epsilon, evaluations, beyond: None },
             Found::NowhereSafe => {
-                return Err(unreachable("sampling rate", "a part of what is released does not depend on it"));
+                return Err(unreachable(
+                    "sampling rate",
+                    "it needs a delta above 0, or a part of what is released does not depend on it",
+                ));
             }
         };
         if found.value >= NEAR_ONE && found.value < 1.0 {

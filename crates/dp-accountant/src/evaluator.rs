@@ -3,7 +3,7 @@
 use core::cell::OnceCell;
 
 use crate::adjacency::AdjacencyKind;
-use crate::bound::{self, Bound, Theorem};
+use crate::bound::{self, Bound, Path, Theorem};
 use crate::error::Error;
 use crate::event::DpEvent;
 use crate::exact::{self, Bracket, Engine, PrivacyCurve};
@@ -98,7 +98,7 @@ pub struct Interval {
 }
 
 /// An event tree under one evaluator and one neighbouring relation, for several evaluations, which share one exact
-/// [`PrivacyCurve`].
+/// [`PrivacyCurve`], and for a group that of one record.
 ///
 /// The lower bound is that of the exact curve for [`Evaluator::Tightest`], [`Evaluator::Exact`] and [`Evaluator::Gdp`], and 0
 /// for the others.
@@ -126,6 +126,7 @@ pub struct Evaluation<'a> {
     event: &'a DpEvent,
     relation: AdjacencyKind,
     exact: OnceCell<Result<PrivacyCurve, Error>>,
+    path: OnceCell<Option<Path>>,
 }
 
 impl<'a> Evaluation<'a> {
@@ -135,11 +136,15 @@ impl<'a> Evaluation<'a> {
     /// A number in the tree that is out of range, and [`Error::NotUnderRelation`].
     pub fn new(evaluator: Evaluator, event: &'a DpEvent, relation: AdjacencyKind) -> Result<Self, Error> {
         leaves_under(event, 1, relation)?;
-        Ok(Self { evaluator, event, relation, exact: OnceCell::new() })
+        Ok(Self { evaluator, event, relation, exact: OnceCell::new(), path: OnceCell::new() })
     }
 
     fn exact(&self) -> Result<&PrivacyCurve, Error> {
         self.exact.get_or_init(|| PrivacyCurve::new_under(self.event, self.relation)).as_ref().map_err(Clone::clone)
+    }
+
+    fn path(&self) -> Option<&Path> {
+        self.path.get_or_init(|| Path::if_better(self.event).ok().flatten()).as_ref()
     }
 
     /// Returns the interval of epsilon at `delta`. The upper bound is infinite if there is no guarantee.
@@ -149,7 +154,7 @@ impl<'a> Evaluation<'a> {
     pub fn epsilon(&self, delta: Delta) -> Result<Interval, Error> {
         self.interval(
             || self.exact()?.epsilon(delta),
-            |known| bound::epsilon_beside(self.event, delta, known),
+            |known| bound::epsilon_along(self.path(), self.event, delta, known),
             || self.evaluator.epsilon(self.event, delta),
         )
     }
@@ -161,7 +166,7 @@ impl<'a> Evaluation<'a> {
     pub fn delta(&self, epsilon: f64) -> Result<Interval, Error> {
         self.interval(
             || self.exact()?.delta(epsilon),
-            |known| bound::delta_beside(self.event, epsilon, known),
+            |known| bound::delta_along(self.path(), self.event, epsilon, known),
             || self.evaluator.delta(self.event, epsilon),
         )
     }

@@ -117,7 +117,7 @@ pub fn statement(audit: &Audit) -> String {
         let convicts = audit.conviction.filter(|conviction| conviction.test == index);
         let _ = write!(
             text,
-            "  test {}       {} accuses {}: {}/{} against {}/{}, epsilon >= {}, mu >= {}",
+            "  test {}       {} favours {}: {}/{} against {}/{}, epsilon >= {}, mu >= {}",
             index + 1,
             test.event,
             match test.accused {
@@ -135,12 +135,12 @@ pub fn statement(audit: &Audit) -> String {
             let _ = match (conviction.bound, test.least_type_two) {
                 (BoundKind::TradeOff, Some(least)) => write!(
                     text,
-                    " CONVICTS: misses at most {} at type I error {}, where the claim allows no less than {least}",
+                    " REFUTES: misses at most {} at type I error {}, where the claim allows no less than {least}",
                     test.limits.type_two_upper(),
                     test.limits.false_positive.value,
                 ),
-                (BoundKind::Mu, _) => write!(text, " CONVICTS by mu"),
-                _ => write!(text, " CONVICTS by epsilon"),
+                (BoundKind::Mu, _) => write!(text, " REFUTES by mu"),
+                _ => write!(text, " REFUTES by epsilon"),
             };
         }
         text.push('\n');

@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tempfile::NamedTempFile;
@@ -21,6 +22,21 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::output::write_failure;
+
+/// The files that this command has read whole, resolved: no output replaces them.
+static READ: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Protects a file that is read from being replaced.
+pub(crate) fn protect(input: &Path) {
+    if let Ok(resolved) = input.canonicalize() {
+        READ.lock().unwrap_or_else(PoisonError::into_inner).insert(resolved);
+    }
+}
+
+fn is_protected(target: &Path) -> bool {
+    let is_read = |resolved| READ.lock().unwrap_or_else(PoisonError::into_inner).contains(&resolved);
+    target.canonicalize().is_ok_and(is_read)
+}
 
 /// A file being written that has no final name yet. Dropping it without [`commit`](Self::commit) removes it.
 #[derive(Debug)]
@@ -154,10 +170,16 @@ fn temporary(builder: &tempfile::Builder<'_, '_>, folder: &Path) -> io::Result<N
 /// Checks that `target` can be written, without touching the folder.
 ///
 /// # Errors
-/// `output.exists` if it exists and `replace` is false, `output.write` if it is not an ordinary file.
+/// `output.exists` if it exists and `replace` is false, `usage.conflict` if this command has read it, `output.write` if it is not an
+/// ordinary file.
 pub fn check_name(target: &Path, replace: bool) -> Result<(), Failure> {
     match fs::symlink_metadata(target) {
         Ok(_) if !replace => Err(exists(target)),
+        Ok(_) if is_protected(target) => {
+            Err(Failure::new(ExitStatus::Usage, "usage.conflict", "the output would replace a file that was read")
+                .at_file(shown(target))
+                .help("name another file"))
+        }
         Ok(metadata) if !metadata.is_file() && !metadata.is_symlink() => {
             Err(Failure::new(ExitStatus::Failed, "output.write", "the output is not an ordinary file")
                 .at_file(shown(target))

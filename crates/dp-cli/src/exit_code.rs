@@ -36,7 +36,7 @@ impl ExitStatus {
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::Success => {
-                "success; also when the reader of predictions, answers of a batch or help went away (`dp predict … | head -1`)"
+                "success; also when the reader of predictions, answers of a batch or help closed the pipe (`dp predict … | head -1`)"
             }
             Self::Failed => "failed at run time: a file could not be read or written, a full disk, out of memory",
             Self::Usage => "wrong usage: an unknown flag, a missing flag, a value outside its range",

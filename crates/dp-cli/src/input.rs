@@ -1,5 +1,6 @@
 //! Checked input configuration, and opening of the records as often as needed.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -7,11 +8,12 @@ use std::sync::Arc;
 
 use dp_data::draft::LabelHint;
 use dp_data::memory::{self, Bytes};
-use dp_data::read::{CsvOptions, Input, SteadyFile, TextEncoding};
+use dp_data::read::{CsvOptions, Input, SteadyFile, TextEncoding, matching};
 use dp_data::schema::{Label, LabelRange, Review};
 use dp_data::table::{self, Relation, Table};
 
 use crate::args::{FileName, FormArgs, Format, SQLITE, TextArgs};
+use crate::atomic;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -131,7 +133,7 @@ impl TypedTable {
     }
 
     /// Returns the file or folder, if it is one.
-    fn path(&self) -> Option<&Path> {
+    pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Parquet(file) | Self::Xlsx(file, _) | Self::Sqlite(file, _) => Some(Path::new(file)),
             Self::Postgres(..) | Self::Runner(..) => None,
@@ -294,19 +296,32 @@ pub fn check_stdin(inputs: &[(&str, Option<&str>)]) -> Result<(), Failure> {
 }
 
 /// Rejects inputs and outputs that name the same file, however spelled: an output would replace an input. Each path comes
-/// with its flag; `-` is not a file.
+/// with its flag; `-` is not a file, and a pattern or a folder of data stands for its files.
 ///
 /// # Errors
 /// `usage.conflict`.
 pub fn check_distinct(named: &[(&str, &Path)]) -> Result<(), Failure> {
-    let files: Vec<_> = named.iter().filter(|(_, path)| path.as_os_str() != "-").collect();
-    let resolved: Vec<PathBuf> = files.iter().map(|(_, path)| resolved(path)).collect();
-    for (i, (flag, _)) in files.iter().enumerate() {
-        if let Some(earlier) = resolved[..i].iter().position(|earlier| *earlier == resolved[i]) {
-            return Err(conflict(flag, format!("{} and {flag} are the same file", files[earlier].0)));
+    let files = named.iter().filter(|(_, path)| path.as_os_str() != "-");
+    let all = |flag: &str, path: &Path| match flag {
+        "--data" | "--labels" | "FILE" => all_resolved(path),
+        _ => BTreeSet::from([resolved(path)]),
+    };
+    let files: Vec<(&str, BTreeSet<PathBuf>)> = files.map(|(flag, path)| (*flag, all(flag, path))).collect();
+    for (i, (flag, of_flag)) in files.iter().enumerate() {
+        if let Some((earlier, _)) = files[..i].iter().find(|(_, of_earlier)| !of_earlier.is_disjoint(of_flag)) {
+            return Err(conflict(flag, format!("{earlier} and {flag} are the same file")));
         }
     }
     Ok(())
+}
+
+/// Resolves the files of a name; one that cannot be expanded is itself.
+fn all_resolved(path: &Path) -> BTreeSet<PathBuf> {
+    let files = match std::fs::read_dir(path) {
+        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
+        Err(_) => matching(path).unwrap_or_else(|_| vec![path.to_owned()]),
+    };
+    files.iter().map(|file| resolved(file)).chain([resolved(path)]).collect()
 }
 
 /// Resolves the links of a path; for a missing file, those of its folder.
@@ -333,6 +348,7 @@ pub(crate) fn read_whole(
     unreadable: impl FnOnce(&io::Error) -> Failure,
 ) -> Result<Vec<u8>, Failure> {
     let is_stdin = &**name == "-";
+    atomic::protect(name.as_ref());
     let shown: &str = if is_stdin { "standard input" } else { name };
     let too_large = |size: String| {
         Failure::new(ExitStatus::Input, "file.too_large", format!("the file has {size}"))

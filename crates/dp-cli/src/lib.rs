@@ -1,8 +1,7 @@
 //! The `dp` command as a library: the arguments ([`args`]) become a checked configuration, which a function of [`commands`]
 //! runs. Results go to standard output, everything else to standard error, and every error is a [`failure::Failure`].
 //!
-//! The binary only calls [`main`]. Programs that need the functions of `dp` use `dp-data`, `dp-optim` and `dp-accountant`,
-//! which do the work.
+//! The binary only calls [`main`]. Programs that need the functions of the command use the crate `dp`.
 #![forbid(unsafe_code)]
 
 pub mod args;

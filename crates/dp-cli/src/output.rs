@@ -185,7 +185,7 @@ pub fn write_failure(error: &io::Error, target: &str) -> Failure {
         io::ErrorKind::BrokenPipe if target == STANDARD_OUTPUT => Failure::new(
             ExitStatus::Failed,
             CLOSED_PIPE,
-            "the reader of standard output went away before the result was written",
+            "the reader closed standard output before the result was written",
         )
         .at_file(target)
         .help(

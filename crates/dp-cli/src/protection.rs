@@ -19,6 +19,6 @@ pub fn warn(budget: Budget, n: u64, units: &str, console: &Console) {
 pub fn warn_seeded(what: &str, console: &Console) {
     console.warn(&format!(
         "NOT PRIVATE: --seed makes the noise reproducible, so that anyone who guesses the seed can subtract it\n\
-         the certificate claims nothing; omit --seed for a {what} to be published"
+         the certificate states no guarantee; omit --seed for a {what} to be published"
     ));
 }

@@ -31,6 +31,10 @@ pub fn new_key(path: &Path) -> Result<(PathBuf, PublicKey), Failure> {
     let mut of_public = path.as_os_str().to_owned();
     of_public.push(".pub");
     let of_public = PathBuf::from(of_public);
+    // A key that is lost cannot be made again.
+    for file in [path, &of_public] {
+        atomic::check_name(file, false).map_err(|failure| failure.help("choose another name: no key is replaced"))?;
+    }
     let files = [
         PendingFile::create_secret(path)?.with(key.to_pem()?.as_bytes())?,
         PendingFile::create(&of_public, false)?.with(public.to_pem()?.as_bytes())?,
@@ -83,6 +87,7 @@ fn bad_key(path: &Path, error: dp::Error, expected: &str) -> Failure {
 
 /// Reads a small text file, which may hold a secret.
 fn read(path: &Path, code: &'static str, what: &str) -> Result<Zeroizing<String>, Failure> {
+    atomic::protect(path);
     let mut text = Zeroizing::new(String::new());
     let all = File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_string(&mut text));
     let all = all.and_then(|_| match text.len() as u64 > LONGEST {

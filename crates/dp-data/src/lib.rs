@@ -2,7 +2,7 @@
 //!
 //! An optimiser reads rows through two small traits, [`RowSource`] and [`RowStream`], which lend it [`Block`]s of consecutive
 //! examples, dense or sparse ([`Rows`]). [`Examples`] holds them in memory. Records of other kinds, such as [`Images`], are
-//! [`Samples`]: chosen by their positions. This part has no dependencies.
+//! [`Samples`]: chosen by their positions. This part depends on `thiserror` alone.
 //!
 //! With the feature `schema`, [`Schema`] states the *public* properties of a table (ranges, categories, classes) and [`Encoder`]
 //! converts its records to vectors whose exact Euclidean norm is at most 1, on which the sensitivities of private training rest.

@@ -140,7 +140,11 @@ impl Dialect {
     /// Returns a column's text.
     pub(crate) fn as_text(self, column: &str) -> String {
         match self {
-            Self::Postgres => format!("CAST({column} AS text)"),
+            // Zeros at the end of a decimal's fraction follow from its type.
+            Self::Postgres => format!(
+                "CASE WHEN pg_typeof({column}) = 'numeric'::regtype AND CAST({column} AS text) LIKE '%.%' \
+                 THEN rtrim(rtrim(CAST({column} AS text), '0'), '.') ELSE CAST({column} AS text) END"
+            ),
             // A whole number has no fraction in its text, whatever its type.
             Self::Sqlite => format!(
                 "CASE WHEN typeof({column}) = 'real' AND {column} = CAST({column} AS INTEGER) \
@@ -205,10 +209,10 @@ impl Dialect {
     }
 
     /// Returns the end of a query that makes the planner compute each of its columns once; `None` if it does so by itself.
-    pub(crate) fn fence(self) -> Option<&'static str> {
+    pub fn fence(self) -> Option<&'static str> {
         match self {
             Self::Postgres => Some(" OFFSET 0"),
-            Self::Sqlite => Some(" LIMIT 1"),
+            Self::Sqlite => Some(" LIMIT -1"),
             Self::DuckDb | Self::Spark | Self::ClickHouse => None,
         }
     }

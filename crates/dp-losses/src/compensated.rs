@@ -150,7 +150,8 @@ pub(crate) fn add<F: Real>(high: &mut F, low: &mut F, term: F) {
 /// # Formula
 /// Let `u = 2^-53`, `d` the features, `X` a bound on the rows' norm and `A = ‖w‖ X`. Everything is in double precision.
 /// ```text
-/// prediction      products and sums in two parts (Dot2), then rounded once: off by u |p| + ((d + 20) u)² A
+/// prediction      products and sums in two parts (Dot2), then rounded once: off by u |p| + ((d + 20) u)² A; that of a second
+///                 part of the parameters is added to the second part
 /// derivative      of the margin y p, or of the residual p - y, which is taken in two parts before the rounding
 /// sum             of m examples in two parts: what each product rounds off, u ℓ' ‖x‖, and (m u)² Σ ℓ' ‖x‖
 /// ```
@@ -176,7 +177,7 @@ pub(crate) fn add<F: Real>(high: &mut F, low: &mut F, term: F) {
 /// let data = Examples::dense(vec![1e16, 1.0, -1e16], vec![0.0], 3)?;
 /// let model = LinearModel::new(3, Squared);
 /// let mut sum = CompensatedSum::zeros(3);
-/// model.add_compensated(&[1.0, 1.0, 1.0], data.block(), &mut model.pass(1), &mut sum);
+/// model.add_compensated((&[1.0, 1.0, 1.0], &[]), data.block(), &mut model.pass(1), &mut sum);
 /// assert_eq!(sum.value(1), 1.0);
 /// # Ok::<(), dp_data::examples::ShapeError>(())
 /// ```
@@ -185,13 +186,14 @@ pub(crate) fn add<F: Real>(high: &mut F, low: &mut F, term: F) {
 /// Ogita, Rump, Oishi, "Accurate sum and dot product", SIAM Journal on Scientific Computing 26, 2005, Algorithm 5.3 and
 /// Proposition 5.5.
 pub trait CompensatedGradient<F>: Model<F> {
-    /// Adds to `sum` the value `Σ_i gradient_i` at `parameters`, for any previous contents of the pass.
+    /// Adds to `sum` the value `Σ_i gradient_i` at parameters in two parts, of which the second is empty or as long as the first and
+    /// below a unit in its last places; for any previous contents of the pass.
     ///
     /// # Panics
     /// As [`forward`](Model::forward) and [`add_weighted`](Model::add_weighted).
     fn add_compensated(
         &self,
-        parameters: &[F],
+        parameters: (&[F], &[F]),
         batch: Self::Batch<'_>,
         pass: &mut Self::Pass,
         sum: &mut CompensatedSum,

@@ -152,11 +152,13 @@ impl<F: Real, L: Loss<F>> Model<F> for LinearModel<F, L> {
     fn squared_norms(&self, batch: Block<'_, F>, pass: &mut LinearPass<F>, out: &mut [F]) {
         assert_eq!(out.len(), pass.scratch.derivatives.len(), "one norm per example of the last backward");
         out.copy_from_slice(&pass.scratch.derivatives);
+        // More than squares of entries lose that underflow, as the derivative may be large.
+        let lost: F = convert::<f64, F>(self.blocks[0].range.end as f64) * smallest_normal();
         self.kernels.scale_by_squared_row_norms(
             batch.rows,
             out,
             |norm: F, derivative: F| {
-                if derivative == F::zero() { F::zero() } else { norm * derivative * derivative }
+                if derivative == F::zero() { F::zero() } else { (norm + lost) * derivative * derivative }
             },
             |norm, derivative| if derivative == 0.0 { 0.0 } else { norm * derivative * derivative },
         );
@@ -198,10 +200,15 @@ pub(crate) fn is_double<F: Real>() -> bool {
     F::from_doubles(&mut []).is_some()
 }
 
+/// Returns the smallest positive normal number.
+pub(crate) fn smallest_normal<F: Real>() -> F {
+    convert(if is_double::<F>() { f64::MIN_POSITIVE } else { f64::from(f32::MIN_POSITIVE) })
+}
+
 impl<F: Real, L: Loss<F>> CompensatedGradient<F> for LinearModel<F, L> {
     fn add_compensated(
         &self,
-        parameters: &[F],
+        (parameters, rest): (&[F], &[F]),
         batch: Block<'_, F>,
         pass: &mut LinearPass<F>,
         sum: &mut CompensatedSum,
@@ -210,6 +217,11 @@ impl<F: Real, L: Loss<F>> CompensatedGradient<F> for LinearModel<F, L> {
         let scratch = &mut pass.scratch;
         scratch.in_two_parts.clear();
         self.kernels.predictions_in_two_parts(batch.rows, parameters, &mut scratch.in_two_parts);
+        if !rest.is_empty() {
+            let mut of_rest = Vec::with_capacity(batch.targets.len());
+            self.kernels.predictions_in_two_parts(batch.rows, rest, &mut of_rest);
+            scratch.in_two_parts.iter_mut().zip(of_rest).for_each(|((_, low), (rest, _))| *low += rest);
+        }
         let (parts, predictions) = (&scratch.in_two_parts, &mut scratch.predictions);
         predictions.clear();
         if self.loss.is_of_residual() {

@@ -376,7 +376,7 @@ impl Auto {
         let (law, needs) = match (ball, terms.pure) {
             (true, true) => ("noise of a Laplace ball", "the most accurate where delta = 0"),
             (true, false) => ("noise of a Laplace ball", "less than Gaussian noise for so few features"),
-            (false, _) => ("Gaussian noise", "the most accurate where delta > 0"),
+            (false, _) => ("Gaussian noise", "the most accurate on most tables where delta > 0"),
         };
         let on_gradients = format!("noise of norm {noise:.2e} on the mean gradient");
         let lambda = match (self.lambda, lambda) {
@@ -391,7 +391,7 @@ impl Auto {
             recipe: recipe.into(),
             method: Method::ObjectivePerturbation,
             reason: format!(
-                "obj-pert, {law} once, in an objective whose regulariser pulls to {around}: {needs}; {lambda}"
+                "obj-pert, {law} once, in the objective, with the regulariser centred at {around}: {needs}; {lambda}"
             ),
             expected_cost: ExpectedCost::new(
                 2.0 * noise / terms.character.bound * parameters.sqrt() + on_the_minimiser,

@@ -1,6 +1,6 @@
 //! Bounds on the distance between the outputs of stochastic gradient descent on two neighbouring data sets.
 //!
-//! One numerical recursion over the actual schedule of the run gives every sensitivity of this crate. The formulas of the
+//! One numerical recursion over the schedule gives the sensitivity of every run without noise in its steps. The formulas of the
 //! literature are special cases of it ([`closed_form`]). Published formulas that are wrong are in [`as_published`], without a
 //! guarantee, for tests of their errors.
 //!

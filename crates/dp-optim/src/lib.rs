@@ -13,7 +13,7 @@
 //! gradient difference G  ──▶  sensitivity Δ  ──▶  noise ──────────┘
 //! ```
 //!
-//! - [`growth`]: bounds on how far one record can move the output, the only source of sensitivities.
+//! - [`growth`]: bounds on how far one record can move the output of SGD without noise in its steps.
 //! - [`engine`]: the training loop and its parts: [batches](engine::Batches), [gradient estimates](engine::GradientEstimate),
 //!   [update rules](engine::UpdateRule), [iterates](engine::Iterate), [stop rules](engine::StopRule).
 //! - [`recipes::scs13`], [`recipes::dp_sgd`], [`recipes::bst14`]: noise in every update; [`recipes::dp_sgd::admm`] and

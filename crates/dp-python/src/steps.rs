@@ -186,7 +186,10 @@ impl NoisySteps {
     ) -> PyResult<Release> {
         let steps = py.detach(|| self.lock().take()).ok_or_else(ended)?;
         let made_by = BTreeMap::from([(env!("CARGO_PKG_NAME").to_owned(), env!("CARGO_PKG_VERSION").to_owned())]);
-        let file = steps.finish(weights_sha256, clipped_by, public_tensors, made_by).map_err(refused)?;
+        let file = steps.finish(weights_sha256, clipped_by, public_tensors, made_by).map_err(|error| match error {
+            TrainError::Recipe(_) => not_planned(error),
+            error => refused(error).into(),
+        })?;
         Ok(Release { file: Arc::new(file) })
     }
 }

@@ -10,7 +10,7 @@ use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 
-use crate::failure::Failure;
+use crate::failure::{Class, Failure};
 
 /// Number of cells that are taken from Python at a time.
 const CELLS: usize = 1 << 18;
@@ -159,7 +159,11 @@ fn object(value: &Bound<'_, PyAny>, name: &str, row: usize) -> PyResult<Object> 
         return Ok(Object::Missing);
     }
     if let Ok(text) = value.cast::<PyString>() {
-        return Ok(Object::Text(text.to_str()?.to_owned()));
+        let text = text.to_str().map_err(|_| {
+            let message = format!("column `{name}`, row {row} holds half of a surrogate pair");
+            Failure { class: Class::Data, ..Failure::argument("X", message).expecting("text that UTF-8 can hold") }
+        })?;
+        return Ok(Object::Text(text.to_owned()));
     }
     if let Ok(value) = value.cast::<PyBool>() {
         return Ok(Object::Boolean(value.is_true()));

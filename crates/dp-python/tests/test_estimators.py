@@ -404,6 +404,12 @@ def test_a_pipeline_of_scikit_learn_predicts_the_same(people):
     plain = pickle.loads(pickle.dumps(ridge.as_sklearn()))
     assert np.allclose(plain.predict(frame), ridge.predict(frame), rtol=0, atol=1e-12)
     assert set(np.sign(ridge.predict(frame))) >= {-1.0, 1.0}
+    twice = SCHEMA + '[columns.young]\ncolumn = "age"\ntype = "numeric"\nmin = 18\nmax = 30\n'
+    with pytest.warns(CuratorWarning, match="clamped"):
+        twice = DPLogisticRegression(3.0, 1e-6, schema=twice, curves="none").fit(frame, y)
+    assert twice.coef_.shape == (1, len(twice.get_feature_names_out()) - 1)
+    with pytest.raises(DpError, match="`young` has no counterpart"):
+        twice.as_sklearn()
     beyond = frame.assign(age=frame["age"] * 3 - 60, income=frame["income"] * 2)
     assert np.allclose(plain.predict(beyond), ridge.predict(beyond), rtol=0, atol=1e-12)
     X, labels = numbers()
@@ -632,18 +638,34 @@ def test_clones_in_other_processes_are_refused(tmp_path):
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_clones_in_forks_are_refused():
     X, y = numbers(300)
+    original = of_numbers()
+    copy = clone(original)
     moved = pickle.dumps(clone(of_numbers()))
-    child = os.fork()
-    if child == 0:
-        try:
-            pickle.loads(moved).fit(X, y)
-            os._exit(1)
-        except PrivacyError:
-            os._exit(0)
-        except BaseException:
-            os._exit(2)
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0
+    for made in (lambda: pickle.loads(moved), lambda: pickle.loads(pickle.dumps(copy)), lambda: copy, lambda: original):
+        child = os.fork()
+        if child == 0:
+            try:
+                made().fit(X, y)
+                os._exit(1)
+            except PrivacyError:
+                os._exit(0)
+            except BaseException:
+                os._exit(2)
+        _, status = os.waitpid(child, 0)
+        assert os.waitstatus_to_exitcode(status) == 0
+    original.fit(X, y)
+
+
+def test_fits_of_pickles_outlive_their_estimators():
+    X, y = numbers(300)
+    estimator = of_numbers()
+    kept, of_clone = pickle.dumps(estimator), pickle.dumps(clone(estimator))
+    del estimator
+    pickle.loads(kept).fit(X, y)
+    for again in (kept, of_clone):
+        gc.collect()
+        with pytest.raises(PrivacyError):
+            pickle.loads(again).fit(X, y)
 
 
 def test_a_seed_is_reproducible_and_not_private():

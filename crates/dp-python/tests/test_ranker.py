@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn")
+pandas = pytest.importorskip("pandas")
 
 from sklearn.base import clone
 
@@ -151,6 +152,13 @@ def test_lists_in_two_places_are_refused(lists):
     X, grades, _ = lists
     with pytest.raises(DpError, match="do not follow one another"):
         ranker().fit(X[:4], grades[:4], qid=["a", "a", "b", "a"])
+    for missing in (np.nan, None, pandas.NA, pandas.NaT):
+        with pytest.raises(DataError, match="qid has missing values"):
+            ranker().fit(X[:4], grades[:4], qid=np.array(["a", "a", missing, missing], dtype=object))
+    with pytest.raises(DataError, match="qid has missing values"):
+        ranker().fit(X[:4], grades[:4], qid=[1.0, 1.0, np.nan, np.nan])
+    with pytest.raises(DataError, match="two columns are named `f`"):
+        ranker().fit(pandas.DataFrame(X[:4, :2], columns=["f", "f"]), grades[:4], group=[4])
     with pytest.raises(ValueError, match="NaN"):
         ranker().fit(np.full((4, 2), np.nan), [0, 1, 0, 1], group=[4])
     with pytest.raises(TypeError, match="influence"):

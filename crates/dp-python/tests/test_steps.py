@@ -108,7 +108,9 @@ def test_last_digits_do_not_tell_the_sum():
     shares = []
     for total in (0, 1):
         sums = np.full(200_000, total, dtype=np.float32)
-        _, (noisy,) = noise(6, None, total=sums, steps=1, max_grad_norm=1.0, epsilon=None, noise_multiplier=1.0)
+        # Noise of about one, and a clipping norm that admits the sum.
+        scale = {"max_grad_norm": 10.0, "noise_multiplier": 0.1}
+        _, (noisy,) = noise(6, None, total=sums, steps=1, epsilon=None, **scale)
         shares.append(last_digits(noisy))
     # Five standard errors of shares near 0.05 of 10,000.
     assert abs(shares[0] - shares[1]) < 0.015
@@ -185,7 +187,7 @@ def test_sums_that_are_refused(total, message):
 
 
 def test_sums_of_any_layout():
-    made = plan()
+    made = plan(records=20_000, batch_size=2000, max_grad_norm=20.0)
     total = np.asfortranarray(np.arange(12.0).reshape(3, 4) * 1000)
     for sums in (total, total[:, ::-1], total.T):
         next(made.batches())
@@ -308,6 +310,34 @@ def test_noise_without_a_seed_is_fresh():
     for one in drawn:
         next(one.batches())
     assert not np.array_equal(*(one.add(np.zeros(4)) for one in drawn))
+
+
+def test_a_sum_that_cannot_have_been_clipped_ends_the_training():
+    for wrong in (math.nan, math.inf, 1e18, 0.5 * 2000):
+        made = plan()
+        batches = made.batches()
+        next(batches)
+        refused = (
+            lambda: made.add(np.array([wrong, 0.0])),
+            lambda: made.add(np.zeros(2)),
+            lambda: next(batches),
+            lambda: made.finish(WEIGHTS, clipped_by="mine 1.0"),
+        )
+        for use in refused:
+            with pytest.raises(PrivacyError, match="ended the training"):
+                use()
+
+
+def test_a_loader_hands_out_no_batch_before_the_step_on_the_last():
+    made = plan()
+    batches = made.batches()
+    for _ in range(3):
+        made._check_last_step()
+        next(batches)
+        made._hand_out()
+        with pytest.raises(PrivacyError, match="the last batch had no step"):
+            made._check_last_step()
+        made.add(np.zeros(2))
 
 
 def test_plans_cannot_be_copied():

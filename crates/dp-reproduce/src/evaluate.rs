@@ -67,7 +67,7 @@ pub fn l1(weights: &[f64]) -> f64 {
 /// ```
 ///
 /// # References
-/// Chapter 4 of a dissertation on Rényi-differentially private optimisation (2020), section 4.6.6.
+/// Chen 2020 (dissertation, University of Georgia), section 4.6.6.
 pub fn coverage(weights: &[f64], truth: &[f64], top: usize) -> f64 {
     let matter = truth.iter().filter(|weight| **weight != 0.0).count();
     if top == 0 || matter == 0 {

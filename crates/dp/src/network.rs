@@ -84,7 +84,8 @@ impl NetworkModel {
     /// [`softmax`](crate::metrics::softmax) the probabilities. They are the same on any number of threads.
     ///
     /// # Errors
-    /// [`ErrorKind::OtherKind`] for images of another shape or number of classes, [`ErrorKind::Memory`], and errors of `each`.
+    /// [`ErrorKind::OtherKind`] for images of another shape or number of classes, [`ErrorKind::NotFinite`] for logits that are not
+    /// finite numbers, [`ErrorKind::Memory`], and errors of `each`.
     pub fn logits<E: From<Error>>(
         &self,
         images: &Images,
@@ -121,7 +122,13 @@ impl NetworkModel {
             ahead,
             || network.pass(most),
             of_part,
-            |logits| logits.chunks_exact(network.classes()).try_for_each(&mut each),
+            |logits| {
+                if logits.iter().any(|logit| !logit.is_finite()) {
+                    let message = "the network's logits for an image are not finite numbers";
+                    return Err(E::from(Error::new(ErrorKind::NotFinite, message)));
+                }
+                logits.chunks_exact(network.classes()).try_for_each(&mut each)
+            },
         )
     }
 }

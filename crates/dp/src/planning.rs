@@ -14,14 +14,11 @@ use dp_optim::recipes::{AnyRecipe, Budget, PerUnit, Planned as _, Recipe as _, R
 use serde::Serialize;
 
 use crate::training::{TrainError, suggested_delta, with_chosen_map};
-use crate::wording;
 
 /// The largest number of records that is tried by [`Planning::records_needed`].
 const MOST_RECORDS: f64 = 1e12;
 /// The factor between tried numbers.
 const STEP: f64 = 1.25;
-/// Number of bisections between two tried numbers.
-const BISECTIONS: u32 = 5;
 
 /// The columns of a planned training.
 #[derive(Debug, Clone)]
@@ -210,30 +207,41 @@ fn released<A: RecordAdjacency>(
     Ok((plan.event(), plan.reached()))
 }
 
-/// Returns the smallest sufficient number between `from` and `most`, rounded up to two digits. It is accurate to about a
-/// percent if every number above a sufficient one is sufficient.
+/// Returns the smallest sufficient number of two significant digits that is at least `from`, or `most` if that is smaller; `None`
+/// if `most` is not sufficient. Every number above a sufficient one is taken for sufficient.
 pub fn smallest(from: f64, most: f64, mut is_enough: impl FnMut(f64) -> bool) -> Option<f64> {
-    let (mut low, mut high) = (from, rounded_up(from));
-    while !is_enough(high) {
-        if high >= most {
+    let number = |place: i64| of_two_digits(place).min(most);
+    let first = place_of(from);
+    let (mut low, mut high) = (first - 1, first);
+    while !is_enough(number(high)) {
+        if number(high) >= most {
             return None;
         }
-        (low, high) = (high, rounded_up(STEP * high).min(most));
+        (low, high) = (high, place_of(STEP * number(high)));
     }
-    for _ in 0..BISECTIONS {
-        let middle = rounded_up(0.5 * (low + high));
-        if middle < high && is_enough(middle) {
-            high = middle;
-        } else {
-            low = 0.5 * (low + high);
-        }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if is_enough(number(middle)) { high = middle } else { low = middle }
     }
-    Some(high)
+    Some(number(high))
 }
 
-/// Rounds a positive number up to two significant digits.
-fn rounded_up(number: f64) -> f64 {
-    wording::rounded_up(number, 2).parse().unwrap_or(number)
+/// Numbers of two digits from 10 to 99.
+const OF_A_DECADE: i64 = 90;
+
+/// Returns a number of two significant digits by its place in their order; 10 has place 0.
+fn of_two_digits(place: i64) -> f64 {
+    let (decade, digits) = (place.div_euclid(OF_A_DECADE), 10 + place.rem_euclid(OF_A_DECADE));
+    format!("{digits}e{decade}").parse().unwrap_or(f64::INFINITY)
+}
+
+/// Returns the place of the smallest number of two significant digits that is at least `number`, which is positive.
+fn place_of(number: f64) -> i64 {
+    let mut place = OF_A_DECADE * (number.log10().floor() as i64 - 1);
+    while of_two_digits(place) < number {
+        place += 1;
+    }
+    place
 }
 
 fn auto() -> Result<&'static Entry, TrainError> {
@@ -251,12 +259,18 @@ mod tests {
     fn the_smallest_number_is_found() {
         for threshold in [1.0, 1.01, 7.0, 99.0, 100.5, 2345.0, 8.7e9] {
             let found = smallest(1.0, 1e12, |number| number >= threshold).unwrap();
-            assert!(found >= threshold && found <= 1.12 * threshold, "{threshold} {found}");
-            assert_eq!(rounded_up(found), found);
+            let before = of_two_digits(place_of(found) - 1);
+            assert!(found >= threshold && (before < threshold || found == 1.0), "{threshold} {found}");
+            assert_eq!(of_two_digits(place_of(found)), found);
         }
         assert_eq!(smallest(1.0, 1000.0, |_| false), None);
         assert_eq!(smallest(0.1, 10.0, |number| number >= 0.48), Some(0.48));
-        assert_eq!([0.471, 1234.0, 99.5, 20.0].map(rounded_up), [0.48, 1300.0, 100.0, 20.0]);
+        assert_eq!(smallest(10.0, 1e12, |number| number >= 945.0), Some(950.0));
+        assert_eq!(smallest(1.0, 123.0, |number| number >= 121.0), Some(123.0));
+        assert_eq!(
+            [0.471, 1234.0, 99.5, 20.0].map(|number| of_two_digits(place_of(number))),
+            [0.48, 1300.0, 100.0, 20.0]
+        );
     }
 
     #[test]

@@ -97,12 +97,15 @@ impl Meaning {
             }
             self.posteriors.iter().map(|belief| self.believed(belief)).for_each(&mut indented);
         }
-        lines.push("These are bounds on every attack; a known one may find much less.".to_owned());
+        lines.push("These bounds hold for every attack; known attacks may achieve much less.".to_owned());
         lines.join("\n")
     }
 
     fn attacker(&self) -> String {
-        format!("An attacker sees what is released, knows all else but the noise, and asks {}.", self.question)
+        format!(
+            "An attacker sees what is released, knows everything else except the noise, and tests {}.",
+            self.question
+        )
     }
 
     fn guess(&self) -> String {

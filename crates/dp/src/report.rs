@@ -3,8 +3,6 @@
 //! Everything in it is in the model file already, except the reasons of an automatic choice; nothing is computed from
 //! records. [`crate::protection`] states the meaning of the guarantee. The report contains no path, no time and no seed.
 
-use std::fmt::Write as _;
-
 use dp_accountant::certificate::{Assumption, Certificate, NoiseMode};
 use serde::Serialize;
 use serde_json::Value;
@@ -96,7 +94,7 @@ impl<D: Serialize> Subject<'_, D> {
         }
         line("\n## Settings\n");
         for (name, value) in settings(&serde_json::to_value(&certificate.derivation).unwrap_or_default()) {
-            line(&format!("- `{name}` = {value}"));
+            line(&format!("- `{name}` = {}", escaped(&value)));
         }
         line(&format!("- noise: {}", noise_in_words(certificate.noise)));
         line("\n## How to check this\n");
@@ -240,7 +238,7 @@ pub fn in_words(assumption: &Assumption) -> String {
             one_line(&names.join(", "))
         ),
         Assumption::DeclaredOrder => {
-            "The order of the rows does not depend on what they hold; the curator vouches for that.".to_owned()
+            "The order of the rows does not depend on their values, as the curator states.".to_owned()
         }
         Assumption::PublicProjection => {
             "The features were mapped at random (a projection, Fourier features), and rows bounded after that; what determines \
@@ -253,8 +251,8 @@ pub fn in_words(assumption: &Assumption) -> String {
                 .to_owned()
         }
         Assumption::EveryRecordConforms => {
-            "Every record conforms to what is declared (a schema that treats some cells as errors, the labels of images) and has \
-             finite gradients: none stopped the training, and none could have. Where a record may change to any other, the other conforms too."
+            "Every record conforms to the schema or the image labels, and has finite gradients, so that none could stop the \
+             training. Under replace-one this also holds for the record in its place."
                 .to_owned()
         }
         Assumption::ChosenOnPublic { grid } => {
@@ -317,11 +315,9 @@ pub fn settings(value: &Value) -> Vec<(String, String)> {
                 }
             }
             Value::Null => {}
-            leaf => {
-                let mut text = String::new();
-                let _ = write!(text, "{leaf}");
-                found.push((path.to_owned(), text));
-            }
+            // More than any number of records stands for all of them.
+            leaf if leaf.as_u64() == Some(u64::MAX) => found.push((path.to_owned(), "all".to_owned())),
+            leaf => found.push((path.to_owned(), leaf.to_string())),
         }
     }
     let mut found = Vec::new();

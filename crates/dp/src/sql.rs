@@ -5,14 +5,16 @@ use dp_data::sql::{Dialect, sum};
 
 use crate::model::{Model, ModelKind};
 
-/// Returns a query of all columns of `table` and of the predictions of a model.
+/// Returns a query of the predictions of a model and of all columns of `table`.
 ///
-/// `table` is inserted unchanged: a table, a view, or a query in parentheses. The columns of the predictions are
+/// `table` is inserted unchanged: a table, a view, or a query in parentheses. The columns of the predictions come first; if
+/// `table` has columns of these names, PostgreSQL, Spark and ClickHouse refuse the query, and SQLite and DuckDB rename those of
+/// the table. They are
 ///
 /// | model | columns |
 /// |---|---|
 /// | two classes | `dp_score`, `dp_class`; for the logistic loss also `dp_probability` of the positive class |
-/// | several classes | `dp_score:CLASS` for each, `dp_class`; for softmax also `dp_probability:CLASS` |
+/// | several classes | `dp_score:CLASS` for each, `dp_largest` of them, `dp_class`; for softmax also `dp_probability:CLASS` and `dp_total`, by which they are divided |
 /// | a number | `dp_score`, `dp_prediction` |
 ///
 /// They are NULL where `dp predict` gives no score or would refuse the record. They agree with it up to rounding if columns
@@ -62,7 +64,7 @@ pub fn query(model: &Model, dialect: Dialect, table: &str) -> Result<String, Dat
             return Ok(of_classes(model, classes, dialect, |names| row.scores(weights, names, table)));
         }
     };
-    Ok(select(&last, &row.scores(weights, &scores, table)))
+    Ok(select(&last, &row.scores(weights, &scores, table), dialect))
 }
 
 /// Returns the query of a model with a score for each class.
@@ -71,7 +73,7 @@ fn of_classes(model: &Model, classes: &[String], dialect: Dialect, scored: impl 
     let scores = of("score");
     let mut query = scored(&scores);
     let largest = dialect.largest(&scores);
-    query = select(&[(largest, "dp_largest".to_owned())], &query);
+    query = select(&[(largest, "dp_largest".to_owned())], &query, dialect);
     // The first of the largest scores, as in the model.
     let cases = scores.iter().zip(classes);
     let cases = cases.map(|(score, class)| format!(" WHEN {score} = dp_largest THEN {}", dialect.text(class)));
@@ -84,19 +86,20 @@ fn of_classes(model: &Model, classes: &[String], dialect: Dialect, scored: impl 
             let difference = format!("({score} - dp_largest)");
             format!("exp(CASE WHEN {difference} < {least} THEN {least} ELSE {difference} END)")
         };
-        query = select(&[(sum(scores.iter().map(weight).collect()), "dp_total".to_owned())], &query);
+        query = select(&[(sum(scores.iter().map(weight).collect()), "dp_total".to_owned())], &query, dialect);
         last.extend(named(scores.iter().map(|score| weight(score) + " / dp_total"), of("probability")));
     }
-    select(&last, &query)
+    select(&last, &query, dialect)
 }
 
 fn named(expressions: impl Iterator<Item = String>, names: Vec<String>) -> Vec<(String, String)> {
     expressions.zip(names).collect()
 }
 
-/// Returns a query of all columns of `from` and of others.
-fn select(columns: &[(String, String)], from: &str) -> String {
-    let columns: String = columns.iter().map(|(expression, name)| format!(",\n  {expression} AS {name}")).collect();
-    let from = if from.starts_with("SELECT ") { format!("(\n{from}\n)") } else { from.to_owned() };
-    format!("SELECT dp_rows.*{columns}\nFROM {from} AS dp_rows")
+/// Returns a query of columns of the query `from`, and of all of its own. Those that come first are found by their names.
+fn select(columns: &[(String, String)], from: &str, dialect: Dialect) -> String {
+    let columns: String = columns.iter().map(|(expression, name)| format!("{expression} AS {name},\n  ")).collect();
+    // Each score is computed once.
+    let fence = dialect.fence().unwrap_or_default();
+    format!("SELECT {columns}dp_rows.*\nFROM (\n{from}{fence}\n) AS dp_rows")
 }

@@ -183,7 +183,7 @@ impl Derivation for StepsDerivation {
 
     fn assumptions(&self) -> Vec<Assumption> {
         let public_tensors = Assumption::PublicTensors { names: self.public_tensors.clone() };
-        // A gradient that is not finite ends the training.
+        // A gradient that is not finite, or is not clipped, ends the training.
         [Assumption::PublicN, Assumption::OneRowPerUnit, Assumption::EveryRecordConforms, Assumption::FloatSum]
             .into_iter()
             .chain([Assumption::ClippedElsewhere { program: self.clipped_by.clone() }])
@@ -249,6 +249,10 @@ pub struct Steps {
     coordinates: Option<usize>,
     sampler: Sampler,
     drawn: u64,
+    /// Number of records in the largest batch that was drawn.
+    largest_batch: usize,
+    /// A sum that no clipped and finite gradients have ended the training: that depends on records.
+    is_broken: bool,
     noise: NoisySteps<ZeroOut>,
     log: EventLog<ZeroOut>,
     rng: Generator,
@@ -294,7 +298,19 @@ impl Steps {
         let sampler = Sampler::new(shape.law(), shape.n, rng.lend().derive_key(Purpose::Sampling))?;
         let mut log = EventLog::new();
         let noise = NoisySteps::start(shape.noise(std_dev)?.into(), shape.plan()?, &mut log, &mut rng.lend())?;
-        Ok(Self { shape, std_dev, delta, coordinates: None, sampler, drawn: 0, noise, log, rng })
+        Ok(Self {
+            shape,
+            std_dev,
+            delta,
+            coordinates: None,
+            sampler,
+            drawn: 0,
+            largest_batch: 0,
+            is_broken: false,
+            noise,
+            log,
+            rng,
+        })
     }
 
     /// Draws large noise on this many threads; the noise is the same for any number.
@@ -308,22 +324,32 @@ impl Steps {
     /// The batch is secret, and so is its size. A step on an empty batch is taken like any other, with a sum of zeros.
     ///
     /// # Errors
-    /// More batches than steps; [`StuckGenerator`](dp_mechanisms::Error::StuckGenerator).
+    /// More batches than steps; a training that a sum has ended; [`StuckGenerator`](dp_mechanisms::Error::StuckGenerator).
     pub fn batch(&mut self) -> Result<&[u32], TrainError> {
+        self.check()?;
         if self.drawn == self.shape.steps {
             return Err(dp_mechanisms::Error::SessionOver { what: "batches", most: self.drawn }.into());
         }
         self.drawn += 1;
-        Ok(self.sampler.draw()?)
+        let batch = self.sampler.draw()?;
+        self.largest_batch = self.largest_batch.max(batch.len());
+        Ok(batch)
+    }
+
+    fn check(&self) -> Result<(), TrainError> {
+        let why = "a sum was not finite or longer than clipped gradients allow, which ended the training";
+        if self.is_broken { Err(dp_optim::Error::NotProved { recipe: RECIPE, why }.into()) } else { Ok(()) }
     }
 
     /// Adds noise to the sum of a step's clipped contributions; the result may be published.
     ///
     /// # Errors
-    /// More steps than the plan has, or than batches were drawn; another number of coordinates than before; a number that is not
-    /// finite. In these cases the step is not taken. After [`StuckGenerator`](dp_mechanisms::Error::StuckGenerator) the sum must
-    /// not be published.
+    /// More steps than the plan has, or than batches were drawn; another number of coordinates than before. In these cases the step
+    /// is not taken. A number that is not finite, and a sum longer than the clipping norm times the largest batch that was drawn,
+    /// end the training without a certificate. After [`StuckGenerator`](dp_mechanisms::Error::StuckGenerator) the sum must not be
+    /// published.
     pub fn add<F: Real>(&mut self, sum: &mut [F]) -> Result<(), TrainError> {
+        self.check()?;
         let taken = self.shape.steps - self.noise.steps_left();
         if taken == self.drawn && self.noise.steps_left() > 0 {
             let why = "a step was taken without a batch that was drawn for it";
@@ -334,6 +360,12 @@ impl Steps {
             return Err(dp_mechanisms::Error::DimensionMismatch { expected, found }.into());
         }
         let length = sum.len();
+        let longest = self.shape.clipping_norm * (1.0 + MARGIN) * self.largest_batch as f64;
+        // NaN too.
+        if !(norm(sum) <= longest) {
+            self.is_broken = true;
+            self.check()?;
+        }
         let bounded = Bounded::with_proven_sensitivity(sum, self.shape.sensitivity()?);
         self.noise.add(bounded, &mut self.rng.lend())?;
         self.coordinates = Some(length);
@@ -354,7 +386,7 @@ impl Steps {
     /// paid for. `clipped_by` names the other program and its version, `public_tensors` parts of the model that were not trained.
     ///
     /// # Errors
-    /// A name of more than 100 bytes, or none.
+    /// A name of more than 100 bytes, or none; a training that a sum has ended.
     pub fn finish(
         self,
         weights_sha256: String,
@@ -362,6 +394,7 @@ impl Steps {
         public_tensors: Vec<String>,
         made_by: BTreeMap<String, String>,
     ) -> Result<StepsFile, TrainError> {
+        self.check()?;
         let Self { shape, std_dev, delta, coordinates, noise, mut log, .. } = self;
         let weights = ReleasedWeights {
             schema: SCHEMA.to_owned(),
@@ -401,6 +434,13 @@ impl Steps {
         let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
         Ok(StepsFile { weights, certificate, certificate_sha256 })
     }
+}
+
+/// Returns the L2 norm; squares that overflow or underflow are avoided.
+fn norm<F: Real>(values: &[F]) -> f64 {
+    let values = || values.iter().map(|&value| -> f64 { value.to_subset_unchecked() });
+    let square: f64 = values().map(|value| value * value).sum();
+    if (1e-200..1e200).contains(&square) { square.sqrt() } else { values().fold(0.0, f64::hypot) }
 }
 
 impl ReleasedWeights {

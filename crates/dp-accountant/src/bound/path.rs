@@ -8,17 +8,21 @@
 //!
 //! so that delta of the group is at most `d (e^epsilon - 1)/(e^(epsilon/k) - 1)`, for the tightest known `d` of one record at
 //! `epsilon/k`; and at most `k` times one record's delta at 0, which is less where the sum of the shares grows faster than `d`
-//! falls. The alternative, reading each release by itself as one for the group, is exact for Gaussian and pure releases.
-//! The path is better for releases known by their exact curve only: objective perturbation and samples (except for a replaced
-//! record of sampled Gaussian noise, whose own pair is known). A group of each of several releases is a group of all of them,
+//! falls. The alternative, reading each release by itself as one for the group, is exact for additive noise and never worse for pure
+//! guarantees. The path is better for releases known by their exact curve only: objective perturbation and samples (except for a
+//! replaced record of sampled Gaussian noise, whose own pair is known). A group of each of several releases is a group of all of them,
 //! since the paths lead through the same data sets.
 //!
 //! # References
 //! Vadhan, "The complexity of differential privacy", 2017, Lemma 2.2.
 
-use super::{Bound, Theorem};
+use core::cell::OnceCell;
+
+use super::{Bound, Theorem, delta_beside, epsilon_beside, has_own_curve};
 use crate::error::Error;
 use crate::event::DpEvent;
+use crate::exact::PrivacyCurve;
+use crate::leaves::leaves;
 use crate::params::Delta;
 use crate::rounding::{count_up, mul_up};
 
@@ -28,17 +32,42 @@ const MAX_ROUNDS: u32 = 40;
 /// Relative distance from the least epsilon at which the search stops.
 const CLOSE: f64 = 1e-12;
 
-/// A tree about a group of records, as a tree about one record and the group's size.
-pub(super) struct Path {
+/// A tree about a group of records, as a tree about one record and the group's size; evaluations share one exact curve.
+#[derive(Debug)]
+pub(crate) struct Path {
     size: u64,
     one: DpEvent,
+    exact: OnceCell<Option<PrivacyCurve>>,
 }
 
 impl Path {
     /// Returns the path if the whole tree is about a group of at least two records.
     pub(super) fn new(event: &DpEvent) -> Option<Self> {
         let (size, one) = ungrouped(event)?;
-        (size > 1).then_some(Self { size, one })
+        (size > 1).then(|| Self { size, one, exact: OnceCell::new() })
+    }
+
+    /// As [`new`](Self::new), if it can be better than each release by itself for the group.
+    pub(crate) fn if_better(event: &DpEvent) -> Result<Option<Self>, Error> {
+        let each_is_best = leaves(event, 1)?.iter().all(|(leaf, _)| leaf.is_best_for_groups());
+        Ok(if each_is_best { None } else { Self::new(event) })
+    }
+
+    /// Returns the exact curve of one record, if it has one that is computed.
+    fn exact(&self) -> Result<Option<&PrivacyCurve>, Error> {
+        let has_own = has_own_curve(&self.one)?;
+        let curve = self.exact.get_or_init(|| PrivacyCurve::new(&self.one).ok().filter(|_| !has_own));
+        Ok(curve.as_ref())
+    }
+
+    fn epsilon_of_one(&self, delta: Delta) -> Result<f64, Error> {
+        let known = self.exact()?.and_then(|curve| curve.epsilon(delta).ok());
+        Ok(epsilon_beside(&self.one, delta, known)?.value)
+    }
+
+    fn delta_of_one(&self, epsilon: f64) -> Result<f64, Error> {
+        let known = self.exact()?.and_then(|curve| curve.delta(epsilon).ok());
+        Ok(delta_beside(&self.one, epsilon, known)?.value)
     }
 
     /// Returns the parts if the tree consists of disjoint parts or of one of several, and a group is among them: the whole costs
@@ -53,19 +82,14 @@ impl Path {
     }
 
     /// Returns an epsilon smaller than the valid bound `known`, or `known`.
-    pub(super) fn epsilon(
-        &self,
-        known: Bound,
-        delta: Delta,
-        of_one: impl Fn(&DpEvent, Delta) -> Result<Bound, Error>,
-    ) -> Result<Bound, Error> {
+    pub(super) fn epsilon(&self, known: Bound, delta: Delta) -> Result<Bound, Error> {
         let mut best = known;
-        if is_exact(known.theorem) || delta.get() == 0.0 {
+        if delta.get() == 0.0 {
             return Ok(best);
         }
         let size = count_up(self.size);
         let at_zero = Delta::new(delta.get() / size * (1.0 - 2.0 * f64::EPSILON))?;
-        if of_one(&self.one, at_zero)?.value == 0.0 {
+        if self.epsilon_of_one(at_zero)? == 0.0 {
             best.improve(0.0, Theorem::GroupPrivacy);
             return Ok(best);
         }
@@ -73,7 +97,7 @@ impl Path {
         // if it is at most `at`, because the smaller epsilon sums smaller shares.
         let of_group = |at: f64| -> Result<f64, Error> {
             let share = delta.get() / times(self.size, at) * (1.0 - 2.0 * f64::EPSILON);
-            Ok(mul_up(size, of_one(&self.one, Delta::new(share)?)?.value))
+            Ok(mul_up(size, self.epsilon_of_one(Delta::new(share)?)?))
         };
         // Without a known bound, increases epsilon until one is valid.
         let mut at = if known.value.is_finite() { known.value } else { 1.0 };
@@ -112,16 +136,11 @@ impl Path {
     }
 
     /// Returns a delta smaller than the valid bound `known`, or `known`.
-    pub(super) fn delta(
-        &self,
-        known: Bound,
-        epsilon: f64,
-        of_one: impl Fn(&DpEvent, f64) -> Result<Bound, Error>,
-    ) -> Result<Bound, Error> {
+    pub(super) fn delta(&self, known: Bound, epsilon: f64) -> Result<Bound, Error> {
         let mut best = known;
-        if !is_exact(known.theorem) && known.value > 0.0 {
+        if known.value > 0.0 {
             for epsilon in [epsilon, 0.0] {
-                let one = of_one(&self.one, (epsilon / count_up(self.size)).next_down().max(0.0))?.value;
+                let one = self.delta_of_one((epsilon / count_up(self.size)).next_down().max(0.0))?;
                 best.improve(mul_up(one, times(self.size, epsilon)), Theorem::GroupPrivacy);
             }
         }
@@ -143,11 +162,6 @@ pub(super) fn smaller(
         }
     }
     Ok(if worst.value < known.value { worst } else { known })
-}
-
-/// Returns whether the group bound for releases with this theorem is exact, or cannot be improved by a path.
-fn is_exact(theorem: Theorem) -> bool {
-    matches!(theorem, Theorem::NothingReleased | Theorem::AnalyticGaussian | Theorem::LaplaceCurve)
 }
 
 /// Returns `(e^epsilon - 1)/(e^(epsilon/k) - 1)`, rounded up; `k` at `epsilon` = 0; infinite only on overflow.

@@ -281,7 +281,7 @@ fn a_path_is_never_below_the_exact_curve_of_a_group() {
             for small in [1e-5, 1e-9] {
                 let target = Delta::new(small).unwrap();
                 let exact = gaussian::epsilon(size as f64 * mu, target).unwrap();
-                let found = path.epsilon(nothing, target, epsilon).unwrap();
+                let found = path.epsilon(nothing, target).unwrap();
                 assert_eq!(found.theorem, Theorem::GroupPrivacy);
                 assert!(
                     found.value >= exact && found.value < 1.4 * exact,
@@ -289,7 +289,7 @@ fn a_path_is_never_below_the_exact_curve_of_a_group() {
                     found.value
                 );
                 // The least value of the formula: one step below it is not safe by the same formula.
-                let at = |epsilon| path.delta(Bound { value: 1.0, ..nothing }, epsilon, delta).unwrap().value;
+                let at = |epsilon| path.delta(Bound { value: 1.0, ..nothing }, epsilon).unwrap().value;
                 assert!(at(found.value * (1.0 + 1e-9)) <= small && at(found.value * (1.0 - 1e-6)) > small);
                 assert!(at(exact) >= gaussian::delta(size as f64 * mu, exact).unwrap());
             }
@@ -337,6 +337,45 @@ fn a_path_takes_nothing_from_what_is_exact_and_improves_samples() {
     assert!(found.value < by_release, "{} {by_release}", found.value);
     let at = delta(&run, found.value).unwrap().value;
     assert!(at <= 1e-6 * (1.0 + 1e-6) && at > 0.9e-6, "{at}");
+}
+
+#[test]
+fn no_path_is_better_for_pure_guarantees() {
+    let nothing = Bound { value: f64::INFINITY, theorem: Theorem::NoGuarantee };
+    for (size, epsilon) in [(2, 0.01), (2, 0.3), (2, 2.0), (3, 0.1), (5, 1.0)] {
+        for count in [1, 2, 5, 20, 100, 1000] {
+            let group = DpEvent::Group { size, event: Box::new(repeated(pure_event(epsilon), count)) };
+            let path = Path::new(&group).unwrap();
+            for small in [1e-2, 1e-8] {
+                let small = Delta::new(small).unwrap();
+                let (found, each) = (path.epsilon(nothing, small).unwrap(), super::epsilon(&group, small).unwrap());
+                assert!(found.value >= each.value * (1.0 - 1e-9), "{size} {count}: {found:?} {each:?}");
+            }
+            for at in [0.0, 0.3, 3.0] {
+                let found = path.delta(Bound { value: 1.0, ..nothing }, at).unwrap().value;
+                let each = delta(&group, at).unwrap().value;
+                assert!(found >= each * (1.0 - 1e-9), "{size} {count} at {at}: {found} {each}");
+            }
+        }
+    }
+}
+
+/// Evaluations of one tree share the curve of one record, and find what separate ones find.
+#[test]
+fn a_path_is_kept_between_evaluations_and_omitted_where_each_release_is_best() {
+    let group = |event| DpEvent::Group { size: 3, event: Box::new(event) };
+    let laplace = DpEvent::Laplace { scale: 9.0, sensitivity: 1.0 };
+    let ball = DpEvent::LaplaceBall { scale: 8.0, sensitivity: 1.0, dim: 3 };
+    let each = group(composed(vec![laplace, ball, gaussian_event(0.1), pure_event(0.3)]));
+    assert!(Path::if_better(&each).unwrap().is_none());
+    let sampled = DpEvent::PoissonSampled { sampling_rate: 0.01, event: Box::new(gaussian_event(1.0)) };
+    let sampled = group(repeated(sampled, 1000));
+    let path = Path::if_better(&sampled).unwrap().unwrap();
+    for at in [0.0, 0.4, 2.0, 6.0] {
+        let kept = delta_along(Some(&path), &sampled, at, None).unwrap();
+        let separate = delta(&sampled, at).unwrap();
+        assert!((kept.value / separate.value - 1.0).abs() < 1e-3, "{at}: {kept:?} {separate:?}");
+    }
 }
 
 /// Both neighbours' samples without the record are the same, so that a clipped replacement is no removal and addition.

@@ -2,7 +2,7 @@
 
 use super::{bayes_factor, odds_beyond, of_curve, posterior, true_positive_rate};
 use crate::adjacency::AdjacencyKind;
-use crate::bound;
+use crate::bound::{self, Path};
 use crate::error::Error;
 use crate::event::DpEvent;
 use crate::exact::{Engine, PrivacyCurve};
@@ -93,6 +93,7 @@ impl Protection {
             true => None,
             false => PrivacyCurve::new_under(event, relation).ok(),
         };
+        let path = Path::if_better(event)?;
         let delta_at = |epsilon: f64| {
             let known = exact.as_ref().and_then(|curve| curve.delta(epsilon).ok());
             match known {
@@ -102,7 +103,7 @@ impl Protection {
                 {
                     Ok(bracket.upper.min(1.0))
                 }
-                known => bound::delta_beside(event, epsilon, known).map(|bound| bound.value.min(1.0)),
+                known => bound::delta_along(path.as_ref(), event, epsilon, known).map(|bound| bound.value.min(1.0)),
             }
         };
         let largest_loss = bound::epsilon(event, Delta::ZERO)?.value;

@@ -27,15 +27,15 @@ fn a_statement_names_what_convicts_and_never_calls_anything_private() {
         "heads or tails",
         "seed 77",
         "epsilon <= 1 at delta 0",
-        "CONVICTS by epsilon",
+        "REFUTES by epsilon",
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
     let sound = statement(&auditor.audit(&laplace(1.0, 1.0)).unwrap());
-    assert!(sound.contains("laplace: not refuted at confidence 0.999") && !sound.contains("CONVICTS"));
+    assert!(sound.contains("laplace: not refuted at confidence 0.999") && !sound.contains("REFUTES"));
     assert!(!sound.contains("private") && !text.contains("private"));
     let by_curve = statement(&auditor.audit(&gaussian(2.0, 1.0)).unwrap());
-    assert!(by_curve.contains("CONVICTS: misses at most"), "{by_curve}");
+    assert!(by_curve.contains("REFUTES: misses at most"), "{by_curve}");
 }
 
 #[cfg(feature = "serde")]

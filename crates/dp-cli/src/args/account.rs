@@ -362,7 +362,7 @@ Keys, named as the flags of the other forms:
   dpsgd       noise_multiplier, sampling_rate or batch_size and records, steps or epochs, sampling
   gaussian    noise_multiplier, steps (so too laplace; laplace-ball also dim)
   others      buckets and noise; step_epsilon; step_epsilon and step_delta; rho; mu; event; each with steps
-  any         epsilon, delta, solve, adjacency, n_public, accountant, id
+  any         epsilon, delta, solve, adjacency, n_public, group, accountant, id
 
 The omitted number is computed. `id` (text or a number) is returned with the answer. Numbers are JSON numbers:
 no text, no NaN, no Infinity; counts are whole (1e4 is). Unknown keys and keys that are there twice are errors.

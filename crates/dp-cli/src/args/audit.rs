@@ -166,7 +166,7 @@ pub struct AuditRecipeArgs {
     /// The loss
     #[arg(long, value_enum, value_name = "NAME", default_value = "huber-svm", help_heading = "Recipe")]
     pub loss: Loss,
-    /// Width of the smoothed part of the hinge [default: 0.1]
+    /// Half width of the smooth part of the hinge [default: 0.1]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Recipe")]
     pub huber_width: Option<f64>,
     /// L2 regularisation [default: 0.5 if the recipe needs it, otherwise none]

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use clap::{Args, ValueEnum};
 use dp_data::encode::UnknownCategory;
-use dp_data::read::looks_like_idx;
+use dp_data::read::{looks_like_idx, matching};
 use dp_data::table::postgres;
 
 use super::FileName;
@@ -73,10 +73,10 @@ pub struct InputArgs {
 /// How the text of a table is written.
 #[derive(Debug, Clone, Default, Args)]
 pub struct TextArgs {
-    /// Delimiter (CSV); `tab` for a tab [default: the schema's, else a comma]
+    /// Delimiter (CSV); `tab` for a tab [default: the schema's; detected by `dp schema`; else a comma]
     #[arg(long, value_name = "CHAR")]
     pub delimiter: Option<String>,
-    /// Encoding (CSV), such as windows-1252 (latin1) or utf-16le [default: the schema's, else UTF-8]
+    /// Encoding (CSV), such as windows-1252 (latin1) or utf-16le [default: the schema's; detected by `dp schema`; else UTF-8]
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<String>,
     /// Whether the first row names the columns (CSV), which are otherwise column1, column2, ... [default: the schema's, else yes]
@@ -151,7 +151,9 @@ impl FormArgs {
 impl Format {
     /// Returns the format of a file by its name, else by its first bytes; CSV if neither tells.
     pub(crate) fn of(data: &FileName) -> Self {
-        by_name(data).or_else(|| by_content(data.as_ref())).unwrap_or(Self::Csv)
+        // Of a pattern, the first file tells.
+        let first = || matching(data).ok()?.into_iter().next();
+        by_name(data).or_else(|| by_content(&first()?)).unwrap_or(Self::Csv)
     }
 }
 

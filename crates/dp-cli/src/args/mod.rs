@@ -144,7 +144,7 @@ impl GlobalArgs {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Draft a schema from a CSV file, for review
+    /// Draft a schema from a table, for review
     Schema(SchemaArgs),
     /// List all that is wrong with a table under its schema, and propose a schema
     Check(CheckArgs),

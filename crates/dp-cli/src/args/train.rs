@@ -41,7 +41,7 @@ pub enum Adjacency {
     AddRemove,
     /// One record is replaced by any other; the number of records is public.
     ReplaceOne,
-    /// The labels of one list change: for rankers, which `dp train` does not train.
+    /// The labels of one list change: for `dp rank` only.
     ChangeListLabels,
 }
 
@@ -320,8 +320,8 @@ pub struct TrainArgs {
     /// Epsilon of the guarantee
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Privacy")]
     pub epsilon: Option<f64>,
-    /// Delta of the guarantee; 0 is pure differential privacy [default for auto: the largest power of ten that is at most 1e-6 and
-    /// 1/(10 n); for other algorithms: 0]
+    /// Delta of the guarantee; 0 is pure differential privacy [default for auto and networks: the largest power of ten that is at most
+    /// 1e-6 and 1/(10 n); for other algorithms: 0]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Privacy")]
     pub delta: Option<f64>,
     /// Protect all rows with one value of this column together, such as those of one patient
@@ -390,7 +390,7 @@ pub struct TrainArgs {
     /// Output file of model and certificate; `-` for standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub out: PathBuf,
-    /// Output file of a short report for readers of the model
+    /// Output file of a short report in Markdown, for readers of the model
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub report: Option<PathBuf>,
     /// Train even if public numbers say that the model will lose half or more of what can be gained (auto)

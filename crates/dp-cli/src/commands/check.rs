@@ -168,7 +168,8 @@ impl CheckConfig {
         }
         check_stdin(&[("--data", Some(&args.input.data)), ("--schema", Some(&args.schema))])?;
         if let Some(fix) = &args.fix_schema {
-            check_distinct(&[("--data", Path::new(&args.input.data)), ("--fix-schema", fix)])?;
+            let named = input.named().chain([("--schema", Path::new(&args.schema)), ("--fix-schema", fix)]);
+            check_distinct(&named.collect::<Vec<_>>())?;
         }
         Ok(Self { input, schema: args.schema.clone(), fix: args.fix_schema.clone(), force: args.force })
     }
@@ -213,7 +214,11 @@ pub fn run(config: &CheckConfig, global: &GlobalArgs) -> Result<Outcome, Failure
         }
     };
     let unreviewed = schema.unreviewed().into_iter().map(str::to_owned).collect();
-    let findings = check::check(open()?, &schema, &config.input.csv).map_err(from_data)?;
+    let findings = check::check(open()?, &schema, &config.input.csv).map_err(|error| {
+        let failure = from_data(error);
+        let found = proposal.as_ref().map(|(_, file)| format!("see the proposed schema, {file}"));
+        found.into_iter().fold(failure, Failure::help)
+    })?;
     Ok(Outcome {
         schema: "dp.check/1",
         publishable: false,

@@ -176,7 +176,7 @@ const OWN: &[Page] = &[
     },
     Page {
         code: "output.closed_pipe",
-        text: "Standard output, where the result was to go, was closed: its reader went away before the result was \
+        text: "Standard output, where the result was to go, was closed before the result was \
                written, or there was none from the start. Files named by --out or --report are there if they were \
                complete. Output that is often read only in part (predictions, the answers of a batch, help) ends \
                without this error.",
@@ -200,7 +200,8 @@ const OWN: &[Page] = &[
     Page {
         code: "output.full",
         text: "The disk, or the quota of the user, is full. Outputs are written under a temporary name and appear \
-               only when they are complete, so nothing was left behind. The privacy budget of a training run that \
+               only when they are complete, so nothing was left behind, but for the checkpoint of a training, from which \
+               --resume continues. The privacy budget of a training run that \
                failed while writing is spent all the same if its noise had been drawn and seen by anyone; the noise \
                of an unwritten model was seen by nobody.",
     },
@@ -349,8 +350,8 @@ const OWN: &[Page] = &[
         code: "verify.signature",
         text: "There is a signature, and it does not show that the holder of the key given with --key vouches for this \
                model: it is by another key, for another certificate or statement, or it was changed. The guarantee itself \
-               was verified before. Ask the curator for the signature of this very file, and for the key by another way \
-               than the one that the model came.",
+               was verified before. Ask the curator for the signature of this file, and for the key through another \
+               channel than the model.",
     },
     Page {
         code: "verify.weights",

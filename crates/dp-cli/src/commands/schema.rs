@@ -63,11 +63,13 @@ impl SchemaConfig {
             return Err(conflict("--negative", "--positive and --negative are the same value"));
         }
         let out = args.out.clone().filter(|out| out.as_os_str() != "-");
-        if let Some(out) = &out {
-            check_distinct(&[("FILE", Path::new(&args.data)), ("--out", out)])?;
-        }
         let format = Some(Format::of(&args.data)).filter(|format| format.is_table()).unwrap_or(Format::Csv);
         let typed = TypedTable::new(&args.data, format, args.table.as_deref(), args.query.as_deref())?;
+        if let Some(out) = &out {
+            let data = typed.as_ref().map_or(Some(Path::new(&args.data)), TypedTable::path);
+            let data = data.map(|data| ("FILE", data));
+            check_distinct(&data.into_iter().chain([("--out", out.as_path())]).collect::<Vec<_>>())?;
+        }
         options.written_to = typed.as_ref().is_some_and(TypedTable::is_database);
         let (csv, workers) = (csv_options(&args.text)?, global.workers());
         Ok(Self { data: args.data.clone(), typed, csv, options, out, force: args.force, workers })

@@ -51,7 +51,7 @@ fn new_key(args: &SignNewKeyArgs, console: &Console) -> Result<(), Failure> {
         public_key: public_key.to_string(),
     };
     let text = format!(
-        "secret key {} (keep it to yourself)\npublic key {} (publish it, by another way than the models)\n           {}",
+        "secret key {} (keep it to yourself)\npublic key {} (publish it through another channel than the models)\n           {}",
         one_line(&made.secret_key_file),
         one_line(&made.public_key_file),
         made.public_key
@@ -89,7 +89,7 @@ fn sign(args: &SignModelArgs, console: &Console) -> Result<(), Failure> {
         signature_file: atomic::shown(&out),
     };
     let text = format!(
-        "signed     {}\nyour word  {STATEMENT}\nsignature  {}\nnext       dp verify {} --key {}.pub",
+        "signed     {}\nstatement  {STATEMENT}\nsignature  {}\nnext       dp verify {} --key {}.pub",
         signed.certificate_sha256,
         one_line(&signed.signature_file),
         one_line(&args.model),

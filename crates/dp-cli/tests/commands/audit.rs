@@ -193,7 +193,7 @@ fn a_lowered_claim_is_refuted_with_5() {
     let refuted = with(&RECIPE, &["--delta", "0", "--claim-epsilon", "0.1"]);
     let run = place.dp(&refuted);
     assert_eq!((run.code, run.stderr.as_str()), (5, ""), "{run:#?}");
-    for said in ["REFUTED", "CONVICTS", "1 ", "inputs", "seed", "dp audit recipe --algorithm bolt-on-convex"] {
+    for said in ["REFUTED", "REFUTES", "1 ", "inputs", "seed", "dp audit recipe --algorithm bolt-on-convex"] {
         assert!(run.stdout.contains(said), "{said}: {}", run.stdout);
     }
     let run = place.dp(&with(&refuted, &["--json"]));

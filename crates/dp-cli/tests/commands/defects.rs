@@ -290,7 +290,7 @@ fn no_defect_of_a_cell_changes_its_value_in_silence() {
     }
     let mut text = "# Defects of cells\n\n\
         What becomes of a cell, by format and by what the schema says of cells that are missing, cannot be read or hold an undeclared\n\
-        category (`on_missing`, `on_unreadable`, `on_unknown`): `error`, the default for files, or `neutral`. A refusal shows its code\n\
+        category (`on_missing`, `on_unreadable`, `on_unknown`): `error`, the default of a schema that says nothing, or `neutral`. A refusal shows its code\n\
         (`dp explain CODE`); `-` marks what the format cannot hold. `cargo test -p dp-cli --test commands defects` checks every cell of\n\
         this table, and that no value is read as another one.\n\n\
         | cell |"

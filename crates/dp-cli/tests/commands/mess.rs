@@ -194,7 +194,7 @@ fn files_of_another_kind_are_named() {
         ("a.pdf", b"%PDF-1.7\n".to_vec(), "PDF"),
         ("a.json", b"[{\"x\": 1, \"y\": 0}]\n".to_vec(), "JSON"),
         ("a.csv", b"\xff\xfex\0,\0y\0\n\0".to_vec(), "utf-16le"),
-        ("b.csv", b"x,y\n\0\0\n".to_vec(), "binary"),
+        ("b.csv", b"x,\0y\n1,0\n".to_vec(), "binary"),
     ] {
         place.write(name, bytes);
         let train = ["train", "--data", name, "--schema", "s.toml", "--epsilon", "1", "--out", "m.json"];

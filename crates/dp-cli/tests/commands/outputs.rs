@@ -89,6 +89,37 @@ fn the_report_counts_as_an_output() {
     assert_eq!(place.files(), ["model.md", "people.csv"]);
 }
 
+/// What a command reads is not replaced by what it writes, even with `--force`: parts of data, databases, keys, models, schemas.
+#[test]
+fn no_output_replaces_an_input() {
+    let place = place();
+    std::fs::create_dir(place.path("parts")).unwrap();
+    for part in ["parts/a.csv", "parts/b.csv"] {
+        std::fs::copy(place.path("people.csv"), place.path(part)).unwrap();
+    }
+    let draft = place.dp(&["schema", "people.csv", "--label", "earns", "--positive", "yes"]).ok();
+    place.write("s.toml", draft.replace("reviewed = false", "reviewed = true"));
+    place.dp(&with(&["--out", "model.json"])).ok();
+    place.dp(&["sign", "new-key", "k"]).ok();
+    let inputs = ["people.csv", "parts/a.csv", "parts/b.csv", "s.toml", "model.json", "k", "k.pub"];
+    let all = || inputs.map(|name| place.read(name));
+    let before = all();
+    let refused = |command: &str| {
+        place.dp(&command.split(' ').collect::<Vec<_>>()).fails(2, "usage.conflict");
+        assert!(all() == before, "{command}");
+    };
+    refused("sign model model.json --key k --out k --force");
+    refused("sign model model.json --key k --out model.json --force");
+    refused("explain-model model.json --out model.json --force");
+    refused("predict --model model.json --data parts/*.csv --out parts/a.csv --force");
+    refused("check --data people.csv --schema s.toml --fix-schema s.toml --force");
+    refused("plan --rows 2000 --schema s.toml --out s.toml --force");
+    refused("schema parts/*.csv --label earns --out parts/b.csv --force");
+    let new_key = place.dp(&["sign", "new-key", "k"]);
+    new_key.fails(1, "output.exists").says("no key is replaced");
+    assert!(!new_key.stderr.contains("--force"));
+}
+
 #[test]
 fn a_folder_that_is_not_there_is_found_out_before_training() {
     let place = place();

@@ -88,10 +88,10 @@ fn cells_are_those_of_the_csv_file() {
         database.execute(&format!("INSERT INTO t ({columns}) VALUES {}", values[i % 4]));
     }
     let cells = [
-        "-5,7,9007199254740993,0.5,1e-7,12.340,5.000,true,fine,ab,x,ü,true",
+        "-5,7,9007199254740993,0.5,1e-7,12.34,5,true,fine,ab,x,ü,true",
         ",,,,,,,,,,,,true",
-        "0,-7,1,NaN,Infinity,NaN,-1.500,false,'); DROP TABLE t; --,abcde,,ö,false",
-        "3,2147483647,-1,-Infinity,NaN,0.001,0.000,false,fine,c,x,,",
+        "0,-7,1,NaN,Infinity,NaN,-1.5,false,'); DROP TABLE t; --,abcde,,ö,false",
+        "3,2147483647,-1,-Infinity,NaN,0.001,0,false,fine,c,x,,",
     ];
     let header = "small,whole,long,single,double,exact,score,flag,mood,fixed,name,\"a \"\"b\"\"; c\",y";
     let text: Vec<&str> = std::iter::once(header).chain((0..200).map(|i| cells[i % 4])).collect();
@@ -112,6 +112,9 @@ fn cells_are_those_of_the_csv_file() {
         "missing = ['']\n[label]\ncolumn = 'y'\npositive = 'true'\nnegative = 'false'\non_missing = 'neutral'\n"
             .to_owned()
             + &schema
+            // The digits of a decimal, and none that follow from its type.
+            + "[columns.digits]\ncolumn = 'exact'\ntype = 'categorical'\ncategories = ['12.34', '0.001', 'NaN', 'other']\n\
+               on_unknown = 'other'\non_missing = 'category'\n"
             + &one_of("flag", "'true', 'false'")
             + &one_of("mood", "'fine', \"'); DROP TABLE t; --\"")
             + &one_of("fixed", "'ab', 'abcde', 'c'")

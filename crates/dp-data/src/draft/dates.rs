@@ -4,7 +4,7 @@ use super::families::{Families, Numbers};
 use crate::schema::{DateFormat, DatePart, is_blank};
 
 /// Shapes of dates and the patterns that read them: `2` stands for one or two digits, `4` for four, `b` and `B` for the short and the
-/// full name of a month.
+/// full name of a month. May, which has one name, is an `m` until other months tell.
 const DATES: [(&str, &[&str]); 21] = [
     ("4-2-2", &["%Y-%m-%d"]),
     ("4/2/2", &["%Y/%m/%d"]),
@@ -90,7 +90,7 @@ impl Dates {
         let Ok(text) = std::str::from_utf8(cell) else { return false };
         let text = text.trim_matches(is_blank);
         let Some(shape) = shape_of(text) else { return false };
-        let read = formats(&shape).map(|format| format.read(text, EVER)).collect::<Vec<_>>();
+        let read = formats(&shape.replace('m', "b")).map(|format| format.read(text, EVER)).collect::<Vec<_>>();
         self.families.see(&shape, line, &read)
     }
 
@@ -120,8 +120,13 @@ impl Dates {
     /// Returns the formats of most of them: two if days and months cannot be distinguished.
     pub(super) fn readings(&self) -> Vec<FoundDates> {
         let mut found: Vec<FoundDates> = Vec::new();
-        for family in self.families.list() {
-            let others = self.families.list().iter().filter(|other| other.key != family.key).map(|other| other.first);
+        let has = |shape: &str| self.families.list().iter().any(|family| *family.key == *shape);
+        let families = self.families.renamed(|shape| {
+            let full = shape.replace('m', "B");
+            if has(&full) { full } else { shape.replace('m', "b") }
+        });
+        for family in families.list() {
+            let others = families.list().iter().filter(|other| other.key != family.key).map(|other| other.first);
             let others = others.min();
             for (format, candidate) in formats(&family.key).zip(&family.candidates) {
                 let refused = candidate.refused.into_iter().chain(others).min();
@@ -130,7 +135,7 @@ impl Dates {
         }
         let most = found.iter().map(|found| found.numbers.count).max().unwrap_or(0);
         found.retain(|found| found.numbers.count == most && most > 0);
-        if !self.families.list().iter().any(|family| family.differs) {
+        if !families.list().iter().any(|family| family.differs) {
             found.truncate(1);
         }
         found
@@ -202,7 +207,7 @@ fn letter_of(word: &str) -> Option<char> {
         "t" => Some('T'),
         "z" => Some('Z'),
         "am" | "pm" => Some('p'),
-        "may" => Some('b'),
+        "may" => Some('m'),
         _ if MONTHS.contains(&lower.as_str()) => Some('B'),
         _ if lower.len() == 3 && MONTHS.iter().any(|month| month.starts_with(&lower)) => Some('b'),
         _ => None,
@@ -233,6 +238,9 @@ mod tests {
             (&["1/2/2024", "31/12/2024"], "%d/%m/%Y", "2024-02-01", "2024-12-31"),
             (&["3-Feb-2024", "14-MAY-2024"], "%d-%b-%Y", "2024-02-03", "2024-05-14"),
             (&["March 3, 2024"], "%B %d, %Y", "2024-03-03", "2024-03-03"),
+            (&["May 1, 2024", "March 3, 2024", "May 31, 2024"], "%B %d, %Y", "2024-03-03", "2024-05-31"),
+            (&["May 1, 2024", "Mar 3, 2024"], "%b %d, %Y", "2024-03-03", "2024-05-01"),
+            (&["3-May-2024"], "%d-%b-%Y", "2024-05-03", "2024-05-03"),
             (&["2024-01-31T06:00:00Z"], "%Y-%m-%dT%H:%M:%SZ", "2024-01-31T06:00:00", "2024-01-31T06:00:00"),
             (
                 &["2024-01-31 06:00:00.250+02:00"],

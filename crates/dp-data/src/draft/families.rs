@@ -127,6 +127,26 @@ impl Families {
         }
     }
 
+    /// Returns the families with other keys; those with the same key become one.
+    pub(super) fn renamed(&self, key: impl Fn(&str) -> String) -> Self {
+        let mut renamed = Self { list: Vec::new(), ..self.clone() };
+        for family in &self.list {
+            let key = key(&family.key);
+            let Some(same) = renamed.list.iter_mut().find(|other| *other.key == *key) else {
+                renamed.list.push(Family { key: key.into(), ..family.clone() });
+                continue;
+            };
+            same.count += family.count;
+            same.first = same.first.min(family.first);
+            same.differs |= family.differs;
+            for (candidate, other) in same.candidates.iter_mut().zip(&family.candidates) {
+                candidate.numbers.append(&other.numbers);
+                candidate.refused = candidate.refused.into_iter().chain(other.refused).min();
+            }
+        }
+        renamed
+    }
+
     /// Returns the number of cells.
     pub(super) fn count(&self) -> u64 {
         self.count

@@ -128,58 +128,110 @@ fn is_day(column: &str, dialect: Dialect) -> Option<String> {
     })
 }
 
+/// The number of digits of year, month, day, hour, minute and second.
+const DIGITS: [usize; 6] = [4, 2, 2, 2, 2, 2];
+
+/// A part of a pattern.
+enum Token {
+    Letter(char),
+    /// A number, by its position among [`DIGITS`].
+    Field(usize),
+}
+
+/// The texts of a pattern's dates, for each choice of the numbers that have one digit.
+struct TextFields(Vec<Shape>);
+
 /// Where the numbers of a date stand in its text.
-struct TextFields {
+struct Shape {
     /// The shape of such a text, for `GLOB`.
-    shape: String,
-    /// The positions, from 1, of year, month, day, hour, minute and second.
-    positions: [Option<usize>; 6],
+    glob: String,
+    /// The position, from 1, and the length of each number.
+    places: [Option<(usize, usize)>; 6],
 }
 
 impl TextFields {
-    /// Returns the fields of a pattern whose numbers have a fixed length; `None` for other patterns.
+    /// Returns the texts of a pattern of numbers; `None` for other patterns. Months, days and hours between other characters than
+    /// digits may have one digit.
     fn of(pattern: &str) -> Option<Self> {
         let pattern = pattern.replace("%F", "%Y-%m-%d").replace("%T", "%H:%M:%S").replace("%R", "%H:%M");
-        let mut fields = Self { shape: String::new(), positions: [None; 6] };
-        let (mut next, mut letters) = (1, pattern.chars());
+        let (mut tokens, mut letters) = (Vec::new(), pattern.chars());
         while let Some(letter) = letters.next() {
-            if letter != '%' {
-                match letter {
-                    '*' | '?' | '[' | '\'' => return None,
-                    _ => fields.shape.push(letter),
-                }
-                next += 1;
-                continue;
+            match letter {
+                '%' => tokens.push(Token::Field("YmdHMS".find(letters.next()?)?)),
+                '*' | '?' | '[' | '\'' => return None,
+                _ => tokens.push(Token::Letter(letter)),
             }
-            let field = "YmdHMS".find(letters.next()?)?;
-            let length = if field == 0 { 4 } else { 2 };
-            if fields.positions[field].replace(next).is_some() {
-                return None;
-            }
-            fields.shape += &"[0-9]".repeat(length);
-            next += length;
         }
-        Some(fields)
+        let ends = |token: Option<&Token>| match token {
+            None => true,
+            Some(Token::Letter(letter)) => !letter.is_ascii_digit(),
+            Some(Token::Field(_)) => false,
+        };
+        let may_be_short = |i: usize| {
+            matches!(tokens[i], Token::Field(1..=3))
+                && ends(i.checked_sub(1).map(|i| &tokens[i]))
+                && ends(tokens.get(i + 1))
+        };
+        let short: Vec<usize> = (0..tokens.len()).filter(|&i| may_be_short(i)).collect();
+        (0..1usize << short.len())
+            .map(|choice| {
+                let is_short = |i| short.iter().position(|&other| other == i).is_some_and(|at| choice >> at & 1 == 1);
+                Shape::of(&tokens, is_short)
+            })
+            .collect::<Option<_>>()
+            .map(Self)
     }
 
     /// Returns the seconds since 1970-01-01 of a text; NULL for one of another shape, and for a day or a time that does not exist.
     fn seconds(&self, column: &str) -> String {
         let text = Dialect::Sqlite.trimmed(column);
-        let field = |field: usize, absent: &str| match self.positions[field] {
-            Some(position) => format!("substr({text}, {position}, {})", if field == 0 { 4 } else { 2 }),
+        let cases = self.0.iter().map(|shape| {
+            let when = shape.when(&text);
+            // A day that does not exist is another one, whose text differs; some versions of SQLite move it only if they add days.
+            format!(
+                "WHEN {text} GLOB '{}' AND datetime({when}, '+0 days') = {when} THEN CAST(strftime('%s', {when}) AS REAL)",
+                shape.glob
+            )
+        });
+        format!("CASE WHEN typeof({column}) <> 'text' THEN NULL {} END", cases.collect::<Vec<_>>().join(" "))
+    }
+}
+
+impl Shape {
+    /// Returns the shape of a pattern; `None` if a number is there twice.
+    fn of(tokens: &[Token], is_short: impl Fn(usize) -> bool) -> Option<Self> {
+        let mut shape = Self { glob: String::new(), places: [None; 6] };
+        let mut next = 1;
+        for (i, token) in tokens.iter().enumerate() {
+            match *token {
+                Token::Letter(letter) => {
+                    shape.glob.push(letter);
+                    next += 1;
+                }
+                Token::Field(field) => {
+                    let length = if is_short(i) { 1 } else { DIGITS[field] };
+                    if shape.places[field].replace((next, length)).is_some() {
+                        return None;
+                    }
+                    shape.glob += &"[0-9]".repeat(length);
+                    next += length;
+                }
+            }
+        }
+        Some(shape)
+    }
+
+    /// Returns day and time as `1970-01-01 00:00:00`, as an expression of the text.
+    fn when(&self, text: &str) -> String {
+        let field = |field: usize, absent: &str| match self.places[field] {
+            Some((position, 1)) => format!("'0' || substr({text}, {position}, 1)"),
+            Some((position, length)) => format!("substr({text}, {position}, {length})"),
             None => format!("'{absent}'"),
         };
         // A time of no day is one of 1970-01-01.
         let [year, month, day] = [field(0, "1970"), field(1, "01"), field(2, "01")];
         let [hour, minute, second] = [field(3, "00"), field(4, "00"), field(5, "00")];
-        let when =
-            format!("{year} || '-' || {month} || '-' || {day} || ' ' || {hour} || ':' || {minute} || ':' || {second}");
-        // A day that does not exist is another one, whose text differs.
-        format!(
-            "CASE WHEN typeof({column}) = 'text' AND {text} GLOB '{}' AND datetime({when}) = {when} \
-             THEN CAST(strftime('%s', {when}) AS REAL) END",
-            self.shape
-        )
+        format!("({year} || '-' || {month} || '-' || {day} || ' ' || {hour} || ':' || {minute} || ':' || {second})")
     }
 }
 
@@ -196,12 +248,12 @@ mod tests {
     }
 
     #[test]
-    fn texts_of_dates_need_a_fixed_length() {
+    fn texts_of_dates_are_numbers_at_known_places() {
         for (pattern, positions) in [
-            ("%Y-%m-%d", Some([Some(1), Some(6), Some(9), None, None, None])),
-            ("%d.%m.%Y %R", Some([Some(7), Some(4), Some(1), Some(12), Some(15), None])),
-            ("%FT%TZ", Some([Some(1), Some(6), Some(9), Some(12), Some(15), Some(18)])),
-            ("ü%H%M", Some([None, None, None, Some(2), Some(4), None])),
+            ("%Y-%m-%d", Some((4, [Some(1), Some(6), Some(9), None, None, None]))),
+            ("%d.%m.%Y %R", Some((8, [Some(7), Some(4), Some(1), Some(12), Some(15), None]))),
+            ("%FT%TZ", Some((8, [Some(1), Some(6), Some(9), Some(12), Some(15), Some(18)]))),
+            ("ü%H%M", Some((1, [None, None, None, Some(2), Some(4), None]))),
             ("%d %B %Y", None),
             ("%m/%d/%Y %I:%M %p", None),
             ("%Y-%m-%d %z", None),
@@ -209,11 +261,14 @@ mod tests {
             ("%Y %Y", None),
             ("%", None),
         ] {
-            assert_eq!(TextFields::of(pattern).map(|fields| fields.positions), positions, "{pattern}");
+            let found = TextFields::of(pattern).map(|TextFields(shapes)| {
+                (shapes.len(), shapes[0].places.map(|place| place.map(|(position, _)| position)))
+            });
+            assert_eq!(found, positions, "{pattern}");
         }
     }
 
-    /// SQLite reads the texts that a schema reads, but for those with fewer digits and leap seconds.
+    /// SQLite reads the texts that a schema reads, but for minutes and seconds of one digit and leap seconds.
     #[cfg(feature = "sqlite")]
     #[test]
     fn sqlite_reads_a_text_as_the_schema_does() {
@@ -244,7 +299,20 @@ mod tests {
             "1000-01-01",
             "20240229",
             "2024-02-29x",
+            "2024-2-29",
+            "2024-2-9",
+            "2024-12-1",
+            "2023-2-29",
+            "1900-02-29",
+            "1.2.2024 7:05",
+            "1.12.2024 17:05",
+            "2024-01-01T24:00:00Z",
+            "2024-01-01T4:00:00Z",
+            "7:00:00",
             "2024/02/29",
+            "7/21/2012",
+            "07/4/2012",
+            "2/30/2012",
         ];
         for (pattern, part, unit) in [
             ("%Y-%m-%d", DatePart::Days, A_DAY),
@@ -252,6 +320,7 @@ mod tests {
             ("%Y-%m-%dT%H:%M:%SZ", DatePart::Days, A_DAY),
             ("%Y%m%d", DatePart::Days, A_DAY),
             ("%T", DatePart::Hour, 3600.0),
+            ("%m/%d/%Y", DatePart::Days, A_DAY),
         ] {
             let format = DateFormat { pattern: pattern.into(), part };
             let query = format!("SELECT {} FROM (SELECT ?1 AS x)", seconds_in_sql("x", &format, Dialect::Sqlite));

@@ -102,7 +102,7 @@ impl Encoder {
         let used = schema.columns().iter().filter(|column| column.kind != ColumnKind::Drop);
         if let Some(column) = { used }.find(|column| !is_read(column)) {
             let refused = match column.format {
-                Some(CellFormat::Date(_)) => "a format of dates without a fixed length",
+                Some(CellFormat::Date(_)) => "a format of dates with names or offsets",
                 _ => "a column of formatted numbers",
             };
             return Err(refuse(refused)
@@ -281,8 +281,8 @@ impl RowSql {
         }
     }
 
-    /// Returns the query of the columns of `table`, a table or a query in parentheses, and of a weighted sum of each row's features for
-    /// each name.
+    /// Returns the query of a weighted sum of each row's features for each name, and of the columns of `table`, a table or a query in
+    /// parentheses.
     ///
     /// # Panics
     /// Unless each sum has a weight for each feature.
@@ -304,11 +304,11 @@ impl RowSql {
                     }
                 };
                 let scores = scores.map(|score| format!("(SELECT {score} FROM ({row}) AS dp)"));
-                format!("SELECT dp_rows.*,\n  {} FROM {table} AS dp_rows", listed(scores.zip(names.iter().cloned())))
+                format!("SELECT {},\n  dp_rows.* FROM {table} AS dp_rows", listed(scores.zip(names.iter().cloned())))
             }
             None => {
                 let stage =
-                    |query: &str, columns: String| format!("(SELECT dp_rows.*, {columns} FROM {query} AS dp_rows)");
+                    |query: &str, columns: String| format!("(SELECT {columns}, dp_rows.* FROM {query} AS dp_rows)");
                 let mut query = table.to_owned();
                 if !self.moments.is_empty() {
                     query = stage(&query, listed(self.times()));
@@ -317,7 +317,7 @@ impl RowSql {
                 let hidden: Vec<String> = self.times().chain(places()).map(|(_, name)| name).collect();
                 let except = if self.dialect == Dialect::DuckDb { "EXCLUDE" } else { "EXCEPT" };
                 let scores = listed(scores.zip(names.iter().cloned()));
-                format!("SELECT dp_rows.* {except} ({}),\n  {scores} FROM {query} AS dp_rows", hidden.join(", "))
+                format!("SELECT {scores},\n  dp_rows.* {except} ({}) FROM {query} AS dp_rows", hidden.join(", "))
             }
         }
     }

@@ -130,7 +130,7 @@ kinds! {
         "A cell of a column of dates or times is not written as the pattern of its column says (`format`), or there is no such day. Mend the cell, or the pattern: a column with several patterns is best mended where the file comes from. Years of two digits are read with `%y` only, and years before 1000 are not read. Such a cell is never taken for a missing one unless the schema says so with `on_unreadable`.";
     /// A cell is empty or contains a marker of missing values.
     CsvMissingValue, "csv.missing_value",
-        "A cell is missing and its column declares `on_missing = \"error\"`, the default for files. Mend the file, or declare what a missing value means: `on_missing = { value = 0 }` puts a fixed value there, `\"category\"` gives missing values a category of their own, `\"neutral\"` gives the whole record no influence.";
+        "A cell is missing and its column declares `on_missing = \"error\"`, the default of a schema that says nothing. Mend the file, or declare what a missing value means: `on_missing = { value = 0 }` puts a fixed value there, `\"category\"` gives missing values a category of their own, `\"neutral\"` gives the whole record no influence.";
     /// A category that was not declared.
     CsvUnknownCategory, "csv.unknown_category",
         "A cell of a categorical column holds a value that the schema does not list. Add it to `categories` if it is publicly known to be possible, or declare `on_unknown = \"other\"` (with a category named `other`) or `on_unknown = \"neutral\"`. A model is used on records with new categories by `dp predict` and `dp evaluate` with --on-unknown: `other` counts them as that category, or as none if there is no such one, and `skip` gives their records no score.";
@@ -244,7 +244,7 @@ kinds! {
         "A feature map makes at most 64 cosines of a numeric column, and at most 2^20 features of all columns. Pairs of many columns are many features. Random Fourier features have a bandwidth above 0, up to 100, a seed below 2^53, and at most 2^26 frequencies: one for each feature and each column or category. Libsvm files and images have no columns to map.";
     /// An encoder that cannot be written as SQL.
     EncodingSql, "encoding.sql",
-        "Only the encoder of a table can be written as SQL: there are no columns in libsvm files and images, and a random projection and random Fourier features mix all of them. In SQL, columns are plain numbers, categories, texts for 1 and 0, and dates: of a type of dates, in SQLite texts whose numbers have a fixed length. Convert others in a view or in --query. Score such records with `dp predict --data`.";
+        "Only the encoder of a table can be written as SQL: there are no columns in libsvm files and images, and a random projection and random Fourier features mix all of them. In SQL, columns are plain numbers, categories, texts for 1 and 0, and dates: of a type of dates, in SQLite texts of numbers without offsets. Convert others in a view or in --query. Score such records with `dp predict --data`.";
     /// An invalid projection.
     ProjectionInvalid, "projection.invalid",
         "A random projection has to make at least one feature and at most as many as there are (the intercept is not counted), its seed is below 2^53, and the matrix of a Gaussian one has at most 2^26 entries.";

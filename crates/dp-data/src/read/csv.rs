@@ -248,14 +248,17 @@ impl CsvReader {
 }
 
 /// Returns a text with a row of names before it.
-fn with_header(text: Text, marks: Marks) -> Result<Text, DataError> {
+fn with_header(mut text: Text, marks: Marks) -> Result<Text, DataError> {
+    text.begins_with_record = true;
     let mut first = Splitter::new(text, marks);
     if !first.next()? {
         return Ok(first.text);
     }
     let names: Vec<String> = (1..=first.record().len()).map(|number| format!("column{number}")).collect();
     let names = names.join(&char::from(marks.delimiter).to_string()) + "\n";
-    Ok(Text::new(Box::new(std::io::Cursor::new(names).chain(first.text.again()))))
+    let mut named = Text::new(Box::new(std::io::Cursor::new(names).chain(first.text.again())));
+    named.begins_with_record = true;
+    Ok(named)
 }
 
 /// Returns the names of the columns, and the position of each.

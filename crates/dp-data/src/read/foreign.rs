@@ -64,8 +64,12 @@ const BINARY: [(&[u8], &str, &str); 7] = [
 /// The first bytes of a ZIP archive.
 const ZIP: &[u8] = b"PK\x03\x04";
 
-/// Returns the error for a file that is not text, if its first bytes show it.
+/// Returns the error for a file that is not text, if its first bytes show it. Only the first line counts, the header, unless it
+/// cannot be one of several columns: what a record holds must not decide.
 pub(super) fn refusal(head: &[u8]) -> Option<DataError> {
+    let first_line = memchr::memchr(b'\n', head).map_or(head, |end| &head[..end]);
+    let is_header = first_line.iter().any(|byte| b",;\t| ".contains(byte));
+    let shown = if is_header { first_line } else { head };
     let holds = |name: &[u8]| memchr::memmem::find(head, name).is_some();
     let of_zip = [
         (&b"xl/"[..], "an Excel workbook", "name it *.xlsx, or add --format xlsx"),
@@ -76,13 +80,13 @@ pub(super) fn refusal(head: &[u8]) -> Option<DataError> {
         head.get(..magic.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(magic))
     };
     // Text has no control characters except line ends, form feeds and tabs.
-    let is_binary = head.iter().any(|byte| *byte < b'\t' || (14..27).contains(byte));
+    let is_binary = shown.iter().any(|byte| *byte < b'\t' || (14..27).contains(byte));
     let of_zip = of_zip.into_iter().find(|(name, ..)| head.starts_with(ZIP) && holds(name));
     let found = of_zip.map(|(_, what, help)| (what, help));
     let found = found.or_else(|| KINDS.iter().find(begins).map(|&(_, what, help)| (what, help)));
     let found = found.or_else(|| BINARY.iter().find(begins).filter(|_| is_binary).map(|&(_, what, help)| (what, help)));
     let found = found.or_else(|| {
-        let has_zeros = memchr::memchr(0, &head[..head.len().min(LOOKED)]).is_some();
+        let has_zeros = memchr::memchr(0, &shown[..shown.len().min(LOOKED)]).is_some();
         has_zeros.then_some(("binary data, or text in UTF-16 without a byte order mark", FOR_UTF_16))
     });
     let (what, help) = found?;
@@ -139,6 +143,13 @@ mod tests {
         }
         for binary in [&b"ORC\x08\x01"[..], b"RDX3\nX\n\0\0", b"BZh91AY&SY\x01\xfe", b"$FL2@(#)\x01"] {
             assert!(refusal(binary).is_some_and(|error| !error.message().contains("binary")), "{binary:?}");
+        }
+        // A record does not decide, where it is known to be one.
+        assert!(refusal(b"a,b\n\0,1\n").is_none() && refusal(b"ORC,b\n\x08,1\n").is_none());
+        for text in ["%PDF-1,2\n", "\0,2\n", "Obj\x01,7\n"] {
+            let options = CsvOptions { header: Some(false), ..CsvOptions::default() };
+            let read = CsvReader::new(Input::from_bytes("f", text.into()), options).unwrap();
+            assert_eq!(read.header(), ["column1", "column2"], "{text}");
         }
     }
 }

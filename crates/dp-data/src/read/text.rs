@@ -35,6 +35,8 @@ pub(super) struct Text {
     pub(super) at_end_of_source: bool,
     /// The line of the first byte, counted from 1; 0 before the first.
     pub(super) line: u64,
+    /// True if the first line is a record, whose content must not decide whether the file is read.
+    pub(super) begins_with_record: bool,
 }
 
 /// Text of whole records, or the last text of a source. The rest of `bytes` is memory.
@@ -54,7 +56,16 @@ pub(crate) trait ReadsChunks {
 
 impl Text {
     pub(super) fn new(source: Box<dyn Read + Send>) -> Self {
-        Self { source, buffer: Vec::new(), start: 0, end: 0, filled: 0, at_end_of_source: false, line: 0 }
+        Self {
+            source,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            filled: 0,
+            at_end_of_source: false,
+            line: 0,
+            begins_with_record: false,
+        }
     }
 
     /// Returns the source from its beginning, as far as it was read without moving the text.
@@ -82,7 +93,8 @@ impl Text {
             {
                 self.fill()?;
             }
-            if let Some(refusal) = foreign::refusal(&self.buffer[self.start..self.end]) {
+            let refusal = foreign::refusal(&self.buffer[self.start..self.end]);
+            if let Some(refusal) = refusal.filter(|_| !self.begins_with_record) {
                 return Err(refusal);
             }
             if self.buffer[self.start..self.end].starts_with(BYTE_ORDER_MARK) {

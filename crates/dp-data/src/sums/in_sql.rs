@@ -230,11 +230,7 @@ impl SumSql {
     }
 
     fn fence(&self) -> &'static str {
-        match self.dialect {
-            // Its fence of one row would cut the table.
-            Dialect::Sqlite => " LIMIT -1 OFFSET 0",
-            dialect => dialect.fence().unwrap_or_default(),
-        }
+        self.dialect.fence().unwrap_or_default()
     }
 
     /// Returns a query with further columns.

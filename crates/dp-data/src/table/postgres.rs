@@ -189,7 +189,8 @@ impl Meaning {
             Type::INT2 | Type::INT4 | Type::INT8 => Self::Whole,
             Type::FLOAT4 | Type::FLOAT8 => Self::Real,
             Type::TEXT | Type::VARCHAR | Type::NAME => Self::Text,
-            Type::NUMERIC | Type::BPCHAR => Self::AsText,
+            Type::NUMERIC => Self::Decimal,
+            Type::BPCHAR => Self::AsText,
             Type::DATE => Self::Date,
             Type::TIMESTAMP | Type::TIMESTAMPTZ => Self::Moment,
             // The type comes with an extension, under a number that each database chooses.
@@ -201,7 +202,14 @@ impl Meaning {
 
     /// Returns the expression that selects a column.
     fn selected(self, column: &str) -> String {
-        // The digits of a number are what a CSV file holds; blanks at the end of a `character(n)` mean nothing.
-        if self == Self::AsText { format!("{column}::text") } else { column.to_owned() }
+        match self {
+            // Zeros at the end of a fraction follow from the type, as in Parquet.
+            Self::Decimal => format!(
+                "CASE WHEN {column}::text LIKE '%.%' THEN rtrim(rtrim({column}::text, '0'), '.') ELSE {column}::text END"
+            ),
+            // Blanks at the end of a `character(n)` mean nothing.
+            Self::AsText => format!("{column}::text"),
+            _ => column.to_owned(),
+        }
     }
 }

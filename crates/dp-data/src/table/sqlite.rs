@@ -47,6 +47,7 @@ fn prepare(connection: &Connection, relation: &Relation) -> Result<(String, Vec<
     let failed = |error: rusqlite::Error| not_opened(&error);
     connection.busy_timeout(LOCKED).map_err(failed)?;
     connection.execute_batch("BEGIN").map_err(failed)?;
+    check_text(connection)?;
     let from = match relation {
         Relation::Table(table) => Dialect::Sqlite.name(table),
         Relation::Query(_) => relation.subquery().unwrap_or_default(),
@@ -56,6 +57,23 @@ fn prepare(connection: &Connection, relation: &Relation) -> Result<(String, Vec<
     let column = |name: &str| TableColumn { name: name.to_owned(), unreadable: None };
     let columns = statement.column_names().map(column).collect();
     Ok((from, columns))
+}
+
+/// Checks that the definitions of tables and views are UTF-8, since a column name that is not would be a panic.
+fn check_text(connection: &Connection) -> Result<(), DataError> {
+    let query = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_schema";
+    let mut statement = connection.prepare(query).map_err(|error| not_opened(&error))?;
+    let mut rows = statement.query([]).map_err(|error| not_opened(&error))?;
+    while let Some(row) = rows.next().map_err(|error| not_opened(&error))? {
+        for column in 0..2 {
+            let text: Option<Vec<u8>> = row.get(column).map_err(|error| not_opened(&error))?;
+            if text.is_some_and(|text| std::str::from_utf8(&text).is_err()) {
+                let message = "the name of a table or of a column is not UTF-8";
+                return Err(DataError::new(DataErrorKind::TableOpen, message));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Returns the name of the only table or view.

@@ -49,7 +49,7 @@ fn row(rows: &Rows<'_, f64>, i: usize) -> Vec<f64> {
 fn error_of_least_squares(w: &[f64], block: Block<'_, f64>) -> f64 {
     let model = LinearModel::new(w.len(), Squared);
     let mut sum = CompensatedSum::zeros(w.len());
-    model.add_compensated(w, block, &mut model.pass(block.len()), &mut sum);
+    model.add_compensated((w, &[]), block, &mut model.pass(block.len()), &mut sum);
     let norm = |v: &[f64]| v.iter().fold(0.0f64, |norm, x| norm.hypot(*x));
     let mut exact = vec![BigInt::ZERO; w.len()];
     let (unit, n, d) = (f64::EPSILON / 2.0, block.len() as f64, w.len() as f64);
@@ -125,7 +125,7 @@ impl ModelVisitor<f64> for BothGradients<'_> {
             model.forward(&w, block, &mut pass);
             model.backward(&w, block, &mut pass);
             model.add_weighted(block, &mut pass, &vec![1.0; n], &mut plain);
-            model.add_compensated(&w, block, &mut pass, &mut sum);
+            model.add_compensated((&w, &[]), block, &mut pass, &mut sum);
             let mut whole = sum.clone();
             whole.add(&sum);
             for (j, plain) in plain.iter().enumerate() {
@@ -197,7 +197,7 @@ fn predictions_that_cancel_are_seen_to_the_last_digit() {
     let w = [1e8, 1e-8, -1e8];
     let mut sum = CompensatedSum::zeros(3);
     let logistic = LinearModel::new(3, Logistic);
-    logistic.add_compensated(&w, data.block(), &mut logistic.pass(1), &mut sum);
+    logistic.add_compensated((&w, &[]), data.block(), &mut logistic.pass(1), &mut sum);
     assert!((sum.value(0) + 0.5 - 0.25e-8).abs() < 1e-16, "{}", sum.value(0) + 0.5);
     // A residual from a prediction near the target, for every loss of the residual.
     near_the_target(Squared, 1e-9);
@@ -211,12 +211,27 @@ fn predictions_that_cancel_are_seen_to_the_last_digit() {
     let softmax = SoftmaxModel::new(2, Softmax::new(2).unwrap());
     let one = Examples::dense(vec![1.0, 1.0], vec![0.0], 2).unwrap();
     let mut sum = CompensatedSum::zeros(4);
-    softmax.add_compensated(&[1e12, 1e-6, 1e12, 0.0], one.block(), &mut softmax.pass(1), &mut sum);
+    softmax.add_compensated((&[1e12, 1e-6, 1e12, 0.0], &[]), one.block(), &mut softmax.pass(1), &mut sum);
     assert!((sum.value(0) + 0.5 - 0.25e-6).abs() < 1e-16, "{}", sum.value(0) + 0.5);
     // Also if a third is far below: distances are those from the largest.
     let softmax = SoftmaxModel::new(2, Softmax::new(3).unwrap());
     let mut sum = CompensatedSum::zeros(6);
-    softmax.add_compensated(&[1e12, 1e-6, 1e12, 0.0, -1e12, 0.0], one.block(), &mut softmax.pass(1), &mut sum);
+    softmax.add_compensated((&[1e12, 1e-6, 1e12, 0.0, -1e12, 0.0], &[]), one.block(), &mut softmax.pass(1), &mut sum);
+    assert!((sum.value(0) + 0.5 - 0.25e-6).abs() < 1e-16, "{}", sum.value(0) + 0.5);
+}
+
+/// The second part of the parameters counts where the first has no digits for it.
+#[test]
+fn parameters_in_two_parts_are_added() {
+    let one = Examples::dense(vec![1.0, 0.5], vec![1e16], 2).unwrap();
+    let model = LinearModel::new(2, Squared);
+    let mut sum = CompensatedSum::zeros(2);
+    model.add_compensated((&[1e16, 0.0], &[0.25, 0.5]), one.block(), &mut model.pass(1), &mut sum);
+    assert_eq!((sum.value(0), sum.value(1)), (0.5, 0.25));
+    let softmax = SoftmaxModel::new(1, Softmax::new(2).unwrap());
+    let one = Examples::dense(vec![1.0], vec![0.0], 1).unwrap();
+    let mut sum = CompensatedSum::zeros(2);
+    softmax.add_compensated((&[1e12, 1e12], &[2e-6, 1e-6]), one.block(), &mut softmax.pass(1), &mut sum);
     assert!((sum.value(0) + 0.5 - 0.25e-6).abs() < 1e-16, "{}", sum.value(0) + 0.5);
 }
 
@@ -225,7 +240,7 @@ fn near_the_target<L: crate::Loss<f64>>(loss: L, expected: f64) {
     let near = Examples::dense(vec![1.0, 1.0], vec![1e8], 2).unwrap();
     let model = LinearModel::new(2, loss);
     let mut sum = CompensatedSum::zeros(2);
-    model.add_compensated(&[1e8, 1e-9], near.block(), &mut model.pass(1), &mut sum);
+    model.add_compensated((&[1e8, 1e-9], &[]), near.block(), &mut model.pass(1), &mut sum);
     assert!((sum.value(0) / expected - 1.0).abs() < 1e-14, "{expected}: {}", sum.value(0));
 }
 

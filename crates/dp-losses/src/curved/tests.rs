@@ -21,7 +21,7 @@ impl ModelVisitor<f64> for Quotients<'_> {
         assert_eq!(model.add_curvature(&w, block, &mut pass, &mut curvature), block.len());
         let mut gradient = |w: &[f64]| -> Vec<f64> {
             let mut sum = CompensatedSum::zeros(parameters);
-            model.add_compensated(w, block, &mut pass, &mut sum);
+            model.add_compensated((w, &[]), block, &mut pass, &mut sum);
             (0..parameters).map(|j| sum.value(j)).collect()
         };
         let mut worst = 0.0f64;

@@ -225,6 +225,21 @@ fn norms_fall_short_by_no_more_than_is_declared() {
     }
 }
 
+/// Rows whose squares underflow, with a derivative that makes their gradients large.
+#[test]
+fn no_factor_of_a_norm_underflows() {
+    for (entry, target) in [(1e-163, 1e100), (1e-155, -1e100), (3e-160, 1e20)] {
+        let data = Examples::dense(vec![entry, -entry, 0.0, entry], vec![target], 4).unwrap();
+        let model = LinearModel::<f64, _>::new(4, Squared);
+        assert_eq!(norm_laws(&model, &[0.0; 4], &[data.block()]), Ok(()));
+        let (mut pass, mut found) = (model.pass(1), [0.0]);
+        model.forward(&[0.0; 4], data.block(), &mut pass);
+        model.backward(&[0.0; 4], data.block(), &mut pass);
+        model.squared_norms(data.block(), &mut pass, &mut found);
+        assert!(found[0].sqrt() >= 3f64.sqrt() * (entry * target).abs() * (1.0 - 1e-15), "{entry}: {}", found[0]);
+    }
+}
+
 /// Squares that double precision loses in each of several partial sums, one after another.
 #[test]
 fn norms_in_double_precision_fall_short_by_what_is_declared() {

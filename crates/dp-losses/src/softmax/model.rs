@@ -10,7 +10,7 @@ use crate::compensated::{CompensatedGradient, CompensatedSum, two_sum};
 use crate::curved::Curved;
 use crate::differences::Differences;
 use crate::kernels::{ClassScratch, ClassStep, Kernels};
-use crate::linear::{is_double, subtract};
+use crate::linear::{is_double, smallest_normal, subtract};
 use crate::model::{Model, ParameterBlock};
 use crate::real::Real;
 use crate::scaled_steps::ScaledSteps;
@@ -174,13 +174,17 @@ impl<F: Real> Model<F> for SoftmaxModel<F> {
         let (residuals, n) = (&pass.scratch.residuals, batch.targets.len());
         self.check_examples(&batch, residuals.len());
         assert_eq!(out.len(), n, "one norm per example of the last backward");
+        // Neither factor loses squares that underflow, as the other may be large.
+        let smallest = smallest_normal::<F>();
+        let lost: F = convert::<f64, F>(self.dim as f64) * smallest;
+        let squared = |r: F| if r * r < smallest && r != F::zero() { smallest } else { r * r };
         for (i, square) in out.iter_mut().enumerate() {
-            *square = residuals.iter().skip(i).step_by(n).fold(F::zero(), |sum, &r| sum + r * r);
+            *square = residuals.iter().skip(i).step_by(n).fold(F::zero(), |sum, &r| sum + squared(r));
         }
         self.kernels.scale_by_squared_row_norms(
             batch.rows,
             out,
-            |norm: F, square: F| if square == F::zero() { F::zero() } else { norm * square },
+            |norm: F, square: F| if square == F::zero() { F::zero() } else { (norm + lost) * square },
             |norm, square| if square == 0.0 { 0.0 } else { norm * square },
         );
     }
@@ -239,7 +243,7 @@ impl<F: Real> SoftmaxPass<F> {
 impl<F: Real> CompensatedGradient<F> for SoftmaxModel<F> {
     fn add_compensated(
         &self,
-        parameters: &[F],
+        (parameters, rest): (&[F], &[F]),
         batch: Block<'_, F>,
         pass: &mut SoftmaxPass<F>,
         sum: &mut CompensatedSum,
@@ -252,6 +256,13 @@ impl<F: Real> CompensatedGradient<F> for SoftmaxModel<F> {
         }
         for weights in parameters.chunks_exact(dim) {
             self.kernels.predictions_in_two_parts(batch.rows, weights, &mut scratch.in_two_parts);
+        }
+        if !rest.is_empty() {
+            let mut of_rest = Vec::with_capacity(scratch.in_two_parts.len());
+            for weights in rest.chunks_exact(dim) {
+                self.kernels.predictions_in_two_parts(batch.rows, weights, &mut of_rest);
+            }
+            scratch.in_two_parts.iter_mut().zip(of_rest).for_each(|((_, low), (rest, _))| *low += rest);
         }
         let parts = &scratch.in_two_parts;
         // The residuals depend on the scores by their distances from the largest, which are computed before rounding.

@@ -211,7 +211,7 @@ impl<F: Real> ModelVisitor<F> for OfNothing<'_, F> {
         model.add_weighted_in_double(block, &mut pass, &ones, &mut wide);
         model.add_weighted_in_two_parts(block, &mut pass, &ones, &mut parts);
         model.step_scaled_tracking_norm(F::one(), F::one(), block, &mut pass, &mut sum, &mut squared_norm);
-        model.add_compensated(&start, block, &mut pass, &mut exact);
+        model.add_compensated((&start, &[]), block, &mut pass, &mut exact);
         model.add_curvature(&start, block, &mut pass, &mut curvature);
         assert!(losses.iter().all(|&norm| norm == F::zero()));
         assert!(sum == start && parts.high() == start && wide == vec![1.0; length]);

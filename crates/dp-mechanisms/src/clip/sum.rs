@@ -87,10 +87,12 @@ pub fn sensitivity_of_sum(difference: f64, bound: f64, examples: u64, microbatch
 /// * A contribution's norm is at most `C`. With a squared norm that is too small by `r u` relatively, the root's error is `(r/2 +
 ///   1) u` at most. The target (for a share of it three times), the quotient, the denominator and the root round once to double
 ///   precision, the coefficient and its product with the gradient's factor once to `F`: less than `(r + 8) u` together, including
-///   second-order terms; adding the norms of blocks rounds `K - 1` times. Where squares underflow, the norm is far below `C` and `gamma`.
+///   second-order terms; adding the norms of blocks rounds `K - 1` times. Where squares of a gradient's entries underflow, the norm is far below `C`
+///   and `gamma`.
 /// * The rounding of the sum adds the second term of [`sensitivity_of_sum`], or the terms that [`in_float`](Self::in_float) states.
 ///
 /// The caller must ensure that:
+/// * a norm that is a product loses nothing where one factor's squares underflow;
 /// * the closure adds `Σ_i c_i g_i` and nothing else, with gradients of the given norms, each coordinate of an example by one
 ///   product and one addition in the microbatch's precision, and exactly nothing for a coefficient 0, whatever the example contains;
 /// * `most_examples` bounds the batch for every data set (if the number of records is secret, it is a public bound).

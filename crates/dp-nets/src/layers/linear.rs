@@ -74,11 +74,17 @@ impl Linear {
         norms: impl Iterator<Item = &'a mut f64>,
     ) {
         let examples = input.chunks_exact(self.inputs).zip(gradient.chunks_exact(self.outputs));
+        // Squares that underflow lose no more, which matters where the input is large.
+        let lost = self.outputs as f64 * f64::MIN_POSITIVE;
+        let squared = |gradient: &[F]| match squared_norm(gradient) {
+            small if small < lost / f64::EPSILON && gradient.iter().any(|&entry| entry != F::zero()) => small + lost,
+            square => square,
+        };
         vectorised(
             #[inline(always)]
             || {
                 for (norm, (a, g)) in norms.zip(examples) {
-                    *norm = (squared_norm(a) + 1.0) * squared_norm(g);
+                    *norm = (squared_norm(a) + 1.0) * squared(g);
                 }
             },
         );

@@ -11,7 +11,7 @@ pub(super) const AUTO: Entry = Entry {
     name: "auto",
     docs: include_str!("../auto.rs"),
     about: "Chooses algorithm, settings and curves of numeric columns from public numbers alone: records, features, \
-            budget, loss. States the reason and the expected loss; takes `lambda`, `passes` and `radius`",
+            budget, loss. States the reason and the expected loss; takes `lambda`, `passes`, `radius` and `gradients`",
     relations: &[AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne],
     settings: &["lambda", "passes", "radius", "gradients"],
     data_dependent_time: true,

@@ -64,7 +64,7 @@ fn obj_pert(request: &Request<'_>) -> Result<Built, Error> {
         Some(Variant::Kst12) => Calibration::Kst12,
         Some(Variant::Rdp) => Calibration::Rdp,
         Some(Variant::Published) => {
-            return Err(conflict("variant", "three papers have published this").expected("cms11, kst12 or rdp"));
+            return Err(conflict("variant", "obj-pert has three published variants").expected("cms11, kst12 or rdp"));
         }
     };
     if settings.variant.is_some() && settings.output_noise.is_some() {

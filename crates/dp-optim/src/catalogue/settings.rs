@@ -201,10 +201,10 @@ macro_rules! settings {
 
 settings! {
     /// L2 regularisation: coefficient of (lambda/2)|w|^2 in the mean loss [default: from n, d and the budget for
-    /// strongly convex algorithms, 0.001 without privacy, otherwise 0]
+    /// strongly convex algorithms, 1/(10 n) without privacy, otherwise 0]
     lambda: f64 = "lambda", "NUMBER", FROM_0, true;
-    /// Number of passes (epochs) over the records [default: 10, more on small tables for strongly convex algorithms and
-    /// without privacy]
+    /// Number of passes (epochs) over the records [default: chosen by the algorithm: 10 for bolt-on, more on small tables
+    /// if strongly convex; 20 for dp-sgd and networks]
     passes: u64 = "passes", "NUMBER", Kind::Count { least: 1, most: u32::MAX as u64 }, true;
     /// Number of steps, for algorithms that count steps instead of passes; for dp-svrg the number of inner steps after
     /// each full gradient, where `passes` is the number of full gradients
@@ -254,7 +254,8 @@ settings! {
     clip_loss: f64 = "clip-loss", "NUMBER", ABOVE_0, false;
     /// Line search for the step length
     line_search: LineSearch = "line-search", "HOW", Kind::OneOf(names::<LineSearch>), false;
-    /// Radius of the ball around 0 onto which the weights are projected [default: 2 for bolt-on with the squared loss]
+    /// Radius of the ball around 0 onto which the weights are projected [default: chosen by bst14-*, phased-sgd and
+    /// phased-erm; 2 for bolt-on with the squared loss; otherwise none]
     radius: f64 = "radius", "NUMBER", ABOVE_0, false;
     /// Learning rate (initial step size)
     step_size: f64 = "step-size", "NUMBER", ABOVE_0, false;

@@ -16,8 +16,9 @@
 //! gradients of all records are a few, with the curvature of the first. Where a computed gradient is short enough, it is
 //! computed again at that point as a [`CompensatedGradient`](dp_losses::CompensatedGradient), which is tested: its error, see
 //! [`Risk::gradient_error`], does not grow with the number of records. If no test has passed after a number of gradients that
-//! depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes over. It contracts by
-//! `1 - γ/β` per step: after `⌈(β/γ) ln(D/τ)⌉` steps from distance at most `D` its result is within `τ` without any test.
+//! depends on public numbers only, gradient descent with compensated gradients and step `1/β` takes over, at points in two parts
+//! each. It contracts by `1 - γ/β` per step: after `⌈(β/γ) ln(2D/τ)⌉` steps from distance at most `D` its result is within `τ`
+//! without any test.
 //!
 //! Gradients are sums over chunks of records, which [`Workers`](dp_data::Workers) compute and which are added up in the order of
 //! the records: no bit depends on the number of threads.
@@ -32,6 +33,7 @@
 //! near the minimiser: Wu et al. 2017 stop on the training error instead, which is not private; see
 //! [`as_published`](crate::growth::as_published::stopped_on_training_error).
 
+use dp_losses::CompensatedSum;
 use nalgebra::{RealField, convert};
 
 use super::batches::Batches;
@@ -204,8 +206,9 @@ impl Certificate {
     }
 
     /// Returns the number of steps after which plain gradient descent is within half the tolerance of the minimiser in exact
-    /// arithmetic. Rounding takes at most the other half: an error `e` of each gradient moves a step by `e/β`, and the steps'
-    /// errors add up to at most `e/γ`.
+    /// arithmetic. Rounding takes less than the other half: an error `e` of each gradient moves a step by `e/β`, and the steps'
+    /// errors add up to at most `e/γ`, which is at most `τ/4`. The points are in two parts, since the rounding of each to one would
+    /// add up to `(β/γ) u R`; the last one is rounded once, by at most `e/(12γ)`.
     fn plain_steps(&self, start_norm: f64) -> u64 {
         let distance = start_norm + 0.5 * self.distance;
         (self.condition() * (2.0 * distance / self.tolerance).ln().max(1.0) * (1.0 + 1e-12)).ceil() as u64 + 1
@@ -407,17 +410,18 @@ where
 {
     let mut full = FullGradient::new(model, linear, certificate);
     let mut records = Records::All(batches);
-    let inverse: F = convert(1.0 / certificate.smoothness);
     let limit = 0.5 * certificate.distance;
-    let mut point = start;
-    crate::engine::project(&mut point, limit);
+    let mut start = start;
+    crate::engine::project(&mut start, limit);
+    let double = |vector: &[F]| vector.iter().map(|&entry| entry.to_subset_unchecked()).collect::<Vec<f64>>();
+    let mut point = CompensatedSum::from(double(&start));
     for _ in 0..certificate.plain_steps(limit) {
-        full.compensated_at(model, &mut records, &point, control)?;
-        for (point, &gradient) in point.iter_mut().zip(&full.gradient) {
-            *point -= inverse * gradient;
-        }
+        let (high, low): (Vec<F>, Vec<F>) =
+            point.parts().map(|(high, low)| (convert::<_, F>(high), convert::<_, F>(low))).unzip();
+        full.compensated_at(model, &mut records, (&high, &low), control)?;
+        point.add_scaled(-1.0 / certificate.smoothness, &double(&full.gradient));
     }
-    Ok(point)
+    Ok((0..start.len()).map(|j| convert(point.value(j))).collect())
 }
 
 /// Returns the Euclidean norm of a vector.

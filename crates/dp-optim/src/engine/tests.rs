@@ -375,6 +375,30 @@ fn the_fallback_certifies_by_its_count() {
     assert!(distance <= 2e-5, "{distance}");
 }
 
+/// Steps that are shorter than half a unit in the last place of the weights count, which plain descent would not take.
+#[test]
+fn the_fallback_goes_on_below_the_last_place() {
+    let (strong_convexity, smoothness, slope) = (0.01, 10.0, 0.7);
+    let risk = minimise::Risk { smoothness, linear_norm: slope, ..risk(4, strong_convexity) };
+    let least = minimise::Certificate::least_tolerance(&risk).unwrap();
+    let certificate = minimise::Certificate::new(&risk, least).unwrap();
+    let model = LinearModel::new(1, Logistic);
+    let rows = Examples::dense(vec![0.0; 4], vec![1.0; 4], 1).unwrap();
+    let mut source = MemorySource::new(rows, 1.0, 1.0);
+    let mut batches = RowBatches::new(&mut source, Order::Declared);
+    let mut control = Control::default();
+    let minimiser = -slope / strong_convexity;
+    for start in [0.0, 2.0 * minimiser] {
+        let found =
+            minimise::by_count(&model, &mut batches, vec![start], &[slope], &certificate, &mut control).unwrap();
+        let distance = (found[0] - minimiser).abs();
+        assert!(distance <= least, "{distance:e} {least:e}");
+        let mut plain: f64 = start;
+        (0..100_000).for_each(|_| plain -= (strong_convexity * plain + slope) / smoothness);
+        assert!((plain - minimiser).abs() > 2.0 * least, "{plain} {least:e}");
+    }
+}
+
 /// Delivers the same malformed blocks in each pass.
 struct Malformed(Vec<(Examples<f64>, usize)>);
 

@@ -22,7 +22,7 @@
 //! that an approximate minimiser needs for privacy: see [`as_published`].
 //!
 //! # References
-//! The dissertation behind the crate's list of errata compares it as ADMM-objP; Zhang, Khalili, Liu, "Improving the privacy
+//! Chen 2020 (dissertation, University of Georgia) compares it as ADMM-objP; Zhang, Khalili, Liu, "Improving the privacy
 //! and accuracy of ADMM-based distributed algorithms", ICML 2018, for perturbed subproblems.
 
 pub mod as_published;

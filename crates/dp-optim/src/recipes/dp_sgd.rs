@@ -1,5 +1,5 @@
-//! DP-SGD for linear models: each step draws a random batch, sums the clipped gradients, and releases the sum with Gaussian
-//! noise.
+//! DP-SGD for linear models: each step sums the clipped gradients of a random batch (dp-gd: of all records), and releases the sum
+//! with Gaussian noise.
 //!
 //! ```text
 //! for t in 1..=T:

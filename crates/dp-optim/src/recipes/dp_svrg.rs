@@ -27,7 +27,7 @@
 //! # References
 //! Johnson, Zhang, "Accelerating stochastic gradient descent using predictive variance reduction", NIPS 2013; Wang, Ye, Xu,
 //! "Differentially private empirical risk minimization revisited: faster and more general", NIPS 2017, for SVRG with noise;
-//! the dissertation behind the crate's list of errata compares it as DP-SVRG, with differences clipped to C.
+//! Chen 2020 (dissertation, University of Georgia) compares it as DP-SVRG, with differences clipped to C.
 
 mod defaults;
 mod training;

@@ -18,7 +18,7 @@
 //! and used for all passes.
 //!
 //! # References
-//! Chapter 3 of a dissertation on Rényi-differentially private optimisation (2020), Algorithms 3.1 to 3.3 and Theorems 3.1 and
+//! Chen 2020 (dissertation, University of Georgia), chapter 3, Algorithms 3.1 to 3.3 and Theorems 3.1 and
 //! 3.2; in place of Theorem 3.2 the exact Gaussian curve is averaged over the positions. Zhang, Zheng, Mou, Wang, "Efficient
 //! private ERM for smooth objectives", IJCAI 2017 (OutPert-GD). Published formulas that are wrong are in [`as_published`].
 

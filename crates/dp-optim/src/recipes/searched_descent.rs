@@ -48,7 +48,7 @@
 //! Sums are computed on a grid, so that they are exact; the public part of `q_i` is rounded to the same grid.
 //!
 //! # References
-//! Chapter 5 of a dissertation on Rényi-differentially private optimisation (2020): Algorithms 5.1 to 5.3, corrected:
+//! Chen 2020 (dissertation, University of Georgia), chapter 5: Algorithms 5.1 to 5.3, corrected:
 //! the interval above, losses and gradients on one scale, public divisors, a fresh batch for each access, a filter.
 //! Lee, Kifer, "Concentrated differentially private gradient descent with adaptive per-iteration privacy budget", KDD
 //! 2018 (DP-AGD). Whitehouse, Ramdas, Rogers, Wu, "Fully-adaptive composition in differential privacy", 2023 (the

@@ -95,7 +95,8 @@ def _of_pandas(name: str, series: Any) -> Column:
 
 def _of_polars(name: str, series: Any) -> Column:
     dtype = series.dtype
-    is_number = bool(dtype.is_integer() or dtype.is_float())
+    # numpy has no integers of 128 bits.
+    is_number = bool(dtype.is_integer() or dtype.is_float()) and "128" not in str(dtype)
 
     def cells(start: int, stop: int) -> tuple[Kind, Any]:
         part = series.slice(start, stop - start)
@@ -130,12 +131,22 @@ def selected(frame: Any, names: Any) -> Any:
     return frame[[frame.columns[there.index(name)] for name in names]]
 
 
-def of_frame(frame: Any) -> list[Column]:
-    """Returns the columns of a frame."""
+def check_names(frame: Any) -> list[str]:
+    """Returns the names of the columns of a frame; refuses one that occurs twice.
+
+    Raises:
+        DataError: ``csv.duplicate_column``.
+    """
     names = [str(name) for name in frame.columns]
     twice = next((name for i, name in enumerate(names) if name in names[:i]), None)
     if twice is not None:
         raise DataError(f"two columns are named `{twice}`", "csv.duplicate_column", twice)
+    return names
+
+
+def of_frame(frame: Any) -> list[Column]:
+    """Returns the columns of a frame."""
+    names = check_names(frame)
     if library(frame) == "pandas":
         return [_of_pandas(name, frame.iloc[:, i]) for i, name in enumerate(names)]
     return [_of_polars(name, frame.get_column(name)) for name in names]

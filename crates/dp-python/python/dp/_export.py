@@ -60,17 +60,19 @@ def pipeline(estimator: Any) -> Any:
     place = {name: i for i, name in enumerate(named if named is not None else numbered(estimator.n_features_in_))}
     transformers: list[Any] = []
     kept: list[int] = []
+    sources: set[str] = set()
     first = 0
     for column in encoder["input"]["table"]["columns"]:
         kind = column["kind"]["type"]
         if kind == "drop":
             continue
-        if column.get("source", column["name"]) not in place:
+        source = column.get("source", column["name"])
+        if source not in place or source in sources:
             raise _refused(f"column `{column['name']}`")
+        sources.add(source)
         transformer = _transformer(column, encoding)
         width = len(column["kind"]["categories"]) if kind == "categorical" else 1
         if transformer is not None:
-            source = column.get("source", column["name"])
             selected = [source] if named is not None else [place[source]]
             transformers.append((column["name"], transformer, selected))
             kept += range(first, first + width)

@@ -50,6 +50,8 @@ class Lineage:
 
 
 _lineages: weakref.WeakKeyDictionary[Any, Lineage] = weakref.WeakKeyDictionary()
+# Those of pickles, which outlive their estimators.
+_pickled: dict[str, Lineage] = {}
 _lock = threading.Lock()
 _process = uuid.uuid4().hex
 
@@ -59,6 +61,8 @@ def _after_fork() -> None:
     global _lock, _process
     _lock = threading.Lock()
     _process = uuid.uuid4().hex
+    for one in (*_lineages.values(), *_pickled.values()):
+        one.is_from_elsewhere = one.has_clones
 
 
 if hasattr(os, "register_at_fork"):
@@ -87,6 +91,8 @@ def join(copy: Any, estimator: Any) -> None:
 def state(estimator: Any) -> tuple[str, int, bool, str]:
     """Returns what a pickle keeps of a lineage."""
     kept = lineage(estimator)
+    with _lock:
+        _pickled[kept.token] = kept
     return kept.token, kept.fits, kept.has_clones, _process
 
 
@@ -94,8 +100,8 @@ def restore(estimator: Any, kept: tuple[str, int, bool, str]) -> None:
     """Sets the lineage of an estimator from a pickle: the one of this process, if it is known here."""
     token, fits, has_clones, process = kept
     with _lock:
-        known = next((one for one in _lineages.values() if one.token == token), None)
-        _lineages[estimator] = known or Lineage(token, fits, has_clones, has_clones and process != _process)
+        known = _pickled.setdefault(token, Lineage(token, fits, has_clones, has_clones and process != _process))
+        _lineages[estimator] = known
 
 
 @contextmanager

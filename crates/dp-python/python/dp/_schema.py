@@ -39,12 +39,24 @@ def _strings(texts: Iterable[str]) -> str:
     return "[" + ", ".join(quoted(text) for text in texts) + "]"
 
 
+def shown(value: Any) -> str:
+    """Returns a value as text, shortened; an int may have more digits than Python prints."""
+    try:
+        text = repr(value)
+    except ValueError:
+        return "a number of very many digits"
+    return text if len(text) <= 100 else f"{text[:100]}..."
+
+
 def _number(value: Any, where: str) -> float:
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise DpError(f"{where} is {value!r}", "usage.value", where, "a number")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
     if not math.isfinite(number):
-        raise DpError(f"{where} is {value!r}", "usage.value", where, "a finite number")
+        raise DpError(f"{where} is {shown(value)}", "usage.value", where, "a finite number")
     return number
 
 
@@ -129,7 +141,7 @@ def _each(bounds: Any, columns: Sequence[Column]) -> list[Any]:
         return [bounds.get(column.name, _OF_ITSELF) for column in columns]
     try:
         pair = np.asarray(bounds, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         pair = np.empty(0)
     width = len(columns)
     if pair.shape == (2,):
@@ -137,7 +149,7 @@ def _each(bounds: Any, columns: Sequence[Column]) -> list[Any]:
     if pair.shape == (width, 2):
         return [(float(low), float(high)) for low, high in pair]
     raise DpError(
-        f"bounds is of shape {pair.shape}" if pair.size else f"bounds is {bounds!r}",
+        f"bounds is of shape {pair.shape}" if pair.size else f"bounds is {shown(bounds)}",
         "usage.value",
         "bounds",
         f"(min, max), {width} of them, a dictionary by column, or 'from-data'",

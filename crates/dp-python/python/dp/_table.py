@@ -108,6 +108,9 @@ class TableEstimator(Certified):
             name, kind, texts = _dp.label_of_schema(schema)
             classes = self._label_of_schema(kind, texts, y)
         else:
+            if self.assume_public is not None:
+                message = "assume_public is given without a schema: bounds say what was taken from the data"
+                raise DpError(message, "usage.conflict", "assume_public", "nothing beside bounds")
             label, is_reviewed, classes = self._label_section(name, y)
             used = [column for column in columns if column.name != self.unit]
             named = getattr(self, "feature_names_in_", None) is not None
@@ -159,7 +162,7 @@ class TableEstimator(Certified):
             options["curves"] = 0 if self.curves in (None, "none") else self.curves
         if isinstance(self.fourier, dict):
             unknown = set(self.fourier) - {"features", "bandwidth", "seed", "if_better"}
-            if unknown or "features" not in self.fourier:
+            if unknown or self.fourier.get("features") is None:
                 raise DpError(
                     f"fourier is {self.fourier!r}",
                     "usage.value",
@@ -179,6 +182,10 @@ class TableEstimator(Certified):
             raise ValueError(f"Found input variables with inconsistent numbers of samples: {[rows, label.rows]}")
         if any(column.name == label.name for column in columns):
             raise DpError(f"X has a column with the name of the label: {label.name!r}", "csv.duplicate_column", "X")
+        for text in (schema, *(column.name for column in columns)):
+            if any("\ud800" <= character <= "\udfff" for character in text):
+                message = "a name, a category or a class has half of a surrogate pair"
+                raise DpError(message, "usage.value", None, "text that UTF-8 can hold")
         options["seed"] = _arguments.seed(self.random_state, stacklevel=5)
         # Those of a search.
         options.update(getattr(self, "_choice", {}))
@@ -206,11 +213,12 @@ class TableEstimator(Certified):
                 "curves='none', without fourier, makes a model of lines"
             )
         coefficients, constants = form
-        # A column that was left out has the coefficient 0.
+        # A column that was left out has the coefficient 0. Categories have several, and columns that read one source have each
+        # their own: those stay in the order of the features.
         given = getattr(self, "feature_names_in_", None)
         names = numbered(self.n_features_in_) if given is None else [str(name) for name in given]
         used = self.model_.columns
-        if names != used and set(used) <= set(names):
+        if names != used and set(used) <= set(names) and coefficients.shape[1] == len(used):
             of_used = coefficients
             coefficients = np.zeros((len(of_used), len(names)))
             coefficients[:, [names.index(name) for name in used]] = of_used
@@ -226,6 +234,9 @@ class TableEstimator(Certified):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Returns scores or probabilities, and predictions."""
         check_is_fitted(self)
+        if on_unknown is not None and not isinstance(on_unknown, str):
+            expected = "'other', 'error' or 'skip'"
+            raise DpError(f"on_unknown is {on_unknown!r}", "usage.value", "on_unknown", expected)
         columns = self._read(X, reset=False)
         named = [(column.name, column.chunk) for column in columns]
         values, predictions = self.model_.predict(
@@ -251,7 +262,7 @@ class TableEstimator(Certified):
         """Returns a fitted pipeline of scikit-learn with the same predictions, for a model of lines.
 
         Such a model has ``curves='none'`` and no ``fourier``. The pipeline holds none of our classes. Scores agree to rounding
-        errors.
+        errors; those of ``threshold='base-rate'`` are without the threshold.
         """
         from dp import _export
 

@@ -174,10 +174,10 @@ class Answer:
         array([0. , 0.5, 1. ])
 
         Raises:
-            DpError: ``usage.value`` for fewer than two points.
+            DpError: ``usage.value`` for fewer than two points, or more than a million.
         """
-        if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or points < 2:
-            raise DpError(f"points is {points!r}", "usage.value", "points", "a whole number of at least 2")
+        if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or not 2 <= points <= _MOST_POINTS:
+            raise DpError(f"points is {points!r}", "usage.value", "points", f"a whole number from 2 to {_MOST_POINTS}")
         found = [Curve(np.array(type_one), np.array(type_two)) for type_one, type_two in self._questions.trade_off(points)]
         return found[0] if self._shape == () else found
 
@@ -185,6 +185,8 @@ class Answer:
 _COUNTS = {"steps", "batch_size", "records", "group", "dim", "buckets"}
 
 _LARGEST_EXACT = 2**53
+
+_MOST_POINTS = 1_000_000
 
 
 def _index(array: NDArray[Any], flat: int) -> str:
@@ -208,7 +210,10 @@ def _array(name: str, value: Any) -> NDArray[Any]:
         usable = np.array([isinstance(item, (int, float)) and not isinstance(item, bool) for item in array.ravel()])
         if not usable.all():
             raise _refused(name, array, ~usable, "a number")
-        array = array.astype(np.float64)
+        try:
+            array = array.astype(np.float64)
+        except OverflowError:
+            raise DpError(f"{name} holds a number beyond 1e308", "usage.value", name, "finite numbers") from None
     if array.dtype.kind not in "iuf" and array.size:
         raise DpError(
             f"{name} holds {array.dtype} in place of numbers", "usage.value", name, "a number, or an array of numbers"

@@ -87,6 +87,8 @@ class Event:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the event as an object of JSON."""
+        if not hasattr(self, "type"):
+            raise DpError("the base class of events is no event", "account.event", "event", "one of its subclasses")
         return {"type": self.type, **_members(self)}
 
     def to_json(self) -> str:
@@ -96,6 +98,8 @@ class Event:
         except ValueError as error:
             message = f"a number of the event is not finite: {error}"
             raise DpError(message, "account.event", "event") from None
+        except RecursionError:
+            raise DpError("the event is nested too deep", "account.event", "event") from None
 
     @staticmethod
     def from_json(text: str) -> Event:

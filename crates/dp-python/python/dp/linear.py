@@ -27,7 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from dp import _schema
 from dp._table import TableEstimator, check_finite
-from dp.errors import DpError
+from dp.errors import DataError, DpError
 
 __all__ = ["DPLinearSVC", "DPLogisticRegression", "DPRidge"]
 
@@ -230,7 +230,10 @@ class DPRidge(RegressorMixin, TableEstimator):  # type: ignore[misc]
 
     def _target(self, y: NDArray[Any]) -> NDArray[np.float64]:
         if y.dtype.kind == "O":
-            y = y.astype(np.float64)
+            try:
+                y = y.astype(np.float64)
+            except (TypeError, ValueError, OverflowError):
+                raise DataError("y holds something else than numbers", "usage.value", "y", "finite numbers") from None
         if y.dtype.kind not in "iufb":
             raise DpError(f"y is of type {y.dtype}", "usage.value", "y", "numbers")
         y = np.asarray(y, dtype=np.float64)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
-from dp import _arguments, _dp, _fits
+from dp import _arguments, _columns, _dp, _fits
 from dp._certified import Certified, numbered, refuse_keywords
-from dp.errors import DpError
+from dp.errors import DataError, DpError
 
 __all__ = ["DPRanker"]
 
@@ -61,6 +61,8 @@ class DPRanker(Certified):
     thin: bool = False
 
     def _matrix(self, X: Any, reset: bool) -> NDArray[np.float64]:
+        if _columns.is_frame(X):
+            _columns.check_names(X)
         return np.ascontiguousarray(validate_data(self, X, reset=reset, dtype=np.float64))
 
     def fit(self, X: Any, y: Any, group: Any = None, qid: Any = None, **refused: Any) -> DPRanker:
@@ -115,6 +117,10 @@ class DPRanker(Certified):
         return np.asarray(model.weights)
 
 
+def _is_missing(identifier: Any) -> bool:
+    return identifier is None or type(identifier).__name__ in ("NAType", "NaTType") or bool(identifier != identifier)
+
+
 def _sizes(rows: int, group: Any, qid: Any) -> NDArray[np.uint64]:
     """Returns the number of documents of each list."""
     if (group is None) == (qid is None):
@@ -134,6 +140,8 @@ def _sizes(rows: int, group: Any, qid: Any) -> NDArray[np.uint64]:
     ids = np.asarray(qid)
     if ids.shape != (rows,):
         raise DpError(f"qid is of shape {ids.shape}", "usage.value", "qid", f"one identifier for each of {rows} rows")
+    if any(_is_missing(one) for one in ids.tolist()):
+        raise DataError("qid has missing values", "usage.value", "qid", "an identifier for each row")
     starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]]))
     if len(set(ids[starts].tolist())) < len(starts):
         raise DpError(

@@ -111,6 +111,8 @@ class Plan:
         self._steps = _dp.NoisySteps.start(options)
         self._process = _fits.process()
         self._attached: Any = None
+        # The steps left when the last batch of a loader was handed out.
+        self._left_at_batch: int | None = None
 
     def __reduce__(self) -> Any:
         raise TypeError("a plan holds the state of its noise, which must not exist twice: it cannot be copied or pickled")
@@ -140,6 +142,15 @@ class Plan:
     def steps_left(self) -> int:
         """The number of steps that were not taken yet."""
         return self._steps.left
+
+    def _hand_out(self) -> None:
+        self._left_at_batch = self.steps_left
+
+    def _check_last_step(self) -> None:
+        if self.steps_left == self._left_at_batch:
+            message = "the last batch had no step: which batches are omitted may depend on records"
+            expected = "one step on each batch: BatchMemoryManager splits those that memory does not hold"
+            raise PrivacyError(message, "privacy.steps", "loader", expected)
 
     def batches(self) -> Iterator[NDArray[np.int64]]:
         """Yields the batches of an epoch, or those that are left: positions of records, in no particular order.
@@ -190,8 +201,10 @@ class Plan:
         Raises:
             DpError: for arguments that are not usable; PrivacyError if the training has ended already.
         """
-        if not isinstance(clipped_by, str) or not 0 < len(clipped_by.encode()) <= _LONGEST_NAME:
+        if not isinstance(clipped_by, str) or not 0 < len(clipped_by.encode(errors="replace")) <= _LONGEST_NAME:
             raise DpError(f"clipped_by is {clipped_by!r}", "usage.value", "clipped_by", "the name of a program")
+        if isinstance(public, str) or not isinstance(public, Sequence):
+            raise DpError(f"public is {public!r}", "usage.value", "public", "a list of names")
         unknown = [name for name in public if name not in weights]
         if unknown:
             raise DpError(f"public names {unknown[0]!r}", "usage.value", "public", f"some of {sorted(weights)}")

@@ -128,7 +128,7 @@ def loader(plan: Plan, dataset: Any, *, collate_fn: Callable[[list[Any]], Any] |
 
     Raises:
         DpError: for a data set of another size, and options that say how batches are made; PrivacyError, on the way to the next
-            batch, if the last one had no step.
+            batch or epoch, and by :func:`finish`, if the last one had no step.
     """
     if len(dataset) != plan.records:
         message = f"the data set has {len(dataset)} records"
@@ -148,13 +148,12 @@ class _Loader(DataLoader):  # type: ignore[misc]
         super().__init__(dataset, **options)
 
     def __iter__(self) -> Iterator[Any]:
+        # Also after a loop that an error ended.
+        self._plan._check_last_step()
         for batch in super().__iter__():
-            left = self._plan.steps_left
+            self._plan._hand_out()
             yield batch
-            if self._plan.steps_left == left:
-                message = "the last batch had no step: which batches are omitted may depend on records"
-                expected = "one step on each batch: BatchMemoryManager splits those that memory does not hold"
-                raise PrivacyError(message, "privacy.steps", "loader", expected)
+            self._plan._check_last_step()
 
 
 class _Batches:
@@ -202,8 +201,10 @@ def finish(plan: Plan, model: Any) -> Release:
     Frozen parameters and buffers were not trained with noise: the certificate names them as public.
 
     Raises:
-        DpError: for a model with other parameters than the optimizer's; PrivacyError if the training has ended already.
+        DpError: for a model with other parameters than the optimizer's; PrivacyError if the training has ended already, or the
+            last batch of the loader had no step.
     """
+    plan._check_last_step()
     optimizer = plan._attached
     if optimizer is None:
         raise DpError("the plan has no optimizer", "usage.missing", "plan", "attach(optimizer, plan) before the first step")

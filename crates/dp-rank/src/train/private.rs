@@ -52,7 +52,7 @@
 //! distance; and a step may add a public part of all lists.
 //!
 //! # References
-//! Dissertation on Renyi-DP optimisers and private ranking, chapter 6, Algorithm 6.1 (PrivBR), corrected as described. It
+//! Chen 2020 (dissertation, University of Georgia), chapter 6, Algorithm 6.1 (PrivBR), corrected as described. It
 //! protects grades; the other modes are added here.
 
 pub(crate) mod contribution;
@@ -182,7 +182,8 @@ impl<L: ListLoss, P: Protect> PrivateRanking<L, P> {
         let at = |std_dev: f64| RankingDerivation {
             lists,
             parameters,
-            batch_size: self.batch_size,
+            // A batch is of all lists at most.
+            batch_size: self.batch_size.min(lists),
             updates: self.descent.updates,
             clipping: self.clipping,
             std_dev,

@@ -61,7 +61,7 @@ pub(super) fn sparse_truth() -> Vec<f64> {
 /// log-odds `⟨m, s⟩ - ι`, ι standard normal.
 ///
 /// # References
-/// Chapter 4 of a dissertation on Rényi-differentially private optimisation (2020), section 4.6.3.
+/// Chen 2020 (dissertation, University of Georgia), section 4.6.3.
 pub(super) fn sparse_model(train: usize, test: usize) -> (Table, Table) {
     let (truth, mut rng) = (sparse_truth(), StdRng::seed_from_u64(seed::of("sparse-model")));
     let mut rows = |count: usize| {

@@ -3,6 +3,7 @@
 use crate::protection::Meaning;
 use crate::wording;
 use dp_accountant::Interval;
+use dp_accountant::guarantee::Unit;
 use serde::Serialize;
 
 use super::choices::{Choice, Unknown, accountant_of};
@@ -58,7 +59,10 @@ pub struct Answer {
     pub adjacency: &'static str,
     /// True if the number of records is public.
     pub n_public: bool,
-    /// Number of records that the guarantee covers at once; absent for one.
+    /// The unit that the events are about; absent for a record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// Number of units that the guarantee covers at once; absent for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<u64>,
     /// The theorem behind the promise.
@@ -119,6 +123,7 @@ impl Answer {
             accountant: accountant_of(theorem),
             adjacency: question.relation.as_str(),
             n_public: question.relation.n_public(),
+            unit: Some(&question.unit).filter(|unit| **unit != Unit::Record).map(Unit::to_string),
             group: Some(question.group).filter(|group| *group > 1),
             theorem: theorem.to_string(),
             noise_multiplier: solution.noise_multiplier,
@@ -159,7 +164,7 @@ impl Answer {
 
     /// Formats the answer as text; the computed number comes first.
     pub fn text(&self) -> String {
-        let given = wording::delta;
+        let (given, unit) = (wording::delta, self.unit.as_deref().unwrap_or("record"));
         let own = |key: &str, otherwise: String| if self.solved == key { self.solved_text() } else { otherwise };
         let interval_of_delta = self.delta_lower.zip(self.delta_upper).map(|(lower, upper)| interval(lower, upper));
         let mut rows = vec![
@@ -180,9 +185,11 @@ impl Answer {
         }
         rows.extend([
             ("adjacency", "adjacency", self.adjacency.to_owned()),
-            ("adjacency", "", wording::relation(self.adjacency, self.n_public).to_owned()),
+            ("adjacency", "", wording::covers(self.adjacency, self.n_public, unit).to_owned()),
         ]);
-        rows.extend(self.group.map(|group| ("group", "group", format!("the same of any {group} records at once"))));
+        rows.extend(self.unit.clone().map(|unit| ("unit", "unit", unit)));
+        let units = if unit == "record" { "records" } else { "units" };
+        rows.extend(self.group.map(|group| ("group", "group", format!("the same of any {group} {units} at once"))));
         rows.extend([
             ("accountant", "accountant", self.accountant.to_owned()),
             ("theorem", "theorem", self.theorem.clone()),
@@ -204,6 +211,6 @@ pub fn interval(lower: f64, upper: f64) -> String {
             (wording::rounded_down(lower, INTERVAL_DIGITS), wording::rounded_up(upper, INTERVAL_DIGITS));
         format!("certified: between {lower} and {upper}")
     } else {
-        "certified from above; no certified lower bound".to_owned()
+        "certified upper bound only".to_owned()
     }
 }

@@ -43,8 +43,10 @@ pub struct Question {
     pub delta: f64,
     /// The neighbouring relation.
     pub relation: AdjacencyKind,
-    /// Number of records that the guarantee covers at once.
+    /// Number of units that the guarantee covers at once.
     pub group: u64,
+    /// The unit that the events are about.
+    pub unit: Unit,
     /// The accountant that answers.
     pub accountant: Accountant,
 }
@@ -68,6 +70,7 @@ impl Question {
             // Under replacement, a Poisson sample is a different event.
             relation: request.adjacency.unwrap_or(AdjacencyKind::AddRemoveOne),
             group: request.group.unwrap_or(1),
+            unit: request.unit,
             accountant: request.accountant,
             job: request.job,
         };
@@ -123,8 +126,8 @@ impl Question {
     /// Returns the unit that the guarantee is for.
     pub fn unit(&self) -> Unit {
         match self.group {
-            1 => Unit::Record,
-            size => Unit::Group { size, of: Box::new(Unit::Record) },
+            1 => self.unit.clone(),
+            size => Unit::Group { size, of: Box::new(self.unit.clone()) },
         }
     }
 
@@ -200,9 +203,12 @@ impl Given {
             return Err(value("delta", delta).expected("0, or a number in [1e-300, 1)"));
         }
         if let Some(epsilon) = request.epsilon
-            && !(epsilon == 0.0)
+            && !(epsilon == 0.0 || (EPSILONS.0..=EPSILONS.1).contains(&epsilon))
         {
-            within("epsilon", epsilon, EPSILONS)?;
+            return Err(value("epsilon", epsilon).expected("0, or a number in [1e-9, 1e6]"));
+        }
+        if request.group == Some(0) {
+            return Err(value("group", 0.0).expected("a whole number of at least 1"));
         }
         let sampling_rate = sampling_rate(request)?;
         let steps = steps(request, sampling_rate)?;
@@ -367,7 +373,7 @@ fn mismatch(question: &Question, asked: AdjacencyKind, relations: Relations) -> 
     let (what, needed) = match (&question.job, question.sampling) {
         (Job::Dpsgd, Sampling::WithoutReplacement) => (
             "amplification by sampling without replacement is proved",
-            "a theorem for batches of fixed size where a record comes or goes; with Poisson sampling there is one \
+            "a theorem for batches of fixed size under add-remove; with Poisson sampling there is one \
              under add-remove",
         ),
         (Job::RandomizedResponse { .. }, _) => {

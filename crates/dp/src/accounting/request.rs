@@ -1,6 +1,7 @@
 //! A question as asked: all numbers optional, nothing checked.
 
 use dp_accountant::certificate::Certificate;
+use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, DpEvent};
 use serde::Deserialize;
 use serde_json::Value;
@@ -112,8 +113,10 @@ pub struct Request {
     pub adjacency: Option<AdjacencyKind>,
     /// True if the number of records is public.
     pub n_public: Option<bool>,
-    /// Number of records that the guarantee covers at once.
+    /// Number of units that the guarantee covers at once.
     pub group: Option<u64>,
+    /// The unit that the events are about.
+    pub unit: Unit,
     /// The accountant that answers.
     pub accountant: Accountant,
 }
@@ -136,6 +139,7 @@ impl Request {
             adjacency: None,
             n_public: None,
             group: None,
+            unit: Unit::Record,
             accountant: Accountant::Auto,
         }
     }
@@ -154,6 +158,7 @@ impl Request {
         let mut request = Self::new(Job::Event(Box::new(certificate.event.clone())));
         request.adjacency = Some(certificate.adjacency);
         request.n_public = Some(certificate.adjacency.n_public());
+        request.unit = certificate.unit.clone();
         Ok(request)
     }
 

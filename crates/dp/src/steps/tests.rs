@@ -59,9 +59,9 @@ fn every_sum_has_noise_of_the_stated_size() {
         let (n, mut all) = (100_000, 0.0);
         for _ in 0..3 {
             run.batch().unwrap();
-            let mut sum = vec![from(7.0); n];
+            let mut sum = vec![from(0.125); n];
             run.add(&mut sum).unwrap();
-            let noise = sum.iter().map(|x| into(*x) - 7.0);
+            let noise = sum.iter().map(|x| into(*x) - 0.125);
             let (mean, square) = noise.fold((0.0, 0.0), |(mean, square), z| (mean + z, square + z * z));
             // Five standard errors: a false alarm in a million draws of the seed.
             let size = n as f64;
@@ -84,8 +84,6 @@ fn steps_that_were_not_paid_for_or_have_no_batch_are_refused() {
     run.batch().unwrap();
     assert!(run.batch().unwrap_err().to_string().contains('2'));
     // Refusals take no step, and no noise.
-    let mut unusable = vec![f64::NAN, 0.0, 0.0, 0.0];
-    assert!(run.add(&mut unusable).is_err() && unusable[1] == 0.0);
     assert_eq!(run.left(), 2);
     run.add(&mut sum()).unwrap();
     let mut longer = vec![0.0; 5];
@@ -94,6 +92,26 @@ fn steps_that_were_not_paid_for_or_have_no_batch_are_refused() {
     let mut third = sum();
     assert!(run.add(&mut third).is_err() && third == sum());
     assert_eq!((run.left(), run.batches_left()), (0, 0));
+}
+
+/// Whether a sum is usable depends on records, so that nothing is certified after one that is not.
+#[test]
+fn sums_of_no_clipped_gradients_end_the_training() {
+    for times in [f64::NAN, f64::INFINITY, 1e300, 1e18, 1.0 + 2.0 * MARGIN] {
+        let mut run = Steps::start(SHAPE, 3.0, delta(), Some(3)).unwrap();
+        let first = run.batch().unwrap().len();
+        run.add(&mut [SHAPE.clipping_norm * first as f64, 0.0]).unwrap();
+        let wrong = times * SHAPE.clipping_norm * run.batch().unwrap().len().max(first) as f64;
+        let mut sum = [wrong, 0.0];
+        assert!(run.add(&mut sum).unwrap_err().to_string().contains("ended the training"), "{wrong}");
+        assert_eq!(sum[1], 0.0);
+        assert!(run.batch().is_err() && run.add(&mut [0.0, 0.0]).is_err());
+        let finished = run.finish("0".repeat(64), "someone's program 1.0", Vec::new(), BTreeMap::new());
+        assert!(finished.unwrap_err().to_string().contains("ended the training"), "{wrong}");
+    }
+    for size in [1e-200, 1.0, 1e200] {
+        assert!((norm(&[3.0 * size, 4.0 * size]) / size - 5.0).abs() < 1e-14);
+    }
 }
 
 #[test]

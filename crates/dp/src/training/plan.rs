@@ -127,7 +127,7 @@ impl Training {
         ];
         let advice = without.advice.map(|advice| Advice {
             reason: format!(
-                "the better of two models, without and with {} random Fourier features, by their mistakes on other records; without \
+                "the better of two models, without and with {} random Fourier features, by their errors on held-out records; without \
                  them: {}",
                 tried.features, advice.reason
             ),

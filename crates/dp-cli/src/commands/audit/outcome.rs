@@ -88,7 +88,7 @@ impl Finding {
         let statement = report::statement(&self.audit);
         let mut text: String = statement.lines().map(|line| format!("{}\n", one_line(line))).collect();
         if let Some(distance) = &self.distance {
-            let convicts = if distance.holds() { "" } else { " CONVICTS" };
+            let convicts = if distance.holds() { "" } else { " REFUTES" };
             text.push_str(&format!("  {}{convicts}\n", distance_in_words(distance)));
         }
         if let Some(Pilot { tried, of, trials, .. }) = self.pilot {

@@ -26,13 +26,13 @@ pub const TERMS: &[Term] = &[
     },
     Term {
         names: &["adjacency", "neighbouring-relation", "neighbors"],
-        text: "Which pairs of data sets a guarantee compares: those that differ in one record under add-remove or replace-one. \
+        text: "It states which pairs of data sets a guarantee compares: those that differ in one record under add-remove or replace-one. \
                Guarantees under different relations do not compose, and their epsilons are not comparable.",
     },
     Term {
         names: &["amplification", "subsampling"],
         text: "A step that uses a random part of the records protects each record more than the same step on all of them. It \
-               needs batches that are drawn at random in secret and an analysis of that very sampling.",
+               needs batches that are drawn at random in secret and an analysis of this sampling.",
     },
     Term {
         names: &["auc", "roc"],
@@ -71,7 +71,7 @@ pub const TERMS: &[Term] = &[
     },
     Term {
         names: &["composition"],
-        text: "The joint guarantee of several releases on the same people. Epsilons add up at most; the exact figure is \
+        text: "The joint guarantee of several releases on the same people. The joint epsilon is at most the sum; the exact figure is \
                smaller, about the square root of the number of releases times one epsilon for Gaussian noise. `dp account` \
                computes it.",
     },
@@ -140,7 +140,10 @@ pub const TERMS: &[Term] = &[
                known L2 sensitivity. In few dimensions it is smaller than Gaussian noise.",
     },
     Term { names: &["learning-rate", "step-size"], text: "The factor of the gradient in an update of the weights." },
-    Term { names: &["noise-multiplier"], text: "The standard deviation of the noise divided by the sensitivity." },
+    Term {
+        names: &["noise-multiplier"],
+        text: "The scale of the noise (for Gaussian noise its standard deviation) divided by the sensitivity.",
+    },
     Term {
         names: &["null-record"],
         text: "A record whose contribution to every sum is 0. It takes the place of a record that is left out, so that the \

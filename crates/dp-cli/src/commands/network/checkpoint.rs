@@ -64,7 +64,7 @@ pub(super) fn keeper<'c>(
     if let Some(Resumed { checkpoint, .. }) = resumed {
         plan.check_checkpoint(checkpoint).map_err(|error| at_file(error.into(), path))?;
     } else if path.exists() {
-        open(path)?;
+        read(&open(path)?, path)?;
         console.warn("the checkpoint of an earlier training is replaced: what that training has cost adds to this one");
     }
     let steps = plan.training().method.steps();
@@ -123,15 +123,19 @@ fn is_at(file: &File, path: &Path) -> bool {
 pub(super) fn resumed(config: &NetworkConfig) -> Result<Option<Resumed>, Failure> {
     let Some(path) = config.checkpoint.as_deref().filter(|_| config.resume) else { return Ok(None) };
     let held = open(path)?;
-    let bytes = memory::read(&held, LARGEST, "the checkpoint").map_err(|error| {
+    let checkpoint = read(&held, path)?.after_loss();
+    Ok(Some(Resumed { checkpoint, _held: held }))
+}
+
+fn read(file: &File, path: &Path) -> Result<Checkpoint, Failure> {
+    let bytes = memory::read(file, LARGEST, "the checkpoint").map_err(|error| {
         let failure = match memory::of_io(&error) {
             Some(error) => error.into(),
             None => Failure::new(ExitStatus::Failed, "file.open", format!("cannot read the checkpoint: {error}")),
         };
         at_file(failure, path)
     })?;
-    let checkpoint = Checkpoint::parse(&bytes).map_err(|error| at_file(error.into(), path))?;
-    Ok(Some(Resumed { checkpoint: checkpoint.after_loss(), _held: held }))
+    Checkpoint::parse(&bytes).map_err(|error| at_file(error.into(), path))
 }
 
 impl Keeper<'_> {
@@ -154,7 +158,9 @@ impl Keeper<'_> {
             Ok(held) => (self.held, self.begun) = (held, begun),
             Err(failure) => {
                 cancelled.store(true, Ordering::Relaxed);
-                self.failure = Some(failure);
+                let help = "the last checkpoint is still there, and the steps since then are paid for: make room, then run the \
+                            same command with --resume";
+                self.failure = Some(failure.help(help));
                 return;
             }
         }

@@ -194,6 +194,7 @@ fn check_applicable(args: &TrainArgs) -> Result<(), Failure> {
         ("--loss", args.loss.is_some()),
         ("--one-vs-all", args.one_vs_all.is_some()),
         ("--threshold", args.threshold != args::Threshold::default()),
+        ("--anyway", args.anyway),
         ("--huber-width", args.huber_width.is_some()),
     ];
     match given.into_iter().find(|(_, is_given)| *is_given) {

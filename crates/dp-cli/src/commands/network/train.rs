@@ -6,6 +6,7 @@ use std::time::Instant;
 use dp::network::{Checkpoint, Method, NetworkPlan, NetworkStep, NetworkTrainError, NetworkTraining};
 use dp::report;
 use dp::training::suggested_delta;
+use dp_accountant::work;
 use dp_data::images::Shape;
 use dp_mechanisms::rng::{ReleaseRng as _, SeededRng};
 use dp_optim::Error;
@@ -125,7 +126,9 @@ fn dry_run(config: &NetworkConfig, n: Option<u64>, console: &Console) -> Result<
 
 /// Refuses settings that are wrong for every number of images, before one is read. Which noise meets a budget depends on it.
 fn check_settings(config: &NetworkConfig) -> Result<(), Failure> {
-    match method(config, config.settings.batch_size.unwrap_or_default().clamp(1 << 20, 1 << 40)) {
+    let made_up = config.settings.batch_size.unwrap_or_default().clamp(1 << 20, 1 << 40);
+    // Without work for the noise.
+    match work::limited(0.0, || method(config, made_up)).value {
         Ok(_) | Err(Error::Accountant(_)) => Ok(()),
         Err(error) => Err(refusal(&error)),
     }

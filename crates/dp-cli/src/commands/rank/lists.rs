@@ -178,11 +178,8 @@ impl ListsConfig {
                     (encoding.is_some(), "--encoding"),
                 ] {
                     if given {
-                        return Err(conflict(
-                            flag,
-                            format!("{flag} has no meaning for LETOR, whose lines have an order"),
-                        )
-                        .help("omit it, or add --format csv"));
+                        return Err(conflict(flag, format!("{flag} has no meaning for LETOR, whose format is fixed"))
+                            .help("omit it, or add --format csv"));
                     }
                 }
                 Ok(ListForm::Letor {})

@@ -40,7 +40,7 @@ pub(in crate::commands) fn noise_mode(noise: Option<args::Noise>) -> NoiseMode {
 /// `usage.missing`, `usage.value`.
 pub(in crate::commands) fn budget(args: &TrainArgs, delta_is_suggested: bool) -> Result<Budget, Failure> {
     let Some(epsilon) = args.epsilon else {
-        return Err(missing("--epsilon", "how much privacy to spend was not said")
+        return Err(missing("--epsilon", "no privacy budget was given")
             .expected("a number greater than 0; 1 is a common choice, smaller is more private")
             .help("add --epsilon 1"));
     };

@@ -35,7 +35,7 @@ pub(in crate::commands) fn refusal(error: &Error) -> Failure {
         }
         Error::Mechanism(dp_mechanisms::Error::OutOfRange { name, .. }) => at_flag_of(name, privacy(message)),
         Error::Loss(_) => {
-            privacy(message).at_flag("--loss").help("the message names what has to change; nothing was released")
+            privacy(message).at_flag("--loss").help("change what the message names; nothing was released")
         }
         // No noise reaches the budget, or the accountant has no theorem for it.
         Error::Accountant(_) => {
@@ -51,7 +51,7 @@ pub(in crate::commands) fn refusal(error: &Error) -> Failure {
             Failure::new(ExitStatus::Failed, "train.failed", message)
                 .help("the system gives no random numbers, so there can be no noise; nothing was released")
         }
-        _ => privacy(message).at_flag(ALGORITHM).help("the message names what has to change; nothing was released"),
+        _ => privacy(message).at_flag(ALGORITHM).help("change what the message names; nothing was released"),
     }
 }
 

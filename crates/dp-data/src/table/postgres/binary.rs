@@ -19,6 +19,8 @@ pub(super) enum Meaning {
     Text,
     /// Something that the server converts to text.
     AsText,
+    /// A number of any length, as text without zeros at the end of its fraction.
+    Decimal,
     /// Days since 2000-01-01.
     Date,
     /// Microseconds since 2000-01-01; with a time zone those of UTC.
@@ -198,7 +200,7 @@ fn push_cell(batch: &mut Batch, column: usize, meaning: Meaning, bytes: &[u8]) -
             i64::MIN => Cell::Text(b"-infinity"),
             micros => return batch.push_moment(column, micros, 1_000_000, TO_2000),
         },
-        (Meaning::Text | Meaning::AsText, text) => return batch.push_text(column, text),
+        (Meaning::Text | Meaning::AsText | Meaning::Decimal, text) => return batch.push_text(column, text),
         _ => return Err(damaged()),
     };
     batch.push(column, cell)

@@ -25,6 +25,18 @@ fn rows(table: Table, names: &[&str]) -> super::super::Rows {
 }
 
 #[test]
+fn names_that_are_not_utf_8_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = database(&folder, "CREATE TABLE people (age INT, nameX TEXT)");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let place = bytes.windows(5).position(|part| part == b"nameX").unwrap();
+    bytes[place + 3] = 0xe9;
+    std::fs::write(&path, bytes).unwrap();
+    let error = open(&path, &Relation::Only).unwrap_err();
+    assert!(error.code() == "table.open" && error.message().contains("UTF-8"), "{error:?}");
+}
+
+#[test]
 fn cells_have_their_types() {
     let folder = tempfile::tempdir().unwrap();
     let path = database(&folder, PEOPLE);

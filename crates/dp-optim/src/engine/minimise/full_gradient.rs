@@ -123,7 +123,7 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
         if !self.certificate.is_worth_a_test(norm) {
             return Ok(false);
         }
-        let norm = self.compensated_at(model, records, point, control)?;
+        let norm = self.compensated_at(model, records, (point, &[]), control)?;
         Ok(self.certificate.accepts(norm, length(point)))
     }
 
@@ -210,7 +210,7 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
             self.at(model, records, &point, control)?;
         }
         while self.computed[1] < compensated {
-            self.compensated_at(model, records, &point, control)?;
+            self.compensated_at(model, records, (&point, &[]), control)?;
         }
         Ok(point)
     }
@@ -235,12 +235,13 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
         due
     }
 
-    /// Computes the gradient at `point` within the error that the certificate allows for, and returns its norm.
+    /// Computes the gradient at `point + rest` within the error that the certificate allows for, and returns its norm. `rest` has at
+    /// most half a unit in the last place of each entry of `point`, or is empty.
     pub(super) fn compensated_at<M: Chunked<F>, B: Batches<F, M>>(
         &mut self,
         model: &M,
         records: &mut Records<'_, F, B>,
-        point: &[F],
+        (point, rest): (&[F], &[F]),
         control: &mut Control<'_>,
     ) -> Result<f64, Error> {
         self.computed[1] += 1;
@@ -250,7 +251,7 @@ impl<'l, F: RealField + Copy> FullGradient<'l, F> {
             let mut sum = CompensatedSum::zeros(parameters);
             let (len, near) = (chunk.len(), chunk.near());
             for (start, end) in steps(len, near) {
-                model.add_compensated(point, chunk.block(start..end), buffers, &mut sum);
+                model.add_compensated((point, rest), chunk.block(start..end), buffers, &mut sum);
             }
             sum
         };

@@ -92,7 +92,7 @@ where
     let mut batches = RowBatches::new(&mut source, Order::Declared);
     let mut control = Control::default();
     let mut records = Records::All(&mut batches);
-    full.compensated_at(model, &mut records, w, &mut control).unwrap();
+    full.compensated_at(model, &mut records, (w, &[]), &mut control).unwrap();
     let compensated = distance(&exact, &full.gradient);
     full.at(model, &mut records, w, &mut control).unwrap();
     [compensated, distance(&exact, &full.gradient), risk.gradient_error()]

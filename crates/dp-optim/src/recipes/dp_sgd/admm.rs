@@ -12,7 +12,7 @@
 //! that omits a factor η: see [`as_published`].
 //!
 //! # References
-//! The dissertation behind the crate's list of errata, chapter 4, Algorithms 4.1 and 4.2; Ouyang, He, Tran, Gray, "Stochastic
+//! Chen 2020 (dissertation, University of Georgia), chapter 4, Algorithms 4.1 and 4.2; Ouyang, He, Tran, Gray, "Stochastic
 //! alternating direction method of multipliers", ICML 2013.
 
 pub mod as_published;

@@ -17,8 +17,8 @@
 //! that trust one another should pool their records.
 //!
 //! # References
-//! Huang, Hu, Guo, Chan-Tin, Gong, "DP-ADMM: ADMM-based distributed learning with differential privacy", IEEE TIFS 2020; the
-//! dissertation behind the crate's list of errata, chapter 5, compares it with two parties and steps `1/√k`.
+//! Huang, Hu, Guo, Chan-Tin, Gong, "DP-ADMM: ADMM-based distributed learning with differential privacy", IEEE TIFS 2020;
+//! Chen 2020 (dissertation, University of Georgia), chapter 5, compares it with two parties and steps `1/√k`.
 
 use dp_accountant::AdjacencyKind;
 use dp_losses::{Domain, L2, LossKind};

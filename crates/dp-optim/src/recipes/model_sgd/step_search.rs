@@ -22,7 +22,7 @@
 //! run is read as one for two records, which needs more noise.
 //!
 //! # References
-//! A dissertation on Rényi-differentially private optimisation (2020), Section 5.6.7: a tenth of each step's cost is the search's. There the
+//! Chen 2020 (dissertation, University of Georgia), section 5.6.7: a tenth of each step's cost is the search's. There the
 //! search has Gaussian noise.
 
 use dp_accountant::Adjacency;
