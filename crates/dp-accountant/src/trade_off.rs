@@ -127,19 +127,21 @@ pub struct TradeOff {
 }
 
 impl TradeOff {
-    /// Creates the curve from a privacy curve at `count` epsilons, denser near 0, up to where delta is below 1e-9. For Gaussians,
+    /// Creates the curve from a privacy curve at `count` epsilons, denser near 0, up to where delta falls by less than 1e-9. For Gaussians,
     /// 100 of them lose at most 2e-4, and twice as many a quarter of that. If a [limit](work::limited) is reached, fewer are
     /// used.
     ///
     /// # Errors
     /// `count` = 0, and the errors of `delta_at`.
     pub fn new(delta_at: impl Fn(f64) -> Result<f64, Error>, count: usize) -> Result<Self, Error> {
+        // What fails with some probability keeps a delta at every epsilon.
+        let left = delta_at(LARGEST_EPSILON)?;
         // The least power of two that ends the range, since deltas decrease.
         let doubled = |times: u32| 1e-6 * f64::from(times).exp2();
         let (mut least, mut most) = (0, (LARGEST_EPSILON / 1e-6).log2().ceil() as u32);
         while least < most {
             let middle = (least + most) / 2;
-            if delta_at(doubled(middle))? > 1e-9 { least = middle + 1 } else { most = middle }
+            if delta_at(doubled(middle))? > left + 1e-9 { least = middle + 1 } else { most = middle }
         }
         let end = doubled(least);
         let steps = count.saturating_sub(1).max(1) as f64;

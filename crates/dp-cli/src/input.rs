@@ -303,13 +303,18 @@ pub fn check_stdin(inputs: &[(&str, Option<&str>)]) -> Result<(), Failure> {
 pub fn check_distinct(named: &[(&str, &Path)]) -> Result<(), Failure> {
     let files = named.iter().filter(|(_, path)| path.as_os_str() != "-");
     let all = |flag: &str, path: &Path| match flag {
-        "--data" | "--labels" | "FILE" => all_resolved(path),
+        "--data" | "--labels" | "--public" | "FILE" => all_resolved(path),
         _ => BTreeSet::from([resolved(path)]),
     };
     let files: Vec<(&str, BTreeSet<PathBuf>)> = files.map(|(flag, path)| (*flag, all(flag, path))).collect();
     for (i, (flag, of_flag)) in files.iter().enumerate() {
-        if let Some((earlier, _)) = files[..i].iter().find(|(_, of_earlier)| !of_earlier.is_disjoint(of_flag)) {
-            return Err(conflict(flag, format!("{earlier} and {flag} are the same file")));
+        if let Some((earlier, of_earlier)) = files[..i].iter().find(|(_, of_earlier)| !of_earlier.is_disjoint(of_flag))
+        {
+            let message = match of_earlier.len() {
+                1 => format!("{earlier} and {flag} are the same file"),
+                _ => format!("{flag} is one of the files of {earlier}"),
+            };
+            return Err(conflict(flag, message));
         }
     }
     Ok(())
@@ -317,11 +322,11 @@ pub fn check_distinct(named: &[(&str, &Path)]) -> Result<(), Failure> {
 
 /// Resolves the files of a name; one that cannot be expanded is itself.
 fn all_resolved(path: &Path) -> BTreeSet<PathBuf> {
-    let files = match std::fs::read_dir(path) {
-        Ok(entries) => entries.filter_map(|entry| Some(entry.ok()?.path())).collect(),
-        Err(_) => matching(path).unwrap_or_else(|_| vec![path.to_owned()]),
+    let files = match path.is_dir() {
+        true => table::parquet::files(path).ok(),
+        false => matching(path).ok(),
     };
-    files.iter().map(|file| resolved(file)).chain([resolved(path)]).collect()
+    files.map_or_else(|| BTreeSet::from([resolved(path)]), |files| files.iter().map(|file| resolved(file)).collect())
 }
 
 /// Resolves the links of a path; for a missing file, those of its folder.

@@ -21,6 +21,7 @@ pub mod protection;
 pub mod signature;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use args::{Cli, Command, Parsed, Refused};
@@ -107,7 +108,17 @@ fn refuse_arguments(error: &clap::Error, asks_for_json: bool) -> ExitStatus {
             let _ = json.result(&serde_json::json!({ "schema": "dp.help/1", "text": text }), &text);
         }
         (true, false) => json.failure(&misunderstood(&error.render().to_string())),
-        (false, _) => {
+        (false, true) => {
+            let printed = error.print().and_then(|()| std::io::stdout().flush());
+            let failure = printed.map_err(|error| output::write_failure(&error, output::STANDARD_OUTPUT));
+            if let Err(failure) = failure
+                && failure.code != output::CLOSED_PIPE
+            {
+                Console::default().failure(&failure);
+                return ExitStatus::Failed;
+            }
+        }
+        (false, false) => {
             let _ = error.print();
         }
     }

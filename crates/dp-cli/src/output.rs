@@ -104,8 +104,13 @@ impl Console {
         if self.json {
             let line = failure.to_json(self.show_private);
             interrupt::await_json(false);
-            // The reader may have closed the pipe; nothing is left to do.
-            let _ = write_stdout(line.as_bytes(), b"\n");
+            // The reader may have closed the pipe; nothing is left to do. Otherwise the error is told where it can be.
+            if let Err(other) = write_stdout(line.as_bytes(), b"\n")
+                && other.code != CLOSED_PIPE
+            {
+                let text = failure.to_text(|head| self.paint("1;31", head));
+                let _ = AutoStream::new(io::stderr(), self.color.into()).write_all(text.as_bytes());
+            }
             // The curator still sees the record; standard output may be kept by others.
             if let Some(line) = failure.private_line().filter(|_| !self.show_private) {
                 self.stderr(&self.paint("36", "for your eyes only"), &line);

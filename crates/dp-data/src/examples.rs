@@ -231,7 +231,7 @@ impl<F: Copy> Examples<F> {
         Block { rows, targets: &self.targets, valid: self.valid.as_deref() }
     }
 
-    /// Replaces the targets, for one-against-all training or another task on the same rows.
+    /// Replaces the targets, for one-vs-all training or another task on the same rows.
     ///
     /// # Errors
     /// [`ShapeError::Dense`] unless there is one target per example.

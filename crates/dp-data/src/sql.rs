@@ -140,9 +140,9 @@ impl Dialect {
     /// Returns a column's text.
     pub(crate) fn as_text(self, column: &str) -> String {
         match self {
-            // Zeros at the end of a decimal's fraction follow from its type.
+            // Zeros at the end of a decimal's fraction follow from its type, which with a NULL beside it is no domain.
             Self::Postgres => format!(
-                "CASE WHEN pg_typeof({column}) = 'numeric'::regtype AND CAST({column} AS text) LIKE '%.%' \
+                "CASE WHEN pg_typeof(coalesce({column}, NULL)) = 'numeric'::regtype AND CAST({column} AS text) LIKE '%.%' \
                  THEN rtrim(rtrim(CAST({column} AS text), '0'), '.') ELSE CAST({column} AS text) END"
             ),
             // A whole number has no fraction in its text, whatever its type.
@@ -212,7 +212,8 @@ impl Dialect {
     pub fn fence(self) -> Option<&'static str> {
         match self {
             Self::Postgres => Some(" OFFSET 0"),
-            Self::Sqlite => Some(" LIMIT -1"),
+            // Without the offset it takes a query without conditions for the same as the one around it.
+            Self::Sqlite => Some(" LIMIT -1 OFFSET 0"),
             Self::DuckDb | Self::Spark | Self::ClickHouse => None,
         }
     }

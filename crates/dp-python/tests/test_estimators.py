@@ -668,6 +668,26 @@ def test_fits_of_pickles_outlive_their_estimators():
             pickle.loads(again).fit(X, y)
 
 
+def test_a_newer_pickle_counts_beside_an_older_one(tmp_path):
+    # Another process fits between the two.
+    X, y = numbers(300)
+    paths = [tmp_path / "older.pickle", tmp_path / "newer.pickle"]
+    code = (
+        "import pickle, sys\n"
+        "estimator, X, y = pickle.load(open(sys.argv[1], 'rb'))\n"
+        "estimator.fit(X, y)\n"
+        "pickle.dump(estimator, open(sys.argv[2], 'wb'))\n"
+    )
+    original = of_numbers()
+    paths[0].write_bytes(pickle.dumps((original, X, y)))
+    subprocess.run([sys.executable, "-W", "ignore", "-c", code, *paths], check=True)
+    older = pickle.loads(paths[0].read_bytes())[0]
+    newer = pickle.loads(paths[1].read_bytes())
+    for again in (newer, older, original):
+        with pytest.raises(PrivacyError):
+            again.fit(X, y)
+
+
 def test_a_seed_is_reproducible_and_not_private():
     X, y = numbers()
     with pytest.warns(NotPrivateWarning, match="certificate claims nothing"):

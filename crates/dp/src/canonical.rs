@@ -123,7 +123,7 @@ impl<'de> Visitor<'de> for StrictVisitor {
         let mut object = Map::new();
         while let Some((name, Strict(member))) = members.next_entry::<String, Strict>()? {
             if object.contains_key(&name) {
-                return Err(A::Error::custom(format!("the member `{name}` is there twice")));
+                return Err(A::Error::custom(format!("the member `{name}` is duplicate")));
             }
             object.insert(name, member);
         }
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn a_member_that_is_there_twice_is_refused() {
-        assert!(parse("{\"a\":1,\"b\":{\"c\":1,\"c\":2}}").unwrap_err().to_string().contains("`c` is there twice"));
+        assert!(parse("{\"a\":1,\"b\":{\"c\":1,\"c\":2}}").unwrap_err().to_string().contains("`c` is duplicate"));
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! [`Training`] turns a table into a [`ModelFile`]: a released model, its certificate, and the hashes that bind them.
 //! [`verify`] recomputes the guarantee from the file alone. A model contains the encoder for raw records; [`metrics`]
 //! evaluates its predictions. [`RankerTraining`] and [`RankerFile`] are the same for rankers of ranked lists, the module `network`
-//! (feature `networks`) for networks of images. [`steps`] gives a training that another program runs its noise and its
-//! certificate. [`accounting`] answers questions about planned releases. [`report`] and [`protection`] describe the guarantee in
+//! (feature `networks`) for networks of images. [`steps`] provides noise and certificate for a training that another program
+//! runs. [`accounting`] answers questions about planned releases. [`report`] and [`protection`] describe the guarantee in
 //! words.
 //!
 //! ```no_run

@@ -251,8 +251,8 @@ pub fn in_words(assumption: &Assumption) -> String {
                 .to_owned()
         }
         Assumption::EveryRecordConforms => {
-            "Every record conforms to the schema or the image labels, and has finite gradients, so that none could stop the \
-             training. Under replace-one this also holds for the record in its place."
+            "Every record conforms to the schema, or the label of every image is one of the classes, and all gradients are finite, \
+             so that no record could stop the training. Under replace-one this also holds for the record in its place."
                 .to_owned()
         }
         Assumption::ChosenOnPublic { grid } => {

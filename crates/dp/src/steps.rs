@@ -362,7 +362,7 @@ impl Steps {
         let length = sum.len();
         let longest = self.shape.clipping_norm * (1.0 + MARGIN) * self.largest_batch as f64;
         // NaN too.
-        if !(norm(sum) <= longest) {
+        if self.noise.steps_left() > 0 && !(norm(sum) <= longest) {
             self.is_broken = true;
             self.check()?;
         }

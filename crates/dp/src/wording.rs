@@ -39,7 +39,7 @@ pub fn relation(adjacency: &str, n_public: bool) -> &'static str {
     match (adjacency, n_public) {
         ("replace-one", _) => "It covers the change of one record to any other; the number of records is public.",
         ("add-remove", true) => {
-            "It covers the presence of one record, which may be replaced by a null record (zero-out); the number of records is public."
+            "It covers whether one record is present or replaced by a null record (zero-out); the number of records is public."
         }
         ("add-remove", false) => "It covers one record being present or absent; the number of records is secret.",
         ("change-list-labels", _) => {
@@ -61,8 +61,8 @@ pub fn covers(adjacency: &str, n_public: bool, unit: &str) -> &'static str {
              lists is public."
         }
         ("add-remove", true, unit) if of_several_rows(unit) => {
-            "It covers the presence of all rows of one unit, which may be replaced by null records (zero-out); the number of units \
-             is public, their numbers of rows are not."
+            "It covers whether all rows of one unit are present or replaced by null records (zero-out); the number of units is \
+             public, their numbers of rows are not."
         }
         ("replace-one", _, unit) if of_several_rows(unit) => {
             "It covers the change of all rows of one unit to any others; the number of units is public, their numbers of rows \

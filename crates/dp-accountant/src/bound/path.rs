@@ -53,20 +53,19 @@ impl Path {
         Ok(if each_is_best { None } else { Self::new(event) })
     }
 
-    /// Returns the exact curve of one record, if it has one that is computed.
-    fn exact(&self) -> Result<Option<&PrivacyCurve>, Error> {
-        let has_own = has_own_curve(&self.one)?;
-        let curve = self.exact.get_or_init(|| PrivacyCurve::new(&self.one).ok().filter(|_| !has_own));
-        Ok(curve.as_ref())
+    /// Returns the exact curve of one record, unless [`delta`](super::delta()) has its own.
+    fn exact(&self) -> Option<&PrivacyCurve> {
+        let curve = || if has_own_curve(&self.one).ok()? { None } else { PrivacyCurve::new(&self.one).ok() };
+        self.exact.get_or_init(curve).as_ref()
     }
 
     fn epsilon_of_one(&self, delta: Delta) -> Result<f64, Error> {
-        let known = self.exact()?.and_then(|curve| curve.epsilon(delta).ok());
+        let known = self.exact().and_then(|curve| curve.epsilon(delta).ok());
         Ok(epsilon_beside(&self.one, delta, known)?.value)
     }
 
     fn delta_of_one(&self, epsilon: f64) -> Result<f64, Error> {
-        let known = self.exact()?.and_then(|curve| curve.delta(epsilon).ok());
+        let known = self.exact().and_then(|curve| curve.delta(epsilon).ok());
         Ok(delta_beside(&self.one, epsilon, known)?.value)
     }
 

@@ -44,6 +44,29 @@ fn one_pair_gives_the_known_polygon() {
 }
 
 /// If a delta that does not decrease is close to 1, the curve is still above zero.
+/// What fails with some probability keeps a delta at every epsilon: the range of the curve ends where delta stops falling.
+#[test]
+fn a_curve_with_a_failure_is_met_from_below() {
+    for (epsilon, delta) in [(1.0f64, 0.01), (1.0, 1e-8), (3.0, 1e-4)] {
+        let curve = TradeOff::new(|at| Ok(delta + (1.0 - delta) * pure_delta(epsilon, at)), 400).unwrap();
+        for i in 1..20 {
+            let type_one = f64::from(i) / 20.0;
+            let steep = 1.0 - delta - epsilon.exp() * type_one;
+            let exact = steep.max((1.0 - delta - type_one) * (-epsilon).exp()).max(0.0);
+            let found = curve.type_two_error(type_one).unwrap();
+            assert!(found <= exact * (1.0 + 1e-12) && found >= exact - 6e-3, "{epsilon} {type_one}: {found} {exact}");
+        }
+    }
+    let gaussian = TradeOff::new(|at| Ok(1e-8 + (1.0 - 1e-8) * gaussian::delta(1.0, at)?), 400).unwrap();
+    let (type_one, exact) = gaussian_errors(1.0, 0.5);
+    assert!((gaussian.type_two_error(type_one).unwrap() - exact).abs() < 1e-3);
+}
+
+/// Delta of randomised response.
+fn pure_delta(epsilon: f64, at: f64) -> f64 {
+    ((epsilon.exp() - at.exp()) / (1.0 + epsilon.exp())).max(0.0)
+}
+
 #[test]
 fn a_delta_that_never_falls_leaves_the_whole_polygon() {
     let (epsilon, delta): (f64, f64) = (0.3, 0.01);

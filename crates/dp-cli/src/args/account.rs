@@ -365,7 +365,7 @@ Keys, named as the flags of the other forms:
   any         epsilon, delta, solve, adjacency, n_public, group, accountant, id
 
 The omitted number is computed. `id` (text or a number) is returned with the answer. Numbers are JSON numbers:
-no text, no NaN, no Infinity; counts are whole (1e4 is). Unknown keys and keys that are there twice are errors.
+no text, no NaN, no Infinity; counts are whole (1e4 is). Unknown keys and duplicate keys are errors.
 
 A line that cannot be answered gives {\"error\": {\"code\", \"message\", \"where\": {\"line\", \"field\"}, \"help\"}} in its place
 and the rest goes on; so do lines that are not UTF-8, not JSON or longer than 4 MiB. A line of more than 64 MiB ends the

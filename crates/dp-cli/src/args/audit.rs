@@ -69,7 +69,7 @@ pub struct AuditRunArgs {
     /// Replace existing output files
     #[arg(long, help_heading = "Output")]
     pub force: bool,
-    /// Check all flags and list the audits and the files to be written, without running
+    /// Check all flags, prepare the audits and list the files to be written, without running an audit
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 }

@@ -73,10 +73,10 @@ pub struct InputArgs {
 /// How the text of a table is written.
 #[derive(Debug, Clone, Default, Args)]
 pub struct TextArgs {
-    /// Delimiter (CSV); `tab` for a tab [default: the schema's; detected by `dp schema`; else a comma]
+    /// Delimiter (CSV); `tab` for a tab [default: the schema's, or a comma; `dp schema` detects it]
     #[arg(long, value_name = "CHAR")]
     pub delimiter: Option<String>,
-    /// Encoding (CSV), such as windows-1252 (latin1) or utf-16le [default: the schema's; detected by `dp schema`; else UTF-8]
+    /// Encoding (CSV), such as windows-1252 (latin1) or utf-16le [default: the schema's, or UTF-8; `dp schema` detects it]
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<String>,
     /// Whether the first row names the columns (CSV), which are otherwise column1, column2, ... [default: the schema's, else yes]
@@ -245,5 +245,11 @@ mod tests {
         assert_eq!(format("sqlite:people.csv"), Format::Sqlite);
         assert_eq!(format("postgres:///people.csv"), Format::Postgres);
         assert_eq!(format("postgresql://db.example/people"), Format::Postgres);
+        // Of a pattern, the first file tells.
+        let folder = tempfile::tempdir().unwrap();
+        for part in 0..2 {
+            std::fs::write(folder.path().join(format!("part{part}")), [0, 0, 8, 1, 0, 0, 0, 1, 7]).unwrap();
+        }
+        assert_eq!(format(&folder.path().join("part*").display().to_string()), Format::Idx);
     }
 }

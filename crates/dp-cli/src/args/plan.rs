@@ -16,7 +16,7 @@ Examples:
   dp plan --rows 6000 --features 12 --units 2000 --max-rows 5 --epsilon 0.5,1,2
 
 Reads no record and spends nothing: everything follows from public numbers. The expected loss is the fraction of what can
-be gained over naming the largest class (for numbers: over the mean) that privacy costs. It was measured on public tables:
+be gained over the majority class (for numbers: over the mean) that privacy costs. It was measured on public tables:
 most measured losses are within a factor of three of it.")]
 pub struct PlanArgs {
     /// Number of rows

@@ -23,7 +23,7 @@ const OWN: &[Page] = &[
     Page {
         code: "account.event",
         text: "The tree of events cannot be read or makes no sense: it is not JSON, an event has a type that does not \
-               exist, a field is missing, unknown or there twice, a number lies outside its range, or the tree is \
+               exist, a field is missing, unknown or duplicate, a number lies outside its range, or the tree is \
                nested too deeply. The message names what. `dp account event --help` shows an example; the \
                certificate of any model holds one under `event`.",
     },
@@ -35,7 +35,7 @@ const OWN: &[Page] = &[
     Page {
         code: "account.line",
         text: "A line of a batch is not a question: it is not UTF-8, not one JSON object, longer than 4 MiB, it has a \
-               key that does not exist or that is there twice, or a value of another kind (a number in quotes, a \
+               key that does not exist or that is duplicate, or a value of another kind (a number in quotes, a \
                fraction where a count belongs). JSON has no NaN and no Infinity. The other lines are answered as \
                usual.",
     },
@@ -66,7 +66,7 @@ const OWN: &[Page] = &[
     Page {
         code: "checkpoint.format",
         text: "The file given with --checkpoint is not the checkpoint of a training, or not as it was written: a byte was \
-               changed, or the end is missing. It cannot be mended. The interrupted training has cost its whole budget, \
+               changed, or the end is missing. It cannot be repaired. The interrupted training has cost its whole budget, \
                which counts beside that of a new one.",
     },
     Page {
@@ -280,7 +280,7 @@ const OWN: &[Page] = &[
     Page {
         code: "train.useless",
         text: "By the numbers of records and features, epsilon and delta alone, the noise is expected to cost the model half \
-               or more of what can be gained over naming the largest class (or the mean). The budget would be spent for \
+               or more of what can be gained over the majority class (or the mean). The budget would be spent for \
                little, so nothing was trained. The message says how many records, or which epsilon, would bring the \
                expected loss to a fifth. The forecast comes from measurements on other tables and can be wrong by a \
                factor of three either way; --anyway trains all the same.",

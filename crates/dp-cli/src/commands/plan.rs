@@ -155,6 +155,10 @@ fn planning(args: &PlanArgs) -> Result<Planning, Failure> {
         )
         .help("count only the rows that are used: at most --max-rows of each unit"));
     }
+    if let Some(units) = units.filter(|&units| args.rows.get() < units) {
+        return Err(Failure::usage("--rows", format!("{units} units have at least one row each"))
+            .expected(format!("at least {units}")));
+    }
     let relation = match args.adjacency {
         Adjacency::AddRemove => AdjacencyKind::ZeroOut,
         Adjacency::ReplaceOne => AdjacencyKind::ReplaceOne,
@@ -216,7 +220,7 @@ fn text(outcome: &Outcome) -> String {
     };
     let features = if has_one_dim { format!(", {} features with the intercept", first.dim) } else { String::new() };
     let of = match outcome.loss.parse::<LossKind>().ok().and_then(|loss| loss.classes()) {
-        Some(_) => "of what can be gained over naming the largest class",
+        Some(_) => "of what can be gained over the majority class",
         None => "of what the features explain",
     };
     let delta = wording::delta(first.delta);

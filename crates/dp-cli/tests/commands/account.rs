@@ -324,7 +324,7 @@ fn bad_trees_are_refused() {
         (r#"{"type":"gaussian","std_dev":1}"#, "sensitivity"),
         (r#"{"type":"gaussian","std_dev":1,"sensitivity":1,"clip":2}"#, "clip"),
         (r#"{"type":"gaussian","std_dev":-1,"sensitivity":1}"#, "std_dev"),
-        (r#"{"type":"gaussian","std_dev":1,"std_dev":2,"sensitivity":1}"#, "twice"),
+        (r#"{"type":"gaussian","std_dev":1,"std_dev":2,"sensitivity":1}"#, "duplicate"),
         (r#"{"type":"gaussian","std_dev":NaN,"sensitivity":1}"#, "not JSON"),
         (r#"{"event":{"type":"no-op"},"adjacency":"add_remove"}"#, "add-remove"),
         (r#"{"event":{"type":"no-op"},"relation":"add-remove"}"#, "no meaning"),

@@ -58,6 +58,8 @@ fn all_visits_of_a_patient_are_protected_together() {
         assert!(verified.contains("for all records of one patient"), "{verified}");
         assert!(verified.contains(&format!("At most {rows} of each were used")), "{verified}");
         assert!(!verified.contains("Each person has one row"), "{verified}");
+        let accounted = place.dp(&["account", "certificate", "m.json", "--delta", "1e-6", "--semantics"]).ok();
+        assert!(accounted.contains("all records of one patient") && accounted.contains("one unit"), "{accounted}");
         let report = place.read("r.md");
         let question = match file["certificate"]["adjacency"].as_str() {
             Some("add-remove") => "whether the rows of one unit are there",

@@ -493,7 +493,7 @@ fn epsilon_is_never_shown_smaller_than_it_is() {
         place
             .dp(&["verify", "model.json"])
             .ok()
-            .contains("the presence of one record, which may be replaced by a null record (zero-out)")
+            .contains("whether one record is present or replaced by a null record (zero-out)")
     );
 }
 

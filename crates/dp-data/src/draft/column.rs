@@ -415,7 +415,7 @@ impl ColumnSurvey {
         let others = self.count() - of_type;
         if let Some(line) = first.filter(|_| others > 0 && !options.written_to) {
             remarks.push(format!(
-                "Cells that are {what}: {others}, the first on line {line}. Mend the file, or declare \
+                "Cells that are {what}: {others}, the first on line {line}. Fix the file, or declare \
                  on_unreadable = \"neutral\" (their rows have no influence) or \"missing\"."
             ));
         }

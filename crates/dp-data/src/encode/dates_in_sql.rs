@@ -132,6 +132,7 @@ fn is_day(column: &str, dialect: Dialect) -> Option<String> {
 const DIGITS: [usize; 6] = [4, 2, 2, 2, 2, 2];
 
 /// A part of a pattern.
+#[derive(PartialEq)]
 enum Token {
     Letter(char),
     /// A number, by its position among [`DIGITS`].
@@ -157,7 +158,13 @@ impl TextFields {
         let (mut tokens, mut letters) = (Vec::new(), pattern.chars());
         while let Some(letter) = letters.next() {
             match letter {
-                '%' => tokens.push(Token::Field("YmdHMS".find(letters.next()?)?)),
+                '%' => {
+                    let field = Token::Field("YmdHMS".find(letters.next()?)?);
+                    if tokens.contains(&field) {
+                        return None;
+                    }
+                    tokens.push(field);
+                }
                 '*' | '?' | '[' | '\'' => return None,
                 _ => tokens.push(Token::Letter(letter)),
             }
@@ -173,13 +180,13 @@ impl TextFields {
                 && ends(tokens.get(i + 1))
         };
         let short: Vec<usize> = (0..tokens.len()).filter(|&i| may_be_short(i)).collect();
-        (0..1usize << short.len())
+        let shapes = (0..1usize << short.len())
             .map(|choice| {
                 let is_short = |i| short.iter().position(|&other| other == i).is_some_and(|at| choice >> at & 1 == 1);
                 Shape::of(&tokens, is_short)
             })
-            .collect::<Option<_>>()
-            .map(Self)
+            .collect();
+        Some(Self(shapes))
     }
 
     /// Returns the seconds since 1970-01-01 of a text; NULL for one of another shape, and for a day or a time that does not exist.
@@ -198,8 +205,8 @@ impl TextFields {
 }
 
 impl Shape {
-    /// Returns the shape of a pattern; `None` if a number is there twice.
-    fn of(tokens: &[Token], is_short: impl Fn(usize) -> bool) -> Option<Self> {
+    /// Returns the shape of a pattern, in which each number stands once.
+    fn of(tokens: &[Token], is_short: impl Fn(usize) -> bool) -> Self {
         let mut shape = Self { glob: String::new(), places: [None; 6] };
         let mut next = 1;
         for (i, token) in tokens.iter().enumerate() {
@@ -210,15 +217,13 @@ impl Shape {
                 }
                 Token::Field(field) => {
                     let length = if is_short(i) { 1 } else { DIGITS[field] };
-                    if shape.places[field].replace((next, length)).is_some() {
-                        return None;
-                    }
+                    shape.places[field] = Some((next, length));
                     shape.glob += &"[0-9]".repeat(length);
                     next += length;
                 }
             }
         }
-        Some(shape)
+        shape
     }
 
     /// Returns day and time as `1970-01-01 00:00:00`, as an expression of the text.

@@ -16,7 +16,7 @@ impl Encoder {
         let error = match kind {
             DataErrorKind::CsvMissingValue => DataError::new(kind, format!("a cell of column `{name}` is missing"))
                 .expected("a value in every row (`on_missing` is \"error\")")
-                .help("mend the file, or declare `on_missing` for the column: \"neutral\" or { value = ... }"),
+                .help("fix the file, or declare `on_missing` for the column: \"neutral\" or { value = ... }"),
             DataErrorKind::CsvUnknownCategory if column.format.is_some() => {
                 DataError::new(kind, format!("a cell of column `{name}` is none of the texts for 1 and 0"))
                     .expected("one of `one` or `zero`")
@@ -34,14 +34,14 @@ impl Encoder {
                 };
                 DataError::new(kind, format!("a cell of column `{name}` is not a date or time as its format says"))
                     .expected(format!("`{pattern}`, years of four digits from 1000 on, and a day that exists"))
-                    .help("mend the file or `format`, declare the text under `missing`, or declare `on_unreadable`")
+                    .help("fix the file or `format`, declare the text under `missing`, or declare `on_unreadable`")
             }
             kind => DataError::new(kind, format!("a cell of column `{name}` is not a finite number"))
                 .expected(match &column.format {
                     Some(CellFormat::Number(format)) => format!("a number written as {}", format.example()),
                     _ => "a decimal number".to_owned(),
                 })
-                .help("mend the file, declare the text under `missing`, or declare `on_unreadable`: \"neutral\" or \"missing\""),
+                .help("fix the file, declare the text under `missing`, or declare `on_unreadable`: \"neutral\" or \"missing\""),
         };
         error.found_cell(cell).at_column(name)
     }
@@ -52,11 +52,11 @@ impl Encoder {
         let label = self.label();
         let name = &label.column;
         let help = match (kind, &label.kind) {
-            (DataErrorKind::LabelMissing, _) => "mend the file, or declare `on_missing = \"neutral\"` for the label",
+            (DataErrorKind::LabelMissing, _) => "fix the file, or declare `on_missing = \"neutral\"` for the label",
             (_, LabelKind::TwoClasses { .. }) => "add it to `positive` or `negative`, or declare `others`",
             (_, LabelKind::Classes { .. }) => "add it to `classes` if it is publicly possible, or declare `others`",
             (_, LabelKind::Number(_)) => {
-                "mend the file, declare the text under `missing`, or declare `on_unreadable = \"neutral\"` for the label"
+                "fix the file, declare the text under `missing`, or declare `on_unreadable = \"neutral\"` for the label"
             }
         };
         let message = match kind {

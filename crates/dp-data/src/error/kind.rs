@@ -124,13 +124,13 @@ kinds! {
         "Delimiter and quote must be two different ASCII characters, and neither may end a line.";
     /// A cell of a numeric column is not a finite number.
     CsvBadNumber, "csv.bad_number",
-        "A cell of a numeric column, or a label that is a number, does not hold a finite decimal number (NaN, inf and numbers beyond about 1.8e308 are refused too). Mend the cell, declare the text as a marker of missing values (`missing = [\"\", \"NA\"]`), or make the column categorical. A column whose numbers have thousands separators, a decimal comma, or units such as currency signs says so with `decimal`, `thousands` and `unit`; then every number of it is written that way. Such a cell is never taken for a missing one unless the schema says so: `on_unreadable = \"missing\"` treats it as `on_missing` says, and `on_unreadable = \"neutral\"` gives its record no influence.";
+        "A cell of a numeric column, or a label that is a number, does not hold a finite decimal number (NaN, inf and numbers beyond about 1.8e308 are refused too). Fix the cell, declare the text as a marker of missing values (`missing = [\"\", \"NA\"]`), or make the column categorical. A column whose numbers have thousands separators, a decimal comma, or units such as currency signs says so with `decimal`, `thousands` and `unit`; then every number of it is written that way. Such a cell is never taken for a missing one unless the schema says so: `on_unreadable = \"missing\"` treats it as `on_missing` says, and `on_unreadable = \"neutral\"` gives its record no influence.";
     /// A cell of a column of dates is not one.
     CsvBadDate, "csv.bad_date",
-        "A cell of a column of dates or times is not written as the pattern of its column says (`format`), or there is no such day. Mend the cell, or the pattern: a column with several patterns is best mended where the file comes from. Years of two digits are read with `%y` only, and years before 1000 are not read. Such a cell is never taken for a missing one unless the schema says so with `on_unreadable`.";
+        "A cell of a column of dates or times is not written as the pattern of its column says (`format`), or there is no such day. Fix the cell, or the pattern: a column with several patterns is best fixed at its source. Years of two digits are read with `%y` only, and years before 1000 are not read. Such a cell is never taken for a missing one unless the schema says so with `on_unreadable`.";
     /// A cell is empty or contains a marker of missing values.
     CsvMissingValue, "csv.missing_value",
-        "A cell is missing and its column declares `on_missing = \"error\"`, the default of a schema that says nothing. Mend the file, or declare what a missing value means: `on_missing = { value = 0 }` puts a fixed value there, `\"category\"` gives missing values a category of their own, `\"neutral\"` gives the whole record no influence.";
+        "A cell is missing and its column declares `on_missing = \"error\"`, the default of a schema that says nothing. Fix the file, or declare what a missing value means: `on_missing = { value = 0 }` puts a fixed value there, `\"category\"` gives missing values a category of their own, `\"neutral\"` gives the whole record no influence.";
     /// A category that was not declared.
     CsvUnknownCategory, "csv.unknown_category",
         "A cell of a categorical column holds a value that the schema does not list. Add it to `categories` if it is publicly known to be possible, or declare `on_unknown = \"other\"` (with a category named `other`) or `on_unknown = \"neutral\"`. A model is used on records with new categories by `dp predict` and `dp evaluate` with --on-unknown: `other` counts them as that category, or as none if there is no such one, and `skip` gives their records no score.";
@@ -139,7 +139,7 @@ kinds! {
         "A label is not among the declared values: neither positive nor negative, or not one of the listed classes. Classes are declared, never taken from the data: add the value to `positive` or `negative`, or to `classes`, under `[label]` if it is publicly known to be possible, or say what all others mean with `others`.";
     /// A label is missing.
     LabelMissing, "label.missing",
-        "The label cell of a row is empty or holds a marker of missing values. Mend the file, or declare `on_missing = \"neutral\"` under `[label]`, which gives such records no influence.";
+        "The label cell of a row is empty or holds a marker of missing values. Fix the file, or declare `on_missing = \"neutral\"` under `[label]`, which gives such records no influence.";
     /// A draft cannot tell what the label holds.
     LabelUndecided, "label.undecided",
         "The schema cannot be drafted because it is not clear from the file what the label holds: its column has one value only or very many texts, it does not hold the class that was asked for, or it has more than two values and is the label only because it stands last. Name the column with --label, and what it holds with --positive, --classes or --label-range.";

@@ -67,8 +67,8 @@ const ZIP: &[u8] = b"PK\x03\x04";
 /// Returns the error for a file that is not text, if its first bytes show it. Only the first line counts, the header, unless it
 /// cannot be one of several columns: what a record holds must not decide.
 pub(super) fn refusal(head: &[u8]) -> Option<DataError> {
-    let first_line = memchr::memchr(b'\n', head).map_or(head, |end| &head[..end]);
-    let is_header = first_line.iter().any(|byte| b",;\t| ".contains(byte));
+    let first_line = memchr::memchr2(b'\n', b'\r', head).map_or(head, |end| &head[..end]);
+    let is_header = first_line.iter().any(|byte| !byte.is_ascii_alphanumeric());
     let shown = if is_header { first_line } else { head };
     let holds = |name: &[u8]| memchr::memmem::find(head, name).is_some();
     let of_zip = [
@@ -145,7 +145,9 @@ mod tests {
             assert!(refusal(binary).is_some_and(|error| !error.message().contains("binary")), "{binary:?}");
         }
         // A record does not decide, where it is known to be one.
-        assert!(refusal(b"a,b\n\0,1\n").is_none() && refusal(b"ORC,b\n\x08,1\n").is_none());
+        for text in [&b"a,b\n\0,1\n"[..], b"ORC,b\n\x08,1\n", b"a:b\r\0:1\r", b"a,b\r1,\0\r"] {
+            assert!(refusal(text).is_none(), "{text:?}");
+        }
         for text in ["%PDF-1,2\n", "\0,2\n", "Obj\x01,7\n"] {
             let options = CsvOptions { header: Some(false), ..CsvOptions::default() };
             let read = CsvReader::new(Input::from_bytes("f", text.into()), options).unwrap();

@@ -74,7 +74,18 @@ fn different(columns: &Columns, found: &Columns) -> String {
 }
 
 /// Returns the files of a table.
-fn files(path: &Path) -> Result<Vec<PathBuf>, DataError> {
+/// Returns the files of a table: those of a folder or of a pattern, in the order of their names.
+///
+/// # Errors
+/// `table.open` for a folder that cannot be read, and a pattern that is malformed or that no file matches.
+///
+/// # Examples
+/// ```
+/// use dp_data::table::parquet;
+/// assert_eq!(parquet::files("rows.parquet".as_ref())?, [std::path::Path::new("rows.parquet")]);
+/// # Ok::<(), dp_data::DataError>(())
+/// ```
+pub fn files(path: &Path) -> Result<Vec<PathBuf>, DataError> {
     let failed = |error: &dyn std::fmt::Display| not_opened(path, &error.to_string());
     if path.is_dir() {
         let mut files = Vec::new();

@@ -47,11 +47,15 @@ fn prepare(connection: &Connection, relation: &Relation) -> Result<(String, Vec<
     let failed = |error: rusqlite::Error| not_opened(&error);
     connection.busy_timeout(LOCKED).map_err(failed)?;
     connection.execute_batch("BEGIN").map_err(failed)?;
-    check_text(connection)?;
-    let from = match relation {
-        Relation::Table(table) => Dialect::Sqlite.name(table),
-        Relation::Query(_) => relation.subquery().unwrap_or_default(),
-        Relation::Only => Dialect::Sqlite.name(&only_table(connection)?),
+    let table = match relation {
+        Relation::Table(table) => Some(table.clone()),
+        Relation::Query(_) => None,
+        Relation::Only => Some(only_table(connection)?),
+    };
+    check_names(connection, table.as_deref())?;
+    let from = match &table {
+        Some(table) => Dialect::Sqlite.name(table),
+        None => relation.subquery().unwrap_or_default(),
     };
     let statement = connection.prepare(&format!("SELECT * FROM {from}")).map_err(failed)?;
     let column = |name: &str| TableColumn { name: name.to_owned(), unreadable: None };
@@ -59,18 +63,25 @@ fn prepare(connection: &Connection, relation: &Relation) -> Result<(String, Vec<
     Ok((from, columns))
 }
 
-/// Checks that the definitions of tables and views are UTF-8, since a column name that is not would be a panic.
-fn check_text(connection: &Connection) -> Result<(), DataError> {
-    let query = "SELECT CAST(name AS BLOB), CAST(sql AS BLOB) FROM sqlite_schema";
-    let mut statement = connection.prepare(query).map_err(|error| not_opened(&error))?;
-    let mut rows = statement.query([]).map_err(|error| not_opened(&error))?;
-    while let Some(row) = rows.next().map_err(|error| not_opened(&error))? {
-        for column in 0..2 {
-            let text: Option<Vec<u8>> = row.get(column).map_err(|error| not_opened(&error))?;
-            if text.is_some_and(|text| std::str::from_utf8(&text).is_err()) {
-                let message = "the name of a table or of a column is not UTF-8";
-                return Err(DataError::new(DataErrorKind::TableOpen, message));
-            }
+/// Checks that the names and types of a table's columns are UTF-8, or for a query the definitions of all tables: one that is not
+/// would be a panic. From other encodings SQLite converts.
+fn check_names(connection: &Connection, table: Option<&str>) -> Result<(), DataError> {
+    let failed = |error: rusqlite::Error| not_opened(&error);
+    let encoding: String = connection.query_row("PRAGMA encoding", [], |row| row.get(0)).map_err(failed)?;
+    if encoding != "UTF-8" {
+        return Ok(());
+    }
+    let query = match table {
+        Some(_) => "SELECT CAST(name || ' ' || type AS BLOB) FROM pragma_table_xinfo(?1)",
+        None => "SELECT CAST(sql AS BLOB) FROM sqlite_schema WHERE type IN ('table', 'view') AND ?1 IS NULL",
+    };
+    let mut statement = connection.prepare(query).map_err(failed)?;
+    let mut rows = statement.query([table]).map_err(failed)?;
+    while let Some(row) = rows.next().map_err(failed)? {
+        let text: Option<Vec<u8>> = row.get(0).map_err(failed)?;
+        if text.is_some_and(|text| std::str::from_utf8(&text).is_err()) {
+            let message = "the name or the type of a column is not UTF-8";
+            return Err(DataError::new(DataErrorKind::TableOpen, message));
         }
     }
     Ok(())

@@ -348,7 +348,7 @@ fn layout(message: &str, found: String, row: u32, sheet: &str) -> DataError {
     DataError::new(DataErrorKind::TableLayout, message)
         .found(found)
         .at_line(u64::from(row) + 1)
-        .help(format!("mend the sheet, or name the region of the table, as --table '{sheet}!A1:F200'"))
+        .help(format!("fix the sheet, or name the region of the table, as --table '{sheet}!A1:F200'"))
 }
 
 /// Calls the decoder, which may panic on a file that contradicts itself.

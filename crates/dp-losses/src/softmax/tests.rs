@@ -112,6 +112,25 @@ fn the_laws_hold_dense_and_sparse_with_and_without_invalid_rows() {
     }
 }
 
+/// Residuals or rows whose squares underflow, beside a factor that makes gradients large.
+#[test]
+fn no_factor_of_a_norm_underflows() {
+    let laws = |row: f64, weight: f64| {
+        let one = Examples::dense(vec![row], vec![1.0], 1).unwrap();
+        norm_laws(&model(1, 2), &[0.0, weight], &[one.block()])
+    };
+    assert_eq!(laws(1e100, 3.9e-98), Ok(()));
+    assert_eq!(laws(1e-160, 0.0), Ok(()));
+    let one = Examples::dense(vec![1e100], vec![1.0], 1).unwrap();
+    let (model, weights) = (model(1, 2), [0.0, 3.9e-98]);
+    let (mut pass, mut found) = (model.pass(1), [0.0]);
+    model.forward(&weights, one.block(), &mut pass);
+    model.backward(&weights, one.block(), &mut pass);
+    model.squared_norms(one.block(), &mut pass, &mut found);
+    // A residual of e^-390.
+    assert!(found[0].sqrt() > 1e-70 && found[0].sqrt() < 1e-50, "{}", found[0]);
+}
+
 #[test]
 fn rows_in_several_groups_give_the_formulas() {
     // 700 numbers a row: groups of 23 rows.

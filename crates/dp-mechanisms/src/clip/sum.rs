@@ -92,7 +92,7 @@ pub fn sensitivity_of_sum(difference: f64, bound: f64, examples: u64, microbatch
 /// * The rounding of the sum adds the second term of [`sensitivity_of_sum`], or the terms that [`in_float`](Self::in_float) states.
 ///
 /// The caller must ensure that:
-/// * a norm that is a product loses nothing where one factor's squares underflow;
+/// * no squared norm is too small because squares of one of its factors underflow;
 /// * the closure adds `Σ_i c_i g_i` and nothing else, with gradients of the given norms, each coordinate of an example by one
 ///   product and one addition in the microbatch's precision, and exactly nothing for a coefficient 0, whatever the example contains;
 /// * `most_examples` bounds the batch for every data set (if the number of records is secret, it is a public bound).

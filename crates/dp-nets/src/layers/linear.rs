@@ -194,3 +194,22 @@ impl Linear {
         );
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gradients whose squares underflow, beside an input that makes those of the weights large.
+    #[test]
+    fn no_factor_of_a_norm_underflows() {
+        let layer = Linear { inputs: 1, outputs: 2 };
+        for (input, gradient) in [(1e140, 1e-163), (1e100, 1e-155)] {
+            let mut norm = [0.0];
+            layer.squared_norms::<f64>(&[input], &[gradient, -gradient], norm.iter_mut());
+            assert!(norm[0].sqrt() >= 2f64.sqrt() * input * gradient * (1.0 - 1e-15), "{input}: {}", norm[0]);
+        }
+        let mut norm = [1.0];
+        layer.squared_norms::<f64>(&[1e140], &[0.0, 0.0], norm.iter_mut());
+        assert_eq!(norm, [0.0]);
+    }
+}

@@ -208,7 +208,8 @@ impl Certificate {
     /// Returns the number of steps after which plain gradient descent is within half the tolerance of the minimiser in exact
     /// arithmetic. Rounding takes less than the other half: an error `e` of each gradient moves a step by `e/β`, and the steps'
     /// errors add up to at most `e/γ`, which is at most `τ/4`. The points are in two parts, since the rounding of each to one would
-    /// add up to `(β/γ) u R`; the last one is rounded once, by at most `e/(12γ)`.
+    /// add up to `(β/γ) u R`; the last one is rounded once, by at most `e/(12γ)`. The regulariser's gradient leaves out the second part:
+    /// the last of the four roundings that `e` has for it.
     fn plain_steps(&self, start_norm: f64) -> u64 {
         let distance = start_norm + 0.5 * self.distance;
         (self.condition() * (2.0 * distance / self.tolerance).ln().max(1.0) * (1.0 + 1e-12)).ceil() as u64 + 1

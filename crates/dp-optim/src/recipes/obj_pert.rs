@@ -32,8 +32,8 @@
 //! is neither returned nor reported.
 //!
 //! # The law
-//! Without delta the noise has norm about `p/ε`, with delta `z √p`, for `p` parameters and the Gaussian's multiplier `z`, four
-//! to five over ε for the usual deltas. So for fewer than about twenty parameters the noise that needs no delta is smaller,
+//! For `p` parameters the noise has norm about `p/ε` without delta and `z √p` with delta, where `z ≈ 4.5/ε` for the usual deltas.
+//! So for fewer than about twenty parameters the noise that needs no delta is smaller,
 //! and is the default even if delta > 0. The release then promises delta = 0.
 //!
 //! # The centre

@@ -24,15 +24,13 @@ _HELP = (
 class Lineage:
     """The fits of an estimator and of its clones, as far as this process knows."""
 
-    def __init__(
-        self, token: str | None = None, fits: int = 0, has_clones: bool = False, is_from_elsewhere: bool = False
-    ) -> None:
+    def __init__(self, token: str | None = None) -> None:
         self.token = token or uuid.uuid4().hex
-        self.fits = fits
+        self.fits = 0
         self.running = 0
-        self.has_clones = has_clones
+        self.has_clones = False
         # True for a clone from another process, whose fits this process does not know.
-        self.is_from_elsewhere = is_from_elsewhere
+        self.is_from_elsewhere = False
 
     def check(self) -> None:
         """Refuses a further fit.
@@ -100,7 +98,11 @@ def restore(estimator: Any, kept: tuple[str, int, bool, str]) -> None:
     """Sets the lineage of an estimator from a pickle: the one of this process, if it is known here."""
     token, fits, has_clones, process = kept
     with _lock:
-        known = _pickled.setdefault(token, Lineage(token, fits, has_clones, has_clones and process != _process))
+        known = _pickled.setdefault(token, Lineage(token))
+        # Another pickle of the lineage may know less.
+        known.fits = max(known.fits, fits)
+        known.has_clones |= has_clones
+        known.is_from_elsewhere |= has_clones and process != _process
         _lineages[estimator] = known
 
 

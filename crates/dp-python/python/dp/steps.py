@@ -176,7 +176,8 @@ class Plan:
         """Returns the sum of a step's clipped gradients with noise, an array of the same shape, which may be published.
 
         Raises:
-            DpError: for a sum that is not usable; PrivacyError for a step without a batch, or one that was not planned.
+            DpError: for a sum that is not usable; PrivacyError for a step without a batch, or one that was not planned, and for
+                a sum that is not finite or is longer than the clipping norm times the largest batch, which ends the training.
         """
         array = np.asarray(total)
         if array.dtype not in (np.float32, np.float64):
@@ -199,7 +200,7 @@ class Plan:
             public: names of those that were not trained, and that no record influenced.
 
         Raises:
-            DpError: for arguments that are not usable; PrivacyError if the training has ended already.
+            DpError: for arguments that are not usable; PrivacyError if the training has ended already, or a sum has ended it.
         """
         if not isinstance(clipped_by, str) or not 0 < len(clipped_by.encode(errors="replace")) <= _LONGEST_NAME:
             raise DpError(f"clipped_by is {clipped_by!r}", "usage.value", "clipped_by", "the name of a program")

@@ -272,7 +272,7 @@ mod tests {
             (r#"{"job":"gaussian","delta":null}"#, "delta"),
             (r#"{"job":"gaussian","adjacency":"add_remove"}"#, "add-remove"),
             (r#"{"job":"gaussian","id":{}}"#, "id"),
-            (r#"{"job":"gaussian","job":"pure"}"#, "twice"),
+            (r#"{"job":"gaussian","job":"pure"}"#, "duplicate"),
             (r#"{"delta":1e-5}"#, "job"),
             (r#"[1]"#, "object"),
             (r#"{"job":"gaussian","delta":NaN}"#, "not JSON"),

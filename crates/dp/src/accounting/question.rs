@@ -208,7 +208,7 @@ impl Given {
             return Err(value("epsilon", epsilon).expected("0, or a number in [1e-9, 1e6]"));
         }
         if request.group == Some(0) {
-            return Err(value("group", 0.0).expected("a whole number of at least 1"));
+            return Err(value("group", 0).expected("a whole number of at least 1"));
         }
         let sampling_rate = sampling_rate(request)?;
         let steps = steps(request, sampling_rate)?;

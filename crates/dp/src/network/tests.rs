@@ -59,6 +59,10 @@ fn a_file_is_read_as_it_was_written_and_verified() {
         assert_eq!(count, 2 * 1201);
         let other = Images::new(Shape { width: 2, ..SHAPE }, vec![0; 4], vec![0], 2).unwrap();
         assert!(read.model.logits(&other, Workers::ONE, |_| Ok::<_, Error>(())).is_err());
+        let mut long = read.model.clone();
+        long.weights.iter_mut().for_each(|weight| *weight = if float == FloatKind::F32 { 1e30 } else { 1e200 });
+        let refused = long.logits(&many, Workers::ONE, |_| Ok::<_, Error>(())).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::NotFinite);
     }
 }
 

@@ -102,6 +102,12 @@ fn sums_of_no_clipped_gradients_end_the_training() {
         let first = run.batch().unwrap().len();
         run.add(&mut [SHAPE.clipping_norm * first as f64, 0.0]).unwrap();
         let wrong = times * SHAPE.clipping_norm * run.batch().unwrap().len().max(first) as f64;
+        // What a margin and the larger batch allow is taken.
+        if times == 1.0 + 2.0 * MARGIN {
+            let mut within = Steps::start(SHAPE, 3.0, delta(), Some(3)).unwrap();
+            let [one, two] = [0, 1].map(|_| within.batch().unwrap().len() as f64);
+            within.add(&mut [SHAPE.clipping_norm * one.max(two) * (1.0 + 0.9 * MARGIN), 0.0]).unwrap();
+        }
         let mut sum = [wrong, 0.0];
         assert!(run.add(&mut sum).unwrap_err().to_string().contains("ended the training"), "{wrong}");
         assert_eq!(sum[1], 0.0);

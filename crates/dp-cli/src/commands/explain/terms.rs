@@ -102,7 +102,7 @@ pub const TERMS: &[Term] = &[
     },
     Term {
         names: &["expected-loss"],
-        text: "The fraction of the possible gain over naming the largest class (for numbers: over the mean) that privacy is \
+        text: "The fraction of the possible gain over the majority class (for numbers: over the mean) that privacy is \
                expected to cost, from public numbers alone.",
     },
     Term {

@@ -64,7 +64,7 @@ pub(super) fn keeper<'c>(
     if let Some(Resumed { checkpoint, .. }) = resumed {
         plan.check_checkpoint(checkpoint).map_err(|error| at_file(error.into(), path))?;
     } else if path.exists() {
-        read(&open(path)?, path)?;
+        open(path)?;
         console.warn("the checkpoint of an earlier training is replaced: what that training has cost adds to this one");
     }
     let steps = plan.training().method.steps();
@@ -125,6 +125,18 @@ pub(super) fn resumed(config: &NetworkConfig) -> Result<Option<Resumed>, Failure
     let held = open(path)?;
     let checkpoint = read(&held, path)?.after_loss();
     Ok(Some(Resumed { checkpoint, _held: held }))
+}
+
+/// Refuses to replace a file that is no checkpoint.
+///
+/// # Errors
+/// As [`resumed`].
+pub(super) fn check_replaced(config: &NetworkConfig) -> Result<(), Failure> {
+    let replaced = config.checkpoint.as_deref().filter(|path| config.force && !config.resume && path.exists());
+    replaced.map_or(Ok(()), |path| {
+        let help = "name another file, or remove this one if no training is to go on from it";
+        read(&open(path)?, path).map(drop).map_err(|failure| failure.help(help))
+    })
 }
 
 fn read(file: &File, path: &Path) -> Result<Checkpoint, Failure> {

@@ -14,7 +14,7 @@ use dp_optim::catalogue::{ModelRequest, non_private_model};
 use dp_optim::engine::Control;
 use dp_optim::recipes::Budget;
 
-use super::checkpoint::{Keeper, keeper, resumed};
+use super::checkpoint::{self, Keeper, keeper, resumed};
 use super::config::{NetworkConfig, Privacy};
 use super::layers::{Layers, unfit};
 use super::outcome::{DryOutcome, Outcome};
@@ -67,6 +67,7 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
     if config.out == Target::Stdout {
         check_stdout()?;
     }
+    checkpoint::check_replaced(config)?;
     let layers = Layers::new(&config.model)?;
     check_settings(config)?;
     let resumed = resumed(config)?;
@@ -116,6 +117,7 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
 fn dry_run(config: &NetworkConfig, n: Option<u64>, console: &Console) -> Result<DryOutcome, Failure> {
     config.outputs().try_for_each(|path| atomic::check_name(path, config.force))?;
     config.checkpoint.as_deref().map_or(Ok(()), |path| atomic::check_name(path, config.force || config.resume))?;
+    checkpoint::check_replaced(config)?;
     let layers = Layers::new(&config.model)?;
     check_settings(config)?;
     let architecture = layers.for_images(config.images.shape()?, config)?;

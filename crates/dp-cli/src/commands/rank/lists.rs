@@ -311,20 +311,20 @@ fn refused(error: &ReadError) -> Failure {
         Problem::BadGrade { .. } => (
             "lists.grade",
             "a whole number from 0 to the declared largest grade",
-            "mend the cell; a finer scale has to be mapped to whole grades beforehand",
+            "fix the cell; a finer scale has to be mapped to whole grades beforehand",
         ),
         Problem::GradeTooLarge { .. } => (
             "lists.grade",
             "a whole number from 0 to the declared largest grade",
-            "mend the cell, or declare the largest grade in training: --largest-grade",
+            "fix the cell, or declare the largest grade in training: --largest-grade",
         ),
         Problem::BadIndex { .. } => (
             "lists.width",
             "a feature number from 1 to the declared number of features",
-            "mend the file, or train with another number of --features",
+            "fix the file, or train with another number of --features",
         ),
         Problem::BadFeature { .. } | Problem::DuplicateFeature { .. } => {
-            ("lists.feature", "index:value, each index once in a line", "mend the line")
+            ("lists.feature", "index:value, each index once in a line", "fix the line")
         }
         Problem::BadValue { .. } => ("lists.value", "a finite number", "fill in missing values beforehand"),
         Problem::SplitList { .. } => (

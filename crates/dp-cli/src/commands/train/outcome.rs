@@ -365,7 +365,7 @@ fn choice(advice: &Advice, loss: &str) -> [String; 2] {
 /// Formats the expected cost of privacy.
 pub(super) fn expectation(advice: &Advice, loss: &str) -> String {
     let of = match loss.parse::<LossKind>().ok().and_then(|loss| loss.classes()) {
-        Some(_) => "of what can be gained over naming the largest class",
+        Some(_) => "of what can be gained over the majority class",
         None => "of what the features explain",
     };
     let [low, high] = advice.expected_loss_range.map(percent);

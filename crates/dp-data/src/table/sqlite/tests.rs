@@ -32,8 +32,14 @@ fn names_that_are_not_utf_8_are_an_error() {
     let place = bytes.windows(5).position(|part| part == b"nameX").unwrap();
     bytes[place + 3] = 0xe9;
     std::fs::write(&path, bytes).unwrap();
-    let error = open(&path, &Relation::Only).unwrap_err();
-    assert!(error.code() == "table.open" && error.message().contains("UTF-8"), "{error:?}");
+    for relation in [Relation::Only, Relation::Query("SELECT * FROM people".to_owned())] {
+        let error = open(&path, &relation).unwrap_err();
+        assert!(error.code() == "table.open" && error.message().contains("UTF-8"), "{error:?}");
+    }
+    let path = database(&folder, "PRAGMA encoding = 'UTF-16le'; CREATE TABLE people (\"größe\" REAL)");
+    for relation in [Relation::Only, Relation::Query("SELECT * FROM people".to_owned())] {
+        assert_eq!(open(&path, &relation).unwrap().columns()[0].name, "größe");
+    }
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl RankingDerivation {
     }
 
     pub(crate) fn law(&self) -> BatchLaw {
-        BatchLaw::Poisson { mean_darts: self.batch_size }
+        BatchLaw::Poisson { mean_darts: self.batch_size.min(self.lists) }
     }
 
     pub(crate) fn gaussian<A: Adjacency>(&self) -> Result<Gaussian<A>, TrainError> {
