@@ -1,6 +1,6 @@
 //! `--config`: flags from a TOML file, which flags on the command line and the environment override; `--print-config` writes one.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
@@ -166,13 +166,16 @@ fn add(
 }
 
 /// Returns the given flags, from the command line, the environment and the file, as a file.
-pub(super) fn printed(command: &Command, matches: &ArgMatches) -> String {
+///
+/// # Errors
+/// `config.value` for a name that is not UTF-8, which TOML cannot hold.
+pub(super) fn printed(command: &Command, matches: &ArgMatches) -> Result<String, Failure> {
     let mut built = command.clone();
     built.build();
     let (mut root, mut path, mut tables) = (Table::new(), Vec::new(), Vec::new());
     let (mut at, mut matches) = (&built, matches);
     loop {
-        tables.push((path.clone(), given(at, matches, path.is_empty())));
+        tables.push((path.clone(), given(at, matches, path.is_empty())?));
         let Some((word, below)) = matches.subcommand() else { break };
         let Some(subcommand) = at.find_subcommand(word) else { break };
         path.push(word.to_owned());
@@ -184,16 +187,16 @@ pub(super) fn printed(command: &Command, matches: &ArgMatches) -> String {
             let below = place.entry(word).or_insert_with(|| Value::Table(Table::new()));
             match below {
                 Value::Table(below) => place = below,
-                _ => return String::new(),
+                _ => return Ok(String::new()),
             }
         }
         place.extend(table);
     }
-    root.to_string()
+    Ok(root.to_string())
 }
 
 /// Returns the given flags of one command; global flags are those of the first.
-fn given(command: &Command, matches: &ArgMatches, is_first: bool) -> Table {
+fn given(command: &Command, matches: &ArgMatches, is_first: bool) -> Result<Table, Failure> {
     let mut table = Table::new();
     for arg in command.get_arguments() {
         let Some(name) =
@@ -208,8 +211,15 @@ fn given(command: &Command, matches: &ArgMatches, is_first: bool) -> Table {
         {
             continue;
         }
-        let raw = matches.get_raw(id).into_iter().flatten().map(|value| value.to_string_lossy().into_owned());
-        let values: Vec<Value> = raw.map(typed).collect();
+        let text = |value: &OsStr| match value.to_str() {
+            Some(text) => Ok(typed(text.to_owned())),
+            None => {
+                let failure =
+                    Failure::usage(&format!("--{name}"), "the value is not UTF-8 and cannot stand in a file of flags");
+                Err(Failure { code: "config.value", ..failure })
+            }
+        };
+        let values: Vec<Value> = matches.get_raw(id).into_iter().flatten().map(text).collect::<Result<_, _>>()?;
         let value = match arg.get_action() {
             ArgAction::SetTrue => Value::Boolean(true),
             ArgAction::Count => Value::Integer(matches.get_count(id).into()),
@@ -220,7 +230,7 @@ fn given(command: &Command, matches: &ArgMatches, is_first: bool) -> Table {
         };
         table.insert(name.to_owned(), value);
     }
-    table
+    Ok(table)
 }
 
 /// Returns a number if it has the same text, otherwise the text.

@@ -62,7 +62,8 @@ pub fn parse(arguments: &[OsString]) -> Result<Parsed, Refused> {
     let matches = command.try_get_matches_from_mut(arguments).map_err(Refused::Clap)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| Refused::Clap(error.format(&mut command)))?;
     if cli.global.print_config {
-        return Ok(Parsed::Config(config::printed(&command, &matches), cli.global.console()));
+        let printed = config::printed(&command, &matches).map_err(Refused::Config)?;
+        return Ok(Parsed::Config(printed, cli.global.console()));
     }
     Ok(Parsed::Run(Box::new(cli)))
 }

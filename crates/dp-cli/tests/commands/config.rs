@@ -126,3 +126,16 @@ fn a_wrong_file_is_refused_with_its_line_or_key() {
     let run = place.dp(&words("train --config wrong.toml --data people.csv --out m.json"));
     assert!(run.code == 2 && run.stderr.contains("--epsilon"), "{}", run.stderr);
 }
+
+/// TOML holds no name that is not UTF-8: another would be printed.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_not_utf_8_is_not_printed() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = place();
+    let name = std::ffi::OsStr::from_bytes(b"rows\xff.csv");
+    let mut command = place.command(&["train", "--epsilon", "1", "--out", "m.json", "--print-config", "--data"]);
+    let run: crate::support::Run = command.arg(name).output().unwrap().into();
+    run.fails(2, "config.value").says("--data");
+    assert_eq!(run.stdout, "");
+}

@@ -239,7 +239,7 @@ fn recipe(args: &AuditRecipeArgs) -> Result<Vec<Audited>, Failure> {
             args::Noise::Exact => NoiseMode::Exact,
             args::Noise::Rounded => NoiseMode::Rounded,
         }),
-        pairs: args.pairs,
+        pairs: at_least_one("--pairs", args.pairs.into()).map(|_| args.pairs)?,
     };
     // The memory of the data sets is known beforehand: 8 bytes per number, twice.
     if parameters.n.saturating_mul(parameters.dim) > 1 << 28 {
