@@ -174,9 +174,8 @@ impl<F: Real> Model<F> for SoftmaxModel<F> {
         let (residuals, n) = (&pass.scratch.residuals, batch.targets.len());
         self.check_examples(&batch, residuals.len());
         assert_eq!(out.len(), n, "one norm per example of the last backward");
-        // Neither factor loses squares that underflow, as the other may be large.
+        // Residuals lose no squares that underflow, as the row may be long. Those of a row do not matter: residuals are at most 1.
         let smallest = smallest_normal::<F>();
-        let lost: F = convert::<f64, F>(self.dim as f64) * smallest;
         let squared = |r: F| if r * r < smallest && r != F::zero() { smallest } else { r * r };
         for (i, square) in out.iter_mut().enumerate() {
             *square = residuals.iter().skip(i).step_by(n).fold(F::zero(), |sum, &r| sum + squared(r));
@@ -184,7 +183,7 @@ impl<F: Real> Model<F> for SoftmaxModel<F> {
         self.kernels.scale_by_squared_row_norms(
             batch.rows,
             out,
-            |norm: F, square: F| if square == F::zero() { F::zero() } else { (norm + lost) * square },
+            |norm: F, square: F| if square == F::zero() { F::zero() } else { norm * square },
             |norm, square| if square == 0.0 { 0.0 } else { norm * square },
         );
     }
