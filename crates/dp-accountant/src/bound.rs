@@ -165,20 +165,12 @@ impl fmt::Display for Theorem {
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 pub fn epsilon(event: &DpEvent, delta: Delta) -> Result<Bound, Error> {
-    epsilon_beside(event, delta, None)
+    epsilon_beside(Path::if_better(event)?.as_ref(), event, delta, None)
 }
 
-/// As [`epsilon`](self::epsilon()), with a known exact curve: takes `known`, the result of [`PrivacyCurve::epsilon`] for `event`
+/// As [`epsilon`](self::epsilon()), with the path of `event`, if it has one, and with `known`, the result of [`PrivacyCurve::epsilon`] for `event`
 /// at `delta`, instead of computing it again.
-///
-/// # Errors
-/// Those of [`epsilon`](self::epsilon()).
-pub fn epsilon_beside(event: &DpEvent, delta: Delta, known: Option<Bracket>) -> Result<Bound, Error> {
-    epsilon_along(Path::if_better(event)?.as_ref(), event, delta, known)
-}
-
-/// As [`epsilon_beside`], with the path of `event`, if it has one.
-pub(crate) fn epsilon_along(
+pub(crate) fn epsilon_beside(
     path: Option<&Path>,
     event: &DpEvent,
     delta: Delta,
@@ -287,20 +279,12 @@ fn epsilon_of(leaves: Leaves, delta: Delta, known: Option<Bracket>) -> Result<Bo
 /// # Ok::<(), dp_accountant::Error>(())
 /// ```
 pub fn delta(event: &DpEvent, epsilon: f64) -> Result<Bound, Error> {
-    delta_beside(event, epsilon, None)
+    delta_beside(Path::if_better(event)?.as_ref(), event, epsilon, None)
 }
 
-/// As [`delta`](self::delta()), with a known exact curve: takes `known`, the result of [`PrivacyCurve::delta`] for `event` at
-/// `epsilon`, instead of computing it again.
-///
-/// # Errors
-/// Those of [`delta`](self::delta()).
-pub fn delta_beside(event: &DpEvent, epsilon: f64, known: Option<Bracket>) -> Result<Bound, Error> {
-    delta_along(Path::if_better(event)?.as_ref(), event, epsilon, known)
-}
-
-/// As [`delta_beside`], with the path of `event`, if it has one.
-pub(crate) fn delta_along(
+/// As [`delta`](self::delta()), with the path of `event`, if it has one, and with `known`, the result of [`PrivacyCurve::delta`] for `event`
+/// at `epsilon`, instead of computing it again.
+pub(crate) fn delta_beside(
     path: Option<&Path>,
     event: &DpEvent,
     epsilon: f64,
@@ -325,7 +309,7 @@ pub(crate) fn delta_along(
 }
 
 /// Returns whether [`delta`](self::delta()) has its own exact curve for `event` and does not call a [`PrivacyCurve`].
-pub(crate) fn has_own_curve(event: &DpEvent) -> Result<bool, Error> {
+fn has_own_curve(event: &DpEvent) -> Result<bool, Error> {
     Ok(Parts::new(leaves(event, 1)?)?.has_exact_curve())
 }
 

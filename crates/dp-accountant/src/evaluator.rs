@@ -154,7 +154,7 @@ impl<'a> Evaluation<'a> {
     pub fn epsilon(&self, delta: Delta) -> Result<Interval, Error> {
         self.interval(
             || self.exact()?.epsilon(delta),
-            |known| bound::epsilon_along(self.path(), self.event, delta, known),
+            |known| bound::epsilon_beside(self.path(), self.event, delta, known),
             || self.evaluator.epsilon(self.event, delta),
         )
     }
@@ -166,7 +166,7 @@ impl<'a> Evaluation<'a> {
     pub fn delta(&self, epsilon: f64) -> Result<Interval, Error> {
         self.interval(
             || self.exact()?.delta(epsilon),
-            |known| bound::delta_along(self.path(), self.event, epsilon, known),
+            |known| bound::delta_beside(self.path(), self.event, epsilon, known),
             || self.evaluator.delta(self.event, epsilon),
         )
     }

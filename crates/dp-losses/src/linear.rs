@@ -208,20 +208,16 @@ pub(crate) fn smallest_normal<F: Real>() -> F {
 impl<F: Real, L: Loss<F>> CompensatedGradient<F> for LinearModel<F, L> {
     fn add_compensated(
         &self,
-        (parameters, rest): (&[F], &[F]),
+        parameters: (&[F], &[F]),
         batch: Block<'_, F>,
         pass: &mut LinearPass<F>,
         sum: &mut CompensatedSum,
     ) {
-        self.check(&batch, parameters);
+        self.check(&batch, parameters.0);
         let scratch = &mut pass.scratch;
         scratch.in_two_parts.clear();
         self.kernels.predictions_in_two_parts(batch.rows, parameters, &mut scratch.in_two_parts);
-        if !rest.is_empty() {
-            let mut of_rest = Vec::with_capacity(batch.targets.len());
-            self.kernels.predictions_in_two_parts(batch.rows, rest, &mut of_rest);
-            scratch.in_two_parts.iter_mut().zip(of_rest).for_each(|((_, low), (rest, _))| *low += rest);
-        }
+        let parameters = parameters.0;
         let (parts, predictions) = (&scratch.in_two_parts, &mut scratch.predictions);
         predictions.clear();
         if self.loss.is_of_residual() {

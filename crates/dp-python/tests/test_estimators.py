@@ -668,6 +668,19 @@ def test_fits_of_pickles_outlive_their_estimators():
             pickle.loads(again).fit(X, y)
 
 
+def test_a_clone_that_returns_from_another_process_takes_no_fit_away(tmp_path):
+    X, y = numbers(300)
+    original = of_numbers()
+    path = tmp_path / "clone.pickle"
+    path.write_bytes(pickle.dumps(clone(original)))
+    code = "import pickle, sys\nkept = pickle.load(open(sys.argv[1], 'rb'))\npickle.dump(kept, open(sys.argv[1], 'wb'))\n"
+    subprocess.run([sys.executable, "-c", code, path], check=True)
+    back = pickle.loads(path.read_bytes())
+    original.fit(X, y)
+    with pytest.raises(PrivacyError):
+        back.fit(X, y)
+
+
 def test_a_newer_pickle_counts_beside_an_older_one(tmp_path):
     # Another process fits between the two.
     X, y = numbers(300)

@@ -49,8 +49,9 @@ impl Path {
 
     /// As [`new`](Self::new), if it can be better than each release by itself for the group.
     pub(crate) fn if_better(event: &DpEvent) -> Result<Option<Self>, Error> {
+        let Some(path) = Self::new(event) else { return Ok(None) };
         let each_is_best = leaves(event, 1)?.iter().all(|(leaf, _)| leaf.is_best_for_groups());
-        Ok(if each_is_best { None } else { Self::new(event) })
+        Ok((!each_is_best).then_some(path))
     }
 
     /// Returns the exact curve of one record, unless [`delta`](super::delta()) has its own.
@@ -61,12 +62,12 @@ impl Path {
 
     fn epsilon_of_one(&self, delta: Delta) -> Result<f64, Error> {
         let known = self.exact().and_then(|curve| curve.epsilon(delta).ok());
-        Ok(epsilon_beside(&self.one, delta, known)?.value)
+        Ok(epsilon_beside(Self::if_better(&self.one)?.as_ref(), &self.one, delta, known)?.value)
     }
 
     fn delta_of_one(&self, epsilon: f64) -> Result<f64, Error> {
         let known = self.exact().and_then(|curve| curve.delta(epsilon).ok());
-        Ok(delta_beside(&self.one, epsilon, known)?.value)
+        Ok(delta_beside(Self::if_better(&self.one)?.as_ref(), &self.one, epsilon, known)?.value)
     }
 
     /// Returns the parts if the tree consists of disjoint parts or of one of several, and a group is among them: the whole costs

@@ -231,13 +231,13 @@ fn what_is_known_already_changes_no_answer() {
     let both = DpEvent::Composed { events: vec![steps.clone(), failing] };
     let curve = PrivacyCurve::new(&steps).unwrap();
     let known = curve.epsilon(delta).unwrap();
-    assert_eq!(epsilon_beside(&steps, delta, Some(known)), epsilon(&steps, delta));
-    assert_eq!(delta_beside(&steps, 1.0, curve.delta(1.0).ok()), super::delta(&steps, 1.0));
+    assert_eq!(epsilon_beside(None, &steps, delta, Some(known)), epsilon(&steps, delta));
+    assert_eq!(delta_beside(None, &steps, 1.0, curve.delta(1.0).ok()), super::delta(&steps, 1.0));
     // With failures, the known value is used unchanged: neither reduced nor increased by them again.
     let curve = PrivacyCurve::new(&both).unwrap();
     let (of_epsilon, of_delta) = (curve.epsilon(delta).unwrap(), curve.delta(1.0).unwrap());
-    assert_eq!(epsilon_beside(&both, delta, Some(of_epsilon)).unwrap().value, of_epsilon.upper);
-    let (beside, fresh) = (delta_beside(&both, 1.0, Some(of_delta)).unwrap(), super::delta(&both, 1.0).unwrap());
+    assert_eq!(epsilon_beside(None, &both, delta, Some(of_epsilon)).unwrap().value, of_epsilon.upper);
+    let (beside, fresh) = (delta_beside(None, &both, 1.0, Some(of_delta)).unwrap(), super::delta(&both, 1.0).unwrap());
     assert!(beside.value >= of_delta.lower && (beside.value / fresh.value - 1.0).abs() < 1e-9, "{beside:?}, {fresh:?}");
 }
 
@@ -372,7 +372,7 @@ fn a_path_is_kept_between_evaluations_and_omitted_where_each_release_is_best() {
     let sampled = group(repeated(sampled, 1000));
     let path = Path::if_better(&sampled).unwrap().unwrap();
     for at in [0.0, 0.4, 2.0, 6.0] {
-        let kept = delta_along(Some(&path), &sampled, at, None).unwrap();
+        let kept = delta_beside(Some(&path), &sampled, at, None).unwrap();
         let separate = delta(&sampled, at).unwrap();
         assert!((kept.value / separate.value - 1.0).abs() < 1e-3, "{at}: {kept:?} {separate:?}");
     }

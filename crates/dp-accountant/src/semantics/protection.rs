@@ -2,11 +2,10 @@
 
 use super::{bayes_factor, odds_beyond, of_curve, posterior, true_positive_rate};
 use crate::adjacency::AdjacencyKind;
-use crate::bound::{self, Path};
+use crate::bound;
 use crate::error::Error;
+use crate::evaluator::{Evaluation, Evaluator};
 use crate::event::DpEvent;
-use crate::exact::{Engine, PrivacyCurve};
-use crate::leaves::leaves_under;
 use crate::params::{Delta, Epsilon};
 
 /// False-positive rates for which the true-positive rate is bounded.
@@ -17,9 +16,6 @@ const PRIORS: [f64; 2] = [0.01, 0.5];
 
 /// Ratio to delta of the probability with which a Bayes factor may exceed the stated bound.
 const FAILURE_OVER_DELTA: f64 = 10.0;
-
-/// Relative width of a bracket below which no other theorem is tried.
-const NARROW: f64 = 1e-6;
 
 /// Upper bounds on what an attacker can infer from one release, from its whole privacy curve.
 ///
@@ -88,24 +84,8 @@ impl Protection {
     /// # Errors
     /// A number in the tree that is out of range, and [`Error::NotUnderRelation`].
     pub fn of_event(event: &DpEvent, relation: AdjacencyKind, epsilon: Epsilon, delta: Delta) -> Result<Self, Error> {
-        leaves_under(event, 1, relation)?;
-        let exact = match bound::has_own_curve(event)? {
-            true => None,
-            false => PrivacyCurve::new_under(event, relation).ok(),
-        };
-        let path = Path::if_better(event)?;
-        let delta_at = |epsilon: f64| {
-            let known = exact.as_ref().and_then(|curve| curve.delta(epsilon).ok());
-            match known {
-                Some(bracket)
-                    if bracket.engine != Engine::ClosedForm
-                        && bracket.upper - bracket.lower <= NARROW * bracket.upper =>
-                {
-                    Ok(bracket.upper.min(1.0))
-                }
-                known => bound::delta_along(path.as_ref(), event, epsilon, known).map(|bound| bound.value.min(1.0)),
-            }
-        };
+        let evaluation = Evaluation::new(Evaluator::Tightest, event, relation)?;
+        let delta_at = |epsilon: f64| Ok(evaluation.delta(epsilon)?.upper.min(1.0));
         let largest_loss = bound::epsilon(event, Delta::ZERO)?.value;
         Self::of_curve(epsilon.get(), delta.get(), largest_loss, delta_at)
     }

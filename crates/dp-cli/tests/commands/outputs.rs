@@ -115,6 +115,13 @@ fn no_output_replaces_an_input() {
     refused("check --data people.csv --schema s.toml --fix-schema s.toml --force");
     refused("plan --rows 2000 --schema s.toml --out s.toml --force");
     refused("schema parts/*.csv --label earns --out parts/b.csv --force");
+    let database = rusqlite::Connection::open(place.path("t.db")).unwrap();
+    database
+        .execute_batch("CREATE TABLE t (age INT, earns TEXT); INSERT INTO t VALUES (30, 'yes'), (40, 'no')")
+        .unwrap();
+    let kept = std::fs::read(place.path("t.db")).unwrap();
+    refused("schema sqlite:t.db --label earns --positive yes --out t.db --force");
+    assert!(std::fs::read(place.path("t.db")).unwrap() == kept);
     let new_key = place.dp(&["sign", "new-key", "k"]);
     new_key.fails(1, "output.exists").says("no key is replaced");
     assert!(!new_key.stderr.contains("--force"));

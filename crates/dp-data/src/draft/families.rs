@@ -60,6 +60,20 @@ pub(super) struct Family {
     pub(super) differs: bool,
 }
 
+impl Family {
+    /// Adds another family of the same cells, whose line numbers do not count the `lines` lines before it.
+    fn merge(&mut self, other: &Self, lines: u64) {
+        self.count += other.count;
+        self.first = self.first.min(other.first + lines);
+        self.differs |= other.differs;
+        for (candidate, other) in self.candidates.iter_mut().zip(&other.candidates) {
+            candidate.numbers.append(&other.numbers);
+            let refused = other.refused.map(|line| line + lines);
+            candidate.refused = candidate.refused.into_iter().chain(refused).min();
+        }
+    }
+}
+
 /// The families of a column, in the order of their first cells.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Families {
@@ -117,12 +131,8 @@ impl Families {
         self.first = self.first.or(next.first.map(|line| line + lines));
         self.overflowed |= next.overflowed;
         for other in &next.list {
-            let Some(family) = self.family(&other.key, other.first + lines, other.candidates.len()) else { continue };
-            family.count += other.count;
-            family.differs |= other.differs;
-            for (candidate, other) in family.candidates.iter_mut().zip(&other.candidates) {
-                candidate.numbers.append(&other.numbers);
-                candidate.refused = candidate.refused.or(other.refused.map(|line| line + lines));
+            if let Some(family) = self.family(&other.key, other.first + lines, other.candidates.len()) {
+                family.merge(other, lines);
             }
         }
     }
@@ -132,16 +142,9 @@ impl Families {
         let mut renamed = Self { list: Vec::new(), ..self.clone() };
         for family in &self.list {
             let key = key(&family.key);
-            let Some(same) = renamed.list.iter_mut().find(|other| *other.key == *key) else {
-                renamed.list.push(Family { key: key.into(), ..family.clone() });
-                continue;
-            };
-            same.count += family.count;
-            same.first = same.first.min(family.first);
-            same.differs |= family.differs;
-            for (candidate, other) in same.candidates.iter_mut().zip(&family.candidates) {
-                candidate.numbers.append(&other.numbers);
-                candidate.refused = candidate.refused.into_iter().chain(other.refused).min();
+            match renamed.list.iter_mut().find(|other| *other.key == *key) {
+                Some(same) => same.merge(family, 0),
+                None => renamed.list.push(Family { key: key.into(), ..family.clone() }),
             }
         }
         renamed

@@ -218,9 +218,20 @@ impl<F: Real, A: Real> WithSimd for Sum<'_, F, A> {
 }
 
 impl Kernels {
-    /// Appends `⟨w, x_i⟩` in two parts for each row.
-    pub(crate) fn predictions_in_two_parts<F: Real>(&self, rows: Rows<'_, F>, w: &[F], out: &mut Vec<(f64, f64)>) {
-        self.arch.dispatch(Predictions { rows, w, out });
+    /// Appends `⟨w, x_i⟩` in two parts for each row, for weights in two parts, of which the second may be empty.
+    pub(crate) fn predictions_in_two_parts<F: Real>(
+        &self,
+        rows: Rows<'_, F>,
+        (w, rest): (&[F], &[F]),
+        out: &mut Vec<(f64, f64)>,
+    ) {
+        let start = out.len();
+        self.arch.dispatch(Predictions { rows, w, out: &mut *out });
+        if !rest.is_empty() {
+            let mut of_rest = Vec::with_capacity(out.len() - start);
+            self.arch.dispatch(Predictions { rows, w: rest, out: &mut of_rest });
+            out[start..].iter_mut().zip(of_rest).for_each(|((_, low), (rest, _))| *low += rest);
+        }
     }
 
     /// Adds `Σ_i weights[i] x_i` to `sum[from..]` in two parts, for as many coordinates as the row has.

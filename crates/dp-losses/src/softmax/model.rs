@@ -253,15 +253,10 @@ impl<F: Real> CompensatedGradient<F> for SoftmaxModel<F> {
         if n == 0 || dim == 0 {
             return;
         }
+        let mut rests = rest.chunks_exact(dim);
         for weights in parameters.chunks_exact(dim) {
+            let weights = (weights, rests.next().unwrap_or_default());
             self.kernels.predictions_in_two_parts(batch.rows, weights, &mut scratch.in_two_parts);
-        }
-        if !rest.is_empty() {
-            let mut of_rest = Vec::with_capacity(scratch.in_two_parts.len());
-            for weights in rest.chunks_exact(dim) {
-                self.kernels.predictions_in_two_parts(batch.rows, weights, &mut of_rest);
-            }
-            scratch.in_two_parts.iter_mut().zip(of_rest).for_each(|((_, low), (rest, _))| *low += rest);
         }
         let parts = &scratch.in_two_parts;
         // The residuals depend on the scores by their distances from the largest, which are computed before rounding.

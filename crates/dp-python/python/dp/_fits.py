@@ -24,8 +24,10 @@ _HELP = (
 class Lineage:
     """The fits of an estimator and of its clones, as far as this process knows."""
 
-    def __init__(self, token: str | None = None) -> None:
+    def __init__(self, token: str | None = None, home: str | None = None) -> None:
         self.token = token or uuid.uuid4().hex
+        # The process in which it began.
+        self.home = home or _process
         self.fits = 0
         self.running = 0
         self.has_clones = False
@@ -98,11 +100,12 @@ def restore(estimator: Any, kept: tuple[str, int, bool, str]) -> None:
     """Sets the lineage of an estimator from a pickle: the one of this process, if it is known here."""
     token, fits, has_clones, process = kept
     with _lock:
-        known = _pickled.setdefault(token, Lineage(token))
+        known = _pickled.setdefault(token, Lineage(token, process))
         # Another pickle of the lineage may know less.
         known.fits = max(known.fits, fits)
         known.has_clones |= has_clones
-        known.is_from_elsewhere |= has_clones and process != _process
+        # A clone that returns was refused where it was.
+        known.is_from_elsewhere |= has_clones and process != _process != known.home
         _lineages[estimator] = known
 
 
