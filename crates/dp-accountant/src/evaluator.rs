@@ -12,7 +12,11 @@ use crate::gdp;
 use crate::leaves::leaves_under;
 use crate::params::Delta;
 use crate::rdp::RdpCurve;
+use crate::work;
 use crate::zcdp;
+
+/// The share of a limited [work] that the exact curve may take; the other theorems have the rest.
+const SHARE_OF_EXACT: f64 = 0.75;
 
 /// Intervals narrower than this, relatively, are not compared with other theorems.
 const NARROW: f64 = 1e-6;
@@ -178,7 +182,10 @@ impl<'a> Evaluation<'a> {
         upper: impl FnOnce() -> Result<f64, Error>,
     ) -> Result<Interval, Error> {
         Ok(match self.evaluator {
-            Evaluator::Tightest => tightest(exact(), tightest_beside)?,
+            Evaluator::Tightest => {
+                let exact = work::limited(SHARE_OF_EXACT * work::allowance(), exact).value;
+                tightest(exact, tightest_beside)?
+            }
             Evaluator::Exact => exact()?.into(),
             Evaluator::Renyi => Interval { lower: 0.0, upper: upper()?, theorem: Theorem::Renyi },
             Evaluator::Zcdp => Interval { lower: 0.0, upper: upper()?, theorem: Theorem::ZeroConcentrated },
@@ -205,6 +212,7 @@ fn tightest(
     let exact = exact.ok().filter(|bracket| bracket.lower <= bracket.upper);
     if let Some(bracket) = exact
         && bracket.engine != Engine::ClosedForm
+        && bracket.upper.is_finite()
         && bracket.upper - bracket.lower <= NARROW * bracket.upper
     {
         return Ok(bracket.into());

@@ -121,6 +121,12 @@ pub(crate) trait LossLaw: Debug + Send + Sync {
         0.0
     }
 
+    /// Returns the parts of [`p_infinite`](Self::p_infinite) and [`q_infinite`](Self::q_infinite), rounded up, of outcomes whose
+    /// loss is only too large for doubles: a lower bound omits them.
+    fn beyond_doubles(&self) -> (f64, f64) {
+        (0.0, 0.0)
+    }
+
     /// Returns the finite losses of positive probability, on which a grid is best aligned, unless there are too many; and whether
     /// these are all losses.
     fn atoms(&self) -> (Vec<f64>, bool) {

@@ -45,8 +45,8 @@ pub(super) fn majority(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     for noise_mode in parameters.modes() {
         let recipe = Majority { noise_mode, ..Majority::new(parameters.loss) };
         all.push(match parameters.relation {
-            AdjacencyKind::ReplaceOne => one_sum::<ReplaceOne>(&recipe, parameters)?,
-            AdjacencyKind::ZeroOut => one_sum::<ZeroOut>(&recipe, parameters)?,
+            AdjacencyKind::ReplaceOne => two_counts::<ReplaceOne>(&recipe, parameters)?,
+            AdjacencyKind::ZeroOut => two_counts::<ZeroOut>(&recipe, parameters)?,
             adjacency => return Err(Error::Adjacency { recipe: "majority", adjacency }),
         });
     }
@@ -99,21 +99,21 @@ fn one_choice<A: Observed + 'static>(recipe: &PrivGene, parameters: &Parameters)
     Ok(Audited { subject, distance })
 }
 
-fn one_sum<A: Observed + 'static>(recipe: &Majority, parameters: &Parameters) -> Result<Audited, Error> {
+fn two_counts<A: Observed + 'static>(recipe: &Majority, parameters: &Parameters) -> Result<Audited, Error> {
     let plan = recipe.plan::<A>(parameters.n, parameters.dim, parameters.budget()?)?;
     let claim = Claim { event: plan.derivation().event()?, delta: 0.0 };
     let sides = Sides::new(recipe.row_norm, recipe.target_bound, |side| examples::<A>(parameters, side))?;
-    let sum = |side| audit::sum_of_targets(plan.run(), &mut sides.source(side));
-    let sums = [sum(Side::Base)?, sum(Side::Neighbour)?];
-    let distance = Distance { reached: (sums[0] - sums[1]).abs(), claimed: plan.run().sensitivity(), pairs: 1 };
+    let counts = |side| audit::counts(plan.run(), &mut sides.source(side));
+    let counts = [counts(Side::Base)?, counts(Side::Neighbour)?];
+    let [[p, q], [other_p, other_q]] = counts;
+    let distance = Distance { reached: (p - other_p).hypot(q - other_q), claimed: plan.run().sensitivity(), pairs: 1 };
     let noise = OutputNoiseScale::LaplaceBall { scale: plan.run().scale() };
-    let laws = sums.map(|sum| Law::new(noise, [(1.0, vec![sum])]));
+    let laws = counts.map(|counts| Law::new(noise, [(1.0, counts.to_vec())]));
     let mode = mode_name(recipe.noise_mode);
     let cost = COST_OF_A_RUN + COST_OF_A_ROW * parameters.n as f64;
-    // The attacker sees the noisy sum.
+    // The attacker sees the noisy counts.
     let subject = scored(format!("majority/{mode}"), pair::<A>(), claim, cost, move |side, rng| {
-        A::noisy_sum_of_targets(plan.run(), &mut sides.source(side), &mut rng.lend())
-            .map(|noisy| log_ratio(&laws, noisy.get()))
+        A::noisy_counts(plan.run(), &mut sides.source(side), &mut rng.lend()).map(|noisy| log_ratio(&laws, noisy.get()))
     });
     Ok(Audited { subject, distance })
 }

@@ -66,6 +66,8 @@ use dp_losses::{HuberSvm, LossKind};
 use dp_optim::Error;
 use dp_optim::recipes::Budget;
 
+use self::Setting::{BatchSize, Lambda, Loss, Passes, Radius, Relation};
+
 /// The public parameters under which a recipe is audited.
 ///
 /// The default is small, so that a run costs microseconds, and chosen so that one record can nearly attain the claim: 20 rows
@@ -133,6 +135,28 @@ impl Default for Parameters {
     }
 }
 
+/// A setting of [`Parameters`] that has no effect on the audits of some recipes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Setting {
+    /// [`Parameters::relation`].
+    Relation,
+    /// [`Parameters::loss`].
+    Loss,
+    /// [`Parameters::lambda`].
+    Lambda,
+    /// [`Parameters::passes`].
+    Passes,
+    /// [`Parameters::batch_size`].
+    BatchSize,
+    /// [`Parameters::radius`].
+    Radius,
+}
+
+impl Setting {
+    const ALL: &[Self] = &[Relation, Loss, Lambda, Passes, BatchSize, Radius];
+}
+
 /// A recipe with an audit.
 #[derive(Debug, Clone, Copy)]
 pub struct Recipe {
@@ -140,6 +164,8 @@ pub struct Recipe {
     pub name: &'static str,
     /// A description in one line.
     pub about: &'static str,
+    /// The settings that have an effect.
+    pub settings: &'static [Setting],
     build: fn(&Parameters) -> Result<Vec<Audited>, Error>,
 }
 
@@ -160,136 +186,163 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         name: "bolt-on-convex",
         about: "convex losses, noise on the trained model (Wu et al. 2017, Algorithm 1)",
+        settings: Setting::ALL,
         build: bolt_on::convex,
     },
     Recipe {
         name: "bolt-on-strongly-convex",
         about: "regularised losses, noise on the trained model (Wu et al. 2017, Algorithm 2)",
+        settings: Setting::ALL,
         build: bolt_on::strongly_convex,
     },
     Recipe {
         name: "phased-sgd",
         about: "smooth convex losses, phases on fresh records (Feldman, Koren, Talwar 2020, Algorithm 2)",
+        settings: &[Relation, Loss, Lambda, Radius],
         build: phased::sgd,
     },
     Recipe {
         name: "phased-erm",
         about: "convex losses, phases of certified minimisation (Feldman, Koren, Talwar 2020, section 4.2)",
+        settings: &[Relation, Loss, Lambda, Radius],
         build: phased::erm,
     },
     Recipe {
         name: "bst14-convex",
         about: "noise in every step on random batches (Bassily et al. 2014), one step",
+        settings: &[Relation, Loss, Lambda, Radius],
         build: noisy_steps::bst14_convex,
     },
     Recipe {
         name: "bst14-strongly-convex",
         about: "the same for regularised losses, one step",
+        settings: &[Relation, Loss],
         build: noisy_steps::bst14_strongly_convex,
     },
     Recipe {
         name: "dp-sgd",
         about: "noise on the clipped gradients of each step, on random batches (Abadi et al. 2016)",
+        settings: &[Relation, Loss, Lambda, Passes, BatchSize],
         build: noisy_steps::dp_sgd,
     },
     Recipe {
         name: "dp-ftrl",
         about: "noise that is correlated over the steps of passes in one order (Kairouz et al. 2021), the last iterate and all of them",
+        settings: &[Relation, Loss, Lambda, Passes, BatchSize],
         build: noisy_steps::dp_ftrl,
     },
     Recipe {
         name: "dp-newton",
         about: "gradients and curvatures with one noise (Ganesh et al. 2023), one step, all of which the attacker sees",
+        settings: &[Relation, Loss],
         build: newton::subjects,
     },
     Recipe {
         name: "dp-svrg",
         about: "noise on the gradient of all records and on differences from it (Johnson, Zhang 2013), every step seen",
+        settings: Setting::ALL,
         build: svrg::subjects,
     },
     Recipe {
         name: "noisy-moments",
         about: "least squares on noisy second moments, all of which the attacker sees",
+        settings: &[Relation],
         build: noisy_moments::subjects,
     },
     Recipe {
         name: "obj-pert",
         about: "noise in the objective, the certified minimiser released (Chaudhuri et al. 2011)",
+        settings: &[Relation, Loss, Lambda],
         build: obj_pert::subjects,
     },
     Recipe {
         name: "one-vs-all",
         about: "one model for each class against the rest, all of them within one budget",
+        settings: Setting::ALL,
         build: one_vs_all::bolt_on,
     },
     Recipe {
         name: "per-unit",
         about: "all rows of a unit together, here five under noise in the objective",
+        settings: &[Relation, Loss],
         build: obj_pert::per_unit,
     },
     Recipe {
         name: "pnsgd",
         about: "noise on every iterate, the last one released (Feldman et al. 2020, Algorithm 1)",
+        settings: Setting::ALL,
         build: last_iterate::pnsgd,
     },
     Recipe {
         name: "rsgd-ar",
         about: "passes averaged and restarted, noise on the trained model for a hidden position",
+        settings: Setting::ALL,
         build: rsgd_ar::rsgd_ar,
     },
     Recipe {
         name: "nsgd",
         about: "steps that fall from pass to pass, noise on the trained model for the worst position",
+        settings: Setting::ALL,
         build: rsgd_ar::nsgd,
     },
     Recipe {
         name: "out-pert-gd",
         about: "full-gradient descent, noise on the trained model (Zhang et al. 2017)",
+        settings: &[Relation, Loss, Lambda, Passes, Radius],
         build: rsgd_ar::full_gradient,
     },
     Recipe {
         name: "priv-gene",
         about: "coordinate steps chosen by the exponential mechanism (Zhang et al. 2013), one round",
+        settings: &[Relation, Loss],
         build: choice::priv_gene,
     },
     Recipe {
         name: "majority",
-        about: "the same answer for everyone, by a noisy sum of the targets",
+        about: "the same answer for everyone, by two noisy counts",
+        settings: &[Relation],
         build: choice::majority,
     },
     Recipe {
         name: "dp-blgd",
         about: "gradient descent with a noisy line search, one step, all of which the attacker sees",
+        settings: &[Relation, Loss, Lambda],
         build: searched::dp_blgd,
     },
     Recipe {
         name: "dp-agd",
         about: "gradient descent with a noisy choice of the best step (Lee, Kifer 2018), one step",
+        settings: &[Relation, Loss, Lambda],
         build: searched::dp_agd,
     },
     Recipe {
         name: "model-sgd",
         about: "a model of any kind (DP-SGD, DP-BLSGD): one step, its gradient and its line search on one batch",
+        settings: &[Relation, BatchSize],
         build: model_sgd::subjects,
     },
     Recipe {
         name: "snowball-sgd",
         about: "the same on batches that grow (Feldman et al. 2020, Theorem 3.5)",
+        settings: &[Relation, Loss, Lambda, Radius],
         build: last_iterate::snowball_sgd,
     },
     Recipe {
         name: "scs13",
         about: "noise on every update, all of which the attacker sees (Song et al. 2013)",
+        settings: &[Relation, Loss, Passes, BatchSize],
         build: scs13::subjects,
     },
     Recipe {
         name: "portions",
         about: "a choice among candidates on a portion of the records (Wu et al. 2017, Algorithm 3)",
+        settings: Setting::ALL,
         build: tuning::portions,
     },
     Recipe {
         name: "random-stopping",
         about: "the best of a random number of repetitions (Liu, Talwar 2019; Papernot, Steinke 2022)",
+        settings: Setting::ALL,
         build: random_stopping::subjects,
     },
 ];

@@ -21,7 +21,7 @@
 pub mod black_box;
 
 use crate::scored::scored;
-use crate::{Audited, Distance, Parameters, mode_name};
+use crate::{Audited, Distance, Parameters, Setting, mode_name};
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{Delta, Epsilon};
 use dp_audit::{Claim, Side};
@@ -56,6 +56,8 @@ pub struct Recipe {
     pub name: &'static str,
     /// A description in one line.
     pub about: &'static str,
+    /// The settings that have an effect.
+    pub settings: &'static [Setting],
     build: fn(&'static str, &Parameters) -> Result<Vec<Audited>, TrainError>,
 }
 
@@ -77,6 +79,7 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         name: "rank-grades",
         about: "a ranker's clipped or weighted gradients, the grades of one list changed (change-list-labels)",
+        settings: &[Setting::Passes, Setting::BatchSize],
         build: |name, parameters| {
             let mut all = build(name, Grades, Form::Clipped, parameters)?;
             all.extend(build(name, Grades, Form::Thinned, parameters)?);
@@ -86,16 +89,19 @@ pub const RECIPES: &[Recipe] = &[
     Recipe {
         name: "rank-list-presence",
         about: "a ranker's clipped gradients, one whole list there or empty (add-remove)",
+        settings: &[Setting::Passes, Setting::BatchSize],
         build: |name, parameters| build(name, ListPresence, Form::Clipped, parameters),
     },
     Recipe {
         name: "rank-lists",
         about: "a ranker's clipped gradients, one whole list replaced (replace-one)",
+        settings: &[Setting::Passes, Setting::BatchSize],
         build: |name, parameters| build(name, WholeList, Form::Clipped, parameters),
     },
     Recipe {
         name: "rank-documents",
         about: "a ranker's clipped gradients, one document of one list replaced (replace-one)",
+        settings: &[Setting::Passes, Setting::BatchSize],
         build: |name, parameters| build(name, Document, Form::Clipped, parameters),
     },
 ];

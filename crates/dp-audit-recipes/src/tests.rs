@@ -192,3 +192,62 @@ fn refused_parameters_are_errors() {
         assert!(distance.holds() && (distance.pairs == 8 || !subject.name().starts_with("bolt-on")), "{distance:?}");
     }
 }
+
+/// Returns what is seen of audits: their claims, their distances and one run on each side.
+fn seen<E>(audits: Result<Vec<Audited>, E>) -> Option<Vec<String>> {
+    let digest = |audited: &Audited| {
+        let subject = &audited.subject;
+        format!(
+            "{} {} {:?} {:?} {:?}",
+            subject.name(),
+            subject.pair(),
+            subject.claim(),
+            audited.distance,
+            scores(audited, 1)
+        )
+    };
+    audits.ok().map(|audits| audits.iter().map(digest).collect())
+}
+
+#[test]
+fn the_stated_settings_are_those_with_an_effect() {
+    type Change = fn(&mut Parameters);
+    const NAMED: [(Setting, Change); 6] = [
+        (Relation, |parameters| parameters.relation = AdjacencyKind::ZeroOut),
+        (Loss, |parameters| parameters.loss = LossKind::Logistic),
+        (Lambda, |parameters| parameters.lambda = Some(0.25)),
+        (Passes, |parameters| parameters.passes = 2),
+        (BatchSize, |parameters| parameters.batch_size = 2),
+        (Radius, |parameters| parameters.radius = Some(0.4)),
+    ];
+    type Build = Box<dyn Fn(&Parameters) -> Option<Vec<String>>>;
+    let of_training = RECIPES.iter().map(|recipe| {
+        let build: Build = Box::new(|parameters| seen(recipe.subjects(parameters)));
+        (recipe.name, recipe.settings, build)
+    });
+    let of_rankers = rank::RECIPES.iter().map(|recipe| {
+        let build: Build = Box::new(|parameters| seen(recipe.subjects(parameters)));
+        (recipe.name, recipe.settings, build)
+    });
+    let mut wrong = Vec::new();
+    for (name, settings, build) in of_training.chain(of_rankers) {
+        // One for pure guarantees too: noise of some recipes has a law for each kind of guarantee.
+        let usual = [1e-5, 0.0].map(|delta| Parameters { pairs: 20, delta, ..Parameters::default() });
+        let before = usual.clone().map(|parameters| build(&parameters));
+        let read: Vec<Setting> = NAMED
+            .into_iter()
+            .filter(|(_, change)| {
+                usual.iter().zip(&before).any(|(parameters, before)| {
+                    let mut changed = parameters.clone();
+                    change(&mut changed);
+                    build(&changed) != *before
+                })
+            })
+            .map(|(setting, _)| setting)
+            .collect();
+        if settings != read {
+            wrong.push((name, read));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}

@@ -170,9 +170,13 @@ fn temporary(builder: &tempfile::Builder<'_, '_>, folder: &Path) -> io::Result<N
 /// Checks that `target` can be written, without touching the folder.
 ///
 /// # Errors
-/// `output.exists` if it exists and `replace` is false, `usage.conflict` if this command has read it, `output.write` if it is not an
-/// ordinary file.
+/// `usage.value` for `-`, `output.exists` if it exists and `replace` is false, `usage.conflict` if this command has read it,
+/// `output.write` if it is not an ordinary file.
 pub fn check_name(target: &Path, replace: bool) -> Result<(), Failure> {
+    if target.as_os_str() == "-" {
+        let message = "standard output is taken by the result";
+        return Err(Failure::new(ExitStatus::Usage, "usage.value", message).at_file("-").help("name a file"));
+    }
     match fs::symlink_metadata(target) {
         Ok(_) if !replace => Err(exists(target)),
         Ok(_) if is_protected(target) => {

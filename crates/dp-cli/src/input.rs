@@ -295,6 +295,20 @@ pub fn check_stdin(inputs: &[(&str, Option<&str>)]) -> Result<(), Failure> {
     }
 }
 
+/// Rejects the name of a picture that does not end in `.svg`.
+///
+/// # Errors
+/// `usage.value`.
+pub fn check_picture(flag: &str, picture: Option<&Path>) -> Result<(), Failure> {
+    let is_svg = |picture: &Path| picture.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
+    match picture {
+        Some(picture) if !is_svg(picture) => {
+            Err(Failure::usage(flag, "the picture is drawn as SVG").expected("a name that ends in .svg"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Rejects inputs and outputs that name the same file, however spelled: an output would replace an input. Each path comes
 /// with its flag; `-` is not a file, and a pattern or a folder of data stands for its files.
 ///

@@ -21,6 +21,13 @@ pub fn beside(model: &FileName) -> PathBuf {
     AsRef::<Path>::as_ref(&model.with_end(".sig")).to_owned()
 }
 
+/// Returns `path.pub`, the file of the public key beside that of the secret one.
+pub fn of_public(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".pub");
+    PathBuf::from(name)
+}
+
 /// Creates a key pair: `path`, readable by its owner alone, and `path.pub`. Neither replaces a file.
 ///
 /// # Errors
@@ -28,9 +35,7 @@ pub fn beside(model: &FileName) -> PathBuf {
 pub fn new_key(path: &Path) -> Result<(PathBuf, PublicKey), Failure> {
     let key = SecretKey::generate()?;
     let public = key.public_key();
-    let mut of_public = path.as_os_str().to_owned();
-    of_public.push(".pub");
-    let of_public = PathBuf::from(of_public);
+    let of_public = of_public(path);
     // A key that is lost cannot be made again.
     for file in [path, &of_public] {
         atomic::check_name(file, false).map_err(|failure| failure.help("choose another name: no key is replaced"))?;

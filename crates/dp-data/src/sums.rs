@@ -109,7 +109,7 @@ impl Slope {
 /// ```text
 /// Gradients   Σ q(g_c x_j)            class by class, g the slopes at <w_c, x>
 /// Moments     Σ q(x_i) q(x_j), j >= i, then Σ q(x_i) q(t_c) over c, for each i
-/// Targets     Σ q(y)
+/// Targets     Σ q(y), then the number of records that count
 /// ```
 /// `t_c` is y for one output, and `[c = y] - 1/outputs` for several.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -122,7 +122,7 @@ pub enum SumKind {
         /// Number of outputs.
         outputs: u32,
     },
-    /// The targets.
+    /// The targets, and the records that have one.
     Targets,
 }
 
@@ -140,7 +140,7 @@ impl SumKind {
             Self::Moments { outputs } => {
                 (dim.saturating_mul(dim.saturating_add(1)) / 2).saturating_add(dim.saturating_mul(outputs as usize))
             }
-            Self::Targets => 1,
+            Self::Targets => 2,
         }
     }
 }
@@ -192,7 +192,7 @@ impl SumRequest<'_> {
                     row[i..].iter().chain(&targets).zip(&mut sums).for_each(|(other, sum)| *sum += x * other);
                 }
             }
-            SumKind::Targets => sums.iter_mut().for_each(|sum| *sum += whole(y)),
+            SumKind::Targets => sums.iter_mut().zip([whole(y), 1]).for_each(|(sum, one)| *sum += one),
         }
     }
 }

@@ -208,7 +208,7 @@ impl Table {
             (Some((_, TableColumn { unreadable: Some(Unreadable::Type(kind)), .. })), None) => {
                 DataError::new(DataErrorKind::TableType, format!("a column of type {kind} cannot be read"))
                     .at_column(name)
-                    .expected("numbers, Booleans or text")
+                    .expected("numbers, Booleans, text, days, or days with times")
                     .help("convert it in a query or a view, or give it `type = \"drop\"` in the schema")
             }
             (Some(_), None) => DataError::new(DataErrorKind::TableOpen, "the role may not read this column")

@@ -60,12 +60,12 @@ pub fn utilities(
     run.utilities(source, weights, step, 0, &mut Control::default())
 }
 
-/// Returns the sum of the targets, in units of their bound.
+/// Returns the two counts of a constant prediction.
 ///
 /// # Errors
 /// A failing source.
-pub fn sum_of_targets(run: &AnswerRun, source: &mut dyn RowSource<f64>) -> Result<f64, Error> {
-    run.sum(source, &mut Control::default())
+pub fn counts(run: &AnswerRun, source: &mut dyn RowSource<f64>) -> Result<[f64; 2], Error> {
+    run.counts(source, &mut Control::default())
 }
 
 /// Returns ω of DP-Newton's joint sum.
@@ -277,16 +277,16 @@ macro_rules! observed {
 }
 
 observed! {
-    /// Returns the noisy sum of the targets, in units of their bound.
+    /// Returns the noisy counts of a constant prediction.
     ///
     /// # Errors
     /// A failing source.
-    fn noisy_sum_of_targets(
+    fn noisy_counts(
         run: &AnswerRun,
         source: &mut dyn RowSource<f64>,
         rng: &mut LentRng<'_>,
     ) -> Result<Released<Vec<f64>>, Error> {
-        run.noisy_sum::<f64, Self>(source, &mut EventLog::new(), rng, &mut Control::default())
+        run.noisy_counts::<f64, Self>(source, &mut EventLog::new(), rng, &mut Control::default())
     }
 
     /// Returns the noisy sums of a step of DP-Newton.

@@ -283,6 +283,11 @@ impl Entry {
         self.relations.first().copied().unwrap_or(AdjacencyKind::ReplaceOne)
     }
 
+    /// Returns whether its predictions depend on no feature but the intercept.
+    pub fn is_constant(&self) -> bool {
+        self.name == without_gradients::MAJORITY.name
+    }
+
     /// Returns whether the running time of a training with these settings depends on the records.
     pub fn time_depends_on_records(&self, settings: &Settings) -> bool {
         self.data_dependent_time || settings.stop == Some(Stop::Certified)

@@ -10,13 +10,12 @@
 //! | noise added last, no further computation | multiples of the step | bolt-on, RSGD-AR, NSGD, output perturbation, objective perturbation (also as AMP), PNSGD, Snowball-SGD; perturbed ADMM whose smooth copy is released |
 //! | the same, then a projection | multiples of the step within the radius, or norm equal to the radius | bolt-on and its variants, PNSGD and Snowball-SGD with a radius; phased SGD and phased ERM |
 //! | iterates after noise in every step, or their mean | norm at most the radius, if there is one | DP-SGD, DP-GD, DP-Adam, DP-FTRL, DP-SVRG, BST14, SCS13; stochastic ADMM whose smooth copy is released |
-//! | a function of one noisy sum | zeros, and a last weight that a sum on the grid gives | majority |
+//! | the intercept alone | zeros, but for the last weight | majority |
 //! | chosen steps | at most as many non-zero weights as rounds, within the sum of all steps; for equal steps, or up to 24 rounds, sums of them | PrivGene |
-//! | the threshold of two classes, apart from the other weights | as majority | models that decide at the base rate |
 //! | another function of noisy sums | nothing | noisy moments, DP-Newton, searched descents, consensus ADMM, sparse copies of ADMM |
 //!
 //! If the recipe states single precision, every weight must also be a single. The models of several classes are checked
-//! separately. For a chosen candidate its own check applies; zero repetitions release zeros.
+//! separately; the threshold of a model that decides at the base rate can be any number. For a chosen candidate its own check applies; zero repetitions release zeros.
 //!
 //! # Limits
 //! The check cannot detect weights that were rounded to the grid, and weights so much larger than the noise that doubles of
@@ -25,7 +24,6 @@
 use crate::derivation::DerivesModel;
 use crate::error::Error;
 use crate::float::FloatKind;
-use crate::recipes::majority::Majority;
 
 /// Maximum number of steps of distinct lengths for which all sums are enumerated.
 const MOST_ENUMERATED: usize = 24;
@@ -55,8 +53,8 @@ pub struct ReleaseLattice {
     radius: Option<f64>,
     /// The precision, if the recipe states it.
     float: FloatKind,
-    /// The set of the last weight, if it is released apart.
-    last: Option<Box<ReleaseLattice>>,
+    /// True if a last weight, which can be any number, is released apart.
+    free_last: bool,
 }
 
 /// The set of one model's weights, before a projection.
@@ -68,8 +66,8 @@ enum Points {
     Origin,
     /// Multiples of a power of two.
     Grid { step: f64 },
-    /// Points on the last coordinate's axis that a sum on the grid can give.
-    Answers { recipe: Majority, n: u64, step: f64 },
+    /// Points on the last coordinate's axis.
+    LastAxis,
     /// Sums of steps along the axes, each taken once, in either direction.
     Steps { steps: Vec<f64> },
 }
@@ -125,21 +123,18 @@ pub enum OffLattice {
 impl ReleaseLattice {
     /// All weights: the set for a general function of noisy sums.
     pub(crate) const ANYWHERE: Self = Self::of(Points::Anywhere);
+    /// The intercept alone, for constant predictions.
+    pub(crate) const CONSTANT: Self = Self::of(Points::LastAxis);
     /// The model of zeros.
     pub(crate) const ORIGIN: Self = Self::of(Points::Origin);
 
     const fn of(points: Points) -> Self {
-        Self { models: 1, points, radius: None, float: FloatKind::F64, last: None }
+        Self { models: 1, points, radius: None, float: FloatKind::F64, free_last: false }
     }
 
     /// Multiples of the step of the grid on which noise was added last.
     pub(crate) const fn on_grid(step: f64) -> Self {
         Self::of(Points::Grid { step })
-    }
-
-    /// Constant predictions from a noisy sum on this grid.
-    pub(crate) const fn answers(recipe: Majority, n: u64, step: f64) -> Self {
-        Self::of(Points::Answers { recipe, n, step })
     }
 
     /// Steps of these lengths along the axes.
@@ -162,9 +157,9 @@ impl ReleaseLattice {
         Self { models, ..self }
     }
 
-    /// Adds a last weight, which is checked apart.
-    pub(crate) fn with_last(self, last: Self) -> Self {
-        Self { last: Some(Box::new(last)), ..self }
+    /// Adds a last weight, which can be any number.
+    pub(crate) fn with_free_last(self) -> Self {
+        Self { free_last: true, ..self }
     }
 
     /// Returns the step of which every weight is a multiple, unless a projection moved it.
@@ -184,8 +179,7 @@ impl ReleaseLattice {
 
     /// Returns whether there is anything to check.
     pub fn is_checked(&self) -> bool {
-        let last = self.last.as_ref().is_some_and(|last| last.is_checked());
-        self.points != Points::Anywhere || self.radius.is_some() || self.float == FloatKind::F32 || last
+        self.points != Points::Anywhere || self.radius.is_some() || self.float == FloatKind::F32
     }
 
     /// Checks whether these weights, of all models, can be an honest release.
@@ -193,12 +187,13 @@ impl ReleaseLattice {
     /// # Errors
     /// The first reason why they cannot.
     pub fn check(&self, weights: &[f64]) -> Result<(), OffLattice> {
-        let Some(last) = &self.last else { return self.check_models(weights) };
-        let Some((_, others)) = weights.split_last() else {
-            return Err(OffLattice::Models { weights: 0, models: self.models });
-        };
-        self.check_models(others)?;
-        last.check_model(others.len(), &weights[others.len()..])
+        if !self.free_last {
+            return self.check_models(weights);
+        }
+        match weights.split_last() {
+            Some((_, others)) => self.check_models(others),
+            None => Err(OffLattice::Models { weights: 0, models: self.models }),
+        }
     }
 
     fn check_models(&self, weights: &[f64]) -> Result<(), OffLattice> {
@@ -259,11 +254,9 @@ impl ReleaseLattice {
                     None => Ok(()),
                 }
             }
-            Points::Answers { recipe, n, step } => {
-                let last = first + weights.len() - 1;
-                out_of_reach(indexed.find(|&(index, weight)| {
-                    if index == last { !recipe.can_answer(weight, *n, *step) } else { weight != 0.0 }
-                }))
+            Points::LastAxis => {
+                let last = first + weights.len().saturating_sub(1);
+                out_of_reach(indexed.find(|&(index, weight)| index != last && weight != 0.0))
             }
             Points::Steps { steps } => {
                 out_of_reach(unreachable_weight(steps, weights).map(|i| (first + i, weights[i])))

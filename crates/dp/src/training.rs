@@ -21,7 +21,8 @@ use dp_optim::recipes::{Budget, Share};
 
 pub use choice::{Choice, ChoiceMethod, TrialLaw};
 pub use plan::{
-    LARGEST_SUGGESTED_DELTA, REGRESSION_WIDTH, Shape, Task, USELESS, suggested_delta, usual_loss, with_chosen_map,
+    LARGEST_SUGGESTED_DELTA, REGRESSION_WIDTH, Shape, Task, USELESS, encoding_of, suggested_delta, usual_loss,
+    with_chosen_map,
 };
 pub use records::{Records, Released, Tried, key_of_units};
 pub use run::Trained;

@@ -44,7 +44,11 @@ pub(super) fn single(event: &DpEvent) -> Result<(Leaf, Relations), Error> {
         DpEvent::Zcdp { rho } => Leaf::Zcdp { rho: non_negative("rho", *rho)? },
         DpEvent::GaussianMixture { std_dev, sensitivities, weights } => {
             let mixture = GaussianMixture::new(*std_dev, sensitivities, weights)?;
-            if mixture.largest_mu() > LARGEST_RATIO { Leaf::NonPrivate } else { Leaf::Mixture(mixture) }
+            match mixture.largest_mu() {
+                0.0 => Leaf::Pure { epsilon: 0.0 },
+                mu if mu > LARGEST_RATIO => Leaf::NonPrivate,
+                _ => Leaf::Mixture(mixture),
+            }
         }
         DpEvent::DiscreteGaussian { scale, sensitivity, dim } => {
             let dim = positive_count("dim", *dim)?;

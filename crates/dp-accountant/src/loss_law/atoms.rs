@@ -17,7 +17,14 @@ pub(crate) struct Atom {
 impl Atom {
     /// Creates an outcome of positive probabilities, with its loss.
     pub(crate) fn new(p: f64, q: f64) -> Self {
-        Self { loss: ((p - q) / q).ln_1p(), p, q }
+        let ratio = p / q;
+        let loss = match ratio {
+            // The difference is exact.
+            0.5..=2.0 => ((p - q) / q).ln_1p(),
+            f64::MIN_POSITIVE..=f64::MAX => ratio.ln(),
+            _ => p.ln() - q.ln(),
+        };
+        Self { loss, p, q }
     }
 }
 
@@ -36,6 +43,8 @@ pub(crate) struct Atoms {
     below: Vec<(f64, f64)>,
     p_infinite: f64,
     q_infinite: f64,
+    /// The parts of those whose loss is too large for doubles.
+    beyond_doubles: (f64, f64),
     /// `errors[i]`: bound on the relative error of those.
     errors: Vec<f64>,
     relative_error: f64,
@@ -58,11 +67,12 @@ impl Atoms {
     ) -> Self {
         // An outcome whose probability underflows under one law counts as an infinite loss.
         let is_finite = |atom: &Atom| atom.p > 0.0 && atom.q > 0.0 && atom.loss.is_finite();
-        let (mut p_infinite, mut q_infinite) = (p_infinite, q_infinite);
+        let mut beyond_doubles = (0.0, 0.0);
         for atom in atoms.iter().filter(|atom| !is_finite(atom)) {
-            p_infinite += atom.p * (1.0 + 2.0 * f64::EPSILON);
-            q_infinite += atom.q * (1.0 + 2.0 * f64::EPSILON);
+            beyond_doubles.0 += atom.p * (1.0 + 2.0 * f64::EPSILON);
+            beyond_doubles.1 += atom.q * (1.0 + 2.0 * f64::EPSILON);
         }
+        let (p_infinite, q_infinite) = (p_infinite + beyond_doubles.0, q_infinite + beyond_doubles.1);
         atoms.retain(is_finite);
         atoms.sort_by(|left, right| left.loss.total_cmp(&right.loss));
         let erring = |atom: &Atom| (*atom, relative_error(atom));
@@ -77,6 +87,7 @@ impl Atoms {
             below,
             p_infinite,
             q_infinite,
+            beyond_doubles,
             errors,
             relative_error: likeliest.map_or(0.0, relative_error) + SUM_ERROR,
             is_symmetric: false,
@@ -159,6 +170,10 @@ impl LossLaw for Atoms {
         self.q_infinite
     }
 
+    fn beyond_doubles(&self) -> (f64, f64) {
+        self.beyond_doubles
+    }
+
     fn atoms(&self) -> (Vec<f64>, bool) {
         if self.losses.len() <= FEW { (self.losses.clone(), true) } else { (Vec::new(), false) }
     }
@@ -176,8 +191,19 @@ mod tests {
     fn what_underflows_is_not_lost() {
         let law = Atoms::new(vec![Atom { loss: 800.0, p: 0.75, q: 0.0 }, Atom::new(0.25, 0.25)], 0.0, 0.75, 0.0);
         assert!(law.p_infinite() >= 0.75 && law.tails(0.1).p_above >= 0.75);
+        assert!(law.beyond_doubles().0 >= 0.75 && law.beyond_doubles().1 == 0.0);
         let total = law.tails(0.1).p_above + law.tails(0.1).p_below;
         assert!((total - 1.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn losses_are_logarithms_of_ratios_near_and_far_from_one() {
+        for (p, q) in
+            [(1e-21, 0.75), (0.75, 1e-21), (0.3, 0.3 * (1.0 + 1e-12)), (1e-300, 1.0), (5e-324, 1.0), (0.4, 0.9)]
+        {
+            let (loss, expected) = (Atom::new(p, q).loss, p.ln() - q.ln());
+            assert!((loss - expected).abs() <= 4e-16 * (1.0 + expected.abs()), "{p} {q}: {loss} {expected}");
+        }
     }
 
     #[test]

@@ -114,6 +114,10 @@ impl LossLaw for Sampled {
         (self.rate * self.base.p_infinite()).next_up()
     }
 
+    fn beyond_doubles(&self) -> (f64, f64) {
+        ((self.rate * self.base.beyond_doubles().0).next_up(), 0.0)
+    }
+
     fn atoms(&self) -> (Vec<f64>, bool) {
         let (atoms, is_all) = self.base.atoms();
         let least = (self.base.q_infinite() > 0.0).then(|| self.mixed(f64::NEG_INFINITY));

@@ -56,6 +56,11 @@ impl LossLaw for Reversed {
         self.0.p_infinite()
     }
 
+    fn beyond_doubles(&self) -> (f64, f64) {
+        let (p, q) = self.0.beyond_doubles();
+        (q, p)
+    }
+
     fn atoms(&self) -> (Vec<f64>, bool) {
         let (atoms, is_all) = self.0.atoms();
         (atoms.into_iter().map(|loss| -loss).collect(), is_all)

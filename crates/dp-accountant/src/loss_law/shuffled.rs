@@ -112,6 +112,10 @@ impl LossLaw for Side {
         self.atoms().q_infinite()
     }
 
+    fn beyond_doubles(&self) -> (f64, f64) {
+        self.atoms().beyond_doubles()
+    }
+
     fn is_symmetric(&self) -> bool {
         true
     }

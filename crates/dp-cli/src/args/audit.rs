@@ -148,8 +148,8 @@ Examples:
 
 First, models are trained without noise on many pairs of data sets that differ in one record: the models of a pair may
 differ by at most the claimed sensitivity. Then the whole recipe, noise included, runs on the pair with the largest
-difference. All data are synthetic: no file is read. Each recipe of rankers (rank-grades, rank-list-presence, rank-lists,
-rank-documents) has its own relation and loss; --adjacency, --loss, --lambda and --radius do not apply to them.")]
+difference. All data are synthetic: no file is read. A flag that has no effect on the recipe's audit is refused; each
+recipe of rankers (rank-grades, rank-list-presence, rank-lists, rank-documents) has its own relation and loss.")]
 pub struct AuditRecipeArgs {
     /// The recipe: `dp audit list` shows them
     #[arg(long, value_name = "NAME", value_parser = recipes())]
@@ -160,24 +160,24 @@ pub struct AuditRecipeArgs {
     /// Delta of the release; 0 selects pure differential privacy
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, default_value_t = 1e-5, help_heading = "Recipe")]
     pub delta: f64,
-    /// Neighbouring relation
-    #[arg(long, value_enum, value_name = "RELATION", default_value = "replace-one", help_heading = "Recipe")]
-    pub adjacency: Adjacency,
-    /// The loss
-    #[arg(long, value_enum, value_name = "NAME", default_value = "huber-svm", help_heading = "Recipe")]
-    pub loss: Loss,
+    /// Neighbouring relation [default: replace-one]
+    #[arg(long, value_enum, value_name = "RELATION", help_heading = "Recipe")]
+    pub adjacency: Option<Adjacency>,
+    /// The loss [default: huber-svm]
+    #[arg(long, value_enum, value_name = "NAME", help_heading = "Recipe")]
+    pub loss: Option<Loss>,
     /// Half width of the smooth part of the hinge [default: 0.1]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Recipe")]
     pub huber_width: Option<f64>,
     /// L2 regularisation [default: 0.5 if the recipe needs it, otherwise none]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Recipe")]
     pub lambda: Option<f64>,
-    /// Passes over the records
-    #[arg(long, value_name = "NUMBER", default_value_t = 1, help_heading = "Recipe")]
-    pub passes: u32,
-    /// Batch size
-    #[arg(long, value_name = "NUMBER", default_value_t = 4, help_heading = "Recipe")]
-    pub batch_size: u64,
+    /// Passes over the records [default: 1]
+    #[arg(long, value_name = "NUMBER", help_heading = "Recipe")]
+    pub passes: Option<u32>,
+    /// Batch size [default: 4]
+    #[arg(long, value_name = "NUMBER", help_heading = "Recipe")]
+    pub batch_size: Option<u64>,
     /// Radius of the ball onto which weights are projected
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Recipe")]
     pub radius: Option<f64>,

@@ -27,7 +27,7 @@ pub struct CheckArgs {
     #[arg(long, value_name = "FILE")]
     pub fix_schema: Option<PathBuf>,
     /// Replace an existing output file
-    #[arg(long)]
+    #[arg(long, requires = "fix_schema")]
     pub force: bool,
     /// List what would be read and written, without reading a record
     #[arg(long)]

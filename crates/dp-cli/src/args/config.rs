@@ -11,8 +11,8 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::{LARGEST_SCHEMA, read_whole};
 
-/// The flags that are about the file itself.
-const OF_CONFIG: [&str; 2] = ["config", "print-config"];
+/// The flags that a file cannot hold.
+const OF_CONFIG: [&str; 4] = ["config", "help", "print-config", "version"];
 
 /// Returns the arguments with the flags of the file named by `--config`, if any, that neither the arguments nor the environment
 /// give.
@@ -199,11 +199,7 @@ pub(super) fn printed(command: &Command, matches: &ArgMatches) -> Result<String,
 fn given(command: &Command, matches: &ArgMatches, is_first: bool) -> Result<Table, Failure> {
     let mut table = Table::new();
     for arg in command.get_arguments() {
-        let Some(name) =
-            arg.get_long().filter(|name| !OF_CONFIG.contains(name) && *name != "help" && *name != "version")
-        else {
-            continue;
-        };
+        let Some(name) = arg.get_long().filter(|name| !OF_CONFIG.contains(name)) else { continue };
         let id = arg.get_id().as_str();
         let source = matches.value_source(id);
         if arg.is_global_set() != is_first

@@ -320,7 +320,8 @@ pub struct PredictArgs {
     /// Output of `dp train`
     #[arg(long, value_name = "FILE")]
     pub model: FileName,
-    /// Print a query in this dialect instead, which returns the columns of --table and the predictions; nothing is read
+    /// Print a query in this dialect instead, which returns the columns of --table (inserted as SQL) and the predictions;
+    /// nothing is read
     #[arg(long, value_name = "DIALECT", value_parser = dialects(), requires = "table", conflicts_with = "data")]
     pub sql: Option<Dialect>,
     /// The records, with or without the label, as for `dp train`; `-` for standard input
@@ -373,7 +374,7 @@ pub struct ExplainModelArgs {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Replace an existing output file
-    #[arg(long)]
+    #[arg(long, requires = "out")]
     pub force: bool,
 }
 

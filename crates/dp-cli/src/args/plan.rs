@@ -62,6 +62,6 @@ pub struct PlanArgs {
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
     /// Replace an existing output file
-    #[arg(long)]
+    #[arg(long, requires = "out")]
     pub force: bool,
 }

@@ -70,19 +70,21 @@ const MOST_SHOWN: usize = 12;
 /// Formats the figures as text, one per line.
 fn text(figures: &Figures) -> String {
     match figures {
-        Figures::Two { metrics, thresholds, .. } => {
+        Figures::Two { metrics, log_loss, thresholds, .. } => {
             let of_both =
                 |share: &Option<f64>| share.map_or("none (one class only)".to_owned(), |share| format!("{share:.4}"));
             let mut text = format!(
                 "accuracy           {:.4}\nbalanced accuracy  {}\ntrue-positive rate {}\ntrue-negative rate {}\n\
-                 auc                {}\nlog loss           {:.4}\n",
+                 auc                {}\n",
                 metrics.accuracy,
                 of_both(&metrics.balanced_accuracy),
                 of_both(&metrics.true_positive_rate),
                 of_both(&metrics.true_negative_rate),
-                of_both(&metrics.auc),
-                metrics.log_loss
+                of_both(&metrics.auc)
             );
+            if let Some(log_loss) = log_loss {
+                text.push_str(&format!("log loss           {log_loss:.4}\n"));
+            }
             let row = |name: &str, counts: [u64; 2]| [name.to_owned(), counts[0].to_string(), counts[1].to_string()];
             let counts = &metrics.confusion;
             text.push_str(&table(&[

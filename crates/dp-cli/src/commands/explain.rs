@@ -391,7 +391,7 @@ pub fn run(args: &ExplainArgs, console: &Console) -> Result<(), Failure> {
             let text = format!("{}\n\nTerms: {listed}", codes.join("\n"));
             console.result(&serde_json::json!({ "schema": "dp.explain/1", "codes": codes, "terms": terms }), &text)
         }
-        Some(code) => match pages.iter().find(|page| page.code == code) {
+        Some(code) => match pages.iter().find(|page| page.code.eq_ignore_ascii_case(code)) {
             Some(page) => console.result(
                 &serde_json::json!({ "schema": "dp.explain/1", "code": page.code, "text": page.text }),
                 &format!("{}\n\n{}", page.code, wrapped(page.text, 80)),
@@ -420,10 +420,12 @@ fn explain_term(name: &str, console: &Console) -> Option<Result<(), Failure>> {
     Some(console.result(&serde_json::json!({ "schema": "dp.explain/1", "term": name, "text": term.text }), &text))
 }
 
-/// Returns the code that shares its area or its last word with the argument.
+/// Returns the code that is most like the argument.
 fn nearest(code: &str, pages: &[Page]) -> Option<&'static str> {
-    let common = |page: &&Page| page.code.bytes().zip(code.bytes()).take_while(|(a, b)| a == b).count();
-    pages.iter().max_by_key(common).filter(|page| common(page) >= 3).map(|page| page.code)
+    let code = code.to_ascii_lowercase();
+    let likeness = |page: &Page| strsim::jaro_winkler(page.code, &code);
+    let all = pages.iter().map(|page| (page.code, likeness(page)));
+    all.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, likeness)| *likeness > 0.7).map(|(code, _)| code)
 }
 
 /// Breaks text at blanks into lines of at most `width` characters.

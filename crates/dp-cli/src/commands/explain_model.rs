@@ -13,6 +13,7 @@ use crate::atomic;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::files;
+use crate::input::check_picture;
 use crate::output::Console;
 
 /// The result of an explanation.
@@ -35,6 +36,7 @@ pub struct Outcome {
 /// # Errors
 /// `model.*`, `usage.*` for a class that the model does not have, and output that cannot be written.
 pub fn execute(args: &ExplainModelArgs, console: &Console) -> Result<(), Failure> {
+    check_picture("--out", args.out.as_deref())?;
     if let Some(out) = &args.out {
         atomic::check(out, args.force)?;
     }
@@ -98,7 +100,10 @@ fn text(outcome: &Outcome) -> String {
         row([one_line(&shape.column), effect, of_effect, value, of_unit, low, high])
     }));
     let mut lines = vec![
-        format!("contributions of {} columns to {score}, the largest effect first", columns.len()),
+        format!(
+            "contributions of {} to {score}, the largest effect first",
+            if columns.len() == 1 { "1 column".to_owned() } else { format!("{} columns", columns.len()) }
+        ),
         table(&rows).trim_end().to_owned(),
     ];
     if *has_pairs {
@@ -111,8 +116,8 @@ fn text(outcome: &Outcome) -> String {
         match has_standard_errors {
             true => "standard errors are those of the privacy noise, not of the sample; (noise): noise alone may give such an effect",
             false => {
-                "no standard errors: the noise acted through the records' curvature, which is not released (--algorithm \
-                 bolt-on-strongly-convex adds it to the weights)"
+                "no standard errors: the effect of this algorithm's noise on the weights is not known (--algorithm \
+                 bolt-on-strongly-convex adds its noise to them)"
             }
         }
         .to_owned(),

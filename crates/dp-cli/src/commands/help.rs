@@ -41,12 +41,12 @@ pub fn run(args: &HelpArgs, console: &Console) -> Result<(), Failure> {
             for (i, word) in words.iter().enumerate() {
                 let mut names: Vec<&str> = if i == 0 { TOPICS.to_vec() } else { Vec::new() };
                 names.extend(command.get_subcommands().map(clap::Command::get_name));
-                let unknown = Failure::new(
-                    ExitStatus::Usage,
-                    "usage.unknown_topic",
-                    format!("there is no help on `{}`", words.join(" ")),
-                )
-                .expected(names.join(", "));
+                let message = format!("there is no help on `{}`", words.join(" "));
+                let unknown = Failure::new(ExitStatus::Usage, "usage.unknown_topic", message);
+                let unknown = match names[..] {
+                    [] => unknown.help(format!("`{}` has no subcommands", words[..i].join(" "))),
+                    _ => unknown.expected(names.join(", ")),
+                };
                 command = command.find_subcommand_mut(word).ok_or(unknown)?;
             }
             command.render_long_help().to_string()

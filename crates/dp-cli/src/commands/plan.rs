@@ -20,6 +20,7 @@ use crate::atomic;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::files;
+use crate::input::check_picture;
 use crate::output::Console;
 
 /// Largest number of rows for which a training is planned.
@@ -72,6 +73,7 @@ pub struct Planned {
 /// # Errors
 /// `usage.*`, errors in the schema, `privacy.*` for a budget that no noise meets, and output that cannot be written.
 pub fn execute(args: &PlanArgs, console: &Console) -> Result<(), Failure> {
+    check_picture("--out", args.out.as_deref())?;
     if let Some(out) = &args.out {
         atomic::check(out, args.force)?;
     }

@@ -68,6 +68,8 @@ fn sign(args: &SignModelArgs, console: &Console) -> Result<(), Failure> {
         }
         None => signature::beside(&args.model),
     };
+    let public = signature::of_public(&args.key);
+    atomic::protect(&public);
     atomic::check_name(&out, args.force)?;
     let (key, open) = signature::secret_key(&args.key)?;
     if open {
@@ -88,12 +90,18 @@ fn sign(args: &SignModelArgs, console: &Console) -> Result<(), Failure> {
         public_key: signed.public_key,
         signature_file: atomic::shown(&out),
     };
-    let text = format!(
-        "signed     {}\nstatement  {STATEMENT}\nsignature  {}\nnext       dp verify {} --key {}.pub",
+    let mut text = format!(
+        "signed     {}\nstatement  {STATEMENT}\nsignature  {}",
         signed.certificate_sha256,
-        one_line(&signed.signature_file),
-        one_line(&args.model),
-        one_line(&atomic::shown(&args.key))
+        one_line(&signed.signature_file)
     );
+    // Another model or key than those named cannot be guessed.
+    if &*args.model != "-" && public.exists() {
+        let key = atomic::shown(&public);
+        text += &format!("\nnext       dp verify {} --key {}", one_line(&args.model), one_line(&key));
+        if out != signature::beside(&args.model) {
+            text += &format!(" --signature {}", one_line(&signed.signature_file));
+        }
+    }
     console.result(&signed, &text)
 }

@@ -518,6 +518,39 @@ fn the_certificate_of_a_model_can_be_asked() {
     place.dp(&["account", "certificate", "people.csv"]).fails(3, "model.format");
 }
 
+/// The sensitivities of a certificate hold under its relation: another one would restate the guarantee.
+#[test]
+fn a_file_that_states_its_relation_is_asked_under_no_other() {
+    let place = Workplace::new();
+    place.write("people.csv", crate::support::people(300, 1));
+    let train = ["train", "--data", "people.csv", "--label", "earns", "--positive", "yes", "--schema-from-data"];
+    let more = ["--algorithm", "noisy-moments", "--adjacency", "add-remove", "--epsilon", "1", "--delta", "1e-6"];
+    place.dp(&[&train[..], &more, &["--out", "model.json"]].concat()).ok();
+    let event = r#"{"event": {"type": "gaussian", "std_dev": 2, "sensitivity": 1}, "adjacency": "add-remove", "n_public": true}"#;
+    place.write("event.json", event);
+    for asked in [["certificate", "model.json"], ["event", "event.json"]] {
+        let of = |more: &[&str]| place.dp(&[&["account"], &asked[..], &["--delta", "1e-6"], more].concat());
+        of(&["--adjacency", "add-remove"]).ok();
+        of(&["--adjacency", "replace-one"]).fails(4, "privacy.adjacency").says("--group 2");
+        of(&["--adjacency", "change-list-labels"]).fails(4, "privacy.adjacency");
+        of(&["--secret-n"]).fails(4, "privacy.adjacency").says("a secret number of records");
+        of(&["--group", "2"]).ok();
+    }
+}
+
+/// A guarantee beside a curve was ignored.
+#[test]
+fn a_curve_takes_no_epsilon() {
+    let place = Workplace::new();
+    let curve = ["account", "gaussian", "--noise-multiplier", "3", "--curve", "epsilon-delta", "--points", "3"];
+    place.dp(&curve).ok();
+    place.dp(&[&curve[..], &["--epsilon", "0.5"]].concat()).fails(2, "usage.conflict").says("--epsilon");
+    // Noise follows from it.
+    let solved =
+        ["account", "gaussian", "--epsilon", "0.5", "--delta", "1e-6", "--curve", "epsilon-delta", "--points", "3"];
+    place.dp(&solved).ok();
+}
+
 #[test]
 fn help_shows_examples_that_run() {
     let place = Workplace::new();

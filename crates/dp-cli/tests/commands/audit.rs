@@ -83,7 +83,23 @@ fn where_nothing_is_audited_nothing_is_said_to_hold() {
     // The noise is Gaussian.
     for algorithm in ["dp-sgd", "dp-ftrl"] {
         let audit = ["audit", "recipe", "--algorithm", algorithm, "--epsilon", "1", "--delta", "0", "--trials", "100"];
-        place.dp(&audit).fails(1, "audit.failed");
+        place.dp(&audit).fails(2, "usage.value").says("no audit applies");
+        place.dp(&[&audit[..], &["--dry-run"]].concat()).fails(2, "usage.value");
+    }
+}
+
+#[test]
+fn settings_without_effect_are_refused() {
+    let place = Workplace::new();
+    for (algorithm, flag, value) in [
+        ("majority", "--loss", "logistic"),
+        ("majority", "--huber-width", "0.2"),
+        ("dp-newton", "--passes", "2"),
+        ("rank-lists", "--adjacency", "add-remove"),
+        ("scs13", "--radius", "1"),
+    ] {
+        let audit = ["audit", "recipe", "--algorithm", algorithm, flag, value];
+        place.dp(&audit).fails(2, "usage.conflict").says(flag);
     }
 }
 
@@ -315,8 +331,8 @@ fn values_out_of_range_name_their_flag() {
     }
     refused(2, "usage.value", &["--claim-epsilon", "1", "--claim-delta", "1"], "--claim-delta");
     refused(2, "usage.value", &["--picture", "audit.png"], ".svg");
-    refused(2, "usage.value", &["--report", "-"], "--report");
-    refused(2, "usage.value", &["--picture", "-"], "--picture");
+    refused(2, "usage.value", &["--report", "-"], "standard output");
+    refused(2, "usage.value", &["--picture", "-"], ".svg");
     refused(2, "usage.conflict", &["--picture", "a.svg", "--report", "a.svg"], "--picture");
     refused(2, "usage.conflict", &["--loss", "logistic", "--huber-width", "0.1"], "--huber-width");
     refused(4, "privacy.refused", &["--lambda", "0"], "--lambda");

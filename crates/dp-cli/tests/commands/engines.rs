@@ -149,6 +149,14 @@ fn no_record_contributes_more_than_its_bound() {
                             |i: usize| (0..dim - i).map(|j| 1 + i128::from(j > 0)).chain(vec![1; *outputs as usize]);
                         (0..dim).flat_map(row).map(|times| times * squares.next().unwrap()).sum()
                     }
+                    // The target, and one record.
+                    SumKind::Targets => {
+                        assert!(
+                            matches!(steps[1], 0 | 1) && (steps[1] == 1 || steps[0] == 0),
+                            "{dialect:?}: {steps:?}"
+                        );
+                        squares.take(1).sum()
+                    }
                     _ => squares.sum(),
                 };
                 counted += usize::from(square > 0);

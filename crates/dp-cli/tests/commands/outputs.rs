@@ -110,10 +110,8 @@ fn no_output_replaces_an_input() {
     };
     refused("sign model model.json --key k --out k --force");
     refused("sign model model.json --key k --out model.json --force");
-    refused("explain-model model.json --out model.json --force");
     refused("predict --model model.json --data parts/*.csv --out parts/a.csv --force");
     refused("check --data people.csv --schema s.toml --fix-schema s.toml --force");
-    refused("plan --rows 2000 --schema s.toml --out s.toml --force");
     refused("schema parts/*.csv --label earns --out parts/b.csv --force");
     let database = rusqlite::Connection::open(place.path("t.db")).unwrap();
     database

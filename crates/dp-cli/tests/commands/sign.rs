@@ -62,6 +62,26 @@ fn keys_and_signatures_are_never_lost() {
     assert!(place.files().iter().all(|name| !name.ends_with(".part")), "{:?}", place.files());
 }
 
+/// The command that the summary recommends runs.
+#[test]
+fn the_next_command_names_a_signature_elsewhere() {
+    let place = trained();
+    place.dp(&["sign", "new-key", "a.key"]).ok();
+    for (out, rest) in [(&[][..], ""), (&["--out", "elsewhere.sig"][..], " --signature elsewhere.sig")] {
+        let said = place.dp(&[&["sign", "model", "model.json", "--key", "a.key"], out].concat()).ok();
+        let next = format!("next       dp verify model.json --key a.key.pub{rest}");
+        assert!(said.lines().any(|line| line == next), "{said}");
+        place.dp(&next.split_whitespace().skip(2).collect::<Vec<_>>()).ok();
+    }
+    // The public key is no output, and standard output is taken.
+    let over = ["sign", "model", "model.json", "--key", "a.key", "--force", "--out"];
+    place.dp(&[&over[..], &["a.key.pub"]].concat()).fails(2, "usage.conflict");
+    place.dp(&[&over[..], &["-"]].concat()).fails(2, "usage.value").says("standard output");
+    std::fs::remove_file(place.path("a.key.pub")).unwrap();
+    let said = place.dp(&["sign", "model", "model.json", "--key", "a.key", "--force"]).ok();
+    assert!(!said.contains("next"), "{said}");
+}
+
 #[test]
 fn other_keys_files_and_models_are_refused() {
     let place = trained();

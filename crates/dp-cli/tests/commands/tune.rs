@@ -104,6 +104,20 @@ fn a_seed_repeats_the_choice_and_gives_no_guarantee() {
     }
 }
 
+/// Without a delta, `auto` has that of a training.
+#[test]
+fn auto_is_tuned_with_the_delta_of_a_training() {
+    let place = place();
+    let delta = |out: &str, rest: &[&str]| {
+        let auto = ["tune", "--algorithm", "auto", "--data", "people.csv", "--schema", "schema.toml", "--epsilon", "4"];
+        // With so many features Gaussian noise is less than that of a pure guarantee.
+        place.dp(&[&auto[..], &["--fourier", "100", "--lambda", "0.01,0.1", "--out", out], rest].concat()).ok();
+        place.json(out)["certificate"]["reached"]["delta"].as_f64().unwrap()
+    };
+    assert_eq!(delta("auto.json", &[]), 1e-6);
+    assert_eq!(delta("pure.json", &["--delta", "0"]), 0.0);
+}
+
 #[test]
 fn a_dry_run_says_what_it_would_cost() {
     let place = place();

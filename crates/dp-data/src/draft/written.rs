@@ -90,8 +90,9 @@ impl Written {
     /// Adds a plain number, without blanks around it.
     pub(super) fn see_plain(&mut self, cell: &[u8], number: f64, line: u64) {
         let Some(digits) = cell.iter().rev().position(|byte| *byte == b'.') else { return self.whole.see(number) };
-        // `1.234`, `-12.345`: with a group of three digits, and up to three before it.
-        let is_grouped = digits == 3 && matches!(cell.len() - usize::from(!cell[0].is_ascii_digit()), 5..=7);
+        // `1.234`, `-12.345`: with a group of three digits, and up to three before it, the first of which is not 0.
+        let sign = usize::from(!cell[0].is_ascii_digit());
+        let is_grouped = digits == 3 && matches!(cell.len() - sign, 5..=7) && cell[sign] != b'0';
         if is_grouped && cell[cell.len() - 5].is_ascii_digit() {
             // At most six digits: the product is within a quarter of its integer.
             let nearest = (number * 1000.0 + 0.5_f64.copysign(number)) as i64;

@@ -144,7 +144,11 @@ impl NumberFormat {
                 has_fraction = true;
                 break;
             } else if self.is_separator(c) {
-                let is_whole = if groups == 0 { (1..=3).contains(&of_group) } else { of_group == 3 };
+                // `0,049` has a decimal comma: nobody separates thousands after a leading 0.
+                let is_whole = match groups {
+                    0 => (1..=3).contains(&of_group) && !text.starts_with('0'),
+                    _ => of_group == 3,
+                };
                 if !is_whole {
                     return None;
                 }
@@ -286,8 +290,7 @@ impl DateFormat {
     }
 
     /// Returns the part of a day (in days since 1970-01-01) and a time (in nanoseconds; midnight if missing), as it would be
-    /// read from their text. `None` for a time other than midnight if the pattern has none, for the hour of a day without time,
-    /// and for years that are not read.
+    /// read from their text. `None` for a time other than midnight if the pattern has none, and for years that are not read.
     ///
     /// # Examples
     /// ```
@@ -300,7 +303,7 @@ impl DateFormat {
     /// ```
     pub fn of_day(&self, day: i32, time: Option<i64>) -> Option<f64> {
         if self.part == DatePart::Hour {
-            return Some(24.0 * days_of(0, time?));
+            return Some(24.0 * days_of(0, time.unwrap_or(0)));
         }
         // Years up to 9999 and as far before.
         let date =
@@ -624,7 +627,7 @@ mod tests {
         }
         let part = |part| date_format("%Y-%m-%dT%H:%M", part);
         assert_eq!(part(DatePart::Hour).of_day(-1, Some(64_800_000_000_000)), Some(18.0));
-        assert_eq!(part(DatePart::Hour).of_day(-1, None), None);
+        assert_eq!(part(DatePart::Hour).of_day(-1, None), Some(0.0));
         assert_eq!(date_format("%Y-%m-%d", DatePart::Days).of_day(5, Some(1)), None);
         // Midnight needs no time.
         assert_eq!(part(DatePart::Days).of_day(5, None), Some(5.0));

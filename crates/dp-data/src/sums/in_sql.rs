@@ -75,8 +75,8 @@ impl SumSql {
             SumKind::Moments { outputs } => self.moments(query, outputs, request.bits),
             SumKind::Targets => {
                 let target = format!("({} * {})", self.clamped("dp_y", -1.0, 1.0), self.power(request.bits));
-                let target = format!("CASE WHEN {} THEN {} END", self.counts(), self.dialect.whole(&target));
-                (query, vec![target])
+                let counted = |what: &str| format!("CASE WHEN {} THEN {what} END", self.counts());
+                (query, vec![counted(&self.dialect.whole(&target)), counted("1")])
             }
         };
         if sums.len() > MOST_SUMS {

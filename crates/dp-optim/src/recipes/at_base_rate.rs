@@ -2,11 +2,11 @@
 //!
 //! # Formula
 //! ```text
-//! positive if score > t,     t = ln(p / (1 - p)),     p = (1 + (Σ y_i + Laplace) / n) / 2
+//! positive if score > t,     t = ln(p / q),     p and q the noisy numbers of positive and of negative records
 //! ```
 //! A logistic model that decides at 0 finds few records of a rare class, since hardly any of them has a probability above one
-//! half. Deciding at the base rate `p` maximises the sum of true-positive and true-negative rates, if the probabilities are
-//! right; accuracy becomes lower.
+//! half. Deciding at the base rate `p / (p + q)` maximises the sum of true-positive and true-negative rates, if the probabilities are
+//! right; accuracy becomes lower. Null records are in neither count.
 //!
 //! # Privacy
 //! The threshold is the answer of [`Majority`] for a share of epsilon; the model has the rest, and delta. The certificate
@@ -73,7 +73,7 @@ pub struct AtBaseRate<R = AnyRecipe> {
 }
 
 impl<R: Recipe> AtBaseRate<R> {
-    /// Default [share](Self::share): the noise on the number of positive records has scale `20/ε` under zero-out.
+    /// Default [share](Self::share): the noise on the two counts has scale `20/ε` under zero-out.
     pub const SHARE: f64 = 0.05;
 
     /// Creates the recipe with the default share.

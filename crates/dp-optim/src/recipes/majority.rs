@@ -1,10 +1,17 @@
-//! A constant prediction, the mean of the targets from one noisy sum: a baseline for all other models.
+//! A constant prediction, the mean of the targets from two noisy counts: a baseline for all other models.
 //!
 //! ```text
-//! m = clamp((Σ y_i + Laplace) / n, ±Y)        weights 0 but for the intercept, the last feature
+//! p, q = Σ (1 ± y_i/Y)/2 + noise          over the records that count
+//! m    = Y (p - q)/(p + q)                p and q at least 0; 0 if both are 0
 //! ```
-//! For two classes `m` has the sign of the majority; the logistic loss uses its log-odds. Replacing a record changes the sum
-//! by at most `2 Y`, replacing it by a null record by at most `Y`, with `Y` the bound on the targets.
+//! All weights are 0 but that of the intercept, the last feature. For two classes, `p` and `q` are the numbers of their records,
+//! and `m` has the sign of the majority; the logistic loss uses its log-odds. Null records are in neither count, so the mean is
+//! that of the others. Its predictions are constant where the intercept is.
+//!
+//! # Privacy
+//! A record's share of the counts is on the line from `(0, 1)` to `(1, 0)`, and a null record's is the origin: replacing a record
+//! moves them by at most `√2` in L2 norm, and by at most 1 if one of the two is a null record. The noise has a density
+//! proportional to `exp(-|z|/scale)`.
 
 mod run;
 
@@ -12,6 +19,8 @@ mod run;
 mod tests;
 
 pub use run::AnswerRun;
+
+use core::f64::consts::SQRT_2;
 
 use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, bound};
@@ -22,7 +31,6 @@ use crate::engine::grid_sum::GridSum;
 use crate::error::{Error, positive};
 use crate::lattice::ReleaseLattice;
 use crate::recipes::algorithm::Algorithm;
-use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::problem::{Problem, Setting};
 use crate::recipes::recipe::{Budget, repeated};
 
@@ -39,7 +47,7 @@ const RECIPE: &str = "majority";
 /// use dp_optim::recipes::{Budget, Majority, Recipe};
 /// let budget = Budget { epsilon: Epsilon::new(0.5)?, delta: Delta::ZERO };
 /// let plan = Majority::new(LossKind::Logistic).plan::<ReplaceOne>(1000, 5, budget)?;
-/// assert!((plan.run().scale() - 4.0).abs() < 1e-9); // 2/ε
+/// assert!((plan.run().scale() - 2.0 * 2.0_f64.sqrt()).abs() < 1e-9); // √2/ε
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, PartialEq)]
@@ -57,12 +65,12 @@ pub struct Majority {
     pub target_bound: f64,
 }
 
-/// The result of calibration: the noise on the sum of the targets.
+/// The result of calibration: the noise on the counts.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct SumNoise {
-    /// Scale of the noise on the sum of the targets, in units of their bound.
+    /// Scale of the noise on the counts.
     pub scale: f64,
 }
 
@@ -83,13 +91,13 @@ impl Algorithm for Majority {
         self.check(problem)?;
         // The noise is the same under either relation.
         let sensitivity = L2Sensitivity::<ReplaceOne>::new(sensitivity(problem)?)?;
-        let mut noise = LaplaceBall::new(sensitivity, Epsilon::new(budget.epsilon.get() / copies as f64)?, 1)?;
+        let mut noise = LaplaceBall::new(sensitivity, Epsilon::new(budget.epsilon.get() / copies as f64)?, 2)?;
         // The accountant rounds the quotient up: increase the scale by ulps until it agrees.
         for _ in 0..8 {
             if bound::epsilon(&repeated(noise.event(), copies), Delta::ZERO)?.value <= budget.epsilon.get() {
                 break;
             }
-            noise = LaplaceBall::from_scale(sensitivity, noise.scale() * (1.0 + 4.0 * f64::EPSILON), 1)?;
+            noise = LaplaceBall::from_scale(sensitivity, noise.scale() * (1.0 + 4.0 * f64::EPSILON), 2)?;
         }
         let noise = SumNoise { scale: noise.scale() };
         Ok((noise, self.resolve(problem, &noise)?))
@@ -114,9 +122,8 @@ impl Algorithm for Majority {
         assumptions
     }
 
-    fn lattice(&self, problem: &Problem, noise: &SumNoise) -> Result<ReleaseLattice, Error> {
-        let grid = NoiseScale::LaplaceBall { scale: noise.scale }.grid()?;
-        Ok(ReleaseLattice::answers(self.clone(), problem.n, grid.step()))
+    fn lattice(&self, _: &Problem, _: &SumNoise) -> Result<ReleaseLattice, Error> {
+        Ok(ReleaseLattice::CONSTANT)
     }
 }
 
@@ -136,24 +143,10 @@ impl Majority {
         Ok(())
     }
 
-    /// Returns whether a noisy sum on the grid of this step, of `n` targets in units of their bound, gives this weight, up to
-    /// the rounding of other hardware's logarithm and of single precision.
-    pub(crate) fn can_answer(&self, weight: f64, n: u64, step: f64) -> bool {
-        let single = f64::from(weight as f32) == weight;
-        let tolerance = 8.0 * if single { f64::from(f32::EPSILON) } else { f64::EPSILON } * weight.abs();
-        let gives = |mean: f64| (self.answer(mean, n) - weight).abs() <= tolerance;
-        let mean = match self.loss {
-            LossKind::Logistic => (0.5 * weight).tanh(),
-            _ => weight / self.target_bound,
-        };
-        let nearest = (mean * n as f64 / step).round();
-        let near = (-16..=16).any(|k| gives((nearest + f64::from(k)) * step / n as f64));
-        near || gives(1.0) || gives(-1.0)
-    }
-
-    /// Returns the intercept's weight for a mean target in units of the bound.
-    pub(crate) fn answer(&self, mean: f64, n: u64) -> f64 {
-        let mean = mean.clamp(-1.0, 1.0) * self.target_bound;
+    /// Returns the intercept's weight for noisy counts.
+    fn answer(&self, counts: &[f64], n: u64) -> f64 {
+        let [p, q] = [0, 1].map(|i| counts.get(i).copied().unwrap_or(0.0).max(0.0));
+        let mean = if p + q > 0.0 { (p - q) / (p + q) } else { 0.0 };
         match self.loss {
             LossKind::Logistic => {
                 // One record short of certainty.
@@ -161,15 +154,16 @@ impl Majority {
                 let mean = mean.clamp(-most, most);
                 ((1.0 + mean) / (1.0 - mean)).ln()
             }
-            _ => mean,
+            _ => mean * self.target_bound,
         }
     }
 }
 
-/// Returns the sensitivity of the sum of the targets, in units of their bound.
+/// Returns the L2 sensitivity of the two counts.
 fn sensitivity(problem: &Problem) -> Result<f64, Error> {
     match problem.relation {
-        AdjacencyKind::ReplaceOne => Ok(2.0),
+        // The nearest double is above the root.
+        AdjacencyKind::ReplaceOne => Ok(SQRT_2),
         AdjacencyKind::ZeroOut => Ok(1.0),
         adjacency => Err(Error::Adjacency { recipe: RECIPE, adjacency }),
     }

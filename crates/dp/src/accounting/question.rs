@@ -164,7 +164,7 @@ impl Question {
             Error::Unreachable { .. } => {
                 let message = match (self.unknown, &self.job) {
                     // Zero steps release nothing, so the only possible reason is that there is no maximum.
-                    (Unknown::Steps, _) => "any number of steps meets the target: there is no largest".to_owned(),
+                    (Unknown::Steps, _) => "every number of steps below 2^64 meets the target".to_owned(),
                     (Unknown::SamplingRate, Job::Dpsgd) => {
                         "no sampling rate, however small, meets the target".to_owned()
                     }

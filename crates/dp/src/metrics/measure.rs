@@ -17,6 +17,9 @@ pub enum Figures {
         /// The metrics at the model's threshold.
         #[serde(flatten)]
         metrics: Metrics,
+        /// Mean cross-entropy; absent if the scores are not log-odds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        log_loss: Option<f64>,
         /// Rates at other thresholds: at probabilities 0.1 to 0.9, or at the deciles of scores that are not logits.
         thresholds: Vec<AtThreshold>,
         /// Curves over all thresholds; absent if all records are of one class.
@@ -142,7 +145,8 @@ impl Measure {
             Gathered::Two(mut labels) => labels.metrics().map(|metrics| {
                 let curves = labels.curves(has_probabilities);
                 let thresholds = thresholds(&labels, has_probabilities);
-                (metrics.n, Figures::Two { metrics, thresholds, curves })
+                let log_loss = has_probabilities.then_some(metrics.log_loss);
+                (metrics.n, Figures::Two { metrics, log_loss, thresholds, curves })
             }),
             Gathered::Several(names, confusion) => confusion.metrics().map(|metrics| {
                 let classes = names.iter().zip(&metrics.classes);

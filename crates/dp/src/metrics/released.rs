@@ -33,7 +33,7 @@ pub const SCHEMA: &str = "dp.metrics/1";
 const RECIPE: &str = "noisy-counts";
 /// Number of bins of scores on each side of 0.
 const HALF: i32 = 24;
-/// Width of a bin of logits, and of other scores.
+/// Largest width of a bin of logits, and of other scores.
 const WIDTHS: (f64, f64) = (0.25, 0.125);
 /// The largest `n ε` at which pairs of bins are merged: up to there, the noise of narrow bins costs the AUC more than ties
 /// within wide bins do.
@@ -283,9 +283,13 @@ impl Counted {
     }
 }
 
-/// Returns the width of a narrow bin.
+/// Returns the width of a narrow bin. No score is larger than the norm of the weights times that of rows, so that the bins of a
+/// model of small weights are narrower.
 fn width(model: &Model) -> f64 {
-    if model.has_probabilities() { WIDTHS.0 } else { WIDTHS.1 }
+    let most = if model.has_probabilities() { WIDTHS.0 } else { WIDTHS.1 };
+    let norm = model.weights.iter().fold(0.0f64, |norm, weight| norm.hypot(*weight));
+    let largest = norm * model.encoder.row_bound();
+    if largest > 0.0 { most.min(largest / f64::from(HALF)) } else { most }
 }
 
 /// Returns the edges of the bins of scores, and the position of the model's threshold among them.
@@ -428,6 +432,8 @@ impl MetricsFile {
 
 #[cfg(test)]
 mod tests {
+    use core::f64::consts::SQRT_2;
+
     use dp_data::encode::{Encoder, Encoding};
     use dp_data::schema::Schema;
     use dp_losses::LossKind;
@@ -443,7 +449,7 @@ mod tests {
         let schema =
             format!("label = {{ column = 'y', {label} }}\ncolumns.x = {{ type = 'numeric', min = 0, max = 1 }}");
         let encoder = Encoder::new(&Schema::parse("s", &schema).unwrap(), Encoding::UNIT_ROWS).unwrap();
-        let weights = vec![0.5; encoder.dim() * loss.outputs() as usize];
+        let weights = vec![8.0; encoder.dim() * loss.outputs() as usize];
         Model { threshold, ..Model::new(encoder, loss, weights).unwrap() }
     }
 
@@ -523,6 +529,17 @@ mod tests {
             let sum = |counted: &Counted| counted.counts.concat().iter().sum::<i64>();
             assert_eq!((sum(&wide), sum(&narrow)), (2000, 2000));
         }
+    }
+
+    /// No score is larger than the norm of the weights, here 0.02: bins of the usual width would tie all scores of a sign.
+    #[test]
+    fn a_model_of_small_weights_has_narrow_bins() {
+        let small = Model { weights: vec![0.02 / SQRT_2; 2], ..two_classes(None) };
+        let records: Vec<_> = drawn(3000, 3).into_iter().map(|(score, target)| (0.005 * score, target)).collect();
+        let mut exact = ScoredLabels::at(0.0);
+        records.iter().for_each(|&(score, target)| exact.push(score, target > 0.0).unwrap());
+        let auc = noisy(&counted(&small, &records)).metrics(1e-3).auc.unwrap().value;
+        assert!((auc - exact.metrics().unwrap().auc.unwrap()).abs() < 2e-3, "{auc}");
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub struct Metrics {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub auc: Option<f64>,
     /// Mean logistic loss, with the score as log-odds.
+    #[serde(skip)]
     pub log_loss: f64,
     /// Numbers of records by true and by predicted class.
     pub confusion: TwoByTwo,

@@ -2,7 +2,7 @@
 
 use dp_accountant::{AdjacencyKind, Delta, Epsilon};
 use dp_data::Encoder;
-use dp_data::encode::{FeatureMap, FourierFeatures};
+use dp_data::encode::{Encoding, FeatureMap, FourierFeatures};
 use dp_data::schema::{Label, LabelKind};
 use dp_losses::{LogCosh, LossKind, Softmax};
 use dp_optim::catalogue::{Advice, Built, Entry, Request, Settings};
@@ -20,6 +20,9 @@ pub const LARGEST_SUGGESTED_DELTA: f64 = 1e-6;
 
 /// The expected loss from which a model is useless: half of the possible gain.
 pub const USELESS: f64 = 0.5;
+
+/// An intercept that is 1 in every scaled row, as the other features of a row round away beside it.
+const CONSTANT: f64 = (1u64 << 50) as f64;
 
 /// Epsilon of a model without and of one with the Fourier features that are [tried](Training::trying_fourier), in proportion: noise
 /// harms the smaller model less.
@@ -262,6 +265,11 @@ pub fn with_chosen_map(entry: &Entry, request: &Request<'_>, encoder: &Encoder) 
     let cosines = entry.cosines(request, encoder.free_columns() as u64)?;
     let map = if cosines == 0 { FeatureMap::LINEAR } else { FeatureMap::curves(cosines) };
     Ok(encoder.with_map(map)?)
+}
+
+/// Returns the encoding with which the algorithm trains: a constant prediction needs an intercept of the same size in every row.
+pub fn encoding_of(entry: &Entry, encoding: Encoding) -> Encoding {
+    if entry.is_constant() && encoding.intercept > 0.0 { encoding.with_intercept(CONSTANT) } else { encoding }
 }
 
 /// Returns the largest power of ten that is at most 1e-6 and `1/(10 n)`: well below `1/n`.

@@ -13,7 +13,7 @@ use dp_optim::catalogue::{Advice, Built};
 use dp_optim::engine::Control;
 use dp_optim::recipes::{Recipe, TrainsAny};
 
-use super::{Records, Shape, TrainError, Training, key_of_units};
+use super::{Records, Shape, TrainError, Training, encoding_of, key_of_units};
 use crate::model::ModelFile;
 
 /// A model that was trained.
@@ -76,7 +76,8 @@ impl Training {
     {
         schema.check_reviewed()?;
         let fourier = self.encoding.fourier.filter(|_| self.tried.is_none());
-        let encoding = Encoding { fourier, map: self.map.unwrap_or_default(), ..self.encoding };
+        let encoding =
+            Encoding { fourier, map: self.map.unwrap_or_default(), ..encoding_of(self.algorithm, self.encoding) };
         let encoder = Encoder::new(schema, encoding)?;
         let task = self.task(encoder.label())?;
         self.check_trial(task)?;

@@ -236,7 +236,7 @@ impl<'a> Tabulated<'a> {
             let Cell { p, q, p_error, q_error } = Cell::between(*law, &pair[0], &pair[1]);
             bins.add(p - p_error, q + q_error);
         }
-        let infinite = law.p_infinite() * (1.0 - 2.0 * error);
+        let infinite = law.p_infinite() * (1.0 - 2.0 * error) - law.beyond_doubles().0;
         if let Some(Threshold { tails: last, error, .. }) = thresholds.last()
             && !grid.keeps_rare
         {

@@ -10,12 +10,13 @@ pub mod curve;
 pub mod picture;
 pub mod request;
 
-use dp::accounting::{Answer, Question, Refusal, RefusalKind, SCHEMA, solve};
+use dp::accounting::{Answer, Question, Refusal, RefusalKind, SCHEMA, Unknown, solve};
 
 use super::dry_run::Foreseen;
 use crate::args::{AccountArgs, AccountJob, Curve, GlobalArgs};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
+use crate::input::conflict;
 use crate::limit::{self, Limited};
 use crate::output::Console;
 
@@ -33,6 +34,10 @@ pub fn execute(args: &AccountArgs, global: &GlobalArgs, console: &Console) -> Re
         request.delta = request.delta.or(Some(0.0));
     }
     let question = Question::new(request).map_err(|refusal| at_flag(refusal.into()))?;
+    let unsolved = matches!(question.unknown, Unknown::Epsilon | Unknown::Delta);
+    if unsolved && asked.epsilon.is_some() && asked.curve.is_some() {
+        return Err(conflict("--epsilon", "a curve has no use for it, unless another number follows from it"));
+    }
     let printed = if let Some(curve) = asked.curve {
         curve::execute(&question, curve, asked, global.progress, console).map_err(at_flag)
     } else if asked.dry_run {

@@ -49,6 +49,7 @@ pub fn from_args(job: &AccountJob) -> Result<Option<(Request, &QuestionArgs)>, F
             (from_certificate(&args.model, &args.question)?, args.repeat.steps, &args.question)
         }
     };
+    check_relation(&request, asked)?;
     request.steps = steps;
     request.epsilon = asked.epsilon.or(request.epsilon);
     request.delta = asked.delta.or(request.delta);
@@ -94,6 +95,26 @@ fn from_certificate(name: &FileName, asked: &QuestionArgs) -> Result<Request, Fa
         request.delta = certificate.reached.map(|reached| reached.delta);
     }
     Ok(request)
+}
+
+/// Refuses another relation than a file states: its sensitivities hold under that one.
+fn check_relation(stated: &Request, asked: &QuestionArgs) -> Result<(), Failure> {
+    let other =
+        asked.adjacency.map(kind).filter(|other| stated.adjacency.is_some_and(|it| it.as_str() != other.as_str()));
+    let secret = asked.secret_n && stated.n_public == Some(true);
+    let (flag, asked) = match other {
+        Some(other) => ("--adjacency", other.to_string()),
+        None if secret => ("--secret-n", "a secret number of records".to_owned()),
+        None => return Ok(()),
+    };
+    let message = format!("the file states its relation, and its sensitivities need not hold under {asked}");
+    let failure = Failure::new(ExitStatus::Privacy, "privacy.adjacency", message).at_flag(flag);
+    Err(match stated.adjacency {
+        Some(AdjacencyKind::ZeroOut | AdjacencyKind::AddRemoveOne) => {
+            failure.help("omit the flag; `--group 2` under add-remove covers the replacement of a record")
+        }
+        _ => failure.help("omit the flag"),
+    })
 }
 
 /// Returns a relation; `n_public` of the request tells the two kinds of add-remove apart.

@@ -2,7 +2,7 @@
 
 use dp::wording::one_line;
 use dp_audit::Subject;
-use dp_audit_recipes::{Parameters, RECIPES};
+use dp_audit_recipes::{Parameters, RECIPES, Setting};
 use serde::Serialize;
 
 use super::config::Audited;
@@ -30,6 +30,12 @@ struct Listing {
 pub fn recipes() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of_training = RECIPES.iter().map(|recipe| (recipe.name, recipe.about));
     of_training.chain(dp_audit_recipes::rank::RECIPES.iter().map(|recipe| (recipe.name, recipe.about)))
+}
+
+/// Returns the settings that the named recipe has; `None` if there is no such recipe.
+pub(super) fn settings(name: &str) -> Option<&'static [Setting]> {
+    let of_training = dp_audit_recipes::recipe(name).map(|recipe| recipe.settings);
+    of_training.or_else(|| dp_audit_recipes::rank::recipe(name).map(|recipe| recipe.settings))
 }
 
 /// Returns the audits of the named recipe under these parameters; `None` if there is no such recipe.

@@ -6,18 +6,20 @@ use dp::wording::{self, one_line};
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon};
 use dp_audit::{Claim, Claimed, Lineup, Subject};
-use dp_audit_recipes::{Distance, Parameters};
+use dp_audit_recipes::{Distance, Parameters, Setting};
 use dp_mechanisms::OsSeeded;
 use rand::Rng;
 
 use super::table::{self, Table};
 use super::{catalogue, parameters};
-use crate::args::{self, AuditClaimArgs, AuditJob, AuditParameterArgs, AuditRecipeArgs, AuditRunArgs, AuditTableArgs};
+use crate::args::{
+    self, AuditClaimArgs, AuditJob, AuditParameterArgs, AuditRecipeArgs, AuditRunArgs, AuditTableArgs, Loss,
+};
 use crate::atomic;
 use crate::commands::train::AskedLoss;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
-use crate::input::conflict;
+use crate::input::{check_distinct, check_picture, conflict};
 
 /// Largest number of panels of a picture.
 const MOST_PANELS: usize = 12;
@@ -106,6 +108,11 @@ impl AuditConfig {
         // Done last: building searches for the most distant pair.
         let What { what, audited, lineups, table } = what_is_audited(job)?;
         let audits = audited.len() + lineups.len();
+        if audits == 0 {
+            let message = "nothing is audited: no audit applies to these settings";
+            return Err(Failure::usage("--algorithm", message)
+                .help("some recipes have audits with a delta above 0 only, or for other losses"));
+        }
         if run.picture.is_some() && audits > MOST_PANELS {
             let message = format!("{audits} pairs of inputs are too many for one picture");
             return Err(conflict("--picture", &message).expected(format!("at most {MOST_PANELS}")));
@@ -169,19 +176,10 @@ fn what_is_audited(job: &AuditJob) -> Result<What, Failure> {
 
 /// Checks the names of the outputs.
 fn check_files(run: &AuditRunArgs) -> Result<(), Failure> {
-    for (flag, target) in [("--report", &run.report), ("--picture", &run.picture)] {
-        if target.as_deref().is_some_and(|target| target.as_os_str() == "-") {
-            return Err(Failure::usage(flag, "standard output is taken by the result").help("name a file"));
-        }
-    }
-    if run.report.is_some() && run.report == run.picture {
-        return Err(conflict("--picture", "report and picture would be the same file"));
-    }
-    let svg = |picture: &PathBuf| picture.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg"));
-    if run.picture.as_ref().is_some_and(|picture| !svg(picture)) {
-        return Err(Failure::usage("--picture", "the picture is drawn as SVG").expected("a name that ends in .svg"));
-    }
-    Ok(())
+    let named = [("--report", &run.report), ("--picture", &run.picture)];
+    let named: Vec<_> = named.into_iter().filter_map(|(flag, path)| Some((flag, path.as_deref()?))).collect();
+    check_distinct(&named)?;
+    check_picture("--picture", run.picture.as_deref())
 }
 
 fn seed(text: &str) -> Result<u64, Failure> {
@@ -215,8 +213,30 @@ fn confidence(value: f64) -> Result<f64, Failure> {
         .expected("a number from 0.5 to 1 - 1e-12, such as 0.999"))
 }
 
+/// Refuses a setting that has no effect.
+fn check_settings(args: &AuditRecipeArgs, settings: &[Setting]) -> Result<(), Failure> {
+    let given = [
+        ("--adjacency", Setting::Relation, args.adjacency.is_some()),
+        ("--loss", Setting::Loss, args.loss.is_some()),
+        ("--huber-width", Setting::Loss, args.huber_width.is_some()),
+        ("--lambda", Setting::Lambda, args.lambda.is_some()),
+        ("--passes", Setting::Passes, args.passes.is_some()),
+        ("--batch-size", Setting::BatchSize, args.batch_size.is_some()),
+        ("--radius", Setting::Radius, args.radius.is_some()),
+    ];
+    match given.into_iter().find(|(_, setting, is_given)| *is_given && !settings.contains(setting)) {
+        Some((flag, ..)) => {
+            Err(conflict(flag, format!("it has no effect on the audit of {}", args.algorithm))
+                .help(format!("omit {flag}")))
+        }
+        None => Ok(()),
+    }
+}
+
 fn recipe(args: &AuditRecipeArgs) -> Result<Vec<Audited>, Failure> {
     let unknown = || Failure::usage("--algorithm", "there is no such recipe").help("`dp audit list` shows them all");
+    check_settings(args, catalogue::settings(&args.algorithm).ok_or_else(unknown)?)?;
+    let usual = Parameters::default();
     let checked = |flag, result: Result<f64, dp_accountant::Error>| {
         result.map_err(|error| Failure::usage(flag, error.to_string()))
     };
@@ -226,14 +246,15 @@ fn recipe(args: &AuditRecipeArgs) -> Result<Vec<Audited>, Failure> {
         epsilon: checked("--epsilon", Epsilon::new(args.epsilon).map(Epsilon::get))?,
         delta: checked("--delta", Delta::new(args.delta).map(Delta::get))?,
         relation: match args.adjacency {
-            args::Adjacency::AddRemove => AdjacencyKind::ZeroOut,
-            args::Adjacency::ReplaceOne => AdjacencyKind::ReplaceOne,
-            args::Adjacency::ChangeListLabels => AdjacencyKind::ChangeListLabels,
+            Some(args::Adjacency::AddRemove) => AdjacencyKind::ZeroOut,
+            Some(args::Adjacency::ReplaceOne) => AdjacencyKind::ReplaceOne,
+            Some(args::Adjacency::ChangeListLabels) => AdjacencyKind::ChangeListLabels,
+            None => usual.relation,
         },
-        loss: AskedLoss::new(Some(args.loss), args.huber_width)?.for_audit()?,
+        loss: AskedLoss::new(Some(args.loss.unwrap_or(Loss::HuberSvm)), args.huber_width)?.for_audit()?,
         lambda: number("--lambda", args.lambda, |lambda| lambda >= 0.0, "a finite number of at least 0")?,
-        passes: at_least_one("--passes", u64::from(args.passes))?,
-        batch_size: at_least_one("--batch-size", args.batch_size)?,
+        passes: at_least_one("--passes", args.passes.map_or(usual.passes, u64::from))?,
+        batch_size: at_least_one("--batch-size", args.batch_size.unwrap_or(usual.batch_size))?,
         radius: number("--radius", args.radius, |radius| radius > 0.0, "a finite number greater than 0")?,
         noise_mode: args.noise.map(|noise| match noise {
             args::Noise::Exact => NoiseMode::Exact,
@@ -371,12 +392,12 @@ fn recipe_flags(args: &AuditRecipeArgs) -> String {
         format!("recipe --algorithm {}", args.algorithm),
         flag("epsilon", Some(args.epsilon)),
         flag("delta", Some(wording::delta(args.delta))),
-        flag("adjacency", Some(word(&args.adjacency))),
-        flag("loss", Some(word(&args.loss))),
+        flag("adjacency", args.adjacency.as_ref().map(word)),
+        flag("loss", args.loss.as_ref().map(word)),
         flag("huber-width", args.huber_width),
         flag("lambda", args.lambda),
-        flag("passes", Some(args.passes)),
-        flag("batch-size", Some(args.batch_size)),
+        flag("passes", args.passes),
+        flag("batch-size", args.batch_size),
         flag("radius", args.radius),
         flag("noise", args.noise.as_ref().map(word)),
         flag("n", Some(args.n)),

@@ -75,11 +75,6 @@ pub fn run(
     workers: Workers,
     console: &Console,
 ) -> Result<Outcome, Failure> {
-    if config.audited.is_empty() && config.lineups.is_empty() {
-        let message = "nothing was audited: no audit applies to these settings";
-        return Err(Failure::new(ExitStatus::Failed, "audit.failed", message)
-            .help("`dp plan` with the same settings says whether they can be planned; some algorithms need a delta"));
-    }
     let auditor = auditor(config, workers).map_err(|error| failed(&error))?;
     let mut trials: u64 = config.audited.iter().map(|audited| auditor.trials_of(&audited.subject)).sum();
     for lineup in &config.lineups {
@@ -122,7 +117,7 @@ fn auditor(config: &AuditConfig, workers: Workers) -> Result<Auditor, dp_audit::
         Effort::About { trials, times } => Auditor::new(trials)?.with_multiplier(times),
     };
     let audits = config.audited.len() + config.lineups.len();
-    let share = (1.0 - config.confidence) / audits.max(1) as f64;
+    let share = (1.0 - config.confidence) / audits as f64;
     let auditor = auditor.with_failure_probability(share)?.with_seed(config.seed);
     Ok(auditor.with_threads_if_any(workers.threads()))
 }

@@ -143,7 +143,10 @@ pub(super) fn of(kinds: &[TrainingKind], algorithms: &[Algorithm]) -> Result<(Ta
         }
     }
     if lineups.is_empty() {
-        let reasons: Vec<&str> = table.left_out.iter().map(|left| left.reason.as_str()).collect();
+        let mut reasons: Vec<&str> = table.left_out.iter().map(|left| left.reason.as_str()).collect();
+        if reasons.is_empty() {
+            reasons.push("no training of these kinds has such an algorithm");
+        }
         let message = format!("there is nothing to audit: {}", reasons.join("; "));
         return Err(Failure::usage("--algorithm", message).expected("a private training that takes few records"));
     }

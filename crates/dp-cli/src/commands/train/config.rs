@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dp::training::{ChoiceMethod, suggested_delta};
+use dp::training::{ChoiceMethod, LARGEST_SUGGESTED_DELTA, encoding_of, suggested_delta};
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::guarantee::Unit;
 use dp_data::Workers;
@@ -149,10 +149,11 @@ impl TrainConfig {
             return Err(conflict("--algorithm", "without privacy there is nothing to be paid for a choice")
                 .help("choose a private --algorithm, or compare trainings by `dp evaluate`"));
         }
-        let delta = args.train.delta.unwrap_or(0.0);
+        let of_training = TrainArgs { algorithm: Some(algorithm), ..args.train.clone() };
+        let suggested = if is_suggested(&of_training) { LARGEST_SUGGESTED_DELTA } else { 0.0 };
+        let delta = args.train.delta.unwrap_or(suggested);
         let tuning = Tuning::new(args, args.train.settings.grid()?, delta)?;
         let first = tuning.grid.first().cloned().unwrap_or_default();
-        let of_training = TrainArgs { algorithm: Some(algorithm), delta: Some(delta), ..args.train.clone() };
         Self::with(&of_training, global, first, Some(tuning))
     }
 
@@ -207,9 +208,13 @@ impl TrainConfig {
         if args.project.is_some() && matches!(knowledge, Knowledge::Libsvm { features: None, .. }) {
             return Err(conflict("--project", "a projection has to know how many features there are").help("add --dim"));
         }
+        let encoding = encoding(args, input.format, fourier.filter(|_| !args.fourier_if_better))?;
         Ok(Self {
             knowledge,
-            encoding: encoding(args, input.format, fourier.filter(|_| !args.fourier_if_better))?,
+            encoding: match args.algorithm() {
+                args::Algorithm::Private(entry) => encoding_of(entry, encoding),
+                args::Algorithm::NonPrivate => encoding,
+            },
             tried: fourier.filter(|_| args.fourier_if_better),
             map_is_chosen: map_is_chosen(args, input.format),
             projection: args.project,

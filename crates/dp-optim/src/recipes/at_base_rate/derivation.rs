@@ -86,7 +86,7 @@ impl<D: DerivesModel> DerivesModel for AtBaseRateDerivation<D> {
     }
 
     fn release_lattice(&self) -> Result<ReleaseLattice, Error> {
-        Ok(self.model.release_lattice()?.with_last(self.rate.release_lattice()?))
+        Ok(self.model.release_lattice()?.with_free_last())
     }
 
     fn work(&self) -> u64 {

@@ -56,7 +56,7 @@ impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for AtBaseRatePlan<P, A> {
     fn summary(&self) -> Summary {
         let model = self.model.summary();
         let scale = self.rate.run().scale();
-        let text = format!("{}; threshold from a count with noise of scale {:.4e}", model.text, 0.5 * scale);
+        let text = format!("{}; threshold from two counts with noise of scale {scale:.4e}", model.text);
         Summary { rows: model.rows.saturating_add(self.derivation.records()), text, ..model }
     }
 
@@ -68,11 +68,11 @@ impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for AtBaseRatePlan<P, A> {
     ) -> Result<Trained<F, A, Self::Derivation>, Error> {
         let rng = &mut rng.lend();
         let mut log = EventLog::new();
-        let sum = self.rate.run().noisy_sum(&mut *source, &mut log, rng, control)?;
+        let counts = self.rate.run().noisy_counts(&mut *source, &mut log, rng, control)?;
         // Checks the source, and finishes it.
         let Trained { weights, log: of_model, .. } = self.model.train::<F>(source, rng, control)?;
         log.record_all(of_model);
-        let threshold = sum.map(|sum| self.rate.run().answer(&sum)).into_inner();
+        let threshold = counts.map(|counts| self.rate.run().answer(&counts)).into_inner();
         let released = weights.map(|mut weights| {
             weights.push(threshold);
             weights

@@ -1,3 +1,5 @@
+use core::f64::consts::SQRT_2;
+
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne, ZeroOut};
 use dp_data::Examples;
@@ -48,11 +50,13 @@ fn brute_force_over_neighbours() {
     let values = [Some(-1.0), Some(-0.37), Some(0.0), Some(1e-12), Some(1.0), None];
     let mut most = [0.0f64; 2];
     let (replaced, nulled) = (replaced.run(), nulled.run());
-    let sum = |targets: [Option<f64>; 3]| replaced.sum(&mut source(&targets), &mut Control::default()).unwrap();
+    let counts = |targets: [Option<f64>; 3]| replaced.counts(&mut source(&targets), &mut Control::default()).unwrap();
     for first in values {
         for second in values {
             for other in values {
-                let moved = (sum([first, second, Some(0.1)]) - sum([first, other, Some(0.1)])).abs();
+                let one = counts([first, second, Some(0.1)]);
+                let two = counts([first, other, Some(0.1)]);
+                let moved = (one[0] - two[0]).hypot(one[1] - two[1]);
                 assert!(moved <= replaced.sensitivity());
                 most[0] = most[0].max(moved);
                 if second.is_none() != other.is_none() {
@@ -62,17 +66,28 @@ fn brute_force_over_neighbours() {
             }
         }
     }
-    assert_eq!(most, [2.0, 1.0]);
+    assert_eq!(most, [SQRT_2, 1.0]);
 }
 
 #[test]
-fn the_noise_is_on_the_sum() {
+fn the_noise_is_on_the_counts() {
     let plan = Majority::new(LossKind::Logistic).plan::<ReplaceOne>(3, 2, budget(1e6)).unwrap();
     let mut log = EventLog::<ReplaceOne>::new();
     let (mut data, mut rng) = (source(&[Some(1.0), Some(-1.0), Some(1.0)]), SeededRng::new(2));
-    let noisy = plan.run().noisy_sum(&mut data, &mut log, &mut rng.lend(), &mut Control::default()).unwrap();
-    assert!((noisy.get()[0] - 1.0).abs() < 1e-3);
+    let noisy = plan.run().noisy_counts(&mut data, &mut log, &mut rng.lend(), &mut Control::default()).unwrap();
+    assert!((noisy.get()[0] - 2.0).abs() < 1e-3 && (noisy.get()[1] - 1.0).abs() < 1e-3);
     assert_eq!(log.to_event(), plan.event());
+}
+
+/// Null records are in neither class, however many.
+#[test]
+fn null_records_do_not_move_the_mean() {
+    let targets: Vec<_> = (0..4000).map(|i| (i % 4 == 0).then_some(if i % 40 == 0 { 1.0 } else { -1.0 })).collect();
+    for (loss, expected) in [(LossKind::Logistic, (1.0f64 / 9.0).ln()), (LossKind::Squared, -0.8)] {
+        let plan = Majority::new(loss).plan::<ZeroOut>(4000, 2, budget(100.0)).unwrap();
+        let trained = plan.train(&mut source(&targets), &mut SeededRng::new(3), &mut Control::default()).unwrap();
+        assert!((trained.weights.get()[1] - expected).abs() < 0.01, "{loss}: {:?}", trained.weights);
+    }
 }
 
 #[test]
@@ -88,7 +103,7 @@ fn nonsense_is_refused() {
     }
 }
 
-/// Targets in units of their bound: sums, answers, displayed numbers, and the answers that a noisy sum on a grid can give.
+/// Targets in units of their bound: counts, answers and displayed numbers.
 #[test]
 fn targets_are_counted_in_units_of_their_bound() {
     let four = [4.0, -2.0, 1.0, 0.5];
@@ -96,31 +111,21 @@ fn targets_are_counted_in_units_of_their_bound() {
     let mut source = MemorySource::new(Examples::dense(rows, four.to_vec(), 2).unwrap(), 1.0, 4.0);
     let recipe = Majority { target_bound: 4.0, ..Majority::new(LossKind::Absolute) };
     let plan = recipe.plan::<ReplaceOne>(4, 2, budget(1.0)).unwrap();
-    assert_eq!(plan.run().sum(&mut source, &mut Control::default()).unwrap(), 3.5 / 4.0);
+    // Halves of 4 + 3.5/4 and 4 - 3.5/4.
+    assert_eq!(plan.run().counts(&mut source, &mut Control::default()).unwrap(), [2.4375, 1.5625]);
     let scale = plan.run().scale();
-    assert!((scale - 2.0).abs() < 1e-14 && scale == plan.derivation().calibrated.scale);
+    assert!((scale - SQRT_2).abs() < 1e-14 && scale == plan.derivation().calibrated.scale);
     let summary = plan.summary();
-    assert_eq!(summary.sensitivity, Some(8.0));
-    assert!(summary.text.contains("noise of scale 8.0000e0"), "{}", summary.text);
-    assert_eq!((recipe.answer(0.25, 4), recipe.answer(3.0, 4), recipe.answer(-3.0, 4)), (1.0, 4.0, -4.0));
+    assert_eq!(summary.sensitivity, Some(SQRT_2));
+    assert!(summary.text.contains("noise of scale 1.4142e0"), "{}", summary.text);
+    for (counts, mean) in [([2.5, 1.5], 1.0), ([9.0, -3.0], 4.0), ([-3.0, 1.0], -4.0), ([-1.0, -1.0], 0.0)] {
+        assert_eq!(recipe.answer(&counts, 4), mean, "{counts:?}");
+    }
     let labels = Majority::new(LossKind::Logistic);
     // At most one record short of certainty: 1 - 1/5 for 4 records, odds of 9.
-    for (mean, odds) in [(0.0, 1.0f64), (0.5, 3.0), (1.0, 9.0), (7.0, 9.0), (-1.0, 1.0 / 9.0)] {
-        assert!((labels.answer(mean, 4) - odds.ln()).abs() < 1e-14, "{mean}");
-    }
-    // Sums on a grid of eighths, of 4 records.
-    for recipe in [recipe, labels] {
-        let of = |sum: f64| recipe.answer(sum / 4.0, 4);
-        for sum in [-9.0, -4.0, -0.5, 0.0, 0.125, 1.375, 3.875, 4.0, 30.0] {
-            let weight = of(sum);
-            assert!(recipe.can_answer(weight, 4, 0.125), "{sum}");
-            assert!(recipe.can_answer(f64::from(weight as f32), 4, 0.125), "{sum}");
-        }
-        // Half-way between two of them, slightly beside one, and beyond all.
-        for weight in
-            [of(0.1875), of(-1.9375), of(1.375) * (1.0 + 1e-13), of(-0.5) * (1.0 - 1e-5), 1.01 * of(9.0), -50.0]
-        {
-            assert!(!recipe.can_answer(weight, 4, 0.125), "{weight}");
-        }
+    for (counts, odds) in
+        [([2.0, 2.0], 1.0f64), ([3.0, 1.0], 3.0), ([4.0, 0.0], 9.0), ([7.0, -2.0], 9.0), ([0.0, 4.0], 1.0 / 9.0)]
+    {
+        assert!((labels.answer(&counts, 4) - odds.ln()).abs() < 1e-14, "{counts:?}");
     }
 }

@@ -1,7 +1,7 @@
 //! Trains a private classifier on generated records and prints its certificate.
 //!
 //! ```sh
-//! cargo run --release -p dp-optim --features serde --example train
+//! cargo run --release -p dp-optim --features serde --example certificate
 //! ```
 
 #![allow(clippy::print_stdout)]
