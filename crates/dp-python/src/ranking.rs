@@ -90,10 +90,10 @@ pub(crate) fn train_ranker(
     let lists = lists(&values, &grades, &sizes, largest_grade)?;
     let form = ListForm::Csv { query: "query".to_owned(), label: "grade".to_owned(), features };
     let seed = options.get::<u64>("seed")?;
-    let released = interruptible(py, move |_| {
+    let file = interruptible(py, move |_| {
         let plan = training.plan(lists.len() as u64, lists.width())?;
         let ignored = &mut |_, _: &[f64]| {};
-        let mut released = match seed {
+        let file = match seed {
             Some(seed) => plan.train(lists, form, 0, &mut SeededRng::new(seed).lend(), ignored)?,
             None => plan.train(
                 lists,
@@ -103,10 +103,9 @@ pub(crate) fn train_ranker(
                 ignored,
             )?,
         };
-        released.certificate = released.certificate.made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-        Ok::<_, RankerTrainError>(released.seal()?)
+        Ok::<_, RankerTrainError>(file.made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))?)
     })?;
-    Ok(Ranker { file: Arc::new(released.map_err(Failure::from)?) })
+    Ok(Ranker { file: Arc::new(file.map_err(Failure::from)?) })
 }
 
 fn training(options: &Options<'_, '_>) -> PyResult<RankerTraining> {

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dp::TrainError;
 use dp::steps::{MARGIN, ReleasedWeights, Steps, StepsFile, StepsShape};
-use dp::{Sealed, TrainError};
 use dp_accountant::{AdjacencyKind, Delta, Epsilon, NoiseMultiplier};
 use dp_losses::Real;
 use dp_mechanisms::clip::ClippingNorm;
@@ -205,7 +205,7 @@ impl Release {
     /// Reads the content of a file and checks its seals.
     #[staticmethod]
     fn parse(bytes: &[u8]) -> PyResult<Self> {
-        let file = Sealed::parse(bytes).and_then(StepsFile::from_sealed).map_err(Failure::from)?;
+        let file = StepsFile::parse(bytes).map_err(Failure::from)?;
         Ok(Self { file: Arc::new(file) })
     }
 
@@ -236,7 +236,7 @@ impl Release {
     /// The hash of the weights, the number of coordinates of a sum, and the number of steps that were taken.
     #[getter]
     fn weights(&self) -> (&str, u64, u64) {
-        let ReleasedWeights { weights_sha256, coordinates, steps_taken, .. } = &self.file.weights;
+        let ReleasedWeights { weights_sha256, coordinates, steps_taken, .. } = &self.file.model;
         (weights_sha256, *coordinates, *steps_taken)
     }
 }

@@ -7,7 +7,7 @@
 //! detect accidents and careless edits. Even if an edit recomputes them, the guarantee must still follow from the recipe (see
 //! [`crate::verify`]).
 
-use dp_accountant::certificate::{Assumption, Certificate};
+use dp_accountant::certificate::Assumption;
 use dp_data::encode::{Encoder, InputFormat, LibsvmFormat, RowBuffer};
 use dp_data::error::DataError;
 use dp_data::schema::{FILE, Label, LabelKind, LabelRange, Review};
@@ -22,7 +22,7 @@ use crate::canonical;
 use crate::error::{Error, ErrorKind};
 use crate::metrics::{logit, winner};
 use crate::protection;
-use crate::sealed::{self, Sealed, to_value};
+use crate::sealed::{self, Content, to_value};
 
 /// The format of the model member.
 pub const SCHEMA: &str = "dp.model/1";
@@ -320,34 +320,21 @@ pub fn assumed_public(encoder: &Encoder) -> Vec<String> {
 }
 
 /// A model file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ModelFile {
-    /// The model.
-    pub model: Model,
-    /// Its certificate.
-    pub certificate: Certificate<AnyDerivation>,
-    /// SHA-256 of the canonical certificate.
-    pub certificate_sha256: String,
+pub type ModelFile = sealed::File<Model, AnyDerivation>;
+
+impl Content for Model {
+    const SCHEMA: &'static str = SCHEMA;
+
+    fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    fn checked(&self) -> Result<(), Error> {
+        self.check().map_err(|why| malformed(why).at("model"))
+    }
 }
 
 impl ModelFile {
-    /// Combines a model and its certificate.
-    ///
-    /// # Errors
-    /// A number that JSON cannot hold.
-    pub fn seal(model: Model, certificate: Certificate<AnyDerivation>) -> Result<Self, Error> {
-        let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
-        Ok(Self { model, certificate, certificate_sha256 })
-    }
-
-    /// Returns the text of the file.
-    ///
-    /// # Errors
-    /// A number that JSON cannot hold.
-    pub fn to_text(&self) -> Result<String, Error> {
-        sealed::to_text(&self.model, &self.certificate, &self.certificate_sha256)
-    }
-
     /// Returns the warnings about an epsilon or delta that promises little.
     pub fn warnings(&self) -> Vec<String> {
         protection::warnings_of(&self.certificate, self.certificate.derivation.private().map(DerivesModel::units))
@@ -394,25 +381,6 @@ impl ModelFile {
     /// Returns the recipe's parameters as JSON.
     pub fn derivation_json(&self) -> Value {
         serde_json::to_value(&self.certificate.derivation).unwrap_or_default()
-    }
-
-    /// Reads the content of a model file and checks its seals.
-    ///
-    /// # Errors
-    /// Those of [`Sealed::parse`], and [`ErrorKind::Format`], `OtherKind`.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
-        Self::from_sealed(Sealed::parse(bytes)?)
-    }
-
-    /// Reads the parts of a file whose seals are intact.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Format`], `OtherKind`.
-    pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
-        let (model, certificate, certificate_sha256) = sealed.parts(SCHEMA)?;
-        let file = Self { model, certificate, certificate_sha256 };
-        file.model.check().map_err(|why| malformed(why).at("model"))?;
-        Ok(file)
     }
 }
 

@@ -6,7 +6,7 @@ mod training;
 pub use checkpoint::Checkpoint;
 pub use training::{Method, NetworkPlan, NetworkStep, NetworkTrainError, NetworkTraining};
 
-use dp_accountant::certificate::{Assumption, Certificate, Derivation};
+use dp_accountant::certificate::{Assumption, Derivation};
 use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_data::{Images, Workers, memory};
 use dp_losses::Model as _;
@@ -17,9 +17,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::canonical;
 use crate::error::{Error, ErrorKind};
-use crate::model::check_finite;
 use crate::protection;
-use crate::sealed::{self, Sealed, to_value};
+use crate::sealed::{self, Content, to_value};
 
 /// The format of the model member.
 pub const SCHEMA: &str = "dp.network/1";
@@ -190,35 +189,21 @@ impl Derivation for NetworkDerivation {
 }
 
 /// The file of a network.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NetworkFile {
-    /// The network.
-    pub model: NetworkModel,
-    /// Its certificate.
-    pub certificate: Certificate<NetworkDerivation>,
-    /// SHA-256 of the canonical certificate.
-    pub certificate_sha256: String,
+pub type NetworkFile = sealed::File<NetworkModel, NetworkDerivation>;
+
+impl Content for NetworkModel {
+    const SCHEMA: &'static str = SCHEMA;
+
+    fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    fn checked(&self) -> Result<(), Error> {
+        self.check().map_err(|why| sealed::malformed(why, SCHEMA).at("model"))
+    }
 }
 
 impl NetworkFile {
-    /// Combines a network and its certificate.
-    ///
-    /// # Errors
-    /// A number that JSON cannot hold.
-    pub fn seal(model: NetworkModel, certificate: Certificate<NetworkDerivation>) -> Result<Self, Error> {
-        check_finite(&model.weights)?;
-        let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
-        Ok(Self { model, certificate, certificate_sha256 })
-    }
-
-    /// Adds the program that trained it to the certificate.
-    ///
-    /// # Errors
-    /// A number that JSON cannot hold.
-    pub fn made_by(self, name: &str, version: &str) -> Result<Self, Error> {
-        Self::seal(self.model, self.certificate.made_by(name, version))
-    }
-
     /// Returns the warnings about an epsilon or delta that promises little.
     pub fn warnings(&self) -> Vec<String> {
         let n = match &self.certificate.derivation {
@@ -226,33 +211,6 @@ impl NetworkFile {
             NetworkDerivation::NonPrivate(_) => None,
         };
         protection::warnings_of(&self.certificate, n)
-    }
-
-    /// Returns the text of the file.
-    ///
-    /// # Errors
-    /// A number that JSON cannot hold.
-    pub fn to_text(&self) -> Result<String, Error> {
-        sealed::to_text(&self.model, &self.certificate, &self.certificate_sha256)
-    }
-
-    /// Reads a file and checks its seals.
-    ///
-    /// # Errors
-    /// Those of [`Sealed::parse`] and [`from_sealed`](Self::from_sealed).
-    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
-        Self::from_sealed(Sealed::parse(bytes)?)
-    }
-
-    /// Reads the parts of a file whose seals are intact.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Format`], `OtherKind`.
-    pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
-        let (model, certificate, certificate_sha256) = sealed.parts(SCHEMA)?;
-        let file = Self { model, certificate, certificate_sha256 };
-        file.model.check().map_err(|why| sealed::malformed(why, SCHEMA).at("model"))?;
-        Ok(file)
     }
 }
 

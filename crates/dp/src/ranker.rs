@@ -1,6 +1,6 @@
 //! The file of a ranker: model, certificate and the hashes that bind them, as for other models ([`crate::sealed`]).
 
-use dp_accountant::certificate::{Assumption, Certificate, Derivation};
+use dp_accountant::certificate::{Assumption, Derivation};
 use dp_accountant::{AdjacencyKind, DpEvent};
 use dp_rank::plackett_luce::prefixes;
 use dp_rank::scorer::{Activation, Linear, Mlp, Scorer as _};
@@ -10,9 +10,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::canonical;
 use crate::error::Error;
-use crate::model::check_finite;
 use crate::protection;
-use crate::sealed::{self, Sealed, to_value};
+use crate::sealed::{self, Content, to_value};
 
 mod any;
 mod scores;
@@ -345,27 +344,21 @@ impl Derivation for RankerDerivation {
 }
 
 /// The file of a ranker.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RankerFile {
-    /// The ranker.
-    pub model: Ranker,
-    /// Its certificate.
-    pub certificate: Certificate<RankerDerivation>,
-    /// SHA-256 of the canonical certificate.
-    pub certificate_sha256: String,
+pub type RankerFile = sealed::File<Ranker, RankerDerivation>;
+
+impl Content for Ranker {
+    const SCHEMA: &'static str = SCHEMA;
+
+    fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    fn checked(&self) -> Result<(), Error> {
+        self.check().map_err(|why| malformed(why).at("model"))
+    }
 }
 
 impl RankerFile {
-    /// Combines a ranker and its certificate.
-    ///
-    /// # Errors
-    /// A number that JSON cannot hold.
-    pub fn seal(model: Ranker, certificate: Certificate<RankerDerivation>) -> Result<Self, Error> {
-        check_finite(&model.weights)?;
-        let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
-        Ok(Self { model, certificate, certificate_sha256 })
-    }
-
     /// Returns the warnings about an epsilon or delta that promises little.
     pub fn warnings(&self) -> Vec<String> {
         let lists = match &self.certificate.derivation {
@@ -373,25 +366,6 @@ impl RankerFile {
             RankerDerivation::NonPrivateRanking(_) => None,
         };
         protection::warnings_of(&self.certificate, lists)
-    }
-
-    /// Returns the text of the file.
-    ///
-    /// # Errors
-    /// A number that JSON cannot hold.
-    pub fn to_text(&self) -> Result<String, Error> {
-        sealed::to_text(&self.model, &self.certificate, &self.certificate_sha256)
-    }
-
-    /// Reads the parts of a file whose seals are intact.
-    ///
-    /// # Errors
-    /// As [`ModelFile::from_sealed`](crate::model::ModelFile::from_sealed).
-    pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
-        let (model, certificate, certificate_sha256) = sealed.parts(SCHEMA)?;
-        let file = Self { model, certificate, certificate_sha256 };
-        file.model.check().map_err(|why| malformed(why).at("model"))?;
-        Ok(file)
     }
 }
 

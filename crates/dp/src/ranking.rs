@@ -181,9 +181,8 @@ impl RankerTraining {
         rng: &mut R,
     ) -> Result<RankerFile, RankerTrainError> {
         let plan = self.plan(lists.len() as u64, lists.width())?;
-        let mut released = plan.train(lists, input, 0, &mut rng.lend(), &mut |_, _| {})?;
-        released.certificate = released.certificate.made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-        Ok(released.seal()?)
+        let file = plan.train(lists, input, 0, &mut rng.lend(), &mut |_, _| {})?;
+        Ok(file.made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))?)
     }
 
     /// Calibrates the noise for this many lists of documents with `width` features, before a list is read.
@@ -312,7 +311,7 @@ impl RankerPlan {
         start: u64,
         rng: &mut LentRng<'_>,
         observer: &mut Observer<'_>,
-    ) -> Result<ReleasedRanker, RankerTrainError> {
+    ) -> Result<RankerFile, RankerTrainError> {
         let Self { training, width, planned } = self;
         let RankerTraining { scorer: shape, normalise_features, .. } = *training;
         let scorer = &shape.scorer(*width)?;
@@ -362,26 +361,7 @@ impl RankerPlan {
         }
         model.weights = weights;
         certificate.model_sha256 = model.sha256()?;
-        Ok(ReleasedRanker { model, certificate })
-    }
-}
-
-/// A released ranker and its certificate, not yet combined.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ReleasedRanker {
-    /// The ranker.
-    pub model: Ranker,
-    /// Its certificate.
-    pub certificate: Certificate<RankerDerivation>,
-}
-
-impl ReleasedRanker {
-    /// Combines them.
-    ///
-    /// # Errors
-    /// Those of [`RankerFile::seal`].
-    pub fn seal(self) -> Result<RankerFile, Error> {
-        RankerFile::seal(self.model, self.certificate)
+        Ok(RankerFile::seal(model, certificate)?)
     }
 }
 
@@ -394,7 +374,7 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
     use crate::ranker::NamedActivation;
-    use crate::{Sealed, verify};
+    use crate::verify;
 
     const BAYESRANK: NamedLoss = NamedLoss::Bayesrank { k: 1 };
     const NETWORK: ScorerShape = ScorerShape::Mlp { hidden: 3, activation: NamedActivation::Tanh };
@@ -439,7 +419,7 @@ mod tests {
                 assert_eq!((file.model.loss, file.model.scorer, training.loss()), (loss, scorer, loss));
                 let verified = verify::ranker(&file).unwrap();
                 assert!(verified.epsilon <= 3.0 && (verified.epsilon / cost.reached.epsilon - 1.0).abs() < 1e-9);
-                let reread = RankerFile::from_sealed(Sealed::parse(file.to_text().unwrap().as_bytes()).unwrap());
+                let reread = RankerFile::parse(file.to_text().unwrap().as_bytes());
                 assert_eq!(reread.unwrap(), file);
             }
         }

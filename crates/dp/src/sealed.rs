@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::canonical;
 use crate::error::{Error, ErrorKind};
-use crate::model;
+use crate::model::{self, check_finite};
 
 /// The parts of a file with valid hashes, not yet interpreted.
 #[derive(Debug, Clone, PartialEq)]
@@ -94,6 +94,92 @@ impl Sealed {
     }
 }
 
+/// What a file of one format holds beside its certificate.
+pub trait Content: Serialize + for<'de> Deserialize<'de> {
+    /// The format.
+    const SCHEMA: &'static str;
+
+    /// Returns the released weights, if the file holds them. A file is sealed only if they are finite.
+    fn weights(&self) -> &[f64] {
+        &[]
+    }
+
+    /// Checks that the parts of the content fit each other.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Format`].
+    fn checked(&self) -> Result<(), Error>;
+}
+
+/// A file: what was released, its certificate, and the hash that binds them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct File<M, D> {
+    /// What was released.
+    pub model: M,
+    /// Its certificate.
+    pub certificate: Certificate<D>,
+    /// SHA-256 of the canonical certificate.
+    pub certificate_sha256: String,
+}
+
+impl<M: Content, D: Serialize + for<'de> Deserialize<'de>> File<M, D> {
+    /// Combines what was released and its certificate.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFinite`]; a number that JSON cannot hold.
+    pub fn seal(model: M, certificate: Certificate<D>) -> Result<Self, Error> {
+        check_finite(model.weights())?;
+        let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
+        Ok(Self { model, certificate, certificate_sha256 })
+    }
+
+    /// Adds the program that made the file to the certificate.
+    ///
+    /// # Errors
+    /// Those of [`seal`](Self::seal).
+    pub fn made_by(self, name: &str, version: &str) -> Result<Self, Error> {
+        Self::seal(self.model, self.certificate.made_by(name, version))
+    }
+
+    /// Returns the text of the file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unwritable`]: a number that JSON cannot hold, or a text longer than [`LARGEST_MODEL`].
+    pub fn to_text(&self) -> Result<String, Error> {
+        let value = serde_json::json!({
+            "model": to_value(&self.model)?,
+            "certificate": to_value(&self.certificate)?,
+            "certificate_sha256": self.certificate_sha256,
+        });
+        let text = serde_json::to_string_pretty(&value).map_err(|error| unwritable(&error))? + "\n";
+        if text.len() as u64 > LARGEST_MODEL {
+            let message = format!("the model takes {} as JSON", Bytes(text.len() as u64));
+            let error = Error::new(ErrorKind::Unwritable, message);
+            let error = error.expecting(format!("at most {}", Bytes(LARGEST_MODEL)));
+            return Err(error.advising("train with fewer features"));
+        }
+        Ok(text)
+    }
+
+    /// Reads the content of a file and checks its seals.
+    ///
+    /// # Errors
+    /// Those of [`Sealed::parse`] and [`from_sealed`](Self::from_sealed).
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        Self::from_sealed(Sealed::parse(bytes)?)
+    }
+
+    /// Reads the parts of a file whose seals are intact.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Format`], `OtherKind`.
+    pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
+        let (model, certificate, certificate_sha256): (M, _, _) = sealed.parts(M::SCHEMA)?;
+        model.checked()?;
+        Ok(Self { model, certificate, certificate_sha256 })
+    }
+}
+
 /// Returns what a file of a format holds.
 fn holds(format: &str) -> Option<&'static str> {
     Some(match format {
@@ -120,25 +206,6 @@ fn memory_of(bytes: &[u8]) -> usize {
     const BYTES_PER_VALUE: usize = 3 * size_of::<Value>() + size_of::<f64>();
     let values = bytes.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
     values.saturating_mul(BYTES_PER_VALUE).saturating_add(bytes.len().saturating_mul(3))
-}
-
-/// Returns the text of a file.
-///
-/// # Errors
-/// [`ErrorKind::Unwritable`]: a number that JSON cannot hold, or a text longer than [`LARGEST_MODEL`].
-pub fn to_text(model: &impl Serialize, certificate: &impl Serialize, seal: &str) -> Result<String, Error> {
-    let value = serde_json::json!({
-        "model": to_value(model)?,
-        "certificate": to_value(certificate)?,
-        "certificate_sha256": seal,
-    });
-    let text = serde_json::to_string_pretty(&value).map_err(|error| unwritable(&error))? + "\n";
-    if text.len() as u64 > LARGEST_MODEL {
-        let message = format!("the model takes {} as JSON", Bytes(text.len() as u64));
-        let error = Error::new(ErrorKind::Unwritable, message);
-        return Err(error.expecting(format!("at most {}", Bytes(LARGEST_MODEL))).advising("train with fewer features"));
-    }
-    Ok(text)
 }
 
 /// Parses a member and checks that none of its content was ignored.

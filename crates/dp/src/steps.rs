@@ -35,7 +35,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::canonical;
 use crate::error::{Error, ErrorKind};
-use crate::sealed::{self, Sealed, to_value};
+use crate::sealed::{self, Content, to_value};
 use crate::training::{TrainError, versions};
 
 #[cfg(test)]
@@ -207,14 +207,14 @@ pub struct ReleasedWeights {
 }
 
 /// The file of a release: the hash of the weights and their certificate.
-#[derive(Debug, Clone, PartialEq)]
-pub struct StepsFile {
-    /// The weights.
-    pub weights: ReleasedWeights,
-    /// Their certificate.
-    pub certificate: Certificate<StepsDerivation>,
-    /// SHA-256 of the canonical certificate.
-    pub certificate_sha256: String,
+pub type StepsFile = sealed::File<ReleasedWeights, StepsDerivation>;
+
+impl Content for ReleasedWeights {
+    const SCHEMA: &'static str = SCHEMA;
+
+    fn checked(&self) -> Result<(), Error> {
+        self.check().map_err(|why| sealed::malformed(why, SCHEMA).at("model.weights_sha256"))
+    }
 }
 
 /// Noise and batches of a training.
@@ -431,8 +431,7 @@ impl Steps {
         let certificate = Certificate { requested: None, ..certificate };
         let all_versions = versions().into_iter().chain(made_by).collect();
         let certificate = certificate.of_model(canonical::sha256(&to_value(&weights)?), all_versions);
-        let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
-        Ok(StepsFile { weights, certificate, certificate_sha256 })
+        Ok(StepsFile::seal(weights, certificate)?)
     }
 }
 
@@ -450,25 +449,5 @@ impl ReleasedWeights {
             return Err("the hash of the weights is no SHA-256 in hexadecimal");
         }
         Ok(())
-    }
-}
-
-impl StepsFile {
-    /// Returns the text of the file.
-    ///
-    /// # Errors
-    /// A number that JSON cannot hold.
-    pub fn to_text(&self) -> Result<String, Error> {
-        sealed::to_text(&self.weights, &self.certificate, &self.certificate_sha256)
-    }
-
-    /// Reads the parts of a file whose seals are intact.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Format`], `OtherKind`.
-    pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
-        let (weights, certificate, certificate_sha256): (ReleasedWeights, _, _) = sealed.parts(SCHEMA)?;
-        weights.check().map_err(|why| sealed::malformed(why, SCHEMA).at("model.weights_sha256"))?;
-        Ok(Self { weights, certificate, certificate_sha256 })
     }
 }

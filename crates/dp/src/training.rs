@@ -24,7 +24,7 @@ pub use plan::{
     LARGEST_SUGGESTED_DELTA, REGRESSION_WIDTH, Shape, Task, USELESS, encoding_of, suggested_delta, usual_loss,
     with_chosen_map,
 };
-pub use records::{Records, Released, Tried, key_of_units};
+pub use records::{Records, Tried, key_of_units};
 pub use run::Trained;
 
 use crate::error::Error;

@@ -170,7 +170,7 @@ pub fn network(file: &crate::network::NetworkFile) -> Result<Verification, Error
 /// # Errors
 /// [`ErrorKind::NotPrivate`], `Guarantee`, `Assumption`.
 pub fn metrics(file: &MetricsFile) -> Result<Verification, Error> {
-    let MetricsFile { counts, certificate, certificate_sha256 } = file;
+    let MetricsFile { model: counts, certificate, certificate_sha256 } = file;
     let mismatch = |message: &str, field: &str| Err(Error::new(ErrorKind::Guarantee, message).at(field));
     check_private(certificate)?;
     if certificate.derivation.cells != counts.counts.iter().map(|counts| counts.len() as u64).sum::<u64>() {
@@ -196,7 +196,7 @@ pub fn metrics(file: &MetricsFile) -> Result<Verification, Error> {
 /// # Errors
 /// [`ErrorKind::NotPrivate`], `Guarantee`, `Assumption`.
 pub fn steps(file: &StepsFile) -> Result<Verification, Error> {
-    let StepsFile { weights, certificate, certificate_sha256 } = file;
+    let StepsFile { model: weights, certificate, certificate_sha256 } = file;
     let mismatch = |message: &str, field: &str| Err(Error::new(ErrorKind::Guarantee, message).at(field));
     check_private(certificate)?;
     let verified = recompute(certificate)?;

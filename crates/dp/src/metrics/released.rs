@@ -24,7 +24,7 @@ use super::winner;
 use crate::canonical;
 use crate::error::{Error, ErrorKind};
 use crate::model::{Model, ModelKind};
-use crate::sealed::{self, Sealed, to_value};
+use crate::sealed::{self, Content, to_value};
 use crate::training::{TrainError, versions};
 
 /// The format of the released counts.
@@ -114,14 +114,14 @@ impl Derivation for CountsDerivation {
 }
 
 /// The file of released metrics.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MetricsFile {
-    /// The counts.
-    pub counts: NoisyCounts,
-    /// Their certificate.
-    pub certificate: Certificate<CountsDerivation>,
-    /// SHA-256 of the canonical certificate.
-    pub certificate_sha256: String,
+pub type MetricsFile = sealed::File<NoisyCounts, CountsDerivation>;
+
+impl Content for NoisyCounts {
+    const SCHEMA: &'static str = SCHEMA;
+
+    fn checked(&self) -> Result<(), Error> {
+        self.check().map_err(|why| sealed::malformed(why, SCHEMA).at("model"))
+    }
 }
 
 /// A metric with the standard deviation of its noise.
@@ -401,32 +401,9 @@ fn share(right: f64, all: f64, right_cells: f64, cells: f64, variance: f64) -> O
 }
 
 impl MetricsFile {
-    fn seal(counts: NoisyCounts, certificate: Certificate<CountsDerivation>) -> Result<Self, Error> {
-        let certificate_sha256 = canonical::sha256(&to_value(&certificate)?);
-        Ok(Self { counts, certificate, certificate_sha256 })
-    }
-
     /// Returns the metrics.
     pub fn metrics(&self) -> NoisyMetrics {
-        self.counts.metrics(self.certificate.derivation.scale)
-    }
-
-    /// Returns the text of the file.
-    ///
-    /// # Errors
-    /// A number that JSON cannot hold.
-    pub fn to_text(&self) -> Result<String, Error> {
-        sealed::to_text(&self.counts, &self.certificate, &self.certificate_sha256)
-    }
-
-    /// Reads the parts of a file whose seals are intact.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Format`], `OtherKind`.
-    pub fn from_sealed(sealed: Sealed) -> Result<Self, Error> {
-        let (counts, certificate, certificate_sha256): (NoisyCounts, _, _) = sealed.parts(SCHEMA)?;
-        counts.check().map_err(|why| sealed::malformed(why, SCHEMA).at("model"))?;
-        Ok(Self { counts, certificate, certificate_sha256 })
+        self.model.metrics(self.certificate.derivation.scale)
     }
 }
 
@@ -616,7 +593,7 @@ mod tests {
         for relation in [AdjacencyKind::ZeroOut, AdjacencyKind::ReplaceOne] {
             let mut rng = OsSeeded::new().unwrap();
             let file = counted(&model, &drawn(500, 4)).release(500, epsilon, relation, &mut rng).unwrap();
-            let reread = MetricsFile::from_sealed(Sealed::parse(file.to_text().unwrap().as_bytes()).unwrap()).unwrap();
+            let reread = MetricsFile::parse(file.to_text().unwrap().as_bytes()).unwrap();
             assert_eq!(reread, file);
             let verified = verify::metrics(&file).unwrap();
             assert!(verified.epsilon <= 0.5 && verified.epsilon > 0.499 && verified.delta == 0.0);
@@ -658,7 +635,7 @@ mod tests {
         let mut rng = SeededRng::new(1);
         let file =
             counted(&model, &drawn(50, 4)).release(50, Epsilon::new(1.0).unwrap(), AdjacencyKind::ZeroOut, &mut rng);
-        let counts = file.unwrap().counts;
+        let counts = file.unwrap().model;
         assert_eq!(counts.check(), Ok(()));
         for bad in [
             NoisyCounts { threshold: Some(99), ..counts.clone() },

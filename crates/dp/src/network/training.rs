@@ -13,6 +13,7 @@ use dp_optim::{FloatKind, Trained};
 use super::checkpoint::{Checkpoint, Described, Kept, State};
 use super::{NetworkDerivation, NetworkFile, NetworkModel, SCHEMA, check_labels};
 use crate::error::{Error, ErrorKind};
+use crate::model::check_finite;
 use crate::training::versions;
 
 /// Microbatches of so many samples cost less than 1% of noise in single precision.
@@ -386,7 +387,7 @@ impl NetworkPlan {
 
     fn model<F: Float>(&self, weights: &[F]) -> Result<NetworkModel, Error> {
         let weights: Vec<f64> = weights.iter().map(|weight| weight.wide()).collect();
-        super::check_finite(&weights)?;
+        check_finite(&weights)?;
         Ok(self.network(weights))
     }
 

@@ -17,7 +17,6 @@ use dp_optim::recipes::{AnyDerivation, AnyPlan, Compiled, TrainsAny, train_witho
 use dp_optim::{DerivesModel as _, ExpandingSource, MemorySource};
 
 use super::TrainError;
-use crate::error::Error;
 use crate::model::{Model, ModelFile};
 
 /// The purpose of the key for drawing the rows of a unit that are used.
@@ -42,25 +41,6 @@ pub struct Tried<F> {
     pub encoder: Encoder,
     /// The rows and their targets.
     pub rows: Held<F>,
-}
-
-/// A released model and its certificate, not yet combined.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Released {
-    /// The model.
-    pub model: Model,
-    /// Its certificate.
-    pub certificate: Certificate<AnyDerivation>,
-}
-
-impl Released {
-    /// Combines them.
-    ///
-    /// # Errors
-    /// Those of [`ModelFile::seal`].
-    pub fn seal(self) -> Result<ModelFile, Error> {
-        ModelFile::seal(self.model, self.certificate)
-    }
 }
 
 /// Passes the rows to `train` as a source with the encoder's bounds.
@@ -143,7 +123,7 @@ impl<F: Real + Stored> Records<F> {
         versions: BTreeMap<String, String>,
         rng: &mut LentRng<'_>,
         control: &mut Control<'_>,
-    ) -> Result<Released, TrainError> {
+    ) -> Result<ModelFile, TrainError> {
         let Self { encoder, rows, tried } = self;
         let (mut encoder, workers) = (encoder, control.workers);
         let trained = match tried {
@@ -166,7 +146,7 @@ impl<F: Real + Stored> Records<F> {
         let model = Model::of_release(encoder, &trained.derivation.model_terms(), weights)?;
         let assumptions = model.assumptions().into_iter().chain(further).collect();
         let certificate = trained.certificate(trained.derivation.unit(), assumptions, model.sha256()?, versions);
-        Ok(Released { model, certificate })
+        Ok(ModelFile::seal(model, certificate)?)
     }
 
     /// Trains without privacy, as a baseline. The certificate claims nothing.
@@ -179,7 +159,7 @@ impl<F: Real + Stored> Records<F> {
         key: [u8; 32],
         versions: BTreeMap<String, String>,
         control: &mut Control<'_>,
-    ) -> Result<Released, TrainError>
+    ) -> Result<ModelFile, TrainError>
     where
         F: Compiled,
     {
@@ -193,6 +173,6 @@ impl<F: Real + Stored> Records<F> {
             Certificate::without_guarantee(AdjacencyKind::ReplaceOne, Unit::Record, AnyDerivation::NonPrivate(recipe))
                 .assuming(model.assumptions())
                 .of_model(model.sha256()?, versions);
-        Ok(Released { model, certificate })
+        Ok(ModelFile::seal(model, certificate)?)
     }
 }

@@ -146,7 +146,7 @@ impl Training {
         control.workers = self.workers;
         control.gradients = control.gradients.or(self.settings.gradients);
         let versions = self.versions.clone();
-        let released = match relation {
+        let file = match relation {
             AdjacencyKind::ReplaceOne => {
                 let plan = recipe.plan_copies::<ReplaceOne>(n, dim, budget, 1)?;
                 control.check()?;
@@ -159,6 +159,6 @@ impl Training {
             }
             _ => return Err(TrainError::Relation { algorithm: self.algorithm.name, relation }),
         };
-        Ok(Trained { file: released.seal()?, n, advice, warnings: Vec::new() })
+        Ok(Trained { file, n, advice, warnings: Vec::new() })
     }
 }

@@ -54,6 +54,13 @@ fn every_listed_algorithm_trains_and_verifies_or_says_why_not() {
     assert_eq!(refused, [""; 0]);
 }
 
+#[test]
+fn weights_that_are_not_finite_are_not_sealed() {
+    let mut file = Training::new(3.0, 1e-6).unwrap().on_csv(&schema(), table()).unwrap();
+    file.model.weights[0] = f64::NAN;
+    assert_eq!(ModelFile::seal(file.model, file.certificate).unwrap_err().kind(), ErrorKind::NotFinite);
+}
+
 /// Rows that are spooled give the model of rows in memory bit for bit, under a seed, for every algorithm: rows of several blocks and
 /// buckets, some of them null records.
 fn spooled_rows_train_the_same_models(text: &str, sparse: bool) {

@@ -108,7 +108,7 @@ fn outcome(file: &MetricsFile, n: u64, written: String) -> Outcome {
     Outcome {
         schema: "dp.evaluate-released/1",
         n,
-        classes: file.counts.classes.clone(),
+        classes: file.model.classes.clone(),
         metrics: file.metrics(),
         epsilon: certificate.reached.map_or(f64::INFINITY, |reached| reached.epsilon),
         delta: certificate.reached.map_or(0.0, |reached| reached.delta),

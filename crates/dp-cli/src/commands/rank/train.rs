@@ -104,15 +104,14 @@ pub(super) fn execute(args: &RankTrainArgs, global: &GlobalArgs, console: &Conso
     let mut progress = Progress::start(global.progress, console, "train", Counted::Updates, Some(updates));
     let planned = limit::silently(settings.limit, || training.plan(n, dim))?;
     let (plan, observer) = (planned.value?, &mut |update, _: &[f64]| progress.update(update, None));
-    let mut released = match args.seed {
+    let file = match args.seed {
         Some(seed) => plan.train(lists, form, 0, &mut SeededRng::new(seed).lend(), observer)?,
         None => plan.train(lists, form, 0, &mut secret()?.lend(), observer)?,
     };
     progress.finish(updates);
     limit::note_planning(planned.is_short, settings.limit, console);
     let training_seconds = trained.elapsed().as_secs_f64();
-    released.certificate = released.certificate.made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"));
-    let file = released.seal()?;
+    let file = file.made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))?;
     atomic::write(&args.out, args.force, file.to_text()?.as_bytes())?;
     let certificate = &file.certificate;
     let reached = certificate.reached.filter(|_| certificate.private);

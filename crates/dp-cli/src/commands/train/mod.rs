@@ -125,8 +125,7 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
         FloatKind::F64 => load_and_train::<f64>(config, known, console)?,
         FloatKind::F32 => load_and_train::<f32>(config, known, console)?,
     };
-    let training::TrainedModel { released, n, training, advice, chosen } = trained;
-    let file = released.seal()?;
+    let training::TrainedModel { file, n, training, advice, chosen } = trained;
     let text = file.to_text()?;
     let loss = config.loss.to_string();
     let choice: Vec<String> = advice

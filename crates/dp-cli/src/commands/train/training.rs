@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use dp::model::assumed_public;
+use dp::model::{ModelFile, assumed_public};
 use dp::sealed;
-use dp::training::{Records, Released, Shape};
+use dp::training::{Records, Shape};
 use dp::wording::{self, one_line};
 use dp_accountant::certificate::Assumption;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
@@ -39,7 +39,7 @@ struct Encoded<F> {
 
 /// The result of training.
 pub(super) struct TrainedModel {
-    pub(super) released: Released,
+    pub(super) file: ModelFile,
     pub(super) n: u64,
     pub(super) training: Duration,
     /// The selection, if there was one.
@@ -203,12 +203,12 @@ fn train_private<A: TrainsAny<F>, F: Real + Stored>(
     let of_query = config.input.typed.as_ref().is_some_and(TypedTable::is_query).then_some(Assumption::QueryRows);
     let chosen_on = config.tuning.as_ref().and_then(Tuning::assumption);
     let assumptions = chosen_on.into_iter().chain(of_query).collect();
-    let released = with_progress(config, console, shape.n, summary.rows, |control| {
+    let file = with_progress(config, console, shape.n, summary.rows, |control| {
         records.train(&plan, assumptions, versions(), rng, control).map_err(Failure::from)
     })?;
     let training = started.elapsed();
-    let chosen = config.tuning.as_ref().and_then(|tuning| Chosen::of(tuning, &released.certificate.derivation));
-    Ok(TrainedModel { released, n: shape.n, training, advice, chosen })
+    let chosen = config.tuning.as_ref().and_then(|tuning| Chosen::of(tuning, &file.certificate.derivation));
+    Ok(TrainedModel { file, n: shape.n, training, advice, chosen })
 }
 
 fn train_baseline<F: Compiled + Stored>(
@@ -220,10 +220,10 @@ fn train_baseline<F: Compiled + Stored>(
     let Encoded { records, shape } = records;
     let started = Instant::now();
     let recipe = algorithm::non_private(config, shape)?;
-    let released = with_progress(config, console, shape.n, shape.n.saturating_mul(recipe.passes), |control| {
+    let file = with_progress(config, console, shape.n, shape.n.saturating_mul(recipe.passes), |control| {
         records.train_without_privacy(recipe, key, versions(), control).map_err(Failure::from)
     })?;
-    Ok(TrainedModel { released, n: shape.n, training: started.elapsed(), advice: None, chosen: None })
+    Ok(TrainedModel { file, n: shape.n, training: started.elapsed(), advice: None, chosen: None })
 }
 
 /// Trains with a progress bar: passes over `n` rows, `total` rows in all.
