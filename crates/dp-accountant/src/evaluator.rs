@@ -260,6 +260,50 @@ mod tests {
         assert!(epsilon.upper.is_finite(), "{epsilon:?}");
     }
 
+    /// Exact values are by hand: of outcomes whose probabilities differ by more than doubles hold beside 1.
+    #[test]
+    fn far_losses_are_in_no_false_lower_bound() {
+        fn of(event: &DpEvent) -> Evaluation<'_> {
+            Evaluation::new(Evaluator::Tightest, event, AdjacencyKind::ReplaceOne).unwrap()
+        }
+        let pair = DpEvent::DominatingPair { p: vec![0.125, 1e-21, 0.875], q: vec![0.25, 0.75, 1e-26] };
+        let delta = of(&pair).delta(59.0).unwrap();
+        let exact = 0.875 - 1e-26 * 59f64.exp();
+        assert!(
+            delta.lower <= exact && exact <= delta.upper && delta.upper < exact * (1.0 + 1e-6),
+            "{delta:?} {exact}"
+        );
+
+        let gaussian = DpEvent::Gaussian { std_dev: 2.0, sensitivity: 1.0 };
+        let discrete = DpEvent::DiscreteLaplace { scale: 0.1, sensitivity: 100 };
+        for event in [
+            DpEvent::Composed { events: vec![gaussian.clone(), pair] },
+            DpEvent::Composed { events: vec![gaussian, discrete] },
+            DpEvent::DominatingPair { p: vec![0.3, 0.1, 0.6, 1e-23], q: vec![0.1, 0.2, 0.1, 0.6] },
+        ] {
+            let delta = Delta::new(1e-12).unwrap();
+            let (found, renyi) = (of(&event).epsilon(delta).unwrap(), Evaluator::Renyi.epsilon(&event, delta).unwrap());
+            assert!(found.lower <= found.upper && found.upper <= renyi && renyi.is_finite(), "{found:?} {renyi}");
+        }
+        let nothing = DpEvent::GaussianMixture { std_dev: 1.0, sensitivities: vec![0.0], weights: vec![1.0] };
+        assert_eq!(of(&nothing).epsilon(Delta::ZERO).unwrap().upper, 0.0);
+    }
+
+    /// A small limit leaves something to the Renyi bound.
+    #[test]
+    fn the_tightest_is_not_far_above_another_within_a_small_limit() {
+        let step =
+            DpEvent::PoissonSampledReplacement { sampling_rate: 0.002, std_dev: 5.7, distance: 2.15, radius: 1.6 };
+        let event = DpEvent::SelfComposed { event: Box::new(step), count: 1_000_000 };
+        let delta = Delta::new(3.6e-11).unwrap();
+        let of = |evaluator| {
+            let found = || Evaluation::new(evaluator, &event, AdjacencyKind::ReplaceOne)?.epsilon(delta);
+            work::limited(1.5e6, found).value.unwrap().upper
+        };
+        let (tightest, renyi) = (of(Evaluator::Tightest), of(Evaluator::Renyi));
+        assert!(tightest < 1.01 * renyi, "{tightest} {renyi}");
+    }
+
     #[test]
     fn another_relation_is_refused() {
         let event = DpEvent::PoissonSampled { sampling_rate: 0.1, event: Box::new(gaussians(1)) };

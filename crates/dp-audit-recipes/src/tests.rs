@@ -232,7 +232,7 @@ fn the_stated_settings_are_those_with_an_effect() {
     let mut wrong = Vec::new();
     for (name, settings, build) in of_training.chain(of_rankers) {
         // One for pure guarantees too: noise of some recipes has a law for each kind of guarantee.
-        let usual = [1e-5, 0.0].map(|delta| Parameters { pairs: 20, delta, ..Parameters::default() });
+        let usual = [1e-5, 0.0].map(|delta| Parameters { pairs: 4, delta, ..Parameters::default() });
         let before = usual.clone().map(|parameters| build(&parameters));
         let read: Vec<Setting> = NAMED
             .into_iter()

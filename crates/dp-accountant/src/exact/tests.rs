@@ -412,3 +412,26 @@ fn both_ends_of_random_compositions_are_close() {
         assert!(at.upper >= target && at.lower <= at.upper && at.upper <= at.lower * 1.1, "{target} {event:?}: {at:?}");
     }
 }
+
+/// Shifts of several releases with noise in a ball are covered by one shift as long as all of them together.
+#[test]
+fn a_ball_covers_shifts_that_are_spread_over_releases() {
+    let ball = |sensitivity: f64, dim| DpEvent::LaplaceBall { scale: 1.0, sensitivity, dim };
+    for dim in [1, 2, 3, 10, 100] {
+        for shift in [0.1, 1.0, 4.0] {
+            let whole = PrivacyCurve::new(&ball(shift, dim)).unwrap();
+            for shares in [vec![0.5, 0.5], vec![0.9, 0.1], vec![0.25; 4]] {
+                let events = shares.iter().map(|share| ball(share * shift, dim)).collect();
+                let spread = PrivacyCurve::new(&DpEvent::Composed { events }).unwrap();
+                for share in [0.0, 0.1, 0.3, 0.6, 0.9] {
+                    let epsilon = share * shift * (6.0 / (dim as f64).sqrt()).min(1.0);
+                    let (one, all) = (whole.delta(epsilon).unwrap(), spread.delta(epsilon).unwrap());
+                    assert!(
+                        all.lower <= one.upper * (1.0 + 1e-9),
+                        "{dim} {shift} {shares:?} {epsilon}: {all:?} {one:?}"
+                    );
+                }
+            }
+        }
+    }
+}

@@ -142,6 +142,12 @@ fn without_failures(parts: Vec<Leaves>) -> (Vec<f64>, Vec<Leaves>) {
 /// noise protects a group like one record of `size` times the sensitivity; a release without such a reading stays a
 /// [`Leaf::Group`].
 ///
+/// An event may stand for a release on each of several disjoint parts of the records, of which a group may be in several. Along a
+/// path of neighbours one part changes at a time, so that the group's trade-off curve is at least the one of `size` steps, each with
+/// the curve of one record (Dong, Roth and Su 2022, group privacy). For log-concave noise in one dimension, discrete noise and that of
+/// a vector of Laplace noise included, this is the curve of a shift by `size` sensitivities, since the best tests for all shifts are
+/// half-lines. A ball in several dimensions has no such proof for its curve (for its pure guarantee it has); a test compares shapes.
+///
 /// A failure cannot be separated from the rest of the tree: the division of the whole into a failure and the rest depends on the
 /// pair of neighbours, and the law in the middle of a path is divided in two ways. See [`group_of_failing`].
 pub(super) fn group(size: u64, base: Leaves) -> Result<Leaves, Error> {

@@ -31,7 +31,7 @@ fn no_recipe_is_refuted() {
         Parameters { relation: AdjacencyKind::ZeroOut, ..Parameters::default() },
         Parameters { loss: LossKind::Logistic, passes: 2, dim: 3, ..Parameters::default() },
     ];
-    let auditor = Auditor::new(300_000).unwrap().with_multiplier(multiplier()).with_seed(1);
+    let auditor = Auditor::new(150_000).unwrap().with_multiplier(multiplier()).with_seed(1);
     let auditor = auditor.with_failure_probability(FALSE_ALARM_RATE / families.len() as f64).unwrap();
     for parameters in families {
         let suite = audit_all(&boxed(subjects(&parameters).unwrap()), &auditor, &Unwatched).unwrap();
@@ -128,7 +128,7 @@ fn released_models_alone_convict_a_claim_that_is_too_small() {
 #[test]
 fn tuning_with_a_third_of_the_noise_is_convicted() {
     let (relation, delta) = (AdjacencyKind::ZeroOut, 1e-3);
-    let auditor = Auditor::exactly(8000).unwrap().with_failure_probability(1e-4).unwrap().with_seed(1);
+    let auditor = Auditor::exactly(16_000).unwrap().with_failure_probability(1e-4).unwrap().with_seed(1);
     let pairs = Arc::new(Pairs::new(relation, 2).unwrap());
     let counts = || [(); 2].map(|()| AnyRecipe::from(Majority::new(LossKind::Logistic)));
     for (name, claimed, recipe) in [
