@@ -1,6 +1,7 @@
 //! Checked input configuration, and opening of the records as often as needed.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, BufRead, Cursor, Read};
 use std::path::{Path, PathBuf};
@@ -79,8 +80,9 @@ impl TypedTable {
         }
         if format == Format::Runner {
             if relation == Relation::Only {
-                let missing = Failure::usage("--table", "a runner has to be told what to read");
-                return Err(Failure { code: "usage.missing", ..missing }.help("add --table NAME or --query SQL"));
+                return Err(
+                    missing("--table", "a runner has to be told what to read").help("add --table NAME or --query SQL")
+                );
             }
             return Ok(Some(Self::Runner(data.clone(), relation)));
         }
@@ -148,19 +150,13 @@ impl InputConfig {
     /// `usage.value`, `usage.conflict`.
     pub fn new(data: &FileName, args: &FormArgs) -> Result<Self, Failure> {
         let format = args.format(data);
-        let meaningless = |flag: &str, name: &str| Err(conflict(flag, format!("{flag} has no meaning for {name}")));
-        let name = format.name();
-        if format != Format::Libsvm && args.zero_based {
-            return meaningless("--zero-based", name);
-        }
-        if format != Format::Csv
-            && let Some(flag) = args.text.given().next()
-        {
-            return meaningless(flag, name);
-        }
-        if format != Format::Idx && args.labels.is_some() {
-            return meaningless("--labels", name);
-        }
+        let of_text = args.text.given().next();
+        let flags = [
+            ("--zero-based", format != Format::Libsvm && args.zero_based),
+            (of_text.unwrap_or_default(), format != Format::Csv && of_text.is_some()),
+            ("--labels", format != Format::Idx && args.labels.is_some()),
+        ];
+        meaningless(&flags, format_args!("for {}", format.name()))?;
         check_stdin(&[("--data", Some(data)), ("--labels", args.labels.as_deref())])?;
         Ok(Self {
             data: data.clone(),
@@ -180,8 +176,7 @@ impl InputConfig {
     /// `usage.missing`.
     pub fn with_labels(self) -> Result<Self, Failure> {
         if self.format == Format::Idx && self.labels.is_none() {
-            let missing = Failure::usage("--labels", "the labels of the images were not named");
-            return Err(Failure { code: "usage.missing", ..missing }
+            return Err(missing("--labels", "the labels of the images were not named")
                 .expected("an IDX file with one byte for each image")
                 .help("add --labels FILE"));
         }
@@ -277,6 +272,22 @@ pub fn label_hint(classes: &[String], range: &[f64]) -> Result<Option<LabelHint>
 /// Creates the failure for a flag that contradicts another.
 pub(crate) fn conflict(flag: &str, message: impl Into<String>) -> Failure {
     Failure { code: "usage.conflict", ..Failure::usage(flag, message) }
+}
+
+/// Creates the failure for a flag that is needed.
+pub(crate) fn missing(flag: &str, message: impl Into<String>) -> Failure {
+    Failure { code: "usage.missing", ..Failure::usage(flag, message) }
+}
+
+/// Rejects the first given flag of these, which have no meaning `here`.
+///
+/// # Errors
+/// `usage.conflict`, without advice.
+pub(crate) fn meaningless(flags: &[(&str, bool)], here: impl Display) -> Result<(), Failure> {
+    match flags.iter().find(|(_, is_given)| *is_given) {
+        Some((flag, _)) => Err(conflict(flag, format!("{flag} has no meaning {here}"))),
+        None => Ok(()),
+    }
 }
 
 /// Rejects two inputs that are both standard input.

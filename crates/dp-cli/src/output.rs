@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use anstream::AutoStream;
 use dp::wording::one_line;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -179,6 +180,11 @@ pub(crate) fn write_stdout(text: &[u8], end: &[u8]) -> Result<(), Failure> {
         .and_then(|()| stdout.write_all(end))
         .and_then(|()| stdout.flush())
         .map_err(|error| write_failure(&error, STANDARD_OUTPUT))
+}
+
+/// Returns a number for JSON, which has no infinite ones: they become texts.
+pub(crate) fn number(value: f64) -> Value {
+    if value.is_finite() { value.into() } else { value.to_string().into() }
 }
 
 /// Creates the failure for an error while writing to `target`, a file or standard output.

@@ -9,7 +9,7 @@ use dp_data::Encoder;
 use dp_losses::LossKind;
 use dp_optim::Auto;
 use dp_optim::auto::Method;
-use dp_optim::catalogue::{self, Entry, Request, Settings};
+use dp_optim::catalogue::{self, Request, Settings};
 use dp_optim::recipes::{AnyRecipe, Budget, PerUnit, Planned as _, Recipe as _, RecordAdjacency};
 use serde::Serialize;
 
@@ -193,7 +193,7 @@ impl Planning {
             sparse: encoder.prefers_sparse(),
             ..Request::new(&settings, self.loss, budget, self.relation, n, encoder.dim() as u64)
         };
-        Ok(with_chosen_map(auto()?, &request, encoder)?.dim() as u64)
+        Ok(with_chosen_map(catalogue::AUTO, &request, encoder)?.dim() as u64)
     }
 }
 
@@ -242,10 +242,6 @@ fn place_of(number: f64) -> i64 {
         place += 1;
     }
     place
-}
-
-fn auto() -> Result<&'static Entry, TrainError> {
-    catalogue::find("auto").ok_or_else(|| TrainError::Algorithm("auto".to_owned()))
 }
 
 #[cfg(test)]

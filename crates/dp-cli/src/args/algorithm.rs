@@ -21,17 +21,12 @@ pub enum Algorithm {
 impl Algorithm {
     /// The one that chooses by public numbers.
     pub fn auto() -> Self {
-        Self::named("auto")
-    }
-
-    /// The algorithm of this name; the baseline if there is none.
-    fn named(name: &str) -> Self {
-        catalogue::find(name).map_or(Self::NonPrivate, Self::Private)
+        Self::Private(catalogue::AUTO)
     }
 
     /// The one whose settings `dp tune` chooses by default.
     pub fn tuned() -> Self {
-        Self::named("bolt-on-convex")
+        catalogue::find("bolt-on-convex").map_or_else(Self::auto, Self::Private)
     }
 
     /// Its name as typed.

@@ -51,7 +51,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{ArgAction, Args, Parser, Subcommand};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use dp_data::Workers;
 use dp_data::sql::Dialect;
 
@@ -470,6 +470,11 @@ pub struct HelpArgs {
     /// A command, as `train` or `account dpsgd`; `algorithms`; `algorithm NAME`; `networks`; or `exit-codes`
     #[arg(value_name = "TOPIC", num_args = 0..)]
     pub topic: Vec<String>,
+}
+
+/// Returns a value as typed.
+pub(crate) fn word<T: ValueEnum>(value: &T) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 fn after_long_help() -> String {

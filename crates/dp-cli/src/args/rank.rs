@@ -286,14 +286,6 @@ pub enum RankMetrics {
 }
 
 impl RankMetrics {
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Letor => "letor",
-            Self::Standard => "standard",
-        }
-    }
-
     /// The NDCG of one list by these definitions.
     pub fn ndcg(self) -> fn(&Ranking, Cutoff) -> f64 {
         match self {

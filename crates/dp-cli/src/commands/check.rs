@@ -1,7 +1,7 @@
 //! `dp check`: all that is wrong with a table under its schema, and a schema that mends it.
 
 use std::fmt::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dp::wording::{self, one_line};
 use dp_data::check::{self, Change, Consequence, Findings, Problem};
@@ -10,7 +10,7 @@ use dp_data::{DataError, Schema};
 use serde::Serialize;
 
 use super::dry_run::Foreseen;
-use crate::args::{CheckArgs, FileName, GlobalArgs};
+use crate::args::{CheckArgs, GlobalArgs};
 use crate::atomic;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -21,14 +21,10 @@ use crate::output::Console;
 /// The configuration of `dp check`.
 #[derive(Debug, Clone)]
 pub struct CheckConfig {
+    /// The flags as given.
+    pub args: CheckArgs,
     /// The table.
     pub input: InputConfig,
-    /// The schema; `-` for standard input.
-    pub schema: FileName,
-    /// The output file of a proposal.
-    pub fix: Option<PathBuf>,
-    /// True if an existing file is replaced.
-    pub force: bool,
 }
 
 /// The result of a check. All of it depends on the records.
@@ -171,7 +167,7 @@ impl CheckConfig {
             let named = input.named().chain([("--schema", Path::new(&args.schema)), ("--fix-schema", fix)]);
             check_distinct(&named.collect::<Vec<_>>())?;
         }
-        Ok(Self { input, schema: args.schema.clone(), fix: args.fix_schema.clone(), force: args.force })
+        Ok(Self { args: args.clone(), input })
     }
 }
 
@@ -182,10 +178,10 @@ impl CheckConfig {
 pub fn execute(args: &CheckArgs, global: &GlobalArgs, console: &Console) -> Result<ExitStatus, Failure> {
     let config = CheckConfig::new(args)?;
     if args.dry_run {
-        let writes: Vec<&Path> = config.fix.as_deref().into_iter().collect();
-        files::schema(&config.schema)?;
-        let reads = [&*config.input.data, &*config.schema];
-        Foreseen::new("dp.check/1", &reads, &writes, config.force)?.print(console)?;
+        let writes: Vec<&Path> = config.args.fix_schema.as_deref().into_iter().collect();
+        files::schema(&config.args.schema)?;
+        let reads = [&*config.input.data, &*config.args.schema];
+        Foreseen::new("dp.check/1", &reads, &writes, config.args.force)?.print(console)?;
         return Ok(ExitStatus::Success);
     }
     let outcome = run(&config, global)?;
@@ -198,18 +194,18 @@ pub fn execute(args: &CheckArgs, global: &GlobalArgs, console: &Console) -> Resu
 /// # Errors
 /// Records or a schema that cannot be read, output that cannot be written.
 pub fn run(config: &CheckConfig, global: &GlobalArgs) -> Result<Outcome, Failure> {
-    let schema: Schema = files::schema(&config.schema)?;
-    if let Some(fix) = &config.fix {
-        atomic::check(fix, config.force)?;
+    let schema: Schema = files::schema(&config.args.schema)?;
+    if let Some(fix) = &config.args.fix_schema {
+        atomic::check(fix, config.args.force)?;
     }
-    let records = Repeatable::of(&config.input, config.fix.is_some())?;
+    let records = Repeatable::of(&config.input, config.args.fix_schema.is_some())?;
     let open = || Ok::<_, Failure>(records.open()?.with_workers(global.workers()));
     let from_data = |error: DataError| Failure::from_data(&error);
-    let proposal = match &config.fix {
+    let proposal = match &config.args.fix_schema {
         None => None,
         Some(fix) => {
             let proposal = check::propose(open, &schema, &config.input.csv)?;
-            atomic::write(fix, config.force, proposal.to_toml().as_bytes())?;
+            atomic::write(fix, config.args.force, proposal.to_toml().as_bytes())?;
             Some((proposal, atomic::shown(fix)))
         }
     };
@@ -239,7 +235,7 @@ fn text(outcome: &Outcome, config: &CheckConfig) -> String {
     let mut out = String::new();
     let line = if config.input.typed.is_some() { "row" } else { "line" };
     let verdict = if outcome.refused { "training refuses them" } else { "training accepts them" };
-    let (rows, data, schema) = (outcome.rows, one_line(&config.input.data), one_line(&config.schema));
+    let (rows, data, schema) = (outcome.rows, one_line(&config.input.data), one_line(&config.args.schema));
     let _ =
         writeln!(out, "{rows} rows of {data} under {schema}: {verdict} (for your eyes only: this depends on the data)");
     for (consequence, title) in [

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use subject::{Read, Subject};
 
-use crate::args::{EvaluateArgs, FileName, Format, GlobalArgs, UnknownArg};
+use crate::args::{EvaluateArgs, Format, GlobalArgs};
 use crate::atomic;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
@@ -24,22 +24,14 @@ use crate::progress::ProgressMode;
 /// The configuration of `dp evaluate`.
 #[derive(Debug, Clone)]
 pub struct EvaluateConfig {
-    /// The model file.
-    pub model: FileName,
+    /// The flags as given.
+    pub args: EvaluateArgs,
     /// The records.
     pub input: InputConfig,
-    /// The treatment of categories that the schema does not list, if it differs from the schema's.
-    pub on_unknown: Option<UnknownArg>,
-    /// The probability at which the model decides, if it is not its own.
-    pub threshold: Option<f64>,
     /// The output file of the curves.
     pub curves: Option<curves::Target>,
     /// The release of noisy metrics, if requested.
     pub release: Option<released::Release>,
-    /// True if an existing file is replaced.
-    pub force: bool,
-    /// True if the records are declared public.
-    pub public_data: bool,
     /// The progress display.
     pub progress: ProgressMode,
     /// The threads that read and score records.
@@ -196,18 +188,8 @@ impl EvaluateConfig {
         let release = released::Release::new(args)?;
         named.extend(release.as_ref().map(|release| ("--out", release.out.as_path())));
         check_distinct(&named)?;
-        Ok(Self {
-            model: args.model.clone(),
-            input,
-            on_unknown: args.on_unknown,
-            threshold: args.threshold,
-            curves,
-            release,
-            force: args.force,
-            public_data: args.public_data,
-            progress: global.progress,
-            workers: global.workers(),
-        })
+        let (progress, workers) = (global.progress, global.workers());
+        Ok(Self { args: args.clone(), input, curves, release, progress, workers })
     }
 }
 
@@ -245,14 +227,14 @@ pub fn execute(args: &EvaluateArgs, global: &GlobalArgs, console: &Console) -> R
 /// Errors in the model or the records.
 pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failure> {
     if let Some(target) = &config.curves {
-        atomic::check(&target.file, config.force)?;
+        atomic::check(&target.file, config.args.force)?;
     }
     let subject = Subject::new(config)?;
     let guarantee_holds = subject.guarantee.is_ok();
     if let (Some(_), false) = (&config.curves, subject.has_curves()) {
-        return Err(curves::none().at_file(&config.model));
+        return Err(curves::none().at_file(&config.args.model));
     }
-    if config.public_data && !guarantee_holds {
+    if config.args.public_data && !guarantee_holds {
         console.warn(
             "the guarantee of this model does not hold (`dp verify` says why): figures computed with it may reveal the\n\
              records that it was trained on, and are not publishable however public these records are",
@@ -272,10 +254,10 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
         };
         Failure::new(ExitStatus::Input, code, "there is no record with a label to measure on").at_file(name)
     })?;
-    let publishable = config.public_data && guarantee_holds;
+    let publishable = config.args.public_data && guarantee_holds;
     if let Some(target) = &config.curves {
         let content = target.content(&figures, publishable)?;
-        atomic::write(&target.file, config.force, content.as_bytes())?;
+        atomic::write(&target.file, config.args.force, content.as_bytes())?;
     }
     let curves = config.curves.as_ref().map(|target| atomic::shown(&target.file));
     Ok(Outcome { schema: "dp.evaluate/1", n, figures, curves, publishable })

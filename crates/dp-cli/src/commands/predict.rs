@@ -15,31 +15,23 @@ use serde::Serialize;
 
 use super::dry_run::Foreseen;
 use super::network::{self, ImageFiles};
-use crate::args::{FileName, GlobalArgs, PredictArgs, UnknownArg};
+use crate::args::{GlobalArgs, PredictArgs};
 use crate::atomic::{self, PendingFile};
 use crate::failure::Failure;
 use crate::files::{self, AnyModel};
-use crate::input::{InputConfig, check_distinct, check_stdin, conflict};
+use crate::input::{InputConfig, check_distinct, check_stdin, conflict, meaningless};
 use crate::output::{Console, STANDARD_OUTPUT, write_failure};
 use crate::progress::{Counted, Progress, ProgressMode};
 
 /// The configuration of `dp predict`.
 #[derive(Debug, Clone)]
 pub struct PredictConfig {
-    /// The model file.
-    pub model: FileName,
+    /// The flags as given.
+    pub args: PredictArgs,
     /// The records.
     pub input: InputConfig,
-    /// The treatment of categories that the schema does not list, if it differs from the schema's.
-    pub on_unknown: Option<UnknownArg>,
-    /// Columns that are copied before the scores.
-    pub ids: Vec<String>,
-    /// The probability at which the model decides, if it is not its own.
-    pub threshold: Option<f64>,
     /// The output file; `None` for standard output.
     pub out: Option<PathBuf>,
-    /// True if an existing file is replaced.
-    pub force: bool,
     /// The progress display.
     pub progress: ProgressMode,
     /// The threads that read and score records.
@@ -83,15 +75,9 @@ impl PredictConfig {
                 .help("add --out FILE, or omit --json"));
         }
         let (progress, workers) = (global.progress, global.workers());
-        if !args.id.is_empty() && !input.format.is_table() {
-            return Err(conflict(
-                "--id",
-                format!("--id has no meaning for {}, which has no columns", input.format.name()),
-            ));
-        }
-        let (model, on_unknown, ids) = (args.model.clone(), args.on_unknown, args.id.clone());
-        let (threshold, force) = (args.threshold, args.force);
-        Ok(Self { model, input, on_unknown, ids, threshold, out, force, progress, workers })
+        let ids = ("--id", !args.id.is_empty() && !input.format.is_table());
+        meaningless(&[ids], format_args!("for {}, which has no columns", input.format.name()))?;
+        Ok(Self { args: args.clone(), input, out, progress, workers })
     }
 }
 
@@ -164,11 +150,11 @@ pub fn dry_run(config: &PredictConfig) -> Result<Foreseen, Failure> {
         Subject::Network(..) => {}
         Subject::Linear(_, encoder) => {
             let input = config.input.open()?;
-            RecordReader::keeping(input, &encoder, &config.input.csv, false, &config.ids)?;
+            RecordReader::keeping(input, &encoder, &config.input.csv, false, &config.args.id)?;
         }
     }
     let writes: Vec<&Path> = config.out.as_deref().into_iter().collect();
-    Foreseen::new("dp.predict/1", &[&config.model, &config.input.data], &writes, config.force)
+    Foreseen::new("dp.predict/1", &[&config.args.model, &config.input.data], &writes, config.args.force)
 }
 
 /// Writes the predictions to the file or to standard output.
@@ -179,7 +165,7 @@ pub fn dry_run(config: &PredictConfig) -> Result<Foreseen, Failure> {
 pub fn run(config: &PredictConfig, console: &Console) -> Result<Outcome, Failure> {
     let n = match &config.out {
         Some(out) => {
-            let mut file = PendingFile::create(out, config.force)?;
+            let mut file = PendingFile::create(out, config.args.force)?;
             let n = score(config, console, &mut file, &atomic::shown(out))?;
             file.commit()?;
             n
@@ -201,16 +187,16 @@ enum Subject {
 impl Subject {
     /// Reads the model, and checks that it fits the flags and the kind of records.
     fn new(config: &PredictConfig) -> Result<Self, Failure> {
-        match files::any_model(&config.model)? {
+        match files::any_model(&config.args.model)? {
             AnyModel::Linear(file) => {
-                let file = files::deciding_at(*file, &config.model, config.threshold)?;
-                let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
+                let file = files::deciding_at(*file, &config.args.model, config.args.threshold)?;
+                let encoder = files::encoder_for(&file, &config.input, config.args.on_unknown)?;
                 Ok(Self::Linear(Box::new(file), Box::new(encoder)))
             }
-            AnyModel::Network(_) if config.on_unknown.is_some() => {
+            AnyModel::Network(_) if config.args.on_unknown.is_some() => {
                 Err(conflict("--on-unknown", "images have no categories"))
             }
-            AnyModel::Network(_) if config.threshold.is_some() => Err(files::no_threshold(&config.model)),
+            AnyModel::Network(_) if config.args.threshold.is_some() => Err(files::no_threshold(&config.args.model)),
             AnyModel::Network(file) => {
                 let images = ImageFiles::of_network(&config.input, &file)?;
                 Ok(Self::Network(file, images))
@@ -227,11 +213,11 @@ fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target:
         Subject::Linear(file, encoder) => (file, encoder),
     };
     let input = config.input.open()?.with_workers(config.workers);
-    let mut reader = RecordReader::keeping(input, &encoder, &config.input.csv, false, &config.ids)?;
+    let mut reader = RecordReader::keeping(input, &encoder, &config.input.csv, false, &config.args.id)?;
     let mut progress = Progress::start(config.progress, console, "predict", Counted::Rows, None);
     let layout = Layout::of(&file.model);
     let written = |error: std::io::Error| write_failure(&error, target);
-    let ids: String = config.ids.iter().map(|name| csv_cell(name) + ",").collect();
+    let ids: String = config.args.id.iter().map(|name| csv_cell(name) + ",").collect();
     writeln!(out, "{ids}{}", layout.header).map_err(written)?;
     let of_part = |records: &mut RecordReader<'_>| {
         let (mut part, mut scores) = (Part::default(), vec![0.0; file.model.kind.outputs()]);

@@ -11,10 +11,6 @@ use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::limit;
 
-/// All accountants, starting with the tightest choice.
-pub const ALL: [Accountant; 5] =
-    [Accountant::Auto, Accountant::Exact, Accountant::Rdp, Accountant::Zcdp, Accountant::Gdp];
-
 /// The answers side by side. Times are shown to people only and omitted from the JSON.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
@@ -86,8 +82,8 @@ pub struct Numbers {
 /// Errors in the question itself.
 pub fn run(question: &Question, allowed: f64) -> Result<Comparison, Failure> {
     let mut best = None;
-    let mut compare = Vec::with_capacity(ALL.len());
-    for accountant in ALL {
+    let mut compare = Vec::with_capacity(Accountant::ALL.len());
+    for &accountant in Accountant::ALL {
         let started = Instant::now();
         let asked = Question { accountant, ..question.clone() };
         let found = work::limited(allowed * work::USUAL, || solve::answer(&asked));

@@ -9,13 +9,13 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::picture;
-use crate::args::{Curve, QuestionArgs};
+use crate::args::{Curve, QuestionArgs, word};
 use crate::atomic;
 use crate::commands::dry_run::Foreseen;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::limit::{self, Limited};
-use crate::output::Console;
+use crate::output::{Console, number};
 use crate::progress::ProgressMode;
 
 /// Default number of points of a curve.
@@ -72,7 +72,7 @@ pub struct Points {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Written {
     schema: &'static str,
-    curve: &'static str,
+    curve: String,
     points: usize,
     file: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,7 +127,7 @@ pub fn execute(
     };
     atomic::write(out, asked.force, content.as_bytes())?;
     let (points, file) = (points.points.len(), atomic::shown(out));
-    let written = Written { schema: SCHEMA, curve: word(curve), points, file, note };
+    let written = Written { schema: SCHEMA, curve: word(&curve), points, file, note };
     console.result(&written, &format!("{} points: {}", written.points, written.file))
 }
 
@@ -240,7 +240,7 @@ fn json(points: &Points, question: &Question, curve: Curve, note: Option<String>
     let mut written = serde_json::json!({
         "schema": SCHEMA,
         "job": question.job.name(),
-        "curve": word(curve),
+        "curve": word(&curve),
         "accountant": question.accountant.name(),
         "adjacency": question.relation.as_str(),
         "n_public": question.relation.n_public(),
@@ -250,18 +250,6 @@ fn json(points: &Points, question: &Question, curve: Curve, note: Option<String>
         written["note"] = note.into();
     }
     written
-}
-
-fn number(value: f64) -> Value {
-    if value.is_finite() { value.into() } else { value.to_string().into() }
-}
-
-fn word(curve: Curve) -> &'static str {
-    match curve {
-        Curve::EpsilonDelta => "epsilon-delta",
-        Curve::EpsilonSteps => "epsilon-steps",
-        Curve::TradeOff => "trade-off",
-    }
 }
 
 fn form(out: &Path) -> Result<Form, Failure> {

@@ -10,7 +10,7 @@ pub mod curve;
 pub mod picture;
 pub mod request;
 
-use dp::accounting::{Answer, Question, Refusal, RefusalKind, SCHEMA, Unknown, solve};
+use dp::accounting::{Accountant, Answer, Choice as _, Question, Refusal, RefusalKind, SCHEMA, Unknown, solve};
 
 use super::dry_run::Foreseen;
 use crate::args::{AccountArgs, AccountJob, Curve, GlobalArgs};
@@ -45,7 +45,7 @@ pub fn execute(args: &AccountArgs, global: &GlobalArgs, console: &Console) -> Re
         Foreseen::new(SCHEMA, &[], &[], false)?.print(console)
     } else if asked.compare {
         let all = || compare::run(&question, asked.limit);
-        let found = limit::within(asked.limit, compare::ALL.len() as f64, global.progress, console, all)?;
+        let found = limit::within(asked.limit, Accountant::ALL.len() as f64, global.progress, console, all)?;
         let comparison = found.value.map_err(at_flag)?;
         console.result(&comparison, &comparison.text(&question))
     } else {

@@ -1,7 +1,5 @@
 //! Converts flags to the audits and the command line that repeats them.
 
-use std::path::PathBuf;
-
 use dp::wording::{self, one_line};
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon};
@@ -13,7 +11,7 @@ use rand::Rng;
 use super::table::{self, Table};
 use super::{catalogue, parameters};
 use crate::args::{
-    self, AuditClaimArgs, AuditJob, AuditParameterArgs, AuditRecipeArgs, AuditRunArgs, AuditTableArgs, Loss,
+    self, AuditClaimArgs, AuditJob, AuditParameterArgs, AuditRecipeArgs, AuditRunArgs, AuditTableArgs, Loss, word,
 };
 use crate::atomic;
 use crate::commands::train::AskedLoss;
@@ -56,6 +54,8 @@ pub enum Effort {
 
 /// The checked configuration of `dp audit`.
 pub struct AuditConfig {
+    /// The flags of the run as given.
+    pub args: AuditRunArgs,
     /// The subjects.
     pub audited: Vec<Audited>,
     /// The subjects whose pair of inputs is chosen by a pilot.
@@ -66,14 +66,6 @@ pub struct AuditConfig {
     pub confidence: f64,
     /// The seed of all runs.
     pub seed: u64,
-    /// The path of the report.
-    pub report: Option<PathBuf>,
-    /// The path of the picture.
-    pub picture: Option<PathBuf>,
-    /// True if outputs may be replaced.
-    pub force: bool,
-    /// True if nothing is run.
-    pub dry_run: bool,
     /// The command line that repeats the results.
     pub rerun: String,
     /// The rows of `dp audit table` that the audits belong to.
@@ -118,13 +110,10 @@ impl AuditConfig {
             return Err(conflict("--picture", &message).expected(format!("at most {MOST_PANELS}")));
         }
         Ok(Some(Self {
+            args: run.clone(),
             effort,
             confidence,
             seed,
-            report: run.report.clone(),
-            picture: run.picture.clone(),
-            force: run.force,
-            dry_run: run.dry_run,
             rerun: format!("dp audit {what}{}", run_flags(run, seed)),
             audited,
             lineups,
@@ -360,11 +349,6 @@ fn parameter_flags(of: &AuditParameterArgs) -> String {
         flag("noise", of.noise.as_ref().map(word)),
     ]
     .concat()
-}
-
-/// Returns a value as typed.
-fn word<T: clap::ValueEnum>(value: &T) -> String {
-    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 /// Formats ` --flag word word`, if there are words.

@@ -43,21 +43,22 @@ pub fn execute(args: &AuditArgs, global: &GlobalArgs, console: &Console) -> Resu
         catalogue::list(console)?;
         return Ok(ExitStatus::Success);
     };
-    let outputs: Vec<&Path> = [&config.report, &config.picture].into_iter().flatten().map(|path| &**path).collect();
-    if config.dry_run {
+    let outputs: Vec<&Path> =
+        [&config.args.report, &config.args.picture].into_iter().flatten().map(|path| &**path).collect();
+    if config.args.dry_run {
         let schema = if config.table.is_some() { table::SCHEMA } else { outcome::SCHEMA };
-        Foreseen::new(schema, &[], &outputs, config.force)?.print(console)?;
+        Foreseen::new(schema, &[], &outputs, config.args.force)?.print(console)?;
         return Ok(ExitStatus::Success);
     }
     let outcome = run(&config, global.progress, global.workers(), console)?;
-    let report = config.report.as_ref().map(|path| (path, report::markdown(&outcome)));
-    let picture = match &config.picture {
+    let report = config.args.report.as_ref().map(|path| (path, report::markdown(&outcome)));
+    let picture = match &config.args.picture {
         Some(path) => Some((path, picture::svg(&outcome.panels(CURVE_POINTS)?)?)),
         None => None,
     };
     let files: Vec<(&Path, &[u8])> =
         [&report, &picture].into_iter().flatten().map(|(path, text)| (path.as_path(), text.as_bytes())).collect();
-    atomic::write_together(&files, config.force)?;
+    atomic::write_together(&files, config.args.force)?;
     match &config.table {
         Some(table) => console.result(&table.json(&outcome), &table.text(&outcome))?,
         None => console.result(&outcome.json(), &outcome.text())?,

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::picture::Panel;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
+use crate::output::number;
 
 /// The schema of the result.
 pub(super) const SCHEMA: &str = "dp.audit/1";
@@ -304,8 +305,4 @@ fn distance_in_words(distance: &Distance) -> String {
         wording::rounded_up(distance.claimed, DIGITS),
         wording::rounded_down(distance.ratio(), 3)
     )
-}
-
-pub(super) fn number(value: f64) -> Value {
-    if value.is_finite() { value.into() } else { value.to_string().into() }
 }

@@ -18,12 +18,13 @@ use dp_optim::Error;
 use dp_rank::train::Protected;
 use serde_json::{Value, json};
 
-use super::outcome::{DIGITS, Finding, Outcome, columns, number};
-use crate::args::{Algorithm, Cli, Command, RankJob, TrainingKind};
+use super::outcome::{DIGITS, Finding, Outcome, columns};
+use crate::args::{Algorithm, Cli, Command, RankJob, TrainingKind, word};
 use crate::commands::train::{ON_SUMS, TrainConfig};
 use crate::commands::{rank, train};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
+use crate::output::number;
 
 /// The schema of the result.
 pub(super) const SCHEMA: &str = "dp.audit-table/2";
@@ -331,7 +332,7 @@ impl Table {
         let rows = self.rows.iter().zip(&outcome.findings).map(|(row, finding)| {
             let audit = &finding.audit;
             let mut value = json!({
-                "kind": row.kind.to_possible_value().map(|value| value.get_name().to_owned()),
+                "kind": word(&row.kind),
                 "training": row.name,
                 "command": row.command,
                 "requested": { "epsilon": row.budget.0, "delta": row.budget.1 },

@@ -74,7 +74,7 @@ impl Release {
 /// # Errors
 /// Errors in the model or the records, and output that cannot be written.
 pub(super) fn execute(config: &EvaluateConfig, release: &Release, console: &Console) -> Result<(), Failure> {
-    atomic::check(&release.out, config.force)?;
+    atomic::check(&release.out, config.args.force)?;
     let subject = Subject::new(config)?;
     if let Err(error) = &subject.guarantee {
         let why =
@@ -98,7 +98,7 @@ pub(super) fn execute(config: &EvaluateConfig, release: &Release, console: &Cons
     let n = subject.for_each_record(config, console, &mut push)?.rows;
     let mut rng = OsSeeded::new().map_err(|error| refusal(&error.into()))?;
     let metrics = counted.release(n, release.epsilon, release.relation, &mut rng)?;
-    atomic::write(&release.out, config.force, metrics.to_text()?.as_bytes())?;
+    atomic::write(&release.out, config.args.force, metrics.to_text()?.as_bytes())?;
     let outcome = outcome(&metrics, n, atomic::shown(&release.out));
     console.result(&outcome, &text(&outcome))
 }

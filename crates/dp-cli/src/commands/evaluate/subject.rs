@@ -42,20 +42,20 @@ impl Subject {
     /// # Errors
     /// `model.*`, `usage.*`.
     pub(super) fn new(config: &EvaluateConfig) -> Result<Self, Failure> {
-        match files::any_model(&config.model)? {
+        match files::any_model(&config.args.model)? {
             AnyModel::Linear(own) => {
                 let guarantee = dp::verify::model(&own, dp::verify::WORK).map(drop);
                 let (published, unit) = (own.model.sha256()?, own.certificate.unit.clone());
-                let file = files::deciding_at(*own, &config.model, config.threshold)?;
-                let encoder = files::encoder_for(&file, &config.input, config.on_unknown)?;
+                let file = files::deciding_at(*own, &config.args.model, config.args.threshold)?;
+                let encoder = files::encoder_for(&file, &config.input, config.args.on_unknown)?;
                 Ok(Self { kind: Kind::Linear(Box::new(file), Box::new(encoder)), guarantee, unit, published })
             }
             AnyModel::Network(file) => {
-                if config.on_unknown.is_some() {
+                if config.args.on_unknown.is_some() {
                     return Err(conflict("--on-unknown", "images have no categories"));
                 }
-                if config.threshold.is_some() {
-                    return Err(files::no_threshold(&config.model));
+                if config.args.threshold.is_some() {
+                    return Err(files::no_threshold(&config.args.model));
                 }
                 let images = ImageFiles::of_network(&config.input, &file)?;
                 let guarantee = dp::verify::network(&file).map(drop);
@@ -92,7 +92,7 @@ impl Subject {
         };
         counts.ok_or_else(|| {
             Failure::new(ExitStatus::Input, "model.mismatch", "only metrics of classes are released with noise")
-                .at_file(&config.model)
+                .at_file(&config.args.model)
                 .expected("a model of classes")
                 .help("omit --epsilon")
         })

@@ -60,7 +60,7 @@ pub(super) fn keeper<'c>(
     resumed: Option<&Resumed>,
     console: &'c Console,
 ) -> Result<Option<Keeper<'c>>, Failure> {
-    let Some(path) = config.checkpoint.as_deref() else { return Ok(None) };
+    let Some(path) = config.args.checkpoint.as_deref() else { return Ok(None) };
     if let Some(Resumed { checkpoint, .. }) = resumed {
         plan.check_checkpoint(checkpoint).map_err(|error| at_file(error.into(), path))?;
     } else if path.exists() {
@@ -75,7 +75,7 @@ pub(super) fn keeper<'c>(
         Some(Resumed { checkpoint, .. }) => checkpoint.clone().allowing_until(begun),
         None => plan.initial_checkpoint(begun),
     };
-    let held = atomic::write_locked(path, config.force || config.resume, &first.to_bytes()?)?;
+    let held = atomic::write_locked(path, config.args.force || config.args.resume, &first.to_bytes()?)?;
     interrupt::advise("run the same command with --resume to go on");
     let (signalled, failure) = (interrupt::await_before_end(), None);
     Ok(Some(Keeper { path, console, held, steps, every, begun, signalled, failure }))
@@ -121,7 +121,7 @@ fn is_at(file: &File, path: &Path) -> bool {
 /// # Errors
 /// `checkpoint.format`, `checkpoint.used`, `file.open`, `memory.exhausted`.
 pub(super) fn resumed(config: &NetworkConfig) -> Result<Option<Resumed>, Failure> {
-    let Some(path) = config.checkpoint.as_deref().filter(|_| config.resume) else { return Ok(None) };
+    let Some(path) = config.args.checkpoint.as_deref().filter(|_| config.args.resume) else { return Ok(None) };
     let held = open(path)?;
     let checkpoint = read(&held, path)?.after_loss();
     Ok(Some(Resumed { checkpoint, _held: held }))
@@ -132,7 +132,8 @@ pub(super) fn resumed(config: &NetworkConfig) -> Result<Option<Resumed>, Failure
 /// # Errors
 /// As [`resumed`].
 pub(super) fn check_replaced(config: &NetworkConfig) -> Result<(), Failure> {
-    let replaced = config.checkpoint.as_deref().filter(|path| config.force && !config.resume && path.exists());
+    let replaced =
+        config.args.checkpoint.as_deref().filter(|path| config.args.force && !config.args.resume && path.exists());
     replaced.map_or(Ok(()), |path| {
         let help = "name another file, or remove this one if no training is to go on from it";
         read(&open(path)?, path).map(drop).map_err(|failure| failure.help(help))

@@ -1,6 +1,6 @@
 //! The checked configuration of the training of a network.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
@@ -22,6 +22,8 @@ use crate::progress::ProgressMode;
 
 /// The configuration of a training.
 pub(super) struct NetworkConfig {
+    /// The flags as given.
+    pub(super) args: TrainArgs,
     /// The name of the network, or a file of its layers.
     pub(super) model: FileName,
     /// The images.
@@ -36,20 +38,8 @@ pub(super) struct NetworkConfig {
     pub(super) settings: Settings,
     /// The floating-point type of training.
     pub(super) float: FloatKind,
-    /// The seed; a seeded run is reproducible and not private.
-    pub(super) seed: Option<u64>,
-    /// The limit on the work of calibrating the noise.
-    pub(super) limit: Option<f64>,
     /// The destination of network and certificate.
     pub(super) out: Target,
-    /// The path of the report.
-    pub(super) report: Option<PathBuf>,
-    /// The path of the checkpoint.
-    pub(super) checkpoint: Option<PathBuf>,
-    /// True if the training goes on from the checkpoint.
-    pub(super) resume: bool,
-    /// True if existing files are replaced.
-    pub(super) force: bool,
     /// Number of images, for a dry run; `None` inside if it is not given.
     pub(super) dry_run: Option<Option<u64>>,
     /// The progress display.
@@ -100,6 +90,7 @@ impl NetworkConfig {
         named.extend(args.checkpoint.as_deref().map(|path| ("--checkpoint", path)));
         check_distinct(&named)?;
         Ok(Self {
+            args: args.clone(),
             model: model.clone(),
             images,
             start_seed: args.start_seed.unwrap_or(1),
@@ -112,13 +103,7 @@ impl NetworkConfig {
             privacy,
             settings,
             float: args.float.map_or(FloatKind::F32, float_kind),
-            seed: args.seed,
-            limit: args.limit,
             out,
-            report: args.report.clone(),
-            checkpoint: args.checkpoint.clone(),
-            resume: args.resume,
-            force: args.force,
             dry_run: args.dry_run.then_some(args.n),
             progress: global.progress,
             workers: global.workers(),
@@ -127,7 +112,7 @@ impl NetworkConfig {
 
     /// Returns the files to be written.
     pub(super) fn outputs(&self) -> impl Iterator<Item = &Path> {
-        self.out.file().into_iter().chain(self.report.as_deref())
+        self.out.file().into_iter().chain(self.args.report.as_deref())
     }
 }
 

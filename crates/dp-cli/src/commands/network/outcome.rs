@@ -85,7 +85,7 @@ impl Outcome {
             warnings: file.warnings(),
             model: target(config),
             certificate_sha256: file.certificate_sha256.clone(),
-            report: config.report.as_deref().map(atomic::shown),
+            report: config.args.report.as_deref().map(atomic::shown),
         }
     }
 
@@ -179,7 +179,7 @@ pub(super) struct DryOutcome {
 
 impl DryOutcome {
     pub(super) fn new(config: &NetworkConfig, parameters: u64, n: Option<u64>, plan: Option<&NetworkPlan>) -> Self {
-        let private = config.privacy.is_some() && config.seed.is_none();
+        let private = config.privacy.is_some() && config.args.seed.is_none();
         let reached = plan.and_then(NetworkPlan::reached);
         let method = plan.map(|plan| &plan.training().method);
         let warnings = reached
@@ -202,7 +202,7 @@ impl DryOutcome {
             private,
             warnings: warnings.unwrap_or_default(),
             model: target(config),
-            report: config.report.as_deref().map(atomic::shown),
+            report: config.args.report.as_deref().map(atomic::shown),
         }
     }
 

@@ -43,7 +43,7 @@ pub(in crate::commands) fn execute(
             "NOT PRIVATE: --algorithm non-private adds no noise; the network may reveal the images that it was trained on\n\
              use it for comparison, and do not publish it",
         );
-    } else if config.seed.is_some() {
+    } else if config.args.seed.is_some() {
         protection::warn_seeded("network", console);
     }
     if let Some(n) = config.dry_run {
@@ -56,9 +56,10 @@ pub(in crate::commands) fn execute(
 
 fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
     let started = Instant::now();
-    config.outputs().try_for_each(|path| atomic::check(path, config.force))?;
-    config.checkpoint.as_deref().map_or(Ok(()), |path| {
-        atomic::check(path, config.force || config.resume).map_err(|failure| match failure.code {
+    let args = &config.args;
+    config.outputs().try_for_each(|path| atomic::check(path, args.force))?;
+    args.checkpoint.as_deref().map_or(Ok(()), |path| {
+        atomic::check(path, args.force || args.resume).map_err(|failure| match failure.code {
             "output.exists" => failure
                 .help("add --resume to go on, or --force for a new training, whose cost adds to that of the old one"),
             _ => failure,
@@ -93,7 +94,7 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
             keeper.see(step, &cancelled);
         }
     };
-    let file = match config.seed {
+    let file = match args.seed {
         Some(seed) => plan.train(&images, resumed, &mut SeededRng::new(seed).lend(), &mut control, observer),
         None => plan.train(&images, resumed, &mut secret()?.lend(), &mut control, observer),
     };
@@ -102,10 +103,10 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
     progress.finish(steps);
     file = file.made_by(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))?;
     let training = trained.elapsed();
-    let report = config.report.as_deref().map(|path| (path, report::of_network(&file, &config.out.name())));
+    let report = args.report.as_deref().map(|path| (path, report::of_network(&file, &config.out.name())));
     let report = report.as_ref().map(|(path, text)| (*path, text.as_str()));
-    config.out.write(&file.to_text()?, report, config.force)?;
-    if let Some(path) = &config.checkpoint {
+    config.out.write(&file.to_text()?, report, args.force)?;
+    if let Some(path) = &args.checkpoint {
         // The network is there; a checkpoint that stays is of a training that has ended.
         let _ = std::fs::remove_file(path);
     }
@@ -115,8 +116,9 @@ fn run(config: &NetworkConfig, console: &Console) -> Result<Outcome, Failure> {
 
 /// Computes the cost of a run, without reading an image.
 fn dry_run(config: &NetworkConfig, n: Option<u64>, console: &Console) -> Result<DryOutcome, Failure> {
-    config.outputs().try_for_each(|path| atomic::check_name(path, config.force))?;
-    config.checkpoint.as_deref().map_or(Ok(()), |path| atomic::check_name(path, config.force || config.resume))?;
+    let args = &config.args;
+    config.outputs().try_for_each(|path| atomic::check_name(path, args.force))?;
+    args.checkpoint.as_deref().map_or(Ok(()), |path| atomic::check_name(path, args.force || args.resume))?;
     checkpoint::check_replaced(config)?;
     let layers = Layers::new(&config.model)?;
     check_settings(config)?;
@@ -161,12 +163,12 @@ fn plan(
     let architecture = layers.for_images(shape, config)?;
     let parameters = architecture.parameters().map_err(|error| unfit(&error))?;
     let of_threads = if config.views.is_one() { 0 } else { config.workers.threads().saturating_mul(BYTES_OF_VIEWS) };
-    let of_checkpoint = if config.checkpoint.is_some() { BYTES_OF_CHECKPOINT } else { 0 };
+    let of_checkpoint = if config.args.checkpoint.is_some() { BYTES_OF_CHECKPOINT } else { 0 };
     let needed = parameters.saturating_mul(BYTES_PER_WEIGHT.saturating_add(of_threads).saturating_add(of_checkpoint));
     check_room(&format!("a network of {parameters} weights"), needed, parameters as u64).map_err(|failure| {
         failure.help("take a smaller network, or train where there is more memory; nothing was released")
     })?;
-    limit::planning(config.limit, config.progress, console, || {
+    limit::planning(config.args.limit, config.progress, console, || {
         let mut training = NetworkTraining::new(method(config, n).map_err(|error| refusal(&error))?, architecture)?;
         (training.labels, training.seed) = (config.images.classes.clone(), config.start_seed);
         training.views = config.views;

@@ -13,7 +13,7 @@ use super::figures::{self, unmeasured};
 use super::lists::{ListsConfig, ReadLists, extend};
 use super::settings::Settings;
 use super::training::warn_orders;
-use crate::args::{GlobalArgs, RankCvArgs};
+use crate::args::{GlobalArgs, RankCvArgs, word};
 use crate::failure::Failure;
 use crate::limit;
 use crate::output::Console;
@@ -26,7 +26,7 @@ struct Outcome {
     loss: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     k: Option<usize>,
-    metrics: &'static str,
+    metrics: String,
     /// Means over folds and repetitions, on the test parts.
     #[serde(flatten)]
     test: RankingFigures,
@@ -116,7 +116,7 @@ pub(super) fn execute(args: &RankCvArgs, global: &GlobalArgs, console: &Console)
         schema: "dp.rank-cv/1",
         loss: training.loss().name(),
         k: training.loss().k(),
-        metrics: args.metrics.name(),
+        metrics: word(&args.metrics),
         test: RankingFigures::mean(folds.iter().map(|fold| &fold.test)),
         validation: RankingFigures::mean(folds.iter().map(|fold| &fold.validation)),
         repetitions: args.repetitions,

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::figures::{self, unmeasured};
 use super::lists::{Declared, ListsConfig};
-use crate::args::{FileName, GlobalArgs, RankEvaluateArgs};
+use crate::args::{FileName, GlobalArgs, RankEvaluateArgs, word};
 use crate::failure::Failure;
 use crate::files;
 use crate::input::{check_distinct, check_stdin};
@@ -16,7 +16,7 @@ use crate::output::Console;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct Outcome {
     schema: &'static str,
-    metrics: &'static str,
+    metrics: String,
     /// Number of lists.
     n: u64,
     /// Number of documents in all lists.
@@ -63,7 +63,7 @@ pub(super) fn execute(args: &RankEvaluateArgs, global: &GlobalArgs, console: &Co
     let figures = ranker.measure(&lists, args.metrics.ndcg()).map_err(unmeasured)?;
     let outcome = Outcome {
         schema: "dp.rank-evaluate/1",
-        metrics: args.metrics.name(),
+        metrics: word(&args.metrics),
         n: lists.len() as u64,
         documents: lists.documents() as u64,
         figures,

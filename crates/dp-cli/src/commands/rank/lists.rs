@@ -14,7 +14,7 @@ use dp_rank::read::{Column, CsvColumns, ListOptions, Problem, ReadError, SplitLi
 use crate::args::{FileName, GlobalArgs, ListFormat, ListsArgs, SplitListsArg};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
-use crate::input::{Repeatable, check_distinct, check_stdin, conflict, csv_options};
+use crate::input::{Repeatable, check_distinct, check_stdin, conflict, csv_options, meaningless, missing};
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
 
@@ -170,18 +170,15 @@ impl ListsConfig {
         match format {
             ListFormat::Letor => {
                 let CsvOptions { delimiter, header, encoding, .. } = self.csv;
-                for (given, flag) in [
-                    (self.query.is_some(), "--query"),
-                    (self.label.is_some(), "--label"),
-                    (delimiter.is_some(), "--delimiter"),
-                    (header.is_some(), "--header"),
-                    (encoding.is_some(), "--encoding"),
-                ] {
-                    if given {
-                        return Err(conflict(flag, format!("{flag} has no meaning for LETOR, whose format is fixed"))
-                            .help("omit it, or add --format csv"));
-                    }
-                }
+                let flags = [
+                    ("--query", self.query.is_some()),
+                    ("--label", self.label.is_some()),
+                    ("--delimiter", delimiter.is_some()),
+                    ("--header", header.is_some()),
+                    ("--encoding", encoding.is_some()),
+                ];
+                meaningless(&flags, "for LETOR, whose format is fixed")
+                    .map_err(|failure| failure.help("omit it, or add --format csv"))?;
                 Ok(ListForm::Letor {})
             }
             ListFormat::Csv => self.csv_form(first, trained_on),
@@ -195,13 +192,13 @@ impl ListsConfig {
             label = label.or_else(|| Some(of_label.clone()));
             features = Some(names.clone());
         }
-        let missing = |flag: &str, what: &str| {
-            Failure { code: "usage.missing", ..Failure::usage(flag, format!("which column holds {what} was not said")) }
+        let unnamed = |flag: &str, what: &str| {
+            missing(flag, format!("which column holds {what} was not said"))
                 .expected("the name of a column of the CSV file")
                 .help(format!("add {flag} COLUMN"))
         };
-        let query = query.ok_or_else(|| missing("--query", "the queries"))?;
-        let label = label.ok_or_else(|| missing("--label", "the grades"))?;
+        let query = query.ok_or_else(|| unnamed("--query", "the queries"))?;
+        let label = label.ok_or_else(|| unnamed("--label", "the grades"))?;
         let features = match (features, first) {
             (Some(features), _) => features,
             (None, None) => Vec::new(),

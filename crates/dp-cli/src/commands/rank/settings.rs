@@ -16,7 +16,7 @@ use crate::args::{
 };
 use crate::commands::train::refusal;
 use crate::failure::Failure;
-use crate::input::conflict;
+use crate::input::{conflict, meaningless, missing};
 use crate::limit;
 
 /// The settings of a training.
@@ -41,12 +41,9 @@ impl Settings {
         let budget = budget(privacy)?;
         let protects = protects(privacy)?;
         if !protects.has_public_features() && features.is_none() {
-            return Err(Failure {
-                code: "usage.missing",
-                ..Failure::usage("--features", "how many features a document has was not said")
-            }
-            .expected("the number of features, known without looking at the lists: they are what is protected")
-            .help("add --features 46, say, or --protect grades where features are public"));
+            return Err(missing("--features", "how many features a document has was not said")
+                .expected("the number of features, known without looking at the lists: they are what is protected")
+                .help("add --features 46, say, or --protect grades where features are public"));
         }
         let usual = match budget {
             Some(Budget { epsilon, delta }) => RankerTraining::new(loss, epsilon.get(), delta.get()),
@@ -107,12 +104,9 @@ fn scorer(model: &RankModelArgs) -> Result<ScorerShape, Failure> {
             activation: model.activation.map(Into::into).unwrap_or_default(),
         }),
         RankModel::Linear => {
-            for (given, flag) in [(model.hidden.is_some(), "--hidden"), (model.activation.is_some(), "--activation")] {
-                if given {
-                    return Err(conflict(flag, format!("{flag} has no meaning for a linear scorer"))
-                        .help("omit it, or choose --model mlp"));
-                }
-            }
+            let flags = [("--hidden", model.hidden.is_some()), ("--activation", model.activation.is_some())];
+            meaningless(&flags, "for a linear scorer")
+                .map_err(|failure| failure.help("omit it, or choose --model mlp"))?;
             Ok(ScorerShape::Linear {})
         }
     }
@@ -141,20 +135,15 @@ fn protects(privacy: &RankPrivacyArgs) -> Result<Protected, Failure> {
 /// Returns the budget; `None` without privacy.
 fn budget(privacy: &RankPrivacyArgs) -> Result<Option<Budget>, Failure> {
     if privacy.non_private {
-        for (given, flag) in [
-            (privacy.epsilon.is_some(), "--epsilon"),
-            (privacy.delta.is_some(), "--delta"),
-            (privacy.protect.is_some(), "--protect"),
-            (privacy.adjacency.is_some(), "--adjacency"),
-        ] {
-            if given {
-                return Err(conflict(flag, format!("{flag} has no meaning without privacy"))
-                    .help("omit it, or omit --non-private"));
-            }
-        }
+        let flags = [
+            ("--epsilon", privacy.epsilon.is_some()),
+            ("--delta", privacy.delta.is_some()),
+            ("--protect", privacy.protect.is_some()),
+            ("--adjacency", privacy.adjacency.is_some()),
+        ];
+        meaningless(&flags, "without privacy").map_err(|failure| failure.help("omit it, or omit --non-private"))?;
         return Ok(None);
     }
-    let missing = |flag: &str, message: &str| Failure { code: "usage.missing", ..Failure::usage(flag, message) };
     let epsilon = privacy.epsilon.ok_or_else(|| {
         missing("--epsilon", "how much privacy to spend was not said")
             .expected("a number greater than 0; 1 is a common choice, smaller is more private")

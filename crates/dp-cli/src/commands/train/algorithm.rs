@@ -1,6 +1,5 @@
 //! A private algorithm with its settings, for records of a given shape.
 
-use clap::ValueEnum;
 use dp::planning::smallest;
 use dp::training::{Shape, Task, Training, USELESS};
 use dp_accountant::certificate::EpsilonDelta;
@@ -15,7 +14,7 @@ use super::outcome::expectation;
 use super::privacy::Method;
 use super::refusal::refusal;
 use super::tuning::Tuning;
-use crate::args::Adjacency;
+use crate::args::{Adjacency, word};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::conflict;
@@ -221,8 +220,7 @@ impl PrivateAlgorithm {
     }
 
     pub(super) fn no_proof(self) -> Failure {
-        let relations = self.0.relations.iter().filter_map(|relation| typed(*relation).to_possible_value());
-        let mut proved: Vec<String> = relations.map(|value| value.get_name().to_owned()).collect();
+        let mut proved: Vec<String> = self.0.relations.iter().map(|relation| word(&typed(*relation))).collect();
         if let Some(usual) = proved.first_mut() {
             usual.push_str(" (the default)");
         }

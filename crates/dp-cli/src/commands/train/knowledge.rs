@@ -3,10 +3,9 @@
 use dp_data::draft::LabelHint;
 use dp_data::encode::MAX_FEATURES;
 
-use super::privacy::missing;
 use crate::args::{FileName, Format, TrainArgs};
 use crate::failure::Failure;
-use crate::input::{conflict, label_hint};
+use crate::input::{conflict, label_hint, meaningless, missing};
 
 /// The facts known about the records before they are read.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,20 +70,16 @@ pub(super) fn knowledge(args: &TrainArgs, format: Format) -> Result<Knowledge, F
         return Err(conflict("--negative", "--positive and --negative are the same value"));
     }
     if !format.is_table() {
-        let name = format.name();
-        for (given, flag) in [
-            (args.schema.is_some(), "--schema"),
-            (args.schema_from_data, "--schema-from-data"),
-            (args.label.is_some(), "--label"),
-            (!args.assume_public.is_empty(), "--assume-public"),
-            (args.curves.is_some(), "--curves"),
-            (args.coordinate.is_some(), "--coordinate"),
-            (args.fourier.is_some(), "--fourier"),
-        ] {
-            if given {
-                return Err(conflict(flag, format!("{flag} has no meaning for {name}, which name no columns")));
-            }
-        }
+        let flags = [
+            ("--schema", args.schema.is_some()),
+            ("--schema-from-data", args.schema_from_data),
+            ("--label", args.label.is_some()),
+            ("--assume-public", !args.assume_public.is_empty()),
+            ("--curves", args.curves.is_some()),
+            ("--coordinate", args.coordinate.is_some()),
+            ("--fourier", args.fourier.is_some()),
+        ];
+        meaningless(&flags, format_args!("for {}, which name no columns", format.name()))?;
     }
     if args.pixel_max.is_some() && format != Format::Idx {
         return Err(conflict("--pixel-max", "--pixel-max is for IDX images").help("omit --pixel-max"));

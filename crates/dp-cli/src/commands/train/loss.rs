@@ -1,11 +1,10 @@
 //! The loss for each kind of label.
 
-use clap::ValueEnum;
 use dp::training::REGRESSION_WIDTH;
 use dp_data::schema::{Label, LabelKind};
 use dp_losses::{HuberRegression, HuberSvm, LogCosh, LossKind, Softmax};
 
-use crate::args::Loss;
+use crate::args::{Loss, word};
 use crate::failure::Failure;
 use crate::input::conflict;
 
@@ -53,8 +52,8 @@ impl AskedLoss {
     pub fn one_against_the_rest(self) -> Result<Self, Failure> {
         match self.name {
             Some(name) if !FOR_ONE_AGAINST_THE_REST.contains(&name) => {
-                let names: Vec<String> = FOR_ONE_AGAINST_THE_REST.iter().map(|&loss| typed(loss)).collect();
-                Err(conflict("--one-vs-all", format!("--loss {} does not tell one class from the rest", typed(name)))
+                let names: Vec<String> = FOR_ONE_AGAINST_THE_REST.iter().map(word).collect();
+                Err(conflict("--one-vs-all", format!("--loss {} does not tell one class from the rest", word(&name)))
                     .expected(names.join(", "))
                     .help("omit --loss, or --one-vs-all"))
             }
@@ -90,15 +89,15 @@ impl AskedLoss {
             None => fitting[0],
             Some(name) if fitting.contains(&name) => name,
             Some(name) => {
-                let names: Vec<String> = fitting.iter().map(|&loss| typed(loss)).collect();
-                return Err(Failure::usage("--loss", format!("--loss {} does not fit {what}", typed(name)))
+                let names: Vec<String> = fitting.iter().map(word).collect();
+                return Err(Failure::usage("--loss", format!("--loss {} does not fit {what}", word(&name)))
                     .at_column(&label.column)
                     .expected(names.join(", "))
                     .help("omit --loss, or say in [label] of the schema what the label holds"));
             }
         };
         if self.huber_width.is_some() && !has_width(name) {
-            return Err(conflict("--huber-width", format!("--huber-width does not belong to {}", typed(name)))
+            return Err(conflict("--huber-width", format!("--huber-width does not belong to {}", word(&name)))
                 .help("add --loss huber-svm, huber-regression or log-cosh, or omit --huber-width"));
         }
         self.of(name, classes)
@@ -118,7 +117,7 @@ impl AskedLoss {
             }
             (name, Some(_)) if several != (name == Loss::Softmax) => Err(Failure::usage(
                 "--loss",
-                format!("--loss {} does not fit {} classes", typed(name), classes.unwrap_or(2)),
+                format!("--loss {} does not fit {} classes", word(&name), classes.unwrap_or(2)),
             )
             .expected("softmax for more than two classes, other losses for two")),
             (name, classes) => self.of(name, classes.unwrap_or(2)),
@@ -162,12 +161,9 @@ fn has_width(loss: Loss) -> bool {
     matches!(loss, Loss::HuberSvm | Loss::HuberRegression | Loss::LogCosh)
 }
 
-fn typed(loss: Loss) -> String {
-    loss.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
     use dp_data::schema::{LabelRange, Others};
 
     use super::*;
@@ -186,7 +182,7 @@ mod tests {
             let asked = AskedLoss::new(Some(loss), None).unwrap();
             let fits: Vec<LossKind> = labels().iter().filter_map(|label| asked.for_label(label).ok()).collect();
             assert!(!fits.is_empty(), "{loss:?}");
-            assert!(fits.iter().all(|fit| fit.name() == typed(loss)));
+            assert!(fits.iter().all(|fit| fit.name() == word(&loss)));
         }
         for label in labels() {
             let chosen = AskedLoss::new(None, None).unwrap().for_label(&label).unwrap();

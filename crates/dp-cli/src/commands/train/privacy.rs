@@ -8,7 +8,7 @@ use dp_optim::recipes::Budget;
 use super::algorithm::PrivateAlgorithm;
 use crate::args::{self, TrainArgs};
 use crate::failure::Failure;
-use crate::input::conflict;
+use crate::input::{meaningless, missing};
 
 /// The algorithm.
 #[derive(Debug, Clone, Copy)]
@@ -63,17 +63,13 @@ pub(in crate::commands) fn budget(args: &TrainArgs, delta_is_suggested: bool) ->
 /// # Errors
 /// `usage.conflict`.
 pub(in crate::commands) fn check_non_private(args: &TrainArgs) -> Result<(), Failure> {
-    let given = [
+    let flags = [
         ("--epsilon", args.epsilon.is_some()),
         ("--delta", args.delta.is_some_and(|delta| delta != 0.0)),
         ("--adjacency", args.adjacency.is_some()),
         ("--noise", args.noise.is_some()),
     ];
-    match given.into_iter().find(|(_, is_given)| *is_given) {
-        Some((flag, _)) => Err(conflict(flag, format!("{flag} has no meaning without privacy"))
-            .help("omit it, or choose a private --algorithm")),
-        None => Ok(()),
-    }
+    meaningless(&flags, "without privacy").map_err(|failure| failure.help("omit it, or choose a private --algorithm"))
 }
 
 /// Returns the algorithm with its budget.
@@ -93,9 +89,4 @@ pub(super) fn method(args: &TrainArgs) -> Result<Method, Failure> {
 /// Returns whether delta follows from the number of records.
 pub(super) fn is_suggested(args: &TrainArgs) -> bool {
     args.delta.is_none() && args.algorithm() == args::Algorithm::auto()
-}
-
-/// Creates the failure for a flag that is needed.
-pub(super) fn missing(flag: &str, message: &str) -> Failure {
-    Failure { code: "usage.missing", ..Failure::usage(flag, message) }
 }

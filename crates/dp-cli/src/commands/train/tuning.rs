@@ -25,9 +25,9 @@ use serde::Serialize;
 
 use super::config::TrainConfig;
 use super::refusal::refusal;
-use crate::args::{self, FormArgs, TuneArgs, TuningMethod};
+use crate::args::{self, FormArgs, TuneArgs, TuningMethod, word};
 use crate::failure::Failure;
-use crate::input::{InputConfig, conflict};
+use crate::input::{InputConfig, conflict, meaningless, missing};
 use crate::output::Console;
 
 /// Number of trainings of each candidate on each half of the public records, to average its noise.
@@ -68,10 +68,8 @@ impl Tuning {
             ("--trial-law", args.trial_law.is_some(), TuningMethod::RandomStopping),
         ];
         for (flag, given, method) in given {
-            if given && method != args.method {
-                let name = if method == TuningMethod::Public { "public" } else { "random-stopping" };
-                return Err(conflict(flag, format!("{flag} has no meaning but with --method {name}")));
-            }
+            let flag = (flag, given && method != args.method);
+            meaningless(&[flag], format_args!("but with --method {}", word(&method)))?;
         }
         let way = match args.method {
             TuningMethod::Portions => Way::Private(ChoiceMethod::Portions),
@@ -155,8 +153,8 @@ fn random_stopping(args: &TuneArgs, combinations: usize, delta: f64) -> Result<C
 /// Returns the input of public records, of the same format as the private ones.
 fn public_input(args: &TuneArgs) -> Result<InputConfig, Failure> {
     let Some(public) = &args.public else {
-        let missing = Failure::usage("--public", "which public records to choose on was not said");
-        return Err(Failure { code: "usage.missing", ..missing }.help("add --public FILE, or choose another --method"));
+        return Err(missing("--public", "which public records to choose on was not said")
+            .help("add --public FILE, or choose another --method"));
     };
     let private = &args.train.input;
     let format = Some(private.form.format(&private.data));
