@@ -570,7 +570,7 @@ fn samples_cost_no_more_than_the_probability_of_taking_part() {
     let poisson = |std_dev| DpEvent::PoissonSampled { sampling_rate: 1e-3, event: event(std_dev) };
     let fixed_size = |std_dev| DpEvent::SampledWithoutReplacement { sampling_rate: 1e-3, event: event(std_dev) };
     let group = |event, size| DpEvent::Group { size, event: Box::new(event) };
-    for std_dev in [0.01, 0.3, 1.0] {
+    for std_dev in [0.01, 1.0] {
         for (event, probability) in [
             (repeated(fixed_size(std_dev), 10), 1.0 - 0.999f64.powi(10)),
             (group(repeated(poisson(std_dev), 10), 3), 1.0 - 0.999f64.powi(30)),
