@@ -13,7 +13,7 @@ use dp_optim::catalogue::{self, Request, Settings};
 use dp_optim::recipes::{AnyRecipe, Budget, PerUnit, Planned as _, Recipe as _, RecordAdjacency};
 use serde::Serialize;
 
-use crate::training::{TrainError, suggested_delta, with_chosen_map};
+use crate::training::{TrainError, budgets_of_a_record, suggested_delta, with_chosen_map};
 
 /// The largest number of records that is tried by [`Planning::records_needed`].
 const MOST_RECORDS: f64 = 1e12;
@@ -100,8 +100,7 @@ impl Planning {
     /// # Errors
     /// As [`Auto::choose`], and more records of a unit than [`PerUnit`] supports.
     pub fn at(&self, n: u64, epsilon: f64) -> Result<Forecast, TrainError> {
-        let (budget, of_record) = self.budgets(n, epsilon)?;
-        let dim = self.dim(n, of_record)?;
+        let (budget, of_record, dim) = self.budgets(n, epsilon)?;
         let auto = Auto::new(self.loss);
         let choice = auto.choose(n, dim, of_record, self.relation)?;
         let forecast = |forecast: &dp_optim::auto::Forecast| MethodForecast {
@@ -141,8 +140,7 @@ impl Planning {
     /// # Errors
     /// As [`at`](Self::at), and noise that cannot be calibrated.
     pub fn of_two(&self, n: u64, epsilon: f64) -> Result<EpsilonDelta, TrainError> {
-        let (budget, of_record) = self.budgets(n, epsilon)?;
-        let dim = self.dim(n, of_record)?;
+        let (budget, of_record, dim) = self.budgets(n, epsilon)?;
         let recipe = Auto::new(self.loss).choose(n, dim, of_record, self.relation)?.recipe;
         let (recipe, n) = match self.records_of_unit {
             1 => (recipe, n),
@@ -162,23 +160,33 @@ impl Planning {
     }
 
     fn expected_loss(&self, n: u64, epsilon: f64) -> Result<f64, TrainError> {
-        let (_, of_record) = self.budgets(n, epsilon)?;
-        let choice = Auto::new(self.loss).choose(n, self.dim(n, of_record)?, of_record, self.relation)?;
-        Ok(choice.expected_cost.share)
+        let (_, of_record, dim) = self.budgets(n, epsilon)?;
+        self.cost(n, dim, of_record)
+    }
+
+    /// Returns the expected loss of the method that `auto` chooses for this budget of a record.
+    fn cost(&self, n: u64, dim: u64, of_record: Budget) -> Result<f64, TrainError> {
+        Ok(Auto::new(self.loss).choose(n, dim, of_record, self.relation)?.expected_cost.share)
     }
 
     fn units(&self, n: u64) -> u64 {
         self.units.unwrap_or(n.div_ceil(self.records_of_unit.max(1)))
     }
 
-    /// Returns the budget, and that of one record.
-    fn budgets(&self, n: u64, epsilon: f64) -> Result<(Budget, Budget), TrainError> {
+    /// Returns the budget, that of one record, and the number of features.
+    fn budgets(&self, n: u64, epsilon: f64) -> Result<(Budget, Budget, u64), TrainError> {
         let delta = match self.delta {
             Some(delta) => delta,
             None => suggested_delta(self.units(n))?,
         };
         let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta };
-        Ok((budget, PerUnit::budget_of_a_record(budget, self.records_of_unit)?))
+        let (with_delta, pure) = budgets_of_a_record(budget, self.records_of_unit)?;
+        let dim = self.dim(n, with_delta)?;
+        let of_record = match pure {
+            Some(pure) if self.cost(n, dim, pure)? < self.cost(n, dim, with_delta)? => pure,
+            _ => with_delta,
+        };
+        Ok((budget, of_record, dim))
     }
 
     /// Returns the number of features, with the functions of numeric columns that `auto` chooses.
@@ -296,6 +304,25 @@ mod tests {
             // The number of units is scaled too; with a fixed one, delta would differ.
             let of_many = Planning { units: Some(1 << 50), ..planning.clone() };
             assert_eq!(of_many.records_needed(0.5, 0.05).unwrap(), Some(needed));
+        }
+    }
+
+    /// A delta costs nothing, for units of several records neither.
+    #[test]
+    fn no_delta_is_better_than_one() {
+        for records_of_unit in [1, 2, 5, 20] {
+            for features in [2, 10, 40] {
+                let planning = Planning::new(Columns::Features(features), LossKind::Logistic);
+                let planning = Planning { records_of_unit, ..planning };
+                for epsilon in [0.3, 1.0, 4.0] {
+                    let forecast = planning.at(20_000, epsilon).unwrap();
+                    let pure = forecast.expected_loss_without_delta;
+                    assert!(
+                        forecast.expected_loss <= pure * (1.0 + 1e-9),
+                        "{records_of_unit} {features}: {forecast:?}"
+                    );
+                }
+            }
         }
     }
 

@@ -20,6 +20,7 @@ use dp_optim::catalogue::{self, Entry, Settings};
 use dp_optim::recipes::{Budget, Share};
 
 pub use choice::{Choice, ChoiceMethod, TrialLaw};
+pub(crate) use plan::budgets_of_a_record;
 pub use plan::{
     LARGEST_SUGGESTED_DELTA, REGRESSION_WIDTH, Shape, Task, USELESS, encoding_of, suggested_delta, usual_loss,
     with_chosen_map,

@@ -199,7 +199,17 @@ impl Training {
     /// # Errors
     /// Settings that the recipe rejects.
     pub fn recipe_of_a_record(&self, task: Task, shape: Shape) -> Result<Built, TrainError> {
-        let budget = self.budget_of_a_record(shape.n)?;
+        let most = self.unit.as_ref().map_or(1, |(_, most)| *most);
+        let (with_delta, pure) = budgets_of_a_record(self.budget(shape.n)?, most)?;
+        let built = self.recipe_within(with_delta, task, shape)?;
+        let (Some(pure), Some(advice)) = (pure, &built.advice) else { return Ok(built) };
+        let of_pure = self.recipe_within(pure, task, shape)?;
+        let is_better = of_pure.advice.as_ref().is_some_and(|of_pure| of_pure.expected_loss < advice.expected_loss);
+        Ok(if is_better { of_pure } else { built })
+    }
+
+    /// Returns the recipe for this budget of a record.
+    fn recipe_within(&self, budget: Budget, task: Task, shape: Shape) -> Result<Built, TrainError> {
         let build = |budget| Ok::<_, TrainError>(self.algorithm.build(&self.request(task.loss, budget, shape)?)?);
         if self.at_base_rate {
             let epsilon = Epsilon::new(budget.epsilon.get() * (1.0 - AtBaseRate::<AnyRecipe>::SHARE))?;
@@ -254,6 +264,14 @@ impl Training {
             Some((column, most)) => PerUnit::new(recipe, *most, column).into(),
         }
     }
+}
+
+/// Returns the budgets of one record that give a unit its budget, the second without delta: for few features it allows less noise.
+/// `None` for records, where it never does, and for a budget without delta.
+pub(crate) fn budgets_of_a_record(budget: Budget, most: u64) -> Result<(Budget, Option<Budget>), TrainError> {
+    let pure = Budget { delta: Delta::ZERO, ..budget };
+    let pure = (most > 1 && budget != pure).then(|| PerUnit::budget_of_a_record(pure, most)).transpose()?;
+    Ok((PerUnit::budget_of_a_record(budget, most)?, pure))
 }
 
 /// Returns `encoder` with the functions of numeric columns that the algorithm chooses by the public numbers of `request`, whose
