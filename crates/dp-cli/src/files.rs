@@ -2,11 +2,11 @@
 
 use dp::network::{self, NetworkFile};
 use dp::{Error, ErrorKind, ModelFile, RankerFile, Sealed, model};
-use dp_data::encode::InputFormat;
+use dp_data::encode::{InputFormat, UnknownCategory};
 use dp_data::memory;
 use dp_data::{Encoder, Schema};
 
-use crate::args::{FileName, Format, UnknownArg};
+use crate::args::{FileName, Format};
 use crate::exit_code::ExitStatus;
 use crate::failure::{Failure, out_of_memory};
 use crate::input::{InputConfig, LARGEST_SCHEMA, conflict, read_whole};
@@ -111,7 +111,11 @@ pub fn ranker(name: &FileName) -> Result<RankerFile, Failure> {
 ///
 /// # Errors
 /// `model.mismatch` if the model was trained on another format; `usage.conflict` for categories of records without columns.
-pub fn encoder_for(file: &ModelFile, input: &InputConfig, on_unknown: Option<UnknownArg>) -> Result<Encoder, Failure> {
+pub fn encoder_for(
+    file: &ModelFile,
+    input: &InputConfig,
+    on_unknown: Option<UnknownCategory>,
+) -> Result<Encoder, Failure> {
     let (trained_on, same) = match file.model.encoder.input() {
         InputFormat::Table(_) => ("a table", input.format.is_table()),
         InputFormat::Libsvm(_) => ("libsvm", input.format == Format::Libsvm),
@@ -129,7 +133,7 @@ pub fn encoder_for(file: &ModelFile, input: &InputConfig, on_unknown: Option<Unk
     match on_unknown {
         None => Ok(encoder),
         Some(_) if encoder.schema().is_none() => Err(conflict("--on-unknown", "these records have no categories")),
-        Some(treatment) => Ok(encoder.with_unknown(treatment.into())),
+        Some(treatment) => Ok(encoder.with_unknown(treatment)),
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dp::Sealed;
 use dp::accounting::{
-    Accountant, Answer, Choice, Job, LIMITS, POINTS, Question, Refusal, Request, Sampling, Unknown, solve as solver,
+    Accountant, Answer, Choice as _, Job, LIMITS, POINTS, Question, Refusal, Request, Sampling, Unknown,
+    solve as solver,
 };
 use dp_accountant::{AdjacencyKind, DpEvent, work};
 use dp_data::Workers;
@@ -83,9 +84,9 @@ impl Words {
         Ok(Self {
             job: job.to_owned(),
             event,
-            sampling: choice(options, "sampling")?.unwrap_or_default(),
-            accountant: choice(options, "accountant")?.unwrap_or_default(),
-            solve: choice(options, "solve")?,
+            sampling: options.one_of("sampling", Sampling::ALL)?.unwrap_or_default(),
+            accountant: options.one_of("accountant", Accountant::ALL)?.unwrap_or_default(),
+            solve: options.one_of("solve", Unknown::ALL)?,
             adjacency: options.word("adjacency", &relations)?.flatten(),
             n_public: options.get("n_public")?,
         })
@@ -130,11 +131,6 @@ impl Words {
         });
         Ok(question?)
     }
-}
-
-fn choice<C: Choice>(options: &Options<'_, '_>, name: &str) -> PyResult<Option<C>> {
-    let words: Vec<(&str, C)> = C::ALL.iter().map(|choice| (choice.name(), *choice)).collect();
-    options.word(name, &words)
 }
 
 fn parsed(text: &str) -> Result<serde_json::Value, Failure> {

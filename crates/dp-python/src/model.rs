@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use dp::metrics::{probability, softmax};
 use dp::model::{ModelKind, Prediction};
-use dp::{LinearForm, ModelFile, Sealed};
+use dp::{LinearForm, ModelFile, Sealed, words};
 use dp_accountant::certificate::Certificate;
 use dp_data::encode::UnknownCategory;
 use dp_data::read::{CsvOptions, Input, RecordReader};
@@ -202,16 +202,11 @@ impl Model {
         unknown: Option<&str>,
         threads: Option<usize>,
     ) -> PyResult<MatrixAndVector<'py>> {
-        let treatment = match unknown {
-            None => None,
-            Some("other") => Some(UnknownCategory::Other),
-            Some("error") => Some(UnknownCategory::Error),
-            Some("skip") => Some(UnknownCategory::Skip),
-            Some(other) => {
-                let message = format!("on_unknown is {other:?}");
-                return Err(Failure::argument("on_unknown", message).expecting("'other', 'error' or 'skip'").into());
-            }
+        let treatment = |word| {
+            let refused = || Failure::argument("on_unknown", format!("on_unknown is {word:?}"));
+            words::named(words::ON_UNKNOWN, word).ok_or_else(|| refused().expecting("'other', 'error' or 'skip'"))
         };
+        let treatment = unknown.map(treatment).transpose()?;
         let threads = threads.and_then(NonZeroUsize::new);
         let workers = threads.map_or_else(Workers::available, Workers::new);
         let columns = Columns::new(columns, length);

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use dp::words::Words;
 use dp_data::Workers;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -36,6 +37,11 @@ impl<'py> Options<'_, 'py> {
         let known: Vec<_> = words.iter().map(|(known, _)| format!("'{known}'")).collect();
         let refused = || Failure::argument(name, format!("{name} is {word:?}")).expecting(known.join(", "));
         Ok(Some(found.ok_or_else(refused)?))
+    }
+
+    /// Returns the member as one of the library's words.
+    pub(crate) fn one_of<T: Copy>(&self, name: &str, words: Words<T>) -> PyResult<Option<T>> {
+        self.word(name, &words.iter().map(|&(value, word, _)| (word, value)).collect::<Vec<_>>())
     }
 
     /// Returns the threads: `threads`, or all.

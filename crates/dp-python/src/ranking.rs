@@ -2,14 +2,13 @@
 
 use std::sync::Arc;
 
-use dp::ranker::{ListForm, NamedActivation, NamedLoss, ScorerShape};
+use dp::ranker::{ListForm, NamedLoss, ScorerShape};
 use dp::ranking::{RankerSettings, WIDEST};
-use dp::{RankerFile, RankerTrainError, RankerTraining, Sealed};
+use dp::{RankerFile, RankerTrainError, RankerTraining, Sealed, words};
 use dp_accountant::AdjacencyKind;
 use dp_mechanisms::rng::{OsSeeded, ReleaseRng as _, SeededRng};
 use dp_rank::QueryLists;
 use dp_rank::ranking::LARGEST_GRADE;
-use dp_rank::spectral::Normalise;
 use dp_rank::train::Protected;
 use numpy::{IntoPyArray as _, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -160,13 +159,12 @@ fn training(options: &Options<'_, '_>) -> PyResult<RankerTraining> {
     training = training.protecting(protects);
     training.normalise_features = options.get("normalise_features")?.unwrap_or(false);
     if options.word("scorer", &[("linear", false), ("mlp", true)])?.unwrap_or(false) {
-        let activations = [("relu", NamedActivation::Relu), ("tanh", NamedActivation::Tanh)];
         let hidden = options.get::<usize>("hidden")?.unwrap_or(ScorerShape::HIDDEN);
         if !(1..=WIDEST).contains(&hidden) {
             let expected = format!("1 to {WIDEST} units");
             return Err(Failure::argument("hidden", format!("hidden is {hidden}")).expecting(expected).into());
         }
-        let activation = options.word("activation", &activations)?.unwrap_or_default();
+        let activation = options.one_of("activation", words::ACTIVATION)?.unwrap_or_default();
         training.scorer = ScorerShape::Mlp { hidden, activation };
     } else {
         for of_network in ["hidden", "activation"] {
@@ -181,7 +179,7 @@ fn training(options: &Options<'_, '_>) -> PyResult<RankerTraining> {
         step: options.get("step")?,
         batch_size: options.get("batch_size")?,
         updates: options.get("updates")?,
-        normalise: options.word("normalise", &[("always", Normalise::Always), ("above-one", Normalise::AboveOne)])?,
+        normalise: options.one_of("normalise", words::NORMALISE)?,
         public_scaling: options.word("scaling", &[("clip", false), ("public", true)])?.unwrap_or(false),
         thin: options.get("thin")?.unwrap_or(false),
     };

@@ -6,17 +6,16 @@ use std::sync::atomic::AtomicBool;
 
 use dp::Training;
 use dp::model::ModelKind;
-use dp::training::{Choice, ChoiceMethod, LARGEST_SUGGESTED_DELTA, REGRESSION_WIDTH, TrialLaw, USELESS};
-use dp_accountant::certificate::NoiseMode;
+use dp::training::{Choice, ChoiceMethod, LARGEST_SUGGESTED_DELTA, REGRESSION_WIDTH, USELESS};
+use dp::words;
 use dp_accountant::{AdjacencyKind, Delta};
 use dp_data::encode::{Encoding, FeatureMap, FourierFeatures, RowNorm};
 use dp_data::read::Input;
-use dp_data::schema::{Scale, Schema};
+use dp_data::schema::Schema;
 use dp_losses::LossKind;
 use dp_optim::FloatKind;
 use dp_optim::catalogue::{self, Kind, PARAMETERS, Settings, Value};
 use dp_optim::engine::Control;
-use dp_optim::recipes::Share;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -125,14 +124,13 @@ fn training(schema: &Schema, options: &Options<'_, '_>) -> PyResult<Training> {
     if let Some(relation) = options.word("adjacency", &relations)? {
         training = training.under(relation);
     }
-    let shares = [("joint", Share::Joint), ("composed", Share::Composed), ("split", Share::Split)];
-    if let Some(share) = options.word("one_vs_rest", &shares)? {
+    if let Some(share) = options.one_of("one_vs_rest", words::SHARE)? {
         training = training.one_against_the_rest(share);
     }
     if options.word("threshold", &[("half", false), ("base-rate", true)])? == Some(true) {
         training = training.at_base_rate();
     }
-    if let Some(noise) = options.word("noise", &[("exact", NoiseMode::Exact), ("rounded", NoiseMode::Rounded)])? {
+    if let Some(noise) = options.one_of("noise", words::NOISE)? {
         training = training.with_noise(noise);
     }
     if let Some(float) = options.word("dtype", &[("float64", FloatKind::F64), ("float32", FloatKind::F32)])? {
@@ -176,12 +174,7 @@ fn choice(options: &Options<'_, '_>, delta: Option<f64>) -> PyResult<Option<Choi
     let method = if let Some(method) = options.word("method", &methods)?.unwrap_or(Some(ChoiceMethod::Portions)) {
         method
     } else {
-        let laws = [
-            ("logarithmic", TrialLaw::Logarithmic),
-            ("geometric", TrialLaw::Geometric),
-            ("poisson", TrialLaw::Poisson),
-        ];
-        let law = options.word("trial_law", &laws)?.unwrap_or_default();
+        let law = options.one_of("trial_law", words::TRIAL_LAW)?.unwrap_or_default();
         let trials = options.get::<f64>("trials")?;
         // Without a delta, one above 0 is suggested.
         let delta = Delta::new(delta.unwrap_or(LARGEST_SUGGESTED_DELTA)).map_err(|error| at("delta")(error.into()))?;
@@ -239,7 +232,7 @@ fn settings(given: &Bound<'_, PyDict>) -> PyResult<Settings> {
 
 fn encoding(options: &Options<'_, '_>) -> PyResult<Encoding> {
     let unit_scale = options.word("scale", &[("unit-rows", false), ("unit", true)])?.unwrap_or(false);
-    let row_norm = options.word("row_norm", &[("clip", RowNorm::Clip), ("unit", RowNorm::Unit)])?;
+    let row_norm = options.one_of("row_norm", words::ROW_NORM)?;
     let fourier = match options.get::<u32>("fourier")? {
         None => None,
         Some(features) => {
@@ -260,8 +253,7 @@ fn encoding(options: &Options<'_, '_>) -> PyResult<Encoding> {
 
 /// Returns the stated functions of numeric columns; `None` leaves them to the algorithm.
 fn feature_map(options: &Options<'_, '_>) -> PyResult<Option<FeatureMap>> {
-    let scales = [("linear", Scale::Linear), ("log", Scale::Log), ("by-range", Scale::ByRange)];
-    let scale = options.word("coordinate", &scales)?;
+    let scale = options.one_of("coordinate", words::COORDINATE)?;
     let Some(curves) = options.get::<u32>("curves")? else {
         return Ok(scale.map(|scale| FeatureMap { scale, ..FeatureMap::curves(0) }));
     };

@@ -29,7 +29,8 @@ mod request;
 pub mod solve;
 
 pub use answer::{Answer, SCHEMA, Solution, interval};
-pub use choices::{Accountant, Choice, Sampling, Unknown, accountant_of};
+pub use choices::{Accountant, Sampling, Unknown, accountant_of};
+pub use dp_optim::catalogue::Choice;
 pub use line::Line;
 pub use question::{LIMITS, NOISE_MULTIPLIERS, POINTS, Question, SAMPLING_RATES, STEPS, name};
 pub use refusal::{Refusal, RefusalKind};

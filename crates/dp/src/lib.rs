@@ -46,6 +46,7 @@ pub mod steps;
 pub mod training;
 pub mod verify;
 pub mod wording;
+pub mod words;
 
 pub use error::{Error, ErrorKind};
 pub use linear_form::LinearForm;

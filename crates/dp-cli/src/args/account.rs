@@ -2,17 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
-use dp::accounting::{Accountant, Choice, Sampling, Unknown};
+use dp::accounting::{Accountant, Choice as _, Sampling, Unknown};
 
+use super::algorithm::words;
 use super::{Adjacency, FileName};
-
-/// Parses one of the words of a question.
-fn choice<C: Choice>() -> impl TypedValueParser<Value = C> {
-    let words = C::ALL.iter().map(|choice| PossibleValue::new(choice.name()).help(choice.about()));
-    PossibleValuesParser::new(words).try_map(|word| C::of_name(&word).ok_or_else(|| format!("there is no {word}")))
-}
 
 /// The curve to draw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -81,7 +75,7 @@ pub struct QuestionArgs {
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Question")]
     pub delta: Option<f64>,
     /// The number to compute [default: the omitted one]
-    #[arg(long, value_parser = choice::<Unknown>(), value_name = "WHAT", help_heading = "Question")]
+    #[arg(long, value_parser = words(Unknown::ALL), value_name = "WHAT", help_heading = "Question")]
     pub solve: Option<Unknown>,
     /// Neighbouring relation [default: the relation of the theorem, add-remove if it allows several]
     #[arg(long, value_enum, value_name = "RELATION", help_heading = "Question")]
@@ -93,7 +87,7 @@ pub struct QuestionArgs {
     #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, help_heading = "Question")]
     pub group: Option<u64>,
     /// The accountant
-    #[arg(long, value_parser = choice::<Accountant>(), value_name = "ACCOUNTANT", default_value = "auto", help_heading = "Question")]
+    #[arg(long, value_parser = words(Accountant::ALL), value_name = "ACCOUNTANT", default_value = "auto", help_heading = "Question")]
     pub accountant: Accountant,
 
     /// Compare all accountants
@@ -167,7 +161,7 @@ pub struct DpsgdArgs {
     )]
     pub epochs: Option<f64>,
     /// Sampling of a step's records
-    #[arg(long, value_parser = choice::<Sampling>(), value_name = "HOW", default_value = "poisson", help_heading = "Training")]
+    #[arg(long, value_parser = words(Sampling::ALL), value_name = "HOW", default_value = "poisson", help_heading = "Training")]
     pub sampling: Sampling,
     /// The question.
     #[command(flatten)]

@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use clap::ValueEnum;
-use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use dp::words::Words;
 use dp_optim::catalogue::{self, Entry};
 
 /// The baseline's name.
@@ -54,6 +55,12 @@ impl PartialEq for Algorithm {
 /// Names with their help, as flags.
 pub(super) fn named(names: impl IntoIterator<Item = (&'static str, &'static str)>) -> PossibleValuesParser {
     names.into_iter().map(|(name, help)| PossibleValue::new(name).help(with_dashes(help))).collect::<Vec<_>>().into()
+}
+
+/// Parses one of these words.
+pub(super) fn words<T: Copy + Send + Sync + 'static>(words: Words<T>) -> impl TypedValueParser<Value = T> {
+    named(words.iter().map(|&(_, name, help)| (name, help)))
+        .try_map(move |word| dp::words::named(words, &word).ok_or_else(|| format!("there is no {word}")))
 }
 
 impl ValueEnum for Algorithm {

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Subcommand, ValueEnum};
+use dp_accountant::certificate::NoiseMode;
 
 use super::account::count;
-use super::{Adjacency, Algorithm, Loss, Noise};
+use super::algorithm::words;
+use super::{Adjacency, Algorithm, Loss};
 use crate::commands::audit;
 
 /// Arguments of `dp audit`.
@@ -108,8 +110,8 @@ pub struct AuditParameterArgs {
     #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true)]
     pub buckets: Option<u64>,
     /// Noise mode [default: exact]
-    #[arg(long, value_enum, value_name = "MODE")]
-    pub noise: Option<Noise>,
+    #[arg(long, value_parser = words(dp::words::NOISE), value_name = "MODE")]
+    pub noise: Option<NoiseMode>,
 }
 
 /// Arguments of `dp audit mechanism`.
@@ -182,8 +184,8 @@ pub struct AuditRecipeArgs {
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Recipe")]
     pub radius: Option<f64>,
     /// Noise mode [default: both in turn]
-    #[arg(long, value_enum, value_name = "MODE", help_heading = "Recipe")]
-    pub noise: Option<Noise>,
+    #[arg(long, value_parser = words(dp::words::NOISE), value_name = "MODE", help_heading = "Recipe")]
+    pub noise: Option<NoiseMode>,
     /// Number of records
     #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true, default_value = "20", help_heading = "Recipe")]
     pub n: u64,

@@ -5,7 +5,6 @@ use std::io::Read as _;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
-use dp_data::encode::UnknownCategory;
 use dp_data::read::{looks_like_idx, matching};
 use dp_data::table::postgres;
 
@@ -93,27 +92,6 @@ impl TextArgs {
             ("--header", self.header.is_some()),
         ];
         flags.into_iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| flag)
-    }
-}
-
-/// Treatment of a category that the schema does not list, in records that a model is used on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum UnknownArg {
-    /// As the category `other`; if the column has none, the column adds nothing to the score
-    Other,
-    /// The file is refused
-    Error,
-    /// The record gets no score
-    Skip,
-}
-
-impl From<UnknownArg> for UnknownCategory {
-    fn from(unknown: UnknownArg) -> Self {
-        match unknown {
-            UnknownArg::Other => Self::Other,
-            UnknownArg::Error => Self::Error,
-            UnknownArg::Skip => Self::Skip,
-        }
     }
 }
 

@@ -21,6 +21,7 @@ pub use account::{
     AccountArgs, AccountJob, ApproximateArgs, BatchArgs, CertificateArgs, Curve, DpsgdArgs, EventArgs, GdpArgs,
     LaplaceBallArgs, NoiseArgs, PureArgs, QuestionArgs, RandomizedResponseArgs, RepeatArgs, ZcdpArgs,
 };
+use algorithm::words;
 pub use algorithm::{Algorithm, with_dashes};
 pub use audit::{
     AuditAllArgs, AuditArgs, AuditClaimArgs, AuditJob, AuditMechanismArgs, AuditParameterArgs, AuditRecipeArgs,
@@ -29,23 +30,19 @@ pub use audit::{
 pub use check::CheckArgs;
 pub use file_name::FileName;
 pub(crate) use input::SQLITE;
-pub use input::{FormArgs, Format, InputArgs, TextArgs, UnknownArg};
+pub use input::{FormArgs, Format, InputArgs, TextArgs};
 pub use plan::PlanArgs;
 pub use rank::{
     ListFormat, ListsArgs, RankArgs, RankCvArgs, RankEvaluateArgs, RankJob, RankLoss, RankMetrics, RankModel,
-    RankModelArgs, RankNormalise, RankPredictArgs, RankPrivacyArgs, RankProtect, RankScaling, RankTrainArgs,
-    SplitListsArg,
+    RankModelArgs, RankPredictArgs, RankPrivacyArgs, RankProtect, RankScaling, RankTrainArgs,
 };
 pub use reproduce::{ReproduceArgs, ReproduceExportArgs, ReproduceJob, ReproduceListArgs, ReproduceRunArgs};
 pub use settings::SettingsArgs;
 pub(crate) use settings::refused;
 pub use short_help::{Parsed, Refused, parse};
 pub use sign::{SignArgs, SignJob, SignModelArgs, SignNewKeyArgs};
-pub use train::{
-    Adjacency, Coordinate, Curves, Float, Fourier, ImageViews, Loss, Noise, Project, RowNorm, Scale, Share, Threshold,
-    TrainArgs,
-};
-pub use tune::{TrialLaw, TuneArgs, TuningMethod};
+pub use train::{Adjacency, Curves, Fourier, Loss, Project, Scale, Threshold, TrainArgs};
+pub use tune::{TuneArgs, TuningMethod};
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -53,6 +50,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use dp_data::Workers;
+use dp_data::encode::UnknownCategory;
 use dp_data::sql::Dialect;
 
 use crate::output::{Color, Console};
@@ -278,8 +276,8 @@ pub struct EvaluateArgs {
     #[command(flatten)]
     pub input: InputArgs,
     /// Treatment of a category that the schema does not list [default: the schema's]
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
-    pub on_unknown: Option<UnknownArg>,
+    #[arg(long, value_parser = words(dp::words::ON_UNKNOWN), value_name = "HOW", help_heading = "Data")]
+    pub on_unknown: Option<UnknownCategory>,
     /// Probability above which the class is the positive one, of two [default: the model's threshold]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub threshold: Option<f64>,
@@ -331,8 +329,8 @@ pub struct PredictArgs {
     #[command(flatten)]
     pub form: FormArgs,
     /// Treatment of a category that the schema does not list [default: the schema's]
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Data", conflicts_with = "sql")]
-    pub on_unknown: Option<UnknownArg>,
+    #[arg(long, value_parser = words(dp::words::ON_UNKNOWN), value_name = "HOW", help_heading = "Data", conflicts_with = "sql")]
+    pub on_unknown: Option<UnknownCategory>,
     /// Column of the records that is copied before the scores, such as the number of a patient; may be repeated
     #[arg(long, value_name = "COLUMN", help_heading = "Data", conflicts_with = "sql")]
     pub id: Vec<String>,

@@ -6,8 +6,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use dp::ranker::NamedActivation;
 use dp_rank::Ranking;
 use dp_rank::metrics::{self, Cutoff};
+use dp_rank::read::SplitLists;
+use dp_rank::spectral::Normalise;
 
 use super::account::count;
+use super::algorithm::words;
 use super::{Adjacency, FileName, TextArgs};
 
 /// Arguments of `dp rank`.
@@ -52,16 +55,6 @@ pub enum ListFormat {
     Csv,
 }
 
-/// The treatment of a query whose rows are not consecutive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum SplitListsArg {
-    /// An error: two users may share a name.
-    #[default]
-    Refuse,
-    /// Join them into one list.
-    Join,
-}
-
 /// Flags for reading lists.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Data")]
@@ -79,8 +72,8 @@ pub struct ListsArgs {
     #[command(flatten)]
     pub text: TextArgs,
     /// Treatment of a query whose rows are not consecutive
-    #[arg(long, value_enum, value_name = "HOW", default_value_t)]
-    pub split_lists: SplitListsArg,
+    #[arg(long, value_parser = words(dp::words::SPLIT_LISTS), value_name = "HOW", default_value = "refuse")]
+    pub split_lists: SplitLists,
 }
 
 /// A listwise loss.
@@ -101,33 +94,6 @@ pub enum RankModel {
     Linear,
     /// A network of one hidden layer.
     Mlp,
-}
-
-/// The activation function of hidden units.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RankActivation {
-    /// max(h, 0).
-    Relu,
-    /// tanh h.
-    Tanh,
-}
-
-impl From<RankActivation> for NamedActivation {
-    fn from(activation: RankActivation) -> Self {
-        match activation {
-            RankActivation::Relu => Self::Relu,
-            RankActivation::Tanh => Self::Tanh,
-        }
-    }
-}
-
-/// The schedule of spectral normalisation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RankNormalise {
-    /// After every update.
-    Always,
-    /// Only when the norm is above 1.
-    AboveOne,
 }
 
 /// The bound on a list's gradient.
@@ -157,11 +123,11 @@ pub struct RankModelArgs {
     #[arg(long, value_name = "NUMBER", value_parser = count)]
     pub hidden: Option<u64>,
     /// Activation function of hidden units [default: relu]
-    #[arg(long, value_enum, value_name = "FUNCTION")]
-    pub activation: Option<RankActivation>,
+    #[arg(long, value_parser = words(dp::words::ACTIVATION), value_name = "FUNCTION")]
+    pub activation: Option<NamedActivation>,
     /// Spectral normalisation of a network's weight matrix; costs no privacy
-    #[arg(long, value_enum, value_name = "WHEN")]
-    pub normalise: Option<RankNormalise>,
+    #[arg(long, value_parser = words(dp::words::NORMALISE), value_name = "WHEN")]
+    pub normalise: Option<Normalise>,
     /// Map each feature of a list to [0, 1] by its range in that list
     #[arg(long)]
     pub normalise_features: bool,

@@ -5,10 +5,14 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use dp_data::encode::{FourierFeatures, MAX_BANDWIDTH, MAX_COSINES, ProjectionKind};
+use dp_accountant::certificate::NoiseMode;
+use dp_data::encode::{FourierFeatures, MAX_BANDWIDTH, MAX_COSINES, ProjectionKind, RowNorm};
 use dp_data::memory::Bytes;
+use dp_nets::Views;
+use dp_optim::FloatKind;
+use dp_optim::recipes::Share;
 
-use super::algorithm::Algorithm;
+use super::algorithm::{Algorithm, words};
 use super::settings::SettingsArgs;
 use super::{FileName, InputArgs};
 
@@ -45,17 +49,6 @@ pub enum Adjacency {
     ChangeListLabels,
 }
 
-/// The division of the budget among the classes' models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Share {
-    /// One release of all models together; for the bolt-on algorithms.
-    Joint,
-    /// Each model is released separately, with noise calibrated to the composition of all.
-    Composed,
-    /// Each model has an equal part of epsilon and delta: for comparison with the literature, never better.
-    Split,
-}
-
 /// The decision threshold of two classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Threshold {
@@ -74,31 +67,6 @@ pub enum Scale {
     UnitRows,
     /// Numeric columns to [0, 1], then `--row-norm`.
     Unit,
-}
-
-/// The views of an image over which losses and logits are averaged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum ImageViews {
-    /// The image alone.
-    #[default]
-    One,
-    /// Also moved by one pixel up, down, left and right: five views.
-    Shifts,
-    /// Also mirrored left to right: two views.
-    Flip,
-    /// Both: ten views.
-    ShiftsAndFlip,
-}
-
-/// The coordinate of numeric columns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Coordinate {
-    /// The place in the public range.
-    Linear,
-    /// Its logarithm, so that small values are told apart even in generous ranges.
-    Log,
-    /// Logarithmic if the range spans orders of magnitude, otherwise linear.
-    ByRange,
 }
 
 /// The functions of numeric columns as typed.
@@ -159,15 +127,6 @@ impl FromStr for Fourier {
     }
 }
 
-/// Row normalisation under `--scale unit` and for libsvm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum RowNorm {
-    /// Rows of norm above 1 are scaled to norm 1.
-    Clip,
-    /// Every row is divided by its norm.
-    Unit,
-}
-
 /// A random projection as typed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Project {
@@ -191,25 +150,6 @@ impl FromStr for Project {
             .filter(|project| project.features > 0)
             .ok_or_else(|| "expected gaussian:NUMBER or coordinates:NUMBER, as gaussian:50".to_owned())
     }
-}
-
-/// The noise mode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum Noise {
-    /// Exact samplers, on a grid: the theorem as stated.
-    #[default]
-    Exact,
-    /// Double precision, rounded to a grid; the certificate names the idealisation.
-    Rounded,
-}
-
-/// The floating-point type of training. Privacy arithmetic is always double.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Float {
-    /// Double precision.
-    F64,
-    /// Single precision: half the memory; the certificate names what is assumed of its rounding.
-    F32,
 }
 
 /// Arguments of `dp train`.
@@ -278,8 +218,8 @@ pub struct TrainArgs {
     #[arg(long, value_name = "HOW", help_heading = "Data")]
     pub curves: Option<Curves>,
     /// Scale of numeric columns, on which basis functions are taken (CSV) [default: by-range with cosines, else linear]
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
-    pub coordinate: Option<Coordinate>,
+    #[arg(long, value_parser = words(dp::words::COORDINATE), value_name = "HOW", help_heading = "Data")]
+    pub coordinate: Option<dp_data::schema::Scale>,
     /// Random Fourier features of all columns together, for interactions (CSV): NUMBER or NUMBER:BANDWIDTH [default: none]
     #[arg(long, value_name = "HOW", help_heading = "Data")]
     pub fourier: Option<Fourier>,
@@ -291,7 +231,7 @@ pub struct TrainArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 0, requires = "fourier", help_heading = "Data")]
     pub fourier_seed: u64,
     /// Row normalisation [default: clip]
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "Data")]
+    #[arg(long, value_parser = words(dp::words::ROW_NORM), value_name = "HOW", help_heading = "Data")]
     pub row_norm: Option<RowNorm>,
     /// Leave the rows where they are: the server or runner of --data computes the sums, a server over this many connections
     /// (auto, dp-gd, noisy-moments, majority)
@@ -334,8 +274,8 @@ pub struct TrainArgs {
     #[arg(long, value_enum, value_name = "RELATION", help_heading = "Privacy")]
     pub adjacency: Option<Adjacency>,
     /// Noise mode [default: exact]
-    #[arg(long, value_enum, value_name = "MODE", help_heading = "Privacy")]
-    pub noise: Option<Noise>,
+    #[arg(long, value_parser = words(dp::words::NOISE), value_name = "MODE", help_heading = "Privacy")]
+    pub noise: Option<NoiseMode>,
     /// Seed of the noise: makes the run reproducible and therefore NOT private
     #[arg(long, value_name = "NUMBER", help_heading = "Privacy")]
     pub seed: Option<u64>,
@@ -363,8 +303,8 @@ pub struct TrainArgs {
     ///
     /// Augmentation multiplicity: all views of an image make one clipped gradient. Training takes longer in proportion to their
     /// number. Handwritten digits gain accuracy by shifts; Fashion-MNIST loses by shifts and by flips.
-    #[arg(long, value_enum, value_name = "WHICH", requires = "model", help_heading = "Algorithm")]
-    pub views: Option<ImageViews>,
+    #[arg(long, value_parser = words(dp::words::VIEWS), value_name = "WHICH", requires = "model", help_heading = "Algorithm")]
+    pub views: Option<Views>,
     /// The algorithm, one of `dp help algorithms` [default: auto; for dp tune bolt-on-convex, for networks dp-sgd]
     #[arg(long, value_enum, value_name = "NAME", hide_possible_values = true, help_heading = "Algorithm")]
     pub algorithm: Option<Algorithm>,
@@ -372,7 +312,7 @@ pub struct TrainArgs {
     #[arg(long, value_enum, value_name = "NAME", help_heading = "Algorithm")]
     pub loss: Option<Loss>,
     /// One-vs-all: one model for each class against the rest, instead of softmax regression
-    #[arg(long, value_enum, value_name = "SHARE", help_heading = "Algorithm")]
+    #[arg(long, value_parser = words(dp::words::SHARE), value_name = "SHARE", help_heading = "Algorithm")]
     pub one_vs_all: Option<Share>,
     /// Decision threshold on the probability of the positive class, for the logistic loss
     #[arg(long, value_enum, value_name = "WHERE", default_value_t, help_heading = "Algorithm")]
@@ -384,8 +324,8 @@ pub struct TrainArgs {
     #[command(flatten)]
     pub settings: SettingsArgs,
     /// Floating-point type of training [default: f64, for networks f32]
-    #[arg(long, value_enum, value_name = "KIND", help_heading = "Algorithm")]
-    pub float: Option<Float>,
+    #[arg(long, value_parser = words(dp::words::FLOAT), value_name = "KIND", help_heading = "Algorithm")]
+    pub float: Option<FloatKind>,
 
     /// Output file of model and certificate; `-` for standard output
     #[arg(long, value_name = "FILE", help_heading = "Output")]

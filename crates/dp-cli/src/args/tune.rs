@@ -1,7 +1,9 @@
 //! Flags of `dp tune`.
 
 use clap::{Args, ValueEnum};
+use dp::training::TrialLaw;
 
+use super::algorithm::words;
 use super::{FileName, TrainArgs};
 
 /// The tuning method.
@@ -18,18 +20,6 @@ pub enum TuningMethod {
     RandomStopping,
     /// On public records, at no cost; then one training on the private ones.
     Public,
-}
-
-/// The distribution of a random number of trainings.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum TrialLaw {
-    /// Logarithmic: heavy tails, so that the whole costs twice one training.
-    #[default]
-    Logarithmic,
-    /// Geometric: three times (Liu and Talwar 2019).
-    Geometric,
-    /// Poisson; none at all is possible, and then the model of zeros is released. Needs a delta.
-    Poisson,
 }
 
 /// Arguments of `dp tune`.
@@ -64,6 +54,6 @@ pub struct TuneArgs {
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true, help_heading = "Tuning")]
     pub trials: Option<f64>,
     /// Distribution of that number [default: logarithmic]
-    #[arg(long, value_enum, value_name = "LAW", help_heading = "Tuning")]
+    #[arg(long, value_parser = words(dp::words::TRIAL_LAW), value_name = "LAW", help_heading = "Tuning")]
     pub trial_law: Option<TrialLaw>,
 }

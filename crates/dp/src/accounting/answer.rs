@@ -6,7 +6,8 @@ use dp_accountant::Interval;
 use dp_accountant::guarantee::Unit;
 use serde::Serialize;
 
-use super::choices::{Choice, Unknown, accountant_of};
+use super::Choice as _;
+use super::choices::{Unknown, accountant_of};
 use super::question::{self, Question};
 
 /// The schema of an answer.

@@ -1,23 +1,9 @@
 //! The words of a question.
 
 use dp_accountant::{Evaluator, Theorem};
+use dp_optim::catalogue::Choice;
 
-/// One of several words.
-pub trait Choice: Copy + Send + Sync + PartialEq + 'static {
-    /// All, in the order of their documentation.
-    const ALL: &'static [Self];
-
-    /// Returns its name.
-    fn name(self) -> &'static str;
-
-    /// Returns its description.
-    fn about(self) -> &'static str;
-
-    /// Returns the one with this name.
-    fn of_name(name: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|choice| choice.name() == name)
-    }
-}
+use crate::words::Words;
 
 /// Defines a set of words, each with its name and its description.
 macro_rules! choices {
@@ -27,15 +13,7 @@ macro_rules! choices {
         pub enum $kind { $(#[doc = $about] $(#[$default])? $variant,)* }
 
         impl Choice for $kind {
-            const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            fn name(self) -> &'static str {
-                match self { $(Self::$variant => $name,)* }
-            }
-
-            fn about(self) -> &'static str {
-                match self { $(Self::$variant => $about,)* }
-            }
+            const ALL: Words<Self> = &[$((Self::$variant, $name, $about)),*];
         }
     };
 }

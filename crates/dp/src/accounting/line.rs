@@ -4,7 +4,8 @@ use crate::canonical;
 use dp_accountant::AdjacencyKind;
 use serde_json::{Map, Value};
 
-use super::choices::{Choice, Unknown};
+use super::Choice;
+use super::choices::Unknown;
 use super::refusal::{Refusal, RefusalKind};
 use super::request::{Job, Request, event, shown};
 
@@ -171,7 +172,7 @@ impl Fields<'_> {
 
     fn word<T: Choice>(&mut self, name: &'static str) -> Result<Option<T>, Refusal> {
         let Some(value) = self.0.remove(name) else { return Ok(None) };
-        let word = value.as_str().and_then(|word| T::of_name(word));
+        let word = value.as_str().and_then(T::named);
         word.map(Some).ok_or_else(|| unfit(name, &value, &words::<T>()))
     }
 
@@ -200,7 +201,7 @@ impl Fields<'_> {
 
 /// Returns the accepted words of a key.
 fn words<T: Choice>() -> String {
-    T::ALL.iter().map(|choice| choice.name()).collect::<Vec<_>>().join(", ")
+    T::ALL.iter().map(|(_, name, _)| *name).collect::<Vec<_>>().join(", ")
 }
 
 fn names_of_jobs() -> String {

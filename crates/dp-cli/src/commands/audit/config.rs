@@ -1,7 +1,7 @@
 //! Converts flags to the audits and the command line that repeats them.
 
 use dp::wording::{self, one_line};
-use dp_accountant::certificate::NoiseMode;
+use dp::words::{self, NOISE};
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon};
 use dp_audit::{Claim, Claimed, Lineup, Subject};
 use dp_audit_recipes::{Distance, Parameters, Setting};
@@ -245,10 +245,7 @@ fn recipe(args: &AuditRecipeArgs) -> Result<Vec<Audited>, Failure> {
         passes: at_least_one("--passes", args.passes.map_or(usual.passes, u64::from))?,
         batch_size: at_least_one("--batch-size", args.batch_size.unwrap_or(usual.batch_size))?,
         radius: number("--radius", args.radius, |radius| radius > 0.0, "a finite number greater than 0")?,
-        noise_mode: args.noise.map(|noise| match noise {
-            args::Noise::Exact => NoiseMode::Exact,
-            args::Noise::Rounded => NoiseMode::Rounded,
-        }),
+        noise_mode: args.noise,
         pairs: at_least_one("--pairs", args.pairs.into()).map(|_| args.pairs)?,
     };
     // The memory of the data sets is known beforehand: 8 bytes per number, twice.
@@ -346,7 +343,7 @@ fn parameter_flags(of: &AuditParameterArgs) -> String {
         flag("sensitivity", of.sensitivity.map(wording::plain)),
         flag("dim", of.dim),
         flag("buckets", of.buckets),
-        flag("noise", of.noise.as_ref().map(word)),
+        flag("noise", of.noise.map(|noise| words::name(NOISE, noise))),
     ]
     .concat()
 }
@@ -383,7 +380,7 @@ fn recipe_flags(args: &AuditRecipeArgs) -> String {
         flag("passes", args.passes),
         flag("batch-size", args.batch_size),
         flag("radius", args.radius),
-        flag("noise", args.noise.as_ref().map(word)),
+        flag("noise", args.noise.map(|noise| words::name(NOISE, noise))),
         flag("n", Some(args.n)),
         flag("dim", Some(args.dim)),
         flag("pairs", Some(args.pairs)),

@@ -9,7 +9,7 @@ use dp_mechanisms::{
     DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, LaplaceBall, Norm, RandomizedResponse, Sensitivity, Staircase,
 };
 
-use crate::args::{AuditParameterArgs, Noise};
+use crate::args::AuditParameterArgs;
 use crate::failure::Failure;
 use crate::input::conflict;
 
@@ -89,10 +89,7 @@ fn built(name: &str, args: &AuditParameterArgs) -> Result<Vec<Box<dyn Subject>>,
             (Amount::Epsilon(epsilon.map_err(|error| Failure::usage("--epsilon", error.to_string()))?), "--epsilon")
         }
     };
-    let mode = match args.noise.unwrap_or_default() {
-        Noise::Exact => NoiseMode::Exact,
-        Noise::Rounded => NoiseMode::Rounded,
-    };
+    let mode = args.noise.unwrap_or(NoiseMode::Exact);
     let (dim, buckets) = (args.dim.unwrap_or(1), args.buckets.unwrap_or(2));
     // A constructor's error names the parameter itself; the message names the flag that sets it.
     let refused = |error: dp_audit::Error| {

@@ -11,10 +11,8 @@ use dp_optim::catalogue::{self, Entry, FOR_MODELS, MODEL_SETTINGS, Settings};
 use dp_optim::recipes::Budget;
 
 use super::images::{ImageFiles, classes};
-use crate::args::{self, FileName, GlobalArgs, ImageViews, TrainArgs};
-use crate::commands::train::{
-    PrivateAlgorithm, Target, budget, check_flags, check_non_private, float_kind, noise_mode,
-};
+use crate::args::{self, FileName, GlobalArgs, TrainArgs};
+use crate::commands::train::{PrivateAlgorithm, Target, budget, check_flags, check_non_private};
 use crate::failure::Failure;
 use crate::input::{InputConfig, check_distinct, check_stdin, conflict};
 use crate::limit;
@@ -94,15 +92,10 @@ impl NetworkConfig {
             model: model.clone(),
             images,
             start_seed: args.start_seed.unwrap_or(1),
-            views: match args.views.unwrap_or_default() {
-                ImageViews::One => Views::One,
-                ImageViews::Shifts => Views::Shifts,
-                ImageViews::Flip => Views::Flip,
-                ImageViews::ShiftsAndFlip => Views::ShiftsAndFlip,
-            },
+            views: args.views.unwrap_or_default(),
             privacy,
             settings,
-            float: args.float.map_or(FloatKind::F32, float_kind),
+            float: args.float.unwrap_or(FloatKind::F32),
             out,
             dry_run: args.dry_run.then_some(args.n),
             progress: global.progress,
@@ -150,7 +143,7 @@ fn privacy(args: &TrainArgs) -> Result<Option<Privacy>, Failure> {
     let relation = PrivateAlgorithm(usual.unwrap_or(algorithm)).relation(relation)?;
     let delta_is_suggested = args.delta.is_none();
     let budget = budget(args, delta_is_suggested)?;
-    Ok(Some(Privacy { algorithm, budget, delta_is_suggested, relation, noise: noise_mode(args.noise) }))
+    Ok(Some(Privacy { algorithm, budget, delta_is_suggested, relation, noise: args.noise.unwrap_or(NoiseMode::Exact) }))
 }
 
 /// Rejects the flags of other models.

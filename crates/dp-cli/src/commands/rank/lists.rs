@@ -11,7 +11,7 @@ use dp_data::{DataError, Workers};
 use dp_rank::QueryLists;
 use dp_rank::read::{Column, CsvColumns, ListOptions, Problem, ReadError, SplitLists, load_csv, load_letor};
 
-use crate::args::{FileName, GlobalArgs, ListFormat, ListsArgs, SplitListsArg};
+use crate::args::{FileName, GlobalArgs, ListFormat, ListsArgs};
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::{Repeatable, check_distinct, check_stdin, conflict, csv_options, meaningless, missing};
@@ -63,10 +63,6 @@ impl ListsConfig {
         check_stdin(&streams)?;
         let paths: Vec<_> = files.iter().map(|file| (flag, Path::new(file))).collect();
         check_distinct(&paths)?;
-        let split_lists = match args.split_lists {
-            SplitListsArg::Refuse => SplitLists::Refuse,
-            SplitListsArg::Join => SplitLists::Join,
-        };
         if args.query.is_some() && args.query == args.label {
             return Err(conflict("--label", "--query and --label name the same column"));
         }
@@ -76,7 +72,7 @@ impl ListsConfig {
             query: args.query.clone(),
             label: args.label.clone(),
             csv: csv_options(&args.text)?,
-            split_lists,
+            split_lists: args.split_lists,
             progress: global.progress,
             workers: global.workers(),
         })

@@ -7,13 +7,10 @@ use dp_accountant::{Delta, Epsilon};
 use dp_optim::Error;
 use dp_optim::recipes::Budget;
 use dp_rank::ranking::LARGEST_GRADE;
-use dp_rank::spectral::Normalise;
 use dp_rank::train::Protected;
 
 use super::lists::Declared;
-use crate::args::{
-    Adjacency, RankLoss, RankModel, RankModelArgs, RankNormalise, RankPrivacyArgs, RankProtect, RankScaling, refused,
-};
+use crate::args::{Adjacency, RankLoss, RankModel, RankModelArgs, RankPrivacyArgs, RankProtect, RankScaling, refused};
 use crate::commands::train::refusal;
 use crate::failure::Failure;
 use crate::input::{conflict, meaningless, missing};
@@ -55,10 +52,7 @@ impl Settings {
             step: model.step,
             batch_size: model.batch_size,
             updates: Some(model.updates),
-            normalise: model.normalise.map(|when| match when {
-                RankNormalise::Always => Normalise::Always,
-                RankNormalise::AboveOne => Normalise::AboveOne,
-            }),
+            normalise: model.normalise,
             public_scaling: model.scaling == RankScaling::Public,
             thin: model.thin,
         };
@@ -101,7 +95,7 @@ fn scorer(model: &RankModelArgs) -> Result<ScorerShape, Failure> {
     match model.model {
         RankModel::Mlp => Ok(ScorerShape::Mlp {
             hidden: model.hidden.map_or(Ok(ScorerShape::HIDDEN), |hidden| bounded("--hidden", hidden))?,
-            activation: model.activation.map(Into::into).unwrap_or_default(),
+            activation: model.activation.unwrap_or_default(),
         }),
         RankModel::Linear => {
             let flags = [("--hidden", model.hidden.is_some()), ("--activation", model.activation.is_some())];

@@ -9,7 +9,7 @@ use dp_accountant::certificate::NoiseMode;
 use dp_accountant::guarantee::Unit;
 use dp_data::Workers;
 use dp_data::encode::{Encoding, FeatureMap, FourierFeatures, PROJECTION_SEEDS, RowNorm};
-use dp_data::schema::{Label, LabelKind, Scale};
+use dp_data::schema::{Label, LabelKind};
 use dp_data::spool::{Room, SpoolOptions};
 use dp_losses::LossKind;
 use dp_optim::FloatKind;
@@ -20,7 +20,7 @@ use dp_optim::recipes::{Budget, Share};
 use super::algorithm::check_flags;
 use super::knowledge::{Knowledge, knowledge};
 use super::loss::AskedLoss;
-use super::privacy::{Method, is_suggested, method, noise_mode};
+use super::privacy::{Method, is_suggested, method};
 use super::target::Target;
 use super::tuning::{Tuning, Way};
 use crate::args::{self, Format, GlobalArgs, TrainArgs, TuneArgs};
@@ -229,8 +229,8 @@ impl TrainConfig {
             delta_is_suggested: is_suggested(args),
             anyway: args.anyway,
             unit,
-            noise: noise_mode(args.noise),
-            float: args.float.map_or(FloatKind::F64, float_kind),
+            noise: args.noise.unwrap_or(NoiseMode::Exact),
+            float: args.float.unwrap_or_default(),
             seed: args.seed,
             limit: args.limit,
             out,
@@ -372,7 +372,7 @@ fn check_sums(args: &TrainArgs, input: &InputConfig, tuned: bool) -> Result<(), 
     if tuned {
         return refused("settings are chosen by trainings on rows: name them, or omit --sums");
     }
-    if args.float == Some(args::Float::F32) {
+    if args.float == Some(FloatKind::F32) {
         return refused("engines compute in double precision: omit --float f32, or --sums");
     }
     Ok(())
@@ -418,20 +418,7 @@ fn one_vs_all(args: &TrainArgs) -> Result<Option<OneVsAll>, Failure> {
         return Err(conflict("--one-vs-all", "--one-vs-all says how models share a budget, and there is none")
             .help("omit --one-vs-all, or choose a private --algorithm"));
     }
-    let share = match share {
-        args::Share::Joint => Share::Joint,
-        args::Share::Composed => Share::Composed,
-        args::Share::Split => Share::Split,
-    };
     Ok(Some(OneVsAll { share, classes: 2 }))
-}
-
-/// Returns the floating-point type as typed.
-pub(in crate::commands) fn float_kind(float: args::Float) -> FloatKind {
-    match float {
-        args::Float::F64 => FloatKind::F64,
-        args::Float::F32 => FloatKind::F32,
-    }
 }
 
 fn public_seed(flag: &str, seed: u64) -> Result<u64, Failure> {
@@ -470,12 +457,8 @@ fn fourier(args: &TrainArgs) -> Result<Option<FourierFeatures>, Failure> {
 }
 
 fn encoding(args: &TrainArgs, format: Format, fourier: Option<FourierFeatures>) -> Result<Encoding, Failure> {
-    let row_norm = args.row_norm.map(|row_norm| match row_norm {
-        args::RowNorm::Clip => RowNorm::Clip,
-        args::RowNorm::Unit => RowNorm::Unit,
-    });
     let with_functions = |encoding: Encoding| Encoding { map: feature_map(args), fourier, ..encoding };
-    match (format.is_table(), args.scale, row_norm) {
+    match (format.is_table(), args.scale, args.row_norm) {
         (true, args::Scale::UnitRows, None) => Ok(with_functions(Encoding::UNIT_ROWS)),
         (true, args::Scale::UnitRows, Some(_)) => {
             Err(conflict("--row-norm", "--scale unit-rows makes every row of norm 1 already")
@@ -497,11 +480,6 @@ fn feature_map(args: &TrainArgs) -> FeatureMap {
         None | Some(args::Curves::None) => (0, false),
         Some(args::Curves::Cosines { number, pairs }) => (number, pairs),
     };
-    let scale = match args.coordinate {
-        Some(args::Coordinate::Linear) => Scale::Linear,
-        Some(args::Coordinate::Log) => Scale::Log,
-        Some(args::Coordinate::ByRange) => Scale::ByRange,
-        None => FeatureMap::curves(cosines).scale,
-    };
+    let scale = args.coordinate.unwrap_or(FeatureMap::curves(cosines).scale);
     FeatureMap { scale, cosines, pairs }
 }

@@ -33,9 +33,8 @@ pub use tuning::{Chosen, Tuning, Way};
 pub use privacy::Method;
 pub use target::Target;
 
-pub(super) use config::float_kind;
 pub(super) use outcome::percent;
-pub(super) use privacy::{budget, check_non_private, noise_mode};
+pub(super) use privacy::{budget, check_non_private};
 pub(super) use refusal::refusal;
 pub(super) use training::{check_room, secret};
 

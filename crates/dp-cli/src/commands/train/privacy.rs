@@ -1,7 +1,6 @@
 //! The algorithm and its privacy budget, as flags say them.
 
 use dp::training::LARGEST_SUGGESTED_DELTA;
-use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{Delta, Epsilon};
 use dp_optim::recipes::Budget;
 
@@ -24,14 +23,6 @@ pub enum Method {
     },
     /// The non-private baseline.
     NonPrivate,
-}
-
-/// Returns the noise mode as typed.
-pub(in crate::commands) fn noise_mode(noise: Option<args::Noise>) -> NoiseMode {
-    match noise.unwrap_or_default() {
-        args::Noise::Exact => NoiseMode::Exact,
-        args::Noise::Rounded => NoiseMode::Rounded,
-    }
 }
 
 /// Returns the requested budget; until the number of records is known, with a usual delta if it follows from that.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
-use dp::training::{Choice, ChoiceMethod, LARGEST_SUGGESTED_DELTA, Records, TrialLaw};
+use dp::training::{Choice, ChoiceMethod, LARGEST_SUGGESTED_DELTA, Records};
 use dp::verify::TUNED_SETTINGS;
 use dp::wording::one_line;
 use dp_accountant::Delta;
@@ -25,7 +25,7 @@ use serde::Serialize;
 
 use super::config::TrainConfig;
 use super::refusal::refusal;
-use crate::args::{self, FormArgs, TuneArgs, TuningMethod, word};
+use crate::args::{FormArgs, TuneArgs, TuningMethod, word};
 use crate::failure::Failure;
 use crate::input::{InputConfig, conflict, meaningless, missing};
 use crate::output::Console;
@@ -132,11 +132,7 @@ impl Tuning {
 }
 
 fn random_stopping(args: &TuneArgs, combinations: usize, delta: f64) -> Result<ChoiceMethod, Failure> {
-    let law = match args.trial_law.unwrap_or_default() {
-        args::TrialLaw::Logarithmic => TrialLaw::Logarithmic,
-        args::TrialLaw::Geometric => TrialLaw::Geometric,
-        args::TrialLaw::Poisson => TrialLaw::Poisson,
-    };
+    let law = args.trial_law.unwrap_or_default();
     // A delta out of range is refused with the other flags.
     let delta = Delta::new(delta).or(Delta::new(LARGEST_SUGGESTED_DELTA)).map_err(|error| refusal(&error.into()))?;
     ChoiceMethod::random_stopping(law, args.trials, combinations, delta).map_err(|error| match error {
