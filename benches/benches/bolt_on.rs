@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use benches::ratio::best_of;
 use criterion::{BenchmarkId, Criterion};
-use dp_accountant::{Delta, Epsilon, ReplaceOne};
+use dp_accountant::ReplaceOne;
 use dp_data::Examples;
 use dp_losses::LossKind;
 use dp_mechanisms::{OsSeeded, SeededRng};
@@ -77,7 +77,7 @@ fn source(sparse: bool) -> Option<MemorySource<f64>> {
 }
 
 fn private(case: &Case, source: &mut MemorySource<f64>) -> Result<f64, Error> {
-    let budget = Budget { epsilon: Epsilon::new(0.5)?, delta: Delta::new(case.delta)? };
+    let budget = Budget::new(0.5, case.delta)?;
     let recipe = match case.algorithm {
         Convexity::Convex => BoltOn::convex(LossKind::Logistic),
         Convexity::StronglyConvex => BoltOn::strongly_convex(LossKind::Logistic, LAMBDA),

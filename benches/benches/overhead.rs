@@ -17,7 +17,7 @@ use std::io::Write;
 use benches::ratio::best_of;
 use criterion::{BenchmarkId, Criterion};
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne};
+use dp_accountant::{EventLog, ReplaceOne};
 use dp_data::read::{CsvOptions, Input};
 use dp_data::spool::{Held, Room};
 use dp_data::{
@@ -49,7 +49,7 @@ const STEP: Schedule = Schedule::Constant { step: 0.01 };
 const TURNS: usize = 9;
 
 fn budget() -> Result<Budget, Error> {
-    Ok(Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? })
+    Ok(Budget::new(1.0, 1e-6)?)
 }
 
 /// One pass without privacy.

@@ -16,7 +16,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use benches::cross_validation::{Table, folds, mean_and_error};
-use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_data::Encoding;
 use dp_losses::LossKind;
 use dp_mechanisms::SeededRng;
@@ -86,7 +86,7 @@ fn report(path: &str, table: &Table, options: &Options) -> Result<(), Box<dyn Er
         for pure in [true, false] {
             let n_train = (n - n.div_ceil(5)) as u64;
             let delta = if pure { 0.0 } else { (n_train as f64).powi(-2) };
-            let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
+            let budget = Budget::new(epsilon, delta)?;
             let start = Instant::now();
             let mut cells = Vec::new();
             for algorithm in [Convexity::Convex, Convexity::StronglyConvex] {

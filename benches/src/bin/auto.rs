@@ -18,7 +18,7 @@
 use std::error::Error;
 
 use benches::cross_validation::{Fold, Table, folds, mean_and_error, quality};
-use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_data::encode::LibsvmFormat;
 use dp_data::read::{Input, load_libsvm};
 use dp_data::{Encoding, Examples};
@@ -154,7 +154,7 @@ fn report(task: &Task, options: &Options) -> Result<(), Box<dyn Error>> {
         let plain = mean_over(&folds, options.seeds.min(5), |fold, _| without_privacy(loss, fold))?;
         for &epsilon in &options.epsilons {
             for &delta in &options.deltas {
-                let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
+                let budget = Budget::new(epsilon, delta)?;
                 let mut found = Vec::new();
                 let candidates = candidates(loss, options);
                 for (_, candidate) in &candidates {

@@ -22,7 +22,7 @@ use std::error::Error;
 
 use benches::cross_validation::{mean_and_error, quality, score};
 use dp::metrics::ScoredLabels;
-use dp_accountant::{AdjacencyKind, Delta, Epsilon, ZeroOut};
+use dp_accountant::{AdjacencyKind, Epsilon, ZeroOut};
 use dp_data::draft::{DraftOptions, draft};
 use dp_data::encode::{Encoder, FeatureMap, FourierFeatures};
 use dp_data::read::{CsvOptions, Input, load_coordinates};
@@ -201,7 +201,7 @@ fn report(file: &File, options: &Options, cells: &mut Vec<Cell>) -> Result<(), B
     let n = coordinates.len().min(options.rows);
     for &epsilon in &options.epsilons {
         for &delta in &options.deltas {
-            let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
+            let budget = Budget::new(epsilon, delta)?;
             let mut cell = Cell::new();
             for NamedMap { name: map_name, map, fourier, tried } in &options.maps {
                 if options.base_rate && tried.is_some() {

@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use benches::cross_validation::mean_and_error;
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{Delta, Epsilon, ReplaceOne, gaussian};
+use dp_accountant::{ReplaceOne, gaussian};
 use dp_data::Examples;
 use dp_losses::LossKind;
 use dp_mechanisms::SeededRng;
@@ -155,7 +155,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     if !records.contains(&most) {
         records.push(most);
     }
-    let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+    let budget = Budget::new(1.0, 1e-6)?;
     let rho = 1.0 / gaussian::noise_multiplier(budget.epsilon, budget.delta)?.get();
     println!("epsilon 1, delta 1e-6 (rho {rho:.4}), D = {DISTANCE}, L = 1, {seeds} seeds, noise rounded\n");
     for loss in [LossKind::Logistic, LossKind::Absolute] {

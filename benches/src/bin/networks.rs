@@ -21,7 +21,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{AdjacencyKind, Delta, Epsilon, ZeroOut};
+use dp_accountant::{AdjacencyKind, ZeroOut};
 use dp_data::images::Shape;
 use dp_data::read::{ImageOptions, Input, load_image_bytes};
 use dp_data::{Images, Workers};
@@ -158,7 +158,7 @@ fn of_network<F: Float>(name: &str, batch: u64, data: &Images, threads: usize, r
         float,
         ..ModelSgd::new(norm)
     };
-    let budget = Budget { epsilon: Epsilon::new(2.0)?, delta: Delta::new(1e-5)? };
+    let budget = Budget::new(2.0, 1e-5)?;
     for _ in 0..rounds.min(3) {
         let control = |workers| Control { workers, ..Control::default() };
         let gradient = PlainGradient::new(&network, batch as usize);
@@ -273,8 +273,7 @@ fn accuracy<F: Float>(options: &Options, float: FloatKind) -> Outcome<()> {
     let workers = Workers::new(options.number::<usize>("threads", "2")?.try_into()?);
     println!("network,float,epsilon,seed,noise multiplier,steps,accuracy,seconds");
     for epsilon in options.text("epsilons", "1,2,4,8").split(',') {
-        let budget =
-            Budget { epsilon: Epsilon::new(epsilon.parse()?)?, delta: Delta::new(options.number("delta", "1e-5")?)? };
+        let budget = Budget::new(epsilon.parse()?, options.number("delta", "1e-5")?)?;
         let (noise_mode, relation) = (NoiseMode::Exact, AdjacencyKind::ZeroOut);
         let request = ModelRequest { settings: &settings, n, microbatch, float, noise_mode, budget, relation };
         let recipe = request.build(algorithm)?;

@@ -14,7 +14,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use benches::cross_validation::Table;
-use dp_accountant::{Delta, Epsilon, ZeroOut};
+use dp_accountant::ZeroOut;
 use dp_data::{Block, Description, Encoding, PassRequest, RowSource, RowStream, SourceError};
 use dp_losses::LossKind;
 use dp_mechanisms::SeededRng;
@@ -58,7 +58,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let table = Table::load(path, label, positive, &drop, Encoding::default())?;
     let (n, dim) = (table.examples.len() as u64, table.examples.dim() as u64);
-    let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
+    let budget = Budget::new(epsilon, delta)?;
     println!("{path}: {n} rows, {dim} features, epsilon {epsilon}, delta {delta}");
     let defaults = Defaults::new(LossKind::Logistic, n, dim, budget, dp_accountant::AdjacencyKind::ZeroOut)?;
     let recipes = [

@@ -16,7 +16,7 @@
 use std::error::Error;
 
 use benches::cross_validation::{Table, folds, mean_and_error};
-use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne};
+use dp_accountant::{AdjacencyKind, ReplaceOne};
 use dp_data::{Encoding, Examples};
 use dp_losses::LossKind;
 use dp_mechanisms::SeededRng;
@@ -80,7 +80,7 @@ fn row(table: &Table, epsilon: f64, repeats: u64) -> Result<String, Box<dyn Erro
         for (fold, (train, test)) in folds(&table.examples)?.into_iter().enumerate() {
             let (n, dim) = (train.len() as u64, train.dim() as u64);
             let delta = (n as f64).powi(-2);
-            let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
+            let budget = Budget::new(epsilon, delta)?;
             let rng = &mut SeededRng::new(1 + 5 * repeat + fold as u64);
             let mut accuracy = |recipe: &AnyRecipe, train: &Examples<f64>| -> Result<f64, Box<dyn Error>> {
                 let plan = recipe.plan_copies::<ReplaceOne>(train.len() as u64, dim, budget, 1)?;

@@ -13,7 +13,7 @@
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, DpEvent, EventLog, ReplaceOne, ZeroOut};
 use dp_audit::Auditor;
 use dp_audit_recipes::black_box::{DIM, Pairs, Target};
 use dp_data::{Block, Examples, RowSource};
@@ -188,7 +188,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut source = MemorySource::new(Examples::dense(rows.concat(), labels.clone(), 2)?, 1.0, 1.0);
 
     let recipe = DpAdaGrad { loss: LossKind::Logistic, clipping: 0.5, batch_size: 500, steps: 400, step: 0.5 };
-    let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+    let budget = Budget::new(1.0, 1e-6)?;
     let plan = recipe.plan::<ReplaceOne>(n as u64, 2, budget)?;
     println!("{}, epsilon {:.4}", plan.run().summary().text, plan.reached().epsilon);
     let trained = plan.train::<f64>(&mut source, &mut OsSeeded::new()?, &mut Control::default())?;

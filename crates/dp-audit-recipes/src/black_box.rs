@@ -160,14 +160,14 @@ impl Target {
     ///
     /// # Examples
     /// ```
-    /// use dp_accountant::{AdjacencyKind, Delta, Epsilon};
+    /// use dp_accountant::AdjacencyKind;
     /// use dp_audit::{Auditor, Verdict};
     /// use dp_losses::LossKind;
     /// use dp_audit_recipes::black_box::{Pairs, Target};
     /// use dp_optim::recipes::{AnyRecipe, BoltOn, Budget};
     ///
     /// let recipe = AnyRecipe::from(BoltOn::strongly_convex(LossKind::Logistic, 0.1));
-    /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-3)? };
+    /// let budget = Budget::new(1.0, 1e-3)?;
     /// let pairs = Pairs::new(AdjacencyKind::ReplaceOne, 2)?;
     /// let pair = &pairs.all()[0];
     /// let target = Target::new(&recipe, AdjacencyKind::ReplaceOne, budget, pair.n(), 2)?;

@@ -58,8 +58,8 @@ mod tests;
 
 pub use canary::{Canary, Record, Search};
 
+use dp_accountant::AdjacencyKind;
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{AdjacencyKind, Delta, Epsilon};
 use dp_audit::Subject;
 use dp_losses::{HuberSvm, LossKind};
 
@@ -102,7 +102,7 @@ pub struct Parameters {
 
 impl Parameters {
     fn budget(&self) -> Result<Budget, Error> {
-        Ok(Budget { epsilon: Epsilon::new(self.epsilon)?, delta: Delta::new(self.delta)? })
+        Ok(Budget::new(self.epsilon, self.delta)?)
     }
 
     /// Returns the audited noise modes.

@@ -23,7 +23,6 @@ pub mod black_box;
 use crate::scored::scored;
 use crate::{Audited, Distance, Parameters, Setting, mode_name};
 use dp_accountant::certificate::Derivation as _;
-use dp_accountant::{Delta, Epsilon};
 use dp_audit::{Claim, Side};
 use dp_mechanisms::SeededRng;
 use dp_optim::recipes::Budget;
@@ -216,7 +215,7 @@ fn build<P: Protect>(
     let &Parameters { n, passes, batch_size, pairs, .. } = parameters;
     let dim = usize::try_from(parameters.dim).unwrap_or(usize::MAX);
     let scorer = Linear::new(dim)?;
-    let budget = Budget { epsilon: Epsilon::new(parameters.epsilon)?, delta: Delta::new(parameters.delta)? };
+    let budget = Budget::new(parameters.epsilon, parameters.delta)?;
     let updates = passes.saturating_mul(n.checked_div(batch_size).unwrap_or(0).max(1));
     let mut all = Vec::new();
     for noise_mode in parameters.modes() {

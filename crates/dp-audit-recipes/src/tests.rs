@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use dp_accountant::Delta;
 use dp_audit::Side;
 use dp_losses::LossKind;
 use dp_mechanisms::SeededRng;

@@ -11,7 +11,7 @@ use crate::mechanism::{Mechanism, PrivacyEvent};
 use crate::released::Released;
 use crate::rng::ReleaseRng;
 use crate::scores::Scores;
-use crate::selection::Selection;
+use crate::selection::{Selection, selection_methods};
 use crate::sensitivity::{LInf, LInfSensitivity};
 
 /// Selects the candidate whose score with Laplace noise is largest.
@@ -56,47 +56,9 @@ use crate::sensitivity::{LInf, LInfSensitivity};
 #[cfg_attr(feature = "serde", serde(transparent, bound = ""))]
 pub struct NoisyMax<A: Adjacency>(Selection<A>);
 
+selection_methods!(NoisyMax, "halves the noise.", "of pure differential privacy.");
+
 impl<A: Adjacency> NoisyMax<A> {
-    /// Creates the mechanism for scores that may change in different directions.
-    ///
-    /// # Errors
-    /// [`Error::ScaleOverflow`] for noise beyond the integers of the lattice, which no valid [`Epsilon`] requires.
-    pub fn new(sensitivity: LInfSensitivity<A>, epsilon: Epsilon) -> Result<Self, Error> {
-        Selection::new(sensitivity, epsilon, false).map(Self)
-    }
-
-    /// Declares that between neighbours all scores change in the same direction, as counts under add/remove do, and halves the
-    /// noise.
-    ///
-    /// # Privacy
-    /// The declaration is recorded in the log with each release. Under replace-one counts do not satisfy it.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
-    pub fn monotonic(self) -> Result<Self, Error> {
-        self.0.monotonic().map(Self)
-    }
-
-    /// Returns the largest accepted change of a score.
-    pub fn sensitivity(&self) -> LInfSensitivity<A> {
-        self.0.sensitivity()
-    }
-
-    /// Returns the stated epsilon of pure differential privacy.
-    pub fn epsilon(&self) -> Epsilon {
-        self.0.epsilon()
-    }
-
-    /// Returns whether scores are declared to change in the same direction.
-    pub fn is_monotonic(&self) -> bool {
-        self.0.is_monotonic()
-    }
-
-    /// Returns the noise mode, which is always exact.
-    pub fn noise_mode(&self) -> NoiseMode {
-        NoiseMode::Exact
-    }
-
     /// Returns the probability of each candidate, to about 10 digits, in time quadratic in their number.
     ///
     /// # Privacy

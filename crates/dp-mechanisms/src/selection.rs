@@ -120,6 +120,55 @@ impl<A: Adjacency> Selection<A> {
     }
 }
 
+/// Defines the methods that selection mechanisms have in common; the texts end sentences of their documentation.
+macro_rules! selection_methods {
+    ($Mechanism:ident, $monotonic:literal, $epsilon:literal) => {
+        impl<A: Adjacency> $Mechanism<A> {
+            /// Creates the mechanism for scores that may change in different directions.
+            ///
+            /// # Errors
+            /// [`Error::ScaleOverflow`] for noise beyond the integers of the lattice, which no valid [`Epsilon`] requires.
+            pub fn new(sensitivity: LInfSensitivity<A>, epsilon: Epsilon) -> Result<Self, Error> {
+                Selection::new(sensitivity, epsilon, false).map(Self)
+            }
+
+            /// Declares that between neighbours all scores change in the same direction, as counts under add/remove do, and
+            #[doc = $monotonic]
+            ///
+            /// # Privacy
+            /// The declaration is recorded in the log with each release. Under replace-one counts do not satisfy it.
+            ///
+            /// # Errors
+            /// As [`new`](Self::new).
+            pub fn monotonic(self) -> Result<Self, Error> {
+                self.0.monotonic().map(Self)
+            }
+
+            /// Returns the largest accepted change of a score.
+            pub fn sensitivity(&self) -> LInfSensitivity<A> {
+                self.0.sensitivity()
+            }
+
+            /// Returns the stated epsilon
+            #[doc = $epsilon]
+            pub fn epsilon(&self) -> Epsilon {
+                self.0.epsilon()
+            }
+
+            /// Returns whether scores are declared to change in the same direction.
+            pub fn is_monotonic(&self) -> bool {
+                self.0.is_monotonic()
+            }
+
+            /// Returns the noise mode, which is always exact.
+            pub fn noise_mode(&self) -> NoiseMode {
+                NoiseMode::Exact
+            }
+        }
+    };
+}
+pub(crate) use selection_methods;
+
 #[cfg(feature = "serde")]
 mod record;
 #[cfg(feature = "serde")]

@@ -1,6 +1,6 @@
 //! The memory of a private training: counted allocations, which do not grow with the batch.
 
-use dp_accountant::{Delta, Epsilon, ZeroOut};
+use dp_accountant::ZeroOut;
 use dp_data::images::Shape;
 use dp_data::{Images, Workers};
 use dp_losses::Model as _;
@@ -20,7 +20,7 @@ fn peak(images: &Images, batch_size: u64, threads: usize) -> usize {
     let network = Network::<f32, _>::new(architecture, Pixels::new(Scaling::Unit)).unwrap();
     let norm = ClippingNorm::new(0.1).unwrap();
     let recipe = ModelSgd { batch_size, steps: 2, microbatch: 128, ..ModelSgd::new(norm) };
-    let budget = Budget { epsilon: Epsilon::new(2.0).unwrap(), delta: Delta::new(1e-5).unwrap() };
+    let budget = Budget::new(2.0, 1e-5).unwrap();
     let plan = recipe.plan::<ZeroOut>(60_000, network.parameters() as u64, budget).unwrap();
     let mut control = Control { workers: Workers::new(threads.try_into().unwrap()), ..Control::default() };
     let mut rng = OsSeeded::new().unwrap();

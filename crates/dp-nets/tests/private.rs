@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{ReplaceOne, ZeroOut};
 use dp_data::images::Shape;
 use dp_data::{Images, Samples, Workers};
 use dp_losses::{ChoosesFrom, Model};
@@ -56,7 +56,7 @@ fn with_views<F: Float>(views: Views) -> Network<F, Pixels<F>> {
 }
 
 fn budget(epsilon: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-5).unwrap() }
+    Budget::new(epsilon, 1e-5).unwrap()
 }
 
 fn recipe(clipping: GradientClipping) -> ModelSgd {

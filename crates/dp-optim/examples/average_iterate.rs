@@ -10,7 +10,7 @@
 //! ```
 #![allow(clippy::print_stdout)]
 
-use dp_accountant::{Delta, Epsilon, ReplaceOne};
+use dp_accountant::ReplaceOne;
 use dp_data::Examples;
 use dp_losses::{HuberSvm, LossKind};
 use dp_mechanisms::SeededRng;
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // In a ball this small every margin is on the linear part of the loss: the gradient is -y x.
         ..Pnsgd::new(LossKind::HuberSvm(HuberSvm::USUAL))
     };
-    let budget = Budget { epsilon: Epsilon::new(2.0)?, delta: Delta::new(1e-6)? };
+    let budget = Budget::new(2.0, 1e-6)?;
     let plan = recipe.plan::<ReplaceOne>(n, 1, budget)?;
     println!("claimed for the last iterate: epsilon {:.3} at delta 1e-6", plan.reached().epsilon);
 

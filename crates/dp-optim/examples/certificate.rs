@@ -9,8 +9,8 @@
 use dp_optim::recipes::Recipe;
 use std::collections::BTreeMap;
 
+use dp_accountant::ZeroOut;
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{Delta, Epsilon, ZeroOut};
 use dp_data::Examples;
 use dp_losses::LossKind;
 use dp_mechanisms::{OsSeeded, SeededRng};
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Plan before any data: the guarantee follows from public parameters alone.
     let recipe = BoltOn::strongly_convex(LossKind::Logistic, 1e-3);
-    let budget = Budget { epsilon: Epsilon::new(0.5)?, delta: Delta::new(1e-9)? };
+    let budget = Budget::new(0.5, 1e-9)?;
     let plan = recipe.plan::<ZeroOut>(n as u64, dim as u64, budget)?;
     println!("sensitivity {:.3e}, noise {:.3e}", plan.run().sensitivity(), plan.run().noise_norm());
 

@@ -10,8 +10,8 @@
 
 #![allow(clippy::print_stdout)]
 
+use dp_accountant::ReplaceOne;
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{Delta, Epsilon, ReplaceOne};
 use dp_data::Examples;
 use dp_losses::{CustomLoss, LossKind, RegisteredLoss};
 use dp_mechanisms::{OsSeeded, SeededRng};
@@ -71,7 +71,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut source = MemorySource::new(Examples::dense(rows.clone(), targets.clone(), 2)?, 1.0, 1.0);
 
     // Half of the budget for each end of the interval.
-    let budget = Budget { epsilon: Epsilon::new(0.5)?, delta: Delta::new(1e-6)? };
+    let budget = Budget::new(0.5, 1e-6)?;
     let mut ends = Vec::new();
     for loss in [&LOWER, &UPPER] {
         let loss = LossKind::Custom(RegisteredLoss::new(loss)?);

@@ -156,12 +156,12 @@ pub const COST_FACTOR: f64 = 3.0;
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{AdjacencyKind, Delta, Epsilon, ZeroOut};
+/// use dp_accountant::{AdjacencyKind, ZeroOut};
 /// use dp_losses::LossKind;
 /// use dp_optim::Auto;
 /// use dp_optim::recipes::{AnyRecipe, Budget, Planned, Recipe};
 ///
-/// let budget = Budget { epsilon: Epsilon::new(0.4)?, delta: Delta::new(1e-8)? };
+/// let budget = Budget::new(0.4, 1e-8)?;
 /// let choice = Auto::new(LossKind::Logistic).choose(40_000, 100, budget, AdjacencyKind::ZeroOut)?;
 /// let AnyRecipe::ObjPert(recipe) = &choice.recipe else { panic!("{choice:?}") };
 /// assert_eq!(recipe.centre_share, 0.1);

@@ -55,11 +55,6 @@ pub enum Averaging {
 }
 
 impl Averaging {
-    /// Returns the suffix of the `⌈ln T⌉` last iterates, at least one: its sensitivity is close to the last iterate's.
-    pub fn logarithmic_suffix(updates: u64) -> Self {
-        Self::Suffix { updates: ((updates as f64).ln().ceil() as u64).max(1) }
-    }
-
     /// Checks the parameters for a run of `updates` updates.
     ///
     /// # Errors
@@ -221,7 +216,7 @@ mod tests {
             (Averaging::Polynomial, 7),
             (Averaging::Exponential { decay: 0.5 }, 7),
             (Averaging::Exponential { decay: 0.9999 }, 7),
-            (Averaging::logarithmic_suffix(1000), 1000),
+            (Averaging::Suffix { updates: 7 }, 1000),
         ] {
             let weights = averaging.prepare(updates).unwrap();
             let sum: f64 = (1..=updates).map(|t| weights.at(t)).sum();
@@ -230,7 +225,6 @@ mod tests {
         }
         assert!(Averaging::Last.prepare(5).unwrap().is_last());
         assert!(!Averaging::Uniform.prepare(5).unwrap().is_last());
-        assert_eq!(Averaging::logarithmic_suffix(1000), Averaging::Suffix { updates: 7 });
     }
 
     #[test]

@@ -5,13 +5,13 @@
 //!
 //! # Examples
 //! ```
-//! use dp_accountant::{AdjacencyKind, Delta, Epsilon, ZeroOut};
+//! use dp_accountant::{AdjacencyKind, ZeroOut};
 //! use dp_losses::LossKind;
 //! use dp_optim::catalogue::{self, Request, Settings};
 //! use dp_optim::recipes::{Budget, Planned, Recipe};
 //!
 //! let settings = Settings { batch_size: Some(200), ..Settings::default() };
-//! let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+//! let budget = Budget::new(1.0, 1e-6)?;
 //! let request = Request::new(&settings, LossKind::Logistic, budget, AdjacencyKind::ZeroOut, 10_000, 20);
 //! let dp_sgd = catalogue::find("dp-sgd").ok_or("no such algorithm")?;
 //! let plan = dp_sgd.build(&request)?.recipe.plan::<ZeroOut>(10_000, 20, budget)?;
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn every_recipe_with_a_certified_minimiser_is_said_to_take_data_dependent_time() {
         let settings = Settings::default();
-        let budget = Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() };
+        let budget = Budget::new(1.0, 1e-6).unwrap();
         let mut certified = 0;
         for entry in ALGORITHMS {
             for n in [100, 10_000, 1 << 20] {
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn what_an_algorithm_does_not_take_is_refused_by_name() {
         let settings = Settings { bands: Some(3), ..Settings::default() };
-        let budget = Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() };
+        let budget = Budget::new(1.0, 1e-6).unwrap();
         let request = Request::new(&settings, LossKind::Logistic, budget, AdjacencyKind::ZeroOut, 1000, 3);
         for entry in ALGORITHMS {
             let refused = matches!(entry.build(&request), Err(Error::Setting { name: "bands", .. }));

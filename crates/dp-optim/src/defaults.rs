@@ -215,15 +215,11 @@ impl Defaults {
 
 #[cfg(test)]
 mod tests {
-    use crate::recipes::recipe::Recipe;
-    use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
+    use dp_accountant::{ReplaceOne, ZeroOut};
     use proptest::prelude::*;
 
     use super::*;
-
-    fn budget(epsilon: f64, delta: f64) -> Budget {
-        Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-    }
+    use crate::recipes::{Recipe, budget};
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]

@@ -59,12 +59,12 @@ impl ModelTerms {
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_accountant::ReplaceOne;
 /// use dp_losses::LossKind;
 /// use dp_optim::DerivesModel;
 /// use dp_optim::recipes::{BoltOn, Budget, Planned, Recipe};
 ///
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let budget = Budget::new(1.0, 1e-6)?;
 /// let plan = BoltOn::strongly_convex(LossKind::Logistic, 0.01).plan::<ReplaceOne>(10_000, 50, budget)?;
 /// let noise = plan.derivation().weight_noise().ok_or("noise elsewhere")?;
 /// assert!(noise.std_dev() > 0.05 && noise.std_dev() < 0.1);

@@ -69,6 +69,8 @@ pub use pnsgd::Pnsgd;
 pub use priv_gene::PrivGene;
 pub use problem::{Admitted, Problem, Setting};
 pub use promise::Promise;
+#[cfg(test)]
+pub(crate) use recipe::budget;
 pub use recipe::{Budget, DerivationOf, Nesting, Planned, Recipe, RecordAdjacency, Summary, least_scale};
 pub use rsgd_ar::{PassSteps, RsgdAr};
 pub use scs13::Scs13;

@@ -10,7 +10,6 @@ use std::error::Error;
 use std::io::Write;
 use std::time::Instant;
 
-use dp_accountant::{Delta, Epsilon};
 use dp_data::read::Input;
 use dp_mechanisms::SeededRng;
 use dp_optim::recipes::Budget;
@@ -119,7 +118,7 @@ fn private<S: Start>(
     normalise: Option<Normalise>,
     epsilon: f64,
 ) -> Result<(), Box<dyn Error>> {
-    let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(1e-4)? };
+    let budget = Budget::new(epsilon, 1e-4)?;
     let usual = PrivateRanking::for_epsilon(loss, budget.epsilon);
     let recipe = PrivateRanking { descent: Descent { normalise, ..usual.descent }, ..usual };
     row(out, folds, name, &epsilon.to_string(), scorer, |train, seed| {

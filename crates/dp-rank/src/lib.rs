@@ -21,7 +21,6 @@
 //! # Examples
 //! A private ranker:
 //! ```
-//! use dp_accountant::{Delta, Epsilon};
 //! use dp_mechanisms::OsSeeded;
 //! use dp_optim::recipes::Budget;
 //! use dp_rank::loss::BayesRank;
@@ -30,7 +29,7 @@
 //! use dp_rank::synthetic;
 //!
 //! let lists = synthetic::draw(synthetic::Shape::Mq2008, 100, 1)?.lists;
-//! let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-4)? };
+//! let budget = Budget::new(1.0, 1e-4)?;
 //! let plan = PrivateRanking::new(BayesRank::TOP_1).plan(100, 46, budget)?;
 //! let start = vec![0.0; 46];
 //! let trained = plan.train(&Linear::new(46)?, start, &lists, &mut OsSeeded::new()?, &mut |_, _| {})?;

@@ -6,7 +6,6 @@ use core::fmt;
 use std::collections::BTreeMap;
 
 use dp_accountant::certificate::{Assumption, Certificate, EpsilonDelta};
-use dp_accountant::{Delta, Epsilon};
 use dp_data::memory::{self, OutOfMemory};
 use dp_mechanisms::rng::{LentRng, Purpose, ReleaseRng};
 use dp_optim::recipes::Budget;
@@ -118,7 +117,7 @@ impl RankerTraining {
     /// # Errors
     /// A loss with k = 0, an epsilon that is not positive and finite, or a delta outside `[0, 1)`.
     pub fn new(loss: NamedLoss, epsilon: f64, delta: f64) -> Result<Self, RankerTrainError> {
-        let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
+        let budget = Budget::new(epsilon, delta)?;
         let recipe = PrivateRanking::for_epsilon(checked(loss)?, budget.epsilon);
         Ok(Self::by(Method::Private { recipe, budget, protects: Protected::Grades }))
     }

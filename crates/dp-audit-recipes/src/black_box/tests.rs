@@ -1,4 +1,3 @@
-use dp_accountant::{Delta, Epsilon};
 use dp_losses::LossKind;
 
 use super::*;
@@ -6,7 +5,7 @@ use dp_optim::recipes::BoltOn;
 use dp_optim::tuning::Portions;
 
 fn budget(epsilon: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-3).unwrap() }
+    Budget::new(epsilon, 1e-3).unwrap()
 }
 
 fn candidates() -> Vec<AnyRecipe> {

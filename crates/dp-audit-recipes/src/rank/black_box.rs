@@ -328,7 +328,6 @@ impl Pairs {
 /// ```
 /// use std::sync::Arc;
 ///
-/// use dp_accountant::{Delta, Epsilon};
 /// use dp_audit::{Auditor, Unwatched, Verdict};
 /// use dp_optim::recipes::Budget;
 /// use dp_audit_recipes::rank::black_box::{Family, Pairs};
@@ -336,7 +335,7 @@ impl Pairs {
 /// use dp_rank::scorer::Linear;
 /// use dp_rank::train::{Descent, PrivateRanking, Protected};
 ///
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-3)? };
+/// let budget = Budget::new(1.0, 1e-3)?;
 /// let usual = PrivateRanking::new(BayesRank::TOP_1);
 /// let recipe = PrivateRanking { descent: Descent { updates: 20, ..usual.descent }, ..usual };
 /// let pairs = Arc::new(Pairs::new(Protected::Grades, true));

@@ -106,7 +106,7 @@ fn noise_for_too_small_a_sensitivity_is_caught() {
 #[test]
 fn released_models_alone_convict_a_claim_that_is_too_small() {
     let (relation, delta) = (AdjacencyKind::ReplaceOne, 1e-3);
-    let budget = Budget { epsilon: Epsilon::new(6.0).unwrap(), delta: Delta::new(delta).unwrap() };
+    let budget = Budget::new(6.0, delta).unwrap();
     let auditor = Auditor::exactly(20_000).unwrap().with_failure_probability(1e-4).unwrap().with_seed(1);
     let pair = Pairs::new(relation, 2).unwrap().all()[0];
     for (name, recipe) in [

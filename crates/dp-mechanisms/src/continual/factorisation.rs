@@ -8,7 +8,7 @@ use nalgebra::RealField;
 
 use super::factor::COEFFICIENT_BITS;
 use super::stream_grid::StreamGrid;
-use super::{Factor, FactorSensitivity, Participation};
+use super::{Factor, Participation};
 use crate::additive;
 use crate::bounded::Bounded;
 use crate::error::{Error, dimension, positive_normal};
@@ -32,8 +32,8 @@ const FINE_BITS: u32 = 52 - COEFFICIENT_BITS;
 /// ```
 ///
 /// # Privacy
-/// Neighbours change `Cf G` by at most `each` times the factor's [sensitivity](FactorSensitivity). The event is one `Gaussian {
-/// std_dev: s, sensitivity }` for the whole stream, including adaptive inputs; see [`continual`](super).
+/// Neighbours change `Cf G` by at most `each` times the factor's [sensitivity](super::FactorSensitivity). The event is one
+/// `Gaussian { std_dev: s, sensitivity }` for the whole stream, including adaptive inputs; see [`continual`](super).
 ///
 /// The commonly published `x_t + (Cf^-1 Z)_t` is a function of `Cf G + Z` in real arithmetic only: with rounded noise and rounded
 /// coefficients neither its grid nor its law is that of the theorem. Here `y_t` itself is released: inputs are whole numbers of a
@@ -80,7 +80,6 @@ const FINE_BITS: u32 = 52 - COEFFICIENT_BITS;
 pub struct MatrixFactorisation<A: Adjacency> {
     factor: Factor,
     participation: Participation,
-    bound: FactorSensitivity,
     each: L2Sensitivity<A>,
     dim: usize,
     grid: StreamGrid<A>,
@@ -104,7 +103,7 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         let bound = factor.sensitivity(participation)?;
         let std_dev = positive_normal("standard deviation", std_dev)?;
         let grid = StreamGrid::new(each, d, bound.value, std_dev, FINE_BITS, factor.growth_bits())?;
-        Ok(Self { factor, participation, bound, each, dim, grid })
+        Ok(Self { factor, participation, each, dim, grid })
     }
 
     /// As [`from_std_dev`](Self::from_std_dev), with noise of at least `noise_multiplier` times the sensitivity of all rows
@@ -124,7 +123,7 @@ impl<A: Adjacency> MatrixFactorisation<A> {
         let multiplier = positive_normal("noise multiplier", noise_multiplier.get())?;
         let growth = factor.growth_bits();
         let grid = StreamGrid::from_noise_multiplier(each, d, bound.value, multiplier, FINE_BITS, growth)?;
-        Ok(Self { factor, participation, bound, each, dim, grid })
+        Ok(Self { factor, participation, each, dim, grid })
     }
 
     /// Sets the noise mode; the default is exact noise.
@@ -167,11 +166,6 @@ impl<A: Adjacency> MatrixFactorisation<A> {
     /// Returns the steps in which a record may take part.
     pub fn participation(&self) -> Participation {
         self.participation
-    }
-
-    /// Returns the factor's sensitivity for contributions of norm 1.
-    pub fn factor_sensitivity(&self) -> FactorSensitivity {
-        self.bound
     }
 
     /// Returns the sensitivity of all rows together.

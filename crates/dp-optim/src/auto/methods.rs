@@ -44,13 +44,13 @@ impl Auto {
     ///
     /// # Examples
     /// ```
-    /// use dp_accountant::{AdjacencyKind, Delta, Epsilon};
+    /// use dp_accountant::AdjacencyKind;
     /// use dp_losses::LossKind;
     /// use dp_optim::Auto;
     /// use dp_optim::auto::Method;
     /// use dp_optim::recipes::Budget;
     ///
-    /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+    /// let budget = Budget::new(1.0, 1e-6)?;
     /// let forecasts = Auto::new(LossKind::Logistic).forecasts(40_000, 100, budget, AdjacencyKind::ZeroOut)?;
     /// assert_eq!(forecasts[0].method, Method::ObjectivePerturbation);
     /// assert!(forecasts[0].expected_cost.share < forecasts[2].expected_cost.share);

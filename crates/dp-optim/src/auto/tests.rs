@@ -1,5 +1,5 @@
 use dp_accountant::certificate::{Assumption, Derivation as _};
-use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{ReplaceOne, ZeroOut};
 use dp_data::{Block, Examples, Rows};
 use dp_mechanisms::SeededRng;
 use rand::RngExt;
@@ -8,12 +8,8 @@ use super::*;
 use crate::engine::Control;
 use crate::memory::MemorySource;
 use crate::recipes::AnyDerivation;
-use crate::recipes::{Planned, Recipe, RecordAdjacency};
+use crate::recipes::{Planned, Recipe, RecordAdjacency, budget};
 use crate::trained::Trained;
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
 
 fn losses() -> Vec<LossKind> {
     ["logistic", "huber-svm", "hinge", "squared", "huber-regression:0.5", "log-cosh:0.5", "absolute", "softmax:7"]

@@ -104,7 +104,7 @@ impl ModelRequest<'_> {
     /// # Examples
     /// ```
     /// use dp_accountant::certificate::NoiseMode;
-    /// use dp_accountant::{AdjacencyKind, Delta, Epsilon};
+    /// use dp_accountant::AdjacencyKind;
     /// use dp_optim::FloatKind;
     /// use dp_optim::catalogue::{self, ModelRequest, Settings};
     /// use dp_optim::recipes::Budget;
@@ -116,7 +116,7 @@ impl ModelRequest<'_> {
     ///     microbatch: 128,
     ///     float: FloatKind::F32,
     ///     noise_mode: NoiseMode::Exact,
-    ///     budget: Budget { epsilon: Epsilon::new(2.0)?, delta: Delta::new(1e-5)? },
+    ///     budget: Budget::new(2.0, 1e-5)?,
     ///     relation: AdjacencyKind::ZeroOut,
     /// };
     /// let recipe = request.build(catalogue::find("dp-sgd").ok_or("no such algorithm")?)?;
@@ -254,7 +254,7 @@ fn averaging(settings: &Settings, steps: u64) -> Averaging {
 
 #[cfg(test)]
 mod tests {
-    use dp_accountant::{Delta, Epsilon, ZeroOut};
+    use dp_accountant::ZeroOut;
 
     use super::*;
     use crate::catalogue::{ALGORITHMS, Average, BatchSampling, find};
@@ -267,7 +267,7 @@ mod tests {
             microbatch: 64,
             float: FloatKind::F32,
             noise_mode: NoiseMode::Exact,
-            budget: Budget { epsilon: Epsilon::new(2.0).unwrap(), delta: Delta::new(1e-5).unwrap() },
+            budget: Budget::new(2.0, 1e-5).unwrap(),
             relation: AdjacencyKind::ZeroOut,
         }
     }
@@ -328,7 +328,7 @@ mod tests {
             (0.1, 0.9, 6_000_000, 2.0, 8.0),
         ] {
             let settings = Settings { clip: Some(clip), momentum: Some(momentum), ..Settings::default() };
-            let budget = Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-5).unwrap() };
+            let budget = Budget::new(epsilon, 1e-5).unwrap();
             let request = ModelRequest { n, budget, ..request(&settings) };
             let Schedule::Constant { step } = request.build(find("dp-sgd").unwrap()).unwrap().schedule else {
                 panic!()

@@ -1,15 +1,11 @@
-use dp_accountant::{Delta, Epsilon, ReplaceOne};
+use dp_accountant::ReplaceOne;
 
 use super::*;
 use crate::recipes::bolt_on::OutputNoise;
 use crate::recipes::{
-    AnyDerivation, AnyRecipe, AtBaseRate, BoltOn, Budget, DpSgd, ObjPert, OneVsAll, PerUnit, Planned, Recipe as _,
-    Share,
+    AnyDerivation, AnyRecipe, AtBaseRate, BoltOn, DpSgd, ObjPert, OneVsAll, PerUnit, Planned, Recipe as _, Share,
+    budget,
 };
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
 
 /// Wrappers keep the noise of the recipe that they wrap; a projection of the noisy weights, and noise elsewhere, have none.
 #[test]

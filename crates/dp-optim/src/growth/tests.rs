@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn growth(n: u64, batch_size: u64, passes: u64, schedule: Schedule) -> Growth {
+pub(super) fn growth(n: u64, batch_size: u64, passes: u64, schedule: Schedule) -> Growth {
     Growth {
         n,
         batch_size,

@@ -57,11 +57,11 @@ pub const ITERATIONS: u64 = 3;
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ZeroOut};
+/// use dp_accountant::ZeroOut;
 /// use dp_losses::{LossKind, Penalty};
 /// use dp_optim::recipes::{AdmmObjPert, Budget, OutputNoise, Planned, Recipe};
 ///
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let budget = Budget::new(1.0, 1e-6)?;
 /// let l1 = Penalty::L1 { lambda: 0.001 };
 /// let recipe = AdmmObjPert { law: OutputNoise::Gaussian, ..AdmmObjPert::new(LossKind::Logistic, l1) };
 /// let plan = recipe.plan::<ZeroOut>(10_000, 5, budget)?; // before any data

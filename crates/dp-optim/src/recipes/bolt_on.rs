@@ -14,7 +14,7 @@ mod noise;
 mod run;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub use noise::OutputNoiseScale;
 pub use run::OutputRun;

@@ -62,12 +62,12 @@ pub enum Bst14Calibration {
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_accountant::ReplaceOne;
 /// use dp_losses::LossKind;
 /// use dp_optim::recipes::{Bst14, Bst14Calibration, Budget, Planned, Recipe, Sampling};
 ///
 /// let recipe = Bst14 { batch_size: 50, ..Bst14::convex(LossKind::Logistic, 10.0) };
-/// let budget = Budget { epsilon: Epsilon::new(0.2)?, delta: Delta::new(1.0 / 60_000f64.powi(2))? };
+/// let budget = Budget::new(0.2, 1.0 / 60_000f64.powi(2))?;
 /// let plan = recipe.plan::<ReplaceOne>(60_000, 50, budget)?; // before any data
 /// let calibration = Bst14Calibration::AsPublished { iota: 1.0 };
 /// let published = Bst14 { calibration, sampling: Sampling::FixedSize, ..recipe };

@@ -51,12 +51,12 @@ const RECIPE: &str = "dp-sgd";
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
+/// use dp_accountant::{ReplaceOne, ZeroOut};
 /// use dp_losses::LossKind;
 /// use dp_optim::recipes::{Budget, DpSgd, Planned, Recipe};
 ///
 /// let recipe = DpSgd { batch_size: 500, passes: 10, ..DpSgd::new(LossKind::Logistic) };
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let budget = Budget::new(1.0, 1e-6)?;
 /// let plan = recipe.plan::<ZeroOut>(100_000, 20, budget)?; // before any data
 /// // A record's gradient has norm at most 1, and the noise on each of 2000 sums is 1.2 times that.
 /// assert!((plan.run().sensitivity() - 1.0).abs() < 1e-7 && (plan.run().std_dev() - 1.2022).abs() < 1e-3);

@@ -63,12 +63,12 @@ const RECIPE: &str = "dp-svrg";
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ZeroOut};
+/// use dp_accountant::ZeroOut;
 /// use dp_losses::LossKind;
 /// use dp_optim::recipes::{Budget, DpSvrg, Planned, Recipe};
 ///
 /// let recipe = DpSvrg { batch_size: 500, epochs: 4, ..DpSvrg::new(LossKind::Logistic) };
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let budget = Budget::new(1.0, 1e-6)?;
 /// let plan = recipe.plan::<ZeroOut>(100_000, 20, budget)?; // before any data
 /// assert_eq!(plan.run().steps(), 4 * 200);
 /// // Noise on four sums of all records and on the sums of 800 batches, in units of a record's contribution to each.

@@ -57,12 +57,12 @@ const RECIPE: &str = "dp-sgd of a model";
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ZeroOut};
+/// use dp_accountant::ZeroOut;
 /// use dp_mechanisms::clip::ClippingNorm;
 /// use dp_optim::recipes::{Budget, ModelSgd};
 ///
 /// let recipe = ModelSgd { batch_size: 2048, steps: 600, ..ModelSgd::new(ClippingNorm::new(0.1)?) };
-/// let budget = Budget { epsilon: Epsilon::new(2.0)?, delta: Delta::new(1e-5)? };
+/// let budget = Budget::new(2.0, 1e-5)?;
 /// let plan = recipe.plan::<ZeroOut>(60_000, 102_550, budget)?; // before any data
 /// assert!((plan.noise_multiplier() - 1.856).abs() < 0.001);
 /// assert!(plan.reached().epsilon <= 2.0);

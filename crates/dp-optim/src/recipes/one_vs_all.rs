@@ -78,7 +78,7 @@ impl Share {
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ZeroOut};
+/// use dp_accountant::ZeroOut;
 /// use dp_data::Examples;
 /// use dp_losses::LossKind;
 /// use dp_mechanisms::SeededRng;
@@ -93,7 +93,7 @@ impl Share {
 /// let mut source = MemorySource::new(Examples::dense(rows, targets, 3)?, 1.0, 2.0);
 ///
 /// let recipe = OneVsAll::new(BoltOn::strongly_convex(LossKind::Logistic, 0.05), 3);
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let budget = Budget::new(1.0, 1e-6)?;
 /// let plan = recipe.plan_copies::<ZeroOut>(n as u64, 3, budget, 1)?;
 /// let trained = plan.train::<f64>(&mut source, &mut SeededRng::new(3), &mut Control::default())?;
 /// let weights = trained.weights.get();

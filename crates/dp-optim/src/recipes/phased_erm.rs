@@ -43,12 +43,12 @@ const RECIPE: &str = "phased-erm";
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_accountant::ReplaceOne;
 /// use dp_losses::LossKind;
 /// use dp_optim::recipes::{Budget, PhasedErm, Recipe};
 ///
 /// let recipe = PhasedErm { step: Some(0.1), ..PhasedErm::new(LossKind::Hinge, 5.0) };
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let budget = Budget::new(1.0, 1e-6)?;
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
 /// // L η_1 = 0.025, plus a hundredth for the distance from the minimiser.
 /// assert!((plan.run().sensitivities()[0] - 1.01 * 0.025).abs() < 1e-9);

@@ -46,12 +46,12 @@ const RECIPE: &str = "phased-sgd";
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_accountant::ReplaceOne;
 /// use dp_losses::LossKind;
 /// use dp_optim::recipes::{Budget, PhasedSgd, Planned, Recipe};
 ///
 /// let recipe = PhasedSgd::new(LossKind::Logistic, 5.0); // over the ball of radius 5
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let budget = Budget::new(1.0, 1e-6)?;
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 5, budget)?; // before any data
 /// assert_eq!(plan.run().phases().len(), 12); // a thirteenth would have one record
 /// // The remaining noise is that of the last phase.

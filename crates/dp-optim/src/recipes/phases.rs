@@ -16,7 +16,7 @@ mod run;
 mod terms;
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 pub use release::NoiseMultiplier;
 pub use run::PhasedRun;

@@ -63,13 +63,13 @@ pub enum Batching {
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_accountant::ReplaceOne;
 /// use dp_losses::LossKind;
 /// use dp_optim::recipes::pnsgd::Batching;
 /// use dp_optim::recipes::{Budget, Pnsgd, Recipe};
 ///
 /// let recipe = Pnsgd { batching: Batching::Equal { size: 50 }, ..Pnsgd::new(LossKind::Logistic) };
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let budget = Budget::new(1.0, 1e-6)?;
 /// let once = recipe.plan::<ReplaceOne>(10_000, 5, budget)?;
 /// // The cost of one noisy mean of 50 gradients, for any number of batches.
 /// let mu = 2.0 / 50.0 / once.run().std_dev();

@@ -22,6 +22,22 @@ pub struct Budget {
     pub delta: Delta,
 }
 
+impl Budget {
+    /// Creates a budget.
+    ///
+    /// # Errors
+    /// An epsilon or delta outside its range.
+    pub fn new(epsilon: f64, delta: f64) -> Result<Self, dp_accountant::Error> {
+        Ok(Self { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? })
+    }
+}
+
+/// Returns a budget, for tests.
+#[cfg(test)]
+pub(crate) fn budget(epsilon: f64, delta: f64) -> Budget {
+    Budget::new(epsilon, delta).unwrap()
+}
+
 /// A neighbouring relation under which one record differs and the number of records is public: [`ReplaceOne`] and [`ZeroOut`].
 /// Under another relation a recipe does not compile.
 ///

@@ -64,12 +64,12 @@ pub enum PassSteps {
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_accountant::ReplaceOne;
 /// use dp_losses::LossKind;
 /// use dp_optim::recipes::{Budget, Planned, Recipe, RsgdAr};
 ///
 /// let recipe = RsgdAr { batch_size: 4000, ..RsgdAr::new(LossKind::Logistic, 1e-3) };
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-8)? };
+/// let budget = Budget::new(1.0, 1e-8)?;
 /// let plan = recipe.plan::<ReplaceOne>(36_000, 100, budget)?; // before any data
 /// // The first of nine batches affects the model most, the last one least: averaging over the hidden position needs
 /// // less noise than the worst position.

@@ -86,12 +86,12 @@ const MOST_CANDIDATES: u64 = 1 << 16;
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ZeroOut};
+/// use dp_accountant::ZeroOut;
 /// use dp_losses::LossKind;
 /// use dp_optim::recipes::searched_descent::FilterBudget;
 /// use dp_optim::recipes::{Budget, Planned, Recipe, SearchedDescent};
 ///
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let budget = Budget::new(1.0, 1e-6)?;
 /// let plan = SearchedDescent::dp_blgd(LossKind::Logistic).plan::<ZeroOut>(10_000, 5, budget)?;
 /// // The most zCDP that gives (1, 1e-6): no run spends more, for any records.
 /// assert!(matches!(plan.run().budget(), FilterBudget::Zcdp { rho } if (rho - 0.0243).abs() < 1e-4));

@@ -33,12 +33,12 @@ const RECIPE: &str = "snowball-sgd";
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ReplaceOne};
+/// use dp_accountant::ReplaceOne;
 /// use dp_losses::LossKind;
 /// use dp_optim::recipes::{Budget, Recipe, SnowballSgd};
 ///
 /// let recipe = SnowballSgd::new(LossKind::Logistic);
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let budget = Budget::new(1.0, 1e-6)?;
 /// let plan = recipe.plan::<ReplaceOne>(10_000, 20, budget)?; // before any data
 /// let (first, last) = (plan.run().updates().first().unwrap(), plan.run().updates().last().unwrap());
 /// assert!(first.batch_size == 1 && last.batch_size > 30);

@@ -2,7 +2,7 @@
 
 use crate::derivation::DerivesModel;
 use dp_accountant::certificate::{Assumption, Derivation as _, NoiseMode};
-use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, EventLog, ReplaceOne, ZeroOut, bound, work};
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, EventLog, ReplaceOne, ZeroOut, bound, work};
 use dp_data::{Block, Description, Examples, PassRequest, RowSource, RowStream, SourceError};
 use dp_losses::{LossKind, Penalty};
 use dp_mechanisms::{Bounded, Gaussian, L2Sensitivity, Mechanism, OsSeeded, ReleaseRng as _, Released, SeededRng};
@@ -19,7 +19,7 @@ const N: u64 = 600;
 const DIM: u64 = 3;
 
 fn budget() -> Budget {
-    Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
+    Budget::new(1.0, 1e-6).unwrap()
 }
 
 /// A bound on rows, one on targets, and the noise mode.

@@ -78,7 +78,7 @@ impl<R> Candidate<R> {
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ZeroOut};
+/// use dp_accountant::ZeroOut;
 /// use dp_data::{Alternatives, Examples};
 /// use dp_losses::LossKind;
 /// use dp_mechanisms::SeededRng;
@@ -100,7 +100,7 @@ impl<R> Candidate<R> {
 /// let candidate = Candidate::new(BoltOn::strongly_convex(LossKind::Logistic, 0.05));
 /// let encoding = Some(Alternative { number: 0, dim: 3 });
 /// let recipe = Composition::new([candidate.clone(), Candidate { encoding, ..candidate }]);
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-6)? };
+/// let budget = Budget::new(1.0, 1e-6)?;
 /// let plan = recipe.plan::<ZeroOut>(n as u64, 2, budget)?;
 /// assert!(plan.reached().epsilon <= 1.0);
 /// let mut source = Alternatives::new(&mut plain, vec![&mut with_product]);

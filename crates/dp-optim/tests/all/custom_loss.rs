@@ -2,7 +2,7 @@
 
 use dp_accountant::certificate::Assumption;
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{Adjacency, AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{Adjacency, AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_data::Examples;
 use dp_losses::{CustomLoss, LossKind, RegisteredLoss};
 use dp_mechanisms::{OsSeeded, ReleaseRng};
@@ -70,7 +70,7 @@ fn train<A: TrainsAny<f64> + Adjacency>(recipe: &AnyRecipe, budget: Budget) -> R
 
 #[test]
 fn every_algorithm_for_numbers_takes_a_custom_loss() {
-    let budget = Budget { epsilon: Epsilon::new(2.0).unwrap(), delta: Delta::new(1e-5).unwrap() };
+    let budget = Budget::new(2.0, 1e-5).unwrap();
     let settings = Settings::default();
     let mut refused = Vec::new();
     for entry in ALGORITHMS {
@@ -119,7 +119,7 @@ impl CustomLoss for RoundedExponential {
 #[test]
 fn one_vs_all_and_tuning_take_a_custom_loss_of_two_classes() {
     let loss = LossKind::Custom(RegisteredLoss::new(&RoundedExponential).unwrap());
-    let budget = Budget { epsilon: Epsilon::new(4.0).unwrap(), delta: Delta::new(1e-5).unwrap() };
+    let budget = Budget::new(4.0, 1e-5).unwrap();
     let classes = OneVsAll::new(BoltOn::strongly_convex(loss, 0.1), 3);
     let tuned = Portions::new([1, 2].map(|passes| DpSgd { passes, batch_size: 30, ..DpSgd::new(loss) }));
     let examples = |classes: usize| {

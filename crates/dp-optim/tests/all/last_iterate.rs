@@ -2,7 +2,7 @@
 
 use crate::support::{close, count, distance, golden, number, numbers};
 use dp_accountant::certificate::{Derivation as _, NoiseMode};
-use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound, zcdp};
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, ReplaceOne, ZeroOut, bound, zcdp};
 use dp_data::Examples;
 use dp_losses::{Constants, Domain, HuberSvm, L2, LossKind};
 use dp_mechanisms::last_iterate::{Iterates, LastIterate};
@@ -18,7 +18,7 @@ use rand::RngExt;
 use serde_json::Value;
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
+    Budget::new(epsilon, delta).unwrap()
 }
 
 fn mu(event: &DpEvent) -> f64 {

@@ -1,7 +1,7 @@
 //! Published objective perturbation against golden values, and its minimisers.
 
 use crate::support::{close, golden_family, number};
-use dp_accountant::{AdjacencyKind, Delta, Epsilon, MarginLoss};
+use dp_accountant::{AdjacencyKind, MarginLoss};
 use dp_optim::recipes::Budget;
 use dp_optim::recipes::obj_pert::published::{Calibration, published};
 
@@ -11,10 +11,7 @@ fn the_papers_calibrations() {
     for case in golden_family("objpert_calibration") {
         let id = case["id"].as_str().unwrap();
         let (n, curvature, lambda) = (number(&case["n"]), number(&case["c"]), number(&case["lam"]));
-        let budget = Budget {
-            epsilon: Epsilon::new(number(&case["eps"])).unwrap(),
-            delta: Delta::new(number(&case["dp_delta"])).unwrap(),
-        };
+        let budget = Budget::new(number(&case["eps"]), number(&case["dp_delta"])).unwrap();
         // Slope 1 and this curvature.
         let loss = MarginLoss::BoundedSlope { slope: 1.0, curvature };
         let of = |calibration, relation| published(calibration, loss, n * lambda, budget, relation).unwrap();

@@ -1,7 +1,7 @@
 //! Phases against values computed elsewhere to 50 digits.
 
 use crate::support::{close, count, golden, number, numbers};
-use dp_accountant::{Delta, Epsilon, ReplaceOne};
+use dp_accountant::ReplaceOne;
 use dp_losses::{HuberSvm, LossKind};
 use dp_optim::recipes::phases::{PhasedProblem, localising};
 use dp_optim::recipes::{Budget, PhasedErm, PhasedSgd, Recipe};
@@ -14,7 +14,7 @@ fn problem(input: &Value, distance: f64) -> PhasedProblem {
 }
 
 fn budget() -> Budget {
-    Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
+    Budget::new(1.0, 1e-6).unwrap()
 }
 
 /// Compares `found` with the list of the case.

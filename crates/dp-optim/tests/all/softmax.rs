@@ -147,7 +147,7 @@ fn bolt_on_trains_softmax_and_its_certificate_follows() {
     for stopping in [Stopping::Passes, Stopping::CertifiedMinimiser { tolerance: None }] {
         for output_noise in [OutputNoise::LaplaceBall, OutputNoise::Gaussian] {
             let recipe = BoltOn { stopping, output_noise, ..BoltOn::strongly_convex(loss, 0.05) };
-            let budget = Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() };
+            let budget = Budget::new(1.0, 1e-6).unwrap();
             let plan = recipe.plan::<ZeroOut>(3000, 3, budget).unwrap();
             let trained =
                 plan.train::<f64>(&mut classes_in_directions(3000), &mut rng, &mut Control::default()).unwrap();

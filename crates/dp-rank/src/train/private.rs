@@ -77,12 +77,11 @@ use crate::loss::ListLoss;
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon};
 /// use dp_optim::recipes::Budget;
 /// use dp_rank::loss::BayesRank;
 /// use dp_rank::train::PrivateRanking;
 ///
-/// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-4)? };
+/// let budget = Budget::new(1.0, 1e-4)?;
 /// let recipe = PrivateRanking { batch_size: 10, ..PrivateRanking::new(BayesRank::TOP_1) };
 /// let plan = recipe.plan(628, 46, budget)?;
 /// // The noise in units of the distance of two vectors of grades, 2C.

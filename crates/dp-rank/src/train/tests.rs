@@ -1,5 +1,5 @@
 use dp_accountant::certificate::{Assumption, Derivation as _, NoiseMode};
-use dp_accountant::{ChangeListLabels, Delta, DpEvent, Epsilon};
+use dp_accountant::{ChangeListLabels, DpEvent};
 use dp_mechanisms::clip::{ClippingNorm, ExactSum};
 use dp_mechanisms::{OsSeeded, SeededRng};
 use dp_optim::recipes::Budget;
@@ -16,7 +16,7 @@ use crate::synthetic::{FEATURES, Shape, draw};
 use crate::{Error, QueryList, QueryLists, Ranking};
 
 fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
+    Budget::new(epsilon, delta).unwrap()
 }
 
 fn linear() -> Linear {

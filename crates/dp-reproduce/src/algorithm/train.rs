@@ -4,7 +4,7 @@ use core::fmt::Display;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use dp_accountant::{Delta, Epsilon, EventLog, ReplaceOne, ZeroOut};
+use dp_accountant::{Epsilon, EventLog, ReplaceOne, ZeroOut};
 use dp_data::examples::OrderError;
 use dp_data::spool::{Spool, SpoolOptions, SpoolWriter};
 use dp_data::{Examples, Order, PassRequest, RowSource, Rows};
@@ -249,7 +249,7 @@ fn plan<A: RecordAdjacency>(
         (Algorithm::SparseMinimiser, None) => NO_PRIVACY,
         (_, None) => return Ok(None),
     };
-    let budget = Budget { epsilon: Epsilon::new(epsilon / shares)?, delta: Delta::new(delta / shares)? };
+    let budget = Budget::new(epsilon / shares, delta / shares)?;
     let recipe = recipe(setting, Public { n, dim, budget, relation: A::KIND })?;
     recipe.map(|recipe| recipe.plan_copies(n, dim, budget, 1)).transpose()
 }

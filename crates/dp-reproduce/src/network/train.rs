@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use dp_accountant::{Delta, Epsilon, ZeroOut};
+use dp_accountant::ZeroOut;
 use dp_data::Images;
 use dp_losses::{ChoosesFrom, Model};
 use dp_mechanisms::SeededRng;
@@ -94,7 +94,7 @@ fn train(
         float,
         ..ModelSgd::new(ClippingNorm::new(clipping)?)
     };
-    let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(DELTA)? };
+    let budget = Budget::new(epsilon, DELTA)?;
     let plan = recipe.plan::<ZeroOut>(n, network.parameters() as u64, budget)?;
     plan.train(network, images, start, &mut rng, control, observer).map(|_| ())
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use dp_accountant::certificate::Derivation;
-use dp_accountant::{Delta, Epsilon, bound};
+use dp_accountant::{Delta, bound};
 use dp_mechanisms::SeededRng;
 use dp_mechanisms::rng::{Purpose, ReleaseRng};
 use dp_optim::recipes::Budget;
@@ -190,7 +190,7 @@ impl<S: Scorer> Training<'_, S> {
             Noise::Epsilon(epsilon) => epsilon,
             Noise::Multiplier(multiplier) => epsilon_of(multiplier, lists, parameters, batch_size, descent.updates)?,
         };
-        let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(DELTA)? };
+        let budget = Budget::new(epsilon, DELTA)?;
         let plan = recipe.plan(lists, parameters, budget)?;
         plan.train(self.scorer, self.start, self.lists, rng, observer).map(|_| ())
     }

@@ -2,7 +2,7 @@
 
 use dp_accountant::certificate::{Assumption, Certificate, EpsilonDelta};
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};
 use dp_data::Images;
 use dp_mechanisms::ReleaseRng;
 use dp_nets::{Architecture, Float, Initial, Network, Pixels, Scaling, Views};
@@ -65,7 +65,7 @@ impl Method {
     /// # Errors
     /// An epsilon that is not positive and finite, and a delta outside `[0, 1)`.
     pub fn private(recipe: ModelSgd, epsilon: f64, delta: f64) -> Result<Self, NetworkTrainError> {
-        let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta: Delta::new(delta)? };
+        let budget = Budget::new(epsilon, delta)?;
         Ok(Self::Private { recipe, budget, relation: AdjacencyKind::ZeroOut })
     }
 

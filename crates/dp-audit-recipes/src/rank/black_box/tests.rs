@@ -88,7 +88,7 @@ fn rankers_with_a_third_of_the_noise_are_convicted() {
 
 #[test]
 fn pairs_of_another_relation_are_refused() {
-    let budget = Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-3).unwrap() };
+    let budget = Budget::new(1.0, 1e-3).unwrap();
     let (recipe, pairs) = (recipe(BayesRank::TOP_1), Arc::new(Pairs::new(Protected::WholeList, true)));
     let refused = Family::new("x", recipe.protecting(Grades), budget, Linear::new(2).unwrap(), vec![0.0; 2], pairs);
     assert!(refused.is_err());

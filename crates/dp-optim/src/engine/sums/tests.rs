@@ -1,4 +1,4 @@
-use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{ReplaceOne, ZeroOut};
 use dp_data::{Examples, PassRequest, RowSource, RowStream};
 use dp_losses::{HuberRegression, HuberSvm, LogCosh, Softmax};
 use dp_mechanisms::rng::{LentRng, ReleaseRng as _, SeededRng};
@@ -86,7 +86,7 @@ impl SumSource for Elsewhere {
 }
 
 fn budget() -> Budget {
-    Budget { epsilon: Epsilon::new(2.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
+    Budget::new(2.0, 1e-6).unwrap()
 }
 
 fn recipe(loss: LossKind) -> DpSgd {

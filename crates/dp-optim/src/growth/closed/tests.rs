@@ -1,24 +1,11 @@
 use proptest::prelude::*;
 
-use super::super::{Divisor, Growth, OrderPolicy, recursion};
+use super::super::{Growth, recursion, tests};
 use super::*;
 use crate::averaging::Averaging;
 
 fn growth(n: u64, batch_size: u64, passes: u64, schedule: Schedule, smoothness: f64, strong_convexity: f64) -> Growth {
-    Growth {
-        n,
-        batch_size,
-        passes,
-        schedule,
-        averaging: Averaging::Last,
-        order: OrderPolicy::Fixed,
-        divisor: Divisor::Nominal,
-        smoothness,
-        strong_convexity,
-        gradient_difference: 2.0,
-        radius: None,
-        rounding: None,
-    }
+    Growth { smoothness, strong_convexity, ..tests::growth(n, batch_size, passes, schedule) }
 }
 
 proptest! {

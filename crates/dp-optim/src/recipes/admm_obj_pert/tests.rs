@@ -1,4 +1,4 @@
-use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, MarginLoss, ReplaceOne, ZeroOut, bound};
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, MarginLoss, ReplaceOne, ZeroOut, bound};
 use dp_data::Examples;
 use dp_losses::HuberSvm;
 use dp_mechanisms::SeededRng;
@@ -10,7 +10,7 @@ use crate::engine::Control;
 use crate::recipes::{NoiseScale, ObjPert, Planned, Recipe};
 
 fn budget(epsilon: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-6).unwrap() }
+    Budget::new(epsilon, 1e-6).unwrap()
 }
 
 const DIM: usize = 4;

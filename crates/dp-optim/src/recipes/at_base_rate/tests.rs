@@ -7,12 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::{BoltOn, DpSgd, Majority, ObjPert, OneVsAll};
+use crate::recipes::{BoltOn, DpSgd, Majority, ObjPert, OneVsAll, budget};
 use crate::tuning::portions::Portions;
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
 
 /// One record of ten is positive, and two thirds of those have the feature.
 fn source(n: usize) -> MemorySource<f64> {

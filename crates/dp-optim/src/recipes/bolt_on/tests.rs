@@ -2,7 +2,7 @@ use core::sync::atomic::AtomicBool;
 
 use dp_accountant::certificate::{Assumption, Derivation as Derives, NoiseMode};
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{Certificate, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};
+use dp_accountant::{Certificate, Delta, DpEvent, ReplaceOne, ZeroOut, bound};
 use dp_data::{Description, Examples, Order, PassRequest, RowSource, RowStream, SourceError};
 use dp_mechanisms::{OsSeeded, SeededRng};
 use proptest::prelude::*;
@@ -14,13 +14,9 @@ use super::*;
 use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::{Plan, Planned, Recipe as _, RecordAdjacency};
+use crate::recipes::{Plan, Planned, Recipe as _, RecordAdjacency, budget};
 
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
-
-fn data(n: usize, dim: usize, seed: u64) -> Examples<f64> {
+pub(in crate::recipes) fn data(n: usize, dim: usize, seed: u64) -> Examples<f64> {
     let mut rng = SeededRng::new(seed);
     let width = 1.0 / (dim as f64).sqrt();
     let values: Vec<f64> = (0..n * dim).map(|_| rng.random_range(-width..width)).collect();

@@ -1,5 +1,5 @@
 use dp_accountant::certificate::Derivation as _;
-use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, ReplaceOne, ZeroOut};
 use dp_data::Examples;
 use dp_mechanisms::SeededRng;
 use dp_mechanisms::steps::StepPlan;
@@ -11,7 +11,7 @@ use crate::memory::MemorySource;
 use crate::recipes::{Planned, Recipe as _};
 
 fn budget() -> Budget {
-    Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
+    Budget::new(1.0, 1e-6).unwrap()
 }
 
 fn source(n: usize) -> MemorySource<f64> {

@@ -1,6 +1,5 @@
-use crate::recipes::recipe::Recipe;
 use dp_accountant::certificate::Derivation as _;
-use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
 use dp_data::{Block, Description, Examples, Order, PassRequest, RowSource, RowStream, SourceError};
 use dp_mechanisms::SeededRng;
 use proptest::prelude::*;
@@ -10,12 +9,7 @@ use super::*;
 use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::DpSgd;
-use crate::recipes::recipe::Planned;
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
+use crate::recipes::{DpSgd, Planned, Recipe, budget};
 
 /// Rows in the unit ball, whose labels mostly follow the sign of the first feature.
 fn examples(n: usize, seed: u64) -> Examples<f64> {

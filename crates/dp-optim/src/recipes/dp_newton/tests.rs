@@ -1,5 +1,5 @@
 use dp_accountant::certificate::Derivation as _;
-use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne, ZeroOut};
 use dp_data::{Examples, Rows};
 use dp_losses::{HuberSvm, Loss};
 use dp_mechanisms::SeededRng;
@@ -10,11 +10,7 @@ use super::*;
 use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::{Planned, Recipe as _, RecordAdjacency};
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
+use crate::recipes::{Planned, Recipe as _, RecordAdjacency, budget};
 
 fn huber(h: f64) -> LossKind {
     LossKind::HuberSvm(HuberSvm::new(h).unwrap())

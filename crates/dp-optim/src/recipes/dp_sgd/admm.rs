@@ -43,14 +43,14 @@ impl DpSgd {
     ///
     /// # Examples
     /// ```
-    /// use dp_accountant::{AdjacencyKind, Delta, Epsilon, ReplaceOne};
+    /// use dp_accountant::{AdjacencyKind, ReplaceOne};
     /// use dp_losses::{LossKind, Penalty};
     /// use dp_optim::recipes::{Budget, DpSgd, Recipe};
     ///
     /// let l1 = Penalty::L1 { lambda: 0.001 };
     /// let recipe = DpSgd::ss_admm(LossKind::Logistic, l1, 40_000, AdjacencyKind::ReplaceOne);
     /// assert_eq!(recipe.batch_size, 200);
-    /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-8)? };
+    /// let budget = Budget::new(1.0, 1e-8)?;
     /// let plan = recipe.plan::<ReplaceOne>(40_000, 20, budget)?;
     /// // A batch's mean moves by 2C/m.
     /// assert!((plan.run().sensitivity() / plan.run().divisor() - 0.01).abs() < 1e-9);

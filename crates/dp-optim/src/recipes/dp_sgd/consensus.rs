@@ -42,11 +42,11 @@ impl DpSgd {
     ///
     /// # Examples
     /// ```
-    /// use dp_accountant::{Delta, Epsilon, ZeroOut};
+    /// use dp_accountant::ZeroOut;
     /// use dp_losses::LossKind;
     /// use dp_optim::recipes::{Budget, DpSgd, Recipe};
     ///
-    /// let budget = Budget { epsilon: Epsilon::new(1.0)?, delta: Delta::new(1e-8)? };
+    /// let budget = Budget::new(1.0, 1e-8)?;
     /// let plan = |parties| DpSgd::dp_admm(LossKind::Logistic, parties).plan::<ZeroOut>(40_000, 20, budget);
     /// // A record belongs to one party: the noise on a sum does not depend on their number.
     /// assert!((plan(2)?.run().std_dev() / plan(8)?.run().std_dev() - 1.0).abs() < 1e-6); // up to rounding

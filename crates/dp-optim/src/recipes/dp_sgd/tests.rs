@@ -13,7 +13,7 @@ use crate::recipes::{Plan, Planned, Recipe as _, RecordAdjacency};
 use crate::trained::Trained;
 
 fn budget() -> Budget {
-    Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
+    Budget::new(1.0, 1e-6).unwrap()
 }
 
 fn examples(n: usize) -> Examples<f64> {
@@ -270,7 +270,7 @@ proptest! {
 
     #[test]
     fn recommended_recipes_can_be_planned(n in 1u64..300_000, dim in 1u64..500, epsilon in 0.05f64..8.0) {
-        let budget = Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-7).unwrap() };
+        let budget = Budget::new(epsilon, 1e-7).unwrap();
         for loss in [LossKind::Logistic, LossKind::Hinge] {
             let recipe = DpSgd::recommended(loss, n, dim, budget, AdjacencyKind::ZeroOut).unwrap();
             let run = recipe.run(&recipe.problem(n, dim, AdjacencyKind::ZeroOut).unwrap()).unwrap();
@@ -322,7 +322,7 @@ fn momentum_costs_nothing() {
 #[test]
 fn momentum_is_nesterovs() {
     // A budget so large that the noise is negligible.
-    let generous = Budget { epsilon: Epsilon::new(1e9).unwrap(), delta: Delta::new(0.5).unwrap() };
+    let generous = Budget::new(1e9, 0.5).unwrap();
     let (lambda, eta) = (0.05, 2.0);
     let plan = accelerated(lambda, eta).plan::<ZeroOut>(400, 2, generous).unwrap();
     let found = train(&plan, 400, 3).weights.into_inner();

@@ -1,5 +1,5 @@
 use crate::recipes::recipe::Recipe;
-use dp_accountant::{AdjacencyKind, Delta, Epsilon, EventLog, ReplaceOne, ZeroOut, bound};
+use dp_accountant::{AdjacencyKind, Delta, EventLog, ReplaceOne, ZeroOut, bound};
 use dp_data::Examples;
 use dp_losses::{Differences, Hinge, LinearModel, Logistic, Model, Real};
 use dp_mechanisms::{Gaussian, L2Sensitivity, SeededRng};
@@ -12,7 +12,7 @@ use crate::engine::{BatchSizes, Between, Control, NoisyGradient, StepBatches};
 use crate::recipes::{AnyRecipe, DpSgd, Planned};
 
 fn budget(epsilon: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-6).unwrap() }
+    Budget::new(epsilon, 1e-6).unwrap()
 }
 
 /// Rows of norm 1, whose label follows the first feature except for every tenth.

@@ -1,5 +1,5 @@
 use dp_accountant::certificate::NoiseMode;
-use dp_accountant::{Delta, Epsilon, ZeroOut};
+use dp_accountant::{Delta, ZeroOut};
 use dp_losses::LossKind;
 
 use super::*;
@@ -9,7 +9,7 @@ use crate::recipes::recipe::{Planned, Recipe};
 use crate::schedule::Schedule;
 
 fn budget(delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(delta).unwrap() }
+    Budget::new(1.0, delta).unwrap()
 }
 
 fn recipe() -> Pnsgd {

@@ -29,13 +29,13 @@ use crate::float::FloatKind;
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ZeroOut};
+/// use dp_accountant::ZeroOut;
 /// use dp_mechanisms::clip::ClippingNorm;
 /// use dp_optim::recipes::{Budget, ModelSgd, QuantileClipping};
 ///
 /// let fixed = ModelSgd::new(ClippingNorm::new(1.0)?);
 /// let adaptive = ModelSgd { adaptive_norm: Some(QuantileClipping::new()), ..fixed.clone() };
-/// let budget = Budget { epsilon: Epsilon::new(2.0)?, delta: Delta::new(1e-5)? };
+/// let budget = Budget::new(2.0, 1e-5)?;
 /// let noise = |recipe: &ModelSgd| Ok::<_, dp_optim::Error>(recipe.plan::<ZeroOut>(60_000, 1000, budget)?.noise_multiplier());
 /// let ratio = noise(&adaptive)? / noise(&fixed)?;
 /// assert!((ratio - 1.005).abs() < 1e-3);

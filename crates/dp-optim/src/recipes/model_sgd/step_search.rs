@@ -38,13 +38,13 @@ const MOST_CANDIDATES: u32 = 1 << 10;
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{Delta, Epsilon, ZeroOut};
+/// use dp_accountant::ZeroOut;
 /// use dp_mechanisms::clip::ClippingNorm;
 /// use dp_optim::recipes::{Budget, ModelSgd, StepSearch};
 ///
 /// let plain = ModelSgd::new(ClippingNorm::new(0.1)?);
 /// let searching = ModelSgd { search: Some(StepSearch::new()), ..plain.clone() };
-/// let budget = Budget { epsilon: Epsilon::new(2.0)?, delta: Delta::new(1e-5)? };
+/// let budget = Budget::new(2.0, 1e-5)?;
 /// let noise = |recipe: &ModelSgd| Ok::<_, dp_optim::Error>(recipe.plan::<ZeroOut>(60_000, 1000, budget)?.noise_multiplier());
 /// let ratio = noise(&searching)? / noise(&plain)?;
 /// assert!(ratio > 1.03 && ratio < 1.1);

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use dp_accountant::certificate::{Certificate, NoiseMode};
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{AdjacencyKind, Delta, DpEvent, ReplaceOne, ZeroOut};
 use dp_data::{Samples, Workers};
 use dp_losses::{ChoosesFrom, LossKind, Model, ParameterBlock};
 use dp_mechanisms::SeededRng;
@@ -91,7 +91,7 @@ fn points<F: RealField + Copy>(n: u32) -> Points<F> {
 }
 
 fn budget(epsilon: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-5).unwrap() }
+    Budget::new(epsilon, 1e-5).unwrap()
 }
 
 fn recipe() -> ModelSgd {

@@ -1,5 +1,5 @@
 use dp_accountant::certificate::Derivation as _;
-use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{DpEvent, ReplaceOne, ZeroOut};
 use dp_data::{
     Block, Description, Examples, PassReceipt, PassRequest, RowSource, RowStream, Rows, SourceError, Workers,
 };
@@ -11,11 +11,7 @@ use super::*;
 use crate::engine::Control;
 use crate::memory::MemorySource;
 use crate::memory::tests::{Copied, OnlyUnexpanded};
-use crate::recipes::{Planned as _, Recipe as _};
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
+use crate::recipes::{Planned as _, Recipe as _, budget};
 
 /// Rows in the unit ball; targets are linear in them plus some noise.
 fn examples(n: usize, seed: u64) -> Examples<f64> {

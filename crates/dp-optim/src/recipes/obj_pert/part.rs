@@ -84,10 +84,7 @@ impl Part {
             return Ok(None);
         }
         let copies = copies as f64;
-        let of_one = Budget {
-            epsilon: Epsilon::new(budget.epsilon.get() / copies)?,
-            delta: Delta::new(budget.delta.get() / copies)?,
-        };
+        let of_one = Budget::new(budget.epsilon.get() / copies, budget.delta.get() / copies)?;
         let in_units = regularization / (recipe.row_norm * recipe.row_norm);
         published(recipe.calibration, recipe.margin_loss()?, in_units, of_one, relation).map(Some)
     }

@@ -81,11 +81,11 @@ fn orders() -> impl Iterator<Item = RdpOrder> {
 ///
 /// # Examples
 /// ```
-/// use dp_accountant::{AdjacencyKind, Delta, Epsilon, MarginLoss};
+/// use dp_accountant::{AdjacencyKind, MarginLoss};
 /// use dp_optim::recipes::Budget;
 /// use dp_optim::recipes::obj_pert::published::{Calibration, published};
 ///
-/// let budget = Budget { epsilon: Epsilon::new(0.1)?, delta: Delta::new(1e-8)? };
+/// let budget = Budget::new(0.1, 1e-8)?;
 /// let of = |calibration| published(calibration, MarginLoss::Logistic, 50.0, budget, AdjacencyKind::ZeroOut);
 /// assert!((of(Calibration::Kst12)?.noise.scale() - 123.818_667).abs() < 1e-6);
 /// assert!(of(Calibration::Rdp)?.noise.scale() < of(Calibration::Kst12)?.noise.scale());

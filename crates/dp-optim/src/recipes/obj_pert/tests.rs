@@ -10,13 +10,9 @@ use super::*;
 use crate::derivation::{Derivation, DerivesModel};
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::Plan;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::recipe::{Planned, Recipe, RecordAdjacency};
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
+use crate::recipes::{Plan, budget};
 
 /// Rows in the unit ball of three dimensions; the first decides the label, the sign of the last is noise.
 fn examples(n: usize, seed: u64) -> Examples<f64> {

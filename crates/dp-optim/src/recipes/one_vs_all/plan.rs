@@ -1,6 +1,6 @@
 //! The joint plan of the models of all classes, and their training.
 
-use dp_accountant::{Delta, Epsilon, EventLog};
+use dp_accountant::EventLog;
 use dp_data::RowSource;
 use dp_losses::{Real, Softmax};
 use dp_mechanisms::{LentRng, ReleaseRng, Released};
@@ -135,10 +135,7 @@ impl<P: Planned<A>, A: RecordAdjacency> OneVsAllPlan<P, A> {
 /// Returns an equal part of a budget, rounded down.
 fn part(budget: Budget, parts: u64) -> Result<Budget, Error> {
     let down = 1.0 - 4.0 * f64::EPSILON;
-    Ok(Budget {
-        epsilon: Epsilon::new(budget.epsilon.get() / parts as f64 * down)?,
-        delta: Delta::new(budget.delta.get() / parts as f64 * down)?,
-    })
+    Ok(Budget::new(budget.epsilon.get() / parts as f64 * down, budget.delta.get() / parts as f64 * down)?)
 }
 
 impl<P: Planned<A>, A: RecordAdjacency> Planned<A> for OneVsAllPlan<P, A> {

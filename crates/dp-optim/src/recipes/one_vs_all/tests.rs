@@ -1,5 +1,5 @@
 use dp_accountant::certificate::Derivation as _;
-use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};
+use dp_accountant::{Delta, DpEvent, ReplaceOne, ZeroOut, bound};
 use dp_data::{Examples, Order, PassRequest, RowSource, Workers};
 use dp_losses::{LossKind, Softmax};
 use dp_mechanisms::{ReleaseRng as _, SeededRng, laplace_ball::LaplaceBall};
@@ -13,13 +13,9 @@ use crate::growth::OrderPolicy;
 use crate::memory::MemorySource;
 use crate::recipes::AnyDerivation;
 use crate::recipes::bolt_on::OutputNoiseScale;
-use crate::recipes::{BoltOn, DpSgd, ObjPert, OutputNoise, Planned};
+use crate::recipes::{BoltOn, DpSgd, ObjPert, OutputNoise, Planned, budget};
 
 const HUBER: &str = "huber-svm:0.1";
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
 
 fn huber() -> LossKind {
     HUBER.parse().unwrap()

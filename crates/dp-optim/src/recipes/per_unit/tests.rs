@@ -6,11 +6,7 @@ use dp_losses::LossKind;
 use super::*;
 use crate::derivation::DerivesModel as _;
 use crate::recipes::recipe::Nesting;
-use crate::recipes::{AtBaseRate, BoltOn, DpSgd, ObjPert, OneVsAll, Share};
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
+use crate::recipes::{AtBaseRate, BoltOn, DpSgd, ObjPert, OneVsAll, Share, budget};
 
 fn bolt_on() -> AnyRecipe {
     BoltOn::strongly_convex(LossKind::Logistic, 0.01).into()

@@ -1,28 +1,16 @@
 use dp_accountant::certificate::Derivation as Derives;
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{Delta, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{Delta, ReplaceOne, ZeroOut};
 use dp_data::Examples;
 use dp_losses::{HuberRegression, HuberSvm};
 use dp_mechanisms::{OsSeeded, SeededRng};
-use rand::RngExt;
 
 use super::*;
 use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
+use crate::recipes::phases::tests::{OTHERS, RECORDS, budget, data};
 use crate::recipes::{Planned, Recipe, RecordAdjacency};
-
-fn budget() -> Budget {
-    Budget { epsilon: Epsilon::new(1.0).unwrap(), delta: Delta::new(1e-6).unwrap() }
-}
-
-fn data(n: usize, dim: usize, seed: u64) -> Examples<f64> {
-    let mut rng = SeededRng::new(seed);
-    let width = 1.0 / (dim as f64).sqrt();
-    let values: Vec<f64> = (0..n * dim).map(|_| rng.random_range(-width..width)).collect();
-    let targets = values.chunks(dim).map(|row| if row[0] > 0.0 { 1.0 } else { -1.0 }).collect();
-    Examples::dense(values, targets, dim).unwrap()
-}
 
 fn losses() -> [LossKind; 5] {
     [
@@ -128,15 +116,6 @@ fn the_released_point_comes_near_what_separates() {
 #[test]
 fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
     let (dim, n) = (2, 10); // a first phase of 5
-    let records: [([f64; 2], f64); 6] = [
-        ([1.0, 0.0], 1.0),
-        ([-1.0, 0.0], 1.0),
-        ([0.0, 1.0], 1.0),
-        ([0.6, 0.8], -1.0),
-        ([0.0, -1.0], -1.0),
-        ([0.0, 0.0], 1.0),
-    ];
-    let others: [([f64; 2], f64); 3] = [([0.0, 0.0], 1.0), ([1.0, 0.0], 1.0), ([-0.6, 0.8], 1.0)];
     for loss in losses() {
         // For losses with a kink at 0 the subgradients of opposite records stay ±x, for as far as a record can move.
         let attained = match loss {
@@ -156,8 +135,8 @@ fn no_pair_moves_a_phase_farther_than_its_sensitivity() {
             };
             let mut farthest = 0.0f64;
             for start in [[0.0, 0.0], [0.5, -0.5], [1.5, 0.0], [0.0, 1.5]] {
-                for other in others {
-                    let outputs = records.map(|record| run(record, other, &start));
+                for other in OTHERS {
+                    let outputs = RECORDS.map(|record| run(record, other, &start));
                     for (a, b) in outputs.iter().flat_map(|a| outputs.iter().map(move |b| (a, b))) {
                         let apart = a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum::<f64>().sqrt();
                         farthest = farthest.max(apart / plan.run().sensitivities()[0]);

@@ -1,11 +1,39 @@
 use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne};
+use dp_data::Examples;
+use dp_mechanisms::SeededRng;
 use proptest::prelude::*;
+use rand::RngExt;
 
 use super::release::PhaseNoise;
 use super::*;
 use crate::recipes::promise::Promise;
 use crate::recipes::recipe::Budget;
 use dp_accountant::certificate::NoiseMode;
+
+pub(in crate::recipes) fn budget() -> Budget {
+    Budget::new(1.0, 1e-6).unwrap()
+}
+
+pub(in crate::recipes) fn data(n: usize, dim: usize, seed: u64) -> Examples<f64> {
+    let mut rng = SeededRng::new(seed);
+    let width = 1.0 / (dim as f64).sqrt();
+    let values: Vec<f64> = (0..n * dim).map(|_| rng.random_range(-width..width)).collect();
+    let targets = values.chunks(dim).map(|row| if row[0] > 0.0 { 1.0 } else { -1.0 }).collect();
+    Examples::dense(values, targets, dim).unwrap()
+}
+
+/// A few extreme records.
+pub(in crate::recipes) const RECORDS: [([f64; 2], f64); 6] = [
+    ([1.0, 0.0], 1.0),
+    ([-1.0, 0.0], 1.0),
+    ([0.0, 1.0], 1.0),
+    ([0.6, 0.8], -1.0),
+    ([0.0, -1.0], -1.0),
+    ([0.0, 0.0], 1.0),
+];
+
+/// Records that replace one of them.
+pub(in crate::recipes) const OTHERS: [([f64; 2], f64); 3] = [([0.0, 0.0], 1.0), ([1.0, 0.0], 1.0), ([-0.6, 0.8], 1.0)];
 
 #[test]
 fn sizes_are_floors_and_leave_no_phase_empty() {
@@ -51,7 +79,7 @@ proptest! {
     fn phases_cost_what_one_costs(
         sensitivities in prop::collection::vec(1e-12..10.0_f64, 1..12), epsilon in 0.1..5.0_f64, copies in 1..4_u64,
     ) {
-        let budget = Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(1e-6).unwrap() };
+        let budget = Budget::new(epsilon, 1e-6).unwrap();
         let multiplier = noise_multiplier("phases", budget, copies).unwrap();
         let noise = PhaseNoise::<ReplaceOne>::new(&sensitivities, multiplier, NoiseMode::Exact).unwrap();
         let promise = Promise::new(noise.event(), budget, copies).unwrap();

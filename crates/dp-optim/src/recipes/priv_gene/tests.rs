@@ -1,5 +1,5 @@
 use dp_accountant::certificate::Derivation as _;
-use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{DpEvent, ReplaceOne, ZeroOut};
 use dp_data::Examples;
 use dp_data::examples::Feature;
 use dp_losses::{Loss, Real};
@@ -11,13 +11,9 @@ use super::*;
 use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::{Plan, Planned, Recipe as _, RecordAdjacency};
+use crate::recipes::{Plan, Planned, Recipe as _, RecordAdjacency, budget};
 
 const DIM: usize = 3;
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
 
 type Record = (Vec<f64>, f64);
 

@@ -1,6 +1,5 @@
-use crate::recipes::recipe::Recipe;
 use dp_accountant::certificate::{Assumption, Derivation as _};
-use dp_accountant::{Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut};
+use dp_accountant::{DpEvent, ReplaceOne, ZeroOut};
 use dp_data::Examples;
 use dp_losses::HuberSvm;
 use dp_mechanisms::SeededRng;
@@ -11,11 +10,7 @@ use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
 use crate::recipes::bolt_on::OutputNoiseScale;
-use crate::recipes::recipe::Planned;
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
+use crate::recipes::{Planned, Recipe, budget};
 
 fn source(n: usize) -> MemorySource<f64> {
     let rows = (0..n).flat_map(|i| [if i % 2 == 0 { 0.8 } else { -0.8 }, 0.6]).collect();

@@ -1,28 +1,16 @@
 use dp_accountant::certificate::{Assumption, Derivation as Derives};
 use dp_accountant::guarantee::Unit;
-use dp_accountant::{AdjacencyKind, Certificate, Delta, DpEvent, Epsilon, ReplaceOne, ZeroOut, bound};
+use dp_accountant::{AdjacencyKind, Certificate, Delta, DpEvent, ReplaceOne, ZeroOut, bound};
 use dp_data::Examples;
 use dp_mechanisms::{L2Sensitivity, LaplaceBall, OsSeeded, ReleaseRng as _, SeededRng};
 use proptest::prelude::*;
-use rand::RngExt;
 
 use super::*;
 use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::{Plan, Planned, Recipe, RecordAdjacency};
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
-
-fn data(n: usize, dim: usize, seed: u64) -> Examples<f64> {
-    let mut rng = SeededRng::new(seed);
-    let width = 1.0 / (dim as f64).sqrt();
-    let values: Vec<f64> = (0..n * dim).map(|_| rng.random_range(-width..width)).collect();
-    let targets = values.chunks(dim).map(|row| if row[0] + 0.1 * row[1] > 0.0 { 1.0 } else { -1.0 }).collect();
-    Examples::dense(values, targets, dim).unwrap()
-}
+use crate::recipes::bolt_on::tests::data;
+use crate::recipes::{Plan, Planned, Recipe, RecordAdjacency, budget};
 
 fn recipes() -> Vec<Scs13> {
     let plain = Scs13 { passes: 2, ..Scs13::new(LossKind::Logistic) };

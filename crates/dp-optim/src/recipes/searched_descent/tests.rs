@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use dp_accountant::certificate::Derivation as _;
 use dp_accountant::rdp::RdpCurve;
-use dp_accountant::{Adjacency, Delta, DpEvent, Epsilon, RdpOrder, ReplaceOne, ZeroOut, zcdp};
+use dp_accountant::{Adjacency, DpEvent, RdpOrder, ReplaceOne, ZeroOut, zcdp};
 use dp_data::Examples;
 use dp_losses::HuberSvm;
 use dp_mechanisms::{ReleaseRng, SeededRng};
@@ -17,14 +17,10 @@ use crate::derivation::Derivation;
 use crate::engine::Control;
 use crate::line_search::{Searcher, Sums};
 use crate::memory::MemorySource;
-use crate::recipes::{Planned, Recipe, RecordAdjacency};
+use crate::recipes::{Planned, Recipe, RecordAdjacency, budget};
 
 const DIM: usize = 3;
 const SEARCHES: [Search; 3] = [Search::Backtracking, Search::Selection, Search::NoisyMin];
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
 
 type Record = (Vec<f64>, f64);
 

@@ -29,7 +29,6 @@ const REACHABLE: &str = "the range that these trainings together can reach: rais
 pub struct CompositionPlan<P: Planned<A>, A: RecordAdjacency> {
     candidates: Vec<P>,
     choice: Exponential<A>,
-    unit: f64,
     derivation: CompositionDerivation<P::Derivation>,
     noise_mode: NoiseMode,
     promise: Promise,
@@ -75,13 +74,12 @@ impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
             Ok(((candidates, derivation), cost))
         };
         let first = recipe.first_unit(budget)?;
-        let ((candidates, derivation), unit) = calibration::largest(budget.epsilon, first, CLOSE, REACHABLE, attempt)?;
+        let ((candidates, derivation), _) = calibration::largest(budget.epsilon, first, CLOSE, REACHABLE, attempt)?;
         // An integer that a double represents exactly.
         let scores = LInfSensitivity::<A>::new(sensitivity(RECIPE, A::KIND)? as f64)?;
         Ok(Self {
             candidates,
             choice: Exponential::new(scores, budget.epsilon)?,
-            unit,
             noise_mode: derivation.terms()?.noise_mode,
             promise: Promise::new(derivation.event()?, budget, 1)?,
             derivation,
@@ -91,11 +89,6 @@ impl<P: Planned<A>, A: RecordAdjacency> CompositionPlan<P, A> {
     /// Returns the planned candidates.
     pub fn candidates(&self) -> &[P] {
         &self.candidates
-    }
-
-    /// Returns `t`: the epsilon of a candidate of weight 1, at the budget's delta.
-    pub fn epsilon_of_weight_one(&self) -> f64 {
-        self.unit
     }
 
     /// Returns the mechanism of the choice, whose score is a candidate's number of correct minus incorrect predictions.

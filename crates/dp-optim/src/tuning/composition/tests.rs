@@ -9,13 +9,9 @@ use super::*;
 use crate::derivation::DerivesModel as _;
 use crate::engine::Control;
 use crate::memory::MemorySource;
-use crate::recipes::{BoltOn, DpSgd, Majority, ObjPert, OutputNoise, Planned};
+use crate::recipes::{BoltOn, DpSgd, Majority, ObjPert, OutputNoise, Planned, budget};
 
 const N: usize = 3000;
-
-fn budget(epsilon: f64, delta: f64) -> Budget {
-    Budget { epsilon: Epsilon::new(epsilon).unwrap(), delta: Delta::new(delta).unwrap() }
-}
 
 fn signs(i: usize) -> [f64; 2] {
     [if i.is_multiple_of(2) { 0.5 } else { -0.5 }, if (i / 2).is_multiple_of(2) { 0.5 } else { -0.5 }]
@@ -82,7 +78,7 @@ fn weights_divide_the_budget() {
         let output_noise = if delta == 0.0 { OutputNoise::LaplaceBall } else { OutputNoise::Gaussian };
         let recipe = with_and_without(BoltOn { output_noise, ..BoltOn::strongly_convex(LossKind::Logistic, 0.05) });
         let plan = recipe.plan::<ReplaceOne>(1000, 2, budget(1.0, delta)).unwrap();
-        let unit = plan.epsilon_of_weight_one();
+        let unit = plan.candidates()[0].requested().epsilon;
         for (candidate, weight) in plan.candidates().iter().zip([1.0, 2.0]) {
             let epsilon = candidate.requested().epsilon;
             assert!((epsilon / (weight * unit) - 1.0).abs() < 1e-12, "{epsilon} {unit}");

@@ -113,11 +113,6 @@ impl<P: Planned<A>, A: RecordAdjacency> RandomStoppingPlan<P, A> {
         self.repetition_epsilon
     }
 
-    /// Returns the noise on a score.
-    pub fn score_noise(&self) -> ScoreNoise {
-        self.derivation.score
-    }
-
     /// Returns the derivation of the release.
     pub fn derivation(&self) -> &RandomStoppingDerivation<P::Derivation> {
         &self.derivation
@@ -262,7 +257,7 @@ mod tests {
         let candidate: AnyRecipe = BoltOn::strongly_convex(LossKind::Logistic, 0.1).into();
         let repetitions = Repetitions::Poisson { mean: 20.0 };
         let recipe = RandomStopping { repetitions, score_share: 1e3, ..RandomStopping::new([candidate], 2.0) };
-        let budget = Budget { epsilon: Epsilon::new(100.0).unwrap(), delta: Delta::new(1e-5).unwrap() };
+        let budget = Budget::new(100.0, 1e-5).unwrap();
         let plan = recipe.plan_copies::<ZeroOut>(2, 1, budget, 1).unwrap();
         let mut ties = 0;
         for seed in 0..20 {

@@ -2,7 +2,7 @@
 //! each there is a test in which a step on neighbouring data moves farther.
 
 /// Equation (4.13): the sensitivity of x, `2C/(n (1 + ηρ))`. It omits a factor η: `1/(ρ + 1/η)` is `η/(1 + ηρ)`. So it is too
-/// small for η > 1, and too large, by 1/η, for η < 1.
+/// small for η > 1, and too large, by 1/η, for η < 1. Equation (4.15) takes ρ times it for y.
 pub fn sensitivity_of_x(clipping_norm: f64, n: u64, step: f64, rho: f64) -> f64 {
     2.0 * clipping_norm / (n as f64 * (1.0 + step * rho))
 }
@@ -11,11 +11,6 @@ pub fn sensitivity_of_x(clipping_norm: f64, n: u64, step: f64, rho: f64) -> f64 
 /// of SCAD and MCP do, by `(a - 1)/(a - 1 - 1/ρ)` and `1/(1 - 1/(ργ))`.
 pub fn sensitivity_of_z(clipping_norm: f64, n: u64, step: f64, rho: f64) -> f64 {
     sensitivity_of_x(clipping_norm, n, step, rho)
-}
-
-/// Equation (4.15): the sensitivity of `y`, times ρ.
-pub fn sensitivity_of_y(clipping_norm: f64, n: u64, step: f64, rho: f64) -> f64 {
-    rho * sensitivity_of_x(clipping_norm, n, step, rho)
 }
 
 /// The published Rényi divergence for `steps` steps with noise of `std_dev` on each of x, z and y: `α Δ² (2 + ρ²) / (2 σ²)`

@@ -19,7 +19,7 @@ fn uneven(n: usize) -> MemorySource<f64> {
 }
 
 fn released(recipe: &DpSgd, n: usize) -> Vec<f64> {
-    let budget = Budget { epsilon: Epsilon::new(1e9).unwrap(), delta: Delta::new(1e-6).unwrap() };
+    let budget = Budget::new(1e9, 1e-6).unwrap();
     let plan = recipe.plan::<ZeroOut>(n as u64, 3, budget).unwrap();
     let trained = plan.train(&mut uneven(n), &mut SeededRng::new(1), &mut Control::default()).unwrap();
     assert_eq!(trained.log.to_event(), plan.event());
