@@ -8,19 +8,11 @@ use std::rc::Rc;
 
 use dp::accounting::LIMITS;
 use dp_accountant::work;
+pub use dp_accountant::work::Limited;
 
 use crate::failure::Failure;
 use crate::output::Console;
 use crate::progress::{Counted, Progress, ProgressMode};
-
-/// A computed value, and whether the limit made it less precise.
-#[derive(Debug)]
-pub struct Limited<T> {
-    /// The value.
-    pub value: T,
-    /// True if an interval is wider because of the limit.
-    pub is_short: bool,
-}
 
 /// Computes `f` with progress and within the limit, if given. `scale` multiplies the limit for work that is known to be long.
 ///
@@ -45,8 +37,7 @@ pub fn within<T>(
         *total += spent;
         progress.update((*total / work::USUAL * 100.0) as u64, None);
     });
-    let found = work::observed(observer, || work::limited(units.map_or(f64::INFINITY, |units| units * work::USUAL), f));
-    Ok(Limited { value: found.value, is_short: found.is_short })
+    Ok(work::observed(observer, || work::limited(units.map_or(f64::INFINITY, |units| units * work::USUAL), f)))
 }
 
 /// Computes `f` within the limit, if given, without progress.
@@ -56,8 +47,7 @@ pub fn within<T>(
 pub fn silently<T>(limit: impl Into<Option<f64>>, f: impl FnOnce() -> T) -> Result<Limited<T>, Failure> {
     let limit = limit.into();
     limit.map_or(Ok(()), check)?;
-    let found = work::limited(limit.map_or(f64::INFINITY, |limit| limit * work::USUAL), f);
-    Ok(Limited { value: found.value, is_short: found.is_short })
+    Ok(work::limited(limit.map_or(f64::INFINITY, |limit| limit * work::USUAL), f))
 }
 
 /// Calibrates noise by `plan` within the limit, if given, with progress; a note tells where the limit was reached.

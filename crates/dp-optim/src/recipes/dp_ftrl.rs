@@ -147,11 +147,7 @@ impl Algorithm for DpFtrl {
     }
 
     fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
-        let mut assumptions = problem.setting.assumptions();
-        if self.declared_order {
-            assumptions.push(Assumption::DeclaredOrder);
-        }
-        assumptions
+        problem.setting.assumptions_in(self.declared_order)
     }
 
     fn lattice(&self, _: &Problem, _: &BandedNoise) -> Result<ReleaseLattice, Error> {

@@ -145,11 +145,7 @@ impl Algorithm for DpSgd {
     }
 
     fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
-        let mut assumptions = problem.setting.assumptions();
-        if self.declared_order && self.sampling == Sampling::Passes {
-            assumptions.push(Assumption::DeclaredOrder);
-        }
-        assumptions
+        problem.setting.assumptions_in(self.declared_order && self.sampling == Sampling::Passes)
     }
 
     fn lattice(&self, _: &Problem, _: &StdDev) -> Result<ReleaseLattice, Error> {

@@ -10,7 +10,6 @@ mod training;
 pub use formula::{Zcdp, per_batch};
 pub use run::DescentRun;
 
-use dp_accountant::certificate::Assumption;
 use dp_accountant::{AdjacencyKind, DpEvent, ReplaceOne};
 use dp_losses::{Constants, L2};
 use dp_mechanisms::PrivacyEvent;
@@ -77,14 +76,6 @@ impl Inputs {
             return not_proved("this loss has bounded gradients only within a radius: set one");
         }
         Ok(Terms { constants, gradient_difference })
-    }
-
-    pub(super) fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
-        let mut assumptions = problem.setting.assumptions();
-        if self.declared_order {
-            assumptions.push(Assumption::DeclaredOrder);
-        }
-        assumptions
     }
 }
 

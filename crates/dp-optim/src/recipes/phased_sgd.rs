@@ -112,7 +112,7 @@ impl Algorithm for PhasedSgd {
     }
 
     fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
-        self.inputs().assumptions(problem)
+        problem.setting.assumptions_in(self.declared_order)
     }
 
     fn lattice(&self, problem: &Problem, calibrated: &NoiseMultiplier) -> Result<ReleaseLattice, Error> {

@@ -132,7 +132,7 @@ impl Algorithm for Pnsgd {
     }
 
     fn assumptions(&self, problem: &Problem) -> Vec<Assumption> {
-        self.inputs().assumptions(problem)
+        problem.setting.assumptions_in(self.declared_order)
     }
 
     fn lattice(&self, problem: &Problem, calibrated: &StdDev) -> Result<ReleaseLattice, Error> {

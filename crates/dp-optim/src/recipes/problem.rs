@@ -30,6 +30,13 @@ pub struct Setting {
 }
 
 impl Setting {
+    /// Returns the [assumptions](Self::assumptions), with that of a declared order if it is used.
+    pub(super) fn assumptions_in(&self, declared_order: bool) -> Vec<Assumption> {
+        let mut assumptions = self.assumptions();
+        assumptions.extend(declared_order.then_some(Assumption::DeclaredOrder));
+        assumptions
+    }
+
     /// Returns the assumptions common to all recipes: public `n`, the bound on row norms, one row per unit, idealised noise
     /// if it is rounded, and for a custom loss its author's claims.
     pub fn assumptions(&self) -> Vec<Assumption> {

@@ -195,7 +195,7 @@ fn answer(number: u64, bytes: Option<&[u8]>, limit: f64) -> Reply {
     };
     let Line { id, request } = Line::parse(bytes);
     let answered = request.and_then(Question::new).map_err(Failure::from).and_then(|question| {
-        let Limited { value, is_short } = limit::silently(limit, || solve::answer(&question))?;
+        let Limited { value, is_short, .. } = limit::silently(limit, || solve::answer(&question))?;
         Ok(value?.noted(is_short, || limit::note(limit)))
     });
     match answered {

@@ -111,7 +111,7 @@ pub fn execute(
         atomic::check(out, asked.force)?;
     }
     let scale = (count as f64 / POINTS as f64).max(1.0);
-    let Limited { value: points, is_short } =
+    let Limited { value: points, is_short, .. } =
         limit::within(asked.limit, scale, progress, console, || points(question, curve, count))?;
     let points = points?;
     let note = is_short.then(|| limit::note(asked.limit));

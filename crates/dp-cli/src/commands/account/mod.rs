@@ -49,7 +49,7 @@ pub fn execute(args: &AccountArgs, global: &GlobalArgs, console: &Console) -> Re
         let comparison = found.value.map_err(at_flag)?;
         console.result(&comparison, &comparison.text(&question))
     } else {
-        let Limited { value, is_short } = limit::within(asked.limit, 1.0, global.progress, console, || {
+        let Limited { value, is_short, .. } = limit::within(asked.limit, 1.0, global.progress, console, || {
             let solution = solve::solve(&question)?;
             let semantics = asked.semantics.then(|| solve::meaning(&question, &solution)).transpose()?;
             Ok::<_, Refusal>(Answer { semantics, ..Answer::new(&question, &solution) })

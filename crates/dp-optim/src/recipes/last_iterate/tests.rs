@@ -1,4 +1,4 @@
-use dp_accountant::certificate::NoiseMode;
+use dp_accountant::certificate::{Assumption, NoiseMode};
 use dp_accountant::{Delta, ZeroOut};
 use dp_losses::LossKind;
 

@@ -1,7 +1,6 @@
 //! The numbers that both phased recipes derive from their public parameters.
 
 use dp_accountant::AdjacencyKind;
-use dp_accountant::certificate::Assumption;
 use dp_losses::{Constants, L2};
 
 use super::{Phase, PhasedProblem, localising};
@@ -104,13 +103,5 @@ impl Inputs {
             localising(reduction.records, step)
         });
         Ok(stages.collect())
-    }
-
-    pub(in crate::recipes) fn assumptions(&self, problem: &problem::Problem) -> Vec<Assumption> {
-        let mut assumptions = problem.setting.assumptions();
-        if self.declared_order {
-            assumptions.push(Assumption::DeclaredOrder);
-        }
-        assumptions
     }
 }
