@@ -500,7 +500,7 @@ impl Parts {
     fn is_settled(&self, exact: Option<Bracket>, useless: f64) -> bool {
         let of_pair = self.dominated.iter().any(|(leaf, _)| matches!(leaf, Leaf::ObjectivePerturbation { .. }));
         let is_close = |Bracket { lower, upper, engine }| {
-            upper.is_finite() && upper <= lower * SETTLED || of_pair && engine == Engine::ClosedForm && upper < useless
+            upper <= lower * SETTLED || of_pair && engine == Engine::ClosedForm && upper < useless
         };
         self.is_dominated && exact.is_some_and(is_close)
     }

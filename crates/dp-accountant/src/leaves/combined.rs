@@ -144,9 +144,9 @@ fn without_failures(parts: Vec<Leaves>) -> (Vec<f64>, Vec<Leaves>) {
 ///
 /// An event may stand for a release on each of several disjoint parts of the records, of which a group may be in several. Along a
 /// path of neighbours one part changes at a time, so that the group's trade-off curve is at least the one of `size` steps, each with
-/// the curve of one record (Dong, Roth and Su 2022, group privacy). For log-concave noise in one dimension, discrete noise and that of
-/// a vector of Laplace noise included, this is the curve of a shift by `size` sensitivities, since the best tests for all shifts are
-/// half-lines. A ball in several dimensions has no such proof for its curve (for its pure guarantee it has); a test compares shapes.
+/// the curve of one record (Dong, Roth and Su 2022, group privacy). For noise with a log-concave density or mass on the line, and
+/// for Laplace noise on a vector, this is the curve of a shift by `size` sensitivities: the most powerful tests of all shifts are
+/// thresholds. For a ball in several dimensions only the pure guarantee is proved; a test compares the curves of some shapes.
 ///
 /// A failure cannot be separated from the rest of the tree: the division of the whole into a failure and the rest depends on the
 /// pair of neighbours, and the law in the middle of a path is divided in two ways. See [`group_of_failing`].

@@ -80,7 +80,9 @@ fn check(command: &Command, table: &Table, file: &FileName, within: &str) -> Res
                 let flags = command.get_arguments().filter_map(Arg::get_long).filter(|flag| !OF_CONFIG.contains(flag));
                 let commands = command.get_subcommands().map(Command::get_name);
                 let known = flags.chain(commands).map(|known| (known, strsim::jaro_winkler(known, key)));
-                let nearest = known.max_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, likeness)| *likeness > 0.7);
+                let nearest = known
+                    .max_by(|a, b| a.1.total_cmp(&b.1))
+                    .filter(|(known, likeness)| *likeness > 0.7 && known != key);
                 let mut failure = Failure::new(ExitStatus::Usage, "config.key", format!("there is no flag `{path}`"));
                 failure.details.location.field = Some(path);
                 let place =

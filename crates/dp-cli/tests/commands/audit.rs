@@ -283,6 +283,9 @@ fn report_and_picture_are_written_whole_or_not_at_all() {
     failed.fails(1, "output.write").says("nowhere/new.svg");
     assert!(!failed.stderr.contains(".part"), "the temporary name is nobody's business: {}", failed.stderr);
     assert_eq!(place.files(), ["audit.md", "audit.svg"]);
+    // One file for both, however it is spelled.
+    let same = with(&RECIPE, &["--report", "same.svg", "--picture", "./same.svg", "--force"]);
+    place.dp(&same).fails(2, "usage.conflict").says("same file");
     place.dp(&with(&outputs, &["--force", "--seed", "3"])).ok();
     assert_ne!(place.read("audit.md"), report);
     // A refuted claim is reported like any other.
@@ -541,6 +544,8 @@ fn a_table_holds_the_claims_of_sound_algorithms_and_convicts_a_third_of_them() {
 fn a_table_of_nothing_is_refused() {
     let place = Workplace::new();
     place.dp(&["audit", "table", "--algorithm", "non-private"]).fails(2, "usage.value").says("claims nothing");
+    let rankers = ["audit", "table", "--kind", "rank", "--algorithm", "dp-sgd"];
+    place.dp(&rankers).fails(2, "usage.value").says("no training of these kinds");
     let dry = place.dp(&["audit", "table", "--algorithm", "majority", "--dry-run", "--json"]).json();
     assert_eq!((&dry["schema"], &dry["dry_run"]), (&"dp.audit-table/2".into(), &true.into()));
 }

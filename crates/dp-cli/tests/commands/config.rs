@@ -104,6 +104,7 @@ fn a_wrong_file_is_refused_with_its_line_or_key() {
         ("[trian]\nepsilon = 1", "config.key", "did you mean `train`?"),
         ("[train]\nconfig = 'x'", "config.key", "train.config"),
         ("[predict]\nepsilon = 1", "config.key", "predict.epsilon"),
+        ("help = true", "config.key", "there is no flag `help`"),
         ("[train]\nepsilon = 1\nx = [", "config.syntax", "line 3"),
         ("[train]\nforce = 'yes'", "config.value", "true or false"),
         ("[train]\nepsilon = { a = 1 }", "config.value", "train.epsilon"),

@@ -99,6 +99,7 @@ fn models_without_probabilities_have_rates_at_scores() {
         assert!((share - (1.0 - 0.1 * f64::from(tenth))).abs() < 0.05, "{shares:?}");
     }
     assert!(place.json("c.json").get("calibration").is_none());
+    assert!(said.get("log_loss").is_none() && number(&said["auc"]) > 0.5, "{said}");
     let first = place.dp(&["predict", "--model", "m.json", "--data", "test.csv"]).ok();
     assert!(first.starts_with("score,class\n"));
     for command in ["evaluate", "predict"] {

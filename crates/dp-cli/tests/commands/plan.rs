@@ -133,6 +133,8 @@ fn the_largest_tables_have_a_forecast() {
 #[test]
 fn nonsense_is_refused_with_the_flag() {
     let place = Workplace::new();
+    let forced = place.dp(&["plan", "--rows", "100", "--features", "3", "--force"]);
+    assert!(forced.code == 2 && forced.stderr.contains("--out"), "{forced:?}");
     place.write("s.toml", SCHEMA);
     place.write("old.svg", "");
     for (typed, exit, code, says) in [
@@ -148,6 +150,7 @@ fn nonsense_is_refused_with_the_flag() {
         ("--rows 100 --features 3 --max-rows 2000000", 2, "usage.value", "--max-rows"),
         ("--rows 100 --features 3 --adjacency change-list-labels", 4, "privacy.adjacency", "--adjacency"),
         ("--rows 100 --features 3 --out old.svg", 1, "output.exists", "old.svg"),
+        ("--rows 100 --features 3 --out plan.png", 2, "usage.value", ".svg"),
     ] {
         place.dp(&words(&format!("plan {typed}"))).fails(exit, code).says(says);
     }

@@ -57,6 +57,7 @@ fn exit_codes_are_listed() {
         assert!(text.lines().any(|line| line.split_whitespace().next() == Some(number)), "{number}: {text}");
     }
     place.dp(&["help", "nonsense"]).fails(2, "usage.unknown_topic");
+    place.dp(&["help", "train", "more"]).fails(2, "usage.unknown_topic").says("`train` has no subcommands");
 }
 
 #[test]
@@ -70,6 +71,8 @@ fn every_code_has_a_page() {
         assert!(page.starts_with(code) && page.len() > code.len() + 60, "{page}");
     }
     place.dp(&["explain", "model.reed"]).fails(2, "usage.unknown_code").says("`model.read`");
+    place.dp(&["explain", "csv ragged"]).fails(2, "usage.unknown_code").says("`csv.ragged`");
+    assert!(place.dp(&["explain", "CSV.Ragged"]).ok().starts_with("csv.ragged"));
 }
 
 #[test]

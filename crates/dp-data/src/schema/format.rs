@@ -521,6 +521,7 @@ mod tests {
             (&english, "1,2345", None),
             (&english, ",123", None),
             (&english, "1234,567", None),
+            (&english, "0,049", None),
             (&english, "1,,234", None),
             (&english, "1.234,5", None),
             (&english, "1,234.5,6", None),
