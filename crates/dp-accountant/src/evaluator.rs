@@ -285,6 +285,13 @@ mod tests {
     }
 
     #[test]
+    fn an_infinite_upper_end_is_not_narrow() {
+        let exact = Bracket { lower: 1.0, upper: f64::INFINITY, engine: Engine::LossDistribution };
+        let found = tightest(Ok(exact), |_| Ok(Bound { value: 2.0, theorem: Theorem::Renyi })).unwrap();
+        assert_eq!((found.lower, found.upper, found.theorem), (1.0, 2.0, Theorem::Renyi));
+    }
+
+    #[test]
     fn another_relation_is_refused() {
         let event = DpEvent::PoissonSampled { sampling_rate: 0.1, event: Box::new(gaussians(1)) };
         for evaluator in EVALUATORS {
