@@ -38,14 +38,14 @@
 //!
 //! # Features
 //! - `schema`: [`Schema`], [`Encoder`], [`DataError`] (serde, toml, fast-float2, chacha20, jiff, rustc-hash).
-//! - `files`: [`read`], [`draft`] and [`check`] (csv-core, encoding_rs, memchr, pulp, flate2, liblzma); implies `schema`.
+//! - `files`: [`read`], [`draft`] and [`check`] (csv-core, encoding_rs, memchr, pulp, rustix, flate2, liblzma); implies `schema`.
 //! - `parquet`, `xlsx`, `sqlite`: [`table::parquet`], [`table::xlsx`] and [`table::sqlite`], tables of typed cells; each implies
 //!   `files`.
 //! - `postgres`: [`table::postgres`] and [`sums::postgres`] (tokio-postgres, rustls); `runner`: [`sums::runner`] (serde_json, shlex).
 //! - `order`: [`KeyedOrder`], the order of a pass under a key (chacha20, rand).
 //! - `spool`: [`spool`], rows in a temporary file (crc32fast, tempfile); implies `files` and `order`.
 #![cfg_attr(not(feature = "spool"), allow(rustdoc::broken_intra_doc_links))]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod block;
 pub mod block_buffer;

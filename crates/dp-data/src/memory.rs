@@ -14,6 +14,9 @@
 //! # Ok::<(), dp_data::memory::OutOfMemory>(())
 //! ```
 
+#[cfg(all(target_os = "linux", feature = "files"))]
+mod huge_pages;
+
 use core::fmt;
 use std::io::{self, BufRead, Read};
 
@@ -124,12 +127,22 @@ fn grow<T>(collection: &mut Vec<T>, additional: usize, what: &'static str) -> Re
         let spare = additional.max(step).max(least);
         let new = length.saturating_add(spare).saturating_sub(capacity);
         let leaves_spare = bytes(capacity) < LEAVES_SPARE || can_hold(bytes(new).saturating_add(SPARE));
-        if fits(bytes(new)) && leaves_spare && collection.try_reserve_exact(spare).is_ok() {
+        if fits(bytes(new)) && leaves_spare && try_reserve(collection, spare) {
             return Ok(());
         }
     }
     let needed = length.saturating_add(additional).saturating_sub(capacity);
     Err(OutOfMemory { what, held: bytes(capacity) as u64, needed: bytes(needed) as u64 })
+}
+
+/// Reserves memory for exactly that many more elements, in huge pages if they are many. Returns false if there is none.
+fn try_reserve<T>(collection: &mut Vec<T>, additional: usize) -> bool {
+    let is_reserved = collection.try_reserve_exact(additional).is_ok();
+    #[cfg(all(target_os = "linux", feature = "files"))]
+    if is_reserved {
+        huge_pages::advise(collection);
+    }
+    is_reserved
 }
 
 /// Returns whether that many bytes can be allocated now.
@@ -144,7 +157,7 @@ fn can_hold(bytes: usize) -> bool {
 pub fn with_capacity<T>(elements: usize, what: &'static str) -> Result<Vec<T>, OutOfMemory> {
     let bytes = elements.saturating_mul(size_of::<T>());
     let mut collection = Vec::new();
-    if fits(bytes) && collection.try_reserve_exact(elements).is_ok() {
+    if fits(bytes) && try_reserve(&mut collection, elements) {
         return Ok(collection);
     }
     Err(OutOfMemory { what, held: 0, needed: bytes as u64 })

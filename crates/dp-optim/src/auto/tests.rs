@@ -262,6 +262,29 @@ fn the_expected_cost_is_that_of_the_measurements() {
     }
 }
 
+/// Objective perturbation is never expected to be worse than output perturbation, also with more features than records, and
+/// more features never make it better.
+#[test]
+fn no_method_is_expected_to_beat_objective_perturbation() {
+    for (loss, delta) in [("logistic", 1e-8), ("logistic", 0.0), ("log-cosh:0.5", 1e-8), ("softmax:7", 0.0)] {
+        let auto = Auto::new(loss.parse().unwrap());
+        for n in [1_000, 1_000_000, 100_000_000] {
+            let mut before = 0.0;
+            for dim in [10, 1_000, 100_000, 1_000_000] {
+                let found = auto.forecasts(n, dim, budget(0.1, delta), AdjacencyKind::ZeroOut).unwrap();
+                let share = found[0].expected_cost.share;
+                assert_eq!(found[0].method, Method::ObjectivePerturbation);
+                assert!(
+                    found.iter().all(|other| share <= other.expected_cost.share + 0.021),
+                    "{loss} {n} {dim}: {found:?}"
+                );
+                assert!(share >= before, "{loss} {n} {dim}: {share}");
+                before = share;
+            }
+        }
+    }
+}
+
 /// Rows on the unit sphere with labels by a fixed direction, one in ten of them flipped.
 fn table(n: usize, seed: u64) -> Examples<f64> {
     const DIM: usize = 8;
