@@ -102,8 +102,9 @@ pub struct Beyond<T> {
 /// the result without a limit must evaluate it once more, as the promises of `dp-optim` do.
 const MARGIN: f64 = 2.0 * exact::ends::WIDE;
 
-/// Share of the remaining work that one evaluation may take, so that the last ones, near the result, are not the coarsest.
-const SHARE: f64 = 0.25;
+/// Shares of the work left that each evaluation of a search may take: first, and, if a limit changed one of them, in a second
+/// search from the result of the first.
+const SHARES: [f64; 2] = [1.0 / 256.0, 0.25];
 
 /// A privacy target and the method of evaluating it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -177,7 +178,7 @@ impl Calibration {
         if found.value >= NEAR_ONE && found.value < 1.0 {
             // A tighter theorem may hold without sampling than with a rate just below 1.
             let count = Cell::new(found.evaluations);
-            let epsilon = self.epsilon(&event_at(1.0), &count)?;
+            let epsilon = self.epsilon(&event_at(1.0), f64::INFINITY, &count)?;
             found.evaluations = count.get();
             if epsilon <= self.target.get() {
                 found = Calibrated { value: 1.0, epsilon, ..found };
@@ -235,22 +236,24 @@ impl Calibration {
         // The conversion from a float saturates.
         let start = (self.start_or(1000.0)? as u64).clamp(1, MOST_STEPS);
         let evaluations = Cell::new(0);
-        let search = || {
-            let best = Cell::new((0, f64::NAN));
-            let found = most::most(MOST_STEPS, start, |count| {
-                let epsilon = self.epsilon(&event_at(count), &evaluations)?;
+        let best = Cell::new((0, f64::NAN));
+        let search = |start, limit| {
+            most::most(MOST_STEPS, start, |count| {
+                let epsilon = self.epsilon(&event_at(count), limit, &evaluations)?;
                 if epsilon <= self.target.get() && (best.get().1.is_nan() || count >= best.get().0) {
                     best.set((count, epsilon));
                 }
                 Ok(self.excess(epsilon))
-            })?;
-            Ok::<_, Error>((found, best.get().1))
+            })
         };
-        let (found, epsilon) = search()?;
+        let found = in_turns(|limit| search(if best.get().0 > 0 { best.get().0 } else { start }, limit))?;
+        let (most, epsilon) = best.get();
         let value = match found {
-            Most::At(count) => count,
             Most::Unlimited => return Err(unreachable(what, "any number meets it")),
-            Most::NotEvenNone => return Err(unreachable(what, "what is released besides costs more")),
+            Most::NotEvenNone if epsilon.is_nan() => {
+                return Err(unreachable(what, "what is released besides costs more"));
+            }
+            Most::At(_) | Most::NotEvenNone => most,
         };
         let beyond = value.saturating_add(((value as f64) * BEYOND).max(1.0) as u64);
         let beyond = self.beyond(true, beyond, || event_at(beyond))?;
@@ -265,28 +268,32 @@ impl Calibration {
         event_at: impl Fn(f64) -> DpEvent,
     ) -> Result<(Found, f64, u32), Error> {
         let evaluations = Cell::new(0);
-        let search = || {
-            let best = Cell::new((f64::INFINITY, f64::NAN));
-            let found = search::least_safe(range, start, |x| {
-                let epsilon = self.epsilon(&event_at(x), &evaluations)?;
+        let best = Cell::new((f64::INFINITY, f64::NAN));
+        let search = |start, limit| {
+            search::least_safe(range, start, |x| {
+                let epsilon = self.epsilon(&event_at(x), limit, &evaluations)?;
                 if epsilon <= self.target.get() && x <= best.get().0 {
                     best.set((x, epsilon));
                 }
                 Ok(self.excess(epsilon))
-            })?;
-            Ok::<_, Error>((found, best.get().1))
+            })
         };
-        let (found, epsilon) = search()?;
+        let found = in_turns(|limit| {
+            let x = if best.get().0.is_finite() { best.get().0 } else { start.x };
+            search(Start { x, ..start }, limit)
+        })?;
+        let (least, epsilon) = best.get();
+        let found = if found != Found::EverywhereSafe && least.is_finite() { Found::At(least) } else { found };
         Ok((found, epsilon, evaluations.get()))
     }
 
-    fn epsilon(&self, event: &DpEvent, evaluations: &Cell<u32>) -> Result<f64, Error> {
+    fn epsilon(&self, event: &DpEvent, limit: f64, evaluations: &Cell<u32>) -> Result<f64, Error> {
         if let Some(relation) = self.relation {
             leaves_under(event, 1, relation)?;
         }
         evaluations.set(evaluations.get() + 1);
         let before = work::changes();
-        let evaluated = work::limited(SHARE * work::allowance(), || self.evaluator.epsilon(event, self.delta));
+        let evaluated = work::limited(limit, || self.evaluator.epsilon(event, self.delta));
         let epsilon = evaluated.value?;
         Ok(if work::changes() > before { mul_up(epsilon, 1.0 + MARGIN) } else { epsilon })
     }
@@ -318,6 +325,14 @@ impl Calibration {
     fn start_or(&self, otherwise: f64) -> Result<f64, Error> {
         self.start.map_or(Ok(otherwise), |start| positive("starting point", start))
     }
+}
+
+/// Searches with the work of an evaluation limited by the [`SHARES`] in turn, until no limit changes an evaluation. Returns the last
+/// result.
+fn in_turns<T>(search: impl Fn(f64) -> Result<T, Error>) -> Result<T, Error> {
+    let [first, second] = SHARES.map(|share| move || share * work::allowance());
+    let (found, is_changed) = work::tried(|| search(first()));
+    if is_changed { found.and_then(|_| search(second())) } else { found }
 }
 
 fn unreachable(what: &'static str, why: &'static str) -> Error {

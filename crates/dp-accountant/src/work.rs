@@ -112,6 +112,15 @@ pub fn unlimited<T>(f: impl FnOnce() -> T) -> T {
     f()
 }
 
+/// Computes `f`, and returns whether the limit changed it. Its work counts, but not that it was cut short: for a first attempt.
+pub(crate) fn tried<T>(f: impl FnOnce() -> T) -> (T, bool) {
+    let before = METER.get();
+    let value = f();
+    let Meter { spent, changes, .. } = METER.get();
+    METER.set(Meter { spent, ..before });
+    (value, changes > before.changes)
+}
+
 /// Calls `observer` from time to time while `f` computes, with the steps taken since its last call.
 pub fn observed<T>(observer: Rc<dyn Fn(f64)>, f: impl FnOnce() -> T) -> T {
     struct Former(Option<Observer>);
@@ -196,6 +205,15 @@ mod tests {
             limited(f64::NAN, is_exhausted).value
         });
         assert!(outer.value && outer.is_short && outer.spent == 110.0);
+        let attempt = limited(100.0, || {
+            charge(30.0);
+            tried(|| {
+                charge(20.0);
+                cut_short();
+            })
+        });
+        assert!(attempt.value.1 && !attempt.is_short && attempt.spent == 50.0);
+        assert!(!limited(100.0, || tried(|| charge(1.0))).value.1);
         assert!(!is_exhausted() && allowance() == f64::INFINITY);
     }
 

@@ -319,6 +319,42 @@ fn evaluations_that_a_limit_changed_keep_a_margin() {
     assert!((found.epsilon / again - (1.0 + 2e-3)).abs() < 1e-9, "{found:?} {again}");
 }
 
+/// What takes less than the usual limit is found as without one, and what takes a little more nearly so.
+#[test]
+fn the_usual_limit_changes_hardly_anything() {
+    let check = |name: String, search: &dyn Fn() -> f64, most: f64| {
+        let found = work::limited(work::USUAL, search);
+        let off = found.value / search() - 1.0;
+        assert!((-1e-9..most).contains(&off) && found.is_short == (most > 1e-6), "{name}: {found:?} {off:e}");
+    };
+    for (steps, delta) in [(2, 1e-9), (5, 1e-9), (10, 1e-6), (100, 1e-9)] {
+        let (epsilon, delta) = target(1.0, delta);
+        let event_at = |scale| {
+            let event = Box::new(DpEvent::Laplace { scale, sensitivity: 1.0 });
+            DpEvent::SelfComposed { event, count: steps }
+        };
+        check(
+            format!("laplace {steps}"),
+            &|| Calibration::new(epsilon, delta).least_scale(event_at).unwrap().value,
+            1e-9,
+        );
+    }
+    for (rate, steps, most) in [(0.5, 5, 1e-9), (0.05, 5, 1e-9), (0.01, 10, 1e-9), (1e-3, 100, 1e-3)] {
+        let (epsilon, delta) = target(1.0, 1e-6);
+        let rate = SamplingRate::new(rate).unwrap();
+        let search = || Calibration::new(epsilon, delta).dp_sgd_noise_multiplier(rate, steps).unwrap().value;
+        check(format!("{rate:?} {steps}"), &search, most);
+    }
+    let (epsilon, delta) = target(1.0, 1e-6);
+    let steps = || {
+        Calibration::new(epsilon, delta)
+            .dp_sgd_steps(NoiseMultiplier::new(1.3).unwrap(), SamplingRate::new(0.05).unwrap())
+            .unwrap()
+            .value as f64
+    };
+    check("steps".to_owned(), &steps, 1e-9);
+}
+
 #[test]
 fn the_last_evaluations_within_a_limit_are_not_the_coarsest() {
     let (epsilon, delta) = target(1e-3, 1e-15);

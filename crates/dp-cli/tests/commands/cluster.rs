@@ -135,13 +135,11 @@ fn waits(until: impl Fn() -> bool) -> bool {
     true
 }
 
-/// A training on the cluster, with the lines that go to its runner and come from it.
-fn train(place: &Workplace, runner: &str, cluster: &Cluster, folder: &str) -> Child {
+/// A training with Spark, with the lines that go to its runner and come from it.
+fn train(place: &Workplace, runner: &str, master: &str, folder: &str) -> Child {
     fs::create_dir(place.path(folder)).unwrap();
-    let settings = format!(
-        "spark.master={} spark.ui.enabled=false spark.executor.memory=512m spark.driver.host=127.0.0.1",
-        cluster.address()
-    );
+    let settings =
+        format!("spark.master={master} spark.ui.enabled=false spark.executor.memory=512m spark.driver.host=127.0.0.1");
     let command = format!("sh -c \"tee {folder}/in | {runner} {settings} | tee {folder}/out\"");
     // Some rows many times, so that a statement still runs when an executor is killed.
     let rows = format!("SELECT p.* FROM csv.`{}` p", place.path("rows.csv").display());
@@ -159,8 +157,8 @@ fn lines(place: &Workplace, name: &str) -> usize {
     fs::read_to_string(place.path(name)).unwrap_or_default().lines().count()
 }
 
-/// An executor is killed within a statement, and the master restarted between two: the model is that of a run that nothing disturbs. Then
-/// `dp` itself is killed.
+/// An executor is killed within a statement, and the master restarted between two: the model is that of a run without a
+/// cluster. Then `dp` itself is killed.
 #[test]
 fn killed_executors_and_masters_change_no_model() {
     let skip = |why: &str| {
@@ -174,10 +172,10 @@ fn killed_executors_and_masters_change_no_model() {
     let place = place();
     place.write("rows.csv", place.read("people.csv").split_once('\n').unwrap().1);
     let Some(mut cluster) = Cluster::start(&place.path("")) else { return skip("no master starts here") };
-    let output = train(&place, &runner, &cluster, "calm").wait_with_output().unwrap();
+    let output = train(&place, &runner, "local[2]", "calm").wait_with_output().unwrap();
     Run::from(output).ok();
 
-    let child = train(&place, &runner, &cluster, "rough");
+    let child = train(&place, &runner, &cluster.address(), "rough");
     // The greeting is a line without a question. Questions: a count, what is known, the first step twice, three more.
     let is_asked = |question: usize| lines(&place, "rough/in") == question && lines(&place, "rough/out") == question;
     assert!(waits(|| is_asked(4)), "no fourth question");
@@ -202,7 +200,7 @@ fn killed_executors_and_masters_change_no_model() {
     assert_eq!(of("rough"), of("calm"));
 
     // Of a `dp` that is killed, nothing goes on in the cluster.
-    let mut child = train(&place, &runner, &cluster, "killed");
+    let mut child = train(&place, &runner, &cluster.address(), "killed");
     assert!(waits(|| lines(&place, "killed/in") == 3 && !cluster.executors().is_empty()), "no third question");
     child.kill().unwrap();
     child.wait().unwrap();

@@ -12,7 +12,7 @@ use crate::work;
 const MAX_POINTS: f64 = 100_000.0;
 
 /// Permitted steps for one point: its amplitude, and some forty epsilons at which the sum is usually evaluated.
-const STEPS_PER_POINT: f64 = 2000.0;
+const STEPS_PER_POINT: f64 = 1000.0;
 
 /// Number of points whose turns are products of one turn with a table. Two products round by less than 6 units, and the angle is
 /// computed in two parts, whose roundings add up to that of the whole.
@@ -104,7 +104,7 @@ impl Line {
         let decays: Vec<(Decay, f64)> =
             laws.iter().zip(&log_moments).map(|((law, count), log)| (law.decay(c, *log), *count)).collect();
         // A point takes about as much work in each of the subsequent searches, in addition to the nodes of its laws.
-        let affordable = (0.5 * work::allowance() / STEPS_PER_POINT).max(16.0);
+        let affordable = (work::allowance() / STEPS_PER_POINT).max(16.0);
         let log_tail = |t: f64| {
             let decay: f64 = decays.iter().map(|(decay, count)| count * decay.log(t)).sum();
             decay + (1.0 / t).min(0.5 * PI / c).ln() - PI.ln()
