@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::{Arg, CommandFactory, FromArgMatches};
 use dp_optim::catalogue::PARAMETERS;
 
-use super::{Cli, config};
+use super::{Cli, Command, config};
 use crate::failure::Failure;
 use crate::output::Console;
 
@@ -61,7 +61,7 @@ pub fn parse(arguments: &[OsString]) -> Result<Parsed, Refused> {
     let arguments = config::with_config(&command, arguments).map_err(Refused::Config)?;
     let matches = command.try_get_matches_from_mut(arguments).map_err(Refused::Clap)?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| Refused::Clap(error.format(&mut command)))?;
-    if cli.global.print_config {
+    if cli.global.print_config && !matches!(cli.command, Command::Help(_)) {
         let printed = config::printed(&command, &matches).map_err(Refused::Config)?;
         return Ok(Parsed::Config(printed, cli.global.console()));
     }

@@ -343,6 +343,13 @@ fn bad_trees_are_refused() {
         .fails(3, "account.event")
         .says("UTF-8");
     place.dp(&["account", "event", "missing.json", "--delta", "1e-6"]).fails(1, "account.read").says("missing.json");
+    // The file says what the flag would.
+    let secret =
+        br#"{"event":{"type":"gaussian","std_dev":1,"sensitivity":1},"adjacency":"replace-one","n_public":false}"#;
+    let run = place.dp_with_input(&["account", "event", "-", "--delta", "1e-6"], secret);
+    assert!(
+        run.fails(2, "usage.conflict").says("n_public").stderr.contains("public") && !run.stderr.contains("--secret-n")
+    );
 }
 
 #[test]

@@ -88,6 +88,9 @@ fn a_printed_file_repeats_the_run() {
     let again = place.dp(&words("train --config again.toml --print-config")).json();
     assert_eq!(again["text"].as_str().unwrap(), text);
     assert!(place.dp(&words("train --config again.toml --out c.json --print-config")).code == 0);
+    // Help has no flags of its own, and is shown.
+    let help = place.dp(&words("help train")).ok();
+    assert_eq!(place.dp(&words("help train --print-config")).ok(), help);
     assert!(!place.files().contains(&"c.json".to_owned()));
     // Texts that look like numbers stay texts.
     let label = place.dp(&words("train --config again.toml --positive 1.0 --negative 007 --print-config")).json();
