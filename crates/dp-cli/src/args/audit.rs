@@ -103,7 +103,7 @@ pub struct AuditParameterArgs {
     /// Sensitivity: distance of neighbours [default: 1]
     #[arg(long, value_name = "NUMBER", allow_hyphen_values = true)]
     pub sensitivity: Option<f64>,
-    /// Number of coordinates [default: 1]
+    /// Number of coordinates, at most 2^20 [default: 1]
     #[arg(long, value_name = "NUMBER", value_parser = count, allow_hyphen_values = true)]
     pub dim: Option<u64>,
     /// Number of possible answers [default: 2]

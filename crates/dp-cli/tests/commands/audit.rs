@@ -185,6 +185,7 @@ fn parameters_that_fit_no_mechanism_are_refused() {
         (&["gaussian", "--std-dev", "1", "--dim", "0"], "usage.value", "--dim"),
         (&["gaussian", "--std-dev", "1", "--dim", "1e15"], "usage.value", "--dim"),
         (&["laplace-ball", "--scale", "1", "--dim", "1e15"], "usage.value", "--dim"),
+        (&["laplace-ball", "--scale", "1", "--dim", "1048577"], "usage.value", "--dim"),
         (&["laplace", "--epsilon", "-3"], "usage.value", "--epsilon"),
         (&["laplace", "--scale", "inf"], "usage.value", "--scale"),
         (&["staircase", "--epsilon", "1e6"], "usage.value", "--epsilon"),

@@ -24,6 +24,9 @@ const TAKEN: [(&str, &[&str], &[&str]); 7] = [
     ("randomized-response", &["--epsilon"], &["--buckets"]),
 ];
 
+/// Largest number of coordinates: a run draws as many numbers.
+const MOST_DIM: u64 = 1 << 20;
+
 /// Returns the pairs of the named mechanism, if any parameter is given.
 ///
 /// # Errors
@@ -91,10 +94,14 @@ fn built(name: &str, args: &AuditParameterArgs) -> Result<Vec<Box<dyn Subject>>,
     };
     let mode = args.noise.unwrap_or(NoiseMode::Exact);
     let (dim, buckets) = (args.dim.unwrap_or(1), args.buckets.unwrap_or(2));
+    if !(1..=MOST_DIM).contains(&dim) {
+        return Err(Failure::usage("--dim", format!("{dim} coordinates cannot be audited"))
+            .expected(format!("a whole number from 1 to {MOST_DIM}")));
+    }
     // A constructor's error names the parameter itself; the message names the flag that sets it.
     let refused = |error: dp_audit::Error| {
         let message = error.to_string();
-        let flag = [("sensitivity", "--sensitivity"), ("dimension", "--dim"), ("buckets", "--buckets")]
+        let flag = [("sensitivity", "--sensitivity"), ("buckets", "--buckets")]
             .into_iter()
             .find(|(word, _)| message.starts_with(word))
             .map_or(flag, |(_, flag)| flag);
