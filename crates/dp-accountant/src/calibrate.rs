@@ -14,8 +14,8 @@
 //! | epsilon, delta | [`Evaluator::epsilon`], [`Evaluator::delta`] | - |
 //!
 //! Once a [limit](crate::work::limited) on work is reached, evaluations are coarse. The result still meets the target. Coarse
-//! evaluations are increased by 0.2%, so that an evaluation without a limit usually meets the target too; check it
-//! ([`unlimited`](crate::work::unlimited)) before you rely on it.
+//! evaluations other than closed forms are increased by 0.2%, so that an evaluation without a limit usually meets the target too;
+//! check it ([`unlimited`](crate::work::unlimited)) before you rely on it.
 //! [`Limited::is_short`](crate::work::Limited::is_short) tells whether the limit made the result less tight.
 //!
 //! If the cost is not monotone, the result still meets the target, but another value may be better. A target that no value or
@@ -48,6 +48,7 @@ pub use dp_sgd::DpSgd;
 use core::cell::Cell;
 
 use crate::adjacency::AdjacencyKind;
+use crate::bound::{self, Theorem};
 use crate::error::{Error, positive};
 use crate::event::DpEvent;
 use crate::exact;
@@ -293,9 +294,22 @@ impl Calibration {
         }
         evaluations.set(evaluations.get() + 1);
         let before = work::changes();
-        let evaluated = work::limited(limit, || self.evaluator.epsilon(event, self.delta));
-        let epsilon = evaluated.value?;
-        Ok(if work::changes() > before { mul_up(epsilon, 1.0 + MARGIN) } else { epsilon })
+        let evaluate = || match self.evaluator {
+            Evaluator::Tightest => bound::epsilon(event, self.delta).map(|bound| (bound.value, bound.theorem)),
+            evaluator => evaluator.epsilon(event, self.delta).map(|epsilon| (epsilon, Theorem::Renyi)),
+        };
+        let (epsilon, theorem) = work::limited(limit, evaluate).value?;
+        // A closed form is as good without the limit.
+        let is_closed = matches!(
+            theorem,
+            Theorem::PureComposition
+                | Theorem::OptimalPureComposition
+                | Theorem::LaplaceCurve
+                | Theorem::AnalyticGaussian
+                | Theorem::GaussianMixture
+                | Theorem::Participation
+        );
+        Ok(if work::changes() == before || is_closed { epsilon } else { mul_up(epsilon, 1.0 + MARGIN) })
     }
 
     /// Returns the logarithm of epsilon over the target: at most 0 exactly if the target is met.

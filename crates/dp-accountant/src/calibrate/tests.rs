@@ -327,7 +327,10 @@ fn the_usual_limit_changes_hardly_anything() {
         let off = found.value / search() - 1.0;
         assert!((-1e-9..most).contains(&off) && found.is_short == (most > 1e-6), "{name}: {found:?} {off:e}");
     };
-    for (steps, delta) in [(2, 1e-9), (5, 1e-9), (10, 1e-6), (100, 1e-9)] {
+    // The fourth takes more than the limit; the composition of pure guarantees does not.
+    for (steps, delta, most) in
+        [(2, 1e-9, 1e-9), (5, 1e-9, 1e-9), (10, 1e-6, 1e-9), (10, 1e-9, 2e-6), (100, 1e-9, 1e-9)]
+    {
         let (epsilon, delta) = target(1.0, delta);
         let event_at = |scale| {
             let event = Box::new(DpEvent::Laplace { scale, sensitivity: 1.0 });
@@ -336,7 +339,7 @@ fn the_usual_limit_changes_hardly_anything() {
         check(
             format!("laplace {steps}"),
             &|| Calibration::new(epsilon, delta).least_scale(event_at).unwrap().value,
-            1e-9,
+            most,
         );
     }
     for (rate, steps, most) in [(0.5, 5, 1e-9), (0.05, 5, 1e-9), (0.01, 10, 1e-9), (1e-3, 100, 1e-3)] {
