@@ -354,7 +354,7 @@ fn unreachable(what: &'static str, why: &'static str) -> Error {
 }
 
 /// Returns the least noise scale for which `event_at(scale)` costs at most `target` at `delta`, by
-/// [`bound::epsilon`](crate::bound::epsilon).
+/// [`bound::epsilon`].
 ///
 /// `event_at` builds everything that would be released with a given noise scale (a standard deviation, a Laplace scale or a noise
 /// multiplier, in any unit). Epsilon must not grow with the scale. The result always meets the target, and is within 1e-6,
@@ -363,7 +363,7 @@ fn unreachable(what: &'static str, why: &'static str) -> Error {
 /// # Errors
 /// [`Error::Unreachable`] if no scale up to 1e120 meets the target (a part of the event does not depend on the scale), or if
 /// every scale down to 1e-120 (1e-3 for a noise multiplier of DP-SGD) does; and the errors of
-/// [`bound::epsilon`](crate::bound::epsilon).
+/// [`bound::epsilon`].
 ///
 /// # Examples
 /// ```
@@ -384,13 +384,13 @@ pub fn least_scale(target: Epsilon, delta: Delta, event_at: impl Fn(f64) -> DpEv
 }
 
 /// Returns the largest sampling rate, up to 1, for which `event_at(rate)` costs at most `target` at `delta`, by
-/// [`bound::epsilon`](crate::bound::epsilon).
+/// [`bound::epsilon`].
 ///
 /// Epsilon must not decrease as the rate grows.
 ///
 /// # Errors
 /// [`Error::Unreachable`] if a rate of 1e-12 does not meet the target; and the errors of
-/// [`bound::epsilon`](crate::bound::epsilon).
+/// [`bound::epsilon`].
 ///
 /// # Examples
 /// ```
@@ -413,7 +413,7 @@ pub fn largest_rate(target: Epsilon, delta: Delta, event_at: impl Fn(f64) -> DpE
 ///
 /// # Errors
 /// [`Error::Unreachable`] if `event_at(0)` already costs more, or 2^53 steps still cost less; and the errors of
-/// [`bound::epsilon`](crate::bound::epsilon).
+/// [`bound::epsilon`].
 ///
 /// # Examples
 /// ```
@@ -440,7 +440,7 @@ pub fn most_steps(target: Epsilon, delta: Delta, event_at: impl Fn(u64) -> DpEve
 ///
 /// # Errors
 /// [`Error::Unreachable`] if `spent` alone costs more than the target, or `next` costs nothing; and the errors of
-/// [`bound::epsilon`](crate::bound::epsilon).
+/// [`bound::epsilon`].
 ///
 /// # Examples
 /// ```
