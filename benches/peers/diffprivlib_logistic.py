@@ -41,19 +41,23 @@ def objective(rows, targets, weights):
     return float(np.mean(np.logaddexp(0, -margins)) + LAMBDA / 2 * np.sum(weights**2) / len(weights))
 
 
+def fit(rows, targets, epsilon, regularisation, seed, intercept):
+    """Returns a model; without a regularisation the library's own, C = 1."""
+    return LogisticRegression(
+        epsilon=epsilon,
+        data_norm=1.0,
+        C=1.0 if regularisation is None else 1 / (len(rows) * regularisation),
+        fit_intercept=intercept,
+        random_state=seed,
+        max_iter=1000,
+    ).fit(rows, targets)
+
+
 def run(train, test, epsilon, regularisation, seed):
     rows, targets = train
     classes = np.unique(targets)
-    model = LogisticRegression(
-        epsilon=epsilon,
-        data_norm=1.0,
-        C=1 / (len(rows) * regularisation),
-        fit_intercept=False,
-        random_state=seed,
-        max_iter=1000,
-    )
     started = time.perf_counter()
-    model.fit(rows, targets)
+    model = fit(rows, targets, epsilon, regularisation, seed, intercept=False)
     seconds = time.perf_counter() - started
     if len(classes) > 2:
         signs = np.where(targets[:, None] == classes[None, :], 1.0, -1.0)

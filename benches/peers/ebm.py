@@ -18,7 +18,6 @@ import warnings
 import folds
 import numpy as np
 from interpret.privacy import DPExplainableBoostingClassifier
-from sklearn.metrics import log_loss, roc_auc_score
 
 
 def run(table, kinds, bounds, target, fold, epsilon, delta, setting, seed):
@@ -33,9 +32,7 @@ def run(table, kinds, bounds, target, fold, epsilon, delta, setting, seed):
         **folds.EBM_SETTINGS[setting],
     )
     model.fit(table[~test], target[~test])
-    probabilities = model.predict_proba(table[test])[:, 1]
-    accuracy = float(np.mean((probabilities > 0.5) == target[test]))
-    return accuracy, roc_auc_score(target[test], probabilities), log_loss(target[test], probabilities)
+    return folds.figures(target[test], model.predict_proba(table[test])[:, 1])
 
 
 def main():

@@ -20,6 +20,7 @@ added where the rows have none (`--no-intercept` leaves it away).
 
 import argparse
 import csv
+import functools
 import pathlib
 import statistics
 import sys
@@ -40,6 +41,7 @@ SETTINGS = [
     (1024, 50, 10.0, 0.0),
     (4096, 20, 4.0, 1e-3),
     (4096, 20, 7.0, 0.0),
+    (4096, 100, 4.0, 0.0),
     (4096, 100, 20.0, 0.0),
 ]
 
@@ -52,24 +54,42 @@ def load(path, intercept):
     return torch.tensor(rows), torch.tensor((targets > 0).astype(np.float32))
 
 
-def run(train, test, noise, setting, seed):
-    rows, labels = train
+@functools.cache
+def noise_multiplier(n, setting, epsilon, delta, accountant="rdp"):
+    """Raises ValueError where the accountant finds none."""
+    return get_noise_multiplier(
+        target_epsilon=epsilon,
+        target_delta=delta,
+        sample_rate=1 / -(-n // min(setting[0], n)),
+        epochs=setting[1],
+        accountant=accountant,
+        epsilon_tolerance=0.01 * epsilon,
+        **({"alphas": ORDERS} if accountant == "rdp" else {}),
+    )
+
+
+def fit(rows, labels, noise, setting, seed):
     batch, epochs, step, decay = setting
     torch.manual_seed(seed)
     model = torch.nn.Linear(rows.shape[1], 1, bias=False)
     torch.nn.init.zeros_(model.weight)
     optimizer = torch.optim.SGD(model.parameters(), lr=step, weight_decay=decay)
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(rows, labels), batch_size=min(batch, len(rows)))
-    started = time.perf_counter()
     model, optimizer, loader = PrivacyEngine().make_private(
         module=model, optimizer=optimizer, data_loader=loader, noise_multiplier=noise, max_grad_norm=1.0
     )
-    steps, rate = epochs * len(loader), 1 / len(loader)
+    steps, rate, draw = epochs * len(loader), 1 / len(loader), np.random.default_rng(seed)
     for _ in range(steps):
-        drawn = torch.rand(len(rows)) < rate
+        drawn = torch.from_numpy(draw.choice(len(rows), draw.binomial(len(rows), rate), replace=False, shuffle=False))
         optimizer.zero_grad()
         torch.nn.functional.binary_cross_entropy_with_logits(model(rows[drawn])[:, 0], labels[drawn]).backward()
         optimizer.step()
+    return model
+
+
+def run(train, test, noise, setting, seed):
+    started = time.perf_counter()
+    model = fit(*train, noise, setting, seed)
     seconds = time.perf_counter() - started
     with torch.no_grad():
         said = model(test[0])[:, 0] > 0
@@ -98,17 +118,8 @@ def main():
         for epsilon in options.epsilon:
             best = None
             for setting in SETTINGS:
-                batches = -(-len(train[0]) // min(setting[0], len(train[0])))
                 try:
-                    noise = get_noise_multiplier(
-                        target_epsilon=epsilon,
-                        target_delta=options.delta,
-                        sample_rate=1 / batches,
-                        epochs=setting[1],
-                        accountant=options.accountant,
-                        epsilon_tolerance=0.01 * epsilon,
-                        **({"alphas": ORDERS} if options.accountant == "rdp" else {}),
-                    )
+                    noise = noise_multiplier(len(train[0]), setting, epsilon, options.delta, options.accountant)
                 except ValueError as refusal:
                     print(f"{name}, epsilon {epsilon}, {setting}: {refusal}", file=sys.stderr)
                     continue

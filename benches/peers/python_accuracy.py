@@ -18,14 +18,10 @@ import statistics
 import sys
 import warnings
 
+import diffprivlib_logistic
+import folds
 import numpy as np
-import pandas as pd
-from diffprivlib.models import LogisticRegression
 from dp import DPLogisticRegression
-from sklearn.preprocessing import normalize
-
-# Of the mean loss; the default is C = 1.
-REGULARISATIONS = [None, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1]
 
 
 def ours(train, test, epsilon, seed, **options):
@@ -34,20 +30,7 @@ def ours(train, test, epsilon, seed, **options):
 
 
 def theirs(train, test, epsilon, regularisation, seed):
-    C = 1.0 if regularisation is None else 1 / (len(train[0]) * regularisation)
-    model = LogisticRegression(epsilon=epsilon, data_norm=1.0, C=C, random_state=seed, max_iter=1000)
-    return model.fit(*train).score(*test)
-
-
-def scaled(table, bounds):
-    parts = []
-    for name, known in bounds.items():
-        if isinstance(known, tuple):
-            low, high = known
-            parts.append((table[name].to_numpy(float)[:, None] - low) / max(high - low, 1e-300))
-        else:
-            parts.append((table[name].astype(str).to_numpy()[:, None] == np.array(known)).astype(float))
-    return normalize(np.hstack(parts))
+    return diffprivlib_logistic.fit(*train, epsilon, regularisation, seed, intercept=True).score(*test)
 
 
 def cell(values):
@@ -66,30 +49,22 @@ def main():
     options = arguments.parse_args()
     warnings.simplefilter("ignore")
     path, label, positive = options.data
-    table = pd.read_csv(path, keep_default_na=False)
-    n = min(len(table), options.rows or len(table))
-    table = table.iloc[[i * len(table) // n for i in range(n)]].reset_index(drop=True)
+    table = folds.read(path, options.rows)
+    n = len(table)
     y = (table[label].astype(str) == positive).to_numpy()
     table = table.drop(columns=[label, *options.drop])
-    bounds = {
-        name: (float(column.min()), float(column.max()))
-        if pd.api.types.is_numeric_dtype(column)
-        else sorted(column.astype(str).unique())
-        for name, column in table.items()
-    }
-    # A column of one value tells nothing, and has no range.
-    bounds = {name: known for name, known in bounds.items() if not isinstance(known, tuple) or known[0] < known[1]}
+    bounds = folds.bounds(table)
     table = table[list(bounds)]
-    rows = scaled(table, bounds)
+    rows = folds.scaled(table, bounds)
     print(f"{path}: {n} rows, {rows.shape[1]} features, majority {max(y.mean(), 1 - y.mean()):.4f}\n")
     print("| epsilon | default | pure | diffprivlib | its regularisation |\n|---|---|---|---|---|")
-    folds = np.arange(n) % 5
+    fold = np.arange(n) % 5
     public = {"bounds": bounds, "curves": options.curves}
 
     def over_runs(one, X):
         found = []
         for seed in range(options.runs):
-            test = folds == seed % 5
+            test = fold == seed % 5
             found.append(one((X[~test], y[~test]), (X[test], y[test]), seed))
         return found
 
@@ -100,7 +75,8 @@ def main():
             for guarantee in guarantees
         )
         peers = [
-            (over_runs(lambda train, test, seed, r=r: theirs(train, test, epsilon, r, seed), rows), r) for r in REGULARISATIONS
+            (over_runs(lambda train, test, seed, r=r: theirs(train, test, epsilon, r, seed), rows), r)
+            for r in folds.REGULARISATIONS
         ]
         best, regularisation = max(peers, key=lambda peer: statistics.mean(peer[0]))
         name = "default" if regularisation is None else f"{regularisation:g}"

@@ -406,7 +406,7 @@ pub fn largest_rate(target: Epsilon, delta: Delta, event_at: impl Fn(f64) -> DpE
 }
 
 /// Returns the largest number of steps for which `event_at(steps)` costs at most `target` at `delta`, by
-/// [`bound::epsilon`](crate::bound::epsilon): one more step does not meet the target. Returns 0 if one step misses the target and
+/// [`bound::epsilon`]: one more step does not meet the target. Returns 0 if one step misses the target and
 /// zero steps meet it.
 ///
 /// Epsilon must not decrease as the number grows.
@@ -432,7 +432,7 @@ pub fn most_steps(target: Epsilon, delta: Delta, event_at: impl Fn(u64) -> DpEve
 }
 
 /// Returns how many times `next` can still be released after `spent` such that everything together costs at most `target` at
-/// `delta`, by [`bound::epsilon`](crate::bound::epsilon).
+/// `delta`, by [`bound::epsilon`].
 ///
 /// # Privacy
 /// This is a plan made before anything is released: the composed parameters are fixed in advance. If later parameters depend on
