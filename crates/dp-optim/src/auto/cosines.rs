@@ -9,8 +9,11 @@ use crate::recipes::Budget;
 /// Maximum number of cosines of a column.
 pub const MOST_COSINES: u32 = 6;
 /// Classification: maximum of the expected cost of one column's cosines, as a fraction of the possible gain. Two cosines may
-/// cost twice as much; a single one has nearly the shape of a line, and is worse.
+/// cost twice as much, and four half as much again with delta > 0; a single one has nearly the shape of a line, and is worse. Three
+/// are worse than two and than four: the third bends a column as the first does.
 pub const COST_OF_A_CURVE: f64 = 0.01;
+/// Factor on it for more than four cosines with delta = 0: the noise of the Laplace ball grows on every coordinate with each feature.
+const MANY_WHEN_PURE: f64 = 1.0 / 3.0;
 /// Regression: the same for the cosines of all columns together. Fewer than three cosines approximate a line badly.
 pub const COST_OF_CURVES_FOR_NUMBERS: f64 = 0.022;
 
@@ -23,7 +26,9 @@ impl Auto {
     /// coordinate of one release on the mean gradient and L the bound on one record's gradient: `2 z Δ/(n L)` with Gaussian
     /// noise. K is the largest number up to [`MOST_COSINES`] with
     /// ```text
-    /// classes   (K - 1) s <= COST_OF_A_CURVE,   or K = 2 and s <= 2 COST_OF_A_CURVE
+    /// classes   (K - 1) s <= COST_OF_A_CURVE        for K > 4, a third of it if delta = 0
+    ///           3 s <= 1.5 COST_OF_A_CURVE          for K = 4, COST_OF_A_CURVE if delta = 0
+    ///           s <= 2 COST_OF_A_CURVE              for K = 2
     /// numbers   (K - 1) s columns <= COST_OF_CURVES_FOR_NUMBERS  and  K >= 3
     /// ```
     ///
@@ -44,12 +49,15 @@ impl Auto {
             return Ok(0);
         }
         let of_classes = self.loss.classes().is_some();
-        for cosines in (if of_classes { 2 } else { 3 }..=MOST_COSINES).rev() {
+        let is_pure = !(budget.delta.get() > 0.0);
+        for cosines in (2..=MOST_COSINES).rev().filter(|&cosines| if of_classes { cosines != 3 } else { cosines > 2 }) {
             let added = u64::from(cosines - 1);
             let terms = self.terms(n, dim.saturating_add(numeric.saturating_mul(added)), budget, relation)?;
             let of_a_feature = 2.0 * terms.noise / terms.parameters.sqrt() / terms.character.bound;
             let (columns, most) = match (of_classes, cosines) {
                 (true, 2) => (1.0, 2.0 * COST_OF_A_CURVE),
+                (true, 4) if !is_pure => (1.0, 1.5 * COST_OF_A_CURVE),
+                (true, 5..) if is_pure => (1.0, MANY_WHEN_PURE * COST_OF_A_CURVE),
                 (true, _) => (1.0, COST_OF_A_CURVE),
                 (false, _) => (numeric as f64, COST_OF_CURVES_FOR_NUMBERS),
             };
