@@ -28,16 +28,16 @@ import numpy as np
 import pandas as pd
 from sklearn.datasets import load_svmlight_file
 
-# Files, label, positive class, columns to drop, rows.
+# Files, label, positive class, columns to drop.
 TABLES = {
-    "adult": (["adult.csv.gz"], "income", ">50K", [], None),
-    "a9a": (["a9a_train.libsvm.gz", "a9a_test.libsvm.gz"], "label", "1", [], None),
-    "bank": (["bank.csv.gz"], "y", "yes", [], None),
-    "covertype": (["covertype_93k.csv.gz"], "cover_type", "2", [], None),
-    "higgs": (["higgs_10k_train.csv.gz"], "class_label", "1", [], None),
-    "kddcup99": (["kddcup99_10pct.csv.gz"], "label", "normal", [], None),
-    "occupancy": (["occupancy_train.csv.gz"], "occupancy", "1", ["date"], None),
-    "banknote": (["banknote.csv.gz"], "class", "1", [], None),
+    "adult": (["adult.csv.gz"], "income", ">50K", []),
+    "a9a": (["a9a_train.libsvm.gz", "a9a_test.libsvm.gz"], "label", "1", []),
+    "bank": (["bank.csv.gz"], "y", "yes", []),
+    "covertype": (["covertype_93k.csv.gz"], "cover_type", "2", []),
+    "higgs": (["higgs_10k_train.csv.gz"], "class_label", "1", []),
+    "kddcup99": (["kddcup99_10pct.csv.gz"], "label", "normal", []),
+    "occupancy": (["occupancy_train.csv.gz"], "occupancy", "1", ["date"]),
+    "banknote": (["banknote.csv.gz"], "class", "1", []),
 }
 FIGURES = ["accuracy", "auc", "log_loss"]
 EPSILONS = [0.1, 0.4, 0.8, 1.6, 4.0]
@@ -63,14 +63,14 @@ class Data:
 
     def __init__(self, name, options):
         self.name, self.results = name, options.out / f"{name}.json"
-        files, self.label, self.positive, self.drop, self.rows = TABLES[name]
+        files, self.label, self.positive, self.drop = TABLES[name]
         self.path = str(options.data / files[0])
         if "libsvm" in files[0]:
             self.path = str(options.out / f"{name}.csv")
             parts = [load_svmlight_file(str(options.data / file), n_features=123) for file in files]
             table = pd.DataFrame(np.vstack([part[0].toarray() for part in parts]).astype(int)).add_prefix("x")
             table.assign(label=np.concatenate([part[1] for part in parts]).astype(int)).to_csv(self.path, index=False)
-        table = folds.read(self.path, self.rows)
+        table = folds.read(self.path)
         self.target = (table[self.label].astype(str) == self.positive).to_numpy()
         table = table.drop(columns=[self.label, *self.drop])
         self.bounds = folds.bounds(table)
@@ -190,7 +190,6 @@ def compute(data, method, epsilon, options):
 def compute_dp(data, options):
     command = [options.curves, "--data", data.path, data.label, data.positive]
     command += [flag for column in data.drop for flag in ("--drop", column)] + ["--maps", "auto,linear:0"]
-    command += ["--rows", str(data.rows)] if data.rows else []
     command += ["--runs", str(options.runs)]
     for epsilon in sorted({*options.epsilon, *(epsilon / 2 for epsilon in options.epsilon)}):
         if data.runs(("dp", epsilon, "auto", 0)):

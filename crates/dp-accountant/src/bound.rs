@@ -97,6 +97,22 @@ pub enum Theorem {
     Participation,
 }
 
+impl Theorem {
+    /// Returns whether its bound is a closed form that no [limit](crate::work::limited) on work changes. A bound by another theorem
+    /// may be the smaller one without the limit, but not larger.
+    pub(crate) const fn takes_no_work(self) -> bool {
+        matches!(
+            self,
+            Self::PureComposition
+                | Self::OptimalPureComposition
+                | Self::LaplaceCurve
+                | Self::AnalyticGaussian
+                | Self::GaussianMixture
+                | Self::Participation
+        )
+    }
+}
+
 impl From<Engine> for Theorem {
     fn from(engine: Engine) -> Self {
         match engine {

@@ -48,7 +48,7 @@ pub use dp_sgd::DpSgd;
 use core::cell::Cell;
 
 use crate::adjacency::AdjacencyKind;
-use crate::bound::{self, Theorem};
+use crate::bound;
 use crate::error::{Error, positive};
 use crate::event::DpEvent;
 use crate::exact;
@@ -103,8 +103,8 @@ pub struct Beyond<T> {
 /// the result without a limit must evaluate it once more, as the promises of `dp-optim` do.
 const MARGIN: f64 = 2.0 * exact::ends::WIDE;
 
-/// Shares of the work left that each evaluation of a search may take: first, and, if a limit changed one of them, in a second
-/// search from the result of the first.
+/// Each evaluation of a search may take the first share of the work that is left. If a limit changed one of them, a second search
+/// starts from the result of the first, with the second share.
 const SHARES: [f64; 2] = [1.0 / 256.0, 0.25];
 
 /// A privacy target and the method of evaluating it.
@@ -295,21 +295,13 @@ impl Calibration {
         evaluations.set(evaluations.get() + 1);
         let before = work::changes();
         let evaluate = || match self.evaluator {
-            Evaluator::Tightest => bound::epsilon(event, self.delta).map(|bound| (bound.value, bound.theorem)),
-            evaluator => evaluator.epsilon(event, self.delta).map(|epsilon| (epsilon, Theorem::Renyi)),
+            Evaluator::Tightest => {
+                bound::epsilon(event, self.delta).map(|bound| (bound.value, bound.theorem.takes_no_work()))
+            }
+            evaluator => evaluator.epsilon(event, self.delta).map(|epsilon| (epsilon, false)),
         };
-        let (epsilon, theorem) = work::limited(limit, evaluate).value?;
-        // A closed form is as good without the limit.
-        let is_closed = matches!(
-            theorem,
-            Theorem::PureComposition
-                | Theorem::OptimalPureComposition
-                | Theorem::LaplaceCurve
-                | Theorem::AnalyticGaussian
-                | Theorem::GaussianMixture
-                | Theorem::Participation
-        );
-        Ok(if work::changes() == before || is_closed { epsilon } else { mul_up(epsilon, 1.0 + MARGIN) })
+        let (epsilon, is_unlimited) = work::limited(limit, evaluate).value?;
+        Ok(if work::changes() == before || is_unlimited { epsilon } else { mul_up(epsilon, 1.0 + MARGIN) })
     }
 
     /// Returns the logarithm of epsilon over the target: at most 0 exactly if the target is met.

@@ -10,9 +10,10 @@ use crate::recipes::Budget;
 pub const MOST_COSINES: u32 = 6;
 /// Classification: maximum of the expected cost of one column's cosines, as a fraction of the possible gain. Two cosines may
 /// cost twice as much, and four half as much again with delta > 0; a single one has nearly the shape of a line, and is worse. Three
-/// are worse than two and than four: the third bends a column as the first does.
+/// were worse than two and than four on HIGGS, Bank Marketing and Occupancy, and level with four on Adult.
 pub const COST_OF_A_CURVE: f64 = 0.01;
 /// Factor on it for more than four cosines with delta = 0: the noise of the Laplace ball grows on every coordinate with each feature.
+/// Chosen on six tables, without leaving one out.
 const MANY_WHEN_PURE: f64 = 1.0 / 3.0;
 /// Regression: the same for the cosines of all columns together. Fewer than three cosines approximate a line badly.
 pub const COST_OF_CURVES_FOR_NUMBERS: f64 = 0.022;

@@ -11,7 +11,8 @@ use crate::work;
 /// Maximum number of points of the sum; beyond it another engine is used.
 const MAX_POINTS: f64 = 100_000.0;
 
-/// Permitted steps for one point: its amplitude, and some forty epsilons at which the sum is usually evaluated.
+/// Permitted steps for one point: its amplitude, and some twenty epsilons at which the sum is evaluated. Forty are usual, so that a limit
+/// can be exceeded by a third.
 const STEPS_PER_POINT: f64 = 1000.0;
 
 /// Number of points whose turns are products of one turn with a table. Two products round by less than 6 units, and the angle is
